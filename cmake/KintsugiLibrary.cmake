@@ -1,0 +1,38 @@
+# One folder under src/ is one static library of the same name: src/te is kintsugi_te.
+#   kintsugi_library(te SOURCES a.cpp b.cpp DEPENDS base calls OUTSIDE LLVM MLIRPresburger)
+# DEPENDS names folders (layers); OUTSIDE names other link targets. What may depend on what is
+# checked by scripts/check_layers.py.
+function(kintsugi_target_options target)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wno-unused-parameter
+    $<$<COMPILE_LANGUAGE:CXX>:-fno-rtti>)
+  if(KINTSUGI_WERROR)
+    target_compile_options(${target} PRIVATE -Werror)
+  endif()
+  target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
+endfunction()
+
+function(kintsugi_library folder)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;OUTSIDE" ${ARGN})
+  string(REPLACE "/" "_" name ${folder})
+  set(target kintsugi_${name})
+  add_library(${target} STATIC ${ARG_SOURCES})
+  kintsugi_target_options(${target})
+  foreach(dependency ${ARG_DEPENDS})
+    string(REPLACE "/" "_" dependency ${dependency})
+    target_link_libraries(${target} PUBLIC kintsugi_${dependency})
+  endforeach()
+  target_link_libraries(${target} PUBLIC ${ARG_OUTSIDE})
+endfunction()
+
+# A gtest program over some layers: kintsugi_test(te_test SOURCES index_test.cpp DEPENDS te)
+function(kintsugi_test name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  kintsugi_target_options(${name})
+  foreach(dependency ${ARG_DEPENDS})
+    string(REPLACE "/" "_" dependency ${dependency})
+    target_link_libraries(${name} PRIVATE kintsugi_${dependency})
+  endforeach()
+  target_link_libraries(${name} PRIVATE GTest::gtest GTest::gtest_main)
+  add_test(NAME ${name} COMMAND ${name})
+endfunction()
