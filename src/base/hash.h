@@ -1,0 +1,134 @@
+//===- hash.h - Structural hashes and content digests ---------------------===//
+//
+// Two kinds of hash. Hash128 is fast and names structures (expressions, candidates): the same on
+// every platform and in every run, so that stores may key on it, but not safe against an attacker.
+// Digest is SHA-256 (FIPS 180-4) and names bytes that a file claims to hold.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KINTSUGI_BASE_HASH_H
+#define KINTSUGI_BASE_HASH_H
+
+#include <array>
+#include <bit>
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+namespace kintsugi {
+
+struct Hash128 {
+  uint64_t high = 0;
+  uint64_t low = 0;
+
+  auto operator<=>(const Hash128 &) const = default;
+
+  /// 32 hexadecimal digits.
+  std::string str() const;
+
+  /// The inverse of str(); nothing for anything else.
+  static std::optional<Hash128> parse(std::string_view text);
+};
+
+/// Hashes a sequence of words; the order of additions matters. The mixing is that of MurmurHash3's
+/// x64 128-bit variant (Appleby), one block of two words for each addition.
+class Hasher {
+public:
+  Hasher() = default;
+
+  /// A hasher whose results differ from those of other domains ("te.definition", "format").
+  explicit Hasher(std::string_view domain) { add(domain); }
+
+  template <typename T>
+    requires(std::is_integral_v<T> || std::is_enum_v<T>)
+  Hasher &add(T value) {
+    mix(static_cast<uint64_t>(value), 1);
+    return *this;
+  }
+  /// By its bits: 0.0 and -0.0 differ.
+  Hasher &add(double value) {
+    mix(std::bit_cast<uint64_t>(value), 2);
+    return *this;
+  }
+  Hasher &add(Hash128 hash) {
+    mix(hash.low, hash.high ^ 3);
+    return *this;
+  }
+  Hasher &add(std::string_view text);
+  Hasher &add(const char *text) { return add(std::string_view(text)); }
+  Hasher &add(const std::string &text) { return add(std::string_view(text)); }
+  Hasher &add(std::span<const std::byte> bytes);
+
+  /// A sequence, its length included.
+  template <typename T> Hasher &addRange(const T &range) {
+    add(static_cast<uint64_t>(range.size()));
+    for (const auto &element : range)
+      add(element);
+    return *this;
+  }
+
+  /// A multiset: the order of `hashes` does not matter, how often each occurs does.
+  Hasher &addUnordered(std::span<const Hash128> hashes);
+
+  /// The hash of what was added so far; more may be added after.
+  Hash128 finish() const;
+
+private:
+  void mix(uint64_t first, uint64_t second);
+
+  uint64_t lowState = 0x9e3779b97f4a7c15;
+  uint64_t highState = 0xc2b2ae3d27d4eb4f;
+  uint64_t words = 0;
+};
+
+/// A SHA-256 digest.
+struct Digest {
+  std::array<uint8_t, 32> bytes{};
+
+  auto operator<=>(const Digest &) const = default;
+
+  /// 64 lower-case hexadecimal digits.
+  std::string hex() const;
+
+  /// The inverse of hex(); nothing for anything else.
+  static std::optional<Digest> parse(std::string_view hex);
+};
+
+/// SHA-256 of bytes that arrive in pieces.
+class Sha256 {
+public:
+  Sha256 &update(std::span<const std::byte> bytes);
+  Sha256 &update(std::string_view text);
+
+  /// The digest of everything. The object must not be used after.
+  Digest finish();
+
+private:
+  std::array<uint32_t, 8> state{0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+                                0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
+  std::array<uint8_t, 64> pending{};
+  uint64_t length = 0; ///< Bytes so far.
+};
+
+Digest sha256(std::span<const std::byte> bytes);
+Digest sha256(std::string_view text);
+
+} // namespace kintsugi
+
+template <> struct std::hash<kintsugi::Hash128> {
+  size_t operator()(const kintsugi::Hash128 &hash) const { return hash.low; }
+};
+
+template <> struct std::hash<kintsugi::Digest> {
+  size_t operator()(const kintsugi::Digest &digest) const {
+    size_t word;
+    __builtin_memcpy(&word, digest.bytes.data(), sizeof(word));
+    return word;
+  }
+};
+
+#endif // KINTSUGI_BASE_HASH_H
