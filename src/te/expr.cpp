@@ -1,0 +1,306 @@
+#include "te/expr.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <cmath>
+#include <cstring>
+
+namespace kintsugi::te {
+
+struct ExprNode {
+  ExprKind kind;
+  ElementType type;
+  uint64_t bits = 0;                ///< Literal: a double's bits or an integer.
+  Index index;                      ///< Index
+  ValueId value;                    ///< Read
+  llvm::SmallVector<Index> indices; ///< Read
+  std::optional<Expr> fill;         ///< Read
+  UnaryOp unary = UnaryOp::Neg;
+  BinaryOp binary = BinaryOp::Add;
+  llvm::SmallVector<Expr, 2> operands;
+
+  static Expr make(ExprNode node) {
+    return Expr(std::make_shared<const ExprNode>(std::move(node)));
+  }
+};
+
+bool isComparison(BinaryOp op) {
+  return op == BinaryOp::Less || op == BinaryOp::LessEqual || op == BinaryOp::Equal ||
+         op == BinaryOp::NotEqual;
+}
+
+const char *nameOf(UnaryOp op) {
+  static const char *const names[] = {"neg",  "abs",  "sign",  "ceil", "floor", "round", "sqrt",
+                                      "exp",  "log",  "sin",   "cos",  "tan",   "asin",  "acos",
+                                      "atan", "sinh", "cosh",  "tanh", "asinh", "acosh", "atanh",
+                                      "erf",  "not",  "isnan", "isinf"};
+  return names[static_cast<unsigned>(op)];
+}
+
+const char *nameOf(BinaryOp op) {
+  static const char *const names[] = {"+",   "-",  "*",   "/",   "rem", "mod", "pow", "max", "min",
+                                      "and", "or", "xor", "shl", "shr", "<",   "<=",  "==",  "!="};
+  return names[static_cast<unsigned>(op)];
+}
+
+Expr Expr::literal(ElementType type, double value) {
+  ExprNode node{ExprKind::Literal, type};
+  if (isFloat(type))
+    std::memcpy(&node.bits, &value, sizeof(value));
+  else
+    node.bits = static_cast<uint64_t>(static_cast<int64_t>(value));
+  return ExprNode::make(std::move(node));
+}
+
+Expr Expr::literal(ElementType type, int64_t value) {
+  if (isFloat(type))
+    return literal(type, static_cast<double>(value));
+  ExprNode node{ExprKind::Literal, type};
+  node.bits = static_cast<uint64_t>(type == ElementType::Bool ? value != 0 : value);
+  return ExprNode::make(std::move(node));
+}
+
+Expr Expr::boolean(bool value) { return literal(ElementType::Bool, int64_t(value)); }
+
+Expr Expr::index(Index value, ElementType type) {
+  if (value.isConstant())
+    return literal(type, value.constantTerm());
+  ExprNode node{ExprKind::Index, type};
+  node.index = std::move(value);
+  return ExprNode::make(std::move(node));
+}
+
+Expr Expr::read(ValueId value, ElementType type, llvm::ArrayRef<Index> indices,
+                std::optional<Expr> fill) {
+  assert((!fill || fill->type() == type) && "a fill has the type of what it stands for");
+  ExprNode node{ExprKind::Read, type};
+  node.value = value;
+  node.indices.assign(indices.begin(), indices.end());
+  node.fill = std::move(fill);
+  return ExprNode::make(std::move(node));
+}
+
+Expr Expr::unary(UnaryOp op, Expr operand) {
+  bool isTest = op == UnaryOp::IsNaN || op == UnaryOp::IsInf;
+  ExprNode node{ExprKind::Unary, isTest ? ElementType::Bool : operand.type()};
+  node.unary = op;
+  node.operands = {std::move(operand)};
+  return ExprNode::make(std::move(node));
+}
+
+Expr Expr::binary(BinaryOp op, Expr left, Expr right) {
+  assert(left.type() == right.type() && "operands of one type");
+  ExprNode node{ExprKind::Binary, isComparison(op) ? ElementType::Bool : left.type()};
+  node.binary = op;
+  node.operands = {std::move(left), std::move(right)};
+  return ExprNode::make(std::move(node));
+}
+
+Expr Expr::select(Expr condition, Expr onTrue, Expr onFalse) {
+  assert(condition.type() == ElementType::Bool && onTrue.type() == onFalse.type());
+  ExprNode node{ExprKind::Select, onTrue.type()};
+  node.operands = {std::move(condition), std::move(onTrue), std::move(onFalse)};
+  return ExprNode::make(std::move(node));
+}
+
+Expr Expr::cast(ElementType type, Expr operand) {
+  if (operand.type() == type)
+    return operand;
+  ExprNode node{ExprKind::Cast, type};
+  node.operands = {std::move(operand)};
+  return ExprNode::make(std::move(node));
+}
+
+ExprKind Expr::kind() const { return node->kind; }
+ElementType Expr::type() const { return node->type; }
+
+double Expr::literalFloat() const {
+  assert(isLiteral());
+  if (!isFloat(type()))
+    return isSigned(type()) ? static_cast<double>(static_cast<int64_t>(node->bits))
+                            : static_cast<double>(node->bits);
+  double value;
+  std::memcpy(&value, &node->bits, sizeof(value));
+  return value;
+}
+
+int64_t Expr::literalInteger() const {
+  assert(isLiteral() && !isFloat(type()));
+  return static_cast<int64_t>(node->bits);
+}
+
+const Index &Expr::indexValue() const {
+  assert(kind() == ExprKind::Index);
+  return node->index;
+}
+ValueId Expr::readValue() const {
+  assert(kind() == ExprKind::Read);
+  return node->value;
+}
+llvm::ArrayRef<Index> Expr::readIndices() const {
+  assert(kind() == ExprKind::Read);
+  return node->indices;
+}
+const Expr *Expr::readFill() const {
+  assert(kind() == ExprKind::Read);
+  return node->fill ? &*node->fill : nullptr;
+}
+UnaryOp Expr::unaryOp() const {
+  assert(kind() == ExprKind::Unary);
+  return node->unary;
+}
+BinaryOp Expr::binaryOp() const {
+  assert(kind() == ExprKind::Binary);
+  return node->binary;
+}
+llvm::ArrayRef<Expr> Expr::operands() const { return node->operands; }
+
+template <typename T> static int threeWay(const T &a, const T &b) {
+  return a < b ? -1 : b < a ? 1 : 0;
+}
+
+template <typename List> static int compareLists(const List &a, const List &b) {
+  if (int order = threeWay(a.size(), b.size()))
+    return order;
+  for (auto [x, y] : llvm::zip(a, b))
+    if (int order = x.compare(y))
+      return order;
+  return 0;
+}
+
+int Expr::compare(const Expr &other) const {
+  const ExprNode &a = *node, &b = *other.node;
+  if (&a == &b)
+    return 0;
+  if (int order = threeWay(a.kind, b.kind))
+    return order;
+  if (int order = threeWay(a.type, b.type))
+    return order;
+  if (int order = threeWay(a.bits, b.bits))
+    return order;
+  if (int order = threeWay(a.unary, b.unary))
+    return order;
+  if (int order = threeWay(a.binary, b.binary))
+    return order;
+  if (int order = threeWay(a.value, b.value))
+    return order;
+  if (int order = a.index.compare(b.index))
+    return order;
+  if (int order = compareLists(a.indices, b.indices))
+    return order;
+  if (int order = threeWay(a.fill.has_value(), b.fill.has_value()))
+    return order;
+  if (a.fill)
+    if (int order = a.fill->compare(*b.fill))
+      return order;
+  return compareLists(a.operands, b.operands);
+}
+
+void Expr::walk(llvm::function_ref<void(const Expr &)> visit) const {
+  auto visitData = [&](const Expr &data) { data.walk(visit); };
+  if (kind() == ExprKind::Index)
+    node->index.forEachData(visitData);
+  for (const Index &index : node->indices)
+    index.forEachData(visitData);
+  if (node->fill)
+    node->fill->walk(visit);
+  for (const Expr &operand : node->operands)
+    operand.walk(visit);
+  visit(*this);
+}
+
+bool Expr::uses(unsigned iterator) const {
+  auto inIndex = [&](const Index &index) { return index.uses(iterator); };
+  return inIndex(node->index) || llvm::any_of(node->indices, inIndex) ||
+         (node->fill && node->fill->uses(iterator)) ||
+         llvm::any_of(node->operands, [&](const Expr &e) { return e.uses(iterator); });
+}
+
+/// Rebuilds a node around new children; `mapIndex` maps indices, `mapExpr` fills and operands.
+static Expr rebuild(const Expr &expr, llvm::function_ref<Index(const Index &)> mapIndex,
+                    llvm::function_ref<Expr(const Expr &)> mapExpr) {
+  switch (expr.kind()) {
+  case ExprKind::Literal:
+    return expr;
+  case ExprKind::Index:
+    return Expr::index(mapIndex(expr.indexValue()), expr.type());
+  case ExprKind::Read: {
+    llvm::SmallVector<Index> indices;
+    for (const Index &index : expr.readIndices())
+      indices.push_back(mapIndex(index));
+    std::optional<Expr> fill;
+    if (const Expr *old = expr.readFill())
+      fill = mapExpr(*old);
+    return Expr::read(expr.readValue(), expr.type(), indices, std::move(fill));
+  }
+  case ExprKind::Unary:
+    return Expr::unary(expr.unaryOp(), mapExpr(expr.operand(0)));
+  case ExprKind::Binary:
+    return Expr::binary(expr.binaryOp(), mapExpr(expr.operand(0)), mapExpr(expr.operand(1)));
+  case ExprKind::Select:
+    return Expr::select(mapExpr(expr.operand(0)), mapExpr(expr.operand(1)),
+                        mapExpr(expr.operand(2)));
+  case ExprKind::Cast:
+    return Expr::cast(expr.type(), mapExpr(expr.operand(0)));
+  }
+  return expr;
+}
+
+Expr substitute(const Expr &expr, llvm::ArrayRef<Index> replacements) {
+  return rebuild(
+      expr, [&](const Index &index) { return substitute(index, replacements); },
+      [&](const Expr &child) { return substitute(child, replacements); });
+}
+
+/// The same index with each data atom's expression mapped.
+static Index mapData(const Index &index, llvm::function_ref<Expr(const Expr &)> map) {
+  Index result(index.constantTerm());
+  for (const Term &term : index.terms()) {
+    Index atom;
+    switch (term.atom.kind) {
+    case AtomKind::Iterator:
+      atom = Index::iterator(term.atom.iterator);
+      break;
+    case AtomKind::FloorDiv:
+      atom = mapData(term.atom.operand, map).floorDiv(term.atom.divisor);
+      break;
+    case AtomKind::Mod:
+      atom = mapData(term.atom.operand, map).mod(term.atom.divisor);
+      break;
+    case AtomKind::Data:
+      atom = Index::data(map(*term.atom.data));
+      break;
+    }
+    result = result + atom * term.factor;
+  }
+  return result;
+}
+
+Expr rewrite(const Expr &expr, llvm::function_ref<Expr(const Expr &)> step) {
+  auto below = [&](const Expr &child) { return rewrite(child, step); };
+  Expr rebuilt = rebuild(
+      expr, [&](const Index &index) { return index.isStatic() ? index : mapData(index, below); },
+      below);
+  return step(rebuilt);
+}
+
+static bool staysInside(llvm::ArrayRef<Index> indices, llvm::ArrayRef<Extent> shape,
+                        llvm::ArrayRef<Interval> ranges) {
+  return llvm::all_of(llvm::zip(indices, shape), [&](auto pair) {
+    auto [index, extent] = pair;
+    return index.isStatic() && rangeOf(index, ranges).within(Interval::of(extent));
+  });
+}
+
+Expr simplifyIndices(const Expr &expr, llvm::ArrayRef<Interval> ranges,
+                     llvm::function_ref<llvm::ArrayRef<Extent>(ValueId)> shapeOf) {
+  Expr result = rebuild(
+      expr, [&](const Index &index) { return simplify(index, ranges); },
+      [&](const Expr &child) { return simplifyIndices(child, ranges, shapeOf); });
+  if (result.kind() == ExprKind::Read && result.readFill() && shapeOf &&
+      staysInside(result.readIndices(), shapeOf(result.readValue()), ranges))
+    return Expr::read(result.readValue(), result.type(), result.readIndices());
+  return result;
+}
+
+} // namespace kintsugi::te
