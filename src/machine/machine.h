@@ -1,0 +1,55 @@
+//===- machine.h - What a machine offers, as data ---------------------------===//
+//
+// The one description that schedules, costs and targets read; `kintsugi doctor` writes it for the
+// machine at hand, and a compile for another machine takes it from a file. It has no words of one
+// target: memory levels go from the outermost (shared by all, large, slow) inwards, and scopes of
+// parallel work from the whole grid inwards to one lane.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KINTSUGI_MACHINE_MACHINE_H
+#define KINTSUGI_MACHINE_MACHINE_H
+
+#include "base/status.h"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace kintsugi::machine {
+
+struct MemoryLevel {
+  std::string name;              ///< "memory", "L3", "L2", "L1"
+  int64_t bytes = 0;             ///< Capacity of one instance.
+  int sharedBy = 1;              ///< Cores that share one instance.
+  double bytesPerSecond = 0;     ///< What one core reads from it alone.
+  double bytesPerSecondAll = 0;  ///< What all cores together read from it.
+};
+
+struct Machine {
+  std::string name;              ///< The processor's own name.
+  std::string level;             ///< Instruction set level: "x86-64-v3", "x86-64-v4", ...
+  int cores = 1;                 ///< Workers that can run at the same time.
+  int vectorBits = 256;
+  int vectorRegisters = 16;
+  double flopsPerSecond = 0;     ///< One core, f32 multiply-adds counted as two.
+  double stageSeconds = 2e-6;    ///< Start and barrier of one stage over all cores.
+  std::vector<MemoryLevel> levels; ///< From memory inwards; at least one.
+
+  const MemoryLevel &memory() const { return levels.front(); }
+  /// Bytes that one core's working set may take to stay near it: the level before the innermost.
+  int64_t nearBytes() const;
+
+  /// JSON; parse(print(m)) == m.
+  std::string print() const;
+  static Expected<Machine> parse(std::string_view text);
+  /// Looks at the machine that this runs on.
+  static Machine detect();
+  /// A fixed description of a given level ("x86-64-v3", "x86-64-v4"), for compiles that must not
+  /// depend on where they run.
+  static Expected<Machine> forLevel(std::string_view level);
+};
+
+} // namespace kintsugi::machine
+
+#endif // KINTSUGI_MACHINE_MACHINE_H

@@ -1,0 +1,95 @@
+//===- schedule.h - How one kernel runs -------------------------------------===//
+//
+// A Schedule is everything that cost, legality and the tile program of a kernel come from; it holds
+// no MLIR. A kernel computes some values of a program over a *tile space*: each tile runs a sequence
+// of loop nests, whose intermediate results live in scratch memory private to a worker.
+//
+// All buffers are flat here: a read has one index, the row-major position. Reads that may leave a
+// tensor became selects on their bounds; only the chosen side of a select is evaluated.
+//
+// A tile dimension cuts `extent` into tiles of `size`. The last tile starts at extent - size, so
+// every tile is full and all loop extents are constants; the overlap is computed twice with equal
+// results.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KINTSUGI_SCHEDULE_SCHEDULE_H
+#define KINTSUGI_SCHEDULE_SCHEDULE_H
+
+#include "te/program.h"
+
+namespace kintsugi::schedule {
+
+enum class Home : uint8_t { Memory, Scratch };
+
+struct Buffer {
+  te::ValueId value; ///< In the program.
+  ElementType type;  ///< Booleans take a byte.
+  int64_t elements;
+  Home home;
+  bool written = false;       ///< Memory: an output of the kernel.
+  int64_t scratchOffset = 0;  ///< Scratch: bytes from the worker's base, a multiple of 64.
+};
+
+struct TileDimension {
+  int64_t extent;
+  int64_t size; ///< 1 to extent.
+  int64_t count() const { return (extent + size - 1) / size; }
+};
+
+/// How a nest's innermost loops use registers.
+struct RegisterTile {
+  int vectorIterator = -1; ///< Which iterator's consecutive points share a vector; -1: scalar code.
+  unsigned lanes = 1;      ///< A power of two; an iterator with fewer points is masked.
+  unsigned vectors = 1;    ///< Vectors side by side along it.
+  int rowIterator = -1;    ///< A parallel iterator that is unrolled besides; -1: none.
+  unsigned rows = 1;
+  unsigned unrolledReductions = 0; ///< How many of the innermost reduction loops are unrolled.
+};
+
+/// destinations[destinationIndex] = epilogue(reduce bodies) over all parallel iterators.
+///
+/// Iterators are numbered: parallel ones (outermost loop first), then the reduction's, then one for
+/// each dimension of the tile space, which stands for the tile's origin in it. A Read's ValueId is a
+/// buffer's number in the schedule, and has exactly one (flat) index.
+struct LoopNest {
+  llvm::SmallVector<te::Iterator, 4> parallel;
+  std::optional<te::Reduction> reduction;
+  llvm::SmallVector<te::Expr, 1> bodies;
+  /// With a reduction: what is stored for each result, in terms of reads of `accumulator(k)` (no
+  /// index) and of other buffers; over the parallel iterators and origins only. Without: empty.
+  llvm::SmallVector<te::Expr, 1> epilogue;
+  llvm::SmallVector<unsigned, 1> destinations; ///< Buffer numbers; all share one index.
+  te::Index destinationIndex;
+  RegisterTile registers;
+  uint32_t node = ~0u; ///< The program's node that it stems from.
+
+  static te::ValueId accumulator(unsigned result) { return {0xFFFFFF00u + result}; }
+  static bool isAccumulator(te::ValueId id) { return id.number >= 0xFFFFFF00u; }
+  unsigned numReductions() const { return reduction ? reduction->iterators.size() : 0; }
+  /// The number of tile dimension `d`'s origin.
+  unsigned originIterator(unsigned d) const { return parallel.size() + numReductions() + d; }
+  /// Ranges of all iterators, origins included.
+  llvm::SmallVector<te::Interval> ranges(llvm::ArrayRef<TileDimension> space) const;
+};
+
+struct Schedule {
+  llvm::SmallVector<Buffer> buffers; ///< Memory buffers first: the kernel's arguments in order.
+  llvm::SmallVector<TileDimension> space;
+  llvm::SmallVector<LoopNest> nests;
+  int64_t scratchBytes = 0;
+
+  /// What the cost model needs; per run of the whole kernel.
+  double operations = 0;   ///< Scalar arithmetic, overlaps and recomputation included.
+  double vectorShare = 1;  ///< Which share of `operations` runs in full vectors.
+  double bytesRead = 0;    ///< From memory buffers, each element once a tile that needs it.
+  double bytesWritten = 0;
+
+  int64_t tiles() const;
+  unsigned memoryBuffers() const;
+  /// The text form shown by explain.
+  std::string print() const;
+};
+
+} // namespace kintsugi::schedule
+
+#endif // KINTSUGI_SCHEDULE_SCHEDULE_H
