@@ -1,0 +1,102 @@
+"""Compiles and runs zoo models and compares every output with ONNX Runtime's.
+
+usage: check.py [MODEL ...] [--limit SECONDS] [--json FILE]
+
+One model's weights exist at a time. Columns: the largest relative difference of any output beside what the error
+policy allows it (the output nearest to its limit is shown), seconds to compile, milliseconds for a run, kernels.
+Exits 1 if a model failed or disagreed.
+"""
+
+import argparse
+import json
+import sys
+import time
+
+import numpy as np
+import onnx
+import onnxruntime
+
+import materialize
+import models
+import policy
+
+HEADER = f"{'model':32} {'ok':4} {'difference':>10} {'allowed':>9} {'compile s':>9} {'run ms':>9} {'kernels':>7}"
+
+
+def reference(path, feeds):
+    """ONNX Runtime's outputs by name."""
+    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    names = [output.name for output in session.get_outputs()]
+    return dict(zip(names, session.run(names, feeds)))
+
+
+def worst_output(ours, theirs, depths):
+    """(difference, tolerance) of the output that is nearest to its limit, or farthest beyond."""
+    rows = []
+    for name, expected in theirs.items():
+        allowed = policy.tolerance(expected.dtype, depths[name])
+        found = policy.difference(ours[name], expected) if name in ours else float("inf")
+        rows.append((found / allowed if allowed else float(found > 0) * 2, found, allowed))
+    return max(rows)[1:]
+
+
+def check(path, limit):
+    """What compiling, running and comparing one model gave. Raises models.Failure."""
+    with models.workspace(path.stem) as folder:
+        model = models.with_weights(path, folder)
+        graph = onnx.load(path, load_external_data=False)
+        feeds = materialize.inputs(graph)
+        np.savez(folder / "feeds.npz", **feeds)
+        artifact, outputs = folder / "model.kin", folder / "outputs.npz"
+        start = time.monotonic()
+        models.kintsugi("compile", model, "-o", artifact, "--quiet", timeout=limit)
+        compile_s = time.monotonic() - start
+        models.kintsugi("run", artifact, "--inputs", folder / "feeds.npz", "--outputs", outputs, timeout=limit)
+        models.kintsugi("bench", artifact, "--seconds", 1, "--json", folder / "bench.json", timeout=limit)
+        timing = json.loads((folder / "bench.json").read_text())
+        artifact.unlink()
+        with np.load(outputs) as ours:
+            found, allowed = worst_output(ours, reference(model, feeds), policy.depth(graph))
+    return dict(
+        ok=found <= allowed,
+        difference=found,
+        allowed=allowed,
+        compile_s=round(compile_s, 2),
+        run_ms=timing["median_ms"],
+        kernels=timing["kernels"],
+    )
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("models", nargs="*")
+    parser.add_argument("--limit", type=float, default=900, help="seconds that one command may take")
+    parser.add_argument("--json", help="write the table to this file as well")
+    options = parser.parse_args()
+    try:
+        paths = models.choose(options.models)
+    except KeyError as error:
+        parser.error(error.args[0])
+    results = {}
+    print(HEADER, flush=True)
+    for path in paths:
+        try:
+            row = results[path.stem] = check(path, options.limit)
+            print(
+                f"{path.stem:32} {'yes' if row['ok'] else 'NO':4} {row['difference']:10.2e} {row['allowed']:9.1e}"
+                f" {row['compile_s']:9.1f} {row['run_ms']:9.2f} {row['kernels']:7}",
+                flush=True,
+            )
+        except models.Failure as failure:
+            results[path.stem] = dict(ok=False, failed=str(failure))
+            print(f"{path.stem:32} NO   {failure}", flush=True)
+        if options.json:
+            with open(options.json, "w") as file:
+                json.dump(results, file, indent=1)
+    agree = sum(row["ok"] for row in results.values())
+    print(f"{agree} of {len(results)} models agree with ONNX Runtime")
+    return 0 if agree == len(results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

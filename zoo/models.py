@@ -1,0 +1,68 @@
+"""The zoo's models by name, their weights for as long as they are needed, and the program under test."""
+
+import contextlib
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+
+import onnx
+
+import materialize
+
+FOLDER = pathlib.Path(__file__).resolve().parent
+ROOT = FOLDER.parent
+CACHE = ROOT / ".cache" / "zoo"
+
+
+def external_bytes(path):
+    """Bytes of the weights that a model names and does not carry."""
+    model = onnx.load(path, load_external_data=False)
+    lengths = (e.value for tensor in model.graph.initializer for e in tensor.external_data if e.key == "length")
+    return sum(int(length) for length in lengths)
+
+
+def choose(names):
+    """Paths of the models named, or of all, the ones with the least weights first. Raises KeyError."""
+    known = {path.stem: path for path in FOLDER.glob("*.onnx")}
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise KeyError(f"no model '{unknown[0]}' in the zoo; there are {', '.join(sorted(known))}")
+    return sorted((known[name] for name in names or known), key=lambda path: (external_bytes(path), path.stem))
+
+
+@contextlib.contextmanager
+def workspace(name):
+    """A folder for one model's large files, gone when the model is done."""
+    CACHE.mkdir(parents=True, exist_ok=True)
+    folder = pathlib.Path(tempfile.mkdtemp(prefix=name + "-", dir=CACHE))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def with_weights(path, folder):
+    """The path of a model that has its weights: the model itself where none are absent."""
+    return materialize.materialize(path, folder) if external_bytes(path) else path
+
+
+class Failure(Exception):
+    """A command of Kintsugi ended badly; the message is its last line."""
+
+
+def kintsugi(*arguments, timeout=900):
+    """Runs build/bin/kintsugi (or $KINTSUGI) and returns what it printed. Raises Failure."""
+    program = os.environ.get("KINTSUGI", str(ROOT / "build" / "bin" / "kintsugi"))
+    command = [program, *map(str, arguments)]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, stdin=subprocess.DEVNULL)
+    except subprocess.TimeoutExpired:
+        raise Failure(f"{arguments[0]}: over {timeout} s") from None
+    except OSError as error:
+        raise Failure(f"{program}: {error.strerror}; './dev build' makes it") from None
+    if done.returncode != 0:
+        said = (done.stderr.strip() or done.stdout.strip() or "no message").splitlines()[-1]
+        raise Failure(f"{arguments[0]}: exit {done.returncode}: {said}")
+    return done.stdout
