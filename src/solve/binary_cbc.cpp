@@ -1,0 +1,196 @@
+//===- binary_cbc.cpp - Binary programs through COIN-OR's CBC -------------===//
+//
+// The only file that sees CBC's headers: it needs run-time type information and may throw.
+//
+//===----------------------------------------------------------------------===//
+
+#include "solve/binary_program.h"
+
+#include <CbcHeuristic.hpp>
+#include <CbcHeuristicDiveCoefficient.hpp>
+#include <CbcModel.hpp>
+#include <CglClique.hpp>
+#include <CglGomory.hpp>
+#include <CglProbing.hpp>
+#include <CglZeroHalf.hpp>
+#include <CoinError.hpp>
+#include <CoinMessageHandler.hpp>
+#include <CoinPackedMatrix.hpp>
+#include <OsiClpSolverInterface.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <exception>
+
+namespace kintsugi::solve {
+namespace {
+
+/// CBC's tolerances are absolute, so costs are brought near 1: the largest to [512, 1024). A power
+/// of two, so that nothing is rounded.
+double scaleOf(const std::vector<double> &costs) {
+  double most = costs.empty() ? 0 : *std::ranges::max_element(costs);
+  return most > 0 ? std::exp2(9 - std::floor(std::log2(most))) : 1;
+}
+
+/// Swallows every message: a library never prints.
+class SilentHandler : public CoinMessageHandler {
+public:
+  SilentHandler() { setLogLevel(0); }
+  int print() override { return 0; }
+  CoinMessageHandler *clone() const override { return new SilentHandler(*this); }
+};
+
+void load(OsiClpSolverInterface &lp, const BinaryProgram &program, double scale) {
+  int columns = static_cast<int>(program.costs.size());
+  CoinPackedMatrix matrix(false, 0, 0);
+  matrix.setDimensions(0, columns);
+  std::vector<double> lower, upper, values;
+  std::vector<int> positions;
+  for (const Row &row : program.rows) {
+    positions.assign(row.plus.begin(), row.plus.end());
+    positions.insert(positions.end(), row.minus.begin(), row.minus.end());
+    values.assign(row.plus.size(), 1.0);
+    values.resize(positions.size(), -1.0);
+    matrix.appendRow(static_cast<int>(positions.size()), positions.data(), values.data());
+    lower.push_back(row.lower == -unbounded ? -COIN_DBL_MAX : row.lower);
+    upper.push_back(row.upper == unbounded ? COIN_DBL_MAX : row.upper);
+  }
+  std::vector<double> zeros(program.costs.size()), ones(program.costs.size(), 1.0);
+  std::vector<double> costs(program.costs);
+  for (double &cost : costs)
+    cost *= scale;
+  lp.loadProblem(matrix, zeros.data(), ones.data(), costs.data(), lower.data(), upper.data());
+  for (int i = 0; i < columns; ++i)
+    lp.setInteger(i);
+}
+
+std::vector<ColumnId> rounded(const double *values, size_t count) {
+  std::vector<ColumnId> chosen;
+  for (size_t i = 0; i < count; ++i)
+    if (values[i] > 0.5)
+      chosen.push_back(static_cast<ColumnId>(i));
+  return chosen;
+}
+
+bool isIntegral(const double *values, size_t count) {
+  return std::all_of(values, values + count,
+                     [](double value) { return std::abs(value - std::round(value)) < 1e-7; });
+}
+
+void addCuts(CbcModel &model) {
+  CglProbing probing;
+  probing.setUsingObjective(1);
+  probing.setMaxPass(1);
+  probing.setMaxPassRoot(1);
+  probing.setMaxProbe(10);
+  probing.setMaxProbeRoot(50);
+  probing.setMaxLook(10);
+  probing.setMaxLookRoot(10);
+  probing.setRowCuts(3);
+  CglClique clique;
+  clique.setStarCliqueReport(false);
+  clique.setRowCliqueReport(false);
+  CglZeroHalf zeroHalf;
+  CglGomory gomory;
+  gomory.setLimitAtRoot(300);
+  model.addCutGenerator(&probing, -1, "probing");
+  model.addCutGenerator(&clique, -1, "clique");
+  model.addCutGenerator(&zeroHalf, -1, "zerohalf");
+  model.addCutGenerator(&gomory, -1, "gomory");
+}
+
+double costOf(const BinaryProgram &program, const std::vector<ColumnId> &chosen) {
+  double total = 0;
+  for (ColumnId id : chosen)
+    total += program.costs[index(id)];
+  return total;
+}
+
+BinaryResult branch(OsiClpSolverInterface &lp, const BinaryProgram &program,
+                    const BinaryLimits &limits, const std::vector<ColumnId> &start, double scale,
+                    BinaryResult result) {
+  constexpr int64_t most = std::numeric_limits<int>::max() / 2;
+  SilentHandler silent;
+  CbcModel model(lp);
+  model.passInMessageHandler(&silent);
+  model.setLogLevel(0);
+  model.solver()->setHintParam(OsiDoReducePrint, true, OsiHintTry);
+  model.setRandomSeed(1);
+  model.setMaximumNodes(static_cast<int>(std::min(limits.nodes, most)));
+  model.setMaximumNumberIterations(static_cast<int>(std::min(limits.iterations, most)));
+  model.setAllowableFractionGap(limits.relativeGap);
+  model.setAllowableGap(0);
+  addCuts(model);
+  CbcRounding rounding(model);
+  model.addHeuristic(&rounding);
+  CbcHeuristicDiveCoefficient dive(model);
+  model.addHeuristic(&dive);
+  if (!start.empty()) {
+    std::vector<double> values(program.costs.size());
+    for (ColumnId id : start)
+      values[index(id)] = 1;
+    model.setBestSolution(values.data(), static_cast<int>(values.size()),
+                          costOf(program, start) * scale, true);
+  }
+  model.branchAndBound();
+
+  result.nodes = model.getNodeCount();
+  result.iterations += model.getIterationCount();
+  result.infeasible = model.isProvenInfeasible() && !model.bestSolution();
+  result.found = model.bestSolution() != nullptr;
+  result.complete = model.isProvenOptimal();
+  if (!result.found)
+    return result;
+  result.chosen = rounded(model.bestSolution(), program.costs.size());
+  double objective = costOf(program, result.chosen);
+  double proven = result.complete ? objective * (1 - limits.relativeGap)
+                                  : model.getBestPossibleObjValue() / scale;
+  result.bound = std::min(objective, std::max(result.bound, proven));
+  return result;
+}
+
+BinaryResult solve(const BinaryProgram &program, const BinaryLimits &limits,
+                   const std::vector<ColumnId> &start) {
+  double scale = scaleOf(program.costs);
+  SilentHandler silent;
+  OsiClpSolverInterface lp;
+  lp.passInMessageHandler(&silent);
+  lp.setLogLevel(0);
+  lp.setHintParam(OsiDoReducePrint, true, OsiHintTry);
+  load(lp, program, scale);
+  lp.setIntParam(OsiMaxNumIteration,
+                 static_cast<int>(std::min<int64_t>(limits.iterations, 1 << 30)));
+  lp.initialSolve();
+
+  BinaryResult result;
+  result.iterations = lp.getIterationCount();
+  if (lp.isProvenPrimalInfeasible()) {
+    result.infeasible = result.complete = true;
+    return result;
+  }
+  if (!lp.isProvenOptimal())
+    return result;
+  result.bound = std::max(0.0, lp.getObjValue() / scale);
+  if (isIntegral(lp.getColSolution(), program.costs.size())) {
+    result.found = result.complete = true;
+    result.chosen = rounded(lp.getColSolution(), program.costs.size());
+    result.bound = costOf(program, result.chosen);
+    return result;
+  }
+  return branch(lp, program, limits, start, scale, std::move(result));
+}
+
+} // namespace
+
+Expected<BinaryResult> solveBinaryCbc(const BinaryProgram &program, const BinaryLimits &limits,
+                                      const std::vector<ColumnId> &start) {
+  try {
+    return solve(program, limits, start);
+  } catch (CoinError &error) {
+    return internalError("CBC failed: " + error.message());
+  } catch (const std::exception &error) {
+    return internalError(std::string("CBC failed: ") + error.what());
+  }
+}
+
+} // namespace kintsugi::solve
