@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 
 using namespace kintsugi;
 
@@ -22,9 +23,11 @@ Expected<Tensor> Tensor::create(ElementType type, std::vector<int64_t> shape) {
   tensor.elements = *count;
   tensor.size = static_cast<size_t>(*size);
   if (type == ElementType::Str) {
-    if (static_cast<uint64_t>(*count) > tensor.text.max_size())
-      return inputError(described() + " has no valid size");
-    tensor.text.resize(static_cast<size_t>(*count));
+    try {
+      tensor.text.resize(static_cast<size_t>(*count));
+    } catch (const std::exception &) { // bad_alloc or length_error
+      return machineError("not enough memory for a " + described());
+    }
   } else if (std::optional<int64_t> rounded = checkedAlignUp(*size, tensorAlignment)) {
     // Zero bytes still get an address, so that a pointer to them is never null.
     size_t allocated = std::max<size_t>(*rounded, tensorAlignment);
