@@ -24,6 +24,8 @@ struct MemoryLevel {
   int sharedBy = 1;              ///< Cores that share one instance.
   double bytesPerSecond = 0;     ///< What one core reads from it alone.
   double bytesPerSecondAll = 0;  ///< What all cores together read from it.
+
+  bool operator==(const MemoryLevel &) const = default;
 };
 
 struct Machine {
@@ -48,6 +50,8 @@ struct Machine {
   /// A fixed description of a given level ("x86-64-v3", "x86-64-v4"), for compiles that must not
   /// depend on where they run.
   static Expected<Machine> forLevel(std::string_view level);
+
+  bool operator==(const Machine &) const = default;
 };
 
 } // namespace kintsugi::machine

@@ -1,0 +1,71 @@
+//===- detect.cpp - The machine that this runs on ---------------------------===//
+//
+// Nothing is measured: the description is the same in every run on a machine, so that compiles are
+// reproducible. Bandwidths follow from the frequency by what x86-64 processors of the last ten
+// years sustain; the store of measured kernels corrects what they get wrong.
+//
+//===----------------------------------------------------------------------===//
+#include "machine/describe.h"
+#include "machine/host.h"
+#include "machine/machine.h"
+
+#include <cpuid.h>
+#include <sched.h>
+#include <unistd.h>
+
+namespace kintsugi::machine {
+
+namespace {
+
+std::vector<int> allowedCpus() {
+  std::vector<int> cpus;
+  // The kernel refuses a mask that is shorter than its own.
+  for (int count = 1024; count <= 65536 && cpus.empty(); count *= 4) {
+    cpu_set_t *mask = CPU_ALLOC(count);
+    size_t size = CPU_ALLOC_SIZE(count);
+    if (mask && sched_getaffinity(0, size, mask) == 0)
+      for (int cpu = 0; cpu < count; ++cpu)
+        if (CPU_ISSET_S(cpu, size, mask))
+          cpus.push_back(cpu);
+    CPU_FREE(mask);
+  }
+  if (cpus.empty())
+    cpus.push_back(0);
+  return cpus;
+}
+
+Level detectLevel() {
+  __builtin_cpu_init();
+  if (__builtin_cpu_supports("x86-64-v4"))
+    return Level::V4;
+  if (__builtin_cpu_supports("x86-64-v3"))
+    return Level::V3;
+  return __builtin_cpu_supports("x86-64-v2") ? Level::V2 : Level::V1;
+}
+
+/// Zen 4 passes a 512-bit operation through its 256-bit units in two halves.
+bool halvesWideVectors() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  if (!__get_cpuid(0, &a, &b, &c, &d) || b != signature_AMD_ebx || !__get_cpuid(1, &a, &b, &c, &d))
+    return false;
+  unsigned family = (a >> 8 & 0xf) + (a >> 20 & 0xff);
+  return family <= 0x19;
+}
+
+/// The maximum frequency of leaf 16h; 0 where the processor does not state it.
+double statedHertz() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid(0x16, &a, &b, &c, &d) ? (b & 0xffff) * 1e6 : 0;
+}
+
+} // namespace
+
+Machine Machine::detect() {
+  Host host = readHost("", allowedCpus());
+  if (double hertz = statedHertz(); hertz > 0)
+    host.hertz = hertz;
+  Level level = detectLevel();
+  return describe(host, level, level == Level::V4 && halvesWideVectors() ? 1 : 2);
+}
+
+} // namespace kintsugi::machine

@@ -1,0 +1,187 @@
+#include "machine/machine.h"
+
+#include "base/json.h"
+#include "machine/describe.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+namespace kintsugi::machine {
+
+namespace {
+
+constexpr int64_t kibi = int64_t(1) << 10;
+constexpr int64_t mebi = int64_t(1) << 20;
+constexpr int64_t gibi = int64_t(1) << 30;
+
+/// Bytes that one core sustains each cycle from its caches, by level; L1 gives two vectors.
+double bytesPerCycle(int cacheLevel, int vectorBits) {
+  switch (cacheLevel) {
+  case 1:
+    return 2.0 * vectorBits / 8;
+  case 2:
+    return vectorBits / 16.0;
+  default:
+    return 8;
+  }
+}
+
+MemoryLevel describeCache(const HostCache &cache, const Machine &machine, double hertz) {
+  MemoryLevel level;
+  level.name = "L" + std::to_string(cache.level);
+  level.bytes = cache.bytes;
+  level.sharedBy = std::min(cache.sharedBy, machine.cores);
+  level.bytesPerSecond = bytesPerCycle(cache.level, machine.vectorBits) * hertz;
+  level.bytesPerSecondAll = level.bytesPerSecond * machine.cores;
+  return level;
+}
+
+/// One core keeps a dozen or so cache lines under way, which is about 12 GB/s at the latency of
+/// a server's memory; the channels of a socket end it near 100 GB/s.
+MemoryLevel describeMemory(int64_t bytes, int cores) {
+  constexpr double one = 12e9, socket = 100e9;
+  return {"memory", bytes > 0 ? bytes : 4 * gibi, cores, one, std::min(one * cores, socket)};
+}
+
+Status requirePositive(const Json &object, const char *key, double &value) {
+  KINTSUGI_ASSIGN(value, jsonNumber(object, key));
+  if (!std::isfinite(value) || value <= 0)
+    return inputError(std::string("'") + key + "' must be a positive number");
+  return Status::success();
+}
+
+Expected<int64_t> countIn(const Json &object, const char *key, int64_t most) {
+  KINTSUGI_ASSIGN(int64_t value, jsonInteger(object, key));
+  if (value < 1 || value > most)
+    return inputError(std::string("'") + key + "' must be from 1 to " + std::to_string(most));
+  return value;
+}
+
+Expected<std::string> nameIn(const Json &object, const char *key) {
+  KINTSUGI_ASSIGN(std::string name, jsonString(object, key));
+  if (name.empty() || name.size() > 256)
+    return inputError(std::string("'") + key + "' must have 1 to 256 bytes");
+  return name;
+}
+
+Expected<MemoryLevel> parseLevel(const Json &object, int cores) {
+  MemoryLevel level;
+  KINTSUGI_ASSIGN(level.name, nameIn(object, "name"));
+  KINTSUGI_ASSIGN(level.bytes, countIn(object, "bytes", INT64_MAX));
+  KINTSUGI_ASSIGN(int64_t sharedBy, countIn(object, "sharedBy", cores));
+  level.sharedBy = static_cast<int>(sharedBy);
+  KINTSUGI_RETURN_IF_ERROR(requirePositive(object, "bytesPerSecond", level.bytesPerSecond));
+  KINTSUGI_RETURN_IF_ERROR(requirePositive(object, "bytesPerSecondAll", level.bytesPerSecondAll));
+  return level;
+}
+
+Expected<Machine> parseMachine(const Json &object) {
+  Machine machine;
+  KINTSUGI_ASSIGN(machine.name, nameIn(object, "name"));
+  KINTSUGI_ASSIGN(machine.level, nameIn(object, "level"));
+  KINTSUGI_ASSIGN(int64_t cores, countIn(object, "cores", 1 << 16));
+  machine.cores = static_cast<int>(cores);
+  KINTSUGI_ASSIGN(int64_t bits, countIn(object, "vectorBits", 1 << 16));
+  if (bits < 32 || !std::has_single_bit(static_cast<uint64_t>(bits)))
+    return inputError("'vectorBits' must be a power of two of at least 32");
+  machine.vectorBits = static_cast<int>(bits);
+  KINTSUGI_ASSIGN(int64_t registers, countIn(object, "vectorRegisters", 1 << 16));
+  machine.vectorRegisters = static_cast<int>(registers);
+  KINTSUGI_RETURN_IF_ERROR(requirePositive(object, "flopsPerSecond", machine.flopsPerSecond));
+  KINTSUGI_RETURN_IF_ERROR(requirePositive(object, "stageSeconds", machine.stageSeconds));
+
+  KINTSUGI_ASSIGN(const Json *levels, jsonArray(object, "levels"));
+  if (levels->empty() || levels->size() > 8)
+    return inputError("'levels' must list 1 to 8 memory levels, from memory inwards");
+  for (size_t number = 0; number < levels->size(); ++number) {
+    auto level = parseLevel((*levels)[number], machine.cores);
+    if (!level.ok())
+      return at("level " + std::to_string(number), level.takeError());
+    machine.levels.push_back(std::move(*level));
+  }
+  return machine;
+}
+
+} // namespace
+
+const char *nameOf(Level level) {
+  switch (level) {
+  case Level::V1:
+    return "x86-64";
+  case Level::V2:
+    return "x86-64-v2";
+  case Level::V3:
+    return "x86-64-v3";
+  case Level::V4:
+    return "x86-64-v4";
+  }
+  return "";
+}
+
+Machine describe(const Host &host, Level level, int multiplyAdds) {
+  Machine machine;
+  machine.name = host.processor.empty() ? nameOf(level) : host.processor.substr(0, 256);
+  machine.level = nameOf(level);
+  machine.cores = host.cores;
+  machine.vectorBits = level == Level::V4 ? 512 : level == Level::V3 ? 256 : 128;
+  machine.vectorRegisters = level == Level::V4 ? 32 : 16;
+  double hertz = host.hertz > 0 ? host.hertz : 2.5e9;
+  // Without fused multiply-adds a multiply and an add take a port each.
+  double perCycle = level >= Level::V3 ? 2.0 * multiplyAdds : multiplyAdds;
+  machine.flopsPerSecond = machine.vectorBits / 32 * perCycle * hertz;
+  machine.levels.push_back(describeMemory(host.memoryBytes, host.cores));
+  std::vector<HostCache> caches = host.caches;
+  if (caches.empty())
+    caches = {{1, 32 * kibi, 1}, {2, mebi, 1}, {3, 16 * mebi, host.cores}};
+  for (auto cache = caches.rbegin(); cache != caches.rend(); ++cache)
+    machine.levels.push_back(describeCache(*cache, machine, hertz));
+  return machine;
+}
+
+int64_t Machine::nearBytes() const {
+  return levels.size() > 2 ? levels[levels.size() - 2].bytes : levels.back().bytes;
+}
+
+std::string Machine::print() const {
+  Json inside = Json::array();
+  for (const MemoryLevel &level : levels)
+    inside.push_back({{"name", level.name},
+                      {"bytes", level.bytes},
+                      {"sharedBy", level.sharedBy},
+                      {"bytesPerSecond", level.bytesPerSecond},
+                      {"bytesPerSecondAll", level.bytesPerSecondAll}});
+  Json object = {{"name", name},
+                 {"level", level},
+                 {"cores", cores},
+                 {"vectorBits", vectorBits},
+                 {"vectorRegisters", vectorRegisters},
+                 {"flopsPerSecond", flopsPerSecond},
+                 {"stageSeconds", stageSeconds},
+                 {"levels", std::move(inside)}};
+  return printJson(object, 2) + "\n";
+}
+
+Expected<Machine> Machine::parse(std::string_view text) {
+  auto object = parseJson(text, {.maxBytes = mebi, .maxDepth = 8});
+  if (!object.ok())
+    return at("machine description", object.takeError());
+  auto machine = parseMachine(*object);
+  if (!machine.ok())
+    return at("machine description", machine.takeError());
+  return machine;
+}
+
+Expected<Machine> Machine::forLevel(std::string_view level) {
+  Host host;
+  host.cores = 4;
+  host.memoryBytes = 16 * gibi;
+  host.hertz = 3e9;
+  for (Level known : {Level::V3, Level::V4})
+    if (level == nameOf(known))
+      return describe(host, known, 2);
+  return usageError("there is no processor level '" + std::string(level) +
+                    "'; known are x86-64-v3 and x86-64-v4");
+}
+
+} // namespace kintsugi::machine
