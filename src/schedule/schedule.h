@@ -1,8 +1,8 @@
 //===- schedule.h - How one kernel runs -------------------------------------===//
 //
 // A Schedule is everything that cost, legality and the tile program of a kernel come from; it holds
-// no MLIR. A kernel computes some values of a program over a *tile space*: each tile runs a sequence
-// of loop nests, whose intermediate results live in scratch memory private to a worker.
+// no MLIR. A kernel computes some values of a program over a *tile space*: each tile runs a
+// sequence of loop nests, whose intermediate results live in scratch memory private to a worker.
 //
 // All buffers are flat here: a read has one index, the row-major position. Reads that may leave a
 // tensor became selects on their bounds; only the chosen side of a select is evaluated.
@@ -26,8 +26,8 @@ struct Buffer {
   ElementType type;  ///< Booleans take a byte.
   int64_t elements;
   Home home;
-  bool written = false;       ///< Memory: an output of the kernel.
-  int64_t scratchOffset = 0;  ///< Scratch: bytes from the worker's base, a multiple of 64.
+  bool written = false;      ///< Memory: an output of the kernel.
+  int64_t scratchOffset = 0; ///< Scratch: bytes from the worker's base, a multiple of 64.
 };
 
 struct TileDimension {
@@ -49,8 +49,8 @@ struct RegisterTile {
 /// destinations[destinationIndex] = epilogue(reduce bodies) over all parallel iterators.
 ///
 /// Iterators are numbered: parallel ones (outermost loop first), then the reduction's, then one for
-/// each dimension of the tile space, which stands for the tile's origin in it. A Read's ValueId is a
-/// buffer's number in the schedule, and has exactly one (flat) index.
+/// each dimension of the tile space, which stands for the tile's origin in it. A Read's ValueId is
+/// a buffer's number in the schedule, and has exactly one (flat) index.
 struct LoopNest {
   llvm::SmallVector<te::Iterator, 4> parallel;
   std::optional<te::Reduction> reduction;
@@ -75,13 +75,13 @@ struct LoopNest {
 struct Schedule {
   llvm::SmallVector<Buffer> buffers; ///< Memory buffers first: the kernel's arguments in order.
   llvm::SmallVector<TileDimension> space;
-  llvm::SmallVector<LoopNest> nests;
+  std::vector<LoopNest> nests;
   int64_t scratchBytes = 0;
 
   /// What the cost model needs; per run of the whole kernel.
-  double operations = 0;   ///< Scalar arithmetic, overlaps and recomputation included.
-  double vectorShare = 1;  ///< Which share of `operations` runs in full vectors.
-  double bytesRead = 0;    ///< From memory buffers, each element once a tile that needs it.
+  double operations = 0;  ///< Scalar arithmetic, overlaps and recomputation included.
+  double vectorShare = 1; ///< Which share of `operations` runs in full vectors.
+  double bytesRead = 0;   ///< From memory buffers, each element once a tile that needs it.
   double bytesWritten = 0;
 
   int64_t tiles() const;

@@ -1,0 +1,54 @@
+//===- fuse.h - From a group of definitions to the nests of one kernel ------===//
+//
+// The first half of scheduling: which members of a group are computed where they are read
+// (inlined), which are finished while their sum is still in registers (epilogues), and which are
+// nests of their own. It knows nothing of tiles or machines.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KINTSUGI_SCHEDULE_FUSE_H
+#define KINTSUGI_SCHEDULE_FUSE_H
+
+#include "schedule/schedule.h"
+
+namespace kintsugi::schedule {
+
+/// Definitions of a program that become one kernel.
+struct Group {
+  llvm::SmallVector<uint32_t> nodes;      ///< Definitions, in program order.
+  llvm::SmallVector<te::ValueId> outputs; ///< What the kernel must store, of the nodes' results.
+};
+
+/// A definition that keeps a loop nest: as in the program, with others inlined into it. Its indices
+/// still speak of whole tensors.
+struct Member {
+  uint32_t node; ///< Of the program: the definition that stores.
+  llvm::SmallVector<te::Iterator, 4> parallel;
+  std::optional<te::Reduction> reduction;
+  llvm::SmallVector<te::Expr, 1> bodies;
+  llvm::SmallVector<te::Expr, 1> epilogue; ///< As in LoopNest.
+  llvm::SmallVector<te::ValueId, 1> results;
+  /// Where a point of the parallel iterators is stored in each result.
+  llvm::SmallVector<te::Index, 4> resultIndices;
+  bool isOutput = false;
+
+  unsigned numIterators() const {
+    return parallel.size() + (reduction ? reduction->iterators.size() : 0);
+  }
+  llvm::SmallVector<te::Interval> ranges() const;
+  /// Bodies and epilogue.
+  llvm::SmallVector<te::Expr> expressions() const;
+};
+
+/// The nests of a group in the order in which they run.
+std::vector<Member> fuse(const te::Program &program, const Group &group);
+
+/// Scalar operations that one evaluation takes, in units of one addition; reads are free.
+double operationsOf(const te::Expr &expr);
+
+/// Whether a body only moves data in a way that costs nothing where it is read: one read with
+/// affine indices and no fill.
+bool isCleanMap(const te::Expr &body);
+
+} // namespace kintsugi::schedule
+
+#endif // KINTSUGI_SCHEDULE_FUSE_H

@@ -1,0 +1,32 @@
+//===- nest.h - A member restricted to a tile, over flat buffers ------------===//
+//
+// The second half of scheduling: from indices of whole tensors to positions in memory and scratch
+// buffers, adjacent iterators joined where every position allows it.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KINTSUGI_SCHEDULE_NEST_H
+#define KINTSUGI_SCHEDULE_NEST_H
+
+#include "schedule/region.h"
+
+namespace kintsugi::schedule {
+
+/// Where a value lies for one kernel.
+struct Placement {
+  unsigned buffer;
+  Home home;
+  Box box; ///< Scratch: the part of the value that the buffer holds.
+};
+
+using PlacementOf = llvm::function_ref<const Placement &(te::ValueId)>;
+
+/// The nest of `member` over `box`.
+LoopNest makeNest(const te::Program &program, const Member &member, const Box &box,
+                  llvm::ArrayRef<TileDimension> space, PlacementOf placementOf);
+
+/// Joins neighbouring iterators that every index treats as one, and drops those of extent 1.
+void collapseIterators(LoopNest &nest, unsigned tileDimensions);
+
+} // namespace kintsugi::schedule
+
+#endif // KINTSUGI_SCHEDULE_NEST_H

@@ -1,0 +1,270 @@
+#include "schedule/registers.h"
+
+#include "schedule/fuse.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <cmath>
+
+namespace kintsugi::schedule {
+
+using namespace te;
+
+namespace {
+
+constexpr int64_t irregular = INT64_MAX;
+
+/// How a flat position moves with an iterator: a constant stride, or irregularly.
+int64_t strideOf(const Index &position, unsigned iterator) {
+  for (const Term &term : position.terms()) {
+    if (term.atom.kind == AtomKind::Iterator)
+      continue;
+    bool inside = term.atom.kind == AtomKind::Data ? term.atom.data->uses(iterator)
+                                                   : term.atom.operand.uses(iterator);
+    if (inside)
+      return irregular;
+  }
+  return position.coefficientOf(iterator);
+}
+
+/// Cycles of bringing one vector whose lanes lie `stride` elements apart.
+double vectorMoveCost(int64_t stride, unsigned lanes) {
+  if (lanes == 1)
+    return 0.5;
+  if (stride == 0 || stride == 1)
+    return 0.5;
+  if (stride == 2)
+    return 1.5;
+  return stride == irregular ? 2.0 * lanes : 1.2 * lanes;
+}
+
+class RegisterChoice {
+public:
+  RegisterChoice(const LoopNest &nest, llvm::ArrayRef<Buffer> buffers, const VectorUnit &unit)
+      : nest(nest), unit(unit), numParallel(nest.parallel.size()) {
+    collect(nest.bodies, bodyReads, bodyOperations);
+    collect(nest.epilogue, epilogueReads, epilogueOperations);
+    unsigned bits = 32;
+    for (unsigned destination : nest.destinations)
+      bits = std::max(bits, bitsOf(buffers[destination].type));
+    if (nest.reduction)
+      bits = std::max(bits, bitsOf(nest.reduction->accumulator));
+    for (const Expr &read : bodyReads)
+      bits = std::max(bits, isFloat(read.type()) ? bitsOf(read.type()) : 32u);
+    fullLanes = std::max(1u, unit.bits / bits);
+  }
+
+  double choose(RegisterTile &best) {
+    double bestCycles = estimate(best = RegisterTile());
+    if (fullLanes == 1)
+      return bestCycles;
+    auto consider = [&](const RegisterTile &tile) {
+      double cycles = estimate(tile);
+      if (cycles < bestCycles * 0.999) {
+        bestCycles = cycles;
+        best = tile;
+      }
+    };
+    for (unsigned v = 0; v < numParallel + nest.numReductions(); ++v)
+      if (v < numParallel || canVectorizeReduction())
+        considerVector(v, consider);
+    return bestCycles;
+  }
+
+private:
+  static void collect(llvm::ArrayRef<Expr> exprs, llvm::SmallVector<Expr> &reads,
+                      double &operations) {
+    for (const Expr &expr : exprs) {
+      operations += operationsOf(expr);
+      expr.walk([&](const Expr &e) {
+        if (e.kind() == ExprKind::Read && !LoopNest::isAccumulator(e.readValue()) &&
+            !llvm::is_contained(reads, e))
+          reads.push_back(e);
+      });
+    }
+  }
+
+  int64_t extent(unsigned iterator) const {
+    return iterator < numParallel
+               ? nest.parallel[iterator].extent.constant()
+               : nest.reduction->iterators[iterator - numParallel].extent.constant();
+  }
+
+  bool canVectorizeReduction() const {
+    if (!nest.reduction)
+      return false;
+    Combiner combiner = nest.reduction->combiner;
+    return combiner != Combiner::ArgMax && combiner != Combiner::ArgMin &&
+           combiner != Combiner::SoftmaxStats;
+  }
+
+  template <typename Consider> void considerVector(unsigned v, Consider consider) {
+    int64_t size = extent(v);
+    if (size < 2)
+      return;
+    RegisterTile tile;
+    tile.vectorIterator = v;
+    tile.lanes = std::min<uint64_t>(fullLanes, llvm::PowerOf2Ceil(size));
+    int64_t mostVectors = std::max<int64_t>(1, size / tile.lanes);
+    for (unsigned vectors : {1u, 2u, 3u, 4u}) {
+      if (vectors > mostVectors || (!nest.reduction && vectors > 2))
+        break;
+      tile.vectors = vectors;
+      tile.rowIterator = -1;
+      tile.rows = 1;
+      consider(tile);
+      if (!nest.reduction)
+        continue;
+      for (unsigned u = 0; u < numParallel; ++u) {
+        if (u == v || extent(u) < 2)
+          continue;
+        tile.rowIterator = u;
+        for (unsigned rows : {2u, 3u, 4u, 6u, 8u, 12u, 14u}) {
+          if (rows > extent(u) || rows * vectors + vectors + 1 > unit.registers)
+            break;
+          tile.rows = rows;
+          consider(tile);
+        }
+        tile.rowIterator = -1;
+        tile.rows = 1;
+      }
+    }
+  }
+
+  static double blocks(int64_t extent, int64_t step) { return std::ceil(double(extent) / step); }
+
+  double loads(llvm::ArrayRef<Expr> reads, const RegisterTile &tile) const {
+    double cycles = 0;
+    for (const Expr &read : reads) {
+      const Index &position = read.readIndices()[0];
+      int64_t stride = tile.vectorIterator < 0 ? 0 : strideOf(position, tile.vectorIterator);
+      double copies = 1;
+      if (stride != 0)
+        copies *= tile.vectors;
+      if (tile.rowIterator >= 0 && strideOf(position, tile.rowIterator) != 0)
+        copies *= tile.rows;
+      cycles += copies * vectorMoveCost(stride, tile.lanes);
+    }
+    return cycles;
+  }
+
+  /// Cycles of one tile's nest under a choice.
+  double estimate(const RegisterTile &tile) const {
+    double points = 1, steps = 1;
+    bool vectorReduces = tile.vectorIterator >= int(numParallel);
+    for (unsigned k = 0; k < numParallel; ++k) {
+      int64_t step = int(k) == tile.vectorIterator ? int64_t(tile.lanes) * tile.vectors
+                     : int(k) == tile.rowIterator  ? int64_t(tile.rows)
+                                                   : 1;
+      points *= blocks(extent(k), step);
+    }
+    for (unsigned k = numParallel; k < numParallel + nest.numReductions(); ++k)
+      steps *=
+          blocks(extent(k), int(k) == tile.vectorIterator ? int64_t(tile.lanes) * tile.vectors : 1);
+    double width = double(tile.rows) * tile.vectors;
+    double outside = storeCycles(tile, vectorReduces) + 2;
+    if (!nest.reduction)
+      return points * (std::max(loads(bodyReads, tile), 0.5) +
+                       width * std::max(1.0, bodyOperations) * 0.5 + outside);
+    // A multiplication that ends in a sum is one fused operation.
+    double arithmetic = width * std::max(1.0, bodyOperations) * 0.5;
+    double chain = 4.0 * std::max(1.0, bodyOperations * 0.5);
+    double step = std::max({arithmetic, loads(bodyReads, tile), chain}) + 0.25;
+    return points * (steps * step + outside);
+  }
+
+  double storeCycles(const RegisterTile &tile, bool vectorReduces) const {
+    double stored = double(tile.rows) * (vectorReduces ? 1 : tile.vectors);
+    double cost = 1;
+    if (tile.vectorIterator >= 0 && !vectorReduces) {
+      int64_t stride = strideOf(nest.destinationIndex, tile.vectorIterator);
+      cost = stride == 1 ? 1.0 : 1.5 * tile.lanes;
+    }
+    double horizontal = vectorReduces ? 3.0 * std::log2(double(tile.lanes)) : 0;
+    RegisterTile scalar = tile;
+    if (vectorReduces)
+      scalar.vectorIterator = -1, scalar.lanes = scalar.vectors = 1;
+    return stored * (cost + horizontal + epilogueOperations * 0.5) + loads(epilogueReads, scalar);
+  }
+
+  const LoopNest &nest;
+  const VectorUnit &unit;
+  unsigned numParallel;
+  llvm::SmallVector<Expr> bodyReads, epilogueReads;
+  double bodyOperations = 0, epilogueOperations = 0;
+  unsigned fullLanes = 1;
+};
+
+/// Puts the parallel iterators in the given order.
+void permute(LoopNest &nest, llvm::ArrayRef<unsigned> order, unsigned tileDimensions) {
+  llvm::SmallVector<Index> replacements(nest.parallel.size());
+  llvm::SmallVector<Iterator, 4> parallel;
+  for (auto [position, old] : llvm::enumerate(order)) {
+    replacements[old] = Index::iterator(position);
+    parallel.push_back(nest.parallel[old]);
+  }
+  for (unsigned k = 0; k < nest.numReductions() + tileDimensions; ++k)
+    replacements.push_back(Index::iterator(parallel.size() + k));
+  for (Expr &body : nest.bodies)
+    body = substitute(body, replacements);
+  for (Expr &finish : nest.epilogue)
+    finish = substitute(finish, replacements);
+  nest.destinationIndex = substitute(nest.destinationIndex, replacements);
+  nest.parallel = std::move(parallel);
+}
+
+void orderLoops(LoopNest &nest, unsigned tileDimensions) {
+  RegisterTile &tile = nest.registers;
+  llvm::SmallVector<unsigned> order;
+  for (unsigned k = 0; k < nest.parallel.size(); ++k)
+    if (int(k) != tile.vectorIterator && int(k) != tile.rowIterator)
+      order.push_back(k);
+  llvm::sort(order, [&](unsigned a, unsigned b) {
+    return nest.destinationIndex.coefficientOf(a) > nest.destinationIndex.coefficientOf(b);
+  });
+  bool vectorIsParallel =
+      tile.vectorIterator >= 0 && tile.vectorIterator < int(nest.parallel.size());
+  if (vectorIsParallel)
+    order.push_back(tile.vectorIterator);
+  if (tile.rowIterator >= 0)
+    order.push_back(tile.rowIterator);
+  permute(nest, order, tileDimensions);
+  for (auto [position, old] : llvm::enumerate(order)) {
+    if (vectorIsParallel && int(old) == tile.vectorIterator) {
+      tile.vectorIterator = position;
+      vectorIsParallel = false;
+      continue;
+    }
+    if (int(old) == tile.rowIterator) {
+      tile.rowIterator = position;
+      break;
+    }
+  }
+}
+
+unsigned unrolledReductions(const LoopNest &nest) {
+  double size = double(nest.registers.rows) * nest.registers.vectors;
+  unsigned count = 0;
+  for (unsigned k = nest.numReductions(); k-- > 0; ++count) {
+    int64_t extent = nest.reduction->iterators[k].extent.constant();
+    if (int(nest.parallel.size() + k) == nest.registers.vectorIterator || extent > 8 ||
+        size * extent > 128)
+      break;
+    size *= extent;
+  }
+  return count;
+}
+
+} // namespace
+
+double chooseRegisters(LoopNest &nest, unsigned tileDimensions, llvm::ArrayRef<Buffer> buffers,
+                       const VectorUnit &unit) {
+  RegisterTile best;
+  double cycles = RegisterChoice(nest, buffers, unit).choose(best);
+  nest.registers = best;
+  orderLoops(nest, tileDimensions);
+  nest.registers.unrolledReductions = unrolledReductions(nest);
+  return cycles;
+}
+
+} // namespace kintsugi::schedule

@@ -1,0 +1,26 @@
+//===- registers.h - How a nest uses vectors and registers ------------------===//
+//
+// Chooses which iterator's points share a vector and how many vectors and rows are unrolled, by the
+// cycles that each choice takes: arithmetic against loads, dependent chains, lanes left empty.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KINTSUGI_SCHEDULE_REGISTERS_H
+#define KINTSUGI_SCHEDULE_REGISTERS_H
+
+#include "schedule/schedule.h"
+
+namespace kintsugi::schedule {
+
+struct VectorUnit {
+  unsigned bits = 256; ///< 0: scalar code only.
+  unsigned registers = 16;
+};
+
+/// Sets nest.registers, reorders the parallel iterators (the unrolled ones innermost) and returns
+/// the cycles that one tile's run of the nest takes on one core.
+double chooseRegisters(LoopNest &nest, unsigned tileDimensions, llvm::ArrayRef<Buffer> buffers,
+                       const VectorUnit &unit);
+
+} // namespace kintsugi::schedule
+
+#endif // KINTSUGI_SCHEDULE_REGISTERS_H

@@ -1,0 +1,57 @@
+#include "schedule/schedule.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+namespace kintsugi::schedule {
+
+using namespace te;
+
+llvm::SmallVector<Interval> LoopNest::ranges(llvm::ArrayRef<TileDimension> space) const {
+  llvm::SmallVector<Interval> result;
+  for (const Iterator &iterator : parallel)
+    result.push_back(Interval::of(iterator.extent));
+  if (reduction)
+    for (const Iterator &iterator : reduction->iterators)
+      result.push_back(Interval::of(iterator.extent));
+  for (const TileDimension &dimension : space)
+    result.push_back({0, dimension.extent - dimension.size});
+  return result;
+}
+
+int64_t Schedule::tiles() const {
+  int64_t product = 1;
+  for (const TileDimension &dimension : space)
+    product *= dimension.count();
+  return product;
+}
+
+unsigned Schedule::memoryBuffers() const {
+  return llvm::count_if(buffers, [](const Buffer &b) { return b.home == Home::Memory; });
+}
+
+std::string Schedule::print() const {
+  std::string text = "tiles [";
+  for (auto [k, dimension] : llvm::enumerate(space))
+    text += (k ? ", " : "") + std::to_string(dimension.size) + " of " +
+            std::to_string(dimension.extent);
+  text += "], scratch " + std::to_string(scratchBytes) + " bytes\n";
+  for (const LoopNest &nest : nests) {
+    text += "  for";
+    for (const Iterator &iterator : nest.parallel)
+      text += " " + iterator.name + ":" + std::to_string(iterator.extent.constant());
+    if (nest.reduction) {
+      text += std::string(" ") + nameOf(nest.reduction->combiner) + " over";
+      for (const Iterator &iterator : nest.reduction->iterators)
+        text += " " + iterator.name + ":" + std::to_string(iterator.extent.constant());
+    }
+    const RegisterTile &r = nest.registers;
+    if (r.vectorIterator >= 0)
+      text += "; vectors of " + std::to_string(r.lanes) + " along " +
+              std::to_string(r.vectorIterator) + " x " + std::to_string(r.vectors) + ", rows " +
+              std::to_string(r.rows);
+    text += "\n";
+  }
+  return text;
+}
+
+} // namespace kintsugi::schedule

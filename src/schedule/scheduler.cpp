@@ -1,0 +1,240 @@
+#include "schedule/scheduler.h"
+
+#include "schedule/nest.h"
+#include "schedule/registers.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/STLExtras.h"
+
+#include <cmath>
+#include <map>
+
+namespace kintsugi::schedule {
+
+using namespace te;
+
+namespace {
+
+struct Trial {
+  Schedule schedule;
+  double computeSeconds = 0;
+  double totalSeconds = 0;
+};
+
+int64_t bytesOf(const Buffer &buffer) {
+  return buffer.elements * std::max<int64_t>(1, bitsOf(buffer.type) / 8);
+}
+
+/// Elements of a buffer that a nest's read touches in one tile: the product of the extents that
+/// move the position.
+double footprint(const Expr &read, const LoopNest &nest, int64_t elements) {
+  double touched = 1;
+  auto count = [&](unsigned iterator, Extent extent) {
+    if (read.readIndices()[0].uses(iterator))
+      touched *= static_cast<double>(extent.constant());
+  };
+  for (auto [k, iterator] : llvm::enumerate(nest.parallel))
+    count(k, iterator.extent);
+  if (nest.reduction)
+    for (auto [k, iterator] : llvm::enumerate(nest.reduction->iterators))
+      count(nest.parallel.size() + k, iterator.extent);
+  return std::min(touched, static_cast<double>(elements));
+}
+
+class Scheduler {
+public:
+  Scheduler(const Program &program, const Group &group, const ScheduleOptions &options)
+      : program(program), options(options), members(fuse(program, group)) {
+    unit.bits = options.scalar ? 0 : options.machine.vectorBits;
+    unit.registers = options.machine.vectorRegisters;
+  }
+
+  ScheduleResult run() {
+    TileSizes sizes;
+    for (const Iterator &iterator : members.back().parallel)
+      sizes.push_back(iterator.extent.constant());
+    std::optional<Trial> best = attempt(sizes);
+    if (options.machine.cores > 1 || members.size() > 1)
+      refine(sizes, best);
+    ScheduleResult result;
+    if (!best) {
+      result.reason = reason.empty() ? "no tiling keeps every output whole" : reason;
+      return result;
+    }
+    result.schedule = std::move(best->schedule);
+    result.computeSeconds = best->computeSeconds;
+    return result;
+  }
+
+private:
+  static bool better(const std::optional<Trial> &a, const std::optional<Trial> &b) {
+    return a && (!b || a->totalSeconds < b->totalSeconds * 0.98);
+  }
+
+  /// Coordinate descent: each iterator in turn, by halving. Two rounds.
+  void refine(TileSizes &sizes, std::optional<Trial> &best) {
+    for (int round = 0; round < 2; ++round) {
+      bool changed = false;
+      for (size_t k = 0; k < sizes.size(); ++k) {
+        int64_t full = members.back().parallel[k].extent.constant(), chosen = sizes[k];
+        for (int64_t size = full; size >= 1; size = size == 1 ? 0 : (size + 1) / 2) {
+          if (size == sizes[k])
+            continue;
+          TileSizes trial = sizes;
+          trial[k] = size;
+          std::optional<Trial> tried = attempt(trial);
+          if (better(tried, best)) {
+            best = std::move(tried);
+            chosen = size;
+            changed = true;
+          }
+        }
+        sizes[k] = chosen;
+      }
+      if (!changed)
+        break;
+    }
+  }
+
+  std::optional<Trial> attempt(const TileSizes &sizes) {
+    std::optional<llvm::SmallVector<Box>> boxes = inferBoxes(program, members, sizes);
+    if (!boxes)
+      return std::nullopt;
+    Trial trial;
+    Schedule &schedule = trial.schedule;
+    schedule.space = tileSpace(members.back(), sizes);
+    placements.clear();
+    placeMemory(schedule);
+    if (!placeScratch(schedule, *boxes))
+      return std::nullopt;
+    double cycles = 0;
+    for (auto [member, box] : llvm::zip(members, *boxes)) {
+      LoopNest nest =
+          makeNest(program, member, box, schedule.space,
+                   [&](ValueId id) -> const Placement & { return placements.at(id.number); });
+      collapseIterators(nest, schedule.space.size());
+      cycles += chooseRegisters(nest, schedule.space.size(), schedule.buffers, unit);
+      schedule.nests.push_back(std::move(nest));
+    }
+    account(trial, cycles);
+    return trial;
+  }
+
+  void placeMemory(Schedule &schedule) {
+    auto place = [&](ValueId id, bool written) {
+      if (placements.count(id.number))
+        return;
+      const Value &value = program.value(id);
+      int64_t elements = 1;
+      for (Extent extent : value.shape)
+        elements *= extent.constant();
+      placements[id.number] = {static_cast<unsigned>(schedule.buffers.size()), Home::Memory, {}};
+      schedule.buffers.push_back({id, value.type, elements, Home::Memory, written});
+    };
+    auto isMember = [&](ValueId id) {
+      return llvm::any_of(members,
+                          [&](const Member &m) { return llvm::is_contained(m.results, id); });
+    };
+    for (const Member &member : members)
+      for (const Expr &expr : member.expressions())
+        for (ValueId id : readsOf(expr))
+          if (!LoopNest::isAccumulator(id) && !isMember(id))
+            place(id, false);
+    for (const Member &member : members)
+      if (member.isOutput)
+        for (ValueId id : member.results)
+          place(id, true);
+  }
+
+  bool placeScratch(Schedule &schedule, llvm::ArrayRef<Box> boxes) {
+    int64_t offset = 0;
+    for (auto [member, box] : llvm::zip(members, boxes)) {
+      if (member.isOutput)
+        continue;
+      for (ValueId id : member.results) {
+        int64_t elements = 1;
+        for (const Side &side : box)
+          elements *= side.extent;
+        placements[id.number] = {static_cast<unsigned>(schedule.buffers.size()), Home::Scratch,
+                                 box};
+        schedule.buffers.push_back(
+            {id, program.value(id).type, elements, Home::Scratch, true, offset});
+        offset += (bytesOf(schedule.buffers.back()) + 63) / 64 * 64;
+        if (offset > options.scratchLimit) {
+          reason = "'" + program.value(id).name + "' does not fit in scratch memory";
+          return false;
+        }
+      }
+    }
+    schedule.scratchBytes = offset;
+    return true;
+  }
+
+  /// Fills in what the cost model reads, and the estimate that compares tilings.
+  void account(Trial &trial, double cycles) {
+    Schedule &schedule = trial.schedule;
+    double tiles = static_cast<double>(schedule.tiles());
+    std::map<unsigned, double> touched;
+    for (const LoopNest &nest : schedule.nests) {
+      double points = 1, steps = 1;
+      for (const Iterator &iterator : nest.parallel)
+        points *= static_cast<double>(iterator.extent.constant());
+      if (nest.reduction)
+        for (const Iterator &iterator : nest.reduction->iterators)
+          steps *= static_cast<double>(iterator.extent.constant());
+      double each = nest.reduction ? 1 : 0, finish = 0;
+      for (const Expr &body : nest.bodies)
+        each += operationsOf(body);
+      for (const Expr &expr : nest.epilogue)
+        finish += operationsOf(expr);
+      schedule.operations += tiles * points * (steps * each + finish);
+      auto touch = [&](const Expr &e) {
+        if (e.kind() != ExprKind::Read || LoopNest::isAccumulator(e.readValue()))
+          return;
+        unsigned buffer = e.readValue().number;
+        double elements = footprint(e, nest, schedule.buffers[buffer].elements);
+        touched[buffer] = std::max(touched[buffer], elements);
+      };
+      for (const Expr &body : nest.bodies)
+        body.walk(touch);
+      for (const Expr &expr : nest.epilogue)
+        expr.walk(touch);
+    }
+    double nearBytes = 0;
+    for (auto [number, buffer] : llvm::enumerate(schedule.buffers)) {
+      if (buffer.home != Home::Memory)
+        continue;
+      double size = static_cast<double>(bytesOf(buffer));
+      if (buffer.written)
+        schedule.bytesWritten += size;
+      double perTile = size / buffer.elements * touched[number];
+      schedule.bytesRead += std::min(size, perTile * tiles);
+      nearBytes += perTile;
+    }
+    const machine::Machine &machine = options.machine;
+    double lanes = std::max(1, machine.vectorBits / 32);
+    double cyclesPerSecond = std::max(1e9, machine.flopsPerSecond / (4 * lanes));
+    double nearBandwidth = machine.levels.size() > 1 ? machine.levels[1].bytesPerSecond : 1e10;
+    double perWorker = std::ceil(tiles / machine.cores);
+    trial.computeSeconds = perWorker * (cycles / cyclesPerSecond + 40e-9);
+    trial.totalSeconds =
+        trial.computeSeconds + perWorker * nearBytes / std::max(1e9, nearBandwidth) * 0.5;
+    if (schedule.scratchBytes > machine.nearBytes() / 2)
+      trial.totalSeconds *= 1.5;
+  }
+
+  const Program &program;
+  const ScheduleOptions &options;
+  std::vector<Member> members;
+  VectorUnit unit;
+  std::map<uint32_t, Placement> placements;
+  std::string reason;
+};
+
+} // namespace
+
+ScheduleResult scheduleGroup(const Program &program, const Group &group,
+                             const ScheduleOptions &options) {
+  return Scheduler(program, group, options).run();
+}
+
+} // namespace kintsugi::schedule

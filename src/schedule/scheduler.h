@@ -1,0 +1,36 @@
+//===- scheduler.h - The schedules of a group -------------------------------===//
+//
+// scheduleGroup places a group of definitions on a machine: it tries tilings of the last member and
+// keeps the one that the machine description says is quickest. Legality comes first: where a group
+// has no schedule, the result says why, and the space loses one candidate, never the model.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KINTSUGI_SCHEDULE_SCHEDULER_H
+#define KINTSUGI_SCHEDULE_SCHEDULER_H
+
+#include "machine/machine.h"
+#include "schedule/fuse.h"
+#include "schedule/schedule.h"
+
+#include <string>
+
+namespace kintsugi::schedule {
+
+struct ScheduleOptions {
+  machine::Machine machine;
+  bool scalar = false;            ///< No vectors (the reference target).
+  int64_t scratchLimit = 4 << 20; ///< Bytes of scratch that a worker may have.
+};
+
+struct ScheduleResult {
+  std::optional<Schedule> schedule;
+  double computeSeconds = 0; ///< Arithmetic and near memory of the slowest worker.
+  std::string reason;        ///< Why there is none.
+};
+
+ScheduleResult scheduleGroup(const te::Program &program, const Group &group,
+                             const ScheduleOptions &options);
+
+} // namespace kintsugi::schedule
+
+#endif // KINTSUGI_SCHEDULE_SCHEDULER_H
