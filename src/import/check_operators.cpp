@@ -1,0 +1,116 @@
+//===- check_operators.cpp - Finds what can't be imported, all at once -------===//
+
+#include "import/importer.h"
+#include "import/registry.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+namespace kintsugi::import {
+namespace {
+
+constexpr int64_t oldestOpset = 6, newestOpset = 28;
+constexpr size_t namedNodes = 3; ///< For each operator, in the message.
+
+struct Use {
+  std::vector<std::string> nodes; ///< The first few.
+  uint64_t count = 0;
+};
+
+class OperatorCheck {
+public:
+  explicit OperatorCheck(const Model &model) : model(model) {}
+
+  Status run() {
+    KINTSUGI_ASSIGN(auto opsets, opsetsOf(model.opsets));
+    visit(model.graph.nodes, opsets);
+    while (!pending.empty()) {
+      const Function *function = pending.back();
+      pending.pop_back();
+      auto own = opsets;
+      if (!function->opsets.empty()) {
+        KINTSUGI_ASSIGN(own, opsetsOf(function->opsets));
+      }
+      visit(function->nodes, own);
+    }
+    if (unsupported.empty())
+      return Status::success();
+    return inputError(message());
+  }
+
+private:
+  void visit(const std::vector<Node> &nodes, const std::map<std::string, int64_t> &opsets) {
+    for (const Node &node : nodes) {
+      for (const Attribute &attribute : node.attributes)
+        if (attribute.graph)
+          visit(attribute.graph->nodes, opsets);
+      if (const Function *function = findFunction(model, node)) {
+        if (seen.insert(function).second)
+          pending.push_back(function);
+        continue;
+      }
+      auto opset = opsets.find(node.domain);
+      int64_t version = opset == opsets.end() ? 1 : opset->second;
+      if (findOperator(node.domain, node.op, version))
+        continue;
+      Use &use = unsupported[node.domain.empty() ? node.op : node.domain + "." + node.op];
+      if (++use.count <= namedNodes)
+        use.nodes.push_back(
+            "'" + (node.name.empty() && !node.outputs.empty() ? node.outputs[0] : node.name) + "'");
+    }
+  }
+
+  std::string message() const {
+    std::string text = unsupported.size() == 1
+                           ? "1 operator is not supported: "
+                           : std::to_string(unsupported.size()) + " operators are not supported: ";
+    bool first = true;
+    for (const auto &[name, use] : unsupported) {
+      text += (first ? "" : "; ") + name + (use.count == 1 ? " (node " : " (nodes ");
+      text += llvm::join(use.nodes, ", ");
+      if (use.count > namedNodes)
+        text += " and " + std::to_string(use.count - namedNodes) + " more";
+      text += ")";
+      first = false;
+    }
+    return text + "; export the model without them";
+  }
+
+  const Model &model;
+  std::map<std::string, Use> unsupported;
+  std::set<const Function *> seen;
+  std::vector<const Function *> pending;
+};
+
+} // namespace
+
+Status checkOperators(const Model &model) { return OperatorCheck(model).run(); }
+
+Expected<std::map<std::string, int64_t>> opsetsOf(const std::vector<OpsetImport> &imports) {
+  std::map<std::string, int64_t> result;
+  for (const OpsetImport &import : imports)
+    result[import.domain] = import.version;
+  auto own = result.find("");
+  if (own != result.end() && (own->second < oldestOpset || own->second > newestOpset))
+    return inputError("it uses version " + std::to_string(own->second) +
+                      " of ONNX's operators; versions " + std::to_string(oldestOpset) + " to " +
+                      std::to_string(newestOpset) +
+                      " are supported: convert it with onnx.version_converter");
+  return result;
+}
+
+const Function *findFunction(const Model &model, const Node &node) {
+  auto found = llvm::find_if(model.functions, [&](const Function &function) {
+    return function.name == node.op && function.domain == node.domain &&
+           function.overload == node.overload;
+  });
+  return found == model.functions.end() ? nullptr : &*found;
+}
+
+std::string describe(const Node &node) {
+  const std::string &name =
+      node.name.empty() && !node.outputs.empty() ? node.outputs[0] : node.name;
+  return "node '" + name + "' (" + (node.domain.empty() ? "" : node.domain + ".") + node.op + ")";
+}
+
+} // namespace kintsugi::import

@@ -1,0 +1,38 @@
+//===- import.cpp - From an ONNX file to a program ---------------------------===//
+
+#include "import/import.h"
+
+#include "base/files.h"
+#include "import/importer.h"
+#include "import/onnx_reader.h"
+
+#include <filesystem>
+
+namespace kintsugi::import {
+
+Expected<te::Program> importOnnx(const Bytes &bytes, const std::string &name,
+                                 const std::string &folder, const ImportOptions &options,
+                                 Diagnostics &diagnostics) {
+  Expected<Model> model = readOnnx(bytes);
+  if (!model.ok())
+    return at(name, model.takeError());
+  Importer importer(*model, folder, options);
+  Expected<te::Program> program = importer.run();
+  if (!program.ok())
+    return at(name, program.takeError());
+  if (unsigned random = importer.numRandomWeights())
+    diagnostics.note(name, "",
+                     std::to_string(random) + " weights are missing; random values stand "
+                                              "in for them");
+  return program;
+}
+
+Expected<te::Program> importOnnx(const std::string &path, const ImportOptions &options,
+                                 Diagnostics &diagnostics) {
+  KINTSUGI_ASSIGN(MappedFile file, MappedFile::open(path));
+  auto owner = std::make_shared<MappedFile>(std::move(file));
+  return importOnnx({owner, owner->bytes()}, path,
+                    std::filesystem::path(path).parent_path().string(), options, diagnostics);
+}
+
+} // namespace kintsugi::import

@@ -1,0 +1,42 @@
+//===- import.h - From an ONNX file to a program -----------------------------===//
+//
+// The front door of this folder. Operators become primitive definitions here: this is the fission
+// of Korch (Hu et al., ASPLOS 2024, section 3).
+//
+//===----------------------------------------------------------------------===//
+#ifndef KINTSUGI_IMPORT_IMPORT_H
+#define KINTSUGI_IMPORT_IMPORT_H
+
+#include "base/diagnostics.h"
+#include "base/tensor.h"
+#include "import/onnx_model.h"
+#include "te/program.h"
+
+#include <map>
+
+namespace kintsugi::import {
+
+struct ImportOptions {
+  /// Open dimensions by name. One without a name is called INPUT.AXIS.
+  std::map<std::string, int64_t> dims;
+  /// Inputs whose value is known now; they become constants.
+  std::map<std::string, std::shared_ptr<const Tensor>> bound;
+  /// Initializers whose external file is missing take the values of random_weights.h.
+  bool randomWeights = false;
+};
+
+/// Reads and imports a model. Operator sets 6 to 28. Input errors name the file and the node, and
+/// list every operator that is not supported at once; an option that names nothing in the model is
+/// a usage error. The program passes te::Program::verify().
+Expected<te::Program> importOnnx(const std::string &path, const ImportOptions &options,
+                                 Diagnostics &diagnostics);
+
+/// The same for a model in memory; `name` stands for the file in messages, and external data is
+/// looked for in `folder`.
+Expected<te::Program> importOnnx(const Bytes &bytes, const std::string &name,
+                                 const std::string &folder, const ImportOptions &options,
+                                 Diagnostics &diagnostics);
+
+} // namespace kintsugi::import
+
+#endif // KINTSUGI_IMPORT_IMPORT_H

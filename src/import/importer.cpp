@@ -1,0 +1,253 @@
+//===- importer.cpp - Walks a model's graphs ---------------------------------===//
+
+#include "import/importer.h"
+
+#include "import/registry.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/ScopeExit.h"
+
+namespace kintsugi::import {
+namespace {
+
+constexpr unsigned deepestCall = 64;
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Names
+
+void Importer::openGraph(const Graph &graph, Scope &scope) {
+  for (const TensorData &tensor : graph.initializers)
+    scope.initializers[tensor.name] = &tensor;
+  for (const SparseInitializer &sparse : graph.sparseInitializers)
+    scope.sparse[sparse.name] = &sparse;
+}
+
+Expected<Binding> Importer::lookUp(const std::string &name, Scope &scope) {
+  for (Scope *at = &scope; at; at = at->outer) {
+    if (auto found = at->names.find(name); found != at->names.end())
+      return found->second;
+    Binding bound;
+    if (auto found = at->initializers.find(name); found != at->initializers.end()) {
+      KINTSUGI_ASSIGN(bound, bindInitializer(*found->second));
+    } else if (auto found = at->sparse.find(name); found != at->sparse.end()) {
+      KINTSUGI_ASSIGN(bound, bindSparse(*found->second));
+    } else {
+      continue;
+    }
+    at->names[name] = bound;
+    return bound;
+  }
+  return inputError("'" + name + "' is used, but nothing before it defines it");
+}
+
+Expected<Binding> Importer::bindInitializer(const TensorData &tensor) {
+  if (tensor.type == ElementType::Str) {
+    // Not owned here: the model outlives the import.
+    return Binding{{}, {}, {std::shared_ptr<void>(), &tensor}};
+  }
+  KINTSUGI_ASSIGN(auto source, weights.source(tensor));
+  Shape shape;
+  for (int64_t extent : tensor.dims)
+    shape.push_back(extent);
+  return Binding{program.addConstant(tensor.name, tensor.type, shape, std::move(source)), {}, {}};
+}
+
+Expected<Binding> Importer::bindSparse(const SparseInitializer &sparse) {
+  return inputError("initializer '" + sparse.name +
+                    "' is sparse, which is not supported; save it as a dense tensor");
+}
+
+//===----------------------------------------------------------------------===//
+// Nodes
+
+Status Importer::importNodes(const std::vector<Node> &nodes, Scope &scope) {
+  Scope *before = std::exchange(current, &scope);
+  auto restore = llvm::scope_exit([&] { current = before; });
+  for (const Node &node : nodes) {
+    if (nodesLeft-- == 0)
+      return inputError("its functions and loops unroll to too many nodes");
+    if (Status status = importNode(node, scope); !status.ok())
+      return at(describe(node), status.takeError());
+  }
+  return Status::success();
+}
+
+Expected<Node> Importer::withReferences(const Node &node, const Scope &scope) const {
+  Node result = node;
+  std::vector<Attribute> attributes;
+  // The attributes of a call stand in the body of the function, and in graphs inside of it.
+  const Scope *body = &scope;
+  while (body->outer && !body->function)
+    body = body->outer;
+  for (Attribute &attribute : result.attributes) {
+    if (attribute.reference.empty()) {
+      attributes.push_back(std::move(attribute));
+      continue;
+    }
+    if (!body->function)
+      return inputError("attribute '" + attribute.name +
+                        "' refers to one of a function, but the node is in none");
+    const Attribute *given = body->call->attribute(attribute.reference);
+    if (!given)
+      for (const Attribute &byDefault : body->function->attributeDefaults)
+        if (byDefault.name == attribute.reference)
+          given = &byDefault;
+    if (!given) // The operator's own default stands.
+      continue;
+    Attribute copy = *given;
+    copy.name = attribute.name;
+    attributes.push_back(std::move(copy));
+  }
+  result.attributes = std::move(attributes);
+  return result;
+}
+
+Status Importer::importNode(const Node &node, Scope &scope) {
+  std::vector<Binding> inputs;
+  for (const std::string &name : node.inputs) {
+    if (name.empty()) {
+      inputs.emplace_back();
+      continue;
+    }
+    KINTSUGI_ASSIGN(Binding input, lookUp(name, scope));
+    inputs.push_back(std::move(input));
+  }
+  bool refers = llvm::any_of(
+      node.attributes, [](const Attribute &attribute) { return !attribute.reference.empty(); });
+  if (refers) {
+    KINTSUGI_ASSIGN(Node resolved, withReferences(node, scope));
+    if (const Function *function = findFunction(model, node))
+      return inlineFunction(*function, resolved, std::move(inputs), scope);
+    return importOperator(resolved, std::move(inputs), scope);
+  }
+  if (const Function *function = findFunction(model, node))
+    return inlineFunction(*function, node, std::move(inputs), scope);
+  return importOperator(node, std::move(inputs), scope);
+}
+
+Status Importer::importOperator(const Node &node, std::vector<Binding> inputs, Scope &scope) {
+  auto opset = scope.opsets->find(node.domain);
+  int64_t version = opset == scope.opsets->end() ? 1 : opset->second;
+  const Operator *entry = findOperator(node.domain, node.op, version);
+  assert(entry && "checkOperators() found all of them");
+  for (unsigned i = 0; i < entry->requiredInputs; ++i)
+    if (i >= inputs.size() || !inputs[i].tensor)
+      return inputError("input " + std::to_string(i + 1) + " must be given, and be a tensor");
+  for (const Binding &input : inputs)
+    if (input.tensor && !computes(program.value(*input.tensor).type))
+      return inputError("elements of type " +
+                        std::string(nameOf(program.value(*input.tensor).type)) +
+                        " can't be computed with; cast '" + program.value(*input.tensor).name +
+                        "' to another type in the model");
+
+  auto origin = std::exchange(
+      program.currentOrigin,
+      {scope.path + (node.name.empty() && !node.outputs.empty() ? node.outputs[0] : node.name)});
+  auto restore = llvm::scope_exit([&] { program.currentOrigin = std::move(origin); });
+  OpContext context(node, version, std::move(inputs), program, constants, *this);
+  Status status = entry->import(context);
+  KINTSUGI_RETURN_IF_ERROR(context.takeProblem());
+  KINTSUGI_RETURN_IF_ERROR(std::move(status));
+  std::vector<Binding> outputs = context.takeOutputs();
+  for (auto [name, binding] : llvm::zip(node.outputs, outputs)) {
+    if (name.empty())
+      continue;
+    if (!binding.tensor && !binding.sequence && !binding.strings)
+      return inputError("its output '" + name + "' is not supported");
+    scope.names[name] = binding;
+  }
+  return Status::success();
+}
+
+Status Importer::inlineFunction(const Function &function, const Node &node,
+                                std::vector<Binding> inputs, Scope &scope) {
+  if (inputs.size() > function.inputs.size() || node.outputs.size() > function.outputs.size())
+    return inputError("it has more inputs or outputs than its function");
+  if (++depth > deepestCall)
+    return inputError("functions call each other more than " + std::to_string(deepestCall) +
+                      " deep");
+  auto leave = llvm::scope_exit([&] { --depth; });
+  Opsets opsets = *scope.opsets;
+  if (!function.opsets.empty()) {
+    KINTSUGI_ASSIGN(opsets, opsetsOf(function.opsets));
+  }
+  Scope body;
+  body.opsets = &opsets;
+  body.function = &function;
+  body.call = &node;
+  body.path = scope.path + (node.name.empty() ? function.name : node.name) + "/";
+  inputs.resize(function.inputs.size());
+  for (auto [name, input] : llvm::zip(function.inputs, inputs))
+    body.names[name] = input;
+  KINTSUGI_RETURN_IF_ERROR(importNodes(function.nodes, body));
+  for (auto [inner, outer] : llvm::zip(function.outputs, node.outputs)) {
+    if (outer.empty())
+      continue;
+    KINTSUGI_ASSIGN(Binding result, lookUp(inner, body));
+    scope.names[outer] = std::move(result);
+  }
+  return Status::success();
+}
+
+Expected<std::vector<Binding>> Importer::outputsOf(const Graph &graph, Scope &scope) {
+  std::vector<Binding> results;
+  for (const ValueInfo &output : graph.outputs) {
+    KINTSUGI_ASSIGN(Binding result, lookUp(output.name, scope));
+    results.push_back(std::move(result));
+  }
+  return results;
+}
+
+Expected<std::vector<Binding>> Importer::importSubgraph(const Graph &graph,
+                                                        llvm::ArrayRef<Binding> arguments) {
+  if (arguments.size() != graph.inputs.size())
+    return inputError("graph '" + graph.name + "' has " + std::to_string(graph.inputs.size()) +
+                      " inputs, but is given " + std::to_string(arguments.size()));
+  if (++depth > deepestCall)
+    return inputError("graphs and functions are nested more than " + std::to_string(deepestCall) +
+                      " deep");
+  auto leave = llvm::scope_exit([&] { --depth; });
+  Scope inner;
+  inner.outer = current;
+  inner.opsets = current->opsets;
+  inner.path = current->path;
+  openGraph(graph, inner);
+  for (auto [info, argument] : llvm::zip(graph.inputs, arguments))
+    inner.names[info.name] = argument;
+  KINTSUGI_RETURN_IF_ERROR(importNodes(graph.nodes, inner));
+  return outputsOf(graph, inner);
+}
+
+//===----------------------------------------------------------------------===//
+// The whole model
+
+Expected<te::Program> Importer::run() {
+  if (model.opsets.empty())
+    return inputError("it does not say which version of ONNX's operators it uses; export it anew");
+  KINTSUGI_RETURN_IF_ERROR(checkOperators(model));
+  KINTSUGI_ASSIGN(Opsets opsets, opsetsOf(model.opsets));
+  Scope scope;
+  scope.opsets = &opsets;
+  current = &scope;
+  openGraph(model.graph, scope);
+  for (const ValueInfo &input : model.graph.inputs)
+    KINTSUGI_RETURN_IF_ERROR(addInput(input, scope));
+  KINTSUGI_RETURN_IF_ERROR(checkOptionsUsed());
+  KINTSUGI_RETURN_IF_ERROR(importNodes(model.graph.nodes, scope));
+  for (const ValueInfo &output : model.graph.outputs) {
+    KINTSUGI_ASSIGN(Binding result, lookUp(output.name, scope));
+    if (!result.tensor)
+      return inputError("output '" + output.name +
+                        "' is not a tensor of numbers, which is not "
+                        "supported");
+    program.addOutput(output.name, *result.tensor);
+  }
+  if (!model.graph.name.empty())
+    program.name = model.graph.name;
+  KINTSUGI_RETURN_IF_ERROR(program.verify());
+  return std::move(program);
+}
+
+} // namespace kintsugi::import

@@ -1,0 +1,91 @@
+//===- importer.h - Walks a model's graphs -----------------------------------===//
+//
+// Binds names to values, node by node: initializers when they are first used, model-local functions
+// inlined, graph attributes in the scope of their node. What a single operator means is not known
+// here.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KINTSUGI_IMPORT_IMPORTER_H
+#define KINTSUGI_IMPORT_IMPORTER_H
+
+#include "import/import.h"
+#include "import/op_context.h"
+#include "import/weights.h"
+
+#include <set>
+
+namespace kintsugi::import {
+
+class Importer final : public GraphImporter {
+public:
+  Importer(const Model &model, const std::string &folder, const ImportOptions &options)
+      : model(model), options(options), weights(folder, options.randomWeights), constants(program) {
+  }
+
+  Expected<te::Program> run();
+
+  /// How many weights were missing and got random values.
+  unsigned numRandomWeights() const { return weights.numRandom(); }
+
+  Expected<std::vector<Binding>> importSubgraph(const Graph &graph,
+                                                llvm::ArrayRef<Binding> arguments) override;
+
+private:
+  using Opsets = std::map<std::string, int64_t>;
+
+  /// The names of a graph or a function body.
+  struct Scope {
+    Scope *outer = nullptr; ///< Visible too; a function sees none.
+    const Opsets *opsets = nullptr;
+    const Function *function = nullptr;
+    const Node *call = nullptr; ///< Of the function.
+    std::string path;           ///< Of the calls that led here, to name nodes by.
+    std::map<std::string, Binding> names;
+    std::map<std::string, const TensorData *> initializers; ///< Not bound yet.
+    std::map<std::string, const SparseInitializer *> sparse;
+  };
+
+  Status addInput(const ValueInfo &info, Scope &scope);
+  Expected<Shape> inputShape(const ValueInfo &info);
+  Status checkOptionsUsed() const;
+  void openGraph(const Graph &graph, Scope &scope);
+  Status importNodes(const std::vector<Node> &nodes, Scope &scope);
+  Status importNode(const Node &node, Scope &scope);
+  Status importOperator(const Node &node, std::vector<Binding> inputs, Scope &scope);
+  Status inlineFunction(const Function &function, const Node &node, std::vector<Binding> inputs,
+                        Scope &scope);
+  Expected<Node> withReferences(const Node &node, const Scope &scope) const;
+  Expected<std::vector<Binding>> outputsOf(const Graph &graph, Scope &scope);
+
+  Expected<Binding> lookUp(const std::string &name, Scope &scope);
+  Expected<Binding> bindInitializer(const TensorData &tensor);
+  Expected<Binding> bindSparse(const SparseInitializer &sparse);
+
+  const Model &model;
+  const ImportOptions &options;
+  te::Program program;
+  Weights weights;
+  ConstantFolder constants;
+  Scope *current = nullptr;
+  unsigned depth = 0;
+  uint64_t nodesLeft = 4'000'000;
+  std::set<std::string> usedDims;
+};
+
+/// The operators of a model that can't be imported, with the nodes that use them, as one error; or
+/// success.
+Status checkOperators(const Model &model);
+
+/// The versions of the operator sets that a model or a function names. An error where ONNX's own is
+/// outside of 6 to 28.
+Expected<std::map<std::string, int64_t>> opsetsOf(const std::vector<OpsetImport> &imports);
+
+/// The function that a node calls, or null.
+const Function *findFunction(const Model &model, const Node &node);
+
+/// "node 'conv1' (Conv)"; a node without a name is called by its first output.
+std::string describe(const Node &node);
+
+} // namespace kintsugi::import
+
+#endif // KINTSUGI_IMPORT_IMPORTER_H

@@ -1,0 +1,18 @@
+//===- families.h - The operator families' tables ----------------------------===//
+#ifndef KINTSUGI_IMPORT_OPS_FAMILIES_H
+#define KINTSUGI_IMPORT_OPS_FAMILIES_H
+
+#include "import/registry.h"
+
+namespace kintsugi::import {
+
+using OperatorTable = llvm::ArrayRef<Operator>;
+
+OperatorTable elementwiseOperators();
+OperatorTable activationOperators();
+OperatorTable reduceOperators();
+OperatorTable matmulOperators();
+
+} // namespace kintsugi::import
+
+#endif // KINTSUGI_IMPORT_OPS_FAMILIES_H

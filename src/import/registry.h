@@ -1,0 +1,34 @@
+//===- registry.h - Which operators can be imported --------------------------===//
+//
+// A table from an operator's domain, name and version to the function that imports it. Adding an
+// operator is writing that function in the file of its family (ops/) and one line in that file's
+// table.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KINTSUGI_IMPORT_REGISTRY_H
+#define KINTSUGI_IMPORT_REGISTRY_H
+
+#include "import/op_context.h"
+
+namespace kintsugi::import {
+
+struct Operator {
+  const char *name;
+  /// The first version of the operator set that the function understands; an entry holds until the
+  /// next one of the same name. The function looks at opset() for smaller differences.
+  int since;
+  /// Leading inputs that must be there and be tensors.
+  unsigned requiredInputs;
+  Status (*import)(OpContext &);
+  const char *domain = "";
+};
+
+/// The entry for an operator, or null.
+const Operator *findOperator(llvm::StringRef domain, llvm::StringRef name, int64_t opset);
+
+/// Every entry, in the order of the families.
+std::vector<const Operator *> allOperators();
+
+} // namespace kintsugi::import
+
+#endif // KINTSUGI_IMPORT_REGISTRY_H
