@@ -1,5 +1,6 @@
 #include "te/expr.h"
 
+#include "base/half.h"
 #include "llvm/ADT/STLExtras.h"
 
 #include <cmath>
@@ -43,12 +44,51 @@ const char *nameOf(BinaryOp op) {
   return names[static_cast<unsigned>(op)];
 }
 
+bool supports(UnaryOp op, ElementType type) {
+  switch (op) {
+  case UnaryOp::Neg:
+  case UnaryOp::Abs:
+  case UnaryOp::Sign:
+    return isFloat(type) || isInteger(type);
+  case UnaryOp::Not:
+    return isInteger(type) || type == ElementType::Bool;
+  default:
+    return isFloat(type);
+  }
+}
+
+bool supports(BinaryOp op, ElementType type) {
+  switch (op) {
+  case BinaryOp::And:
+  case BinaryOp::Or:
+  case BinaryOp::Xor:
+    return isInteger(type) || type == ElementType::Bool;
+  case BinaryOp::ShiftLeft:
+  case BinaryOp::ShiftRight:
+    return isInteger(type) && !isSigned(type);
+  case BinaryOp::Max:
+  case BinaryOp::Min:
+    return isFloat(type) || isInteger(type) || type == ElementType::Bool;
+  default:
+    return isFloat(type) || isInteger(type) || (isComparison(op) && type == ElementType::Bool);
+  }
+}
+
+bool supportsCast(ElementType from, ElementType to) {
+  auto real = [](ElementType type) {
+    return isFloat(type) || isInteger(type) || type == ElementType::Bool;
+  };
+  return real(from) && real(to);
+}
+
 Expr Expr::literal(ElementType type, double value) {
+  if (!isFloat(type))
+    return literal(type, type == ElementType::Bool ? int64_t(value != 0)
+                                                   : static_cast<int64_t>(value));
+  // A literal is an element of its type: rounded to it.
+  value = decodeFloat(type, encodeFloat(type, value));
   ExprNode node{ExprKind::Literal, type};
-  if (isFloat(type))
-    std::memcpy(&node.bits, &value, sizeof(value));
-  else
-    node.bits = static_cast<uint64_t>(static_cast<int64_t>(value));
+  std::memcpy(&node.bits, &value, sizeof(value));
   return ExprNode::make(std::move(node));
 }
 

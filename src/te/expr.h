@@ -77,6 +77,12 @@ bool isComparison(BinaryOp op);
 const char *nameOf(UnaryOp op);
 const char *nameOf(BinaryOp op);
 
+/// Whether the operation is defined for operands of the type.
+bool supports(UnaryOp op, ElementType type);
+bool supports(BinaryOp op, ElementType type);
+/// Between real numbers, integers and booleans.
+bool supportsCast(ElementType from, ElementType to);
+
 enum class ExprKind : uint8_t { Literal, Index, Read, Unary, Binary, Select, Cast };
 
 struct ExprNode;

@@ -221,8 +221,14 @@ llvm::SmallVector<Index> substitute(llvm::ArrayRef<Index> map, llvm::ArrayRef<In
   return result;
 }
 
+/// Bounds are clamped to this, so that sums of products of bounds can't overflow.
+constexpr int64_t farAway = int64_t(1) << 61;
+
+static int64_t clampFar(__int128 value) {
+  return static_cast<int64_t>(std::clamp<__int128>(value, -farAway, farAway));
+}
+
 static Interval rangeOfAtom(const Atom &atom, llvm::ArrayRef<Interval> ranges) {
-  constexpr int64_t unbounded = int64_t(1) << 40;
   switch (atom.kind) {
   case AtomKind::Iterator:
     assert(atom.iterator < ranges.size() && "an iterator without a range");
@@ -242,22 +248,22 @@ static Interval rangeOfAtom(const Atom &atom, llvm::ArrayRef<Interval> ranges) {
     return {0, atom.divisor - 1};
   }
   case AtomKind::Data:
-    return {-unbounded, unbounded};
+    return {-farAway, farAway};
   }
   return {};
 }
 
 Interval rangeOf(const Index &index, llvm::ArrayRef<Interval> ranges) {
-  Interval result = Interval::point(index.constantTerm());
+  __int128 low = index.constantTerm(), high = low;
   for (const Term &term : index.terms()) {
     Interval range = rangeOfAtom(term.atom, ranges);
     if (range.empty())
       return range;
-    int64_t a = range.low * term.factor, b = range.high * term.factor;
-    result.low += std::min(a, b);
-    result.high += std::max(a, b);
+    __int128 a = __int128(range.low) * term.factor, b = __int128(range.high) * term.factor;
+    low += std::min(a, b);
+    high += std::max(a, b);
   }
-  return result;
+  return {clampFar(low), clampFar(high)};
 }
 
 namespace {

@@ -167,6 +167,7 @@ public:
         ranges(definition.ranges()) {}
 
   Status check(const Expr &expr, bool guarded) {
+    KINTSUGI_RETURN_IF_ERROR(checkTypes(expr));
     if (expr.kind() == ExprKind::Index)
       KINTSUGI_RETURN_IF_ERROR(checkIndex(expr.indexValue(), guarded));
     if (expr.kind() == ExprKind::Read)
@@ -178,6 +179,21 @@ public:
   }
 
 private:
+  /// That the operation exists for its operands' type.
+  Status checkTypes(const Expr &expr) {
+    bool fine = true;
+    if (expr.kind() == ExprKind::Unary)
+      fine = supports(expr.unaryOp(), expr.operand(0).type());
+    if (expr.kind() == ExprKind::Binary)
+      fine = supports(expr.binaryOp(), expr.operand(0).type());
+    if (expr.kind() == ExprKind::Cast)
+      fine = supportsCast(expr.operand(0).type(), expr.type());
+    if (expr.kind() == ExprKind::Index)
+      fine = isInteger(expr.type()) || isFloat(expr.type());
+    return fine ? Status::success()
+                : Status(fail("applies an operation to a type that it is not defined for"));
+  }
+
   Status checkIndex(const Index &index, bool guarded) {
     for (const Term &term : index.terms()) {
       const Atom &atom = term.atom;
@@ -186,7 +202,7 @@ private:
       if (atom.kind == AtomKind::FloorDiv || atom.kind == AtomKind::Mod)
         KINTSUGI_RETURN_IF_ERROR(checkIndex(atom.operand, guarded));
       if (atom.kind == AtomKind::Data) {
-        if (isFloat(atom.data->type()))
+        if (!isInteger(atom.data->type()))
           return fail("a gather's index must be an integer");
         KINTSUGI_RETURN_IF_ERROR(check(*atom.data, guarded));
       }
@@ -224,6 +240,29 @@ private:
   llvm::SmallVector<Interval> ranges;
 };
 
+Status verifyReduction(const Program &program, const Reduction &reduction,
+                       const Definition &definition) {
+  const std::string &name = program.value(definition.results[0]).name;
+  ElementType accumulator = reduction.accumulator;
+  bool fits = supports(BinaryOp::Max, accumulator);
+  if (reduction.combiner == Combiner::Sum || reduction.combiner == Combiner::Prod)
+    fits = supports(BinaryOp::Add, accumulator);
+  else if (reduction.combiner == Combiner::And || reduction.combiner == Combiner::Or)
+    fits = supports(BinaryOp::And, accumulator);
+  else if (reduction.combiner == Combiner::SoftmaxStats)
+    fits = isFloat(accumulator);
+  if (!fits)
+    return internalError("'" + name + "' reduces in a type that its combiner is not defined for");
+  if (!supportsCast(definition.bodies[0].type(), accumulator))
+    return internalError("'" + name + "' reduces a type that its accumulator can't hold");
+  bool hasPayload = definition.bodies.size() == 2;
+  for (ValueId result : definition.results)
+    if (!supportsCast(hasPayload ? definition.bodies[1].type() : accumulator,
+                      program.value(result).type))
+      return internalError("'" + name + "' has a type that the reduction can't give");
+  return Status::success();
+}
+
 Status verifyDefinition(const Program &program, uint32_t node, const Definition &definition) {
   unsigned bodies = 1, results = 1;
   if (definition.reduction) {
@@ -240,14 +279,41 @@ Status verifyDefinition(const Program &program, uint32_t node, const Definition 
       if (extent != iterator.extent)
         return internalError("'" + value.name + "' has another shape than its iterators");
   }
-  if (bodies == 1 && !definition.reduction &&
-      definition.bodies[0].type() != program.value(definition.results[0]).type)
-    return internalError("'" + program.value(definition.results[0]).name +
-                         "' has another element type than its body");
+  ElementType type = program.value(definition.results[0]).type;
+  const std::string &name = program.value(definition.results[0]).name;
+  if (!definition.reduction && definition.bodies[0].type() != type)
+    return internalError("'" + name + "' has another element type than its body");
+  if (definition.reduction)
+    KINTSUGI_RETURN_IF_ERROR(verifyReduction(program, *definition.reduction, definition));
   BodyVerifier verifier(program, node, definition);
   for (const Expr &body : definition.bodies)
     KINTSUGI_RETURN_IF_ERROR(verifier.check(body, false));
   return Status::success();
+}
+
+bool sameTensor(const Value &a, const Value &b) { return a.type == b.type && a.shape == b.shape; }
+
+/// The body's inputs are the step, the carried and the captured tensors; its first outputs carry on.
+Status verifyScan(const Program &program, const Scan &scan) {
+  const Program &body = *scan.body;
+  size_t carried = scan.initial.size();
+  if (body.inputs.size() != 1 + carried + scan.captured.size() ||
+      body.outputs.size() != scan.results.size() || carried > scan.results.size())
+    return internalError("a scan's body has a wrong number of inputs or outputs");
+  const Value &step = body.value(body.inputs[0]);
+  if (step.type != ElementType::I64 || !step.shape.empty())
+    return internalError("a scan's first input '" + step.name + "' must be an i64 of rank 0");
+  for (size_t i = 1; i < body.inputs.size(); ++i) {
+    const Value &inner = body.value(body.inputs[i]);
+    const Value &outer =
+        program.value(i <= carried ? scan.initial[i - 1] : scan.captured[i - 1 - carried]);
+    if (!sameTensor(inner, outer))
+      return internalError("a scan's input '" + inner.name + "' has another type or shape than '" +
+                           outer.name + "'");
+    if (i <= carried && !sameTensor(inner, body.value(body.outputs[i - 1].value)))
+      return internalError("a scan carries '" + inner.name + "' on as another type or shape");
+  }
+  return body.verify();
 }
 
 } // namespace
@@ -258,24 +324,23 @@ Status Program::verify() const {
   for (const Output &output : outputs)
     if (output.value.number >= values.size())
       return internalError("output '" + output.name + "' does not exist");
-  for (uint32_t node = 0; node < nodes.size(); ++node) {
-    for (ValueId operand : operandsOf(node)) {
-      if (operand.number >= values.size())
-        return internalError("a node reads a value that does not exist");
-      const Value &v = value(operand);
-      if (v.kind == ValueKind::Result && v.node >= node)
-        return internalError("'" + v.name + "' is read before it is defined");
-    }
-    if (const auto *definition = std::get_if<Definition>(&nodes[node]))
-      KINTSUGI_RETURN_IF_ERROR(verifyDefinition(*this, node, *definition));
-    if (const auto *scan = std::get_if<Scan>(&nodes[node])) {
-      if (scan->body->inputs.size() != 1 + scan->initial.size() + scan->captured.size() ||
-          scan->body->outputs.size() != scan->results.size() ||
-          scan->initial.size() > scan->results.size())
-        return internalError("a scan's body does not match its operands and results");
-      KINTSUGI_RETURN_IF_ERROR(scan->body->verify());
-    }
+  for (uint32_t node = 0; node < nodes.size(); ++node)
+    KINTSUGI_RETURN_IF_ERROR(verifyNode(node));
+  return Status::success();
+}
+
+Status Program::verifyNode(uint32_t node) const {
+  for (ValueId operand : operandsOf(node)) {
+    if (operand.number >= values.size())
+      return internalError("a node reads a value that does not exist");
+    const Value &v = value(operand);
+    if (v.kind == ValueKind::Result && v.node >= node)
+      return internalError("'" + v.name + "' is read before it is defined");
   }
+  if (const auto *definition = std::get_if<Definition>(&nodes[node]))
+    return verifyDefinition(*this, node, *definition);
+  if (const auto *scan = std::get_if<Scan>(&nodes[node]))
+    return verifyScan(*this, *scan);
   return Status::success();
 }
 

@@ -176,6 +176,8 @@ public:
   /// Checks every invariant (types, ranks, order, ranges of reads without a fill, unique names).
   /// The phases call it after each step.
   Status verify() const;
+  /// The part of it that one node needs.
+  Status verifyNode(uint32_t node) const;
 
 private:
   std::string unique(std::string name);

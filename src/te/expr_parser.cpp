@@ -1,0 +1,552 @@
+#include "te/expr_parser.h"
+
+#include "base/checked.h"
+#include "te/syntax.h"
+#include "llvm/ADT/STLExtras.h"
+
+#include <charconv>
+
+namespace kintsugi::te {
+
+//===- Tokens ---------------------------------------------------------------===//
+
+Error unexpected(const Lexer &lexer, const Token &token, llvm::StringRef expected) {
+  if (token.kind == TokenKind::Invalid)
+    return lexer.errorAt(token.offset, token.value);
+  std::string found = token.kind == TokenKind::End      ? "end of the text"
+                      : token.kind == TokenKind::Quoted ? token.text.str()
+                                                        : "'" + token.text.str() + "'";
+  return lexer.errorAt(token.offset, "unexpected " + found + "; expected " + expected.str());
+}
+
+bool acceptSign(Lexer &lexer, llvm::StringRef sign) {
+  if (!lexer.peek().isSign(sign))
+    return false;
+  lexer.take();
+  return true;
+}
+
+Status expectSign(Lexer &lexer, llvm::StringRef sign) {
+  if (acceptSign(lexer, sign))
+    return Status::success();
+  return unexpected(lexer, lexer.peek(), "'" + sign.str() + "'");
+}
+
+Expected<std::string> expectName(Lexer &lexer, llvm::StringRef what) {
+  const Token &token = lexer.peek();
+  if (token.kind == TokenKind::Quoted)
+    return lexer.take().value;
+  if (token.kind != TokenKind::Word)
+    return unexpected(lexer, token, what);
+  if (isReservedWord(token.text))
+    return lexer.errorAt(token.offset, "'" + token.text.str() +
+                                           "' is a word of the language; expected " + what.str() +
+                                           " (a name of this spelling must be quoted)");
+  return lexer.take().text.str();
+}
+
+Expected<int64_t> expectInteger(Lexer &lexer, llvm::StringRef what, int64_t low, int64_t high) {
+  const Token &token = lexer.peek();
+  if (token.kind != TokenKind::Number)
+    return unexpected(lexer, token, what);
+  int64_t value = 0;
+  auto end = std::from_chars(token.text.begin(), token.text.end(), value);
+  if (end.ec != std::errc() || end.ptr != token.text.end() || value < low || value > high)
+    return lexer.errorAt(token.offset, "'" + token.text.str() + "' is not usable here; expected " +
+                                           what.str() + ", an integer from " + std::to_string(low) +
+                                           " to " + std::to_string(high));
+  lexer.take();
+  return value;
+}
+
+Expected<ElementType> expectType(Lexer &lexer) {
+  const Token &token = lexer.peek();
+  auto type = token.kind == TokenKind::Word ? elementTypeFromName(token.text) : std::nullopt;
+  if (!type)
+    return unexpected(lexer, token, "an element type such as f32");
+  lexer.take();
+  return *type;
+}
+
+//===- Syntax tree ----------------------------------------------------------===//
+
+struct ExprSyntax {
+  ExprKind kind;
+  size_t offset;
+  std::optional<ElementType> told; ///< The type, where the node tells it by itself.
+  std::string literal = {};        ///< Literal, with its sign
+  Index index = {};                ///< Index
+  ValueId value = {};              ///< Read
+  llvm::SmallVector<Index> indices = {};
+  UnaryOp unary = UnaryOp::Neg;
+  BinaryOp binary = BinaryOp::Add;
+  /// Operands; of a Read its fill, if any; of a Select condition and value of each case, then the
+  /// rest's value.
+  llvm::SmallVector<std::unique_ptr<ExprSyntax>, 2> children = {};
+  unsigned depth = 1;
+};
+
+ExprParser::ExprParser(Lexer &lexer, const Program &program, const llvm::StringMap<ValueId> &values,
+                       llvm::ArrayRef<std::string> iterators)
+    : lexer(lexer), program(program), values(values), iterators(iterators) {}
+ExprParser::~ExprParser() = default;
+
+static std::unique_ptr<ExprSyntax> make(ExprKind kind, size_t offset,
+                                        std::optional<ElementType> told = std::nullopt) {
+  return std::make_unique<ExprSyntax>(ExprSyntax{kind, offset, told});
+}
+
+Status ExprParser::enter(size_t offset) {
+  if (nesting < maxNesting)
+    return Status::success();
+  return lexer.errorAt(offset, "brackets are nested too deeply; expected at most " +
+                                   std::to_string(maxNesting) + " levels");
+}
+
+/// Completes a node that has its children: depth and told type.
+Expected<ExprParser::Node> ExprParser::sized(Node node) {
+  for (const Node &child : node->children)
+    node->depth = std::max(node->depth, child->depth + 1);
+  if (node->kind == ExprKind::Select)
+    node->depth += node->children.size() / 2;
+  if (node->depth > maxExprDepth)
+    return lexer.errorAt(node->offset, "the expression is too deep; expected at most " +
+                                           std::to_string(maxExprDepth) + " levels (split it)");
+  auto tell = [&](const Node &child) {
+    if (!node->told)
+      node->told = child->told;
+  };
+  if (node->kind == ExprKind::Unary || node->kind == ExprKind::Binary)
+    llvm::for_each(node->children, tell);
+  if (node->kind == ExprKind::Select)
+    for (size_t i = 0; i < node->children.size(); ++i)
+      if (i % 2 == 1 || i + 1 == node->children.size())
+        tell(node->children[i]);
+  return node;
+}
+
+std::optional<unsigned> ExprParser::iteratorNamed(llvm::StringRef name) const {
+  auto found = llvm::find(iterators, name);
+  if (found == iterators.end())
+    return std::nullopt;
+  return found - iterators.begin();
+}
+
+//===- Expressions ----------------------------------------------------------===//
+
+namespace {
+struct Infix {
+  BinaryOp op;
+  bool swapped = false; ///< a > b is b < a.
+};
+} // namespace
+
+static std::optional<Infix> infixOf(const Token &token) {
+  if (token.isSign(">"))
+    return Infix{BinaryOp::Less, true};
+  if (token.isSign(">="))
+    return Infix{BinaryOp::LessEqual, true};
+  if (token.kind != TokenKind::Sign && token.kind != TokenKind::Word)
+    return std::nullopt;
+  for (unsigned number = 0; number <= static_cast<unsigned>(BinaryOp::NotEqual); ++number) {
+    auto op = static_cast<BinaryOp>(number);
+    if (precedenceOf(op) != 0 && token.text == nameOf(op))
+      return Infix{op};
+  }
+  return std::nullopt;
+}
+
+Expected<ExprParser::Node> ExprParser::infix(int minimum) {
+  KINTSUGI_ASSIGN(Node left, prefix());
+  while (true) {
+    std::optional<Infix> infixOp = infixOf(lexer.peek());
+    if (!infixOp || precedenceOf(infixOp->op) < minimum)
+      return left;
+    size_t offset = lexer.take().offset;
+    int precedence = precedenceOf(infixOp->op);
+    KINTSUGI_ASSIGN(Node right, infix(precedence + 1));
+    Node node = make(ExprKind::Binary, offset);
+    node->binary = infixOp->op;
+    if (isComparison(infixOp->op))
+      node->told = ElementType::Bool;
+    if (infixOp->swapped)
+      std::swap(left, right);
+    node->children.push_back(std::move(left));
+    node->children.push_back(std::move(right));
+    KINTSUGI_ASSIGN(left, sized(std::move(node)));
+    if (isComparison(infixOp->op) && infixOf(lexer.peek()) &&
+        isComparison(infixOf(lexer.peek())->op))
+      return lexer.errorAt(lexer.peek().offset,
+                           "comparisons don't chain; expected 'and' between them");
+  }
+}
+
+static bool isNumberWord(const Token &token) { return token.isWord("inf") || token.isWord("nan"); }
+
+Expected<ExprParser::Node> ExprParser::prefix() {
+  if (!lexer.peek().isSign("-"))
+    return primary();
+  size_t offset = lexer.take().offset;
+  if (lexer.peek().kind == TokenKind::Number || isNumberWord(lexer.peek())) {
+    Node node = make(ExprKind::Literal, offset);
+    node->literal = "-" + lexer.take().text.str();
+    return node;
+  }
+  KINTSUGI_RETURN_IF_ERROR(enter(offset));
+  ++nesting;
+  KINTSUGI_ASSIGN(Node operand, prefix());
+  --nesting;
+  Node node = make(ExprKind::Unary, offset);
+  node->children.push_back(std::move(operand));
+  return sized(std::move(node));
+}
+
+Expected<ExprParser::Node> ExprParser::primary() {
+  const Token &token = lexer.peek();
+  KINTSUGI_RETURN_IF_ERROR(enter(token.offset));
+  ++nesting;
+  auto done = [&](Expected<Node> node) {
+    --nesting;
+    return node;
+  };
+  if (token.kind == TokenKind::Number || isNumberWord(token) || token.isWord("true") ||
+      token.isWord("false")) {
+    Node node = make(ExprKind::Literal, token.offset);
+    if (token.isWord("true") || token.isWord("false"))
+      node->told = ElementType::Bool;
+    node->literal = lexer.take().text.str();
+    return done(std::move(node));
+  }
+  if (token.isSign("("))
+    return done(parenthesized());
+  if (token.isSign("{"))
+    return done(braces(token.offset));
+  if (token.isWord("cases"))
+    return done(cases());
+  if (token.kind == TokenKind::Word)
+    if (auto type = elementTypeFromName(token.text))
+      return done(typed(*type));
+  return done(named());
+}
+
+/// A name: of a function, a tensor or an iterator, by what follows it.
+Expected<ExprParser::Node> ExprParser::named() {
+  const Token &token = lexer.peek();
+  bool isName = token.kind == TokenKind::Word || token.kind == TokenKind::Quoted;
+  if (isName && lexer.peek(1).isSign("("))
+    return function();
+  if (isName && lexer.peek(1).isSign("["))
+    return read();
+  size_t offset = token.offset;
+  KINTSUGI_ASSIGN(std::string name, expectName(lexer, "an expression"));
+  auto iterator = iteratorNamed(name);
+  if (!iterator)
+    return lexer.errorAt(offset, "'" + name +
+                                     "' is no iterator here; expected one of the "
+                                     "definition's iterators, or '[' after a tensor's name");
+  Node node = make(ExprKind::Index, offset);
+  node->index = Index::iterator(*iterator);
+  return node;
+}
+
+Expected<ExprParser::Node> ExprParser::parenthesized() {
+  size_t offset = lexer.take().offset;
+  KINTSUGI_ASSIGN(Node inner, infix(1));
+  if (lexer.peek().isSign("|")) {
+    if (inner->kind != ExprKind::Read || !inner->children.empty())
+      return lexer.errorAt(offset, "only a read can have a fill; expected (tensor[...] | fill)");
+    lexer.take();
+    KINTSUGI_ASSIGN(Node fill, infix(1));
+    inner->children.push_back(std::move(fill));
+    KINTSUGI_ASSIGN(inner, sized(std::move(inner)));
+  }
+  KINTSUGI_RETURN_IF_ERROR(expectSign(lexer, ")"));
+  return inner;
+}
+
+/// type(literal), type(expression) or type{index}.
+Expected<ExprParser::Node> ExprParser::typed(ElementType type) {
+  size_t offset = lexer.take().offset;
+  if (lexer.peek().isSign("{")) {
+    KINTSUGI_ASSIGN(Node node, braces(offset));
+    node->told = type;
+    return node;
+  }
+  KINTSUGI_RETURN_IF_ERROR(expectSign(lexer, "("));
+  KINTSUGI_ASSIGN(Node inner, infix(1));
+  KINTSUGI_RETURN_IF_ERROR(expectSign(lexer, ")"));
+  if (inner->kind == ExprKind::Literal && !inner->told) {
+    inner->told = type;
+    return inner;
+  }
+  Node node = make(ExprKind::Cast, offset, type);
+  node->children.push_back(std::move(inner));
+  return sized(std::move(node));
+}
+
+Expected<ExprParser::Node> ExprParser::braces(size_t offset) {
+  KINTSUGI_RETURN_IF_ERROR(expectSign(lexer, "{"));
+  KINTSUGI_ASSIGN(Index index, indexSum());
+  KINTSUGI_RETURN_IF_ERROR(expectSign(lexer, "}"));
+  Node node = make(ExprKind::Index, offset);
+  node->index = std::move(index);
+  return node;
+}
+
+Expected<ExprParser::Node> ExprParser::function() {
+  Token name = lexer.take();
+  std::optional<UnaryOp> unary = unaryFromName(name.text);
+  std::optional<BinaryOp> binary = binaryFromName(name.text);
+  if (!unary && !binary)
+    return lexer.errorAt(name.offset, "'" + name.text.str() +
+                                          "' is no function; expected one such "
+                                          "as exp, max or isnan, or a type");
+  Node node = make(unary ? ExprKind::Unary : ExprKind::Binary, name.offset);
+  KINTSUGI_RETURN_IF_ERROR(expectSign(lexer, "("));
+  KINTSUGI_ASSIGN(Node first, infix(1));
+  node->children.push_back(std::move(first));
+  if (unary) {
+    node->unary = *unary;
+    if (*unary == UnaryOp::IsNaN || *unary == UnaryOp::IsInf)
+      node->told = ElementType::Bool;
+  } else {
+    node->binary = *binary;
+    KINTSUGI_RETURN_IF_ERROR(expectSign(lexer, ","));
+    KINTSUGI_ASSIGN(Node second, infix(1));
+    node->children.push_back(std::move(second));
+  }
+  KINTSUGI_RETURN_IF_ERROR(expectSign(lexer, ")"));
+  return sized(std::move(node));
+}
+
+Expected<ExprParser::Node> ExprParser::read() {
+  size_t offset = lexer.peek().offset;
+  KINTSUGI_ASSIGN(std::string name, expectName(lexer, "a tensor"));
+  auto found = values.find(name);
+  if (found == values.end())
+    return lexer.errorAt(offset, "'" + name +
+                                     "' is not defined; expected a tensor that is defined "
+                                     "above");
+  const Value &value = program.value(found->second);
+  Node node = make(ExprKind::Read, offset, value.type);
+  node->value = found->second;
+  KINTSUGI_RETURN_IF_ERROR(expectSign(lexer, "["));
+  while (!lexer.peek().isSign("]")) {
+    if (!node->indices.empty())
+      KINTSUGI_RETURN_IF_ERROR(expectSign(lexer, ","));
+    KINTSUGI_ASSIGN(Index index, indexSum());
+    node->indices.push_back(std::move(index));
+  }
+  KINTSUGI_RETURN_IF_ERROR(expectSign(lexer, "]"));
+  if (node->indices.size() != value.shape.size())
+    return lexer.errorAt(offset, "'" + name + "' is read with " +
+                                     std::to_string(node->indices.size()) + " indices; expected " +
+                                     std::to_string(value.shape.size()));
+  return node;
+}
+
+Expected<ExprParser::Node> ExprParser::cases() {
+  Node node = make(ExprKind::Select, lexer.take().offset);
+  KINTSUGI_RETURN_IF_ERROR(expectSign(lexer, "{"));
+  while (!lexer.peek().isWord("else")) {
+    KINTSUGI_ASSIGN(Node condition, infix(1));
+    KINTSUGI_RETURN_IF_ERROR(expectSign(lexer, ":"));
+    KINTSUGI_ASSIGN(Node value, infix(1));
+    KINTSUGI_RETURN_IF_ERROR(expectSign(lexer, ";"));
+    node->children.push_back(std::move(condition));
+    node->children.push_back(std::move(value));
+  }
+  lexer.take();
+  if (node->children.empty())
+    return lexer.errorAt(node->offset, "cases without a case; expected a condition before 'else'");
+  KINTSUGI_RETURN_IF_ERROR(expectSign(lexer, ":"));
+  KINTSUGI_ASSIGN(Node rest, infix(1));
+  node->children.push_back(std::move(rest));
+  acceptSign(lexer, ";");
+  KINTSUGI_RETURN_IF_ERROR(expectSign(lexer, "}"));
+  return sized(std::move(node));
+}
+
+//===- Indices --------------------------------------------------------------===//
+
+Expected<Index> ExprParser::bounded(Index index, size_t offset) {
+  auto small = [](int64_t number) { return -maxIndexNumber <= number && number <= maxIndexNumber; };
+  if (!small(index.constantTerm()) ||
+      !llvm::all_of(index.terms(), [&](const Term &term) { return small(term.factor); }))
+    return lexer.errorAt(offset, "a number of the index is too large; expected at most " +
+                                     std::to_string(maxIndexNumber));
+  if (index.terms().size() > maxIndexTerms)
+    return lexer.errorAt(offset, "the index has too many terms; expected at most " +
+                                     std::to_string(maxIndexTerms));
+  return index;
+}
+
+Expected<Index> ExprParser::scaled(const Index &index, int64_t factor, size_t offset) {
+  auto fits = [&](int64_t number) { return checkedMul(number, factor).has_value(); };
+  if (!fits(index.constantTerm()) ||
+      !llvm::all_of(index.terms(), [&](const Term &term) { return fits(term.factor); }))
+    return bounded(Index(maxIndexNumber + 1), offset); // The error.
+  return bounded(index * factor, offset);
+}
+
+Expected<Index> ExprParser::indexSum() {
+  KINTSUGI_RETURN_IF_ERROR(enter(lexer.peek().offset));
+  ++nesting;
+  KINTSUGI_ASSIGN(Index sum, indexProduct());
+  while (lexer.peek().isSign("+") || lexer.peek().isSign("-")) {
+    Token sign = lexer.take();
+    KINTSUGI_ASSIGN(Index term, indexProduct());
+    KINTSUGI_ASSIGN(sum, bounded(sign.text == "+" ? sum + term : sum - term, sign.offset));
+  }
+  --nesting;
+  return sum;
+}
+
+Expected<Index> ExprParser::indexProduct() {
+  bool negative = acceptSign(lexer, "-");
+  KINTSUGI_ASSIGN(Index product, indexFactor());
+  while (lexer.peek().isSign("*") || lexer.peek().isSign("//") || lexer.peek().isSign("%")) {
+    Token sign = lexer.take();
+    if (sign.text == "*") {
+      KINTSUGI_ASSIGN(Index factor, indexFactor());
+      if (!product.isConstant() && !factor.isConstant())
+        return lexer.errorAt(sign.offset, "an index multiplies two iterators or reads; expected a "
+                                          "constant on one side");
+      KINTSUGI_ASSIGN(product, factor.isConstant()
+                                   ? scaled(product, factor.constantTerm(), sign.offset)
+                                   : scaled(factor, product.constantTerm(), sign.offset));
+    } else {
+      KINTSUGI_ASSIGN(int64_t divisor,
+                      expectInteger(lexer, "a positive divisor", 1, maxIndexNumber));
+      product = sign.text == "//" ? product.floorDiv(divisor) : product.mod(divisor);
+    }
+  }
+  return negative ? product * -1 : product;
+}
+
+Expected<Index> ExprParser::indexFactor() {
+  const Token &token = lexer.peek();
+  if (token.kind == TokenKind::Number) {
+    KINTSUGI_ASSIGN(int64_t number, expectInteger(lexer, "an index", 0, maxIndexNumber));
+    return Index(number);
+  }
+  if (acceptSign(lexer, "(")) {
+    KINTSUGI_ASSIGN(Index inner, indexSum());
+    KINTSUGI_RETURN_IF_ERROR(expectSign(lexer, ")"));
+    return inner;
+  }
+  if (token.isSign("{") || lexer.peek(1).isSign("[")) {
+    size_t offset = token.offset;
+    KINTSUGI_RETURN_IF_ERROR(enter(offset));
+    ++nesting;
+    bool inBraces = acceptSign(lexer, "{");
+    KINTSUGI_ASSIGN(Node syntax, inBraces ? infix(1) : read());
+    if (inBraces)
+      KINTSUGI_RETURN_IF_ERROR(expectSign(lexer, "}"));
+    --nesting;
+    KINTSUGI_ASSIGN(Expr data, build(*syntax, syntax->told.value_or(ElementType::I64)));
+    if (!isInteger(data.type()))
+      return lexer.errorAt(offset, "an index of type " + std::string(nameOf(data.type())) +
+                                       "; expected an integer");
+    return Index::data(std::move(data));
+  }
+  size_t offset = token.offset;
+  KINTSUGI_ASSIGN(std::string name, expectName(lexer, "an index"));
+  auto iterator = iteratorNamed(name);
+  if (!iterator)
+    return lexer.errorAt(offset, "'" + name +
+                                     "' is no iterator here; expected one of the "
+                                     "definition's iterators");
+  return Index::iterator(*iterator);
+}
+
+//===- Types ----------------------------------------------------------------===//
+
+Expected<Expr> ExprParser::build(const ExprSyntax &syntax, ElementType type) {
+  std::string wanted(nameOf(type));
+  if (syntax.told && *syntax.told != type)
+    return lexer.errorAt(syntax.offset, "this has type " + std::string(nameOf(*syntax.told)) +
+                                            "; expected " + wanted + " (convert it by " + wanted +
+                                            "(...))");
+  switch (syntax.kind) {
+  case ExprKind::Literal: {
+    std::optional<Expr> literal = readLiteral(syntax.literal, type);
+    if (!literal)
+      return lexer.errorAt(
+          syntax.offset,
+          "'" + syntax.literal + "' is no " + wanted + "; expected " +
+              (type == ElementType::Bool ? "true or false" : "a number that fits the type"));
+    return *literal;
+  }
+  case ExprKind::Index:
+    if (!isInteger(type) && !isFloat(type))
+      return lexer.errorAt(syntax.offset, "an index is a number; expected a " + wanted);
+    return Expr::index(syntax.index, type);
+  case ExprKind::Read: {
+    std::optional<Expr> fill;
+    if (!syntax.children.empty()) {
+      KINTSUGI_ASSIGN(fill, build(*syntax.children[0], type));
+    }
+    return Expr::read(syntax.value, type, syntax.indices, std::move(fill));
+  }
+  case ExprKind::Select:
+    return buildSelect(syntax, type);
+  case ExprKind::Cast: {
+    const ExprSyntax &operand = *syntax.children[0];
+    KINTSUGI_ASSIGN(Expr inner, build(operand, operand.told.value_or(ElementType::I64)));
+    if (!supportsCast(inner.type(), type))
+      return lexer.errorAt(syntax.offset, "no conversion from " +
+                                              std::string(nameOf(inner.type())) + " to " + wanted +
+                                              "; expected numbers or booleans");
+    return Expr::cast(type, std::move(inner));
+  }
+  case ExprKind::Unary:
+  case ExprKind::Binary:
+    return buildOperation(syntax, type);
+  }
+  return internalError("unknown kind of expression");
+}
+
+Expected<Expr> ExprParser::buildSelect(const ExprSyntax &syntax, ElementType type) {
+  KINTSUGI_ASSIGN(Expr result, build(*syntax.children.back(), type));
+  for (size_t i = syntax.children.size() - 1; i >= 2; i -= 2) {
+    KINTSUGI_ASSIGN(Expr value, build(*syntax.children[i - 1], type));
+    KINTSUGI_ASSIGN(Expr condition, build(*syntax.children[i - 2], ElementType::Bool));
+    result = Expr::select(std::move(condition), std::move(value), std::move(result));
+  }
+  return result;
+}
+
+Expected<Expr> ExprParser::buildOperation(const ExprSyntax &syntax, ElementType type) {
+  bool unary = syntax.kind == ExprKind::Unary;
+  bool test = unary ? syntax.unary == UnaryOp::IsNaN || syntax.unary == UnaryOp::IsInf
+                    : isComparison(syntax.binary);
+  ElementType operandType = type;
+  if (test) { // The operands' type is theirs to tell.
+    operandType = ElementType::I64;
+    for (const Node &child : llvm::reverse(syntax.children))
+      operandType = child->told.value_or(operandType);
+  }
+  if (unary ? !supports(syntax.unary, operandType) : !supports(syntax.binary, operandType))
+    return lexer.errorAt(syntax.offset, std::string("'") +
+                                            (unary ? nameOf(syntax.unary) : nameOf(syntax.binary)) +
+                                            "' of " + std::string(nameOf(operandType)) +
+                                            "; expected operands of a type that it is defined for");
+  KINTSUGI_ASSIGN(Expr first, build(*syntax.children[0], operandType));
+  if (unary)
+    return Expr::unary(syntax.unary, std::move(first));
+  KINTSUGI_ASSIGN(Expr second, build(*syntax.children[1], operandType));
+  return Expr::binary(syntax.binary, std::move(first), std::move(second));
+}
+
+Expected<Expr> ExprParser::parseAs(ElementType type) {
+  KINTSUGI_ASSIGN(Node syntax, infix(1));
+  return build(*syntax, type);
+}
+
+Expected<Expr> ExprParser::parse(ElementType assumed) {
+  KINTSUGI_ASSIGN(Node syntax, infix(1));
+  return build(*syntax, syntax->told.value_or(assumed));
+}
+
+} // namespace kintsugi::te
