@@ -1,0 +1,177 @@
+//===- artifact.cpp - Reading artifacts -----------------------------------===//
+
+#include "runtime/artifact.h"
+
+#include "base/checked.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstring>
+
+using namespace kintsugi;
+using namespace kintsugi::runtime;
+
+static_assert(sizeof(KinArtifactHeader) == 64 && offsetof(KinArtifactHeader, digest) == 32);
+static_assert(sizeof(KinArtifactSection) == 96);
+static_assert(std::endian::native == std::endian::little);
+
+static std::string sectionWord(uint32_t kind, const std::string &name) {
+  switch (kind) {
+  case KIN_SECTION_MANIFEST:
+    return "manifest";
+  case KIN_SECTION_CONSTANTS:
+    return "constants";
+  case KIN_SECTION_PROVENANCE:
+    return "provenance";
+  default:
+    return "section '" + name + "'";
+  }
+}
+
+Expected<Artifact> Artifact::open(const std::string &path, ReadOptions options) {
+  Artifact artifact;
+  artifact.label = path;
+  KINTSUGI_ASSIGN(artifact.file, MappedFile::open(path));
+  if (Status status = artifact.read(options); !status.ok())
+    return at(path, status.takeError());
+  return artifact;
+}
+
+Expected<Artifact> Artifact::fromMemory(std::span<const std::byte> bytes, std::string name,
+                                        ReadOptions options) {
+  Artifact artifact;
+  artifact.label = std::move(name);
+  KINTSUGI_ASSIGN(artifact.memory, HostMemory::allocate(bytes.size()));
+  std::copy(bytes.begin(), bytes.end(), artifact.memory.data());
+  if (Status status = artifact.read(options); !status.ok())
+    return at(artifact.label, status.takeError());
+  return artifact;
+}
+
+std::span<const std::byte> Artifact::bytes() const {
+  return memory.data() ? std::span<const std::byte>(memory.bytes()) : file.bytes();
+}
+
+const Artifact::Section *Artifact::find(uint32_t kind, std::string_view name) const {
+  for (const Section &section : sections)
+    if (section.kind == kind && (name.empty() || section.name == name))
+      return &section;
+  return nullptr;
+}
+
+std::span<const std::byte> Artifact::constants() const {
+  const Section *section = find(KIN_SECTION_CONSTANTS);
+  return section ? section->bytes : std::span<const std::byte>();
+}
+
+std::span<const std::byte> Artifact::code(std::string_view name) const {
+  const Section *section = find(KIN_SECTION_CODE, name);
+  return section ? section->bytes : std::span<const std::byte>();
+}
+
+std::string_view Artifact::provenance() const {
+  const Section *section = find(KIN_SECTION_PROVENANCE);
+  if (!section)
+    return {};
+  return {reinterpret_cast<const char *>(section->bytes.data()), section->bytes.size()};
+}
+
+Expected<KinArtifactHeader> Artifact::readHeader() const {
+  KinArtifactHeader header;
+  if (bytes().size() < sizeof(header))
+    return inputError("not an artifact: it has " + std::to_string(bytes().size()) + " bytes");
+  std::memcpy(&header, bytes().data(), sizeof(header));
+  if (std::memcmp(header.magic, KIN_ARTIFACT_MAGIC, sizeof(header.magic)) != 0)
+    return inputError("not an artifact: it does not begin with " KIN_ARTIFACT_MAGIC);
+  if (header.version != KIN_ARTIFACT_VERSION)
+    return inputError("an artifact of version " + std::to_string(header.version) +
+                      ", this runtime reads version " + std::to_string(KIN_ARTIFACT_VERSION) +
+                      "; compile the model again");
+  if (header.file_bytes != bytes().size())
+    return inputError("cut short or extended: it has " + std::to_string(bytes().size()) +
+                      " bytes instead of " + std::to_string(header.file_bytes) +
+                      "; copy it again or compile the model again");
+  if (header.section_count > KIN_ARTIFACT_MAX_SECTIONS || header.table_offset % 8 != 0 ||
+      header.table_offset > header.file_bytes ||
+      header.file_bytes - header.table_offset != header.section_count * sizeof(KinArtifactSection))
+    return inputError("damaged: the table of sections is not where the header says");
+  return header;
+}
+
+Status Artifact::readSection(const KinArtifactSection &entry, uint64_t end) {
+  if (entry.reserved != 0 || entry.offset % KIN_ARTIFACT_PAGE != 0 ||
+      entry.offset < KIN_ARTIFACT_PAGE || !inRange(entry.offset, entry.bytes, end))
+    return inputError("damaged: section " + std::to_string(sections.size()) +
+                      " is outside the file or not aligned");
+  Section section;
+  section.kind = entry.kind;
+  section.name.assign(entry.name, strnlen(entry.name, sizeof(entry.name)));
+  bool readable = std::all_of(section.name.begin(), section.name.end(),
+                              [](char c) { return c > ' ' && c <= '~'; });
+  if (section.name.size() == sizeof(entry.name) || !readable)
+    return inputError("damaged: section " + std::to_string(sections.size()) + " has no valid name");
+  section.bytes = bytes().subspan(entry.offset, entry.bytes);
+  std::memcpy(section.digest.bytes.data(), entry.digest, sizeof(entry.digest));
+  bool several = section.kind == KIN_SECTION_CODE;
+  if (find(section.kind, several ? std::string_view(section.name) : std::string_view()))
+    return inputError("damaged: " + sectionWord(section.kind, section.name) + " is there twice");
+  sections.push_back(std::move(section));
+  return Status::success();
+}
+
+Status Artifact::readTable(const KinArtifactHeader &header) {
+  auto table = bytes().subspan(header.table_offset);
+  Digest digest =
+      Sha256().update(bytes().first(offsetof(KinArtifactHeader, digest))).update(table).finish();
+  std::memcpy(fileDigest.bytes.data(), header.digest, sizeof(header.digest));
+  if (digest != fileDigest)
+    return inputError("damaged: the table of sections does not have its digest; copy the file "
+                      "again or compile the model again");
+  for (uint32_t i = 0; i < header.section_count; ++i) {
+    KinArtifactSection entry;
+    std::memcpy(&entry, table.data() + i * sizeof(entry), sizeof(entry));
+    KINTSUGI_RETURN_IF_ERROR(readSection(entry, header.table_offset));
+  }
+  return Status::success();
+}
+
+Status Artifact::checkDigests(ReadOptions options) const {
+  for (const Section &section : sections) {
+    if (section.kind == KIN_SECTION_CONSTANTS && !options.verifyConstants)
+      continue;
+    if (sha256(section.bytes) != section.digest)
+      return inputError("damaged: the " + sectionWord(section.kind, section.name) +
+                        " does not have its digest; copy the file again or compile the model "
+                        "again");
+  }
+  return Status::success();
+}
+
+Status Artifact::readManifest() {
+  const Section *section = find(KIN_SECTION_MANIFEST);
+  if (!section)
+    return inputError("damaged: it has no manifest");
+  std::string_view text(reinterpret_cast<const char *>(section->bytes.data()),
+                        section->bytes.size());
+  auto json = parseJson(text);
+  if (!json.ok())
+    return at("manifest", json.takeError());
+  auto manifest = Manifest::fromJson(*json);
+  if (!manifest.ok())
+    return at("manifest", manifest.takeError());
+  contents = std::move(*manifest);
+  if (Status status = contents.validate(constants().size()); !status.ok())
+    return at("manifest", status.takeError());
+  for (const CodeObject &object : contents.code)
+    if (object.section.empty() || !find(KIN_SECTION_CODE, object.section))
+      return inputError("manifest: the code object '" + object.section + "' is not there");
+  return Status::success();
+}
+
+Status Artifact::read(ReadOptions options) {
+  KINTSUGI_ASSIGN(KinArtifactHeader header, readHeader());
+  KINTSUGI_RETURN_IF_ERROR(readTable(header));
+  KINTSUGI_RETURN_IF_ERROR(checkDigests(options));
+  return readManifest();
+}

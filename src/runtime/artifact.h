@@ -1,0 +1,86 @@
+//===- artifact.h - Reading artifacts -------------------------------------===//
+//
+// An artifact's bytes, mapped and checked (abi/artifact.h has the format). Whatever the bytes are,
+// reading them stays inside them. Running the code in them is another matter: it has all rights of
+// the process, and digests tell damage, not intent. Run only artifacts that you trust.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KINTSUGI_RUNTIME_ARTIFACT_H
+#define KINTSUGI_RUNTIME_ARTIFACT_H
+
+#include "abi/artifact.h"
+#include "base/files.h"
+#include "base/hash.h"
+#include "runtime/host_memory.h"
+#include "runtime/manifest.h"
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace kintsugi::runtime {
+
+struct ReadOptions {
+  /// Hash the constants too. Without it a model of gigabytes opens at once and its pages are read
+  /// when they are used; everything else is hashed always.
+  bool verifyConstants = true;
+};
+
+/// Immutable once open.
+class Artifact {
+public:
+  /// Maps the file and checks header, table, digests and manifest. An input error that says what is
+  /// wrong where it is no artifact, damaged, or of another version.
+  static Expected<Artifact> open(const std::string &path, ReadOptions options = {});
+
+  /// The same for bytes in memory, which are copied; `name` stands for the path in messages.
+  static Expected<Artifact> fromMemory(std::span<const std::byte> bytes, std::string name,
+                                       ReadOptions options = {});
+
+  /// The path or name it was opened by.
+  const std::string &name() const { return label; }
+  const Manifest &manifest() const { return contents; }
+
+  /// Names the whole file: the header's digest.
+  const Digest &digest() const { return fileDigest; }
+
+  /// Starts at a multiple of KIN_ARTIFACT_PAGE; empty where there are none.
+  std::span<const std::byte> constants() const;
+
+  /// The code section of that name; one that the manifest lists is always there.
+  std::span<const std::byte> code(std::string_view section) const;
+
+  /// JSON text about where the artifact comes from; empty where there is none.
+  std::string_view provenance() const;
+
+private:
+  struct Section {
+    uint32_t kind;
+    std::string name;
+    std::span<const std::byte> bytes;
+    Digest digest;
+  };
+
+  Artifact() = default;
+
+  std::span<const std::byte> bytes() const;
+  const Section *find(uint32_t kind, std::string_view name = {}) const;
+  Status read(ReadOptions options);
+  Expected<KinArtifactHeader> readHeader() const;
+  Status readTable(const KinArtifactHeader &header);
+  Status readSection(const KinArtifactSection &entry, uint64_t end);
+  Status checkDigests(ReadOptions options) const;
+  Status readManifest();
+
+  std::string label;
+  MappedFile file;
+  HostMemory memory; ///< Instead of a file.
+  Digest fileDigest;
+  std::vector<Section> sections;
+  Manifest contents;
+};
+
+} // namespace kintsugi::runtime
+
+#endif // KINTSUGI_RUNTIME_ARTIFACT_H

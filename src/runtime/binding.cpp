@@ -1,0 +1,164 @@
+//===- binding.cpp - The caller's tensors of one run ----------------------===//
+
+#include "runtime/binding.h"
+
+#include "base/checked.h"
+#include "base/tensor.h"
+
+#include <algorithm>
+#include <cstring>
+
+using namespace kintsugi;
+using namespace kintsugi::runtime;
+
+const Buffer &kintsugi::runtime::originOf(const Manifest &manifest, const Buffer &buffer) {
+  return buffer.home.kind == Home::Kind::Alias ? manifest.buffers[buffer.home.index] : buffer;
+}
+
+static std::string quoted(const char *kind, std::string_view name) {
+  return std::string(kind) + " '" + std::string(name) + "'";
+}
+
+static std::string listNames(const std::vector<Port> &ports) {
+  std::string names;
+  for (const Port &port : ports)
+    names += (names.empty() ? "'" : ", '") + port.name + "'";
+  return names.empty() ? "none" : names;
+}
+
+/// The tensor for each port: the one of its name, or the unnamed one at its position.
+template <typename TensorT>
+static Status match(const char *kind, const std::vector<Port> &ports,
+                    std::span<const TensorT> tensors, std::span<const TensorT *> bound) {
+  std::fill(bound.begin(), bound.end(), nullptr);
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    std::string_view name = tensors[i].name;
+    bool here = i < ports.size() && (name.empty() || ports[i].name == name);
+    int64_t port = here ? static_cast<int64_t>(i) : Manifest::find(ports, name);
+    if (port == none && name.empty())
+      return usageError("there are more than the model's " + std::to_string(ports.size()) + " " +
+                        kind + "s");
+    if (port == none)
+      return usageError("the model has no " + quoted(kind, name) + "; its " + kind +
+                        "s: " + listNames(ports));
+    if (bound[port])
+      return usageError(quoted(kind, ports[port].name) + " is given twice");
+    bound[port] = &tensors[i];
+  }
+  for (size_t i = 0; i < ports.size(); ++i)
+    if (!bound[i])
+      return usageError(quoted(kind, ports[i].name) + " is missing: give " +
+                        std::string(nameOf(ports[i].type)) + shapeString(ports[i].shape));
+  return Status::success();
+}
+
+/// Bytes that elements are aligned to in the caller's memory.
+static uintptr_t alignmentOf(ElementType type) {
+  return std::clamp<uintptr_t>(bitsOf(type) / 8, 1, 8);
+}
+
+static Status checkMemory(const char *kind, const Port &port, const void *data, uint64_t bytes,
+                          uint64_t needed) {
+  if (bytes < needed)
+    return usageError(quoted(kind, port.name) + " has " + std::to_string(bytes) +
+                      " bytes of memory, it needs " + std::to_string(needed));
+  if (!data && needed != 0)
+    return usageError(quoted(kind, port.name) + " has no memory");
+  if (reinterpret_cast<uintptr_t>(data) % alignmentOf(port.type) != 0)
+    return usageError(quoted(kind, port.name) + " is not aligned to its elements of " +
+                      std::to_string(alignmentOf(port.type)) + " bytes");
+  return Status::success();
+}
+
+Status kintsugi::runtime::bindInputs(const Manifest &manifest, std::span<const InputTensor> tensors,
+                                     std::span<const InputTensor *> bound) {
+  KINTSUGI_RETURN_IF_ERROR(match("input", manifest.inputs, tensors, bound));
+  for (size_t i = 0; i < bound.size(); ++i) {
+    const Port &port = manifest.inputs[i];
+    const InputTensor &tensor = *bound[i];
+    if (tensor.type != port.type)
+      return usageError(quoted("input", port.name) + " has type " +
+                        std::string(nameOf(tensor.type)) + ", the model wants " +
+                        std::string(nameOf(port.type)));
+    if (!std::equal(tensor.shape.begin(), tensor.shape.end(), port.shape.begin(), port.shape.end()))
+      return usageError(quoted("input", port.name) + " has shape " + shapeString(tensor.shape) +
+                        ", the model wants " + shapeString(port.shape));
+    KINTSUGI_RETURN_IF_ERROR(
+        checkMemory("input", port, tensor.data, tensor.bytes, manifest.buffers[port.buffer].bytes));
+  }
+  return Status::success();
+}
+
+Status kintsugi::runtime::bindOutputs(const Manifest &manifest,
+                                      std::span<const OutputTensor> tensors,
+                                      std::span<const OutputTensor *> bound) {
+  KINTSUGI_RETURN_IF_ERROR(match("output", manifest.outputs, tensors, bound));
+  for (size_t i = 0; i < bound.size(); ++i) {
+    const Port &port = manifest.outputs[i];
+    const OutputTensor &tensor = *bound[i];
+    bool shapeNeeded = !tensor.shape.empty() || !port.dynamic.empty();
+    if (shapeNeeded && tensor.shape.size() < port.shape.size())
+      return usageError(quoted("output", port.name) + " has room for " +
+                        std::to_string(tensor.shape.size()) + " extents, it needs " +
+                        std::to_string(port.shape.size()));
+    KINTSUGI_RETURN_IF_ERROR(checkMemory("output", port, tensor.data, tensor.bytes,
+                                         manifest.buffers[port.buffer].bytes));
+  }
+  return Status::success();
+}
+
+static bool overlap(const void *a, uint64_t aBytes, const void *b, uint64_t bBytes) {
+  auto aStart = reinterpret_cast<uintptr_t>(a), bStart = reinterpret_cast<uintptr_t>(b);
+  return aBytes != 0 && bBytes != 0 && aStart < bStart + bBytes && bStart < aStart + aBytes;
+}
+
+Status kintsugi::runtime::checkOverlaps(const Manifest &manifest,
+                                        std::span<const InputTensor *const> inputs,
+                                        std::span<const OutputTensor *const> outputs) {
+  auto bytesOfPort = [&](const Port &port) { return manifest.buffers[port.buffer].bytes; };
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const Port &output = manifest.outputs[i];
+    const void *data = outputs[i]->data;
+    uint64_t bytes = bytesOfPort(output);
+    for (size_t j = 0; j < i; ++j)
+      if (overlap(data, bytes, outputs[j]->data, bytesOfPort(manifest.outputs[j])))
+        return usageError(quoted("output", output.name) + " overlaps " +
+                          quoted("output", manifest.outputs[j].name));
+    for (size_t j = 0; j < inputs.size(); ++j) {
+      bool allowed = output.mayAlias == static_cast<int64_t>(j) && data == inputs[j]->data;
+      if (!allowed && overlap(data, bytes, inputs[j]->data, bytesOfPort(manifest.inputs[j])))
+        return usageError(quoted("output", output.name) + " overlaps " +
+                          quoted("input", manifest.inputs[j].name) +
+                          ", which the model does not allow");
+    }
+  }
+  return Status::success();
+}
+
+void kintsugi::runtime::compact(ElementType type, std::span<const int64_t> bounds,
+                                std::span<const int64_t> shape, void *data) {
+  size_t inner = shape.size(); // Dimensions from here on are whole.
+  while (inner > 0 && shape[inner - 1] == bounds[inner - 1])
+    --inner;
+  if (inner <= 1) // The valid elements are the first ones already.
+    return;
+  uint64_t size = bitsOf(type) / 8;
+  for (size_t d = inner; d < shape.size(); ++d)
+    size *= shape[d];
+  uint64_t from = size * bounds[inner - 1], to = size * shape[inner - 1];
+  uint64_t outer = 1; // Rows of the dimensions before, counted within the bounds.
+  for (size_t d = 0; d + 1 < inner; ++d)
+    outer *= bounds[d];
+  auto *bytes = static_cast<std::byte *>(data);
+  uint64_t kept = 0;
+  for (uint64_t row = 0; row < outer; ++row) {
+    bool valid = true;
+    uint64_t rest = row;
+    for (size_t d = inner - 1; d-- > 0;) {
+      valid &= static_cast<int64_t>(rest % bounds[d]) < shape[d];
+      rest /= bounds[d];
+    }
+    if (valid)
+      std::memmove(bytes + kept++ * to, bytes + row * from, to);
+  }
+}

@@ -1,0 +1,61 @@
+//===- binding.h - The caller's tensors of one run ------------------------===//
+//
+// What a run is given, matched with the inputs and outputs of the model and checked, so that
+// stages may trust every address. Nothing here allocates unless it fails.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KINTSUGI_RUNTIME_BINDING_H
+#define KINTSUGI_RUNTIME_BINDING_H
+
+#include "base/element_type.h"
+#include "base/status.h"
+#include "runtime/manifest.h"
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace kintsugi::runtime {
+
+/// An input, in the caller's memory: dense, row-major, aligned to its elements.
+struct InputTensor {
+  std::string_view name; ///< The input's; empty to go by position.
+  ElementType type = ElementType::Invalid;
+  std::span<const int64_t> shape;
+  const void *data = nullptr;
+  uint64_t bytes = 0;
+};
+
+/// Room for an output, in the caller's memory. It may overlap no input and no other output, except
+/// that it may be exactly the input that the model says it may alias.
+struct OutputTensor {
+  std::string_view name; ///< The output's; empty to go by position.
+  void *data = nullptr;
+  uint64_t bytes = 0;       ///< At least what the output's shape needs.
+  std::span<int64_t> shape; ///< Receives the extents; may be empty where none is dynamic.
+};
+
+/// Fills `bound` with the tensor for each input. A usage error names the tensor that is missing,
+/// unknown, or wrong in type, shape, size or alignment.
+Status bindInputs(const Manifest &manifest, std::span<const InputTensor> tensors,
+                  std::span<const InputTensor *> bound);
+
+/// The same for outputs.
+Status bindOutputs(const Manifest &manifest, std::span<const OutputTensor> tensors,
+                   std::span<const OutputTensor *> bound);
+
+/// A usage error where an output overlaps what it must not.
+Status checkOverlaps(const Manifest &manifest, std::span<const InputTensor *const> inputs,
+                     std::span<const OutputTensor *const> outputs);
+
+/// The buffer whose home the bytes of `buffer` are in: itself, or what it is an alias of.
+const Buffer &originOf(const Manifest &manifest, const Buffer &buffer);
+
+/// Moves the elements of the leading `shape` of a dense tensor of `bounds` to the front, in order.
+void compact(ElementType type, std::span<const int64_t> bounds, std::span<const int64_t> shape,
+             void *data);
+
+} // namespace kintsugi::runtime
+
+#endif // KINTSUGI_RUNTIME_BINDING_H

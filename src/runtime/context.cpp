@@ -1,0 +1,262 @@
+//===- context.cpp - Running a model --------------------------------------===//
+
+#include "runtime/context.h"
+
+#include <algorithm>
+#include <chrono>
+
+using namespace kintsugi;
+using namespace kintsugi::runtime;
+
+//===----------------------------------------------------------------------===//
+// Setting up
+//===----------------------------------------------------------------------===//
+
+Expected<std::unique_ptr<Context>> Context::create(std::shared_ptr<const Model> model,
+                                                   ContextOptions options) {
+  std::unique_ptr<Context> context(new Context(std::move(model)));
+  if (Status status = context->setUp(options); !status.ok())
+    return at(context->shared->artifact().name(), status.takeError());
+  return context;
+}
+
+Context::~Context() {
+  queue.reset(); // What it has under way may use the memory.
+  for (const DeviceBlock &block : blocks)
+    shared->device().release(block.memory, block.bytes);
+}
+
+Expected<std::byte *> Context::allocate(uint64_t bytes) {
+  blocks.reserve(blocks.size() + 1);
+  KINTSUGI_ASSIGN(void *memory, shared->device().allocate(bytes));
+  blocks.push_back({memory, bytes});
+  return static_cast<std::byte *>(memory);
+}
+
+Status Context::setUp(ContextOptions options) {
+  const Manifest &manifest = shared->manifest();
+  Device &device = shared->device();
+  KINTSUGI_ASSIGN(queue, device.createQueue(shared->program(), {options.threads}));
+  KINTSUGI_ASSIGN(arena, allocate(manifest.arenaBytes));
+  boundInputs.resize(manifest.inputs.size());
+  boundOutputs.resize(manifest.outputs.size());
+  stagedInputs.resize(manifest.inputs.size());
+  stagedOutputs.resize(manifest.outputs.size());
+  if (!device.sharesHostMemory()) {
+    for (size_t i = 0; i < stagedInputs.size(); ++i) {
+      KINTSUGI_ASSIGN(stagedInputs[i], allocate(manifest.buffers[manifest.inputs[i].buffer].bytes));
+    }
+    for (size_t i = 0; i < stagedOutputs.size(); ++i) {
+      KINTSUGI_ASSIGN(stagedOutputs[i],
+                      allocate(manifest.buffers[manifest.outputs[i].buffer].bytes));
+    }
+  }
+  times.resize(manifest.stages.size());
+  placeBuffers();
+  collectOperands();
+  return Status::success();
+}
+
+/// The device addresses of all buffers that are not the caller's.
+void Context::placeBuffers() {
+  const Manifest &manifest = shared->manifest();
+  auto *constants = const_cast<std::byte *>(
+      static_cast<const std::byte *>(shared->program().constants())); // Never written: validated.
+  addresses.resize(manifest.buffers.size());
+  for (size_t i = 0; i < addresses.size(); ++i) {
+    const Buffer &buffer = manifest.buffers[i];
+    const Buffer &owner = originOf(manifest, buffer);
+    uint64_t offset = &owner == &buffer ? 0 : buffer.home.offset;
+    if (owner.home.kind == Home::Kind::Constant)
+      addresses[i] = constants + owner.home.offset + offset;
+    else if (owner.home.kind == Home::Kind::Arena)
+      addresses[i] = arena + owner.home.offset + offset;
+  }
+}
+
+void Context::collectOperands() {
+  const Manifest &manifest = shared->manifest();
+  for (const Stage &stage : manifest.stages) {
+    firstOperand.push_back(operands.size());
+    for (uint32_t buffer : stage.buffers) {
+      auto kind = originOf(manifest, manifest.buffers[buffer]).home.kind;
+      if (kind == Home::Kind::Input || kind == Home::Kind::Output)
+        patches.push_back({operands.size(), buffer});
+      operands.push_back(addresses[buffer]);
+    }
+  }
+}
+
+void Context::clearStageTimes() { times.assign(times.size(), {}); }
+
+//===----------------------------------------------------------------------===//
+// The caller's tensors
+//===----------------------------------------------------------------------===//
+
+/// The device address of a buffer that is at home in an input or output.
+std::byte *Context::portAddress(const Buffer &buffer) const {
+  const Buffer &owner = originOf(shared->manifest(), buffer);
+  bool direct = shared->device().sharesHostMemory();
+  uint32_t port = owner.home.index;
+  std::byte *base;
+  if (owner.home.kind == Home::Kind::Input) // Never written: validated.
+    base = direct ? static_cast<std::byte *>(const_cast<void *>(boundInputs[port]->data))
+                  : stagedInputs[port];
+  else
+    base = direct ? static_cast<std::byte *>(boundOutputs[port]->data) : stagedOutputs[port];
+  return base + (&owner == &buffer ? 0 : buffer.home.offset);
+}
+
+void Context::patchOperands() {
+  const Manifest &manifest = shared->manifest();
+  for (size_t i = 0; i < addresses.size(); ++i) {
+    auto kind = originOf(manifest, manifest.buffers[i]).home.kind;
+    if (kind == Home::Kind::Input || kind == Home::Kind::Output)
+      addresses[i] = portAddress(manifest.buffers[i]);
+  }
+  for (const Patch &patch : patches)
+    operands[patch.operand] = addresses[patch.buffer];
+}
+
+Status Context::uploadInputs() {
+  if (shared->device().sharesHostMemory())
+    return Status::success();
+  for (size_t i = 0; i < boundInputs.size(); ++i)
+    KINTSUGI_RETURN_IF_ERROR(
+        queue->upload(stagedInputs[i], boundInputs[i]->data, boundInputs[i]->bytes));
+  return Status::success();
+}
+
+Status Context::downloadOutputs() {
+  const Manifest &manifest = shared->manifest();
+  for (size_t i = 0; i < boundOutputs.size(); ++i) {
+    const Port &port = manifest.outputs[i];
+    const Buffer &buffer = manifest.buffers[port.buffer];
+    bool inPlace = buffer.home == Home::output(i) && shared->device().sharesHostMemory();
+    if (!inPlace)
+      KINTSUGI_RETURN_IF_ERROR(
+          queue->download(boundOutputs[i]->data, addresses[port.buffer], buffer.bytes));
+  }
+  KINTSUGI_RETURN_IF_ERROR(queue->finish());
+  for (size_t i = 0; i < boundOutputs.size(); ++i)
+    KINTSUGI_RETURN_IF_ERROR(reportShape(manifest.outputs[i], *boundOutputs[i]));
+  return Status::success();
+}
+
+/// Tells the caller the extents; where some are dynamic, moves the valid elements together.
+Status Context::reportShape(const Port &port, const OutputTensor &tensor) {
+  if (tensor.shape.empty())
+    return Status::success();
+  std::copy(port.shape.begin(), port.shape.end(), tensor.shape.begin());
+  for (const DynamicDimension &dynamic : port.dynamic) {
+    int64_t count = 0, bound = port.shape[dynamic.dimension];
+    KINTSUGI_RETURN_IF_ERROR(queue->download(&count, addresses[dynamic.buffer], sizeof(count)));
+    if (count < 0 || count > bound)
+      return inputError("output '" + port.name + "' has " + std::to_string(count) +
+                        " elements along dimension " + std::to_string(dynamic.dimension) +
+                        ", the model has room for " + std::to_string(bound));
+    tensor.shape[dynamic.dimension] = count;
+  }
+  compact(port.type, port.shape, tensor.shape.first(port.shape.size()), tensor.data);
+  return Status::success();
+}
+
+//===----------------------------------------------------------------------===//
+// Running
+//===----------------------------------------------------------------------===//
+
+namespace {
+class RunScope {
+public:
+  explicit RunScope(DeviceQueue &queue) : queue(queue) { queue.beginRun(); }
+  ~RunScope() { queue.endRun(); }
+
+private:
+  DeviceQueue &queue;
+};
+} // namespace
+
+Status Context::run(std::span<const InputTensor> inputs, std::span<const OutputTensor> outputs,
+                    RunOptions options) {
+  std::lock_guard lock(running);
+  const Manifest &manifest = shared->manifest();
+  KINTSUGI_RETURN_IF_ERROR(bindInputs(manifest, inputs, boundInputs));
+  KINTSUGI_RETURN_IF_ERROR(bindOutputs(manifest, outputs, boundOutputs));
+  KINTSUGI_RETURN_IF_ERROR(checkOverlaps(manifest, boundInputs, boundOutputs));
+  patchOperands();
+  RunScope scope(*queue);
+  KINTSUGI_RETURN_IF_ERROR(uploadInputs());
+  KINTSUGI_RETURN_IF_ERROR(walk(manifest.plan, options));
+  return downloadOutputs();
+}
+
+Status Context::walk(const Plan &plan, const RunOptions &options) {
+  switch (plan.kind) {
+  case Plan::Kind::Stage:
+    return launch(plan.stage, options);
+  case Plan::Kind::Sequence:
+    for (const Plan &child : plan.children)
+      KINTSUGI_RETURN_IF_ERROR(walk(child, options));
+    return Status::success();
+  case Plan::Kind::Repeat:
+    return repeat(plan, options);
+  case Plan::Kind::Branch: {
+    KINTSUGI_ASSIGN(bool condition, readFlag(plan.condition));
+    return walk(plan.children[condition ? 0 : 1], options);
+  }
+  case Plan::Kind::Copy:
+    return copyBuffers(plan.copies);
+  }
+  return Status::success();
+}
+
+Status Context::repeat(const Plan &plan, const RunOptions &options) {
+  for (uint64_t i = 0; i < plan.count; ++i) {
+    KINTSUGI_RETURN_IF_ERROR(checkCancelled(options));
+    if (plan.condition != none) {
+      KINTSUGI_ASSIGN(bool condition, readFlag(plan.condition));
+      if (!condition)
+        break;
+    }
+    if (plan.step != none) {
+      int64_t step = static_cast<int64_t>(i);
+      KINTSUGI_RETURN_IF_ERROR(queue->upload(addresses[plan.step], &step, sizeof(step)));
+    }
+    KINTSUGI_RETURN_IF_ERROR(walk(plan.children[0], options));
+    KINTSUGI_RETURN_IF_ERROR(copyBuffers(plan.copies));
+  }
+  return Status::success();
+}
+
+Status Context::checkCancelled(const RunOptions &options) const {
+  if (options.cancel && options.cancel->load(std::memory_order_relaxed))
+    return usageError(shared->artifact().name() + ": the run was cancelled");
+  return Status::success();
+}
+
+Status Context::launch(uint32_t stage, const RunOptions &options) {
+  KINTSUGI_RETURN_IF_ERROR(checkCancelled(options));
+  void *const *buffers = operands.data() + firstOperand[stage];
+  if (!options.profile)
+    return queue->launch(stage, buffers);
+  auto start = std::chrono::steady_clock::now();
+  KINTSUGI_RETURN_IF_ERROR(queue->launch(stage, buffers));
+  KINTSUGI_RETURN_IF_ERROR(queue->finish());
+  auto taken = std::chrono::steady_clock::now() - start;
+  ++times[stage].launches;
+  times[stage].nanoseconds += std::chrono::duration_cast<std::chrono::nanoseconds>(taken).count();
+  return Status::success();
+}
+
+Status Context::copyBuffers(const std::vector<BufferCopy> &copies) {
+  for (const BufferCopy &copy : copies)
+    KINTSUGI_RETURN_IF_ERROR(queue->copy(addresses[copy.to], addresses[copy.from],
+                                         shared->manifest().buffers[copy.to].bytes));
+  return Status::success();
+}
+
+Expected<bool> Context::readFlag(int64_t buffer) {
+  uint8_t flag = 0;
+  KINTSUGI_RETURN_IF_ERROR(queue->download(&flag, addresses[buffer], sizeof(flag)));
+  return flag != 0;
+}

@@ -1,0 +1,111 @@
+//===- context.h - Running a model ----------------------------------------===//
+//
+// A context owns the memory that a run needs besides the caller's: the arena, workers' scratch. Its
+// first run may allocate; the ones after do not, but for what calls of host functions need.
+// Contexts are independent; one context serves one run at a time and others wait for it.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KINTSUGI_RUNTIME_CONTEXT_H
+#define KINTSUGI_RUNTIME_CONTEXT_H
+
+#include "base/status.h"
+#include "runtime/binding.h"
+#include "runtime/model.h"
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+namespace kintsugi::runtime {
+
+struct ContextOptions {
+  uint32_t threads = 0; ///< As in QueueOptions.
+};
+
+struct RunOptions {
+  /// Looked at between stages; a run that finds it raised ends with a usage error.
+  const std::atomic<bool> *cancel = nullptr;
+  /// Whether to time each stage; see stageTimes().
+  bool profile = false;
+};
+
+/// How long the launches of a stage took, added up over the runs that were profiled.
+struct StageTime {
+  uint64_t launches = 0;
+  uint64_t nanoseconds = 0;
+};
+
+class Context {
+public:
+  /// A machine error where there is not enough memory.
+  static Expected<std::unique_ptr<Context>> create(std::shared_ptr<const Model> model,
+                                                   ContextOptions options = {});
+  ~Context();
+  Context(const Context &) = delete;
+  Context &operator=(const Context &) = delete;
+
+  /// Runs the model. Every input and output must be given, in any order where named. A usage error
+  /// names the tensor that is missing, unknown, or wrong in type, shape, size or alignment.
+  Status run(std::span<const InputTensor> inputs, std::span<const OutputTensor> outputs,
+             RunOptions options = {});
+
+  /// By stage of the manifest. Not during a run.
+  std::span<const StageTime> stageTimes() const { return times; }
+  void clearStageTimes();
+
+  const Model &model() const { return *shared; }
+
+private:
+  /// Where in `operands` the address of a buffer of the caller's goes.
+  struct Patch {
+    size_t operand;
+    uint32_t buffer;
+  };
+
+  Context(std::shared_ptr<const Model> model) : shared(std::move(model)) {}
+
+  Status setUp(ContextOptions options);
+  Expected<std::byte *> allocate(uint64_t bytes);
+  void placeBuffers();
+  void collectOperands();
+
+  void patchOperands();
+  std::byte *portAddress(const Buffer &buffer) const;
+  Status uploadInputs();
+  Status downloadOutputs();
+  Status reportShape(const Port &port, const OutputTensor &tensor);
+  Expected<bool> readFlag(int64_t buffer);
+
+  Status walk(const Plan &plan, const RunOptions &options);
+  Status repeat(const Plan &plan, const RunOptions &options);
+  Status launch(uint32_t stage, const RunOptions &options);
+  Status checkCancelled(const RunOptions &options) const;
+  Status copyBuffers(const std::vector<BufferCopy> &copies);
+
+  struct DeviceBlock {
+    void *memory;
+    uint64_t bytes;
+  };
+
+  std::shared_ptr<const Model> shared;
+  std::mutex running;
+  std::vector<DeviceBlock> blocks; ///< Owned device memory.
+  std::byte *arena = nullptr;
+  std::vector<std::byte *> stagedInputs, stagedOutputs; ///< Where the device has its own memory.
+  std::unique_ptr<DeviceQueue> queue;
+
+  std::vector<std::byte *> addresses; ///< Of each buffer on the device.
+  std::vector<void *> operands;       ///< Of all stages, one after another.
+  std::vector<size_t> firstOperand;   ///< By stage.
+  std::vector<Patch> patches;
+  std::vector<const InputTensor *> boundInputs;   ///< By input; of the run under way.
+  std::vector<const OutputTensor *> boundOutputs; ///< By output.
+  std::vector<StageTime> times;
+};
+
+} // namespace kintsugi::runtime
+
+#endif // KINTSUGI_RUNTIME_CONTEXT_H

@@ -1,0 +1,102 @@
+//===- device.h - What a driver of some hardware implements ---------------===//
+//
+// The runtime walks plans; a device owns memory, understands code objects and runs stages. A new
+// one is a folder in devices/ with these three classes; devices/null shows the least that is
+// needed, and test/unit/devices runs every device through the same conformance tests.
+//
+// Pointers that a device hands out mean something to that device only, unless it shares the host's
+// memory. All work of one queue happens in the order it was asked for; only download() and finish()
+// wait.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KINTSUGI_RUNTIME_DEVICE_H
+#define KINTSUGI_RUNTIME_DEVICE_H
+
+#include "base/status.h"
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+namespace kintsugi::runtime {
+
+class Artifact;
+
+/// What a device made of an artifact: code ready to run and constants in place. Immutable, shared
+/// by all queues; the artifact outlives it.
+class DeviceProgram {
+public:
+  virtual ~DeviceProgram() = default;
+
+  /// Where the constants section is in device memory; null where it is empty.
+  virtual const void *constants() const = 0;
+};
+
+struct QueueOptions {
+  /// Threads that work on one stage, the calling one included; 0 for as many as the process may
+  /// use. Ignored where the work is not done by the host's threads.
+  uint32_t threads = 0;
+};
+
+/// Runs work in order. Belongs to one context and is used by one thread at a time. After the first
+/// run of a plan nothing here allocates host memory, but for calls of host functions.
+class DeviceQueue {
+public:
+  virtual ~DeviceQueue() = default;
+
+  /// Around the work of one run: what the queue needs for long (worker threads) it holds between.
+  virtual void beginRun() {}
+  virtual void endRun() {}
+
+  /// Runs a stage of the artifact's manifest. `buffers` are device addresses of its operands in the
+  /// manifest's order; the array may be reused when the call returns. Calls of host functions may
+  /// fail with an input error (an index out of range); kernels can't.
+  virtual Status launch(uint32_t stage, void *const *buffers) = 0;
+
+  /// Device to device; the ranges are the same or do not overlap.
+  virtual Status copy(void *to, const void *from, uint64_t bytes) = 0;
+
+  /// Host to device; the host's bytes may be reused when the call returns.
+  virtual Status upload(void *to, const void *from, uint64_t bytes) = 0;
+
+  /// Device to host; the bytes are there when the call returns.
+  virtual Status download(void *to, const void *from, uint64_t bytes) = 0;
+
+  /// Waits until everything asked for is done.
+  virtual Status finish() = 0;
+};
+
+/// Any thread may call any member at any time.
+class Device {
+public:
+  virtual ~Device() = default;
+
+  /// "cpu", "null", ...
+  virtual std::string_view name() const = 0;
+
+  /// Whether it runs artifacts compiled for that target.
+  virtual bool runsTarget(std::string_view target) const = 0;
+
+  /// Whether host pointers are device pointers: then the caller's inputs and outputs are used where
+  /// they are, otherwise they are copied.
+  virtual bool sharesHostMemory() const = 0;
+
+  /// Memory aligned to KIN_BUFFER_ALIGNMENT; null for no bytes. A machine error where there is not
+  /// enough.
+  virtual Expected<void *> allocate(uint64_t bytes) = 0;
+
+  /// Gives back what allocate() gave for that many bytes.
+  virtual void release(void *memory, uint64_t bytes) = 0;
+
+  /// A machine error that names what is missing where no code object suits this machine, an input
+  /// error where the artifact's code is not what its manifest says.
+  virtual Expected<std::unique_ptr<DeviceProgram>> load(const Artifact &artifact) = 0;
+
+  /// The program is of this device and outlives the queue.
+  virtual Expected<std::unique_ptr<DeviceQueue>> createQueue(const DeviceProgram &program,
+                                                             QueueOptions options) = 0;
+};
+
+} // namespace kintsugi::runtime
+
+#endif // KINTSUGI_RUNTIME_DEVICE_H

@@ -1,0 +1,173 @@
+//===- manifest.cpp - Making and printing manifests -----------------------===//
+
+#include "runtime/manifest.h"
+
+using namespace kintsugi;
+using namespace kintsugi::runtime;
+
+Plan Plan::ofStage(uint32_t stage) {
+  Plan plan;
+  plan.kind = Kind::Stage;
+  plan.stage = stage;
+  return plan;
+}
+
+Plan Plan::sequence(std::vector<Plan> children) {
+  Plan plan;
+  plan.children = std::move(children);
+  return plan;
+}
+
+Plan Plan::repeat(uint64_t count, Plan body, std::vector<BufferCopy> copies, int64_t step,
+                  int64_t condition) {
+  Plan plan;
+  plan.kind = Kind::Repeat;
+  plan.count = count;
+  plan.step = step;
+  plan.condition = condition;
+  plan.copies = std::move(copies);
+  plan.children.push_back(std::move(body));
+  return plan;
+}
+
+Plan Plan::branch(uint32_t condition, Plan then, Plan otherwise) {
+  Plan plan;
+  plan.kind = Kind::Branch;
+  plan.condition = condition;
+  plan.children.push_back(std::move(then));
+  plan.children.push_back(std::move(otherwise));
+  return plan;
+}
+
+Plan Plan::copy(std::vector<BufferCopy> copies) {
+  Plan plan;
+  plan.kind = Kind::Copy;
+  plan.copies = std::move(copies);
+  return plan;
+}
+
+int64_t Manifest::find(const std::vector<Port> &ports, std::string_view name) {
+  for (size_t i = 0; i < ports.size(); ++i)
+    if (ports[i].name == name)
+      return static_cast<int64_t>(i);
+  return none;
+}
+
+static Json homeJson(const Home &home) {
+  switch (home.kind) {
+  case Home::Kind::Input:
+    return {{"input", home.index}};
+  case Home::Kind::Output:
+    return {{"output", home.index}};
+  case Home::Kind::Constant:
+    return {{"constant", home.offset}};
+  case Home::Kind::Arena:
+    return {{"arena", home.offset}};
+  case Home::Kind::Alias:
+    return {{"alias", home.index}, {"offset", home.offset}};
+  }
+  return {};
+}
+
+static Json bufferJson(const Buffer &buffer) {
+  return {{"name", buffer.name},
+          {"type", nameOf(buffer.type)},
+          {"shape", buffer.shape},
+          {"bytes", buffer.bytes},
+          {"home", homeJson(buffer.home)}};
+}
+
+static Json portJson(const Port &port) {
+  Json json = {{"name", port.name},
+               {"type", nameOf(port.type)},
+               {"shape", port.shape},
+               {"buffer", port.buffer}};
+  if (!port.dynamic.empty()) {
+    Json &list = json["dynamic"] = Json::array();
+    for (const DynamicDimension &entry : port.dynamic)
+      list.push_back({{"dimension", entry.dimension}, {"buffer", entry.buffer}});
+  }
+  if (port.mayAlias != none)
+    json["may_alias"] = port.mayAlias;
+  return json;
+}
+
+static Json stageJson(const Stage &stage) {
+  Json json = {{"kind", stage.kind == Stage::Kind::Kernel ? "kernel" : "call"},
+               {"symbol", stage.symbol},
+               {"nodes", stage.nodes},
+               {"buffers", stage.buffers},
+               {"results", stage.resultCount},
+               {"tiles", stage.tiles},
+               {"scratch_bytes", stage.scratchBytes},
+               {"predicted_seconds", stage.predictedSeconds},
+               {"moved_bytes", stage.movedBytes},
+               {"expressions", stage.expressions}};
+  if (!stage.attributes.empty())
+    json["attributes"] = stage.attributes;
+  return json;
+}
+
+static Json copiesJson(const std::vector<BufferCopy> &copies) {
+  Json list = Json::array();
+  for (const BufferCopy &copy : copies)
+    list.push_back({copy.from, copy.to});
+  return list;
+}
+
+static Json planJson(const Plan &plan) {
+  switch (plan.kind) {
+  case Plan::Kind::Stage:
+    return {{"stage", plan.stage}};
+  case Plan::Kind::Sequence: {
+    Json list = Json::array();
+    for (const Plan &child : plan.children)
+      list.push_back(planJson(child));
+    return {{"sequence", std::move(list)}};
+  }
+  case Plan::Kind::Repeat: {
+    Json body = {{"count", plan.count}, {"body", planJson(plan.children[0])}};
+    if (!plan.copies.empty())
+      body["copies"] = copiesJson(plan.copies);
+    if (plan.step != none)
+      body["step"] = plan.step;
+    if (plan.condition != none)
+      body["while"] = plan.condition;
+    return {{"repeat", std::move(body)}};
+  }
+  case Plan::Kind::Branch:
+    return {{"branch",
+             {{"condition", plan.condition},
+              {"then", planJson(plan.children[0])},
+              {"else", planJson(plan.children[1])}}}};
+  case Plan::Kind::Copy:
+    return {{"copy", copiesJson(plan.copies)}};
+  }
+  return {};
+}
+
+template <typename T> static Json listJson(const std::vector<T> &values, Json (*print)(const T &)) {
+  Json list = Json::array();
+  for (const T &value : values)
+    list.push_back(print(value));
+  return list;
+}
+
+static Json codeJson(const CodeObject &code) {
+  return {{"section", code.section}, {"features", code.features}};
+}
+
+Json Manifest::toJson() const {
+  return {{"version", manifestVersion},
+          {"compiler", compilerVersion},
+          {"model", modelName},
+          {"target", target},
+          {"precision", precision},
+          {"arena_bytes", arenaBytes},
+          {"buffers", listJson(buffers, bufferJson)},
+          {"inputs", listJson(inputs, portJson)},
+          {"outputs", listJson(outputs, portJson)},
+          {"stages", listJson(stages, stageJson)},
+          {"plan", planJson(plan)},
+          {"code", listJson(code, codeJson)}};
+}

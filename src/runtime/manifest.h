@@ -1,0 +1,180 @@
+//===- manifest.h - What an artifact says about itself --------------------===//
+//
+// The description by which the runtime binds buffers and runs stages: plain values, printed as JSON
+// into the artifact. The linker fills it, validate() judges it, and whatever passes is safe to lay
+// out and to walk. (That the code behind a stage keeps to its operands nobody can check: see
+// abi/artifact.h.)
+//
+//===----------------------------------------------------------------------===//
+#ifndef KINTSUGI_RUNTIME_MANIFEST_H
+#define KINTSUGI_RUNTIME_MANIFEST_H
+
+#include "base/element_type.h"
+#include "base/json.h"
+#include "base/status.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace kintsugi::runtime {
+
+/// Grows with every change of the manifest that an old reader would misunderstand.
+inline constexpr uint32_t manifestVersion = 1;
+
+/// Names no buffer or port.
+inline constexpr int64_t none = -1;
+
+/// Where the bytes of a buffer are.
+struct Home {
+  enum class Kind : uint8_t {
+    Input,    ///< The caller's input `index`.
+    Output,   ///< The caller's output `index`.
+    Constant, ///< At `offset` in the constants section; never written.
+    Arena, ///< At `offset` in the context's arena; buffers may overlap where never live together.
+    Alias, ///< At `offset` in buffer `index`, which is no alias itself.
+  };
+  Kind kind = Kind::Arena;
+  uint32_t index = 0;
+  uint64_t offset = 0; ///< In bytes; a multiple of KIN_BUFFER_ALIGNMENT in constants and arena.
+
+  static Home input(uint32_t index) { return {Kind::Input, index, 0}; }
+  static Home output(uint32_t index) { return {Kind::Output, index, 0}; }
+  static Home constant(uint64_t offset) { return {Kind::Constant, 0, offset}; }
+  static Home arena(uint64_t offset) { return {Kind::Arena, 0, offset}; }
+  static Home alias(uint32_t buffer, uint64_t offset = 0) { return {Kind::Alias, buffer, offset}; }
+
+  bool operator==(const Home &) const = default;
+};
+
+/// A run of bytes that stages read and write. `bytes` may exceed what the shape needs (padded or
+/// packed formats), except for those of the caller.
+struct Buffer {
+  std::string name;
+  ElementType type = ElementType::Invalid;
+  std::vector<int64_t> shape;
+  uint64_t bytes = 0;
+  Home home;
+
+  bool operator==(const Buffer &) const = default;
+};
+
+/// A dimension whose extent is only known at run time: `shape` has its bound, and after the run
+/// the i64 in `buffer` says how much of it is valid.
+struct DynamicDimension {
+  uint32_t dimension = 0;
+  uint32_t buffer = 0;
+
+  bool operator==(const DynamicDimension &) const = default;
+};
+
+/// An input or output of the model. An input's buffer is at home in that input. An output's may be
+/// anywhere: where it is not at home in the output itself, it is copied there when all is done.
+struct Port {
+  std::string name;
+  ElementType type = ElementType::Invalid;
+  std::vector<int64_t> shape;
+  uint32_t buffer = 0;
+  std::vector<DynamicDimension> dynamic; ///< Outputs only.
+  int64_t mayAlias = none; ///< Outputs only: the input whose memory the caller may give it as well.
+
+  bool operator==(const Port &) const = default;
+};
+
+/// One step of work: `tiles` independent tiles of a generated kernel, or a call of a host function.
+struct Stage {
+  enum class Kind : uint8_t {
+    Kernel, ///< A KinStageFunction of the code object, by `symbol`.
+    Call,   ///< The function of calls/ named `symbol`, with `attributes`.
+  };
+  Kind kind = Kind::Kernel;
+  std::string symbol;
+  std::vector<std::string> nodes; ///< The model's nodes it serves, for profiles and errors.
+  std::vector<uint32_t> buffers;  ///< Operands; those that are only read come first,
+  uint32_t resultCount = 0;       ///< and the last so many are written.
+  uint64_t tiles = 1;
+  uint64_t scratchBytes = 0; ///< For each worker.
+  Json attributes = Json::object();
+  double predictedSeconds = 0;
+  uint64_t movedBytes = 0; ///< That it reads and writes at the least, for roofline figures.
+  std::string expressions; ///< The text form of what it computes.
+
+  bool operator==(const Stage &) const = default;
+};
+
+/// Copies all bytes of one buffer over another of as many.
+struct BufferCopy {
+  uint32_t from = 0;
+  uint32_t to = 0;
+
+  bool operator==(const BufferCopy &) const = default;
+};
+
+/// What to run in which order. The copies of a node happen one after another, in order.
+struct Plan {
+  enum class Kind : uint8_t {
+    Stage,    ///< Stage number `stage`.
+    Sequence, ///< All `children`.
+    Repeat,   ///< `children[0]`, at most `count` times, each time followed by `copies`.
+    Branch,   ///< `children[0]` where the condition holds, otherwise `children[1]`.
+    Copy,     ///< `copies`.
+  };
+  Kind kind = Kind::Sequence;
+  uint32_t stage = 0;
+  uint64_t count = 0;
+  int64_t step = none;      ///< Repeat: an i64 that gets 0, 1, ... before each iteration.
+  int64_t condition = none; ///< Branch, Repeat: a bool; a repeat ends where it is false ahead of an
+                            ///< iteration, and has none for a fixed count.
+  std::vector<BufferCopy> copies;
+  std::vector<Plan> children;
+
+  static Plan ofStage(uint32_t stage);
+  static Plan sequence(std::vector<Plan> children);
+  static Plan repeat(uint64_t count, Plan body, std::vector<BufferCopy> copies = {},
+                     int64_t step = none, int64_t condition = none);
+  static Plan branch(uint32_t condition, Plan then, Plan otherwise);
+  static Plan copy(std::vector<BufferCopy> copies);
+
+  bool operator==(const Plan &) const = default;
+};
+
+/// A code object of the artifact and what it asks of the machine.
+struct CodeObject {
+  std::string section;               ///< The name of its code section.
+  std::vector<std::string> features; ///< As in /proc/cpuinfo: "avx2", "fma", ...
+
+  bool operator==(const CodeObject &) const = default;
+};
+
+struct Manifest {
+  std::string compilerVersion;
+  std::string modelName;
+  std::string target;    ///< "cpu" or "reference".
+  std::string precision; ///< "f32", "tf32", "f16", "bf16".
+  uint64_t arenaBytes = 0;
+  std::vector<Buffer> buffers;
+  std::vector<Port> inputs;
+  std::vector<Port> outputs;
+  std::vector<Stage> stages;
+  Plan plan;
+  std::vector<CodeObject> code; ///< Best first: the first one that the machine can run is loaded.
+
+  /// The input or output with that name; `none` where there is none.
+  static int64_t find(const std::vector<Port> &ports, std::string_view name);
+
+  Json toJson() const;
+
+  /// Reads what toJson() wrote; an input error that says where in the manifest it is for anything
+  /// else. Numbers may still be inconsistent: see validate().
+  static Expected<Manifest> fromJson(const Json &json);
+
+  /// Whether every index, offset, size and kind fits the others and `constantBytes` of constants;
+  /// the error names the buffer, port or stage.
+  Status validate(uint64_t constantBytes) const;
+
+  bool operator==(const Manifest &) const = default;
+};
+
+} // namespace kintsugi::runtime
+
+#endif // KINTSUGI_RUNTIME_MANIFEST_H

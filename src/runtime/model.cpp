@@ -1,0 +1,26 @@
+//===- model.cpp - A loaded artifact --------------------------------------===//
+
+#include "runtime/model.h"
+
+using namespace kintsugi;
+using namespace kintsugi::runtime;
+
+Expected<std::shared_ptr<const Model>>
+Model::load(const std::string &path, std::shared_ptr<Device> device, ReadOptions options) {
+  KINTSUGI_ASSIGN(Artifact artifact, Artifact::open(path, options));
+  return create(std::move(artifact), std::move(device));
+}
+
+Expected<std::shared_ptr<const Model>> Model::create(Artifact artifact,
+                                                     std::shared_ptr<Device> device) {
+  const std::string &target = artifact.manifest().target;
+  if (!device->runsTarget(target))
+    return usageError(artifact.name() + ": compiled for target '" + target +
+                      "', which the device '" + std::string(device->name()) + "' does not run");
+  std::shared_ptr<Model> model(new Model(std::move(artifact), std::move(device)));
+  auto program = model->runner->load(model->opened);
+  if (!program.ok())
+    return at(model->opened.name(), program.takeError());
+  model->ready = std::move(*program);
+  return std::shared_ptr<const Model>(std::move(model));
+}

@@ -1,0 +1,44 @@
+//===- model.h - A loaded artifact ----------------------------------------===//
+//
+// An artifact made ready on a device: code loaded, constants in place. Immutable, so that any
+// number of contexts on any threads share one.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KINTSUGI_RUNTIME_MODEL_H
+#define KINTSUGI_RUNTIME_MODEL_H
+
+#include "base/status.h"
+#include "runtime/artifact.h"
+#include "runtime/device.h"
+
+#include <memory>
+#include <string>
+
+namespace kintsugi::runtime {
+
+class Model {
+public:
+  /// Opens the artifact and makes it ready; see Artifact::open and Device::load for the errors.
+  static Expected<std::shared_ptr<const Model>>
+  load(const std::string &path, std::shared_ptr<Device> device, ReadOptions options = {});
+
+  static Expected<std::shared_ptr<const Model>> create(Artifact artifact,
+                                                       std::shared_ptr<Device> device);
+
+  const Artifact &artifact() const { return opened; }
+  const Manifest &manifest() const { return opened.manifest(); }
+  Device &device() const { return *runner; }
+  const DeviceProgram &program() const { return *ready; }
+
+private:
+  Model(Artifact artifact, std::shared_ptr<Device> device)
+      : opened(std::move(artifact)), runner(std::move(device)) {}
+
+  Artifact opened;
+  std::shared_ptr<Device> runner;
+  std::unique_ptr<DeviceProgram> ready;
+};
+
+} // namespace kintsugi::runtime
+
+#endif // KINTSUGI_RUNTIME_MODEL_H
