@@ -1,0 +1,29 @@
+#include "cost/cost.h"
+
+#include <algorithm>
+
+namespace kintsugi::cost {
+
+/// All cores' bandwidth to the level that holds `bytes`: intermediate results of neighbouring
+/// kernels stay in the innermost shared level that they fit in.
+static double bandwidthFor(double bytes, const machine::Machine &machine) {
+  double bandwidth = machine.memory().bytesPerSecondAll;
+  for (const machine::MemoryLevel &level : machine.levels) {
+    int instances = std::max(1, machine.cores / std::max(1, level.sharedBy));
+    if (&level != &machine.memory() && bytes <= 0.5 * static_cast<double>(level.bytes) * instances)
+      bandwidth = std::max(bandwidth, level.bytesPerSecondAll);
+  }
+  return std::max(1e9, bandwidth);
+}
+
+double predictSeconds(const space::KernelShape &kernel, const machine::Machine &machine) {
+  double bytes = kernel.schedule.bytesRead + kernel.schedule.bytesWritten;
+  double moving = bytes / bandwidthFor(bytes, machine);
+  return machine.stageSeconds + std::max(kernel.computeSeconds, moving);
+}
+
+double predictCallSeconds(double bytes, const machine::Machine &machine) {
+  return machine.stageSeconds + 4 * bytes / std::max(1e9, machine.memory().bytesPerSecond);
+}
+
+} // namespace kintsugi::cost

@@ -1,0 +1,24 @@
+//===- cost.h - What a kernel takes on a machine ----------------------------===//
+//
+// A roofline over the machine description: the slowest worker's arithmetic against the bytes that
+// have to come from memory, plus what starting a stage costs. It says nothing about what is legal,
+// and chooses nothing.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KINTSUGI_COST_COST_H
+#define KINTSUGI_COST_COST_H
+
+#include "machine/machine.h"
+#include "space/space.h"
+
+namespace kintsugi::cost {
+
+/// Seconds that one run of the candidate's kernel takes.
+double predictSeconds(const space::KernelShape &kernel, const machine::Machine &machine);
+
+/// Seconds of a call that moves so many bytes on one thread.
+double predictCallSeconds(double bytes, const machine::Machine &machine);
+
+} // namespace kintsugi::cost
+
+#endif // KINTSUGI_COST_COST_H

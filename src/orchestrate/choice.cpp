@@ -1,0 +1,88 @@
+#include "orchestrate/choice.h"
+
+#include "cost/cost.h"
+#include "llvm/ADT/STLExtras.h"
+
+#include <map>
+
+namespace kintsugi::orchestrate {
+
+using namespace te;
+
+namespace {
+
+/// Costs are in microseconds in the problem, so that its text is readable.
+constexpr double microseconds = 1e6;
+
+solve::Problem problemOf(const Program &program, const space::Space &space,
+                         llvm::ArrayRef<uint32_t> definitions, const machine::Machine &machine) {
+  solve::Problem problem;
+  problem.name = program.name;
+  std::map<uint32_t, solve::ItemId> items;
+  std::map<uint32_t, solve::ResourceId> resources;
+  // Values that other nodes (calls, scans) bring are there when they are needed: the planner orders
+  // them. What the definitions bring among themselves is a row of the problem.
+  for (uint32_t node : definitions) {
+    items[node] = problem.addItem("n" + std::to_string(node));
+    for (ValueId result : program.resultsOf(node))
+      resources[result.number] = problem.addResource("v" + std::to_string(result.number));
+  }
+  for (auto [number, candidate] : llvm::enumerate(space.candidates)) {
+    solve::Column column;
+    column.name = "c" + std::to_string(number);
+    column.cost = cost::predictSeconds(*candidate.kernel, machine) * microseconds;
+    for (uint32_t node : candidate.group.nodes)
+      column.covers.push_back(items.at(node));
+    for (ValueId operand : candidate.operands) {
+      auto resource = resources.find(operand.number);
+      if (resource == resources.end())
+        continue;
+      bool written = llvm::is_contained(candidate.group.outputs, operand);
+      (written ? column.produces : column.consumes).push_back(resource->second);
+    }
+    problem.addColumn(std::move(column));
+  }
+  return problem;
+}
+
+Expected<solve::Solution> solveWith(PlanMode mode, const solve::Problem &problem,
+                                    const solve::SolverOptions &options) {
+  switch (mode) {
+  case PlanMode::Search:
+    return solve::solveCbc(problem, options);
+  case PlanMode::Greedy:
+    return solve::solveGreedy(problem, options);
+  case PlanMode::Separate:
+    return solve::solveSeparate(problem, options);
+  }
+  return internalError("an unknown plan mode");
+}
+
+} // namespace
+
+Expected<Choice> choose(const Program &program, llvm::ArrayRef<uint32_t> definitions,
+                        const OrchestrateOptions &options, OrchestrateTexts *texts) {
+  Choice choice;
+  if (definitions.empty())
+    return choice;
+  space::SpaceOptions spaceOptions = options.space;
+  spaceOptions.fuse &= options.mode != PlanMode::Separate;
+  KINTSUGI_ASSIGN(choice.space, space::buildSpace(program, definitions, spaceOptions));
+  solve::Problem problem =
+      problemOf(program, choice.space, definitions, options.space.schedule.machine);
+  if (texts) {
+    texts->space = choice.space.print();
+    texts->problem = problem.print();
+  }
+  KINTSUGI_ASSIGN(solve::Solution solution, solveWith(options.mode, problem, options.solver));
+  if (!solution.hasPlan())
+    return internalError("no plan was found: " + solution.reason);
+  KINTSUGI_RETURN_IF_ERROR(problem.verify(solution));
+  for (solve::ColumnId column : solution.columns)
+    choice.candidates.push_back(column);
+  choice.objective = solution.objective / microseconds;
+  choice.gap = solution.gap;
+  return choice;
+}
+
+} // namespace kintsugi::orchestrate

@@ -1,0 +1,315 @@
+#include "orchestrate/orchestrate.h"
+
+#include "base/checked.h"
+#include "cost/cost.h"
+#include "orchestrate/choice.h"
+#include "te/printer.h"
+#include "llvm/ADT/STLExtras.h"
+
+#include <map>
+
+namespace kintsugi::orchestrate {
+
+using namespace te;
+
+namespace {
+
+/// Which nodes depend on constants alone. Scans stay in the main program: their bodies are loops.
+std::vector<bool> constantNodes(const Program &program) {
+  std::vector<bool> constant(program.nodes.size(), false);
+  for (uint32_t node = 0; node < program.nodes.size(); ++node) {
+    if (std::holds_alternative<Scan>(program.nodes[node]))
+      continue;
+    constant[node] = llvm::all_of(program.operandsOf(node), [&](ValueId id) {
+      const Value &value = program.value(id);
+      return value.kind == ValueKind::Constant ||
+             (value.kind == ValueKind::Result && constant[value.node]);
+    });
+  }
+  return constant;
+}
+
+uint64_t bytesOf(const Value &value) {
+  uint64_t elements = 1;
+  for (Extent extent : value.shape)
+    elements *= static_cast<uint64_t>(extent.constant());
+  return (elements * bitsOf(value.type) + 7) / 8;
+}
+
+/// Whether a node's results have no elements: nothing has to run for them.
+bool isEmpty(const Program &program, uint32_t node) {
+  return llvm::all_of(program.resultsOf(node),
+                      [&](ValueId id) { return bytesOf(program.value(id)) == 0; });
+}
+
+class Planner {
+public:
+  Planner(const OrchestrateOptions &options, OrchestrateTexts *texts)
+      : options(options), texts(texts) {}
+
+  Expected<Plan> run(const Program &program) {
+    plan.model = program.name;
+    Numbers numbers(program.numValues(), ~0u);
+    for (auto [port, input] : llvm::enumerate(program.inputs)) {
+      numbers[input.number] = addBuffer(program.value(input), BufferKind::Input);
+      plan.buffers.back().port = port;
+      plan.inputs.push_back(numbers[input.number]);
+    }
+    KINTSUGI_RETURN_IF_ERROR(planProgram(program, numbers, plan.root, true));
+    for (const Program::Output &output : program.outputs)
+      plan.outputs.push_back({output.name, bufferOf(program, output.value, numbers)});
+    assignArena(plan);
+    return std::move(plan);
+  }
+
+private:
+  /// The plan's buffer of each value of one program.
+  using Numbers = std::vector<unsigned>;
+
+  unsigned addBuffer(const Value &value, BufferKind kind) {
+    PlanBuffer buffer{value.name, value.type, value.shape, bytesOf(value), kind};
+    buffer.source = value.constant;
+    plan.buffers.push_back(std::move(buffer));
+    return plan.buffers.size() - 1;
+  }
+
+  unsigned bufferOf(const Program &program, ValueId id, Numbers &numbers) {
+    unsigned &number = numbers[id.number];
+    if (number == ~0u) {
+      const Value &value = program.value(id);
+      number = addBuffer(value, value.kind == ValueKind::Constant ? BufferKind::Source
+                                                                  : BufferKind::Temporary);
+    }
+    return number;
+  }
+
+  /// Appends the stages of a program to `sequence`; those of constant nodes to the constant
+  /// program.
+  Status planProgram(const Program &program, Numbers &numbers, PlanNode &sequence, bool outermost) {
+    std::vector<bool> constant = constantNodes(program);
+    llvm::SmallVector<uint32_t> constantDefinitions, definitions;
+    for (uint32_t node = 0; node < program.nodes.size(); ++node)
+      if (std::holds_alternative<Definition>(program.nodes[node]) && !isEmpty(program, node))
+        (constant[node] ? constantDefinitions : definitions).push_back(node);
+    KINTSUGI_ASSIGN(Choice fixed, choose(program, constantDefinitions, options, nullptr));
+    KINTSUGI_ASSIGN(Choice chosen,
+                    choose(program, definitions, options, outermost ? texts : nullptr));
+    if (outermost) {
+      plan.gap = chosen.gap;
+      plan.candidates = chosen.space.candidates.size();
+    }
+    plan.objectiveSeconds += chosen.objective;
+    return emitInOrder(program, constant, fixed, chosen, numbers, sequence);
+  }
+
+  /// Runs whatever has its operands, candidates, calls and scans alike, until nothing is left.
+  Status emitInOrder(const Program &program, const std::vector<bool> &constant, const Choice &fixed,
+                     const Choice &chosen, Numbers &numbers, PlanNode &sequence) {
+    std::vector<bool> available(program.numValues(), false);
+    for (uint32_t number = 0; number < program.numValues(); ++number)
+      available[number] = program.values[number].kind != ValueKind::Result;
+    std::vector<int> candidateOf(program.nodes.size(), -1);
+    std::vector<const space::Candidate *> candidates;
+    for (const Choice *choice : {&fixed, &chosen})
+      for (unsigned number : choice->candidates) {
+        const space::Candidate &candidate = choice->space.candidates[number];
+        for (uint32_t node : candidate.group.nodes)
+          candidateOf[node] = candidates.size();
+        candidates.push_back(&candidate);
+      }
+    std::vector<bool> done(program.nodes.size(), false);
+    for (bool progress = true; progress;) {
+      progress = false;
+      for (uint32_t node = 0; node < program.nodes.size(); ++node) {
+        if (done[node])
+          continue;
+        llvm::SmallVector<uint32_t, 8> nodes{node};
+        if (candidateOf[node] >= 0)
+          nodes.assign(candidates[candidateOf[node]]->group.nodes);
+        if (!isReady(program, nodes, available))
+          continue;
+        PlanNode &target = constant[node] ? plan.constants : sequence;
+        if (candidateOf[node] >= 0)
+          emitKernel(program, *candidates[candidateOf[node]], constant[node], numbers, target);
+        else if (!isEmpty(program, node))
+          KINTSUGI_RETURN_IF_ERROR(emitAlone(program, node, constant[node], numbers, target));
+        for (uint32_t member : nodes) {
+          done[member] = true;
+          for (ValueId result : program.resultsOf(member))
+            available[result.number] = true;
+        }
+        progress = true;
+      }
+    }
+    if (!llvm::all_of(done, [](bool d) { return d; }))
+      return internalError("the chosen kernels wait for each other");
+    return Status::success();
+  }
+
+  static bool isReady(const Program &program, llvm::ArrayRef<uint32_t> nodes,
+                      const std::vector<bool> &available) {
+    return llvm::all_of(nodes, [&](uint32_t node) {
+      return llvm::all_of(program.operandsOf(node), [&](ValueId id) {
+        const Value &value = program.value(id);
+        return available[id.number] ||
+               (value.kind == ValueKind::Result && llvm::is_contained(nodes, value.node));
+      });
+    });
+  }
+
+  /// A node that is never fused.
+  Status emitAlone(const Program &program, uint32_t node, bool isConstant, Numbers &numbers,
+                   PlanNode &sequence) {
+    if (std::holds_alternative<Scan>(program.nodes[node]))
+      return emitScan(program, node, numbers, sequence);
+    emitCall(program, node, isConstant, numbers, sequence);
+    return Status::success();
+  }
+
+  void addStage(Stage stage, PlanNode &sequence) {
+    for (unsigned operand : stage.operands)
+      stage.movedBytes += plan.buffers[operand].bytes;
+    plan.stages.push_back(std::move(stage));
+    PlanNode node;
+    node.kind = PlanNode::Kind::Stage;
+    node.stage = plan.stages.size() - 1;
+    sequence.children.push_back(std::move(node));
+  }
+
+  unsigned resultBuffer(const Program &program, ValueId id, bool isConstant, Numbers &numbers) {
+    unsigned number = bufferOf(program, id, numbers);
+    if (isConstant)
+      plan.buffers[number].kind = BufferKind::Derived;
+    return number;
+  }
+
+  static std::string describe(const Program &program, llvm::ArrayRef<uint32_t> nodes) {
+    std::string text;
+    for (uint32_t node : nodes)
+      text += printNode(program, node) + "\n";
+    return text;
+  }
+
+  unsigned kernelOf(const space::Candidate &candidate) {
+    auto [entry, fresh] =
+        kernelNumbers.try_emplace(candidate.kernel->key.text, plan.kernels.size());
+    if (fresh)
+      plan.kernels.push_back(
+          {"k" + std::to_string(plan.kernels.size()), candidate.kernel,
+           cost::predictSeconds(*candidate.kernel, options.space.schedule.machine)});
+    return entry->second;
+  }
+
+  void emitKernel(const Program &program, const space::Candidate &candidate, bool isConstant,
+                  Numbers &numbers, PlanNode &sequence) {
+    Stage stage;
+    stage.kernel = kernelOf(candidate);
+    stage.predictedSeconds = plan.kernels[stage.kernel].predictedSeconds;
+    stage.results = 0;
+    for (ValueId operand : candidate.operands) {
+      bool written = llvm::is_contained(candidate.group.outputs, operand);
+      stage.results += written;
+      stage.operands.push_back(written ? resultBuffer(program, operand, isConstant, numbers)
+                                       : bufferOf(program, operand, numbers));
+    }
+    for (uint32_t node : candidate.group.nodes)
+      for (const std::string &origin : program.origins[node])
+        if (!llvm::is_contained(stage.origins, origin))
+          stage.origins.push_back(origin);
+    stage.definitions = candidate.group.nodes.size();
+    stage.expressions = describe(program, candidate.group.nodes);
+    addStage(std::move(stage), sequence);
+  }
+
+  void emitCall(const Program &program, uint32_t node, bool isConstant, Numbers &numbers,
+                PlanNode &sequence) {
+    const auto &call = std::get<Call>(program.nodes[node]);
+    Stage stage;
+    stage.kind = Stage::Kind::Call;
+    stage.callee = call.callee;
+    stage.attributes = call.attributes;
+    stage.results = call.results.size();
+    stage.origins = program.origins[node];
+    for (ValueId operand : call.operands)
+      stage.operands.push_back(bufferOf(program, operand, numbers));
+    for (ValueId result : call.results)
+      stage.operands.push_back(resultBuffer(program, result, isConstant, numbers));
+    double bytes = 0;
+    for (unsigned operand : stage.operands)
+      bytes += static_cast<double>(plan.buffers[operand].bytes);
+    stage.predictedSeconds = cost::predictCallSeconds(bytes, options.space.schedule.machine);
+    addStage(std::move(stage), sequence);
+  }
+
+  Status emitScan(const Program &program, uint32_t node, Numbers &numbers, PlanNode &sequence) {
+    const auto &scan = std::get<Scan>(program.nodes[node]);
+    const Program &body = *scan.body;
+    size_t carried = scan.initial.size();
+    Numbers inner(body.numValues(), ~0u);
+    PlanNode repeat, start;
+    repeat.kind = PlanNode::Kind::Repeat;
+    start.kind = PlanNode::Kind::Copy;
+    repeat.count = scan.trip.constant();
+    repeat.step = inner[body.inputs[0].number] =
+        addBuffer(body.value(body.inputs[0]), BufferKind::Temporary);
+    // A carried tensor's buffer is the node's result: after the last step it holds the final value.
+    for (size_t k = 0; k < carried; ++k) {
+      unsigned state = bufferOf(program, scan.results[k], numbers);
+      inner[body.inputs[1 + k].number] = state;
+      start.copies.push_back({bufferOf(program, scan.initial[k], numbers), state});
+    }
+    for (size_t k = 0; k < scan.captured.size(); ++k)
+      inner[body.inputs[1 + carried + k].number] = bufferOf(program, scan.captured[k], numbers);
+    PlanNode sequenceOfBody;
+    std::vector<std::string> origins = program.origins[node];
+    size_t firstStage = plan.stages.size();
+    double before = plan.objectiveSeconds;
+    KINTSUGI_RETURN_IF_ERROR(planProgram(body, inner, sequenceOfBody, false));
+    plan.objectiveSeconds =
+        before + (plan.objectiveSeconds - before) * static_cast<double>(repeat.count);
+    for (size_t stage = firstStage; stage < plan.stages.size(); ++stage)
+      if (plan.stages[stage].origins.empty())
+        plan.stages[stage].origins = origins;
+    for (size_t k = 0; k < scan.results.size(); ++k) {
+      unsigned produced = bufferOf(body, body.outputs[k].value, inner);
+      unsigned result = bufferOf(program, scan.results[k], numbers);
+      if (k >= carried)
+        repeat.stacks.push_back({produced, result});
+      else if (produced != result)
+        carry(repeat, produced, result);
+    }
+    repeat.children.push_back(std::move(sequenceOfBody));
+    sequence.children.push_back(std::move(start));
+    sequence.children.push_back(std::move(repeat));
+    return Status::success();
+  }
+
+  /// Copies a next state over the state. Copies happen one after another, so a state that is the
+  /// next value of another one is set aside first.
+  void carry(PlanNode &repeat, unsigned produced, unsigned result) {
+    bool isState =
+        llvm::any_of(repeat.copies, [&](const BufferCopy &copy) { return copy.to == produced; });
+    if (isState) {
+      PlanBuffer aside = plan.buffers[produced];
+      plan.buffers.push_back(std::move(aside));
+      unsigned saved = plan.buffers.size() - 1;
+      repeat.copies.insert(repeat.copies.begin(), {produced, saved});
+      produced = saved;
+    }
+    repeat.copies.push_back({produced, result});
+  }
+
+  const OrchestrateOptions &options;
+  OrchestrateTexts *texts;
+  Plan plan;
+  std::map<std::string, unsigned> kernelNumbers;
+};
+
+} // namespace
+
+Expected<Plan> orchestrate(const Program &program, const OrchestrateOptions &options,
+                           OrchestrateTexts *texts) {
+  return Planner(options, texts).run(program);
+}
+
+} // namespace kintsugi::orchestrate

@@ -1,0 +1,39 @@
+//===- orchestrate.h - Choosing the kernels of a program --------------------===//
+//
+// Builds the space of a program, prices its candidates, has a solver choose those that cover every
+// definition once at the least predicted time (Korch, section 4), and lays the choice out as a
+// plan. The bodies of scans are programs of their own and are planned on their own.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KINTSUGI_ORCHESTRATE_ORCHESTRATE_H
+#define KINTSUGI_ORCHESTRATE_ORCHESTRATE_H
+
+#include "orchestrate/plan.h"
+#include "solve/solvers.h"
+
+namespace kintsugi::orchestrate {
+
+enum class PlanMode : uint8_t {
+  Search,   ///< The solver's optimum.
+  Greedy,   ///< Fused where it saves most, one step at a time.
+  Separate, ///< Each definition a kernel.
+};
+
+struct OrchestrateOptions {
+  space::SpaceOptions space;
+  PlanMode mode = PlanMode::Search;
+  solve::SolverOptions solver;
+};
+
+/// The texts of intermediate boxes, filled in where asked for (--emit space, --emit problem).
+struct OrchestrateTexts {
+  std::string space;
+  std::string problem;
+};
+
+Expected<Plan> orchestrate(const te::Program &program, const OrchestrateOptions &options,
+                           OrchestrateTexts *texts = nullptr);
+
+} // namespace kintsugi::orchestrate
+
+#endif // KINTSUGI_ORCHESTRATE_ORCHESTRATE_H

@@ -1,0 +1,102 @@
+//===- plan.h - What runs, in which order, on which buffers -----------------===//
+//
+// The result of the search and the input of linking: a tree of stages over a table of buffers. The
+// tree is there from the first day: sequences, repeats (a scan's body) and branches. Stages whose
+// operands are all constant form a tree of their own, the constant program, which runs once at link
+// time.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KINTSUGI_ORCHESTRATE_PLAN_H
+#define KINTSUGI_ORCHESTRATE_PLAN_H
+
+#include "space/space.h"
+
+namespace kintsugi::orchestrate {
+
+enum class BufferKind : uint8_t {
+  Input,     ///< The model's input `port`.
+  Source,    ///< A constant of the model, with its bytes.
+  Derived,   ///< A result of the constant program.
+  Temporary, ///< Lives in the arena while the model runs.
+};
+
+struct PlanBuffer {
+  std::string name;
+  ElementType type;
+  te::Shape shape;
+  uint64_t bytes = 0;
+  BufferKind kind = BufferKind::Temporary;
+  unsigned port = 0;
+  std::shared_ptr<const te::ConstantSource> source;
+  uint64_t arenaOffset = 0; ///< Temporary: set by assignArena.
+};
+
+/// A generated kernel; stages of equal groups share it.
+struct Kernel {
+  std::string symbol;
+  std::shared_ptr<const space::KernelShape> shape;
+  double predictedSeconds = 0;
+};
+
+struct Stage {
+  enum class Kind : uint8_t { Kernel, Call };
+  Kind kind = Kind::Kernel;
+  unsigned kernel = 0; ///< Kernel
+  std::string callee;  ///< Call
+  Json attributes = Json::object();
+  llvm::SmallVector<unsigned, 6> operands; ///< Buffer numbers; the last `results` are written.
+  unsigned results = 1;
+  std::vector<std::string> origins; ///< ONNX nodes.
+  unsigned definitions = 0;         ///< How many expressions it computes.
+  double predictedSeconds = 0;
+  uint64_t movedBytes = 0;
+  std::string expressions;
+};
+
+struct BufferCopy {
+  unsigned from, to;
+};
+
+struct PlanNode {
+  enum class Kind : uint8_t { Stage, Sequence, Repeat, Branch, Copy };
+  Kind kind = Kind::Sequence;
+  unsigned stage = 0;             ///< Stage
+  std::vector<PlanNode> children; ///< Sequence: all; Repeat: the body; Branch: then, otherwise.
+  int64_t count = 0;              ///< Repeat
+  unsigned step = ~0u;            ///< Repeat: a scalar i64 that holds the step.
+  std::vector<BufferCopy> copies; ///< Copy; Repeat: carried tensors, after each step.
+  std::vector<BufferCopy> stacks; ///< Repeat: each step's tensor into its place of the stack.
+  unsigned condition = ~0u;       ///< Branch: a scalar boolean.
+};
+
+struct Plan {
+  std::string model;
+  std::vector<PlanBuffer> buffers;
+  std::vector<Kernel> kernels;
+  std::vector<Stage> stages;
+  PlanNode constants; ///< The constant program.
+  PlanNode root;
+  struct Output {
+    std::string name;
+    unsigned buffer;
+  };
+  std::vector<unsigned> inputs; ///< Buffer of each port.
+  std::vector<Output> outputs;
+  uint64_t arenaBytes = 0;
+
+  double objectiveSeconds = 0; ///< Of the root: what the solver minimized.
+  double gap = 0;
+  unsigned candidates = 0;
+
+  /// Calls `visit` on each stage number below a node, in order; the body of a repeat once.
+  static void forEachStage(const PlanNode &node, llvm::function_ref<void(unsigned)> visit);
+  /// The text form.
+  std::string print() const;
+};
+
+/// Gives each Temporary an offset: buffers that are never alive together may overlap.
+void assignArena(Plan &plan);
+
+} // namespace kintsugi::orchestrate
+
+#endif // KINTSUGI_ORCHESTRATE_PLAN_H

@@ -1,0 +1,105 @@
+#include "simplify/rebuild.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+namespace kintsugi::simplify {
+
+using namespace te;
+
+static constexpr ValueId absent{};
+
+Rebuilder::Rebuilder(const Program &old) : old(old), table(old.numValues(), absent) {
+  fresh.name = old.name;
+  for (ValueId input : old.inputs) {
+    const Value &value = old.value(input);
+    bind(input, fresh.addInput(value.name, value.type, value.shape));
+    fresh.value((*this)[input]).facts = value.facts;
+  }
+}
+
+ValueId Rebuilder::operator[](ValueId id) {
+  const Value &value = old.value(id);
+  if (table[id.number] == absent) {
+    assert(value.kind == ValueKind::Constant && "a value is used before it was rebuilt");
+    bind(id, fresh.addConstant(value.name, value.type, value.shape, value.constant));
+    fresh.value(table[id.number]).facts = value.facts;
+  }
+  return table[id.number];
+}
+
+Expr Rebuilder::rename(const Expr &expr) {
+  return rewrite(expr, [&](const Expr &e) {
+    if (e.kind() != ExprKind::Read)
+      return e;
+    std::optional<Expr> fill;
+    if (const Expr *f = e.readFill())
+      fill = *f;
+    return Expr::read((*this)[e.readValue()], e.type(), e.readIndices(), std::move(fill));
+  });
+}
+
+void Rebuilder::copyNode(uint32_t node, std::shared_ptr<const Program> body) {
+  fresh.currentOrigin = old.origins[node];
+  llvm::SmallVector<std::string> names;
+  llvm::SmallVector<ElementType> types;
+  llvm::SmallVector<Shape> shapes;
+  for (ValueId result : old.resultsOf(node)) {
+    names.push_back(old.value(result).name);
+    types.push_back(old.value(result).type);
+    shapes.push_back(old.value(result).shape);
+  }
+  auto renamed = [&](llvm::ArrayRef<ValueId> ids) {
+    llvm::SmallVector<ValueId, 4> fresh;
+    for (ValueId id : ids)
+      fresh.push_back((*this)[id]);
+    return fresh;
+  };
+  llvm::SmallVector<ValueId> results;
+  if (const auto *scan = std::get_if<Scan>(&old.nodes[node])) {
+    Scan copy{
+        scan->trip, body ? body : scan->body, renamed(scan->initial), renamed(scan->captured), {}};
+    results = fresh.addScan(names, std::move(copy));
+  } else {
+    const auto &call = std::get<Call>(old.nodes[node]);
+    results = fresh.addCall(names, types, shapes,
+                            Call{call.callee, call.attributes, renamed(call.operands), {}});
+  }
+  for (auto [before, after] : llvm::zip(old.resultsOf(node), results))
+    bind(before, after);
+}
+
+void Rebuilder::define(uint32_t node, Definition definition) {
+  fresh.currentOrigin = old.origins[node];
+  llvm::SmallVector<std::string> names;
+  llvm::SmallVector<ElementType> types;
+  for (ValueId result : old.resultsOf(node)) {
+    names.push_back(old.value(result).name);
+    types.push_back(old.value(result).type);
+  }
+  for (auto [before, after] :
+       llvm::zip(old.resultsOf(node), fresh.defineMany(names, types, std::move(definition))))
+    bind(before, after);
+}
+
+Program Rebuilder::finish() {
+  for (const Program::Output &output : old.outputs)
+    fresh.addOutput(output.name, (*this)[output.value]);
+  return std::move(fresh);
+}
+
+std::vector<bool> neededNodes(const Program &program) {
+  std::vector<bool> needed(program.nodes.size(), false);
+  auto need = [&](ValueId id) {
+    if (program.value(id).kind == ValueKind::Result)
+      needed[program.value(id).node] = true;
+  };
+  for (const Program::Output &output : program.outputs)
+    need(output.value);
+  for (uint32_t node = program.nodes.size(); node-- > 0;)
+    if (needed[node])
+      for (ValueId operand : program.operandsOf(node))
+        need(operand);
+  return needed;
+}
+
+} // namespace kintsugi::simplify

@@ -1,0 +1,43 @@
+//===- rebuild.h - Copying a program node by node ---------------------------===//
+//
+// Every pass here makes a new program from an old one: it visits nodes in order, and what it adds
+// is found again through a table from old values to new ones. Order and invariants come for free.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KINTSUGI_SIMPLIFY_REBUILD_H
+#define KINTSUGI_SIMPLIFY_REBUILD_H
+
+#include "te/program.h"
+
+namespace kintsugi::simplify {
+
+class Rebuilder {
+public:
+  explicit Rebuilder(const te::Program &old);
+
+  const te::Program &old;
+  te::Program fresh;
+
+  /// The new value of an old one. Inputs exist from the start, constants from their first use.
+  te::ValueId operator[](te::ValueId id);
+  void bind(te::ValueId oldValue, te::ValueId newValue) { table[oldValue.number] = newValue; }
+
+  /// An expression with its reads renamed.
+  te::Expr rename(const te::Expr &expr);
+  /// Copies a scan or a call as it stands. `body` replaces a scan's body where given.
+  void copyNode(uint32_t node, std::shared_ptr<const te::Program> body = nullptr);
+  /// Adds a definition in place of an old node, under its results' names.
+  void define(uint32_t node, te::Definition definition);
+  /// Declares the outputs and gives the program away.
+  te::Program finish();
+
+private:
+  std::vector<te::ValueId> table;
+};
+
+/// Which nodes the outputs need.
+std::vector<bool> neededNodes(const te::Program &program);
+
+} // namespace kintsugi::simplify
+
+#endif // KINTSUGI_SIMPLIFY_REBUILD_H

@@ -1,0 +1,197 @@
+#include "simplify/simplify.h"
+
+#include "simplify/facts.h"
+#include "simplify/rebuild.h"
+#include "simplify/rules.h"
+#include "llvm/ADT/STLExtras.h"
+
+#include <map>
+
+namespace kintsugi::simplify {
+
+using namespace te;
+
+namespace {
+
+/// A definition whose body is one read at fixed positions: a transpose, a reshape, a slice.
+const Definition *viewOf(const Program &program, ValueId id) {
+  const Definition *definition = program.definitionOf(id);
+  if (!definition || definition->reduction)
+    return nullptr;
+  const Expr &body = definition->bodies[0];
+  bool isView = body.kind() == ExprKind::Read && !body.readFill() &&
+                llvm::all_of(body.readIndices(), [](const Index &i) { return i.isStatic(); });
+  return isView ? definition : nullptr;
+}
+
+bool isAffineRead(const Expr &read) {
+  return llvm::all_of(read.readIndices(), [](const Index &i) { return i.isAffine(); });
+}
+
+class Simplifier {
+public:
+  explicit Simplifier(const Program &program) : out(program) {}
+
+  Program run() {
+    std::vector<bool> needed = neededNodes(out.old);
+    for (uint32_t node = 0; node < out.old.nodes.size(); ++node) {
+      if (!needed[node])
+        continue;
+      if (const auto *definition = std::get_if<Definition>(&out.old.nodes[node])) {
+        simplifyDefinition(node, *definition);
+        continue;
+      }
+      std::shared_ptr<const Program> body;
+      if (const auto *scan = std::get_if<Scan>(&out.old.nodes[node]))
+        body = std::make_shared<const Program>(simplify(*scan->body));
+      out.copyNode(node, body);
+    }
+    return out.finish();
+  }
+
+private:
+  void simplifyDefinition(uint32_t node, const Definition &old) {
+    Definition definition = old;
+    definition.results.clear();
+    llvm::SmallVector<Interval> ranges = definition.ranges();
+    auto shapeOf = [&](ValueId id) { return out.fresh.shape(id); };
+    auto facts = [&](const Expr &e) { return factsOf(e, out.fresh); };
+    bool isView = !definition.reduction && definition.bodies[0].kind() == ExprKind::Read;
+    for (Expr &body : definition.bodies) {
+      body = simplifyIndices(out.rename(body), ranges, shapeOf);
+      body = composeViews(body, ranges, isView);
+      body = applyRules(body, facts);
+    }
+    if (std::optional<ValueId> same = identity(definition)) {
+      out.bind(old.results[0], *same);
+      return;
+    }
+    std::string key = keyOf(definition, old);
+    auto [entry, isNew] = known.try_emplace(key);
+    if (!isNew) {
+      for (auto [before, after] : llvm::zip(old.results, entry->second))
+        out.bind(before, after);
+      return;
+    }
+    Facts result = factsOf(definition, out.fresh);
+    out.define(node, std::move(definition));
+    for (ValueId id : old.results)
+      entry->second.push_back(out[id]);
+    if (old.results.size() == 1)
+      out.fresh.value(out[old.results[0]]).facts = result;
+  }
+
+  /// Reads through views where the composed map stays affine; a view reads through any view.
+  Expr composeViews(const Expr &body, llvm::ArrayRef<Interval> ranges, bool readerIsView) {
+    auto shapeOf = [&](ValueId id) { return out.fresh.shape(id); };
+    return rewrite(body, [&](const Expr &e) {
+      Expr read = e;
+      while (read.kind() == ExprKind::Read) {
+        const Definition *view = viewOf(out.fresh, read.readValue());
+        if (!view || (read.readFill() && !coversSource(*view)))
+          break;
+        Expr composed = substitute(view->bodies[0], read.readIndices());
+        if (read.readFill())
+          composed = Expr::read(composed.readValue(), composed.type(), composed.readIndices(),
+                                *read.readFill());
+        composed = simplifyIndices(composed, ranges, shapeOf);
+        if (!readerIsView && isAffineRead(read) && !isAffineRead(composed))
+          break;
+        read = composed;
+      }
+      return read;
+    });
+  }
+
+  /// Whether a view leaves its source exactly where its own index leaves the view: it only reorders
+  /// whole dimensions, so a fill means the same.
+  bool coversSource(const Definition &view) const {
+    const Expr &read = view.bodies[0];
+    llvm::SmallVector<bool> used(view.parallel.size(), false);
+    for (auto [index, extent] : llvm::zip(read.readIndices(), out.fresh.shape(read.readValue()))) {
+      int iterator = index.asIterator();
+      if (iterator < 0 || used[iterator] || view.parallel[iterator].extent != extent)
+        return false;
+      used[iterator] = true;
+    }
+    return llvm::all_of(used, [](bool u) { return u; });
+  }
+
+  /// The value that a definition copies element by element, if that is all it does.
+  std::optional<ValueId> identity(const Definition &definition) const {
+    if (definition.reduction || definition.bodies[0].kind() != ExprKind::Read ||
+        definition.bodies[0].readFill())
+      return std::nullopt;
+    const Expr &read = definition.bodies[0];
+    llvm::ArrayRef<Extent> shape = out.fresh.shape(read.readValue());
+    if (shape.size() != definition.parallel.size())
+      return std::nullopt;
+    for (auto [k, index] : llvm::enumerate(read.readIndices())) {
+      if (shape[k] != definition.parallel[k].extent)
+        return std::nullopt;
+      bool unit = shape[k].constant() == 1 && index == Index(0);
+      if (!unit && index.asIterator() != static_cast<int>(k))
+        return std::nullopt;
+    }
+    return read.readValue();
+  }
+
+  std::string keyOf(const Definition &definition, const Definition &old) const {
+    std::string key;
+    for (const Iterator &iterator : definition.parallel)
+      key += std::to_string(iterator.extent.constant()) + ",";
+    if (definition.reduction) {
+      key += nameOf(definition.reduction->combiner);
+      key += std::to_string(static_cast<int>(definition.reduction->accumulator));
+      for (const Iterator &iterator : definition.reduction->iterators)
+        key += "," + std::to_string(iterator.extent.constant());
+    }
+    for (ValueId result : old.results)
+      key += ";" + std::to_string(static_cast<int>(out.old.value(result).type));
+    for (const Expr &body : definition.bodies)
+      key += " " + std::to_string(bodyNumber(body));
+    return key;
+  }
+
+  /// Numbers bodies by structure.
+  unsigned bodyNumber(const Expr &body) const {
+    return bodies.try_emplace(body, bodies.size()).first->second;
+  }
+
+  struct Less {
+    bool operator()(const Expr &a, const Expr &b) const { return a.compare(b) < 0; }
+  };
+
+  Rebuilder out;
+  std::map<std::string, llvm::SmallVector<ValueId>> known;
+  mutable std::map<Expr, unsigned, Less> bodies;
+};
+
+/// Drops what the outputs don't need any more.
+Program sweep(const Program &program) {
+  Rebuilder out(program);
+  std::vector<bool> needed = neededNodes(program);
+  for (uint32_t node = 0; node < program.nodes.size(); ++node) {
+    if (!needed[node])
+      continue;
+    const auto *definition = std::get_if<Definition>(&program.nodes[node]);
+    if (!definition) {
+      out.copyNode(node);
+      continue;
+    }
+    Definition copy = *definition;
+    copy.results.clear();
+    for (Expr &body : copy.bodies)
+      body = out.rename(body);
+    out.define(node, std::move(copy));
+    for (ValueId id : definition->results)
+      out.fresh.value(out[id]).facts = program.value(id).facts;
+  }
+  return out.finish();
+}
+
+} // namespace
+
+Program simplify(const Program &program) { return sweep(Simplifier(program).run()); }
+
+} // namespace kintsugi::simplify

@@ -1,0 +1,25 @@
+//===- simplify.h - The same program with less in it ------------------------===//
+//
+// What needs no search because it never hurts: transposes, reshapes and slices are composed into
+// their readers where the map stays affine, equal definitions become one, scalar identities are
+// applied, and what no output needs is dropped. It stands before the space so that the search sees
+// each computation once.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KINTSUGI_SIMPLIFY_SIMPLIFY_H
+#define KINTSUGI_SIMPLIFY_SIMPLIFY_H
+
+#include "te/program.h"
+
+namespace kintsugi::simplify {
+
+/// An equal program: same inputs and outputs by name, type and shape.
+te::Program simplify(const te::Program &program);
+
+/// The program with every real-valued intermediate in f64 (inputs, constants and outputs keep their
+/// types): what the reference target runs.
+te::Program promoteToDouble(const te::Program &program);
+
+} // namespace kintsugi::simplify
+
+#endif // KINTSUGI_SIMPLIFY_SIMPLIFY_H

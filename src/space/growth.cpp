@@ -1,0 +1,116 @@
+#include "space/growth.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <deque>
+
+namespace kintsugi::space {
+
+using namespace te;
+
+Growth::Growth(const Program &program, llvm::ArrayRef<uint32_t> nodes, const SpaceOptions &options)
+    : program(program), options(options), fuel(options.fuel), eligible(program.nodes.size(), false),
+      producers(program.nodes.size()), consumers(program.nodes.size()),
+      isProgramOutput(program.numValues(), false) {
+  for (uint32_t node : nodes)
+    eligible[node] = std::holds_alternative<Definition>(program.nodes[node]);
+  for (uint32_t node = 0; node < program.nodes.size(); ++node)
+    for (ValueId operand : program.operandsOf(node)) {
+      const Value &value = program.value(operand);
+      if (value.kind != ValueKind::Result)
+        continue;
+      producers[node].push_back(value.node);
+      if (!llvm::is_contained(consumers[value.node], node))
+        consumers[value.node].push_back(node);
+    }
+  for (const Program::Output &output : program.outputs)
+    isProgramOutput[output.value.number] = true;
+}
+
+schedule::Group Growth::groupOf(llvm::ArrayRef<uint32_t> nodes) const {
+  schedule::Group group;
+  group.nodes.assign(nodes.begin(), nodes.end());
+  for (uint32_t node : nodes) {
+    bool readOutside = llvm::any_of(
+        consumers[node], [&](uint32_t consumer) { return !llvm::is_contained(nodes, consumer); });
+    bool isLast = llvm::none_of(
+        consumers[node], [&](uint32_t consumer) { return llvm::is_contained(nodes, consumer); });
+    for (ValueId result : program.resultsOf(node))
+      if (readOutside || isLast || isProgramOutput[result.number])
+        group.outputs.push_back(result);
+  }
+  return group;
+}
+
+Growth::Nodes Growth::producersOf(const Nodes &nodes) const {
+  Nodes result;
+  for (uint32_t node : llvm::reverse(nodes))
+    for (uint32_t producer : producers[node])
+      if (eligible[producer] && !llvm::is_contained(nodes, producer) &&
+          !llvm::is_contained(result, producer))
+        result.push_back(producer);
+  return result;
+}
+
+bool Growth::isConvex(const Nodes &nodes) const {
+  // A path that leaves and comes back goes through nodes between the first and the last member.
+  uint32_t last = nodes.back();
+  std::set<uint32_t> outside;
+  std::deque<uint32_t> queue;
+  auto leave = [&](uint32_t node) {
+    for (uint32_t consumer : consumers[node])
+      if (consumer <= last && !llvm::is_contained(nodes, consumer) &&
+          outside.insert(consumer).second)
+        queue.push_back(consumer);
+  };
+  for (uint32_t node : nodes)
+    leave(node);
+  while (!queue.empty()) {
+    uint32_t node = queue.front();
+    queue.pop_front();
+    for (uint32_t consumer : consumers[node])
+      if (llvm::is_contained(nodes, consumer))
+        return false;
+    leave(node);
+  }
+  return true;
+}
+
+bool Growth::withinCaps(const schedule::Group &group) const {
+  std::set<uint32_t> inputs;
+  for (uint32_t node : group.nodes)
+    for (ValueId operand : program.operandsOf(node)) {
+      const Value &value = program.value(operand);
+      if (value.kind != ValueKind::Result || !llvm::is_contained(group.nodes, value.node))
+        inputs.insert(operand.number);
+    }
+  return group.outputs.size() <= options.caps.outputs && inputs.size() <= options.caps.inputs;
+}
+
+void Growth::from(uint32_t root, llvm::function_ref<bool(schedule::Group)> accept) {
+  std::set<Nodes> seen;
+  std::deque<Nodes> frontier{{root}};
+  unsigned accepted = 0;
+  while (!frontier.empty() && accepted < options.caps.candidatesARoot && fuel > 0) {
+    Nodes nodes = std::move(frontier.front());
+    frontier.pop_front();
+    if (nodes.size() >= options.caps.nodes)
+      continue;
+    for (uint32_t producer : producersOf(nodes)) {
+      if (fuel == 0 || accepted >= options.caps.candidatesARoot)
+        break;
+      Nodes larger = nodes;
+      larger.insert(llvm::lower_bound(larger, producer), producer);
+      if (!seen.insert(larger).second || !isConvex(larger))
+        continue;
+      --fuel;
+      schedule::Group group = groupOf(larger);
+      if (!withinCaps(group) || !accept(std::move(group)))
+        continue;
+      ++accepted;
+      frontier.push_back(std::move(larger));
+    }
+  }
+}
+
+} // namespace kintsugi::space

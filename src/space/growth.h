@@ -1,0 +1,47 @@
+//===- growth.h - Which groups of definitions to try ------------------------===//
+//
+// Groups grow from a root along the edges to its producers, one definition at a time, so every
+// group is connected and each is met once. A group must be convex (no path leaves it and comes
+// back), and its members' other readers make it store more than the root's results.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KINTSUGI_SPACE_GROWTH_H
+#define KINTSUGI_SPACE_GROWTH_H
+
+#include "space/space.h"
+
+#include <set>
+
+namespace kintsugi::space {
+
+class Growth {
+public:
+  Growth(const te::Program &program, llvm::ArrayRef<uint32_t> nodes, const SpaceOptions &options);
+
+  /// The group of some nodes (in program order) with what it has to store.
+  schedule::Group groupOf(llvm::ArrayRef<uint32_t> nodes) const;
+
+  /// Offers each group of two and more nodes that ends in `root`. `accept` says whether it can be
+  /// scheduled; only then it grows further.
+  void from(uint32_t root, llvm::function_ref<bool(schedule::Group)> accept);
+
+  bool outOfFuel() const { return fuel == 0; }
+
+private:
+  using Nodes = llvm::SmallVector<uint32_t, 8>;
+
+  bool isConvex(const Nodes &nodes) const;
+  bool withinCaps(const schedule::Group &group) const;
+  Nodes producersOf(const Nodes &nodes) const;
+
+  const te::Program &program;
+  const SpaceOptions &options;
+  unsigned fuel;
+  std::vector<bool> eligible;              ///< By node.
+  std::vector<Nodes> producers, consumers; ///< By node; among all nodes of the program.
+  std::vector<bool> isProgramOutput;       ///< By value.
+};
+
+} // namespace kintsugi::space
+
+#endif // KINTSUGI_SPACE_GROWTH_H

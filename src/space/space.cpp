@@ -1,0 +1,106 @@
+#include "space/space.h"
+
+#include "space/growth.h"
+#include "llvm/ADT/STLExtras.h"
+
+#include <map>
+
+namespace kintsugi::space {
+
+using namespace te;
+
+namespace {
+
+/// Schedules each distinct group once.
+class ScheduleTable {
+public:
+  ScheduleTable(const Program &program, const schedule::ScheduleOptions &options)
+      : program(program), options(options) {}
+
+  /// The candidate of a group; no kernel (and `reason`) where it can't be scheduled.
+  Candidate candidateOf(schedule::Group group, std::string &reason) {
+    GroupKey key = keyOf(program, group);
+    auto [entry, fresh] = kernels.try_emplace(key.text);
+    if (fresh)
+      entry->second = scheduleOnce(group, key);
+    reason = entry->second.reason;
+    Candidate candidate{std::move(group), entry->second.kernel, {}};
+    if (!candidate.kernel)
+      return candidate;
+    const KernelShape &kernel = *candidate.kernel;
+    for (const schedule::Buffer &buffer : kernel.schedule.buffers) {
+      if (buffer.home != schedule::Home::Memory)
+        continue;
+      const auto *position = llvm::find(kernel.key.values, buffer.value);
+      candidate.operands.push_back(key.values[position - kernel.key.values.begin()]);
+    }
+    return candidate;
+  }
+
+  unsigned size() const { return kernels.size(); }
+
+private:
+  struct Entry {
+    std::shared_ptr<const KernelShape> kernel;
+    std::string reason;
+  };
+
+  Entry scheduleOnce(const schedule::Group &group, const GroupKey &key) {
+    schedule::ScheduleResult result = schedule::scheduleGroup(program, group, options);
+    if (!result.schedule)
+      return {nullptr, result.reason};
+    return {std::make_shared<KernelShape>(
+                KernelShape{key, std::move(*result.schedule), result.computeSeconds}),
+            ""};
+  }
+
+  const Program &program;
+  const schedule::ScheduleOptions &options;
+  std::map<std::string, Entry> kernels;
+};
+
+} // namespace
+
+Expected<Space> buildSpace(const Program &program, llvm::ArrayRef<uint32_t> nodes,
+                           const SpaceOptions &options) {
+  Space space;
+  space.program = &program;
+  ScheduleTable table(program, options.schedule);
+  std::string reason;
+  Growth growth(program, nodes, options);
+  for (uint32_t node : nodes) {
+    Candidate alone = table.candidateOf(growth.groupOf({node}), reason);
+    if (!alone.kernel)
+      return internalError("'" + program.value(program.resultsOf(node)[0]).name +
+                           "' has no schedule: " + reason);
+    space.candidates.push_back(std::move(alone));
+    if (!options.fuse)
+      continue;
+    growth.from(node, [&](schedule::Group group) {
+      Candidate candidate = table.candidateOf(std::move(group), reason);
+      bool placed = candidate.kernel != nullptr;
+      if (placed)
+        space.candidates.push_back(std::move(candidate));
+      return placed;
+    });
+  }
+  space.scheduled = table.size();
+  space.outOfFuel = growth.outOfFuel();
+  return space;
+}
+
+std::string Space::print() const {
+  std::string text;
+  for (auto [number, candidate] : llvm::enumerate(candidates)) {
+    text += "candidate " + std::to_string(number) + " covers";
+    for (uint32_t node : candidate.group.nodes)
+      text += " " + std::to_string(node);
+    text += " stores";
+    for (ValueId output : candidate.group.outputs)
+      text += " \"" + program->value(output).name + "\"";
+    text += "\n";
+  }
+  return text;
+}
+
+} // namespace kintsugi::space

@@ -1,0 +1,62 @@
+//===- space.h - Values, and the kernels that could compute them ------------===//
+//
+// The AND-OR hypergraph of a program: a value is available once some chosen candidate stores it; a
+// candidate is a group of definitions with a schedule. Every definition alone is a candidate, so a
+// plan always exists. Growth adds every fused group that the scheduler can place, under caps and
+// with fuel; equal groups are scheduled once.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KINTSUGI_SPACE_SPACE_H
+#define KINTSUGI_SPACE_SPACE_H
+
+#include "schedule/scheduler.h"
+#include "space/group_key.h"
+
+namespace kintsugi::space {
+
+/// A kernel's program-independent part, shared by all equal candidates.
+struct KernelShape {
+  GroupKey key;
+  schedule::Schedule schedule;
+  double computeSeconds = 0;
+};
+
+struct Candidate {
+  schedule::Group group;
+  std::shared_ptr<const KernelShape> kernel;
+  /// The values behind the schedule's memory buffers, in their order.
+  llvm::SmallVector<te::ValueId> operands;
+};
+
+struct Caps {
+  unsigned nodes = 24;  ///< Definitions in one candidate.
+  unsigned outputs = 3; ///< Values that one candidate stores.
+  unsigned inputs = 24; ///< Values that one candidate reads.
+  unsigned candidatesARoot = 24;
+};
+
+struct SpaceOptions {
+  schedule::ScheduleOptions schedule;
+  Caps caps;
+  bool fuse = true;      ///< Otherwise only single definitions.
+  unsigned fuel = 60000; ///< Groups that are looked at.
+};
+
+struct Space {
+  const te::Program *program = nullptr;
+  std::vector<Candidate> candidates;
+  unsigned scheduled = 0; ///< Distinct groups that were scheduled.
+  bool outOfFuel = false;
+
+  /// The text form: for each candidate its definitions, what it stores and its schedule.
+  std::string print() const;
+};
+
+/// The space of the given definitions of a program. An internal error names a definition that has
+/// no schedule even alone.
+Expected<Space> buildSpace(const te::Program &program, llvm::ArrayRef<uint32_t> nodes,
+                           const SpaceOptions &options);
+
+} // namespace kintsugi::space
+
+#endif // KINTSUGI_SPACE_SPACE_H
