@@ -1,0 +1,42 @@
+#include "te/exact_tensor.h"
+
+#include "te/syntax.h"
+
+namespace kintsugi::te {
+
+Expected<ExactTensor> ExactTensor::create(ElementType type, std::vector<int64_t> shape) {
+  if (!hasLiterals(type))
+    return inputError("elements of type " + std::string(nameOf(type)) + " can't be computed with");
+  auto count = elementCount(shape);
+  if (!count || *count > maxElements)
+    return machineError("a tensor of shape " + shapeString(shape) +
+                        " is too large to be interpreted; compile it instead");
+  ExactTensor result{type, std::move(shape), {}, {}};
+  if (isFloat(type))
+    result.floats.resize(*count);
+  else
+    result.integers.resize(*count);
+  return result;
+}
+
+Expected<ExactTensor> ExactTensor::from(TensorView tensor) {
+  KINTSUGI_ASSIGN(
+      ExactTensor result,
+      create(tensor.type, std::vector<int64_t>(tensor.shape.begin(), tensor.shape.end())));
+  for (size_t i = 0; i < result.floats.size(); ++i)
+    result.floats[i] = loadDouble(tensor, i);
+  for (size_t i = 0; i < result.integers.size(); ++i)
+    result.integers[i] = loadInteger(tensor, i);
+  return result;
+}
+
+Expected<Tensor> ExactTensor::rounded() const {
+  KINTSUGI_ASSIGN(Tensor result, Tensor::create(type, shape));
+  for (size_t i = 0; i < floats.size(); ++i)
+    storeDouble(type, result.bytes(), i, floats[i]);
+  for (size_t i = 0; i < integers.size(); ++i)
+    storeInteger(type, result.bytes(), i, integers[i]);
+  return result;
+}
+
+} // namespace kintsugi::te
