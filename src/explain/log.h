@@ -1,0 +1,51 @@
+//===- log.h - Why the compiler did what it did -----------------------------===//
+//
+// The one log of decisions, after ninja's explanations: a phase says of a subject (a kernel, a
+// value, a node) what it decided, why, and by which numbers. `kintsugi explain` renders it. Phases
+// take a `Log *` and record nothing where it is null, so a compile that nobody asks about pays
+// nothing.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KINTSUGI_EXPLAIN_LOG_H
+#define KINTSUGI_EXPLAIN_LOG_H
+
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace kintsugi::explain {
+
+struct Number {
+  std::string name;
+  double value = 0;
+  std::string unit; ///< "s" and "bytes" are shown scaled; any other, or none, as it is.
+
+  bool operator==(const Number &) const = default;
+};
+
+struct Record {
+  std::string phase;    ///< "simplify", "schedule", ...
+  std::string subject;  ///< What was decided about: "kernel 3", "value 't'".
+  std::string decision; ///< "fused into 'y'", "rejected".
+  std::vector<std::string> reasons;
+  std::vector<Number> numbers;
+
+  bool operator==(const Record &) const = default;
+};
+
+/// Any thread may add to it. Records keep the order in which they were added, so a phase that works
+/// in parallel adds its records after it has joined.
+class Log {
+public:
+  void add(Record record);
+  std::vector<Record> records() const;
+  size_t size() const;
+
+private:
+  mutable std::mutex mutex;
+  std::vector<Record> entries;
+};
+
+} // namespace kintsugi::explain
+
+#endif // KINTSUGI_EXPLAIN_LOG_H

@@ -1,0 +1,35 @@
+//===- render.h - Decisions for people and for programs ---------------------===//
+//
+// Three renderers over the same records, after DuckDB's explain. Phases stand in the order of their
+// first record, and records of a phase in the order in which they were added.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KINTSUGI_EXPLAIN_RENDER_H
+#define KINTSUGI_EXPLAIN_RENDER_H
+
+#include "base/json.h"
+#include "explain/log.h"
+
+#include <span>
+
+namespace kintsugi::explain {
+
+/// A heading for each phase and a few lines for each record.
+std::string renderText(std::span<const Record> records);
+
+/// [{"phase", "subject", "decision", "reasons": [..], "numbers": {name: {"value", "unit"}}}]. A
+/// number that is not finite is null.
+Json renderJson(std::span<const Record> records);
+
+/// One page that needs nothing beside it: no scripts, no files, no network.
+std::string renderHtml(std::span<const Record> records, const std::string &title);
+
+/// "12.5 us", "3.2 MiB", "7": a number as text and pages show it.
+std::string show(const Number &number);
+
+/// Positions of records, by phase, in the order that all renderers use.
+std::vector<std::vector<size_t>> groupByPhase(std::span<const Record> records);
+
+} // namespace kintsugi::explain
+
+#endif // KINTSUGI_EXPLAIN_RENDER_H

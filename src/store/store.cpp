@@ -1,0 +1,173 @@
+#include "store/store.h"
+
+#include "store/database.h"
+
+#include <cmath>
+#include <cstring>
+#include <mutex>
+
+namespace kintsugi::store {
+
+namespace {
+
+constexpr int waitMilliseconds = 10000;
+constexpr int64_t applicationId = 0x4b696e54; // "KinT"
+constexpr int64_t version = 1;
+constexpr const char *schema = "CREATE TABLE measurements(structure BLOB NOT NULL, "
+                               "machine TEXT NOT NULL, compiler TEXT NOT NULL, "
+                               "seconds REAL NOT NULL, "
+                               "PRIMARY KEY(machine, compiler, structure)) STRICT, WITHOUT ROWID";
+
+/// High word first, so that the order of rows is that of the hashes.
+std::array<std::byte, 16> bytesOf(Hash128 hash) {
+  std::array<std::byte, 16> bytes;
+  for (int i = 0; i < 8; ++i) {
+    bytes[i] = static_cast<std::byte>(hash.high >> (56 - 8 * i));
+    bytes[8 + i] = static_cast<std::byte>(hash.low >> (56 - 8 * i));
+  }
+  return bytes;
+}
+
+std::optional<Hash128> hashOf(std::span<const std::byte> bytes) {
+  if (bytes.size() != 16)
+    return std::nullopt;
+  Hash128 hash;
+  for (int i = 0; i < 8; ++i) {
+    hash.high = hash.high << 8 | static_cast<uint64_t>(bytes[i]);
+    hash.low = hash.low << 8 | static_cast<uint64_t>(bytes[8 + i]);
+  }
+  return hash;
+}
+
+bool plausible(double seconds) { return std::isfinite(seconds) && seconds > 0; }
+
+Error foreign(const std::string &path, const std::string &reason) {
+  return inputError(path + ": " + reason + "; delete it to start a new one");
+}
+
+Status create(const Database &database) {
+  KINTSUGI_RETURN_IF_ERROR(database.run(schema));
+  KINTSUGI_RETURN_IF_ERROR(
+      database.run("PRAGMA application_id = " + std::to_string(applicationId)));
+  return database.run("PRAGMA user_version = " + std::to_string(version));
+}
+
+/// The table is compared to the letter: no view, trigger or other column can hide in the file.
+Status checkSchema(const Database &database, const std::string &path) {
+  KINTSUGI_ASSIGN(int64_t found, database.integer("PRAGMA user_version"));
+  if (found != version)
+    return foreign(path, "a measurement store of version " + std::to_string(found) +
+                             ", this program writes version " + std::to_string(version));
+  KINTSUGI_ASSIGN(Statement statement, database.prepare("SELECT sql FROM sqlite_schema"));
+  KINTSUGI_ASSIGN(bool any, statement.step());
+  bool ours = any && statement.text(0) == schema;
+  KINTSUGI_ASSIGN(bool more, statement.step());
+  return ours && !more ? Status() : foreign(path, "not a measurement store, or a damaged one");
+}
+
+/// Makes the table in a file that is empty, and else checks that it is the one. Several processes
+/// may do so at once: the write lock decides who makes it.
+Status prepareFile(const Database &database, const std::string &path) {
+  return database.transaction([&]() -> Status {
+    KINTSUGI_ASSIGN(int64_t id, database.integer("PRAGMA application_id"));
+    KINTSUGI_ASSIGN(int64_t objects, database.integer("SELECT count(*) FROM sqlite_schema"));
+    if (id == 0 && objects == 0)
+      return create(database);
+    if (id != applicationId)
+      return foreign(path, "the database of another program");
+    return checkSchema(database, path);
+  });
+}
+
+} // namespace
+
+struct Store::State {
+  std::string path;
+  Database database;
+  std::mutex mutex;
+
+  Error damaged() const { return foreign(path, "the measurement store is damaged"); }
+};
+
+Store::Store(std::unique_ptr<State> state) : state(std::move(state)) {}
+Store::Store(Store &&) = default;
+Store &Store::operator=(Store &&) = default;
+Store::~Store() = default;
+
+Expected<Store> Store::open(const std::string &path) {
+  KINTSUGI_ASSIGN(Database database, Database::open(path, waitMilliseconds));
+  // First the check, then the switch to the write-ahead log: a foreign file stays as it is.
+  KINTSUGI_RETURN_IF_ERROR(prepareFile(database, path));
+  KINTSUGI_RETURN_IF_ERROR(database.run("PRAGMA journal_mode = WAL"));
+  // After a loss of power the last times may be gone, which costs a measurement; no corruption.
+  KINTSUGI_RETURN_IF_ERROR(database.run("PRAGMA synchronous = NORMAL"));
+  return Store(std::unique_ptr<State>(new State{path, std::move(database), {}}));
+}
+
+Status Store::put(std::span<const Measurement> measurements, const std::string &machine,
+                  const std::string &compiler) {
+  for (const Measurement &measurement : measurements)
+    if (!plausible(measurement.seconds))
+      return internalError(state->path + ": a time of " + std::to_string(measurement.seconds) +
+                           " seconds can't be stored");
+  std::lock_guard lock(state->mutex);
+  return state->database.transaction([&]() -> Status {
+    KINTSUGI_ASSIGN(Statement insert,
+                    state->database.prepare("INSERT OR REPLACE INTO measurements"
+                                            "(structure, machine, compiler, seconds) "
+                                            "VALUES(?, ?, ?, ?)"));
+    for (const Measurement &measurement : measurements) {
+      auto key = bytesOf(measurement.structure);
+      insert.bind(0, key).bind(1, machine).bind(2, compiler).bind(3, measurement.seconds);
+      KINTSUGI_RETURN_IF_ERROR(insert.step());
+    }
+    return Status::success();
+  });
+}
+
+Expected<std::optional<double>> Store::find(Hash128 structure, const std::string &machine,
+                                            const std::string &compiler) const {
+  std::lock_guard lock(state->mutex);
+  KINTSUGI_ASSIGN(Statement select,
+                  state->database.prepare("SELECT seconds FROM measurements WHERE machine = ? "
+                                          "AND compiler = ? AND structure = ?"));
+  auto key = bytesOf(structure);
+  select.bind(0, machine).bind(1, compiler).bind(2, key);
+  KINTSUGI_ASSIGN(bool found, select.step());
+  if (!found)
+    return std::optional<double>();
+  if (!plausible(select.real(0)))
+    return state->damaged();
+  return std::optional(select.real(0));
+}
+
+Expected<std::map<Hash128, double>> Store::load(const std::string &machine,
+                                                const std::string &compiler) const {
+  std::lock_guard lock(state->mutex);
+  KINTSUGI_ASSIGN(Statement select,
+                  state->database.prepare("SELECT structure, seconds FROM measurements "
+                                          "WHERE machine = ? AND compiler = ?"));
+  select.bind(0, machine).bind(1, compiler);
+  std::map<Hash128, double> times;
+  while (true) {
+    KINTSUGI_ASSIGN(bool found, select.step());
+    if (!found)
+      return times;
+    auto hash = hashOf(select.bytes(0));
+    if (!hash || !plausible(select.real(1)))
+      return state->damaged();
+    times[*hash] = select.real(1);
+  }
+}
+
+Expected<int64_t> Store::size() const {
+  std::lock_guard lock(state->mutex);
+  return state->database.integer("SELECT count(*) FROM measurements");
+}
+
+Status Store::clear() {
+  std::lock_guard lock(state->mutex);
+  return state->database.run("DELETE FROM measurements");
+}
+
+} // namespace kintsugi::store
