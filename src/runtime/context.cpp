@@ -205,7 +205,7 @@ Status Context::walk(const Plan &plan, const RunOptions &options) {
     return walk(plan.children[condition ? 0 : 1], options);
   }
   case Plan::Kind::Copy:
-    return copyBuffers(plan.copies);
+    return copyBuffers(plan.copies, 0);
   }
   return Status::success();
 }
@@ -223,7 +223,7 @@ Status Context::repeat(const Plan &plan, const RunOptions &options) {
       KINTSUGI_RETURN_IF_ERROR(queue->upload(addresses[plan.step], &step, sizeof(step)));
     }
     KINTSUGI_RETURN_IF_ERROR(walk(plan.children[0], options));
-    KINTSUGI_RETURN_IF_ERROR(copyBuffers(plan.copies));
+    KINTSUGI_RETURN_IF_ERROR(copyBuffers(plan.copies, i));
   }
   return Status::success();
 }
@@ -248,10 +248,13 @@ Status Context::launch(uint32_t stage, const RunOptions &options) {
   return Status::success();
 }
 
-Status Context::copyBuffers(const std::vector<BufferCopy> &copies) {
+Status Context::copyBuffers(const std::vector<BufferCopy> &copies, uint64_t iteration) {
+  const std::vector<Buffer> &buffers = shared->manifest().buffers;
   for (const BufferCopy &copy : copies)
-    KINTSUGI_RETURN_IF_ERROR(queue->copy(addresses[copy.to], addresses[copy.from],
-                                         shared->manifest().buffers[copy.to].bytes));
+    KINTSUGI_RETURN_IF_ERROR(
+        queue->copy(addresses[copy.to] + iteration * copy.toStep,
+                    addresses[copy.from] + iteration * copy.fromStep,
+                    std::min(buffers[copy.from].bytes, buffers[copy.to].bytes)));
   return Status::success();
 }
 

@@ -83,7 +83,7 @@ private:
   Status repeat(const Plan &plan, const RunOptions &options);
   Status launch(uint32_t stage, const RunOptions &options);
   Status checkCancelled(const RunOptions &options) const;
-  Status copyBuffers(const std::vector<BufferCopy> &copies);
+  Status copyBuffers(const std::vector<BufferCopy> &copies, uint64_t iteration);
 
   struct DeviceBlock {
     void *memory;

@@ -26,6 +26,14 @@ public:
   /// A machine error where there is not that much.
   static Expected<HostMemory> allocate(uint64_t bytes);
 
+  /// Takes over what release() let go of.
+  static HostMemory adopt(void *start, uint64_t bytes) {
+    HostMemory memory;
+    memory.block = {static_cast<std::byte *>(start), bytes};
+    return memory;
+  }
+  void *release() { return std::exchange(block, {}).data(); }
+
   std::byte *data() const { return block.data(); }
   std::span<std::byte> bytes() const { return block; }
 

@@ -110,8 +110,14 @@ static Json stageJson(const Stage &stage) {
 
 static Json copiesJson(const std::vector<BufferCopy> &copies) {
   Json list = Json::array();
-  for (const BufferCopy &copy : copies)
-    list.push_back({copy.from, copy.to});
+  for (const BufferCopy &copy : copies) {
+    Json entry = Json::array({copy.from, copy.to});
+    if (copy.fromStep != 0 || copy.toStep != 0) {
+      entry.push_back(copy.fromStep);
+      entry.push_back(copy.toStep);
+    }
+    list.push_back(std::move(entry));
+  }
   return list;
 }
 

@@ -102,10 +102,14 @@ struct Stage {
   bool operator==(const Stage &) const = default;
 };
 
-/// Copies all bytes of one buffer over another of as many.
+/// Copies the bytes of one buffer over another of as many. In a repeat either may be a slice of its
+/// buffer that moves by so many bytes with each iteration, and as many bytes as the smaller buffer
+/// has are copied: so a loop takes its input and stacks its output step by step.
 struct BufferCopy {
   uint32_t from = 0;
   uint32_t to = 0;
+  uint64_t fromStep = 0;
+  uint64_t toStep = 0;
 
   bool operator==(const BufferCopy &) const = default;
 };

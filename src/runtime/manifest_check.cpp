@@ -161,15 +161,31 @@ Status Checker::checkStage(const Stage &stage) const {
   return Status::success();
 }
 
+/// Whether a slice of `bytes` that moves by `step` stays inside a buffer of `size` for `count`
+/// iterations.
+static bool staysInside(uint64_t bytes, uint64_t step, uint64_t count, uint64_t size) {
+  uint64_t last;
+  return count == 0 ||
+         (!__builtin_mul_overflow(step, count - 1, &last) && inRange(last, bytes, size));
+}
+
 Status Checker::checkCopies(const Plan &plan) const {
+  bool loop = plan.kind == Plan::Kind::Repeat;
   for (const BufferCopy &copy : plan.copies) {
     if (!isBuffer(copy.from) || !isBuffer(copy.to))
       return inputError("plan: a copy of a buffer that is not there");
-    if (manifest.buffers[copy.from].bytes != manifest.buffers[copy.to].bytes)
-      return inputError("plan: a copy between buffers of different sizes");
+    const Buffer &from = manifest.buffers[copy.from], &to = manifest.buffers[copy.to];
     if (!writable(copy.to))
-      return inputError("plan: a copy over the read-only " +
-                        quoted("buffer", manifest.buffers[copy.to].name));
+      return inputError("plan: a copy over the read-only " + quoted("buffer", to.name));
+    if (copy.fromStep == 0 && copy.toStep == 0) {
+      if (from.bytes != to.bytes)
+        return inputError("plan: a copy between buffers of different sizes");
+      continue;
+    }
+    uint64_t bytes = std::min(from.bytes, to.bytes);
+    if (!loop || !staysInside(bytes, copy.fromStep, plan.count, from.bytes) ||
+        !staysInside(bytes, copy.toStep, plan.count, to.bytes))
+      return inputError("plan: a copy of a slice that leaves its buffer");
   }
   return Status::success();
 }

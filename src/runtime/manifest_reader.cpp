@@ -150,11 +150,19 @@ static Expected<Stage> readStage(const Json &json) {
 }
 
 static Expected<BufferCopy> readCopy(const Json &json) {
-  if (!json.is_array() || json.size() != 2)
-    return inputError("is not a pair of buffers");
+  if (!json.is_array() || (json.size() != 2 && json.size() != 4))
+    return inputError("is not a pair of buffers, perhaps with two steps");
   BufferCopy copy;
   KINTSUGI_ASSIGN(copy.from, readIndexValue(json[0]));
   KINTSUGI_ASSIGN(copy.to, readIndexValue(json[1]));
+  if (json.size() == 4) {
+    auto fromStep = readBounded(json[2], std::numeric_limits<int64_t>::max());
+    auto toStep = readBounded(json[3], std::numeric_limits<int64_t>::max());
+    if (!fromStep || !toStep)
+      return inputError("has steps that are no sizes");
+    copy.fromStep = *fromStep;
+    copy.toStep = *toStep;
+  }
   return copy;
 }
 

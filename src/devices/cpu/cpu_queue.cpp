@@ -1,0 +1,98 @@
+//===- cpu_queue.cpp - Running stages on the host's threads ---------------===//
+
+#include "devices/cpu/cpu_queue.h"
+
+#include "base/checked.h"
+#include "calls/call.h"
+
+#include <cstring>
+
+using namespace kintsugi;
+using namespace kintsugi::devices;
+using namespace kintsugi::runtime;
+
+/// Scratch slices start on pages of their own: no line is shared, no two walk the same cache sets.
+static constexpr int64_t scratchAlignment = 4096;
+
+Expected<std::unique_ptr<CpuQueue>> CpuQueue::create(const CpuProgram &program, Workers &workers,
+                                                     uint32_t threads) {
+  std::unique_ptr<CpuQueue> queue(new CpuQueue(program, workers, threads));
+  auto bytes = static_cast<int64_t>(program.scratchBytes()); // Below 2^36: validated.
+  queue->scratchStride = *checkedAlignUp(bytes, scratchAlignment);
+  KINTSUGI_ASSIGN(queue->scratch, HostMemory::allocate(queue->scratchStride * threads));
+  return queue;
+}
+
+void CpuQueue::beginRun() {
+  std::fegetenv(&callerEnvironment);
+  std::fesetenv(FE_DFL_ENV); // Bits must not depend on how the caller rounds or flushes.
+  holdsWorkers = threads > 1 && workers.tryHold();
+}
+
+void CpuQueue::endRun() {
+  if (holdsWorkers)
+    workers.letGo();
+  std::fesetenv(&callerEnvironment);
+}
+
+namespace {
+struct Task {
+  KinStageFunction function;
+  void *const *buffers;
+  std::byte *scratch;
+  uint64_t scratchStride;
+};
+} // namespace
+
+static void runTiles(void *argument, uint32_t worker, uint64_t begin, uint64_t end) {
+  auto &task = *static_cast<Task *>(argument);
+  void *scratch = task.scratch ? task.scratch + worker * task.scratchStride : nullptr;
+  task.function(task.buffers, static_cast<int64_t>(begin), static_cast<int64_t>(end), scratch,
+                &kinImports);
+}
+
+Status CpuQueue::launch(uint32_t index, void *const *buffers) {
+  const Stage &stage = program.manifest().stages[index];
+  if (stage.kind == Stage::Kind::Call)
+    return runCall(stage, buffers);
+  Task task{program.function(index), buffers, stage.scratchBytes ? scratch.data() : nullptr,
+            scratchStride};
+  if (holdsWorkers)
+    workers.run(threads, stage.tiles, runTiles, &task);
+  else if (stage.tiles != 0)
+    runTiles(&task, 0, 0, stage.tiles);
+  return Status::success();
+}
+
+/// Calls are few, and slow in themselves: they may allocate.
+Status CpuQueue::runCall(const Stage &stage, void *const *buffers) {
+  std::vector<TensorView> operands;
+  std::vector<calls::ResultView> results;
+  size_t firstResult = stage.buffers.size() - stage.resultCount;
+  for (size_t i = 0; i < stage.buffers.size(); ++i) {
+    const Buffer &buffer = program.manifest().buffers[stage.buffers[i]];
+    std::span bytes(static_cast<std::byte *>(buffers[i]), *bytesOf(buffer.type, buffer.shape));
+    if (i < firstResult)
+      operands.push_back({buffer.type, buffer.shape, bytes});
+    else
+      results.push_back({buffer.type, buffer.shape, bytes});
+  }
+  Status status = calls::run(stage.symbol, operands, stage.attributes, results);
+  if (!status.ok() && !stage.nodes.empty())
+    return at("node '" + stage.nodes.front() + "'", status.takeError());
+  return status;
+}
+
+Status CpuQueue::copy(void *to, const void *from, uint64_t bytes) {
+  if (bytes != 0)
+    std::memmove(to, from, bytes);
+  return Status::success();
+}
+
+Status CpuQueue::upload(void *to, const void *from, uint64_t bytes) {
+  return copy(to, from, bytes);
+}
+
+Status CpuQueue::download(void *to, const void *from, uint64_t bytes) {
+  return copy(to, from, bytes);
+}

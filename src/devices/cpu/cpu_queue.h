@@ -1,0 +1,44 @@
+//===- cpu_queue.h - Running stages on the host's threads -----------------===//
+#ifndef KINTSUGI_DEVICES_CPU_CPU_QUEUE_H
+#define KINTSUGI_DEVICES_CPU_CPU_QUEUE_H
+
+#include "devices/cpu/cpu_program.h"
+#include "runtime/host_memory.h"
+#include "runtime/workers.h"
+
+#include <cfenv>
+
+namespace kintsugi::devices {
+
+/// Everything is done when it returns, so nothing is ever pending.
+class CpuQueue final : public runtime::DeviceQueue {
+public:
+  static Expected<std::unique_ptr<CpuQueue>> create(const CpuProgram &program,
+                                                    runtime::Workers &workers, uint32_t threads);
+
+  void beginRun() override;
+  void endRun() override;
+  Status launch(uint32_t stage, void *const *buffers) override;
+  Status copy(void *to, const void *from, uint64_t bytes) override;
+  Status upload(void *to, const void *from, uint64_t bytes) override;
+  Status download(void *to, const void *from, uint64_t bytes) override;
+  Status finish() override { return Status::success(); }
+
+private:
+  CpuQueue(const CpuProgram &program, runtime::Workers &workers, uint32_t threads)
+      : program(program), workers(workers), threads(threads) {}
+
+  Status runCall(const runtime::Stage &stage, void *const *buffers);
+
+  const CpuProgram &program;
+  runtime::Workers &workers;
+  uint32_t threads;
+  bool holdsWorkers = false;
+  runtime::HostMemory scratch; ///< One slice for each thread.
+  uint64_t scratchStride = 0;
+  std::fenv_t callerEnvironment; ///< How the caller's thread rounds and traps.
+};
+
+} // namespace kintsugi::devices
+
+#endif // KINTSUGI_DEVICES_CPU_CPU_QUEUE_H
