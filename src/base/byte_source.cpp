@@ -11,6 +11,13 @@ using namespace kintsugi;
 /// The most that zlib takes at once (uInt), kept round.
 static constexpr uint64_t largestPiece = uint64_t(1) << 30;
 
+uint32_t kintsugi::crc32Of(std::span<const std::byte> bytes, uint32_t before) {
+  if (bytes.empty()) // zlib takes a null pointer for a request to start anew.
+    return before;
+  auto *data = reinterpret_cast<const Bytef *>(bytes.data());
+  return static_cast<uint32_t>(crc32_z(before, data, bytes.size()));
+}
+
 struct ByteSource::Inflater {
   z_stream stream{};
   bool started = false;
@@ -83,8 +90,7 @@ Status ByteSource::read(std::span<std::byte> destination) {
   left -= destination.size();
   if (!expectedCrc)
     return Status::success();
-  crc = static_cast<uint32_t>(
-      crc32_z(crc, reinterpret_cast<const Bytef *>(destination.data()), destination.size()));
+  crc = crc32Of(destination, crc);
   if (left == 0 && crc != *expectedCrc)
     return inputError("damaged: its CRC-32 does not match");
   return Status::success();

@@ -17,6 +17,9 @@
 
 namespace kintsugi {
 
+/// The CRC-32 of ZIP and gzip over bytes that follow those of CRC `before`.
+uint32_t crc32Of(std::span<const std::byte> bytes, uint32_t before = 0);
+
 /// Reads bytes that live elsewhere and outlive it.
 class ByteSource {
 public:

@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -57,6 +58,7 @@ private:
   AtomicFile file;
   Compression compression;
   std::vector<ZipMember> members;
+  std::set<std::string> names;
 };
 
 } // namespace kintsugi

@@ -120,8 +120,7 @@ Expected<ZipWriter> ZipWriter::create(const std::string &path, Compression compr
 }
 
 Status ZipWriter::add(const std::string &name, std::span<const std::span<const std::byte>> parts) {
-  bool known = std::any_of(members.begin(), members.end(),
-                           [&](const ZipMember &member) { return member.name == name; });
+  bool known = names.contains(name);
   if (known || name.size() > wide16)
     return inputError("\"" + name.substr(0, 80) + "\": " +
                       (known ? "two members of an archive have this name"
@@ -132,8 +131,7 @@ Status ZipWriter::add(const std::string &name, std::span<const std::span<const s
   member.headerOffset = file.size();
   for (std::span<const std::byte> part : parts) {
     member.size += part.size();
-    member.crc = static_cast<uint32_t>(
-        crc32_z(member.crc, reinterpret_cast<const Bytef *>(part.data()), part.size()));
+    member.crc = crc32Of(part, member.crc);
   }
   member.packedSize = member.size;
   KINTSUGI_RETURN_IF_ERROR(file.write(localHeader(member).view()));
@@ -148,6 +146,7 @@ Status ZipWriter::add(const std::string &name, std::span<const std::span<const s
     std::span<const char> bytes(header.view().data(), header.view().size());
     KINTSUGI_RETURN_IF_ERROR(file.rewrite(member.headerOffset, std::as_bytes(bytes)));
   }
+  names.insert(name);
   members.push_back(std::move(member));
   return Status::success();
 }
