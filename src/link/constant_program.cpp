@@ -1,0 +1,161 @@
+#include "link/constant_program.h"
+
+#include "link/manifest.h"
+#include "runtime/artifact.h"
+#include "runtime/host_memory.h"
+#include "llvm/ADT/STLExtras.h"
+
+namespace kintsugi::link {
+
+using orchestrate::BufferKind;
+using orchestrate::Plan;
+
+namespace {
+
+/// The stages as an artifact of their own, so that a device can load their code. Nobody runs its
+/// plan: stages are launched one by one on memory that lives as long as needed.
+Expected<runtime::Artifact> wrapStages(const Plan &plan, llvm::ArrayRef<unsigned> stages,
+                                       std::span<const std::byte> code,
+                                       std::string_view targetName) {
+  runtime::Manifest manifest;
+  manifest.compilerVersion = "link";
+  manifest.modelName = plan.model;
+  manifest.target = targetName;
+  manifest.precision = "f32";
+  std::map<unsigned, uint32_t> numbers;
+  auto number = [&](unsigned buffer) {
+    auto [entry, fresh] = numbers.try_emplace(buffer, manifest.buffers.size());
+    if (fresh) {
+      manifest.buffers.push_back(
+          bufferOf(plan.buffers[buffer], runtime::Home::arena(manifest.arenaBytes)));
+      manifest.arenaBytes += (plan.buffers[buffer].bytes + 63) / 64 * 64;
+    }
+    return entry->second;
+  };
+  for (unsigned stage : stages)
+    manifest.stages.push_back(stageOf(plan, plan.stages[stage], number));
+  manifest.plan = runtime::Plan::sequence({});
+  std::vector<std::byte> bytes;
+  runtime::ArtifactWriter writer = runtime::ArtifactWriter::toMemory(bytes);
+  if (!code.empty()) {
+    manifest.code.push_back({"code", {}});
+    KINTSUGI_RETURN_IF_ERROR(writer.addCode("code", code));
+  }
+  KINTSUGI_RETURN_IF_ERROR(writer.finish(manifest));
+  return runtime::Artifact::fromMemory(bytes, "the constant program");
+}
+
+class ConstantRun {
+public:
+  ConstantRun(const Plan &plan, runtime::ArtifactWriter &writer, const ConstantOptions &options)
+      : plan(plan), writer(writer), options(options), needed(buffersOfRoot(plan)),
+        uses(plan.buffers.size(), 0), memory(plan.buffers.size()) {
+    Plan::forEachStage(plan.constants, [&](unsigned stage) {
+      stages.push_back(stage);
+      for (unsigned operand : plan.stages[stage].operands)
+        ++uses[operand];
+    });
+  }
+
+  llvm::ArrayRef<unsigned> stageList() const { return stages; }
+
+  Expected<ConstantResult> run(runtime::DeviceQueue *queue) {
+    for (unsigned number = 0; number < plan.buffers.size(); ++number)
+      if (needed[number] && plan.buffers[number].kind == BufferKind::Source && !uses[number])
+        KINTSUGI_RETURN_IF_ERROR(copySource(number));
+    if (queue)
+      queue->beginRun();
+    for (auto [position, stage] : llvm::enumerate(stages)) {
+      Status status = runStage(position, plan.stages[stage], *queue);
+      if (!status.ok())
+        return status.takeError();
+    }
+    if (queue)
+      queue->endRun();
+    return std::move(result);
+  }
+
+private:
+  Status runStage(unsigned position, const orchestrate::Stage &stage,
+                  runtime::DeviceQueue &queue) {
+    llvm::SmallVector<void *> addresses;
+    for (unsigned operand : stage.operands) {
+      KINTSUGI_ASSIGN(std::byte *address, materialize(operand));
+      addresses.push_back(address);
+    }
+    KINTSUGI_RETURN_IF_ERROR(queue.launch(position, addresses.data()));
+    KINTSUGI_RETURN_IF_ERROR(queue.finish());
+    for (unsigned operand : stage.operands)
+      if (--uses[operand] == 0)
+        KINTSUGI_RETURN_IF_ERROR(retire(operand));
+    return Status::success();
+  }
+
+  /// The bytes of a buffer, loaded or allocated at its first use.
+  Expected<std::byte *> materialize(unsigned number) {
+    const orchestrate::PlanBuffer &buffer = plan.buffers[number];
+    if (buffer.kind == BufferKind::Source && buffer.source->bytes())
+      return const_cast<std::byte *>(buffer.source->bytes());
+    if (!memory[number].data()) {
+      inFlight += buffer.bytes;
+      result.peakBytes = std::max(result.peakBytes, inFlight);
+      if (inFlight > options.memoryBudget)
+        return machineError("computing the constant '" + buffer.name + "' takes more than the " +
+                            std::to_string(options.memoryBudget >> 20) +
+                            " MiB that linking may use; raise --max-memory");
+      KINTSUGI_ASSIGN(memory[number],
+                      runtime::HostMemory::allocate(std::max<uint64_t>(buffer.bytes, 1)));
+      if (buffer.kind == BufferKind::Source)
+        KINTSUGI_RETURN_IF_ERROR(buffer.source->load(memory[number].data()));
+    }
+    return memory[number].data();
+  }
+
+  /// After its last use here: into the artifact if the main program wants it, and out of memory.
+  Status retire(unsigned number) {
+    const orchestrate::PlanBuffer &buffer = plan.buffers[number];
+    if (needed[number]) {
+      KINTSUGI_ASSIGN(std::byte *bytes, materialize(number));
+      KINTSUGI_ASSIGN(result.offsets[number], writer.addConstant({bytes, buffer.bytes}));
+    }
+    if (memory[number].data()) {
+      inFlight -= buffer.bytes;
+      memory[number] = {};
+    }
+    return Status::success();
+  }
+
+  /// A source that no constant stage reads.
+  Status copySource(unsigned number) {
+    KINTSUGI_RETURN_IF_ERROR(materialize(number).status());
+    return retire(number);
+  }
+
+  const Plan &plan;
+  runtime::ArtifactWriter &writer;
+  const ConstantOptions &options;
+  std::vector<bool> needed;
+  std::vector<unsigned> uses;
+  std::vector<runtime::HostMemory> memory;
+  std::vector<unsigned> stages;
+  uint64_t inFlight = 0;
+  ConstantResult result;
+};
+
+} // namespace
+
+Expected<ConstantResult> runConstantProgram(const Plan &plan, std::span<const std::byte> code,
+                                            std::string_view targetName, runtime::Device &device,
+                                            runtime::ArtifactWriter &writer,
+                                            const ConstantOptions &options) {
+  ConstantRun run(plan, writer, options);
+  if (run.stageList().empty())
+    return run.run(nullptr);
+  KINTSUGI_ASSIGN(runtime::Artifact artifact, wrapStages(plan, run.stageList(), code, targetName));
+  KINTSUGI_ASSIGN(std::unique_ptr<runtime::DeviceProgram> program, device.load(artifact));
+  KINTSUGI_ASSIGN(std::unique_ptr<runtime::DeviceQueue> queue,
+                  device.createQueue(*program, {options.threads}));
+  return run.run(queue.get());
+}
+
+} // namespace kintsugi::link

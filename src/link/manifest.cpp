@@ -1,0 +1,187 @@
+#include "link/manifest.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+namespace kintsugi::link {
+
+using orchestrate::BufferKind;
+using orchestrate::Plan;
+using orchestrate::PlanNode;
+
+static void markNode(const Plan &plan, const PlanNode &node, std::vector<bool> &used) {
+  auto mark = [&](unsigned buffer) {
+    if (buffer != ~0u)
+      used[buffer] = true;
+  };
+  if (node.kind == PlanNode::Kind::Stage)
+    llvm::for_each(plan.stages[node.stage].operands, mark);
+  for (const auto *copies : {&node.copies, &node.stacks})
+    for (const orchestrate::BufferCopy &copy : *copies) {
+      mark(copy.from);
+      mark(copy.to);
+    }
+  mark(node.step);
+  mark(node.condition);
+  for (const PlanNode &child : node.children)
+    markNode(plan, child, used);
+}
+
+std::vector<bool> buffersOfRoot(const Plan &plan) {
+  std::vector<bool> used(plan.buffers.size(), false);
+  markNode(plan, plan.root, used);
+  for (const Plan::Output &output : plan.outputs)
+    used[output.buffer] = true;
+  for (unsigned input : plan.inputs)
+    used[input] = true;
+  return used;
+}
+
+runtime::Buffer bufferOf(const orchestrate::PlanBuffer &buffer, runtime::Home home) {
+  runtime::Buffer result;
+  result.name = buffer.name;
+  result.type = buffer.type;
+  for (te::Extent extent : buffer.shape)
+    result.shape.push_back(extent.constant());
+  result.bytes = buffer.bytes;
+  result.home = home;
+  return result;
+}
+
+runtime::Stage stageOf(const Plan &plan, const orchestrate::Stage &stage,
+                       llvm::function_ref<uint32_t(unsigned)> bufferNumber) {
+  runtime::Stage result;
+  result.nodes = stage.origins;
+  for (unsigned operand : stage.operands)
+    result.buffers.push_back(bufferNumber(operand));
+  result.resultCount = stage.results;
+  result.predictedSeconds = stage.predictedSeconds;
+  result.movedBytes = stage.movedBytes;
+  result.expressions = stage.expressions;
+  if (stage.kind == orchestrate::Stage::Kind::Call) {
+    result.kind = runtime::Stage::Kind::Call;
+    result.symbol = stage.callee;
+    result.attributes = stage.attributes;
+    return result;
+  }
+  const orchestrate::Kernel &kernel = plan.kernels[stage.kernel];
+  result.symbol = kernel.symbol;
+  result.tiles = kernel.shape->schedule.tiles();
+  result.scratchBytes = kernel.shape->schedule.scratchBytes;
+  return result;
+}
+
+namespace {
+
+class ManifestWriter {
+public:
+  ManifestWriter(const Plan &plan, const std::map<unsigned, uint64_t> &constantOffsets)
+      : plan(plan), numbers(plan.buffers.size(), ~0u) {
+    std::vector<bool> used = buffersOfRoot(plan);
+    for (auto [number, buffer] : llvm::enumerate(plan.buffers)) {
+      if (!used[number])
+        continue;
+      numbers[number] = manifest.buffers.size();
+      manifest.buffers.push_back(bufferOf(buffer, homeOf(number, buffer, constantOffsets)));
+    }
+    placeOutputs();
+  }
+
+  runtime::Manifest run() {
+    manifest.modelName = plan.model;
+    manifest.arenaBytes = plan.arenaBytes;
+    for (unsigned input : plan.inputs)
+      manifest.inputs.push_back(portOf(plan.buffers[input].name, input));
+    for (const Plan::Output &output : plan.outputs)
+      manifest.outputs.push_back(portOf(output.name, output.buffer));
+    std::map<unsigned, uint32_t> stageNumbers;
+    Plan::forEachStage(plan.root, [&](unsigned stage) {
+      stageNumbers[stage] = manifest.stages.size();
+      manifest.stages.push_back(stageOf(plan, plan.stages[stage],
+                                        [&](unsigned buffer) { return numbers[buffer]; }));
+    });
+    manifest.plan = nodeOf(plan.root, stageNumbers);
+    return std::move(manifest);
+  }
+
+private:
+  static runtime::Home homeOf(unsigned number, const orchestrate::PlanBuffer &buffer,
+                              const std::map<unsigned, uint64_t> &constantOffsets) {
+    switch (buffer.kind) {
+    case BufferKind::Input:
+      return runtime::Home::input(buffer.port);
+    case BufferKind::Source:
+    case BufferKind::Derived:
+      return runtime::Home::constant(constantOffsets.at(number));
+    case BufferKind::Temporary:
+      break;
+    }
+    return runtime::Home::arena(buffer.arenaOffset);
+  }
+
+  /// A temporary that is an output, once, is computed in the caller's memory.
+  void placeOutputs() {
+    std::map<unsigned, unsigned> uses;
+    for (const Plan::Output &output : plan.outputs)
+      ++uses[output.buffer];
+    for (auto [port, output] : llvm::enumerate(plan.outputs))
+      if (plan.buffers[output.buffer].kind == BufferKind::Temporary && uses[output.buffer] == 1)
+        manifest.buffers[numbers[output.buffer]].home = runtime::Home::output(port);
+  }
+
+  runtime::Port portOf(const std::string &name, unsigned buffer) const {
+    const runtime::Buffer &described = manifest.buffers[numbers[buffer]];
+    runtime::Port port;
+    port.name = name;
+    port.type = described.type;
+    port.shape = described.shape;
+    port.buffer = numbers[buffer];
+    return port;
+  }
+
+  std::vector<runtime::BufferCopy> copiesOf(const PlanNode &node) const {
+    std::vector<runtime::BufferCopy> copies;
+    // Stacks first: a carried copy may overwrite what a step produced.
+    for (const orchestrate::BufferCopy &stack : node.stacks)
+      copies.push_back({numbers[stack.from], numbers[stack.to], 0, plan.buffers[stack.from].bytes});
+    for (const orchestrate::BufferCopy &copy : node.copies)
+      copies.push_back({numbers[copy.from], numbers[copy.to]});
+    return copies;
+  }
+
+  int64_t numberOrNone(unsigned buffer) const {
+    return buffer == ~0u ? runtime::none : static_cast<int64_t>(numbers[buffer]);
+  }
+
+  runtime::Plan nodeOf(const PlanNode &node, const std::map<unsigned, uint32_t> &stages) const {
+    std::vector<runtime::Plan> children;
+    for (const PlanNode &child : node.children)
+      children.push_back(nodeOf(child, stages));
+    switch (node.kind) {
+    case PlanNode::Kind::Stage:
+      return runtime::Plan::ofStage(stages.at(node.stage));
+    case PlanNode::Kind::Sequence:
+      return runtime::Plan::sequence(std::move(children));
+    case PlanNode::Kind::Repeat:
+      return runtime::Plan::repeat(node.count, std::move(children[0]), copiesOf(node),
+                                   numberOrNone(node.step));
+    case PlanNode::Kind::Branch:
+      return runtime::Plan::branch(numbers[node.condition], std::move(children[0]),
+                                   std::move(children[1]));
+    case PlanNode::Kind::Copy:
+      return runtime::Plan::copy(copiesOf(node));
+    }
+    return {};
+  }
+
+  const Plan &plan;
+  runtime::Manifest manifest;
+  std::vector<uint32_t> numbers;
+};
+
+} // namespace
+
+runtime::Manifest manifestOf(const Plan &plan, const std::map<unsigned, uint64_t> &offsets) {
+  return ManifestWriter(plan, offsets).run();
+}
+
+} // namespace kintsugi::link

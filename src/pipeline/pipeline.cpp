@@ -1,0 +1,219 @@
+#include "pipeline/pipeline.h"
+
+#include "base/files.h"
+#include "link/link.h"
+#include "pipeline/targets.h"
+#include "simplify/simplify.h"
+#include "te/parser.h"
+#include "te/printer.h"
+#include "llvm/ADT/STLExtras.h"
+
+#include <chrono>
+#include <set>
+
+namespace kintsugi::pipeline {
+
+std::optional<Box> boxOf(std::string_view name) {
+  static constexpr std::pair<std::string_view, Box> boxes[] = {
+      {"expressions", Box::Expressions}, {"space", Box::Space}, {"problem", Box::Problem},
+      {"plan", Box::Plan},               {"tile", Box::Tile},   {"llvm", Box::Llvm},
+      {"asm", Box::Asm}};
+  for (auto [word, box] : boxes)
+    if (word == name)
+      return box;
+  return std::nullopt;
+}
+
+namespace {
+
+/// Times phases, tells progress, and stops where the user asked to.
+class Phases {
+public:
+  Phases(const CompileOptions &options, CompileReport &report)
+      : options(options), report(report) {}
+
+  template <typename Work> auto run(const char *name, Work work) -> decltype(work()) {
+    if (options.progress && !options.progress(name, report.phases.size(), total))
+      return usageError("stopped before '" + std::string(name) + "'");
+    auto start = std::chrono::steady_clock::now();
+    auto result = work();
+    std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+    report.phases.push_back({name, taken.count()});
+    return result;
+  }
+
+private:
+  static constexpr uint64_t total = 5;
+  const CompileOptions &options;
+  CompileReport &report;
+};
+
+orchestrate::OrchestrateOptions orchestrateOptions(const CompileOptions &options,
+                                                   const targets::Target &target) {
+  orchestrate::OrchestrateOptions result;
+  result.mode = options.plan;
+  result.space.schedule.machine = options.machine;
+  result.space.schedule.scalar = target.wantsScalarSchedules();
+  if (target.wantsScalarSchedules())
+    result.mode = orchestrate::PlanMode::Separate;
+  return result;
+}
+
+Expected<te::Program> checked(te::Program program) {
+  KINTSUGI_RETURN_IF_ERROR(program.verify());
+  return program;
+}
+
+unsigned countOperators(const te::Program &program) {
+  std::set<std::string> names;
+  for (const std::vector<std::string> &origins : program.origins)
+    names.insert(origins.begin(), origins.end());
+  return names.size();
+}
+
+/// Launches and calls of one run.
+unsigned countStages(const orchestrate::PlanNode &node) {
+  using Kind = orchestrate::PlanNode::Kind;
+  unsigned count = node.kind == Kind::Stage ? 1 : 0;
+  for (const orchestrate::PlanNode &child : node.children)
+    count += countStages(child);
+  return node.kind == Kind::Repeat ? count * node.count : count;
+}
+
+/// The phases up to the plan, which every box shares.
+struct Front {
+  te::Program program;
+  std::unique_ptr<targets::Target> target;
+  orchestrate::Plan plan;
+  orchestrate::OrchestrateTexts texts;
+};
+
+Expected<te::Program> simplified(const std::string &path, const CompileOptions &options,
+                                 Phases &phases, CompileReport &report,
+                                 Diagnostics &diagnostics) {
+  KINTSUGI_ASSIGN(te::Program imported, phases.run("import", [&] {
+    return importModel(path, options, diagnostics);
+  }));
+  report.operators = countOperators(imported);
+  KINTSUGI_ASSIGN(te::Program program, phases.run("simplify", [&] {
+    te::Program result = simplify::simplify(imported);
+    return checked(options.target == "reference" ? simplify::promoteToDouble(result)
+                                                 : std::move(result));
+  }));
+  report.definitions = program.nodes.size();
+  return program;
+}
+
+Status runFront(const std::string &path, const CompileOptions &options, Phases &phases,
+                CompileReport &report, Diagnostics &diagnostics, Front &front) {
+  KINTSUGI_ASSIGN(front.target, makeTarget(options.target));
+  report.target = options.target;
+  report.precision = options.precision;
+  KINTSUGI_ASSIGN(front.program, simplified(path, options, phases, report, diagnostics));
+  report.model = front.program.name;
+  KINTSUGI_ASSIGN(front.plan, phases.run("orchestrate", [&] {
+    return orchestrate::orchestrate(front.program, orchestrateOptions(options, *front.target),
+                                    &front.texts);
+  }));
+  report.candidates = front.plan.candidates;
+  report.kernels = link::kernelsOf(front.plan, front.plan.root).size();
+  report.stages = countStages(front.plan.root);
+  report.objectiveSeconds = front.plan.objectiveSeconds;
+  report.gap = front.plan.gap;
+  report.arenaBytes = front.plan.arenaBytes;
+  return Status::success();
+}
+
+std::vector<tile::NamedSchedule> allKernels(const orchestrate::Plan &plan) {
+  std::vector<tile::NamedSchedule> kernels;
+  for (const orchestrate::Kernel &kernel : plan.kernels)
+    kernels.push_back({kernel.symbol, &kernel.shape->schedule});
+  return kernels;
+}
+
+} // namespace
+
+Expected<te::Program> importModel(const std::string &path, const CompileOptions &options,
+                                  Diagnostics &diagnostics) {
+  if (!llvm::StringRef(path).ends_with(".te"))
+    return import::importOnnx(path, options.import, diagnostics);
+  KINTSUGI_ASSIGN(MappedFile file, MappedFile::open(path));
+  auto bytes = file.bytes();
+  return te::parseProgram({reinterpret_cast<const char *>(bytes.data()), bytes.size()}, path);
+}
+
+Expected<CompileReport> compile(const std::string &path, const CompileOptions &options,
+                                runtime::Device &device, runtime::ArtifactWriter &writer,
+                                Diagnostics &diagnostics) {
+  CompileReport report;
+  Phases phases(options, report);
+  Front front;
+  KINTSUGI_RETURN_IF_ERROR(runFront(path, options, phases, report, diagnostics, front));
+  link::LinkOptions linkOptions;
+  linkOptions.compilerVersion = compilerVersion();
+  linkOptions.precision = options.precision;
+  linkOptions.machine = options.machine;
+  linkOptions.threads = options.threads;
+  linkOptions.constants = {options.constantBudget, options.threads};
+  KINTSUGI_ASSIGN(link::LinkReport linked, phases.run("link", [&] {
+    return link::link(front.plan, *front.target, device, writer, report.toJson(), linkOptions);
+  }));
+  report.constantBytes = linked.constantBytes;
+  return report;
+}
+
+Expected<std::string> emit(const std::string &path, const CompileOptions &options, Box box,
+                           Diagnostics &diagnostics) {
+  CompileReport report;
+  Phases phases(options, report);
+  if (box == Box::Expressions) {
+    KINTSUGI_ASSIGN(te::Program program, simplified(path, options, phases, report, diagnostics));
+    return te::printProgram(program);
+  }
+  Front front;
+  KINTSUGI_RETURN_IF_ERROR(runFront(path, options, phases, report, diagnostics, front));
+  targets::TargetOptions targetOptions;
+  targetOptions.machine = options.machine;
+  targetOptions.threads = options.threads;
+  switch (box) {
+  case Box::Expressions:
+    break;
+  case Box::Space:
+    return front.texts.space;
+  case Box::Problem:
+    return front.texts.problem;
+  case Box::Plan:
+    return front.plan.print();
+  case Box::Tile: {
+    KINTSUGI_ASSIGN(tile::TileProgram tiles, tile::buildTileProgram(allKernels(front.plan)));
+    KINTSUGI_RETURN_IF_ERROR(tiles.verify());
+    return tiles.print();
+  }
+  case Box::Llvm:
+    return front.target->emitLlvm(allKernels(front.plan), targetOptions);
+  case Box::Asm:
+    return front.target->emitAssembly(allKernels(front.plan), targetOptions);
+  }
+  return internalError("an unknown box");
+}
+
+Json CompileReport::toJson() const {
+  Json json = Json::object();
+  json["model"] = model;
+  json["target"] = target;
+  json["precision"] = precision;
+  json["operators"] = operators;
+  json["definitions"] = definitions;
+  json["candidates"] = candidates;
+  json["kernels"] = kernels;
+  json["stages"] = stages;
+  json["objective_seconds"] = objectiveSeconds;
+  json["gap"] = gap;
+  json["constant_bytes"] = constantBytes;
+  json["arena_bytes"] = arenaBytes;
+  return json;
+}
+
+std::string compilerVersion() { return KINTSUGI_VERSION; }
+
+} // namespace kintsugi::pipeline

@@ -1,0 +1,78 @@
+//===- pipeline.h - The compiler, phase by phase ----------------------------===//
+//
+// One page: from a model file to an artifact, or to the text of any box on the way. The pipeline is
+// the composition root: only it knows every layer. It times each phase, verifies after each, and
+// reports progress; a callback that returns false stops it at the next phase.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KINTSUGI_PIPELINE_PIPELINE_H
+#define KINTSUGI_PIPELINE_PIPELINE_H
+
+#include "base/diagnostics.h"
+#include "import/import.h"
+#include "orchestrate/orchestrate.h"
+#include "runtime/artifact_writer.h"
+#include "runtime/device.h"
+
+namespace kintsugi::pipeline {
+
+/// Where the pipeline can stop: the boxes of design section 2.
+enum class Box : uint8_t { Expressions, Space, Problem, Plan, Tile, Llvm, Asm };
+
+/// "expressions", "space", ...; nullopt for another word.
+std::optional<Box> boxOf(std::string_view name);
+
+struct CompileOptions {
+  import::ImportOptions import;
+  std::string target = "cpu"; ///< "cpu" or "reference".
+  std::string precision = "f32";
+  orchestrate::PlanMode plan = orchestrate::PlanMode::Search;
+  machine::Machine machine;
+  unsigned threads = 0;                             ///< Of the compiler itself; 0: all cores.
+  uint64_t constantBudget = uint64_t(8) << 30;      ///< Bytes in flight while linking.
+  Progress progress;
+};
+
+struct PhaseTime {
+  std::string phase;
+  double seconds = 0;
+};
+
+/// What a compilation has to say for itself; as JSON it is the artifact's provenance.
+struct CompileReport {
+  std::string model;
+  std::string target;
+  std::string precision;
+  unsigned operators = 0;   ///< ONNX nodes that the program stems from.
+  unsigned definitions = 0; ///< After simplification, constants included.
+  unsigned candidates = 0;
+  unsigned kernels = 0; ///< Distinct kernels of the main program.
+  unsigned stages = 0;  ///< Kernel launches and calls of one run, repeats counted.
+  double objectiveSeconds = 0;
+  double gap = 0;
+  uint64_t constantBytes = 0;
+  uint64_t arenaBytes = 0;
+  std::vector<PhaseTime> phases;
+
+  Json toJson() const;
+};
+
+/// Reads a model: ONNX, or the text form where the name ends in ".te".
+Expected<te::Program> importModel(const std::string &path, const CompileOptions &options,
+                                  Diagnostics &diagnostics);
+
+/// Compiles into an artifact. `device` runs the constant program on the host.
+Expected<CompileReport> compile(const std::string &path, const CompileOptions &options,
+                                runtime::Device &device, runtime::ArtifactWriter &writer,
+                                Diagnostics &diagnostics);
+
+/// The text of a box.
+Expected<std::string> emit(const std::string &path, const CompileOptions &options, Box box,
+                           Diagnostics &diagnostics);
+
+/// The version that caches and artifacts carry: another compiler, another key.
+std::string compilerVersion();
+
+} // namespace kintsugi::pipeline
+
+#endif // KINTSUGI_PIPELINE_PIPELINE_H

@@ -1,0 +1,203 @@
+#include "runner.h"
+
+#include "schedule/scheduler.h"
+#include "te/interpreter.h"
+#include "te/parser.h"
+#include "llvm/ADT/STLExtras.h"
+#include "gtest/gtest.h"
+
+#include <random>
+
+using namespace kintsugi;
+using namespace kintsugi::te;
+using kintsugi::test::Memory;
+
+namespace {
+
+struct Case {
+  const char *name;
+  const char *text;
+  size_t nests; ///< Of the kernel that has everything.
+};
+
+const Case cases[] = {
+    {"matmul_bias_relu", R"(
+input a[m:37, k:50] f32
+input b[k:50, n:65] f32
+input c[n:65] f32
+t[m:37, n:65] f32 = sum<f32>[k:50] a[m, k] * b[k, n]
+u[m:37, n:65] f32 = t[m, n] + c[n]
+y[m:37, n:65] f32 = max(u[m, n], 0.0)
+output y
+)",
+     1},
+    {"softmax", R"(
+input x[h:3, i:20, j:45] f32
+m[h:3, i:20] f32 = max<f32>[j:45] x[h, i, j]
+e[h:3, i:20, j:45] f32 = exp(x[h, i, j] - m[h, i])
+s[h:3, i:20] f32 = sum<f32>[j:45] e[h, i, j]
+y[h:3, i:20, j:45] f32 = e[h, i, j] / s[h, i]
+output y
+)",
+     4},
+    {"padded_convolution", R"(
+input x[n:1, c:5, h:13, w:17] f32
+input k[o:12, c:5, r:3, s:3] f32
+input r[n:1, o:12, h:13, w:17] f32
+p[n:1, c:5, h:15, w:19] f32 = (x[n, c, h - 1, w - 1] | 0.0)
+t[n:1, o:12, h:13, w:17] f32 = sum<f32>[c:5, r:3, s:3] p[n, c, h + r, w + s] * k[o, c, r, s]
+y[n:1, o:12, h:13, w:17] f32 = max(t[n, o, h, w] + r[n, o, h, w], 0.0)
+output y
+)",
+     2},
+    {"grouped_convolution", R"(
+input x[c:12, h:9] f32
+input k[o:8, c:3, r:2] f32
+t[g:4, o:2, h:8] f32 = sum<f32>[c:3, r:2] x[3 * g + c, h + r] * k[2 * g + o, c, r]
+y[o:8, h:8] f32 = t[o // 2, o % 2, h] + 1.0
+output y
+)",
+     1},
+    {"merged_heads", R"(
+input x[h:4, s:6, d:8] f32
+input w[k:32, n:10] f32
+t[s:6, n:10] f32 = sum<f32>[k:32] x[k // 8, s, k % 8] * w[k, n]
+y[s:6, n:10] f32 = -t[s, n]
+output y
+)",
+     1},
+    {"strided_pool_after_halo", R"(
+input x[h:21, w:21] f32
+a[h:21, w:21] f32 = exp(x[h, w])
+b[h:10, w:10] f32 = max<f32>[r:3, s:3] a[2 * h + r, 2 * w + s]
+y[h:10, w:10] f32 = b[h, w] * 2.0
+output y
+)",
+     2},
+    {"two_outputs", R"(
+input x[i:30, j:40] f32
+m[i:30] f32 = sum<f32>[j:40] x[i, j]
+y[i:30, j:40] f32 = x[i, j] - m[i]
+output y
+output m
+)",
+     2},
+    {"shuffle", R"(
+input x[c:12, p:49] f32
+y[c:12, p:49] f32 = x[6 * (c % 2) + c // 2, p] + 1.0
+output y
+)",
+     1},
+};
+
+schedule::ScheduleOptions optionsFor(int cores, int vectorBits) {
+  schedule::ScheduleOptions options;
+  options.machine.cores = cores;
+  options.machine.vectorBits = vectorBits;
+  options.machine.vectorRegisters = 32;
+  options.machine.flopsPerSecond = 1e11;
+  options.machine.levels = {{"memory", int64_t(1) << 34, cores, 1e10, 2e10},
+                            {"L2", 1 << 20, 1, 5e10, 1e11}};
+  options.scalar = vectorBits == 0;
+  return options;
+}
+
+class SchedulerTest : public testing::TestWithParam<Case> {
+protected:
+  void SetUp() override {
+    Expected<Program> parsed = parseProgram(GetParam().text, GetParam().name);
+    ASSERT_TRUE(parsed.ok()) << parsed.error().message;
+    program = std::move(*parsed);
+    std::mt19937 random(7);
+    std::uniform_real_distribution<float> uniform(-1, 1);
+    std::vector<TensorView> views;
+    for (ValueId input : program.inputs) {
+      std::vector<int64_t> shape;
+      for (Extent extent : program.shape(input))
+        shape.push_back(extent.constant());
+      Expected<Tensor> tensor = Tensor::create(ElementType::F32, shape);
+      ASSERT_TRUE(tensor.ok());
+      for (float &x : tensor->as<float>())
+        x = uniform(random);
+      feeds.push_back(std::move(*tensor));
+    }
+    for (const Tensor &feed : feeds)
+      views.push_back(feed.view());
+    Expected<std::vector<Tensor>> results = interpret(program, views);
+    ASSERT_TRUE(results.ok()) << results.error().message;
+    expected = std::move(*results);
+  }
+
+  schedule::Group wholeProgram() const {
+    schedule::Group group;
+    for (uint32_t node = 0; node < program.nodes.size(); ++node)
+      group.nodes.push_back(node);
+    for (const Program::Output &output : program.outputs)
+      group.outputs.push_back(output.value);
+    return group;
+  }
+
+  void check(const schedule::Schedule &schedule) {
+    Memory memory;
+    for (const schedule::Buffer &buffer : schedule.buffers)
+      memory.emplace_back(buffer.elements, NAN);
+    for (auto [input, feed] : llvm::zip(program.inputs, feeds))
+      for (auto [number, buffer] : llvm::enumerate(schedule.buffers))
+        if (buffer.value == input)
+          for (auto [element, x] : llvm::zip(memory[number], feed.as<float>()))
+            element = x;
+    ASSERT_EQ(test::runSchedule(schedule, memory), "");
+    for (auto [output, tensor] : llvm::zip(program.outputs, expected)) {
+      const auto *buffer = llvm::find_if(
+          schedule.buffers, [&](const schedule::Buffer &b) { return b.value == output.value; });
+      ASSERT_NE(buffer, schedule.buffers.end());
+      const std::vector<double> &values = memory[buffer - schedule.buffers.begin()];
+      for (auto [position, x] : llvm::enumerate(tensor.as<float>()))
+        ASSERT_NEAR(values[position], x, 1e-5) << output.name << " at " << position;
+    }
+  }
+
+  Program program;
+  std::vector<Tensor> feeds;
+  std::vector<Tensor> expected;
+};
+
+TEST_P(SchedulerTest, WholeProgramAsOneKernel) {
+  for (int cores : {1, 2, 16})
+    for (int bits : {0, 256, 512}) {
+      schedule::ScheduleResult result =
+          schedule::scheduleGroup(program, wholeProgram(), optionsFor(cores, bits));
+      ASSERT_TRUE(result.schedule) << result.reason;
+      EXPECT_EQ(result.schedule->nests.size(), GetParam().nests) << result.schedule->print();
+      SCOPED_TRACE(result.schedule->print());
+      check(*result.schedule);
+      EXPECT_GT(result.schedule->operations, 0);
+    }
+}
+
+TEST_P(SchedulerTest, RegisterTilesFitTheirNests) {
+  schedule::ScheduleResult result =
+      schedule::scheduleGroup(program, wholeProgram(), optionsFor(2, 512));
+  ASSERT_TRUE(result.schedule);
+  for (const schedule::LoopNest &nest : result.schedule->nests) {
+    const schedule::RegisterTile &tile = nest.registers;
+    auto extent = [&](int iterator) {
+      return iterator < int(nest.parallel.size())
+                 ? nest.parallel[iterator].extent.constant()
+                 : nest.reduction->iterators[iterator - nest.parallel.size()].extent.constant();
+    };
+    if (tile.vectorIterator >= 0 && extent(tile.vectorIterator) < tile.lanes)
+      EXPECT_EQ(tile.vectors, 1u);
+    else if (tile.vectorIterator >= 0)
+      EXPECT_LE(int64_t(tile.lanes) * tile.vectors, extent(tile.vectorIterator));
+    if (tile.rowIterator >= 0)
+      EXPECT_LE(int64_t(tile.rows), extent(tile.rowIterator));
+  }
+}
+
+TEST(SchedulerPrograms, EveryCaseIsThere) { EXPECT_EQ(std::size(cases), 8u); }
+
+INSTANTIATE_TEST_SUITE_P(Programs, SchedulerTest, testing::ValuesIn(cases),
+                         [](const auto &info) { return std::string(info.param.name); });
+
+} // namespace
