@@ -42,19 +42,20 @@ public:
 
 void load(OsiClpSolverInterface &lp, const BinaryProgram &program, double scale) {
   int columns = static_cast<int>(program.costs.size());
-  CoinPackedMatrix matrix(false, 0, 0);
-  matrix.setDimensions(0, columns);
-  std::vector<double> lower, upper, values;
+  std::vector<CoinBigIndex> starts{0};
   std::vector<int> positions;
+  std::vector<double> values, lower, upper;
   for (const Row &row : program.rows) {
-    positions.assign(row.plus.begin(), row.plus.end());
+    positions.insert(positions.end(), row.plus.begin(), row.plus.end());
+    values.resize(positions.size(), 1.0);
     positions.insert(positions.end(), row.minus.begin(), row.minus.end());
-    values.assign(row.plus.size(), 1.0);
     values.resize(positions.size(), -1.0);
-    matrix.appendRow(static_cast<int>(positions.size()), positions.data(), values.data());
+    starts.push_back(static_cast<CoinBigIndex>(positions.size()));
     lower.push_back(row.lower == -unbounded ? -COIN_DBL_MAX : row.lower);
     upper.push_back(row.upper == unbounded ? COIN_DBL_MAX : row.upper);
   }
+  CoinPackedMatrix matrix(false, columns, static_cast<int>(program.rows.size()), starts.back(),
+                          values.data(), positions.data(), starts.data(), nullptr);
   std::vector<double> zeros(program.costs.size()), ones(program.costs.size(), 1.0);
   std::vector<double> costs(program.costs);
   for (double &cost : costs)
@@ -106,18 +107,21 @@ double costOf(const BinaryProgram &program, const std::vector<ColumnId> &chosen)
   return total;
 }
 
+constexpr int64_t mostInt = std::numeric_limits<int>::max() / 2;
+
+/// Branch and bound from the solved relaxation `lp` on; `result` holds what that one spent and
+/// proved.
 BinaryResult branch(OsiClpSolverInterface &lp, const BinaryProgram &program,
                     const BinaryLimits &limits, const std::vector<ColumnId> &start, double scale,
                     BinaryResult result) {
-  constexpr int64_t most = std::numeric_limits<int>::max() / 2;
   SilentHandler silent;
   CbcModel model(lp);
   model.passInMessageHandler(&silent);
   model.setLogLevel(0);
-  model.solver()->setHintParam(OsiDoReducePrint, true, OsiHintTry);
   model.setRandomSeed(1);
-  model.setMaximumNodes(static_cast<int>(std::min(limits.nodes, most)));
-  model.setMaximumNumberIterations(static_cast<int>(std::min(limits.iterations, most)));
+  model.setMaximumNodes(static_cast<int>(std::min(limits.nodes, mostInt)));
+  model.setMaximumNumberIterations(
+      static_cast<int>(std::clamp<int64_t>(limits.iterations - result.iterations, 0, mostInt)));
   model.setAllowableFractionGap(limits.relativeGap);
   model.setAllowableGap(0);
   addCuts(model);
@@ -136,9 +140,9 @@ BinaryResult branch(OsiClpSolverInterface &lp, const BinaryProgram &program,
 
   result.nodes = model.getNodeCount();
   result.iterations += model.getIterationCount();
-  result.infeasible = model.isProvenInfeasible() && !model.bestSolution();
   result.found = model.bestSolution() != nullptr;
-  result.complete = model.isProvenOptimal();
+  result.infeasible = model.isProvenInfeasible() && !result.found;
+  result.complete = model.isProvenOptimal() || result.infeasible;
   if (!result.found)
     return result;
   result.chosen = rounded(model.bestSolution(), program.costs.size());
@@ -149,6 +153,7 @@ BinaryResult branch(OsiClpSolverInterface &lp, const BinaryProgram &program,
   return result;
 }
 
+/// The relaxation, and branch and bound unless that one is integral.
 BinaryResult solve(const BinaryProgram &program, const BinaryLimits &limits,
                    const std::vector<ColumnId> &start) {
   double scale = scaleOf(program.costs);
@@ -159,11 +164,12 @@ BinaryResult solve(const BinaryProgram &program, const BinaryLimits &limits,
   lp.setHintParam(OsiDoReducePrint, true, OsiHintTry);
   load(lp, program, scale);
   lp.setIntParam(OsiMaxNumIteration,
-                 static_cast<int>(std::min<int64_t>(limits.iterations, 1 << 30)));
+                 static_cast<int>(std::clamp<int64_t>(limits.iterations, 0, mostInt)));
   lp.initialSolve();
 
   BinaryResult result;
-  result.iterations = lp.getIterationCount();
+  result.iterations =
+      1 + lp.getIterationCount(); // No relaxation is free: fuel bounds the rounds too.
   if (lp.isProvenPrimalInfeasible()) {
     result.infeasible = result.complete = true;
     return result;

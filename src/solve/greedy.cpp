@@ -1,13 +1,11 @@
 //===- greedy.cpp - The separate plan, and greedy improvement of it -------===//
 
+#include "solve/making.h"
 #include "solve/plan.h"
 
 #include <algorithm>
 #include <limits>
-#include <map>
-#include <numeric>
 #include <optional>
-#include <set>
 
 namespace kintsugi::solve {
 namespace {
@@ -16,9 +14,9 @@ class PlanBuilder {
 public:
   explicit PlanBuilder(const Problem &problem) : problem(problem), incidence(problem) {}
 
-  /// Sets `home` to each item's cheapest column of its own that consumes nothing derived; says of
-  /// the first item without one.
-  std::optional<std::string> separate();
+  /// Sets `home`, item by item as what they consume is there, to the cheapest column that covers
+  /// the item alone, conversions counted; false where some item is left over.
+  bool separate();
   /// Takes further columns by cost saved over the separate plan.
   void improve();
   /// An order that runs the homes and the optional columns they need, if there is one.
@@ -27,112 +25,87 @@ public:
   double bound() const;
 
 private:
-  bool standsAlone(ColumnId id) const;
   double saving(ColumnId id) const;
-  std::vector<ColumnId> makers(const std::vector<bool> &available,
-                               std::set<ResourceId> needed) const;
+  std::vector<bool> inputs() const;
+  std::vector<ResourceId> lacking(const std::vector<bool> &available, ColumnId id) const;
 
   const Problem &problem;
   Incidence incidence;
   std::vector<ColumnId> home; ///< By item: the column that covers it.
 };
 
-bool PlanBuilder::standsAlone(ColumnId id) const {
-  const Column &column = problem.columns[index(id)];
-  return column.covers.size() == 1 && std::ranges::none_of(column.consumes, [&](ResourceId r) {
-           return problem.resources[index(r)].kind == ResourceKind::Derived;
-         });
-}
-
-std::optional<std::string> PlanBuilder::separate() {
+bool PlanBuilder::separate() {
   home.assign(problem.items.size(), -1);
-  for (size_t i = 0; i < home.size(); ++i) {
-    for (ColumnId id : incidence.coverers[i])
-      if (standsAlone(id) &&
-          (home[i] < 0 || problem.columns[index(id)].cost < problem.columns[index(home[i])].cost))
-        home[i] = id;
-    if (home[i] < 0)
-      return "no column covers item '" + problem.items[i].name + "' alone";
-  }
-  return std::nullopt;
-}
-
-/// The cheapest way to make `needed` from `available` by optional columns, as far as there is one
-/// (Knuth, A generalization of Dijkstra's algorithm, 1977; work that two products share counts
-/// twice). Looks only at columns that the needed resources reach backwards.
-std::vector<ColumnId> PlanBuilder::makers(const std::vector<bool> &available,
-                                          std::set<ResourceId> needed) const {
-  std::set<ColumnId> candidates;
-  std::vector<ResourceId> pending(needed.begin(), needed.end());
-  std::set<ResourceId> reached(needed);
-  while (!pending.empty()) {
-    ResourceId resource = pending.back();
-    pending.pop_back();
-    for (ColumnId id : incidence.producers[index(resource)])
-      if (problem.columns[index(id)].covers.empty() && candidates.insert(id).second)
-        for (ResourceId before : problem.columns[index(id)].consumes)
-          if (!available[index(before)] && reached.insert(before).second)
-            pending.push_back(before);
-  }
-
-  std::map<ResourceId, std::pair<double, ColumnId>> made; // Settled: price and last column.
-  while (true) {
-    double best = std::numeric_limits<double>::infinity();
-    ColumnId last = -1;
-    for (ColumnId id : candidates) {
+  std::vector<bool> available = inputs();
+  auto take = [&](ColumnId id) {
+    for (ResourceId resource : problem.columns[index(id)].produces)
+      available[index(resource)] = true;
+  };
+  auto settle = [&](size_t item) {
+    double least = std::numeric_limits<double>::infinity();
+    Making chosen;
+    for (ColumnId id : incidence.coverers[item]) {
       const Column &column = problem.columns[index(id)];
-      double price = column.cost;
-      for (ResourceId before : column.consumes)
-        if (!available[index(before)])
-          price +=
-              made.contains(before) ? made[before].first : std::numeric_limits<double>::infinity();
-      if (price < best) {
-        best = price;
-        last = id;
+      if (column.covers.size() != 1)
+        continue;
+      auto needed = makeCheaply(problem, incidence, available, lacking(available, id));
+      if (needed && needed->price + column.cost < least) {
+        least = needed->price + column.cost;
+        home[item] = id;
+        chosen = std::move(*needed);
       }
     }
-    if (last < 0)
-      break;
-    candidates.erase(last);
-    for (ResourceId resource : problem.columns[index(last)].produces)
-      made.emplace(resource, std::pair(best, last));
+    if (home[item] < 0)
+      return false;
+    std::ranges::for_each(chosen.columns, take);
+    take(home[item]);
+    return true;
+  };
+  size_t left = home.size();
+  for (size_t before = left + 1; left > 0 && left < before;) {
+    before = left;
+    for (size_t item = 0; item < home.size(); ++item)
+      if (home[item] < 0 && settle(item))
+        --left;
   }
+  return left == 0;
+}
 
-  std::set<ColumnId> used;
-  pending.assign(needed.begin(), needed.end());
-  while (!pending.empty()) {
-    auto found = made.find(pending.back());
-    pending.pop_back();
-    if (found != made.end() && used.insert(found->second.second).second)
-      for (ResourceId before : problem.columns[index(found->second.second)].consumes)
-        if (!available[index(before)])
-          pending.push_back(before);
-  }
-  return {used.begin(), used.end()};
+std::vector<bool> PlanBuilder::inputs() const {
+  std::vector<bool> available;
+  for (const Resource &resource : problem.resources)
+    available.push_back(resource.kind == ResourceKind::Input);
+  return available;
+}
+
+std::vector<ResourceId> PlanBuilder::lacking(const std::vector<bool> &available,
+                                             ColumnId id) const {
+  std::vector<ResourceId> needed;
+  for (ResourceId resource : problem.columns[index(id)].consumes)
+    if (!available[index(resource)])
+      needed.push_back(resource);
+  return needed;
 }
 
 std::optional<std::vector<ColumnId>> PlanBuilder::plan() const {
   std::vector<ColumnId> chosen(home);
   std::ranges::sort(chosen);
   chosen.erase(std::ranges::unique(chosen).begin(), chosen.end());
-  std::vector<bool> available(problem.resources.size());
-  for (size_t r = 0; r < available.size(); ++r)
-    available[r] = problem.resources[r].kind == ResourceKind::Input;
+  std::vector<bool> available = inputs();
   for (ColumnId id : chosen)
     for (ResourceId resource : problem.columns[index(id)].produces)
       available[index(resource)] = true;
 
-  std::set<ResourceId> needed;
+  std::vector<ResourceId> needed;
   for (size_t r = 0; r < available.size(); ++r)
     if (problem.resources[r].output && !available[r])
-      needed.insert(static_cast<ResourceId>(r));
+      needed.push_back(static_cast<ResourceId>(r));
   for (ColumnId id : chosen)
-    for (ResourceId resource : problem.columns[index(id)].consumes)
-      if (!available[index(resource)])
-        needed.insert(resource);
-  if (!needed.empty())
-    for (ColumnId id : makers(available, needed))
-      chosen.push_back(id);
+    std::ranges::copy(lacking(available, id), std::back_inserter(needed));
+  auto extra = makeCheaply(problem, incidence, available, needed);
+  if (!extra)
+    return std::nullopt;
+  chosen.insert(chosen.end(), extra->columns.begin(), extra->columns.end());
 
   Execution run = execute(problem, chosen);
   if (!run.stuck.empty() || !producesOutputs(problem, run))
@@ -197,17 +170,14 @@ Expected<Solution> build(const Problem &problem, bool improve) {
   PlanBuilder builder(problem);
   Solution none;
   none.bound = builder.bound();
-  if (auto why = builder.separate()) {
-    none.reason = *why;
+  none.reason = "the columns that cover one item each do not make a plan";
+  if (!builder.separate())
     return none;
-  }
   if (improve)
     builder.improve();
   auto order = builder.plan();
-  if (!order) {
-    none.reason = "the columns that cover one item each do not make a plan";
+  if (!order)
     return none;
-  }
   return makePlan(problem, *order, builder.bound());
 }
 

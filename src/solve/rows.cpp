@@ -171,6 +171,37 @@ private:
   std::map<ResourceId, std::set<ResourceId>> after;   ///< Edges r' -> r: a maker of r wants r'.
 };
 
+/// The set with further resources, so that optional columns which only turn one of them into
+/// another (one format into another) are no support from outside. The row then holds for all of
+/// the formats at once, and is not dodged by the same cycle in another format.
+std::vector<ResourceId> widened(const Problem &problem, const Incidence &incidence,
+                                const std::vector<bool> &usable, const Execution &run,
+                                std::vector<ResourceId> set) {
+  auto unfounded = [&](ResourceId resource) {
+    return !run.available[index(resource)] &&
+           std::ranges::all_of(incidence.producers[index(resource)], [&](ColumnId id) {
+             return !std::ranges::binary_search(run.stuck, id) ||
+                    intersects(problem.columns[index(id)].consumes, set);
+           });
+  };
+  std::vector<ResourceId> pending(set);
+  while (!pending.empty()) {
+    ResourceId resource = pending.back();
+    pending.pop_back();
+    for (ColumnId id : incidence.producers[index(resource)]) {
+      const Column &column = problem.columns[index(id)];
+      if (!usable[index(id)] || !column.covers.empty() || intersects(column.consumes, set))
+        continue;
+      auto before = std::ranges::find_if(column.consumes, unfounded);
+      if (before == column.consumes.end())
+        continue;
+      set.insert(std::ranges::lower_bound(set, *before), *before);
+      pending.push_back(*before);
+    }
+  }
+  return set;
+}
+
 } // namespace
 
 std::vector<Row> initialRows(const Problem &problem, const Incidence &incidence,
@@ -200,9 +231,10 @@ std::vector<Row> lazyRows(const Problem &problem, const Incidence &incidence,
                           const std::vector<bool> &usable, const Execution &run) {
   std::vector<Row> rows;
   for (const std::vector<ResourceId> &set : WaitGraph(problem, run).unfounded()) {
-    Support support(problem, incidence, usable, set);
+    std::vector<ResourceId> wide = widened(problem, incidence, usable, run, set);
+    Support support(problem, incidence, usable, wide);
     for (ColumnId id : run.stuck)
-      if (intersects(problem.columns[index(id)].consumes, set)) {
+      if (intersects(problem.columns[index(id)].consumes, wide)) {
         Row row = support.ofColumn(id);
         if (std::ranges::find(rows, row) == rows.end())
           rows.push_back(std::move(row));

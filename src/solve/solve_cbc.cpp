@@ -30,12 +30,13 @@ struct Round {
 
 class Search {
 public:
-  Search(const Problem &problem, const SolverOptions &options, std::vector<ColumnId> incumbent)
+  Search(const Problem &problem, const SolverOptions &options, const Solution &start)
       : problem(problem), options(options), incidence(problem), usable(usableColumns(problem)),
-        rows(initialRows(problem, incidence, usable)), incumbent(std::move(incumbent)) {
+        rows(initialRows(problem, incidence, usable)), incumbent(start.columns),
+        hasIncumbent(start.hasPlan()), bound(start.bound) {
     for (const Column &column : problem.columns)
       costs.push_back(column.cost);
-    std::ranges::sort(this->incumbent);
+    std::ranges::sort(incumbent);
   }
 
   Expected<Solution> run();
@@ -44,7 +45,7 @@ private:
   Expected<Round> solveRound();
   Expected<BinaryResult> solvePart(const Component &part);
   Solution infeasible() const;
-  Solution best(const std::vector<ColumnId> *order, double bound) const;
+  Solution best(const std::vector<ColumnId> *order) const;
   Solution spent(Solution solution) const;
 
   const Problem &problem;
@@ -53,9 +54,10 @@ private:
   std::vector<bool> usable;
   std::vector<double> costs;
   std::vector<Row> rows;
-  std::vector<ColumnId>
-      incumbent; ///< A plan to start from and to fall back on, ascending; or empty.
+  std::vector<ColumnId> incumbent; ///< A plan to start from and to fall back on, ascending.
+  bool hasIncumbent;
   std::map<std::string, BinaryResult> solved; ///< By program: parts that rows did not touch again.
+  double bound;                               ///< No plan costs less.
   int64_t nodes = 0, iterations = 0, cuts = 0;
   bool outOfFuel = false;
 };
@@ -121,10 +123,9 @@ Solution Search::infeasible() const {
   return spent(std::move(solution));
 }
 
-Solution Search::best(const std::vector<ColumnId> *order, double bound) const {
-  bool useIncumbent = !incumbent.empty() || problem.items.empty();
-  if (order && useIncumbent)
-    useIncumbent = totalCost(problem, incumbent) < totalCost(problem, *order);
+Solution Search::best(const std::vector<ColumnId> *order) const {
+  bool useIncumbent =
+      hasIncumbent && (!order || totalCost(problem, incumbent) < totalCost(problem, *order));
   if (!order && !useIncumbent) {
     Solution solution;
     solution.bound = bound;
@@ -135,21 +136,22 @@ Solution Search::best(const std::vector<ColumnId> *order, double bound) const {
 }
 
 Expected<Solution> Search::run() {
-  double bound = 0;
   for (;;) {
     KINTSUGI_ASSIGN(Round round, solveRound());
+    if (round.infeasible && hasIncumbent)
+      return internalError("CBC calls '" + problem.name + "' infeasible, which has a plan");
     if (round.infeasible)
       return infeasible();
     bound = std::max(bound, round.bound);
     if (!round.found)
-      return best(nullptr, bound);
+      return best(nullptr);
     Execution execution = execute(problem, round.chosen);
     std::vector<Row> violated = lazyRows(problem, incidence, usable, execution);
     if (violated.empty())
-      return best(&execution.order, bound);
+      return best(&execution.order);
     if (outOfFuel || iterations >= options.iterations || nodes > options.nodes) {
       outOfFuel = true;
-      return best(nullptr, bound);
+      return best(nullptr);
     }
     cuts += static_cast<int64_t>(violated.size());
     std::ranges::move(violated, std::back_inserter(rows));
@@ -160,7 +162,7 @@ Expected<Solution> Search::run() {
 
 Expected<Solution> solveCbc(const Problem &problem, const SolverOptions &options) {
   KINTSUGI_ASSIGN(Solution start, solveGreedy(problem, options));
-  return Search(problem, options, std::move(start.columns)).run();
+  return Search(problem, options, start).run();
 }
 
 } // namespace kintsugi::solve

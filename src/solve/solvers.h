@@ -40,9 +40,9 @@ struct Solution {
 };
 
 struct SolverOptions {
-  int64_t nodes = 20000;        ///< Fuel over all parts and rounds.
-  int64_t iterations = 5000000; ///< Likewise.
-  double relativeGap = 0;       ///< Good enough: stop at this gap.
+  int64_t nodes = 2000;        ///< Fuel over all parts and rounds.
+  int64_t iterations = 500000; ///< Likewise.
+  double relativeGap = 0;      ///< Good enough: stop at this gap.
 };
 
 using Solver = Expected<Solution> (*)(const Problem &, const SolverOptions &);
@@ -58,7 +58,8 @@ Expected<Solution> solveDynamic(const Problem &problem, const SolverOptions &opt
 /// at the least. Unknown where the separate plan does not exist.
 Expected<Solution> solveGreedy(const Problem &problem, const SolverOptions &options = {});
 
-/// Each item by its cheapest column that covers it alone and consumes nothing derived.
+/// Each item, as soon as what it consumes is there, by the column that covers it alone and is
+/// cheapest with the optional columns it needs.
 Expected<Solution> solveSeparate(const Problem &problem, const SolverOptions &options = {});
 
 } // namespace kintsugi::solve
