@@ -3,6 +3,7 @@
 #include "base/npz.h"
 #include "temporary_folder.h"
 
+#include <algorithm>
 #include <cstring>
 #include <gtest/gtest.h>
 #include <random>
@@ -152,7 +153,8 @@ static Tensor sample(ElementType type, Shape shape) {
       reinterpret_cast<double *>(tensor.bytes().data())[2 * i] = static_cast<double>(i);
     else
       storeBits(type, tensor.bytes(), i,
-                type == ElementType::Bool ? i % 2 : i * 0x0101010101010101);
+                type == ElementType::Bool ? uint64_t(i % 2)
+                                          : static_cast<uint64_t>(i) * 0x0101010101010101);
   return tensor;
 }
 
@@ -160,9 +162,7 @@ static void expectSame(const Tensor &a, const Tensor &b) {
   EXPECT_EQ(a.type(), b.type());
   EXPECT_EQ(a.shape(), b.shape());
   EXPECT_EQ(a.strings(), b.strings());
-  ASSERT_EQ(a.bytes().size(), b.bytes().size());
-  EXPECT_EQ(std::memcmp(a.bytes().data(), b.bytes().data(), a.bytes().size()), 0)
-      << nameOf(a.type());
+  EXPECT_TRUE(std::ranges::equal(a.bytes(), b.bytes())) << nameOf(a.type());
 }
 
 class Written : public testing::TestWithParam<Compression> {

@@ -7,6 +7,9 @@
 
 using namespace kintsugi;
 
+/// AddressSanitizer ends the program where malloc would return null, unless it is told not to.
+extern "C" const char *__asan_default_options() { return "allocator_may_return_null=1"; }
+
 TEST(Tensor, IsZeroAndAligned) {
   for (std::vector<int64_t> shape : {std::vector<int64_t>{}, {0, 3}, {5}, {3, 7}}) {
     auto tensor = Tensor::create(ElementType::F32, shape);
@@ -104,8 +107,10 @@ TEST(Tensor, IntegersKeepTheirSign) {
       EXPECT_EQ(loadInteger(tensor->view(), 1), value) << nameOf(type);
       EXPECT_EQ(loadDouble(tensor->view(), 1), static_cast<double>(value)) << nameOf(type);
     }
-    storeInteger(type, tensor->bytes(), 1, ~least + 1 == INT64_MIN ? INT64_MIN : ~least + 1);
-    EXPECT_EQ(loadInteger(tensor->view(), 1), least) << "wraps";
+    if (type == ElementType::I64)
+      continue;
+    storeInteger(type, tensor->bytes(), 1, -least);
+    EXPECT_EQ(loadInteger(tensor->view(), 1), least) << "one more than the largest wraps";
   }
 }
 
