@@ -133,6 +133,25 @@ Status Artifact::readTable(const KinArtifactHeader &header) {
     std::memcpy(&entry, table.data() + i * sizeof(entry), sizeof(entry));
     KINTSUGI_RETURN_IF_ERROR(readSection(entry, header.table_offset));
   }
+  return checkGaps(header.table_offset);
+}
+
+/// Between the sections there are zeros, so that every byte of the file is accounted for.
+Status Artifact::checkGaps(uint64_t end) const {
+  std::vector<std::pair<uint64_t, uint64_t>> taken = {{0, sizeof(KinArtifactHeader)}, {end, end}};
+  for (const Section &section : sections) {
+    auto start = static_cast<uint64_t>(section.bytes.data() - bytes().data());
+    taken.push_back({start, start + section.bytes.size()});
+  }
+  std::sort(taken.begin(), taken.end());
+  for (size_t i = 1; i < taken.size(); ++i) {
+    uint64_t from = taken[i - 1].second, to = taken[i].first;
+    if (to < from)
+      return inputError("damaged: sections overlap");
+    auto gap = bytes().subspan(from, to - from);
+    if (std::any_of(gap.begin(), gap.end(), [](std::byte b) { return b != std::byte(0); }))
+      return inputError("damaged: there is something between the sections");
+  }
   return Status::success();
 }
 

@@ -70,6 +70,7 @@ private:
   Expected<KinArtifactHeader> readHeader() const;
   Status readTable(const KinArtifactHeader &header);
   Status readSection(const KinArtifactSection &entry, uint64_t end);
+  Status checkGaps(uint64_t end) const;
   Status checkDigests(ReadOptions options) const;
   Status readManifest();
 
