@@ -76,11 +76,10 @@ public:
   }
 
 private:
-  Status runStage(unsigned position, const orchestrate::Stage &stage,
-                  runtime::DeviceQueue &queue) {
+  Status runStage(unsigned position, const orchestrate::Stage &stage, runtime::DeviceQueue &queue) {
     llvm::SmallVector<void *> addresses;
     for (unsigned operand : stage.operands) {
-      KINTSUGI_ASSIGN(std::byte *address, materialize(operand));
+      KINTSUGI_ASSIGN(std::byte * address, materialize(operand));
       addresses.push_back(address);
     }
     KINTSUGI_RETURN_IF_ERROR(queue.launch(position, addresses.data()));
@@ -115,7 +114,7 @@ private:
   Status retire(unsigned number) {
     const orchestrate::PlanBuffer &buffer = plan.buffers[number];
     if (needed[number]) {
-      KINTSUGI_ASSIGN(std::byte *bytes, materialize(number));
+      KINTSUGI_ASSIGN(std::byte * bytes, materialize(number));
       KINTSUGI_ASSIGN(result.offsets[number], writer.addConstant({bytes, buffer.bytes}));
     }
     if (memory[number].data()) {

@@ -1,8 +1,8 @@
 //===- constant_program.h - Computing constants once ------------------------===//
 //
-// Runs the plan's constant program (folded arithmetic, packed weights) on the host while linking and
-// streams what the main program needs into the artifact. Sources are loaded when a stage first needs
-// them and dropped after the last, so memory holds what is in flight, not the whole model.
+// Runs the plan's constant program (folded arithmetic, packed weights) on the host while linking
+// and streams what the main program needs into the artifact. Sources are loaded when a stage first
+// needs them and dropped after the last, so memory holds what is in flight, not the whole model.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KINTSUGI_LINK_CONSTANT_PROGRAM_H
@@ -29,8 +29,7 @@ struct ConstantResult {
 /// `code` is a code object with the kernels of the constant program; empty if it has none.
 Expected<ConstantResult> runConstantProgram(const orchestrate::Plan &plan,
                                             std::span<const std::byte> code,
-                                            std::string_view targetName,
-                                            runtime::Device &device,
+                                            std::string_view targetName, runtime::Device &device,
                                             runtime::ArtifactWriter &writer,
                                             const ConstantOptions &options);
 

@@ -18,18 +18,27 @@ std::vector<unsigned> kernelsOf(const Plan &plan, const PlanNode &node) {
   return kernels;
 }
 
+/// Compiles the kernels in programs of a few: targets compile programs at the same time.
 static Expected<targets::CodeObject> compileKernels(const Plan &plan, const PlanNode &node,
                                                     targets::Target &target,
                                                     const LinkOptions &options) {
+  constexpr size_t kernelsAProgram = 8;
   std::vector<tile::NamedSchedule> kernels;
   for (unsigned number : kernelsOf(plan, node))
     kernels.push_back({plan.kernels[number].symbol, &plan.kernels[number].shape->schedule});
   if (kernels.empty())
     return targets::CodeObject{};
-  targets::TargetOptions targetOptions;
-  targetOptions.machine = options.machine;
-  targetOptions.threads = options.threads;
-  return target.compile(kernels, targetOptions);
+  std::vector<tile::TileProgram> programs;
+  for (llvm::ArrayRef<tile::NamedSchedule> rest = kernels; !rest.empty();) {
+    auto part = rest.take_front(kernelsAProgram);
+    rest = rest.drop_front(part.size());
+    KINTSUGI_ASSIGN(tile::TileProgram program, tile::buildTileProgram(part));
+    programs.push_back(std::move(program));
+  }
+  std::vector<const tile::TileProgram *> pointers;
+  for (const tile::TileProgram &program : programs)
+    pointers.push_back(&program);
+  return target.compile(pointers, options.target);
 }
 
 Expected<LinkReport> link(const Plan &plan, targets::Target &target, runtime::Device &device,
@@ -48,8 +57,8 @@ Expected<LinkReport> link(const Plan &plan, targets::Target &target, runtime::De
   manifest.target = target.name();
   manifest.precision = options.precision;
   if (!code.bytes.empty()) {
-    KINTSUGI_RETURN_IF_ERROR(writer.addCode(code.section, code.bytes));
-    manifest.code.push_back({code.section, code.features});
+    KINTSUGI_RETURN_IF_ERROR(writer.addCode(options.target.level, code.bytes));
+    manifest.code.push_back({options.target.level, options.features});
   }
   KINTSUGI_RETURN_IF_ERROR(writer.addProvenance(provenance));
   KINTSUGI_RETURN_IF_ERROR(writer.finish(manifest).status());

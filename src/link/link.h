@@ -1,7 +1,7 @@
 //===- link.h - From a plan to an artifact ----------------------------------===//
 //
-// Compiles the plan's kernels with a target, runs the constant program on the host, and writes code,
-// constants and manifest.
+// Compiles the plan's kernels with a target, runs the constant program on the host, and writes
+// code, constants and manifest.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KINTSUGI_LINK_LINK_H
@@ -9,6 +9,7 @@
 
 #include "link/constant_program.h"
 #include "targets/target.h"
+#include "tile/build.h"
 
 namespace kintsugi::link {
 
@@ -16,8 +17,8 @@ struct LinkOptions {
   std::string compilerVersion;
   std::string precision = "f32";
   ConstantOptions constants;
-  machine::Machine machine;
-  unsigned threads = 0; ///< For compiling kernels; 0: all cores.
+  targets::CompileOptions target;
+  std::vector<std::string> features; ///< What the code asks of a machine, as in /proc/cpuinfo.
 };
 
 struct LinkReport {

@@ -96,8 +96,8 @@ public:
     std::map<unsigned, uint32_t> stageNumbers;
     Plan::forEachStage(plan.root, [&](unsigned stage) {
       stageNumbers[stage] = manifest.stages.size();
-      manifest.stages.push_back(stageOf(plan, plan.stages[stage],
-                                        [&](unsigned buffer) { return numbers[buffer]; }));
+      manifest.stages.push_back(
+          stageOf(plan, plan.stages[stage], [&](unsigned buffer) { return numbers[buffer]; }));
     });
     manifest.plan = nodeOf(plan.root, stageNumbers);
     return std::move(manifest);

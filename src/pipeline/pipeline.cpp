@@ -10,14 +10,18 @@
 
 #include <chrono>
 #include <set>
+#include <thread>
 
 namespace kintsugi::pipeline {
 
 std::optional<Box> boxOf(std::string_view name) {
-  static constexpr std::pair<std::string_view, Box> boxes[] = {
-      {"expressions", Box::Expressions}, {"space", Box::Space}, {"problem", Box::Problem},
-      {"plan", Box::Plan},               {"tile", Box::Tile},   {"llvm", Box::Llvm},
-      {"asm", Box::Asm}};
+  static constexpr std::pair<std::string_view, Box> boxes[] = {{"expressions", Box::Expressions},
+                                                               {"space", Box::Space},
+                                                               {"problem", Box::Problem},
+                                                               {"plan", Box::Plan},
+                                                               {"tile", Box::Tile},
+                                                               {"llvm", Box::Llvm},
+                                                               {"asm", Box::Asm}};
   for (auto [word, box] : boxes)
     if (word == name)
       return box;
@@ -29,8 +33,7 @@ namespace {
 /// Times phases, tells progress, and stops where the user asked to.
 class Phases {
 public:
-  Phases(const CompileOptions &options, CompileReport &report)
-      : options(options), report(report) {}
+  Phases(const CompileOptions &options, CompileReport &report) : options(options), report(report) {}
 
   template <typename Work> auto run(const char *name, Work work) -> decltype(work()) {
     if (options.progress && !options.progress(name, report.phases.size(), total))
@@ -53,8 +56,8 @@ orchestrate::OrchestrateOptions orchestrateOptions(const CompileOptions &options
   orchestrate::OrchestrateOptions result;
   result.mode = options.plan;
   result.space.schedule.machine = options.machine;
-  result.space.schedule.scalar = target.wantsScalarSchedules();
-  if (target.wantsScalarSchedules())
+  result.space.schedule.scalar = isReference(target);
+  if (isReference(target))
     result.mode = orchestrate::PlanMode::Separate;
   return result;
 }
@@ -89,11 +92,9 @@ struct Front {
 };
 
 Expected<te::Program> simplified(const std::string &path, const CompileOptions &options,
-                                 Phases &phases, CompileReport &report,
-                                 Diagnostics &diagnostics) {
-  KINTSUGI_ASSIGN(te::Program imported, phases.run("import", [&] {
-    return importModel(path, options, diagnostics);
-  }));
+                                 Phases &phases, CompileReport &report, Diagnostics &diagnostics) {
+  KINTSUGI_ASSIGN(te::Program imported,
+                  phases.run("import", [&] { return importModel(path, options, diagnostics); }));
   report.operators = countOperators(imported);
   KINTSUGI_ASSIGN(te::Program program, phases.run("simplify", [&] {
     te::Program result = simplify::simplify(imported);
@@ -124,6 +125,13 @@ Status runFront(const std::string &path, const CompileOptions &options, Phases &
   return Status::success();
 }
 
+targets::CompileOptions targetOptions(const CompileOptions &options) {
+  targets::CompileOptions result;
+  result.level = options.machine.level;
+  result.threads = options.threads ? options.threads : std::thread::hardware_concurrency();
+  return result;
+}
+
 std::vector<tile::NamedSchedule> allKernels(const orchestrate::Plan &plan) {
   std::vector<tile::NamedSchedule> kernels;
   for (const orchestrate::Kernel &kernel : plan.kernels)
@@ -152,8 +160,8 @@ Expected<CompileReport> compile(const std::string &path, const CompileOptions &o
   link::LinkOptions linkOptions;
   linkOptions.compilerVersion = compilerVersion();
   linkOptions.precision = options.precision;
-  linkOptions.machine = options.machine;
-  linkOptions.threads = options.threads;
+  linkOptions.target = targetOptions(options);
+  linkOptions.features = featuresOf(options.machine.level);
   linkOptions.constants = {options.constantBudget, options.threads};
   KINTSUGI_ASSIGN(link::LinkReport linked, phases.run("link", [&] {
     return link::link(front.plan, *front.target, device, writer, report.toJson(), linkOptions);
@@ -172,29 +180,18 @@ Expected<std::string> emit(const std::string &path, const CompileOptions &option
   }
   Front front;
   KINTSUGI_RETURN_IF_ERROR(runFront(path, options, phases, report, diagnostics, front));
-  targets::TargetOptions targetOptions;
-  targetOptions.machine = options.machine;
-  targetOptions.threads = options.threads;
-  switch (box) {
-  case Box::Expressions:
-    break;
-  case Box::Space:
+  if (box == Box::Space)
     return front.texts.space;
-  case Box::Problem:
+  if (box == Box::Problem)
     return front.texts.problem;
-  case Box::Plan:
+  if (box == Box::Plan)
     return front.plan.print();
-  case Box::Tile: {
-    KINTSUGI_ASSIGN(tile::TileProgram tiles, tile::buildTileProgram(allKernels(front.plan)));
-    KINTSUGI_RETURN_IF_ERROR(tiles.verify());
+  KINTSUGI_ASSIGN(tile::TileProgram tiles, tile::buildTileProgram(allKernels(front.plan)));
+  KINTSUGI_RETURN_IF_ERROR(tiles.verify());
+  if (box == Box::Tile)
     return tiles.print();
-  }
-  case Box::Llvm:
-    return front.target->emitLlvm(allKernels(front.plan), targetOptions);
-  case Box::Asm:
-    return front.target->emitAssembly(allKernels(front.plan), targetOptions);
-  }
-  return internalError("an unknown box");
+  auto form = box == Box::Llvm ? targets::CodeForm::LLVM : targets::CodeForm::Assembly;
+  return front.target->emit(tiles, form, targetOptions(options));
 }
 
 Json CompileReport::toJson() const {

@@ -28,8 +28,8 @@ struct CompileOptions {
   std::string precision = "f32";
   orchestrate::PlanMode plan = orchestrate::PlanMode::Search;
   machine::Machine machine;
-  unsigned threads = 0;                             ///< Of the compiler itself; 0: all cores.
-  uint64_t constantBudget = uint64_t(8) << 30;      ///< Bytes in flight while linking.
+  unsigned threads = 0;                        ///< Of the compiler itself; 0: all cores.
+  uint64_t constantBudget = uint64_t(8) << 30; ///< Bytes in flight while linking.
   Progress progress;
 };
 

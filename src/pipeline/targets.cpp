@@ -1,0 +1,27 @@
+#include "pipeline/targets.h"
+
+#include "targets/cpu/cpu.h"
+#include "targets/reference/reference.h"
+
+namespace kintsugi::pipeline {
+
+Expected<std::unique_ptr<targets::Target>> makeTarget(const std::string &name) {
+  if (name == "cpu")
+    return targets::createCpuTarget();
+  if (name == "reference")
+    return targets::createReferenceTarget();
+  return usageError("--target " + name + ": there is no such target; use cpu or reference");
+}
+
+bool isReference(const targets::Target &target) { return target.name() == "reference"; }
+
+std::vector<std::string> featuresOf(const std::string &level) {
+  std::vector<std::string> features;
+  if (level == "x86-64-v3" || level == "x86-64-v4")
+    features = {"avx", "avx2", "bmi", "bmi2", "f16c", "fma", "movbe"};
+  if (level == "x86-64-v4")
+    features.insert(features.end(), {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"});
+  return features;
+}
+
+} // namespace kintsugi::pipeline
