@@ -1,45 +1,50 @@
-//===- target.h - What a code generator implements --------------------------===//
+//===- target.h - What turns tile programs into code ------------------------===//
 //
-// A target turns tile programs into a code object. A new one is a folder in targets/ with a class of
-// this interface, and a line where targets are listed by name.
+// One implementation a folder below. A target compiles kernels in the tile dialect to a code object
+// that the runtime's device of the same kind loads; what targets share (the lowering, the linker) is
+// in this folder. No MLIR in this header.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KINTSUGI_TARGETS_TARGET_H
 #define KINTSUGI_TARGETS_TARGET_H
 
-#include "machine/machine.h"
-#include "tile/build.h"
+#include "base/status.h"
+#include "tile/program.h"
 
 #include <cstddef>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace kintsugi::targets {
 
-struct CodeObject {
-  std::vector<std::byte> bytes;
-  std::string section;               ///< A name for it, such as "x86-64-v4".
-  std::vector<std::string> features; ///< What it asks of the machine, as in /proc/cpuinfo.
+struct CompileOptions {
+  std::string level = "x86-64-v3"; ///< Instruction set level that the code may use.
+  unsigned threads = 1;            ///< Programs compiled at the same time; each program is one unit.
+  /// Called after each program with how many are done; false stops the work.
+  std::function<bool(size_t done, size_t all)> progress;
 };
 
-struct TargetOptions {
-  machine::Machine machine;
-  unsigned threads = 0;            ///< That compile at the same time; 0: all cores.
-  std::function<bool(uint64_t done, uint64_t all)> progress; ///< Kernels; false stops.
+struct CodeObject {
+  std::vector<std::byte> bytes;
+  std::vector<std::string> stages; ///< Its exported symbols, in the order of the programs.
 };
+
+/// Text forms on the way to code.
+enum class CodeForm { LLVM, Assembly };
 
 class Target {
 public:
   virtual ~Target() = default;
+
   virtual std::string_view name() const = 0;
-  /// Whether schedules for it must be scalar.
-  virtual bool wantsScalarSchedules() const = 0;
-  /// Compiles kernels into one code object that exports each under its name.
-  virtual Expected<CodeObject> compile(llvm::ArrayRef<tile::NamedSchedule> kernels,
-                                       const TargetOptions &options) = 0;
-  /// LLVM IR before code generation, and assembly.
-  virtual Expected<std::string> emitLlvm(llvm::ArrayRef<tile::NamedSchedule> kernels,
-                                         const TargetOptions &options) = 0;
-  virtual Expected<std::string> emitAssembly(llvm::ArrayRef<tile::NamedSchedule> kernels,
-                                             const TargetOptions &options) = 0;
+  /// One code object with a stage for each kernel of all programs; kernels' names differ. The same
+  /// programs and options give the same bytes, whatever the number of threads.
+  virtual Expected<CodeObject> compile(const std::vector<const tile::TileProgram *> &programs,
+                                       const CompileOptions &options) const = 0;
+  virtual Expected<std::string> emit(const tile::TileProgram &program, CodeForm form,
+                                     const CompileOptions &options) const = 0;
 };
 
 } // namespace kintsugi::targets

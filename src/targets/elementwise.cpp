@@ -1,0 +1,259 @@
+//===- elementwise.cpp - Scalar operations of a body on any machine -------===//
+
+#include "targets/elementwise.h"
+
+#include "abi/imports.h"
+#include "targets/reduction.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "llvm/ADT/StringSwitch.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+#include <limits>
+
+using namespace mlir;
+
+namespace kintsugi::targets {
+
+/// By Horner's rule, the highest coefficient first.
+Value Elementwise::polynomial(Value x, ArrayRef<double> coefficients) {
+  Value sum = emit.number(x.getType(), coefficients.front());
+  for (double coefficient : coefficients.drop_front())
+    sum = emit.fma(sum, x, emit.number(x.getType(), coefficient));
+  return sum;
+}
+
+/// 2^exponent in f32 for integers of a normal number's range.
+Value Elementwise::powerOfTwo(Value exponent) {
+  Value biased = emit.add(exponent, emit.integer(exponent.getType(), 127));
+  return emit.bitcast(emit.shiftLeft(biased, 23), emit.builder.getF32Type());
+}
+
+/// x = n ln 2 + r with |r| <= ln(2) / 2; the polynomial is that of Cephes' expf (Moshier). Adding and
+/// subtracting 1.5 * 2^23 rounds to an integer, which then stands in the low bits: NaN needs no case.
+Value Elementwise::exponential(Value x) {
+  Type type = x.getType();
+  if (getElementTypeOrSelf(type).isF64())
+    return import("exp", x);
+  auto number = [&](double value) { return emit.number(type, value); };
+  Value magic = number(0x1.8p23), low = number(-104), high = number(89);
+  x = emit.select(emit.less(x, low), low, x);
+  x = emit.select(emit.less(high, x), high, x);
+  Value shifted = emit.fma(x, number(1.44269504088896341), magic);
+  Value n = emit.sub(shifted, magic);
+  Value r = emit.fma(n, number(-0.693359375), x);
+  r = emit.fma(n, number(2.12194440e-4), r);
+  Value p = polynomial(r, {1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2,
+                           1.6666665459e-1, 5.0000001201e-1});
+  Value value = emit.add(emit.fma(emit.mul(r, r), p, r), number(1));
+  // Two factors reach infinity and the denormals.
+  Value bits = emit.bitcast(shifted, emit.builder.getI32Type());
+  Value exponent = emit.sub(bits, emit.integer(bits.getType(), 0x4b400000));
+  Value half = emit.shiftRightSigned(exponent, 1);
+  return emit.mul(emit.mul(value, powerOfTwo(half)), powerOfTwo(emit.sub(exponent, half)));
+}
+
+/// x = 2^e (1 + m) with sqrt(1/2) <= 1 + m < sqrt(2); the polynomial is that of Cephes' logf.
+Value Elementwise::logarithm(Value x) {
+  Type type = x.getType();
+  if (getElementTypeOrSelf(type).isF64())
+    return import("log", x);
+  auto number = [&](double value) { return emit.number(type, value); };
+  double infinity = std::numeric_limits<double>::infinity();
+  Value isTiny = emit.less(x, number(0x1p-126));
+  Value scaled = emit.select(isTiny, emit.mul(x, number(0x1p23)), x);
+  Value bits = emit.bitcast(scaled, emit.builder.getI32Type());
+  Type integers = bits.getType();
+  Value exponent = emit.sub(emit.shiftRight(bits, 23), emit.integer(integers, 126));
+  Value mantissa = emit.bitOr(emit.bitAnd(bits, emit.integer(integers, 0x007fffff)),
+                              emit.integer(integers, 0x3f000000));
+  Value m = emit.bitcast(mantissa, emit.builder.getF32Type());
+  Value isLow = emit.less(m, number(0.707106781186547524));
+  Value e = arith::SIToFPOp::create(emit.builder, emit.location, type, exponent);
+  e = emit.sub(e, emit.select(isLow, number(1), number(0)));
+  e = emit.sub(e, emit.select(isTiny, number(23), number(0)));
+  m = emit.sub(emit.select(isLow, emit.add(m, m), m), number(1));
+  Value square = emit.mul(m, m);
+  Value p = polynomial(m, {7.0376836292e-2, -1.1514610310e-1, 1.1676998740e-1, -1.2420140846e-1,
+                           1.4249322787e-1, -1.6668057665e-1, 2.0000714765e-1, -2.4999993993e-1,
+                           3.3333331174e-1});
+  Value y = emit.mul(emit.mul(p, m), square);
+  y = emit.fma(e, number(-2.12194440e-4), y);
+  y = emit.fma(square, number(-0.5), y);
+  Value result = emit.fma(e, number(0.693359375), emit.add(m, y));
+  result = emit.select(emit.equal(x, number(infinity)), x, result);
+  Value isNumber = emit.less(number(0), x);
+  Value special = emit.select(emit.equal(x, number(0)), number(-infinity),
+                              number(std::numeric_limits<double>::quiet_NaN()));
+  return emit.select(isNumber, result, special);
+}
+
+/// The polynomial of Cephes' tanhf below 0.625; above, 1 - 2 / (e^(2|x|) + 1) with x's sign.
+Value Elementwise::tangentH(Value x) {
+  Type type = x.getType();
+  if (getElementTypeOrSelf(type).isF64())
+    return import("tanh", x);
+  auto number = [&](double value) { return emit.number(type, value); };
+  Value magnitude = emit.absolute(x), square = emit.mul(x, x);
+  Value p = polynomial(square, {-5.70498872745e-3, 2.06390887954e-2, -5.37397155531e-2,
+                                1.33314422036e-1, -3.33332819422e-1});
+  Value small = emit.fma(emit.mul(p, square), x, x);
+  Value power = exponential(emit.add(magnitude, magnitude));
+  Value large = emit.sub(number(1), emit.divide(number(2), emit.add(power, number(1))));
+  large = math::CopySignOp::create(emit.builder, emit.location, large, x);
+  return emit.select(emit.less(magnitude, number(0.625)), small, large);
+}
+
+/// Below 475/512 a polynomial in x^2; above, 1 - e^p(|x|) with x's sign (coefficients: N. Juffa's
+/// erff, within 1 unit in the last place).
+Value Elementwise::errorFunction(Value x) {
+  Type type = x.getType();
+  if (getElementTypeOrSelf(type).isF64())
+    return import("erf", x);
+  auto number = [&](double value) { return emit.number(type, value); };
+  Value t = emit.absolute(x), s = emit.mul(x, x);
+  Value high = emit.fma(number(-1.72853470e-5), t, number(3.83197126e-4));
+  Value low = emit.fma(number(-3.88396438e-3), t, number(2.42546219e-2));
+  Value p = emit.fma(high, s, low);
+  for (double coefficient : {-1.06777877e-1, -6.34846687e-1, -1.28717512e-1})
+    p = emit.fma(p, t, number(coefficient));
+  p = emit.fma(p, t, emit.negate(t));
+  Value large = emit.sub(number(1), exponential(p));
+  large = math::CopySignOp::create(emit.builder, emit.location, large, x);
+  Value q = polynomial(s, {-5.96761703e-4, 4.99119423e-3, -2.67681349e-2, 1.12819925e-1,
+                           -3.76125336e-1, 1.28379166e-1});
+  Value small = emit.fma(q, x, x);
+  Value isLarge = emit.less(number(0.927734375), t);
+  return emit.select(isLarge, large, small);
+}
+
+/// f64 to f32, towards the neighbour with an odd last bit where inexact: a second rounding, to a
+/// type of at least two bits less, is then right (Boldo and Melquiond).
+Value Elementwise::roundToOdd(Value x) {
+  Type f32 = emit.builder.getF32Type();
+  Value nearest = emit.narrow(x, f32), back = emit.widen(nearest, emit.builder.getF64Type());
+  Value bits = emit.bitcast(nearest, emit.builder.getI32Type());
+  Value one = emit.integer(bits.getType(), 1), zero = emit.integer(bits.getType(), 0);
+  Value isEven = emit.equal(emit.bitAnd(bits, one), zero);
+  Value tooSmall = emit.less(emit.absolute(back), emit.absolute(x));
+  Value tooLarge = emit.less(emit.absolute(x), emit.absolute(back));
+  Value moved = emit.select(tooSmall, emit.add(bits, one),
+                            emit.select(tooLarge, emit.sub(bits, one), bits));
+  return emit.bitcast(emit.select(isEven, moved, bits), f32);
+}
+
+/// f32 to bf16, to nearest even; NaN stays a NaN.
+Value Elementwise::toBFloat(Value x) {
+  Value bits = emit.bitcast(x, emit.builder.getI32Type());
+  Type integers = bits.getType();
+  Value last = emit.bitAnd(emit.shiftRight(bits, 16), emit.integer(integers, 1));
+  Value rounded = emit.add(emit.add(bits, last), emit.integer(integers, 0x7fff));
+  Value quiet = emit.bitOr(bits, emit.integer(integers, 0x00400000));
+  rounded = emit.shiftRight(emit.select(emit.isNaN(x), quiet, rounded), 16);
+  Value narrow = emit.resize(rounded, emit.builder.getI16Type());
+  return emit.bitcast(narrow, emit.builder.getBF16Type());
+}
+
+Value Elementwise::roundTo(Value x, Type element) {
+  Type from = getElementTypeOrSelf(x.getType());
+  if (from.isF64() && element.getIntOrFloatBitWidth() == 16)
+    x = roundToOdd(x);
+  return element.isBF16() ? toBFloat(x) : emit.narrow(x, element);
+}
+
+static int slotOf(llvm::StringRef name) {
+  return llvm::StringSwitch<int>(name)
+#define KIN_IMPORT(function, kind) .Case(#function, KIN_SLOT_##function)
+#include "abi/imports.def"
+#undef KIN_IMPORT
+      .Default(-1);
+}
+
+Value Elementwise::callSlot(unsigned slot, ArrayRef<Value> scalars) {
+  OpBuilder &builder = emit.builder;
+  auto pointer = LLVM::LLVMPointerType::get(builder.getContext());
+  LLVM::GEPArg offset(static_cast<int32_t>(KIN_IMPORT_OFFSET(slot)));
+  Value place = LLVM::GEPOp::create(builder, emit.location, pointer, builder.getI8Type(), imports,
+                                    ArrayRef<LLVM::GEPArg>(offset));
+  Value function = LLVM::LoadOp::create(builder, emit.location, pointer, place);
+  SmallVector<Type> parameters(ValueRange(scalars).getTypes());
+  auto type = LLVM::LLVMFunctionType::get(scalars[0].getType(), parameters);
+  SmallVector<Value> operands = {function};
+  operands.append(scalars.begin(), scalars.end());
+  return LLVM::CallOp::create(builder, emit.location, type, operands).getResult();
+}
+
+/// Calls a function of the import table, for a vector on each lane.
+Value Elementwise::import(llvm::StringRef name, ArrayRef<Value> operands) {
+  Type type = operands[0].getType();
+  int slot = slotOf(getElementTypeOrSelf(type).isF64() ? name.str() : name.str() + "f");
+  assert(slot >= 0 && "a function of the import table");
+  unsigned lanes = lanesOf(type);
+  if (lanes == 0)
+    return callSlot(slot, operands);
+  Value result = emit.undefined(type);
+  for (unsigned lane = 0; lane < lanes; ++lane) {
+    SmallVector<Value> scalars;
+    for (Value operand : operands)
+      scalars.push_back(emit.lane(operand, lane));
+    result = emit.withLane(result, callSlot(slot, scalars), lane);
+  }
+  return result;
+}
+
+/// The import that computes an operation which is not expanded in line, or "".
+static llvm::StringRef importOf(Operation *op) {
+  return llvm::TypeSwitch<Operation *, llvm::StringRef>(op)
+      .Case([](math::SinOp) { return "sin"; })
+      .Case([](math::CosOp) { return "cos"; })
+      .Case([](math::TanOp) { return "tan"; })
+      .Case([](math::AsinOp) { return "asin"; })
+      .Case([](math::AcosOp) { return "acos"; })
+      .Case([](math::AtanOp) { return "atan"; })
+      .Case([](math::SinhOp) { return "sinh"; })
+      .Case([](math::CoshOp) { return "cosh"; })
+      .Case([](math::AsinhOp) { return "asinh"; })
+      .Case([](math::AcoshOp) { return "acosh"; })
+      .Case([](math::AtanhOp) { return "atanh"; })
+      .Case([](math::PowFOp) { return "pow"; })
+      .Case([](arith::RemFOp) { return "fmod"; })
+      .Default([](Operation *) { return ""; });
+}
+
+Value Elementwise::apply(Operation *op, ArrayRef<Value> operands) {
+  if (llvm::StringRef name = importOf(op); !name.empty())
+    return import(name, operands);
+  Type element = op->getResult(0).getType();
+  if (isa<math::ExpOp>(op))
+    return exponential(operands[0]);
+  if (isa<math::LogOp>(op))
+    return logarithm(operands[0]);
+  if (isa<math::TanhOp>(op))
+    return tangentH(operands[0]);
+  if (isa<math::ErfOp>(op))
+    return errorFunction(operands[0]);
+  if (isa<arith::MaximumFOp, arith::MinimumFOp>(op))
+    return extremum(emit, operands[0], operands[1], isa<arith::MaximumFOp>(op));
+  if (isa<arith::TruncFOp>(op))
+    return roundTo(operands[0], element);
+  if (isa<arith::ExtFOp>(op)) {
+    Value x = operands[0];
+    if (getElementTypeOrSelf(x.getType()).isBF16()) { // Its bits are the upper half of an f32's.
+      Type wide = Emit::shapedLike(emit.builder.getI32Type(), x.getType());
+      Value bits = arith::ExtUIOp::create(emit.builder, emit.location, wide,
+                                          emit.bitcast(x, emit.builder.getI16Type()));
+      x = emit.bitcast(emit.shiftLeft(bits, 16), emit.builder.getF32Type());
+    } else if (getElementTypeOrSelf(x.getType()).isF16()) {
+      x = emit.widen(x, emit.builder.getF32Type());
+    }
+    return getElementTypeOrSelf(x.getType()) == element ? x : emit.widen(x, element);
+  }
+  Operation *copy = emit.builder.create(op->getLoc(), op->getName().getIdentifier(), operands,
+                                        Emit::shapedLike(element, operands.back().getType()),
+                                        op->getAttrs());
+  return copy->getResult(0);
+}
+
+} // namespace kintsugi::targets

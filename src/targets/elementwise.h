@@ -1,0 +1,45 @@
+//===- elementwise.h - Scalar operations of a body on any machine -----------===//
+//
+// What a target's code generator would turn into calls of a C library is spelled out here: exp, log,
+// erf and tanh in f32 as polynomials of our own (the same bits in every lane and on every machine),
+// the rest as calls through the stage's import table, lane by lane.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KINTSUGI_TARGETS_ELEMENTWISE_H
+#define KINTSUGI_TARGETS_ELEMENTWISE_H
+
+#include "targets/emit.h"
+
+namespace kintsugi::targets {
+
+class Elementwise {
+public:
+  /// `imports` points to the KinImports table.
+  Elementwise(mlir::OpBuilder &builder, mlir::Value imports) : emit(builder), imports(imports) {}
+
+  /// An arith or math operation on operands that are all scalars or all vectors (the condition of a
+  /// select may stay scalar).
+  mlir::Value apply(mlir::Operation *op, llvm::ArrayRef<mlir::Value> operands);
+  /// f32 in line, within 2 units in the last place.
+  mlir::Value exponential(mlir::Value x);
+  /// A float rounded once to a narrower type.
+  mlir::Value roundTo(mlir::Value x, mlir::Type element);
+
+private:
+  mlir::Value logarithm(mlir::Value x);
+  mlir::Value tangentH(mlir::Value x);
+  mlir::Value errorFunction(mlir::Value x);
+  mlir::Value polynomial(mlir::Value x, llvm::ArrayRef<double> coefficients);
+  mlir::Value powerOfTwo(mlir::Value exponent);
+  mlir::Value roundToOdd(mlir::Value x);
+  mlir::Value toBFloat(mlir::Value x);
+  mlir::Value import(llvm::StringRef name, llvm::ArrayRef<mlir::Value> operands);
+  mlir::Value callSlot(unsigned slot, llvm::ArrayRef<mlir::Value> scalars);
+
+  Emit emit;
+  mlir::Value imports;
+};
+
+} // namespace kintsugi::targets
+
+#endif // KINTSUGI_TARGETS_ELEMENTWISE_H

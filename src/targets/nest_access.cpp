@@ -1,0 +1,292 @@
+//===- nest_access.cpp - The values and the memory of a nest --------------===//
+
+#include "targets/elementwise.h"
+#include "targets/nest_emitter.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+
+using namespace mlir;
+
+namespace kintsugi::targets {
+
+namespace {
+
+unsigned alignmentOf(Type element) { return element.getIntOrFloatBitWidth() / 8; }
+
+/// Keys of values that are no operation's result.
+char splatTag, baseTag;
+
+} // namespace
+
+Value NestEmitter::evaluate(Value value, Point point) {
+  if (auto argument = dyn_cast<BlockArgument>(value)) {
+    bool alongReduction = vectorIterator >= static_cast<int>(nest.numParallel());
+    unsigned number = argument.getArgNumber() - nest.numParallel();
+    return results[alongReduction ? point.row : point.row * vectors + point.vector][number];
+  }
+  Operation *op = value.getDefiningOp();
+  point = canonical(value, point);
+  unsigned level = levelOf(value);
+  Levels::Key key{{value.getAsOpaquePointer(), nullptr}, int64_t(point.row) << 32 | point.vector};
+  if (Value known = levels.find(level, key))
+    return known;
+  Value result = evaluateNew(op, point, level);
+  levels.know(level, key, result);
+  return result;
+}
+
+/// Operands first, where they belong; then the operation at its own level.
+Value NestEmitter::evaluateNew(Operation *op, Point point, unsigned level) {
+  if (auto cast = dyn_cast<arith::IndexCastOp>(op))
+    return evaluate(cast.getIn(), point);
+  if (auto index = dyn_cast<tile::IndexOp>(op))
+    return indexNumber(index, point, level);
+  if (auto load = dyn_cast<tile::ReadOp>(op))
+    return read(load, point, level);
+  bool onVectors = isVector(op->getResult(0));
+  SmallVector<Value> operands;
+  for (auto [number, operand] : llvm::enumerate(op->getOperands())) {
+    bool staysScalar = isa<arith::SelectOp>(op) && number == 0 && !isVector(operand);
+    operands.push_back(onVectors && !staysScalar ? asVector(operand, point)
+                                                 : evaluate(operand, point));
+  }
+  levels.place(level);
+  if (isa<arith::ConstantOp>(op))
+    return make.builder.clone(*op)->getResult(0);
+  return Elementwise(make.builder, scope.imports).apply(op, operands);
+}
+
+Value NestEmitter::asVector(Value value, Point point) {
+  Value evaluated = evaluate(value, point);
+  if (lanes == 1 || lanesOf(evaluated.getType()))
+    return evaluated;
+  if (evaluated.getDefiningOp<arith::ConstantOp>())
+    return levels.once(0, {{evaluated.getAsOpaquePointer(), &splatTag}, 0},
+                       [&] { return make.splat(evaluated, lanes); });
+  point = canonical(value, point);
+  return levels.once(levelOf(value), {{evaluated.getAsOpaquePointer(), &splatTag}, 0},
+                     [&] { return make.splat(evaluated, lanes); });
+}
+
+DimensionValue NestEmitter::iteratorValue(unsigned iterator, Point point) {
+  DimensionValue value = iterators[iterator].start;
+  if (static_cast<int>(iterator) == rowIterator)
+    value.position.constant += point.row;
+  if (static_cast<int>(iterator) == vectorIterator) {
+    value.position.constant += int64_t(point.vector) * lanes;
+    value.position.stride = lanes > 1 ? 1 : 0;
+  }
+  return value;
+}
+
+DimensionValue NestEmitter::dimension(Value operand, Point point) {
+  if (auto argument = dyn_cast<BlockArgument>(operand))
+    return iteratorValue(argument.getArgNumber(), point);
+  if (auto origin = scope.origins.find(operand); origin != scope.origins.end())
+    return origin->second;
+  // An integer that was read: any number.
+  Value value = evaluate(operand, point);
+  unsigned level = levelOf(operand);
+  DimensionValue result;
+  bool isNarrow = getElementTypeOrSelf(value.getType()).getIntOrFloatBitWidth() <= 32;
+  result.range = isNarrow ? te::Interval{-(1ll << 31), (1ll << 31) - 1}
+                          : te::Interval{-(1ll << 40), 1ll << 40};
+  if (lanesOf(value.getType())) {
+    result.position.lanes = value;
+    result.position.lanesLevel = level;
+    return result;
+  }
+  Value wide = levels.once(level, {{value.getAsOpaquePointer(), &baseTag}, 0}, [&] {
+    return make.resize(value, make.builder.getI64Type());
+  });
+  result.position.base = {wide, level};
+  return result;
+}
+
+Position NestEmitter::position(AffineMap map, ValueRange operands, Point point) {
+  SmallVector<DimensionValue> dimensions;
+  for (Value operand : operands)
+    dimensions.push_back(dimension(operand, point));
+  return positions.build(map.getResult(0), dimensions);
+}
+
+/// The base's address is shared by all that differ in the constant, which the machine adds for free.
+Value NestEmitter::address(Value pointer, const Position &position, Type element, int64_t further) {
+  auto type = LLVM::LLVMPointerType::get(make.builder.getContext());
+  Value base = pointer;
+  if (position.base.value)
+    base = levels.once(
+        position.base.level,
+        {{pointer.getAsOpaquePointer(), position.base.value.getAsOpaquePointer()}, 1}, [&] {
+          return LLVM::GEPOp::create(make.builder, make.location, type, element, pointer,
+                                     ArrayRef<LLVM::GEPArg>(position.base.value));
+        });
+  int64_t constant = position.constant + further;
+  if (constant == 0)
+    return base;
+  return levels.once(position.base.level, {{base.getAsOpaquePointer(), &baseTag}, constant},
+                     [&]() -> Value {
+                       Value offset = make.integer(make.builder.getI64Type(), constant);
+                       return LLVM::GEPOp::create(make.builder, make.location, type, element, base,
+                                                  ArrayRef<LLVM::GEPArg>(offset));
+                     });
+}
+
+Value NestEmitter::laneAddresses(Value pointer, const Position &position, Type element,
+                                 unsigned level) {
+  Value base = address(pointer, position, element), offsets = positions.laneOffsets(position);
+  levels.place(level);
+  auto scalar = LLVM::LLVMPointerType::get(make.builder.getContext());
+  return LLVM::GEPOp::create(make.builder, make.location, VectorType::get({lanes}, scalar), element,
+                             base, ArrayRef<LLVM::GEPArg>(offsets));
+}
+
+Value NestEmitter::activeLanes(Point point, unsigned level) {
+  if (allActive(point))
+    return {};
+  levels.place(level);
+  return make.firstLanes(lanes, active[point.vector]);
+}
+
+/// A read that is masked off goes to the buffer's first element instead: no branch.
+static Value readScalar(Emit &make, Value pointer, Value address, Type element, Value mask) {
+  if (mask)
+    address = make.select(mask, address, pointer);
+  Value value = LLVM::LoadOp::create(make.builder, make.location, element, address,
+                                     alignmentOf(element));
+  if (!mask)
+    return value;
+  Value zero = isa<FloatType>(element) ? make.number(element, 0) : make.integer(element, 0);
+  return make.select(mask, value, zero);
+}
+
+Value NestEmitter::read(tile::ReadOp op, Point point, unsigned level) {
+  Type element = op.getElement().getType();
+  if (cast<MemRefType>(op.getBuffer().getType()).getNumElements() == 0) { // No lane is on.
+    levels.place(level);
+    Type type = isVector(op.getElement()) ? Type(VectorType::get({lanes}, element)) : element;
+    return isa<FloatType>(element) ? make.number(type, 0) : make.integer(type, 0);
+  }
+  Value pointer = scope.pointers.lookup(op.getBuffer());
+  Position where = position(op.getMap(), op.getIndices(), point);
+  Value mask = op.getMask() ? evaluate(op.getMask(), point) : Value();
+  if (!isVector(op.getElement())) {
+    Value place = address(pointer, where, element);
+    levels.place(level);
+    return readScalar(make, pointer, place, element, mask);
+  }
+  if (mask)
+    mask = asVector(op.getMask(), point);
+  if (Value lanesMask = activeLanes(point, level))
+    mask = mask ? make.bitAnd(mask, lanesMask) : lanesMask;
+  return readVector(pointer, where, element, mask, level);
+}
+
+Value NestEmitter::readVector(Value pointer, const Position &where, Type element, Value mask,
+                              unsigned level) {
+  auto type = VectorType::get({lanes}, element);
+  OpBuilder &builder = make.builder;
+  auto zero = [&] {
+    return isa<FloatType>(element) ? make.number(type, 0) : make.integer(type, 0);
+  };
+  if (where.isUniform()) { // Only the mask differs: one element, if any lane wants it.
+    Value place = address(pointer, where, element);
+    levels.place(level);
+    Value any = LLVM::vector_reduce_or::create(builder, make.location, builder.getI1Type(), mask);
+    Value value = readScalar(make, pointer, place, element, any);
+    return make.select(mask, make.splat(value, lanes), zero());
+  }
+  unsigned alignment = alignmentOf(element);
+  if (!where.lanes && where.stride == 1) {
+    Value place = address(pointer, where, element);
+    levels.place(level);
+    if (!mask)
+      return LLVM::LoadOp::create(builder, make.location, type, place, alignment);
+    return LLVM::MaskedLoadOp::create(builder, make.location, type, place, mask, zero(), alignment);
+  }
+  if (!where.lanes && !mask && where.stride >= -1 && where.stride <= 4)
+    return readStrided(pointer, where, element, level);
+  Value places = laneAddresses(pointer, where, element, level);
+  Value every = mask ? mask : make.firstLanes(lanes, lanes);
+  return LLVM::masked_gather::create(builder, make.location, type, places, every,
+                                     ValueRange{zero()}, builder.getI32IntegerAttr(alignment));
+}
+
+/// Whole vectors that cover the lanes, and nothing past the last lane; then the lanes are picked.
+Value NestEmitter::readStrided(Value pointer, const Position &where, Type element, unsigned level) {
+  auto type = VectorType::get({lanes}, element);
+  int64_t stride = where.stride, last = lanes - 1;
+  auto load = [&](int64_t offset) -> Value {
+    Value place = address(pointer, where, element, offset);
+    levels.place(level);
+    return LLVM::LoadOp::create(make.builder, make.location, type, place, alignmentOf(element));
+  };
+  if (stride < 0) {
+    SmallVector<int32_t> reversed;
+    for (int64_t lane = last; lane >= 0; --lane)
+      reversed.push_back(lane);
+    Value vector = load(-last);
+    return make.shuffle(vector, vector, reversed);
+  }
+  Value picked;
+  for (int64_t part = 0; part < stride; ++part) {
+    int64_t start = std::min<int64_t>(part * lanes, stride * last - last);
+    Value vector = load(start);
+    SmallVector<int32_t> choice; // Of the lanes so far (0 and on) and of this vector (`lanes` and on).
+    for (int64_t lane = 0; lane <= last; ++lane) {
+      int64_t offset = lane * stride - start;
+      bool isHere = lane * stride >= part * int64_t(lanes);
+      choice.push_back(isHere && offset <= last ? lanes + offset : lane);
+    }
+    picked = make.shuffle(picked ? picked : vector, vector, choice);
+  }
+  return picked;
+}
+
+Value NestEmitter::indexNumber(tile::IndexOp op, Point point, unsigned level) {
+  Position where = position(op.getMap(), op.getIndices(), point);
+  Type type = op.getValue().getType();
+  Value base = positions.scalar(where);
+  bool hasOffsets = isVector(op.getValue()) && !where.isUniform();
+  Value offsets = hasOffsets ? positions.laneOffsets(where) : Value();
+  levels.place(level);
+  Value number = make.resize(base, type);
+  if (isVector(op.getValue()))
+    number = make.splat(number, lanes);
+  return offsets ? make.add(number, make.resize(offsets, type)) : number;
+}
+
+void NestEmitter::store(Value value, unsigned destination, Point point) {
+  SmallVector<DimensionValue> dimensions;
+  for (unsigned iterator = 0; iterator < nest.numParallel(); ++iterator)
+    dimensions.push_back(iteratorValue(iterator, point));
+  for (Value index : nest.getIndices())
+    dimensions.push_back(dimension(index, point));
+  bool alongParallel = vectorIterator >= 0 && vectorIterator < static_cast<int>(nest.numParallel());
+  bool asLanes = lanes > 1 && alongParallel;
+  Value stored = asLanes ? asVector(value, point) : evaluate(value, point);
+  Position where = positions.build(nest.getMap().getResult(0), dimensions);
+  Value pointer = scope.pointers.lookup(nest.getDestinations()[destination]);
+  Type element = value.getType();
+  unsigned level = 0, alignment = alignmentOf(element);
+  for (unsigned iterator = 0; iterator < nest.numParallel(); ++iterator)
+    level = std::max(level, iterators[iterator].level);
+  OpBuilder &builder = make.builder;
+  if (!asLanes || (!where.lanes && where.stride == 1)) {
+    Value place = address(pointer, where, element);
+    Value mask = asLanes ? activeLanes(point, level) : Value();
+    levels.place(level);
+    if (mask)
+      LLVM::MaskedStoreOp::create(builder, make.location, stored, place, mask,
+                                  builder.getI32IntegerAttr(alignment));
+    else
+      LLVM::StoreOp::create(builder, make.location, stored, place, alignment);
+    return;
+  }
+  Value places = laneAddresses(pointer, where, element, level);
+  Value mask = make.firstLanes(lanes, active[point.vector]);
+  LLVM::masked_scatter::create(builder, make.location, stored, places, mask,
+                               builder.getI32IntegerAttr(alignment));
+}
+
+} // namespace kintsugi::targets

@@ -1,0 +1,303 @@
+//===- nest_emitter.cpp - The loops of a nest -----------------------------===//
+
+#include "targets/nest_emitter.h"
+
+#include "targets/elementwise.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+#include <numeric>
+
+using namespace mlir;
+using kintsugi::tile::CombinerKind;
+using kintsugi::tile::ComputeOp;
+
+namespace kintsugi::targets {
+
+NestEmitter::NestEmitter(KernelScope &scope, ComputeOp nest, Block *block)
+    : scope(scope), nest(nest), make(scope.builder),
+      levels(scope.builder, nest.numIterators() + 2, block),
+      lanes(nest.getRegisters().getLanes()), vectors(nest.getRegisters().getVectors()),
+      rows(nest.getRegisters().getRows()), vectorIterator(nest.getRegisters().getVector()),
+      rowIterator(nest.getRegisters().getRow()), positions(scope.builder, levels, lanes),
+      combiner(scope.builder, nest.getCombiner().value_or(CombinerKind::Sum), scope.imports) {}
+
+/// Shrinks the register tile to the iterators: a part of a vector is masked, but no vector or row is
+/// empty.
+void NestEmitter::chooseShape() {
+  for (unsigned iterator = 0; iterator < nest.numIterators(); ++iterator)
+    iterators.push_back({nest.extentOf(iterator)});
+  if (rowIterator >= 0)
+    rows = std::min<int64_t>(rows, iterators[rowIterator].extent);
+  if (vectorIterator >= 0 && vectorIterator < static_cast<int>(nest.numParallel()))
+    vectors = std::clamp<int64_t>(iterators[vectorIterator].extent / lanes, 1, vectors);
+  active.assign(vectors, lanes);
+  if (vectorIterator >= 0 && vectorIterator < static_cast<int>(nest.numParallel()))
+    active[0] = std::min<int64_t>(lanes, iterators[vectorIterator].extent);
+}
+
+void NestEmitter::findDependences(Region &region) {
+  Block &block = region.front();
+  uint64_t parallel = (1ull << nest.numParallel()) - 1;
+  bool isEpilogue = &region == &nest.getEpilogue();
+  for (BlockArgument argument : block.getArguments()) {
+    unsigned number = argument.getArgNumber();
+    bool isAccumulator = isEpilogue && number >= nest.numParallel();
+    dependences[argument] = isAccumulator ? parallel : 1ull << number;
+  }
+  for (Operation &op : block.without_terminator()) {
+    uint64_t all = 0;
+    for (Value operand : op.getOperands())
+      all |= dependencesOf(operand);
+    dependences[op.getResult(0)] = all;
+  }
+}
+
+uint64_t NestEmitter::dependencesOf(Value value) const { return dependences.lookup(value); }
+
+bool NestEmitter::dependsOn(Value value, int iterator) const {
+  return iterator >= 0 && (dependencesOf(value) >> iterator & 1);
+}
+
+bool NestEmitter::isVector(Value value) const {
+  return lanes > 1 && dependsOn(value, vectorIterator);
+}
+
+unsigned NestEmitter::levelOf(Value value) const {
+  unsigned level = 0;
+  for (unsigned iterator = 0; iterator < iterators.size(); ++iterator)
+    if (dependsOn(value, iterator))
+      level = std::max(level, iterators[iterator].level);
+  return level;
+}
+
+NestEmitter::Point NestEmitter::canonical(Value value, Point point) const {
+  return {dependsOn(value, rowIterator) ? point.row : 0,
+          dependsOn(value, vectorIterator) ? point.vector : 0};
+}
+
+void NestEmitter::emit() {
+  chooseShape();
+  for (unsigned iterator = 0; iterator < nest.numParallel(); ++iterator)
+    if (iterators[iterator].extent == 0)
+      return;
+  findDependences(nest.getBody());
+  if (nest.isReduction())
+    findDependences(nest.getEpilogue());
+  emitParallel(0, 0);
+}
+
+void NestEmitter::setStart(unsigned iterator, unsigned level, Value value, int64_t constant,
+                           int64_t multiple) {
+  IteratorState &state = iterators[iterator];
+  state.level = level;
+  state.start = {};
+  state.start.position.base = {value, level};
+  state.start.position.constant = constant;
+  state.start.multiple = multiple;
+  state.start.range = {0, state.extent - 1};
+}
+
+/// Blocks of `step` points; the last one starts earlier where the extent is no multiple, and
+/// computes some points again.
+void NestEmitter::emitParallel(unsigned iterator, unsigned level) {
+  if (iterator == nest.numParallel())
+    return emitPoint(level);
+  int64_t extent = iterators[iterator].extent, step = 1;
+  if (static_cast<int>(iterator) == vectorIterator)
+    step = std::min<int64_t>(extent, int64_t(lanes) * vectors);
+  else if (static_cast<int>(iterator) == rowIterator)
+    step = rows;
+  if (step == extent) {
+    setStart(iterator, level, {}, 0, 0);
+    return emitParallel(iterator + 1, level);
+  }
+  levels.placeLoop(level);
+  Type i64 = make.builder.getI64Type();
+  auto loop =
+      scf::ForOp::create(make.builder, make.location, make.integer(i64, 0),
+                         make.integer(i64, extent), make.integer(i64, step));
+  levels.loopCreated(level, loop);
+  levels.enter(level + 1, loop.getBody());
+  Value start = loop.getInductionVar();
+  int64_t last = extent - step;
+  if (extent % step != 0) {
+    levels.place(level + 1);
+    Value end = make.integer(i64, last);
+    start = make.select(make.less(start, end), start, end);
+  }
+  setStart(iterator, level + 1, start, 0, extent % step == 0 ? step : std::gcd(step, last));
+  emitParallel(iterator + 1, level + 1);
+}
+
+void NestEmitter::emitPoint(unsigned level) {
+  if (!nest.isReduction())
+    return emitStores(nest.getBody().front());
+  Accumulators accumulators = startValues(level);
+  bool isEmpty = llvm::is_contained(nest.getReduction(), 0);
+  if (!isEmpty)
+    emitReduction(nest.numParallel(), level, accumulators);
+  if (vectorIterator >= static_cast<int>(nest.numParallel()))
+    joinVectors(accumulators);
+  levels.resume(level);
+  levels.place(level);
+  results.clear();
+  for (const Tuple &values : accumulators)
+    results.push_back(combiner.finish(values));
+  emitStores(nest.getEpilogue().front());
+}
+
+void NestEmitter::emitStores(Block &region) {
+  bool alongParallel = vectorIterator < static_cast<int>(nest.numParallel());
+  Operation *yield = region.getTerminator();
+  for (unsigned row = 0; row < rows; ++row)
+    for (unsigned vector = 0; vector < (alongParallel ? vectors : 1); ++vector)
+      for (unsigned destination = 0; destination < yield->getNumOperands(); ++destination)
+        store(yield->getOperand(destination), destination, {row, vector});
+}
+
+NestEmitter::Accumulators NestEmitter::startValues(unsigned level) {
+  Accumulators accumulators;
+  Block &body = nest.getBody().front();
+  if (tile::isArgForm(*nest.getCombiner()) && !llvm::is_contained(nest.getReduction(), 0)) {
+    // The first element starts: the payload of a neutral key would be made up.
+    levels.enter(level + 1, levels.block(level));
+    for (unsigned iterator = nest.numParallel(); iterator < iterators.size(); ++iterator)
+      setStart(iterator, level + 1, {}, 0, 0);
+    for (unsigned row = 0; row < rows; ++row)
+      for (unsigned vector = 0; vector < vectors; ++vector) {
+        Tuple first;
+        for (Value value : body.getTerminator()->getOperands())
+          first.push_back(asVector(value, {row, vector}));
+        accumulators.push_back(first);
+      }
+    return accumulators;
+  }
+  levels.placeLoop(level);
+  SmallVector<Type> types;
+  for (Type type : nest.accumulatorTypes())
+    types.push_back(lanes > 1 ? Type(VectorType::get({lanes}, type)) : type);
+  accumulators.assign(rows * vectors, combiner.neutral(types));
+  return accumulators;
+}
+
+void NestEmitter::emitReduction(unsigned iterator, unsigned level, Accumulators &accumulators) {
+  if (iterator == iterators.size())
+    return accumulate(level, accumulators);
+  int64_t extent = iterators[iterator].extent;
+  if (static_cast<int>(iterator) == vectorIterator)
+    return emitVectorReduction(iterator, level, accumulators);
+  bool isUnrolled =
+      iterators.size() - iterator <= static_cast<size_t>(nest.getRegisters().getUnroll());
+  if (!isUnrolled && extent > 1)
+    return emitReductionLoop(iterator, level, extent, 1, accumulators);
+  for (int64_t index = 0; index < extent; ++index) {
+    levels.enter(level + 1, levels.block(level));
+    setStart(iterator, level + 1, {}, index, 0);
+    emitReduction(iterator + 1, level + 1, accumulators);
+  }
+}
+
+void NestEmitter::emitReductionLoop(unsigned iterator, unsigned level, int64_t end, int64_t step,
+                                    Accumulators &accumulators) {
+  levels.placeLoop(level);
+  SmallVector<Value> flat;
+  for (const Tuple &values : accumulators)
+    flat.append(values.begin(), values.end());
+  Type i64 = make.builder.getI64Type();
+  auto loop = scf::ForOp::create(make.builder, make.location, make.integer(i64, 0),
+                                 make.integer(i64, end), make.integer(i64, step), flat);
+  levels.loopCreated(level, loop);
+  levels.enter(level + 1, loop.getBody());
+  setStart(iterator, level + 1, loop.getInductionVar(), 0, step);
+  auto assign = [&](ValueRange values) {
+    unsigned next = 0;
+    for (Tuple &tuple : accumulators)
+      for (Value &value : tuple)
+        value = values[next++];
+  };
+  assign(loop.getRegionIterArgs());
+  emitReduction(iterator + 1, level + 1, accumulators);
+  flat.clear();
+  for (const Tuple &values : accumulators)
+    flat.append(values.begin(), values.end());
+  make.builder.setInsertionPointToEnd(loop.getBody());
+  scf::YieldOp::create(make.builder, make.location, flat);
+  assign(loop.getResults());
+}
+
+/// Full blocks of vectors, then what is left with its last vector masked.
+void NestEmitter::emitVectorReduction(unsigned iterator, unsigned level,
+                                      Accumulators &accumulators) {
+  int64_t extent = iterators[iterator].extent, step = int64_t(lanes) * vectors;
+  int64_t full = extent / step * step, rest = extent - full;
+  if (full > step) {
+    emitReductionLoop(iterator, level, full, step, accumulators);
+  } else if (full == step) {
+    levels.enter(level + 1, levels.block(level));
+    setStart(iterator, level + 1, {}, 0, 0);
+    emitReduction(iterator + 1, level + 1, accumulators);
+  }
+  if (rest == 0)
+    return;
+  levels.enter(level + 1, levels.block(level));
+  setStart(iterator, level + 1, {}, full, 0);
+  for (unsigned vector = 0; vector < vectors; ++vector)
+    active[vector] = std::clamp<int64_t>(rest - int64_t(vector) * lanes, 0, lanes);
+  emitReduction(iterator + 1, level + 1, accumulators);
+  active.assign(vectors, lanes);
+}
+
+void NestEmitter::accumulate(unsigned level, Accumulators &accumulators) {
+  for (unsigned row = 0; row < rows; ++row)
+    for (unsigned vector = 0; vector < vectors; ++vector)
+      if (active[vector] > 0) {
+        Tuple &values = accumulators[row * vectors + vector];
+        values = accumulateOne(level, values, {row, vector});
+      }
+}
+
+Tuple NestEmitter::accumulateOne(unsigned level, const Tuple &before, Point point) {
+  Operation *yield = nest.getBody().front().getTerminator();
+  Value body = yield->getOperand(0);
+  auto product = body.getDefiningOp<arith::MulFOp>();
+  bool isFused = product && *nest.getCombiner() == CombinerKind::Sum &&
+                 body.getType().getIntOrFloatBitWidth() >= 32;
+  Tuple after;
+  if (isFused) {
+    Value left = asVector(product.getLhs(), point), right = asVector(product.getRhs(), point);
+    levels.place(level);
+    after = {make.fma(left, right, before[0])};
+  } else {
+    Tuple values;
+    for (Value value : yield->getOperands())
+      values.push_back(asVector(value, point));
+    levels.place(level);
+    after = combiner.join(before, combiner.lift(values));
+  }
+  if (!allActive(point) && vectorIterator >= static_cast<int>(nest.numParallel()))
+    for (auto [value, old] : llvm::zip(after, before))
+      value = make.select(make.firstLanes(lanes, active[point.vector]), value, old);
+  return after;
+}
+
+/// Vectors of a row are joined in pairs, then the lanes of what is left.
+void NestEmitter::joinVectors(Accumulators &accumulators) {
+  Accumulators joined;
+  for (unsigned row = 0; row < rows; ++row) {
+    SmallVector<Tuple> current(accumulators.begin() + row * vectors,
+                               accumulators.begin() + (row + 1) * vectors);
+    while (current.size() > 1) {
+      SmallVector<Tuple> next;
+      for (size_t pair = 0; pair + 1 < current.size(); pair += 2)
+        next.push_back(combiner.join(current[pair], current[pair + 1]));
+      if (current.size() % 2)
+        next.push_back(current.back());
+      current = std::move(next);
+    }
+    joined.push_back(lanes > 1 ? combiner.joinLanes(current[0]) : current[0]);
+  }
+  accumulators = std::move(joined);
+}
+
+} // namespace kintsugi::targets

@@ -1,0 +1,108 @@
+//===- nest_emitter.h - One vectorizing unroll-and-jam for every nest -------===//
+//
+// Turns a tile.compute into loops (scf) around straight-line code for its register tile: `rows`
+// points of one iterator by `vectors` vectors of another. Every operation of the body is emitted
+// once for each row and vector that it depends on, at the loop it depends on: a value that no lane
+// changes stays a scalar and is broadcast where it meets a vector. Accumulators are carried by the
+// loops, so that they live in registers; a product that is summed becomes a fused multiply-add.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KINTSUGI_TARGETS_NEST_EMITTER_H
+#define KINTSUGI_TARGETS_NEST_EMITTER_H
+
+#include "targets/levels.h"
+#include "targets/position.h"
+#include "targets/reduction.h"
+#include "tile/dialect.h"
+
+namespace kintsugi::targets {
+
+/// What a kernel's nests share.
+struct KernelScope {
+  KernelScope(mlir::OpBuilder &builder, mlir::Value imports) : builder(builder), imports(imports) {}
+
+  mlir::OpBuilder &builder;
+  mlir::Value imports;
+  llvm::DenseMap<mlir::Value, mlir::Value> pointers;    ///< Of buffers.
+  llvm::DenseMap<mlir::Value, DimensionValue> origins;  ///< Of tile.origin's results.
+};
+
+class NestEmitter {
+public:
+  /// Emits at the end of `block`.
+  NestEmitter(KernelScope &scope, tile::ComputeOp nest, mlir::Block *block);
+  void emit();
+
+private:
+  /// A place in the register tile.
+  struct Point {
+    unsigned row = 0;
+    unsigned vector = 0;
+  };
+  struct IteratorState {
+    int64_t extent = 0;
+    unsigned level = 0; ///< Of the innermost loop that fixes it.
+    DimensionValue start;
+  };
+  using Accumulators = llvm::SmallVector<Tuple>; ///< By row and vector.
+
+  void chooseShape();
+  void findDependences(mlir::Region &region);
+  uint64_t dependencesOf(mlir::Value value) const;
+  bool dependsOn(mlir::Value value, int iterator) const;
+  bool isVector(mlir::Value value) const;
+  unsigned levelOf(mlir::Value value) const;
+
+  void emitParallel(unsigned iterator, unsigned level);
+  void emitPoint(unsigned level);
+  void emitStores(mlir::Block &region);
+  Accumulators startValues(unsigned level);
+  void emitReduction(unsigned iterator, unsigned level, Accumulators &accumulators);
+  void emitReductionLoop(unsigned iterator, unsigned level, int64_t count, int64_t step,
+                         Accumulators &accumulators);
+  void emitVectorReduction(unsigned iterator, unsigned level, Accumulators &accumulators);
+  void accumulate(unsigned level, Accumulators &accumulators);
+  Tuple accumulateOne(unsigned level, const Tuple &before, Point point);
+  void joinVectors(Accumulators &accumulators);
+  void setStart(unsigned iterator, unsigned level, mlir::Value value, int64_t constant,
+                int64_t multiple);
+
+  mlir::Value evaluate(mlir::Value value, Point point);
+  mlir::Value evaluateNew(mlir::Operation *op, Point point, unsigned level);
+  mlir::Value asVector(mlir::Value value, Point point);
+  mlir::Value read(tile::ReadOp op, Point point, unsigned level);
+  mlir::Value readVector(mlir::Value pointer, const Position &position, mlir::Type element,
+                         mlir::Value mask, unsigned level);
+  mlir::Value readStrided(mlir::Value pointer, const Position &position, mlir::Type element,
+                          unsigned level);
+  mlir::Value indexNumber(tile::IndexOp op, Point point, unsigned level);
+  void store(mlir::Value value, unsigned destination, Point point);
+  Position position(mlir::AffineMap map, mlir::ValueRange operands, Point point);
+  DimensionValue dimension(mlir::Value operand, Point point);
+  DimensionValue iteratorValue(unsigned iterator, Point point);
+  mlir::Value address(mlir::Value pointer, const Position &position, mlir::Type element,
+                      int64_t further = 0);
+  mlir::Value laneAddresses(mlir::Value pointer, const Position &position, mlir::Type element,
+                            unsigned level);
+  /// The lanes that take part at this vector; null: all.
+  mlir::Value activeLanes(Point point, unsigned level);
+  bool allActive(Point point) const { return active[point.vector] == lanes; }
+  Point canonical(mlir::Value value, Point point) const;
+
+  KernelScope &scope;
+  tile::ComputeOp nest;
+  Emit make;
+  Levels levels;
+  unsigned lanes, vectors, rows;
+  int vectorIterator, rowIterator;
+  PositionBuilder positions;
+  Combiner combiner;
+  llvm::DenseMap<mlir::Value, uint64_t> dependences;
+  llvm::SmallVector<IteratorState> iterators;
+  llvm::SmallVector<unsigned> active; ///< For each vector, how many lanes take part.
+  Accumulators results; ///< While the epilogue is emitted.
+};
+
+} // namespace kintsugi::targets
+
+#endif // KINTSUGI_TARGETS_NEST_EMITTER_H

@@ -1,0 +1,270 @@
+//===- build.cpp - From schedules to tile programs ------------------------===//
+
+#include "tile/build.h"
+
+#include "tile/build_expr.h"
+#include "tile/dialect.h"
+#include "tile/program_impl.h"
+
+using namespace mlir;
+using kintsugi::schedule::Buffer;
+using kintsugi::schedule::Home;
+using kintsugi::schedule::LoopNest;
+using kintsugi::schedule::Schedule;
+
+namespace kintsugi::tile {
+
+namespace {
+
+class KernelBuilder {
+public:
+  KernelBuilder(OpBuilder &builder, const NamedSchedule &named)
+      : builder(builder), name(named.name), schedule(*named.schedule) {}
+
+  Status build();
+
+private:
+  Status checkTypes() const;
+  KernelOp declare();
+  void buildNest(const LoopNest &nest);
+  CombinerKind combinerOf(const te::Reduction &reduction) const;
+  SmallVector<Type, 2> accumulatorTypes(const LoopNest &nest) const;
+  Block *addBlock(Region &region, const LoopNest &nest, unsigned iterators, ArrayRef<Type> others);
+  ExprScope scopeOf(ArrayRef<te::Interval> ranges, ArrayRef<Value> iterators,
+                    ArrayRef<Value> accumulators) const;
+  SmallVector<Value> iteratorsOf(Block &block, const LoopNest &nest, unsigned iterators) const;
+  void buildBody(const LoopNest &nest, Block &block, ArrayRef<te::Interval> ranges,
+                 ArrayRef<Type> accumulators);
+  void buildEpilogue(const LoopNest &nest, Block &block, ArrayRef<te::Interval> ranges);
+  void yieldStored(const LoopNest &nest, SmallVector<Value, 2> values, ArrayRef<ElementType> types,
+                   ExprBuilder &exprs);
+
+  OpBuilder &builder;
+  const std::string &name;
+  const Schedule &schedule;
+  SmallVector<Value> buffers;
+  SmallVector<Value> origins;
+};
+
+Status KernelBuilder::checkTypes() const {
+  for (const Buffer &buffer : schedule.buffers)
+    if (!storedType(builder.getContext(), buffer.type))
+      return inputError("kernel '" + name + "' has elements of type " +
+                        std::string(nameOf(buffer.type)) + ", which does not compute");
+  return Status::success();
+}
+
+KernelOp KernelBuilder::declare() {
+  SmallVector<int64_t> extents, sizes;
+  for (const schedule::TileDimension &dimension : schedule.space) {
+    extents.push_back(dimension.extent);
+    sizes.push_back(dimension.size);
+  }
+  auto kernel = KernelOp::create(builder, builder.getUnknownLoc(), name, extents, sizes,
+                                 static_cast<uint64_t>(schedule.scratchBytes));
+  Block &block = kernel.getBody().emplaceBlock();
+  builder.setInsertionPointToStart(&block);
+  Location location = builder.getUnknownLoc();
+  for (const Buffer &buffer : schedule.buffers) {
+    Type element = storedType(builder.getContext(), buffer.type);
+    if (buffer.home == Home::Memory)
+      buffers.push_back(block.addArgument(MemRefType::get({buffer.elements}, element), location));
+  }
+  for (const Buffer &buffer : schedule.buffers)
+    if (buffer.home == Home::Scratch) {
+      auto type = MemRefType::get({buffer.elements}, storedType(builder.getContext(), buffer.type),
+                                  MemRefLayoutAttrInterface(), builder.getI64IntegerAttr(1));
+      buffers.push_back(ScratchOp::create(builder, location, type,
+                                          static_cast<uint64_t>(buffer.scratchOffset)));
+    }
+  for (unsigned dimension = 0; dimension < extents.size(); ++dimension) {
+    Value tile = block.addArgument(builder.getIndexType(), location);
+    origins.push_back(OriginOp::create(builder, location, builder.getIndexType(), tile,
+                                       static_cast<uint64_t>(dimension)));
+  }
+  return kernel;
+}
+
+CombinerKind KernelBuilder::combinerOf(const te::Reduction &reduction) const {
+  bool isUnsigned = !isFloat(reduction.accumulator) && !isSigned(reduction.accumulator);
+  switch (reduction.combiner) {
+  case te::Combiner::Sum:
+    return CombinerKind::Sum;
+  case te::Combiner::Prod:
+    return CombinerKind::Prod;
+  case te::Combiner::Max:
+    return isUnsigned ? CombinerKind::UMax : CombinerKind::Max;
+  case te::Combiner::Min:
+    return isUnsigned ? CombinerKind::UMin : CombinerKind::Min;
+  case te::Combiner::And:
+    return CombinerKind::And;
+  case te::Combiner::Or:
+    return CombinerKind::Or;
+  case te::Combiner::ArgMax:
+    return isUnsigned ? CombinerKind::UArgMax : CombinerKind::ArgMax;
+  case te::Combiner::ArgMin:
+    return isUnsigned ? CombinerKind::UArgMin : CombinerKind::ArgMin;
+  case te::Combiner::SoftmaxStats:
+    return CombinerKind::SoftmaxStats;
+  }
+  llvm_unreachable("a combiner");
+}
+
+SmallVector<Type, 2> KernelBuilder::accumulatorTypes(const LoopNest &nest) const {
+  SmallVector<Type, 2> types;
+  if (!nest.reduction)
+    return types;
+  CombinerKind combiner = combinerOf(*nest.reduction);
+  types.assign(accumulatorsOf(combiner),
+               valueType(builder.getContext(), nest.reduction->accumulator));
+  if (isArgForm(combiner))
+    types[1] = valueType(builder.getContext(), nest.bodies[1].type());
+  return types;
+}
+
+Block *KernelBuilder::addBlock(Region &region, const LoopNest &nest, unsigned iterators,
+                               ArrayRef<Type> others) {
+  Block &block = region.emplaceBlock();
+  for (unsigned iterator = 0; iterator < iterators; ++iterator)
+    block.addArgument(builder.getIndexType(), builder.getUnknownLoc());
+  for (Type type : others)
+    block.addArgument(type, builder.getUnknownLoc());
+  return &block;
+}
+
+SmallVector<Value> KernelBuilder::iteratorsOf(Block &block, const LoopNest &nest,
+                                              unsigned iterators) const {
+  SmallVector<Value> values(nest.parallel.size() + nest.numReductions());
+  for (unsigned iterator = 0; iterator < iterators; ++iterator)
+    values[iterator] = block.getArgument(iterator);
+  values.append(origins.begin(), origins.end());
+  return values;
+}
+
+ExprScope KernelBuilder::scopeOf(ArrayRef<te::Interval> ranges, ArrayRef<Value> iterators,
+                                 ArrayRef<Value> accumulators) const {
+  return {schedule.buffers, buffers, iterators, ranges, accumulators};
+}
+
+/// Booleans lie in memory as bytes; everything is stored in its buffer's type.
+void KernelBuilder::yieldStored(const LoopNest &nest, SmallVector<Value, 2> values,
+                                ArrayRef<ElementType> types, ExprBuilder &exprs) {
+  for (auto [position, value] : llvm::enumerate(values)) {
+    ElementType stored = schedule.buffers[nest.destinations[position]].type;
+    value = exprs.operations().cast(types[position], stored, value);
+    if (stored == ElementType::Bool)
+      value = exprs.operations().cast(ElementType::Bool, ElementType::U8, value);
+  }
+  YieldOp::create(builder, builder.getUnknownLoc(), values);
+}
+
+void KernelBuilder::buildBody(const LoopNest &nest, Block &block, ArrayRef<te::Interval> ranges,
+                              ArrayRef<Type> accumulators) {
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(&block);
+  SmallVector<Value> iterators =
+      iteratorsOf(block, nest, nest.parallel.size() + nest.numReductions());
+  ExprScope scope = scopeOf(ranges, iterators, {});
+  ExprBuilder exprs(builder, scope);
+  SmallVector<Value, 2> values;
+  SmallVector<ElementType, 2> types;
+  for (const te::Expr &body : nest.bodies) {
+    values.push_back(exprs.build(body));
+    types.push_back(body.type());
+  }
+  if (!nest.reduction)
+    return yieldStored(nest, values, types, exprs);
+  values[0] = exprs.operations().cast(types[0], nest.reduction->accumulator, values[0]);
+  YieldOp::create(builder, builder.getUnknownLoc(), values);
+}
+
+void KernelBuilder::buildEpilogue(const LoopNest &nest, Block &block,
+                                  ArrayRef<te::Interval> ranges) {
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(&block);
+  SmallVector<Value> iterators = iteratorsOf(block, nest, nest.parallel.size());
+  SmallVector<Value> accumulators(block.getArguments().drop_front(nest.parallel.size()));
+  // Of an arg form, te sees the payload only.
+  if (isArgForm(combinerOf(*nest.reduction)))
+    accumulators.erase(accumulators.begin());
+  ExprScope scope = scopeOf(ranges, iterators, accumulators);
+  ExprBuilder exprs(builder, scope);
+  SmallVector<Value, 2> values;
+  SmallVector<ElementType, 2> types;
+  for (const te::Expr &expr : nest.epilogue) {
+    values.push_back(exprs.build(expr));
+    types.push_back(expr.type());
+  }
+  yieldStored(nest, values, types, exprs);
+}
+
+void KernelBuilder::buildNest(const LoopNest &nest) {
+  SmallVector<int64_t> parallel, reduction;
+  for (const te::Iterator &iterator : nest.parallel)
+    parallel.push_back(iterator.extent.constant());
+  if (nest.reduction)
+    for (const te::Iterator &iterator : nest.reduction->iterators)
+      reduction.push_back(iterator.extent.constant());
+  llvm::SmallVector<te::Interval> ranges = nest.ranges(schedule.space);
+
+  SmallVector<Value> destinations;
+  for (unsigned destination : nest.destinations)
+    destinations.push_back(buffers[destination]);
+  // Dimensions of the map: all parallel iterators, then the origins.
+  MLIRContext *context = builder.getContext();
+  Block numbering;
+  for (unsigned iterator = 0; iterator < parallel.size(); ++iterator)
+    numbering.addArgument(builder.getIndexType(), builder.getUnknownLoc());
+  SmallVector<Value> iterators = iteratorsOf(numbering, nest, parallel.size());
+  ExprScope scope = scopeOf(ranges, iterators, {});
+  assert(nest.destinationIndex.isStatic() && "destinations do not depend on data");
+  IndexMap found = ExprBuilder(builder, scope).indexMap(nest.destinationIndex);
+  SmallVector<AffineExpr> dimensions;
+  for (Value operand : found.operands) {
+    unsigned position = llvm::find(iterators, operand) - iterators.begin();
+    if (position >= parallel.size())
+      position -= nest.numReductions();
+    dimensions.push_back(getAffineDimExpr(position, context));
+  }
+  AffineMap map = AffineMap::get(parallel.size() + origins.size(), 0,
+                                 found.map.getResult(0).replaceDims(dimensions));
+
+  const schedule::RegisterTile &tile = nest.registers;
+  auto registers = RegistersAttr::get(context, tile.vectorIterator, tile.lanes, tile.vectors,
+                                      tile.rowIterator, tile.rows, tile.unrolledReductions);
+  CombinerKindAttr combiner;
+  if (nest.reduction)
+    combiner = CombinerKindAttr::get(context, combinerOf(*nest.reduction));
+  auto compute = ComputeOp::create(builder, builder.getUnknownLoc(), parallel, reduction, combiner,
+                                   registers, map, destinations, origins);
+  SmallVector<Type, 2> accumulators = accumulatorTypes(nest);
+  Block *body = addBlock(compute.getBody(), nest, parallel.size() + reduction.size(), {});
+  buildBody(nest, *body, ranges, accumulators);
+  if (nest.reduction)
+    buildEpilogue(nest, *addBlock(compute.getEpilogue(), nest, parallel.size(), accumulators),
+                  ranges);
+}
+
+Status KernelBuilder::build() {
+  KINTSUGI_RETURN_IF_ERROR(checkTypes());
+  OpBuilder::InsertionGuard guard(builder);
+  declare();
+  for (const LoopNest &nest : schedule.nests)
+    buildNest(nest);
+  return Status::success();
+}
+
+} // namespace
+
+Expected<TileProgram> buildTileProgram(llvm::ArrayRef<NamedSchedule> kernels) {
+  TileProgram program;
+  ProgramImpl &impl = program.implementation();
+  OpBuilder builder(&impl.context);
+  builder.setInsertionPointToEnd(impl.module->getBody());
+  for (const NamedSchedule &kernel : kernels)
+    KINTSUGI_RETURN_IF_ERROR(KernelBuilder(builder, kernel).build());
+  KINTSUGI_RETURN_IF_ERROR(program.verify());
+  return program;
+}
+
+} // namespace kintsugi::tile

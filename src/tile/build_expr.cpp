@@ -1,0 +1,177 @@
+//===- build_expr.cpp - A nest's expressions as a region ------------------===//
+
+#include "tile/build_expr.h"
+
+#include "tile/dialect.h"
+
+using namespace mlir;
+using kintsugi::schedule::LoopNest;
+
+namespace kintsugi::tile {
+
+Value ExprBuilder::build(const te::Expr &expr, Value mask) {
+  if (mask && !touchesMemory(expr))
+    mask = {};
+  auto key = std::make_pair(expr.identity(), mask.getAsOpaquePointer());
+  if (auto found = built.find(key); found != built.end())
+    return found->second;
+  Value value = buildNew(expr, mask);
+  built[key] = value;
+  return value;
+}
+
+bool ExprBuilder::touchesMemory(const te::Expr &expr) {
+  if (auto found = touches.find(expr.identity()); found != touches.end())
+    return found->second;
+  bool result = false;
+  switch (expr.kind()) {
+  case te::ExprKind::Read:
+    result = !LoopNest::isAccumulator(expr.readValue());
+    break;
+  case te::ExprKind::Index:
+    result = !expr.indexValue().isStatic();
+    break;
+  default:
+    for (const te::Expr &operand : expr.operands())
+      result |= touchesMemory(operand);
+  }
+  touches[expr.identity()] = result;
+  return result;
+}
+
+Value ExprBuilder::buildNew(const te::Expr &expr, Value mask) {
+  switch (expr.kind()) {
+  case te::ExprKind::Literal:
+    return isFloat(expr.type()) ? ops.constant(expr.type(), expr.literalFloat())
+                                : ops.constant(expr.type(), expr.literalInteger());
+  case te::ExprKind::Index:
+    return indexNumber(expr.indexValue(), expr.type(), mask);
+  case te::ExprKind::Read:
+    return buildRead(expr, mask);
+  case te::ExprKind::Unary:
+    return ops.unary(expr.unaryOp(), expr.operand(0).type(), build(expr.operand(0), mask));
+  case te::ExprKind::Binary:
+    return buildBinary(expr, mask);
+  case te::ExprKind::Select:
+    return buildSelect(expr, mask);
+  case te::ExprKind::Cast:
+    return ops.cast(expr.operand(0).type(), expr.type(), build(expr.operand(0), mask));
+  }
+  llvm_unreachable("a kind of expression");
+}
+
+Value ExprBuilder::buildRead(const te::Expr &expr, Value mask) {
+  if (LoopNest::isAccumulator(expr.readValue()))
+    return scope.accumulators[expr.readValue().number - LoopNest::accumulator(0).number];
+  unsigned number = expr.readValue().number;
+  assert(expr.readIndices().size() == 1 && !expr.readFill() && "reads of schedules are flat");
+  IndexMap position = indexMap(expr.readIndices()[0], mask);
+  Value buffer = scope.buffers[number];
+  Type element = cast<MemRefType>(buffer.getType()).getElementType();
+  Value value = ReadOp::create(builder, builder.getUnknownLoc(), element, buffer, position.map,
+                               position.operands, mask);
+  if (scope.types[number].type == ElementType::Bool)
+    value = ops.cast(ElementType::U8, ElementType::Bool, value);
+  return value;
+}
+
+Value ExprBuilder::buildSelect(const te::Expr &expr, Value mask) {
+  Value condition = build(expr.operand(0), mask);
+  Value onTrue = build(expr.operand(1), touchesMemory(expr.operand(1))
+                                            ? ops.conjunction(mask, condition)
+                                            : Value());
+  Value onFalse = build(expr.operand(2), touchesMemory(expr.operand(2))
+                                             ? ops.conjunction(mask, ops.negation(condition))
+                                             : Value());
+  return ops.select(condition, onTrue, onFalse);
+}
+
+/// Of numbers that iterators alone decide.
+std::optional<te::Interval> ExprBuilder::staticRange(const te::Expr &expr) const {
+  if (expr.isLiteral() && isInteger(expr.type()))
+    return te::Interval::point(expr.literalInteger());
+  if (expr.kind() == te::ExprKind::Index && isInteger(expr.type()) && expr.indexValue().isStatic())
+    return te::rangeOf(expr.indexValue(), scope.ranges);
+  return std::nullopt;
+}
+
+static bool fitsInt32(te::Interval range) {
+  return range.within({std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()});
+}
+
+Value ExprBuilder::buildBinary(const te::Expr &expr, Value mask) {
+  ElementType type = expr.operand(0).type();
+  Value left, right;
+  auto leftRange = staticRange(expr.operand(0)), rightRange = staticRange(expr.operand(1));
+  // Bounds checks of padding: narrow numbers put twice as many lanes in a vector.
+  if (te::isComparison(expr.binaryOp()) && type == ElementType::I64 && leftRange && rightRange &&
+      fitsInt32(*leftRange) && fitsInt32(*rightRange)) {
+    type = ElementType::I32;
+    auto narrow = [&](const te::Expr &side) {
+      return side.isLiteral() ? ops.constant(type, side.literalInteger())
+                              : indexNumber(side.indexValue(), type, mask);
+    };
+    left = narrow(expr.operand(0));
+    right = narrow(expr.operand(1));
+  } else {
+    left = build(expr.operand(0), mask);
+    right = build(expr.operand(1), mask);
+  }
+  return ops.binary(expr.binaryOp(), type, left, right);
+}
+
+Value ExprBuilder::indexNumber(const te::Index &index, ElementType type, Value mask) {
+  bool narrow = index.isStatic() && fitsInt32(te::rangeOf(index, scope.ranges));
+  ElementType integer = narrow ? ElementType::I32 : ElementType::I64;
+  IndexMap position = indexMap(index, mask);
+  Value value = IndexOp::create(builder, builder.getUnknownLoc(),
+                                valueType(builder.getContext(), integer), position.map,
+                                position.operands);
+  return ops.cast(integer, type, value);
+}
+
+IndexMap ExprBuilder::indexMap(const te::Index &index, Value mask) {
+  IndexMap result;
+  AffineExpr expr = affine(index, result, mask);
+  result.map = AffineMap::get(result.operands.size(), 0, expr);
+  return result;
+}
+
+AffineExpr ExprBuilder::affine(const te::Index &index, IndexMap &result, Value mask) {
+  MLIRContext *context = builder.getContext();
+  auto dimension = [&](Value value) {
+    auto found = llvm::find(result.operands, value);
+    unsigned position = found - result.operands.begin();
+    if (found == result.operands.end())
+      result.operands.push_back(value);
+    return getAffineDimExpr(position, context);
+  };
+  AffineExpr sum = getAffineConstantExpr(index.constantTerm(), context);
+  for (const te::Term &term : index.terms()) {
+    AffineExpr atom;
+    switch (term.atom.kind) {
+    case te::AtomKind::Iterator:
+      atom = dimension(scope.iterators[term.atom.iterator]);
+      break;
+    case te::AtomKind::FloorDiv:
+      atom = affine(term.atom.operand, result, mask).floorDiv(term.atom.divisor);
+      break;
+    case te::AtomKind::Mod:
+      atom = affine(term.atom.operand, result, mask) % term.atom.divisor;
+      break;
+    case te::AtomKind::Data: {
+      ElementType type = term.atom.data->type();
+      bool narrow = bitsOf(type) < 32 || type == ElementType::I32;
+      Value number = ops.cast(type, narrow ? ElementType::I32 : ElementType::I64,
+                              build(*term.atom.data, mask));
+      atom = dimension(arith::IndexCastOp::create(builder, builder.getUnknownLoc(),
+                                                  builder.getIndexType(), number));
+      break;
+    }
+    }
+    sum = sum + atom * term.factor;
+  }
+  return sum;
+}
+
+} // namespace kintsugi::tile

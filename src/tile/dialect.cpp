@@ -1,0 +1,292 @@
+//===- dialect.cpp - Verifiers of the tile dialect ------------------------===//
+
+#include "tile/dialect.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace kintsugi::tile {
+
+static ParseResult parseInteger(OpAsmParser &parser, IntegerAttr &value) {
+  int64_t number;
+  if (parser.parseInteger(number))
+    return failure();
+  value = parser.getBuilder().getI64IntegerAttr(number);
+  return success();
+}
+
+static void printInteger(OpAsmPrinter &printer, Operation *, IntegerAttr value) {
+  printer << value.getInt();
+}
+
+} // namespace kintsugi::tile
+
+#include "tile/tile_dialect.cpp.inc"
+#include "tile/tile_enums.cpp.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "tile/tile_attributes.cpp.inc"
+
+#define GET_OP_CLASSES
+#include "tile/tile_ops.cpp.inc"
+
+namespace kintsugi::tile {
+
+void TileDialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "tile/tile_attributes.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "tile/tile_ops.cpp.inc"
+      >();
+}
+
+bool isArgForm(CombinerKind combiner) {
+  return combiner == CombinerKind::ArgMax || combiner == CombinerKind::ArgMin ||
+         combiner == CombinerKind::UArgMax || combiner == CombinerKind::UArgMin;
+}
+
+unsigned accumulatorsOf(CombinerKind combiner) {
+  return isArgForm(combiner) || combiner == CombinerKind::SoftmaxStats ? 2 : 1;
+}
+
+/// Flat, static, dense, and in the given level; its elements a number of whole bytes.
+static bool isFlatBuffer(Type type, unsigned level) {
+  auto memref = dyn_cast<MemRefType>(type);
+  if (!memref || memref.getRank() != 1 || !memref.hasStaticShape() ||
+      !memref.getLayout().isIdentity() || memref.getMemorySpaceAsInt() != level)
+    return false;
+  Type element = memref.getElementType();
+  return element.isIntOrFloat() && element.getIntOrFloatBitWidth() % 8 == 0 &&
+         element.getIntOrFloatBitWidth() <= 64;
+}
+
+static LogicalResult verifyMap(Operation *op, AffineMap map, size_t dimensions) {
+  if (map.getNumResults() != 1 || map.getNumSymbols() != 0)
+    return op->emitOpError("needs a map with one result and no symbols");
+  if (map.getNumDims() != dimensions)
+    return op->emitOpError("has a map of ")
+           << map.getNumDims() << " dimensions for " << dimensions << " indices";
+  bool positive = true;
+  map.getResult(0).walk([&](AffineExpr expr) {
+    if (expr.getKind() == AffineExprKind::CeilDiv)
+      positive = false;
+    if (expr.getKind() == AffineExprKind::FloorDiv || expr.getKind() == AffineExprKind::Mod) {
+      auto divisor = dyn_cast<AffineConstantExpr>(cast<AffineBinaryOpExpr>(expr).getRHS());
+      positive &= divisor && divisor.getValue() > 0;
+    }
+  });
+  if (!positive)
+    return op->emitOpError("needs a map that divides by positive constants, rounding down");
+  return success();
+}
+
+int64_t KernelOp::numTiles() {
+  int64_t tiles = 1;
+  for (unsigned dimension = 0; dimension < getExtents().size(); ++dimension)
+    tiles *= tilesAlong(dimension);
+  return tiles;
+}
+
+LogicalResult KernelOp::verify() {
+  ArrayRef<int64_t> extents = getExtents(), sizes = getSizes();
+  if (extents.size() != sizes.size())
+    return emitOpError("has ") << extents.size() << " extents but " << sizes.size() << " sizes";
+  int64_t tiles = 1;
+  for (auto [extent, size] : llvm::zip(extents, sizes)) {
+    if (size < 1 || size > extent)
+      return emitOpError("cuts ") << extent << " into tiles of " << size;
+    if (llvm::MulOverflow(tiles, (extent - 1) / size + 1, tiles))
+      return emitOpError("has more tiles than fit in 64 bits");
+  }
+  if (static_cast<int64_t>(getScratchBytes()) < 0)
+    return emitOpError("has negative scratch bytes");
+  ArrayRef<BlockArgument> arguments = getBody().getArguments();
+  if (arguments.size() < extents.size())
+    return emitOpError("needs an argument for each dimension of the tile space");
+  for (BlockArgument buffer : arguments.drop_back(extents.size()))
+    if (!isFlatBuffer(buffer.getType(), 0))
+      return emitOpError("has an operand that is no flat buffer in memory: ") << buffer.getType();
+  for (BlockArgument tile : arguments.take_back(extents.size()))
+    if (!tile.getType().isIndex())
+      return emitOpError("has a tile number of type ") << tile.getType();
+  for (Operation &op : getBody().front())
+    if (!isa<OriginOp, ScratchOp, ComputeOp>(op))
+      return op.emitOpError("does not belong in a tile.kernel");
+  return success();
+}
+
+LogicalResult OriginOp::verify() {
+  auto kernel = dyn_cast<KernelOp>((*this)->getParentOp());
+  if (!kernel)
+    return emitOpError("belongs in a tile.kernel");
+  uint64_t dimension = getDimension(), dimensions = kernel.getExtents().size();
+  if (dimension >= dimensions)
+    return emitOpError("speaks of dimension ") << dimension << " of " << dimensions;
+  if (getTile() != kernel.getBody().getArgument(kernel.numBuffers() + dimension))
+    return emitOpError("needs the kernel's argument for its dimension");
+  return success();
+}
+
+LogicalResult ScratchOp::verify() {
+  auto kernel = dyn_cast<KernelOp>((*this)->getParentOp());
+  if (!kernel)
+    return emitOpError("belongs in a tile.kernel");
+  if (!isFlatBuffer(getBuffer().getType(), 1))
+    return emitOpError("is no flat buffer in level 1");
+  auto type = cast<MemRefType>(getBuffer().getType());
+  int64_t bytes, end, offset = getOffset();
+  if (offset < 0 || offset % 64 != 0)
+    return emitOpError("needs an offset that is a multiple of 64");
+  if (llvm::MulOverflow<int64_t>(type.getNumElements(), type.getElementTypeBitWidth() / 8, bytes) ||
+      llvm::AddOverflow(offset, bytes, end) ||
+      end > static_cast<int64_t>(kernel.getScratchBytes()))
+    return emitOpError("leaves the kernel's scratch memory");
+  return success();
+}
+
+LogicalResult ReadOp::verify() {
+  if (!isFlatBuffer(getBuffer().getType(), 0) && !isFlatBuffer(getBuffer().getType(), 1))
+    return emitOpError("reads no flat buffer");
+  if (getElement().getType() != cast<MemRefType>(getBuffer().getType()).getElementType())
+    return emitOpError("gives another type than its buffer's elements");
+  return verifyMap(*this, getMap(), getIndices().size());
+}
+
+LogicalResult IndexOp::verify() {
+  unsigned width = getValue().getType().getIntOrFloatBitWidth();
+  if (width != 32 && width != 64)
+    return emitOpError("gives an integer of 32 or 64 bits");
+  return verifyMap(*this, getMap(), getIndices().size());
+}
+
+TypeRange ComputeOp::accumulatorTypes() {
+  if (!isReduction())
+    return {};
+  return TypeRange(getEpilogue().getArgumentTypes()).drop_front(numParallel());
+}
+
+static LogicalResult verifyRegisters(ComputeOp op) {
+  RegistersAttr registers = op.getRegisters();
+  int64_t iterators = op.numIterators(), parallel = op.numParallel();
+  if (registers.getVector() < -1 || registers.getVector() >= iterators)
+    return op.emitOpError("has no iterator ") << registers.getVector() << " to vectorize";
+  if (registers.getRow() < -1 || registers.getRow() >= parallel)
+    return op.emitOpError("has no parallel iterator ") << registers.getRow() << " to unroll";
+  if (registers.getRow() != -1 && registers.getRow() == registers.getVector())
+    return op.emitOpError("both vectorizes and unrolls iterator ") << registers.getRow();
+  if (registers.getLanes() < 1 || registers.getLanes() > 64 ||
+      !llvm::isPowerOf2_64(registers.getLanes()))
+    return op.emitOpError("needs a power of two of at most 64 lanes");
+  if (registers.getVectors() < 1 || registers.getRows() < 1 ||
+      registers.getVectors() * registers.getRows() > 1024)
+    return op.emitOpError("needs 1 to 1024 vectors in its register tile");
+  if (registers.getVector() == -1 && (registers.getLanes() != 1 || registers.getVectors() != 1))
+    return op.emitOpError("has lanes or vectors but no iterator for them");
+  if (registers.getRow() == -1 && registers.getRows() != 1)
+    return op.emitOpError("has rows but no iterator for them");
+  if (registers.getUnroll() < 0 || registers.getUnroll() > iterators - parallel)
+    return op.emitOpError("unrolls more reduction loops than it has");
+  if (op.isReduction() && isArgForm(*op.getCombiner()) && registers.getVector() >= parallel &&
+      registers.getLanes() * registers.getVectors() > 1)
+    return op.emitOpError("can't spread an arg form's reduction over lanes");
+  return success();
+}
+
+LogicalResult ComputeOp::verify() {
+  for (ArrayRef<int64_t> extents : {getParallel(), getReduction()})
+    for (int64_t extent : extents)
+      if (extent < 0)
+        return emitOpError("has a negative extent");
+  if (!isReduction() && (!getReduction().empty() || !getEpilogue().empty()))
+    return emitOpError("has a reduction's parts but no combiner");
+  if (isReduction() && getEpilogue().empty())
+    return emitOpError("needs an epilogue after its reduction");
+  if (getDestinations().empty())
+    return emitOpError("stores nothing");
+  for (Value destination : getDestinations())
+    if (!isFlatBuffer(destination.getType(), 0) && !isFlatBuffer(destination.getType(), 1))
+      return emitOpError("stores to what is no flat buffer");
+  if (failed(verifyMap(*this, getMap(), numParallel() + getIndices().size())))
+    return failure();
+  return verifyRegisters(*this);
+}
+
+static LogicalResult verifyArguments(ComputeOp op, Region &region, unsigned iterators) {
+  if (region.getNumArguments() < iterators)
+    return op.emitOpError("needs an argument for each iterator");
+  for (BlockArgument argument : region.getArguments().take_front(iterators))
+    if (!argument.getType().isIndex())
+      return op.emitOpError("has an iterator of type ") << argument.getType();
+  for (Operation &inner : region.front().without_terminator()) {
+    Dialect *dialect = inner.getDialect();
+    bool arithmetic = dialect && (isa<arith::ArithDialect>(dialect) || isa<math::MathDialect>(dialect));
+    if ((!arithmetic && !isa<ReadOp, IndexOp>(inner)) || inner.getNumResults() != 1 ||
+        inner.getNumRegions() != 0)
+      return inner.emitOpError("does not belong in a nest");
+    if (isa<VectorType>(inner.getResult(0).getType()))
+      return inner.emitOpError("works on vectors: bodies are scalar");
+  }
+  if (!isa<YieldOp>(region.front().getTerminator()))
+    return op.emitOpError("has a region that does not end in tile.yield");
+  return success();
+}
+
+static LogicalResult verifyAccumulators(ComputeOp op) {
+  TypeRange types = op.accumulatorTypes();
+  CombinerKind combiner = *op.getCombiner();
+  if (types.size() != accumulatorsOf(combiner))
+    return op.emitOpError("has a wrong number of accumulators");
+  auto isFloat = [](Type type) { return isa<FloatType>(type); };
+  bool fits = true;
+  switch (combiner) {
+  case CombinerKind::SoftmaxStats:
+    fits = isFloat(types[0]) && types[0] == types[1];
+    break;
+  case CombinerKind::UMax:
+  case CombinerKind::UMin:
+  case CombinerKind::UArgMax:
+  case CombinerKind::UArgMin:
+  case CombinerKind::And:
+  case CombinerKind::Or:
+    fits = types[0].isInteger();
+    break;
+  default:
+    fits = types[0].isIntOrFloat();
+  }
+  return fits ? success() : op.emitOpError("can't combine values of type ") << types[0];
+}
+
+LogicalResult ComputeOp::verifyRegions() {
+  if (failed(verifyArguments(*this, getBody(), numIterators())))
+    return failure();
+  if (getBody().getNumArguments() != numIterators())
+    return emitOpError("has a body with arguments that are no iterators");
+  auto bodyTypes = getBody().front().getTerminator()->getOperandTypes();
+  if (isReduction()) {
+    if (failed(verifyArguments(*this, getEpilogue(), numParallel())) ||
+        failed(verifyAccumulators(*this)))
+      return failure();
+    TypeRange expected = accumulatorTypes();
+    if (*getCombiner() == CombinerKind::SoftmaxStats)
+      expected = expected.take_front(1);
+    if (TypeRange(bodyTypes) != expected)
+      return emitOpError("has a body whose values are not the accumulators' types");
+  }
+  auto stored = isReduction() ? getEpilogue().front().getTerminator()->getOperandTypes() : bodyTypes;
+  if (stored.size() != getDestinations().size())
+    return emitOpError("stores ") << stored.size() << " values to " << getDestinations().size()
+                                  << " destinations";
+  for (auto [type, destination] : llvm::zip(stored, getDestinations()))
+    if (type != cast<MemRefType>(destination.getType()).getElementType())
+      return emitOpError("stores a ") << type << " to " << destination.getType();
+  return success();
+}
+
+} // namespace kintsugi::tile

@@ -1,0 +1,160 @@
+//===- tile_ops.td - The tile dialect: one kernel language for every target -===//
+//
+// A kernel is a tile space over flat buffers, and for each tile a sequence of loop nests. It follows
+// the graph-level IR of IntelliGen (papers/): data moves between numbered memory levels, arithmetic
+// is upstream `arith` and `math` on scalars, and only the register tile of a nest speaks of vectors.
+// Memory spaces are levels: 0 is memory, 1 the scratch of one worker.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KINTSUGI_TILE_OPS
+#define KINTSUGI_TILE_OPS
+
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
+include "mlir/IR/OpBase.td"
+include "mlir/IR/RegionKindInterface.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+def TileDialect : Dialect {
+  let name = "tile";
+  let cppNamespace = "::kintsugi::tile";
+  let summary = "Kernels as tile spaces and loop nests over flat buffers";
+  let useDefaultAttributePrinterParser = 1;
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+                           "::mlir::memref::MemRefDialect"];
+}
+
+class TileOp<string mnemonic, list<Trait> traits = []> : Op<TileDialect, mnemonic, traits>;
+
+def CombinerAttr : I32EnumAttr<"CombinerKind", "how a reduction joins values", [
+    I32EnumAttrCase<"Sum", 0, "sum">, I32EnumAttrCase<"Prod", 1, "prod">,
+    I32EnumAttrCase<"Max", 2, "max">, I32EnumAttrCase<"Min", 3, "min">,
+    I32EnumAttrCase<"UMax", 4, "umax">, I32EnumAttrCase<"UMin", 5, "umin">,
+    I32EnumAttrCase<"And", 6, "and">, I32EnumAttrCase<"Or", 7, "or">,
+    I32EnumAttrCase<"ArgMax", 8, "argmax">, I32EnumAttrCase<"ArgMin", 9, "argmin">,
+    I32EnumAttrCase<"UArgMax", 10, "uargmax">, I32EnumAttrCase<"UArgMin", 11, "uargmin">,
+    I32EnumAttrCase<"SoftmaxStats", 12, "softmax_stats">]> {
+  let cppNamespace = "::kintsugi::tile";
+}
+
+def RegistersAttr : AttrDef<TileDialect, "Registers"> {
+  let mnemonic = "registers";
+  let summary = "how a nest's innermost loops use registers";
+  let description = [{
+    Iterators are numbered, parallel ones first, then the reduction's; -1 is none. `lanes`
+    consecutive points of iterator `vector` share a vector, `vectors` of them stand side by side,
+    `rows` points of the parallel iterator `row` are unrolled besides, and the `unroll` innermost
+    reduction loops are unrolled wholly.
+  }];
+  let parameters = (ins "int64_t":$vector, "int64_t":$lanes, "int64_t":$vectors, "int64_t":$row,
+                        "int64_t":$rows, "int64_t":$unroll);
+  let assemblyFormat = "`<` struct(params) `>`";
+}
+
+def KernelOp : TileOp<"kernel", [IsolatedFromAbove, NoTerminator, SingleBlock, Symbol]> {
+  let summary = "a kernel: what one tile computes";
+  let description = [{
+    The block's arguments are the kernel's operands (flat, static memrefs in space 0), then for each
+    dimension of the tile space the number of this tile in it. A dimension cuts `extents[d]` into
+    tiles of `sizes[d]`.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, DenseI64ArrayAttr:$extents,
+                       DenseI64ArrayAttr:$sizes, I64Attr:$scratch_bytes);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    $sym_name `over` $extents `by` $sizes `scratch` custom<Integer>($scratch_bytes) $body attr-dict
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    unsigned numBuffers() { return getBody().getNumArguments() - getExtents().size(); }
+    int64_t tilesAlong(unsigned dimension) {
+      return (getExtents()[dimension] + getSizes()[dimension] - 1) / getSizes()[dimension];
+    }
+    int64_t numTiles();
+  }];
+}
+
+def OriginOp : TileOp<"origin", [Pure]> {
+  let summary = "where a tile starts in one dimension of the tile space";
+  let description = "min(tile * size, extent - size): the last tile overlaps the one before.";
+  let arguments = (ins Index:$tile, I64Attr:$dimension);
+  let results = (outs Index:$origin);
+  let assemblyFormat = "$tile `in` custom<Integer>($dimension) attr-dict";
+  let hasVerifier = 1;
+}
+
+def ScratchOp : TileOp<"scratch", [Pure]> {
+  let summary = "a buffer at an offset in the worker's scratch memory";
+  let arguments = (ins I64Attr:$offset);
+  let results = (outs AnyMemRef:$buffer);
+  let assemblyFormat = "`at` custom<Integer>($offset) attr-dict `:` type($buffer)";
+  let hasVerifier = 1;
+}
+
+def ComputeOp : TileOp<"compute", [AttrSizedOperandSegments, ParentOneOf<["KernelOp"]>]> {
+  let summary = "a loop nest: destinations[map] = epilogue(reduce body)";
+  let description = [{
+    Over all points of the parallel iterators, outermost first. Without a reduction the body's
+    values are stored. With one, they are joined by `combiner` in the accumulators' types over all
+    points of the reduction's iterators, in their order (lanes and vectors apart are joined last),
+    and the epilogue says what is stored. The map gives the position in all destinations from the
+    parallel iterators and `indices`.
+  }];
+  let arguments = (ins DenseI64ArrayAttr:$parallel, DenseI64ArrayAttr:$reduction,
+                       OptionalAttr<CombinerAttr>:$combiner, RegistersAttr:$registers,
+                       AffineMapAttr:$map, Variadic<AnyMemRef>:$destinations,
+                       Variadic<Index>:$indices);
+  let regions = (region SizedRegion<1>:$body, MaxSizedRegion<1>:$epilogue);
+  let assemblyFormat = [{
+    `over` $parallel `reduce` $reduction (`by` $combiner^)? `with` $registers
+    `into` $destinations `[` $map `]` `(` $indices `)` `:` type($destinations)
+    $body `epilogue` $epilogue attr-dict
+  }];
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
+  let extraClassDeclaration = [{
+    unsigned numParallel() { return getParallel().size(); }
+    unsigned numIterators() { return getParallel().size() + getReduction().size(); }
+    int64_t extentOf(unsigned iterator) {
+      return iterator < numParallel() ? getParallel()[iterator]
+                                      : getReduction()[iterator - numParallel()];
+    }
+    bool isReduction() { return getCombiner().has_value(); }
+    /// The types of the running values: of the epilogue's last arguments.
+    ::mlir::TypeRange accumulatorTypes();
+  }];
+}
+
+def ReadOp : TileOp<"read", [Pure, AttrSizedOperandSegments]> {
+  let summary = "an element of a buffer";
+  let description = [{
+    The map (one result, one dimension for each operand) gives the position. Where the mask is
+    false, nothing is accessed and the value is zero.
+  }];
+  let arguments = (ins AnyMemRef:$buffer, AffineMapAttr:$map, Variadic<Index>:$indices,
+                       Optional<I1>:$mask);
+  let results = (outs AnyType:$element);
+  let assemblyFormat = [{
+    $buffer `[` $map `]` `(` $indices `)` (`if` $mask^)? attr-dict `:` type($buffer) `->`
+    type($element)
+  }];
+  let hasVerifier = 1;
+}
+
+def IndexOp : TileOp<"index", [Pure]> {
+  let summary = "the value of an index expression as an integer";
+  let arguments = (ins AffineMapAttr:$map, Variadic<Index>:$indices);
+  let results = (outs AnySignlessInteger:$value);
+  let assemblyFormat = "`[` $map `]` `(` $indices `)` attr-dict `:` type($value)";
+  let hasVerifier = 1;
+}
+
+def YieldOp : TileOp<"yield", [Pure, Terminator, ParentOneOf<["ComputeOp"]>]> {
+  let summary = "ends a region of a nest with its values";
+  let arguments = (ins Variadic<AnyType>:$values);
+  let assemblyFormat = "($values^ `:` type($values))? attr-dict";
+}
+
+#endif // KINTSUGI_TILE_OPS
