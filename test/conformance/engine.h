@@ -1,0 +1,43 @@
+//===- engine.h - What executes a case --------------------------------------===//
+//
+// The runner compares several ways to compute the same: the interpreter over the imported program
+// (a check of import alone) and compiled artifacts.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KINTSUGI_TEST_CONFORMANCE_ENGINE_H
+#define KINTSUGI_TEST_CONFORMANCE_ENGINE_H
+
+#include "case.h"
+
+#include <memory>
+#include <string_view>
+
+namespace kintsugi::conformance {
+
+/// How the outputs come to be.
+enum class Means : uint8_t {
+  Generated, ///< By expressions that a target compiles.
+  Call,      ///< At least one step is a named operation, see src/calls.
+  Folded,    ///< Every output is known when the program is.
+};
+
+const char *nameOf(Means means);
+
+struct Outcome {
+  std::map<std::string, Tensor> outputs;
+  Means means = Means::Generated;
+};
+
+class Engine {
+public:
+  virtual ~Engine() = default;
+  /// `inputs` holds all of the case's inputs, those that are bound included.
+  virtual Expected<Outcome> run(const Case &which, std::map<std::string, Tensor> inputs) = 0;
+};
+
+/// Null for a name that is no engine's.
+std::unique_ptr<Engine> makeEngine(std::string_view name);
+
+} // namespace kintsugi::conformance
+
+#endif // KINTSUGI_TEST_CONFORMANCE_ENGINE_H
