@@ -165,6 +165,7 @@ BinaryResult solve(const BinaryProgram &program, const BinaryLimits &limits,
   load(lp, program, scale);
   lp.setIntParam(OsiMaxNumIteration,
                  static_cast<int>(std::clamp<int64_t>(limits.iterations, 0, mostInt)));
+  lp.setHintParam(OsiDoPresolveInInitial, false, OsiHintTry); // Slower here, and hides iterations.
   lp.initialSolve();
 
   BinaryResult result;

@@ -3,7 +3,8 @@
 //   solve_bench [--seeds N] [--operators N] [--candidates N] [--formats N] [--derivations]
 //               [--solver cbc|dynamic|greedy|separate] [--print SEED]
 //
-// A line per seed: columns, status, objective, gap, seconds, nodes, iterations, cuts. `--print`
+// A line per seed: columns, status, objective, gap, seconds by the clock and of the processor,
+// nodes, iterations, cuts. `--print`
 // writes one problem's text instead.
 //
 //===----------------------------------------------------------------------===//
@@ -15,6 +16,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 #include <string_view>
 
 using namespace kintsugi;
@@ -69,17 +71,20 @@ Solver solverNamed(std::string_view name) {
 
 bool benchSeed(const Problem &problem, Solver solver, int seed) {
   auto start = std::chrono::steady_clock::now();
+  std::clock_t busy = std::clock();
   Expected<Solution> solution = solver(problem, {});
   std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  double processor = static_cast<double>(std::clock() - busy) / CLOCKS_PER_SEC;
   Status verdict = solution.ok() ? problem.verify(*solution) : solution.status();
   if (!verdict.ok()) {
     std::fprintf(stderr, "seed %d: %s\n", seed, verdict.error().message.c_str());
     return false;
   }
-  std::printf("%4d %8zu %10s %12.3f %8.4f%% %8.2f %7lld %9lld %6lld\n", seed,
+  std::printf("%4d %8zu %10s %12.3f %8.4f%% %8.2f %8.2f %7lld %9lld %6lld\n", seed,
               problem.columns.size(), statusName(solution->status), solution->objective,
-              100 * solution->gap, seconds.count(), static_cast<long long>(solution->nodes),
-              static_cast<long long>(solution->iterations), static_cast<long long>(solution->cuts));
+              100 * solution->gap, seconds.count(), processor,
+              static_cast<long long>(solution->nodes), static_cast<long long>(solution->iterations),
+              static_cast<long long>(solution->cuts));
   std::fflush(stdout);
   return true;
 }
@@ -100,8 +105,8 @@ int main(int count, char **words) {
     std::fputs(makeSyntheticSpace(arguments.space).print().c_str(), stdout);
     return 0;
   }
-  std::printf(
-      "seed  columns     status    objective       gap  seconds   nodes iterations  cuts\n");
+  std::printf("seed  columns     status    objective       gap  seconds      cpu   nodes "
+              "iterations  cuts\n");
   bool good = true;
   for (int seed = 1; seed <= arguments.seeds; ++seed) {
     arguments.space.seed = static_cast<uint64_t>(seed);
