@@ -1,0 +1,172 @@
+/*===- kintsugi/runtime.h - Running compiled models, in plain C -----------===*/
+/*
+ * The runtime's whole interface: load an artifact, make a context, run it. It needs no compiler.
+ *
+ *   KinModel *model;
+ *   KinContext *context;
+ *   KinError *error = NULL;
+ *   if (kin_model_load("digits.kin", NULL, &model, &error) != KIN_OK ||
+ *       kin_context_create(model, NULL, &context, &error) != KIN_OK)
+ *     ... kin_error_message(error) ...
+ *   kin_run(context, inputs, input_count, outputs, output_count, &error);
+ *
+ * Every handle is opaque and freed by its own function, which takes NULL too. All memory of tensors
+ * is the caller's. Any thread may call anything: a model is shared freely, a context serves one run
+ * at a time (others wait), so use a context for each thread that is to run at the same time as
+ * others.
+ *
+ * An artifact contains machine code that runs with all rights of the process. Damage is found;
+ * malice is not: load only artifacts that you trust.
+ */
+/*===----------------------------------------------------------------------===*/
+#ifndef KINTSUGI_RUNTIME_H
+#define KINTSUGI_RUNTIME_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define KIN_API __attribute__((visibility("default")))
+#else
+#define KIN_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Who has to act when something fails. */
+typedef enum KinStatus {
+  KIN_OK = 0,
+  KIN_FAILED_COMPARISON = 1,
+  KIN_USAGE = 2,    /* an argument is wrong, or the run was cancelled */
+  KIN_INPUT = 3,    /* the artifact, or the values of an input, are wrong */
+  KIN_INTERNAL = 4, /* our own fault */
+  KIN_MACHINE = 5   /* disk, memory, device */
+} KinStatus;
+
+/* The numbers of ONNX's TensorProto.DataType; those that are not named here keep theirs. Elements
+   narrower than a byte are packed, the first in the lowest bits. */
+typedef enum KinType {
+  KIN_TYPE_ANY = 0,
+  KIN_TYPE_F32 = 1,
+  KIN_TYPE_U8 = 2,
+  KIN_TYPE_I8 = 3,
+  KIN_TYPE_U16 = 4,
+  KIN_TYPE_I16 = 5,
+  KIN_TYPE_I32 = 6,
+  KIN_TYPE_I64 = 7,
+  KIN_TYPE_BOOL = 9, /* a byte, 0 or 1 */
+  KIN_TYPE_F16 = 10,
+  KIN_TYPE_F64 = 11,
+  KIN_TYPE_U32 = 12,
+  KIN_TYPE_U64 = 13,
+  KIN_TYPE_C64 = 14,
+  KIN_TYPE_C128 = 15,
+  KIN_TYPE_BF16 = 16
+} KinType;
+
+typedef struct KinError KinError;
+typedef struct KinModel KinModel;
+typedef struct KinContext KinContext;
+
+/*===- Errors -------------------------------------------------------------===*/
+/* Functions that can fail return a KinStatus and, where `error` is not NULL, set *error to an error
+   to be freed, or to NULL where there is none. */
+
+/* One line that says what is wrong and what to do; lives as long as the error. */
+KIN_API const char *kin_error_message(const KinError *error);
+KIN_API void kin_error_free(KinError *error);
+
+/* "0.1.0" */
+KIN_API const char *kin_runtime_version(void);
+
+/*===- Models -------------------------------------------------------------===*/
+
+typedef struct KinLoadOptions {
+  size_t struct_bytes; /* sizeof(KinLoadOptions) */
+  /* Not to read all constants at once to check their digest: a model of gigabytes then loads in no
+   * time. */
+  int skip_constants_check;
+  const char *device; /* "cpu" (also NULL), or "null", which computes nothing */
+} KinLoadOptions;
+
+/* `options` may be NULL. The file must not be changed while the model lives; replacing it is fine.
+ */
+KIN_API KinStatus kin_model_load(const char *path, const KinLoadOptions *options, KinModel **model,
+                                 KinError **error);
+
+/* The same for an artifact in memory, which is copied. */
+KIN_API KinStatus kin_model_load_memory(const void *bytes, size_t count,
+                                        const KinLoadOptions *options, KinModel **model,
+                                        KinError **error);
+
+/* Contexts of the model stay valid. */
+KIN_API void kin_model_free(KinModel *model);
+
+/* Describes an input or output. Lives as long as the model. */
+typedef struct KinPort {
+  const char *name;
+  int32_t type; /* KinType */
+  int32_t rank;
+  const int64_t *dims; /* bounds where an output's extents depend on data */
+  uint64_t bytes;      /* what its memory needs */
+  int32_t dynamic;     /* whether an output's extents depend on data */
+  int32_t may_alias;   /* the input whose memory an output may be given as well; -1 for none */
+} KinPort;
+
+KIN_API size_t kin_model_input_count(const KinModel *model);
+KIN_API size_t kin_model_output_count(const KinModel *model);
+
+/* NULL past the end. */
+KIN_API const KinPort *kin_model_input(const KinModel *model, size_t index);
+KIN_API const KinPort *kin_model_output(const KinModel *model, size_t index);
+
+/* The artifact's manifest as JSON: stages, buffers, plan. Lives as long as the model. */
+KIN_API const char *kin_model_manifest(const KinModel *model);
+
+/*===- Running ------------------------------------------------------------===*/
+
+typedef struct KinContextOptions {
+  size_t struct_bytes; /* sizeof(KinContextOptions) */
+  uint32_t threads;    /* the calling one included; 0 for one on each usable core */
+  int profile;         /* whether to time each stage, see kin_context_profile */
+} KinContextOptions;
+
+/* `options` may be NULL. */
+KIN_API KinStatus kin_context_create(const KinModel *model, const KinContextOptions *options,
+                                     KinContext **context, KinError **error);
+KIN_API void kin_context_free(KinContext *context);
+
+/* A dense, row-major tensor in the caller's memory, aligned to its elements. */
+typedef struct KinTensor {
+  const char *name; /* NULL to go by position */
+  int32_t type;     /* KinType; KIN_TYPE_ANY in outputs */
+  int32_t rank;     /* in outputs, how many extents `dims` has room for */
+  int64_t *dims;    /* in outputs it receives the extents, and may be NULL where none is dynamic */
+  void *data;       /* inputs are only read */
+  uint64_t bytes;   /* of `data` */
+} KinTensor;
+
+/* Runs the model on all its inputs and outputs. Outputs overlap neither inputs nor each other, but
+   for KinPort.may_alias. */
+KIN_API KinStatus kin_run(KinContext *context, const KinTensor *inputs, size_t input_count,
+                          const KinTensor *outputs, size_t output_count, KinError **error);
+
+/* Ends the run under way, or the next one if there is none, with KIN_USAGE. */
+KIN_API void kin_context_cancel(KinContext *context);
+
+typedef struct KinStageTime {
+  uint64_t launches;    /* over all runs of the context */
+  uint64_t nanoseconds; /* of all launches together */
+} KinStageTime;
+
+/* Fills `times` for the first `capacity` stages of the manifest; returns how many stages there are.
+   All zero unless the context profiles. Not during a run. */
+KIN_API size_t kin_context_profile(const KinContext *context, KinStageTime *times, size_t capacity);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* KINTSUGI_RUNTIME_H */

@@ -1,0 +1,255 @@
+//===- runtime_api.cpp - The C interface of the runtime -------------------===//
+
+#include "api/runtime/runtime_api.h"
+
+#include "devices/cpu/cpu_device.h"
+#include "devices/null/null_device.h"
+
+#include <algorithm>
+#include <new>
+
+using namespace kintsugi;
+using namespace kintsugi::runtime;
+
+static_assert(KIN_USAGE == static_cast<int>(ErrorKind::Usage) &&
+              KIN_INPUT == static_cast<int>(ErrorKind::Input) &&
+              KIN_INTERNAL == static_cast<int>(ErrorKind::Internal) &&
+              KIN_MACHINE == static_cast<int>(ErrorKind::Machine));
+static_assert(KIN_TYPE_F32 == int(KIN_F32) && KIN_TYPE_I64 == int(KIN_I64) &&
+              KIN_TYPE_BOOL == int(KIN_BOOL) && KIN_TYPE_F64 == int(KIN_F64) &&
+              KIN_TYPE_C128 == int(KIN_C128) && KIN_TYPE_BF16 == int(KIN_BF16));
+
+std::shared_ptr<Device> api::findDevice(std::string_view name) {
+  static const auto cpu = std::make_shared<devices::CpuDevice>();
+  static const auto null = std::make_shared<devices::NullDevice>();
+  if (name == "cpu")
+    return cpu;
+  if (name == "null")
+    return null;
+  return nullptr;
+}
+
+KinStatus api::report(const Status &status, KinError **error) {
+  if (error)
+    *error = status.ok() ? nullptr : new KinError{status.error().message};
+  return status.ok() ? KIN_OK : static_cast<KinStatus>(status.error().kind);
+}
+
+/// Runs `body`, which returns a Status. No exception leaves the C interface: the C++ library's only
+/// ones are for memory that can't be had.
+template <typename Body> static KinStatus guarded(KinError **error, Body body) {
+  try {
+    return api::report(body(), error);
+  } catch (const std::exception &) {
+    if (error)
+      *error = new (std::nothrow) KinError{};
+    return KIN_MACHINE;
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Errors and version
+//===----------------------------------------------------------------------===//
+
+const char *kin_error_message(const KinError *error) {
+  if (!error)
+    return "no error";
+  return error->message.empty() ? "not enough memory" : error->message.c_str();
+}
+
+void kin_error_free(KinError *error) { delete error; }
+
+const char *kin_runtime_version(void) { return KINTSUGI_VERSION; }
+
+//===----------------------------------------------------------------------===//
+// Models
+//===----------------------------------------------------------------------===//
+
+static KinPort describe(const Manifest &manifest, const Port &port) {
+  return {port.name.c_str(),
+          toInt(port.type),
+          static_cast<int32_t>(port.shape.size()),
+          port.shape.data(),
+          manifest.buffers[port.buffer].bytes,
+          !port.dynamic.empty(),
+          static_cast<int32_t>(port.mayAlias)};
+}
+
+std::unique_ptr<KinModel> api::wrapModel(std::shared_ptr<const Model> model) {
+  auto handle = std::make_unique<KinModel>();
+  const Manifest &manifest = model->manifest();
+  for (const Port &port : manifest.inputs)
+    handle->inputs.push_back(describe(manifest, port));
+  for (const Port &port : manifest.outputs)
+    handle->outputs.push_back(describe(manifest, port));
+  handle->manifest = printJson(manifest.toJson(), 1);
+  handle->model = std::move(model);
+  return handle;
+}
+
+/// A struct of options starts with the size that its caller knows of it; ours must be the same.
+template <typename Options> static Status checkOptions(const Options *options) {
+  if (options && options->struct_bytes != sizeof(Options))
+    return usageError("the options have a struct_bytes of " +
+                      std::to_string(options->struct_bytes) + " instead of " +
+                      std::to_string(sizeof(Options)));
+  return Status::success();
+}
+
+static Status makeModel(Expected<Artifact> (*open)(const void *, size_t, ReadOptions),
+                        const void *source, size_t bytes, const KinLoadOptions *options,
+                        KinModel **result) {
+  if (!result || !source)
+    return usageError("there is no artifact to load or nowhere to put the model");
+  *result = nullptr;
+  KINTSUGI_RETURN_IF_ERROR(checkOptions(options));
+  std::string_view name = options && options->device ? options->device : "cpu";
+  auto device = api::findDevice(name);
+  if (!device)
+    return usageError("there is no device '" + std::string(name) + "'; there are: cpu, null");
+  ReadOptions readOptions;
+  readOptions.verifyConstants = !(options && options->skip_constants_check);
+  KINTSUGI_ASSIGN(Artifact artifact, open(source, bytes, readOptions));
+  KINTSUGI_ASSIGN(auto model, Model::create(std::move(artifact), std::move(device)));
+  *result = api::wrapModel(std::move(model)).release();
+  return Status::success();
+}
+
+KinStatus kin_model_load(const char *path, const KinLoadOptions *options, KinModel **model,
+                         KinError **error) {
+  auto open = [](const void *path, size_t, ReadOptions options) {
+    return Artifact::open(static_cast<const char *>(path), options);
+  };
+  return guarded(error, [&] { return makeModel(open, path, 0, options, model); });
+}
+
+KinStatus kin_model_load_memory(const void *bytes, size_t count, const KinLoadOptions *options,
+                                KinModel **model, KinError **error) {
+  auto open = [](const void *bytes, size_t count, ReadOptions options) {
+    return Artifact::fromMemory({static_cast<const std::byte *>(bytes), count}, "artifact",
+                                options);
+  };
+  return guarded(error, [&] { return makeModel(open, bytes, count, options, model); });
+}
+
+void kin_model_free(KinModel *model) { delete model; }
+
+size_t kin_model_input_count(const KinModel *model) { return model->inputs.size(); }
+
+size_t kin_model_output_count(const KinModel *model) { return model->outputs.size(); }
+
+const KinPort *kin_model_input(const KinModel *model, size_t index) {
+  return index < model->inputs.size() ? &model->inputs[index] : nullptr;
+}
+
+const KinPort *kin_model_output(const KinModel *model, size_t index) {
+  return index < model->outputs.size() ? &model->outputs[index] : nullptr;
+}
+
+const char *kin_model_manifest(const KinModel *model) { return model->manifest.c_str(); }
+
+//===----------------------------------------------------------------------===//
+// Contexts
+//===----------------------------------------------------------------------===//
+
+static Status makeContext(const KinModel *model, const KinContextOptions *options,
+                          KinContext **result) {
+  if (!model || !result)
+    return usageError("there is no model or nowhere to put the context");
+  *result = nullptr;
+  KINTSUGI_RETURN_IF_ERROR(checkOptions(options));
+  auto handle = std::make_unique<KinContext>();
+  ContextOptions contextOptions;
+  if (options) {
+    contextOptions.threads = options->threads;
+    handle->options.profile = options->profile;
+  }
+  handle->options.cancel = &handle->cancel;
+  KINTSUGI_ASSIGN(handle->context, Context::create(model->model, contextOptions));
+  *result = handle.release();
+  return Status::success();
+}
+
+KinStatus kin_context_create(const KinModel *model, const KinContextOptions *options,
+                             KinContext **context, KinError **error) {
+  return guarded(error, [&] { return makeContext(model, options, context); });
+}
+
+void kin_context_free(KinContext *context) { delete context; }
+
+static std::string_view nameOf(const KinTensor &tensor) {
+  return tensor.name ? std::string_view(tensor.name) : std::string_view();
+}
+
+/// The extents of a tensor; a usage error where there is a rank but no extents.
+static Expected<std::span<int64_t>> extentsOf(const KinTensor &tensor) {
+  if (tensor.rank < 0 || (tensor.rank > 0 && !tensor.dims))
+    return usageError("tensor '" + std::string(nameOf(tensor)) + "' has rank " +
+                      std::to_string(tensor.rank) + " but no extents");
+  return std::span<int64_t>(tensor.dims, tensor.rank);
+}
+
+static Status convertTensors(KinContext &context, std::span<const KinTensor> inputs,
+                             std::span<const KinTensor> outputs) {
+  context.inputs.clear();
+  context.outputs.clear();
+  for (const KinTensor &tensor : inputs) {
+    KINTSUGI_ASSIGN(std::span<int64_t> extents, extentsOf(tensor));
+    auto type = static_cast<ElementType>(kinElementFromOnnx(tensor.type));
+    context.inputs.push_back({nameOf(tensor), type, extents, tensor.data, tensor.bytes});
+  }
+  for (const KinTensor &tensor : outputs) {
+    std::span<int64_t> extents;
+    if (tensor.dims) {
+      KINTSUGI_ASSIGN(extents, extentsOf(tensor));
+    }
+    context.outputs.push_back({nameOf(tensor), tensor.data, tensor.bytes, extents});
+  }
+  return Status::success();
+}
+
+static Status checkOutputTypes(const Manifest &manifest, std::span<const KinTensor> outputs) {
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    int64_t port = outputs[i].name ? Manifest::find(manifest.outputs, outputs[i].name)
+                                   : static_cast<int64_t>(i);
+    bool known = port >= 0 && static_cast<size_t>(port) < manifest.outputs.size();
+    if (!known || outputs[i].type == KIN_TYPE_ANY)
+      continue; // What is not known, the run will name.
+    const Port &wanted = manifest.outputs[port];
+    if (outputs[i].type != toInt(wanted.type))
+      return usageError("output '" + wanted.name + "' is to have type " +
+                        kinElementName(outputs[i].type) + ", the model gives " +
+                        std::string(kintsugi::nameOf(wanted.type)));
+  }
+  return Status::success();
+}
+
+static Status runContext(KinContext *context, std::span<const KinTensor> inputs,
+                         std::span<const KinTensor> outputs) {
+  if (!context || (!inputs.data() && !inputs.empty()) || (!outputs.data() && !outputs.empty()))
+    return usageError("there is no context or there are no tensors");
+  std::lock_guard lock(context->running);
+  KINTSUGI_RETURN_IF_ERROR(checkOutputTypes(context->context->model().manifest(), outputs));
+  KINTSUGI_RETURN_IF_ERROR(convertTensors(*context, inputs, outputs));
+  Status status = context->context->run(context->inputs, context->outputs, context->options);
+  context->cancel.store(false, std::memory_order_relaxed);
+  return status;
+}
+
+KinStatus kin_run(KinContext *context, const KinTensor *inputs, size_t input_count,
+                  const KinTensor *outputs, size_t output_count, KinError **error) {
+  return guarded(error, [&] {
+    return runContext(context, std::span(inputs, input_count), std::span(outputs, output_count));
+  });
+}
+
+void kin_context_cancel(KinContext *context) {
+  context->cancel.store(true, std::memory_order_relaxed);
+}
+
+size_t kin_context_profile(const KinContext *context, KinStageTime *times, size_t capacity) {
+  std::span<const StageTime> stages = context->context->stageTimes();
+  for (size_t i = 0; i < std::min(capacity, stages.size()); ++i)
+    times[i] = {stages[i].launches, stages[i].nanoseconds};
+  return stages.size();
+}

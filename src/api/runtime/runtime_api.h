@@ -1,0 +1,50 @@
+//===- runtime_api.h - The handles of the C interface, in C++ -------------===//
+//
+// For the compiler's half of the interface, which makes models too.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KINTSUGI_API_RUNTIME_RUNTIME_API_H
+#define KINTSUGI_API_RUNTIME_RUNTIME_API_H
+
+#include "base/status.h"
+#include "kintsugi/runtime.h"
+#include "runtime/context.h"
+#include "runtime/model.h"
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+struct KinError {
+  std::string message;
+};
+
+struct KinModel {
+  std::shared_ptr<const kintsugi::runtime::Model> model;
+  std::vector<KinPort> inputs, outputs;
+  std::string manifest;
+};
+
+struct KinContext {
+  std::unique_ptr<kintsugi::runtime::Context> context;
+  kintsugi::runtime::RunOptions options;
+  std::atomic<bool> cancel{false};
+  std::mutex running; ///< Guards the tensors below, which are kept for the next run.
+  std::vector<kintsugi::runtime::InputTensor> inputs;
+  std::vector<kintsugi::runtime::OutputTensor> outputs;
+};
+
+namespace kintsugi::api {
+
+/// The device of that name, one for the whole process; null for a name that is not known.
+std::shared_ptr<runtime::Device> findDevice(std::string_view name);
+
+/// Sets *error, where there is somewhere to set it, and returns the status.
+KinStatus report(const Status &status, KinError **error);
+
+std::unique_ptr<KinModel> wrapModel(std::shared_ptr<const runtime::Model> model);
+
+} // namespace kintsugi::api
+
+#endif // KINTSUGI_API_RUNTIME_RUNTIME_API_H
