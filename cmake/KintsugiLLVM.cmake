@@ -14,4 +14,4 @@ target_link_libraries(kintsugi_mlir INTERFACE kintsugi_llvm_adt ${KINTSUGI_LLVM_
 
 add_library(kintsugi_lld INTERFACE)
 target_link_libraries(kintsugi_lld INTERFACE ${KINTSUGI_LLVM_ROOT}/lib/liblldELF.a
-  ${KINTSUGI_LLVM_ROOT}/lib/liblldCommon.a kintsugi_llvm_adt)
+  ${KINTSUGI_LLVM_ROOT}/lib/liblldCommon.a zstd z kintsugi_llvm_adt)

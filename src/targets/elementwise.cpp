@@ -31,8 +31,9 @@ Value Elementwise::powerOfTwo(Value exponent) {
   return emit.bitcast(emit.shiftLeft(biased, 23), emit.builder.getF32Type());
 }
 
-/// x = n ln 2 + r with |r| <= ln(2) / 2; the polynomial is that of Cephes' expf (Moshier). Adding and
-/// subtracting 1.5 * 2^23 rounds to an integer, which then stands in the low bits: NaN needs no case.
+/// x = n ln 2 + r with |r| <= ln(2) / 2; the polynomial is that of Cephes' expf (Moshier). Adding
+/// and subtracting 1.5 * 2^23 rounds to an integer, which then stands in the low bits: NaN needs no
+/// case.
 Value Elementwise::exponential(Value x) {
   Type type = x.getType();
   if (getElementTypeOrSelf(type).isF64())
@@ -139,8 +140,8 @@ Value Elementwise::roundToOdd(Value x) {
   Value isEven = emit.equal(emit.bitAnd(bits, one), zero);
   Value tooSmall = emit.less(emit.absolute(back), emit.absolute(x));
   Value tooLarge = emit.less(emit.absolute(x), emit.absolute(back));
-  Value moved = emit.select(tooSmall, emit.add(bits, one),
-                            emit.select(tooLarge, emit.sub(bits, one), bits));
+  Value moved =
+      emit.select(tooSmall, emit.add(bits, one), emit.select(tooLarge, emit.sub(bits, one), bits));
   return emit.bitcast(emit.select(isEven, moved, bits), f32);
 }
 
@@ -250,9 +251,9 @@ Value Elementwise::apply(Operation *op, ArrayRef<Value> operands) {
     }
     return getElementTypeOrSelf(x.getType()) == element ? x : emit.widen(x, element);
   }
-  Operation *copy = emit.builder.create(op->getLoc(), op->getName().getIdentifier(), operands,
-                                        Emit::shapedLike(element, operands.back().getType()),
-                                        op->getAttrs());
+  Operation *copy =
+      emit.builder.create(op->getLoc(), op->getName().getIdentifier(), operands,
+                          Emit::shapedLike(element, operands.back().getType()), op->getAttrs());
   return copy->getResult(0);
 }
 

@@ -1,8 +1,8 @@
 //===- elementwise.h - Scalar operations of a body on any machine -----------===//
 //
-// What a target's code generator would turn into calls of a C library is spelled out here: exp, log,
-// erf and tanh in f32 as polynomials of our own (the same bits in every lane and on every machine),
-// the rest as calls through the stage's import table, lane by lane.
+// What a target's code generator would turn into calls of a C library is spelled out here: exp,
+// log, erf and tanh in f32 as polynomials of our own (the same bits in every lane and on every
+// machine), the rest as calls through the stage's import table, lane by lane.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KINTSUGI_TARGETS_ELEMENTWISE_H

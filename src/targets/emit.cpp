@@ -43,8 +43,8 @@ Value Emit::integer(Type type, int64_t value) {
 Value Emit::sequence(unsigned lanes, Type element, int64_t step) {
   SmallVector<llvm::APInt> values;
   for (unsigned lane = 0; lane < lanes; ++lane)
-    values.push_back(llvm::APInt(64, static_cast<uint64_t>(lane * step))
-                         .trunc(element.getIntOrFloatBitWidth()));
+    values.push_back(
+        llvm::APInt(64, static_cast<uint64_t>(lane * step)).trunc(element.getIntOrFloatBitWidth()));
   auto type = VectorType::get({lanes}, element);
   return arith::ConstantOp::create(builder, location, DenseElementsAttr::get(type, values));
 }

@@ -33,7 +33,7 @@ public:
   mlir::Value mul(mlir::Value a, mlir::Value b);
   mlir::Value divide(mlir::Value a, mlir::Value b); ///< Floats.
   mlir::Value fma(mlir::Value a, mlir::Value b, mlir::Value c);
-  mlir::Value negate(mlir::Value a); ///< Floats.
+  mlir::Value negate(mlir::Value a);   ///< Floats.
   mlir::Value absolute(mlir::Value a); ///< Floats.
   mlir::Value bitAnd(mlir::Value a, mlir::Value b);
   mlir::Value bitOr(mlir::Value a, mlir::Value b);
@@ -42,8 +42,8 @@ public:
   mlir::Value shiftRight(mlir::Value a, unsigned bits);       ///< Of unsigned integers.
   mlir::Value shiftRightSigned(mlir::Value a, unsigned bits); ///< Of signed ones.
   mlir::Value select(mlir::Value condition, mlir::Value onTrue, mlir::Value onFalse);
-  mlir::Value less(mlir::Value a, mlir::Value b);    ///< Floats: false with NaN. Integers: signed.
-  mlir::Value equal(mlir::Value a, mlir::Value b);   ///< Floats: false with NaN.
+  mlir::Value less(mlir::Value a, mlir::Value b);  ///< Floats: false with NaN. Integers: signed.
+  mlir::Value equal(mlir::Value a, mlir::Value b); ///< Floats: false with NaN.
   mlir::Value isNaN(mlir::Value a);
   mlir::Value lessUnsigned(mlir::Value a, mlir::Value b);
   mlir::Value bitcast(mlir::Value a, mlir::Type element);

@@ -6,8 +6,7 @@ using namespace mlir;
 
 namespace kintsugi::targets {
 
-Levels::Levels(OpBuilder &builder, unsigned count, Block *block)
-    : builder(builder), levels(count) {
+Levels::Levels(OpBuilder &builder, unsigned count, Block *block) : builder(builder), levels(count) {
   levels[0].block = block;
 }
 

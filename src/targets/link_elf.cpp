@@ -5,11 +5,13 @@
 #include "lld/Common/Driver.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <array>
 #include <cerrno>
 #include <cstring>
+#include <fcntl.h>
 #include <mutex>
 #include <sys/mman.h>
-#include <sys/stat.h>
+#include <thread>
 #include <unistd.h>
 
 LLD_HAS_DRIVER(elf)
@@ -18,85 +20,92 @@ namespace kintsugi::targets {
 
 namespace {
 
-/// A file in memory: lld reads and writes paths, and nothing may stay behind on disk.
-class MemoryFile {
+Error machineFailed() {
+  return machineError(std::string("linking a code object: ") + std::strerror(errno));
+}
+
+/// An open file that is reached by a path: lld reads and writes paths only, and nothing may stay
+/// behind on disk.
+class Descriptor {
 public:
-  explicit MemoryFile(const char *name) : descriptor(memfd_create(name, MFD_CLOEXEC)) {}
-  ~MemoryFile() {
-    if (descriptor >= 0)
-      close(descriptor);
-  }
-  MemoryFile(MemoryFile &&other) noexcept : descriptor(std::exchange(other.descriptor, -1)) {}
-  MemoryFile &operator=(MemoryFile &&) = delete;
+  explicit Descriptor(int number) : number(number) {}
+  ~Descriptor() { reset(); }
+  Descriptor(Descriptor &&other) noexcept : number(std::exchange(other.number, -1)) {}
+  Descriptor &operator=(Descriptor &&) = delete;
 
-  bool valid() const { return descriptor >= 0; }
-  std::string path() const { return "/proc/self/fd/" + std::to_string(descriptor); }
-
-  bool write(const std::string &bytes) const {
-    for (size_t done = 0; done < bytes.size();) {
-      ssize_t count = ::write(descriptor, bytes.data() + done, bytes.size() - done);
-      if (count < 0 && errno != EINTR)
-        return false;
-      done += std::max<ssize_t>(count, 0);
-    }
-    return true;
-  }
-
-  bool read(std::vector<std::byte> &bytes) const {
-    struct stat status;
-    if (fstat(descriptor, &status) != 0)
-      return false;
-    bytes.resize(status.st_size);
-    for (size_t done = 0; done < bytes.size();) {
-      ssize_t count = pread(descriptor, bytes.data() + done, bytes.size() - done, done);
-      if (count == 0 || (count < 0 && errno != EINTR))
-        return false;
-      done += std::max<ssize_t>(count, 0);
-    }
-    return true;
+  bool valid() const { return number >= 0; }
+  int get() const { return number; }
+  std::string path() const { return "/proc/self/fd/" + std::to_string(number); }
+  void reset() {
+    if (valid())
+      close(std::exchange(number, -1));
   }
 
 private:
-  int descriptor;
+  int number;
 };
 
-Error outOfMemory() {
-  return machineError(std::string("linking a code object: ") + std::strerror(errno));
+bool writeAll(int file, const std::string &bytes) {
+  for (size_t done = 0; done < bytes.size();) {
+    ssize_t count = write(file, bytes.data() + done, bytes.size() - done);
+    if (count < 0 && errno != EINTR)
+      return false;
+    done += std::max<ssize_t>(count, 0);
+  }
+  return true;
+}
+
+/// Until the last writer closes.
+void readAll(int file, std::vector<std::byte> &bytes) {
+  std::array<std::byte, 1 << 16> part;
+  for (;;) {
+    ssize_t count = read(file, part.data(), part.size());
+    if (count == 0 || (count < 0 && errno != EINTR))
+      return;
+    bytes.insert(bytes.end(), part.data(), part.data() + std::max<ssize_t>(count, 0));
+  }
+}
+
+/// Runs lld, which writes to a pipe: it would rename a temporary file over a regular one.
+Expected<std::vector<std::byte>> runLinker(std::vector<std::string> words) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0)
+    return machineFailed();
+  Descriptor readEnd(ends[0]), writeEnd(ends[1]);
+  words.insert(words.end(), {"-o", writeEnd.path()});
+  std::vector<const char *> arguments;
+  for (const std::string &word : words)
+    arguments.push_back(word.c_str());
+
+  std::vector<std::byte> bytes;
+  std::thread reader([&] { readAll(readEnd.get(), bytes); });
+  std::string messages;
+  llvm::raw_string_ostream stream(messages);
+  lld::Result result =
+      lld::lldMain(arguments, llvm::nulls(), stream, {{lld::Gnu, &lld::elf::link}});
+  writeEnd.reset();
+  reader.join();
+  if (result.retCode != 0 || bytes.empty())
+    return internalError("linking a code object failed: " + messages);
+  return bytes;
 }
 
 } // namespace
 
 Expected<std::vector<std::byte>> linkElf(const std::vector<std::string> &objects) {
-  MemoryFile output("kintsugi-linked");
-  if (!output.valid())
-    return outOfMemory();
-  std::vector<MemoryFile> inputs;
-  std::vector<std::string> words = {"ld.lld",          "-shared",        "--no-undefined",
-                                    "-Bsymbolic",      "--build-id=none", "--strip-all",
-                                    "--hash-style=gnu", "-znow",           "--threads=1",
-                                    "--no-mmap-output-file", "-o",         output.path()};
+  std::vector<Descriptor> inputs;
+  std::vector<std::string> words = {"ld.lld",           "-shared",     "--no-undefined",
+                                    "-Bsymbolic",       "-znow",       "--build-id=none",
+                                    "--hash-style=gnu", "--strip-all", "--threads=1"};
   for (const std::string &object : objects) {
-    inputs.emplace_back("kintsugi-object");
-    if (!inputs.back().valid() || !inputs.back().write(object))
-      return outOfMemory();
+    inputs.emplace_back(memfd_create("kintsugi-object", MFD_CLOEXEC));
+    if (!inputs.back().valid() || !writeAll(inputs.back().get(), object))
+      return machineFailed();
     words.push_back(inputs.back().path());
   }
-  std::vector<const char *> arguments;
-  for (const std::string &word : words)
-    arguments.push_back(word.c_str());
-
   static std::mutex turn; // lld keeps its state in globals.
   std::lock_guard<std::mutex> lock(turn);
-  std::string messages;
-  llvm::raw_string_ostream stream(messages);
-  lld::Result result =
-      lld::lldMain(arguments, llvm::nulls(), stream, {{lld::Gnu, &lld::elf::link}});
-  if (result.retCode != 0)
-    return internalError("linking a code object failed: " + messages);
-  std::vector<std::byte> bytes;
-  if (!output.read(bytes) || bytes.empty())
-    return outOfMemory();
-  return bytes;
+  return runLinker(std::move(words));
 }
 
 } // namespace kintsugi::targets

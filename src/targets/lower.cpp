@@ -56,15 +56,15 @@ private:
   Type pointer, i64;
 };
 
-/// (buffers..., scratch, imports, tile numbers...). Written operands overlap no other (abi/stage.h),
-/// and of those only read it does not matter.
+/// (buffers..., scratch, imports, tile numbers...). Written operands overlap no other
+/// (abi/stage.h), and of those only read it does not matter.
 LLVM::LLVMFuncOp KernelLowering::declareTile() {
   SmallVector<Type> parameters(kernel.numBuffers() + 2, pointer);
   parameters.append(dimensions(), i64);
-  auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(builder.getContext()), parameters);
-  auto function = LLVM::LLVMFuncOp::create(builder, make.location,
-                                           kernel.getSymName().str() + ".tile", type,
-                                           LLVM::Linkage::Internal);
+  auto type =
+      LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(builder.getContext()), parameters);
+  auto function = LLVM::LLVMFuncOp::create(
+      builder, make.location, kernel.getSymName().str() + ".tile", type, LLVM::Linkage::Internal);
   for (unsigned argument = 0; argument < kernel.numBuffers() + 2; ++argument)
     function.setArgAttr(argument, LLVM::LLVMDialect::getNoAliasAttrName(), builder.getUnitAttr());
   return function;
@@ -140,9 +140,9 @@ void KernelLowering::emitStage(LLVM::LLVMFuncOp tile) {
   builder.setInsertionPointToStart(block);
   SmallVector<Value> operands;
   for (unsigned buffer = 0; buffer < kernel.numBuffers(); ++buffer) {
-    Value place = LLVM::GEPOp::create(builder, make.location, pointer, pointer,
-                                      block->getArgument(0),
-                                      ArrayRef<LLVM::GEPArg>(static_cast<int32_t>(buffer)));
+    Value place =
+        LLVM::GEPOp::create(builder, make.location, pointer, pointer, block->getArgument(0),
+                            ArrayRef<LLVM::GEPArg>(static_cast<int32_t>(buffer)));
     operands.push_back(LLVM::LoadOp::create(builder, make.location, pointer, place));
   }
   operands.push_back(block->getArgument(3));

@@ -96,9 +96,8 @@ DimensionValue NestEmitter::dimension(Value operand, Point point) {
     result.position.lanesLevel = level;
     return result;
   }
-  Value wide = levels.once(level, {{value.getAsOpaquePointer(), &baseTag}, 0}, [&] {
-    return make.resize(value, make.builder.getI64Type());
-  });
+  Value wide = levels.once(level, {{value.getAsOpaquePointer(), &baseTag}, 0},
+                           [&] { return make.resize(value, make.builder.getI64Type()); });
   result.position.base = {wide, level};
   return result;
 }
@@ -110,7 +109,8 @@ Position NestEmitter::position(AffineMap map, ValueRange operands, Point point) 
   return positions.build(map.getResult(0), dimensions);
 }
 
-/// The base's address is shared by all that differ in the constant, which the machine adds for free.
+/// The base's address is shared by all that differ in the constant, which the machine adds for
+/// free.
 Value NestEmitter::address(Value pointer, const Position &position, Type element, int64_t further) {
   auto type = LLVM::LLVMPointerType::get(make.builder.getContext());
   Value base = pointer;
@@ -152,8 +152,8 @@ Value NestEmitter::activeLanes(Point point, unsigned level) {
 static Value readScalar(Emit &make, Value pointer, Value address, Type element, Value mask) {
   if (mask)
     address = make.select(mask, address, pointer);
-  Value value = LLVM::LoadOp::create(make.builder, make.location, element, address,
-                                     alignmentOf(element));
+  Value value =
+      LLVM::LoadOp::create(make.builder, make.location, element, address, alignmentOf(element));
   if (!mask)
     return value;
   Value zero = isa<FloatType>(element) ? make.number(element, 0) : make.integer(element, 0);
@@ -232,7 +232,8 @@ Value NestEmitter::readStrided(Value pointer, const Position &where, Type elemen
   for (int64_t part = 0; part < stride; ++part) {
     int64_t start = std::min<int64_t>(part * lanes, stride * last - last);
     Value vector = load(start);
-    SmallVector<int32_t> choice; // Of the lanes so far (0 and on) and of this vector (`lanes` and on).
+    SmallVector<int32_t>
+        choice; // Of the lanes so far (0 and on) and of this vector (`lanes` and on).
     for (int64_t lane = 0; lane <= last; ++lane) {
       int64_t offset = lane * stride - start;
       bool isHere = lane * stride >= part * int64_t(lanes);

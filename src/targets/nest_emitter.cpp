@@ -16,14 +16,14 @@ namespace kintsugi::targets {
 
 NestEmitter::NestEmitter(KernelScope &scope, ComputeOp nest, Block *block)
     : scope(scope), nest(nest), make(scope.builder),
-      levels(scope.builder, nest.numIterators() + 2, block),
-      lanes(nest.getRegisters().getLanes()), vectors(nest.getRegisters().getVectors()),
-      rows(nest.getRegisters().getRows()), vectorIterator(nest.getRegisters().getVector()),
-      rowIterator(nest.getRegisters().getRow()), positions(scope.builder, levels, lanes),
+      levels(scope.builder, nest.numIterators() + 2, block), lanes(nest.getRegisters().getLanes()),
+      vectors(nest.getRegisters().getVectors()), rows(nest.getRegisters().getRows()),
+      vectorIterator(nest.getRegisters().getVector()), rowIterator(nest.getRegisters().getRow()),
+      positions(scope.builder, levels, lanes),
       combiner(scope.builder, nest.getCombiner().value_or(CombinerKind::Sum), scope.imports) {}
 
-/// Shrinks the register tile to the iterators: a part of a vector is masked, but no vector or row is
-/// empty.
+/// Shrinks the register tile to the iterators: a part of a vector is masked, but no vector or row
+/// is empty.
 void NestEmitter::chooseShape() {
   for (unsigned iterator = 0; iterator < nest.numIterators(); ++iterator)
     iterators.push_back({nest.extentOf(iterator)});
@@ -114,9 +114,8 @@ void NestEmitter::emitParallel(unsigned iterator, unsigned level) {
   }
   levels.placeLoop(level);
   Type i64 = make.builder.getI64Type();
-  auto loop =
-      scf::ForOp::create(make.builder, make.location, make.integer(i64, 0),
-                         make.integer(i64, extent), make.integer(i64, step));
+  auto loop = scf::ForOp::create(make.builder, make.location, make.integer(i64, 0),
+                                 make.integer(i64, extent), make.integer(i64, step));
   levels.loopCreated(level, loop);
   levels.enter(level + 1, loop.getBody());
   Value start = loop.getInductionVar();

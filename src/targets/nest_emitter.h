@@ -23,8 +23,8 @@ struct KernelScope {
 
   mlir::OpBuilder &builder;
   mlir::Value imports;
-  llvm::DenseMap<mlir::Value, mlir::Value> pointers;    ///< Of buffers.
-  llvm::DenseMap<mlir::Value, DimensionValue> origins;  ///< Of tile.origin's results.
+  llvm::DenseMap<mlir::Value, mlir::Value> pointers;   ///< Of buffers.
+  llvm::DenseMap<mlir::Value, DimensionValue> origins; ///< Of tile.origin's results.
 };
 
 class NestEmitter {
@@ -100,7 +100,7 @@ private:
   llvm::DenseMap<mlir::Value, uint64_t> dependences;
   llvm::SmallVector<IteratorState> iterators;
   llvm::SmallVector<unsigned> active; ///< For each vector, how many lanes take part.
-  Accumulators results; ///< While the epilogue is emitted.
+  Accumulators results;               ///< While the epilogue is emitted.
 };
 
 } // namespace kintsugi::targets

@@ -59,9 +59,8 @@ te::Interval PositionBuilder::rangeOf(AffineExpr expr) const {
 
 bool PositionBuilder::fitsInt32(AffineExpr expr) const {
   bool fits = true;
-  expr.walk([&](AffineExpr part) {
-    fits &= rangeOf(part).within({-(1ll << 31), (1ll << 31) - 1});
-  });
+  expr.walk(
+      [&](AffineExpr part) { fits &= rangeOf(part).within({-(1ll << 31), (1ll << 31) - 1}); });
   return fits;
 }
 
@@ -185,10 +184,9 @@ Value PositionBuilder::divide(Value value, int64_t divisor, bool remainder, bool
 Position PositionBuilder::finish(const Sum &sum) {
   SmallVector<Part> parts;
   for (const Part &part : sum.parts)
-    parts.insert(llvm::upper_bound(parts, part,
-                                   [](const Part &a, const Part &b) {
-                                     return a.scalar.level < b.scalar.level;
-                                   }),
+    parts.insert(llvm::upper_bound(
+                     parts, part,
+                     [](const Part &a, const Part &b) { return a.scalar.level < b.scalar.level; }),
                  part);
   Position position;
   position.constant = sum.constant;
@@ -201,9 +199,8 @@ Position PositionBuilder::finish(const Sum &sum) {
     unsigned level = part.scalar.level;
     Value term = part.scalar.value;
     if (part.factor != 1)
-      term = levels.once(level, {{term.getAsOpaquePointer(), &levels}, part.factor}, [&] {
-        return emit.mul(term, emit.integer(term.getType(), part.factor));
-      });
+      term = levels.once(level, {{term.getAsOpaquePointer(), &levels}, part.factor},
+                         [&] { return emit.mul(term, emit.integer(term.getType(), part.factor)); });
     Value before = position.base.value;
     if (before)
       term = levels.once(level, {{before.getAsOpaquePointer(), term.getAsOpaquePointer()}, SumTag},

@@ -1,7 +1,8 @@
 //===- position.h - Where the lanes of an access lie ------------------------===//
 //
 // An affine map at one point of the register tile, as code: a scalar base, a constant, and how far
-// lanes lie apart (a constant stride, or a vector of offsets where the map divides or follows data).
+// lanes lie apart (a constant stride, or a vector of offsets where the map divides or follows
+// data).
 //
 //===----------------------------------------------------------------------===//
 #ifndef KINTSUGI_TARGETS_POSITION_H

@@ -107,9 +107,7 @@ Tuple Combiner::join(ArrayRef<Value> first, ArrayRef<Value> second) {
 }
 
 Value Combiner::joinOne(Value a, Value b) {
-  auto make = [&]<typename Op>() -> Value {
-    return Op::create(emit.builder, emit.location, a, b);
-  };
+  auto make = [&]<typename Op>() -> Value { return Op::create(emit.builder, emit.location, a, b); };
   bool isFloat = isFloatLike(a.getType());
   switch (kind) {
   case CombinerKind::Sum:
@@ -147,8 +145,8 @@ Tuple Combiner::joinArgs(ArrayRef<Value> first, ArrayRef<Value> second) {
   return {emit.select(better, b, a), emit.select(better, second[1], first[1])};
 }
 
-/// (m, s) with s = sum exp(x - m): the sum of the lesser maximum is scaled by exp(-|m1 - m2|), which
-/// is 1 for equal ones, infinite or not.
+/// (m, s) with s = sum exp(x - m): the sum of the lesser maximum is scaled by exp(-|m1 - m2|),
+/// which is 1 for equal ones, infinite or not.
 Tuple Combiner::joinStats(ArrayRef<Value> first, ArrayRef<Value> second) {
   Value a = first[0], b = second[0];
   Value distance = emit.negate(emit.absolute(emit.sub(a, b)));

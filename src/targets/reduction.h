@@ -1,8 +1,8 @@
 //===- reduction.h - How a nest's running values are joined -----------------===//
 //
 // Running values come as tuples, one value for each accumulator of the combiner, scalars or vectors
-// whose lanes are apart. Joining is associative but for rounding, and the same formula serves lanes,
-// vectors and loop steps.
+// whose lanes are apart. Joining is associative but for rounding, and the same formula serves
+// lanes, vectors and loop steps.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KINTSUGI_TARGETS_REDUCTION_H

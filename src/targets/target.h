@@ -1,8 +1,8 @@
 //===- target.h - What turns tile programs into code ------------------------===//
 //
 // One implementation a folder below. A target compiles kernels in the tile dialect to a code object
-// that the runtime's device of the same kind loads; what targets share (the lowering, the linker) is
-// in this folder. No MLIR in this header.
+// that the runtime's device of the same kind loads; what targets share (the lowering, the linker)
+// is in this folder. No MLIR in this header.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KINTSUGI_TARGETS_TARGET_H
@@ -21,7 +21,7 @@ namespace kintsugi::targets {
 
 struct CompileOptions {
   std::string level = "x86-64-v3"; ///< Instruction set level that the code may use.
-  unsigned threads = 1;            ///< Programs compiled at the same time; each program is one unit.
+  unsigned threads = 1; ///< Programs compiled at the same time; each program is one unit.
   /// Called after each program with how many are done; false stops the work.
   std::function<bool(size_t done, size_t all)> progress;
 };

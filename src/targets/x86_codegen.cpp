@@ -24,7 +24,8 @@ static Expected<std::unique_ptr<llvm::TargetMachine>> machineFor(const std::stri
     LLVMInitializeX86AsmPrinter();
   });
   if (level != "x86-64-v2" && level != "x86-64-v3" && level != "x86-64-v4")
-    return usageError("'" + level + "' is no instruction set level; use x86-64-v2, x86-64-v3 or "
+    return usageError("'" + level +
+                      "' is no instruction set level; use x86-64-v2, x86-64-v3 or "
                       "x86-64-v4");
   std::string reason;
   llvm::Triple triple(tripleName);
@@ -33,9 +34,8 @@ static Expected<std::unique_ptr<llvm::TargetMachine>> machineFor(const std::stri
     return internalError("LLVM has no x86-64: " + reason);
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
-  std::unique_ptr<llvm::TargetMachine> machine(
-      target->createTargetMachine(triple, level, "", options, llvm::Reloc::PIC_, std::nullopt,
-                                  llvm::CodeGenOptLevel::Default));
+  std::unique_ptr<llvm::TargetMachine> machine(target->createTargetMachine(
+      triple, level, "", options, llvm::Reloc::PIC_, std::nullopt, llvm::CodeGenOptLevel::Default));
   if (!machine)
     return internalError("LLVM can't generate code for " + level);
   return machine;

@@ -74,8 +74,8 @@ KernelOp KernelBuilder::declare() {
     if (buffer.home == Home::Scratch) {
       auto type = MemRefType::get({buffer.elements}, storedType(builder.getContext(), buffer.type),
                                   MemRefLayoutAttrInterface(), builder.getI64IntegerAttr(1));
-      buffers.push_back(ScratchOp::create(builder, location, type,
-                                          static_cast<uint64_t>(buffer.scratchOffset)));
+      buffers.push_back(
+          ScratchOp::create(builder, location, type, static_cast<uint64_t>(buffer.scratchOffset)));
     }
   for (unsigned dimension = 0; dimension < extents.size(); ++dimension) {
     Value tile = block.addArgument(builder.getIndexType(), location);

@@ -77,9 +77,8 @@ Value ExprBuilder::buildRead(const te::Expr &expr, Value mask) {
 
 Value ExprBuilder::buildSelect(const te::Expr &expr, Value mask) {
   Value condition = build(expr.operand(0), mask);
-  Value onTrue = build(expr.operand(1), touchesMemory(expr.operand(1))
-                                            ? ops.conjunction(mask, condition)
-                                            : Value());
+  Value onTrue = build(expr.operand(1),
+                       touchesMemory(expr.operand(1)) ? ops.conjunction(mask, condition) : Value());
   Value onFalse = build(expr.operand(2), touchesMemory(expr.operand(2))
                                              ? ops.conjunction(mask, ops.negation(condition))
                                              : Value());
@@ -124,9 +123,9 @@ Value ExprBuilder::indexNumber(const te::Index &index, ElementType type, Value m
   bool narrow = index.isStatic() && fitsInt32(te::rangeOf(index, scope.ranges));
   ElementType integer = narrow ? ElementType::I32 : ElementType::I64;
   IndexMap position = indexMap(index, mask);
-  Value value = IndexOp::create(builder, builder.getUnknownLoc(),
-                                valueType(builder.getContext(), integer), position.map,
-                                position.operands);
+  Value value =
+      IndexOp::create(builder, builder.getUnknownLoc(), valueType(builder.getContext(), integer),
+                      position.map, position.operands);
   return ops.cast(integer, type, value);
 }
 

@@ -1,7 +1,8 @@
 //===- build_expr.h - A nest's expressions as a region ----------------------===//
 //
-// Walks a te::Expr once, giving each shared part one operation. Only the chosen side of a select may
-// touch memory, so the reads in its arms carry the conjunction of the conditions above as a mask.
+// Walks a te::Expr once, giving each shared part one operation. Only the chosen side of a select
+// may touch memory, so the reads in its arms carry the conjunction of the conditions above as a
+// mask.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KINTSUGI_TILE_BUILD_EXPR_H

@@ -152,7 +152,8 @@ Value OpsBuilder::unaryInteger(UnaryOp op, ElementType type, Value x) {
       return x;
     return select(compare(BinaryOp::Less, type, x, zero), unaryInteger(UnaryOp::Neg, type, x), x);
   case UnaryOp::Sign: {
-    Value positive = select(compare(BinaryOp::Less, type, zero, x), constant(type, int64_t(1)), zero);
+    Value positive =
+        select(compare(BinaryOp::Less, type, zero, x), constant(type, int64_t(1)), zero);
     if (!isSigned(type))
       return positive;
     return select(compare(BinaryOp::Less, type, x, zero), constant(type, int64_t(-1)), positive);
@@ -184,12 +185,12 @@ Value OpsBuilder::compare(BinaryOp op, ElementType type, Value a, Value b) {
     return arith::CmpFOp::create(builder, location, predicate, a, b);
   }
   bool isUnsigned = !isSigned(type);
-  auto predicate =
-      op == BinaryOp::Less ? (isUnsigned ? arith::CmpIPredicate::ult : arith::CmpIPredicate::slt)
-      : op == BinaryOp::LessEqual
-          ? (isUnsigned ? arith::CmpIPredicate::ule : arith::CmpIPredicate::sle)
-      : op == BinaryOp::Equal ? arith::CmpIPredicate::eq
-                              : arith::CmpIPredicate::ne;
+  auto predicate = op == BinaryOp::Less
+                       ? (isUnsigned ? arith::CmpIPredicate::ult : arith::CmpIPredicate::slt)
+                   : op == BinaryOp::LessEqual
+                       ? (isUnsigned ? arith::CmpIPredicate::ule : arith::CmpIPredicate::sle)
+                   : op == BinaryOp::Equal ? arith::CmpIPredicate::eq
+                                           : arith::CmpIPredicate::ne;
   return arith::CmpIOp::create(builder, location, predicate, a, b);
 }
 
@@ -319,7 +320,8 @@ Value OpsBuilder::powerInteger(ElementType type, Value base, Value exponent) {
   for (unsigned bit = 0; bit < bitsOf(type); ++bit) {
     Value amount = constant(type, static_cast<int64_t>(bit));
     Value bits = arith::ShRUIOp::create(builder, location, exponent, amount);
-    Value isSet = cast(type, ElementType::Bool, arith::AndIOp::create(builder, location, bits, one));
+    Value isSet =
+        cast(type, ElementType::Bool, arith::AndIOp::create(builder, location, bits, one));
     result = select(isSet, arith::MulIOp::create(builder, location, result, square), result);
     if (bit + 1 < bitsOf(type))
       square = arith::MulIOp::create(builder, location, square, square);
@@ -327,10 +329,11 @@ Value OpsBuilder::powerInteger(ElementType type, Value base, Value exponent) {
   if (!isSigned(type))
     return result;
   Value minusOne = constant(type, int64_t(-1));
-  Value odd = cast(type, ElementType::Bool, arith::AndIOp::create(builder, location, exponent, one));
-  Value reciprocal =
-      select(compare(BinaryOp::Equal, type, base, one), one,
-             select(compare(BinaryOp::Equal, type, base, minusOne), select(odd, minusOne, one), zero));
+  Value odd =
+      cast(type, ElementType::Bool, arith::AndIOp::create(builder, location, exponent, one));
+  Value reciprocal = select(
+      compare(BinaryOp::Equal, type, base, one), one,
+      select(compare(BinaryOp::Equal, type, base, minusOne), select(odd, minusOne, one), zero));
   return select(compare(BinaryOp::Less, type, exponent, zero), reciprocal, result);
 }
 
@@ -342,8 +345,8 @@ Value OpsBuilder::floatToInteger(ElementType from, ElementType to, Value x) {
   int64_t greatest = isSigned(to) ? static_cast<int64_t>(~0ull >> (65 - bits))
                                   : static_cast<int64_t>(~0ull >> (64 - bits));
   int64_t least = isSigned(to) ? -greatest - 1 : 0;
-  Value tooLarge = arith::CmpFOp::create(builder, location, arith::CmpFPredicate::OGE, x,
-                                         constant(from, above));
+  Value tooLarge =
+      arith::CmpFOp::create(builder, location, arith::CmpFPredicate::OGE, x, constant(from, above));
   // An unsigned conversion of (-1, 0) truncates to 0, which is what saturating gives.
   Value tooSmall = arith::CmpFOp::create(builder, location, arith::CmpFPredicate::OLT, x,
                                          constant(from, isSigned(to) ? -above : 0.0));

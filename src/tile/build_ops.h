@@ -1,8 +1,8 @@
 //===- build_ops.h - te's scalar operations in arith and math ---------------===//
 //
 // One function for each form of te::Expr that computes. Values are signless MLIR scalars; booleans
-// are i1. What te defines and arith leaves undefined (division by zero, long shifts, conversions out
-// of range) is spelled out here, so that no target has to know.
+// are i1. What te defines and arith leaves undefined (division by zero, long shifts, conversions
+// out of range) is spelled out here, so that no target has to know.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KINTSUGI_TILE_BUILD_OPS_H

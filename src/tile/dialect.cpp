@@ -145,8 +145,7 @@ LogicalResult ScratchOp::verify() {
   if (offset < 0 || offset % 64 != 0)
     return emitOpError("needs an offset that is a multiple of 64");
   if (llvm::MulOverflow<int64_t>(type.getNumElements(), type.getElementTypeBitWidth() / 8, bytes) ||
-      llvm::AddOverflow(offset, bytes, end) ||
-      end > static_cast<int64_t>(kernel.getScratchBytes()))
+      llvm::AddOverflow(offset, bytes, end) || end > static_cast<int64_t>(kernel.getScratchBytes()))
     return emitOpError("leaves the kernel's scratch memory");
   return success();
 }
@@ -226,7 +225,8 @@ static LogicalResult verifyArguments(ComputeOp op, Region &region, unsigned iter
       return op.emitOpError("has an iterator of type ") << argument.getType();
   for (Operation &inner : region.front().without_terminator()) {
     Dialect *dialect = inner.getDialect();
-    bool arithmetic = dialect && (isa<arith::ArithDialect>(dialect) || isa<math::MathDialect>(dialect));
+    bool arithmetic =
+        dialect && (isa<arith::ArithDialect>(dialect) || isa<math::MathDialect>(dialect));
     if ((!arithmetic && !isa<ReadOp, IndexOp>(inner)) || inner.getNumResults() != 1 ||
         inner.getNumRegions() != 0)
       return inner.emitOpError("does not belong in a nest");
@@ -279,7 +279,8 @@ LogicalResult ComputeOp::verifyRegions() {
     if (TypeRange(bodyTypes) != expected)
       return emitOpError("has a body whose values are not the accumulators' types");
   }
-  auto stored = isReduction() ? getEpilogue().front().getTerminator()->getOperandTypes() : bodyTypes;
+  auto stored =
+      isReduction() ? getEpilogue().front().getTerminator()->getOperandTypes() : bodyTypes;
   if (stored.size() != getDestinations().size())
     return emitOpError("stores ") << stored.size() << " values to " << getDestinations().size()
                                   << " destinations";

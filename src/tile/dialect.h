@@ -1,7 +1,7 @@
 //===- dialect.h - The tile dialect in C++ ----------------------------------===//
 //
-// The classes that tile_ops.td declares. Heavy: only files that build or lower tile programs include
-// it; others hold programs through program.h.
+// The classes that tile_ops.td declares. Heavy: only files that build or lower tile programs
+// include it; others hold programs through program.h.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KINTSUGI_TILE_DIALECT_H
@@ -17,8 +17,8 @@
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
-#include "tile/tile_enums.h.inc"
 #include "tile/tile_dialect.h.inc"
+#include "tile/tile_enums.h.inc"
 
 #define GET_ATTRDEF_CLASSES
 #include "tile/tile_attributes.h.inc"

@@ -1,8 +1,8 @@
 //===- program.h - Tile programs, held without MLIR's headers ---------------===//
 //
-// The handle that layers above pass from `tile` to a target: some kernels in MLIR's tile dialect, and
-// the context that owns them. A program is used by one thread at a time; different programs share
-// nothing, so that targets compile several at once.
+// The handle that layers above pass from `tile` to a target: some kernels in MLIR's tile dialect,
+// and the context that owns them. A program is used by one thread at a time; different programs
+// share nothing, so that targets compile several at once.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KINTSUGI_TILE_PROGRAM_H

@@ -1,7 +1,7 @@
 //===- reference.h - The reference target: each definition alone, in doubles
 //
-// What `compare` measures others against: its schedules are scalar and its programs promoted to f64,
-// so that the code is simple and rounding is negligible.
+// What `compare` measures others against: its schedules are scalar and its programs promoted to
+// f64, so that the code is simple and rounding is negligible.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KINTSUGI_TARGETS_REFERENCE_REFERENCE_H

@@ -1,0 +1,40 @@
+#include "kernel_runner.h"
+#include "nests.h"
+#include "gtest/gtest.h"
+
+namespace kintsugi::test {
+
+using namespace te;
+using schedule::RegisterTile;
+
+/// C[i, j] = sum_k A[i, k] B[k, j] on tiles of rows.
+static ScheduleMaker product(int64_t m, int64_t n, int64_t k, int64_t tileRows, RegisterTile tile,
+                             ElementType type = ElementType::F32) {
+  ScheduleMaker maker;
+  unsigned a = maker.buffer(type, m * k), b = maker.buffer(type, k * n);
+  unsigned c = maker.buffer(type, m * n, true);
+  maker.tile(m, tileRows);
+  // Iterators: i, j, k, then the tile's first row.
+  Index row = it(0) + it(3);
+  Expr body = maker.read(a, row * k + it(2)) * maker.read(b, it(2) * n + it(1));
+  maker.reduce({tileRows, n}, {k}, Combiner::Sum, c, row * n + it(1), body).registers = tile;
+  return maker;
+}
+
+static Memory operands(int64_t m, int64_t n, int64_t k) {
+  return {numbers(m * k), numbers(k * n), {}};
+}
+
+TEST(Contraction, RegisterTilesAgree) {
+  for (RegisterTile tile : {RegisterTile{}, RegisterTile{1, 8, 1, -1, 1, 0},
+                            RegisterTile{1, 16, 2, 0, 4, 0}, RegisterTile{1, 16, 4, 0, 12, 0},
+                            RegisterTile{0, 4, 1, 1, 3, 0}, RegisterTile{2, 16, 1, -1, 1, 0},
+                            RegisterTile{2, 8, 4, 0, 2, 0}, RegisterTile{1, 1, 4, 0, 2, 0}})
+    for (int64_t tileRows : {37, 16})
+      EXPECT_EQ(
+          compareKernel(product(37, 65, 50, tileRows, tile).schedule, operands(37, 65, 50), 2e-6),
+          "")
+          << tile.vectorIterator << " " << tile.lanes << " " << tile.rows << " " << tileRows;
+}
+
+} // namespace kintsugi::test
