@@ -77,16 +77,28 @@ Status Tensor::reshape(std::vector<int64_t> shape) {
   return Status::success();
 }
 
+/// The element at an index, of a width that the compiler knows.
+template <typename T> static uint64_t loadWord(const std::byte *address, int64_t index) {
+  T word;
+  std::memcpy(&word, address + index * sizeof(T), sizeof(T));
+  return word;
+}
+
 uint64_t kintsugi::loadBits(TensorView tensor, int64_t index) {
   uint32_t bits = bitsOf(tensor.type);
-  assert(bits >= 2 && bits <= 64);
-  uint64_t word = 0;
-  if (bits % 8 == 0) {
-    std::memcpy(&word, tensor.bytes.data() + index * (bits / 8), bits / 8);
-    return word;
+  switch (bits) {
+  case 8:
+    return loadWord<uint8_t>(tensor.bytes.data(), index);
+  case 16:
+    return loadWord<uint16_t>(tensor.bytes.data(), index);
+  case 32:
+    return loadWord<uint32_t>(tensor.bytes.data(), index);
+  case 64:
+    return loadWord<uint64_t>(tensor.bytes.data(), index);
   }
+  assert(bits >= 2 && bits < 8);
   uint64_t at = static_cast<uint64_t>(index) * bits;
-  word = static_cast<uint64_t>(tensor.bytes[at / 8]);
+  uint64_t word = static_cast<uint64_t>(tensor.bytes[at / 8]);
   if (at % 8 + bits > 8)
     word |= static_cast<uint64_t>(tensor.bytes[at / 8 + 1]) << 8;
   return word >> at % 8 & ((1u << bits) - 1);
@@ -121,6 +133,9 @@ int64_t kintsugi::loadInteger(TensorView tensor, int64_t index) {
 }
 
 double kintsugi::loadDouble(TensorView tensor, int64_t index) {
+  if (tensor.type == ElementType::F32) // By far the most common.
+    return std::bit_cast<float>(
+        static_cast<uint32_t>(loadWord<uint32_t>(tensor.bytes.data(), index)));
   uint64_t word = loadBits(tensor, index);
   if (isFloat(tensor.type))
     return decodeFloat(tensor.type, word);

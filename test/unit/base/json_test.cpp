@@ -80,7 +80,7 @@ TEST(Json, DamagedTextIsAnErrorOrAValueThatPrints) {
   const std::string good = R"({"name": "k\u00e9", "list": [1, -2, 3.5e4, {"x": null}], "t": true})";
   std::mt19937 random(1);
   int refused = 0;
-  for (int round = 0; round < 20000; ++round) {
+  for (int round = 0; round < 5000; ++round) {
     std::string text = good;
     for (int edits = 1 + random() % 3; edits > 0; --edits)
       text[random() % text.size()] = static_cast<char>(random());
@@ -90,5 +90,5 @@ TEST(Json, DamagedTextIsAnErrorOrAValueThatPrints) {
       EXPECT_TRUE(parseJson(printJson(*value)).ok());
     }
   }
-  EXPECT_GT(refused, 10000);
+  EXPECT_GT(refused, 2500);
 }

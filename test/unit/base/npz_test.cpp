@@ -223,8 +223,9 @@ TEST_P(Written, NothingAndOneNameTwice) {
 }
 
 /// More members than 16 bits count need the ZIP64 end record.
-TEST_P(Written, MoreThan65535Members) {
-  auto writer = ZipWriter::create(folder / "many", GetParam());
+TEST(Npz, MoreThan65535Members) {
+  TemporaryFolder folder;
+  auto writer = ZipWriter::create(folder / "many", Compression::None);
   ASSERT_TRUE(writer.ok());
   std::string text = "x";
   std::span<const std::byte> parts[] = {bytesOf(text)};
@@ -378,7 +379,7 @@ TEST_P(Damaged, CutOffAnywhere) {
 TEST_P(Damaged, BytesChangedAtRandom) {
   std::mt19937 random(3);
   int whole = readAll(bytesOf(good)), harmed = 0;
-  constexpr int rounds = 1500;
+  constexpr int rounds = 500;
   for (int round = 0; round < rounds; ++round) {
     std::string bad = good;
     for (int edits = 1 + random() % 4; edits > 0; --edits)
@@ -389,20 +390,18 @@ TEST_P(Damaged, BytesChangedAtRandom) {
   EXPECT_GT(harmed, rounds * 3 / 4);
 }
 
-/// The directory and the end record, where the sizes and offsets are.
+/// A directory entry and the end record, where the sizes and offsets are.
 TEST_P(Damaged, DirectoryBytesSetToExtremes) {
-  size_t start = good.find("PK\1\2");
-  ASSERT_NE(start, good.npos);
-  for (size_t at = start; at < good.size(); ++at)
-    for (char value : {'\0', '\1', '\x7f', '\xff'}) {
-      std::string bad = good;
-      bad[at] = value;
-      readAll(bytesOf(bad));
-      if (at + 4 <= good.size()) {
-        bad.replace(at, 4, 4, value);
+  size_t entry = good.find("PK\1\2"), next = good.find("PK\1\2", entry + 1);
+  size_t end = good.rfind("PK\5\6");
+  ASSERT_TRUE(next != good.npos && end != good.npos);
+  for (size_t at = entry; at < good.size(); at = at + 1 == next ? end : at + 1)
+    for (char value : {'\0', '\x7f', '\xff'})
+      for (size_t width : {1, 4}) {
+        std::string bad = good;
+        bad.replace(at, std::min(width, bad.size() - at), width, value);
         readAll(bytesOf(bad));
       }
-    }
 }
 
 TEST_P(Damaged, NoFlippedByteChangesTheData) {
