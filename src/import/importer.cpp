@@ -3,6 +3,8 @@
 #include "import/importer.h"
 
 #include "import/registry.h"
+#include "import/sparse.h"
+#include "te/constant.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/ScopeExit.h"
@@ -30,7 +32,7 @@ Expected<Binding> Importer::lookUp(const std::string &name, Scope &scope) {
       return found->second;
     Binding bound;
     if (auto found = at->initializers.find(name); found != at->initializers.end()) {
-      KINTSUGI_ASSIGN(bound, bindInitializer(*found->second));
+      KINTSUGI_ASSIGN(bound, importTensor(*found->second));
     } else if (auto found = at->sparse.find(name); found != at->sparse.end()) {
       KINTSUGI_ASSIGN(bound, bindSparse(*found->second));
     } else {
@@ -42,7 +44,7 @@ Expected<Binding> Importer::lookUp(const std::string &name, Scope &scope) {
   return inputError("'" + name + "' is used, but nothing before it defines it");
 }
 
-Expected<Binding> Importer::bindInitializer(const TensorData &tensor) {
+Expected<Binding> Importer::importTensor(const TensorData &tensor) {
   if (tensor.type == ElementType::Str) {
     // Not owned here: the model outlives the import.
     return Binding{{}, {}, {std::shared_ptr<void>(), &tensor}};
@@ -55,8 +57,15 @@ Expected<Binding> Importer::bindInitializer(const TensorData &tensor) {
 }
 
 Expected<Binding> Importer::bindSparse(const SparseInitializer &sparse) {
-  return inputError("initializer '" + sparse.name +
-                    "' is sparse, which is not supported; save it as a dense tensor");
+  Expected<Tensor> dense = denseOf(sparse.tensor);
+  if (!dense.ok())
+    return at("initializer '" + sparse.name + "'", dense.takeError());
+  Shape shape;
+  for (int64_t extent : dense->shape())
+    shape.push_back(extent);
+  ElementType type = dense->type();
+  auto source = std::make_shared<te::TensorConstant>(std::move(*dense));
+  return Binding{program.addConstant(sparse.name, type, shape, std::move(source)), {}, {}};
 }
 
 //===----------------------------------------------------------------------===//

@@ -29,6 +29,7 @@ public:
 
   Expected<std::vector<Binding>> importSubgraph(const Graph &graph,
                                                 llvm::ArrayRef<Binding> arguments) override;
+  Expected<Binding> importTensor(const TensorData &tensor) override;
 
 private:
   using Opsets = std::map<std::string, int64_t>;
@@ -58,7 +59,6 @@ private:
   Expected<std::vector<Binding>> outputsOf(const Graph &graph, Scope &scope);
 
   Expected<Binding> lookUp(const std::string &name, Scope &scope);
-  Expected<Binding> bindInitializer(const TensorData &tensor);
   Expected<Binding> bindSparse(const SparseInitializer &sparse);
 
   const Model &model;

@@ -1,10 +1,11 @@
 //===- op_context.h - What an operator's import function sees ----------------===//
 //
 // An ONNX operator is imported by one function, `Status f(OpContext &c)`, that reads its inputs and
-// attributes through this context, adds primitive definitions (each step of the operator one of its
-// own), and sets its outputs. Everything a model can get wrong is an error, never an assertion: a
-// function checks ranks, types and extents before it builds expressions from them. Attributes of a
-// wrong kind and results that are too large are noted here and reported after the function returns.
+// attributes through this context, adds primitive definitions (builder.h; each step of the operator
+// one of its own), and sets its outputs. Everything a model can get wrong is an error, never an
+// assertion: a function checks ranks, types and extents before it builds expressions from them.
+// Attributes of a wrong kind and results that are too large are noted here and reported after the
+// function returns.
 //
 // Example, y = x * 2 elementwise:
 //   Status twice(OpContext &c) {
@@ -20,25 +21,13 @@
 #define KINTSUGI_IMPORT_OP_CONTEXT_H
 
 #include "base/tensor.h"
+#include "import/builder.h"
 #include "import/constant_folder.h"
 #include "import/onnx_model.h"
-#include "te/program.h"
-#include "llvm/ADT/Twine.h"
 
 #include <span>
 
 namespace kintsugi::import {
-
-using te::Expr;
-using te::Extent;
-using te::Index;
-using te::Shape;
-using te::ValueId;
-using Indices = llvm::ArrayRef<Index>;
-using Dims = llvm::ArrayRef<Extent>;
-using Pointwise = llvm::function_ref<Expr(Indices)>;
-/// The parallel iterators, then the reduction's.
-using Reduced = llvm::function_ref<Expr(Indices, Indices)>;
 
 /// What a name in an ONNX graph stands for. Sequences exist only at import time.
 struct Binding {
@@ -55,9 +44,11 @@ public:
   /// its outputs in order.
   virtual Expected<std::vector<Binding>> importSubgraph(const Graph &graph,
                                                         llvm::ArrayRef<Binding> arguments) = 0;
+  /// A tensor that an attribute holds, as a constant (or as strings).
+  virtual Expected<Binding> importTensor(const TensorData &tensor) = 0;
 };
 
-class OpContext {
+class OpContext : public Builder {
 public:
   OpContext(const Node &node, int64_t opset, std::vector<Binding> inputs, te::Program &program,
             ConstantFolder &constants, GraphImporter &importer);
@@ -91,15 +82,6 @@ public:
   //===--------------------------------------------------------------------===//
   // Tensors
 
-  ElementType type(ValueId tensor) const { return program.value(tensor).type; }
-  Dims shape(ValueId tensor) const { return program.shape(tensor); }
-  unsigned rank(ValueId tensor) const { return shape(tensor).size(); }
-  int64_t extent(ValueId tensor, unsigned dimension) const {
-    return shape(tensor)[dimension].constant();
-  }
-  std::vector<int64_t> dims(ValueId tensor) const;
-  int64_t count(ValueId tensor) const; ///< Of elements.
-
   /// The input's elements where they are known at import, else null.
   const Tensor *knownValue(unsigned number) { return constants.value(input(number)); }
   /// An input that must be known at import, such as axes; the error says to bind it.
@@ -123,75 +105,31 @@ public:
   Expected<Shape> broadcast(llvm::ArrayRef<ValueId> tensors) const;
 
   //===--------------------------------------------------------------------===//
-  // Building
+  // Results
 
   /// The name of an output; steps on the way to it are called name() + ".step".
   std::string name(unsigned output = 0) const;
-
-  /// An element; the indices must be as many as the rank and stay inside (or inside a select).
-  Expr read(ValueId tensor, Indices indices) const;
-  /// An element, or `fill` where an index leaves the tensor.
-  Expr readOr(ValueId tensor, Indices indices, Expr fill) const;
-  /// An element of a tensor that broadcasts to the shape of which `indices` are the coordinates.
-  Expr readBroadcast(ValueId tensor, Indices indices) const;
-  /// An element of an integer tensor as an index.
-  Index gather(ValueId tensor, Indices indices) const { return Index::data(read(tensor, indices)); }
-  /// The same where negative values count from the end of a dimension of `extent`.
-  Index gatherWrapped(Expr position, int64_t extent) const;
-
-  /// result[i...] = body(i...), of the body's type.
-  ValueId define(std::string name, Dims shape, Pointwise body);
-  /// result[i...] = combine over r of body(i..., r...). The body's type is the accumulator's; the
-  /// result is converted to `type`.
-  ValueId reduce(std::string name, ElementType type, Dims shape, te::Combiner combiner,
-                 Dims reduction, Reduced body);
-  /// The payload (of the given type) at the greatest or least key.
-  ValueId argReduce(std::string name, Dims shape, te::Combiner combiner, Dims reduction,
-                    Reduced key, Reduced payload);
-  /// The tensor with another shape of as many elements.
-  ValueId reshape(std::string name, ValueId tensor, Dims shape);
-  /// result[i...] = tensor at map(i...).
-  ValueId view(std::string name, ValueId tensor, Dims shape,
-               llvm::function_ref<llvm::SmallVector<Index>(Indices)> map);
-  ValueId transpose(std::string name, ValueId tensor, llvm::ArrayRef<unsigned> permutation);
-  ValueId castTo(std::string name, ValueId tensor, ElementType type);
-  /// A tensor that is known now, such as a table of coefficients.
-  ValueId constant(std::string name, Tensor value);
-  ValueId scalar(ElementType type, double value);
 
   void output(unsigned number, ValueId tensor) { outputs[number].tensor = tensor; }
   void outputBinding(unsigned number, Binding binding) { outputs[number] = std::move(binding); }
 
   /// An input error with this reason; the importer adds the file and the node.
   Error error(const llvm::Twine &reason) const { return inputError(reason.str()); }
-  /// Notes an error to be reported when the function returns; the first one counts.
-  void fail(const llvm::Twine &reason);
 
-  te::Program &program;
   ConstantFolder &constants;
   GraphImporter &importer;
 
   /// What the importer looks at after the function returned.
-  Status takeProblem() { return std::move(problem); }
   std::vector<Binding> takeOutputs() { return std::move(outputs); }
 
 private:
   const Attribute *find(llvm::StringRef name, AttributeKind kind, llvm::StringRef what);
-  /// The shape, or one of the same rank with extents 1 (and a noted error) where it is too large.
-  Shape bounded(llvm::StringRef name, Dims shape);
 
   const Node &onnx;
   int64_t version;
   std::vector<Binding> inputs;
   std::vector<Binding> outputs;
-  Status problem;
 };
-
-/// How elements of type `type` are accumulated: f32 for f16 and bf16, the type itself otherwise.
-ElementType accumulatorFor(ElementType type);
-
-/// Whether arithmetic on the type is supported (all types are representable).
-bool computes(ElementType type);
 
 } // namespace kintsugi::import
 

@@ -10,10 +10,10 @@ namespace kintsugi::import {
 namespace {
 
 constexpr OperatorTable (*families[])() = {
-    elementwiseOperators,
-    activationOperators,
-    reduceOperators,
-    matmulOperators,
+    activationOperators, constantOperators, convolutionOperators,   elementwiseOperators,
+    gatherOperators,     matmulOperators,   normalizationOperators, poolingOperators,
+    recurrentOperators,  reduceOperators,   resizeOperators,        scatterOperators,
+    shapeOperators,      sliceOperators,    softmaxOperators,
 };
 
 using Key = std::pair<std::string, std::string>;

@@ -12,6 +12,17 @@ OperatorTable elementwiseOperators();
 OperatorTable activationOperators();
 OperatorTable reduceOperators();
 OperatorTable matmulOperators();
+OperatorTable shapeOperators();
+OperatorTable sliceOperators();
+OperatorTable constantOperators();
+OperatorTable normalizationOperators();
+OperatorTable softmaxOperators();
+OperatorTable convolutionOperators();
+OperatorTable poolingOperators();
+OperatorTable gatherOperators();
+OperatorTable scatterOperators();
+OperatorTable resizeOperators();
+OperatorTable recurrentOperators();
 
 } // namespace kintsugi::import
 

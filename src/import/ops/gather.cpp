@@ -1,0 +1,141 @@
+//===- gather.cpp - Reads at positions that are data -------------------------===//
+
+#include "import/ops/families.h"
+
+#include "base/checked.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+namespace kintsugi::import {
+namespace {
+
+/// Positions along a dimension that come from an integer tensor. Known ones are checked here, and
+/// become plain indices where they are equally spaced.
+class Positions {
+public:
+  static Expected<Positions> read(OpContext &c, unsigned input, int64_t extent) {
+    Positions result(c, c.input(input), extent);
+    if (!isInteger(c.type(result.tensor)))
+      return c.error("its indices must be integers");
+    const Tensor *known = c.knownValue(input);
+    if (!known)
+      return result;
+    std::vector<int64_t> values;
+    bool wraps = false;
+    for (int64_t k = 0; k < known->count(); ++k) {
+      int64_t value = loadInteger(known->view(), k);
+      if (value < -extent || value >= extent)
+        return c.error("its index " + llvm::Twine(value) + " is outside of a dimension of extent " +
+                       llvm::Twine(extent));
+      wraps |= value < 0;
+      values.push_back(value < 0 ? value + extent : value);
+    }
+    result.neverNegative = !wraps;
+    result.findSpacing(values);
+    return result;
+  }
+
+  /// The position at coordinates `i` of the tensor of positions.
+  Index at(Indices i) const {
+    if (spacing)
+      return Index(start) + te::linearize(i, c->shape(tensor)) * *spacing;
+    Expr value = c->read(tensor, i);
+    return neverNegative ? Index::data(value) : c->gatherWrapped(value, extent);
+  }
+
+private:
+  Positions(OpContext &c, ValueId tensor, int64_t extent) : c(&c), tensor(tensor), extent(extent) {}
+
+  void findSpacing(llvm::ArrayRef<int64_t> values) {
+    if (values.empty())
+      return;
+    int64_t step = values.size() > 1 ? values[1] - values[0] : 0;
+    for (size_t k = 1; k < values.size(); ++k)
+      if (values[k] - values[k - 1] != step)
+        return;
+    start = values[0];
+    spacing = step;
+  }
+
+  OpContext *c;
+  ValueId tensor;
+  int64_t extent;
+  bool neverNegative = false;
+  int64_t start = 0;
+  std::optional<int64_t> spacing;
+};
+
+Status gather(OpContext &c) {
+  ValueId x = c.input(0), positions = c.input(1);
+  KINTSUGI_ASSIGN(unsigned axis, c.axis(c.integer("axis", 0), c.rank(x)));
+  KINTSUGI_ASSIGN(Positions at, Positions::read(c, 1, c.extent(x, axis)));
+  std::vector<int64_t> wanted = c.dims(x), inner = c.dims(positions);
+  wanted.erase(wanted.begin() + axis);
+  wanted.insert(wanted.begin() + axis, inner.begin(), inner.end());
+  KINTSUGI_ASSIGN(Shape shape, c.makeShape(wanted));
+  c.output(0, c.view(c.name(), x, shape, [&](Indices i) {
+    llvm::SmallVector<Index> source(i.begin(), i.begin() + axis);
+    source.push_back(at.at(i.slice(axis, inner.size())));
+    source.append(i.begin() + axis + inner.size(), i.end());
+    return source;
+  }));
+  return Status::success();
+}
+
+Status gatherElements(OpContext &c) {
+  ValueId x = c.input(0), positions = c.input(1);
+  KINTSUGI_ASSIGN(unsigned axis, c.axis(c.integer("axis", 0), c.rank(x)));
+  KINTSUGI_RETURN_IF_ERROR(c.requireRank(positions, c.rank(x), "indices"));
+  for (unsigned d = 0; d < c.rank(x); ++d)
+    if (d != axis && c.extent(positions, d) > c.extent(x, d))
+      return c.error("its indices of shape " + shapeString(c.dims(positions)) +
+                     " are larger than its input of shape " + shapeString(c.dims(x)));
+  KINTSUGI_ASSIGN(Positions at, Positions::read(c, 1, c.extent(x, axis)));
+  c.output(0, c.view(c.name(), x, c.shape(positions), [&](Indices i) {
+    llvm::SmallVector<Index> source(i.begin(), i.end());
+    source[axis] = at.at(i);
+    return source;
+  }));
+  return Status::success();
+}
+
+Status gatherND(OpContext &c) {
+  ValueId x = c.input(0), positions = c.input(1);
+  int64_t batch = c.integer("batch_dims", 0);
+  if (!isInteger(c.type(positions)) || c.rank(positions) == 0)
+    return c.error("its indices must be integers, in at least one dimension");
+  unsigned rows = c.rank(positions) - 1;
+  int64_t depth = c.extent(positions, rows);
+  if (batch < 0 || batch > rows || depth < 0 || batch + depth > c.rank(x))
+    return c.error("its indices of shape " + shapeString(c.dims(positions)) +
+                   " don't fit its input of shape " + shapeString(c.dims(x)));
+  for (int64_t d = 0; d < batch; ++d)
+    if (c.extent(positions, d) != c.extent(x, d))
+      return c.error("its batch dimensions differ");
+  Shape shape(c.shape(positions).begin(), c.shape(positions).end() - 1);
+  shape.append(c.shape(x).begin() + batch + depth, c.shape(x).end());
+  c.output(0, c.view(c.name(), x, shape, [&](Indices i) {
+    llvm::SmallVector<Index> source(i.begin(), i.begin() + batch);
+    for (int64_t k = 0; k < depth; ++k) {
+      llvm::SmallVector<Index> row(i.begin(), i.begin() + rows);
+      row.push_back(Index(k));
+      source.push_back(c.gatherWrapped(c.read(positions, row), c.extent(x, batch + k)));
+    }
+    source.append(i.begin() + rows, i.end());
+    return source;
+  }));
+  return Status::success();
+}
+
+} // namespace
+
+OperatorTable gatherOperators() {
+  static const Operator table[] = {
+      {"Gather", 1, 2, gather},
+      {"GatherElements", 11, 2, gatherElements},
+      {"GatherND", 11, 2, gatherND},
+  };
+  return table;
+}
+
+} // namespace kintsugi::import

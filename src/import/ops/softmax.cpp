@@ -1,0 +1,126 @@
+//===- softmax.cpp - Softmax and its relatives -------------------------------===//
+//
+// The maximum is always subtracted before the exponential.
+//
+//===----------------------------------------------------------------------===//
+
+#include "import/ops/families.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+namespace kintsugi::import {
+namespace {
+
+using te::Combiner;
+using te::UnaryOp;
+
+/// The dimensions that are normalized over: one axis since operator set 13, before that all from
+/// the axis on.
+struct Normalized {
+  unsigned first, end;
+  Shape outer;     ///< The others' extents.
+  Shape reduction; ///< Theirs.
+
+  llvm::SmallVector<Index> source(Indices i, Indices r) const {
+    llvm::SmallVector<Index> result(i.begin(), i.begin() + first);
+    result.append(r.begin(), r.end());
+    result.append(i.begin() + first, i.end());
+    return result;
+  }
+  /// The outer coordinates of an element.
+  llvm::SmallVector<Index> outerOf(Indices i) const {
+    llvm::SmallVector<Index> result(i.begin(), i.begin() + first);
+    result.append(i.begin() + end, i.end());
+    return result;
+  }
+};
+
+Expected<Normalized> normalizedOver(OpContext &c) {
+  ValueId x = c.input(0);
+  bool single = c.opset() >= 13;
+  KINTSUGI_ASSIGN(unsigned axis, c.axis(c.integer("axis", single ? -1 : 1), c.rank(x)));
+  Normalized over{axis, single ? axis + 1 : c.rank(x), {}, {}};
+  for (unsigned d = 0; d < c.rank(x); ++d)
+    (d >= over.first && d < over.end ? over.reduction : over.outer).push_back(c.shape(x)[d]);
+  return over;
+}
+
+struct Exponentials {
+  Normalized over;
+  ElementType wide;
+  ValueId greatest, shifted, sum;
+};
+
+/// max; x - max (or its exponential); the sum of the exponentials.
+Expected<Exponentials> exponentials(OpContext &c, bool keepExponential) {
+  ValueId x = c.input(0);
+  KINTSUGI_RETURN_IF_ERROR(c.requireFloat(x));
+  KINTSUGI_ASSIGN(Normalized over, normalizedOver(c));
+  Exponentials e{over, accumulatorFor(c.type(x)), {}, {}, {}};
+  e.greatest = c.reduce(c.name() + ".max", c.type(x), over.outer, Combiner::Max, over.reduction,
+                        [&](Indices i, Indices r) { return c.read(x, over.source(i, r)); });
+  std::string step = keepExponential ? ".exp" : ".shifted";
+  e.shifted = c.define(c.name() + step, c.shape(x), [&](Indices i) {
+    Expr shifted =
+        Expr::cast(e.wide, c.read(x, i)) - Expr::cast(e.wide, c.read(e.greatest, over.outerOf(i)));
+    return keepExponential ? Expr::unary(UnaryOp::Exp, shifted) : shifted;
+  });
+  e.sum = c.reduce(c.name() + ".sum", e.wide, over.outer, Combiner::Sum, over.reduction,
+                   [&](Indices i, Indices r) {
+                     Expr term = c.read(e.shifted, over.source(i, r));
+                     return keepExponential ? term : Expr::unary(UnaryOp::Exp, term);
+                   });
+  return e;
+}
+
+Status softmax(OpContext &c) {
+  KINTSUGI_ASSIGN(Exponentials e, exponentials(c, true));
+  ValueId x = c.input(0);
+  c.output(0, c.define(c.name(), c.shape(x), [&](Indices i) {
+    return Expr::cast(c.type(x), c.read(e.shifted, i) / c.read(e.sum, e.over.outerOf(i)));
+  }));
+  return Status::success();
+}
+
+Status logSoftmax(OpContext &c) {
+  KINTSUGI_ASSIGN(Exponentials e, exponentials(c, false));
+  ValueId x = c.input(0);
+  c.output(0, c.define(c.name(), c.shape(x), [&](Indices i) {
+    Expr log = Expr::unary(UnaryOp::Log, c.read(e.sum, e.over.outerOf(i)));
+    return Expr::cast(c.type(x), c.read(e.shifted, i) - log);
+  }));
+  return Status::success();
+}
+
+/// 1 at the first greatest element, 0 elsewhere.
+Status hardmax(OpContext &c) {
+  ValueId x = c.input(0);
+  KINTSUGI_RETURN_IF_ERROR(c.requireFloat(x));
+  KINTSUGI_ASSIGN(Normalized over, normalizedOver(c));
+  auto position = [&](Indices r) {
+    return Expr::index(te::linearize(r, over.reduction), ElementType::I64);
+  };
+  ValueId best = c.argReduce(
+      c.name() + ".argmax", over.outer, Combiner::ArgMax, over.reduction,
+      [&](Indices i, Indices r) { return c.read(x, over.source(i, r)); },
+      [&](Indices, Indices r) { return position(r); });
+  c.output(0, c.define(c.name(), c.shape(x), [&](Indices i) {
+    Expr here = position(i.slice(over.first, over.end - over.first));
+    Expr isBest = Expr::binary(te::BinaryOp::Equal, here, c.read(best, over.outerOf(i)));
+    return Expr::select(isBest, Expr::literal(c.type(x), 1.0), Expr::literal(c.type(x), 0.0));
+  }));
+  return Status::success();
+}
+
+} // namespace
+
+OperatorTable softmaxOperators() {
+  static const Operator table[] = {
+      {"Softmax", 1, 1, softmax},
+      {"LogSoftmax", 1, 1, logSoftmax},
+      {"Hardmax", 1, 1, hardmax},
+  };
+  return table;
+}
+
+} // namespace kintsugi::import
