@@ -137,86 +137,82 @@ Hash128 ColourHasher::hash(const Call &call) {
 
 //===- Texts ----------------------------------------------------------------===//
 
-void CanonicalWriter::write(const Expr &expr) {
+unsigned CanonicalWriter::write(const Expr &expr) {
+  if (auto found = numbers.find(expr.identity()); found != numbers.end())
+    return found->second;
+  std::string line = spell(expr);
+  auto [entry, isNew] = lines.try_emplace(line, lines.size());
+  if (isNew)
+    text += line + "\n";
+  numbers[expr.identity()] = entry->second;
+  return entry->second;
+}
+
+std::string CanonicalWriter::spell(const Expr &expr) {
+  std::string type(nameOf(expr.type()));
   switch (expr.kind()) {
   case ExprKind::Literal:
-    text += std::string(nameOf(expr.type())) + ":" + spellLiteral(expr);
-    return;
+    return type + ":" + spellLiteral(expr);
   case ExprKind::Index:
-    text += std::string(nameOf(expr.type())) + "{";
-    write(expr.indexValue());
-    text += "}";
-    return;
-  case ExprKind::Read:
-    text += nameOfValue(expr.readValue()) + "[";
-    for (const Index &index : expr.readIndices()) {
-      write(index);
-      text += ",";
-    }
-    text += "]";
-    if (const Expr *fill = expr.readFill()) {
-      text += "|";
-      write(*fill);
-    }
-    return;
-  case ExprKind::Unary:
-    text += nameOf(expr.unaryOp());
-    break;
-  case ExprKind::Binary:
-    text += nameOf(expr.binaryOp());
-    break;
-  case ExprKind::Select:
-    text += "select";
-    break;
-  case ExprKind::Cast:
-    text += nameOf(expr.type());
-    break;
+    return type + "{" + spell(expr.indexValue()) + "}";
+  case ExprKind::Read: {
+    std::string line = nameOfValue(expr.readValue()) + "[";
+    for (const Index &index : expr.readIndices())
+      line += spell(index) + ",";
+    line += "]";
+    if (const Expr *fill = expr.readFill())
+      line += "|" + std::to_string(write(*fill));
+    return line;
   }
+  default:
+    return spellOperation(expr);
+  }
+}
+
+std::string CanonicalWriter::spellOperation(const Expr &expr) {
+  std::string line = "select";
+  if (expr.kind() == ExprKind::Unary)
+    line = nameOf(expr.unaryOp());
+  else if (expr.kind() == ExprKind::Binary)
+    line = nameOf(expr.binaryOp());
+  else if (expr.kind() == ExprKind::Cast)
+    line = nameOf(expr.type());
   llvm::SmallVector<const Expr *, 3> operands;
   for (const Expr &operand : expr.operands())
     operands.push_back(&operand);
   if (expr.kind() == ExprKind::Binary && isCommutative(expr.binaryOp()) &&
       hasher.hash(*operands[1]) < hasher.hash(*operands[0]))
     std::swap(operands[0], operands[1]);
-  text += "(";
-  for (const Expr *operand : operands) {
-    write(*operand);
-    text += ",";
-  }
-  text += ")";
+  for (const Expr *operand : operands)
+    line += " " + std::to_string(write(*operand));
+  return line;
 }
 
-void CanonicalWriter::write(const Atom &atom) {
+std::string CanonicalWriter::spell(const Atom &atom) {
   switch (atom.kind) {
   case AtomKind::Iterator:
-    text += "i" + std::to_string(atom.iterator);
-    return;
+    return "i" + std::to_string(atom.iterator);
   case AtomKind::FloorDiv:
+    return "(" + spell(atom.operand) + ")//" + std::to_string(atom.divisor);
   case AtomKind::Mod:
-    text += "(";
-    write(atom.operand);
-    text += (atom.kind == AtomKind::FloorDiv ? ")//" : ")%") + std::to_string(atom.divisor);
-    return;
+    return "(" + spell(atom.operand) + ")%" + std::to_string(atom.divisor);
   case AtomKind::Data:
-    text += "{";
-    write(*atom.data);
-    text += "}";
-    return;
+    return "@" + std::to_string(write(*atom.data));
   }
+  return "";
 }
 
-void CanonicalWriter::write(const Index &index) {
+std::string CanonicalWriter::spell(const Index &index) {
   llvm::SmallVector<std::pair<Hash128, size_t>> order;
   for (auto [place, term] : llvm::enumerate(index.terms()))
     order.push_back({hasher.hash(term), place});
   llvm::sort(order);
+  std::string sum;
   for (auto [hash, place] : order) {
     const Term &term = index.terms()[place];
-    text += std::to_string(term.factor) + "*";
-    write(term.atom);
-    text += "+";
+    sum += std::to_string(term.factor) + "*" + spell(term.atom) + "+";
   }
-  text += std::to_string(index.constantTerm());
+  return sum + std::to_string(index.constantTerm());
 }
 
 void CanonicalWriter::write(const Program &program, uint32_t node) {
@@ -227,45 +223,41 @@ void CanonicalWriter::write(const Program &program, uint32_t node) {
   write(std::get<Call>(program.nodes[node]));
 }
 
-void CanonicalWriter::writeExtents(llvm::ArrayRef<Iterator> iterators) {
-  text += "[";
+static std::string spellExtents(llvm::ArrayRef<Iterator> iterators) {
+  std::string list = "[";
   for (const Iterator &iterator : iterators)
-    text += std::to_string(iterator.extent.constant()) + ",";
-  text += "]";
+    list += std::to_string(iterator.extent.constant()) + ",";
+  return list + "]";
 }
 
 void CanonicalWriter::write(const Program &program, const Definition &definition) {
+  std::string line = "define";
   for (ValueId result : definition.results)
-    text += std::string(nameOf(program.value(result).type)) + " ";
-  writeExtents(definition.parallel);
-  if (definition.reduction) {
-    text += std::string(nameOf(definition.reduction->combiner)) + "<" +
-            std::string(nameOf(definition.reduction->accumulator)) + ">";
-    writeExtents(definition.reduction->iterators);
-  }
-  for (const Expr &body : definition.bodies) {
-    text += " ";
-    write(body);
-  }
+    line += " " + std::string(nameOf(program.value(result).type));
+  line += spellExtents(definition.parallel);
+  if (definition.reduction)
+    line += std::string(nameOf(definition.reduction->combiner)) + "<" +
+            std::string(nameOf(definition.reduction->accumulator)) + ">" +
+            spellExtents(definition.reduction->iterators);
+  for (const Expr &body : definition.bodies)
+    line += " " + std::to_string(write(body));
+  text += line;
 }
 
-void CanonicalWriter::writeValues(llvm::ArrayRef<ValueId> values) {
-  text += "(";
+std::string CanonicalWriter::spellValues(llvm::ArrayRef<ValueId> values) {
+  std::string list = "(";
   for (ValueId value : values)
-    text += nameOfValue(value) + ",";
-  text += ")";
+    list += nameOfValue(value) + ",";
+  return list + ")";
 }
 
 void CanonicalWriter::write(const Scan &scan) {
-  text += "scan[" + std::to_string(scan.trip.constant()) + "]";
-  writeValues(scan.initial);
-  writeValues(scan.captured);
-  text += "{\n" + canonicalText(*scan.body) + "}";
+  text += "scan[" + std::to_string(scan.trip.constant()) + "]" + spellValues(scan.initial) +
+          spellValues(scan.captured) + "{\n" + canonicalText(*scan.body) + "}";
 }
 
 void CanonicalWriter::write(const Call &call) {
-  text += "call " + quote(call.callee) + printJson(call.attributes);
-  writeValues(call.operands);
+  text += "call " + quote(call.callee) + printJson(call.attributes) + spellValues(call.operands);
 }
 
 } // namespace kintsugi::te

@@ -1,8 +1,9 @@
 //===- canonical.h - Hashes and texts that names and order don't change -----===//
 //
 // The two passes behind te/hash.h. ColourHasher hashes expressions bottom up, where each value
-// stands for a colour: a hash of what is known of it. CanonicalWriter then writes the text, with
-// commutative operands in the order of their hashes.
+// stands for a colour: a hash of what is known of it. CanonicalWriter then writes the text: each
+// different expression once, on a line of its own, as an operation on the numbers of earlier lines,
+// with commutative operands in the order of their hashes.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KINTSUGI_TE_CANONICAL_H
@@ -42,21 +43,25 @@ public:
   CanonicalWriter(ColourHasher &hasher, std::function<std::string(ValueId)> nameOfValue)
       : hasher(hasher), nameOfValue(std::move(nameOfValue)) {}
 
-  void write(const Expr &expr);
-  void write(const Index &index);
+  /// Writes what is new of the expression; gives its number.
+  unsigned write(const Expr &expr);
   void write(const Program &program, uint32_t node);
   std::string text;
 
 private:
-  void write(const Atom &atom);
+  std::string spell(const Expr &expr);
+  std::string spellOperation(const Expr &expr);
+  std::string spell(const Index &index);
+  std::string spell(const Atom &atom);
   void write(const Program &program, const Definition &definition);
   void write(const Scan &scan);
   void write(const Call &call);
-  void writeValues(llvm::ArrayRef<ValueId> values);
-  void writeExtents(llvm::ArrayRef<Iterator> iterators);
+  std::string spellValues(llvm::ArrayRef<ValueId> values);
 
   ColourHasher &hasher;
   std::function<std::string(ValueId)> nameOfValue;
+  llvm::DenseMap<const void *, unsigned> numbers;
+  std::map<std::string, unsigned> lines;
 };
 
 bool isCommutative(BinaryOp op);

@@ -1,10 +1,13 @@
 #include "te/expr.h"
 
 #include "base/half.h"
+#include "te/scalar.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallPtrSet.h"
 
 #include <cmath>
 #include <cstring>
+#include <unordered_map>
 
 namespace kintsugi::te {
 
@@ -83,8 +86,7 @@ bool supportsCast(ElementType from, ElementType to) {
 
 Expr Expr::literal(ElementType type, double value) {
   if (!isFloat(type))
-    return literal(type, type == ElementType::Bool ? int64_t(value != 0)
-                                                   : static_cast<int64_t>(value));
+    return literal(type, castToInteger(type, value));
   // A literal is an element of its type: rounded to it.
   value = decodeFloat(type, encodeFloat(type, value));
   ExprNode node{ExprKind::Literal, type};
@@ -95,8 +97,9 @@ Expr Expr::literal(ElementType type, double value) {
 Expr Expr::literal(ElementType type, int64_t value) {
   if (isFloat(type))
     return literal(type, static_cast<double>(value));
+  assert((isInteger(type) || type == ElementType::Bool) && "no literals of other types");
   ExprNode node{ExprKind::Literal, type};
-  node.bits = static_cast<uint64_t>(type == ElementType::Bool ? value != 0 : value);
+  node.bits = static_cast<uint64_t>(wrapInteger(type, value));
   return ExprNode::make(std::move(node));
 }
 
@@ -236,24 +239,46 @@ int Expr::compare(const Expr &other) const {
   return compareLists(a.operands, b.operands);
 }
 
+namespace {
+
+using Visited = llvm::SmallPtrSet<const void *, 16>;
+
+/// Calls `visit` on the expressions right below: data of indices, fill, operands.
+void forEachBelow(const Expr &expr, llvm::function_ref<void(const Expr &)> visit) {
+  if (expr.kind() == ExprKind::Index)
+    expr.indexValue().forEachData(visit);
+  if (expr.kind() == ExprKind::Read) {
+    for (const Index &index : expr.readIndices())
+      index.forEachData(visit);
+    if (const Expr *fill = expr.readFill())
+      visit(*fill);
+  }
+  for (const Expr &operand : expr.operands())
+    visit(operand);
+}
+
+void walkOnce(const Expr &expr, Visited &visited, llvm::function_ref<void(const Expr &)> visit) {
+  if (!visited.insert(expr.identity()).second)
+    return;
+  forEachBelow(expr, [&](const Expr &below) { walkOnce(below, visited, visit); });
+  visit(expr);
+}
+
+} // namespace
+
 void Expr::walk(llvm::function_ref<void(const Expr &)> visit) const {
-  auto visitData = [&](const Expr &data) { data.walk(visit); };
-  if (kind() == ExprKind::Index)
-    node->index.forEachData(visitData);
-  for (const Index &index : node->indices)
-    index.forEachData(visitData);
-  if (node->fill)
-    node->fill->walk(visit);
-  for (const Expr &operand : node->operands)
-    operand.walk(visit);
-  visit(*this);
+  Visited visited;
+  walkOnce(*this, visited, visit);
 }
 
 bool Expr::uses(unsigned iterator) const {
-  auto inIndex = [&](const Index &index) { return index.uses(iterator); };
-  return inIndex(node->index) || llvm::any_of(node->indices, inIndex) ||
-         (node->fill && node->fill->uses(iterator)) ||
-         llvm::any_of(node->operands, [&](const Expr &e) { return e.uses(iterator); });
+  bool found = false;
+  walk([&](const Expr &expr) {
+    // Data inside an index is walked anyway.
+    auto inIndex = [&](const Index &index) { return index.uses(iterator); };
+    found |= inIndex(expr.node->index) || llvm::any_of(expr.node->indices, inIndex);
+  });
+  return found;
 }
 
 /// Rebuilds a node around new children; `mapIndex` maps indices, `mapExpr` fills and operands.
@@ -286,10 +311,33 @@ static Expr rebuild(const Expr &expr, llvm::function_ref<Index(const Index &)> m
   return expr;
 }
 
+namespace {
+
+/// Maps expressions bottom up, each shared one once, so that what was shared stays shared (and is
+/// not expanded into a tree).
+class SharedMap {
+public:
+  using Step = llvm::function_ref<Expr(const Expr &)>;
+
+  /// `below` is what `step` uses for the expressions below.
+  Expr map(const Expr &expr, llvm::function_ref<Expr(const Expr &, Step below)> step) {
+    if (auto found = known.find(expr.identity()); found != known.end())
+      return found->second;
+    Expr result = step(expr, [&](const Expr &below) { return map(below, step); });
+    known.try_emplace(expr.identity(), result);
+    return result;
+  }
+
+private:
+  std::unordered_map<const void *, Expr> known;
+};
+
+} // namespace
+
 Expr substitute(const Expr &expr, llvm::ArrayRef<Index> replacements) {
-  return rebuild(
-      expr, [&](const Index &index) { return substitute(index, replacements); },
-      [&](const Expr &child) { return substitute(child, replacements); });
+  return SharedMap().map(expr, [&](const Expr &e, SharedMap::Step below) {
+    return rebuild(e, [&](const Index &index) { return substitute(index, replacements); }, below);
+  });
 }
 
 /// The same index with each data atom's expression mapped.
@@ -317,11 +365,12 @@ static Index mapData(const Index &index, llvm::function_ref<Expr(const Expr &)> 
 }
 
 Expr rewrite(const Expr &expr, llvm::function_ref<Expr(const Expr &)> step) {
-  auto below = [&](const Expr &child) { return rewrite(child, step); };
-  Expr rebuilt = rebuild(
-      expr, [&](const Index &index) { return index.isStatic() ? index : mapData(index, below); },
-      below);
-  return step(rebuilt);
+  return SharedMap().map(expr, [&](const Expr &e, SharedMap::Step below) {
+    auto mapIndex = [&](const Index &index) {
+      return index.isStatic() ? index : mapData(index, below);
+    };
+    return step(rebuild(e, mapIndex, below));
+  });
 }
 
 static bool staysInside(llvm::ArrayRef<Index> indices, llvm::ArrayRef<Extent> shape,
@@ -334,13 +383,13 @@ static bool staysInside(llvm::ArrayRef<Index> indices, llvm::ArrayRef<Extent> sh
 
 Expr simplifyIndices(const Expr &expr, llvm::ArrayRef<Interval> ranges,
                      llvm::function_ref<llvm::ArrayRef<Extent>(ValueId)> shapeOf) {
-  Expr result = rebuild(
-      expr, [&](const Index &index) { return simplify(index, ranges); },
-      [&](const Expr &child) { return simplifyIndices(child, ranges, shapeOf); });
-  if (result.kind() == ExprKind::Read && result.readFill() && shapeOf &&
-      staysInside(result.readIndices(), shapeOf(result.readValue()), ranges))
-    return Expr::read(result.readValue(), result.type(), result.readIndices());
-  return result;
+  return SharedMap().map(expr, [&](const Expr &e, SharedMap::Step below) {
+    Expr result = rebuild(e, [&](const Index &index) { return simplify(index, ranges); }, below);
+    if (result.kind() == ExprKind::Read && result.readFill() && shapeOf &&
+        staysInside(result.readIndices(), shapeOf(result.readValue()), ranges))
+      return Expr::read(result.readValue(), result.type(), result.readIndices());
+    return result;
+  });
 }
 
 } // namespace kintsugi::te

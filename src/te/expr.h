@@ -89,7 +89,8 @@ struct ExprNode;
 
 class Expr {
 public:
-  /// A constant of a real, integer or boolean type. Integers keep all 64 bits.
+  /// A constant of a real, integer or boolean type, rounded or wrapped around to it. Integers keep
+  /// all 64 bits.
   static Expr literal(ElementType type, double value);
   static Expr literal(ElementType type, int64_t value);
   static Expr boolean(bool value);
@@ -131,7 +132,7 @@ public:
   const void *identity() const { return node.get(); }
 
   /// Visits this expression and all below it, those inside gathers and fills included; children
-  /// before parents.
+  /// before parents, and what is shared once.
   void walk(llvm::function_ref<void(const Expr &)> visit) const;
   bool uses(unsigned iterator) const;
 

@@ -1,5 +1,6 @@
 #include "te/interpreter.h"
 
+#include "calls/call.h"
 #include "te/body.h"
 #include "te/constant.h"
 #include "te/reducer.h"
@@ -182,8 +183,32 @@ private:
     llvm::copy(slice.integers, whole.integers.begin() + step * slice.integers.size());
   }
 
+  /// Operands and results are rounded to their types: a call works on bytes.
   Status execute(const Call &call) {
-    return inputError("'" + call.callee + "' is not known as an operation");
+    std::vector<Tensor> operands, results;
+    for (ValueId id : call.operands) {
+      KINTSUGI_ASSIGN(Tensor tensor, tensors[id.number]->rounded());
+      operands.push_back(std::move(tensor));
+    }
+    std::vector<calls::ResultView> resultViews;
+    for (ValueId id : call.results) {
+      const Value &value = program.value(id);
+      KINTSUGI_ASSIGN(Tensor tensor, Tensor::create(value.type, plainShape(value.shape)));
+      results.push_back(std::move(tensor));
+    }
+    for (Tensor &result : results)
+      resultViews.push_back({result.type(), result.shape(), result.bytes()});
+    std::vector<TensorView> views;
+    for (const Tensor &operand : operands)
+      views.push_back(operand.view());
+    KINTSUGI_RETURN_IF_ERROR(calls::run(call.callee, views, call.attributes, resultViews));
+    std::vector<ExactTensor> exact;
+    for (const Tensor &result : results) {
+      KINTSUGI_ASSIGN(ExactTensor tensor, ExactTensor::from(result.view()));
+      exact.push_back(std::move(tensor));
+    }
+    bind(call.results, std::move(exact));
+    return Status::success();
   }
 
   const Program &program;

@@ -1,6 +1,7 @@
 #include "te/program.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallPtrSet.h"
 
 namespace kintsugi::te {
 
@@ -167,6 +168,8 @@ public:
         ranges(definition.ranges()) {}
 
   Status check(const Expr &expr, bool guarded) {
+    if (!checked[guarded].insert(expr.identity()).second)
+      return Status::success();
     KINTSUGI_RETURN_IF_ERROR(checkTypes(expr));
     if (expr.kind() == ExprKind::Index)
       KINTSUGI_RETURN_IF_ERROR(checkIndex(expr.indexValue(), guarded));
@@ -238,6 +241,7 @@ private:
   uint32_t node;
   unsigned iterators;
   llvm::SmallVector<Interval> ranges;
+  llvm::SmallPtrSet<const void *, 16> checked[2]; ///< Without and with a guard around.
 };
 
 Status verifyReduction(const Program &program, const Reduction &reduction,
@@ -293,7 +297,8 @@ Status verifyDefinition(const Program &program, uint32_t node, const Definition 
 
 bool sameTensor(const Value &a, const Value &b) { return a.type == b.type && a.shape == b.shape; }
 
-/// The body's inputs are the step, the carried and the captured tensors; its first outputs carry on.
+/// The body's inputs are the step, the carried and the captured tensors; its first outputs carry
+/// on.
 Status verifyScan(const Program &program, const Scan &scan) {
   const Program &body = *scan.body;
   size_t carried = scan.initial.size();
