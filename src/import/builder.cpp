@@ -136,7 +136,10 @@ ValueId Builder::view(std::string name, ValueId tensor, Dims shape,
   llvm::SmallVector<te::Interval> ranges;
   for (Extent extent : shape)
     ranges.push_back(te::Interval::of(extent));
+  bool isEmpty = llvm::is_contained(shape, Extent(0)); // Nothing to read, perhaps nothing there.
   return define(std::move(name), shape, [&](Indices i) {
+    if (isEmpty)
+      return Expr::literal(type(tensor), int64_t(0));
     llvm::SmallVector<Index> source = map(i);
     for (Index &index : source)
       index = te::simplify(index, ranges);

@@ -97,6 +97,23 @@ bool ConstantFolder::isConstant(te::ValueId id) {
   return constancy[id.number];
 }
 
+std::vector<std::string> ConstantFolder::inputsBehind(te::ValueId id) const {
+  std::vector<std::string> names;
+  std::set<te::ValueId> seen{id};
+  std::vector<te::ValueId> pending{id};
+  while (!pending.empty()) {
+    const te::Value &value = program.value(pending.back());
+    pending.pop_back();
+    if (value.kind == te::ValueKind::Input)
+      names.push_back(value.name);
+    if (value.kind == te::ValueKind::Result)
+      for (te::ValueId operand : program.operandsOf(value.node))
+        if (seen.insert(operand).second)
+          pending.push_back(operand);
+  }
+  return names;
+}
+
 const Tensor *ConstantFolder::load(te::ValueId id) {
   if (!sizeWithin(id, largestLoaded))
     return nullptr;

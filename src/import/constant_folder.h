@@ -27,6 +27,9 @@ public:
   /// Whether a value depends on constants alone, whatever its size.
   bool isConstant(te::ValueId id);
 
+  /// The names of the program's inputs that a value depends on.
+  std::vector<std::string> inputsBehind(te::ValueId id) const;
+
 private:
   bool sizeWithin(te::ValueId id, int64_t limit) const;
   bool evaluate(uint32_t node);

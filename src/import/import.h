@@ -25,7 +25,8 @@ struct ImportOptions {
   bool randomWeights = false;
 };
 
-/// Reads and imports a model. Operator sets 6 to 28. Input errors name the file and the node, and
+/// Reads and imports a model. Operator sets 1 to 28 (before 6, the
+/// operators that have not changed their form). Input errors name the file and the node, and
 /// list every operator that is not supported at once; an option that names nothing in the model is
 /// a usage error. The program passes te::Program::verify().
 Expected<te::Program> importOnnx(const std::string &path, const ImportOptions &options,

@@ -77,7 +77,7 @@ private:
 Status checkOperators(const Model &model);
 
 /// The versions of the operator sets that a model or a function names. An error where ONNX's own is
-/// outside of 6 to 28.
+/// outside of 1 to 28.
 Expected<std::map<std::string, int64_t>> opsetsOf(const std::vector<OpsetImport> &imports);
 
 /// The function that a node calls, or null.

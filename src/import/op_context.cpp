@@ -56,16 +56,16 @@ std::vector<double> OpContext::reals(llvm::StringRef name, std::vector<double> o
 // Tensors
 
 Expected<const Tensor *> OpContext::constantInput(unsigned number, llvm::StringRef role) {
-  const Tensor *value = knownValue(number);
-  if (value)
+  if (const Tensor *value = knownValue(number))
     return value;
   const std::string &tensor = onnx.inputs[number];
-  const te::Value &bound = program.value(input(number));
-  if (bound.kind == te::ValueKind::Input)
-    return error("its " + role + " '" + tensor +
-                 "' must be known when compiling; bind it with --bind " + tensor + "=FILE.npz");
-  return error("its " + role + " '" + tensor +
-               "' must be known when compiling, but depends on the model's inputs");
+  std::vector<std::string> needed = constants.inputsBehind(input(number));
+  if (needed.empty())
+    return error("its " + role + " '" + tensor + "' is too large to be computed when compiling");
+  std::string reason = "its " + role.str() + " '" + tensor + "' must be known when compiling";
+  if (needed.size() > 1 || needed[0] != tensor)
+    reason += ", but depends on " + std::to_string(needed.size()) + " of the model's inputs";
+  return error(reason + "; bind it with --bind " + needed[0] + "=FILE.npz");
 }
 
 Expected<std::vector<int64_t>> OpContext::constantIntegers(unsigned number, llvm::StringRef role) {

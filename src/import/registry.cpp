@@ -10,10 +10,10 @@ namespace kintsugi::import {
 namespace {
 
 constexpr OperatorTable (*families[])() = {
-    activationOperators, constantOperators, convolutionOperators,   elementwiseOperators,
-    gatherOperators,     matmulOperators,   normalizationOperators, poolingOperators,
-    recurrentOperators,  reduceOperators,   resizeOperators,        scatterOperators,
-    shapeOperators,      sliceOperators,    softmaxOperators,
+    activationOperators,  constantOperators,  controlFlowOperators, convolutionOperators,
+    elementwiseOperators, gatherOperators,    matmulOperators,      normalizationOperators,
+    poolingOperators,     recurrentOperators, reduceOperators,      resizeOperators,
+    scatterOperators,     shapeOperators,     sliceOperators,       softmaxOperators,
 };
 
 using Key = std::pair<std::string, std::string>;

@@ -147,19 +147,44 @@ Status power(OpContext &c) {
 
 Status modulo(OpContext &c) {
   bool likeC = c.integer("fmod", 0) != 0;
-  if (!likeC && isFloat(c.type(c.input(0))))
-    return c.error("fmod must be 1 for floating-point numbers");
   return likeC ? arithmetic<BinaryOp::Rem>(c) : arithmetic<BinaryOp::Mod>(c);
 }
 
+ElementType unsignedOf(ElementType type) {
+  switch (bitsOf(type)) {
+  case 8:
+    return ElementType::U8;
+  case 16:
+    return ElementType::U16;
+  case 32:
+    return ElementType::U32;
+  default:
+    return ElementType::U64;
+  }
+}
+
+/// Shifts are defined on unsigned integers. A signed one shifted to the right keeps its sign: below
+/// zero, the complement is shifted.
 Status bitShift(OpContext &c) {
-  KINTSUGI_RETURN_IF_ERROR(requireInteger(c, c.input(0)));
+  ValueId x = c.input(0);
+  KINTSUGI_RETURN_IF_ERROR(requireInteger(c, x));
+  KINTSUGI_RETURN_IF_ERROR(c.requireSameType(x, c.input(1)));
   std::string direction = c.text("direction", "");
-  if (direction == "LEFT")
-    return binary<BinaryOp::ShiftLeft>(c);
-  if (direction == "RIGHT")
-    return binary<BinaryOp::ShiftRight>(c);
-  return c.error("direction must be LEFT or RIGHT");
+  if (direction != "LEFT" && direction != "RIGHT")
+    return c.error("direction must be LEFT or RIGHT");
+  bool left = direction == "LEFT";
+  ElementType type = c.type(x), bits = unsignedOf(type);
+  auto shifted = [&](Expr a, Expr b) {
+    BinaryOp op = left ? BinaryOp::ShiftLeft : BinaryOp::ShiftRight;
+    return Expr::cast(type, Expr::binary(op, Expr::cast(bits, a), Expr::cast(bits, b)));
+  };
+  return broadcastBinary(c, [&](Expr a, Expr b) {
+    if (left || !isSigned(type))
+      return shifted(a, b);
+    Expr negative = Expr::binary(BinaryOp::Less, a, Expr::literal(type, int64_t(0)));
+    Expr complement = shifted(Expr::unary(UnaryOp::Not, a), b);
+    return Expr::select(negative, Expr::unary(UnaryOp::Not, complement), shifted(a, b));
+  });
 }
 
 /// Max, Min, Sum: any number of inputs, folded from the left in one definition.

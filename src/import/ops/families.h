@@ -17,6 +17,7 @@ OperatorTable sliceOperators();
 OperatorTable constantOperators();
 OperatorTable normalizationOperators();
 OperatorTable softmaxOperators();
+OperatorTable controlFlowOperators();
 OperatorTable convolutionOperators();
 OperatorTable poolingOperators();
 OperatorTable gatherOperators();

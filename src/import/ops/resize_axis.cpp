@@ -2,6 +2,8 @@
 
 #include "import/ops/resize_axis.h"
 
+#include <algorithm>
+
 #include <cmath>
 #include <numeric>
 

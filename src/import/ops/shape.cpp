@@ -208,9 +208,15 @@ Status spaceToDepth(OpContext &c) {
   KINTSUGI_ASSIGN(Shape shape,
                   c.makeShape(std::vector{c.extent(x, 0), depth * block * block,
                                           c.extent(x, 2) / block, c.extent(x, 3) / block}));
+  std::string mode = c.text("mode", "DCR");
+  if (mode != "DCR" && mode != "CRD")
+    return c.error("mode must be DCR or CRD");
+  bool blockFirst = mode == "DCR";
+  int64_t area = block * block;
   c.output(0, c.view(c.name(), x, shape, [&](Indices i) {
-    Index inBlock = i[1].floorDiv(depth);
-    return llvm::SmallVector<Index>{i[0], i[1].mod(depth), i[2] * block + inBlock.floorDiv(block),
+    Index inBlock = blockFirst ? i[1].floorDiv(depth) : i[1].mod(area);
+    Index channel = blockFirst ? i[1].mod(depth) : i[1].floorDiv(area);
+    return llvm::SmallVector<Index>{i[0], channel, i[2] * block + inBlock.floorDiv(block),
                                     i[3] * block + inBlock.mod(block)};
   }));
   return Status::success();
