@@ -136,10 +136,10 @@ void NestEmitter::emitPoint(unsigned level) {
   bool isEmpty = llvm::is_contained(nest.getReduction(), 0);
   if (!isEmpty)
     emitReduction(nest.numParallel(), level, accumulators);
-  if (vectorIterator >= static_cast<int>(nest.numParallel()))
-    joinVectors(accumulators);
   levels.resume(level);
   levels.place(level);
+  if (vectorIterator >= static_cast<int>(nest.numParallel()))
+    joinVectors(accumulators);
   results.clear();
   for (const Tuple &values : accumulators)
     results.push_back(combiner.finish(values));

@@ -21,7 +21,7 @@ static ScheduleMaker product(int64_t m, int64_t n, int64_t k, int64_t tileRows, 
   return maker;
 }
 
-static Memory operands(int64_t m, int64_t n, int64_t k) {
+static Operands operands(int64_t m, int64_t n, int64_t k) {
   return {numbers(m * k), numbers(k * n), {}};
 }
 

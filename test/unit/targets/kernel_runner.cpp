@@ -2,6 +2,7 @@
 
 #include "base/half.h"
 #include "targets/cpu/cpu.h"
+#include "te/scalar.h"
 #include "tile/build.h"
 
 #include <cmath>
@@ -56,33 +57,47 @@ LoadedKernel::~LoadedKernel() {
     dlclose(library);
 }
 
+Number numberOf(ElementType type, double value) {
+  if (!isFloat(type))
+    return {0, te::castToInteger(type, value)};
+  if (type == ElementType::F64)
+    return {value, 0};
+  return {decodeFloat(type, encodeFloat(type, value)), 0};
+}
+
+double asDouble(ElementType type, Number number) {
+  return isFloat(type) ? number.real : te::castToFloat(type, number.integer);
+}
+
 namespace {
 
-template <typename Visit> auto withType(ElementType type, Visit visit) {
-  switch (type) {
-  case ElementType::F32:
-    return visit(float());
-  case ElementType::F64:
-    return visit(double());
-  case ElementType::I8:
-    return visit(int8_t());
-  case ElementType::I16:
-    return visit(int16_t());
-  case ElementType::I32:
-    return visit(int32_t());
-  case ElementType::I64:
-    return visit(int64_t());
-  case ElementType::U16:
-  case ElementType::F16:
-  case ElementType::BF16:
-    return visit(uint16_t());
-  case ElementType::U32:
-    return visit(uint32_t());
-  case ElementType::U64:
-    return visit(uint64_t());
-  default:
-    return visit(uint8_t());
+unsigned bytesOf(ElementType type) { return bitsOf(type) / 8; }
+
+std::vector<std::byte> pack(ElementType type, const std::vector<double> &values) {
+  std::vector<std::byte> bytes(values.size() * bytesOf(type));
+  for (size_t i = 0; i < values.size(); ++i) {
+    Number number = numberOf(type, values[i]);
+    uint64_t bits = isFloat(type) ? encodeFloat(type, number.real) : number.integer;
+    std::memcpy(bytes.data() + i * bytesOf(type), &bits, bytesOf(type));
   }
+  return bytes;
+}
+
+std::vector<double> unpack(ElementType type, const std::vector<std::byte> &bytes) {
+  std::vector<double> values(bytes.size() / bytesOf(type));
+  for (size_t i = 0; i < values.size(); ++i) {
+    uint64_t bits = 0;
+    std::memcpy(&bits, bytes.data() + i * bytesOf(type), bytesOf(type));
+    Number number;
+    if (isFloat(type))
+      number.real = decodeFloat(type, bits);
+    else if (type == ElementType::Bool)
+      number.integer = bits; // A boolean is 0 or 1, nothing else.
+    else
+      number.integer = te::wrapInteger(type, bits);
+    values[i] = asDouble(type, number);
+  }
+  return values;
 }
 
 /// Each operand ends at the end of a page that is followed by one nobody may touch.
@@ -111,49 +126,19 @@ private:
 
 } // namespace
 
-std::vector<std::byte> pack(ElementType type, const std::vector<double> &values) {
-  return withType(type, [&](auto example) {
-    using T = decltype(example);
-    std::vector<std::byte> bytes(values.size() * sizeof(T));
-    for (size_t i = 0; i < values.size(); ++i) {
-      T element = static_cast<T>(type == ElementType::F16    ? encodeF16(values[i])
-                                 : type == ElementType::BF16 ? encodeBF16(values[i])
-                                                             : values[i]);
-      if constexpr (std::is_floating_point_v<T>)
-        element = static_cast<T>(values[i]);
-      std::memcpy(bytes.data() + i * sizeof(T), &element, sizeof(T));
-    }
-    return bytes;
-  });
-}
-
-std::vector<double> unpack(ElementType type, const std::vector<std::byte> &bytes) {
-  return withType(type, [&](auto example) {
-    using T = decltype(example);
-    std::vector<double> values(bytes.size() / sizeof(T));
-    for (size_t i = 0; i < values.size(); ++i) {
-      T element;
-      std::memcpy(&element, bytes.data() + i * sizeof(T), sizeof(T));
-      values[i] = type == ElementType::F16    ? decodeF16(static_cast<uint16_t>(element))
-                  : type == ElementType::BF16 ? decodeBF16(static_cast<uint16_t>(element))
-                                              : static_cast<double>(element);
-    }
-    return values;
-  });
-}
-
-std::string runKernel(const Schedule &schedule, const std::string &level, Memory &memory) {
+std::string runKernel(const Schedule &schedule, const std::string &level, Operands &operands) {
   std::string problem;
   LoadedKernel kernel(schedule, level, problem);
   if (!problem.empty())
     return problem;
-  std::vector<std::unique_ptr<GuardedBytes>> operands;
+  std::vector<std::unique_ptr<GuardedBytes>> guarded;
   std::vector<void *> pointers;
+  operands.resize(schedule.memoryBuffers());
   for (unsigned buffer = 0; buffer < schedule.memoryBuffers(); ++buffer) {
-    memory[buffer].resize(schedule.buffers[buffer].elements);
-    operands.push_back(
-        std::make_unique<GuardedBytes>(pack(schedule.buffers[buffer].type, memory[buffer])));
-    pointers.push_back(operands.back()->data);
+    operands[buffer].resize(schedule.buffers[buffer].elements);
+    guarded.push_back(
+        std::make_unique<GuardedBytes>(pack(schedule.buffers[buffer].type, operands[buffer])));
+    pointers.push_back(guarded.back()->data);
   }
   void *scratch = std::aligned_alloc(64, (schedule.scratchBytes + 127) / 64 * 64);
   std::memset(scratch, 0xff, schedule.scratchBytes);
@@ -163,7 +148,7 @@ std::string runKernel(const Schedule &schedule, const std::string &level, Memory
   kernel.function(pointers.data(), 0, tiles / 2, scratch, &kinImports);
   std::free(scratch);
   for (unsigned buffer = 0; buffer < schedule.memoryBuffers(); ++buffer)
-    memory[buffer] = unpack(schedule.buffers[buffer].type, operands[buffer]->bytes());
+    operands[buffer] = unpack(schedule.buffers[buffer].type, guarded[buffer]->bytes());
   return "";
 }
 
@@ -183,29 +168,28 @@ static std::string compareBuffer(const std::vector<double> &got, const std::vect
   return "";
 }
 
-std::string compareKernel(const Schedule &schedule, const Memory &memory, double tolerance) {
-  Memory want = memory;
-  for (unsigned buffer = 0; buffer < schedule.memoryBuffers(); ++buffer) {
-    // The plain runner starts from the elements' own precision too.
-    ElementType type = schedule.buffers[buffer].type;
-    want[buffer].resize(schedule.buffers[buffer].elements);
-    want[buffer] = unpack(type, pack(type, want[buffer]));
-  }
-  want.resize(schedule.buffers.size());
-  if (std::string problem = runSchedule(schedule, want); !problem.empty())
+std::string compareKernel(const Schedule &schedule, const Operands &operands, double tolerance) {
+  Memory plain(schedule.memoryBuffers());
+  for (unsigned buffer = 0; buffer < std::min<size_t>(operands.size(), plain.size()); ++buffer)
+    for (double value : operands[buffer])
+      plain[buffer].push_back(numberOf(schedule.buffers[buffer].type, value));
+  if (std::string problem = runPlainly(schedule, plain); !problem.empty())
     return "the schedule itself: " + problem;
   std::vector<std::string> levels = {"x86-64-v3"};
   if (hostLevel() != levels[0])
     levels.push_back(hostLevel());
   for (const std::string &level : levels) {
-    Memory got = memory;
-    got.resize(schedule.buffers.size());
+    Operands got = operands;
     if (std::string problem = runKernel(schedule, level, got); !problem.empty())
       return level + ": " + problem;
-    for (unsigned buffer = 0; buffer < schedule.memoryBuffers(); ++buffer)
-      if (std::string problem = compareBuffer(got[buffer], want[buffer], tolerance);
-          !problem.empty())
+    for (unsigned buffer = 0; buffer < schedule.memoryBuffers(); ++buffer) {
+      ElementType type = schedule.buffers[buffer].type;
+      std::vector<double> want;
+      for (Number number : plain[buffer])
+        want.push_back(asDouble(type, isFloat(type) ? numberOf(type, number.real) : number));
+      if (std::string problem = compareBuffer(got[buffer], want, tolerance); !problem.empty())
         return level + ": buffer " + std::to_string(buffer) + ": " + problem;
+    }
   }
   return "";
 }

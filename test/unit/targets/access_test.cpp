@@ -1,0 +1,140 @@
+#include "kernel_runner.h"
+#include "nests.h"
+#include "gtest/gtest.h"
+
+namespace kintsugi::test {
+
+using namespace te;
+using schedule::LoopNest;
+using schedule::RegisterTile;
+
+/// y[i, j] = x[source(i, j)] with `count` elements in x.
+static std::string copies(int64_t rows, int64_t columns, int64_t count, Index source,
+                          RegisterTile tile, ElementType type = ElementType::F32) {
+  ScheduleMaker maker;
+  unsigned x = maker.buffer(type, count), y = maker.buffer(type, rows * columns, true);
+  maker.map({rows, columns}, y, it(0) * columns + it(1), maker.read(x, source)).registers = tile;
+  return compareKernel(maker.schedule, {numbers(count, -99, 99, true), {}}, 0);
+}
+
+TEST(Access, EveryStride) {
+  for (ElementType type : {ElementType::F32, ElementType::I8, ElementType::I64, ElementType::F16})
+    for (int64_t stride : {-7, -1, 0, 1, 2, 3, 4, 5, 8})
+      for (int64_t columns : {3, 16, 37})
+        for (unsigned lanes : {4, 16}) {
+          // The last element that is read is the buffer's last (or first).
+          int64_t span = std::abs(stride) * (columns - 1) + 1;
+          Index source = it(0) * span + it(1) * stride + (stride < 0 ? span - 1 : 0);
+          EXPECT_EQ(copies(3, columns, 3 * span, source, {1, lanes, 2, 0, 2, 0}, type), "")
+              << "stride " << stride << " of " << columns;
+        }
+}
+
+TEST(Access, Transposes) {
+  for (RegisterTile tile : {RegisterTile{1, 16, 1, 0, 4, 0}, RegisterTile{0, 16, 1, 1, 4, 0},
+                            RegisterTile{0, 8, 2, -1, 1, 0}, RegisterTile{}})
+    EXPECT_EQ(copies(33, 41, 33 * 41, it(1) * 33 + it(0), tile), "");
+}
+
+TEST(Access, DivisionsAndRemainders) {
+  std::vector<Index> sources = {it(1).floorDiv(3) + it(0) * 20,
+                                it(1).mod(5) * 3 + it(0),
+                                (it(1) + it(0) * 48).floorDiv(16) * 16 +
+                                    (it(1) + it(0) * 48).mod(16),
+                                it(1).floorDiv(16) * 64 + it(0) * 16 + it(1).mod(16),
+                                (it(1) + it(0) - 5).floorDiv(4) + 2,
+                                (it(0) * 7 + 3).mod(6) + it(1).floorDiv(2) * 2,
+                                ((it(1) * 2 + it(0)).floorDiv(3) + it(1)).mod(11)};
+  for (auto [number, source] : llvm::enumerate(sources))
+    for (RegisterTile tile : {RegisterTile{}, RegisterTile{1, 16, 1, 0, 2, 0},
+                              RegisterTile{1, 8, 2, -1, 1, 0}, RegisterTile{0, 4, 1, 1, 3, 0}})
+      EXPECT_EQ(copies(4, 48, 4 * 64 + 64, source, tile), "") << "source " << number;
+}
+
+TEST(Access, Gathers) {
+  for (ElementType indexType : {ElementType::I64, ElementType::I32, ElementType::U8})
+    for (bool byLane : {false, true})
+      for (RegisterTile tile : {RegisterTile{}, RegisterTile{1, 16, 1, 0, 2, 0}}) {
+        ScheduleMaker maker;
+        unsigned table = maker.buffer(ElementType::F32, 10 * 20);
+        unsigned rows = maker.buffer(indexType, 20);
+        unsigned y = maker.buffer(ElementType::F32, 5 * 20, true);
+        Index row = Index::data(maker.read(rows, byLane ? it(1) : it(0)));
+        maker.map({5, 20}, y, it(0) * 20 + it(1), maker.read(table, row * 20 + it(1))).registers =
+            tile;
+        EXPECT_EQ(compareKernel(maker.schedule, {numbers(200), numbers(20, 0, 10, true), {}}, 0),
+                  "");
+      }
+}
+
+static Expr index(Index value) { return Expr::index(value, ElementType::I64); }
+static Expr whole(int64_t value) { return Expr::literal(ElementType::I64, value); }
+
+/// A concatenation of three, whose sides are outside of their tensors where not chosen.
+TEST(Access, OnlyTheChosenSideIsRead) {
+  for (RegisterTile tile : {RegisterTile{}, RegisterTile{1, 16, 1, 0, 2, 0},
+                            RegisterTile{0, 4, 1, 1, 2, 0}, RegisterTile{1, 8, 2, -1, 1, 0}}) {
+    ScheduleMaker maker;
+    unsigned a = maker.buffer(ElementType::F32, 6 * 10), b = maker.buffer(ElementType::F32, 6 * 21);
+    unsigned c = maker.buffer(ElementType::F32, 6 * 7);
+    unsigned y = maker.buffer(ElementType::F32, 6 * 38, true);
+    Expr second =
+        Expr::select(Expr::binary(BinaryOp::Less, index(it(1)), whole(31)),
+                     maker.read(b, it(0) * 21 + it(1) - 10), maker.read(c, it(0) * 7 + it(1) - 31));
+    Expr body = Expr::select(Expr::binary(BinaryOp::Less, index(it(1)), whole(10)),
+                             maker.read(a, it(0) * 10 + it(1)), second);
+    maker.map({6, 38}, y, it(0) * 38 + it(1), body).registers = tile;
+    EXPECT_EQ(compareKernel(maker.schedule, {numbers(60), numbers(126), numbers(42), {}}, 0), "");
+  }
+}
+
+/// Padding by reads of stride 0, 1 and 2 and of another row.
+TEST(Access, MaskedReadsOfEveryKind) {
+  for (int64_t stride : {0, 1, 2, 5})
+    for (RegisterTile tile :
+         {RegisterTile{}, RegisterTile{1, 16, 1, 0, 3, 0}, RegisterTile{0, 8, 1, 1, 2, 0}}) {
+      ScheduleMaker maker;
+      unsigned x = maker.buffer(ElementType::F32, 40),
+               y = maker.buffer(ElementType::F32, 9 * 30, true);
+      Index place = it(1) * stride + it(0) * 4 - 12;
+      Expr inside =
+          Expr::binary(BinaryOp::And, Expr::binary(BinaryOp::LessEqual, whole(0), index(place)),
+                       Expr::binary(BinaryOp::Less, index(place), whole(40)));
+      Expr late = Expr::binary(BinaryOp::Less, whole(3), index(it(1)));
+      Expr body = Expr::select(Expr::binary(BinaryOp::And, inside, late), maker.read(x, place),
+                               Expr::literal(ElementType::F32, -5.0));
+      maker.map({9, 30}, y, it(0) * 30 + it(1), body).registers = tile;
+      EXPECT_EQ(compareKernel(maker.schedule, {numbers(40), {}}, 0), "") << "stride " << stride;
+    }
+}
+
+/// Indices as numbers: a range, a causal mask.
+TEST(Access, IndicesAsNumbers) {
+  for (RegisterTile tile : {RegisterTile{}, RegisterTile{1, 16, 1, 0, 2, 0}}) {
+    ScheduleMaker maker;
+    unsigned y = maker.buffer(ElementType::F32, 12 * 19, true);
+    maker.tile(12, 5);
+    Expr causal = Expr::binary(BinaryOp::LessEqual, index(it(1)), index(it(0) + it(2)));
+    Expr body = Expr::select(causal, Expr::index(it(1).mod(7) * 3 - 4, ElementType::F32),
+                             Expr::literal(ElementType::F32, 100.0));
+    maker.map({5, 19}, y, (it(0) + it(2)) * 19 + it(1), body).registers = tile;
+    EXPECT_EQ(compareKernel(maker.schedule, {{}}, 0), "");
+  }
+}
+
+/// A two-dimensional tile space, stores with a stride along the vectors.
+TEST(Access, TilesOfTwoDimensionsAndScatteredStores) {
+  for (RegisterTile tile : {RegisterTile{}, RegisterTile{1, 8, 1, 0, 2, 0},
+                            RegisterTile{0, 4, 1, 1, 3, 0}, RegisterTile{1, 16, 1, -1, 1, 0}}) {
+    ScheduleMaker maker;
+    unsigned x = maker.buffer(ElementType::F32, 23 * 31),
+             y = maker.buffer(ElementType::F32, 31 * 23, true);
+    maker.tile(23, 7);
+    maker.tile(31, 11);
+    Index row = it(0) + it(2), column = it(1) + it(3);
+    maker.map({7, 11}, y, column * 23 + row, maker.read(x, row * 31 + column)).registers = tile;
+    EXPECT_EQ(compareKernel(maker.schedule, {numbers(23 * 31), {}}, 0), "");
+  }
+}
+
+} // namespace kintsugi::test
