@@ -1,0 +1,41 @@
+// What is printed parses and prints the same.
+// RUN: tile-opt < %s > %t.first && tile-opt < %t.first > %t.second && diff %t.first %t.second
+// RUN: FileCheck %s < %t.first
+
+// CHECK: #[[ROW:.*]] = affine_map<(d0, d1) -> (d0 * 8 + d1)>
+// CHECK: tile.kernel @softmax_sums over [10, 3] by [4, 3] scratch 64
+// CHECK: tile.origin %{{.*}} in 0
+// CHECK: tile.scratch at 0 : memref<4xf32, 1>
+// CHECK: tile.compute over [4] reduce [8] by softmax_stats
+// CHECK-SAME: <vector = 1, lanes = 4, vectors = 2, row = 0, rows = 2, unroll = 0>
+// CHECK: tile.read %{{.*}}[#[[ROW]]]
+// CHECK: epilogue
+// CHECK: tile.index
+// CHECK: tile.read {{.*}} if %{{.*}} : memref<80xf32> -> f32
+tile.kernel @softmax_sums over [10, 3] by [4, 3] scratch 64 {
+^bb0(%x: memref<80xf32>, %y: memref<10xf32>, %tile: index, %other: index):
+  %origin = tile.origin %tile in 0
+  %sums = tile.scratch at 0 : memref<4xf32, 1>
+  tile.compute over [4] reduce [8] by softmax_stats
+      with <vector = 1, lanes = 4, vectors = 2, row = 0, rows = 2, unroll = 0>
+      into %sums, %y[affine_map<(d0, d1) -> (d0)>] (%origin) : memref<4xf32, 1>, memref<10xf32> {
+  ^bb0(%i: index, %k: index):
+    %e = tile.read %x[affine_map<(d0, d1) -> (d0 * 8 + d1)>] (%i, %k) : memref<80xf32> -> f32
+    tile.yield %e : f32
+  } epilogue {
+  ^bb0(%i: index, %m: f32, %s: f32):
+    tile.yield %m, %s : f32, f32
+  }
+  tile.compute over [4] reduce []
+      with <vector = -1, lanes = 1, vectors = 1, row = -1, rows = 1, unroll = 0>
+      into %y[affine_map<(d0, d1) -> (d0 + d1)>] (%origin) : memref<10xf32> {
+  ^bb0(%i: index):
+    %n = tile.index [affine_map<(d0, d1) -> ((d0 + d1) mod 4)>] (%i, %origin) : i32
+    %two = arith.constant 2 : i32
+    %mask = arith.cmpi slt, %n, %two : i32
+    %e = tile.read %x[affine_map<(d0) -> (d0 floordiv 2)>] (%i) if %mask : memref<80xf32> -> f32
+    %p = math.exp %e : f32
+    tile.yield %p : f32
+  } epilogue {
+  }
+}

@@ -1,0 +1,102 @@
+#include "tile/build.h"
+#include "tile/program.h"
+#include "gtest/gtest.h"
+
+namespace kintsugi::tile {
+
+using namespace te;
+using schedule::Home;
+using schedule::LoopNest;
+using schedule::Schedule;
+
+/// y[i] = exp(x[2 i]) in scratch, then z[i] = the sum over k of y[i] x[k], on tiles of 4 rows
+/// of 10.
+static Schedule example() {
+  Schedule schedule;
+  schedule.buffers = {{ValueId{0}, ElementType::F32, 20, Home::Memory},
+                      {ValueId{1}, ElementType::Bool, 10, Home::Memory, true},
+                      {ValueId{2}, ElementType::F32, 4, Home::Scratch, true, 0}};
+  schedule.space = {{10, 4}};
+  schedule.scratchBytes = 64;
+  auto x = [](Index index) { return Expr::read({0}, ElementType::F32, index); };
+  Index i = Index::iterator(0);
+
+  LoopNest first;
+  first.parallel = {{"i", 4}};
+  first.bodies = {Expr::unary(UnaryOp::Exp, x(i * 2 + Index::iterator(1) * 2))};
+  first.destinations = {2};
+  first.destinationIndex = i;
+  first.registers.vectorIterator = 0;
+  first.registers.lanes = 4;
+
+  LoopNest second;
+  second.parallel = {{"i", 4}};
+  second.reduction = Reduction{Combiner::Sum, ElementType::F32, {{"k", 5}}};
+  second.bodies = {Expr::read({2}, ElementType::F32, i) * x(Index::iterator(1))};
+  second.epilogue = {Expr::binary(BinaryOp::Less,
+                                  Expr::read(LoopNest::accumulator(0), ElementType::F32, {}),
+                                  Expr::literal(ElementType::F32, 1.0))};
+  second.destinations = {1};
+  second.destinationIndex = i + Index::iterator(2);
+  schedule.nests = {first, second};
+  return schedule;
+}
+
+TEST(TileProgram, BuildsPrintsAndParses) {
+  Schedule schedule = example();
+  auto program = buildTileProgram({{"one", &schedule}, {"two", &schedule}});
+  ASSERT_TRUE(program.ok()) << program.error().message;
+  EXPECT_EQ(program->kernels(), (std::vector<std::string>{"one", "two"}));
+  std::string text = program->print();
+  auto again = parseTileProgram(text, "text");
+  ASSERT_TRUE(again.ok()) << again.error().message << text;
+  EXPECT_EQ(again->print(), text);
+  EXPECT_TRUE(again->verify().ok());
+}
+
+TEST(TileProgram, EqualSchedulesGiveEqualText) {
+  Schedule first = example(), second = example();
+  EXPECT_EQ(buildTileProgram({{"k", &first}})->print(),
+            buildTileProgram({{"k", &second}})->print());
+}
+
+TEST(TileProgram, ComplexNumbersDoNotCompute) {
+  Schedule schedule = example();
+  schedule.buffers[0].type = ElementType::C64;
+  auto program = buildTileProgram({{"k", &schedule}});
+  ASSERT_FALSE(program.ok());
+  EXPECT_EQ(program.error().kind, ErrorKind::Input);
+  EXPECT_NE(program.error().message.find("c64"), std::string::npos);
+}
+
+/// The example's text with one part replaced must be refused, for the reason given.
+static void expectRefused(const std::string &part, const std::string &by,
+                          const std::string &reason) {
+  Schedule schedule = example();
+  std::string text = buildTileProgram({{"k", &schedule}})->print();
+  size_t place = text.find(part);
+  ASSERT_NE(place, std::string::npos) << part << " is not in " << text;
+  text.replace(place, part.size(), by);
+  auto program = parseTileProgram(text, "bad.mlir");
+  ASSERT_FALSE(program.ok()) << text;
+  EXPECT_EQ(program.error().message.rfind("bad.mlir:", 0), 0u) << program.error().message;
+  EXPECT_NE(program.error().message.find(reason), std::string::npos) << program.error().message;
+}
+
+TEST(TileProgram, WrongProgramsAreRefusedWithAReason) {
+  expectRefused("tile.kernel", "tile.kernal", "tile.kernal");
+  expectRefused("over [10] by [4]", "over [10] by [14]", "cuts 10 into tiles of 14");
+  expectRefused("over [10] by [4]", "over [10, 3] by [4]", "2 extents but 1 sizes");
+  expectRefused("scratch 64", "scratch 8", "leaves the kernel's scratch memory");
+  expectRefused("scratch at 0", "scratch at 32", "multiple of 64");
+  expectRefused("memref<20xf32>", "memref<?xf32>", "memref<?xf32>");
+  expectRefused("vector = 0", "vector = 7", "no iterator 7");
+  expectRefused("lanes = 4", "lanes = 3", "power of two");
+  expectRefused("lanes = 1,", "lanes = 2,", "no iterator for them");
+  expectRefused("reduce [5] by sum", "reduce [5]", "no combiner");
+  expectRefused("reduce [5] by sum", "reduce [5] by and", "can't combine values of type 'f32'");
+  expectRefused("math.exp", "math.exq", "exq");
+  expectRefused("in 0", "in 1", "dimension 1 of 1");
+}
+
+} // namespace kintsugi::tile
