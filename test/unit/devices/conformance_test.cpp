@@ -1,0 +1,170 @@
+//===- conformance_test.cpp - What every device must do -------------------===//
+//
+// One suite that runs on each device. Add a new one to devicesUnderTest().
+//
+//===----------------------------------------------------------------------===//
+
+#include "abi/stage.h"
+#include "devices/cpu/cpu_device.h"
+#include "devices/null/null_device.h"
+#include "fixture.h"
+#include "runtime/context.h"
+
+#include <algorithm>
+#include <atomic>
+#include <gtest/gtest.h>
+#include <numeric>
+#include <thread>
+
+using namespace kintsugi;
+using namespace kintsugi::runtime;
+
+namespace {
+
+struct DeviceUnderTest {
+  const char *name;
+  std::shared_ptr<Device> (*make)();
+  bool computes; ///< Whether kernels really run.
+};
+
+const DeviceUnderTest devicesUnderTest[] = {
+    {"cpu", [] { return std::shared_ptr<Device>(std::make_shared<devices::CpuDevice>()); }, true},
+    {"null", [] { return std::shared_ptr<Device>(std::make_shared<devices::NullDevice>()); },
+     false},
+};
+
+class Conformance : public testing::TestWithParam<DeviceUnderTest> {
+protected:
+  std::shared_ptr<const Model> load(const Parts &parts) {
+    auto artifact = Artifact::fromMemory(parts.bytes(), "test.kin");
+    EXPECT_TRUE(artifact.ok());
+    auto model = Model::create(std::move(*artifact), device);
+    EXPECT_TRUE(model.ok()) << model.error().message;
+    return *model;
+  }
+
+  std::shared_ptr<Device> device = GetParam().make();
+};
+
+/// Device memory that is released.
+class Block {
+public:
+  Block(Device &device, uint64_t bytes) : device(device), size(bytes) {
+    auto allocated = device.allocate(bytes);
+    EXPECT_TRUE(allocated.ok());
+    memory = static_cast<std::byte *>(*allocated);
+  }
+  ~Block() { device.release(memory, size); }
+  std::byte *get() const { return memory; }
+
+private:
+  Device &device;
+  uint64_t size;
+  std::byte *memory;
+};
+
+} // namespace
+
+TEST_P(Conformance, HasItsName) {
+  EXPECT_EQ(device->name(), GetParam().name);
+  EXPECT_TRUE(device->runsTarget("cpu"));
+}
+
+TEST_P(Conformance, MemoryIsAlignedAndApart) {
+  std::vector<std::unique_ptr<Block>> blocks;
+  for (uint64_t bytes : {1, 63, 64, 65, 4096, 3 << 20})
+    blocks.push_back(std::make_unique<Block>(*device, bytes));
+  for (const auto &block : blocks) {
+    EXPECT_NE(block->get(), nullptr);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(block->get()) % KIN_BUFFER_ALIGNMENT, 0u);
+  }
+  EXPECT_EQ(Block(*device, 0).get(), nullptr);
+}
+
+TEST_P(Conformance, TooMuchMemoryIsAnError) {
+  auto memory = device->allocate(uint64_t(1) << 60);
+  ASSERT_FALSE(memory.ok());
+  EXPECT_EQ(memory.error().kind, ErrorKind::Machine);
+}
+
+TEST_P(Conformance, BytesTravelAndKeepTheirOrder) {
+  auto model = load(affineParts());
+  auto queue = device->createQueue(model->program(), {});
+  ASSERT_TRUE(queue.ok());
+  Block a(*device, 5000), b(*device, 5000);
+  std::vector<uint8_t> sent(5000), received(5000);
+  std::iota(sent.begin(), sent.end(), 1);
+  std::vector<uint8_t> expected = sent;
+  ASSERT_TRUE((*queue)->upload(a.get(), sent.data(), sent.size()).ok());
+  std::fill(sent.begin(), sent.end(), 0); // The host's bytes are free again.
+  ASSERT_TRUE((*queue)->copy(b.get(), a.get(), 5000).ok());
+  ASSERT_TRUE((*queue)->upload(a.get(), sent.data(), sent.size()).ok()); // After the copy.
+  ASSERT_TRUE((*queue)->download(received.data(), b.get(), 5000).ok());
+  EXPECT_EQ(received, expected);
+  ASSERT_TRUE((*queue)->copy(b.get() + 100, b.get() + 100, 50).ok()); // Onto itself.
+  ASSERT_TRUE((*queue)->copy(nullptr, nullptr, 0).ok());
+  ASSERT_TRUE((*queue)->download(received.data(), b.get() + 100, 50).ok());
+  EXPECT_EQ(received[0], expected[100]);
+  EXPECT_TRUE((*queue)->finish().ok());
+}
+
+TEST_P(Conformance, ConstantsAreInPlace) {
+  Parts parts = affineParts();
+  auto model = load(parts);
+  auto queue = device->createQueue(model->program(), {});
+  ASSERT_TRUE(queue.ok());
+  std::vector<std::byte> received(4000);
+  ASSERT_TRUE((*queue)->download(received.data(), model->program().constants(), 4000).ok());
+  EXPECT_EQ(received, parts.constants[0]);
+}
+
+TEST_P(Conformance, RunsModels) {
+  auto context = Context::create(load(affineParts()), {2});
+  ASSERT_TRUE(context.ok());
+  std::vector<float> x = affineInput(), y(1000, 7), best(5, 7);
+  std::vector<int64_t> where(5, 7), shape{1000};
+  InputTensor inputs[] = {{"x", ElementType::F32, shape, x.data(), 4000}};
+  OutputTensor outputs[] = {
+      {"y", y.data(), 4000, {}}, {"best", best.data(), 20, {}}, {"where", where.data(), 40, {}}};
+  for (int i = 0; i < 3; ++i) {
+    Status status = (*context)->run(inputs, outputs);
+    ASSERT_TRUE(status.ok()) << status.error().message;
+  }
+  if (GetParam().computes)
+    EXPECT_EQ(best[0], affineExpected()[where[0]]);
+  else
+    EXPECT_EQ(y, std::vector<float>(1000, 0)); // Fresh memory, and nothing wrote to it.
+}
+
+TEST_P(Conformance, LoopsAndBranchesReadTheDevice) {
+  auto context = Context::create(load(loopParts()), {2});
+  ASSERT_TRUE(context.ok());
+  int64_t limit = 8, total = 5, trace[8] = {};
+  InputTensor inputs[] = {{"limit", ElementType::I64, {}, &limit, 8}};
+  OutputTensor outputs[] = {{"total", &total, 8, {}}, {"trace", trace, 64, {}}};
+  Status status = (*context)->run(inputs, outputs);
+  ASSERT_TRUE(status.ok()) << status.error().message;
+  EXPECT_EQ(total, GetParam().computes ? -10 : 0);
+}
+
+TEST_P(Conformance, QueuesOfOneProgramRunAtOnce) {
+  auto model = load(locateParts(100));
+  std::atomic<int> right{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 3; ++i)
+    threads.emplace_back([&] {
+      auto context = Context::create(model, {2});
+      std::vector<int64_t> places(100, 1);
+      OutputTensor outputs[] = {{"places", places.data(), 800, {}}};
+      for (int run = 0; run < 20; ++run) {
+        bool ok = (*context)->run({}, outputs).ok();
+        right += ok && (!GetParam().computes || std::ranges::count(places, 0) == 0);
+      }
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  EXPECT_EQ(right, 60);
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, Conformance, testing::ValuesIn(devicesUnderTest),
+                         [](const auto &info) { return std::string(info.param.name); });
