@@ -1,0 +1,203 @@
+"""Writes cases/*.npz: small models with random inputs and ONNX Runtime's outputs (run_case.h says how).
+
+usage: make_cases.py            (needs onnx, onnxruntime, numpy; only when cases are added)
+"""
+
+import pathlib
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import TensorProto, helper, numpy_helper
+
+FOLDER = pathlib.Path(__file__).parent / "cases"
+rng = np.random.default_rng(7)
+
+
+def f32(*shape):
+    return rng.standard_normal(shape).astype(np.float32)
+
+
+def i64(*values):
+    return np.array(values, np.int64)
+
+
+def case(name, op, inputs, outputs=1, opset=20, constants=None, tolerance=1e-5, expected=None, **attributes):
+    """One node. `inputs` are feeds (None is left out); those at positions in `constants` are initializers. `expected`
+    stands for ONNX Runtime's answer where it has no implementation."""
+    constants = constants or ()
+    names, feeds, infos, initializers = [], {}, [], []
+    for k, value in enumerate(inputs):
+        names.append("" if value is None else f"x{k}")
+        if value is None:
+            continue
+        if k in constants:
+            initializers.append(numpy_helper.from_array(value, names[-1]))
+        else:
+            feeds[names[-1]] = value
+            infos.append(helper.make_tensor_value_info(
+                names[-1], helper.np_dtype_to_tensor_dtype(value.dtype), value.shape))
+    results = [f"y{k}" for k in range(outputs)]
+    node = helper.make_node(op, names, results, name="node", **attributes)
+    graph = helper.make_graph([node], "case", infos, [onnx.ValueInfoProto(name=n) for n in results], initializers)
+    write(name, graph, opset, feeds, tolerance, expected=expected)
+
+
+def write(name, graph, opset, feeds, tolerance=1e-5, functions=(), expected=None):
+    imports = [helper.make_opsetid("", opset)] + ([helper.make_opsetid("local", 1)] if functions else [])
+    model = helper.make_model(graph, opset_imports=imports, ir_version=8, functions=list(functions))
+    data = {"model": np.frombuffer(model.SerializeToString(), np.uint8), "tol": np.array([tolerance, tolerance])}
+    data |= {"in:" + key: value for key, value in feeds.items()}
+    if expected is None:
+        session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+        expected = session.run(None, feeds)
+    for output, value in zip(graph.output, expected):
+        data["out:" + output.name] = value
+    np.savez_compressed(FOLDER / (name + ".npz"), **data)
+
+
+def elementwise():
+    case("add_broadcast", "Add", [f32(3, 1, 4), f32(2, 1)])
+    a, b = f32(2, 3, 4), f32(3)
+    case("add_axis_opset6", "Add", [a, b], opset=6, expected=[a + b[:, None]], broadcast=1, axis=1)
+    case("div_integers", "Div", [rng.integers(-9, 9, (8,)), np.array([2, -2, 3, -3, 4, 5, -5, 7])])
+    case("clip_opset6", "Clip", [f32(6)], opset=6, min=-0.5, max=0.25)
+    case("clip_inputs", "Clip", [f32(6), np.array(-0.5, np.float32)])
+    case("cast_truncates", "Cast", [f32(9) * 9], to=TensorProto.INT8)
+    case("where", "Where", [rng.random((2, 1)) < 0.5, f32(1, 3), f32(2, 3)])
+    case("gelu_tanh", "Gelu", [f32(7)], approximate="tanh")
+    case("mish", "Mish", [f32(7) * 4])
+    x, slope = f32(1, 3, 2, 2), f32(3)
+    case("prelu_opset6", "PRelu", [x, slope], opset=6, expected=[np.where(x < 0, x * slope[:, None, None], x)])
+
+
+def reductions():
+    case("reduce_sum_axes_input", "ReduceSum", [f32(2, 3, 4), i64(1, -1)], constants=[1], keepdims=0)
+    case("reduce_mean_opset13", "ReduceMean", [f32(2, 3, 4)], opset=13, axes=[0, 2])
+    case("reduce_noop", "ReduceSum", [f32(2, 3), i64()], constants=[1], noop_with_empty_axes=1)
+    case("reduce_log_sum_exp", "ReduceLogSumExp", [f32(2, 5) * 40, i64(1)], constants=[1])
+    case("argmax_last", "ArgMax", [np.array([[1, 3, 3], [2, 2, 1]], np.float32)], axis=1, select_last_index=1)
+    case("softmax_opset11", "Softmax", [f32(2, 3, 4)], opset=11, axis=1)
+    case("log_softmax", "LogSoftmax", [f32(2, 3, 4)], axis=1)
+    case("layer_norm", "LayerNormalization", [f32(2, 3, 4) + 9, f32(3, 4), f32(3, 4)], 3, axis=1, tolerance=1e-4)
+    case("instance_norm", "InstanceNormalization", [f32(2, 3, 4, 2), f32(3), f32(3)])
+    case("batch_norm", "BatchNormalization", [f32(2, 3, 4), f32(3), f32(3), f32(3), rng.random(3).astype(np.float32)])
+    case("lp_normalization", "LpNormalization", [f32(2, 5)], axis=0, p=1)
+    case("lrn", "LRN", [f32(1, 5, 2, 2)], size=3, alpha=0.5, beta=0.75, bias=1.5)
+
+
+def products():
+    case("matmul_batches", "MatMul", [f32(2, 1, 3, 4), f32(5, 4, 2)])
+    case("matmul_vectors", "MatMul", [f32(4), f32(3, 4, 2)])
+    case("gemm", "Gemm", [f32(4, 3), f32(2, 4), f32(2)], transA=1, transB=1, alpha=0.5, beta=2.0)
+    case("conv_pads", "Conv", [f32(1, 2, 5, 6), f32(3, 2, 3, 2), f32(3)], pads=[1, 0, 2, 1], strides=[2, 1])
+    case("conv_groups", "Conv", [f32(2, 6, 5), f32(4, 3, 2)], group=2, dilations=[2])
+    case("conv_depthwise", "Conv", [f32(1, 3, 4, 4), f32(3, 1, 3, 3)], group=3, auto_pad="SAME_UPPER", strides=[2, 2])
+    case("conv_multiplier", "Conv", [f32(1, 3, 4, 4), f32(6, 1, 2, 2)], group=3, auto_pad="SAME_LOWER")
+    case("conv_3d", "Conv", [f32(1, 2, 3, 4, 3), f32(2, 2, 2, 2, 2)], pads=[0, 1, 0, 1, 0, 0])
+    case("conv_transpose", "ConvTranspose", [f32(1, 2, 3, 4), f32(2, 3, 3, 4), f32(3)], strides=[2, 3], pads=[1, 0, 0, 2],
+         output_padding=[1, 0])
+    case("conv_transpose_groups", "ConvTranspose", [f32(1, 4, 5), f32(4, 3, 4)], group=2, strides=[3])
+    case("conv_transpose_dilated", "ConvTranspose", [f32(1, 2, 3, 3), f32(2, 1, 2, 2)], strides=[2, 2], dilations=[2, 3])
+    case("conv_transpose_shape", "ConvTranspose", [f32(1, 1, 3, 3), f32(1, 2, 3, 3)], strides=[3, 2], output_shape=[10, 8])
+
+
+def pools():
+    case("max_pool_indices", "MaxPool", [f32(1, 2, 5, 5)], 2, kernel_shape=[3, 2], strides=[2, 2], pads=[1, 0, 1, 1])
+    case("max_pool_ceil", "MaxPool", [f32(1, 1, 6, 6)], kernel_shape=[3, 3], strides=[2, 2], ceil_mode=1, dilations=[1, 2])
+    case("average_pool", "AveragePool", [f32(1, 2, 5, 4)], kernel_shape=[3, 3], strides=[2, 1], pads=[1, 1, 1, 1])
+    case("average_pool_pads", "AveragePool", [f32(1, 2, 5, 4)], kernel_shape=[3, 3], pads=[1, 1, 0, 1], count_include_pad=1)
+    case("lp_pool", "LpPool", [f32(1, 2, 5)], kernel_shape=[2], p=3)
+    case("global_average_pool", "GlobalAveragePool", [f32(2, 3, 4, 5)])
+
+
+def shapes():
+    case("reshape_infer", "Reshape", [f32(2, 3, 4), i64(0, -1, 2)], constants=[1])
+    case("transpose", "Transpose", [f32(2, 3, 4)], perm=[2, 0, 1])
+    case("expand", "Expand", [f32(3, 1), i64(2, 1, 4)], constants=[1])
+    case("tile", "Tile", [f32(2, 3), i64(2, 2)], constants=[1])
+    case("depth_to_space", "DepthToSpace", [f32(1, 8, 2, 3)], blocksize=2, mode="CRD")
+    case("slice_steps", "Slice", [f32(5, 6), i64(-1, 1), i64(-100, 100), i64(0, 1), i64(-2, 2)], constants=[1, 2, 3, 4])
+    case("slice_opset9", "Slice", [f32(5, 6)], opset=9, starts=[1, -3], ends=[4, 2**31 - 1], axes=[0, 1])
+    case("split_uneven", "Split", [f32(7, 2)], 3, opset=18, axis=0, num_outputs=3)
+    case("concat", "Concat", [f32(2, 1), f32(2, 3), f32(2, 2)], axis=-1)
+    for mode in ("constant", "reflect", "edge", "wrap"):
+        case("pad_" + mode, "Pad", [f32(3, 4), i64(1, 2, 2, 1)], constants=[1], mode=mode)
+    case("pad_crop", "Pad", [f32(4, 4), i64(-1, 1, 0, -2), np.array(5, np.float32)], constants=[1, 2])
+
+
+def gathers():
+    case("gather", "Gather", [f32(3, 5, 2), np.array([[0, -1], [4, 2]])], axis=1)
+    case("gather_known", "Gather", [f32(3, 5, 2), i64(4, 2, 0)], constants=[1], axis=1)
+    case("gather_scalar", "Gather", [f32(3, 5), np.array(-2)], constants=[1], axis=1)
+    case("gather_elements", "GatherElements", [f32(3, 4), np.array([[0, -1, 2, 1]])], axis=0)
+    case("gather_nd", "GatherND", [f32(2, 3, 4), np.array([[[1], [-1]], [[0], [2]]])], batch_dims=1)
+    case("scatter_elements", "ScatterElements", [f32(3, 4), np.array([[0, 2], [2, -3]]), f32(2, 2)], axis=0)
+    case("scatter_elements_add", "ScatterElements", [f32(3, 4), np.array([[1, 1, 3]]), f32(1, 3)], axis=1, reduction="add")
+    case("scatter_nd", "ScatterND", [f32(4, 3), np.array([[3], [0], [3]]), f32(3, 3)])
+    case("scatter_nd_known", "ScatterND", [f32(4, 3), np.array([[3, 1], [-4, 2]]), f32(2)], constants=[1])
+    case("scatter_nd_max", "ScatterND", [f32(4, 3), np.array([[1], [1]]), f32(2, 3)], opset=18, reduction="max")
+
+
+def resizes():
+    def sized(name, shape, scales=None, sizes=None, **attributes):
+        scales = None if scales is None else np.array(scales, np.float32)
+        sizes = None if sizes is None else i64(*sizes)
+        case("resize_" + name, "Resize", [f32(*shape), None, scales, sizes], constants=[2, 3], tolerance=1e-4, **attributes)
+    sized("nearest_up", (1, 2, 3, 4), [1, 1, 2, 2], coordinate_transformation_mode="asymmetric", nearest_mode="floor")
+    sized("nearest_odd", (1, 1, 5, 7), sizes=[1, 1, 3, 10])
+    sized("linear_up", (1, 2, 3, 4), [1, 1, 2, 4], mode="linear")
+    sized("linear_sizes", (1, 1, 4, 5), sizes=[1, 1, 7, 3], mode="linear", coordinate_transformation_mode="align_corners")
+    sized("cubic", (1, 1, 5, 6), [1, 1, 2, 1.5], mode="cubic", exclude_outside=1)
+    sized("antialias", (1, 1, 8, 8), sizes=[1, 1, 3, 4], mode="linear", antialias=1)
+    case("resize_crop", "Resize", [f32(1, 1, 4, 4), np.array([0, 0, 0.4, -0.2, 1, 1, 0.6, 1.2], np.float32), None,
+                                   i64(1, 1, 3, 5)], constants=[1, 3], mode="linear", extrapolation_value=9.0,
+         coordinate_transformation_mode="tf_crop_and_resize")
+    case("upsample", "Upsample", [f32(1, 1, 2, 3), np.array([1, 1, 2, 3], np.float32)], opset=9, constants=[1], mode="nearest")
+
+
+def recurrent():
+    steps, batch, size, hidden = 4, 3, 2, 5
+    x, lengths = f32(steps, batch, size), np.array([4, 2, 3], np.int32)
+
+    def weights(gates, directions):
+        return [f32(directions, gates * hidden, size), f32(directions, gates * hidden, hidden),
+                f32(directions, 2 * gates * hidden)]
+    case("lstm", "LSTM", [x, *weights(4, 1)], 3, hidden_size=hidden)
+    case("lstm_full", "LSTM", [x, *weights(4, 2), lengths, f32(2, batch, hidden), f32(2, batch, hidden),
+                               f32(2, 3 * hidden)], 3, hidden_size=hidden, direction="bidirectional", clip=1.5)
+    case("lstm_reverse", "LSTM", [x, *weights(4, 1)[:2]], 3, hidden_size=hidden, direction="reverse")
+    case("gru", "GRU", [x, *weights(3, 2), lengths], 2, hidden_size=hidden, direction="bidirectional")
+    case("gru_linear", "GRU", [x, *weights(3, 1), None, f32(1, batch, hidden)], 2, hidden_size=hidden, linear_before_reset=1)
+    case("rnn", "RNN", [x, *weights(1, 1), lengths], 2, hidden_size=hidden, direction="reverse", activations=["Relu"])
+
+
+def whole_models():
+    value = helper.make_tensor_value_info
+    # Shape arithmetic that folds: x reshaped to [rows * 2, columns / 2].
+    nodes = [helper.make_node("Shape", ["x"], ["s"]), helper.make_node("Mul", ["s", "k"], ["t"]),
+             helper.make_node("Div", ["t", "q"], ["u"]), helper.make_node("Reshape", ["x", "u"], ["y"])]
+    graph = helper.make_graph(nodes, "shapes", [value("x", TensorProto.FLOAT, [3, 4])], [onnx.ValueInfoProto(name="y")],
+                              [numpy_helper.from_array(i64(2, 1), "k"), numpy_helper.from_array(i64(1, 2), "q")])
+    write("shape_arithmetic", graph, 20, {"x": f32(3, 4)})
+    # A function with an attribute of its own, called twice.
+    body = [helper.make_node("LeakyRelu", ["a"], ["b"]), helper.make_node("Add", ["b", "a"], ["c"])]
+    body[0].attribute.append(onnx.AttributeProto(name="alpha", type=onnx.AttributeProto.FLOAT, ref_attr_name="slope"))
+    function = helper.make_function("local", "LeakySum", ["a"], ["c"], body, [helper.make_opsetid("", 20)], ["slope"])
+    nodes = [helper.make_node("LeakySum", ["x"], ["h"], domain="local", slope=0.5),
+             helper.make_node("LeakySum", ["h"], ["y"], domain="local", slope=0.25)]
+    graph = helper.make_graph(nodes, "functions", [value("x", TensorProto.FLOAT, [6])], [value("y", TensorProto.FLOAT, [6])])
+    write("function", graph, 20, {"x": f32(6)}, functions=[function])
+    # A branch on data, with a capture.
+    branches = [helper.make_graph([helper.make_node(op, ["x", "x"], [op])], op, [], [value(op, TensorProto.FLOAT, [6])])
+                for op in ("Add", "Mul")]
+    nodes = [helper.make_node("If", ["c"], ["y"], then_branch=branches[0], else_branch=branches[1])]
+    graph = helper.make_graph(nodes, "branch", [value("c", TensorProto.BOOL, []), value("x", TensorProto.FLOAT, [6])],
+                              [value("y", TensorProto.FLOAT, [6])])
+    write("if_data", graph, 20, {"c": np.array(False), "x": f32(6)})
+
+
+if __name__ == "__main__":
+    FOLDER.mkdir(exist_ok=True)
+    for family in (elementwise, reductions, products, pools, shapes, gathers, resizes, recurrent, whole_models):
+        family()
