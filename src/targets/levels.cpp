@@ -24,7 +24,7 @@ static void toEnd(OpBuilder &builder, Block *block) {
     builder.setInsertionPointToEnd(block);
 }
 
-void Levels::placeLoop(unsigned level) { toEnd(builder, levels[level].block); }
+void Levels::placeAtEnd(unsigned level) { toEnd(builder, levels[level].block); }
 
 void Levels::loopCreated(unsigned level, Operation *loop) {
   for (unsigned outer = 0; outer <= level; ++outer)

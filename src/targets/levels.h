@@ -27,8 +27,9 @@ public:
   void resume(unsigned level) { levels[level].anchor = nullptr; }
   mlir::Block *block(unsigned level) const { return levels[level].block; }
 
-  /// Sets the builder to the end of a level's block, to create a loop there.
-  void placeLoop(unsigned level);
+  /// Sets the builder to the end of a level's block: for a loop, or for what takes a loop's
+  /// results.
+  void placeAtEnd(unsigned level);
   /// Tells that a loop was created there: outer code of the same block goes ahead of it.
   void loopCreated(unsigned level, mlir::Operation *loop);
 

@@ -20,17 +20,16 @@ char splatTag, baseTag;
 
 Value NestEmitter::evaluate(Value value, Point point) {
   if (auto argument = dyn_cast<BlockArgument>(value)) {
-    bool alongReduction = vectorIterator >= static_cast<int>(nest.numParallel());
-    unsigned number = argument.getArgNumber() - nest.numParallel();
+    bool alongReduction = vectorIterator >= static_cast<int>(numParallel);
+    unsigned number = argument.getArgNumber() - numParallel;
     return results[alongReduction ? point.row : point.row * vectors + point.vector][number];
   }
-  Operation *op = value.getDefiningOp();
   point = canonical(value, point);
   unsigned level = levelOf(value);
-  Levels::Key key{{value.getAsOpaquePointer(), nullptr}, int64_t(point.row) << 32 | point.vector};
+  Levels::Key key = keyOf(value, point);
   if (Value known = levels.find(level, key))
     return known;
-  Value result = evaluateNew(op, point, level);
+  Value result = evaluateNew(value.getDefiningOp(), point, level);
   levels.know(level, key, result);
   return result;
 }
@@ -259,18 +258,18 @@ Value NestEmitter::indexNumber(tile::IndexOp op, Point point, unsigned level) {
 
 void NestEmitter::store(Value value, unsigned destination, Point point) {
   SmallVector<DimensionValue> dimensions;
-  for (unsigned iterator = 0; iterator < nest.numParallel(); ++iterator)
+  for (unsigned iterator = 0; iterator < numParallel; ++iterator)
     dimensions.push_back(iteratorValue(iterator, point));
   for (Value index : nest.getIndices())
     dimensions.push_back(dimension(index, point));
-  bool alongParallel = vectorIterator >= 0 && vectorIterator < static_cast<int>(nest.numParallel());
+  bool alongParallel = vectorIterator >= 0 && vectorIterator < static_cast<int>(numParallel);
   bool asLanes = lanes > 1 && alongParallel;
   Value stored = asLanes ? asVector(value, point) : evaluate(value, point);
   Position where = positions.build(nest.getMap().getResult(0), dimensions);
   Value pointer = scope.pointers.lookup(nest.getDestinations()[destination]);
   Type element = value.getType();
   unsigned level = 0, alignment = alignmentOf(element);
-  for (unsigned iterator = 0; iterator < nest.numParallel(); ++iterator)
+  for (unsigned iterator = 0; iterator < numParallel; ++iterator)
     level = std::max(level, iterators[iterator].level);
   OpBuilder &builder = make.builder;
   if (!asLanes || (!where.lanes && where.stride == 1)) {

@@ -16,10 +16,10 @@ namespace kintsugi::targets {
 
 NestEmitter::NestEmitter(KernelScope &scope, ComputeOp nest, Block *block)
     : scope(scope), nest(nest), make(scope.builder),
-      levels(scope.builder, nest.numIterators() + 2, block), lanes(nest.getRegisters().getLanes()),
+      levels(scope.builder, nest.numIterators() + 1, block), lanes(nest.getRegisters().getLanes()),
       vectors(nest.getRegisters().getVectors()), rows(nest.getRegisters().getRows()),
-      vectorIterator(nest.getRegisters().getVector()), rowIterator(nest.getRegisters().getRow()),
-      positions(scope.builder, levels, lanes),
+      numParallel(nest.numParallel()), vectorIterator(nest.getRegisters().getVector()),
+      rowIterator(nest.getRegisters().getRow()), positions(scope.builder, levels, lanes),
       combiner(scope.builder, nest.getCombiner().value_or(CombinerKind::Sum), scope.imports) {}
 
 /// Shrinks the register tile to the iterators: a part of a vector is masked, but no vector or row
@@ -29,20 +29,20 @@ void NestEmitter::chooseShape() {
     iterators.push_back({nest.extentOf(iterator)});
   if (rowIterator >= 0)
     rows = std::min<int64_t>(rows, iterators[rowIterator].extent);
-  if (vectorIterator >= 0 && vectorIterator < static_cast<int>(nest.numParallel()))
+  if (vectorIterator >= 0 && vectorIterator < static_cast<int>(numParallel))
     vectors = std::clamp<int64_t>(iterators[vectorIterator].extent / lanes, 1, vectors);
   active.assign(vectors, lanes);
-  if (vectorIterator >= 0 && vectorIterator < static_cast<int>(nest.numParallel()))
+  if (vectorIterator >= 0 && vectorIterator < static_cast<int>(numParallel))
     active[0] = std::min<int64_t>(lanes, iterators[vectorIterator].extent);
 }
 
 void NestEmitter::findDependences(Region &region) {
   Block &block = region.front();
-  uint64_t parallel = (1ull << nest.numParallel()) - 1;
+  uint64_t parallel = (1ull << numParallel) - 1;
   bool isEpilogue = &region == &nest.getEpilogue();
   for (BlockArgument argument : block.getArguments()) {
     unsigned number = argument.getArgNumber();
-    bool isAccumulator = isEpilogue && number >= nest.numParallel();
+    bool isAccumulator = isEpilogue && number >= numParallel;
     dependences[argument] = isAccumulator ? parallel : 1ull << number;
   }
   for (Operation &op : block.without_terminator()) {
@@ -71,6 +71,19 @@ unsigned NestEmitter::levelOf(Value value) const {
   return level;
 }
 
+/// Iterators of constant value have no level that would forget; they are part of the key, as
+/// digits.
+Levels::Key NestEmitter::keyOf(Value value, Point point) const {
+  uintptr_t digits = 0;
+  for (unsigned iterator = numParallel; iterator < iterators.size(); ++iterator) {
+    const Position &start = iterators[iterator].start.position;
+    bool isConstant = dependsOn(value, iterator) && !start.base.value;
+    digits = digits * (iterators[iterator].extent + 1) + (isConstant ? start.constant + 1 : 0);
+  }
+  return {{value.getAsOpaquePointer(), reinterpret_cast<const void *>(digits)},
+          int64_t(point.row) << 32 | point.vector};
+}
+
 NestEmitter::Point NestEmitter::canonical(Value value, Point point) const {
   return {dependsOn(value, rowIterator) ? point.row : 0,
           dependsOn(value, vectorIterator) ? point.vector : 0};
@@ -78,7 +91,7 @@ NestEmitter::Point NestEmitter::canonical(Value value, Point point) const {
 
 void NestEmitter::emit() {
   chooseShape();
-  for (unsigned iterator = 0; iterator < nest.numParallel(); ++iterator)
+  for (unsigned iterator = 0; iterator < numParallel; ++iterator)
     if (iterators[iterator].extent == 0)
       return;
   findDependences(nest.getBody());
@@ -101,7 +114,7 @@ void NestEmitter::setStart(unsigned iterator, unsigned level, Value value, int64
 /// Blocks of `step` points; the last one starts earlier where the extent is no multiple, and
 /// computes some points again.
 void NestEmitter::emitParallel(unsigned iterator, unsigned level) {
-  if (iterator == nest.numParallel())
+  if (iterator == numParallel)
     return emitPoint(level);
   int64_t extent = iterators[iterator].extent, step = 1;
   if (static_cast<int>(iterator) == vectorIterator)
@@ -112,7 +125,7 @@ void NestEmitter::emitParallel(unsigned iterator, unsigned level) {
     setStart(iterator, level, {}, 0, 0);
     return emitParallel(iterator + 1, level);
   }
-  levels.placeLoop(level);
+  levels.placeAtEnd(level);
   Type i64 = make.builder.getI64Type();
   auto loop = scf::ForOp::create(make.builder, make.location, make.integer(i64, 0),
                                  make.integer(i64, extent), make.integer(i64, step));
@@ -135,10 +148,10 @@ void NestEmitter::emitPoint(unsigned level) {
   Accumulators accumulators = startValues(level);
   bool isEmpty = llvm::is_contained(nest.getReduction(), 0);
   if (!isEmpty)
-    emitReduction(nest.numParallel(), level, accumulators);
+    emitReduction(numParallel, level, accumulators);
   levels.resume(level);
   levels.place(level);
-  if (vectorIterator >= static_cast<int>(nest.numParallel()))
+  if (vectorIterator >= static_cast<int>(numParallel))
     joinVectors(accumulators);
   results.clear();
   for (const Tuple &values : accumulators)
@@ -147,7 +160,7 @@ void NestEmitter::emitPoint(unsigned level) {
 }
 
 void NestEmitter::emitStores(Block &region) {
-  bool alongParallel = vectorIterator < static_cast<int>(nest.numParallel());
+  bool alongParallel = vectorIterator < static_cast<int>(numParallel);
   Operation *yield = region.getTerminator();
   for (unsigned row = 0; row < rows; ++row)
     for (unsigned vector = 0; vector < (alongParallel ? vectors : 1); ++vector)
@@ -160,9 +173,8 @@ NestEmitter::Accumulators NestEmitter::startValues(unsigned level) {
   Block &body = nest.getBody().front();
   if (tile::isArgForm(*nest.getCombiner()) && !llvm::is_contained(nest.getReduction(), 0)) {
     // The first element starts: the payload of a neutral key would be made up.
-    levels.enter(level + 1, levels.block(level));
-    for (unsigned iterator = nest.numParallel(); iterator < iterators.size(); ++iterator)
-      setStart(iterator, level + 1, {}, 0, 0);
+    for (unsigned iterator = numParallel; iterator < iterators.size(); ++iterator)
+      setStart(iterator, level, {}, 0, 0);
     for (unsigned row = 0; row < rows; ++row)
       for (unsigned vector = 0; vector < vectors; ++vector) {
         Tuple first;
@@ -172,7 +184,7 @@ NestEmitter::Accumulators NestEmitter::startValues(unsigned level) {
       }
     return accumulators;
   }
-  levels.placeLoop(level);
+  levels.placeAtEnd(level);
   SmallVector<Type> types;
   for (Type type : nest.accumulatorTypes())
     types.push_back(lanes > 1 ? Type(VectorType::get({lanes}, type)) : type);
@@ -190,16 +202,21 @@ void NestEmitter::emitReduction(unsigned iterator, unsigned level, Accumulators 
       iterators.size() - iterator <= static_cast<size_t>(nest.getRegisters().getUnroll());
   if (!isUnrolled && extent > 1)
     return emitReductionLoop(iterator, level, extent, 1, accumulators);
-  for (int64_t index = 0; index < extent; ++index) {
-    levels.enter(level + 1, levels.block(level));
-    setStart(iterator, level + 1, {}, index, 0);
-    emitReduction(iterator + 1, level + 1, accumulators);
-  }
+  for (int64_t index = 0; index < extent; ++index)
+    emitReductionAt(iterator, level, index, accumulators);
+}
+
+/// One step with a constant iterator: no loop, and no level of its own.
+void NestEmitter::emitReductionAt(unsigned iterator, unsigned level, int64_t index,
+                                  Accumulators &accumulators) {
+  levels.resume(level);
+  setStart(iterator, level, {}, index, 0);
+  emitReduction(iterator + 1, level, accumulators);
 }
 
 void NestEmitter::emitReductionLoop(unsigned iterator, unsigned level, int64_t end, int64_t step,
                                     Accumulators &accumulators) {
-  levels.placeLoop(level);
+  levels.placeAtEnd(level);
   SmallVector<Value> flat;
   for (const Tuple &values : accumulators)
     flat.append(values.begin(), values.end());
@@ -230,20 +247,15 @@ void NestEmitter::emitVectorReduction(unsigned iterator, unsigned level,
                                       Accumulators &accumulators) {
   int64_t extent = iterators[iterator].extent, step = int64_t(lanes) * vectors;
   int64_t full = extent / step * step, rest = extent - full;
-  if (full > step) {
+  if (full > step)
     emitReductionLoop(iterator, level, full, step, accumulators);
-  } else if (full == step) {
-    levels.enter(level + 1, levels.block(level));
-    setStart(iterator, level + 1, {}, 0, 0);
-    emitReduction(iterator + 1, level + 1, accumulators);
-  }
+  else if (full == step)
+    emitReductionAt(iterator, level, 0, accumulators);
   if (rest == 0)
     return;
-  levels.enter(level + 1, levels.block(level));
-  setStart(iterator, level + 1, {}, full, 0);
   for (unsigned vector = 0; vector < vectors; ++vector)
     active[vector] = std::clamp<int64_t>(rest - int64_t(vector) * lanes, 0, lanes);
-  emitReduction(iterator + 1, level + 1, accumulators);
+  emitReductionAt(iterator, level, full, accumulators);
   active.assign(vectors, lanes);
 }
 
@@ -265,16 +277,16 @@ Tuple NestEmitter::accumulateOne(unsigned level, const Tuple &before, Point poin
   Tuple after;
   if (isFused) {
     Value left = asVector(product.getLhs(), point), right = asVector(product.getRhs(), point);
-    levels.place(level);
+    levels.placeAtEnd(level);
     after = {make.fma(left, right, before[0])};
   } else {
     Tuple values;
     for (Value value : yield->getOperands())
       values.push_back(asVector(value, point));
-    levels.place(level);
+    levels.placeAtEnd(level);
     after = combiner.join(before, combiner.lift(values));
   }
-  if (!allActive(point) && vectorIterator >= static_cast<int>(nest.numParallel()))
+  if (!allActive(point) && vectorIterator >= static_cast<int>(numParallel))
     for (auto [value, old] : llvm::zip(after, before))
       value = make.select(make.firstLanes(lanes, active[point.vector]), value, old);
   return after;

@@ -60,6 +60,8 @@ private:
   void emitReduction(unsigned iterator, unsigned level, Accumulators &accumulators);
   void emitReductionLoop(unsigned iterator, unsigned level, int64_t count, int64_t step,
                          Accumulators &accumulators);
+  void emitReductionAt(unsigned iterator, unsigned level, int64_t index,
+                       Accumulators &accumulators);
   void emitVectorReduction(unsigned iterator, unsigned level, Accumulators &accumulators);
   void accumulate(unsigned level, Accumulators &accumulators);
   Tuple accumulateOne(unsigned level, const Tuple &before, Point point);
@@ -87,13 +89,14 @@ private:
   /// The lanes that take part at this vector; null: all.
   mlir::Value activeLanes(Point point, unsigned level);
   bool allActive(Point point) const { return active[point.vector] == lanes; }
+  Levels::Key keyOf(mlir::Value value, Point point) const;
   Point canonical(mlir::Value value, Point point) const;
 
   KernelScope &scope;
   tile::ComputeOp nest;
   Emit make;
   Levels levels;
-  unsigned lanes, vectors, rows;
+  unsigned lanes, vectors, rows, numParallel;
   int vectorIterator, rowIterator;
   PositionBuilder positions;
   Combiner combiner;

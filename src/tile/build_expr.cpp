@@ -4,6 +4,8 @@
 
 #include "tile/dialect.h"
 
+#include <cmath>
+
 using namespace mlir;
 using kintsugi::schedule::LoopNest;
 
@@ -75,10 +77,21 @@ Value ExprBuilder::buildRead(const te::Expr &expr, Value mask) {
   return value;
 }
 
+static bool isZero(const te::Expr &expr) {
+  if (!expr.isLiteral())
+    return false;
+  if (isFloat(expr.type()))
+    return expr.literalFloat() == 0 && !std::signbit(expr.literalFloat());
+  return expr.literalInteger() == 0;
+}
+
 Value ExprBuilder::buildSelect(const te::Expr &expr, Value mask) {
   Value condition = build(expr.operand(0), mask);
   Value onTrue = build(expr.operand(1),
                        touchesMemory(expr.operand(1)) ? ops.conjunction(mask, condition) : Value());
+  // A read that is masked off is zero already.
+  if (isZero(expr.operand(2)) && onTrue.getDefiningOp<ReadOp>())
+    return onTrue;
   Value onFalse = build(expr.operand(2), touchesMemory(expr.operand(2))
                                              ? ops.conjunction(mask, ops.negation(condition))
                                              : Value());
