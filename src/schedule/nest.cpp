@@ -1,5 +1,6 @@
 #include "schedule/nest.h"
 
+#include "schedule/visit.h"
 #include "llvm/ADT/STLExtras.h"
 
 namespace kintsugi::schedule {
@@ -135,53 +136,13 @@ LoopNest makeNest(const Program &program, const Member &member, const Box &box,
 
 namespace {
 
-using VisitIndex = llvm::function_ref<void(const Index &)>;
-
-void forEachIndex(const Expr &expr, VisitIndex visit);
-
-/// `index` itself and every index inside it: each is a sum with factors of its own.
-void forEachNested(const Index &index, VisitIndex visit) {
-  visit(index);
-  for (const Term &term : index.terms()) {
-    if (term.atom.kind == AtomKind::Data)
-      forEachIndex(*term.atom.data, visit);
-    else if (term.atom.kind != AtomKind::Iterator)
-      forEachNested(term.atom.operand, visit);
-  }
-}
-
-void forEachIndex(const Expr &expr, VisitIndex visit) {
-  if (expr.kind() == ExprKind::Index)
-    forEachNested(expr.indexValue(), visit);
-  if (expr.kind() == ExprKind::Read) {
-    for (const Index &index : expr.readIndices())
-      forEachNested(index, visit);
-    if (const Expr *fill = expr.readFill())
-      forEachIndex(*fill, visit);
-  }
-  for (const Expr &operand : expr.operands())
-    forEachIndex(operand, visit);
-}
-
 bool canJoin(const LoopNest &nest, unsigned outer, unsigned inner, int64_t innerExtent) {
   bool can = true;
   auto check = [&](const Index &index) {
     can &= index.coefficientOf(outer) == innerExtent * index.coefficientOf(inner);
   };
-  for (const Expr &body : nest.bodies)
-    forEachIndex(body, check);
-  for (const Expr &finish : nest.epilogue)
-    forEachIndex(finish, check);
-  forEachNested(nest.destinationIndex, check);
+  forEachIndex(nest, check);
   return can;
-}
-
-void replaceIterators(LoopNest &nest, llvm::ArrayRef<Index> replacements) {
-  for (Expr &body : nest.bodies)
-    body = substitute(body, replacements);
-  for (Expr &finish : nest.epilogue)
-    finish = substitute(finish, replacements);
-  nest.destinationIndex = substitute(nest.destinationIndex, replacements);
 }
 
 /// Joins list[position] and list[position + 1], which are iterators `outer` and outer + 1; the

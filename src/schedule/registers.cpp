@@ -52,6 +52,8 @@ public:
     for (const Expr &read : bodyReads)
       bits = std::max(bits, isFloat(read.type()) ? bitsOf(read.type()) : 32u);
     fullLanes = std::max(1u, unit.bits / bits);
+    bodyStrides = stridesOf(bodyReads);
+    epilogueStrides = stridesOf(epilogueReads);
   }
 
   double choose(RegisterTile &best) {
@@ -82,6 +84,19 @@ private:
           reads.push_back(e);
       });
     }
+  }
+
+  using Strides = llvm::SmallVector<llvm::SmallVector<int64_t, 8>>;
+
+  /// For each read, how its position moves with each iterator.
+  Strides stridesOf(llvm::ArrayRef<Expr> reads) const {
+    Strides strides;
+    for (const Expr &read : reads) {
+      strides.emplace_back();
+      for (unsigned k = 0; k < numParallel + nest.numReductions(); ++k)
+        strides.back().push_back(strideOf(read.readIndices()[0], k));
+    }
+    return strides;
   }
 
   int64_t extent(unsigned iterator) const {
@@ -133,15 +148,14 @@ private:
 
   static double blocks(int64_t extent, int64_t step) { return std::ceil(double(extent) / step); }
 
-  double loads(llvm::ArrayRef<Expr> reads, const RegisterTile &tile) const {
+  static double loads(const Strides &reads, const RegisterTile &tile) {
     double cycles = 0;
-    for (const Expr &read : reads) {
-      const Index &position = read.readIndices()[0];
-      int64_t stride = tile.vectorIterator < 0 ? 0 : strideOf(position, tile.vectorIterator);
+    for (llvm::ArrayRef<int64_t> strides : reads) {
+      int64_t stride = tile.vectorIterator < 0 ? 0 : strides[tile.vectorIterator];
       double copies = 1;
       if (stride != 0)
         copies *= tile.vectors;
-      if (tile.rowIterator >= 0 && strideOf(position, tile.rowIterator) != 0)
+      if (tile.rowIterator >= 0 && strides[tile.rowIterator] != 0)
         copies *= tile.rows;
       cycles += copies * vectorMoveCost(stride, tile.lanes);
     }
@@ -164,12 +178,12 @@ private:
     double width = double(tile.rows) * tile.vectors;
     double outside = storeCycles(tile, vectorReduces) + 2;
     if (!nest.reduction)
-      return points * (std::max(loads(bodyReads, tile), 0.5) +
+      return points * (std::max(loads(bodyStrides, tile), 0.5) +
                        width * std::max(1.0, bodyOperations) * 0.5 + outside);
     // A multiplication that ends in a sum is one fused operation.
     double arithmetic = width * std::max(1.0, bodyOperations) * 0.5;
     double chain = 4.0 * std::max(1.0, bodyOperations * 0.5);
-    double step = std::max({arithmetic, loads(bodyReads, tile), chain}) + 0.25;
+    double step = std::max({arithmetic, loads(bodyStrides, tile), chain}) + 0.25;
     return points * (steps * step + outside);
   }
 
@@ -184,13 +198,14 @@ private:
     RegisterTile scalar = tile;
     if (vectorReduces)
       scalar.vectorIterator = -1, scalar.lanes = scalar.vectors = 1;
-    return stored * (cost + horizontal + epilogueOperations * 0.5) + loads(epilogueReads, scalar);
+    return stored * (cost + horizontal + epilogueOperations * 0.5) + loads(epilogueStrides, scalar);
   }
 
   const LoopNest &nest;
   const VectorUnit &unit;
   unsigned numParallel;
   llvm::SmallVector<Expr> bodyReads, epilogueReads;
+  Strides bodyStrides, epilogueStrides;
   double bodyOperations = 0, epilogueOperations = 0;
   unsigned fullLanes = 1;
 };

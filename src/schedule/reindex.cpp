@@ -71,8 +71,7 @@ std::optional<llvm::SmallVector<Index>> invertSplit(llvm::ArrayRef<Index> indice
       return std::nullopt;
     parts.push_back({*digit, static_cast<unsigned>(dimension)});
   }
-  llvm::sort(parts,
-                    [](const Part &a, const Part &b) { return a.digit.divisor < b.digit.divisor; });
+  llvm::sort(parts, [](const Part &a, const Part &b) { return a.digit.divisor < b.digit.divisor; });
   for (const Part &part : parts) {
     auto [iterator, divisor] = part.digit;
     if (covered[iterator] != divisor)

@@ -2,6 +2,7 @@
 
 #include "schedule/nest.h"
 #include "schedule/registers.h"
+#include "schedule/split.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -53,7 +54,8 @@ public:
     for (const Iterator &iterator : members.back().parallel)
       sizes.push_back(iterator.extent.constant());
     std::optional<Trial> best = attempt(sizes);
-    if (options.machine.cores > 1 || members.size() > 1)
+    bool worthCutting = !best || best->totalSeconds > 2 * options.machine.stageSeconds;
+    if (worthCutting && (options.machine.cores > 1 || members.size() > 1))
       refine(sizes, best);
     ScheduleResult result;
     if (!best) {
@@ -70,9 +72,17 @@ private:
     return a && (!b || a->totalSeconds < b->totalSeconds * 0.98);
   }
 
-  /// Coordinate descent: each iterator in turn, by halving. Two rounds.
+  /// Enough tiles to keep every core busy to the end; more only cost their starts.
+  bool tooManyTiles(const TileSizes &sizes) const {
+    double tiles = 1;
+    for (auto [iterator, size] : llvm::zip(members.back().parallel, sizes))
+      tiles *= std::ceil(double(iterator.extent.constant()) / size);
+    return members.size() == 1 && tiles > 32.0 * options.machine.cores;
+  }
+
+  /// Coordinate descent: each iterator in turn, by halving; again while members share scratch.
   void refine(TileSizes &sizes, std::optional<Trial> &best) {
-    for (int round = 0; round < 2; ++round) {
+    for (int round = 0; round < (members.size() > 1 ? 2 : 1); ++round) {
       bool changed = false;
       for (size_t k = 0; k < sizes.size(); ++k) {
         int64_t full = members.back().parallel[k].extent.constant(), chosen = sizes[k];
@@ -81,6 +91,8 @@ private:
             continue;
           TileSizes trial = sizes;
           trial[k] = size;
+          if (tooManyTiles(trial))
+            break;
           std::optional<Trial> tried = attempt(trial);
           if (better(tried, best)) {
             best = std::move(tried);
@@ -111,6 +123,7 @@ private:
       LoopNest nest =
           makeNest(program, member, box, schedule.space,
                    [&](ValueId id) -> const Placement & { return placements.at(id.number); });
+      splitIterators(nest, schedule.space);
       collapseIterators(nest, schedule.space.size());
       cycles += chooseRegisters(nest, schedule.space.size(), schedule.buffers, unit);
       schedule.nests.push_back(std::move(nest));

@@ -1,0 +1,55 @@
+#include "schedule/visit.h"
+
+namespace kintsugi::schedule {
+
+using namespace te;
+
+namespace {
+
+using VisitIndex = llvm::function_ref<void(const Index &)>;
+
+void forEachIndex(const Expr &expr, VisitIndex visit);
+
+/// `index` itself and every index inside it: each is a sum with factors of its own.
+void forEachNested(const Index &index, VisitIndex visit) {
+  visit(index);
+  for (const Term &term : index.terms()) {
+    if (term.atom.kind == AtomKind::Data)
+      forEachIndex(*term.atom.data, visit);
+    else if (term.atom.kind != AtomKind::Iterator)
+      forEachNested(term.atom.operand, visit);
+  }
+}
+
+void forEachIndex(const Expr &expr, VisitIndex visit) {
+  if (expr.kind() == ExprKind::Index)
+    forEachNested(expr.indexValue(), visit);
+  if (expr.kind() == ExprKind::Read) {
+    for (const Index &index : expr.readIndices())
+      forEachNested(index, visit);
+    if (const Expr *fill = expr.readFill())
+      forEachIndex(*fill, visit);
+  }
+  for (const Expr &operand : expr.operands())
+    forEachIndex(operand, visit);
+}
+
+} // namespace
+
+void forEachIndex(const LoopNest &nest, VisitIndex visit) {
+  for (const Expr &body : nest.bodies)
+    forEachIndex(body, visit);
+  for (const Expr &finish : nest.epilogue)
+    forEachIndex(finish, visit);
+  forEachNested(nest.destinationIndex, visit);
+}
+
+void replaceIterators(LoopNest &nest, llvm::ArrayRef<Index> replacements) {
+  for (Expr &body : nest.bodies)
+    body = substitute(body, replacements);
+  for (Expr &finish : nest.epilogue)
+    finish = substitute(finish, replacements);
+  nest.destinationIndex = substitute(nest.destinationIndex, replacements);
+}
+
+} // namespace kintsugi::schedule

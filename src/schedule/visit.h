@@ -1,0 +1,21 @@
+//===- visit.h - Every index of a nest --------------------------------------===//
+//
+// Joining and splitting iterators both have to see each sum in which an iterator can stand: the
+// indices themselves and those inside divisions, remainders and gathers.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KINTSUGI_SCHEDULE_VISIT_H
+#define KINTSUGI_SCHEDULE_VISIT_H
+
+#include "schedule/schedule.h"
+
+namespace kintsugi::schedule {
+
+void forEachIndex(const LoopNest &nest, llvm::function_ref<void(const te::Index &)> visit);
+
+/// Substitutes iterators in all of a nest's expressions and its destination.
+void replaceIterators(LoopNest &nest, llvm::ArrayRef<te::Index> replacements);
+
+} // namespace kintsugi::schedule
+
+#endif // KINTSUGI_SCHEDULE_VISIT_H
