@@ -136,57 +136,78 @@ LoopNest makeNest(const Program &program, const Member &member, const Box &box,
 
 namespace {
 
-bool canJoin(const LoopNest &nest, unsigned outer, unsigned inner, int64_t innerExtent) {
-  bool can = true;
-  auto check = [&](const Index &index) {
-    can &= index.coefficientOf(outer) == innerExtent * index.coefficientOf(inner);
-  };
-  forEachIndex(nest, check);
-  return can;
+/// Positions in a list of iterators that stay: those of extent 1 occur in no simplified index and
+/// go, except that a list does not become empty.
+template <typename List> llvm::SmallVector<unsigned, 8> essential(const List &list) {
+  llvm::SmallVector<unsigned, 8> positions;
+  for (auto [k, iterator] : llvm::enumerate(list))
+    if (iterator.extent.constant() != 1)
+      positions.push_back(k);
+  if (positions.empty() && !list.empty())
+    positions.push_back(list.size() - 1);
+  return positions;
 }
 
-/// Joins list[position] and list[position + 1], which are iterators `outer` and outer + 1; the
-/// terms of `dropped`, one of the two, vanish.
+/// Two neighbours of a list, by number, and whether every index treats them as one iterator: as
+/// c * (outer * innerExtent + inner).
+struct Neighbours {
+  unsigned outer, inner;
+  int64_t innerExtent;
+  bool join = true;
+};
+
 template <typename List>
-void joinAt(LoopNest &nest, List &list, unsigned position, unsigned outer, unsigned dropped,
-            unsigned iterators) {
-  int64_t innerExtent = list[position + 1].extent.constant();
-  // In every index a true pair occurs as c * (outer * innerExtent + inner): the joined iterator
-  // takes the inner one's place.
-  llvm::SmallVector<Index> replacements;
-  for (unsigned k = 0; k < iterators; ++k) {
-    if (k == dropped)
-      replacements.push_back(Index(0));
-    else
-      replacements.push_back(Index::iterator(k > outer ? k - 1 : k));
+void addNeighbours(const List &list, unsigned first, llvm::SmallVectorImpl<Neighbours> &pairs) {
+  llvm::SmallVector<unsigned, 8> positions = essential(list);
+  for (unsigned k = 0; k + 1 < positions.size(); ++k)
+    pairs.push_back(
+        {first + positions[k], first + positions[k + 1], list[positions[k + 1]].extent.constant()});
+}
+
+/// Rebuilds a list with its joined iterators; `replacements` says what becomes of each old one.
+template <typename List>
+void joinList(List &list, unsigned first, llvm::ArrayRef<Neighbours> pairs, unsigned &next,
+              llvm::MutableArrayRef<Index> replacements) {
+  List kept;
+  for (unsigned position : essential(list)) {
+    unsigned number = first + position;
+    const auto *joined = llvm::find_if(
+        pairs, [&](const Neighbours &pair) { return pair.inner == number && pair.join; });
+    if (joined == pairs.end()) {
+      kept.push_back(list[position]);
+      ++next;
+    } else {
+      // The outer one's terms vanish: what is left, c * inner, stands for both.
+      replacements[joined->outer] = Index(0);
+      kept.back().extent = Extent(kept.back().extent.constant() * list[position].extent.constant());
+      kept.back().name += list[position].name;
+    }
+    replacements[number] = Index::iterator(next - 1);
   }
-  replaceIterators(nest, replacements);
-  list[position].extent = Extent(list[position].extent.constant() * innerExtent);
-  list[position].name += list[position + 1].name;
-  list.erase(list.begin() + position + 1);
+  list = std::move(kept);
 }
 
 } // namespace
 
 void collapseIterators(LoopNest &nest, unsigned tileDimensions) {
-  auto total = [&] { return nest.parallel.size() + nest.numReductions() + tileDimensions; };
-  auto collapseList = [&](auto &list, auto first) {
-    for (unsigned position = 0; position + 1 < list.size();) {
-      unsigned outer = first() + position;
-      int64_t outerExtent = list[position].extent.constant();
-      int64_t innerExtent = list[position + 1].extent.constant();
-      // Indices are simplified, so an iterator of extent 1 occurs in none.
-      if (outerExtent == 1 || canJoin(nest, outer, outer + 1, innerExtent))
-        joinAt(nest, list, position, outer, outer, total());
-      else if (innerExtent == 1)
-        joinAt(nest, list, position, outer, outer + 1, total());
-      else
-        ++position;
-    }
-  };
-  collapseList(nest.parallel, [] { return 0u; });
+  unsigned parallel = nest.parallel.size(), iterators = parallel + nest.numReductions();
+  llvm::SmallVector<Neighbours, 8> pairs;
+  addNeighbours(nest.parallel, 0, pairs);
   if (nest.reduction)
-    collapseList(nest.reduction->iterators, [&] { return unsigned(nest.parallel.size()); });
+    addNeighbours(nest.reduction->iterators, parallel, pairs);
+  forEachIndex(nest, [&](const Index &index) {
+    for (Neighbours &pair : pairs)
+      pair.join &=
+          index.coefficientOf(pair.outer) == pair.innerExtent * index.coefficientOf(pair.inner);
+  });
+  llvm::SmallVector<Index> replacements(iterators);
+  unsigned next = 0;
+  joinList(nest.parallel, 0, pairs, next, replacements);
+  if (nest.reduction)
+    joinList(nest.reduction->iterators, parallel, pairs, next, replacements);
+  for (unsigned d = 0; d < tileDimensions; ++d)
+    replacements.push_back(Index::iterator(next + d));
+  replaceIterators(nest, replacements);
 }
 
 } // namespace kintsugi::schedule

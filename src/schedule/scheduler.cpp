@@ -86,6 +86,7 @@ private:
       bool changed = false;
       for (size_t k = 0; k < sizes.size(); ++k) {
         int64_t full = members.back().parallel[k].extent.constant(), chosen = sizes[k];
+        int worse = 0;
         for (int64_t size = full; size >= 1; size = size == 1 ? 0 : (size + 1) / 2) {
           if (size == sizes[k])
             continue;
@@ -98,6 +99,9 @@ private:
             best = std::move(tried);
             chosen = size;
             changed = true;
+            worse = 0;
+          } else if (best && ++worse == 2) {
+            break;
           }
         }
         sizes[k] = chosen;

@@ -10,8 +10,8 @@ using namespace te;
 
 Growth::Growth(const Program &program, llvm::ArrayRef<uint32_t> nodes, const SpaceOptions &options)
     : program(program), options(options), fuel(options.fuel), eligible(program.nodes.size(), false),
-      producers(program.nodes.size()), consumers(program.nodes.size()),
-      isProgramOutput(program.numValues(), false) {
+      alone(program.nodes.size(), 0), producers(program.nodes.size()),
+      consumers(program.nodes.size()), isProgramOutput(program.numValues(), false) {
   for (uint32_t node : nodes)
     eligible[node] = std::holds_alternative<Definition>(program.nodes[node]);
   for (uint32_t node = 0; node < program.nodes.size(); ++node)
@@ -87,28 +87,37 @@ bool Growth::withinCaps(const schedule::Group &group) const {
   return group.outputs.size() <= options.caps.outputs && inputs.size() <= options.caps.inputs;
 }
 
-void Growth::from(uint32_t root, llvm::function_ref<bool(schedule::Group)> accept) {
+void Growth::from(uint32_t root, llvm::function_ref<std::optional<double>(schedule::Group)> price) {
+  constexpr double tolerance = 1.15;
+  struct Grown {
+    Nodes nodes;
+    double seconds;
+  };
   std::set<Nodes> seen;
-  std::deque<Nodes> frontier{{root}};
+  std::deque<Grown> frontier{{{root}, alone[root]}};
   unsigned accepted = 0;
   while (!frontier.empty() && accepted < options.caps.candidatesARoot && fuel > 0) {
-    Nodes nodes = std::move(frontier.front());
+    Grown current = std::move(frontier.front());
     frontier.pop_front();
-    if (nodes.size() >= options.caps.nodes)
+    if (current.nodes.size() >= options.caps.nodes)
       continue;
-    for (uint32_t producer : producersOf(nodes)) {
+    for (uint32_t producer : producersOf(current.nodes)) {
       if (fuel == 0 || accepted >= options.caps.candidatesARoot)
         break;
-      Nodes larger = nodes;
+      Nodes larger = current.nodes;
       larger.insert(llvm::lower_bound(larger, producer), producer);
       if (!seen.insert(larger).second || !isConvex(larger))
         continue;
       --fuel;
       schedule::Group group = groupOf(larger);
-      if (!withinCaps(group) || !accept(std::move(group)))
+      if (!withinCaps(group))
+        continue;
+      std::optional<double> seconds = price(std::move(group));
+      if (!seconds)
         continue;
       ++accepted;
-      frontier.push_back(std::move(larger));
+      if (*seconds <= tolerance * (current.seconds + alone[producer]))
+        frontier.push_back({std::move(larger), *seconds});
     }
   }
 }

@@ -21,9 +21,13 @@ public:
   /// The group of some nodes (in program order) with what it has to store.
   schedule::Group groupOf(llvm::ArrayRef<uint32_t> nodes) const;
 
-  /// Offers each group of two and more nodes that ends in `root`. `accept` says whether it can be
-  /// scheduled; only then it grows further.
-  void from(uint32_t root, llvm::function_ref<bool(schedule::Group)> accept);
+  /// Offers each group of two and more nodes that ends in `root`. `price` gives its rough seconds,
+  /// nullopt if it can't be scheduled. Groups that cost clearly more than their parts grow no
+  /// further: what is added later would have to win back their loss.
+  void from(uint32_t root, llvm::function_ref<std::optional<double>(schedule::Group)> price);
+
+  /// The rough seconds of a definition alone; said before growth starts.
+  void setAlone(uint32_t node, double seconds) { alone[node] = seconds; }
 
   bool outOfFuel() const { return fuel == 0; }
 
@@ -38,6 +42,7 @@ private:
   const SpaceOptions &options;
   unsigned fuel;
   std::vector<bool> eligible;              ///< By node.
+  std::vector<double> alone;               ///< By node.
   std::vector<Nodes> producers, consumers; ///< By node; among all nodes of the program.
   std::vector<bool> isProgramOutput;       ///< By value.
 };

@@ -61,6 +61,13 @@ private:
 
 } // namespace
 
+/// Arithmetic, memory and start, enough to tell a good group from a bad one; cost/ knows better.
+static double roughSeconds(const KernelShape &kernel, const machine::Machine &machine) {
+  double bytes = kernel.schedule.bytesRead + kernel.schedule.bytesWritten;
+  double moving = bytes / std::max(1e9, machine.memory().bytesPerSecondAll);
+  return machine.stageSeconds + kernel.computeSeconds + moving;
+}
+
 Expected<Space> buildSpace(const Program &program, llvm::ArrayRef<uint32_t> nodes,
                            const SpaceOptions &options) {
   Space space;
@@ -73,15 +80,19 @@ Expected<Space> buildSpace(const Program &program, llvm::ArrayRef<uint32_t> node
     if (!alone.kernel)
       return internalError("'" + program.value(program.resultsOf(node)[0]).name +
                            "' has no schedule: " + reason);
+    growth.setAlone(node, roughSeconds(*alone.kernel, options.schedule.machine));
     space.candidates.push_back(std::move(alone));
+  }
+  for (uint32_t node : nodes) {
     if (!options.fuse)
-      continue;
-    growth.from(node, [&](schedule::Group group) {
+      break;
+    growth.from(node, [&](schedule::Group group) -> std::optional<double> {
       Candidate candidate = table.candidateOf(std::move(group), reason);
-      bool placed = candidate.kernel != nullptr;
-      if (placed)
-        space.candidates.push_back(std::move(candidate));
-      return placed;
+      if (!candidate.kernel)
+        return std::nullopt;
+      double seconds = roughSeconds(*candidate.kernel, options.schedule.machine);
+      space.candidates.push_back(std::move(candidate));
+      return seconds;
     });
   }
   space.scheduled = table.size();
