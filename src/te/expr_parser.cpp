@@ -1,90 +1,12 @@
 #include "te/expr_parser.h"
 
-#include "base/checked.h"
+#include "te/expr_syntax.h"
 #include "te/syntax.h"
 #include "llvm/ADT/STLExtras.h"
 
-#include <charconv>
-
 namespace kintsugi::te {
 
-//===- Tokens ---------------------------------------------------------------===//
-
-Error unexpected(const Lexer &lexer, const Token &token, llvm::StringRef expected) {
-  if (token.kind == TokenKind::Invalid)
-    return lexer.errorAt(token.offset, token.value);
-  std::string found = token.kind == TokenKind::End      ? "end of the text"
-                      : token.kind == TokenKind::Quoted ? token.text.str()
-                                                        : "'" + token.text.str() + "'";
-  return lexer.errorAt(token.offset, "unexpected " + found + "; expected " + expected.str());
-}
-
-bool acceptSign(Lexer &lexer, llvm::StringRef sign) {
-  if (!lexer.peek().isSign(sign))
-    return false;
-  lexer.take();
-  return true;
-}
-
-Status expectSign(Lexer &lexer, llvm::StringRef sign) {
-  if (acceptSign(lexer, sign))
-    return Status::success();
-  return unexpected(lexer, lexer.peek(), "'" + sign.str() + "'");
-}
-
-Expected<std::string> expectName(Lexer &lexer, llvm::StringRef what) {
-  const Token &token = lexer.peek();
-  if (token.kind == TokenKind::Quoted)
-    return lexer.take().value;
-  if (token.kind != TokenKind::Word)
-    return unexpected(lexer, token, what);
-  if (isReservedWord(token.text))
-    return lexer.errorAt(token.offset, "'" + token.text.str() +
-                                           "' is a word of the language; expected " + what.str() +
-                                           " (a name of this spelling must be quoted)");
-  return lexer.take().text.str();
-}
-
-Expected<int64_t> expectInteger(Lexer &lexer, llvm::StringRef what, int64_t low, int64_t high) {
-  const Token &token = lexer.peek();
-  if (token.kind != TokenKind::Number)
-    return unexpected(lexer, token, what);
-  int64_t value = 0;
-  auto end = std::from_chars(token.text.begin(), token.text.end(), value);
-  if (end.ec != std::errc() || end.ptr != token.text.end() || value < low || value > high)
-    return lexer.errorAt(token.offset, "'" + token.text.str() + "' is not usable here; expected " +
-                                           what.str() + ", an integer from " + std::to_string(low) +
-                                           " to " + std::to_string(high));
-  lexer.take();
-  return value;
-}
-
-Expected<ElementType> expectType(Lexer &lexer) {
-  const Token &token = lexer.peek();
-  auto type = token.kind == TokenKind::Word ? elementTypeFromName(token.text) : std::nullopt;
-  if (!type)
-    return unexpected(lexer, token, "an element type such as f32");
-  lexer.take();
-  return *type;
-}
-
 //===- Syntax tree ----------------------------------------------------------===//
-
-struct ExprSyntax {
-  ExprKind kind;
-  size_t offset;
-  std::optional<ElementType> told; ///< The type, where the node tells it by itself.
-  std::string literal = {};        ///< Literal, with its sign
-  Index index = {};                ///< Index
-  ValueId value = {};              ///< Read
-  llvm::SmallVector<Index> indices = {};
-  UnaryOp unary = UnaryOp::Neg;
-  BinaryOp binary = BinaryOp::Add;
-  /// Operands; of a Read its fill, if any; of a Select condition and value of each case, then the
-  /// rest's value.
-  llvm::SmallVector<std::unique_ptr<ExprSyntax>, 2> children = {};
-  unsigned depth = 1;
-};
 
 ExprParser::ExprParser(Lexer &lexer, const Program &program, const llvm::StringMap<ValueId> &values,
                        llvm::ArrayRef<std::string> iterators)
@@ -223,7 +145,7 @@ Expected<ExprParser::Node> ExprParser::primary() {
     return done(braces(token.offset));
   if (token.isWord("cases"))
     return done(cases());
-  if (token.kind == TokenKind::Word)
+  if (token.kind == TokenKind::Word && (lexer.peek(1).isSign("(") || lexer.peek(1).isSign("{")))
     if (auto type = elementTypeFromName(token.text))
       return done(typed(*type));
   return done(named());
@@ -233,7 +155,10 @@ Expected<ExprParser::Node> ExprParser::primary() {
 Expected<ExprParser::Node> ExprParser::named() {
   const Token &token = lexer.peek();
   bool isName = token.kind == TokenKind::Word || token.kind == TokenKind::Quoted;
-  if (isName && lexer.peek(1).isSign("("))
+  bool isWord = token.kind == TokenKind::Word;
+  // A bracket after an iterator starts the next statement.
+  if (isWord && lexer.peek(1).isSign("(") &&
+      (isFunctionWord(token.text) || !iteratorNamed(token.text)))
     return function();
   if (isName && lexer.peek(1).isSign("["))
     return read();
@@ -365,99 +290,6 @@ Expected<ExprParser::Node> ExprParser::cases() {
   acceptSign(lexer, ";");
   KINTSUGI_RETURN_IF_ERROR(expectSign(lexer, "}"));
   return sized(std::move(node));
-}
-
-//===- Indices --------------------------------------------------------------===//
-
-Expected<Index> ExprParser::bounded(Index index, size_t offset) {
-  auto small = [](int64_t number) { return -maxIndexNumber <= number && number <= maxIndexNumber; };
-  if (!small(index.constantTerm()) ||
-      !llvm::all_of(index.terms(), [&](const Term &term) { return small(term.factor); }))
-    return lexer.errorAt(offset, "a number of the index is too large; expected at most " +
-                                     std::to_string(maxIndexNumber));
-  if (index.terms().size() > maxIndexTerms)
-    return lexer.errorAt(offset, "the index has too many terms; expected at most " +
-                                     std::to_string(maxIndexTerms));
-  return index;
-}
-
-Expected<Index> ExprParser::scaled(const Index &index, int64_t factor, size_t offset) {
-  auto fits = [&](int64_t number) { return checkedMul(number, factor).has_value(); };
-  if (!fits(index.constantTerm()) ||
-      !llvm::all_of(index.terms(), [&](const Term &term) { return fits(term.factor); }))
-    return bounded(Index(maxIndexNumber + 1), offset); // The error.
-  return bounded(index * factor, offset);
-}
-
-Expected<Index> ExprParser::indexSum() {
-  KINTSUGI_RETURN_IF_ERROR(enter(lexer.peek().offset));
-  ++nesting;
-  KINTSUGI_ASSIGN(Index sum, indexProduct());
-  while (lexer.peek().isSign("+") || lexer.peek().isSign("-")) {
-    Token sign = lexer.take();
-    KINTSUGI_ASSIGN(Index term, indexProduct());
-    KINTSUGI_ASSIGN(sum, bounded(sign.text == "+" ? sum + term : sum - term, sign.offset));
-  }
-  --nesting;
-  return sum;
-}
-
-Expected<Index> ExprParser::indexProduct() {
-  bool negative = acceptSign(lexer, "-");
-  KINTSUGI_ASSIGN(Index product, indexFactor());
-  while (lexer.peek().isSign("*") || lexer.peek().isSign("//") || lexer.peek().isSign("%")) {
-    Token sign = lexer.take();
-    if (sign.text == "*") {
-      KINTSUGI_ASSIGN(Index factor, indexFactor());
-      if (!product.isConstant() && !factor.isConstant())
-        return lexer.errorAt(sign.offset, "an index multiplies two iterators or reads; expected a "
-                                          "constant on one side");
-      KINTSUGI_ASSIGN(product, factor.isConstant()
-                                   ? scaled(product, factor.constantTerm(), sign.offset)
-                                   : scaled(factor, product.constantTerm(), sign.offset));
-    } else {
-      KINTSUGI_ASSIGN(int64_t divisor,
-                      expectInteger(lexer, "a positive divisor", 1, maxIndexNumber));
-      product = sign.text == "//" ? product.floorDiv(divisor) : product.mod(divisor);
-    }
-  }
-  return negative ? product * -1 : product;
-}
-
-Expected<Index> ExprParser::indexFactor() {
-  const Token &token = lexer.peek();
-  if (token.kind == TokenKind::Number) {
-    KINTSUGI_ASSIGN(int64_t number, expectInteger(lexer, "an index", 0, maxIndexNumber));
-    return Index(number);
-  }
-  if (acceptSign(lexer, "(")) {
-    KINTSUGI_ASSIGN(Index inner, indexSum());
-    KINTSUGI_RETURN_IF_ERROR(expectSign(lexer, ")"));
-    return inner;
-  }
-  if (token.isSign("{") || lexer.peek(1).isSign("[")) {
-    size_t offset = token.offset;
-    KINTSUGI_RETURN_IF_ERROR(enter(offset));
-    ++nesting;
-    bool inBraces = acceptSign(lexer, "{");
-    KINTSUGI_ASSIGN(Node syntax, inBraces ? infix(1) : read());
-    if (inBraces)
-      KINTSUGI_RETURN_IF_ERROR(expectSign(lexer, "}"));
-    --nesting;
-    KINTSUGI_ASSIGN(Expr data, build(*syntax, syntax->told.value_or(ElementType::I64)));
-    if (!isInteger(data.type()))
-      return lexer.errorAt(offset, "an index of type " + std::string(nameOf(data.type())) +
-                                       "; expected an integer");
-    return Index::data(std::move(data));
-  }
-  size_t offset = token.offset;
-  KINTSUGI_ASSIGN(std::string name, expectName(lexer, "an index"));
-  auto iterator = iteratorNamed(name);
-  if (!iterator)
-    return lexer.errorAt(offset, "'" + name +
-                                     "' is no iterator here; expected one of the "
-                                     "definition's iterators");
-  return Index::iterator(*iterator);
 }
 
 //===- Types ----------------------------------------------------------------===//

@@ -7,29 +7,11 @@
 #ifndef KINTSUGI_TE_EXPR_PARSER_H
 #define KINTSUGI_TE_EXPR_PARSER_H
 
-#include "te/lexer.h"
+#include "te/parse_tokens.h"
 #include "te/program.h"
 #include "llvm/ADT/StringMap.h"
 
 namespace kintsugi::te {
-
-/// Bounds on what a text may ask for: deeper expressions could exhaust the stack of the phases that
-/// walk them, larger numbers could overflow when indices are combined.
-inline constexpr unsigned maxNesting = 400;    ///< Of brackets.
-inline constexpr unsigned maxExprDepth = 1000; ///< Of an expression, cases counted each.
-inline constexpr unsigned maxIndexTerms = 64;  ///< Of one sum.
-inline constexpr int64_t maxIndexNumber = int64_t(1) << 40; ///< Extents, too.
-
-/// "unexpected 'x'; expected ...", or what is wrong with the token itself.
-Error unexpected(const Lexer &lexer, const Token &token, llvm::StringRef expected);
-/// Takes the token if it is that sign, else the error.
-Status expectSign(Lexer &lexer, llvm::StringRef sign);
-/// Takes the token if it is that sign.
-bool acceptSign(Lexer &lexer, llvm::StringRef sign);
-/// A plain or quoted name; `what` is what it names.
-Expected<std::string> expectName(Lexer &lexer, llvm::StringRef what);
-Expected<int64_t> expectInteger(Lexer &lexer, llvm::StringRef what, int64_t low, int64_t high);
-Expected<ElementType> expectType(Lexer &lexer);
 
 struct ExprSyntax;
 

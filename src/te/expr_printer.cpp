@@ -65,7 +65,7 @@ std::string ExprPrinter::leaf(const Expr &e, bool typed) const {
   if (e.isLiteral())
     return typed ? spellLiteral(e) : type + "(" + spellLiteral(e) + ")";
   int iterator = e.indexValue().asIterator();
-  if (typed && iterator >= 0)
+  if (typed && iterator >= 0 && !isFunctionWord(iterators[iterator]))
     return spellName(iterators[iterator]);
   return (typed ? "" : type) + "{" + print(e.indexValue()) + "}";
 }

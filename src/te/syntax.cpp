@@ -12,8 +12,7 @@ bool isReservedWord(llvm::StringRef word) {
   static constexpr llvm::StringRef words[] = {"program", "input", "const", "output", "scan", "call",
                                               "cases",   "else",  "facts", "as",     "inf",  "nan",
                                               "true",    "false", "and",   "or",     "xor"};
-  return llvm::is_contained(words, word) || elementTypeFromName(word).has_value() ||
-         combinerFromName(word).has_value();
+  return llvm::is_contained(words, word) || combinerFromName(word).has_value();
 }
 
 static bool isPlain(llvm::StringRef name) {
@@ -85,6 +84,10 @@ std::optional<UnaryOp> unaryFromName(llvm::StringRef name) {
 std::optional<BinaryOp> binaryFromName(llvm::StringRef name) {
   auto op = fromName(name, BinaryOp::NotEqual);
   return op && precedenceOf(*op) != 0 ? std::nullopt : op;
+}
+
+bool isFunctionWord(llvm::StringRef word) {
+  return unaryFromName(word) || binaryFromName(word) || elementTypeFromName(word);
 }
 
 std::optional<Combiner> combinerFromName(llvm::StringRef name) {

@@ -30,6 +30,8 @@ inline constexpr int unaryPrecedence = 7;
 std::optional<UnaryOp> unaryFromName(llvm::StringRef name);
 /// Of the operators written as a function.
 std::optional<BinaryOp> binaryFromName(llvm::StringRef name);
+/// Whether a bracket after the word makes it an operation or a conversion.
+bool isFunctionWord(llvm::StringRef word);
 std::optional<Combiner> combinerFromName(llvm::StringRef name);
 
 /// Whether elements of the type can be written as literals.

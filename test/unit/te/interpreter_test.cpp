@@ -287,8 +287,6 @@ TEST(Interpreter, CallsRunTheirReferenceBody) {
   ASSERT_EQ(outputs.size(), 2u);
   expectSame(outputs[0], floats({2}, {9, 7}));
   expectSame(outputs[1], integers(ElementType::I64, {2}, {1, 3}));
-  Program unknown = parsed("input x[4] f32\ny[4] f32 = call Unknown(x)\noutput y");
-  EXPECT_FALSE(evaluate(unknown, floats({4}, {1, 2, 3, 4})).ok());
 }
 
 TEST(Interpreter, ErrorsOfWhatIsGiven) {

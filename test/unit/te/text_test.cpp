@@ -87,6 +87,26 @@ TEST(Text, PrecedenceAndComments) {
             "y[i:4] f32 = x[i] * 2 + 3 * x[i] - (x[i] - 1) - 1");
 }
 
+TEST(Text, ABracketAfterAnIteratorStartsTheNextStatement) {
+  for (const char *name : {"i", "exp", "f32", "\"a b\""}) {
+    SCOPED_TRACE(name);
+    std::string iterator = name;
+    bool taken = iterator == "f32" || iterator == "exp";
+    std::string text = "y[" + iterator + ":4] f32 = " + (taken ? "{" + iterator + "}" : iterator) +
+                       "\n(m[k:4] f32, s[k:4] f32) = softmax_stats<f32>[j:2] y[k]\n";
+    EXPECT_EQ(printProgram(parsed(text)), text);
+  }
+}
+
+TEST(Text, TypesAndFunctionsMayNameTensors) {
+  std::string text = "input f32[4] f32\ninput exp[4] f32\n"
+                     "i2[i2:4] f32 = f32[i2] + exp[i2] + exp({i2}) + f32(i2[i2]) + {i2}\n";
+  EXPECT_FALSE(parseProgram(text, "self.te").ok()); // It reads itself.
+  text = "input f32[4] f32\ninput exp[4] f32\n"
+         "y[i2:4] f32 = f32[i2] + exp[i2] + exp({i2}) + f32(f64(f32[i2])) + {i2}\n";
+  EXPECT_EQ(printProgram(parsed(text)), text);
+}
+
 TEST(Text, EqualIteratorNamesArePrintedApart) {
   Program program;
   ValueId x = program.addInput("x", ElementType::F32, {4, 4});
