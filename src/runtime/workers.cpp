@@ -2,12 +2,13 @@
 
 #include "runtime/workers.h"
 
+#include "machine/machine.h"
+
 #include <algorithm>
 #include <cfenv>
 #include <chrono>
 #include <csignal>
 #include <linux/futex.h>
-#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -71,12 +72,8 @@ template <typename Done> static bool spinUntil(Done done, bool crowded) {
 }
 
 uint32_t kintsugi::runtime::usableCores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  int count = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 0;
-  if (count <= 0) // More cores than the set holds.
-    count = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
-  return static_cast<uint32_t>(std::max(count, 1));
+  static const int cores = machine::Machine::detect().cores;
+  return static_cast<uint32_t>(std::max(cores, 1));
 }
 
 //===----------------------------------------------------------------------===//
@@ -123,10 +120,9 @@ void *Workers::threadMain(void *argument) {
 }
 
 void Workers::workerLoop(Worker &worker) {
-  static const uint32_t cores = usableCores();
   auto awake = [&] { return hasWorkFor(worker.index) || stopping.load(std::memory_order_relaxed); };
   while (true) {
-    bool crowded = started.load(std::memory_order_relaxed) > cores;
+    bool crowded = started.load(std::memory_order_relaxed) > usableCores();
     if (!spinUntil(awake, crowded))
       park(worker);
     if (stopping.load(std::memory_order_acquire))
@@ -178,9 +174,8 @@ void Workers::wake(uint32_t threads) {
 }
 
 void Workers::awaitCompletion() {
-  static const uint32_t cores = usableCores();
   auto complete = [&] { return unfinished.load(std::memory_order_acquire) == 0; };
-  if (spinUntil(complete, started.load(std::memory_order_relaxed) > cores))
+  if (spinUntil(complete, started.load(std::memory_order_relaxed) > usableCores()))
     return;
   holderSleeps.store(true, std::memory_order_seq_cst);
   while (uint32_t left = unfinished.load(std::memory_order_seq_cst))

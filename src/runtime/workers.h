@@ -22,7 +22,7 @@
 
 namespace kintsugi::runtime {
 
-/// Cores that this process may use (its affinity mask); at least 1.
+/// Cores that this process may keep busy (affinity, control groups); at least 1.
 uint32_t usableCores();
 
 class Workers {
