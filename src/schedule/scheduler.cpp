@@ -18,7 +18,6 @@ namespace {
 struct Trial {
   Schedule schedule;
   double computeSeconds = 0;
-  double totalSeconds = 0;
 };
 
 int64_t bytesOf(const Buffer &buffer) {
@@ -54,7 +53,7 @@ public:
     for (const Iterator &iterator : members.back().parallel)
       sizes.push_back(iterator.extent.constant());
     std::optional<Trial> best = attempt(sizes);
-    bool worthCutting = !best || best->totalSeconds > 2 * options.machine.stageSeconds;
+    bool worthCutting = !best || best->computeSeconds > 2 * options.machine.stageSeconds;
     if (worthCutting && (options.machine.cores > 1 || members.size() > 1))
       refine(sizes, best);
     ScheduleResult result;
@@ -69,7 +68,7 @@ public:
 
 private:
   static bool better(const std::optional<Trial> &a, const std::optional<Trial> &b) {
-    return a && (!b || a->totalSeconds < b->totalSeconds * 0.98);
+    return a && (!b || a->computeSeconds < b->computeSeconds * 0.98);
   }
 
   /// Enough tiles to keep every core busy to the end; more only cost their starts.
@@ -230,13 +229,20 @@ private:
     const machine::Machine &machine = options.machine;
     double lanes = std::max(1, machine.vectorBits / 32);
     double cyclesPerSecond = std::max(1e9, machine.flopsPerSecond / (4 * lanes));
-    double nearBandwidth = machine.levels.size() > 1 ? machine.levels[1].bytesPerSecond : 1e10;
-    double perWorker = std::ceil(tiles / machine.cores);
-    trial.computeSeconds = perWorker * (cycles / cyclesPerSecond + 40e-9);
-    trial.totalSeconds =
-        trial.computeSeconds + perWorker * nearBytes / std::max(1e9, nearBandwidth) * 0.5;
-    if (schedule.scratchBytes > machine.nearBytes() / 2)
-      trial.totalSeconds *= 1.5;
+    double arithmetic = cycles / cyclesPerSecond;
+    double streaming = nearBytes / bandwidthFor(nearBytes + schedule.scratchBytes);
+    // Loads run ahead of the arithmetic, but not perfectly.
+    double tile = std::max(arithmetic, streaming) + 0.3 * std::min(arithmetic, streaming);
+    trial.computeSeconds = std::ceil(tiles / machine.cores) * (tile + 40e-9);
+  }
+
+  /// What one core reads per second of a tile's working set: from the innermost level that holds it.
+  double bandwidthFor(double bytes) const {
+    double bandwidth = 1e9;
+    for (const machine::MemoryLevel &level : options.machine.levels)
+      if (&level == &options.machine.memory() || bytes <= 0.75 * static_cast<double>(level.bytes))
+        bandwidth = std::max(bandwidth, level.bytesPerSecond);
+    return bandwidth;
   }
 
   const Program &program;
