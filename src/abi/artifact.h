@@ -28,6 +28,7 @@ extern "C" {
 #define KIN_ARTIFACT_MAGIC "KINTSUGI" /* 8 characters, no terminator in the file */
 #define KIN_ARTIFACT_VERSION 1
 #define KIN_ARTIFACT_PAGE 4096
+#define KIN_ARTIFACT_CHUNK 65536
 #define KIN_ARTIFACT_MAX_SECTIONS 64
 
 typedef struct KinArtifactHeader {
@@ -51,7 +52,7 @@ typedef struct KinArtifactSection {
   uint32_t reserved; /* 0 */
   uint64_t offset;   /* from the start of the file */
   uint64_t bytes;
-  uint8_t digest[32]; /* SHA-256 of the section's bytes */
+  uint8_t digest[32]; /* of the section's bytes */
   char name[40];      /* UTF-8, ended by a zero byte; unique among sections of its kind */
 } KinArtifactSection;
 

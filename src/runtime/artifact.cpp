@@ -3,6 +3,7 @@
 #include "runtime/artifact.h"
 
 #include "base/checked.h"
+#include "runtime/section_digest.h"
 
 #include <algorithm>
 #include <bit>
@@ -159,7 +160,7 @@ Status Artifact::checkDigests(ReadOptions options) const {
   for (const Section &section : sections) {
     if (section.kind == KIN_SECTION_CONSTANTS && !options.verifyConstants)
       continue;
-    if (sha256(section.bytes) != section.digest)
+    if (sectionDigest(section.bytes) != section.digest)
       return inputError("damaged: the " + sectionWord(section.kind, section.name) +
                         " does not have its digest; copy the file again or compile the model "
                         "again");

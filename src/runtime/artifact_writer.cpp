@@ -83,7 +83,7 @@ Status ArtifactWriter::beginSection() {
   if (sink->size() == 0)
     KINTSUGI_RETURN_IF_ERROR(write(std::as_bytes(std::span(KIN_ARTIFACT_MAGIC, 8))));
   KINTSUGI_RETURN_IF_ERROR(pad(KIN_ARTIFACT_PAGE));
-  hash = Sha256();
+  hash = SectionHasher();
   sectionStart = sink->size();
   return Status::success();
 }

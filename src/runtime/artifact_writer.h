@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "base/status.h"
 #include "runtime/manifest.h"
+#include "runtime/section_digest.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -69,7 +70,7 @@ private:
   Status addSection(KinSectionKind kind, std::string_view name, std::span<const std::byte> bytes);
 
   std::unique_ptr<ArtifactSink> sink;
-  Sha256 hash;               ///< Of the section being written.
+  SectionHasher hash;        ///< Of the section being written.
   uint64_t sectionStart = 0; ///< In the file.
   uint64_t constants = 0;
   bool constantsEnded = false;

@@ -7,6 +7,7 @@
 #include "devices/null/null_device.h"
 #include "fixture.h"
 #include "runtime/model.h"
+#include "runtime/section_digest.h"
 
 #include <cstring>
 #include <filesystem>
@@ -62,13 +63,38 @@ void replaceManifest(std::vector<std::byte> &bytes, std::string text) {
     if (section.kind == KIN_SECTION_MANIFEST) {
       text.resize(section.bytes, ' ');
       std::memcpy(bytes.data() + section.offset, text.data(), text.size());
-      Digest digest = sha256(text);
+      Digest digest = sectionDigest(std::as_bytes(std::span(text)));
       std::memcpy(section.digest, digest.bytes.data(), 32);
     }
   reseal(bytes, headerOf(bytes), table);
 }
 
 } // namespace
+
+TEST(SectionDigest, IsTheTreeOfItsDefinition) {
+  std::mt19937 random(7);
+  std::vector<std::byte> bytes(9 * 8 * 65536 + 12345);
+  for (std::byte &byte : bytes)
+    byte = static_cast<std::byte>(random());
+  for (size_t size : {size_t(0), size_t(1), size_t(65535), size_t(65536), size_t(65537),
+                      size_t(8 * 65536), size_t(8 * 65536 + 1), size_t(24 * 65536), bytes.size()}) {
+    auto section = std::span<const std::byte>(bytes).first(size);
+    Sha256 root;
+    for (size_t at = 0; at < size; at += 65536) {
+      Digest leaf = sha256(section.subspan(at, std::min<size_t>(65536, size - at)));
+      root.update(std::as_bytes(std::span(leaf.bytes)));
+    }
+    Digest expected = root.finish();
+    EXPECT_EQ(sectionDigest(section), expected) << size;
+    SectionHasher pieces; // However it arrives.
+    for (size_t at = 0; at < size;) {
+      size_t piece = std::min<size_t>(1 + random() % 700000, size - at);
+      pieces.update(section.subspan(at, piece));
+      at += piece;
+    }
+    EXPECT_EQ(pieces.finish(), expected) << size;
+  }
+}
 
 TEST(Artifact, GivesBackWhatWasWritten) {
   Parts parts = affineParts();
