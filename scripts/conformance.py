@@ -12,10 +12,12 @@ import argparse
 import collections
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import time
 
+import check_passing
 import conformance_cases
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -46,8 +48,9 @@ def parse_arguments(arguments):
     return parser.parse_args(arguments)
 
 
-def parse_line(line):
+def parse_line(line, cases):
     name, verdict, means, milliseconds, reason = line.rstrip("\n").split("\t", 4)
+    reason = reason.removeprefix(f"{cases / name / 'model.onnx'}: ")
     return Result(name, verdict == "pass", means, float(milliseconds), reason)
 
 
@@ -59,7 +62,7 @@ def run_cases(options, total):
     results = {}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, errors="replace") as process:
         for line in process.stdout:
-            result = parse_line(line)
+            result = parse_line(line, options.cases)
             results[result.name] = result
             if shown:
                 print(f"\r{len(results)}/{total}", end="", file=sys.stderr, flush=True)
@@ -83,8 +86,18 @@ def failure_table(results, operators):
             yield f"    {result.name}: {result.reason}"
 
 
+def missing_operators(results):
+    """Lines that tell how many cases each operator holds up that can't be imported."""
+    counts = collections.Counter()
+    for result in results.values():
+        if "not supported: " in result.reason:
+            counts.update(set(re.findall(r"(\w+) \(node ", result.reason)))
+    for operator, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
+        yield f"{count:5} {operator}"
+
+
 def read_list(path):
-    return set(path.read_text().split()) if path.exists() else set()
+    return check_passing.names(path.read_text()) if path.exists() else set()
 
 
 def summary(results):
@@ -98,6 +111,7 @@ def write_report(path, engine, results, operators):
     slowest = sorted(results.values(), key=lambda result: -result.milliseconds)[:10]
     lines = [f"engine {engine}: {summary(results)}", ""]
     lines += failure_table(results, operators)
+    lines += ["", "cases that each missing operator holds up:", *missing_operators(results)]
     lines += ["", "slowest:"]
     lines += [f"    {result.name}: {result.milliseconds:.0f} ms" for result in slowest]
     path.parent.mkdir(parents=True, exist_ok=True)
