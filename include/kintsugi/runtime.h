@@ -74,6 +74,9 @@ typedef struct KinContext KinContext;
 /* Functions that can fail return a KinStatus and, where `error` is not NULL, set *error to an error
    to be freed, or to NULL where there is none. */
 
+/* For libraries that report their own errors as these do; NULL where there is no memory. */
+KIN_API KinError *kin_error_create(const char *message);
+
 /* One line that says what is wrong and what to do; lives as long as the error. */
 KIN_API const char *kin_error_message(const KinError *error);
 KIN_API void kin_error_free(KinError *error);

@@ -81,12 +81,25 @@ std::string FileCache::pathOf(const Digest &key) const {
   return root + "/" + hex.substr(0, 2) + "/" + hex.substr(2);
 }
 
-Status FileCache::put(const Digest &key, std::span<const std::byte> bytes) const {
+Expected<std::string> FileCache::placeFor(const Digest &key) const {
   std::string path = pathOf(key);
   std::error_code error;
   fs::create_directories(fs::path(path).parent_path(), error);
   if (error)
     return machineError(path + ": can't make its folder: " + error.message());
+  return path;
+}
+
+std::optional<std::string> FileCache::find(const Digest &key) const {
+  std::string path = pathOf(key);
+  if (::access(path.c_str(), R_OK) != 0)
+    return std::nullopt;
+  ::utimensat(AT_FDCWD, path.c_str(), nullptr, 0);
+  return path;
+}
+
+Status FileCache::put(const Digest &key, std::span<const std::byte> bytes) const {
+  KINTSUGI_ASSIGN(std::string path, placeFor(key));
   Header header;
   header.size = bytes.size();
   header.digest = digestOf(key, bytes).bytes;

@@ -62,6 +62,13 @@ public:
   /// The entry, or nothing where there is none or it was damaged (then it is gone now).
   Expected<std::optional<Entry>> get(const Digest &key) const;
 
+  /// For files that carry digests of their own, which their readers check: where the one of a key
+  /// belongs. Makes its folder; whoever writes it there does so whole or not at all.
+  Expected<std::string> placeFor(const Digest &key) const;
+
+  /// The path of such a file where it is there, which counts as using it.
+  std::optional<std::string> find(const Digest &key) const;
+
   /// Every entry, the one used longest ago first. Their digests are not checked.
   Expected<std::vector<Listed>> list() const;
 

@@ -1,11 +1,13 @@
 #include "pipeline/pipeline.h"
 
 #include "base/files.h"
+#include "import/random_weights.h"
 #include "link/link.h"
 #include "pipeline/targets.h"
 #include "simplify/simplify.h"
 #include "te/parser.h"
 #include "te/printer.h"
+#include "verify/policy.h"
 #include "llvm/ADT/STLExtras.h"
 
 #include <chrono>
@@ -74,6 +76,15 @@ unsigned countOperators(const te::Program &program) {
   return names.size();
 }
 
+Json describeExactness(const te::Program &program) {
+  Json json = Json::object();
+  std::vector<verify::Exactness> all = verify::exactnessOf(program);
+  for (size_t i = 0; i < all.size(); ++i)
+    json[program.outputs[i].name] = {{"depth", all[i].depth},
+                                     {"coarsest", nameOf(all[i].coarsest)}};
+  return json;
+}
+
 /// Launches and calls of one run.
 unsigned countStages(const orchestrate::PlanNode &node) {
   using Kind = orchestrate::PlanNode::Kind;
@@ -96,6 +107,7 @@ Expected<te::Program> simplified(const std::string &path, const CompileOptions &
   KINTSUGI_ASSIGN(te::Program imported,
                   phases.run("import", [&] { return importModel(path, options, diagnostics); }));
   report.operators = countOperators(imported);
+  report.exactness = describeExactness(imported);
   KINTSUGI_ASSIGN(te::Program program, phases.run("simplify", [&] {
     te::Program result = simplify::simplify(imported);
     return checked(options.target == "reference" ? simplify::promoteToDouble(result)
@@ -139,15 +151,30 @@ std::vector<tile::NamedSchedule> allKernels(const orchestrate::Plan &plan) {
   return kernels;
 }
 
+/// The text form has no open dimensions, and of weights only the names.
+Expected<te::Program> readText(const std::string &path, const import::ImportOptions &options) {
+  if (!options.dims.empty() || !options.bound.empty())
+    return usageError(path + ": --dim and --bind are for ONNX models; write the size or the value "
+                             "into the text");
+  KINTSUGI_ASSIGN(std::string text, readTextFile(path));
+  if (!options.randomWeights)
+    return te::parseProgram(text, path);
+  return te::parseProgram(
+      text, path, [](const std::string &name, ElementType type, llvm::ArrayRef<te::Extent> shape) {
+        std::vector<int64_t> extents;
+        for (te::Extent extent : shape)
+          extents.push_back(extent.constant());
+        return import::randomWeight(name, type, std::move(extents));
+      });
+}
+
 } // namespace
 
 Expected<te::Program> importModel(const std::string &path, const CompileOptions &options,
                                   Diagnostics &diagnostics) {
-  if (!llvm::StringRef(path).ends_with(".te"))
-    return import::importOnnx(path, options.import, diagnostics);
-  KINTSUGI_ASSIGN(MappedFile file, MappedFile::open(path));
-  auto bytes = file.bytes();
-  return te::parseProgram({reinterpret_cast<const char *>(bytes.data()), bytes.size()}, path);
+  return llvm::StringRef(path).ends_with(".te")
+             ? readText(path, options.import)
+             : import::importOnnx(path, options.import, diagnostics);
 }
 
 Expected<CompileReport> compile(const std::string &path, const CompileOptions &options,
@@ -208,6 +235,7 @@ Json CompileReport::toJson() const {
   json["gap"] = gap;
   json["constant_bytes"] = constantBytes;
   json["arena_bytes"] = arenaBytes;
+  json["exactness"] = exactness;
   return json;
 }
 

@@ -52,6 +52,7 @@ struct CompileReport {
   double gap = 0;
   uint64_t constantBytes = 0;
   uint64_t arenaBytes = 0;
+  Json exactness; ///< By output: the "depth" and "coarsest" of verify::Exactness.
   std::vector<PhaseTime> phases;
 
   Json toJson() const;

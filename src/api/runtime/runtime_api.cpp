@@ -51,6 +51,14 @@ template <typename Body> static KinStatus guarded(KinError **error, Body body) {
 // Errors and version
 //===----------------------------------------------------------------------===//
 
+KinError *kin_error_create(const char *message) {
+  try {
+    return new KinError{message};
+  } catch (const std::bad_alloc &) {
+    return nullptr;
+  }
+}
+
 const char *kin_error_message(const KinError *error) {
   if (!error)
     return "no error";

@@ -1,0 +1,123 @@
+/*===- kintsugi/compiler.h - Compiling models, in plain C -----------------===*/
+/*
+ * The compiler's interface. What it makes, kintsugi/runtime.h runs:
+ *
+ *   KinCompilerOptions options = {sizeof(options), "{\"dims\": {\"batch\": 8}}", NULL, NULL};
+ *   KinError *error = NULL;
+ *   if (kin_compile("model.onnx", "model.kin", &options, NULL, &error) != KIN_OK)
+ *     ... kin_error_message(error) ...
+ *
+ * A model is an ONNX file or, where its name ends in ".te", the compiler's own text form. Options
+ * are one JSON object; a key that is not known is a usage error:
+ *
+ *   "target"          "cpu" (default) or "reference": each definition alone, in f64
+ *   "precision"       "f32": what floats may be computed in; nothing else yet
+ *   "plan"            "search" (default), "greedy" or "separate"
+ *   "dims"            {"NAME": N}: extents of open dimensions
+ *   "bind"            {"INPUT": "FILE.npz"}: inputs whose value is known now
+ *   "random_weights"  true: weights whose file is missing are made from their names
+ *   "threads"         how many threads may work; 0 (default) for one on each core
+ *   "cache"           false: neither look into the cache of artifacts nor add to it
+ *
+ * Functions here may be called from any thread. Results are JSON objects in UTF-8 unless said
+ * otherwise; docs/command-line.md lists their fields.
+ */
+/*===----------------------------------------------------------------------===*/
+#ifndef KINTSUGI_COMPILER_H
+#define KINTSUGI_COMPILER_H
+
+#include "kintsugi/runtime.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* "0.1.0" */
+KIN_API const char *kin_compiler_version(void);
+
+/*===- Results ------------------------------------------------------------===*/
+
+typedef struct KinText KinText;
+
+/* Ends in a zero byte; lives as long as the text. */
+KIN_API const char *kin_text_data(const KinText *text);
+KIN_API void kin_text_free(KinText *text);
+
+/*===- Options ------------------------------------------------------------===*/
+
+/* Told as a phase advances: the step it is at and how many there are (0 where that is not known).
+   Called from one thread at a time, which may not be the caller's. Returns 0 to ask the work to
+   stop, which ends it with KIN_USAGE. */
+typedef int (*KinProgress)(void *user, const char *phase, uint64_t step, uint64_t steps);
+
+typedef struct KinCompilerOptions {
+  size_t struct_bytes; /* sizeof(KinCompilerOptions) */
+  const char *json;    /* as above; NULL for {} */
+  KinProgress progress;
+  void *user;
+} KinCompilerOptions;
+
+/*===- Compiling ----------------------------------------------------------===*/
+/* `options` may be NULL everywhere, and so may the address of a result that is not wanted. */
+
+/* Compiles a model into a file, which appears when it is complete. The result reports about it. */
+KIN_API KinStatus kin_compile(const char *model, const char *artifact,
+                              const KinCompilerOptions *options, KinText **report,
+                              KinError **error);
+
+/* The text (no JSON) of a step on the way: "expressions", "space", "problem", "plan", "tile",
+   "llvm" or "asm". */
+KIN_API KinStatus kin_emit(const char *model, const char *box, const KinCompilerOptions *options,
+                           KinText **text, KinError **error);
+
+/* Makes sure that there is an artifact of the model, compiling it into the cache where it is not
+   there yet. The report's "artifact" is its path. An artifact is its own. */
+KIN_API KinStatus kin_prepare(const char *model, const KinCompilerOptions *options,
+                              KinText **report, KinError **error);
+
+/*===- Looking at models and running them ---------------------------------===*/
+/* `model` may be an artifact too, save for kin_inspect. */
+
+/* Inputs, outputs and operators, those that are not supported included, and the model's size. */
+KIN_API KinStatus kin_inspect(const char *model, const KinCompilerOptions *options, KinText **report,
+                              KinError **error);
+
+/* Every kernel with the nodes that it serves, its expressions, and its predicted and measured
+   time. */
+KIN_API KinStatus kin_explain(const char *model, const KinCompilerOptions *options,
+                              KinText **report, KinError **error);
+
+/* Runs the model once. `inputs` is an .npz file with an array for each input, by name. Where it is
+   NULL, values that depend on an input's name and shape alone stand in: floats uniform on
+   [-1.73, 1.73), integers in [0, 100), booleans even. The outputs go to the .npz file `outputs`, or
+   nowhere for NULL; the report summarizes them. */
+KIN_API KinStatus kin_run_file(const char *model, const char *inputs, const char *outputs,
+                               const KinCompilerOptions *options, KinText **report,
+                               KinError **error);
+
+/* Runs the model over and over for about so many seconds. */
+KIN_API KinStatus kin_bench(const char *model, const char *inputs, double seconds,
+                            const KinCompilerOptions *options, KinText **report, KinError **error);
+
+/* Compares the model's outputs with those in the file `expected`, or where that is NULL with those
+   of the target "reference". KIN_FAILED_COMPARISON where they differ by more than the error policy
+   allows; there is a report then too. */
+KIN_API KinStatus kin_compare(const char *model, const char *inputs, const char *expected,
+                              const KinCompilerOptions *options, KinText **report,
+                              KinError **error);
+
+/*===- The machine and the cache ------------------------------------------===*/
+
+/* The machine at hand, as the compiler sees it. */
+KIN_API KinStatus kin_machine(KinText **description, KinError **error);
+
+/* "ls" lists what is in the cache, "clear" empties it, and "gc" removes what was not used for
+   longest until at most `max_bytes` are left. */
+KIN_API KinStatus kin_cache(const char *action, uint64_t max_bytes, KinText **report,
+                            KinError **error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* KINTSUGI_COMPILER_H */

@@ -1,0 +1,60 @@
+//===- artifacts.h - From a path of a user's to an artifact -----------------===//
+//
+// What a user names may be a model or an artifact. Models are compiled once: artifacts are kept
+// under a digest of the model, the options, the machine and the compiler itself.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KINTSUGI_API_COMPILER_ARTIFACTS_H
+#define KINTSUGI_API_COMPILER_ARTIFACTS_H
+
+#include "api/compiler/settings.h"
+#include "runtime/device.h"
+
+#include <memory>
+#include <optional>
+
+namespace kintsugi::api {
+
+/// A file that goes when this does, where it is a temporary one.
+class ArtifactPath {
+public:
+  static ArtifactPath kept(std::string path) { return ArtifactPath(std::move(path), false); }
+  static ArtifactPath temporary(std::string path) { return ArtifactPath(std::move(path), true); }
+  ArtifactPath(ArtifactPath &&other) : path(std::move(other.path)), remove(other.remove) {
+    other.remove = false;
+  }
+  ArtifactPath &operator=(ArtifactPath &&) = delete;
+  ~ArtifactPath();
+
+  const std::string &str() const { return path; }
+
+private:
+  ArtifactPath(std::string path, bool remove) : path(std::move(path)), remove(remove) {}
+
+  std::string path;
+  bool remove;
+};
+
+struct Prepared {
+  ArtifactPath path;
+  bool cached = false; ///< Whether nothing had to be compiled.
+  Json report;         ///< Of the compilation, with "compile_s" and "phases"; null for an artifact.
+};
+
+/// Whether the file starts like an artifact; false where it can't be read.
+bool isArtifact(const std::string &path);
+
+/// The device that runs constant programs and compiled models.
+std::shared_ptr<runtime::Device> hostDevice();
+
+/// Compiles into a file. The report has "compile_s", "phases" and "notes" besides the pipeline's.
+Expected<Json> compileTo(const std::string &artifact, const std::string &model,
+                         const Settings &settings);
+
+/// An artifact for the path: itself, one from the cache, or one compiled now (with the cache
+/// switched off, into a temporary file).
+Expected<Prepared> prepare(const std::string &path, const Settings &settings);
+
+} // namespace kintsugi::api
+
+#endif // KINTSUGI_API_COMPILER_ARTIFACTS_H

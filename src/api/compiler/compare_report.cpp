@@ -1,0 +1,129 @@
+//===- compare_report.cpp - The report of `compare` -------------------------===//
+
+#include "api/compiler/reports.h"
+
+#include "api/compiler/session.h"
+#include "verify/compare.h"
+#include "verify/policy.h"
+
+#include <cmath>
+
+namespace kintsugi::api {
+
+namespace {
+
+std::string describe(TensorView tensor) {
+  return std::string(nameOf(tensor.type)) + shapeString(tensor.shape);
+}
+
+/// What the compilation said of an output; K = 1 and the output's own type where it said nothing.
+verify::Exactness exactnessOf(const Json &report, const runtime::Port &port) {
+  verify::Exactness exactness{1, port.type};
+  auto all = jsonObject(report, "exactness");
+  auto own = all.ok() ? jsonObject(**all, port.name) : std::move(all);
+  if (!own.ok())
+    return exactness;
+  if (auto depth = jsonNumber(**own, "depth"); depth.ok())
+    exactness.depth = *depth;
+  if (auto name = jsonString(**own, "coarsest"); name.ok())
+    exactness.coarsest = elementTypeFromName(*name).value_or(port.type);
+  return exactness;
+}
+
+/// Differences that are infinite stand as null: JSON has no infinity.
+Json finite(double value) { return std::isfinite(value) ? Json(value) : Json(); }
+
+Json compareOutput(const runtime::Port &port, TensorView actual, TensorView expected,
+                   double allowed) {
+  Json entry = {{"name", port.name}, {"type", nameOf(actual.type)}, {"allowed", allowed}};
+  entry["shape"] = std::vector<int64_t>(actual.shape.begin(), actual.shape.end());
+  if (actual.type != expected.type || !std::equal(actual.shape.begin(), actual.shape.end(),
+                                                  expected.shape.begin(), expected.shape.end())) {
+    entry["problem"] = "expected " + describe(expected) + ", got " + describe(actual);
+    entry["within"] = false;
+    return entry;
+  }
+  verify::Difference found = verify::difference(actual, expected);
+  entry["max_abs"] = finite(found.maxAbsolute);
+  entry["max_rel"] = finite(found.relative);
+  entry["ulps"] = finite(found.ulps);
+  entry["cosine"] = finite(found.cosine);
+  entry["worst_element"] = found.worst;
+  entry["within"] = found.relative <= allowed;
+  return entry;
+}
+
+/// The right outputs: arrays of a file, or a run of the reference.
+class Expectation {
+public:
+  static Expected<Expectation> fromFile(const std::string &path,
+                                        const runtime::Manifest &manifest) {
+    Expectation expectation;
+    KINTSUGI_ASSIGN(NpzReader file, NpzReader::open(path));
+    for (const std::string &name : file.names())
+      if (runtime::Manifest::find(manifest.outputs, name) == runtime::none)
+        return inputError(path + ": the model has no output '" + name + "'");
+    for (const runtime::Port &port : manifest.outputs) {
+      if (!file.contains(port.name))
+        return inputError(path + ": there is no array '" + port.name + "', an output of the model");
+      KINTSUGI_ASSIGN(Tensor tensor, file.read(port.name, port.type));
+      if (tensor.type() == ElementType::Str)
+        return inputError(path + ": array '" + port.name + "' is of strings");
+      expectation.tensors.push_back(std::move(tensor));
+    }
+    return expectation;
+  }
+
+  static Expected<Expectation> fromReference(const std::string &model, const std::string &inputs,
+                                             Settings settings) {
+    if (isArtifact(model))
+      return usageError(model + ": an artifact can't be compiled for the reference; give the model "
+                                "itself, or right outputs with --expected FILE.npz");
+    settings.compile.target = "reference";
+    Expectation expectation;
+    KINTSUGI_ASSIGN(Session session, Session::open(model, inputs, settings));
+    KINTSUGI_RETURN_IF_ERROR(session.run());
+    expectation.reference.emplace(std::move(session));
+    return expectation;
+  }
+
+  TensorView output(size_t index) const {
+    return reference ? reference->output(index) : tensors[index].view();
+  }
+
+private:
+  std::vector<Tensor> tensors;
+  std::optional<Session> reference;
+};
+
+} // namespace
+
+Expected<Json> compare(const std::string &model, const std::string &inputs,
+                       const std::string &expected, const Settings &settings) {
+  KINTSUGI_ASSIGN(Session session, Session::open(model, inputs, settings));
+  const runtime::Manifest &manifest = session.manifest();
+  KINTSUGI_ASSIGN(Expectation expectation, expected.empty()
+                                               ? Expectation::fromReference(model, inputs, settings)
+                                               : Expectation::fromFile(expected, manifest));
+  KINTSUGI_RETURN_IF_ERROR(session.run());
+  Json report = {{"model", manifest.modelName},
+                 {"target", manifest.target},
+                 {"precision", manifest.precision},
+                 {"against", expected.empty() ? "reference" : expected}};
+  report["outputs"] = Json::array();
+  bool within = true;
+  for (size_t i = 0; i < manifest.outputs.size(); ++i) {
+    const runtime::Port &port = manifest.outputs[i];
+    verify::Exactness exactness = exactnessOf(session.report(), port);
+    // Another runtime has errors of its own.
+    double allowed = verify::tolerance(port.type, exactness) * (expected.empty() ? 1 : 2);
+    Json entry = compareOutput(port, session.output(i), expectation.output(i), allowed);
+    entry["depth"] = exactness.depth;
+    within &= entry["within"].get<bool>();
+    report["outputs"].push_back(std::move(entry));
+  }
+  report["within"] = within;
+  return report;
+}
+
+} // namespace kintsugi::api

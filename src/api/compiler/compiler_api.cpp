@@ -1,0 +1,177 @@
+//===- compiler_api.cpp - The C interface of the compiler -----------------===//
+
+#include "kintsugi/compiler.h"
+
+#include "api/compiler/artifacts.h"
+#include "api/compiler/reports.h"
+#include "pipeline/inspect.h"
+
+#include <new>
+
+using namespace kintsugi;
+
+struct KinText {
+  std::string text;
+};
+
+static void setText(KinText **result, std::string text) {
+  if (result)
+    *result = new KinText{std::move(text)};
+}
+
+static Status setReport(KinText **result, Expected<Json> report) {
+  if (!report.ok())
+    return report.takeError();
+  setText(result, printJson(*report, 1));
+  return Status::success();
+}
+
+/// Runs `body`, which returns a Status. No exception leaves the C interface: the C++ library's only
+/// ones are for memory that can't be had.
+template <typename Body> static KinStatus guarded(KinText **text, KinError **error, Body body) {
+  if (text)
+    *text = nullptr;
+  try {
+    Status status = body();
+    if (error)
+      *error = status.ok() ? nullptr : kin_error_create(status.error().message.c_str());
+    return status.ok() ? KIN_OK : static_cast<KinStatus>(status.error().kind);
+  } catch (const std::exception &) {
+    if (error)
+      *error = kin_error_create("not enough memory");
+    return KIN_MACHINE;
+  }
+}
+
+/// The same for what takes a model and options and reports about it.
+template <typename Body>
+static KinStatus withModel(const char *model, const KinCompilerOptions *options, KinText **report,
+                           KinError **error, Body body) {
+  return guarded(report, error, [&]() -> Status {
+    if (!model)
+      return usageError("there is no model");
+    KINTSUGI_ASSIGN(api::Settings settings, api::readSettings(options));
+    return setReport(report, body(std::string(model), settings));
+  });
+}
+
+static std::string orEmpty(const char *text) { return text ? text : ""; }
+
+const char *kin_compiler_version(void) {
+  static const std::string version = pipeline::compilerVersion();
+  return version.c_str();
+}
+
+const char *kin_text_data(const KinText *text) { return text ? text->text.c_str() : ""; }
+
+void kin_text_free(KinText *text) { delete text; }
+
+KinStatus kin_compile(const char *model, const char *artifact, const KinCompilerOptions *options,
+                      KinText **report, KinError **error) {
+  return withModel(model, options, report, error,
+                   [&](const std::string &path, const api::Settings &settings) -> Expected<Json> {
+                     if (!artifact)
+                       return usageError("there is no file to write the artifact to");
+                     return api::compileTo(artifact, path, settings);
+                   });
+}
+
+static Expected<std::string> emitBox(const char *model, const char *name,
+                                     const KinCompilerOptions *options) {
+  if (!model || !name)
+    return usageError("there is no model or no step to show");
+  auto box = pipeline::boxOf(name);
+  if (!box)
+    return usageError("--emit " + std::string(name) +
+                      ": use expressions, space, problem, plan, tile, llvm or asm");
+  KINTSUGI_ASSIGN(api::Settings settings, api::readSettings(options));
+  Diagnostics diagnostics;
+  return pipeline::emit(model, settings.compile, *box, diagnostics);
+}
+
+KinStatus kin_emit(const char *model, const char *box, const KinCompilerOptions *options,
+                   KinText **text, KinError **error) {
+  return guarded(text, error, [&]() -> Status {
+    KINTSUGI_ASSIGN(std::string emitted, emitBox(model, box, options));
+    setText(text, std::move(emitted));
+    return Status::success();
+  });
+}
+
+static Expected<Json> prepareReport(const std::string &path, const api::Settings &settings) {
+  if (!settings.cache)
+    return usageError("an artifact is prepared in the cache: \"cache\" must not be false");
+  KINTSUGI_ASSIGN(api::Prepared prepared, api::prepare(path, settings));
+  Json report = prepared.report.is_null() ? Json::object() : std::move(prepared.report);
+  report["artifact"] = prepared.path.str();
+  report["cached"] = prepared.cached;
+  return report;
+}
+
+KinStatus kin_prepare(const char *model, const KinCompilerOptions *options, KinText **report,
+                      KinError **error) {
+  return withModel(model, options, report, error, prepareReport);
+}
+
+KinStatus kin_run_file(const char *model, const char *inputs, const char *outputs,
+                       const KinCompilerOptions *options, KinText **report, KinError **error) {
+  return withModel(model, options, report, error,
+                   [&](const std::string &path, const api::Settings &settings) {
+                     return api::runFile(path, orEmpty(inputs), orEmpty(outputs), settings);
+                   });
+}
+
+KinStatus kin_bench(const char *model, const char *inputs, double seconds,
+                    const KinCompilerOptions *options, KinText **report, KinError **error) {
+  return withModel(model, options, report, error,
+                   [&](const std::string &path, const api::Settings &settings) {
+                     return api::bench(path, orEmpty(inputs), seconds, settings);
+                   });
+}
+
+KinStatus kin_explain(const char *model, const KinCompilerOptions *options, KinText **report,
+                      KinError **error) {
+  return withModel(model, options, report, error, api::explain);
+}
+
+static Expected<Json> inspectReport(const std::string &path, const api::Settings &settings) {
+  if (api::isArtifact(path))
+    return usageError(path + ": is an artifact; kintsugi explain shows what is in it");
+  Diagnostics diagnostics;
+  return pipeline::inspect(path, settings.compile, diagnostics);
+}
+
+KinStatus kin_inspect(const char *model, const KinCompilerOptions *options, KinText **report,
+                      KinError **error) {
+  return withModel(model, options, report, error, inspectReport);
+}
+
+static Error describeFailure(const Json &report) {
+  std::string names;
+  for (const Json &output : report["outputs"])
+    if (!output["within"].get<bool>())
+      names += (names.empty() ? "'" : ", '") + output["name"].get<std::string>() + "'";
+  return {ErrorKind::Comparison, "outputs differ by more than the error policy allows: " + names};
+}
+
+KinStatus kin_compare(const char *model, const char *inputs, const char *expected,
+                      const KinCompilerOptions *options, KinText **report, KinError **error) {
+  return guarded(report, error, [&]() -> Status {
+    if (!model)
+      return usageError("there is no model");
+    KINTSUGI_ASSIGN(api::Settings settings, api::readSettings(options));
+    KINTSUGI_ASSIGN(Json found, api::compare(model, orEmpty(inputs), orEmpty(expected), settings));
+    setText(report, printJson(found, 1));
+    return found["within"].get<bool>() ? Status::success() : Status(describeFailure(found));
+  });
+}
+
+KinStatus kin_machine(KinText **description, KinError **error) {
+  return guarded(description, error,
+                 [&] { return setReport(description, api::describeMachine()); });
+}
+
+KinStatus kin_cache(const char *action, uint64_t max_bytes, KinText **report, KinError **error) {
+  return guarded(report, error,
+                 [&] { return setReport(report, api::manageCache(orEmpty(action), max_bytes)); });
+}

@@ -1,0 +1,165 @@
+//===- run_reports.cpp - Reports of runs: run, bench, explain ---------------===//
+
+#include "api/compiler/reports.h"
+
+#include "api/compiler/session.h"
+#include "verify/timing.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace kintsugi::api {
+
+namespace {
+
+/// Where the kernels of a run stand, and how often a run launches each: repeats multiply.
+void countLaunches(const runtime::Plan &plan, uint64_t times, std::vector<uint64_t> &launches) {
+  using Kind = runtime::Plan::Kind;
+  if (plan.kind == Kind::Stage)
+    launches[plan.stage] += times;
+  for (const runtime::Plan &child : plan.children)
+    countLaunches(child, plan.kind == Kind::Repeat ? times * plan.count : times, launches);
+}
+
+std::vector<uint64_t> launchesOf(const runtime::Manifest &manifest) {
+  std::vector<uint64_t> launches(manifest.stages.size(), 0);
+  countLaunches(manifest.plan, 1, launches);
+  return launches;
+}
+
+/// Least, greatest and mean of the finite elements; null where there are none.
+Json summarize(TensorView tensor) {
+  double low = INFINITY, high = -INFINITY, sum = 0;
+  int64_t finite = 0;
+  if (isComplex(tensor.type))
+    return Json();
+  for (int64_t i = 0; i < tensor.count(); ++i) {
+    double value = loadDouble(tensor, i);
+    if (!std::isfinite(value))
+      continue;
+    low = std::min(low, value);
+    high = std::max(high, value);
+    sum += value;
+    ++finite;
+  }
+  if (finite == 0)
+    return Json();
+  return {{"min", low}, {"max", high}, {"mean", sum / double(finite)}, {"finite", finite}};
+}
+
+Json describePort(const runtime::Port &port, TensorView tensor) {
+  Json json = {{"name", port.name}, {"type", nameOf(tensor.type)}};
+  json["shape"] = std::vector<int64_t>(tensor.shape.begin(), tensor.shape.end());
+  return json;
+}
+
+/// What every report of a run says of its model.
+Json describeModel(const Session &session) {
+  const runtime::Manifest &manifest = session.manifest();
+  Json json = {{"model", manifest.modelName},
+               {"target", manifest.target},
+               {"precision", manifest.precision},
+               {"compiler", manifest.compilerVersion}};
+  Expected<int64_t> operators = jsonInteger(session.report(), "operators");
+  json["operators"] = operators.ok() ? Json(*operators) : Json();
+  return json;
+}
+
+double predictedSeconds(const runtime::Manifest &manifest, const std::vector<uint64_t> &launches) {
+  double seconds = 0;
+  for (size_t i = 0; i < launches.size(); ++i)
+    seconds += manifest.stages[i].predictedSeconds * double(launches[i]);
+  return seconds;
+}
+
+} // namespace
+
+Expected<Json> runFile(const std::string &model, const std::string &inputs,
+                       const std::string &outputs, const Settings &settings) {
+  KINTSUGI_ASSIGN(Session session, Session::open(model, inputs, settings));
+  std::optional<NpzWriter> file;
+  if (!outputs.empty()) {
+    KINTSUGI_ASSIGN(NpzWriter writer, NpzWriter::create(outputs, Compression::None));
+    file.emplace(std::move(writer));
+  }
+  KINTSUGI_RETURN_IF_ERROR(session.run());
+  Json report = describeModel(session);
+  report["outputs"] = Json::array();
+  for (size_t i = 0; i < session.manifest().outputs.size(); ++i) {
+    const runtime::Port &port = session.manifest().outputs[i];
+    TensorView tensor = session.output(i);
+    if (file)
+      KINTSUGI_RETURN_IF_ERROR(file->add(port.name, tensor));
+    Json entry = describePort(port, tensor);
+    entry["values"] = summarize(tensor);
+    report["outputs"].push_back(std::move(entry));
+  }
+  if (file)
+    KINTSUGI_RETURN_IF_ERROR(file->finish());
+  return report;
+}
+
+Expected<Json> bench(const std::string &model, const std::string &inputs, double seconds,
+                     const Settings &settings) {
+  if (!(seconds >= 0 && seconds <= 86400))
+    return usageError("--seconds must be from 0 to 86400");
+  KINTSUGI_ASSIGN(Session session, Session::open(model, inputs, settings));
+  verify::TimingOptions options;
+  options.seconds = seconds;
+  KINTSUGI_ASSIGN(verify::Timing timing, verify::timeRuns([&] { return session.run(); }, options));
+  const runtime::Manifest &manifest = session.manifest();
+  std::vector<uint64_t> launches = launchesOf(manifest);
+  Json report = describeModel(session);
+  report["median_ms"] = timing.medianSeconds * 1e3;
+  report["min_ms"] = timing.minSeconds * 1e3;
+  report["p99_ms"] = timing.p99Seconds * 1e3;
+  report["runs"] = timing.runs;
+  report["threads"] = settings.compile.threads;
+  report["predicted_ms"] = predictedSeconds(manifest, launches) * 1e3;
+  report["kernels"] = manifest.stages.size();
+  report["constant_bytes"] = session.artifact().constants().size();
+  report["arena_bytes"] = manifest.arenaBytes;
+  Expected<double> compiled = jsonNumber(session.report(), "compile_s");
+  report["compile_s"] = compiled.ok() ? Json(*compiled) : Json();
+  KINTSUGI_ASSIGN(report["machine"], describeMachine());
+  return report;
+}
+
+Expected<Json> explain(const std::string &model, const Settings &settings) {
+  KINTSUGI_ASSIGN(Session session, Session::open(model, "", settings));
+  const runtime::Manifest &manifest = session.manifest();
+  KINTSUGI_RETURN_IF_ERROR(session.run());
+  session.clearStageTimes();
+  verify::TimingOptions options;
+  options.seconds = 0.5;
+  size_t runs = 0;
+  KINTSUGI_ASSIGN(verify::Timing timing, verify::timeRuns(
+                                             [&] {
+                                               ++runs;
+                                               return session.run(/*profile=*/true);
+                                             },
+                                             options));
+  std::vector<uint64_t> launches = launchesOf(manifest);
+  Json report = describeModel(session);
+  report["predicted_ms"] = predictedSeconds(manifest, launches) * 1e3;
+  report["measured_ms"] = timing.medianSeconds * 1e3;
+  report["kernels"] = Json::array();
+  for (size_t i = 0; i < manifest.stages.size(); ++i) {
+    const runtime::Stage &stage = manifest.stages[i];
+    bool call = stage.kind == runtime::Stage::Kind::Call;
+    double measured = double(session.stageTimes()[i].nanoseconds) / double(runs);
+    report["kernels"].push_back(
+        {{"name", stage.symbol},
+         {"kind", call ? "call" : "generated"},
+         {"nodes", stage.nodes},
+         {"expressions", stage.expressions},
+         {"bytes", stage.movedBytes},
+         {"tiles", stage.tiles},
+         {"launches", launches[i]},
+         {"predicted_ms", stage.predictedSeconds * double(launches[i]) * 1e3},
+         {"measured_ms", measured * 1e-6}});
+  }
+  return report;
+}
+
+} // namespace kintsugi::api

@@ -1,0 +1,103 @@
+#include "api/compiler/session.h"
+
+#include "import/random_weights.h"
+
+#include <algorithm>
+
+namespace kintsugi::api {
+
+using runtime::Port;
+
+static std::string describe(ElementType type, std::span<const int64_t> shape) {
+  return std::string(nameOf(type)) + shapeString(shape);
+}
+
+static std::string listNames(const std::vector<Port> &ports) {
+  std::string names;
+  for (const Port &port : ports)
+    names += (names.empty() ? "" : ", ") + port.name;
+  return names.empty() ? "none" : names;
+}
+
+Expected<Session> Session::open(const std::string &path, const std::string &inputs,
+                                const Settings &settings) {
+  KINTSUGI_ASSIGN(Prepared prepared, prepare(path, settings));
+  KINTSUGI_ASSIGN(auto model, runtime::Model::load(prepared.path.str(), hostDevice()));
+  Session session;
+  session.compilation = std::move(prepared.report);
+  if (session.compilation.is_null()) {
+    Expected<Json> provenance = parseJson(model->artifact().provenance());
+    session.compilation = provenance.ok() ? std::move(*provenance) : Json::object();
+  }
+  runtime::ContextOptions options;
+  options.threads = settings.compile.threads;
+  KINTSUGI_ASSIGN(session.context, runtime::Context::create(model, options));
+  KINTSUGI_RETURN_IF_ERROR(inputs.empty() ? session.makeInputs() : session.readInputs(inputs));
+  KINTSUGI_RETURN_IF_ERROR(session.makeOutputs());
+  session.bind();
+  return session;
+}
+
+Status Session::makeInputs() {
+  for (const Port &port : manifest().inputs) {
+    Expected<Tensor> tensor = import::randomFeed(port.name, port.type, port.shape);
+    if (!tensor.ok())
+      return inputError("input '" + port.name + "': " + tensor.error().message +
+                        "; give it with --inputs FILE.npz");
+    inputs.push_back(std::move(*tensor));
+  }
+  return Status::success();
+}
+
+Status Session::readInputs(const std::string &path) {
+  KINTSUGI_ASSIGN(NpzReader file, NpzReader::open(path));
+  const std::vector<Port> &ports = manifest().inputs;
+  for (const std::string &name : file.names())
+    if (runtime::Manifest::find(ports, name) == runtime::none)
+      return inputError(path + ": the model has no input '" + name +
+                        "'; its inputs: " + listNames(ports));
+  for (const Port &port : ports) {
+    if (!file.contains(port.name))
+      return inputError(path + ": there is no array '" + port.name + "', an input of the model");
+    KINTSUGI_ASSIGN(Tensor tensor, file.read(port.name, port.type));
+    if (tensor.type() != port.type || tensor.shape() != port.shape)
+      return inputError(path + ": array '" + port.name + "' is " +
+                        describe(tensor.type(), tensor.shape()) + ", the model's input " +
+                        describe(port.type, port.shape));
+    inputs.push_back(std::move(tensor));
+  }
+  return Status::success();
+}
+
+Status Session::makeOutputs() {
+  for (const Port &port : manifest().outputs) {
+    KINTSUGI_ASSIGN(Tensor tensor, Tensor::create(port.type, port.shape));
+    outputs.push_back(std::move(tensor));
+    shapes.push_back(port.shape);
+  }
+  return Status::success();
+}
+
+void Session::bind() {
+  const runtime::Manifest &contents = manifest();
+  for (size_t i = 0; i < inputs.size(); ++i)
+    boundInputs.push_back({contents.inputs[i].name, inputs[i].type(), inputs[i].shape(),
+                           inputs[i].bytes().data(), inputs[i].bytes().size()});
+  for (size_t i = 0; i < outputs.size(); ++i)
+    boundOutputs.push_back({contents.outputs[i].name, outputs[i].bytes().data(),
+                            outputs[i].bytes().size(), shapes[i]});
+}
+
+Status Session::run(bool profile) {
+  runtime::RunOptions options;
+  options.profile = profile;
+  return context->run(boundInputs, boundOutputs, options);
+}
+
+TensorView Session::output(size_t index) const {
+  const Tensor &tensor = outputs[index];
+  auto bytes = bytesOf(tensor.type(), shapes[index]);
+  return {tensor.type(), shapes[index], tensor.bytes().first(size_t(*bytes))};
+}
+
+} // namespace kintsugi::api

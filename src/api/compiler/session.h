@@ -1,0 +1,54 @@
+//===- session.h - A model with its tensors, ready to run -------------------===//
+//
+// Loads what prepare() gave and owns memory for inputs and outputs, so that verbs that run models
+// only say how often.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KINTSUGI_API_COMPILER_SESSION_H
+#define KINTSUGI_API_COMPILER_SESSION_H
+
+#include "api/compiler/artifacts.h"
+#include "base/npz.h"
+#include "runtime/context.h"
+
+namespace kintsugi::api {
+
+class Session {
+public:
+  /// `inputs` is an .npz file with an array for each input, or empty for made-up values (see
+  /// import/random_weights.h). Input errors name the array that is missing, superfluous, or wrong
+  /// in type or shape.
+  static Expected<Session> open(const std::string &path, const std::string &inputs,
+                                const Settings &settings);
+
+  Status run(bool profile = false);
+
+  const runtime::Manifest &manifest() const { return context->model().manifest(); }
+  const runtime::Artifact &artifact() const { return context->model().artifact(); }
+  std::span<const runtime::StageTime> stageTimes() const { return context->stageTimes(); }
+  void clearStageTimes() { context->clearStageTimes(); }
+
+  /// Of the last run.
+  TensorView output(size_t index) const;
+  const Tensor &input(size_t index) const { return inputs[index]; }
+
+  /// The compiler's report: from the compilation, or what the artifact says of itself.
+  const Json &report() const { return compilation; }
+
+private:
+  Status readInputs(const std::string &path);
+  Status makeInputs();
+  Status makeOutputs();
+  void bind();
+
+  std::unique_ptr<runtime::Context> context;
+  Json compilation;
+  std::vector<Tensor> inputs, outputs;
+  std::vector<std::vector<int64_t>> shapes;      ///< Of outputs, after the last run.
+  std::vector<runtime::InputTensor> boundInputs; ///< Made once: timed runs shall only run.
+  std::vector<runtime::OutputTensor> boundOutputs;
+};
+
+} // namespace kintsugi::api
+
+#endif // KINTSUGI_API_COMPILER_SESSION_H

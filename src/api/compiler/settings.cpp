@@ -1,0 +1,165 @@
+#include "api/compiler/settings.h"
+
+#include "base/npz.h"
+#include "pipeline/targets.h"
+
+namespace kintsugi::api {
+
+namespace {
+
+Error wrongKind(std::string_view key, const char *wanted) {
+  return usageError("option \"" + std::string(key) + "\" must be " + wanted);
+}
+
+Expected<std::string> textOf(std::string_view key, const Json &value) {
+  if (!value.is_string())
+    return wrongKind(key, "a string");
+  return value.get<std::string>();
+}
+
+Expected<bool> flagOf(std::string_view key, const Json &value) {
+  if (!value.is_boolean())
+    return wrongKind(key, "true or false");
+  return value.get<bool>();
+}
+
+Status readTarget(const Json &value, pipeline::CompileOptions &options) {
+  KINTSUGI_ASSIGN(options.target, textOf("target", value));
+  return pipeline::makeTarget(options.target).status();
+}
+
+Status readPrecision(const Json &value, pipeline::CompileOptions &options) {
+  KINTSUGI_ASSIGN(options.precision, textOf("precision", value));
+  if (options.precision != "f32")
+    return usageError("--precision " + options.precision + ": there is only f32");
+  return Status::success();
+}
+
+Status readPlan(const Json &value, pipeline::CompileOptions &options) {
+  KINTSUGI_ASSIGN(std::string name, textOf("plan", value));
+  if (name == "search")
+    options.plan = orchestrate::PlanMode::Search;
+  else if (name == "greedy")
+    options.plan = orchestrate::PlanMode::Greedy;
+  else if (name == "separate")
+    options.plan = orchestrate::PlanMode::Separate;
+  else
+    return usageError("--plan " + name + ": use search, greedy or separate");
+  return Status::success();
+}
+
+Status readDims(const Json &value, pipeline::CompileOptions &options) {
+  if (!value.is_object())
+    return wrongKind("dims", "an object");
+  for (const auto &[name, extent] : value.items()) {
+    if (!extent.is_number_integer() ||
+        !(extent.is_number_unsigned() || extent.get<int64_t>() >= 0) ||
+        extent.get<uint64_t>() > uint64_t(INT64_MAX))
+      return usageError("--dim " + name + ": the extent must be an integer of at least 0");
+    options.import.dims[name] = extent.get<int64_t>();
+  }
+  return Status::success();
+}
+
+/// The array of the input's own name, or the only one there is.
+Expected<std::shared_ptr<const Tensor>> readBound(const std::string &input,
+                                                  const std::string &path) {
+  KINTSUGI_ASSIGN(NpzReader file, NpzReader::open(path));
+  std::string name = input;
+  if (!file.contains(name)) {
+    if (file.names().size() != 1)
+      return inputError(path + ": there is no array '" + input + "' to bind the input to");
+    name = file.names().front();
+  }
+  KINTSUGI_ASSIGN(Tensor tensor, file.read(name));
+  return std::shared_ptr<const Tensor>(std::make_shared<Tensor>(std::move(tensor)));
+}
+
+Status readBindings(const Json &value, pipeline::CompileOptions &options, std::string &identity) {
+  if (!value.is_object())
+    return wrongKind("bind", "an object");
+  for (const auto &[input, path] : value.items()) {
+    KINTSUGI_ASSIGN(std::string file, textOf("bind", path));
+    KINTSUGI_ASSIGN(auto tensor, readBound(input, file));
+    Sha256 content;
+    content.update(tensor->bytes());
+    for (const std::string &text : tensor->strings())
+      content.update(text).update(std::string_view("\0", 1));
+    identity += input + " " + std::string(nameOf(tensor->type())) + shapeString(tensor->shape()) +
+                content.finish().hex() + "\n";
+    options.import.bound[input] = std::move(tensor);
+  }
+  return Status::success();
+}
+
+Status readThreads(const Json &value, pipeline::CompileOptions &options) {
+  if (!value.is_number_unsigned() || value.get<uint64_t>() > 4096)
+    return usageError("--threads: must be from 0 to 4096");
+  options.threads = value.get<unsigned>();
+  return Status::success();
+}
+
+Status readOption(const std::string &key, const Json &value, Settings &settings,
+                  std::string &identity) {
+  pipeline::CompileOptions &options = settings.compile;
+  if (key == "target")
+    return readTarget(value, options);
+  if (key == "precision")
+    return readPrecision(value, options);
+  if (key == "plan")
+    return readPlan(value, options);
+  if (key == "dims")
+    return readDims(value, options);
+  if (key == "bind")
+    return readBindings(value, options, identity);
+  if (key == "threads")
+    return readThreads(value, options);
+  if (key != "random_weights" && key != "cache")
+    return usageError("unknown option \"" + key +
+                      "\"; there are: target, precision, plan, dims, bind, random_weights, "
+                      "threads, cache");
+  KINTSUGI_ASSIGN(bool flag, flagOf(key, value));
+  (key == "cache" ? settings.cache : options.import.randomWeights) = flag;
+  return Status::success();
+}
+
+} // namespace
+
+void Settings::addTo(Sha256 &key) const {
+  Json json = Json::object();
+  json["target"] = compile.target;
+  json["precision"] = compile.precision;
+  json["plan"] = static_cast<int>(compile.plan);
+  json["dims"] = compile.import.dims;
+  json["bound"] = identity;
+  json["random_weights"] = compile.import.randomWeights;
+  json["machine"] = compile.machine.print();
+  key.update(printJson(json));
+}
+
+Expected<Settings> readSettings(const KinCompilerOptions *options) {
+  Settings settings;
+  settings.compile.machine = machine::Machine::detect();
+  if (!options)
+    return settings;
+  if (options->struct_bytes != sizeof(KinCompilerOptions))
+    return usageError("the options have a struct_bytes of " +
+                      std::to_string(options->struct_bytes) + " instead of " +
+                      std::to_string(sizeof(KinCompilerOptions)));
+  if (options->progress)
+    settings.compile.progress = [call = options->progress, user = options->user](
+                                    std::string_view phase, uint64_t step, uint64_t steps) {
+      return call(user, std::string(phase).c_str(), step, steps) != 0;
+    };
+  if (!options->json)
+    return settings;
+  Expected<Json> json = parseJson(options->json);
+  if (!json.ok() || !json->is_object())
+    return usageError("the options are no JSON object" +
+                      (json.ok() ? std::string() : ": " + json.error().message));
+  for (const auto &[key, value] : json->items())
+    KINTSUGI_RETURN_IF_ERROR(readOption(key, value, settings, settings.identity));
+  return settings;
+}
+
+} // namespace kintsugi::api

@@ -1,0 +1,33 @@
+//===- settings.h - The compiler's options, from JSON ---------------------===//
+//
+// What a caller of the C interface asks for, checked and turned into the pipeline's own values.
+// Messages speak in the command line's words, where most options come from.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KINTSUGI_API_COMPILER_SETTINGS_H
+#define KINTSUGI_API_COMPILER_SETTINGS_H
+
+#include "base/hash.h"
+#include "kintsugi/compiler.h"
+#include "pipeline/pipeline.h"
+
+namespace kintsugi::api {
+
+struct Settings {
+  pipeline::CompileOptions compile;
+  bool cache = true;
+
+  /// Everything in the options that decides what an artifact holds, the machine included.
+  void addTo(Sha256 &key) const;
+
+private:
+  friend Expected<Settings> readSettings(const KinCompilerOptions *options);
+  std::string identity;
+};
+
+/// A usage error for an unknown key or value; an input error for a file to bind that is wrong.
+Expected<Settings> readSettings(const KinCompilerOptions *options);
+
+} // namespace kintsugi::api
+
+#endif // KINTSUGI_API_COMPILER_SETTINGS_H

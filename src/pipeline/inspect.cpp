@@ -1,0 +1,243 @@
+#include "pipeline/inspect.h"
+
+#include "base/checked.h"
+#include "base/files.h"
+#include "import/importer.h"
+#include "import/onnx_reader.h"
+#include "import/registry.h"
+#include "simplify/simplify.h"
+
+#include <filesystem>
+#include <set>
+
+namespace kintsugi::pipeline {
+
+namespace {
+
+using Opsets = std::map<std::string, int64_t>;
+
+struct Use {
+  uint64_t count = 0;
+  bool supported = true;
+  std::vector<std::string> nodes;
+};
+
+/// Counts operators, those inside of subgraphs and of functions that are called included.
+class OperatorCensus {
+public:
+  explicit OperatorCensus(const import::Model &model) : model(model) {}
+
+  Status run() {
+    KINTSUGI_ASSIGN(Opsets opsets, import::opsetsOf(model.opsets));
+    return visit(model.graph.nodes, opsets);
+  }
+
+  std::map<std::string, Use> uses;
+
+private:
+  Status visit(const std::vector<import::Node> &nodes, const Opsets &opsets) {
+    for (const import::Node &node : nodes) {
+      for (const import::Attribute &attribute : node.attributes)
+        if (attribute.graph)
+          KINTSUGI_RETURN_IF_ERROR(visit(attribute.graph->nodes, opsets));
+      if (const import::Function *function = import::findFunction(model, node))
+        KINTSUGI_RETURN_IF_ERROR(visitFunction(*function, opsets));
+      else
+        count(node, opsets);
+    }
+    return Status::success();
+  }
+
+  Status visitFunction(const import::Function &function, const Opsets &outer) {
+    if (!seen.insert(&function).second)
+      return Status::success();
+    if (function.opsets.empty())
+      return visit(function.nodes, outer);
+    KINTSUGI_ASSIGN(Opsets own, import::opsetsOf(function.opsets));
+    return visit(function.nodes, own);
+  }
+
+  void count(const import::Node &node, const Opsets &opsets) {
+    auto opset = opsets.find(node.domain);
+    int64_t version = opset == opsets.end() ? 1 : opset->second;
+    Use &use = uses[node.domain.empty() ? node.op : node.domain + "." + node.op];
+    ++use.count;
+    if (import::findOperator(node.domain, node.op, version))
+      return;
+    use.supported = false;
+    use.nodes.push_back(node.name.empty() && !node.outputs.empty() ? node.outputs[0] : node.name);
+  }
+
+  const import::Model &model;
+  std::set<const import::Function *> seen;
+};
+
+/// An extent, or the name of an open dimension; the rule for names is the importer's.
+Json describeShape(const import::ValueInfo &info, const CompileOptions &options,
+                   std::set<std::string> &open) {
+  if (!info.shape)
+    return Json();
+  Json shape = Json::array();
+  for (size_t axis = 0; axis < info.shape->size(); ++axis) {
+    const import::Dimension &dimension = (*info.shape)[axis];
+    if (dimension.value) {
+      shape.push_back(*dimension.value);
+      continue;
+    }
+    std::string name =
+        dimension.name.empty() ? info.name + "." + std::to_string(axis) : dimension.name;
+    auto given = options.import.dims.find(name);
+    if (given != options.import.dims.end()) {
+      shape.push_back(given->second);
+      continue;
+    }
+    open.insert(name);
+    shape.push_back(name);
+  }
+  return shape;
+}
+
+Json describePort(const import::ValueInfo &info, const CompileOptions &options,
+                  std::set<std::string> &open) {
+  return {{"name", info.name},
+          {"type", nameOf(info.element)},
+          {"shape", describeShape(info, options, open)}};
+}
+
+Json describeOperators(const std::map<std::string, Use> &uses, bool supported) {
+  Json list = Json::array();
+  for (const auto &[name, use] : uses) {
+    if (use.supported != supported)
+      continue;
+    Json entry = {{"operator", name}, {"count", use.count}};
+    if (!supported)
+      entry["nodes"] = use.nodes;
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
+Json describePort(const te::Program &program, te::ValueId id, const std::string &name) {
+  Json shape = Json::array();
+  for (te::Extent extent : program.shape(id))
+    shape.push_back(extent.constant());
+  return {{"name", name}, {"type", nameOf(program.value(id).type)}, {"shape", shape}};
+}
+
+uint64_t bytesOf(const te::Program &program, te::ValueId id) {
+  std::vector<int64_t> shape;
+  for (te::Extent extent : program.shape(id))
+    shape.push_back(extent.constant());
+  return uint64_t(kintsugi::bytesOf(program.value(id).type, shape).value_or(0));
+}
+
+/// What only the imported program tells.
+Status addProgram(const te::Program &imported, Json &report) {
+  te::Program program = simplify::simplify(imported);
+  KINTSUGI_RETURN_IF_ERROR(program.verify());
+  report["inputs"] = Json::array();
+  report["outputs"] = Json::array();
+  uint64_t feeds = 0, results = 0;
+  for (te::ValueId input : imported.inputs) {
+    report["inputs"].push_back(describePort(imported, input, imported.value(input).name));
+    feeds += bytesOf(imported, input);
+  }
+  for (const te::Program::Output &output : imported.outputs) {
+    report["outputs"].push_back(describePort(imported, output.value, output.name));
+    results += bytesOf(imported, output.value);
+  }
+  report["input_bytes"] = feeds;
+  report["output_bytes"] = results;
+  report["definitions"] = program.nodes.size();
+  report["arithmetic"] = operationsOf(program);
+  return Status::success();
+}
+
+void addGraph(const import::Model &model, const CompileOptions &options,
+              const OperatorCensus &census, Json &report) {
+  std::set<std::string> open, ignored, weights;
+  uint64_t weightBytes = 0;
+  for (const import::TensorData &tensor : model.graph.initializers) {
+    weights.insert(tensor.name);
+    weightBytes += tensor.byteCount;
+  }
+  report["inputs"] = Json::array();
+  report["outputs"] = Json::array();
+  for (const import::ValueInfo &input : model.graph.inputs)
+    if (!weights.count(input.name) && !options.import.bound.count(input.name))
+      report["inputs"].push_back(describePort(input, options, open));
+  for (const import::ValueInfo &output : model.graph.outputs)
+    report["outputs"].push_back(describePort(output, options, ignored));
+  report["opsets"] = Json::object();
+  for (const import::OpsetImport &opset : model.opsets)
+    report["opsets"][opset.domain.empty() ? "ai.onnx" : opset.domain] = opset.version;
+  report["operators"] = describeOperators(census.uses, true);
+  report["unsupported"] = describeOperators(census.uses, false);
+  report["open_dimensions"] = open;
+  report["weight_bytes"] = weightBytes;
+}
+
+void addScalars(const te::Expr &expr, double &count) {
+  expr.walk([&](const te::Expr &e) {
+    count += e.kind() == te::ExprKind::Unary || e.kind() == te::ExprKind::Binary;
+  });
+}
+
+double operationsOf(const te::Definition &definition) {
+  double each = 0, points = 1;
+  for (const te::Expr &body : definition.bodies)
+    addScalars(body, each);
+  for (const te::Iterator &iterator : definition.parallel)
+    points *= double(iterator.extent.constant());
+  if (definition.reduction) {
+    ++each;
+    for (const te::Iterator &iterator : definition.reduction->iterators)
+      points *= double(iterator.extent.constant());
+  }
+  return points * each;
+}
+
+} // namespace
+
+double operationsOf(const te::Program &program) {
+  double count = 0;
+  for (const te::Node &node : program.nodes) {
+    if (const auto *definition = std::get_if<te::Definition>(&node))
+      count += operationsOf(*definition);
+    else if (const auto *scan = std::get_if<te::Scan>(&node))
+      count += double(scan->trip.constant()) * operationsOf(*scan->body);
+  }
+  return count;
+}
+
+Expected<Json> inspect(const std::string &path, const CompileOptions &options,
+                       Diagnostics &diagnostics) {
+  Json report = {{"model", path}};
+  if (path.ends_with(".te")) {
+    KINTSUGI_ASSIGN(te::Program program, importModel(path, options, diagnostics));
+    KINTSUGI_RETURN_IF_ERROR(addProgram(program, report));
+    return report;
+  }
+  KINTSUGI_ASSIGN(MappedFile file, MappedFile::open(path));
+  auto owner = std::make_shared<MappedFile>(std::move(file));
+  import::Bytes bytes{owner, owner->bytes()};
+  Expected<import::Model> model = import::readOnnx(bytes);
+  if (!model.ok())
+    return at(path, model.takeError());
+  OperatorCensus census(*model);
+  if (Status status = census.run(); !status.ok())
+    return at(path, status.takeError());
+  addGraph(*model, options, census, report);
+  if (!report["unsupported"].empty() || !report["open_dimensions"].empty())
+    return report;
+  // Missing weights don't change what a model asks for.
+  import::ImportOptions lenient = options.import;
+  lenient.randomWeights = true;
+  std::string folder = std::filesystem::path(path).parent_path().string();
+  KINTSUGI_ASSIGN(te::Program program,
+                  import::importOnnx(bytes, path, folder, lenient, diagnostics));
+  KINTSUGI_RETURN_IF_ERROR(addProgram(program, report));
+  return report;
+}
+
+} // namespace kintsugi::pipeline

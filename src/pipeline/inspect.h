@@ -1,0 +1,26 @@
+//===- inspect.h - What a model asks for, without compiling it --------------===//
+//
+// Looks at a model that may well be one that can't be compiled: operators that are not supported
+// and dimensions left open are findings, not errors.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KINTSUGI_PIPELINE_INSPECT_H
+#define KINTSUGI_PIPELINE_INSPECT_H
+
+#include "pipeline/pipeline.h"
+
+namespace kintsugi::pipeline {
+
+/// Inputs, outputs, operators, open dimensions, weights; and where the model can be imported, its
+/// arithmetic. An input error where the file is no model, or can't be imported for another reason
+/// than those two.
+Expected<Json> inspect(const std::string &path, const CompileOptions &options,
+                       Diagnostics &diagnostics);
+
+/// Arithmetic operations of one run: each scalar operation and each step of a reduction is one, so
+/// a multiply-add counts as two; calls count none.
+double operationsOf(const te::Program &program);
+
+} // namespace kintsugi::pipeline
+
+#endif // KINTSUGI_PIPELINE_INSPECT_H

@@ -1,0 +1,219 @@
+#include "tools/kintsugi/arguments.h"
+
+#include "kintsugi/compiler.h"
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+
+namespace kintsugi::tool {
+
+namespace {
+
+constexpr const char *footer =
+    "Exit codes: 0 success, 1 a comparison failed, 2 usage, 3 the model or the input,\n"
+    "4 a fault of kintsugi's own, 5 the machine (disk, memory, device).";
+
+/// "NAME=VALUE" at the given '='.
+std::pair<std::string, std::string> split(const std::string &text, size_t at, const char *flag,
+                                          const char *form) {
+  if (at == std::string::npos || at == 0 || at + 1 == text.size())
+    throw CLI::ValidationError(std::string(flag) + " " + text, std::string("must be ") + form);
+  return {text.substr(0, at), text.substr(at + 1)};
+}
+
+/// Adds the verbs and their flags to an app; they write to `arguments`.
+class Grammar {
+public:
+  Grammar(CLI::App &app, Arguments &arguments) : app(app), arguments(arguments) {
+    addCompile();
+    addRun();
+    addBench();
+    addCompare();
+    addInspect();
+    addExplain();
+    addDoctor();
+    addCache();
+  }
+
+private:
+  CLI::App &addVerb(const char *name, const char *description) {
+    CLI::App *verb = app.add_subcommand(name, description);
+    verb->callback([this, name] { arguments.verb = name; });
+    verb->add_flag("--quiet", arguments.quiet, "Print nothing but errors and what was asked for");
+    return *verb;
+  }
+
+  CLI::App &addModelVerb(const char *name, const char *description, const char *model) {
+    CLI::App &verb = addVerb(name, description);
+    verb.add_option("MODEL", arguments.model, model)->required();
+    return verb;
+  }
+
+  void addJson(CLI::App &verb) {
+    verb.add_flag("--json", arguments.json, "Print the report as a JSON object");
+  }
+
+  /// Flags that decide what a model is taken to be.
+  void addModelFlags(CLI::App &verb) {
+    verb.add_flag_callback(
+        "--random-weights", [this] { arguments.options["random_weights"] = true; },
+        "Weights whose file is missing are made from their names");
+    verb.add_option_function<std::vector<std::string>>(
+            "--dim", [this](const std::vector<std::string> &all) { setDims(all); },
+            "Binds an open dimension: NAME=N")
+        ->allow_extra_args(false)
+        ->type_name("NAME=N");
+    verb.add_option_function<std::vector<std::string>>(
+            "--bind", [this](const std::vector<std::string> &all) { setBindings(all); },
+            "Specializes on the value of an input: INPUT=FILE.npz")
+        ->allow_extra_args(false)
+        ->type_name("INPUT=FILE.npz");
+  }
+
+  /// Flags that decide how it is compiled.
+  void addCompileFlags(CLI::App &verb) {
+    addModelFlags(verb);
+    addText(verb, "--target", "target", "cpu or reference");
+    addText(verb, "--precision", "precision", "What floats are computed in: f32");
+    addText(verb, "--plan", "plan", "search, greedy or separate");
+    verb.add_option_function<unsigned>(
+        "--threads", [this](unsigned count) { arguments.options["threads"] = count; },
+        "How many threads may work; 0 for one on each core");
+  }
+
+  void addRunFlags(CLI::App &verb) {
+    addCompileFlags(verb);
+    verb.add_flag_callback(
+        "--no-cache", [this] { arguments.options["cache"] = false; },
+        "Neither look into the cache of artifacts nor add to it");
+  }
+
+  void addText(CLI::App &verb, const char *flag, const char *key, const char *description) {
+    verb.add_option_function<std::string>(
+        flag, [this, key](const std::string &value) { arguments.options[key] = value; },
+        description);
+  }
+
+  void addInputs(CLI::App &verb) {
+    verb.add_option("--inputs", arguments.inputs,
+                    "An .npz file with an array for each input; made-up values otherwise");
+  }
+
+  void setDims(const std::vector<std::string> &all) {
+    for (const std::string &text : all) {
+      auto [name, number] = split(text, text.rfind('='), "--dim", "NAME=N");
+      int64_t extent = 0;
+      auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), extent);
+      if (error != std::errc() || end != number.data() + number.size() || extent < 0)
+        throw CLI::ValidationError("--dim " + text, "N must be an integer of at least 0");
+      arguments.options["dims"][name] = extent;
+    }
+  }
+
+  void setBindings(const std::vector<std::string> &all) {
+    for (const std::string &text : all) {
+      auto [input, file] = split(text, text.find('='), "--bind", "INPUT=FILE.npz");
+      arguments.options["bind"][input] = file;
+    }
+  }
+
+  void addCompile() {
+    CLI::App &verb =
+        addModelVerb("compile", "Compile a model into an artifact", "An ONNX file or a .te file");
+    verb.add_option("-o,--output", arguments.output, "The artifact, or with --emit the text file");
+    verb.add_option("--emit", arguments.emit,
+                    "Stop at a step and write its text: expressions, space, problem, plan, tile, "
+                    "llvm or asm");
+    addCompileFlags(verb);
+    addJson(verb);
+  }
+
+  void addRun() {
+    CLI::App &verb =
+        addModelVerb("run", "Run a model once", "An ONNX file, a .te file or an artifact");
+    addInputs(verb);
+    verb.add_option("--outputs", arguments.output, "The .npz file for the outputs");
+    addRunFlags(verb);
+    addJson(verb);
+  }
+
+  void addBench() {
+    CLI::App &verb =
+        addModelVerb("bench", "Time a model's runs", "An ONNX file, a .te file or an artifact");
+    addInputs(verb);
+    verb.add_option("--seconds", arguments.seconds, "How long to run; 3 by default");
+    verb.add_option("--json", arguments.output, "Write the report to this file; - for the output")
+        ->type_name("FILE");
+    addRunFlags(verb);
+  }
+
+  void addCompare() {
+    CLI::App &verb = addModelVerb("compare", "Compare a model's outputs with right ones",
+                                  "An ONNX file, a .te file or an artifact");
+    addInputs(verb);
+    verb.add_option("--expected", arguments.expected,
+                    "An .npz file with the right outputs; those of the target reference otherwise");
+    addRunFlags(verb);
+    addJson(verb);
+  }
+
+  void addInspect() {
+    CLI::App &verb = addModelVerb("inspect", "Show a model's inputs, outputs, operators and size",
+                                  "An ONNX file or a .te file");
+    addModelFlags(verb);
+    addJson(verb);
+  }
+
+  void addExplain() {
+    CLI::App &verb =
+        addModelVerb("explain", "Show the kernels that a model became, and their times",
+                     "An ONNX file, a .te file or an artifact");
+    addRunFlags(verb);
+    addJson(verb);
+  }
+
+  void addDoctor() {
+    addVerb("doctor", "Describe this machine, as the cost model sees it")
+        .add_flag("--json", arguments.json, "The description is JSON with and without it");
+  }
+
+  void addCache() {
+    CLI::App &verb = addVerb("cache", "List, shrink or empty the cache of artifacts");
+    verb.add_option("ACTION", arguments.model, "ls, gc or clear")->required();
+    verb.add_option("--max-bytes", arguments.maxBytes, "What gc leaves at most; 10 GiB by default");
+    addJson(verb);
+  }
+
+  CLI::App &app;
+  Arguments &arguments;
+};
+
+std::string versionText() { return std::string("kintsugi ") + kin_compiler_version(); }
+
+} // namespace
+
+Parsed parseArguments(int argc, char **argv) {
+  Parsed parsed;
+  CLI::App app("A deep-learning compiler: ONNX models become artifacts that run on the CPU.",
+               "kintsugi");
+  app.footer(footer);
+  app.require_subcommand(1);
+  app.set_version_flag("--version", versionText);
+  Grammar grammar(app, parsed.arguments);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success &success) {
+    std::ostringstream out;
+    parsed.exitCode = app.exit(success, out, out);
+    parsed.message = out.str();
+  } catch (const CLI::ParseError &error) {
+    parsed.exitCode = KIN_USAGE;
+    std::string what = error.what();
+    what.erase(what.find_last_not_of('\n') + 1);
+    std::replace(what.begin(), what.end(), '\n', ' ');
+    parsed.message = what + "; see kintsugi --help";
+  }
+  return parsed;
+}
+
+} // namespace kintsugi::tool

@@ -1,0 +1,126 @@
+//===- main.cpp - The command line -----------------------------------------===//
+//
+// A thin shell over the C interface: reads the arguments, calls one function, shows its report.
+// docs/command-line.md describes what scripts may rely on.
+//
+//===----------------------------------------------------------------------===//
+
+#include "base/files.h"
+#include "kintsugi/compiler.h"
+#include "tools/kintsugi/arguments.h"
+#include "tools/kintsugi/progress.h"
+#include "tools/kintsugi/show.h"
+
+#include <cstdio>
+#include <memory>
+
+using namespace kintsugi;
+using namespace kintsugi::tool;
+
+namespace {
+
+struct FreeText {
+  void operator()(KinText *text) const { kin_text_free(text); }
+};
+using Text = std::unique_ptr<KinText, FreeText>;
+
+int reportProgress(void *user, const char *phase, uint64_t step, uint64_t steps) {
+  static_cast<ProgressLine *>(user)->show(phase, step, steps);
+  return 1;
+}
+
+const char *orNull(const std::string &text) { return text.empty() ? nullptr : text.c_str(); }
+
+/// Calls the function behind a verb.
+KinStatus call(const Arguments &arguments, const KinCompilerOptions &options, KinText **report,
+               KinError **error) {
+  const char *model = arguments.model.c_str();
+  const std::string &verb = arguments.verb;
+  if (verb == "compile" && !arguments.emit.empty())
+    return kin_emit(model, arguments.emit.c_str(), &options, report, error);
+  if (verb == "compile")
+    return kin_compile(model, arguments.output.c_str(), &options, report, error);
+  if (verb == "run")
+    return kin_run_file(model, orNull(arguments.inputs), orNull(arguments.output), &options, report,
+                        error);
+  if (verb == "bench")
+    return kin_bench(model, orNull(arguments.inputs), arguments.seconds, &options, report, error);
+  if (verb == "compare")
+    return kin_compare(model, orNull(arguments.inputs), orNull(arguments.expected), &options,
+                       report, error);
+  if (verb == "inspect")
+    return kin_inspect(model, &options, report, error);
+  if (verb == "explain")
+    return kin_explain(model, &options, report, error);
+  if (verb == "cache")
+    return kin_cache(model, arguments.maxBytes, report, error);
+  return kin_machine(report, error);
+}
+
+int fail(const std::string &message, int code) {
+  std::fprintf(stderr, "kintsugi: %s\n", message.c_str());
+  return code;
+}
+
+/// Everything to the output stream; a failure to write is the machine's.
+int print(const std::string &text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
+    return fail("can't write the output", KIN_MACHINE);
+  return KIN_OK;
+}
+
+int writeText(const std::string &path, const std::string &text) {
+  if (path.empty() || path == "-")
+    return print(text);
+  Status status = writeFileAtomic(path, text);
+  return status.ok() ? KIN_OK : fail(status.error().message, int(status.error().kind));
+}
+
+/// Puts a verb's result where it belongs.
+int deliver(const Arguments &arguments, const std::string &result) {
+  if (!arguments.emit.empty())
+    return writeText(arguments.output, result);
+  if (arguments.json)
+    return print(result + "\n");
+  Expected<Json> report = parseJson(result);
+  if (!report.ok())
+    return fail("a report is no JSON: " + report.error().message, KIN_INTERNAL);
+  if (auto notes = report->find("notes"); notes != report->end() && !arguments.quiet)
+    for (const Json &note : *notes)
+      std::fprintf(stderr, "kintsugi: %s\n", note.get<std::string>().c_str());
+  if (arguments.verb == "bench" && !arguments.output.empty()) {
+    int code = writeText(arguments.output, result + "\n");
+    if (code != KIN_OK || arguments.output == "-")
+      return code;
+  }
+  return arguments.quiet ? KIN_OK : print(show(arguments.verb, *report));
+}
+
+int runVerb(const Arguments &arguments) {
+  if (arguments.verb == "compile" && arguments.emit.empty() && arguments.output.empty())
+    return fail("compile: say where the artifact goes with -o FILE", KIN_USAGE);
+  ProgressLine progress(arguments.quiet);
+  std::string json = printJson(arguments.options);
+  KinCompilerOptions options = {sizeof(options), json.c_str(), reportProgress, &progress};
+  KinText *result = nullptr;
+  KinError *error = nullptr;
+  KinStatus status = call(arguments, options, &result, &error);
+  Text owned(result);
+  progress.clear();
+  int code = result ? deliver(arguments, kin_text_data(result)) : int(KIN_OK);
+  if (status != KIN_OK)
+    code = fail(kin_error_message(error), status);
+  kin_error_free(error);
+  return code;
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  Parsed parsed = parseArguments(argc, argv);
+  if (!parsed.exitCode)
+    return runVerb(parsed.arguments);
+  if (*parsed.exitCode == 0)
+    return print(parsed.message);
+  return fail(parsed.message, *parsed.exitCode);
+}

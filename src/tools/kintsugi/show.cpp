@@ -1,0 +1,143 @@
+#include "tools/kintsugi/show.h"
+
+#include <cmath>
+#include <cstdarg>
+#include <cstdio>
+
+namespace kintsugi::tool {
+
+namespace {
+
+/// printf into a string.
+__attribute__((format(printf, 1, 2))) std::string format(const char *pattern, ...) {
+  va_list arguments, again;
+  va_start(arguments, pattern);
+  va_copy(again, arguments);
+  std::string text(std::vsnprintf(nullptr, 0, pattern, arguments), '\0');
+  std::vsnprintf(text.data(), text.size() + 1, pattern, again);
+  va_end(again);
+  va_end(arguments);
+  return text;
+}
+
+std::string text(const Json &report, const char *key) {
+  auto found = report.find(key);
+  return found != report.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+double number(const Json &report, const char *key) {
+  auto found = report.find(key);
+  return found != report.end() && found->is_number() ? found->get<double>() : NAN;
+}
+
+std::string joined(const Json &list, const char *between) {
+  std::string all;
+  for (const Json &item : list)
+    all +=
+        (all.empty() ? "" : between) + (item.is_string() ? item.get<std::string>() : item.dump());
+  return all;
+}
+
+std::string bytes(double count) {
+  const char *units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  int unit = 0;
+  for (; count >= 1024 && unit < 4; ++unit)
+    count /= 1024;
+  return format(unit ? "%.1f %s" : "%.0f %s", count, units[unit]);
+}
+
+std::string milliseconds(double ms) {
+  return ms >= 100 ? format("%.0f ms", ms)
+         : ms >= 1 ? format("%.2f ms", ms)
+                   : format("%.1f us", ms * 1e3);
+}
+
+std::string showCompile(const Json &report) {
+  return format("%s: %.0f operators became %.0f kernels, predicted %s a run; constants %s, arena "
+                "%s; compiled in %.1f s\n",
+                text(report, "artifact").c_str(), number(report, "operators"),
+                number(report, "kernels"),
+                milliseconds(number(report, "objective_seconds") * 1e3).c_str(),
+                bytes(number(report, "constant_bytes")).c_str(),
+                bytes(number(report, "arena_bytes")).c_str(), number(report, "compile_s"));
+}
+
+std::string showRun(const Json &report) {
+  std::string all;
+  for (const Json &output : report["outputs"]) {
+    const Json &values = output["values"];
+    all += text(output, "name") + "  " + text(output, "type") + output["shape"].dump();
+    if (values.is_object())
+      all += format("  min %.6g  max %.6g  mean %.6g", number(values, "min"), number(values, "max"),
+                    number(values, "mean"));
+    all += "\n";
+  }
+  return all;
+}
+
+std::string showBench(const Json &report) {
+  return format("median %s, min %s, 99th percentile %s over %.0f runs; predicted %s\n"
+                "%.0f kernels, constants %s, arena %s\n",
+                milliseconds(number(report, "median_ms")).c_str(),
+                milliseconds(number(report, "min_ms")).c_str(),
+                milliseconds(number(report, "p99_ms")).c_str(), number(report, "runs"),
+                milliseconds(number(report, "predicted_ms")).c_str(), number(report, "kernels"),
+                bytes(number(report, "constant_bytes")).c_str(),
+                bytes(number(report, "arena_bytes")).c_str());
+}
+
+std::string showExplain(const Json &report) {
+  double total = 0;
+  for (const Json &kernel : report["kernels"])
+    total += number(kernel, "measured_ms");
+  std::string all =
+      format("%s: %.0f operators became %zu kernels; %s a run, predicted %s\n\n",
+             text(report, "model").c_str(), number(report, "operators"), report["kernels"].size(),
+             milliseconds(number(report, "measured_ms")).c_str(),
+             milliseconds(number(report, "predicted_ms")).c_str());
+  for (const Json &kernel : report["kernels"]) {
+    double measured = number(kernel, "measured_ms"), launches = number(kernel, "launches");
+    all += format("%s  %.0f %%  %s, predicted %s, %s", text(kernel, "name").c_str(),
+                  total > 0 ? 100 * measured / total : 0, milliseconds(measured).c_str(),
+                  milliseconds(number(kernel, "predicted_ms")).c_str(),
+                  bytes(number(kernel, "bytes")).c_str());
+    all += launches == 1 ? "\n" : format(", %.0f launches\n", launches);
+    all += "  " + joined(kernel["nodes"], ", ") + "\n";
+    std::string expressions = text(kernel, "expressions");
+    for (size_t start = 0; start < expressions.size();) {
+      size_t end = std::min(expressions.find('\n', start), expressions.size());
+      all += "    " + expressions.substr(start, end - start) + "\n";
+      start = end + 1;
+    }
+  }
+  return all;
+}
+
+std::string showCache(const Json &report) {
+  std::string all;
+  for (const Json &entry : report["entries"])
+    all += text(entry, "key") + "  " + bytes(number(entry, "bytes")) + "\n";
+  if (number(report, "removed_entries") > 0)
+    all += format("removed %.0f files of %s\n", number(report, "removed_entries"),
+                  bytes(number(report, "removed_bytes")).c_str());
+  return all + format("%s: %zu files of %s\n", text(report, "folder").c_str(),
+                      report["entries"].size(), bytes(number(report, "bytes")).c_str());
+}
+
+} // namespace
+
+std::string show(const std::string &verb, const Json &report) {
+  if (verb == "compile")
+    return showCompile(report);
+  if (verb == "run")
+    return showRun(report);
+  if (verb == "bench")
+    return showBench(report);
+  if (verb == "explain")
+    return showExplain(report);
+  if (verb == "cache")
+    return showCache(report);
+  return printJson(report, 2) + "\n";
+}
+
+} // namespace kintsugi::tool

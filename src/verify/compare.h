@@ -1,0 +1,34 @@
+//===- compare.h - Two tensors that should be equal -------------------------===//
+//
+// The differences that `kintsugi compare` reports, each telling another story: absolute and
+// relative size, units in the last place, and the angle between the two.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KINTSUGI_VERIFY_COMPARE_H
+#define KINTSUGI_VERIFY_COMPARE_H
+
+#include "base/tensor.h"
+
+#include <optional>
+
+namespace kintsugi::verify {
+
+struct Difference {
+  /// The largest over all elements; infinite where one of two is NaN or an infinity that the other
+  /// is not.
+  double maxAbsolute = 0;
+  /// maxAbsolute over the largest finite magnitude of the expected tensor; infinite where that is 0
+  /// and the other is not.
+  double relative = 0;
+  double ulps = 0;   ///< The largest distance in representable numbers of the type; floats only.
+  double cosine = 1; ///< Of the finite elements as vectors; 1 where both are zero.
+  int64_t worst = 0; ///< Row-major number of the element with the largest difference.
+};
+
+/// Both of the same type and shape, neither of strings. Floats compare by value (0 equals -0, NaN
+/// equals NaN), integers and booleans exactly.
+Difference difference(TensorView actual, TensorView expected);
+
+} // namespace kintsugi::verify
+
+#endif // KINTSUGI_VERIFY_COMPARE_H

@@ -1,0 +1,135 @@
+#include "verify/policy.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace kintsugi::verify {
+
+using namespace te;
+
+namespace {
+
+/// Of two float types the one with fewer bits of precision.
+ElementType coarser(ElementType a, ElementType b) {
+  auto rank = [](ElementType type) {
+    switch (type) {
+    case ElementType::F64:
+      return 0;
+    case ElementType::F32:
+      return 1;
+    case ElementType::F16:
+      return 2;
+    default:
+      return 3;
+    }
+  };
+  return rank(b) > rank(a) ? b : a;
+}
+
+/// How many rounded steps one element of a definition adds up.
+double termsOf(const Definition &definition) {
+  if (!definition.reduction)
+    return 0;
+  switch (definition.reduction->combiner) {
+  case Combiner::Sum:
+  case Combiner::Prod:
+  case Combiner::SoftmaxStats:
+    break;
+  default:
+    return 0;
+  }
+  double terms = 1;
+  for (const Iterator &iterator : definition.reduction->iterators)
+    terms *= static_cast<double>(iterator.extent.constant());
+  return terms;
+}
+
+/// The exactness of every value of a program, given that of its inputs.
+class Walk {
+public:
+  Walk(const Program &program, llvm::ArrayRef<Exactness> inputs)
+      : program(program), known(program.numValues(), Exactness{0, ElementType::F64}) {
+    for (size_t i = 0; i < inputs.size(); ++i)
+      known[program.inputs[i].number] = inputs[i];
+    for (uint32_t node = 0; node < program.nodes.size(); ++node)
+      visit(node);
+  }
+
+  Exactness of(ValueId id) const { return known[id.number]; }
+
+private:
+  void visit(uint32_t node) {
+    if (const auto *scan = std::get_if<Scan>(&program.nodes[node]))
+      return visitScan(*scan);
+    Exactness before{0, ElementType::F64};
+    for (ValueId operand : program.operandsOf(node))
+      before = join(before, of(operand));
+    if (const auto *definition = std::get_if<Definition>(&program.nodes[node]))
+      before.depth += termsOf(*definition);
+    for (ValueId result : program.resultsOf(node))
+      known[result.number] = rounded(before, program.value(result).type);
+  }
+
+  /// One step from the initial values tells what a step adds.
+  void visitScan(const Scan &scan) {
+    std::vector<Exactness> inputs{{0, ElementType::F64}};
+    double start = 0;
+    for (ValueId initial : scan.initial) {
+      inputs.push_back(of(initial));
+      start = std::max(start, of(initial).depth);
+    }
+    for (ValueId captured : scan.captured)
+      inputs.push_back(of(captured));
+    Walk body(*scan.body, inputs);
+    for (size_t k = 0; k < scan.results.size(); ++k) {
+      Exactness after = body.of(scan.body->outputs[k].value);
+      after.depth = start + (after.depth - std::min(start, after.depth)) *
+                                static_cast<double>(scan.trip.constant());
+      known[scan.results[k].number] = after;
+    }
+  }
+
+  static Exactness join(Exactness a, Exactness b) {
+    return {std::max(a.depth, b.depth), coarser(a.coarsest, b.coarsest)};
+  }
+
+  static Exactness rounded(Exactness exactness, ElementType type) {
+    if (isFloat(type))
+      exactness.coarsest = coarser(exactness.coarsest, type);
+    return exactness;
+  }
+
+  const Program &program;
+  std::vector<Exactness> known;
+};
+
+} // namespace
+
+std::vector<Exactness> exactnessOf(const Program &program) {
+  std::vector<Exactness> inputs;
+  for (ValueId input : program.inputs) {
+    ElementType type = program.value(input).type;
+    inputs.push_back({0, isFloat(type) ? type : ElementType::F64});
+  }
+  Walk walk(program, inputs);
+  std::vector<Exactness> result;
+  for (const Program::Output &output : program.outputs) {
+    Exactness exactness = walk.of(output.value);
+    exactness.depth = std::max(1.0, exactness.depth);
+    result.push_back(exactness);
+  }
+  return result;
+}
+
+double tolerance(ElementType output, const Exactness &exactness) {
+  if (!isFloat(output) && !isComplex(output))
+    return 0;
+  double k = std::max(1.0, exactness.depth);
+  ElementType type = isFloat(output) ? coarser(output, exactness.coarsest) : exactness.coarsest;
+  if (type == ElementType::F64 || type == ElementType::F32)
+    return std::min(2e-6 * std::sqrt(k), 1e-3);
+  double half = std::min(2e-3 * std::sqrt(1 + std::log2(k)), 2e-2);
+  return type == ElementType::F16 ? half : 8 * half;
+}
+
+} // namespace kintsugi::verify
