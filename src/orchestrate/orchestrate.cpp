@@ -195,7 +195,8 @@ private:
         kernelNumbers.try_emplace(candidate.kernel->key.text, plan.kernels.size());
     if (fresh)
       plan.kernels.push_back(
-          {"k" + std::to_string(plan.kernels.size()), candidate.kernel,
+          {"k" + std::to_string(plan.kernels.size()), candidate.kernel->key.hash(),
+           candidate.kernel,
            cost::predictSeconds(*candidate.kernel, options.space.schedule.machine)});
     return entry->second;
   }

@@ -10,6 +10,7 @@
 #define KINTSUGI_ORCHESTRATE_PLAN_H
 
 #include "space/space.h"
+#include "llvm/ADT/StringRef.h"
 
 namespace kintsugi::orchestrate {
 
@@ -34,7 +35,8 @@ struct PlanBuffer {
 /// A generated kernel; stages of equal groups share it.
 struct Kernel {
   std::string symbol;
-  std::shared_ptr<const space::KernelShape> shape;
+  Hash128 key;                                     ///< Of its group.
+  std::shared_ptr<const space::KernelShape> shape; ///< None in a plan that was read from text.
   double predictedSeconds = 0;
 };
 
@@ -50,7 +52,7 @@ struct Stage {
   unsigned definitions = 0;         ///< How many expressions it computes.
   double predictedSeconds = 0;
   uint64_t movedBytes = 0;
-  std::string expressions;
+  std::string expressions; ///< The definitions it computes, a line each.
 };
 
 struct BufferCopy {
@@ -90,7 +92,7 @@ struct Plan {
 
   /// Calls `visit` on each stage number below a node, in order; the body of a repeat once.
   static void forEachStage(const PlanNode &node, llvm::function_ref<void(unsigned)> visit);
-  /// The text form.
+  /// The text form, which orchestrate/plan_text.h describes and reads.
   std::string print() const;
 };
 

@@ -100,18 +100,4 @@ Expected<Space> buildSpace(const Program &program, llvm::ArrayRef<uint32_t> node
   return space;
 }
 
-std::string Space::print() const {
-  std::string text;
-  for (auto [number, candidate] : llvm::enumerate(candidates)) {
-    text += "candidate " + std::to_string(number) + " covers";
-    for (uint32_t node : candidate.group.nodes)
-      text += " " + std::to_string(node);
-    text += " stores";
-    for (ValueId output : candidate.group.outputs)
-      text += " \"" + program->value(output).name + "\"";
-    text += "\n";
-  }
-  return text;
-}
-
 } // namespace kintsugi::space

@@ -48,7 +48,7 @@ struct Space {
   unsigned scheduled = 0; ///< Distinct groups that were scheduled.
   bool outOfFuel = false;
 
-  /// The text form: for each candidate its definitions, what it stores and its schedule.
+  /// The text form, which space/space_text.h describes and reads.
   std::string print() const;
 };
 

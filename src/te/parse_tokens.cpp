@@ -2,6 +2,7 @@
 
 #include "te/syntax.h"
 
+#include <array>
 #include <charconv>
 
 namespace kintsugi::te {
@@ -62,6 +63,54 @@ Expected<ElementType> expectType(Lexer &lexer) {
     return unexpected(lexer, token, "an element type such as f32");
   lexer.take();
   return *type;
+}
+
+bool acceptWord(Lexer &lexer, llvm::StringRef word) {
+  if (!lexer.peek().isWord(word))
+    return false;
+  lexer.take();
+  return true;
+}
+
+Status expectWord(Lexer &lexer, llvm::StringRef word) {
+  if (acceptWord(lexer, word))
+    return Status::success();
+  return unexpected(lexer, lexer.peek(), "'" + word.str() + "'");
+}
+
+Expected<std::string> expectQuoted(Lexer &lexer, llvm::StringRef what) {
+  if (lexer.peek().kind != TokenKind::Quoted)
+    return unexpected(lexer, lexer.peek(), what);
+  return lexer.take().value;
+}
+
+Expected<double> expectReal(Lexer &lexer, llvm::StringRef what) {
+  const Token &token = lexer.peek();
+  if (token.kind != TokenKind::Number)
+    return unexpected(lexer, token, what);
+  double value = 0;
+  auto end = std::from_chars(token.text.begin(), token.text.end(), value);
+  if (end.ec != std::errc() || end.ptr != token.text.end())
+    return lexer.errorAt(token.offset,
+                         "'" + token.text.str() + "' is no number; expected " + what.str());
+  lexer.take();
+  return value;
+}
+
+std::string spellReal(double value) {
+  std::array<char, 32> digits;
+  auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value);
+  return std::string(digits.data(), end.ptr);
+}
+
+Status expectList(Lexer &lexer, llvm::function_ref<Status()> element) {
+  KINTSUGI_RETURN_IF_ERROR(expectSign(lexer, "["));
+  if (acceptSign(lexer, "]"))
+    return Status::success();
+  do {
+    KINTSUGI_RETURN_IF_ERROR(element());
+  } while (acceptSign(lexer, ","));
+  return expectSign(lexer, "]");
 }
 
 } // namespace kintsugi::te

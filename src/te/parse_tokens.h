@@ -1,7 +1,7 @@
-//===- parse_tokens.h - Steps that parsers of .te share ---------------------===//
+//===- parse_tokens.h - Steps that parsers of text forms share --------------===//
 //
 // Taking one expected token, with the error that says what was expected instead, and the bounds on
-// what a text may ask for.
+// what a text may ask for. The parsers of .te, spaces and plans are made of these.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KINTSUGI_TE_PARSE_TOKENS_H
@@ -9,6 +9,7 @@
 
 #include "base/element_type.h"
 #include "te/lexer.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 
 namespace kintsugi::te {
 
@@ -29,6 +30,19 @@ bool acceptSign(Lexer &lexer, llvm::StringRef sign);
 Expected<std::string> expectName(Lexer &lexer, llvm::StringRef what);
 Expected<int64_t> expectInteger(Lexer &lexer, llvm::StringRef what, int64_t low, int64_t high);
 Expected<ElementType> expectType(Lexer &lexer);
+
+/// Takes the token if it is that word, else the error.
+Status expectWord(Lexer &lexer, llvm::StringRef word);
+/// Takes the token if it is that word.
+bool acceptWord(Lexer &lexer, llvm::StringRef word);
+Expected<std::string> expectQuoted(Lexer &lexer, llvm::StringRef what);
+/// A finite number of at least 0, as spellReal writes it.
+Expected<double> expectReal(Lexer &lexer, llvm::StringRef what);
+/// The shortest text that reads back as the same number.
+std::string spellReal(double value);
+
+/// "[", then whatever `element` takes, separated by commas, then "]".
+Status expectList(Lexer &lexer, llvm::function_ref<Status()> element);
 
 } // namespace kintsugi::te
 
