@@ -85,12 +85,12 @@ Json describeExactness(const te::Program &program) {
   return json;
 }
 
-/// Launches and calls of one run.
-unsigned countStages(const orchestrate::PlanNode &node) {
+/// Of kernels and calls in one run.
+unsigned countLaunches(const orchestrate::PlanNode &node) {
   using Kind = orchestrate::PlanNode::Kind;
   unsigned count = node.kind == Kind::Stage ? 1 : 0;
   for (const orchestrate::PlanNode &child : node.children)
-    count += countStages(child);
+    count += countLaunches(child);
   return node.kind == Kind::Repeat ? count * node.count : count;
 }
 
@@ -102,10 +102,8 @@ struct Front {
   orchestrate::OrchestrateTexts texts;
 };
 
-Expected<te::Program> simplified(const std::string &path, const CompileOptions &options,
-                                 Phases &phases, CompileReport &report, Diagnostics &diagnostics) {
-  KINTSUGI_ASSIGN(te::Program imported,
-                  phases.run("import", [&] { return importModel(path, options, diagnostics); }));
+Expected<te::Program> simplified(const te::Program &imported, const CompileOptions &options,
+                                 Phases &phases, CompileReport &report) {
   report.operators = countOperators(imported);
   report.exactness = describeExactness(imported);
   KINTSUGI_ASSIGN(te::Program program, phases.run("simplify", [&] {
@@ -117,20 +115,21 @@ Expected<te::Program> simplified(const std::string &path, const CompileOptions &
   return program;
 }
 
-Status runFront(const std::string &path, const CompileOptions &options, Phases &phases,
-                CompileReport &report, Diagnostics &diagnostics, Front &front) {
+Status runFront(const te::Program &imported, const CompileOptions &options, Phases &phases,
+                CompileReport &report, Front &front) {
   KINTSUGI_ASSIGN(front.target, makeTarget(options.target));
   report.target = options.target;
   report.precision = options.precision;
-  KINTSUGI_ASSIGN(front.program, simplified(path, options, phases, report, diagnostics));
+  KINTSUGI_ASSIGN(front.program, simplified(imported, options, phases, report));
   report.model = front.program.name;
   KINTSUGI_ASSIGN(front.plan, phases.run("orchestrate", [&] {
     return orchestrate::orchestrate(front.program, orchestrateOptions(options, *front.target),
                                     &front.texts);
   }));
   report.candidates = front.plan.candidates;
-  report.kernels = link::kernelsOf(front.plan, front.plan.root).size();
-  report.stages = countStages(front.plan.root);
+  orchestrate::Plan::forEachStage(front.plan.root, [&](unsigned) { ++report.kernels; });
+  report.distinctKernels = link::kernelsOf(front.plan, front.plan.root).size();
+  report.launches = countLaunches(front.plan.root);
   report.objectiveSeconds = front.plan.objectiveSeconds;
   report.gap = front.plan.gap;
   report.arenaBytes = front.plan.arenaBytes;
@@ -177,17 +176,20 @@ Expected<te::Program> importModel(const std::string &path, const CompileOptions 
              : import::importOnnx(path, options.import, diagnostics);
 }
 
-Expected<CompileReport> compile(const std::string &path, const CompileOptions &options,
-                                runtime::Device &device, runtime::ArtifactWriter &writer,
-                                Diagnostics &diagnostics) {
-  CompileReport report;
-  Phases phases(options, report);
+/// Everything after import.
+static Expected<CompileReport>
+compileImported(const te::Program &imported, const CompileOptions &options, runtime::Device &device,
+                runtime::ArtifactWriter &writer, Phases &phases, CompileReport &report) {
   Front front;
-  KINTSUGI_RETURN_IF_ERROR(runFront(path, options, phases, report, diagnostics, front));
+  KINTSUGI_RETURN_IF_ERROR(runFront(imported, options, phases, report, front));
   link::LinkOptions linkOptions;
   linkOptions.compilerVersion = compilerVersion();
   linkOptions.precision = options.precision;
   linkOptions.target = targetOptions(options);
+  if (options.progress)
+    linkOptions.target.progress = [&](size_t done, size_t all) {
+      return options.progress("compiling kernels", done, all);
+    };
   linkOptions.features = featuresOf(options.machine.level);
   linkOptions.constants = {options.constantBudget, options.threads};
   KINTSUGI_ASSIGN(link::LinkReport linked, phases.run("link", [&] {
@@ -197,16 +199,35 @@ Expected<CompileReport> compile(const std::string &path, const CompileOptions &o
   return report;
 }
 
+Expected<CompileReport> compile(const std::string &path, const CompileOptions &options,
+                                runtime::Device &device, runtime::ArtifactWriter &writer,
+                                Diagnostics &diagnostics) {
+  CompileReport report;
+  Phases phases(options, report);
+  KINTSUGI_ASSIGN(te::Program imported,
+                  phases.run("import", [&] { return importModel(path, options, diagnostics); }));
+  return compileImported(imported, options, device, writer, phases, report);
+}
+
+Expected<CompileReport> compile(const te::Program &program, const CompileOptions &options,
+                                runtime::Device &device, runtime::ArtifactWriter &writer) {
+  CompileReport report;
+  Phases phases(options, report);
+  return compileImported(program, options, device, writer, phases, report);
+}
+
 Expected<std::string> emit(const std::string &path, const CompileOptions &options, Box box,
                            Diagnostics &diagnostics) {
   CompileReport report;
   Phases phases(options, report);
+  KINTSUGI_ASSIGN(te::Program imported,
+                  phases.run("import", [&] { return importModel(path, options, diagnostics); }));
   if (box == Box::Expressions) {
-    KINTSUGI_ASSIGN(te::Program program, simplified(path, options, phases, report, diagnostics));
+    KINTSUGI_ASSIGN(te::Program program, simplified(imported, options, phases, report));
     return te::printProgram(program);
   }
   Front front;
-  KINTSUGI_RETURN_IF_ERROR(runFront(path, options, phases, report, diagnostics, front));
+  KINTSUGI_RETURN_IF_ERROR(runFront(imported, options, phases, report, front));
   if (box == Box::Space)
     return front.texts.space;
   if (box == Box::Problem)
@@ -230,7 +251,8 @@ Json CompileReport::toJson() const {
   json["definitions"] = definitions;
   json["candidates"] = candidates;
   json["kernels"] = kernels;
-  json["stages"] = stages;
+  json["distinct_kernels"] = distinctKernels;
+  json["launches"] = launches;
   json["objective_seconds"] = objectiveSeconds;
   json["gap"] = gap;
   json["constant_bytes"] = constantBytes;

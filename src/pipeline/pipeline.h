@@ -46,8 +46,9 @@ struct CompileReport {
   unsigned operators = 0;   ///< ONNX nodes that the program stems from.
   unsigned definitions = 0; ///< After simplification, constants included.
   unsigned candidates = 0;
-  unsigned kernels = 0; ///< Distinct kernels of the main program.
-  unsigned stages = 0;  ///< Kernel launches and calls of one run, repeats counted.
+  unsigned kernels = 0;         ///< Stages of the main program: kernels and calls.
+  unsigned distinctKernels = 0; ///< Equal kernels are compiled once.
+  unsigned launches = 0;        ///< Of kernels and calls in one run, repeats counted.
   double objectiveSeconds = 0;
   double gap = 0;
   uint64_t constantBytes = 0;
@@ -66,6 +67,10 @@ Expected<te::Program> importModel(const std::string &path, const CompileOptions 
 Expected<CompileReport> compile(const std::string &path, const CompileOptions &options,
                                 runtime::Device &device, runtime::ArtifactWriter &writer,
                                 Diagnostics &diagnostics);
+
+/// The same for a program that is there already.
+Expected<CompileReport> compile(const te::Program &program, const CompileOptions &options,
+                                runtime::Device &device, runtime::ArtifactWriter &writer);
 
 /// The text of a box.
 Expected<std::string> emit(const std::string &path, const CompileOptions &options, Box box,
