@@ -1,5 +1,6 @@
 #include "engine.h"
 
+#include "compiled_engine.h"
 #include "interpreter_engine.h"
 
 namespace kintsugi::conformance {
@@ -16,9 +17,25 @@ const char *nameOf(Means means) {
   return "";
 }
 
+Expected<import::ImportOptions> importOptions(const Case &which,
+                                              std::map<std::string, Tensor> &inputs) {
+  import::ImportOptions options;
+  options.dims = which.dims;
+  for (const std::string &name : which.bound) {
+    auto input = inputs.find(name);
+    if (input == inputs.end())
+      return internalError("the case binds '" + name + "', which is not among its inputs");
+    options.bound[name] = std::make_shared<const Tensor>(std::move(input->second));
+    inputs.erase(input);
+  }
+  return options;
+}
+
 std::unique_ptr<Engine> makeEngine(std::string_view name) {
   if (name == "interpreter")
     return std::make_unique<InterpreterEngine>();
+  if (name == "cpu" || name == "reference")
+    return std::make_unique<CompiledEngine>(std::string(name));
   return nullptr;
 }
 

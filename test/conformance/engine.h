@@ -8,6 +8,7 @@
 #define KINTSUGI_TEST_CONFORMANCE_ENGINE_H
 
 #include "case.h"
+#include "import/import.h"
 
 #include <memory>
 #include <string_view>
@@ -34,6 +35,10 @@ public:
   /// `inputs` holds all of the case's inputs, those that are bound included.
   virtual Expected<Outcome> run(const Case &which, std::map<std::string, Tensor> inputs) = 0;
 };
+
+/// How to import the case's model; the values of bound inputs are moved out of `inputs`.
+Expected<import::ImportOptions> importOptions(const Case &which,
+                                              std::map<std::string, Tensor> &inputs);
 
 /// Null for a name that is no engine's.
 std::unique_ptr<Engine> makeEngine(std::string_view name);

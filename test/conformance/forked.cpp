@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cmath>
 #include <csignal>
 #include <cstring>
 #include <fcntl.h>
@@ -20,6 +21,8 @@ namespace kintsugi::conformance {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+constexpr double stalledFactor = 6;
 
 struct Child {
   size_t number;
@@ -43,6 +46,9 @@ std::string lastSystemError(const char *what) {
 
 void limitSelf(const ChildLimits &limits) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
+  auto seconds = static_cast<rlim_t>(std::ceil(limits.seconds));
+  rlimit processor{seconds, seconds + 1}; // First SIGXCPU, then SIGKILL.
+  setrlimit(RLIMIT_CPU, &processor);
   rlimit none{0, 0};
   setrlimit(RLIMIT_CORE, &none);
   if (limits.bytes) {
@@ -102,7 +108,7 @@ ChildResult finish(Child &child, const ChildLimits &limits) {
   ChildResult result;
   result.seconds = std::chrono::duration<double>(Clock::now() - child.start).count();
   std::string message;
-  if (child.late)
+  if (child.late || (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU))
     message = tooLong(limits.seconds);
   else if (WIFSIGNALED(status))
     message = "ended by signal " + std::to_string(WTERMSIG(status)) + " (" +
@@ -129,8 +135,8 @@ bool readSome(Child &child) {
 /// children can be read.
 std::vector<size_t> awaitAny(std::vector<Child> &children, const ChildLimits &limits) {
   std::vector<pollfd> waits;
-  auto limit =
-      std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(limits.seconds));
+  auto limit = std::chrono::duration_cast<Clock::duration>(
+      std::chrono::duration<double>(limits.seconds * stalledFactor));
   Clock::time_point deadline = Clock::time_point::max();
   for (Child &child : children) {
     waits.push_back({child.answer, POLLIN, 0});

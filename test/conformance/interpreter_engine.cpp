@@ -1,23 +1,8 @@
 #include "interpreter_engine.h"
 
-#include "import/import.h"
 #include "te/interpreter.h"
 
 namespace kintsugi::conformance {
-
-Expected<te::Program> importCase(const Case &which, std::map<std::string, Tensor> &inputs) {
-  import::ImportOptions options;
-  options.dims = which.dims;
-  for (const std::string &name : which.bound) {
-    auto input = inputs.find(name);
-    if (input == inputs.end())
-      return internalError("the case binds '" + name + "', which is not among its inputs");
-    options.bound[name] = std::make_shared<const Tensor>(std::move(input->second));
-    inputs.erase(input);
-  }
-  Diagnostics diagnostics;
-  return import::importOnnx(which.model(), options, diagnostics);
-}
 
 Means meansOf(const te::Program &program) {
   std::vector<bool> reached(program.nodes.size());
@@ -40,7 +25,9 @@ Means meansOf(const te::Program &program) {
 }
 
 Expected<Outcome> InterpreterEngine::run(const Case &which, std::map<std::string, Tensor> inputs) {
-  KINTSUGI_ASSIGN(te::Program program, importCase(which, inputs));
+  KINTSUGI_ASSIGN(import::ImportOptions options, importOptions(which, inputs));
+  Diagnostics diagnostics;
+  KINTSUGI_ASSIGN(te::Program program, import::importOnnx(which.model(), options, diagnostics));
   std::vector<TensorView> views;
   for (te::ValueId id : program.inputs) {
     auto input = inputs.find(program.value(id).name);

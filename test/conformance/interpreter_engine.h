@@ -17,9 +17,6 @@ public:
   Expected<Outcome> run(const Case &which, std::map<std::string, Tensor> inputs) override;
 };
 
-/// Imports the case's model; the values of bound inputs are moved out of `inputs`.
-Expected<te::Program> importCase(const Case &which, std::map<std::string, Tensor> &inputs);
-
 /// Folded where no output depends on an input, Call where an output depends on a named operation.
 Means meansOf(const te::Program &program);
 
