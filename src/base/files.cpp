@@ -205,20 +205,15 @@ Expected<AtomicFile> AtomicFile::create(const std::string &path) {
       random = static_cast<uint64_t>(::getpid()) << 32 ^ counter++;
     char digits[17];
     std::snprintf(digits, sizeof(digits), "%016llx", static_cast<unsigned long long>(random));
-    std::string temporary = folderOf(target);
-    temporary.append(temporaryPrefix).append(digits).append(temporarySuffix);
-    FileDescriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+    std::string name = folderOf(target);
+    name.append(temporaryPrefix).append(digits).append(temporarySuffix);
+    FileDescriptor file(::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
     if (file.valid())
-      return AtomicFile(std::move(file), std::move(target), std::move(temporary));
+      return AtomicFile(std::move(file), std::move(target), TemporaryPath(std::move(name)));
     if (errno != EEXIST)
       return writeError(path, errno);
   }
   return writeError(path, EEXIST);
-}
-
-AtomicFile::~AtomicFile() {
-  if (!temporary.empty())
-    ::unlink(temporary.c_str());
 }
 
 Status AtomicFile::writeAt(uint64_t offset, std::span<const std::byte> bytes) {
@@ -252,9 +247,9 @@ Status AtomicFile::rewrite(uint64_t offset, std::span<const std::byte> bytes) {
 Status AtomicFile::commit(bool durable) {
   if (durable && ::fsync(file.get()) != 0)
     return writeError(path, errno);
-  if (::rename(temporary.c_str(), path.c_str()) != 0)
+  if (::rename(temporary.str().c_str(), path.c_str()) != 0)
     return writeError(path, errno);
-  temporary.clear();
+  temporary.keep();
   file.close();
   if (durable) {
     // The name too. Some file systems can't flush a folder; the file itself is safe by now.

@@ -9,6 +9,7 @@
 #define KINTSUGI_BASE_FILES_H
 
 #include "base/status.h"
+#include "base/temporary_path.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -79,9 +80,6 @@ public:
   AtomicFile(AtomicFile &&other) = default;
   AtomicFile &operator=(AtomicFile &&) = delete;
 
-  /// Removes the temporary file where commit() was not reached.
-  ~AtomicFile();
-
   /// Appends.
   Status write(std::span<const std::byte> bytes);
   Status write(std::string_view text);
@@ -96,14 +94,14 @@ public:
   Status commit(bool durable = true);
 
 private:
-  AtomicFile(FileDescriptor file, std::string path, std::string temporary)
+  AtomicFile(FileDescriptor file, std::string path, TemporaryPath temporary)
       : file(std::move(file)), path(std::move(path)), temporary(std::move(temporary)) {}
 
   Status writeAt(uint64_t offset, std::span<const std::byte> bytes);
 
   FileDescriptor file;
   std::string path;
-  std::string temporary; ///< Empty once there is none to remove.
+  TemporaryPath temporary; ///< Removed where commit() is not reached.
   uint64_t written = 0;
 };
 

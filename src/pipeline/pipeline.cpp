@@ -38,7 +38,7 @@ public:
   Phases(const CompileOptions &options, CompileReport &report) : options(options), report(report) {}
 
   template <typename Work> auto run(const char *name, Work work) -> decltype(work()) {
-    if (options.progress && !options.progress(name, report.phases.size(), total))
+    if (options.progress && !options.progress(name, report.phases.size() + 1, total))
       return usageError("stopped before '" + std::string(name) + "'");
     auto start = std::chrono::steady_clock::now();
     auto result = work();
@@ -48,7 +48,7 @@ public:
   }
 
 private:
-  static constexpr uint64_t total = 5;
+  static constexpr uint64_t total = 4;
   const CompileOptions &options;
   CompileReport &report;
 };
@@ -192,8 +192,10 @@ compileImported(const te::Program &imported, const CompileOptions &options, runt
     };
   linkOptions.features = featuresOf(options.machine.level);
   linkOptions.constants = {options.constantBudget, options.threads};
+  Json provenance = report.toJson();
+  provenance.erase("constant_bytes"); // Not known before the link that writes the provenance.
   KINTSUGI_ASSIGN(link::LinkReport linked, phases.run("link", [&] {
-    return link::link(front.plan, *front.target, device, writer, report.toJson(), linkOptions);
+    return link::link(front.plan, *front.target, device, writer, provenance, linkOptions);
   }));
   report.constantBytes = linked.constantBytes;
   return report;

@@ -15,11 +15,6 @@
 
 namespace kintsugi::api {
 
-ArtifactPath::~ArtifactPath() {
-  if (remove)
-    ::unlink(path.c_str());
-}
-
 bool isArtifact(const std::string &path) {
   constexpr size_t length = sizeof(KIN_ARTIFACT_MAGIC) - 1;
   FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
@@ -55,6 +50,8 @@ static std::string compilerIdentity() {
 
 Expected<Json> compileTo(const std::string &artifact, const std::string &model,
                          const Settings &settings) {
+  if (isArtifact(model))
+    return usageError(model + ": is an artifact already; kintsugi run runs it");
   auto start = std::chrono::steady_clock::now();
   Diagnostics diagnostics;
   KINTSUGI_ASSIGN(runtime::ArtifactWriter writer, runtime::ArtifactWriter::toFile(artifact));
@@ -79,9 +76,9 @@ static Expected<Prepared> prepareWithoutCache(const std::string &model, const Se
   FileDescriptor file(::mkostemp(name.data(), O_CLOEXEC));
   if (!file.valid())
     return machineError(name + ": can't make a temporary file: " + std::strerror(errno));
-  ArtifactPath path = ArtifactPath::temporary(name);
+  TemporaryPath temporary(name);
   KINTSUGI_ASSIGN(Json report, compileTo(name, model, settings));
-  return Prepared{std::move(path), false, std::move(report)};
+  return Prepared{name, std::move(temporary), false, std::move(report)};
 }
 
 /// The report of the compilation that made a cached artifact; nothing where it is not there.
@@ -95,8 +92,12 @@ static Expected<std::optional<Json>> cachedReport(const FileCache &cache, const 
 }
 
 Expected<Prepared> prepare(const std::string &path, const Settings &settings) {
-  if (isArtifact(path))
-    return Prepared{ArtifactPath::kept(path), true, Json()};
+  if (isArtifact(path)) {
+    if (!settings.compileFlags.empty())
+      return usageError(path + ": is an artifact already: " + settings.compileFlags.front() +
+                        " can't change it; compile the model anew");
+    return Prepared{path, {}, true, Json()};
+  }
   if (!settings.cache)
     return prepareWithoutCache(path, settings);
   KINTSUGI_ASSIGN(Digest model, pipeline::modelIdentity(path));
@@ -110,12 +111,12 @@ Expected<Prepared> prepare(const std::string &path, const Settings &settings) {
   KINTSUGI_ASSIGN(std::optional<Json> known, cachedReport(cache, reportKey));
   std::optional<std::string> found = cache.find(key);
   if (known && found)
-    return Prepared{ArtifactPath::kept(*found), true, std::move(*known)};
+    return Prepared{*found, {}, true, std::move(*known)};
   KINTSUGI_ASSIGN(std::string place, cache.placeFor(key));
   KINTSUGI_ASSIGN(Json report, compileTo(place, path, settings));
   std::string text = printJson(report);
   KINTSUGI_RETURN_IF_ERROR(cache.put(reportKey, std::as_bytes(std::span(text))));
-  return Prepared{ArtifactPath::kept(place), false, std::move(report)};
+  return Prepared{place, {}, false, std::move(report)};
 }
 
 } // namespace kintsugi::api

@@ -8,6 +8,7 @@
 #define KINTSUGI_API_COMPILER_ARTIFACTS_H
 
 #include "api/compiler/settings.h"
+#include "base/temporary_path.h"
 #include "runtime/device.h"
 
 #include <memory>
@@ -15,30 +16,11 @@
 
 namespace kintsugi::api {
 
-/// A file that goes when this does, where it is a temporary one.
-class ArtifactPath {
-public:
-  static ArtifactPath kept(std::string path) { return ArtifactPath(std::move(path), false); }
-  static ArtifactPath temporary(std::string path) { return ArtifactPath(std::move(path), true); }
-  ArtifactPath(ArtifactPath &&other) : path(std::move(other.path)), remove(other.remove) {
-    other.remove = false;
-  }
-  ArtifactPath &operator=(ArtifactPath &&) = delete;
-  ~ArtifactPath();
-
-  const std::string &str() const { return path; }
-
-private:
-  ArtifactPath(std::string path, bool remove) : path(std::move(path)), remove(remove) {}
-
-  std::string path;
-  bool remove;
-};
-
 struct Prepared {
-  ArtifactPath path;
-  bool cached = false; ///< Whether nothing had to be compiled.
-  Json report;         ///< Of the compilation, with "compile_s" and "phases"; null for an artifact.
+  std::string path;
+  TemporaryPath temporary; ///< Removes the file, where it is of use only now.
+  bool cached = false;     ///< Whether nothing had to be compiled.
+  Json report; ///< Of the compilation, with "compile_s" and "phases"; null for an artifact.
 };
 
 /// Whether the file starts like an artifact; false where it can't be read.

@@ -82,6 +82,7 @@ public:
     settings.compile.target = "reference";
     Expectation expectation;
     KINTSUGI_ASSIGN(Session session, Session::open(model, inputs, settings));
+    KINTSUGI_RETURN_IF_ERROR(settings.tell("running the reference"));
     KINTSUGI_RETURN_IF_ERROR(session.run());
     expectation.reference.emplace(std::move(session));
     return expectation;
@@ -105,6 +106,7 @@ Expected<Json> compare(const std::string &model, const std::string &inputs,
   KINTSUGI_ASSIGN(Expectation expectation, expected.empty()
                                                ? Expectation::fromReference(model, inputs, settings)
                                                : Expectation::fromFile(expected, manifest));
+  KINTSUGI_RETURN_IF_ERROR(settings.tell("running"));
   KINTSUGI_RETURN_IF_ERROR(session.run());
   Json report = {{"model", manifest.modelName},
                  {"target", manifest.target},

@@ -103,7 +103,7 @@ static Expected<Json> prepareReport(const std::string &path, const api::Settings
     return usageError("an artifact is prepared in the cache: \"cache\" must not be false");
   KINTSUGI_ASSIGN(api::Prepared prepared, api::prepare(path, settings));
   Json report = prepared.report.is_null() ? Json::object() : std::move(prepared.report);
-  report["artifact"] = prepared.path.str();
+  report["artifact"] = prepared.path;
   report["cached"] = prepared.cached;
   return report;
 }

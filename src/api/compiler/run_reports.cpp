@@ -82,6 +82,7 @@ Expected<Json> runFile(const std::string &model, const std::string &inputs,
     KINTSUGI_ASSIGN(NpzWriter writer, NpzWriter::create(outputs, Compression::None));
     file.emplace(std::move(writer));
   }
+  KINTSUGI_RETURN_IF_ERROR(settings.tell("running"));
   KINTSUGI_RETURN_IF_ERROR(session.run());
   Json report = describeModel(session);
   report["outputs"] = Json::array();
@@ -106,6 +107,7 @@ Expected<Json> bench(const std::string &model, const std::string &inputs, double
   KINTSUGI_ASSIGN(Session session, Session::open(model, inputs, settings));
   verify::TimingOptions options;
   options.seconds = seconds;
+  KINTSUGI_RETURN_IF_ERROR(settings.tell("timing runs"));
   KINTSUGI_ASSIGN(verify::Timing timing, verify::timeRuns([&] { return session.run(); }, options));
   const runtime::Manifest &manifest = session.manifest();
   std::vector<uint64_t> launches = launchesOf(manifest);
@@ -128,6 +130,7 @@ Expected<Json> bench(const std::string &model, const std::string &inputs, double
 Expected<Json> explain(const std::string &model, const Settings &settings) {
   KINTSUGI_ASSIGN(Session session, Session::open(model, "", settings));
   const runtime::Manifest &manifest = session.manifest();
+  KINTSUGI_RETURN_IF_ERROR(settings.tell("timing kernels"));
   KINTSUGI_RETURN_IF_ERROR(session.run());
   session.clearStageTimes();
   verify::TimingOptions options;

@@ -22,7 +22,7 @@ static std::string listNames(const std::vector<Port> &ports) {
 Expected<Session> Session::open(const std::string &path, const std::string &inputs,
                                 const Settings &settings) {
   KINTSUGI_ASSIGN(Prepared prepared, prepare(path, settings));
-  KINTSUGI_ASSIGN(auto model, runtime::Model::load(prepared.path.str(), hostDevice()));
+  KINTSUGI_ASSIGN(auto model, runtime::Model::load(prepared.path, hostDevice()));
   Session session;
   session.compilation = std::move(prepared.report);
   if (session.compilation.is_null()) {

@@ -17,7 +17,7 @@ Expected<std::string> textOf(std::string_view key, const Json &value) {
   return value.get<std::string>();
 }
 
-Expected<bool> flagOf(std::string_view key, const Json &value) {
+Expected<bool> truthOf(std::string_view key, const Json &value) {
   if (!value.is_boolean())
     return wrongKind(key, "true or false");
   return value.get<bool>();
@@ -99,6 +99,13 @@ Status readThreads(const Json &value, pipeline::CompileOptions &options) {
   return Status::success();
 }
 
+/// The command line's word for an option.
+std::string flagOf(const std::string &key) {
+  if (key == "dims")
+    return "--dim";
+  return key == "random_weights" ? "--random-weights" : "--" + key;
+}
+
 Status readOption(const std::string &key, const Json &value, Settings &settings,
                   std::string &identity) {
   pipeline::CompileOptions &options = settings.compile;
@@ -118,12 +125,18 @@ Status readOption(const std::string &key, const Json &value, Settings &settings,
     return usageError("unknown option \"" + key +
                       "\"; there are: target, precision, plan, dims, bind, random_weights, "
                       "threads, cache");
-  KINTSUGI_ASSIGN(bool flag, flagOf(key, value));
+  KINTSUGI_ASSIGN(bool flag, truthOf(key, value));
   (key == "cache" ? settings.cache : options.import.randomWeights) = flag;
   return Status::success();
 }
 
 } // namespace
+
+Status Settings::tell(std::string_view phase) const {
+  if (compile.progress && !compile.progress(phase, 0, 0))
+    return usageError("stopped before " + std::string(phase));
+  return Status::success();
+}
 
 void Settings::addTo(Sha256 &key) const {
   Json json = Json::object();
@@ -157,8 +170,11 @@ Expected<Settings> readSettings(const KinCompilerOptions *options) {
   if (!json.ok() || !json->is_object())
     return usageError("the options are no JSON object" +
                       (json.ok() ? std::string() : ": " + json.error().message));
-  for (const auto &[key, value] : json->items())
+  for (const auto &[key, value] : json->items()) {
     KINTSUGI_RETURN_IF_ERROR(readOption(key, value, settings, settings.identity));
+    if (key != "threads" && key != "cache")
+      settings.compileFlags.push_back(flagOf(key));
+  }
   return settings;
 }
 

@@ -16,6 +16,11 @@ namespace kintsugi::api {
 struct Settings {
   pipeline::CompileOptions compile;
   bool cache = true;
+  std::vector<std::string> compileFlags; ///< Those given that decide what an artifact holds.
+
+  /// Tells the caller what goes on besides the phases of a compilation; a usage error where it asks
+  /// to stop.
+  Status tell(std::string_view phase) const;
 
   /// Everything in the options that decides what an artifact holds, the machine included.
   void addTo(Sha256 &key) const;

@@ -8,6 +8,7 @@
 #include "base/files.h"
 #include "kintsugi/compiler.h"
 #include "tools/kintsugi/arguments.h"
+#include "tools/kintsugi/interrupt.h"
 #include "tools/kintsugi/progress.h"
 #include "tools/kintsugi/show.h"
 
@@ -106,7 +107,7 @@ int runVerb(const Arguments &arguments) {
   KinError *error = nullptr;
   KinStatus status = call(arguments, options, &result, &error);
   Text owned(result);
-  progress.clear();
+  progress.finish();
   int code = result ? deliver(arguments, kin_text_data(result)) : int(KIN_OK);
   if (status != KIN_OK)
     code = fail(kin_error_message(error), status);
@@ -117,6 +118,7 @@ int runVerb(const Arguments &arguments) {
 } // namespace
 
 int main(int argc, char **argv) {
+  stopCleanlyOnSignals();
   Parsed parsed = parseArguments(argc, argv);
   if (!parsed.exitCode)
     return runVerb(parsed.arguments);

@@ -25,8 +25,11 @@ std::string text(const Json &report, const char *key) {
   return found != report.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
+/// Infinity for null, as JSON has none.
 double number(const Json &report, const char *key) {
   auto found = report.find(key);
+  if (found != report.end() && found->is_null())
+    return INFINITY;
   return found != report.end() && found->is_number() ? found->get<double>() : NAN;
 }
 
@@ -113,6 +116,54 @@ std::string showExplain(const Json &report) {
   return all;
 }
 
+std::string showCompare(const Json &report) {
+  std::string all;
+  for (const Json &output : report["outputs"]) {
+    all += text(output, "name") + "  " + text(output, "type") + output["shape"].dump();
+    if (std::string problem = text(output, "problem"); !problem.empty())
+      all += "  " + problem;
+    else
+      all += format("  max abs %.3g  max rel %.3g (allowed %.3g, K %.0f)  ulps %.0f  cosine %.9f",
+                    number(output, "max_abs"), number(output, "max_rel"), number(output, "allowed"),
+                    number(output, "depth"), number(output, "ulps"), number(output, "cosine"));
+    all += output["within"] == true ? "  ok\n" : "  OUTSIDE\n";
+  }
+  return all;
+}
+
+std::string showPorts(const Json &ports, const char *kind) {
+  std::string all;
+  for (const Json &port : ports) {
+    const Json &shape = port["shape"];
+    std::string extents = shape.is_array() ? "[" + joined(shape, ", ") + "]" : "[...]";
+    all += format("%-7s %s  %s%s\n", kind, text(port, "name").c_str(), text(port, "type").c_str(),
+                  extents.c_str());
+  }
+  return all;
+}
+
+std::string showInspect(const Json &report) {
+  std::string all = text(report, "model") + "\n" + showPorts(report["inputs"], "input") +
+                    showPorts(report["outputs"], "output");
+  if (report.contains("operators"))
+    for (const Json &use : report["operators"])
+      all += format("%7.0f %s\n", number(use, "count"), text(use, "operator").c_str());
+  if (report.contains("weight_bytes"))
+    all += "weights " + bytes(number(report, "weight_bytes")) + "\n";
+  if (report.contains("arithmetic"))
+    all += format("arithmetic %.3g operations a run, in %.0f definitions\n",
+                  number(report, "arithmetic"), number(report, "definitions"));
+  if (report.contains("open_dimensions"))
+    for (const Json &name : report["open_dimensions"])
+      all += "open dimension '" + name.get<std::string>() + "': give it a size with --dim " +
+             name.get<std::string>() + "=N\n";
+  if (report.contains("unsupported"))
+    for (const Json &use : report["unsupported"])
+      all += format("not supported: %s, %.0f times: %s\n", text(use, "operator").c_str(),
+                    number(use, "count"), joined(use["nodes"], ", ").c_str());
+  return all;
+}
+
 std::string showCache(const Json &report) {
   std::string all;
   for (const Json &entry : report["entries"])
@@ -135,6 +186,10 @@ std::string show(const std::string &verb, const Json &report) {
     return showBench(report);
   if (verb == "explain")
     return showExplain(report);
+  if (verb == "compare")
+    return showCompare(report);
+  if (verb == "inspect")
+    return showInspect(report);
   if (verb == "cache")
     return showCache(report);
   return printJson(report, 2) + "\n";

@@ -1,0 +1,26 @@
+#include "tools/kintsugi/interrupt.h"
+
+#include "base/temporary_path.h"
+
+#include <csignal>
+
+namespace kintsugi::tool {
+
+/// Ends as the signal would have, so that shells see what happened.
+static void stop(int signal) {
+  removeTemporaries();
+  ::signal(signal, SIG_DFL);
+  ::raise(signal);
+}
+
+void stopCleanlyOnSignals() {
+  for (int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction action = {}, old = {};
+    action.sa_handler = stop;
+    // A signal that the parent ignores (nohup) stays ignored.
+    if (::sigaction(signal, nullptr, &old) == 0 && old.sa_handler != SIG_IGN)
+      ::sigaction(signal, &action, nullptr);
+  }
+}
+
+} // namespace kintsugi::tool
