@@ -160,7 +160,7 @@ const Wrong wrongs[] = {
     {"branch 1", "branch 4", "buffer 4 is no scalar of type bool"},
     {"repeat 0 {\n            stage 2", "repeat 0 {\n            stage 2 copy []",
      "a repeat has one child"},
-    {"        sequence {\n          stage 1\n        }\n", "        stage 1\n",
+    {"        sequence {\n          stage 1\n        }\n", "",
      "a branch has two children"},
     {"repeat 3 step", "repeat -3 step", "expected how often it repeats"},
     {"stage 3\n}\n", "stage 3\n", "expected stage, copy, sequence, repeat or branch"},

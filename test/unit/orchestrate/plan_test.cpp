@@ -1,0 +1,134 @@
+// What a plan promises: each definition once, in order, without harm in the arena, and the same
+// results whatever was chosen.
+
+#include "plan_runner.h"
+#include "programs.h"
+
+#include "te/constant.h"
+#include "te/interpreter.h"
+#include "te/printer.h"
+#include "llvm/ADT/STLExtras.h"
+
+#include <random>
+#include <set>
+
+namespace kintsugi::orchestrate {
+namespace {
+
+constexpr PlanMode modes[] = {PlanMode::Search, PlanMode::Greedy, PlanMode::Separate};
+
+/// The definitions of a program and of its scans' bodies, as a plan's stages name them.
+void collect(const te::Program &program, std::multiset<std::string> &lines) {
+  for (auto [number, node] : llvm::enumerate(program.nodes)) {
+    if (std::holds_alternative<te::Definition>(node))
+      lines.insert(te::printNode(program, number));
+    if (const auto *scan = std::get_if<te::Scan>(&node))
+      collect(*scan->body, lines);
+  }
+}
+
+class PlanTest : public testing::TestWithParam<SmallProgram> {
+protected:
+  void SetUp() override { program = programOf(GetParam().text); }
+
+  te::Program program;
+};
+
+TEST_P(PlanTest, CoversEachDefinitionOnce) {
+  std::multiset<std::string> expected;
+  collect(program, expected);
+  for (PlanMode mode : modes) {
+    Plan plan = planned(program, mode);
+    std::multiset<std::string> lines;
+    size_t count = 0;
+    for (const Stage &stage : plan.stages) {
+      llvm::SmallVector<llvm::StringRef> parts;
+      llvm::StringRef(stage.expressions).split(parts, '\n', -1, false);
+      for (llvm::StringRef part : parts)
+        lines.insert(part.str());
+      count += stage.definitions;
+    }
+    EXPECT_EQ(lines, expected) << plan.print();
+    EXPECT_EQ(count, expected.size());
+  }
+}
+
+TEST_P(PlanTest, EachStageStandsInOneTreeOnce) {
+  for (PlanMode mode : modes) {
+    Plan plan = planned(program, mode);
+    std::vector<unsigned> seen(plan.stages.size(), 0);
+    for (const PlanNode *tree : {&plan.constants, &plan.root})
+      Plan::forEachStage(*tree, [&](unsigned stage) { ++seen[stage]; });
+    EXPECT_EQ(seen, std::vector<unsigned>(plan.stages.size(), 1)) << plan.print();
+  }
+}
+
+TEST_P(PlanTest, AllPlansComputeWhatTheProgramSays) {
+  std::mt19937 random(11);
+  std::uniform_real_distribution<double> uniform(-1, 1);
+  std::vector<std::vector<double>> inputs;
+  std::vector<te::ExactTensor> exact;
+  for (te::ValueId input : program.inputs) {
+    Expected<te::ExactTensor> tensor =
+        te::ExactTensor::create(program.value(input).type, te::plainShape(program.shape(input)));
+    ASSERT_TRUE(tensor.ok());
+    for (double &x : tensor->floats)
+      x = uniform(random);
+    inputs.push_back(tensor->floats);
+    exact.push_back(std::move(*tensor));
+  }
+  Expected<std::vector<te::ExactTensor>> expected = te::evaluate(program, exact);
+  ASSERT_TRUE(expected.ok()) << expected.error().message;
+  for (PlanMode mode : modes) {
+    Plan plan = planned(program, mode);
+    SCOPED_TRACE(plan.print());
+    PlanRun run = runPlan(plan, inputs);
+    ASSERT_EQ(run.problem, "");
+    ASSERT_EQ(run.outputs.size(), expected->size());
+    for (auto [actual, tensor] : llvm::zip(run.outputs, *expected)) {
+      ASSERT_EQ(actual.size(), tensor.floats.size());
+      for (auto [a, b] : llvm::zip(actual, tensor.floats))
+        ASSERT_NEAR(a, b, 1e-9 * (1 + std::abs(b)));
+    }
+  }
+}
+
+TEST_P(PlanTest, SearchIsNoWorseThanGreedyAndGreedyThanSeparate) {
+  double search = planned(program, PlanMode::Search).objectiveSeconds;
+  double greedy = planned(program, PlanMode::Greedy).objectiveSeconds;
+  double separate = planned(program, PlanMode::Separate).objectiveSeconds;
+  EXPECT_GT(search, 0);
+  EXPECT_LE(search, greedy * (1 + 1e-9));
+  EXPECT_LE(greedy, separate * (1 + 1e-9));
+  EXPECT_LT(search, separate) << "nothing was fused";
+}
+
+TEST_P(PlanTest, IsTheSameEachTime) {
+  EXPECT_EQ(planned(program).print(), planned(program).print());
+}
+
+INSTANTIATE_TEST_SUITE_P(Programs, PlanTest, testing::ValuesIn(smallPrograms),
+                         [](const auto &info) { return std::string(info.param.name); });
+
+TEST(Arena, BuffersThatAreNeverAliveTogetherShareBytes) {
+  te::Program program = programOf("input x[i:1000] f32\n"
+                                  "a[i:1000] f32 = exp(x[i])\n"
+                                  "b[i:1000] f32 = a[i] + a[999 - i]\n"
+                                  "c[i:1000] f32 = b[i] + b[999 - i]\n"
+                                  "d[i:1000] f32 = c[i] + c[999 - i]\n"
+                                  "output d");
+  Plan plan = planned(program, PlanMode::Separate);
+  EXPECT_EQ(plan.stages.size(), 4u);
+  EXPECT_LE(plan.arenaBytes, 2u * 4032u) << plan.print();
+}
+
+TEST(Constants, WhatDependsOnConstantsAloneRunsOnce) {
+  Plan plan = planned(programOf(smallPrograms[0].text));
+  std::vector<std::string> constants;
+  Plan::forEachStage(plan.constants,
+                     [&](unsigned stage) { constants.push_back(plan.stages[stage].expressions); });
+  EXPECT_EQ(constants, std::vector<std::string>{"d[n:17] f32 = c[n%4] * 2\n"});
+}
+
+} // namespace
+} // namespace kintsugi::orchestrate
