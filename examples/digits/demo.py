@@ -63,7 +63,8 @@ def show_kernels(kernels):
     for kernel in sorted(kernels, key=lambda kernel: -kernel["measured_ms"]):
         share = kernel["measured_ms"] / total
         bar = "#" * round(share * BAR)
-        print(f"  {bar:{BAR}} {share:4.0%} {kernel['measured_ms'] * 1e3:8.1f} us  {' + '.join(kernel['nodes'])}")
+        served = " + ".join(kernel["nodes"]) or kernel["name"]
+        print(f"  {bar:{BAR}} {share:4.0%} {kernel['measured_ms'] * 1e3:8.1f} us  {served}")
 
 
 def main():
