@@ -23,6 +23,12 @@ bool isArtifact(const std::string &path) {
          std::memcmp(start, KIN_ARTIFACT_MAGIC, length) == 0;
 }
 
+Status checkIsModel(const std::string &path) {
+  if (isArtifact(path))
+    return usageError(path + ": is an artifact already; kintsugi run runs it");
+  return Status::success();
+}
+
 std::shared_ptr<runtime::Device> hostDevice() {
   static const auto device = std::make_shared<devices::CpuDevice>();
   return device;
@@ -50,8 +56,7 @@ static std::string compilerIdentity() {
 
 Expected<Json> compileTo(const std::string &artifact, const std::string &model,
                          const Settings &settings) {
-  if (isArtifact(model))
-    return usageError(model + ": is an artifact already; kintsugi run runs it");
+  KINTSUGI_RETURN_IF_ERROR(checkIsModel(model));
   auto start = std::chrono::steady_clock::now();
   Diagnostics diagnostics;
   KINTSUGI_ASSIGN(runtime::ArtifactWriter writer, runtime::ArtifactWriter::toFile(artifact));

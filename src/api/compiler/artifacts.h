@@ -26,6 +26,9 @@ struct Prepared {
 /// Whether the file starts like an artifact; false where it can't be read.
 bool isArtifact(const std::string &path);
 
+/// A usage error for an artifact where only a model will do.
+Status checkIsModel(const std::string &path);
+
 /// The device that runs constant programs and compiled models.
 std::shared_ptr<runtime::Device> hostDevice();
 

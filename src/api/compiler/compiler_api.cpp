@@ -84,6 +84,7 @@ static Expected<std::string> emitBox(const char *model, const char *name,
   if (!box)
     return usageError("--emit " + std::string(name) +
                       ": use expressions, space, problem, plan, tile, llvm or asm");
+  KINTSUGI_RETURN_IF_ERROR(api::checkIsModel(model));
   KINTSUGI_ASSIGN(api::Settings settings, api::readSettings(options));
   Diagnostics diagnostics;
   return pipeline::emit(model, settings.compile, *box, diagnostics);

@@ -1,0 +1,144 @@
+//===- make_files.cpp - Right and wrong models and feeds --------------------===//
+//
+// make_files FOLDER writes what the cases beside this file name, each wrong in one way.
+//
+//===----------------------------------------------------------------------===//
+
+#include "base/npz.h"
+#include "unit/import/proto_writer.h"
+
+#include <cstdio>
+#include <cstdlib>
+
+using namespace kintsugi;
+using namespace kintsugi::import::test;
+
+namespace {
+
+std::string folder;
+
+void check(const Status &status) {
+  if (status.ok())
+    return;
+  std::fprintf(stderr, "make_files: %s\n", status.error().message.c_str());
+  std::exit(1);
+}
+
+void write(const std::string &name, const std::string &bytes) {
+  check(writeFileAtomic(folder + "/" + name, std::string_view(bytes)));
+}
+
+constexpr int f32 = 1, string = 8;
+
+/// x -> nodes -> y, both f32.
+std::string modelOf(const std::vector<std::string> &nodes, const std::vector<std::string> &dims,
+                    const std::vector<std::string> &weights = {}, int64_t opset = 20) {
+  return model(graph({nodes, weights, {valueInfo("x", f32, dims)}, {valueInfo("y", f32, {})}}),
+               opset);
+}
+
+std::string withWeight(const std::string &weight) {
+  return modelOf({node("Add", {"x", "w"}, {"y"}, "plus")}, {"2", "3"}, {weight});
+}
+
+void writeModels() {
+  std::string relu = node("Relu", {"x"}, {"y"}, "r");
+  std::string good = modelOf({relu}, {"2", "3"});
+  write("relu.onnx", good);
+  write("cut.onnx", good.substr(0, good.size() / 2));
+  write("empty.onnx", "");
+  write("text.onnx", "This is no model.\n");
+  write("open.onnx", modelOf({relu}, {"batch", "3"}));
+  write("opset.onnx", modelOf({relu}, {"2"}, {}, 99));
+  write("unsupported.onnx",
+        modelOf({node("Foo", {"x"}, {"a"}, "first"), node("Bar", {"a"}, {"b"}, "second"),
+                 node("Foo", {"b"}, {"y"}, "third")},
+                {"2"}));
+  write("undefined.onnx", modelOf({node("Relu", {"z"}, {"y"}, "r")}, {"2"}));
+  write("matmul.onnx", modelOf({node("MatMul", {"x", "x"}, {"y"}, "product")}, {"2", "3"}));
+  write("axis.onnx",
+        modelOf({node("Softmax", {"x"}, {"y"}, "soft", {intAttribute("axis", 5)})}, {"2", "3"}));
+  write("string.onnx", model(graph({{node("Identity", {"x"}, {"y"}, "same")},
+                                    {},
+                                    {valueInfo("x", string, {"2"})},
+                                    {valueInfo("y", string, {"2"})}})));
+  write("large.onnx", modelOf({relu}, {"1099511627776", "1099511627776"}));
+}
+
+void writeWeights() {
+  write("wrong_bytes.onnx", withWeight(tensor("w", f32, {3}, std::string(11, 'a'))));
+  write("negative.onnx", withWeight(tensor("w", f32, {-1}, "")));
+  write("overflow.onnx", withWeight(tensor("w", f32, {int64_t(1) << 62, int64_t(1) << 62}, "")));
+  write("element_type.onnx", withWeight(tensor("w", 99, {3}, std::string(12, 'a'))));
+  write("escape.onnx", withWeight(externalTensor("w", {3}, {{"location", "../secret.bin"}})));
+  write("absolute.onnx", withWeight(externalTensor("w", {3}, {{"location", "/etc/hostname"}})));
+  write("link.onnx", withWeight(externalTensor("w", {3}, {{"location", "link.bin"}})));
+  write("missing.onnx", withWeight(externalTensor("w", {3}, {{"location", "nowhere.bin"}})));
+  write("short.onnx", withWeight(externalTensor("w", {3}, {{"location", "short.bin"}})));
+  write("short.bin", "12345678");
+  write("offset.onnx",
+        withWeight(externalTensor(
+            "w", {3}, {{"location", "short.bin"}, {"offset", "18446744073709551610"}})));
+  write("length.onnx",
+        withWeight(externalTensor("w", {3}, {{"location", "short.bin"}, {"length", "minus one"}})));
+}
+
+void writeTexts() {
+  write("relu.te", "input x[i:2] f32\ny[i:2] f32 = max(x[i], 0)\noutput y\n");
+  write("syntax.te", "input x[2] f32\ny[i:2] f32 = max(x[i] 0)\noutput y\n");
+  write("unknown.te", "input x[2] f32\ny[i:2] f32 = z[i]\noutput y\n");
+  write("outside.te", "input x[2] f32\ny[i:2] f32 = x[i+1]\noutput y\n");
+  write("weights.te", "input x[2] f32\nconst w[2] f32 = weights(\"w\")\n"
+                      "y[i:2] f32 = x[i] + w[i]\noutput y\n");
+}
+
+Tensor numbers(std::vector<int64_t> shape, float value = 1) {
+  Expected<Tensor> tensor = Tensor::create(ElementType::F32, std::move(shape));
+  check(tensor.status());
+  for (float &element : tensor->as<float>())
+    element = value;
+  return std::move(*tensor);
+}
+
+void writeArrays(const std::string &name, std::vector<std::pair<std::string, Tensor>> arrays) {
+  std::vector<NamedTensor> named;
+  for (auto &[array, tensor] : arrays)
+    named.push_back({array, std::move(tensor)});
+  check(writeNpz(folder + "/" + name, named));
+}
+
+template <typename... Pairs> void writeArrays(const std::string &name, Pairs... pairs) {
+  std::vector<std::pair<std::string, Tensor>> arrays;
+  (arrays.emplace_back(std::move(pairs)), ...);
+  writeArrays(name, std::move(arrays));
+}
+
+void writeFeeds() {
+  using Array = std::pair<std::string, Tensor>;
+  writeArrays("x.npz", Array("x", numbers({2, 3})));
+  writeArrays("other.npz", Array("z", numbers({2, 3})));
+  writeArrays("more.npz", Array("x", numbers({2, 3})), Array("z", numbers({1})));
+  writeArrays("shape.npz", Array("x", numbers({3, 2})));
+  Expected<Tensor> doubles = Tensor::create(ElementType::F64, {2, 3});
+  check(doubles.status());
+  writeArrays("type.npz", Array("x", std::move(*doubles)));
+  writeArrays("y.npz", Array("y", numbers({2, 3})));
+  writeArrays("wrong_y.npz", Array("y", numbers({2, 3}, 2)));
+  writeArrays("shape_y.npz", Array("y", numbers({6})));
+  Expected<std::string> bytes = readTextFile(folder + "/x.npz");
+  check(bytes.status());
+  write("cut.npz", bytes->substr(0, bytes->size() / 2));
+  write("text.npz", "This is no archive.\n");
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  if (argc != 2)
+    return 2;
+  folder = argv[1];
+  writeModels();
+  writeWeights();
+  writeTexts();
+  writeFeeds();
+}
