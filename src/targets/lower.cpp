@@ -33,8 +33,8 @@ namespace {
 
 class KernelLowering {
 public:
-  KernelLowering(OpBuilder &builder, KernelOp kernel)
-      : builder(builder), kernel(kernel), make(builder),
+  KernelLowering(OpBuilder &builder, KernelOp kernel, const LoweringOptions &options)
+      : builder(builder), kernel(kernel), options(options), make(builder),
         pointer(LLVM::LLVMPointerType::get(builder.getContext())), i64(builder.getI64Type()) {}
 
   void lower() {
@@ -52,6 +52,7 @@ private:
 
   OpBuilder &builder;
   KernelOp kernel;
+  const LoweringOptions &options;
   Emit make;
   Type pointer, i64;
 };
@@ -94,7 +95,7 @@ LLVM::LLVMFuncOp KernelLowering::emitTile() {
   Block *block = function.addEntryBlock(builder);
   builder.setInsertionPointToStart(block);
   unsigned buffers = kernel.numBuffers();
-  KernelScope scope(builder, block->getArgument(buffers + 1));
+  KernelScope scope(builder, block->getArgument(buffers + 1), options.hasAllMasks);
   for (unsigned buffer = 0; buffer < buffers; ++buffer)
     scope.pointers[kernel.getBody().getArgument(buffer)] = block->getArgument(buffer);
   for (Operation &op : kernel.getBody().front()) {
@@ -174,7 +175,8 @@ Status convertToLLVM(ModuleOp module) {
 } // namespace
 
 Expected<std::unique_ptr<llvm::Module>> lowerToLLVM(const tile::TileProgram &program,
-                                                    llvm::LLVMContext &llvmContext) {
+                                                    llvm::LLVMContext &llvmContext,
+                                                    const LoweringOptions &options) {
   tile::ProgramImpl &impl = program.implementation();
   DialectRegistry registry;
   registerBuiltinDialectTranslation(registry);
@@ -186,7 +188,7 @@ Expected<std::unique_ptr<llvm::Module>> lowerToLLVM(const tile::TileProgram &pro
   OwningOpRef<ModuleOp> module = ModuleOp::create(builder.getUnknownLoc());
   builder.setInsertionPointToEnd(module->getBody());
   for (KernelOp kernel : impl.module->getOps<KernelOp>())
-    KernelLowering(builder, kernel).lower();
+    KernelLowering(builder, kernel, options).lower();
   KINTSUGI_RETURN_IF_ERROR(tile::verifyModule(*module));
   KINTSUGI_RETURN_IF_ERROR(convertToLLVM(*module));
   auto lowered = translateModuleToLLVMIR(*module, llvmContext, "kintsugi");

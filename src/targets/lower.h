@@ -17,9 +17,16 @@
 
 namespace kintsugi::targets {
 
+struct LoweringOptions {
+  /// The machine masks loads of narrow elements and gathers (AVX-512); otherwise the emitter finds
+  /// ways around.
+  bool hasAllMasks = false;
+};
+
 /// LLVM IR for all kernels of a program.
 Expected<std::unique_ptr<llvm::Module>> lowerToLLVM(const tile::TileProgram &program,
-                                                    llvm::LLVMContext &context);
+                                                    llvm::LLVMContext &context,
+                                                    const LoweringOptions &options);
 
 } // namespace kintsugi::targets
 

@@ -188,15 +188,12 @@ Value NestEmitter::readVector(Value pointer, const Position &where, Type element
   auto zero = [&] {
     return isa<FloatType>(element) ? make.number(type, 0) : make.integer(type, 0);
   };
-  if (where.isUniform()) { // Only the mask differs: one element, if any lane wants it.
-    Value place = address(pointer, where, element);
-    levels.place(level);
-    Value any = LLVM::vector_reduce_or::create(builder, make.location, builder.getI1Type(), mask);
-    Value value = readScalar(make, pointer, place, element, any);
-    return make.select(mask, make.splat(value, lanes), zero());
-  }
   unsigned alignment = alignmentOf(element);
-  if (!where.lanes && where.stride == 1) {
+  if (where.isUniform())
+    return readUniform(pointer, where, element, mask, level);
+  // Without masked moves of such elements, each lane would become a branch.
+  bool hasMask = scope.hasAllMasks || element.getIntOrFloatBitWidth() >= 32;
+  if (!where.lanes && where.stride == 1 && (!mask || hasMask)) {
     Value place = address(pointer, where, element);
     levels.place(level);
     if (!mask)
@@ -206,9 +203,31 @@ Value NestEmitter::readVector(Value pointer, const Position &where, Type element
   if (!where.lanes && !mask && where.stride >= -1 && where.stride <= 4)
     return readStrided(pointer, where, element, level);
   Value places = laneAddresses(pointer, where, element, level);
-  Value every = mask ? mask : make.firstLanes(lanes, lanes);
-  return LLVM::masked_gather::create(builder, make.location, type, places, every,
-                                     ValueRange{zero()}, builder.getI32IntegerAttr(alignment));
+  Value every = make.firstLanes(lanes, lanes);
+  bool byAddress = mask && !(scope.hasAllMasks && element.getIntOrFloatBitWidth() >= 32);
+  if (byAddress) // Lanes that are off read the first element.
+    places = make.select(mask, places, make.splat(pointer, lanes));
+  Value value = LLVM::masked_gather::create(builder, make.location, type, places,
+                                            mask && !byAddress ? mask : every, ValueRange{zero()},
+                                            builder.getI32IntegerAttr(alignment));
+  return byAddress ? make.select(mask, value, zero()) : value;
+}
+
+/// One element for all lanes; under a mask, if any lane wants it.
+Value NestEmitter::readUniform(Value pointer, const Position &where, Type element, Value mask,
+                               unsigned level) {
+  Value place = address(pointer, where, element);
+  levels.place(level);
+  Value any;
+  if (mask)
+    any =
+        LLVM::vector_reduce_or::create(make.builder, make.location, make.builder.getI1Type(), mask);
+  Value value = make.splat(readScalar(make, pointer, place, element, any), lanes);
+  if (!mask)
+    return value;
+  Type type = value.getType();
+  Value zero = isa<FloatType>(element) ? make.number(type, 0) : make.integer(type, 0);
+  return make.select(mask, value, zero);
 }
 
 /// Whole vectors that cover the lanes, and nothing past the last lane; then the lanes are picked.

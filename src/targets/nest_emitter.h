@@ -19,10 +19,12 @@ namespace kintsugi::targets {
 
 /// What a kernel's nests share.
 struct KernelScope {
-  KernelScope(mlir::OpBuilder &builder, mlir::Value imports) : builder(builder), imports(imports) {}
+  KernelScope(mlir::OpBuilder &builder, mlir::Value imports, bool hasAllMasks)
+      : builder(builder), imports(imports), hasAllMasks(hasAllMasks) {}
 
   mlir::OpBuilder &builder;
   mlir::Value imports;
+  bool hasAllMasks;                                    ///< See LoweringOptions.
   llvm::DenseMap<mlir::Value, mlir::Value> pointers;   ///< Of buffers.
   llvm::DenseMap<mlir::Value, DimensionValue> origins; ///< Of tile.origin's results.
 };
@@ -75,6 +77,8 @@ private:
   mlir::Value read(tile::ReadOp op, Point point, unsigned level);
   mlir::Value readVector(mlir::Value pointer, const Position &position, mlir::Type element,
                          mlir::Value mask, unsigned level);
+  mlir::Value readUniform(mlir::Value pointer, const Position &position, mlir::Type element,
+                          mlir::Value mask, unsigned level);
   mlir::Value readStrided(mlir::Value pointer, const Position &position, mlir::Type element,
                           unsigned level);
   mlir::Value indexNumber(tile::IndexOp op, Point point, unsigned level);

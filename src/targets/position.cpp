@@ -102,12 +102,13 @@ void PositionBuilder::addDimension(const DimensionValue &value, int64_t factor, 
   sum.constant += factor * position.constant;
   sum.stride += factor * position.stride;
   if (position.lanes)
-    addLanes(emit.resize(position.lanes, laneType), position.lanesLevel, factor, sum);
+    addLanes(position.lanes, position.lanesLevel, factor, sum);
 }
 
 void PositionBuilder::addLanes(Value lanes, unsigned level, int64_t factor, Sum &sum) {
   level = std::max(level, sum.lanesLevel);
   levels.place(level);
+  lanes = emit.resize(lanes, laneType);
   if (factor != 1)
     lanes = emit.mul(lanes, emit.integer(lanes.getType(), factor));
   sum.lanes = sum.lanes ? emit.add(sum.lanes, lanes) : lanes;

@@ -23,10 +23,8 @@ static Expected<std::unique_ptr<llvm::TargetMachine>> machineFor(const std::stri
     LLVMInitializeX86TargetMC();
     LLVMInitializeX86AsmPrinter();
   });
-  if (level != "x86-64-v2" && level != "x86-64-v3" && level != "x86-64-v4")
-    return usageError("'" + level +
-                      "' is no instruction set level; use x86-64-v2, x86-64-v3 or "
-                      "x86-64-v4");
+  if (level != "x86-64-v3" && level != "x86-64-v4")
+    return usageError("'" + level + "' is no instruction set level; use x86-64-v3 or x86-64-v4");
   std::string reason;
   llvm::Triple triple(tripleName);
   const llvm::Target *target = llvm::TargetRegistry::lookupTarget(triple, reason);

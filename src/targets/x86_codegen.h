@@ -14,7 +14,7 @@
 
 namespace kintsugi::targets {
 
-/// Sets triple, layout and the functions' attributes for a level ("x86-64-v2" to "x86-64-v4").
+/// Sets triple, layout and the functions' attributes for a level ("x86-64-v3" or "x86-64-v4").
 Status prepareForLevel(llvm::Module &module, const std::string &level);
 /// A relocatable object of a prepared module.
 Expected<std::string> generateObject(llvm::Module &module, const std::string &level);

@@ -14,11 +14,19 @@
 
 namespace kintsugi::targets {
 
+static Expected<std::unique_ptr<llvm::Module>> lowerForLevel(const tile::TileProgram &program,
+                                                             const std::string &level,
+                                                             llvm::LLVMContext &context) {
+  LoweringOptions options{.hasAllMasks = level == "x86-64-v4"};
+  KINTSUGI_ASSIGN(std::unique_ptr<llvm::Module> module, lowerToLLVM(program, context, options));
+  KINTSUGI_RETURN_IF_ERROR(prepareForLevel(*module, level));
+  return module;
+}
+
 static Expected<std::string> compileObject(const tile::TileProgram &program,
                                            const std::string &level) {
   llvm::LLVMContext context;
-  KINTSUGI_ASSIGN(std::unique_ptr<llvm::Module> module, lowerToLLVM(program, context));
-  KINTSUGI_RETURN_IF_ERROR(prepareForLevel(*module, level));
+  KINTSUGI_ASSIGN(std::unique_ptr<llvm::Module> module, lowerForLevel(program, level, context));
   return generateObject(*module, level);
 }
 
@@ -78,8 +86,8 @@ Expected<CodeObject> X86Target::compile(const std::vector<const tile::TileProgra
 Expected<std::string> X86Target::emit(const tile::TileProgram &program, CodeForm form,
                                       const CompileOptions &options) const {
   llvm::LLVMContext context;
-  KINTSUGI_ASSIGN(std::unique_ptr<llvm::Module> module, lowerToLLVM(program, context));
-  KINTSUGI_RETURN_IF_ERROR(prepareForLevel(*module, options.level));
+  KINTSUGI_ASSIGN(std::unique_ptr<llvm::Module> module,
+                  lowerForLevel(program, options.level, context));
   if (form == CodeForm::Assembly)
     return generateAssembly(*module, options.level);
   std::string text;

@@ -14,12 +14,24 @@ namespace kintsugi::tile {
 Value ExprBuilder::build(const te::Expr &expr, Value mask) {
   if (mask && !touchesMemory(expr))
     mask = {};
-  auto key = std::make_pair(expr.identity(), mask.getAsOpaquePointer());
-  if (auto found = built.find(key); found != built.end())
-    return found->second;
+  // What was read under a weaker mask serves under a stricter one.
+  for (Value weaker = mask;; weaker = weakerMask.lookup(weaker)) {
+    auto found = built.find({expr.identity(), weaker.getAsOpaquePointer()});
+    if (found != built.end())
+      return found->second;
+    if (!weaker)
+      break;
+  }
   Value value = buildNew(expr, mask);
-  built[key] = value;
+  built[{expr.identity(), mask.getAsOpaquePointer()}] = value;
   return value;
+}
+
+Value ExprBuilder::restrict(Value mask, Value condition) {
+  Value both = ops.conjunction(mask, condition);
+  if (mask)
+    weakerMask[both] = mask;
+  return both;
 }
 
 bool ExprBuilder::touchesMemory(const te::Expr &expr) {
@@ -87,14 +99,17 @@ static bool isZero(const te::Expr &expr) {
 
 Value ExprBuilder::buildSelect(const te::Expr &expr, Value mask) {
   Value condition = build(expr.operand(0), mask);
-  Value onTrue = build(expr.operand(1),
-                       touchesMemory(expr.operand(1)) ? ops.conjunction(mask, condition) : Value());
+  Value onTrueMask, onFalseMask;
+  if (touchesMemory(expr.operand(1)))
+    onTrueMask = restrict(mask, condition);
+  Value onTrue = build(expr.operand(1), onTrueMask);
   // A read that is masked off is zero already.
-  if (isZero(expr.operand(2)) && onTrue.getDefiningOp<ReadOp>())
-    return onTrue;
-  Value onFalse = build(expr.operand(2), touchesMemory(expr.operand(2))
-                                             ? ops.conjunction(mask, ops.negation(condition))
-                                             : Value());
+  if (auto read = onTrue.getDefiningOp<ReadOp>())
+    if (isZero(expr.operand(2)) && onTrueMask && read.getMask() == onTrueMask)
+      return onTrue;
+  if (touchesMemory(expr.operand(2)))
+    onFalseMask = restrict(mask, ops.negation(condition));
+  Value onFalse = build(expr.operand(2), onFalseMask);
   return ops.select(condition, onTrue, onFalse);
 }
 

@@ -48,6 +48,8 @@ private:
   mlir::Value buildBinary(const te::Expr &expr, mlir::Value mask);
   mlir::Value indexNumber(const te::Index &index, ElementType type, mlir::Value mask);
   mlir::AffineExpr affine(const te::Index &index, IndexMap &result, mlir::Value mask);
+  /// The mask inside an arm of a select.
+  mlir::Value restrict(mlir::Value mask, mlir::Value condition);
   bool touchesMemory(const te::Expr &expr);
   std::optional<te::Interval> staticRange(const te::Expr &expr) const;
 
@@ -55,6 +57,7 @@ private:
   OpsBuilder ops;
   const ExprScope &scope;
   llvm::DenseMap<std::pair<const void *, const void *>, mlir::Value> built;
+  llvm::DenseMap<mlir::Value, mlir::Value> weakerMask; ///< Of each mask, the one that it restricts.
   llvm::DenseMap<const void *, bool> touches;
 };
 
