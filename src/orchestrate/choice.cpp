@@ -58,6 +58,24 @@ Expected<solve::Solution> solveWith(PlanMode mode, const solve::Problem &problem
   return internalError("an unknown plan mode");
 }
 
+void note(explain::Log *log, const solve::Problem &problem, const solve::Solution &solution) {
+  if (!log)
+    return;
+  explain::Record record{
+      "orchestrate", "program '" + problem.name + "'", solve::statusName(solution.status), {}, {}};
+  if (solution.outOfFuel)
+    record.reasons.push_back("the solver ran out of fuel");
+  if (!solution.reason.empty())
+    record.reasons.push_back(solution.reason);
+  record.numbers = {{"objective", solution.objective / microseconds, "s"},
+                    {"bound", solution.bound / microseconds, "s"},
+                    {"gap", solution.gap, ""},
+                    {"cuts", static_cast<double>(solution.cuts), ""},
+                    {"nodes", static_cast<double>(solution.nodes), ""},
+                    {"iterations", static_cast<double>(solution.iterations), ""}};
+  log->add(std::move(record));
+}
+
 } // namespace
 
 Expected<Choice> choose(const Program &program, llvm::ArrayRef<uint32_t> definitions,
@@ -67,6 +85,7 @@ Expected<Choice> choose(const Program &program, llvm::ArrayRef<uint32_t> definit
     return choice;
   space::SpaceOptions spaceOptions = options.space;
   spaceOptions.fuse &= options.mode != PlanMode::Separate;
+  spaceOptions.log = options.log;
   KINTSUGI_ASSIGN(choice.space, space::buildSpace(program, definitions, spaceOptions));
   solve::Problem problem =
       problemOf(program, choice.space, definitions, options.space.schedule.machine);
@@ -75,6 +94,7 @@ Expected<Choice> choose(const Program &program, llvm::ArrayRef<uint32_t> definit
     texts->problem = problem.print();
   }
   KINTSUGI_ASSIGN(solve::Solution solution, solveWith(options.mode, problem, options.solver));
+  note(options.log, problem, solution);
   if (!solution.hasPlan())
     return internalError("no plan was found: " + solution.reason);
   KINTSUGI_RETURN_IF_ERROR(problem.verify(solution));

@@ -169,11 +169,34 @@ private:
   void addStage(Stage stage, PlanNode &sequence) {
     for (unsigned operand : stage.operands)
       stage.movedBytes += plan.buffers[operand].bytes;
+    note(stage);
     plan.stages.push_back(std::move(stage));
     PlanNode node;
     node.kind = PlanNode::Kind::Stage;
     node.stage = plan.stages.size() - 1;
     sequence.children.push_back(std::move(node));
+  }
+
+  void note(const Stage &stage) const {
+    if (!options.log)
+      return;
+    std::string computes;
+    for (unsigned result : llvm::ArrayRef(stage.operands).take_back(stage.results))
+      computes += (computes.empty() ? "'" : ", '") + plan.buffers[result].name + "'";
+    std::string runs = stage.kind == Stage::Kind::Call
+                           ? "call " + stage.callee
+                           : "kernel " + plan.kernels[stage.kernel].symbol;
+    explain::Record record{"orchestrate",
+                           "stage " + std::to_string(plan.stages.size()),
+                           runs + " computes " + computes,
+                           {},
+                           {}};
+    for (const std::string &origin : stage.origins)
+      record.reasons.push_back("serves " + origin);
+    record.numbers = {{"predicted", stage.predictedSeconds, "s"},
+                      {"moves", static_cast<double>(stage.movedBytes), "bytes"},
+                      {"definitions", static_cast<double>(stage.definitions), ""}};
+    options.log->add(std::move(record));
   }
 
   unsigned resultBuffer(const Program &program, ValueId id, bool isConstant, Numbers &numbers) {

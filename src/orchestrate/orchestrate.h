@@ -23,6 +23,8 @@ struct OrchestrateOptions {
   space::SpaceOptions space;
   PlanMode mode = PlanMode::Search;
   solve::SolverOptions solver;
+  /// Told what the solver said and which kernel computes what at which cost; the space's log, too.
+  explain::Log *log = nullptr;
 };
 
 /// The texts of intermediate boxes, filled in where asked for (--emit space, --emit problem).

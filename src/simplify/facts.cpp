@@ -50,6 +50,36 @@ Facts either(const Facts &a, const Facts &b) {
   return facts;
 }
 
+/// The greatest x whose exponential is finite in a type, rounded down; none where that is not
+/// known.
+std::optional<double> expLimit(ElementType type) {
+  switch (type) {
+  case ElementType::F64:
+  case ElementType::F32:
+  case ElementType::BF16:
+    return 80;
+  case ElementType::F16:
+    return 11;
+  default:
+    return std::nullopt;
+  }
+}
+
+/// A conversion to a float type. Rounding is monotone, so rounded bounds stay bounds; but what is
+/// finite in one type may be an infinity in the next.
+Facts ofCastToFloat(ElementType type, const Facts &operand) {
+  Facts facts;
+  facts.neverNaN = operand.neverNaN;
+  auto rounded = [&](double bound) { return Expr::literal(type, bound).literalFloat(); };
+  if (operand.low)
+    facts.low = rounded(*operand.low);
+  if (operand.high)
+    facts.high = rounded(*operand.high);
+  facts.finite = operand.finite && facts.low && facts.high && std::isfinite(*facts.low) &&
+                 std::isfinite(*facts.high);
+  return facts;
+}
+
 Facts ofUnary(const Expr &expr, const Facts &operand) {
   Facts facts = ofType(expr.type());
   switch (expr.unaryOp()) {
@@ -66,7 +96,8 @@ Facts ofUnary(const Expr &expr, const Facts &operand) {
   case UnaryOp::Exp:
     facts.neverNaN = operand.neverNaN;
     facts.low = 0;
-    if (operand.neverNaN && operand.high && *operand.high <= 80)
+    if (std::optional<double> limit = expLimit(expr.type());
+        limit && operand.neverNaN && operand.high && *operand.high <= *limit)
       facts.finite = true;
     break;
   case UnaryOp::Tanh:
@@ -150,13 +181,15 @@ Facts factsOf(const Expr &expr, const Program &program) {
   case ExprKind::Select:
     return either(factsOf(expr.operand(1), program), factsOf(expr.operand(2), program));
   case ExprKind::Cast: {
-    Facts operand = factsOf(expr.operand(0), program), facts = ofType(expr.type());
-    if (isFloat(expr.type())) {
-      facts.neverNaN = operand.neverNaN;
-      facts.finite = operand.finite && !isFloat(expr.operand(0).type());
-      facts.low = operand.low;
-      facts.high = operand.high;
-    }
+    if (!isFloat(expr.type()))
+      return ofType(expr.type());
+    ElementType from = expr.operand(0).type();
+    Facts operand = factsOf(expr.operand(0), program);
+    Facts facts = ofCastToFloat(expr.type(), operand);
+    // All integers are less than 2^64, which these types hold.
+    bool wide = expr.type() == ElementType::F64 || expr.type() == ElementType::F32 ||
+                expr.type() == ElementType::BF16;
+    facts.finite |= wide && !isFloat(from);
     return facts;
   }
   }
@@ -167,8 +200,11 @@ Facts factsOf(const Definition &definition, const Program &program) {
   Facts body = factsOf(definition.bodies[0], program);
   if (!definition.reduction)
     return body;
-  Facts facts = ofType(definition.bodies[0].type());
-  if (!isFloat(definition.bodies[0].type()) || definition.results.size() != 1)
+  ElementType type = program.value(definition.results[0]).type;
+  Facts facts = ofType(type);
+  // What is said of the body holds for the result where nothing is converted on the way.
+  bool converts = definition.bodies[0].type() != type || definition.reduction->accumulator != type;
+  if (!isFloat(type) || converts || definition.results.size() != 1)
     return facts;
   switch (definition.reduction->combiner) {
   case Combiner::Max:
@@ -179,7 +215,8 @@ Facts factsOf(const Definition &definition, const Program &program) {
         return {};
     break;
   case Combiner::Sum:
-    facts.neverNaN = body.finite || (body.neverNaN && body.low && *body.low >= 0);
+    // Partial sums that overflow to infinities of both signs would meet as NaN.
+    facts.neverNaN = body.neverNaN && body.low && *body.low >= 0;
     if (body.low && *body.low >= 0)
       facts.low = 0;
     break;

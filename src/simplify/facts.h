@@ -14,7 +14,7 @@ namespace kintsugi::simplify {
 /// Facts of an expression whose reads have the facts recorded in the program.
 te::Facts factsOf(const te::Expr &expr, const te::Program &program);
 
-/// Facts of a definition's result.
+/// Facts of the first result of a definition of the program.
 te::Facts factsOf(const te::Definition &definition, const te::Program &program);
 
 } // namespace kintsugi::simplify

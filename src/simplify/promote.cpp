@@ -2,6 +2,8 @@
 #include "simplify/simplify.h"
 #include "llvm/ADT/STLExtras.h"
 
+#include <map>
+
 namespace kintsugi::simplify {
 
 using namespace te;
@@ -11,33 +13,73 @@ namespace {
 ElementType promoted(ElementType type) { return isFloat(type) ? ElementType::F64 : type; }
 
 /// The same computation where reals are f64: reads are converted, literals and operators follow.
-Expr promote(const Expr &expr, const Program &fresh) {
-  auto below = [&](const Expr &e) { return promote(e, fresh); };
-  switch (expr.kind()) {
-  case ExprKind::Literal:
-    return isFloat(expr.type()) ? Expr::literal(ElementType::F64, expr.literalFloat()) : expr;
-  case ExprKind::Index:
-    return Expr::index(expr.indexValue(), promoted(expr.type()));
-  case ExprKind::Read: {
-    // Values of the new program may be of the old type (inputs, constants) or already f64.
-    ElementType stored = fresh.value(expr.readValue()).type;
-    Expr read = Expr::read(expr.readValue(), stored, expr.readIndices());
-    if (const Expr *fill = expr.readFill())
-      read = Expr::read(expr.readValue(), stored, expr.readIndices(),
-                        Expr::cast(stored, below(*fill)));
-    return Expr::cast(promoted(expr.type()), read);
+/// What is shared in an expression stays shared.
+class Promotion {
+public:
+  explicit Promotion(const Program &fresh) : fresh(fresh) {}
+
+  Expr operator()(const Expr &expr) {
+    auto found = done.find(expr.identity());
+    if (found == done.end())
+      found = done.emplace(expr.identity(), promote(expr)).first;
+    return found->second;
   }
-  case ExprKind::Unary:
-    return Expr::unary(expr.unaryOp(), below(expr.operand(0)));
-  case ExprKind::Binary:
-    return Expr::binary(expr.binaryOp(), below(expr.operand(0)), below(expr.operand(1)));
-  case ExprKind::Select:
-    return Expr::select(below(expr.operand(0)), below(expr.operand(1)), below(expr.operand(2)));
-  case ExprKind::Cast:
-    return Expr::cast(promoted(expr.type()), below(expr.operand(0)));
+
+private:
+  Expr promote(const Expr &expr) {
+    auto below = [&](unsigned operand) { return (*this)(expr.operand(operand)); };
+    switch (expr.kind()) {
+    case ExprKind::Literal:
+      return isFloat(expr.type()) ? Expr::literal(ElementType::F64, expr.literalFloat()) : expr;
+    case ExprKind::Index:
+      return Expr::index(promote(expr.indexValue()), promoted(expr.type()));
+    case ExprKind::Read:
+      return promoteRead(expr);
+    case ExprKind::Unary:
+      return Expr::unary(expr.unaryOp(), below(0));
+    case ExprKind::Binary:
+      return Expr::binary(expr.binaryOp(), below(0), below(1));
+    case ExprKind::Select:
+      return Expr::select(below(0), below(1), below(2));
+    case ExprKind::Cast:
+      return Expr::cast(promoted(expr.type()), below(0));
+    }
+    return expr;
   }
-  return expr;
-}
+
+  /// Values of the new program may be of the old type (inputs, constants) or already f64.
+  Expr promoteRead(const Expr &read) {
+    ElementType stored = fresh.value(read.readValue()).type;
+    llvm::SmallVector<Index> indices;
+    for (const Index &index : read.readIndices())
+      indices.push_back(promote(index));
+    std::optional<Expr> fill;
+    if (const Expr *f = read.readFill())
+      fill = Expr::cast(stored, (*this)(*f));
+    return Expr::cast(promoted(read.type()),
+                      Expr::read(read.readValue(), stored, indices, std::move(fill)));
+  }
+
+  /// Indices that are read from data may be computed from reals.
+  Index promote(const Index &index) {
+    if (index.isStatic())
+      return index;
+    Index result(index.constantTerm());
+    for (const Term &term : index.terms()) {
+      const Atom &atom = term.atom;
+      Index factor = atom.kind == AtomKind::Iterator ? Index::iterator(atom.iterator)
+                     : atom.kind == AtomKind::FloorDiv
+                         ? promote(atom.operand).floorDiv(atom.divisor)
+                     : atom.kind == AtomKind::Mod ? promote(atom.operand).mod(atom.divisor)
+                                                  : Index::data((*this)(*atom.data));
+      result = result + factor * term.factor;
+    }
+    return result;
+  }
+
+  const Program &fresh;
+  std::map<const void *, Expr> done; ///< By identity of the old expression, which is alive.
+};
 
 class Promoter {
 public:
@@ -61,8 +103,14 @@ private:
     definition.results.clear();
     if (definition.reduction)
       definition.reduction->accumulator = promoted(definition.reduction->accumulator);
+    // Renamed all at once: an identity stands for one expression only as long as that is alive.
     for (Expr &body : definition.bodies)
-      body = promote(renamed(body), out.fresh);
+      body = out.rename(body);
+    Promotion promotion(out.fresh);
+    llvm::SmallVector<Expr, 1> promotedBodies;
+    for (const Expr &body : definition.bodies)
+      promotedBodies.push_back(promotion(body));
+    definition.bodies = std::move(promotedBodies);
     out.fresh.currentOrigin = out.old.origins[node];
     llvm::SmallVector<std::string> names;
     llvm::SmallVector<ElementType> types;
@@ -89,9 +137,6 @@ private:
     for (auto [operand, value] : llvm::zip(operands, promotedValues))
       out.bind(operand, value);
   }
-
-  /// Reads renamed; their types are put right by promote.
-  Expr renamed(const Expr &expr) { return out.rename(expr); }
 
   /// A value converted back to `type`.
   ValueId stored(ValueId id, ElementType type) {

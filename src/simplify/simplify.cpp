@@ -30,20 +30,22 @@ bool isAffineRead(const Expr &read) {
 
 class Simplifier {
 public:
-  explicit Simplifier(const Program &program) : out(program) {}
+  Simplifier(const Program &program, explain::Log *log) : out(program), log(log) {}
 
   Program run() {
     std::vector<bool> needed = neededNodes(out.old);
     for (uint32_t node = 0; node < out.old.nodes.size(); ++node) {
-      if (!needed[node])
+      if (!needed[node]) {
+        note(node, "dropped", "no output needs it");
         continue;
+      }
       if (const auto *definition = std::get_if<Definition>(&out.old.nodes[node])) {
         simplifyDefinition(node, *definition);
         continue;
       }
       std::shared_ptr<const Program> body;
       if (const auto *scan = std::get_if<Scan>(&out.old.nodes[node]))
-        body = std::make_shared<const Program>(simplify(*scan->body));
+        body = std::make_shared<const Program>(simplify(*scan->body, log));
       out.copyNode(node, body);
     }
     return out.finish();
@@ -56,33 +58,50 @@ private:
     llvm::SmallVector<Interval> ranges = definition.ranges();
     auto shapeOf = [&](ValueId id) { return out.fresh.shape(id); };
     auto facts = [&](const Expr &e) { return factsOf(e, out.fresh); };
+    std::string composed;
     bool isView = !definition.reduction && definition.bodies[0].kind() == ExprKind::Read;
     for (Expr &body : definition.bodies) {
       body = simplifyIndices(out.rename(body), ranges, shapeOf);
-      body = composeViews(body, ranges, isView);
+      body = composeViews(body, ranges, isView, composed);
       body = applyRules(body, facts);
     }
+    if (!composed.empty())
+      note(node, "reads through views", "the composed maps are as simple as before: " + composed);
     if (std::optional<ValueId> same = identity(definition)) {
+      note(node, "dropped", "it copies '" + out.fresh.value(*same).name + "' as it is");
       out.bind(old.results[0], *same);
       return;
     }
     std::string key = keyOf(definition, old);
     auto [entry, isNew] = known.try_emplace(key);
     if (!isNew) {
+      note(node, "merged into '" + out.fresh.value(entry->second[0]).name + "'",
+           "both compute the same");
       for (auto [before, after] : llvm::zip(old.results, entry->second))
         out.bind(before, after);
       return;
     }
-    Facts result = factsOf(definition, out.fresh);
     out.define(node, std::move(definition));
     for (ValueId id : old.results)
       entry->second.push_back(out[id]);
+    ValueId first = out[old.results[0]];
     if (old.results.size() == 1)
-      out.fresh.value(out[old.results[0]]).facts = result;
+      out.fresh.value(first).facts = factsOf(*out.fresh.definitionOf(first), out.fresh);
   }
 
-  /// Reads through views where the composed map stays affine; a view reads through any view.
-  Expr composeViews(const Expr &body, llvm::ArrayRef<Interval> ranges, bool readerIsView) {
+  void note(uint32_t node, std::string decision, std::string reason) {
+    if (log)
+      log->add({"simplify",
+                "value '" + out.old.value(out.old.resultsOf(node)[0]).name + "'",
+                std::move(decision),
+                {std::move(reason)},
+                {}});
+  }
+
+  /// Reads through views where the composed map stays affine; a view reads through any view. Adds
+  /// the names of the views to `composedViews`.
+  Expr composeViews(const Expr &body, llvm::ArrayRef<Interval> ranges, bool readerIsView,
+                    std::string &composedViews) {
     auto shapeOf = [&](ValueId id) { return out.fresh.shape(id); };
     return rewrite(body, [&](const Expr &e) {
       Expr read = e;
@@ -97,6 +116,9 @@ private:
         composed = simplifyIndices(composed, ranges, shapeOf);
         if (!readerIsView && isAffineRead(read) && !isAffineRead(composed))
           break;
+        if (log)
+          composedViews +=
+              (composedViews.empty() ? "'" : ", '") + out.fresh.value(read.readValue()).name + "'";
         read = composed;
       }
       return read;
@@ -163,6 +185,7 @@ private:
   };
 
   Rebuilder out;
+  explain::Log *log;
   std::map<std::string, llvm::SmallVector<ValueId>> known;
   mutable std::map<Expr, unsigned, Less> bodies;
 };
@@ -192,6 +215,8 @@ Program sweep(const Program &program) {
 
 } // namespace
 
-Program simplify(const Program &program) { return sweep(Simplifier(program).run()); }
+Program simplify(const Program &program, explain::Log *log) {
+  return sweep(Simplifier(program, log).run());
+}
 
 } // namespace kintsugi::simplify

@@ -9,12 +9,14 @@
 #ifndef KINTSUGI_SIMPLIFY_SIMPLIFY_H
 #define KINTSUGI_SIMPLIFY_SIMPLIFY_H
 
+#include "explain/log.h"
 #include "te/program.h"
 
 namespace kintsugi::simplify {
 
-/// An equal program: same inputs and outputs by name, type and shape.
-te::Program simplify(const te::Program &program);
+/// An equal program: same inputs and outputs by name, type and shape. `log` is told which views
+/// were composed and which definitions were merged or dropped, and why.
+te::Program simplify(const te::Program &program, explain::Log *log = nullptr);
 
 /// The program with every real-valued intermediate in f64 (inputs, constants and outputs keep their
 /// types): what the reference target runs.

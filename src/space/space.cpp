@@ -14,8 +14,8 @@ namespace {
 /// Schedules each distinct group once.
 class ScheduleTable {
 public:
-  ScheduleTable(const Program &program, const schedule::ScheduleOptions &options)
-      : program(program), options(options) {}
+  ScheduleTable(const Program &program, const SpaceOptions &options)
+      : program(program), options(options.schedule), log(options.log) {}
 
   /// The candidate of a group; no kernel (and `reason`) where it can't be scheduled.
   Candidate candidateOf(schedule::Group group, std::string &reason) {
@@ -47,15 +47,27 @@ private:
 
   Entry scheduleOnce(const schedule::Group &group, const GroupKey &key) {
     schedule::ScheduleResult result = schedule::scheduleGroup(program, group, options);
-    if (!result.schedule)
+    if (!result.schedule) {
+      if (log)
+        log->add({"space", namesOf(group), "no schedule", {result.reason}, {}});
       return {nullptr, result.reason};
+    }
     return {std::make_shared<KernelShape>(
                 KernelShape{key, std::move(*result.schedule), result.computeSeconds}),
             ""};
   }
 
+  std::string namesOf(const schedule::Group &group) const {
+    std::string names;
+    for (uint32_t node : group.nodes)
+      names += (names.empty() ? "group '" : ", '") +
+               program.value(program.resultsOf(node)[0]).name + "'";
+    return names;
+  }
+
   const Program &program;
   const schedule::ScheduleOptions &options;
+  explain::Log *log;
   std::map<std::string, Entry> kernels;
 };
 
@@ -72,7 +84,7 @@ Expected<Space> buildSpace(const Program &program, llvm::ArrayRef<uint32_t> node
                            const SpaceOptions &options) {
   Space space;
   space.program = &program;
-  ScheduleTable table(program, options.schedule);
+  ScheduleTable table(program, options);
   std::string reason;
   Growth growth(program, nodes, options);
   for (uint32_t node : nodes) {
@@ -97,6 +109,14 @@ Expected<Space> buildSpace(const Program &program, llvm::ArrayRef<uint32_t> node
   }
   space.scheduled = table.size();
   space.outOfFuel = growth.outOfFuel();
+  if (options.log)
+    options.log->add({"space",
+                      "program '" + program.name + "'",
+                      space.outOfFuel ? "growth ran out of fuel" : "grown to the end",
+                      {},
+                      {{"definitions", static_cast<double>(nodes.size()), ""},
+                       {"candidates", static_cast<double>(space.candidates.size()), ""},
+                       {"distinct groups", static_cast<double>(space.scheduled), ""}}});
   return space;
 }
 

@@ -9,6 +9,7 @@
 #ifndef KINTSUGI_SPACE_SPACE_H
 #define KINTSUGI_SPACE_SPACE_H
 
+#include "explain/log.h"
 #include "schedule/scheduler.h"
 #include "space/group_key.h"
 
@@ -40,6 +41,8 @@ struct SpaceOptions {
   Caps caps;
   bool fuse = true;      ///< Otherwise only single definitions.
   unsigned fuel = 60000; ///< Groups that are looked at.
+  /// Told which groups have no schedule, and why.
+  explain::Log *log = nullptr;
 };
 
 struct Space {

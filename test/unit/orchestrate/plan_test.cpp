@@ -9,6 +9,7 @@
 #include "te/printer.h"
 #include "llvm/ADT/STLExtras.h"
 
+#include <map>
 #include <random>
 #include <set>
 
@@ -128,6 +129,59 @@ TEST(Constants, WhatDependsOnConstantsAloneRunsOnce) {
   Plan::forEachStage(plan.constants,
                      [&](unsigned stage) { constants.push_back(plan.stages[stage].expressions); });
   EXPECT_EQ(constants, std::vector<std::string>{"d[n:17] f32 = c[n%4] * 2\n"});
+}
+
+/// The numbers of a record by name.
+std::map<std::string, double> numbersOf(const explain::Record &record) {
+  std::map<std::string, double> numbers;
+  for (const explain::Number &number : record.numbers)
+    numbers[number.name] = number.value;
+  return numbers;
+}
+
+TEST(Log, SaysWhatTheSolverFoundAndWhichKernelComputesWhat) {
+  te::Program program = programOf(smallPrograms[1].text);
+  explain::Log log;
+  OrchestrateOptions options = smallOptions();
+  options.log = &log;
+  Expected<Plan> plan = orchestrate(program, options);
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  size_t solved = 0, stages = 0, grown = 0;
+  for (const explain::Record &record : log.records()) {
+    std::map<std::string, double> numbers = numbersOf(record);
+    if (record.phase == "space")
+      ++grown;
+    else if (record.decision == "optimal") {
+      ++solved;
+      EXPECT_NEAR(numbers["objective"], plan->objectiveSeconds, 1e-12);
+      EXPECT_LE(numbers["bound"], numbers["objective"]);
+      EXPECT_EQ(numbers.count("gap") + numbers.count("cuts"), 2u);
+    } else if (record.subject == "stage " + std::to_string(stages)) {
+      EXPECT_EQ(numbers["predicted"], plan->stages[stages].predictedSeconds);
+      EXPECT_NE(record.decision.find("kernel k"), std::string::npos);
+      ++stages;
+    }
+  }
+  EXPECT_EQ(solved, 1u);
+  EXPECT_EQ(grown, 1u);
+  EXPECT_EQ(stages, plan->stages.size());
+}
+
+TEST(Log, SaysWhyAGroupHasNoSchedule) {
+  explain::Log log;
+  OrchestrateOptions options = smallOptions();
+  options.log = &log;
+  options.space.schedule.scratchLimit = 64;
+  Expected<Plan> plan = orchestrate(programOf(smallPrograms[2].text), options);
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  size_t rejected = 0;
+  for (const explain::Record &record : log.records())
+    if (record.decision == "no schedule") {
+      ++rejected;
+      EXPECT_TRUE(record.subject.starts_with("group '")) << record.subject;
+      EXPECT_FALSE(record.reasons.at(0).empty());
+    }
+  EXPECT_GT(rejected, 0u);
 }
 
 } // namespace
