@@ -57,6 +57,7 @@ orchestrate::OrchestrateOptions orchestrateOptions(const CompileOptions &options
                                                    const targets::Target &target) {
   orchestrate::OrchestrateOptions result;
   result.mode = options.plan;
+  result.log = options.log;
   result.space.schedule.machine = options.machine;
   result.space.schedule.scalar = isReference(target);
   if (isReference(target))
@@ -107,7 +108,7 @@ Expected<te::Program> simplified(const te::Program &imported, const CompileOptio
   report.operators = countOperators(imported);
   report.exactness = describeExactness(imported);
   KINTSUGI_ASSIGN(te::Program program, phases.run("simplify", [&] {
-    te::Program result = simplify::simplify(imported);
+    te::Program result = simplify::simplify(imported, options.log);
     return checked(options.target == "reference" ? simplify::promoteToDouble(result)
                                                  : std::move(result));
   }));

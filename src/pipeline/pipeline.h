@@ -9,6 +9,7 @@
 #define KINTSUGI_PIPELINE_PIPELINE_H
 
 #include "base/diagnostics.h"
+#include "explain/log.h"
 #include "import/import.h"
 #include "orchestrate/orchestrate.h"
 #include "runtime/artifact_writer.h"
@@ -31,6 +32,7 @@ struct CompileOptions {
   unsigned threads = 0;                        ///< Of the compiler itself; 0: all cores.
   uint64_t constantBudget = uint64_t(8) << 30; ///< Bytes in flight while linking.
   Progress progress;
+  explain::Log *log = nullptr; ///< Told what the phases decided, and why.
 };
 
 struct PhaseTime {
