@@ -79,8 +79,8 @@ KIN_API KinStatus kin_prepare(const char *model, const KinCompilerOptions *optio
 /* `model` may be an artifact too, save for kin_inspect. */
 
 /* Inputs, outputs and operators, those that are not supported included, and the model's size. */
-KIN_API KinStatus kin_inspect(const char *model, const KinCompilerOptions *options, KinText **report,
-                              KinError **error);
+KIN_API KinStatus kin_inspect(const char *model, const KinCompilerOptions *options,
+                              KinText **report, KinError **error);
 
 /* Every kernel with the nodes that it serves, its expressions, and its predicted and measured
    time. */

@@ -91,7 +91,7 @@ double kinTanh(double x) {
       9.25871912910965558e-05,  -3.12192236285096654e-05, 6.49399186321893495e-06};
   double magnitude = absolute(x), square = x * x;
   if (x == 0)
-    return x; /* Keeps its sign. */
+    return x;                 /* Keeps its sign. */
   if (!(magnitude >= 0.6245)) /* NaN too. */
     return x + x * (square * POLYNOMIAL(small, square));
   double sign = x < 0 ? -1 : 1;

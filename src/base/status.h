@@ -1,8 +1,9 @@
 //===- status.h - Results of work that a user can make fail ---------------===//
 //
-// Every failure that a model, a feed, a file, a flag or the machine can cause travels as a Status or
-// an Expected<T>; our own mistakes are assertions. A message is one line a user can act on: where
-// (file, node), why, what to do. The kind decides the process's exit code (docs/command-line.md).
+// Every failure that a model, a feed, a file, a flag or the machine can cause travels as a Status
+// or an Expected<T>; our own mistakes are assertions. A message is one line a user can act on:
+// where (file, node), why, what to do. The kind decides the process's exit code
+// (docs/command-line.md).
 //
 //===----------------------------------------------------------------------===//
 #ifndef KINTSUGI_BASE_STATUS_H
@@ -67,7 +68,9 @@ private:
 
 inline Error usageError(std::string message) { return {ErrorKind::Usage, std::move(message)}; }
 inline Error inputError(std::string message) { return {ErrorKind::Input, std::move(message)}; }
-inline Error internalError(std::string message) { return {ErrorKind::Internal, std::move(message)}; }
+inline Error internalError(std::string message) {
+  return {ErrorKind::Internal, std::move(message)};
+}
 inline Error machineError(std::string message) { return {ErrorKind::Machine, std::move(message)}; }
 
 /// Prepends where something happened: "model.onnx: " + message.

@@ -19,23 +19,23 @@
 namespace kintsugi::machine {
 
 struct MemoryLevel {
-  std::string name;              ///< "memory", "L3", "L2", "L1"
-  int64_t bytes = 0;             ///< Capacity of one instance.
-  int sharedBy = 1;              ///< Cores that share one instance.
-  double bytesPerSecond = 0;     ///< What one core reads from it alone.
-  double bytesPerSecondAll = 0;  ///< What all cores together read from it.
+  std::string name;             ///< "memory", "L3", "L2", "L1"
+  int64_t bytes = 0;            ///< Capacity of one instance.
+  int sharedBy = 1;             ///< Cores that share one instance.
+  double bytesPerSecond = 0;    ///< What one core reads from it alone.
+  double bytesPerSecondAll = 0; ///< What all cores together read from it.
 
   bool operator==(const MemoryLevel &) const = default;
 };
 
 struct Machine {
-  std::string name;              ///< The processor's own name.
-  std::string level;             ///< Instruction set level: "x86-64-v3", "x86-64-v4", ...
-  int cores = 1;                 ///< Workers that can run at the same time.
+  std::string name;  ///< The processor's own name.
+  std::string level; ///< Instruction set level: "x86-64-v3", "x86-64-v4", ...
+  int cores = 1;     ///< Workers that can run at the same time.
   int vectorBits = 256;
   int vectorRegisters = 16;
-  double flopsPerSecond = 0;     ///< One core, f32 multiply-adds counted as two.
-  double stageSeconds = 2e-6;    ///< Start and barrier of one stage over all cores.
+  double flopsPerSecond = 0;       ///< One core, f32 multiply-adds counted as two.
+  double stageSeconds = 2e-6;      ///< Start and barrier of one stage over all cores.
   std::vector<MemoryLevel> levels; ///< From memory inwards; at least one.
 
   const MemoryLevel &memory() const { return levels.front(); }

@@ -236,7 +236,8 @@ private:
     trial.computeSeconds = std::ceil(tiles / machine.cores) * (tile + 40e-9);
   }
 
-  /// What one core reads per second of a tile's working set: from the innermost level that holds it.
+  /// What one core reads per second of a tile's working set: from the innermost level that holds
+  /// it.
   double bandwidthFor(double bytes) const {
     double bandwidth = 1e9;
     for (const machine::MemoryLevel &level : options.machine.levels)

@@ -19,8 +19,9 @@
 //              | index // INTEGER | index % INTEGER | NAME[index, ...] | {expr} | (index)
 //
 // Braces lead from expressions to indices and back. OPERATORs bind, from the loosest: or; xor; and;
-// < <= == != > >=; + -; * /. Outside of definitions the iterators' names may be left out. Names that
-// are not plain words, or are words of the language, stand in double quotes. '#' starts a comment.
+// < <= == != > >=; + -; * /. Outside of definitions the iterators' names may be left out. Names
+// that are not plain words, or are words of the language, stand in double quotes. '#' starts a
+// comment.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KINTSUGI_TE_PARSER_H

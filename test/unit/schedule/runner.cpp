@@ -27,8 +27,8 @@ public:
       int64_t rest = tile;
       for (size_t d = schedule.space.size(); d-- > 0;) {
         const schedule::TileDimension &dimension = schedule.space[d];
-        origins[d] = std::min(rest % dimension.count() * dimension.size,
-                              dimension.extent - dimension.size);
+        origins[d] =
+            std::min(rest % dimension.count() * dimension.size, dimension.extent - dimension.size);
         rest /= dimension.count();
       }
       for (const LoopNest &nest : schedule.nests)
