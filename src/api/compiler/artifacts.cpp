@@ -101,7 +101,7 @@ Expected<Prepared> prepare(const std::string &path, const Settings &settings) {
     if (!settings.compileFlags.empty())
       return usageError(path + ": is an artifact already: " + settings.compileFlags.front() +
                         " can't change it; compile the model anew");
-    return Prepared{path, {}, true, Json()};
+    return Prepared{path, {}, false, Json()};
   }
   if (!settings.cache)
     return prepareWithoutCache(path, settings);

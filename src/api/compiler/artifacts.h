@@ -19,7 +19,7 @@ namespace kintsugi::api {
 struct Prepared {
   std::string path;
   TemporaryPath temporary; ///< Removes the file, where it is of use only now.
-  bool cached = false;     ///< Whether nothing had to be compiled.
+  bool fromCache = false;  ///< Found there, so that nothing had to be compiled.
   Json report; ///< Of the compilation, with "compile_s" and "phases"; null for an artifact.
 };
 

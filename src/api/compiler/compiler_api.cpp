@@ -105,7 +105,7 @@ static Expected<Json> prepareReport(const std::string &path, const api::Settings
   KINTSUGI_ASSIGN(api::Prepared prepared, api::prepare(path, settings));
   Json report = prepared.report.is_null() ? Json::object() : std::move(prepared.report);
   report["artifact"] = prepared.path;
-  report["cached"] = prepared.cached;
+  report["cached"] = prepared.fromCache;
   return report;
 }
 

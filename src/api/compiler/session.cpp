@@ -3,6 +3,7 @@
 #include "import/random_weights.h"
 
 #include <algorithm>
+#include <unistd.h>
 
 namespace kintsugi::api {
 
@@ -19,10 +20,21 @@ static std::string listNames(const std::vector<Port> &ports) {
   return names.empty() ? "none" : names;
 }
 
+/// A damaged file in the cache is as good as none.
+Expected<Session> Session::openAnew(const std::string &damaged, const std::string &path,
+                                    const std::string &inputs, const Settings &settings) {
+  if (::unlink(damaged.c_str()) != 0)
+    return machineError(damaged + ": is damaged, and can't be removed from the cache");
+  return open(path, inputs, settings);
+}
+
 Expected<Session> Session::open(const std::string &path, const std::string &inputs,
                                 const Settings &settings) {
   KINTSUGI_ASSIGN(Prepared prepared, prepare(path, settings));
-  KINTSUGI_ASSIGN(auto model, runtime::Model::load(prepared.path, hostDevice()));
+  auto loaded = runtime::Model::load(prepared.path, hostDevice());
+  if (!loaded.ok() && prepared.fromCache && loaded.error().kind == ErrorKind::Input)
+    return openAnew(prepared.path, path, inputs, settings);
+  KINTSUGI_ASSIGN(auto model, std::move(loaded));
   Session session;
   session.compilation = std::move(prepared.report);
   if (session.compilation.is_null()) {

@@ -36,6 +36,8 @@ public:
   const Json &report() const { return compilation; }
 
 private:
+  static Expected<Session> openAnew(const std::string &damaged, const std::string &path,
+                                    const std::string &inputs, const Settings &settings);
   Status readInputs(const std::string &path);
   Status makeInputs();
   Status makeOutputs();

@@ -23,7 +23,7 @@ struct Arguments {
   std::string inputs;   ///< An .npz file, or empty.
   std::string expected; ///< An .npz file, or empty.
   double seconds = 3;
-  uint64_t maxBytes = uint64_t(10) << 30;
+  std::optional<uint64_t> maxBytes;
   bool json = false;
   bool quiet = false;
   Json options = Json::object(); ///< For KinCompilerOptions.

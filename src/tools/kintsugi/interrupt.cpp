@@ -14,6 +14,8 @@ static void stop(int signal) {
 }
 
 void stopCleanlyOnSignals() {
+  // A limit on the size of files is an error of the write that meets it.
+  ::signal(SIGXFSZ, SIG_IGN);
   for (int signal : {SIGINT, SIGTERM, SIGHUP}) {
     struct sigaction action = {}, old = {};
     action.sa_handler = stop;

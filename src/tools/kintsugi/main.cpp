@@ -25,6 +25,8 @@ struct FreeText {
 };
 using Text = std::unique_ptr<KinText, FreeText>;
 
+constexpr uint64_t defaultCacheBytes = uint64_t(10) << 30; ///< What gc leaves.
+
 int reportProgress(void *user, const char *phase, uint64_t step, uint64_t steps) {
   static_cast<ProgressLine *>(user)->show(phase, step, steps);
   return 1;
@@ -54,7 +56,7 @@ KinStatus call(const Arguments &arguments, const KinCompilerOptions &options, Ki
   if (verb == "explain")
     return kin_explain(model, &options, report, error);
   if (verb == "cache")
-    return kin_cache(model, arguments.maxBytes, report, error);
+    return kin_cache(model, arguments.maxBytes.value_or(defaultCacheBytes), report, error);
   return kin_machine(report, error);
 }
 
@@ -97,9 +99,20 @@ int deliver(const Arguments &arguments, const std::string &result) {
   return arguments.quiet ? KIN_OK : print(show(arguments.verb, *report));
 }
 
-int runVerb(const Arguments &arguments) {
+/// What is wrong with flags that are each right; empty where nothing is.
+std::string conflictIn(const Arguments &arguments) {
   if (arguments.verb == "compile" && arguments.emit.empty() && arguments.output.empty())
-    return fail("compile: say where the artifact goes with -o FILE", KIN_USAGE);
+    return "compile: say where the artifact goes with -o FILE";
+  if (!arguments.emit.empty() && arguments.json)
+    return "compile: --json has no effect with --emit, whose text is no report";
+  if (arguments.verb == "cache" && arguments.model != "gc" && arguments.maxBytes)
+    return "cache: --max-bytes is for gc";
+  return "";
+}
+
+int runVerb(const Arguments &arguments) {
+  if (std::string conflict = conflictIn(arguments); !conflict.empty())
+    return fail(conflict, KIN_USAGE);
   ProgressLine progress(arguments.quiet);
   std::string json = printJson(arguments.options);
   KinCompilerOptions options = {sizeof(options), json.c_str(), reportProgress, &progress};

@@ -1,0 +1,155 @@
+"""The reports that docs/command-line.md promises to scripts, from the program itself on the demo's network."""
+
+import json
+import os
+import pathlib
+import subprocess
+
+import numpy as np
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROGRAM = os.environ.get("KINTSUGI", str(ROOT / "build/bin/kintsugi"))
+MODEL = ROOT / "examples/digits/digits.onnx"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("command_line")
+
+
+@pytest.fixture(scope="module")
+def kintsugi(folder):
+    """Runs the program with a cache of its own; gives (exit code, output, errors)."""
+
+    def run(*arguments):
+        done = subprocess.run(
+            [PROGRAM, *map(str, arguments)],
+            capture_output=True,
+            text=True,
+            timeout=300,
+            env=os.environ | {"KINTSUGI_CACHE": str(folder / "cache")},
+        )
+        return done.returncode, done.stdout, done.stderr
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def report(kintsugi):
+    def run(*arguments):
+        code, out, errors = kintsugi(*arguments)
+        assert (code, errors) == (0, "")
+        return json.loads(out)
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def artifact(folder, report):
+    path = folder / "digits.kin"
+    found = report("compile", MODEL, "-o", path, "--json")
+    assert found["artifact"] == str(path) and path.stat().st_size > found["constant_bytes"] > 0
+    return path
+
+
+def test_compile(folder, report):
+    found = report("compile", MODEL, "-o", folder / "again.kin", "--json", "--plan", "separate")
+    assert found["target"] == "cpu" and found["precision"] == "f32" and found["operators"] == 13
+    assert found["launches"] == found["kernels"] >= found["distinct_kernels"] >= 1
+    assert found["definitions"] >= found["kernels"] and found["candidates"] >= found["kernels"]
+    assert [phase["phase"] for phase in found["phases"]] == ["import", "simplify", "orchestrate", "link"]
+    assert found["compile_s"] >= sum(phase["seconds"] for phase in found["phases"])
+    assert found["objective_seconds"] > 0 and found["gap"] >= 0 and found["arena_bytes"] > 0
+    assert found["exactness"]["probabilities"]["coarsest"] == "f32" and found["notes"] == []
+
+
+def test_equal_compilations_give_equal_bytes(folder, kintsugi, artifact):
+    other = folder / "other.kin"
+    assert kintsugi("compile", MODEL, "-o", other, "--threads", 1, "--quiet") == (0, "", "")
+    assert other.read_bytes() == artifact.read_bytes()
+
+
+def test_run(folder, report, artifact):
+    with np.load(ROOT / "examples/digits/held_out.npz") as held:
+        images = held["images"]
+    np.savez(folder / "feeds.npz", images=images)
+    arguments = ("--inputs", folder / "feeds.npz", "--outputs", folder / "out.npz", "--json")
+    (output,) = report("run", artifact, *arguments)["outputs"]
+    with np.load(folder / "out.npz") as outputs:
+        assert outputs.files == ["probabilities"]
+        values = outputs["probabilities"]
+    assert output["name"] == "probabilities" and output["type"] == "f32"
+    assert output["shape"] == list(values.shape) == [len(images), 10]
+    assert output["values"]["max"] == values.max() and output["values"]["finite"] == values.size
+    assert np.allclose(values.sum(1), 1, atol=1e-5)
+
+
+def test_run_gives_the_same_bits_from_model_and_artifact(folder, kintsugi, artifact):
+    for model, name in ((MODEL, "model.npz"), (artifact, "artifact.npz")):
+        assert kintsugi("run", model, "--outputs", folder / name, "--quiet")[0] == 0
+    with np.load(folder / "model.npz") as ours, np.load(folder / "artifact.npz") as theirs:
+        assert ours["probabilities"].tobytes() == theirs["probabilities"].tobytes()
+
+
+def test_bench(folder, kintsugi, artifact):
+    for model in (artifact, MODEL):
+        path = folder / "bench.json"
+        assert kintsugi("bench", model, "--threads", 1, "--seconds", 0.1, "--json", path)[0] == 0
+        found = json.loads(path.read_text())
+        assert 0 < found["min_ms"] <= found["median_ms"] <= found["p99_ms"] and found["runs"] >= 3
+        assert found["kernels"] >= 1 and found["constant_bytes"] > 0 and found["arena_bytes"] > 0
+        assert found["machine"]["cores"] >= 1 and found["threads"] == 1 and found["predicted_ms"] > 0
+        assert found["compile_s"] is None if model is artifact else found["compile_s"] > 0
+
+
+def test_compare(folder, kintsugi, report, artifact):
+    found = report("compare", MODEL, "--json")
+    (output,) = found["outputs"]
+    assert found["within"] and found["against"] == "reference"
+    assert 0 <= output["max_rel"] <= output["allowed"] and output["cosine"] == pytest.approx(1)
+    assert kintsugi("run", artifact, "--outputs", folder / "right.npz")[0] == 0
+    found = report("compare", artifact, "--expected", folder / "right.npz", "--json")
+    assert found["outputs"][0]["max_abs"] == found["outputs"][0]["ulps"] == 0
+    assert found["outputs"][0]["allowed"] == pytest.approx(2 * output["allowed"])
+    with np.load(folder / "right.npz") as right:
+        wrong = right["probabilities"].copy()
+    wrong[3, 4] += 0.25
+    np.savez(folder / "wrong.npz", probabilities=wrong)
+    code, out, errors = kintsugi("compare", artifact, "--expected", folder / "wrong.npz", "--json")
+    assert code == 1 and errors.startswith("kintsugi: outputs differ by more than the error policy allows")
+    (output,) = json.loads(out)["outputs"]
+    assert not output["within"] and output["max_abs"] == pytest.approx(0.25) and output["worst_element"] == 34
+
+
+def test_inspect(report):
+    found = report("inspect", MODEL, "--json")
+    assert [port["name"] for port in found["inputs"] + found["outputs"]] == ["images", "probabilities"]
+    assert sum(use["count"] for use in found["operators"]) == 13
+    assert found["unsupported"] == [] and found["open_dimensions"] == [] and found["opsets"]["ai.onnx"] > 0
+    assert found["arithmetic"] > 2 * 449 * (16 * 9 + 32 * 16 * 9) * 64
+    assert found["input_bytes"] == 449 * 64 * 4 and found["output_bytes"] == 449 * 10 * 4
+
+
+def test_explain(report, artifact):
+    found = report("explain", artifact, "--json")
+    nodes = [node for kernel in found["kernels"] for node in kernel["nodes"]]
+    assert len(set(nodes)) == 13 and found["operators"] == 13
+    for kernel in found["kernels"]:
+        assert kernel["kind"] == "generated" and kernel["launches"] == 1 and kernel["tiles"] >= 1
+        assert kernel["bytes"] > 0 and kernel["predicted_ms"] > 0 and kernel["measured_ms"] > 0
+        assert kernel["expressions"].count("=") >= 1
+
+
+def test_doctor(report):
+    found = report("doctor")
+    assert found["cores"] >= 1 and found["vectorBits"] in (128, 256, 512)
+    assert found["levels"][0]["name"] == "memory" and found["levels"][-1]["bytes"] < found["levels"][0]["bytes"]
+
+
+def test_cache(folder, report):
+    found = report("cache", "ls", "--json")
+    assert found["folder"] == str(folder / "cache")
+    assert found["bytes"] == sum(entry["bytes"] for entry in found["entries"])
+    found = report("cache", "clear", "--json")
+    assert found["entries"] == [] and found["bytes"] == 0
