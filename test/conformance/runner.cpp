@@ -20,11 +20,17 @@
 namespace kintsugi::conformance {
 namespace {
 
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+constexpr uint64_t memoryLimit = 0; // Sanitizers reserve terabytes of addresses.
+#else
+constexpr uint64_t memoryLimit = uint64_t(4) << 30;
+#endif
+
 struct Options {
   std::string cases;
   std::string engine = "cpu";
   std::string only;
-  ChildLimits limits{.seconds = 10, .bytes = uint64_t(4) << 30, .jobs = 2};
+  ChildLimits limits{.seconds = 10, .bytes = memoryLimit, .jobs = 2};
 };
 
 std::optional<Options> parseOptions(int count, char **arguments) {
