@@ -28,6 +28,8 @@ import models
 RESULTS = pathlib.Path(__file__).resolve().parent / "results"
 # Beyond this many bytes of weights, peers are loaded anew for each turn instead of sitting in memory together.
 LARGE = 1 << 30
+# Load for each core, before the first turn, from which on the times say more about other work.
+BUSY = 0.5
 
 
 def said_by(*command):
@@ -39,7 +41,7 @@ def said_by(*command):
 
 
 def machine(cores):
-    """The machine and the software, as far as times depend on them."""
+    """The machine, what it is busy with, and the software, as far as times depend on them."""
     import importlib.metadata
 
     processor = [line.split(":", 1) for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines() if ":" in line]
@@ -50,6 +52,7 @@ def machine(cores):
         flags=[flag for flag in facts.get("flags", "").split() if flag.startswith(("avx", "fma", "amx"))],
         cores=sorted(cores),
         memory_gb=round(pages / 1e9, 1),
+        load=os.getloadavg()[0],
         kernel=platform.release(),
         commit=said_by("git", "-c", "safe.directory=*", "rev-parse", "HEAD"),
         versions={name: importlib.metadata.version(name) for name in ("onnxruntime", "openvino", "numpy")},
@@ -165,6 +168,8 @@ def main(arguments=None):
     out = options.out or RESULTS / f"cpu-{today}.json"
     out.parent.mkdir(parents=True, exist_ok=True)
     report = dict(date=today, rounds=options.rounds, seconds=options.seconds, machine=machine(cores), models={})
+    if report["machine"]["load"] > BUSY * len(cores):
+        print(f"other work keeps this machine busy (load {report['machine']['load']:.1f}): the times mean little")
     print(header(options.peers), flush=True)
     for path in options.paths:
         row = report["models"][path.stem] = measure(path, options)

@@ -84,7 +84,7 @@ def main():
             row = results[path.stem] = check(path, options.limit)
             print(
                 f"{path.stem:32} {'yes' if row['ok'] else 'NO':4} {row['difference']:10.2e} {row['allowed']:9.1e}"
-                f" {row['compile_s']:9.1f} {row['run_ms']:9.2f} {row['kernels']:7}",
+                f" {row['compile_s']:9.1f} {row['run_ms']:9.3f} {row['kernels']:7}",
                 flush=True,
             )
         except models.Failure as failure:
