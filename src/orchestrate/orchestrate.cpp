@@ -92,14 +92,35 @@ private:
       if (std::holds_alternative<Definition>(program.nodes[node]) && !isEmpty(program, node))
         (constant[node] ? constantDefinitions : definitions).push_back(node);
     KINTSUGI_ASSIGN(Choice fixed, choose(program, constantDefinitions, options, nullptr));
+    OrchestrateOptions mainOptions = options;
+    mainOptions.space.constants = constantValues(program, constant, numbers);
     KINTSUGI_ASSIGN(Choice chosen,
-                    choose(program, definitions, options, outermost ? texts : nullptr));
+                    choose(program, definitions, mainOptions, outermost ? texts : nullptr));
     if (outermost) {
       plan.gap = chosen.gap;
       plan.candidates = chosen.space.candidates.size();
     }
     plan.objectiveSeconds += chosen.objective;
     return emitInOrder(program, constant, fixed, chosen, numbers, sequence);
+  }
+
+  /// What kernels may have packed: a scan's body may read constants of the outer program.
+  std::vector<bool> constantValues(const Program &program, const std::vector<bool> &constantNodes,
+                                   const Numbers &numbers) const {
+    std::vector<bool> constant(program.numValues(), false);
+    for (uint32_t number = 0; number < program.numValues(); ++number) {
+      const Value &value = program.values[number];
+      if (value.kind == ValueKind::Result)
+        constant[number] = constantNodes[value.node];
+      else
+        constant[number] = value.kind == ValueKind::Constant || isConstant(numbers[number]);
+    }
+    return constant;
+  }
+
+  bool isConstant(unsigned buffer) const {
+    return buffer != ~0u && (plan.buffers[buffer].kind == BufferKind::Source ||
+                             plan.buffers[buffer].kind == BufferKind::Derived);
   }
 
   /// Runs whatever has its operands, candidates, calls and scans alike, until nothing is left.
@@ -130,7 +151,8 @@ private:
           continue;
         PlanNode &target = constant[node] ? plan.constants : sequence;
         if (candidateOf[node] >= 0)
-          emitKernel(program, *candidates[candidateOf[node]], constant[node], numbers, target);
+          KINTSUGI_RETURN_IF_ERROR(
+              emitKernel(program, *candidates[candidateOf[node]], constant[node], numbers, target));
         else if (!isEmpty(program, node))
           KINTSUGI_RETURN_IF_ERROR(emitAlone(program, node, constant[node], numbers, target));
         for (uint32_t member : nodes) {
@@ -224,17 +246,22 @@ private:
     return entry->second;
   }
 
-  void emitKernel(const Program &program, const space::Candidate &candidate, bool isConstant,
-                  Numbers &numbers, PlanNode &sequence) {
+  Status emitKernel(const Program &program, const space::Candidate &candidate, bool isConstant,
+                    Numbers &numbers, PlanNode &sequence) {
     Stage stage;
     stage.kernel = kernelOf(candidate);
     stage.predictedSeconds = plan.kernels[stage.kernel].predictedSeconds;
     stage.results = 0;
-    for (ValueId operand : candidate.operands) {
+    for (auto [operand, buffer] :
+         llvm::zip_first(candidate.operands, candidate.kernel->schedule.buffers)) {
       bool written = llvm::is_contained(candidate.group.outputs, operand);
       stage.results += written;
-      stage.operands.push_back(written ? resultBuffer(program, operand, isConstant, numbers)
-                                       : bufferOf(program, operand, numbers));
+      unsigned number = written ? resultBuffer(program, operand, isConstant, numbers)
+                                : bufferOf(program, operand, numbers);
+      if (buffer.packing) {
+        KINTSUGI_ASSIGN(number, packedBuffer(number, *buffer.packing));
+      }
+      stage.operands.push_back(number);
     }
     for (uint32_t node : candidate.group.nodes)
       for (const std::string &origin : program.origins[node])
@@ -243,6 +270,28 @@ private:
     stage.definitions = candidate.group.nodes.size();
     stage.expressions = describe(program, candidate.group.nodes);
     addStage(std::move(stage), sequence);
+    return Status::success();
+  }
+
+  /// A constant in a kernel's order: one more stage of the constant program, shared by all kernels
+  /// that want the same.
+  Expected<unsigned> packedBuffer(unsigned source, const schedule::Packing &packing) {
+    auto [entry, fresh] = packed.try_emplace({source, packing.print()}, ~0u);
+    if (!fresh)
+      return entry->second;
+    Program program;
+    ValueId input = program.addInput(plan.buffers[source].name, plan.buffers[source].type,
+                                     plan.buffers[source].shape);
+    ValueId result = program.define(
+        plan.buffers[source].name + ".packed", plan.buffers[source].type,
+        packing.define(input, plan.buffers[source].shape, plan.buffers[source].type));
+    program.addOutput(program.value(result).name, result);
+    KINTSUGI_ASSIGN(Choice choice, choose(program, {0}, options, nullptr));
+    Numbers numbers(program.numValues(), ~0u);
+    numbers[input.number] = source;
+    KINTSUGI_RETURN_IF_ERROR(emitKernel(program, choice.space.candidates[choice.candidates[0]],
+                                        true, numbers, plan.constants));
+    return packed[{source, packing.print()}] = numbers[result.number];
   }
 
   void emitCall(const Program &program, uint32_t node, bool isConstant, Numbers &numbers,
@@ -327,6 +376,7 @@ private:
   OrchestrateTexts *texts;
   Plan plan;
   std::map<std::string, unsigned> kernelNumbers;
+  std::map<std::pair<unsigned, std::string>, unsigned> packed; ///< Of a constant's buffer.
 };
 
 } // namespace

@@ -16,6 +16,8 @@ namespace kintsugi::schedule {
 struct Group {
   llvm::SmallVector<uint32_t> nodes;      ///< Definitions, in program order.
   llvm::SmallVector<te::ValueId> outputs; ///< What the kernel must store, of the nodes' results.
+  /// What it reads that is known when the model is compiled, and so may lie as the kernel likes.
+  llvm::SmallVector<te::ValueId> constants;
 };
 
 /// A definition that keeps a loop nest: as in the program, with others inlined into it. Its indices

@@ -1,7 +1,9 @@
 #include "schedule/registers.h"
 
 #include "schedule/fuse.h"
+#include "schedule/visit.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Sequence.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <cmath>
@@ -40,8 +42,9 @@ double vectorMoveCost(int64_t stride, unsigned lanes) {
 
 class RegisterChoice {
 public:
-  RegisterChoice(const LoopNest &nest, llvm::ArrayRef<Buffer> buffers, const VectorUnit &unit)
-      : nest(nest), unit(unit), numParallel(nest.parallel.size()) {
+  RegisterChoice(const LoopNest &nest, llvm::ArrayRef<TileDimension> space,
+                 llvm::ArrayRef<Buffer> buffers, const VectorUnit &unit)
+      : nest(nest), space(space), buffers(buffers), unit(unit), numParallel(nest.parallel.size()) {
     collect(nest.bodies, bodyReads, bodyOperations);
     collect(nest.epilogue, epilogueReads, epilogueOperations);
     unsigned bits = 32;
@@ -52,7 +55,7 @@ public:
     for (const Expr &read : bodyReads)
       bits = std::max(bits, isFloat(read.type()) ? bitsOf(read.type()) : 32u);
     fullLanes = std::max(1u, unit.bits / bits);
-    bodyStrides = stridesOf(bodyReads);
+    plainStrides = bodyStrides = stridesOf(bodyReads);
     epilogueStrides = stridesOf(epilogueReads);
   }
 
@@ -120,7 +123,10 @@ private:
     RegisterTile tile;
     tile.vectorIterator = v;
     tile.lanes = std::min<uint64_t>(fullLanes, llvm::PowerOf2Ceil(size));
-    int64_t mostVectors = std::max<int64_t>(1, size / tile.lanes);
+    packFor(v, tile.lanes);
+    bool hasTail = nest.reduction && v < numParallel;
+    int64_t mostVectors =
+        hasTail ? llvm::divideCeil(size, tile.lanes) : std::max<int64_t>(1, size / tile.lanes);
     for (unsigned vectors : {1u, 2u, 3u, 4u}) {
       if (vectors > mostVectors || (!nest.reduction && vectors > 2))
         break;
@@ -134,7 +140,7 @@ private:
         if (u == v || extent(u) < 2)
           continue;
         tile.rowIterator = u;
-        for (unsigned rows : {2u, 3u, 4u, 6u, 8u, 12u, 14u}) {
+        for (unsigned rows = 2; rows <= 14; ++rows) {
           if (rows > extent(u) || rows * vectors + vectors + 1 > unit.registers)
             break;
           tile.rows = rows;
@@ -143,6 +149,19 @@ private:
         tile.rowIterator = -1;
         tile.rows = 1;
       }
+    }
+  }
+
+  /// Constants that vectors along `v` would read in panels.
+  void packFor(unsigned v, unsigned lanes) {
+    bodyStrides = plainStrides;
+    if (!nest.reduction || v >= numParallel)
+      return;
+    for (auto [read, strides] : llvm::zip(bodyReads, bodyStrides)) {
+      const Buffer &buffer = buffers[read.readValue().number];
+      if (buffer.packable &&
+          packRead(nest, space, read.readIndices()[0], v, lanes, buffer.elements))
+        strides[v] = 1;
     }
   }
 
@@ -162,15 +181,27 @@ private:
     return cycles;
   }
 
-  /// Cycles of one tile's nest under a choice.
+  /// Cycles of one tile's nest under a choice. Where vectors don't cover a parallel iterator of a
+  /// reduction evenly, a block of fewer vectors finishes it.
   double estimate(const RegisterTile &tile) const {
+    if (tile.vectorIterator < 0 || tile.vectorIterator >= int(numParallel) || !nest.reduction)
+      return estimateBlocks(tile, -1);
+    int64_t all = llvm::divideCeil(extent(tile.vectorIterator), tile.lanes);
+    double cycles = estimateBlocks(tile, double(all / tile.vectors));
+    RegisterTile tail = tile;
+    tail.vectors = all % tile.vectors;
+    return tail.vectors ? cycles + estimateBlocks(tail, 1) : cycles;
+  }
+
+  /// `columns`: how many blocks there are along the vector iterator; -1: as many as cover it.
+  double estimateBlocks(const RegisterTile &tile, double columns) const {
     double points = 1, steps = 1;
     bool vectorReduces = tile.vectorIterator >= int(numParallel);
     for (unsigned k = 0; k < numParallel; ++k) {
       int64_t step = int(k) == tile.vectorIterator ? int64_t(tile.lanes) * tile.vectors
                      : int(k) == tile.rowIterator  ? int64_t(tile.rows)
                                                    : 1;
-      points *= blocks(extent(k), step);
+      points *= int(k) == tile.vectorIterator && columns >= 0 ? columns : blocks(extent(k), step);
     }
     for (unsigned k = numParallel; k < numParallel + nest.numReductions(); ++k)
       steps *=
@@ -202,34 +233,42 @@ private:
   }
 
   const LoopNest &nest;
+  llvm::ArrayRef<TileDimension> space;
+  llvm::ArrayRef<Buffer> buffers;
   const VectorUnit &unit;
   unsigned numParallel;
   llvm::SmallVector<Expr> bodyReads, epilogueReads;
-  Strides bodyStrides, epilogueStrides;
+  Strides plainStrides, epilogueStrides;
+  Strides bodyStrides; ///< With what is packed for the vector iterator at hand.
   double bodyOperations = 0, epilogueOperations = 0;
   unsigned fullLanes = 1;
 };
 
-/// Puts the parallel iterators in the given order.
-void permute(LoopNest &nest, llvm::ArrayRef<unsigned> order, unsigned tileDimensions) {
-  llvm::SmallVector<Index> replacements(nest.parallel.size());
+/// Puts the iterators in the given orders (numbers from 0 in each).
+void permute(LoopNest &nest, llvm::ArrayRef<unsigned> order, llvm::ArrayRef<unsigned> reductions,
+             unsigned tileDimensions) {
+  unsigned numParallel = nest.parallel.size();
+  llvm::SmallVector<Index> replacements(numParallel + reductions.size());
   llvm::SmallVector<Iterator, 4> parallel;
   for (auto [position, old] : llvm::enumerate(order)) {
     replacements[old] = Index::iterator(position);
     parallel.push_back(nest.parallel[old]);
   }
-  for (unsigned k = 0; k < nest.numReductions() + tileDimensions; ++k)
-    replacements.push_back(Index::iterator(parallel.size() + k));
-  for (Expr &body : nest.bodies)
-    body = substitute(body, replacements);
-  for (Expr &finish : nest.epilogue)
-    finish = substitute(finish, replacements);
-  nest.destinationIndex = substitute(nest.destinationIndex, replacements);
+  llvm::SmallVector<Iterator, 3> reduced;
+  for (auto [position, old] : llvm::enumerate(reductions)) {
+    replacements[numParallel + old] = Index::iterator(numParallel + position);
+    reduced.push_back(nest.reduction->iterators[old]);
+  }
+  for (unsigned d = 0; d < tileDimensions; ++d)
+    replacements.push_back(Index::iterator(replacements.size()));
+  replaceIterators(nest, replacements);
   nest.parallel = std::move(parallel);
+  if (nest.reduction)
+    nest.reduction->iterators = std::move(reduced);
 }
 
-void orderLoops(LoopNest &nest, unsigned tileDimensions) {
-  RegisterTile &tile = nest.registers;
+llvm::SmallVector<unsigned> parallelOrder(const LoopNest &nest) {
+  const RegisterTile &tile = nest.registers;
   llvm::SmallVector<unsigned> order;
   for (unsigned k = 0; k < nest.parallel.size(); ++k)
     if (int(k) != tile.vectorIterator && int(k) != tile.rowIterator)
@@ -237,24 +276,50 @@ void orderLoops(LoopNest &nest, unsigned tileDimensions) {
   llvm::sort(order, [&](unsigned a, unsigned b) {
     return nest.destinationIndex.coefficientOf(a) > nest.destinationIndex.coefficientOf(b);
   });
-  bool vectorIsParallel =
-      tile.vectorIterator >= 0 && tile.vectorIterator < int(nest.parallel.size());
-  if (vectorIsParallel)
+  if (tile.vectorIterator >= 0 && tile.vectorIterator < int(nest.parallel.size()))
     order.push_back(tile.vectorIterator);
   if (tile.rowIterator >= 0)
     order.push_back(tile.rowIterator);
-  permute(nest, order, tileDimensions);
-  for (auto [position, old] : llvm::enumerate(order)) {
-    if (vectorIsParallel && int(old) == tile.vectorIterator) {
-      tile.vectorIterator = position;
-      vectorIsParallel = false;
-      continue;
+  return order;
+}
+
+/// The iterator that moves farthest in what can't be packed comes first. Which of several greatest
+/// keys is found first depends on the order, so the arg forms keep theirs.
+llvm::SmallVector<unsigned> reductionOrder(const LoopNest &nest, llvm::ArrayRef<Buffer> buffers) {
+  llvm::SmallVector<unsigned> order = llvm::to_vector(llvm::seq(0u, nest.numReductions()));
+  if (nest.bodies.size() != 1 || nest.reduction->combiner == Combiner::SoftmaxStats)
+    return order;
+  llvm::SmallVector<int64_t> farthest(order.size(), 0);
+  nest.bodies[0].walk([&](const Expr &e) {
+    if (e.kind() != ExprKind::Read || buffers[e.readValue().number].packable)
+      return;
+    for (unsigned k = 0; k < order.size(); ++k) {
+      int64_t stride = strideOf(e.readIndices()[0], nest.parallel.size() + k);
+      if (stride != irregular)
+        farthest[k] = std::max(farthest[k], std::abs(stride));
     }
-    if (int(old) == tile.rowIterator) {
-      tile.rowIterator = position;
-      break;
-    }
-  }
+  });
+  llvm::sort(order, [&](unsigned a, unsigned b) {
+    return farthest[a] != farthest[b] ? farthest[a] > farthest[b] : a < b;
+  });
+  return order;
+}
+
+void orderLoops(LoopNest &nest, unsigned tileDimensions, llvm::ArrayRef<Buffer> buffers) {
+  RegisterTile &tile = nest.registers;
+  int numParallel = nest.parallel.size();
+  llvm::SmallVector<unsigned> order = parallelOrder(nest), reductions;
+  if (nest.reduction)
+    reductions = reductionOrder(nest, buffers);
+  permute(nest, order, reductions, tileDimensions);
+  auto moved = [](llvm::ArrayRef<unsigned> list, int old) -> int {
+    return old < 0 ? old : llvm::find(list, unsigned(old)) - list.begin();
+  };
+  if (tile.vectorIterator >= numParallel)
+    tile.vectorIterator = numParallel + moved(reductions, tile.vectorIterator - numParallel);
+  else
+    tile.vectorIterator = moved(order, tile.vectorIterator);
+  tile.rowIterator = moved(order, tile.rowIterator);
 }
 
 unsigned unrolledReductions(const LoopNest &nest) {
@@ -272,12 +337,12 @@ unsigned unrolledReductions(const LoopNest &nest) {
 
 } // namespace
 
-double chooseRegisters(LoopNest &nest, unsigned tileDimensions, llvm::ArrayRef<Buffer> buffers,
-                       const VectorUnit &unit) {
+double chooseRegisters(LoopNest &nest, llvm::ArrayRef<TileDimension> space,
+                       llvm::ArrayRef<Buffer> buffers, const VectorUnit &unit) {
   RegisterTile best;
-  double cycles = RegisterChoice(nest, buffers, unit).choose(best);
+  double cycles = RegisterChoice(nest, space, buffers, unit).choose(best);
   nest.registers = best;
-  orderLoops(nest, tileDimensions);
+  orderLoops(nest, space.size(), buffers);
   nest.registers.unrolledReductions = unrolledReductions(nest);
   return cycles;
 }

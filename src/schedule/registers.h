@@ -16,10 +16,11 @@ struct VectorUnit {
   unsigned registers = 16;
 };
 
-/// Sets nest.registers, reorders the parallel iterators (the unrolled ones innermost) and returns
-/// the cycles that one tile's run of the nest takes on one core.
-double chooseRegisters(LoopNest &nest, unsigned tileDimensions, llvm::ArrayRef<Buffer> buffers,
-                       const VectorUnit &unit);
+/// Sets nest.registers, reorders the iterators (unrolled ones innermost among the parallel ones,
+/// near ones innermost among the reduction's) and returns the cycles that one tile's run of the
+/// nest takes on one core.
+double chooseRegisters(LoopNest &nest, llvm::ArrayRef<TileDimension> space,
+                       llvm::ArrayRef<Buffer> buffers, const VectorUnit &unit);
 
 } // namespace kintsugi::schedule
 

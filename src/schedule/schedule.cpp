@@ -35,6 +35,9 @@ std::string Schedule::print() const {
     text += (k ? ", " : "") + std::to_string(dimension.size) + " of " +
             std::to_string(dimension.extent);
   text += "], scratch " + std::to_string(scratchBytes) + " bytes\n";
+  for (auto [number, buffer] : llvm::enumerate(buffers))
+    if (buffer.packing)
+      text += "  buffer " + std::to_string(number) + " packed " + buffer.packing->print() + "\n";
   for (const LoopNest &nest : nests) {
     text += "  for";
     for (const Iterator &iterator : nest.parallel)

@@ -15,6 +15,7 @@
 #ifndef KINTSUGI_SCHEDULE_SCHEDULE_H
 #define KINTSUGI_SCHEDULE_SCHEDULE_H
 
+#include "schedule/packing.h"
 #include "te/program.h"
 
 namespace kintsugi::schedule {
@@ -26,8 +27,10 @@ struct Buffer {
   ElementType type;  ///< Booleans take a byte.
   int64_t elements;
   Home home;
-  bool written = false;      ///< Memory: an output of the kernel.
-  int64_t scratchOffset = 0; ///< Scratch: bytes from the worker's base, a multiple of 64.
+  bool written = false;           ///< Memory: an output of the kernel.
+  int64_t scratchOffset = 0;      ///< Scratch: bytes from the worker's base, a multiple of 64.
+  bool packable = false;          ///< Memory: a constant that the kernel reads in one way.
+  std::optional<Packing> packing; ///< A constant that lies in the order of this kernel's loops.
 };
 
 struct TileDimension {

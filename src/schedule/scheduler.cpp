@@ -43,7 +43,7 @@ double footprint(const Expr &read, const LoopNest &nest, int64_t elements) {
 class Scheduler {
 public:
   Scheduler(const Program &program, const Group &group, const ScheduleOptions &options)
-      : program(program), options(options), members(fuse(program, group)) {
+      : program(program), group(group), options(options), members(fuse(program, group)) {
     unit.bits = options.scalar ? 0 : options.machine.vectorBits;
     unit.registers = options.machine.vectorRegisters;
   }
@@ -128,9 +128,10 @@ private:
                    [&](ValueId id) -> const Placement & { return placements.at(id.number); });
       splitIterators(nest, schedule.space);
       collapseIterators(nest, schedule.space.size());
-      cycles += chooseRegisters(nest, schedule.space.size(), schedule.buffers, unit);
+      cycles += chooseRegisters(nest, schedule.space, schedule.buffers, unit);
       schedule.nests.push_back(std::move(nest));
     }
+    packConstants(schedule);
     account(trial, cycles);
     return trial;
   }
@@ -145,6 +146,8 @@ private:
         elements *= extent.constant();
       placements[id.number] = {static_cast<unsigned>(schedule.buffers.size()), Home::Memory, {}};
       schedule.buffers.push_back({id, value.type, elements, Home::Memory, written});
+      schedule.buffers.back().packable =
+          llvm::is_contained(group.constants, id) && isReadInOneWay(id);
     };
     auto isMember = [&](ValueId id) {
       return llvm::any_of(members,
@@ -159,6 +162,17 @@ private:
       if (member.isOutput)
         for (ValueId id : member.results)
           place(id, true);
+  }
+
+  bool isReadInOneWay(ValueId id) const {
+    llvm::SmallVector<Expr> reads;
+    for (const Member &member : members)
+      for (const Expr &expr : member.expressions())
+        expr.walk([&](const Expr &e) {
+          if (e.kind() == ExprKind::Read && e.readValue() == id && !llvm::is_contained(reads, e))
+            reads.push_back(e);
+        });
+    return reads.size() == 1;
   }
 
   bool placeScratch(Schedule &schedule, llvm::ArrayRef<Box> boxes) {
@@ -247,6 +261,7 @@ private:
   }
 
   const Program &program;
+  const Group &group;
   const ScheduleOptions &options;
   std::vector<Member> members;
   VectorUnit unit;

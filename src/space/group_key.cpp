@@ -14,6 +14,14 @@ class KeyWriter {
 public:
   KeyWriter(const Program &program, GroupKey &key) : program(program), key(key) {}
 
+  void constants(llvm::ArrayRef<ValueId> values) {
+    if (values.empty())
+      return;
+    text("constants");
+    for (ValueId id : values)
+      value(id);
+  }
+
   void definition(const Definition &definition, llvm::ArrayRef<ValueId> outputs) {
     text("def");
     for (const Iterator &iterator : definition.parallel)
@@ -121,6 +129,7 @@ GroupKey keyOf(const Program &program, const schedule::Group &group) {
   KeyWriter writer(program, key);
   for (uint32_t node : group.nodes)
     writer.definition(std::get<Definition>(program.nodes[node]), group.outputs);
+  writer.constants(group.constants);
   return key;
 }
 

@@ -38,6 +38,10 @@ schedule::Group Growth::groupOf(llvm::ArrayRef<uint32_t> nodes) const {
     for (ValueId result : program.resultsOf(node))
       if (readOutside || isLast || isProgramOutput[result.number])
         group.outputs.push_back(result);
+    for (ValueId operand : program.operandsOf(node))
+      if (operand.number < options.constants.size() && options.constants[operand.number] &&
+          !llvm::is_contained(group.constants, operand))
+        group.constants.push_back(operand);
   }
   return group;
 }

@@ -41,6 +41,8 @@ struct SpaceOptions {
   Caps caps;
   bool fuse = true;      ///< Otherwise only single definitions.
   unsigned fuel = 60000; ///< Groups that are looked at.
+  /// By value: known when the model is compiled, so that kernels may have it packed. May be short.
+  std::vector<bool> constants;
   /// Told which groups have no schedule, and why.
   explain::Log *log = nullptr;
 };

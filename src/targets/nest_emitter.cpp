@@ -5,6 +5,7 @@
 #include "targets/elementwise.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/Support/MathExtras.h"
 
 #include <numeric>
 
@@ -29,11 +30,22 @@ void NestEmitter::chooseShape() {
     iterators.push_back({nest.extentOf(iterator)});
   if (rowIterator >= 0)
     rows = std::min<int64_t>(rows, iterators[rowIterator].extent);
-  if (vectorIterator >= 0 && vectorIterator < static_cast<int>(numParallel))
-    vectors = std::clamp<int64_t>(iterators[vectorIterator].extent / lanes, 1, vectors);
   active.assign(vectors, lanes);
-  if (vectorIterator >= 0 && vectorIterator < static_cast<int>(numParallel))
-    active[0] = std::min<int64_t>(lanes, iterators[vectorIterator].extent);
+  if (!vectorIsParallel())
+    return;
+  int64_t extent = iterators[vectorIterator].extent;
+  if (nest.isReduction())
+    setColumns(std::min<int64_t>(extent, int64_t(lanes) * vectors));
+  else
+    setColumns(extent <= lanes ? extent
+                               : int64_t(lanes) * std::min<int64_t>(vectors, extent / lanes));
+}
+
+/// A block of so many points along the vectors: the last vector may be a part of one.
+void NestEmitter::setColumns(int64_t columns) {
+  vectors = std::max<int64_t>(1, llvm::divideCeil(columns, lanes));
+  active.assign(vectors, lanes);
+  active.back() = columns - int64_t(vectors - 1) * lanes;
 }
 
 void NestEmitter::findDependences(Region &region) {
@@ -75,7 +87,9 @@ unsigned NestEmitter::levelOf(Value value) const {
 /// digits.
 Levels::Key NestEmitter::keyOf(Value value, Point point) const {
   uintptr_t digits = 0;
-  for (unsigned iterator = numParallel; iterator < iterators.size(); ++iterator) {
+  for (unsigned iterator = 0; iterator < iterators.size(); ++iterator) {
+    if (iterator < numParallel && static_cast<int>(iterator) != vectorIterator)
+      continue;
     const Position &start = iterators[iterator].start.position;
     bool isConstant = dependsOn(value, iterator) && !start.base.value;
     digits = digits * (iterators[iterator].extent + 1) + (isConstant ? start.constant + 1 : 0);
@@ -111,16 +125,31 @@ void NestEmitter::setStart(unsigned iterator, unsigned level, Value value, int64
   state.start.range = {0, state.extent - 1};
 }
 
-/// Blocks of `step` points; the last one starts earlier where the extent is no multiple, and
-/// computes some points again.
+/// Blocks of `step` points. Where the extent is no multiple, sums finish with a narrower block
+/// along their vectors; otherwise the last block starts earlier and computes some points again.
 void NestEmitter::emitParallel(unsigned iterator, unsigned level) {
   if (iterator == numParallel)
     return emitPoint(level);
   int64_t extent = iterators[iterator].extent, step = 1;
-  if (static_cast<int>(iterator) == vectorIterator)
+  bool alongVectors = static_cast<int>(iterator) == vectorIterator;
+  if (alongVectors)
     step = std::min<int64_t>(extent, int64_t(lanes) * vectors);
   else if (static_cast<int>(iterator) == rowIterator)
     step = rows;
+  int64_t tail = alongVectors && nest.isReduction() ? extent % step : 0;
+  emitBlocks(iterator, level, extent - tail, step);
+  if (!tail)
+    return;
+  unsigned wide = vectors;
+  setColumns(tail);
+  levels.resume(level);
+  setStart(iterator, level, {}, extent - tail, 0);
+  emitParallel(iterator + 1, level);
+  vectors = wide;
+  active.assign(vectors, lanes);
+}
+
+void NestEmitter::emitBlocks(unsigned iterator, unsigned level, int64_t extent, int64_t step) {
   if (step == extent) {
     setStart(iterator, level, {}, 0, 0);
     return emitParallel(iterator + 1, level);

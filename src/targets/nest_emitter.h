@@ -49,6 +49,10 @@ private:
   using Accumulators = llvm::SmallVector<Tuple>; ///< By row and vector.
 
   void chooseShape();
+  void setColumns(int64_t columns);
+  bool vectorIsParallel() const {
+    return vectorIterator >= 0 && vectorIterator < static_cast<int>(numParallel);
+  }
   void findDependences(mlir::Region &region);
   uint64_t dependencesOf(mlir::Value value) const;
   bool dependsOn(mlir::Value value, int iterator) const;
@@ -56,6 +60,7 @@ private:
   unsigned levelOf(mlir::Value value) const;
 
   void emitParallel(unsigned iterator, unsigned level);
+  void emitBlocks(unsigned iterator, unsigned level, int64_t extent, int64_t step);
   void emitPoint(unsigned level);
   void emitStores(mlir::Block &region);
   Accumulators startValues(unsigned level);

@@ -146,15 +146,20 @@ void PositionBuilder::addUniformDivision(const Sum &inner, AffineBinaryOpExpr ex
                                          Sum &sum) {
   bool isRemainder = expr.getKind() == AffineExprKind::Mod;
   int64_t divisor = cast<AffineConstantExpr>(expr.getRHS()).getValue();
-  Position first = finish(inner);
+  Sum start = inner;
+  bool isMultiple = llvm::all_of(
+      inner.parts, [&](const Part &part) { return part.factor * part.multiple % divisor == 0; });
+  if (isMultiple) { // What the constant adds is known without the rest.
+    start.constant = 0;
+    sum.constant += factor * (isRemainder ? floorRemainder(inner.constant, divisor)
+                                          : llvm::divideFloorSigned(inner.constant, divisor));
+  }
+  Position first = finish(start);
   first.stride = 0;
   if (isRemainder)
     sum.stride += factor * inner.stride;
-  if (!first.base.value) {
-    sum.constant += factor * (isRemainder ? floorRemainder(first.constant, divisor)
-                                          : llvm::divideFloorSigned(first.constant, divisor));
+  if (isMultiple && (isRemainder || !first.base.value))
     return;
-  }
   Value value = scalar(first);
   bool nonnegative = rangeOf(expr.getLHS()).low >= 0;
   Levels::Key key{{value.getAsOpaquePointer(), nullptr}, DivideTag + divisor * 2 + isRemainder};

@@ -1,0 +1,215 @@
+#include "schedule/packing.h"
+
+#include "schedule/schedule.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
+
+namespace kintsugi::schedule {
+
+using namespace te;
+
+int64_t Packing::elements() const {
+  int64_t product = 1;
+  for (const Dimension &dimension : dimensions)
+    product *= dimension.extent;
+  return product;
+}
+
+Definition Packing::define(ValueId source, llvm::ArrayRef<Extent> shape, ElementType type) const {
+  Definition definition;
+  Index position(offset);
+  for (auto [number, dimension] : llvm::enumerate(dimensions)) {
+    definition.parallel.push_back({"p" + std::to_string(number), Extent(dimension.extent)});
+    position = position + Index::iterator(number) * dimension.stride;
+  }
+  llvm::SmallVector<Interval> ranges = definition.ranges();
+  llvm::SmallVector<Index> coordinates;
+  for (const Index &coordinate : delinearize(position, shape))
+    coordinates.push_back(te::simplify(coordinate, ranges));
+  bool padded = columns < dimensions[panels].extent * lanes();
+  if (!padded) {
+    definition.bodies = {Expr::read(source, type, coordinates)};
+    return definition;
+  }
+  Expr zero = isFloat(type) ? Expr::literal(type, 0.0) : Expr::literal(type, int64_t(0));
+  Index column = Index::iterator(panels) * lanes() + Index::iterator(dimensions.size() - 1);
+  Expr inside = Expr::binary(BinaryOp::Less, Expr::index(column, ElementType::I64),
+                             Expr::literal(ElementType::I64, columns));
+  definition.bodies = {Expr::select(inside, Expr::read(source, type, coordinates, zero), zero)};
+  return definition;
+}
+
+bool Packing::isInOrder() const {
+  int64_t stride = 1;
+  for (const Dimension &dimension : llvm::reverse(dimensions)) {
+    if (dimension.extent > 1 && dimension.stride != stride)
+      return false;
+    stride *= dimension.extent;
+  }
+  return columns == dimensions[panels].extent * lanes();
+}
+
+std::string Packing::print() const {
+  std::string text = "[";
+  for (const Dimension &dimension : llvm::ArrayRef(dimensions).drop_back())
+    text += std::to_string(dimension.extent) + "x" + std::to_string(dimension.stride) + ", ";
+  text += std::to_string(lanes()) + " lanes x" + std::to_string(dimensions.back().stride);
+  return text + (offset ? " from " + std::to_string(offset) + "]" : "]");
+}
+
+namespace {
+
+/// A coordinate of the constant: iterators and origins that move the position by the same stride.
+struct Digit {
+  int64_t stride;
+  int64_t extent = 1; ///< Of the whole tensor, all tiles together.
+  int iterator = -1;  ///< Of the nest; -1: a tile's origin alone.
+  int origin = -1;    ///< Tile dimension; -1: none.
+  int64_t originFactor = 1;
+  Index index; ///< iterator + originFactor * origin.
+};
+
+class Packer {
+public:
+  Packer(const LoopNest &nest, llvm::ArrayRef<TileDimension> space, unsigned vector, unsigned lanes)
+      : nest(nest), space(space), vector(vector), lanes(lanes) {}
+
+  std::optional<PackedRead> pack(const Index &position, int64_t elements) {
+    if (!position.isAffine() || position.coefficientOf(vector) <= 0 || !isReduced(position) ||
+        !collect(position))
+      return std::nullopt;
+    const Digit *columns =
+        llvm::find_if(digits, [&](const Digit &d) { return d.iterator == int(vector); });
+    if (!isAligned(*columns))
+      return std::nullopt;
+    PackedRead read = build(*columns);
+    read.packing.offset = position.constantTerm();
+    bool isMuchLarger = double(read.packing.elements()) > 1.25 * double(elements) + 64.0 * lanes;
+    if (isMuchLarger || read.packing.isInOrder())
+      return std::nullopt;
+    return read;
+  }
+
+private:
+  /// What no loop of the reduction moves is read once, wherever it lies.
+  bool isReduced(const Index &position) const {
+    for (unsigned k = 0; k < nest.numReductions(); ++k)
+      if (position.uses(nest.parallel.size() + k))
+        return true;
+    return false;
+  }
+
+  int64_t extentOf(unsigned iterator) const {
+    unsigned parallel = nest.parallel.size();
+    return iterator < parallel ? nest.parallel[iterator].extent.constant()
+                               : nest.reduction->iterators[iterator - parallel].extent.constant();
+  }
+
+  /// In loop order: parallel iterators, those of the reduction, origins that no iterator goes with.
+  bool collect(const Index &position) {
+    unsigned iterators = nest.parallel.size() + nest.numReductions();
+    for (unsigned k = 0; k < iterators; ++k)
+      if (int64_t stride = position.coefficientOf(k))
+        digits.push_back({stride, extentOf(k), int(k), -1, 1, Index::iterator(k)});
+    for (unsigned d = 0; d < space.size(); ++d) {
+      int64_t stride = position.coefficientOf(iterators + d);
+      if (!stride)
+        continue;
+      Index origin = Index::iterator(iterators + d);
+      // A joined iterator moves by a part of what its tile moves by.
+      Digit *digit = llvm::find_if(digits, [&](const Digit &other) {
+        return other.origin < 0 && stride % other.stride == 0 &&
+               other.extent == space[d].size * (stride / other.stride);
+      });
+      if (digit == digits.end()) {
+        digits.insert(digits.begin(),
+                      {stride, space[d].extent - space[d].size + 1, -1, int(d), 1, origin});
+        continue;
+      }
+      digit->origin = d;
+      digit->originFactor = stride / digit->stride;
+      digit->extent = space[d].extent * digit->originFactor;
+      digit->index = digit->index + origin * digit->originFactor;
+    }
+    return llvm::all_of(digits, [](const Digit &digit) { return digit.stride > 0; });
+  }
+
+  /// Whether tiles start where panels start.
+  bool isAligned(const Digit &columns) const {
+    if (columns.origin < 0)
+      return true;
+    const TileDimension &dimension = space[columns.origin];
+    int64_t factor = columns.originFactor;
+    return (dimension.extent - dimension.size) * factor % lanes == 0 &&
+           (dimension.count() <= 2 || dimension.size * factor % lanes == 0);
+  }
+
+  PackedRead build(const Digit &columns) const {
+    PackedRead read;
+    Packing &packing = read.packing;
+    llvm::SmallVector<Index> coordinates;
+    bool afterPanels = false;
+    auto addPanels = [&] {
+      afterPanels = true;
+      packing.panels = packing.dimensions.size();
+      packing.columns = columns.extent;
+      packing.dimensions.push_back(
+          {int64_t(llvm::divideCeil(columns.extent, lanes)), columns.stride * lanes});
+      coordinates.push_back(columns.index.floorDiv(lanes));
+    };
+    for (const Digit &digit : digits) {
+      if (digit.iterator == int(vector))
+        continue;
+      if (digit.iterator >= int(nest.parallel.size()) && !afterPanels)
+        addPanels();
+      packing.dimensions.push_back({digit.extent, digit.stride});
+      coordinates.push_back(digit.index);
+    }
+    if (!afterPanels)
+      addPanels();
+    packing.dimensions.push_back({lanes, columns.stride});
+    coordinates.push_back(columns.index.mod(lanes));
+    read.position = Index(0);
+    for (auto [dimension, coordinate] : llvm::zip(packing.dimensions, coordinates))
+      read.position = read.position * dimension.extent + coordinate;
+    return read;
+  }
+
+  const LoopNest &nest;
+  llvm::ArrayRef<TileDimension> space;
+  unsigned vector, lanes;
+  llvm::SmallVector<Digit, 8> digits;
+};
+
+} // namespace
+
+std::optional<PackedRead> packRead(const LoopNest &nest, llvm::ArrayRef<TileDimension> space,
+                                   const Index &position, unsigned vector, unsigned lanes,
+                                   int64_t elements) {
+  return Packer(nest, space, vector, lanes).pack(position, elements);
+}
+
+void packConstants(Schedule &schedule) {
+  for (LoopNest &nest : schedule.nests) {
+    int vector = nest.registers.vectorIterator;
+    if (!nest.reduction || vector < 0 || vector >= int(nest.parallel.size()))
+      continue;
+    for (Expr &body : nest.bodies)
+      body = rewrite(body, [&](const Expr &e) {
+        if (e.kind() != ExprKind::Read || LoopNest::isAccumulator(e.readValue()))
+          return e;
+        Buffer &buffer = schedule.buffers[e.readValue().number];
+        if (!buffer.packable || buffer.packing)
+          return e;
+        std::optional<PackedRead> packed = packRead(nest, schedule.space, e.readIndices()[0],
+                                                    vector, nest.registers.lanes, buffer.elements);
+        if (!packed)
+          return e;
+        buffer.packing = packed->packing;
+        buffer.elements = packed->packing.elements();
+        return Expr::read(e.readValue(), e.type(), {packed->position});
+      });
+  }
+}
+
+} // namespace kintsugi::schedule

@@ -1,0 +1,61 @@
+//===- packing.h - Constants in the order in which a kernel reads them ------===//
+//
+// A sum that runs along vectors reads a constant operand panel by panel: `lanes` neighbouring
+// columns for each step of the reduction. A packed constant lies exactly so, one panel after the
+// other, so that the innermost loop streams through it whatever the model's own order was. The
+// constant program computes it while linking; columns beyond the last are zeros.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KINTSUGI_SCHEDULE_PACKING_H
+#define KINTSUGI_SCHEDULE_PACKING_H
+
+#include "te/program.h"
+
+namespace kintsugi::schedule {
+
+struct LoopNest;
+struct Schedule;
+struct TileDimension;
+
+struct Packing {
+  struct Dimension {
+    int64_t extent;
+    int64_t stride; ///< In elements of the constant as the model has it.
+    bool operator==(const Dimension &) const = default;
+  };
+  llvm::SmallVector<Dimension, 6> dimensions; ///< Outermost first; the last one is the lanes.
+  unsigned panels = 0;                        ///< Which dimension counts the panels.
+  int64_t columns = 0;                        ///< panel * lanes + lane from here on is padding.
+  int64_t offset = 0;                         ///< Of the first element.
+
+  int64_t lanes() const { return dimensions.back().extent; }
+  int64_t elements() const;
+  /// Whether it is what the model has already.
+  bool isInOrder() const;
+  /// The packed tensor as an expression over `source`, which has the given shape and type.
+  te::Definition define(te::ValueId source, llvm::ArrayRef<te::Extent> shape,
+                        ElementType type) const;
+  /// "[48x16, 768x3072, 16 lanes x1]": extents and strides.
+  std::string print() const;
+
+  bool operator==(const Packing &) const = default;
+};
+
+/// How a constant would lie for a nest that reads it at `position` (flat) with vectors of `lanes`
+/// points of parallel iterator `vector`, and the position in it. nullopt where its elements don't
+/// come in panels: the position is not affine, does not move with the vector or no reduction moves
+/// it, tiles would cut panels, or the packed form would be much larger than the constant.
+struct PackedRead {
+  Packing packing;
+  te::Index position;
+};
+std::optional<PackedRead> packRead(const LoopNest &nest, llvm::ArrayRef<TileDimension> space,
+                                   const te::Index &position, unsigned vector, unsigned lanes,
+                                   int64_t elements);
+
+/// Packs what a schedule's vectors read of packable buffers.
+void packConstants(Schedule &schedule);
+
+} // namespace kintsugi::schedule
+
+#endif // KINTSUGI_SCHEDULE_PACKING_H
