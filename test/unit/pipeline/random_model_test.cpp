@@ -9,6 +9,7 @@
 #include "pipeline/pipeline.h"
 #include "runtime/context.h"
 #include "runtime/model.h"
+#include "te/constant.h"
 #include "te/interpreter.h"
 #include "te/printer.h"
 #include "unit/te/random_program.h"
@@ -87,10 +88,25 @@ protected:
     options.machine = machine::Machine::detect();
     options.target = GetParam().target;
     options.plan = GetParam().plan;
-    Expected<std::vector<Tensor>> results = compileAndRun(program, options, feeds);
-    ASSERT_TRUE(results.ok()) << results.error().message;
-    for (auto [result, right] : llvm::zip(*results, *expected))
-      compare(result, right);
+    for (bool weights : {false, true}) {
+      if (weights)
+        makeConstant(program, feeds);
+      Expected<std::vector<Tensor>> results = compileAndRun(program, options, feeds);
+      ASSERT_TRUE(results.ok()) << results.error().message;
+      for (auto [result, right] : llvm::zip(*results, *expected))
+        compare(result, right);
+    }
+  }
+
+  /// All inputs but the first become weights with the values that were fed.
+  static void makeConstant(Program &program, std::vector<Tensor> &feeds) {
+    while (program.inputs.size() > 1) {
+      Value &value = program.value(program.inputs.back());
+      value.kind = ValueKind::Constant;
+      value.constant = std::make_shared<TensorConstant>(std::move(feeds.back()));
+      program.inputs.pop_back();
+      feeds.pop_back();
+    }
   }
 
   static void compare(const Tensor &result, const Tensor &right) {
