@@ -11,9 +11,9 @@ namespace {
 
 class Flattener {
 public:
-  Flattener(const Program &program, llvm::ArrayRef<Interval> ranges, unsigned origins,
+  Flattener(const GroupValues &values, llvm::ArrayRef<Interval> ranges, unsigned origins,
             PlacementOf placementOf)
-      : program(program), ranges(ranges), origins(origins), placementOf(placementOf) {}
+      : values(values), ranges(ranges), origins(origins), placementOf(placementOf) {}
 
   Expr flatten(const Expr &expr) const {
     return rewrite(expr, [&](const Expr &e) {
@@ -27,7 +27,7 @@ public:
   Index position(ValueId value, llvm::ArrayRef<Index> coordinates) const {
     const Placement &placement = placementOf(value);
     if (placement.home == Home::Memory)
-      return simplify(linearize(coordinates, program.shape(value)), ranges);
+      return simplify(linearize(coordinates, values.shape(value)), ranges);
     Index flat(0);
     for (auto [coordinate, side] : llvm::zip(coordinates, placement.box))
       flat = flat * side.extent + (coordinate - atOrigin(side.origin));
@@ -47,7 +47,7 @@ private:
     ValueId value = read.readValue();
     llvm::SmallVector<Index> coordinates;
     std::optional<Expr> inside;
-    for (auto [index, extent] : llvm::zip(read.readIndices(), program.shape(value))) {
+    for (auto [index, extent] : llvm::zip(read.readIndices(), values.shape(value))) {
       Index coordinate = simplify(index, ranges);
       bool fits = coordinate.isStatic() && rangeOf(coordinate, ranges).within(Interval::of(extent));
       if (read.readFill() && !fits)
@@ -89,7 +89,7 @@ private:
         Expr::binary(BinaryOp::Min, low, Expr::literal(ElementType::I64, extent.constant() - 1)));
   }
 
-  const Program &program;
+  const GroupValues &values;
   llvm::ArrayRef<Interval> ranges;
   unsigned origins;
   PlacementOf placementOf;
@@ -97,7 +97,7 @@ private:
 
 } // namespace
 
-LoopNest makeNest(const Program &program, const Member &member, const Box &box,
+LoopNest makeNest(const GroupValues &values, const Member &member, const Box &box,
                   llvm::ArrayRef<TileDimension> space, PlacementOf placementOf) {
   LoopNest nest;
   nest.node = member.node;
@@ -115,14 +115,14 @@ LoopNest makeNest(const Program &program, const Member &member, const Box &box,
   for (auto [k, side] : llvm::enumerate(box))
     globals[k] = globals[k] + substitute(side.origin, originIterators);
 
-  Flattener flattener(program, ranges, iterators, placementOf);
+  Flattener flattener(values, ranges, iterators, placementOf);
   for (const Expr &body : member.bodies)
     nest.bodies.push_back(flattener.flatten(substitute(body, globals)));
   for (const Expr &finish : member.epilogue)
     nest.epilogue.push_back(flattener.flatten(substitute(finish, globals)));
   if (nest.reduction && nest.epilogue.empty())
     for (auto [k, result] : llvm::enumerate(member.results)) {
-      ElementType type = program.value(result).type;
+      ElementType type = values.value(result).type;
       bool isKey = member.bodies.size() == 1;
       ElementType held = isKey ? nest.reduction->accumulator : type;
       nest.epilogue.push_back(Expr::cast(type, Expr::read(LoopNest::accumulator(k), held, {})));

@@ -21,7 +21,7 @@ struct Placement {
 using PlacementOf = llvm::function_ref<const Placement &(te::ValueId)>;
 
 /// The nest of `member` over `box`.
-LoopNest makeNest(const te::Program &program, const Member &member, const Box &box,
+LoopNest makeNest(const GroupValues &values, const Member &member, const Box &box,
                   llvm::ArrayRef<TileDimension> space, PlacementOf placementOf);
 
 /// Joins neighbouring iterators that every index treats as one, and drops those of extent 1.

@@ -189,7 +189,67 @@ std::optional<PackedRead> packRead(const LoopNest &nest, llvm::ArrayRef<TileDime
   return Packer(nest, space, vector, lanes).pack(position, elements);
 }
 
-void packConstants(Schedule &schedule) {
+namespace {
+
+/// Where `writer` stores its points once what it stores is packed. nullopt if its iterators are not
+/// parts of single dimensions.
+std::optional<Index> packedStore(const Packing &packing, const LoopNest &writer) {
+  if (packing.offset || !writer.destinationIndex.isAffine())
+    return std::nullopt;
+  unsigned lanes = packing.lanes(), last = packing.dimensions.size() - 1;
+  // Panels and lanes together are the columns.
+  llvm::SmallVector<Packing::Dimension, 6> dimensions = packing.dimensions;
+  dimensions[packing.panels] = {packing.columns, dimensions[last].stride};
+  dimensions.pop_back();
+  llvm::SmallVector<Index> coordinates(dimensions.size(), Index(0));
+  for (auto [k, iterator] : llvm::enumerate(writer.parallel)) {
+    int64_t factor = writer.destinationIndex.coefficientOf(k), extent = iterator.extent.constant();
+    if (extent == 1)
+      continue;
+    auto *home = llvm::find_if(dimensions, [&](const Packing::Dimension &dimension) {
+      return factor % dimension.stride == 0 &&
+             factor * (extent - 1) <= dimension.stride * (dimension.extent - 1);
+    });
+    if (factor <= 0 || home == dimensions.end())
+      return std::nullopt;
+    Index &coordinate = coordinates[home - dimensions.begin()];
+    coordinate = coordinate + Index::iterator(k) * (factor / home->stride);
+  }
+  Index position(0);
+  for (auto [number, dimension] : llvm::enumerate(packing.dimensions)) {
+    Index coordinate = number == last             ? coordinates[packing.panels].mod(lanes)
+                       : number == packing.panels ? coordinates[number].floorDiv(lanes)
+                                                  : coordinates[number];
+    position = position * dimension.extent + coordinate;
+  }
+  return position;
+}
+
+/// Packs the buffer behind one read; nullopt if it stays as it is.
+std::optional<Expr> packBehind(Schedule &schedule, const LoopNest &nest, const Expr &read) {
+  Buffer &buffer = schedule.buffers[read.readValue().number];
+  std::optional<PackedRead> packed =
+      packRead(nest, schedule.space, read.readIndices()[0], nest.registers.vectorIterator,
+               nest.registers.lanes, buffer.elements);
+  if (!packed)
+    return std::nullopt;
+  if (buffer.home == Home::Scratch) {
+    auto writer = llvm::find_if(schedule.nests, [&](const LoopNest &other) {
+      return llvm::is_contained(other.destinations, read.readValue().number);
+    });
+    std::optional<Index> position = packedStore(packed->packing, *writer);
+    if (!position || packed->packing.elements() > buffer.elements)
+      return std::nullopt;
+    writer->destinationIndex = *position;
+  }
+  buffer.elements = packed->packing.elements();
+  buffer.packing = std::move(packed->packing);
+  return Expr::read(read.readValue(), read.type(), {packed->position});
+}
+
+} // namespace
+
+void packOperands(Schedule &schedule) {
   for (LoopNest &nest : schedule.nests) {
     int vector = nest.registers.vectorIterator;
     if (!nest.reduction || vector < 0 || vector >= int(nest.parallel.size()))
@@ -198,16 +258,10 @@ void packConstants(Schedule &schedule) {
       body = rewrite(body, [&](const Expr &e) {
         if (e.kind() != ExprKind::Read || LoopNest::isAccumulator(e.readValue()))
           return e;
-        Buffer &buffer = schedule.buffers[e.readValue().number];
+        const Buffer &buffer = schedule.buffers[e.readValue().number];
         if (!buffer.packable || buffer.packing)
           return e;
-        std::optional<PackedRead> packed = packRead(nest, schedule.space, e.readIndices()[0],
-                                                    vector, nest.registers.lanes, buffer.elements);
-        if (!packed)
-          return e;
-        buffer.packing = packed->packing;
-        buffer.elements = packed->packing.elements();
-        return Expr::read(e.readValue(), e.type(), {packed->position});
+        return packBehind(schedule, nest, e).value_or(e);
       });
   }
 }

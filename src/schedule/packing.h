@@ -1,9 +1,9 @@
-//===- packing.h - Constants in the order in which a kernel reads them ------===//
+//===- packing.h - Operands in the order in which a kernel reads them -------===//
 //
-// A sum that runs along vectors reads a constant operand panel by panel: `lanes` neighbouring
-// columns for each step of the reduction. A packed constant lies exactly so, one panel after the
-// other, so that the innermost loop streams through it whatever the model's own order was. The
-// constant program computes it while linking; columns beyond the last are zeros.
+// A sum that runs along vectors reads an operand panel by panel: `lanes` neighbouring columns for
+// each step of the reduction. A packed operand lies exactly so, one panel after the other, so that
+// the innermost loop streams through it whatever the model's own order was. The constant program
+// packs constants while linking (columns beyond the last are zeros); a tile packs what it copies.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KINTSUGI_SCHEDULE_PACKING_H
@@ -53,8 +53,8 @@ std::optional<PackedRead> packRead(const LoopNest &nest, llvm::ArrayRef<TileDime
                                    const te::Index &position, unsigned vector, unsigned lanes,
                                    int64_t elements);
 
-/// Packs what a schedule's vectors read of packable buffers.
-void packConstants(Schedule &schedule);
+/// Packs what a schedule's vectors read of packable buffers; a copy in scratch is stored as packed.
+void packOperands(Schedule &schedule);
 
 } // namespace kintsugi::schedule
 

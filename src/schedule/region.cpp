@@ -18,8 +18,8 @@ namespace {
 
 class BoxInference {
 public:
-  BoxInference(const Program &program, llvm::ArrayRef<Member> members, const TileSizes &sizes)
-      : program(program), members(members), space(tileSpace(members.back(), sizes)) {
+  BoxInference(const GroupValues &values, llvm::ArrayRef<Member> members, const TileSizes &sizes)
+      : values(values), members(members), space(tileSpace(members.back(), sizes)) {
     boxes.resize(members.size());
     boxes.back() = rootBox(sizes);
   }
@@ -111,7 +111,7 @@ private:
       return;
     llvm::SmallVector<Index> inverse = resultToIterators(*producer);
     Box needed;
-    for (auto [index, extent] : llvm::zip(read.readIndices(), program.shape(read.readValue())))
+    for (auto [index, extent] : llvm::zip(read.readIndices(), values.shape(read.readValue())))
       needed.push_back(sideOf(simplify(substitute(index, replacements), ranges), iterators, ranges,
                               extent.constant(), read.readFill() != nullptr));
     merge(*producer, needed, inverse);
@@ -173,7 +173,7 @@ private:
     }
   }
 
-  const Program &program;
+  const GroupValues &values;
   llvm::ArrayRef<Member> members;
   llvm::SmallVector<TileDimension> space;
   llvm::SmallVector<Box> boxes;
@@ -182,8 +182,8 @@ private:
 } // namespace
 
 std::optional<llvm::SmallVector<Box>>
-inferBoxes(const Program &program, llvm::ArrayRef<Member> members, const TileSizes &sizes) {
-  return BoxInference(program, members, sizes).run();
+inferBoxes(const GroupValues &values, llvm::ArrayRef<Member> members, const TileSizes &sizes) {
+  return BoxInference(values, members, sizes).run();
 }
 
 } // namespace kintsugi::schedule

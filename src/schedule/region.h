@@ -9,6 +9,7 @@
 #define KINTSUGI_SCHEDULE_REGION_H
 
 #include "schedule/fuse.h"
+#include "schedule/group_values.h"
 
 namespace kintsugi::schedule {
 
@@ -29,7 +30,7 @@ llvm::SmallVector<TileDimension> tileSpace(const Member &root, const TileSizes &
 /// For each member the box of its parallel iterators that a tile computes. nullopt if an output
 /// other than the last would not be stored completely, or not by each tile its own part.
 std::optional<llvm::SmallVector<Box>>
-inferBoxes(const te::Program &program, llvm::ArrayRef<Member> members, const TileSizes &sizes);
+inferBoxes(const GroupValues &values, llvm::ArrayRef<Member> members, const TileSizes &sizes);
 
 } // namespace kintsugi::schedule
 

@@ -181,6 +181,26 @@ private:
     return cycles;
   }
 
+  /// Vectors that each step of the reduction loads from another page than the last one did: caches
+  /// and their prefetchers work by pages.
+  double farVectors(const RegisterTile &tile) const {
+    constexpr int64_t page = 1024;
+    if (tile.vectorIterator < 0 || tile.vectorIterator >= int(numParallel))
+      return 0;
+    double far = 0;
+    for (auto [read, strides] : llvm::zip(bodyReads, bodyStrides)) {
+      int64_t nearest = irregular;
+      for (unsigned k = numParallel; k < numParallel + nest.numReductions(); ++k)
+        if (strides[k] != 0)
+          nearest = std::min(nearest, std::abs(strides[k]));
+      bool isPacked = strides != plainStrides[&strides - bodyStrides.data()];
+      if (strides[tile.vectorIterator] == 1 && nearest != irregular && nearest >= page &&
+          !isPacked && !buffers[read.readValue().number].packable)
+        far += tile.vectors;
+    }
+    return far;
+  }
+
   /// Cycles of one tile's nest under a choice. Where vectors don't cover a parallel iterator of a
   /// reduction evenly, a block of fewer vectors finishes it.
   double estimate(const RegisterTile &tile) const {
@@ -214,7 +234,8 @@ private:
     // A multiplication that ends in a sum is one fused operation.
     double arithmetic = width * std::max(1.0, bodyOperations) * 0.5;
     double chain = 4.0 * std::max(1.0, bodyOperations * 0.5);
-    double step = std::max({arithmetic, loads(bodyStrides, tile), chain}) + 0.25;
+    double step =
+        std::max({arithmetic, loads(bodyStrides, tile), chain}) + 0.25 + farVectors(tile) * 1.5;
     return points * (steps * step + outside);
   }
 

@@ -27,10 +27,11 @@ struct Buffer {
   ElementType type;  ///< Booleans take a byte.
   int64_t elements;
   Home home;
-  bool written = false;           ///< Memory: an output of the kernel.
-  int64_t scratchOffset = 0;      ///< Scratch: bytes from the worker's base, a multiple of 64.
-  bool packable = false;          ///< Memory: a constant that the kernel reads in one way.
-  std::optional<Packing> packing; ///< A constant that lies in the order of this kernel's loops.
+  bool written = false;      ///< Memory: an output of the kernel.
+  int64_t scratchOffset = 0; ///< Scratch: bytes from the worker's base, a multiple of 64.
+  /// Read in one way, and free to lie as that wants it: a constant, or a copy in scratch.
+  bool packable = false;
+  std::optional<Packing> packing; ///< How it lies, if not row-major.
 };
 
 struct TileDimension {

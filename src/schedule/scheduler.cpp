@@ -3,8 +3,10 @@
 #include "schedule/nest.h"
 #include "schedule/registers.h"
 #include "schedule/split.h"
+#include "schedule/stage_operands.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
 
 #include <cmath>
 #include <map>
@@ -14,6 +16,9 @@ namespace kintsugi::schedule {
 using namespace te;
 
 namespace {
+
+/// Of any vector: a byte in each lane.
+constexpr int64_t mostLanes = 64;
 
 struct Trial {
   Schedule schedule;
@@ -43,19 +48,17 @@ double footprint(const Expr &read, const LoopNest &nest, int64_t elements) {
 class Scheduler {
 public:
   Scheduler(const Program &program, const Group &group, const ScheduleOptions &options)
-      : program(program), group(group), options(options), members(fuse(program, group)) {
+      : values(program), group(group), options(options), members(fuse(program, group)) {
     unit.bits = options.scalar ? 0 : options.machine.vectorBits;
     unit.registers = options.machine.vectorRegisters;
   }
 
   ScheduleResult run() {
-    TileSizes sizes;
-    for (const Iterator &iterator : members.back().parallel)
-      sizes.push_back(iterator.extent.constant());
-    std::optional<Trial> best = attempt(sizes);
-    bool worthCutting = !best || best->computeSeconds > 2 * options.machine.stageSeconds;
-    if (worthCutting && (options.machine.cores > 1 || members.size() > 1))
-      refine(sizes, best);
+    std::optional<Trial> best = search();
+    if (!options.scalar) {
+      tryPadding(best);
+      tryStaging(best);
+    }
     ScheduleResult result;
     if (!best) {
       result.reason = reason.empty() ? "no tiling keeps every output whole" : reason;
@@ -69,6 +72,47 @@ public:
 private:
   static bool better(const std::optional<Trial> &a, const std::optional<Trial> &b) {
     return a && (!b || a->computeSeconds < b->computeSeconds * 0.98);
+  }
+
+  /// The best tiling of the members as they are.
+  std::optional<Trial> search() {
+    TileSizes sizes;
+    for (const Iterator &iterator : members.back().parallel)
+      sizes.push_back(iterator.extent.constant());
+    std::optional<Trial> best = attempt(sizes);
+    if (!worthCutting) // Said once, so that ways with and without copies compare.
+      worthCutting = !best || best->computeSeconds > 2 * options.machine.stageSeconds;
+    if (*worthCutting && (options.machine.cores > 1 || members.size() > 1))
+      refine(sizes, best);
+    return best;
+  }
+
+  /// The members and their tiling become `trial`'s if that is better.
+  void tryMembers(std::vector<Member> trial, std::optional<Trial> &best) {
+    std::swap(members, trial);
+    std::optional<Trial> tried = search();
+    if (better(tried, best))
+      best = std::move(tried);
+    else
+      std::swap(members, trial);
+  }
+
+  void tryPadding(std::optional<Trial> &best) {
+    if (std::optional<std::vector<Member>> padded = stagePadding(values, members))
+      tryMembers(std::move(*padded), best);
+  }
+
+  void tryStaging(std::optional<Trial> &best) {
+    constexpr unsigned most = 3;
+    llvm::SmallVector<StagingChoice> choices = stagingChoices(members, group.constants);
+    if (choices.size() > most)
+      return;
+    // From the last member on, so that the numbers of earlier ones stay right.
+    for (const StagingChoice &choice : llvm::reverse(choices)) {
+      std::vector<Member> trial = stageOperand(values, members, choice);
+      staged.push_back(trial[choice.member].results[0]);
+      tryMembers(std::move(trial), best);
+    }
   }
 
   /// Enough tiles to keep every core busy to the end; more only cost their starts.
@@ -111,7 +155,7 @@ private:
   }
 
   std::optional<Trial> attempt(const TileSizes &sizes) {
-    std::optional<llvm::SmallVector<Box>> boxes = inferBoxes(program, members, sizes);
+    std::optional<llvm::SmallVector<Box>> boxes = inferBoxes(values, members, sizes);
     if (!boxes)
       return std::nullopt;
     Trial trial;
@@ -124,14 +168,16 @@ private:
     double cycles = 0;
     for (auto [member, box] : llvm::zip(members, *boxes)) {
       LoopNest nest =
-          makeNest(program, member, box, schedule.space,
+          makeNest(values, member, box, schedule.space,
                    [&](ValueId id) -> const Placement & { return placements.at(id.number); });
       splitIterators(nest, schedule.space);
-      collapseIterators(nest, schedule.space.size());
+      // What may be packed is stored coordinate by coordinate.
+      if (!llvm::is_contained(staged, member.results[0]))
+        collapseIterators(nest, schedule.space.size());
       cycles += chooseRegisters(nest, schedule.space, schedule.buffers, unit);
       schedule.nests.push_back(std::move(nest));
     }
-    packConstants(schedule);
+    packOperands(schedule);
     account(trial, cycles);
     return trial;
   }
@@ -140,7 +186,7 @@ private:
     auto place = [&](ValueId id, bool written) {
       if (placements.count(id.number))
         return;
-      const Value &value = program.value(id);
+      const Value &value = values.value(id);
       int64_t elements = 1;
       for (Extent extent : value.shape)
         elements *= extent.constant();
@@ -181,16 +227,19 @@ private:
       if (member.isOutput)
         continue;
       for (ValueId id : member.results) {
+        bool packable = llvm::is_contained(staged, id);
         int64_t elements = 1;
         for (const Side &side : box)
           elements *= side.extent;
+        if (packable) // Panels are full.
+          elements = elements / box.back().extent * llvm::alignTo(box.back().extent, mostLanes);
         placements[id.number] = {static_cast<unsigned>(schedule.buffers.size()), Home::Scratch,
                                  box};
         schedule.buffers.push_back(
-            {id, program.value(id).type, elements, Home::Scratch, true, offset});
+            {id, values.value(id).type, elements, Home::Scratch, true, offset, packable});
         offset += (bytesOf(schedule.buffers.back()) + 63) / 64 * 64;
         if (offset > options.scratchLimit) {
-          reason = "'" + program.value(id).name + "' does not fit in scratch memory";
+          reason = "'" + values.value(id).name + "' does not fit in scratch memory";
           return false;
         }
       }
@@ -260,11 +309,13 @@ private:
     return bandwidth;
   }
 
-  const Program &program;
+  GroupValues values;
   const Group &group;
   const ScheduleOptions &options;
   std::vector<Member> members;
   VectorUnit unit;
+  llvm::SmallVector<ValueId> staged; ///< Copies that may be packed.
+  std::optional<bool> worthCutting;
   std::map<uint32_t, Placement> placements;
   std::string reason;
 };

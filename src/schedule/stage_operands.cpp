@@ -1,0 +1,165 @@
+#include "schedule/stage_operands.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+namespace kintsugi::schedule {
+
+using namespace te;
+
+namespace {
+
+bool isMemberValue(llvm::ArrayRef<Member> members, ValueId value) {
+  return llvm::any_of(
+      members, [&](const Member &member) { return llvm::is_contained(member.results, value); });
+}
+
+/// A member that stores `body` over iterators of the given extents.
+Member copyMember(uint32_t node, ValueId result, llvm::SmallVector<Iterator, 4> parallel,
+                  Expr body) {
+  Member copy{node};
+  for (unsigned k = 0; k < parallel.size(); ++k)
+    copy.resultIndices.push_back(Index::iterator(k));
+  copy.parallel = std::move(parallel);
+  copy.bodies = {std::move(body)};
+  copy.results = {result};
+  return copy;
+}
+
+Shape shapeOf(llvm::ArrayRef<Iterator> iterators) {
+  Shape shape;
+  for (const Iterator &iterator : iterators)
+    shape.push_back(iterator.extent);
+  return shape;
+}
+
+void replaceRead(Member &member, const Expr &read, const Expr &replacement) {
+  for (Expr &body : member.bodies)
+    body = rewrite(body, [&](const Expr &e) { return e == read ? replacement : e; });
+}
+
+/// A copy of all that a read with affine indices can reach, its fill included.
+struct PaddedCopy {
+  Member copy;
+  Expr read;
+};
+
+std::optional<PaddedCopy> padded(GroupValues &values, const Member &member, const Expr &read) {
+  llvm::SmallVector<Interval> ranges = member.ranges();
+  llvm::SmallVector<Iterator, 4> parallel;
+  llvm::SmallVector<Index> source, target;
+  bool isReduced = false;
+  for (const Index &index : read.readIndices()) {
+    if (!index.isAffine())
+      return std::nullopt;
+    Interval range = rangeOf(index, ranges);
+    source.push_back(Index::iterator(parallel.size()) + Index(range.low));
+    target.push_back(index - Index(range.low));
+    parallel.push_back({"p" + std::to_string(parallel.size()), Extent(range.size())});
+    for (unsigned k = member.parallel.size(); k < member.numIterators(); ++k)
+      isReduced |= index.uses(k);
+  }
+  if (!isReduced)
+    return std::nullopt;
+  const Value &value = values.value(read.readValue());
+  ValueId copy = values.add(value.name + ".padded", value.type, shapeOf(parallel));
+  Expr body = Expr::read(read.readValue(), read.type(), source, *read.readFill());
+  return PaddedCopy{copyMember(member.node, copy, std::move(parallel), std::move(body)),
+                    Expr::read(copy, read.type(), target)};
+}
+
+} // namespace
+
+std::optional<std::vector<Member>> stagePadding(GroupValues &values,
+                                                llvm::ArrayRef<Member> members) {
+  std::vector<Member> result;
+  bool changed = false;
+  for (const Member &original : members) {
+    Member member = original;
+    llvm::SmallVector<Expr> reads;
+    if (member.reduction)
+      for (const Expr &body : member.bodies)
+        body.walk([&](const Expr &e) {
+          if (e.kind() == ExprKind::Read && e.readFill() && e.readFill()->isLiteral() &&
+              !isMemberValue(members, e.readValue()) && !llvm::is_contained(reads, e))
+            reads.push_back(e);
+        });
+    for (const Expr &read : reads) {
+      std::optional<PaddedCopy> staged = padded(values, member, read);
+      if (!staged)
+        continue;
+      replaceRead(member, read, staged->read);
+      result.push_back(std::move(staged->copy));
+      changed = true;
+    }
+    result.push_back(std::move(member));
+  }
+  if (!changed)
+    return std::nullopt;
+  return result;
+}
+
+llvm::SmallVector<StagingChoice> stagingChoices(llvm::ArrayRef<Member> members,
+                                                llvm::ArrayRef<ValueId> constants) {
+  llvm::SmallVector<StagingChoice> choices;
+  for (auto [number, member] : llvm::enumerate(members)) {
+    if (!member.reduction || member.bodies.size() != 1 || member.parallel.size() < 2 ||
+        member.reduction->combiner != Combiner::Sum)
+      continue;
+    unsigned vector = member.parallel.size() - 1;
+    llvm::SmallVector<Expr> reads;
+    member.bodies[0].walk([&](const Expr &e) {
+      if (e.kind() == ExprKind::Read && !llvm::is_contained(reads, e))
+        reads.push_back(e);
+    });
+    for (const Expr &read : reads) {
+      if (reads.size() < 2 || read.readFill() || isMemberValue(members, read.readValue()) ||
+          llvm::is_contained(constants, read.readValue()))
+        continue;
+      auto uses = [&](unsigned k) {
+        return llvm::any_of(read.readIndices(), [&](const Index &index) { return index.uses(k); });
+      };
+      bool isReused = false, isReduced = false;
+      for (unsigned k = 0; k < vector; ++k)
+        isReused |= !uses(k) && member.parallel[k].extent.constant() > 1;
+      for (unsigned k = vector + 1; k < member.numIterators(); ++k)
+        isReduced |= uses(k);
+      if (isReused && isReduced && uses(vector))
+        choices.push_back({unsigned(number), read, vector});
+    }
+  }
+  return choices;
+}
+
+std::vector<Member> stageOperand(GroupValues &values, llvm::ArrayRef<Member> members,
+                                 const StagingChoice &choice) {
+  Member member = members[choice.member];
+  llvm::SmallVector<Iterator, 4> parallel;
+  llvm::SmallVector<Index> target, source(member.numIterators(), Index(0));
+  auto take = [&](unsigned k, const Iterator &iterator) {
+    bool isUsed =
+        llvm::any_of(choice.read.readIndices(), [&](const Index &index) { return index.uses(k); });
+    if (!isUsed)
+      return;
+    source[k] = Index::iterator(parallel.size());
+    target.push_back(Index::iterator(k));
+    parallel.push_back(iterator);
+  };
+  for (auto [k, iterator] : llvm::enumerate(member.parallel))
+    if (k != choice.vectorIterator)
+      take(k, iterator);
+  for (auto [k, iterator] : llvm::enumerate(member.reduction->iterators))
+    take(member.parallel.size() + k, iterator);
+  take(choice.vectorIterator, member.parallel[choice.vectorIterator]);
+  const Value &value = values.value(choice.read.readValue());
+  ElementType type = value.type;
+  ValueId copy = values.add(value.name + ".staged", type, shapeOf(parallel));
+  Expr body = substitute(choice.read, source);
+  replaceRead(member, choice.read, Expr::read(copy, choice.read.type(), target));
+  std::vector<Member> result(members.begin(), members.end());
+  result[choice.member] = std::move(member);
+  result.insert(result.begin() + choice.member,
+                copyMember(result[choice.member].node, copy, std::move(parallel), std::move(body)));
+  return result;
+}
+
+} // namespace kintsugi::schedule

@@ -1,0 +1,38 @@
+//===- stage_operands.h - Operands that a tile copies before it uses them ---===//
+//
+// A sum reads its operands many times. Where they lie badly for that, a copy in scratch pays: with
+// the border of a convolution filled in once, so that the innermost loop has no bounds to test; or
+// in the order in which vectors read it. The copy is a member of its own, so bounds inference
+// restricts it to what a tile needs (IntelliGen's data movement, as expressions).
+//
+//===----------------------------------------------------------------------===//
+#ifndef KINTSUGI_SCHEDULE_STAGE_OPERANDS_H
+#define KINTSUGI_SCHEDULE_STAGE_OPERANDS_H
+
+#include "schedule/fuse.h"
+#include "schedule/group_values.h"
+
+namespace kintsugi::schedule {
+
+/// The members with every read that names a fill, inside of a sum, replaced by a read of a copy
+/// that has the fill in it. nullopt if there is no such read.
+std::optional<std::vector<Member>> stagePadding(GroupValues &values,
+                                                llvm::ArrayRef<Member> members);
+
+/// A read of memory inside of a sum whose elements vectors could want in another order.
+struct StagingChoice {
+  unsigned member;
+  te::Expr read;
+  unsigned vectorIterator; ///< Of the member.
+};
+llvm::SmallVector<StagingChoice> stagingChoices(llvm::ArrayRef<Member> members,
+                                                llvm::ArrayRef<te::ValueId> constants);
+
+/// The members with a copy of what `choice` names, whose elements along the vector iterator are
+/// adjacent and which may be packed into panels.
+std::vector<Member> stageOperand(GroupValues &values, llvm::ArrayRef<Member> members,
+                                 const StagingChoice &choice);
+
+} // namespace kintsugi::schedule
+
+#endif // KINTSUGI_SCHEDULE_STAGE_OPERANDS_H
