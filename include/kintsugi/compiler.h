@@ -83,7 +83,7 @@ KIN_API KinStatus kin_inspect(const char *model, const KinCompilerOptions *optio
                               KinText **report, KinError **error);
 
 /* Every kernel with the nodes that it serves, its expressions, and its predicted and measured
-   time. */
+   time; and what the compiler decided, and why. */
 KIN_API KinStatus kin_explain(const char *model, const KinCompilerOptions *options,
                               KinText **report, KinError **error);
 

@@ -161,15 +161,17 @@ llvm::ArrayRef<Rule> scalarRules() {
   return rules;
 }
 
-Expr applyRules(const Expr &expr, FactsOf factsOf) {
+Expr applyRules(const Expr &expr, FactsOf factsOf, RuleApplied applied) {
   return rewrite(expr, [&](const Expr &node) {
     Expr current = node;
     for (bool changed = true; changed;) {
       changed = false;
-      for (const Rule &rule : scalarRules())
+      for (auto [number, rule] : llvm::enumerate(scalarRules()))
         if (std::optional<Expr> better = rule.apply(current, factsOf)) {
           current = *better;
           changed = true;
+          if (applied)
+            applied(number);
         }
     }
     return current;

@@ -24,8 +24,11 @@ struct Rule {
 
 llvm::ArrayRef<Rule> scalarRules();
 
+/// Told of each rule as it replaces an expression, by its place in scalarRules().
+using RuleApplied = llvm::function_ref<void(size_t rule)>;
+
 /// Applies the rules bottom up until none applies.
-te::Expr applyRules(const te::Expr &expr, FactsOf factsOf);
+te::Expr applyRules(const te::Expr &expr, FactsOf factsOf, RuleApplied applied = {});
 
 } // namespace kintsugi::simplify
 

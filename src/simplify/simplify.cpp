@@ -48,6 +48,7 @@ public:
         body = std::make_shared<const Program>(simplify(*scan->body, log));
       out.copyNode(node, body);
     }
+    noteRules();
     return out.finish();
   }
 
@@ -63,7 +64,7 @@ private:
     for (Expr &body : definition.bodies) {
       body = simplifyIndices(out.rename(body), ranges, shapeOf);
       body = composeViews(body, ranges, isView, composed);
-      body = applyRules(body, facts);
+      body = applyRules(body, facts, [&](size_t rule) { ++timesApplied[rule]; });
     }
     if (!composed.empty())
       note(node, "reads through views", "the composed maps are as simple as before: " + composed);
@@ -96,6 +97,18 @@ private:
                 std::move(decision),
                 {std::move(reason)},
                 {}});
+  }
+
+  void noteRules() const {
+    if (!log)
+      return;
+    for (auto [rule, times] : llvm::zip(scalarRules(), timesApplied))
+      if (times > 0)
+        log->add({"simplify",
+                  "program '" + out.old.name + "'",
+                  std::string("applied the rule ") + rule.name,
+                  {},
+                  {{"times", static_cast<double>(times), ""}}});
   }
 
   /// Reads through views where the composed map stays affine; a view reads through any view. Adds
@@ -186,6 +199,7 @@ private:
 
   Rebuilder out;
   explain::Log *log;
+  std::vector<unsigned> timesApplied = std::vector<unsigned>(scalarRules().size(), 0);
   std::map<std::string, llvm::SmallVector<ValueId>> known;
   mutable std::map<Expr, unsigned, Less> bodies;
 };

@@ -15,7 +15,8 @@
 namespace kintsugi::simplify {
 
 /// An equal program: same inputs and outputs by name, type and shape. `log` is told which views
-/// were composed and which definitions were merged or dropped, and why.
+/// were composed, which definitions were merged or dropped, and why, and how often each scalar rule
+/// was applied.
 te::Program simplify(const te::Program &program, explain::Log *log = nullptr);
 
 /// The program with every real-valued intermediate in f64 (inputs, constants and outputs keep their

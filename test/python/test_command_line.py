@@ -139,6 +139,34 @@ def test_explain(report, artifact):
         assert kernel["kind"] == "generated" and kernel["launches"] == 1 and kernel["tiles"] >= 1
         assert kernel["bytes"] > 0 and kernel["predicted_ms"] > 0 and kernel["measured_ms"] > 0
         assert kernel["expressions"].count("=") >= 1
+    assert found["decisions"] is None
+
+
+def test_explain_says_why(report, kintsugi):
+    """The same decisions whether the model is compiled now or found in the cache, and in the text what matters."""
+    decisions = report("explain", MODEL, "--json", "--no-cache")["decisions"]
+    assert report("explain", MODEL, "--json")["decisions"] == decisions
+    assert report("explain", MODEL, "--json")["decisions"] == decisions
+    records, summary = decisions["records"], decisions["summary"]
+    assert sum(kind["count"] for kind in summary) == len(records)
+    stages = [record for record in records if record["subject"].startswith("stage ")]
+    assert stages and all(any(reason.startswith("serves ") for reason in stage["reasons"]) for stage in stages)
+    (solver,) = [record for record in records if record["phase"] == "orchestrate" and "gap" in record["numbers"]]
+    assert 0 < solver["numbers"]["bound"]["value"] <= solver["numbers"]["objective"]["value"]
+    text = kintsugi("explain", MODEL)[1]
+    assert "orchestrate:" in text and ", gap 0" in text and "--decisions" in text
+    whole = kintsugi("explain", MODEL, "--decisions")[1]
+    assert all(f"  {record['subject']}: {record['decision']}\n" in whole for record in records)
+
+
+def test_explain_of_an_artifact_has_no_decisions(kintsugi, artifact):
+    code, out, errors = kintsugi("explain", artifact)
+    assert (code, errors) == (0, "") and "An artifact does not say what was decided" in out
+
+
+def test_explain_takes_no_flag_without_effect(kintsugi):
+    code, out, errors = kintsugi("explain", MODEL, "--decisions", "--json")
+    assert (code, out) == (2, "") and "--decisions" in errors
 
 
 def test_doctor(report):

@@ -3,6 +3,8 @@
 #include "api/compiler/reports.h"
 
 #include "api/compiler/session.h"
+#include "explain/render.h"
+#include "explain/summary.h"
 #include "verify/timing.h"
 
 #include <algorithm>
@@ -127,7 +129,26 @@ Expected<Json> bench(const std::string &model, const std::string &inputs, double
   return report;
 }
 
-Expected<Json> explain(const std::string &model, const Settings &settings) {
+/// What the compiler decided on the way; null for an artifact, which was compiled some other time.
+static Expected<Json> describeDecisions(const std::string &model, const Settings &settings) {
+  if (isArtifact(model))
+    return Json();
+  // A compilation that found its artifact in the cache decided nothing. Equal options give equal
+  // decisions, and they are all made by the time that there is a plan.
+  if (settings.compile.log->size() == 0) {
+    Diagnostics diagnostics;
+    KINTSUGI_RETURN_IF_ERROR(
+        pipeline::emit(model, settings.compile, pipeline::Box::Plan, diagnostics).status());
+  }
+  std::vector<explain::Record> records = settings.compile.log->records();
+  return Json{{"summary", explain::renderJson(explain::summarize(records))},
+              {"records", explain::renderJson(records)}};
+}
+
+Expected<Json> explain(const std::string &model, const Settings &given) {
+  explain::Log log;
+  Settings settings = given;
+  settings.compile.log = &log;
   KINTSUGI_ASSIGN(Session session, Session::open(model, "", settings));
   const runtime::Manifest &manifest = session.manifest();
   KINTSUGI_RETURN_IF_ERROR(settings.tell("timing kernels"));
@@ -162,6 +183,7 @@ Expected<Json> explain(const std::string &model, const Settings &settings) {
          {"predicted_ms", stage.predictedSeconds * double(launches[i]) * 1e3},
          {"measured_ms", measured * 1e-6}});
   }
+  KINTSUGI_ASSIGN(report["decisions"], describeDecisions(model, settings));
   return report;
 }
 

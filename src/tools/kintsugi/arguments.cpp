@@ -166,8 +166,10 @@ private:
 
   void addExplain() {
     CLI::App &verb =
-        addModelVerb("explain", "Show the kernels that a model became, and their times",
+        addModelVerb("explain", "Show the kernels that a model became, their times, and why",
                      "An ONNX file, a .te file or an artifact");
+    verb.add_flag("--decisions", arguments.decisions,
+                  "Show each decision of the compiler, not only what it decided mostly");
     addRunFlags(verb);
     addJson(verb);
   }

@@ -96,7 +96,7 @@ int deliver(const Arguments &arguments, const std::string &result) {
     if (code != KIN_OK || arguments.output == "-")
       return code;
   }
-  return arguments.quiet ? KIN_OK : print(show(arguments.verb, *report));
+  return arguments.quiet ? KIN_OK : print(show(arguments.verb, *report, arguments.decisions));
 }
 
 /// What is wrong with flags that are each right; empty where nothing is.
@@ -105,6 +105,8 @@ std::string conflictIn(const Arguments &arguments) {
     return "compile: say where the artifact goes with -o FILE";
   if (!arguments.emit.empty() && arguments.json)
     return "compile: --json has no effect with --emit, whose text is no report";
+  if (arguments.decisions && (arguments.json || arguments.quiet))
+    return "explain: --decisions has no effect with --json, which has them all, or --quiet";
   if (arguments.verb == "cache" && arguments.model != "gc" && arguments.maxBytes)
     return "cache: --max-bytes is for gc";
   return "";

@@ -12,8 +12,11 @@
 
 namespace kintsugi::tool {
 
-/// The text for a verb's report, every line ended.
-std::string show(const std::string &verb, const Json &report);
+/// The text for a verb's report, every line ended. `allDecisions`: see below.
+std::string show(const std::string &verb, const Json &report, bool allDecisions);
+
+/// What the compiler decided: what happened mostly, in what a person reads, or all of it.
+std::string showDecisions(const Json &decisions, bool all);
 
 } // namespace kintsugi::tool
 

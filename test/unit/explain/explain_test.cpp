@@ -1,5 +1,6 @@
 #include "explain/log.h"
 #include "explain/render.h"
+#include "explain/summary.h"
 
 #include <cmath>
 #include <gtest/gtest.h>
@@ -90,6 +91,63 @@ TEST(Render, scalesNumbers) {
   EXPECT_EQ(show({"", 1023, "bytes"}), "1023 B");
   EXPECT_EQ(show({"", 1536, "bytes"}), "1.5 KiB");
   EXPECT_EQ(show({"", 118.4, "GFLOP/s"}), "118.4 GFLOP/s");
+}
+
+Record rejected(const std::string &name, const std::string &reason, double bytes) {
+  return {"space", "group '" + name + "'", "no schedule", {reason}, {{"needs", bytes, "bytes"}}};
+}
+
+TEST(Summary, countsWhatDiffersInNamesAndNumbersAlone) {
+  std::vector<Record> records = {rejected("a", "'a' does not fit", 10),
+                                 {"simplify", "value 't'", "folded into 'u'", {}, {}},
+                                 rejected("b", "it needs 3 levels", 20),
+                                 rejected("c, d", "'c', 'd' does not fit", 5),
+                                 rejected("e", "it needs 17 levels", 7),
+                                 rejected("f", "it can't, the model's 'x' is no constant", 7),
+                                 rejected("g", "it can't, the model's 'y z' is no constant", 7),
+                                 rejected("h", "'long name' does not fit", 30)};
+  std::vector<Kind> kinds = summarize(records);
+  ASSERT_EQ(kinds.size(), 2u);
+  EXPECT_EQ(kinds[0].phase, "space");
+  EXPECT_EQ(kinds[0].subject, "group");
+  EXPECT_EQ(kinds[0].decision, "no schedule");
+  EXPECT_EQ(kinds[0].count, 7u);
+  using Reasons = std::vector<std::pair<std::string, size_t>>;
+  EXPECT_EQ(kinds[0].reasons, (Reasons{{"'..' does not fit", 3},
+                                       {"it needs N levels", 2},
+                                       {"it can't, the model's '..' is no constant", 2}}));
+  ASSERT_EQ(kinds[0].numbers.size(), 1u);
+  EXPECT_EQ(kinds[0].numbers[0].low, 5);
+  EXPECT_EQ(kinds[0].numbers[0].high, 30);
+  EXPECT_EQ(kinds[1].subject, "value 't'");
+  EXPECT_EQ(kinds[1].decision, "folded into 'u'");
+  EXPECT_EQ(kinds[1].count, 1u);
+}
+
+TEST(Summary, fewRecordsStandInFullAfterTheMany) {
+  std::vector<Record> records = {
+      {"orchestrate", "program 'm'", "optimal", {}, {{"objective", 1e-6, "s"}}},
+      {"orchestrate", "program 'm'", "optimal", {}, {{"objective", 2e-3, "s"}}}};
+  for (int i = 0; i < 9; ++i)
+    records.push_back({"orchestrate", "stage " + std::to_string(i), "kernel k1", {}, {}});
+  std::vector<Kind> kinds = summarize(records);
+  ASSERT_EQ(kinds.size(), 3u);
+  EXPECT_EQ(kinds[0].subject, "stage");
+  EXPECT_EQ(kinds[0].decision, "kernel kN");
+  EXPECT_EQ(kinds[1].numbers[0].high, 1e-6);
+  EXPECT_EQ(kinds[2].numbers[0].low, 2e-3);
+  EXPECT_TRUE(summarize({}).empty());
+}
+
+TEST(Summary, json) {
+  std::vector<Record> records = {
+      {"orchestrate", "program 'm'", "feasible", {"out of fuel"}, {{"gap", INFINITY, ""}}}};
+  Json list = renderJson(summarize(records));
+  ASSERT_EQ(list.size(), 1u);
+  EXPECT_EQ(list[0]["count"], 1);
+  EXPECT_EQ(list[0]["reasons"], Json({{{"count", 1}, {"reason", "out of fuel"}}}));
+  EXPECT_TRUE(list[0]["numbers"]["gap"]["low"].is_null());
+  EXPECT_TRUE(parseJson(printJson(list)).ok());
 }
 
 } // namespace

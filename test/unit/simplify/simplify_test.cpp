@@ -150,6 +150,20 @@ TEST(Simplify, ItSaysWhatItDid) {
   EXPECT_TRUE(said("value 'c'", "dropped"));
 }
 
+TEST(Simplify, ItCountsItsRules) {
+  explain::Log log;
+  simplify(parsed("input x[8] f32\n"
+                  "a[i:8] f32 = x[i] * 1 + x[i] / 4\n"
+                  "y[i:8] f32 = pow(a[i], 2) + a[i] * 1\noutput y"),
+           &log);
+  std::map<std::string, double> times;
+  for (const explain::Record &record : log.records())
+    if (llvm::StringRef(record.decision).consume_front("applied the rule "))
+      times[record.decision.substr(17)] = record.numbers.at(0).value;
+  EXPECT_EQ(times, (std::map<std::string, double>{
+                       {"x * 1 = x", 2}, {"pow(x, 2) = x * x", 1}, {"x / 2^k = x * 2^-k", 1}}));
+}
+
 TEST(PromoteToDouble, KeepsWhatIsComputed) {
   for (uint64_t seed = 0; seed < 300; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
