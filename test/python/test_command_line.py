@@ -169,8 +169,28 @@ def test_explain_takes_no_flag_without_effect(kintsugi):
     assert (code, out) == (2, "") and "--decisions" in errors
 
 
+@pytest.mark.parametrize(
+    ("verb", "words"),
+    [
+        ("run", "probabilities  f32[449,10]  min"),
+        ("compare", "max rel"),
+        ("inspect", "input   images  f32[449, 1, 8, 8]"),
+        ("explain", "13 operators became"),
+        ("doctor", "vector registers of"),
+        ("cache", "files of"),
+    ],
+)
+def test_text_for_people_and_json_for_programs(kintsugi, report, verb, words):
+    subject = {"doctor": [], "cache": ["ls"]}.get(verb, [MODEL])
+    code, out, errors = kintsugi(verb, *subject)
+    assert (code, errors) == (0, "") and words in out
+    with pytest.raises(json.JSONDecodeError):
+        json.loads(out)
+    assert isinstance(report(verb, *subject, "--json"), dict)
+
+
 def test_doctor(report):
-    found = report("doctor")
+    found = report("doctor", "--json")
     assert found["cores"] >= 1 and found["vectorBits"] in (128, 256, 512)
     assert found["levels"][0]["name"] == "memory" and found["levels"][-1]["bytes"] < found["levels"][0]["bytes"]
 

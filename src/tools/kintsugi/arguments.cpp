@@ -175,8 +175,7 @@ private:
   }
 
   void addDoctor() {
-    addVerb("doctor", "Describe this machine, as the cost model sees it")
-        .add_flag("--json", arguments.json, "The description is JSON with and without it");
+    addJson(addVerb("doctor", "Describe this machine, as the cost model sees it"));
   }
 
   void addCache() {
