@@ -2,6 +2,7 @@
 
 #include "base/files.h"
 #include "import/random_weights.h"
+#include "layout/layout.h"
 #include "link/link.h"
 #include "pipeline/targets.h"
 #include "simplify/simplify.h"
@@ -48,7 +49,7 @@ public:
   }
 
 private:
-  static constexpr uint64_t total = 4;
+  static constexpr uint64_t total = 5;
   const CompileOptions &options;
   CompileReport &report;
 };
@@ -116,12 +117,26 @@ Expected<te::Program> simplified(const te::Program &imported, const CompileOptio
   return program;
 }
 
+/// Values in the formats in which the machine's schedules are quickest.
+Expected<te::Program> formatted(te::Program program, const CompileOptions &options,
+                                const targets::Target &target, Phases &phases) {
+  if (!options.formats || isReference(target))
+    return program;
+  layout::LayoutOptions layoutOptions;
+  layoutOptions.schedule.machine = options.machine;
+  layoutOptions.log = options.log;
+  return phases.run("formats",
+                    [&] { return checked(layout::chooseFormats(program, layoutOptions)); });
+}
+
 Status runFront(const te::Program &imported, const CompileOptions &options, Phases &phases,
                 CompileReport &report, Front &front) {
   KINTSUGI_ASSIGN(front.target, makeTarget(options.target));
   report.target = options.target;
   report.precision = options.precision;
   KINTSUGI_ASSIGN(front.program, simplified(imported, options, phases, report));
+  KINTSUGI_ASSIGN(front.program,
+                  formatted(std::move(front.program), options, *front.target, phases));
   report.model = front.program.name;
   KINTSUGI_ASSIGN(front.plan, phases.run("orchestrate", [&] {
     return orchestrate::orchestrate(front.program, orchestrateOptions(options, *front.target),

@@ -28,6 +28,7 @@ struct CompileOptions {
   std::string target = "cpu"; ///< "cpu" or "reference".
   std::string precision = "f32";
   orchestrate::PlanMode plan = orchestrate::PlanMode::Search;
+  bool formats = true; ///< Whether values may be stored in other orders of their dimensions.
   machine::Machine machine;
   unsigned threads = 0;                        ///< Of the compiler itself; 0: all cores.
   uint64_t constantBudget = uint64_t(8) << 30; ///< Bytes in flight while linking.

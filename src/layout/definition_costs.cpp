@@ -1,0 +1,108 @@
+#include "layout/definition_costs.h"
+
+#include "space/group_key.h"
+#include "llvm/ADT/STLExtras.h"
+
+#include <limits>
+
+namespace kintsugi::layout {
+
+using namespace te;
+
+static constexpr double impossible = std::numeric_limits<double>::infinity();
+
+DefinitionCosts::DefinitionCosts(const Program &program, const schedule::ScheduleOptions &schedule,
+                                 unsigned fuel)
+    : program(program), options(schedule), cores(schedule.machine.cores), fuel(fuel),
+      constant(constantNodes(program)) {
+  // How a nest uses registers doesn't depend on how it is cut into tiles for several cores, and
+  // one tile is scheduled much faster than many tilings.
+  options.machine.cores = 1;
+}
+
+/// Whether the dimensions of a read move one to one with the result's, in the order in which the
+/// result's lie in memory; dimensions of one element lie anywhere.
+static bool inStoredOrder(llvm::ArrayRef<Index> stored, llvm::ArrayRef<Extent> shape,
+                          const Order &order, unsigned parallel) {
+  int last = -1;
+  for (unsigned p = 0; p < stored.size(); ++p) {
+    if (shape[order.empty() ? p : order[p]].constant() == 1)
+      continue;
+    Index moved = stored[p] - Index(stored[p].constantTerm());
+    int iterator = moved.asIterator();
+    if (iterator <= last || iterator >= static_cast<int>(parallel))
+      return false;
+    last = iterator;
+  }
+  return true;
+}
+
+bool DefinitionCosts::followsOperands(const Definition &definition, OrderOf orderOf) const {
+  if (definition.reduction)
+    return false;
+  bool follows = true;
+  for (const Expr &body : definition.bodies)
+    body.walk([&](const Expr &e) {
+      if (e.kind() == ExprKind::Read && !isConstant(program, constant, e.readValue()))
+        follows &= inStoredOrder(e.readIndices(), program.shape(e.readValue()),
+                                 orderOf(e.readValue()), definition.parallel.size());
+    });
+  return follows;
+}
+
+static Expr readInstead(const Expr &expr, const std::map<ValueId, ValueId> &values) {
+  return rewrite(expr, [&](const Expr &e) {
+    if (e.kind() != ExprKind::Read)
+      return e;
+    std::optional<Expr> fill;
+    if (const Expr *f = e.readFill())
+      fill = *f;
+    return Expr::read(values.at(e.readValue()), e.type(), e.readIndices(), std::move(fill));
+  });
+}
+
+double DefinitionCosts::seconds(uint32_t node, OrderOf orderOf) {
+  Definition changed = reorder(std::get<Definition>(program.nodes[node]), orderOf);
+  if (followsOperands(changed, orderOf))
+    return 0;
+  Program alone;
+  schedule::Group group;
+  std::map<ValueId, ValueId> inputs;
+  for (ValueId operand : program.operandsOf(node)) {
+    const Value &value = program.value(operand);
+    inputs[operand] =
+        alone.addInput(value.name, value.type, permuted(value.shape, orderOf(operand)));
+    if (isConstant(program, constant, operand))
+      group.constants.push_back(inputs[operand]);
+  }
+  for (Expr &body : changed.bodies)
+    body = readInstead(body, inputs);
+  llvm::SmallVector<std::string> names;
+  llvm::SmallVector<ElementType> types;
+  for (ValueId result : changed.results) {
+    names.push_back(program.value(result).name);
+    types.push_back(program.value(result).type);
+  }
+  group.nodes = {0};
+  group.outputs = alone.defineMany(names, types, std::move(changed));
+  return schedule(alone, group);
+}
+
+double DefinitionCosts::schedule(const Program &alone, const schedule::Group &group) {
+  std::string key = space::keyOf(alone, group).text;
+  if (auto found = known.find(key); found != known.end())
+    return found->second;
+  if (fuel == 0)
+    return impossible;
+  --fuel;
+  schedule::ScheduleResult result = schedule::scheduleGroup(alone, group, options);
+  double seconds = impossible;
+  if (result.schedule) {
+    double bytes = result.schedule->bytesRead + result.schedule->bytesWritten;
+    double bandwidth = std::max(1e9, options.machine.memory().bytesPerSecondAll);
+    seconds = options.machine.stageSeconds + result.computeSeconds / cores + bytes / bandwidth;
+  }
+  return known[key] = seconds;
+}
+
+} // namespace kintsugi::layout

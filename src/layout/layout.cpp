@@ -1,0 +1,202 @@
+#include "layout/layout.h"
+
+#include "layout/candidates.h"
+#include "llvm/ADT/STLExtras.h"
+
+#include <numeric>
+#include <set>
+
+namespace kintsugi::layout {
+
+using namespace te;
+
+namespace {
+
+class Chooser {
+public:
+  Chooser(const Program &program, const LayoutOptions &options)
+      : program(program), options(options), costs(program, options.schedule, options.fuel) {}
+
+  Program run() {
+    candidates = findCandidates(program, costs);
+    if (candidates.variables.empty())
+      return program;
+    makeGraph();
+    makeMoves();
+    Labelling rowMajor(graph.variables, 0);
+    SearchResult best = search(graph, {rowMajor, preferred()}, moves, options.moveFuel);
+    explain(rowMajor, best);
+    std::vector<Order> orders(program.numValues());
+    for (uint32_t value = 0; value < program.numValues(); ++value)
+      orders[value] = candidates.orderOf({value}, best.labelling);
+    return reorder(program, orders);
+  }
+
+private:
+  int variableOf(ValueId value) const { return candidates.variableOf[value.number]; }
+
+  /// One factor for each definition that writes or reads a variable.
+  void makeGraph() {
+    graph.variables = candidates.variables.size();
+    for (uint32_t node = 0; node < program.nodes.size(); ++node) {
+      if (!std::holds_alternative<Definition>(program.nodes[node]))
+        continue;
+      llvm::SmallVector<unsigned, 4> scope;
+      auto add = [&](ValueId value) {
+        if (variableOf(value) >= 0 && !llvm::is_contained(scope, variableOf(value)))
+          scope.push_back(variableOf(value));
+      };
+      add(program.resultsOf(node)[0]);
+      llvm::for_each(program.operandsOf(node), add);
+      if (scope.empty())
+        continue;
+      graph.factors.push_back(scope);
+      nodeOf.push_back(node);
+    }
+    known.resize(graph.factors.size());
+    graph.cost = [this](unsigned factor, const Labelling &labelling) {
+      llvm::SmallVector<unsigned, 4> labels;
+      for (unsigned variable : graph.factors[factor])
+        labels.push_back(labelling[variable]);
+      auto [entry, fresh] = known[factor].try_emplace(std::move(labels), 0.0);
+      if (fresh)
+        entry->second = costs.seconds(nodeOf[factor], [&](ValueId value) -> const Order & {
+          return candidates.orderOf(value, labelling);
+        });
+      return entry->second;
+    };
+  }
+
+  /// What is reached from a variable's dimension along links, each in the dimension that moves with
+  /// it. Links of reductions are passed only if `throughReductions`.
+  Move flood(unsigned variable, unsigned label, bool throughReductions) const {
+    Move move = {{variable, label}};
+    std::set<unsigned> reached = {variable};
+    for (size_t next = 0; next < move.size(); ++next) {
+      unsigned at = move[next].variable;
+      int dimension = candidates.variables[at].dimensions[move[next].label];
+      auto reach = [&](unsigned other, unsigned otherDimension) {
+        int label = candidates.variables[other].labelOf(static_cast<int>(otherDimension));
+        if (label > 0 && reached.insert(other).second)
+          move.push_back({other, static_cast<unsigned>(label)});
+      };
+      for (const Link *link : linksOf[at]) {
+        if (link->reduces && !throughReductions)
+          continue;
+        if (link->from == at && static_cast<int>(link->fromDimension) == dimension)
+          reach(link->to, link->toDimension);
+        if (link->to == at && static_cast<int>(link->toDimension) == dimension)
+          reach(link->from, link->fromDimension);
+      }
+    }
+    return move;
+  }
+
+  static Move toRowMajor(Move move) {
+    for (Change &change : move)
+      change.label = 0;
+    return move;
+  }
+
+  /// Single variables, linked pairs, and runs of linked variables; each also back to row-major.
+  void makeMoves() {
+    linksOf.resize(graph.variables);
+    for (const Link &link : candidates.links) {
+      linksOf[link.from].push_back(&link);
+      linksOf[link.to].push_back(&link);
+    }
+    std::set<Move> seen;
+    auto offer = [&](Move move) {
+      llvm::sort(move);
+      for (const Move &m : {toRowMajor(move), move})
+        if (seen.insert(m).second)
+          moves.push_back(m);
+    };
+    for (auto [number, variable] : llvm::enumerate(candidates.variables))
+      for (unsigned label = 1; label < variable.dimensions.size(); ++label)
+        offer({{static_cast<unsigned>(number), label}});
+    for (const Link &link : candidates.links) {
+      int from = candidates.variables[link.from].labelOf(static_cast<int>(link.fromDimension));
+      int to = candidates.variables[link.to].labelOf(static_cast<int>(link.toDimension));
+      if (from > 0 && to > 0 && link.from != link.to)
+        offer({{link.from, static_cast<unsigned>(from)}, {link.to, static_cast<unsigned>(to)}});
+    }
+    for (bool throughReductions : {false, true})
+      for (auto [number, variable] : llvm::enumerate(candidates.variables))
+        for (unsigned label = 1; label < variable.dimensions.size(); ++label)
+          offer(flood(number, label, throughReductions));
+  }
+
+  /// Each variable's first label, and its neighbours in line with it; those that gain most first.
+  Labelling preferred() const {
+    std::vector<unsigned> order(graph.variables);
+    std::iota(order.begin(), order.end(), 0);
+    llvm::sort(order, [&](unsigned a, unsigned b) {
+      return std::pair(-candidates.variables[a].gain, a) <
+             std::pair(-candidates.variables[b].gain, b);
+    });
+    Labelling labelling(graph.variables, 0);
+    for (unsigned variable : order)
+      if (labelling[variable] == 0)
+        for (Change change : flood(variable, 1, true))
+          if (labelling[change.variable] == 0)
+            labelling[change.variable] = change.label;
+    return labelling;
+  }
+
+  /// What the definitions that write and read a variable take together.
+  double around(unsigned variable, const Labelling &labelling) const {
+    double seconds = 0;
+    for (auto [factor, scope] : llvm::enumerate(graph.factors))
+      if (llvm::is_contained(scope, variable))
+        seconds += graph.cost(factor, labelling);
+    return seconds;
+  }
+
+  void explain(const Labelling &rowMajor, const SearchResult &best) const {
+    if (!options.log)
+      return;
+    unsigned changed = 0;
+    for (auto [number, variable] : llvm::enumerate(candidates.variables)) {
+      if (best.labelling[number] == 0)
+        continue;
+      ++changed;
+      std::string order;
+      for (unsigned dimension : variable.orders[best.labelling[number]])
+        order += (order.empty() ? "" : ", ") + std::to_string(dimension);
+      options.log->add({"formats",
+                        "value '" + program.value(program.resultsOf(variable.node)[0]).name + "'",
+                        "dimensions stored in the order " + order,
+                        {},
+                        {{"readers and writer before", around(number, rowMajor), "s"},
+                         {"after", around(number, best.labelling), "s"}}});
+    }
+    options.log->add({"formats",
+                      "program '" + program.name + "'",
+                      costs.outOfFuel() ? "the search ran out of fuel" : "searched to the end",
+                      {},
+                      {{"values that could change", static_cast<double>(graph.variables), ""},
+                       {"changed", static_cast<double>(changed), ""},
+                       {"schedules", static_cast<double>(costs.scheduled()), ""},
+                       {"before", costOf(graph, rowMajor), "s"},
+                       {"after", best.cost, "s"}}});
+  }
+
+  const Program &program;
+  const LayoutOptions &options;
+  DefinitionCosts costs;
+  Candidates candidates;
+  FactorGraph graph;
+  std::vector<uint32_t> nodeOf; ///< By factor.
+  std::vector<std::map<llvm::SmallVector<unsigned, 4>, double>> known;
+  std::vector<llvm::SmallVector<const Link *, 8>> linksOf;
+  std::vector<Move> moves;
+};
+
+} // namespace
+
+Program chooseFormats(const Program &program, const LayoutOptions &options) {
+  return Chooser(program, options).run();
+}
+
+} // namespace kintsugi::layout
