@@ -104,13 +104,17 @@ private:
 
   void tryStaging(std::optional<Trial> &best) {
     constexpr unsigned most = 3;
-    llvm::SmallVector<StagingChoice> choices = stagingChoices(members, group.constants);
-    if (choices.size() > most)
-      return;
-    // From the last member on, so that the numbers of earlier ones stay right.
-    for (const StagingChoice &choice : llvm::reverse(choices)) {
-      std::vector<Member> trial = stageOperand(values, members, choice);
-      staged.push_back(trial[choice.member].results[0]);
+    llvm::SmallVector<Expr> tried;
+    while (tried.size() < most) {
+      llvm::SmallVector<StagingChoice> choices = stagingChoices(members, group.constants);
+      const auto *next = llvm::find_if(choices, [&](const StagingChoice &choice) {
+        return !llvm::is_contained(tried, choice.read);
+      });
+      if (next == choices.end())
+        return;
+      tried.push_back(next->read);
+      std::vector<Member> trial = stageOperand(values, members, *next);
+      staged.push_back(trial[next->member].results[0]);
       tryMembers(std::move(trial), best);
     }
   }

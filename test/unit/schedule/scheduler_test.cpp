@@ -88,6 +88,13 @@ y[h:3, m:96, n:80] f32 = sum<f32>[d:48] q[m, h, d] * k[n, h, d]
 output y
 )",
      1, true, true},
+    {"two_operands_that_lie_badly", R"(
+input a[k:60, m:70] f32
+input b[n:80, k:60] f32
+y[m:70, n:80] f32 = sum<f32>[k:60] a[k, m] * (b[n, k] * b[m, k])
+output y
+)",
+     1, false, true},
     {"padded_where_it_is_read", R"(
 input x[h:11, w:13, c:24] f32
 input k[o:40, c:24, r:3, s:3] f32
@@ -281,7 +288,7 @@ TEST_P(SchedulerTest, CopiesOnTheWayWhereTheyPay) {
   EXPECT_EQ(copies, GetParam().copies) << result.schedule->print();
 }
 
-TEST(SchedulerPrograms, EveryCaseIsThere) { EXPECT_EQ(std::size(cases), 13u); }
+TEST(SchedulerPrograms, EveryCaseIsThere) { EXPECT_EQ(std::size(cases), 14u); }
 
 INSTANTIATE_TEST_SUITE_P(Programs, SchedulerTest, testing::ValuesIn(cases),
                          [](const auto &info) { return std::string(info.param.name); });
