@@ -29,6 +29,14 @@ unsigned Schedule::memoryBuffers() const {
   return llvm::count_if(buffers, [](const Buffer &b) { return b.home == Home::Memory; });
 }
 
+double Schedule::runsOf(const LoopNest &nest, int cores) const {
+  constexpr double runsACore = 4;
+  double all = static_cast<double>(tiles()), distinct = all;
+  for (const TileDimension &dimension : llvm::ArrayRef(space).take_back(nest.sharedDimensions))
+    distinct /= static_cast<double>(dimension.count());
+  return nest.sharedDimensions ? std::min(all, std::max(distinct, runsACore * cores)) : all;
+}
+
 std::string Schedule::print() const {
   std::string text = "tiles [";
   for (auto [k, dimension] : llvm::enumerate(space))
@@ -52,6 +60,8 @@ std::string Schedule::print() const {
       text += "; vectors of " + std::to_string(r.lanes) + " along " +
               std::to_string(r.vectorIterator) + " x " + std::to_string(r.vectors) + ", rows " +
               std::to_string(r.rows);
+    if (nest.sharedDimensions)
+      text += "; shared by tiles of the last " + std::to_string(nest.sharedDimensions);
     text += "\n";
   }
   return text;

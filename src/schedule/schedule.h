@@ -65,6 +65,9 @@ struct LoopNest {
   llvm::SmallVector<unsigned, 1> destinations; ///< Buffer numbers; all share one index.
   te::Index destinationIndex;
   RegisterTile registers;
+  /// How many of the last tile dimensions this does not depend on. What it leaves in scratch serves
+  /// all tiles that differ in those alone; a worker computes it when it comes to the first of them.
+  unsigned sharedDimensions = 0;
   uint32_t node = ~0u; ///< The program's node that it stems from.
 
   static te::ValueId accumulator(unsigned result) { return {0xFFFFFF00u + result}; }
@@ -89,6 +92,8 @@ struct Schedule {
   double bytesWritten = 0;
 
   int64_t tiles() const;
+  /// How often a nest runs, about: workers take tiles in several runs of neighbours.
+  double runsOf(const LoopNest &nest, int cores) const;
   unsigned memoryBuffers() const;
   /// The text form shown by explain.
   std::string print() const;

@@ -4,6 +4,7 @@
 #include "schedule/registers.h"
 #include "schedule/split.h"
 #include "schedule/stage_operands.h"
+#include "schedule/visit.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
@@ -127,35 +128,72 @@ private:
     return members.size() == 1 && tiles > 32.0 * options.machine.cores;
   }
 
-  /// Coordinate descent: each iterator in turn, by halving; again while members share scratch.
+  /// Coordinate descent: each iterator in turn by halving; then, where members share scratch, steps
+  /// to either side.
   void refine(TileSizes &sizes, std::optional<Trial> &best) {
-    for (int round = 0; round < (members.size() > 1 ? 2 : 1); ++round) {
-      bool changed = false;
-      for (size_t k = 0; k < sizes.size(); ++k) {
-        int64_t full = members.back().parallel[k].extent.constant(), chosen = sizes[k];
-        int worse = 0;
-        for (int64_t size = full; size >= 1; size = size == 1 ? 0 : (size + 1) / 2) {
-          if (size == sizes[k])
-            continue;
-          TileSizes trial = sizes;
-          trial[k] = size;
-          if (tooManyTiles(trial))
-            break;
-          std::optional<Trial> tried = attempt(trial);
-          if (better(tried, best)) {
-            best = std::move(tried);
-            chosen = size;
-            changed = true;
-            worse = 0;
-          } else if (best && ++worse == 2) {
-            break;
-          }
-        }
-        sizes[k] = chosen;
-      }
-      if (!changed)
-        break;
+    for (size_t k = 0; k < sizes.size(); ++k)
+      sweep(sizes, k, best);
+    constexpr int rounds = 3;
+    bool changed = members.size() > 1;
+    for (int round = 0; round < rounds && changed; ++round) {
+      changed = false;
+      for (size_t k = 0; k < sizes.size(); ++k)
+        changed |= step(sizes, k, best);
     }
+  }
+
+  void sweep(TileSizes &sizes, size_t k, std::optional<Trial> &best) {
+    int64_t full = extentOf(k), chosen = sizes[k];
+    int worse = 0;
+    for (int64_t size = smaller(full, full); size >= 1;
+         size = size == 1 ? 0 : smaller(size, full)) {
+      TileSizes trial = sizes;
+      trial[k] = size;
+      if (tooManyTiles(trial))
+        break;
+      std::optional<Trial> tried = attempt(trial);
+      if (better(tried, best)) {
+        best = std::move(tried);
+        chosen = size;
+        worse = 0;
+      } else if (!best) {
+        chosen = size; // Nothing fits yet: the other iterators are cut besides.
+      } else if (++worse == 2) {
+        break;
+      }
+    }
+    sizes[k] = chosen;
+  }
+
+  bool step(TileSizes &sizes, size_t k, std::optional<Trial> &best) {
+    int64_t full = extentOf(k);
+    for (bool up : {false, true}) {
+      bool changed = false;
+      while (true) {
+        TileSizes trial = sizes;
+        trial[k] = up ? std::min(full, 2 * sizes[k]) : smaller(sizes[k], full);
+        if (trial[k] == sizes[k] || tooManyTiles(trial))
+          break;
+        std::optional<Trial> tried = attempt(trial);
+        if (!better(tried, best))
+          break;
+        best = std::move(tried);
+        sizes = trial;
+        changed = true;
+      }
+      if (changed)
+        return true;
+    }
+    return false;
+  }
+
+  int64_t extentOf(size_t k) const { return members.back().parallel[k].extent.constant(); }
+
+  /// About half; so that tiles start at whole vectors where there are several of them.
+  int64_t smaller(int64_t size, int64_t extent) const {
+    int64_t half = (size + 1) / 2, lanes = std::max<int64_t>(1, unit.bits / 32);
+    int64_t rest = extent % lanes;
+    return half > 2 * lanes ? int64_t(llvm::alignTo(half - rest, lanes)) + rest : half;
   }
 
   std::optional<Trial> attempt(const TileSizes &sizes) {
@@ -169,7 +207,7 @@ private:
     placeMemory(schedule);
     if (!placeScratch(schedule, *boxes))
       return std::nullopt;
-    double cycles = 0;
+    llvm::SmallVector<double> cycles;
     for (auto [member, box] : llvm::zip(members, *boxes)) {
       LoopNest nest =
           makeNest(values, member, box, schedule.space,
@@ -178,12 +216,44 @@ private:
       // What may be packed is stored coordinate by coordinate.
       if (!llvm::is_contained(staged, member.results[0]))
         collapseIterators(nest, schedule.space.size());
-      cycles += chooseRegisters(nest, schedule.space, schedule.buffers, unit);
+      cycles.push_back(chooseRegisters(nest, schedule.space, schedule.buffers, unit));
       schedule.nests.push_back(std::move(nest));
     }
     packOperands(schedule);
-    account(trial, cycles);
+    shareAmongTiles(schedule);
+    double total = 0;
+    for (auto [nest, each] : llvm::zip(schedule.nests, cycles))
+      total += each * schedule.runsOf(nest, options.machine.cores) / double(schedule.tiles());
+    account(trial, total);
     return trial;
+  }
+
+  /// A nest that only fills scratch, from what does not change with the last tile dimensions.
+  static void shareAmongTiles(Schedule &schedule) {
+    unsigned dimensions = schedule.space.size();
+    llvm::SmallVector<unsigned> moves(schedule.buffers.size(), 0); ///< By buffer: how many do.
+    for (LoopNest &nest : schedule.nests) {
+      unsigned moved = 0;
+      forEachIndex(nest, [&](const Index &index) {
+        for (unsigned d = moved; d < dimensions; ++d)
+          if (index.uses(nest.originIterator(d)))
+            moved = d + 1;
+      });
+      auto follow = [&](const Expr &e) {
+        if (e.kind() == ExprKind::Read && !LoopNest::isAccumulator(e.readValue()))
+          moved = std::max(moved, moves[e.readValue().number]);
+      };
+      for (const Expr &body : nest.bodies)
+        body.walk(follow);
+      for (const Expr &finish : nest.epilogue)
+        finish.walk(follow);
+      for (unsigned destination : nest.destinations) {
+        if (schedule.buffers[destination].home == Home::Memory)
+          moved = dimensions;
+        moves[destination] = moved;
+      }
+      nest.sharedDimensions = dimensions - moved;
+    }
   }
 
   void placeMemory(Schedule &schedule) {
@@ -269,13 +339,14 @@ private:
         each += operationsOf(body);
       for (const Expr &expr : nest.epilogue)
         finish += operationsOf(expr);
-      schedule.operations += tiles * points * (steps * each + finish);
+      double runs = schedule.runsOf(nest, options.machine.cores);
+      schedule.operations += runs * points * (steps * each + finish);
       auto touch = [&](const Expr &e) {
         if (e.kind() != ExprKind::Read || LoopNest::isAccumulator(e.readValue()))
           return;
         unsigned buffer = e.readValue().number;
         double elements = footprint(e, nest, schedule.buffers[buffer].elements);
-        touched[buffer] = std::max(touched[buffer], elements);
+        touched[buffer] = std::max(touched[buffer], elements * runs / tiles);
       };
       for (const Expr &body : nest.bodies)
         body.walk(touch);

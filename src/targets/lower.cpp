@@ -46,6 +46,7 @@ private:
   unsigned dimensions() { return kernel.getExtents().size(); }
   LLVM::LLVMFuncOp declareTile();
   LLVM::LLVMFuncOp emitTile();
+  void emitNest(KernelScope &scope, ComputeOp nest, Block *block);
   void emitStage(LLVM::LLVMFuncOp tile);
   SmallVector<Value> tileNumbers(Value linear);
   DimensionValue originOf(OriginOp origin, Value tile);
@@ -57,11 +58,12 @@ private:
   Type pointer, i64;
 };
 
-/// (buffers..., scratch, imports, tile numbers...). Written operands overlap no other
-/// (abi/stage.h), and of those only read it does not matter.
+/// (buffers..., scratch, imports, tile numbers..., whether it is the first of a run). Written
+/// operands overlap no other (abi/stage.h), and of those only read it does not matter.
 LLVM::LLVMFuncOp KernelLowering::declareTile() {
   SmallVector<Type> parameters(kernel.numBuffers() + 2, pointer);
   parameters.append(dimensions(), i64);
+  parameters.push_back(builder.getI1Type());
   auto type =
       LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(builder.getContext()), parameters);
   auto function = LLVM::LLVMFuncOp::create(
@@ -109,12 +111,35 @@ LLVM::LLVMFuncOp KernelLowering::emitTile() {
       Value tile = block->getArgument(buffers + 2 + origin.getDimension());
       scope.origins[origin.getOrigin()] = originOf(origin, tile);
     } else {
-      NestEmitter(scope, cast<ComputeOp>(op), block).emit();
+      emitNest(scope, cast<ComputeOp>(op), block);
     }
   }
   builder.setInsertionPointToEnd(block);
   LLVM::ReturnOp::create(builder, make.location, ValueRange());
   return function;
+}
+
+/// What is shared is computed at the start of a run of tiles, and where the dimensions that share
+/// it start anew.
+void KernelLowering::emitNest(KernelScope &scope, ComputeOp nest, Block *block) {
+  unsigned shared = nest.getShared();
+  if (!shared)
+    return NestEmitter(scope, nest, block).emit();
+  ArrayRef<BlockArgument> arguments = block->getArguments();
+  Value starts = arguments.back(), zero = make.integer(i64, 0), atStart;
+  for (Value number : arguments.drop_back().take_back(shared)) {
+    Value isZero =
+        arith::CmpIOp::create(builder, make.location, arith::CmpIPredicate::eq, number, zero);
+    atStart = atStart ? make.bitAnd(atStart, isZero) : isZero;
+  }
+  starts = arith::OrIOp::create(builder, make.location, starts, atStart);
+  auto choice = scf::IfOp::create(builder, make.location, starts, false);
+  Block *then = choice.thenBlock();
+  then->getTerminator()->erase();
+  builder.setInsertionPointToEnd(then);
+  NestEmitter(scope, nest, then).emit();
+  builder.setInsertionPointToEnd(then);
+  scf::YieldOp::create(builder, make.location);
 }
 
 /// Row-major over the tile space.
@@ -152,6 +177,8 @@ void KernelLowering::emitStage(LLVM::LLVMFuncOp tile) {
                                  block->getArgument(2), make.integer(i64, 1));
   builder.setInsertionPointToStart(loop.getBody());
   operands.append(tileNumbers(loop.getInductionVar()));
+  operands.push_back(arith::CmpIOp::create(builder, make.location, arith::CmpIPredicate::eq,
+                                           loop.getInductionVar(), block->getArgument(1)));
   LLVM::CallOp::create(builder, make.location, tile, operands);
   builder.setInsertionPointToEnd(block);
   LLVM::ReturnOp::create(builder, make.location, ValueRange());

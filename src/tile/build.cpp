@@ -236,7 +236,7 @@ void KernelBuilder::buildNest(const LoopNest &nest) {
   if (nest.reduction)
     combiner = CombinerKindAttr::get(context, combinerOf(*nest.reduction));
   auto compute = ComputeOp::create(builder, builder.getUnknownLoc(), parallel, reduction, combiner,
-                                   registers, map, destinations, origins);
+                                   registers, map, destinations, origins, nest.sharedDimensions);
   SmallVector<Type, 2> accumulators = accumulatorTypes(nest);
   Block *body = addBlock(compute.getBody(), nest, parallel.size() + reduction.size(), {});
   buildBody(nest, *body, ranges, accumulators);

@@ -100,12 +100,14 @@ def ComputeOp : TileOp<"compute", [AttrSizedOperandSegments, ParentOneOf<["Kerne
     values are stored. With one, they are joined by `combiner` in the accumulators' types over all
     points of the reduction's iterators, in their order (lanes and vectors apart are joined last),
     and the epilogue says what is stored. The map gives the position in all destinations from the
-    parallel iterators and `indices`.
+    parallel iterators and `indices`. Tiles that differ in the last `shared` dimensions of the tile
+    space alone share what a nest leaves in scratch: it runs for the first of them that a worker
+    meets.
   }];
   let arguments = (ins DenseI64ArrayAttr:$parallel, DenseI64ArrayAttr:$reduction,
                        OptionalAttr<CombinerAttr>:$combiner, RegistersAttr:$registers,
                        AffineMapAttr:$map, Variadic<AnyMemRef>:$destinations,
-                       Variadic<Index>:$indices);
+                       Variadic<Index>:$indices, DefaultValuedAttr<I64Attr, "0">:$shared);
   let regions = (region SizedRegion<1>:$body, MaxSizedRegion<1>:$epilogue);
   let assemblyFormat = [{
     `over` $parallel `reduce` $reduction (`by` $combiner^)? `with` $registers

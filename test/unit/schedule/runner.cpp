@@ -20,19 +20,26 @@ public:
 
   std::string run() {
     for (int64_t tile = 0; tile < schedule.tiles() && problem.empty(); ++tile) {
-      for (auto [number, buffer] : llvm::enumerate(schedule.buffers))
-        if (buffer.home == schedule::Home::Scratch)
-          memory[number].assign(buffer.elements, NAN);
-      llvm::SmallVector<int64_t> origins(schedule.space.size());
+      // A worker's tiles come in runs.
+      bool isFirst = tile % 7 == 0;
+      llvm::SmallVector<int64_t> origins(schedule.space.size()), numbers(origins.size());
       int64_t rest = tile;
       for (size_t d = schedule.space.size(); d-- > 0;) {
         const schedule::TileDimension &dimension = schedule.space[d];
-        origins[d] =
-            std::min(rest % dimension.count() * dimension.size, dimension.extent - dimension.size);
+        numbers[d] = rest % dimension.count();
+        origins[d] = std::min(numbers[d] * dimension.size, dimension.extent - dimension.size);
         rest /= dimension.count();
       }
-      for (const LoopNest &nest : schedule.nests)
+      for (const LoopNest &nest : schedule.nests) {
+        auto sharing = llvm::ArrayRef(numbers).take_back(nest.sharedDimensions);
+        if (!isFirst && nest.sharedDimensions &&
+            llvm::any_of(sharing, [](int64_t number) { return number != 0; }))
+          continue;
+        for (unsigned destination : nest.destinations)
+          if (schedule.buffers[destination].home == schedule::Home::Scratch)
+            memory[destination].assign(schedule.buffers[destination].elements, NAN);
         runNest(nest, origins);
+      }
     }
     return problem;
   }
