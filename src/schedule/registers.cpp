@@ -45,8 +45,12 @@ public:
   RegisterChoice(const LoopNest &nest, llvm::ArrayRef<TileDimension> space,
                  llvm::ArrayRef<Buffer> buffers, const VectorUnit &unit)
       : nest(nest), space(space), buffers(buffers), unit(unit), numParallel(nest.parallel.size()) {
-    collect(nest.bodies, bodyReads, bodyOperations);
-    collect(nest.epilogue, epilogueReads, epilogueOperations);
+    collect(nest.bodies, bodyReads);
+    collect(nest.epilogue, epilogueReads);
+    for (const Expr &body : nest.bodies)
+      usesOf(body);
+    for (const Expr &finish : nest.epilogue)
+      epilogueOperations += operationsOf(finish);
     unsigned bits = 32;
     for (unsigned destination : nest.destinations)
       bits = std::max(bits, bitsOf(buffers[destination].type));
@@ -77,16 +81,37 @@ public:
   }
 
 private:
-  static void collect(llvm::ArrayRef<Expr> exprs, llvm::SmallVector<Expr> &reads,
-                      double &operations) {
-    for (const Expr &expr : exprs) {
-      operations += operationsOf(expr);
+  static void collect(llvm::ArrayRef<Expr> exprs, llvm::SmallVector<Expr> &reads) {
+    for (const Expr &expr : exprs)
       expr.walk([&](const Expr &e) {
         if (e.kind() == ExprKind::Read && !LoopNest::isAccumulator(e.readValue()) &&
             !llvm::is_contained(reads, e))
           reads.push_back(e);
       });
+  }
+
+  using Uses = uint64_t; ///< A bit for each iterator.
+
+  /// The iterators that change an expression of the body; notes its operations on the way.
+  Uses usesOf(const Expr &expr) {
+    Uses uses = 0;
+    auto add = [&](const Index &index) {
+      for (unsigned k = 0; k < numParallel + nest.numReductions(); ++k)
+        uses |= Uses(index.uses(k)) << k;
+    };
+    if (expr.kind() == ExprKind::Read)
+      for (const Index &index : expr.readIndices())
+        add(index);
+    if (expr.kind() == ExprKind::Index)
+      add(expr.indexValue());
+    double below = 0;
+    for (const Expr &operand : expr.operands()) {
+      uses |= usesOf(operand);
+      below += operationsOf(operand);
     }
+    if (double own = operationsOf(expr) - below; own > 0)
+      operations.push_back({own, uses});
+    return uses;
   }
 
   using Strides = llvm::SmallVector<llvm::SmallVector<int64_t, 8>>;
@@ -228,15 +253,28 @@ private:
           blocks(extent(k), int(k) == tile.vectorIterator ? int64_t(tile.lanes) * tile.vectors : 1);
     double width = double(tile.rows) * tile.vectors;
     double outside = storeCycles(tile, vectorReduces) + 2;
+    double arithmetic = std::max(width, operationsIn(tile)) * 0.5;
     if (!nest.reduction)
-      return points * (std::max(loads(bodyStrides, tile), 0.5) +
-                       width * std::max(1.0, bodyOperations) * 0.5 + outside);
-    // A multiplication that ends in a sum is one fused operation.
-    double arithmetic = width * std::max(1.0, bodyOperations) * 0.5;
-    double chain = 4.0 * std::max(1.0, bodyOperations * 0.5);
+      return points * (std::max(loads(bodyStrides, tile), 0.5) + arithmetic + outside);
+    constexpr double chain = 4; ///< Cycles from one sum to the next.
     double step =
         std::max({arithmetic, loads(bodyStrides, tile), chain}) + 0.25 + farVectors(tile) * 1.5;
     return points * (steps * step + outside);
+  }
+
+  /// Vector operations of one step. An operation is done once for the rows and vectors that change
+  /// it; one that no reduction changes, outside. A product that is summed is one with the sum.
+  double operationsIn(const RegisterTile &tile) const {
+    Uses reduced = ((Uses(1) << nest.numReductions()) - 1) << numParallel;
+    double total = 0;
+    for (const Operation &operation : operations) {
+      if (nest.reduction && !(operation.uses & reduced))
+        continue;
+      auto changes = [&](int iterator) { return iterator >= 0 && operation.uses >> iterator & 1; };
+      total += operation.cost * (changes(tile.vectorIterator) ? tile.vectors : 1) *
+               (changes(tile.rowIterator) ? tile.rows : 1);
+    }
+    return total;
   }
 
   double storeCycles(const RegisterTile &tile, bool vectorReduces) const {
@@ -261,7 +299,12 @@ private:
   llvm::SmallVector<Expr> bodyReads, epilogueReads;
   Strides plainStrides, epilogueStrides;
   Strides bodyStrides; ///< With what is packed for the vector iterator at hand.
-  double bodyOperations = 0, epilogueOperations = 0;
+  struct Operation {
+    double cost;
+    Uses uses;
+  };
+  llvm::SmallVector<Operation> operations; ///< Of the bodies.
+  double epilogueOperations = 0;
   unsigned fullLanes = 1;
 };
 

@@ -2,6 +2,7 @@
 
 #include "schedule/nest.h"
 #include "schedule/registers.h"
+#include "schedule/scratch.h"
 #include "schedule/split.h"
 #include "schedule/stage_operands.h"
 #include "schedule/visit.h"
@@ -26,9 +27,7 @@ struct Trial {
   double computeSeconds = 0;
 };
 
-int64_t bytesOf(const Buffer &buffer) {
-  return buffer.elements * std::max<int64_t>(1, bitsOf(buffer.type) / 8);
-}
+int64_t bytesOf(const Buffer &buffer) { return buffer.elements * bytesOfElement(buffer.type); }
 
 /// Elements of a buffer that a nest's read touches in one tile: the product of the extents that
 /// move the position.
@@ -205,8 +204,7 @@ private:
     schedule.space = tileSpace(members.back(), sizes);
     placements.clear();
     placeMemory(schedule);
-    if (!placeScratch(schedule, *boxes))
-      return std::nullopt;
+    placeScratch(schedule, *boxes);
     llvm::SmallVector<double> cycles;
     for (auto [member, box] : llvm::zip(members, *boxes)) {
       LoopNest nest =
@@ -221,6 +219,11 @@ private:
     }
     packOperands(schedule);
     shareAmongTiles(schedule);
+    assignScratch(schedule);
+    if (schedule.scratchBytes > options.scratchLimit) {
+      reason = "its intermediate results do not fit in scratch memory";
+      return std::nullopt;
+    }
     double total = 0;
     for (auto [nest, each] : llvm::zip(schedule.nests, cycles))
       total += each * schedule.runsOf(nest, options.machine.cores) / double(schedule.tiles());
@@ -295,8 +298,7 @@ private:
     return reads.size() == 1;
   }
 
-  bool placeScratch(Schedule &schedule, llvm::ArrayRef<Box> boxes) {
-    int64_t offset = 0;
+  void placeScratch(Schedule &schedule, llvm::ArrayRef<Box> boxes) {
     for (auto [member, box] : llvm::zip(members, boxes)) {
       if (member.isOutput)
         continue;
@@ -310,16 +312,9 @@ private:
         placements[id.number] = {static_cast<unsigned>(schedule.buffers.size()), Home::Scratch,
                                  box};
         schedule.buffers.push_back(
-            {id, values.value(id).type, elements, Home::Scratch, true, offset, packable});
-        offset += (bytesOf(schedule.buffers.back()) + 63) / 64 * 64;
-        if (offset > options.scratchLimit) {
-          reason = "'" + values.value(id).name + "' does not fit in scratch memory";
-          return false;
-        }
+            {id, values.value(id).type, elements, Home::Scratch, true, 0, packable});
       }
     }
-    schedule.scratchBytes = offset;
-    return true;
   }
 
   /// Fills in what the cost model reads, and the estimate that compares tilings.
@@ -368,20 +363,43 @@ private:
     double lanes = std::max(1, machine.vectorBits / 32);
     double cyclesPerSecond = std::max(1e9, machine.flopsPerSecond / (4 * lanes));
     double arithmetic = cycles / cyclesPerSecond;
-    double streaming = nearBytes / bandwidthFor(nearBytes + schedule.scratchBytes);
+    double streaming =
+        (nearBytes + scratchTraffic(schedule)) / bandwidthFor(nearBytes + schedule.scratchBytes);
     // Loads run ahead of the arithmetic, but not perfectly.
     double tile = std::max(arithmetic, streaming) + 0.3 * std::min(arithmetic, streaming);
     trial.computeSeconds = std::ceil(tiles / machine.cores) * (tile + 40e-9);
   }
 
-  /// What one core reads per second of a tile's working set: from the innermost level that holds
-  /// it.
+  /// Bytes that a tile's nests store to scratch and read back.
+  double scratchTraffic(const Schedule &schedule) const {
+    double bytes = 0;
+    auto add = [&](unsigned number, double times) {
+      const Buffer &buffer = schedule.buffers[number];
+      if (buffer.home == Home::Scratch)
+        bytes += times * double(buffer.elements * bytesOfElement(buffer.type));
+    };
+    for (const LoopNest &nest : schedule.nests) {
+      double runs = schedule.runsOf(nest, options.machine.cores) / double(schedule.tiles());
+      for (unsigned buffer : nest.destinations)
+        add(buffer, runs);
+      for (unsigned buffer : buffersRead(nest))
+        add(buffer, runs);
+    }
+    return bytes;
+  }
+
+  /// What one core reads per second of a tile's working set: the near levels hold what fits there,
+  /// with some room for the rest of the program.
   double bandwidthFor(double bytes) const {
-    double bandwidth = 1e9;
-    for (const machine::MemoryLevel &level : options.machine.levels)
-      if (&level == &options.machine.memory() || bytes <= 0.75 * static_cast<double>(level.bytes))
-        bandwidth = std::max(bandwidth, level.bytesPerSecond);
-    return bandwidth;
+    constexpr double usable = 0.75;
+    double held = 0, seconds = 0;
+    for (const machine::MemoryLevel &level : llvm::reverse(options.machine.levels)) {
+      bool isLast = &level == &options.machine.memory();
+      double here = isLast ? bytes : std::min(bytes, usable * static_cast<double>(level.bytes));
+      seconds += std::max(0.0, here - held) / std::max(1e9, level.bytesPerSecond);
+      held = std::max(held, here);
+    }
+    return bytes > 0 ? bytes / seconds : 1e12;
   }
 
   GroupValues values;

@@ -1,0 +1,25 @@
+//===- scratch.h - Where the buffers of a kernel lie in scratch memory ------===//
+//
+// Buffers whose contents are never needed at the same time share memory, so that what a tile works
+// on stays in a near cache. What tiles share lives on from one to the next.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KINTSUGI_SCHEDULE_SCRATCH_H
+#define KINTSUGI_SCHEDULE_SCRATCH_H
+
+#include "schedule/schedule.h"
+
+namespace kintsugi::schedule {
+
+/// Sets the offsets of scratch buffers (multiples of 64) and schedule.scratchBytes.
+void assignScratch(Schedule &schedule);
+
+/// Bytes of an element in memory or scratch.
+int64_t bytesOfElement(ElementType type);
+
+/// The buffers that a nest reads, each once.
+llvm::SmallVector<unsigned> buffersRead(const LoopNest &nest);
+
+} // namespace kintsugi::schedule
+
+#endif // KINTSUGI_SCHEDULE_SCRATCH_H
