@@ -64,6 +64,7 @@ public:
   }
 
   double choose(RegisterTile &best) {
+    isPacked.assign(bodyReads.size(), false);
     double bestCycles = estimate(best = RegisterTile());
     if (fullLanes == 1)
       return bestCycles;
@@ -180,13 +181,16 @@ private:
   /// Constants that vectors along `v` would read in panels.
   void packFor(unsigned v, unsigned lanes) {
     bodyStrides = plainStrides;
+    isPacked.assign(bodyReads.size(), false);
     if (!nest.reduction || v >= numParallel)
       return;
-    for (auto [read, strides] : llvm::zip(bodyReads, bodyStrides)) {
+    for (auto [number, read] : llvm::enumerate(bodyReads)) {
       const Buffer &buffer = buffers[read.readValue().number];
-      if (buffer.packable &&
-          packRead(nest, space, read.readIndices()[0], v, lanes, buffer.elements))
-        strides[v] = 1;
+      if (!buffer.packable ||
+          !packRead(nest, space, read.readIndices()[0], v, lanes, buffer.elements))
+        continue;
+      bodyStrides[number][v] = 1;
+      isPacked[number] = true;
     }
   }
 
@@ -206,24 +210,35 @@ private:
     return cycles;
   }
 
-  /// Vectors that each step of the reduction loads from another page than the last one did: caches
-  /// and their prefetchers work by pages.
-  double farVectors(const RegisterTile &tile) const {
+  /// Cycles lost in each step of the reduction on lines from another page than the last step's:
+  /// caches and their prefetchers work by pages. Worse where the near cache can't hold the operand.
+  double farCycles(const RegisterTile &tile) const {
     constexpr int64_t page = 1024;
-    if (tile.vectorIterator < 0 || tile.vectorIterator >= int(numParallel))
-      return 0;
-    double far = 0;
-    for (auto [read, strides] : llvm::zip(bodyReads, bodyStrides)) {
+    constexpr double nearLine = 1.5, farLine = 20;
+    double cycles = 0;
+    for (auto [read, strides, packed] : llvm::zip(bodyReads, bodyStrides, isPacked)) {
       int64_t nearest = irregular;
       for (unsigned k = numParallel; k < numParallel + nest.numReductions(); ++k)
         if (strides[k] != 0)
           nearest = std::min(nearest, std::abs(strides[k]));
-      bool isPacked = strides != plainStrides[&strides - bodyStrides.data()];
-      if (strides[tile.vectorIterator] == 1 && nearest != irregular && nearest >= page &&
-          !isPacked && !buffers[read.readValue().number].packable)
-        far += tile.vectors;
+      if (nearest == irregular || nearest < page || packed)
+        continue;
+      const Buffer &buffer = buffers[read.readValue().number];
+      double size = double(buffer.elements) * bitsOf(buffer.type) / 8;
+      cycles += linesOf(strides, tile) * (size > double(unit.nearBytes) ? farLine : nearLine);
     }
-    return far;
+    return cycles;
+  }
+
+  /// Cache lines that a step touches of one operand.
+  static double linesOf(llvm::ArrayRef<int64_t> strides, const RegisterTile &tile) {
+    auto along = [&](int iterator, unsigned points) {
+      if (iterator < 0 || strides[iterator] == 0)
+        return 1.0;
+      return std::abs(strides[iterator]) >= 16 ? double(points) : std::ceil(points / 16.0);
+    };
+    return along(tile.vectorIterator, tile.lanes * tile.vectors) *
+           along(tile.rowIterator, tile.rows);
   }
 
   /// Cycles of one tile's nest under a choice. Where vectors don't cover a parallel iterator of a
@@ -257,8 +272,7 @@ private:
     if (!nest.reduction)
       return points * (std::max(loads(bodyStrides, tile), 0.5) + arithmetic + outside);
     constexpr double chain = 4; ///< Cycles from one sum to the next.
-    double step =
-        std::max({arithmetic, loads(bodyStrides, tile), chain}) + 0.25 + farVectors(tile) * 1.5;
+    double step = std::max({arithmetic, loads(bodyStrides, tile), chain}) + 0.25 + farCycles(tile);
     return points * (steps * step + outside);
   }
 
@@ -298,7 +312,8 @@ private:
   unsigned numParallel;
   llvm::SmallVector<Expr> bodyReads, epilogueReads;
   Strides plainStrides, epilogueStrides;
-  Strides bodyStrides; ///< With what is packed for the vector iterator at hand.
+  Strides bodyStrides;              ///< With what is packed for the vector iterator at hand.
+  llvm::SmallVector<bool> isPacked; ///< By read of the body.
   struct Operation {
     double cost;
     Uses uses;

@@ -14,6 +14,7 @@ namespace kintsugi::schedule {
 struct VectorUnit {
   unsigned bits = 256; ///< 0: scalar code only.
   unsigned registers = 16;
+  int64_t nearBytes = 1 << 20; ///< Of the cache that a core has to itself.
 };
 
 /// Sets nest.registers, reorders the iterators (unrolled ones innermost among the parallel ones,

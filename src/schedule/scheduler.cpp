@@ -51,6 +51,7 @@ public:
       : values(program), group(group), options(options), members(fuse(program, group)) {
     unit.bits = options.scalar ? 0 : options.machine.vectorBits;
     unit.registers = options.machine.vectorRegisters;
+    unit.nearBytes = options.machine.nearBytes();
   }
 
   ScheduleResult run() {
