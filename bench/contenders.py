@@ -1,7 +1,7 @@
 """The runtimes that the benchmark times, each in processes of its own, each idle unless it is its turn.
 
-A contender has `turn(seconds)`, which returns the milliseconds of its runs (Kintsugi: their median alone), and
-`close()`. ONNX Runtime and OpenVINO load a model once in a worker that waits on a pipe between turns.
+A contender has `turn(seconds)`, which returns the milliseconds of its runs, and `close()`. Each loads a model once in a
+worker that waits on a pipe between turns, and runs it from Python; Kintsugi loads what `kintsugi compile` made of it.
 """
 
 import json
@@ -53,15 +53,22 @@ def load_openvino(path, feeds, threads):
     return lambda: request.infer(fed, share_inputs=True, share_outputs=True)
 
 
-LOADERS = {"ort": load_ort, "openvino": load_openvino}
+def load_kintsugi(path, feeds, threads):
+    import kintsugi
+
+    session = kintsugi.InferenceSession(path, threads=threads)
+    return lambda: session.run(None, feeds)
+
+
+LOADERS = {"kintsugi": load_kintsugi, "ort": load_ort, "openvino": load_openvino}
 
 
 class Worker:
-    """A peer of Kintsugi behind a pipe. `keep` says whether its process lives on between turns: a model whose
+    """A runtime behind a pipe; `loads` is the file that it loads, where that is not the model. `keep` says whether its process lives on between turns: a model whose
     weights would not fit into memory several times over is loaded anew for each."""
 
-    def __init__(self, peer, path, threads, keep):
-        self.command = [sys.executable, os.path.abspath(__file__), peer, str(path), str(threads)]
+    def __init__(self, name, path, threads, keep, loads=None):
+        self.command = [sys.executable, os.path.abspath(__file__), name, str(path), str(threads), str(loads or path)]
         self.keep = keep
         self.process = None
         self.compile_s = None
@@ -77,7 +84,7 @@ class Worker:
         self.process.stdin.flush()
         runs = self.answer()
         if not self.keep:
-            self.close()
+            self.end()
         return runs
 
     def answer(self):
@@ -88,7 +95,7 @@ class Worker:
         said = self.process.stderr.read().strip().splitlines()
         raise models.Failure(said[-1] if said else "ended without a word")
 
-    def close(self):
+    def end(self):
         if self.process is not None:
             self.process.stdin.close()
             self.process.stdout.close()
@@ -96,32 +103,40 @@ class Worker:
             self.process.wait()
             self.process = None
 
+    def close(self):
+        self.end()
 
-class Kintsugi:
-    """The program under test: an artifact compiled once, timed by `kintsugi bench` in a process for each turn."""
 
-    def __init__(self, path, folder, threads, limit):
-        self.threads, self.limit = threads, limit
-        self.artifact, self.report = folder / "model.kin", folder / "bench.json"
+class Kintsugi(Worker):
+    """The program under test. Its compilation counts as a peer's loading does."""
+
+    def __init__(self, path, folder, threads, keep, limit):
+        self.artifact, self.threads, self.limit = folder / "model.kin", threads, limit
         start = time.monotonic()
         models.kintsugi("compile", path, "-o", self.artifact, "--quiet", timeout=limit)
-        self.compile_s = round(time.monotonic() - start, 2)
-        self.last = {}
+        self.compiled_s = time.monotonic() - start
+        super().__init__("kintsugi", path, threads, keep, self.artifact)
 
     def turn(self, seconds):
-        time.sleep(SETTLE)
-        models.kintsugi(
-            *("bench", self.artifact, "--threads", self.threads, "--seconds", seconds, "--json", self.report),
-            timeout=self.limit,
+        fresh = self.process is None
+        runs = super().turn(seconds)
+        if fresh:
+            self.compile_s = round(self.compiled_s + self.compile_s, 2)
+        return runs
+
+    def report(self):
+        """What `kintsugi bench` says of the artifact besides times."""
+        said = models.kintsugi(
+            *("bench", self.artifact, "--threads", self.threads, "--seconds", 0, "--json", "-"), timeout=self.limit
         )
-        self.last = json.loads(self.report.read_text())
-        return [self.last["median_ms"]]
+        return {key: value for key, value in json.loads(said).items() if key not in ("median_ms", "min_ms", "p99_ms")}
 
     def close(self):
+        super().close()
         self.artifact.unlink(missing_ok=True)
 
 
-def serve(peer, path, threads):
+def serve(name, path, threads, loads):
     """A worker's life: load, say how long that took, then time runs for as many seconds as each line asks."""
     import onnx
 
@@ -132,7 +147,7 @@ def serve(peer, path, threads):
 
     feeds = materialize.inputs(onnx.load(path, load_external_data=False))
     start = time.monotonic()
-    run = LOADERS[peer](path, feeds, threads)
+    run = LOADERS[name](loads, feeds, threads)
     run()
     answer(round(time.monotonic() - start, 2))
     for line in sys.stdin:
@@ -140,4 +155,4 @@ def serve(peer, path, threads):
 
 
 if __name__ == "__main__":
-    serve(sys.argv[1], sys.argv[2], int(sys.argv[3]))
+    serve(sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4])

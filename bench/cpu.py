@@ -67,7 +67,7 @@ def measure(path, options):
         keep = models.external_bytes(path) < LARGE
         field = {}
         try:
-            field["kintsugi"] = contenders.Kintsugi(model, folder, options.threads, options.limit)
+            field["kintsugi"] = contenders.Kintsugi(model, folder, options.threads, keep, options.limit)
         except models.Failure as failure:
             row["failed"]["kintsugi"] = str(failure)
         for peer in options.peers:
@@ -96,7 +96,7 @@ def compete(field, row, options):
                 row["failed"][name] = str(error)
                 row["rounds"].pop(name, None)
     if "kintsugi" in row["rounds"]:
-        row["report"] = field["kintsugi"].last
+        row["report"] = field["kintsugi"].report()
 
 
 def ratios(rows, peer):

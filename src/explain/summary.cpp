@@ -68,8 +68,14 @@ void addNumber(std::vector<Range> &ranges, const Number &number) {
   range->high = std::max(range->high, number.value);
 }
 
+/// By its first number, which is what a phase says first of a decision.
+bool isGreater(const Record &record, const std::optional<Record> &known) {
+  return !record.numbers.empty() &&
+         (!known || record.numbers.front().value > known->numbers.front().value);
+}
+
 Kind kindOfOne(const Record &record) {
-  Kind kind{record.phase, record.subject, record.decision, 1, {}, {}};
+  Kind kind{record.phase, record.subject, record.decision, 1, {}, {}, {}};
   for (const std::string &reason : record.reasons)
     kind.reasons.emplace_back(reason, 1);
   for (const Number &number : record.numbers)
@@ -91,6 +97,8 @@ Kind kindOfMany(std::span<const Record> records, const std::vector<size_t> &memb
     }
     for (const Number &number : records[member].numbers)
       addNumber(kind.numbers, number);
+    if (isGreater(records[member], kind.greatest))
+      kind.greatest = records[member];
   }
   sortByCount(kind.reasons, [](const auto &reason) { return reason.second; });
   return kind;
@@ -145,7 +153,8 @@ Json renderJson(std::span<const Kind> kinds) {
                     {"decision", kind.decision},
                     {"count", kind.count},
                     {"reasons", std::move(reasons)},
-                    {"numbers", std::move(numbers)}});
+                    {"numbers", std::move(numbers)},
+                    {"greatest", kind.greatest ? renderJson({&*kind.greatest, 1})[0] : Json()}});
   }
   return list;
 }

@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "explain/log.h"
 
+#include <optional>
 #include <span>
 
 namespace kintsugi::explain {
@@ -30,6 +31,7 @@ struct Kind {
   size_t count = 0;
   std::vector<std::pair<std::string, size_t>> reasons; ///< With names and numbers likewise.
   std::vector<Range> numbers;
+  std::optional<Record> greatest; ///< Of several, the one with the greatest first number.
 };
 
 /// Phases in the order of their first record; the kinds of a phase, and the reasons of a kind, from
@@ -37,7 +39,9 @@ struct Kind {
 std::vector<Kind> summarize(std::span<const Record> records);
 
 /// [{"phase", "subject", "decision", "count", "reasons": [{"reason", "count"}],
-///   "numbers": {name: {"low", "high", "unit"}}}]. A number that is not finite is null.
+///   "numbers": {name: {"low", "high", "unit"}}, "greatest": as a record's, or null}]. A number
+///   that is
+/// not finite is null.
 Json renderJson(std::span<const Kind> kinds);
 
 } // namespace kintsugi::explain

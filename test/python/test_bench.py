@@ -77,6 +77,22 @@ def test_worker_times_runs_in_turns(model, keep):
         worker.close()
 
 
+@pytest.mark.parametrize("keep", [True, False])
+def test_kintsugi_is_timed_as_its_peers_are(model, tmp_path, keep):
+    pytest.importorskip("kintsugi", reason="the package is not built; ./dev build makes it")
+    contender = contenders.Kintsugi(model, tmp_path, 1, keep, 60)
+    try:
+        for _ in range(2):
+            runs = contender.turn(0.01)
+            assert len(runs) >= contenders.LEAST_RUNS and min(runs) > 0
+            assert contender.compiled_s < contender.compile_s + 0.01 and (contender.process is not None) == keep
+        report = contender.report()
+        assert report["kernels"] == 1 and report["predicted_ms"] > 0 and "median_ms" not in report
+    finally:
+        contender.close()
+    assert not contender.artifact.exists()
+
+
 def test_worker_says_why_it_ended(tmp_path):
     (tmp_path / "m.onnx").write_bytes(b"no model")
     worker = contenders.Worker("ort", tmp_path / "m.onnx", 1, True)

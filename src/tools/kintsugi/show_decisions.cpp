@@ -62,7 +62,13 @@ std::string showKind(const Json &kind) {
   }
   if (reasons.size() > mostReasons)
     all += format("    and %zu other reasons\n", reasons.size() - mostReasons);
-  return all + numbersOf(kind["numbers"]);
+  all += numbersOf(kind["numbers"]);
+  const Json &greatest = kind["greatest"];
+  if (!greatest.is_object())
+    return all;
+  return all +
+         clipped("    greatest: " + text(greatest, "subject") + ": " + text(greatest, "decision")) +
+         "\n  " + numbersOf(greatest["numbers"]);
 }
 
 std::string showSummary(const Json &kinds) {

@@ -119,6 +119,9 @@ TEST(Summary, countsWhatDiffersInNamesAndNumbersAlone) {
   ASSERT_EQ(kinds[0].numbers.size(), 1u);
   EXPECT_EQ(kinds[0].numbers[0].low, 5);
   EXPECT_EQ(kinds[0].numbers[0].high, 30);
+  ASSERT_TRUE(kinds[0].greatest);
+  EXPECT_EQ(*kinds[0].greatest, records.back());
+  EXPECT_EQ(renderJson(kinds)[0]["greatest"], renderJson(records)[6]);
   EXPECT_EQ(kinds[1].subject, "value 't'");
   EXPECT_EQ(kinds[1].decision, "folded into 'u'");
   EXPECT_EQ(kinds[1].count, 1u);
@@ -134,6 +137,7 @@ TEST(Summary, fewRecordsStandInFullAfterTheMany) {
   ASSERT_EQ(kinds.size(), 3u);
   EXPECT_EQ(kinds[0].subject, "stage");
   EXPECT_EQ(kinds[0].decision, "kernel kN");
+  EXPECT_FALSE(kinds[0].greatest);
   EXPECT_EQ(kinds[1].numbers[0].high, 1e-6);
   EXPECT_EQ(kinds[2].numbers[0].low, 2e-3);
   EXPECT_TRUE(summarize({}).empty());

@@ -1,0 +1,157 @@
+//===- module.cpp - The C API for Python ------------------------------------===//
+//
+// As little as the package kintsugi (kintsugi/__init__.py) needs: compiling to a file, and running
+// on memory that is given. Types, shapes and names are the package's business.
+//
+//===----------------------------------------------------------------------===//
+
+#include "kintsugi/compiler.h"
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <memory>
+#include <stdexcept>
+
+namespace nb = nanobind;
+
+namespace {
+
+/// Who has to act decides the Python class of an error.
+template <KinStatus> struct Failure : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// Calls a function of the C API, which other Python threads may do at the same time.
+template <typename Call> void check(Call call) {
+  KinError *error = nullptr;
+  KinStatus status;
+  {
+    nb::gil_scoped_release release;
+    status = call(&error);
+  }
+  std::string message = error ? kin_error_message(error) : "";
+  kin_error_free(error);
+  switch (status) {
+  case KIN_OK:
+    return;
+  case KIN_USAGE:
+    throw Failure<KIN_USAGE>(message);
+  case KIN_INPUT:
+    throw Failure<KIN_INPUT>(message);
+  case KIN_MACHINE:
+    throw Failure<KIN_MACHINE>(message);
+  default:
+    throw Failure<KIN_INTERNAL>(message);
+  }
+}
+
+/// Calls what reports about a compilation; gives the report.
+template <typename Call> std::string report(const std::string &json, Call call) {
+  KinCompilerOptions options = {sizeof(options), json.c_str(), nullptr, nullptr};
+  KinText *text = nullptr;
+  check([&](KinError **error) { return call(&options, &text, error); });
+  std::unique_ptr<KinText, decltype(&kin_text_free)> owned(text, kin_text_free);
+  return kin_text_data(text);
+}
+
+std::string prepare(const std::string &model, const std::string &json) {
+  return report(json, [&](const KinCompilerOptions *options, KinText **text, KinError **error) {
+    return kin_prepare(model.c_str(), options, text, error);
+  });
+}
+
+std::string compile(const std::string &model, const std::string &artifact,
+                    const std::string &json) {
+  return report(json, [&](const KinCompilerOptions *options, KinText **text, KinError **error) {
+    return kin_compile(model.c_str(), artifact.c_str(), options, text, error);
+  });
+}
+
+using Input = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
+using Output = nb::ndarray<nb::c_contig, nb::device::cpu>;
+
+/// An artifact, loaded and ready to run.
+class Session {
+public:
+  Session(const std::string &artifact, uint32_t threads)
+      : model(nullptr, kin_model_free), context(nullptr, kin_context_free) {
+    KinModel *loaded = nullptr;
+    check([&](KinError **error) {
+      return kin_model_load(artifact.c_str(), nullptr, &loaded, error);
+    });
+    model.reset(loaded);
+    KinContextOptions options = {sizeof(options), threads, 0};
+    KinContext *created = nullptr;
+    check([&](KinError **error) { return kin_context_create(loaded, &options, &created, error); });
+    context.reset(created);
+  }
+
+  nb::list inputs() const { return describe(kin_model_input_count(model.get()), kin_model_input); }
+  nb::list outputs() const {
+    return describe(kin_model_output_count(model.get()), kin_model_output);
+  }
+
+  /// Runs on all inputs and outputs, in the model's order; gives the shapes of the outputs.
+  std::vector<std::vector<int64_t>> run(const std::vector<Input> &inputs,
+                                        const std::vector<Output> &outputs) {
+    std::vector<std::vector<int64_t>> extents(inputs.size()), shapes(outputs.size());
+    std::vector<KinTensor> from(inputs.size()), to(outputs.size());
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const Input &array = inputs[i];
+      const KinPort *port = kin_model_input(model.get(), i);
+      for (size_t d = 0; d < array.ndim(); ++d)
+        extents[i].push_back(int64_t(array.shape(d)));
+      // Inputs are only read.
+      from[i] = {
+          nullptr,           port ? port->type : int32_t(KIN_TYPE_ANY), int32_t(extents[i].size()),
+          extents[i].data(), const_cast<void *>(array.data()),          array.nbytes()};
+    }
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      shapes[i].resize(outputs[i].ndim());
+      to[i] = {nullptr,          KIN_TYPE_ANY,      int32_t(shapes[i].size()),
+               shapes[i].data(), outputs[i].data(), outputs[i].nbytes()};
+    }
+    check([&](KinError **error) {
+      return kin_run(context.get(), from.data(), from.size(), to.data(), to.size(), error);
+    });
+    return shapes;
+  }
+
+private:
+  /// (name, number of the type, shape, whether that depends on data) of each port.
+  template <typename Get> nb::list describe(size_t count, Get get) const {
+    nb::list ports;
+    for (size_t i = 0; i < count; ++i) {
+      const KinPort *port = get(model.get(), i);
+      nb::list shape;
+      for (int32_t d = 0; d < port->rank; ++d)
+        shape.append(port->dims[d]);
+      ports.append(nb::make_tuple(port->name, port->type, shape, port->dynamic != 0));
+    }
+    return ports;
+  }
+
+  std::unique_ptr<KinModel, decltype(&kin_model_free)> model;
+  std::unique_ptr<KinContext, decltype(&kin_context_free)> context;
+};
+
+} // namespace
+
+NB_MODULE(_native, m) {
+  nb::exception<Failure<KIN_INTERNAL>> error(m, "Error");
+  error.attr("__doc__") = "What went wrong, and what to do; its own class where it is our fault.";
+  nb::exception<Failure<KIN_USAGE>>(m, "UsageError", error.ptr());
+  nb::exception<Failure<KIN_INPUT>>(m, "InputError", error.ptr());
+  nb::exception<Failure<KIN_MACHINE>>(m, "MachineError", error.ptr());
+  m.def("version", &kin_compiler_version);
+  m.def("prepare", &prepare);
+  m.def("compile", &compile);
+  nb::class_<Session>(m, "Session")
+      .def(nb::init<const std::string &, uint32_t>())
+      .def("inputs", &Session::inputs)
+      .def("outputs", &Session::outputs)
+      .def("run", &Session::run, nb::arg("inputs").noconvert(), nb::arg("outputs").noconvert());
+}

@@ -1,0 +1,254 @@
+"""The package kintsugi: the same code runs a model through it and through ONNX Runtime, with the same results."""
+
+import pathlib
+import sys
+import threading
+import time
+
+import materialize
+import ml_dtypes
+import models
+import numpy as np
+import onnx
+import onnxruntime
+import policy
+import pytest
+from onnx import helper
+
+kintsugi = pytest.importorskip("kintsugi", reason="the package is not built; ./dev build makes it")
+
+DIGITS = models.ROOT / "examples/digits/digits.onnx"
+
+
+@pytest.fixture(autouse=True, scope="module")
+def cache(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("cache")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("KINTSUGI_CACHE", str(folder))
+        yield folder
+
+
+def artifacts(cache):
+    return [path for path in cache.rglob("*") if path.is_file() and path.read_bytes()[:8] == b"KINTSUGI"]
+
+
+def images(session):
+    return np.random.default_rng(7).standard_normal(session.get_inputs()[0].shape, np.float32)
+
+
+def save(folder, inputs, nodes, outputs):
+    """A model of opset 21 whose inputs and outputs are (name, type, shape)."""
+    ports = [[helper.make_tensor_value_info(*port) for port in side] for side in (inputs, outputs)]
+    nodes = [helper.make_node(kind, taken, [made], **attributes) for kind, taken, made, attributes in nodes]
+    graph = helper.make_graph(nodes, "graph", *ports)
+    path = folder / "model.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10), path)
+    return path
+
+
+def compared(path, feeds, model=None, **options):
+    """Runs a model through both packages by the same code."""
+    ours = kintsugi.InferenceSession(path, **options)
+    theirs = onnxruntime.InferenceSession(str(model or path), providers=["CPUExecutionProvider"])
+    for side in ("get_inputs", "get_outputs"):
+        for own, other in zip(getattr(ours, side)(), getattr(theirs, side)(), strict=True):
+            assert (own.name, own.type, own.shape) == (other.name, other.type, other.shape)
+    depths = policy.depth(onnx.load(path, load_external_data=False))
+    names = [port.name for port in theirs.get_outputs()]
+    for name, got, expected in zip(names, ours.run(None, feeds), theirs.run(None, feeds), strict=True):
+        assert got.dtype == expected.dtype and got.shape == expected.shape
+        assert policy.difference(got, expected) <= policy.tolerance(expected.dtype, depths[name])
+
+
+def test_digits():
+    session = kintsugi.InferenceSession(DIGITS)
+    compared(DIGITS, {"images": images(session)})
+
+
+@pytest.mark.parametrize("name", ["gcn", "mmoe", "resnet18", "shufflenet_v2"])
+def test_zoo(name):
+    (path,) = models.choose([name])
+    feeds = materialize.inputs(onnx.load(path, load_external_data=False))
+    with models.workspace(name) as folder:
+        compared(path, feeds, models.with_weights(path, folder), random_weights=True)
+
+
+def test_options_as_object_and_as_keywords(cache):
+    options = kintsugi.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.cache = False
+    before = len(artifacts(cache))
+    one = kintsugi.InferenceSession(str(DIGITS), options, providers=["CPUExecutionProvider"])
+    two = kintsugi.InferenceSession(DIGITS, threads=2, cache=False)
+    assert len(artifacts(cache)) == before
+    x = images(one)
+    assert one.run(["probabilities"], {"images": x})[0].tobytes() == two.run(None, {"images": x})[0].tobytes()
+    with pytest.raises(AttributeError):
+        options.graph_optimization_level = 99
+
+
+def test_open_dimensions(tmp_path):
+    path = save(tmp_path, [("x", 1, ["batch", 3])], [("Relu", ["x"], "y", {})], [("y", 1, ["batch", 3])])
+    with pytest.raises(kintsugi.InputError, match="batch"):
+        kintsugi.InferenceSession(path)
+    options = kintsugi.SessionOptions()
+    options.add_free_dimension_override_by_name("batch", 5)
+    assert kintsugi.InferenceSession(path, options).get_outputs()[0].shape == [5, 3]
+    assert kintsugi.InferenceSession(path, dims={"batch": 2}).get_inputs()[0].shape == [2, 3]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float64", "int8", "uint8", "int32", "int64", "bool", "bfloat16"])
+def test_types(tmp_path, dtype):
+    dtype = np.dtype(getattr(ml_dtypes, dtype, dtype))
+    number = helper.np_dtype_to_tensor_dtype(dtype)
+    path = save(tmp_path, [("x", number, [2, 3])], [("Transpose", ["x"], "y", {})], [("y", number, [3, 2])])
+    x = np.array([[0, 1, 2], [3, 4, 5]]).astype(dtype)
+    (y,) = kintsugi.InferenceSession(path).run(None, {"x": x})
+    assert y.dtype == dtype and y.tobytes() == x.T.tobytes()
+
+
+def test_outputs_by_name(tmp_path):
+    outputs = [("big", 1, [2]), ("where", 7, [2])]
+    nodes = [("ReduceMax", ["x", "axes"], "big", {"keepdims": 0}), ("ArgMax", ["x"], "where", {"axis": 1, "keepdims": 0})]
+    nodes.insert(0, ("Constant", [], "axes", {"value_ints": [1]}))
+    path = save(tmp_path, [("x", 1, [2, 3])], nodes, outputs)
+    session = kintsugi.InferenceSession(path)
+    x = np.array([[1, 5, 2], [9, 7, 8]], np.float32)
+    where, big = session.run(["where", "big"], {"x": x})
+    assert where.tolist() == [1, 0] and big.tolist() == [5, 9]
+    assert [y.tolist() for y in session.run(None, {"x": x})] == [[5, 9], [1, 0]]
+
+
+class Counting:
+    """In place of the native session, as no operator that is compiled yet makes shapes of data."""
+
+    def __init__(self, *_):
+        pass
+
+    def inputs(self):
+        return [("x", 1, [2, 3], False)]
+
+    def outputs(self):
+        return [("y", 7, [2, 6], True)]
+
+    def run(self, inputs, outputs):
+        count = np.count_nonzero(inputs[0])
+        outputs[0].reshape(-1)[: 2 * count] = np.array(np.nonzero(inputs[0])).reshape(-1)
+        return [[2, count]]
+
+
+def test_shapes_that_depend_on_data(monkeypatch):
+    monkeypatch.setattr(kintsugi._native, "Session", Counting)
+    session = kintsugi.InferenceSession(DIGITS)
+    assert session.get_outputs()[0].shape == [None, None]
+    x = np.array([[0, 1, 0], [2, 0, 3]], np.float32)
+    assert session.run(None, {"x": x})[0].tolist() == [[0, 1, 1], [1, 0, 2]]
+    assert session.run(None, {"x": 0 * x})[0].shape == (2, 0)
+
+
+def test_feeds_need_not_be_dense_or_writable():
+    session = kintsugi.InferenceSession(DIGITS)
+    x = images(session)
+    expected = session.run(None, {"images": x})[0].tobytes()
+    frozen = x.copy()
+    frozen.flags.writeable = False
+    for feed in (np.asfortranarray(x), np.repeat(x, 2, axis=0)[::2], frozen):
+        assert session.run(None, {"images": feed})[0].tobytes() == expected
+
+
+@pytest.mark.parametrize(
+    ("names", "feeds", "message"),
+    [
+        (None, {}, "there is no array for 'images'"),
+        (None, {"images": "good", "more": "good"}, "no input 'more'; its inputs: images"),
+        (["labels"], {"images": "good"}, "no output 'labels'; its outputs: probabilities"),
+        (None, {"images": np.zeros((1, 1, 8, 8), np.float32)}, r"is float32\[1, 1, 8, 8\].*\[449, 1, 8, 8\]"),
+        (None, {"images": np.zeros((449, 1, 8, 8))}, "is float64"),
+    ],
+)
+def test_wrong_feeds(names, feeds, message):
+    session = kintsugi.InferenceSession(DIGITS)
+    feeds = {name: images(session) if isinstance(array, str) else array for name, array in feeds.items()}
+    with pytest.raises(kintsugi.InputError, match=message):
+        session.run(names, feeds)
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "error", "message"),
+    [
+        ("absent.onnx", {}, kintsugi.InputError, "absent.onnx: can't read"),
+        (DIGITS, {"threads": -1}, kintsugi.UsageError, "threads"),
+        (DIGITS, {"dims": {"batch": 3}}, kintsugi.UsageError, "no open dimension"),
+        (DIGITS, {"providers": ["CUDAExecutionProvider"]}, kintsugi.UsageError, "only CPUExecutionProvider"),
+        (b"model", {}, kintsugi.UsageError, "give its path"),
+    ],
+)
+def test_wrong_sessions(model, options, error, message):
+    assert issubclass(error, kintsugi.Error)
+    with pytest.raises(error, match=message):
+        kintsugi.InferenceSession(model, **options)
+
+
+def test_a_damaged_cache_is_as_good_as_none(cache):
+    kintsugi.InferenceSession(DIGITS)
+    found = artifacts(cache)
+    assert found
+    for path in found:
+        path.write_bytes(path.read_bytes()[:-100])
+    session = kintsugi.InferenceSession(DIGITS)
+    compared(DIGITS, {"images": images(session)})
+
+
+def test_other_threads_run_meanwhile():
+    """While a run is under way, another thread of Python gets its turn without Python's taking it away."""
+    session = kintsugi.InferenceSession(DIGITS, threads=1)
+    x = images(session)
+    interval = sys.getswitchinterval()
+    seen = False
+    try:
+        sys.setswitchinterval(100)
+        for _ in range(100):
+            state = []
+
+            def work(state=state):
+                state.append("started")
+                session.run(None, {"images": x})
+                state.append("done")
+
+            thread = threading.Thread(target=work)
+            thread.start()
+            while len(state) < 2:
+                seen |= state == ["started"]
+                time.sleep(0.0005)
+            thread.join()
+            if seen:
+                break
+    finally:
+        sys.setswitchinterval(interval)
+    assert seen
+
+
+def test_sessions_serve_many_threads():
+    session = kintsugi.InferenceSession(DIGITS)
+    x = images(session)
+    expected = session.run(None, {"images": x})[0].tobytes()
+    results = []
+
+    def work():
+        for _ in range(5):
+            results.append(session.run(None, {"images": x})[0].tobytes())
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == [expected] * 20
+
+
+def test_the_artifact_itself_runs(tmp_path):
+    models.kintsugi("compile", DIGITS, "-o", tmp_path / "digits.kin", "--quiet")
+    session = kintsugi.InferenceSession(pathlib.Path(tmp_path / "digits.kin"))
+    compared(DIGITS, {"images": images(session)})
+    with pytest.raises(kintsugi.UsageError, match="is an artifact already"):
+        kintsugi.InferenceSession(tmp_path / "digits.kin", random_weights=True)
