@@ -83,11 +83,11 @@ TEST(Layout, WithoutFuelNothingChanges) {
   EXPECT_EQ(printProgram(chosen(program, options)), printProgram(program));
 }
 
-/// A factor of a product that is read along its second dimension while sums run over its last.
+/// A factor that is written as quickly in either order, and whose rows are columns of a product.
 TEST(Layout, AFactorIsStoredAsTheProductReadsIt) {
   Program program = parsed("input x[64, 64] f32\n"
                            "input w[64, 64] f32\n"
-                           "k[i:64, j:64] f32 = sum<f32>[r:64] x[i, r] * w[r, j]\n"
+                           "k[i:64, j:64] f32 = sum<f32>[r:64] w[r, i] * w[r, j]\n"
                            "s[i:64, j:64] f32 = sum<f32>[r:64] x[i, r] * k[j, r]\n"
                            "y[i:64, j:64] f32 = s[i, j] * s[i, j]\n"
                            "output y\n");
