@@ -83,7 +83,7 @@ public:
     if (!isAligned(*columns))
       return std::nullopt;
     PackedRead read = build(*columns);
-    read.packing.offset = position.constantTerm();
+    read.packing.offset = position.constantTerm() + shift;
     bool isMuchLarger = double(read.packing.elements()) > 1.25 * double(elements) + 64.0 * lanes;
     if (isMuchLarger || read.packing.isInOrder())
       return std::nullopt;
@@ -105,12 +105,23 @@ private:
                                : nest.reduction->iterators[iterator - parallel].extent.constant();
   }
 
+  /// An iterator that runs backwards through the constant runs forwards through the packed one's
+  /// opposite.
+  Digit digitOf(unsigned iterator, int64_t stride) {
+    int64_t last = extentOf(iterator) - 1;
+    Index index = Index::iterator(iterator);
+    if (stride > 0)
+      return {stride, last + 1, int(iterator), -1, 1, index};
+    shift += stride * last;
+    return {-stride, last + 1, int(iterator), -1, 1, Index(last) - index};
+  }
+
   /// In loop order: parallel iterators, those of the reduction, origins that no iterator goes with.
   bool collect(const Index &position) {
     unsigned iterators = nest.parallel.size() + nest.numReductions();
     for (unsigned k = 0; k < iterators; ++k)
       if (int64_t stride = position.coefficientOf(k))
-        digits.push_back({stride, extentOf(k), int(k), -1, 1, Index::iterator(k)});
+        digits.push_back(digitOf(k, stride));
     for (unsigned d = 0; d < space.size(); ++d) {
       int64_t stride = position.coefficientOf(iterators + d);
       if (!stride)
@@ -178,6 +189,7 @@ private:
   const LoopNest &nest;
   llvm::ArrayRef<TileDimension> space;
   unsigned vector, lanes;
+  int64_t shift = 0; ///< Of the first element, for iterators that run backwards.
   llvm::SmallVector<Digit, 8> digits;
 };
 

@@ -88,6 +88,13 @@ y[h:3, m:96, n:80] f32 = sum<f32>[d:48] q[m, h, d] * k[n, h, d]
 output y
 )",
      1, true, true},
+    {"transposed_convolution_by_phase", R"(
+input x[h:9, w:9, c:7] f32
+input k[c:7, o:24, r:4, s:4] f32
+y[h:8, w:8, p:2, q:2, o:24] f32 = sum<f32>[c:7, r:2, s:2] x[h + r, w + s, c] * k[c, o, p - 2 * r + 2, q - 2 * s + 2]
+output y
+)",
+     1, true, true},
     {"two_operands_that_lie_badly", R"(
 input a[k:60, m:70] f32
 input b[n:80, k:60] f32
@@ -288,7 +295,7 @@ TEST_P(SchedulerTest, CopiesOnTheWayWhereTheyPay) {
   EXPECT_EQ(copies, GetParam().copies) << result.schedule->print();
 }
 
-TEST(SchedulerPrograms, EveryCaseIsThere) { EXPECT_EQ(std::size(cases), 14u); }
+TEST(SchedulerPrograms, EveryCaseIsThere) { EXPECT_EQ(std::size(cases), 15u); }
 
 INSTANTIATE_TEST_SUITE_P(Programs, SchedulerTest, testing::ValuesIn(cases),
                          [](const auto &info) { return std::string(info.param.name); });
