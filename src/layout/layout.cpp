@@ -1,6 +1,7 @@
 #include "layout/layout.h"
 
 #include "layout/candidates.h"
+#include "llvm/ADT/EquivalenceClasses.h"
 #include "llvm/ADT/STLExtras.h"
 
 #include <numeric>
@@ -11,6 +12,10 @@ namespace kintsugi::layout {
 using namespace te;
 
 namespace {
+
+/// What formats must save of the time of the definitions that they concern: below it the estimate
+/// says little, and what it leaves out (fusion, caches) is at its best row-major.
+constexpr double leastSaving = 0.005;
 
 class Chooser {
 public:
@@ -25,6 +30,7 @@ public:
     makeMoves();
     Labelling rowMajor(graph.variables, 0);
     SearchResult best = search(graph, {rowMajor, preferred()}, moves, options.moveFuel);
+    keepWhatPays(rowMajor, best);
     explain(rowMajor, best);
     std::vector<Order> orders(program.numValues());
     for (uint32_t value = 0; value < program.numValues(); ++value)
@@ -142,6 +148,38 @@ private:
           if (labelling[change.variable] == 0)
             labelling[change.variable] = change.label;
     return labelling;
+  }
+
+  /// The factors of each part of the graph that no factor joins to the rest.
+  std::vector<std::vector<unsigned>> parts() const {
+    llvm::EquivalenceClasses<unsigned> joined;
+    for (llvm::ArrayRef<unsigned> scope : graph.factors)
+      for (unsigned variable : scope)
+        joined.unionSets(scope.front(), variable);
+    std::map<unsigned, std::vector<unsigned>> factors;
+    for (auto [factor, scope] : llvm::enumerate(graph.factors))
+      factors[joined.getLeaderValue(scope.front())].push_back(factor);
+    std::vector<std::vector<unsigned>> result;
+    for (auto &[leader, list] : factors)
+      result.push_back(std::move(list));
+    return result;
+  }
+
+  /// Parts that save too little go back to row-major.
+  void keepWhatPays(const Labelling &rowMajor, SearchResult &best) const {
+    for (const std::vector<unsigned> &part : parts()) {
+      double before = 0, after = 0;
+      for (unsigned factor : part) {
+        before += graph.cost(factor, rowMajor);
+        after += graph.cost(factor, best.labelling);
+      }
+      if (before - after >= leastSaving * before)
+        continue;
+      for (unsigned factor : part)
+        for (unsigned variable : graph.factors[factor])
+          best.labelling[variable] = 0;
+    }
+    best.cost = costOf(graph, best.labelling);
   }
 
   /// What the definitions that write and read a variable take together.

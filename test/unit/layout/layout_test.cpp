@@ -84,17 +84,32 @@ TEST(Layout, WithoutFuelNothingChanges) {
 }
 
 /// A factor that is written as quickly in either order, and whose rows are columns of a product.
+constexpr const char *product = R"(
+input x[64, 64] f32
+input w[64, 64] f32
+k[i:64, j:64] f32 = sum<f32>[r:64] w[r, i] * w[r, j]
+s[i:64, j:64] f32 = sum<f32>[r:64] x[i, r] * k[j, r]
+y[i:64, j:64] f32 = s[i, j] * s[i, j]
+output y
+)";
+
 TEST(Layout, AFactorIsStoredAsTheProductReadsIt) {
-  Program program = parsed("input x[64, 64] f32\n"
-                           "input w[64, 64] f32\n"
-                           "k[i:64, j:64] f32 = sum<f32>[r:64] w[r, i] * w[r, j]\n"
-                           "s[i:64, j:64] f32 = sum<f32>[r:64] x[i, r] * k[j, r]\n"
-                           "y[i:64, j:64] f32 = s[i, j] * s[i, j]\n"
-                           "output y\n");
+  Program program = parsed(product);
   Program result = chosen(program, optionsFor("x86-64-v4"));
   std::vector<ExactTensor> inputs = randomInputs(program, 1);
   expectSame(evaluated(result, inputs), evaluated(program, inputs));
   EXPECT_EQ(printNode(result, 1), "s[i:64, j:64] f32 = sum<f32>[r:64] x[i, r] * k[r, j]");
+}
+
+/// The same beside a sum that reads one element of the factor and takes very much longer.
+TEST(Layout, WhatIsNothingAgainstTheWholeIsLeft) {
+  Program program = parsed(std::string(product) + R"(
+input u[512, 2048] f32
+input v[2048, 512] f32
+z[i:512, j:512] f32 = sum<f32>[r:2048] u[i, r] * v[r, j] * k[0, 0]
+output z
+)");
+  EXPECT_EQ(printProgram(chosen(program, optionsFor("x86-64-v4"))), printProgram(program));
 }
 
 TEST(Layout, SaysWhatChangedAndWhatItSaves) {
