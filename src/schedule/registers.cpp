@@ -40,6 +40,28 @@ double vectorMoveCost(int64_t stride, unsigned lanes) {
   return stride == irregular ? 2.0 * lanes : 1.2 * lanes;
 }
 
+/// The iterator that moves farthest in what can't be packed comes first. Which of several greatest
+/// keys is found first depends on the order, so the arg forms keep theirs.
+llvm::SmallVector<unsigned> reductionOrder(const LoopNest &nest, llvm::ArrayRef<Buffer> buffers) {
+  llvm::SmallVector<unsigned> order = llvm::to_vector(llvm::seq(0u, nest.numReductions()));
+  if (nest.bodies.size() != 1 || nest.reduction->combiner == Combiner::SoftmaxStats)
+    return order;
+  llvm::SmallVector<int64_t> farthest(order.size(), 0);
+  nest.bodies[0].walk([&](const Expr &e) {
+    if (e.kind() != ExprKind::Read || buffers[e.readValue().number].packable)
+      return;
+    for (unsigned k = 0; k < order.size(); ++k) {
+      int64_t stride = strideOf(e.readIndices()[0], nest.parallel.size() + k);
+      if (stride != irregular)
+        farthest[k] = std::max(farthest[k], std::abs(stride));
+    }
+  });
+  llvm::sort(order, [&](unsigned a, unsigned b) {
+    return farthest[a] != farthest[b] ? farthest[a] > farthest[b] : a < b;
+  });
+  return order;
+}
+
 class RegisterChoice {
 public:
   RegisterChoice(const LoopNest &nest, llvm::ArrayRef<TileDimension> space,
@@ -60,6 +82,8 @@ public:
       bits = std::max(bits, isFloat(read.type()) ? bitsOf(read.type()) : 32u);
     fullLanes = std::max(1u, unit.bits / bits);
     plainStrides = bodyStrides = stridesOf(bodyReads);
+    if (nest.reduction)
+      loopOrder = reductionOrder(nest, buffers);
     epilogueStrides = stridesOf(epilogueReads);
   }
 
@@ -210,24 +234,35 @@ private:
     return cycles;
   }
 
-  /// Cycles lost in each step of the reduction on lines from another page than the last step's:
-  /// caches and their prefetchers work by pages. Worse where the near cache can't hold the operand.
+  /// Cycles lost in each step of the reduction on cache lines that the last step did not touch.
   double farCycles(const RegisterTile &tile) const {
-    constexpr int64_t page = 1024;
-    constexpr double nearLine = 1.5, farLine = 20;
     double cycles = 0;
     for (auto [read, strides, packed] : llvm::zip(bodyReads, bodyStrides, isPacked)) {
-      int64_t nearest = irregular;
-      for (unsigned k = numParallel; k < numParallel + nest.numReductions(); ++k)
-        if (strides[k] != 0)
-          nearest = std::min(nearest, std::abs(strides[k]));
-      if (nearest == irregular || nearest < page || packed)
+      if (packed)
         continue;
       const Buffer &buffer = buffers[read.readValue().number];
-      double size = double(buffer.elements) * bitsOf(buffer.type) / 8;
-      cycles += linesOf(strides, tile) * (size > double(unit.nearBytes) ? farLine : nearLine);
+      double size = double(buffer.elements) * bitsOf(buffer.type) / 8,
+             lines = linesOf(strides, tile);
+      double stepsInside = 1; // Of one step of the iterator at hand.
+      for (unsigned k : llvm::reverse(loopOrder)) {
+        cycles += lines * lineCycles(strides[numParallel + k], size) / stepsInside;
+        stepsInside *= double(extent(numParallel + k));
+      }
     }
     return cycles;
+  }
+
+  /// Of coming to another line so many elements on: prefetchers follow small steps, and stay within
+  /// a page; what the near caches can't hold comes from farther.
+  double lineCycles(int64_t stride, double size) const {
+    constexpr int64_t page = 1024, line = 16;
+    constexpr double nearest = 32 << 10;
+    stride = stride == irregular ? page : std::abs(stride);
+    if (stride < line)
+      return 0.5 * double(stride) / line;
+    if (stride < page)
+      return size > nearest ? 2 : 0.25;
+    return size > double(unit.nearBytes) ? 20 : 1.5;
   }
 
   /// Cache lines that a step touches of one operand.
@@ -312,8 +347,9 @@ private:
   unsigned numParallel;
   llvm::SmallVector<Expr> bodyReads, epilogueReads;
   Strides plainStrides, epilogueStrides;
-  Strides bodyStrides;              ///< With what is packed for the vector iterator at hand.
-  llvm::SmallVector<bool> isPacked; ///< By read of the body.
+  llvm::SmallVector<unsigned> loopOrder; ///< Of the reduction, outermost first.
+  Strides bodyStrides;                   ///< With what is packed for the vector iterator at hand.
+  llvm::SmallVector<bool> isPacked;      ///< By read of the body.
   struct Operation {
     double cost;
     Uses uses;
@@ -359,28 +395,6 @@ llvm::SmallVector<unsigned> parallelOrder(const LoopNest &nest) {
     order.push_back(tile.vectorIterator);
   if (tile.rowIterator >= 0)
     order.push_back(tile.rowIterator);
-  return order;
-}
-
-/// The iterator that moves farthest in what can't be packed comes first. Which of several greatest
-/// keys is found first depends on the order, so the arg forms keep theirs.
-llvm::SmallVector<unsigned> reductionOrder(const LoopNest &nest, llvm::ArrayRef<Buffer> buffers) {
-  llvm::SmallVector<unsigned> order = llvm::to_vector(llvm::seq(0u, nest.numReductions()));
-  if (nest.bodies.size() != 1 || nest.reduction->combiner == Combiner::SoftmaxStats)
-    return order;
-  llvm::SmallVector<int64_t> farthest(order.size(), 0);
-  nest.bodies[0].walk([&](const Expr &e) {
-    if (e.kind() != ExprKind::Read || buffers[e.readValue().number].packable)
-      return;
-    for (unsigned k = 0; k < order.size(); ++k) {
-      int64_t stride = strideOf(e.readIndices()[0], nest.parallel.size() + k);
-      if (stride != irregular)
-        farthest[k] = std::max(farthest[k], std::abs(stride));
-    }
-  });
-  llvm::sort(order, [&](unsigned a, unsigned b) {
-    return farthest[a] != farthest[b] ? farthest[a] > farthest[b] : a < b;
-  });
   return order;
 }
 
