@@ -21,7 +21,7 @@ DefinitionCosts::DefinitionCosts(const Program &program, const schedule::Schedul
 }
 
 /// Whether the dimensions of a read move one to one with the result's, in the order in which the
-/// result's lie in memory; dimensions of one element lie anywhere.
+/// result's lie in memory, down to the innermost one; dimensions of one element lie anywhere.
 static bool inStoredOrder(llvm::ArrayRef<Index> stored, llvm::ArrayRef<Extent> shape,
                           const Order &order, unsigned parallel) {
   int last = -1;
@@ -34,7 +34,7 @@ static bool inStoredOrder(llvm::ArrayRef<Index> stored, llvm::ArrayRef<Extent> s
       return false;
     last = iterator;
   }
-  return true;
+  return last == static_cast<int>(parallel) - 1;
 }
 
 bool DefinitionCosts::followsOperands(const Definition &definition, OrderOf orderOf) const {

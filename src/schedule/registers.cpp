@@ -69,8 +69,9 @@ public:
       : nest(nest), space(space), buffers(buffers), unit(unit), numParallel(nest.parallel.size()) {
     collect(nest.bodies, bodyReads);
     collect(nest.epilogue, epilogueReads);
+    guards.assign(bodyReads.size(), 0);
     for (const Expr &body : nest.bodies)
-      usesOf(body);
+      usesOf(body, 0);
     for (const Expr &finish : nest.epilogue)
       epilogueOperations += operationsOf(finish);
     unsigned bits = 32;
@@ -117,9 +118,12 @@ private:
 
   using Uses = uint64_t; ///< A bit for each iterator.
 
-  /// The iterators that change an expression of the body; notes its operations on the way.
-  Uses usesOf(const Expr &expr) {
+  /// The iterators that change an expression of the body; notes its operations on the way, and for
+  /// reads what changes whether they are wanted (`guard`).
+  Uses usesOf(const Expr &expr, Uses guard) {
     Uses uses = 0;
+    if (auto read = llvm::find(bodyReads, expr); read != bodyReads.end())
+      guards[read - bodyReads.begin()] |= guard;
     auto add = [&](const Index &index) {
       for (unsigned k = 0; k < numParallel + nest.numReductions(); ++k)
         uses |= Uses(index.uses(k)) << k;
@@ -131,8 +135,10 @@ private:
       add(expr.indexValue());
     double below = 0;
     for (const Expr &operand : expr.operands()) {
-      uses |= usesOf(operand);
+      uses |= usesOf(operand, guard);
       below += operationsOf(operand);
+      if (expr.kind() == ExprKind::Select) // The condition comes first.
+        guard |= uses;
     }
     if (double own = operationsOf(expr) - below; own > 0)
       operations.push_back({own, uses});
@@ -220,6 +226,16 @@ private:
 
   static double blocks(int64_t extent, int64_t step) { return std::ceil(double(extent) / step); }
 
+  /// Of the reads of the body: lanes that want different reads have all of them, under masks.
+  double bodyLoads(const RegisterTile &tile) const {
+    constexpr double masked = 5;
+    double cycles = loads(bodyStrides, tile);
+    for (Uses guard : guards)
+      if (tile.vectorIterator >= 0 && guard >> tile.vectorIterator & 1)
+        cycles += masked * tile.vectors * tile.rows;
+    return cycles;
+  }
+
   static double loads(const Strides &reads, const RegisterTile &tile) {
     double cycles = 0;
     for (llvm::ArrayRef<int64_t> strides : reads) {
@@ -305,9 +321,9 @@ private:
     double outside = storeCycles(tile, vectorReduces) + 2;
     double arithmetic = std::max(width, operationsIn(tile)) * 0.5;
     if (!nest.reduction)
-      return points * (std::max(loads(bodyStrides, tile), 0.5) + arithmetic + outside);
+      return points * (std::max(bodyLoads(tile), 0.5) + arithmetic + outside);
     constexpr double chain = 4; ///< Cycles from one sum to the next.
-    double step = std::max({arithmetic, loads(bodyStrides, tile), chain}) + 0.25 + farCycles(tile);
+    double step = std::max({arithmetic, bodyLoads(tile), chain}) + 0.25 + farCycles(tile);
     return points * (steps * step + outside);
   }
 
@@ -326,12 +342,21 @@ private:
     return total;
   }
 
+  /// Of storing one lane apart from the others.
+  double scatterCycles(int64_t stride) const {
+    constexpr int64_t page = 1024, line = 16;
+    const Buffer &buffer = buffers[nest.destinations[0]];
+    if (std::abs(stride) < line)
+      return 1.5;
+    return std::abs(stride) < page || buffer.home == Home::Scratch ? 3 : 10;
+  }
+
   double storeCycles(const RegisterTile &tile, bool vectorReduces) const {
     double stored = double(tile.rows) * (vectorReduces ? 1 : tile.vectors);
     double cost = 1;
     if (tile.vectorIterator >= 0 && !vectorReduces) {
       int64_t stride = strideOf(nest.destinationIndex, tile.vectorIterator);
-      cost = stride == 1 ? 1.0 : 1.5 * tile.lanes;
+      cost = stride == 1 ? 1.0 : scatterCycles(stride) * tile.lanes;
     }
     double horizontal = vectorReduces ? 3.0 * std::log2(double(tile.lanes)) : 0;
     RegisterTile scalar = tile;
@@ -355,6 +380,7 @@ private:
     Uses uses;
   };
   llvm::SmallVector<Operation> operations; ///< Of the bodies.
+  llvm::SmallVector<Uses> guards;          ///< By read of the body.
   double epilogueOperations = 0;
   unsigned fullLanes = 1;
 };

@@ -59,6 +59,7 @@ public:
     if (!options.scalar) {
       tryPadding(best);
       tryStaging(best);
+      tryStagedResult(best);
     }
     ScheduleResult result;
     if (!best) {
@@ -117,6 +118,28 @@ private:
       std::vector<Member> trial = stageOperand(values, members, *next);
       staged.push_back(trial[next->member].results[0]);
       tryMembers(std::move(trial), best);
+    }
+  }
+
+  /// Vectors may want to run along another iterator than the result's last one: one along which a
+  /// constant can be packed.
+  void tryStagedResult(std::optional<Trial> &best) {
+    const Member last = members.back();
+    constexpr int64_t worthVectors = 8;
+    for (unsigned k = 0; k + 1 < last.parallel.size(); ++k) {
+      bool packs = false;
+      for (const Expr &body : last.bodies)
+        body.walk([&](const Expr &e) {
+          packs |= e.kind() == ExprKind::Read &&
+                   llvm::is_contained(group.constants, e.readValue()) &&
+                   llvm::any_of(e.readIndices(), [&](const Index &index) { return index.uses(k); });
+        });
+      if (!packs || last.parallel[k].extent.constant() < worthVectors)
+        continue;
+      if (std::optional<std::vector<Member>> trial = stageResult(values, members, k))
+        tryMembers(std::move(*trial), best);
+      if (members.back().reduction == std::nullopt)
+        return;
     }
   }
 

@@ -162,4 +162,45 @@ std::vector<Member> stageOperand(GroupValues &values, llvm::ArrayRef<Member> mem
   return result;
 }
 
+std::optional<std::vector<Member>> stageResult(GroupValues &values, llvm::ArrayRef<Member> members,
+                                               unsigned innermost) {
+  const Member &last = members.back();
+  if (!last.reduction || last.results.size() != 1 || last.bodies.size() != 1)
+    return std::nullopt;
+  unsigned numParallel = last.parallel.size();
+  llvm::SmallVector<unsigned> order;
+  for (unsigned k = 0; k < numParallel; ++k)
+    if (k != innermost)
+      order.push_back(k);
+  order.push_back(innermost);
+  Member sums = last;
+  sums.resultIndices.clear();
+  llvm::SmallVector<Index> replacements(numParallel), target;
+  for (auto [position, old] : llvm::enumerate(order)) {
+    replacements[old] = Index::iterator(position);
+    sums.parallel[position] = last.parallel[old];
+    sums.resultIndices.push_back(Index::iterator(position));
+    target.push_back(Index::iterator(old));
+  }
+  for (unsigned k = numParallel; k < last.numIterators(); ++k)
+    replacements.push_back(Index::iterator(k));
+  for (Expr &body : sums.bodies)
+    body = substitute(body, replacements);
+  for (Expr &finish : sums.epilogue)
+    finish = substitute(finish, replacements);
+  const Value &value = values.value(last.results[0]);
+  ElementType type = value.type;
+  ValueId staged = values.add(value.name + ".sums", type, shapeOf(sums.parallel));
+  sums.results = {staged};
+  sums.isOutput = false;
+  Member copy =
+      copyMember(last.node, last.results[0], last.parallel, Expr::read(staged, type, target));
+  copy.resultIndices = last.resultIndices;
+  copy.isOutput = last.isOutput;
+  std::vector<Member> result(members.begin(), members.end());
+  result.back() = std::move(sums);
+  result.push_back(std::move(copy));
+  return result;
+}
+
 } // namespace kintsugi::schedule

@@ -1,9 +1,10 @@
-//===- stage_operands.h - Operands that a tile copies before it uses them ---===//
+//===- stage_operands.h - What a tile copies on the way ---------------------===//
 //
 // A sum reads its operands many times. Where they lie badly for that, a copy in scratch pays: with
 // the border of a convolution filled in once, so that the innermost loop has no bounds to test; or
-// in the order in which vectors read it. The copy is a member of its own, so bounds inference
-// restricts it to what a tile needs (IntelliGen's data movement, as expressions).
+// in the order in which vectors read it. Results may go through a copy likewise. The copy is a
+// member of its own, so bounds inference restricts it to what a tile needs (IntelliGen's data
+// movement, as expressions).
 //
 //===----------------------------------------------------------------------===//
 #ifndef KINTSUGI_SCHEDULE_STAGE_OPERANDS_H
@@ -32,6 +33,12 @@ llvm::SmallVector<StagingChoice> stagingChoices(llvm::ArrayRef<Member> members,
 /// adjacent and which may be packed into panels.
 std::vector<Member> stageOperand(GroupValues &values, llvm::ArrayRef<Member> members,
                                  const StagingChoice &choice);
+
+/// The members with the last one's sums stored to a copy first, in which its parallel iterator
+/// `innermost` moves fastest: so that vectors can run along it, and the result still lies as the
+/// program wants it. nullopt if the last member is no sum.
+std::optional<std::vector<Member>> stageResult(GroupValues &values, llvm::ArrayRef<Member> members,
+                                               unsigned innermost);
 
 } // namespace kintsugi::schedule
 

@@ -95,6 +95,14 @@ y[h:8, w:8, p:2, q:2, o:24] f32 = sum<f32>[c:7, r:2, s:2] x[h + r, w + s, c] * k
 output y
 )",
      1, true, true},
+    {"channels_first_result", R"(
+input x[p:64, c:70] f32
+input k[o:50, c:70] f32
+t[p:64, o:50] f32 = sum<f32>[c:70] x[p, c] * k[o, c]
+y[o:50, h:8, w:8] f32 = t[8 * h + w, o] + 1.0
+output y
+)",
+     1, true},
     {"two_operands_that_lie_badly", R"(
 input a[k:60, m:70] f32
 input b[n:80, k:60] f32
@@ -295,7 +303,7 @@ TEST_P(SchedulerTest, CopiesOnTheWayWhereTheyPay) {
   EXPECT_EQ(copies, GetParam().copies) << result.schedule->print();
 }
 
-TEST(SchedulerPrograms, EveryCaseIsThere) { EXPECT_EQ(std::size(cases), 15u); }
+TEST(SchedulerPrograms, EveryCaseIsThere) { EXPECT_EQ(std::size(cases), 16u); }
 
 INSTANTIATE_TEST_SUITE_P(Programs, SchedulerTest, testing::ValuesIn(cases),
                          [](const auto &info) { return std::string(info.param.name); });
