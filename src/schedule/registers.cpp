@@ -7,6 +7,7 @@
 #include "llvm/Support/MathExtras.h"
 
 #include <cmath>
+#include <utility>
 
 namespace kintsugi::schedule {
 
@@ -408,7 +409,45 @@ void permute(LoopNest &nest, llvm::ArrayRef<unsigned> order, llvm::ArrayRef<unsi
     nest.reduction->iterators = std::move(reduced);
 }
 
-llvm::SmallVector<unsigned> parallelOrder(const LoopNest &nest) {
+/// Bytes that the reads of a sum bring past the near cache when its parallel loops stand in
+/// `order`, outermost first: a loop that does not move a read brings it again, unless all loops
+/// inside of it don't either. What the near cache holds is brought at a tenth of the price.
+double trafficOf(const LoopNest &nest, llvm::ArrayRef<Buffer> buffers,
+                 llvm::ArrayRef<unsigned> order, int64_t nearBytes) {
+  const RegisterTile &tile = nest.registers;
+  double total = 0;
+  auto add = [&](const Expr &read) {
+    const Buffer &buffer = buffers[read.readValue().number];
+    const Index &index = read.readIndices()[0];
+    double footprint = 1;
+    for (auto [k, iterator] : llvm::enumerate(nest.parallel))
+      footprint *= index.uses(k) ? double(iterator.extent.constant()) : 1;
+    for (auto [k, iterator] : llvm::enumerate(nest.reduction->iterators))
+      footprint *= index.uses(nest.parallel.size() + k) ? double(iterator.extent.constant()) : 1;
+    footprint = std::min(footprint, double(buffer.elements)) * bitsOf(buffer.type) / 8;
+    double times = 1, again = 1;
+    for (unsigned k : order) {
+      int64_t step = int(k) == tile.vectorIterator ? int64_t(tile.lanes) * tile.vectors
+                     : int(k) == tile.rowIterator  ? int64_t(tile.rows)
+                                                   : 1;
+      if (index.uses(k))
+        times *= std::exchange(again, 1);
+      else
+        again *= std::ceil(double(nest.parallel[k].extent.constant()) / double(step));
+    }
+    total += footprint * (footprint > 0.5 * double(nearBytes) ? times : 1 + 0.1 * (times - 1));
+  };
+  for (const Expr &body : nest.bodies)
+    body.walk([&](const Expr &e) {
+      if (e.kind() == ExprKind::Read)
+        add(e);
+    });
+  return total;
+}
+
+/// The rows stand innermost; the vectors just outside of them, or outermost where that brings less.
+llvm::SmallVector<unsigned> parallelOrder(const LoopNest &nest, llvm::ArrayRef<Buffer> buffers,
+                                          int64_t nearBytes) {
   const RegisterTile &tile = nest.registers;
   llvm::SmallVector<unsigned> order;
   for (unsigned k = 0; k < nest.parallel.size(); ++k)
@@ -417,17 +456,28 @@ llvm::SmallVector<unsigned> parallelOrder(const LoopNest &nest) {
   llvm::sort(order, [&](unsigned a, unsigned b) {
     return nest.destinationIndex.coefficientOf(a) > nest.destinationIndex.coefficientOf(b);
   });
-  if (tile.vectorIterator >= 0 && tile.vectorIterator < int(nest.parallel.size()))
+  bool vectorIsParallel =
+      tile.vectorIterator >= 0 && tile.vectorIterator < int(nest.parallel.size());
+  llvm::SmallVector<unsigned> outermost;
+  if (vectorIsParallel) {
+    outermost.push_back(tile.vectorIterator);
+    outermost.append(order);
     order.push_back(tile.vectorIterator);
-  if (tile.rowIterator >= 0)
-    order.push_back(tile.rowIterator);
-  return order;
+  }
+  for (auto *list : {&order, &outermost})
+    if (tile.rowIterator >= 0)
+      list->push_back(tile.rowIterator);
+  bool betterOutermost = vectorIsParallel && nest.reduction &&
+                         trafficOf(nest, buffers, outermost, nearBytes) <
+                             0.9 * trafficOf(nest, buffers, order, nearBytes);
+  return betterOutermost ? outermost : order;
 }
 
-void orderLoops(LoopNest &nest, unsigned tileDimensions, llvm::ArrayRef<Buffer> buffers) {
+void orderLoops(LoopNest &nest, unsigned tileDimensions, llvm::ArrayRef<Buffer> buffers,
+                int64_t nearBytes) {
   RegisterTile &tile = nest.registers;
   int numParallel = nest.parallel.size();
-  llvm::SmallVector<unsigned> order = parallelOrder(nest), reductions;
+  llvm::SmallVector<unsigned> order = parallelOrder(nest, buffers, nearBytes), reductions;
   if (nest.reduction)
     reductions = reductionOrder(nest, buffers);
   permute(nest, order, reductions, tileDimensions);
@@ -461,7 +511,7 @@ double chooseRegisters(LoopNest &nest, llvm::ArrayRef<TileDimension> space,
   RegisterTile best;
   double cycles = RegisterChoice(nest, space, buffers, unit).choose(best);
   nest.registers = best;
-  orderLoops(nest, space.size(), buffers);
+  orderLoops(nest, space.size(), buffers, unit.nearBytes);
   nest.registers.unrolledReductions = unrolledReductions(nest);
   return cycles;
 }
