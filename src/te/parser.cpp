@@ -77,7 +77,10 @@ private:
     KINTSUGI_ASSIGN(result.name, expectName(lexer, "a statement: input, const, output or the name "
                                                    "of a result"));
     KINTSUGI_ASSIGN(result.dimensions, dimensions());
-    KINTSUGI_ASSIGN(result.type, expectType(lexer));
+    result.type = ElementType::F32;
+    if (!lexer.peek().isSign("=") && !lexer.peek().isSign(",") && !lexer.peek().isSign(")")) {
+      KINTSUGI_ASSIGN(result.type, expectType(lexer));
+    }
     int64_t bits = std::max<int64_t>(bitsOf(result.type), 8);
     auto count = elementCount(plainShape(result.shape()));
     if (!count || !checkedMul(*count, bits))
@@ -110,9 +113,8 @@ private:
       std::string name;
       if (lexer.peek().kind != TokenKind::Number) {
         KINTSUGI_ASSIGN(name, expectName(lexer, "an extent or an iterator"));
-        KINTSUGI_RETURN_IF_ERROR(expectSign(lexer, ":"));
       }
-      KINTSUGI_ASSIGN(int64_t extent, expectInteger(lexer, "an extent", 0, maxIndexNumber));
+      KINTSUGI_ASSIGN(int64_t extent, extentOf(name));
       result.push_back({std::move(name), offset, Extent(extent)});
       if (result.size() > maxRank)
         return lexer.errorAt(offset,
@@ -120,6 +122,22 @@ private:
     }
     lexer.take();
     return result;
+  }
+
+  /// What follows an iterator's name, or what it had when it was last given.
+  Expected<int64_t> extentOf(const std::string &name) {
+    if (!name.empty() && !lexer.peek().isSign(":")) {
+      auto known = extents.find(name);
+      if (known == extents.end())
+        return unexpected(lexer, lexer.peek(), "':' and the extent of '" + name + "'");
+      return known->second;
+    }
+    if (!name.empty())
+      lexer.take();
+    KINTSUGI_ASSIGN(int64_t extent, expectInteger(lexer, "an extent", 0, maxIndexNumber));
+    if (!name.empty())
+      extents[name] = extent;
+    return extent;
   }
 
   Expected<Facts> facts() {
@@ -327,7 +345,7 @@ private:
         return lexer.errorAt(head.offset, "'" + head.name + "' has other iterators than '" +
                                               heads[0].name + "'; expected the same");
     size_t offset = lexer.peek().offset;
-    KINTSUGI_RETURN_IF_ERROR(reduction(result, iterators));
+    KINTSUGI_RETURN_IF_ERROR(reduction(result, iterators, heads[0].type));
     if (heads.size() != (result.reduction ? resultsOf(result.reduction->combiner) : 1))
       return lexer.errorAt(offset, "the expression gives another number of results than there are "
                                    "names for; expected as many");
@@ -341,17 +359,20 @@ private:
     return program.defineMany(names(heads), types(heads), std::move(result));
   }
 
-  /// "sum<f32>[k:3]", if that is what follows.
-  Status reduction(Definition &definition, llvm::SmallVector<std::string> &iterators) {
+  /// "sum<f32>[k:3]" or "sum[k:3]", if that is what follows.
+  Status reduction(Definition &definition, llvm::SmallVector<std::string> &iterators,
+                   ElementType resultType) {
     const Token &word = lexer.peek();
     auto combiner = word.kind == TokenKind::Word ? combinerFromName(word.text) : std::nullopt;
-    if (!combiner || !lexer.peek(1).isSign("<"))
+    bool isShort = lexer.peek(1).isSign("[") && !values.contains(word.text);
+    if (!combiner || (!isShort && !lexer.peek(1).isSign("<")))
       return Status::success();
     size_t offset = lexer.take().offset;
-    lexer.take();
-    Reduction result{*combiner, ElementType::Invalid, {}};
-    KINTSUGI_ASSIGN(result.accumulator, expectType(lexer));
-    KINTSUGI_RETURN_IF_ERROR(expectSign(lexer, ">"));
+    Reduction result{*combiner, resultType, {}};
+    if (acceptSign(lexer, "<")) {
+      KINTSUGI_ASSIGN(result.accumulator, expectType(lexer));
+      KINTSUGI_RETURN_IF_ERROR(expectSign(lexer, ">"));
+    }
     KINTSUGI_ASSIGN(auto reduced, dimensions());
     KINTSUGI_RETURN_IF_ERROR(addIterators(reduced, result.iterators, iterators));
     int64_t steps = 1;
@@ -455,6 +476,7 @@ private:
   unsigned depth;
   Program program;
   llvm::StringMap<ValueId> values;
+  llvm::StringMap<int64_t> extents; ///< By iterator: as it was last given.
 };
 
 } // namespace

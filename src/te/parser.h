@@ -18,6 +18,9 @@
 //   index      = INTEGER | ITERATOR | index + index | index - index | INTEGER * index
 //              | index // INTEGER | index % INTEGER | NAME[index, ...] | {expr} | (index)
 //
+// What a person writes may be shorter: an iterator without an extent has the one that it was last
+// given, a head without a type is f32, and a reduction without one adds up in its result's type.
+//
 // Braces lead from expressions to indices and back. OPERATORs bind, from the loosest: or; xor; and;
 // < <= == != > >=; + -; * /. Outside of definitions the iterators' names may be left out. Names
 // that are not plain words, or are words of the language, stand in double quotes. '#' starts a

@@ -30,6 +30,26 @@ TEST(Text, ExamplesRoundTrip) {
   EXPECT_GE(count, 2u);
 }
 
+TEST(Text, ShortForms) {
+  Program program = parsed(R"(
+input x[n:1, c:64, h:56, w:56] f32
+const k[o:64, c:64, r:3, s:3] f32 = weights("conv1.weight")
+const b[o:64] f32 = weights("conv1.bias")
+t[n, o, h, w] = sum[c, r, s] (x[n, c, h+r-1, w+s-1] | 0) * k[o, c, r, s]      # conv1
+y[n, o, h, w] = max(t[n, o, h, w] + b[o], 0)                                  # relu1
+z[h:28, w] f16 = f16(y[0, 0, 2*h, w])
+m[h] f16 = max[w] z[h, w]
+output y
+output m
+)");
+  EXPECT_EQ(printNode(program, 0),
+            "t[n:1, o:64, h:56, w:56] f32 = sum<f32>[c:64, r:3, s:3] (x[n, c, h+r-1, w+s-1] | 0) "
+            "* k[o, c, r, s]");
+  EXPECT_EQ(printNode(program, 3), "m[h:28] f16 = max<f16>[w:56] z[h, w]");
+  std::string once = printProgram(program);
+  EXPECT_EQ(once, printProgram(parsed(once)));
+}
+
 /// The text of a program of one definition, as printed.
 std::string printed(const std::string &inputs, const std::string &statement) {
   Program program = parsed(inputs + "\n" + statement);
