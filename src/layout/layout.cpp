@@ -29,7 +29,7 @@ public:
     makeGraph();
     makeMoves();
     Labelling rowMajor(graph.variables, 0);
-    SearchResult best = search(graph, {rowMajor, preferred()}, moves, options.moveFuel);
+    SearchResult best = search(graph, starts(rowMajor), moves, options.moveFuel);
     keepWhatPays(rowMajor, best);
     explain(rowMajor, best);
     std::vector<Order> orders(program.numValues());
@@ -148,6 +148,20 @@ private:
           if (labelling[change.variable] == 0)
             labelling[change.variable] = change.label;
     return labelling;
+  }
+
+  /// Row-major, as each would have it, and everything that can in line with one dimension.
+  std::vector<Labelling> starts(const Labelling &rowMajor) const {
+    std::vector<Labelling> all = {rowMajor, preferred()};
+    constexpr int most = 4;
+    for (int dimension = 0; dimension < most; ++dimension) {
+      Labelling uniform = rowMajor;
+      for (auto [number, variable] : llvm::enumerate(candidates.variables))
+        uniform[number] = std::max(0, variable.labelOf(dimension));
+      if (uniform != rowMajor)
+        all.push_back(std::move(uniform));
+    }
+    return all;
   }
 
   /// The factors of each part of the graph that no factor joins to the rest.

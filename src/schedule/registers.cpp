@@ -38,7 +38,10 @@ double vectorMoveCost(int64_t stride, unsigned lanes) {
     return 0.5;
   if (stride == 2)
     return 1.5;
-  return stride == irregular ? 2.0 * lanes : 1.2 * lanes;
+  constexpr int64_t page = 1024, line = 16;
+  if (stride == irregular || std::abs(stride) >= page)
+    return 3.0 * lanes;
+  return (std::abs(stride) >= line ? 2.0 : 1.2) * lanes;
 }
 
 /// The iterator that moves farthest in what can't be packed comes first. Which of several greatest
@@ -491,9 +494,13 @@ void orderLoops(LoopNest &nest, unsigned tileDimensions, llvm::ArrayRef<Buffer> 
   tile.rowIterator = moved(order, tile.rowIterator);
 }
 
-unsigned unrolledReductions(const LoopNest &nest) {
+/// Unrolled steps share what they read, which takes registers beside the accumulators.
+unsigned unrolledReductions(const LoopNest &nest, const VectorUnit &unit) {
+  constexpr double spare = 10;
   double size = double(nest.registers.rows) * nest.registers.vectors;
   unsigned count = 0;
+  if (nest.registers.lanes > 1 && size + nest.registers.vectors + spare > unit.registers)
+    return 0;
   for (unsigned k = nest.numReductions(); k-- > 0; ++count) {
     int64_t extent = nest.reduction->iterators[k].extent.constant();
     if (int(nest.parallel.size() + k) == nest.registers.vectorIterator || extent > 8 ||
@@ -512,7 +519,7 @@ double chooseRegisters(LoopNest &nest, llvm::ArrayRef<TileDimension> space,
   double cycles = RegisterChoice(nest, space, buffers, unit).choose(best);
   nest.registers = best;
   orderLoops(nest, space.size(), buffers, unit.nearBytes);
-  nest.registers.unrolledReductions = unrolledReductions(nest);
+  nest.registers.unrolledReductions = unrolledReductions(nest, unit);
   return cycles;
 }
 

@@ -102,7 +102,7 @@ t[p:64, o:50] f32 = sum<f32>[c:70] x[p, c] * k[o, c]
 y[o:50, h:8, w:8] f32 = t[8 * h + w, o] + 1.0
 output y
 )",
-     1, true},
+     1, true, true},
     {"two_operands_that_lie_badly", R"(
 input a[k:60, m:70] f32
 input b[n:80, k:60] f32
