@@ -61,6 +61,9 @@ orchestrate::OrchestrateOptions orchestrateOptions(const CompileOptions &options
   result.log = options.log;
   result.space.schedule.machine = options.machine;
   result.space.schedule.scalar = isReference(target);
+  result.space.schedule.packing = options.abilities.packing;
+  result.space.schedule.copies = options.abilities.copies;
+  result.space.fuse = options.abilities.fusion;
   if (isReference(target))
     result.mode = orchestrate::PlanMode::Separate;
   return result;
@@ -120,10 +123,12 @@ Expected<te::Program> simplified(const te::Program &imported, const CompileOptio
 /// Values in the formats in which the machine's schedules are quickest.
 Expected<te::Program> formatted(te::Program program, const CompileOptions &options,
                                 const targets::Target &target, Phases &phases) {
-  if (!options.formats || isReference(target))
+  if (!options.abilities.formats || isReference(target))
     return program;
   layout::LayoutOptions layoutOptions;
   layoutOptions.schedule.machine = options.machine;
+  layoutOptions.schedule.packing = options.abilities.packing;
+  layoutOptions.schedule.copies = options.abilities.copies;
   layoutOptions.log = options.log;
   return phases.run("formats",
                     [&] { return checked(layout::chooseFormats(program, layoutOptions)); });

@@ -28,7 +28,13 @@ struct CompileOptions {
   std::string target = "cpu"; ///< "cpu" or "reference".
   std::string precision = "f32";
   orchestrate::PlanMode plan = orchestrate::PlanMode::Search;
-  bool formats = true; ///< Whether values may be stored in other orders of their dimensions.
+  /// What may be done without, to see what it brings and that answers don't depend on it.
+  struct Abilities {
+    bool fusion = true;  ///< Several definitions may share a kernel.
+    bool formats = true; ///< Values may be stored in other orders of their dimensions.
+    bool packing = true; ///< Constants may be packed in a kernel's order.
+    bool copies = true;  ///< Tiles may copy operands and results on the way.
+  } abilities;
   machine::Machine machine;
   unsigned threads = 0;                        ///< Of the compiler itself; 0: all cores.
   uint64_t constantBudget = uint64_t(8) << 30; ///< Bytes in flight while linking.

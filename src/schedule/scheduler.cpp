@@ -56,7 +56,7 @@ public:
 
   ScheduleResult run() {
     std::optional<Trial> best = search();
-    if (!options.scalar) {
+    if (!options.scalar && options.copies) {
       tryPadding(best);
       tryStaging(best);
       tryStagedResult(best);
@@ -294,7 +294,7 @@ private:
       placements[id.number] = {static_cast<unsigned>(schedule.buffers.size()), Home::Memory, {}};
       schedule.buffers.push_back({id, value.type, elements, Home::Memory, written});
       schedule.buffers.back().packable =
-          llvm::is_contained(group.constants, id) && isReadInOneWay(id);
+          options.packing && llvm::is_contained(group.constants, id) && isReadInOneWay(id);
     };
     auto isMember = [&](ValueId id) {
       return llvm::any_of(members,

@@ -20,6 +20,8 @@ struct ScheduleOptions {
   machine::Machine machine;
   bool scalar = false;            ///< No vectors (the reference target).
   int64_t scratchLimit = 4 << 20; ///< Bytes of scratch that a worker may have.
+  bool packing = true;            ///< Constants may be packed.
+  bool copies = true;             ///< Tiles may copy operands and results on the way.
 };
 
 struct ScheduleResult {

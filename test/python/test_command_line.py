@@ -202,3 +202,22 @@ def test_cache(folder, report):
     assert found["bytes"] == sum(entry["bytes"] for entry in found["entries"])
     found = report("cache", "clear", "--json")
     assert found["entries"] == [] and found["bytes"] == 0
+
+
+@pytest.mark.parametrize("model", ["resnet18", "shufflenet_v2", "mmoe", "segformer_b0"])
+def test_answers_do_not_depend_on_what_the_compiler_does_without(folder, kintsugi, model):
+    """Metamorphic: fusion, formats, packing and copies change how a model runs, not what it says."""
+    path = str(ROOT / "zoo" / f"{model}.onnx")
+
+    def outputs(name, *flags):
+        file = folder / f"{model}.{name}.npz"
+        code, _, errors = kintsugi("run", path, "--random-weights", "--no-cache", "--outputs", file, *flags)
+        assert code == 0, errors
+        with np.load(file) as arrays:
+            return {key: arrays[key] for key in arrays}
+
+    expected = outputs("all")
+    for ability in ["fusion", "formats", "packing", "copies", "fusion,formats,packing,copies"]:
+        for name, found in outputs(ability, "--without", ability).items():
+            largest = np.abs(expected[name]).max()
+            assert np.abs(found - expected[name]).max() <= 1e-3 * largest, (ability, name)

@@ -3,6 +3,8 @@
 #include "base/npz.h"
 #include "pipeline/targets.h"
 
+#include <algorithm>
+
 namespace kintsugi::api {
 
 namespace {
@@ -45,6 +47,28 @@ Status readPlan(const Json &value, pipeline::CompileOptions &options) {
     options.plan = orchestrate::PlanMode::Separate;
   else
     return usageError("--plan " + name + ": use search, greedy or separate");
+  return Status::success();
+}
+
+/// "fusion,formats": a list of what the compiler is not to do.
+Status readWithout(const Json &value, pipeline::CompileOptions &options) {
+  KINTSUGI_ASSIGN(std::string list, textOf("without", value));
+  pipeline::CompileOptions::Abilities &abilities = options.abilities;
+  const std::pair<std::string_view, bool *> known[] = {{"fusion", &abilities.fusion},
+                                                       {"formats", &abilities.formats},
+                                                       {"packing", &abilities.packing},
+                                                       {"copies", &abilities.copies}};
+  for (size_t start = 0; start <= list.size();) {
+    size_t end = std::min(list.find(',', start), list.size());
+    std::string word = list.substr(start, end - start);
+    auto found = std::find_if(std::begin(known), std::end(known),
+                              [&](const auto &entry) { return entry.first == word; });
+    if (found == std::end(known))
+      return usageError("--without " + word +
+                        ": use a list of fusion, formats, packing and copies, with commas between");
+    *found->second = false;
+    start = end + 1;
+  }
   return Status::success();
 }
 
@@ -115,6 +139,8 @@ Status readOption(const std::string &key, const Json &value, Settings &settings,
     return readPrecision(value, options);
   if (key == "plan")
     return readPlan(value, options);
+  if (key == "without")
+    return readWithout(value, options);
   if (key == "dims")
     return readDims(value, options);
   if (key == "bind")
@@ -123,8 +149,8 @@ Status readOption(const std::string &key, const Json &value, Settings &settings,
     return readThreads(value, options);
   if (key != "random_weights" && key != "cache")
     return usageError("unknown option \"" + key +
-                      "\"; there are: target, precision, plan, dims, bind, random_weights, "
-                      "threads, cache");
+                      "\"; there are: target, precision, plan, without, dims, bind, "
+                      "random_weights, threads, cache");
   KINTSUGI_ASSIGN(bool flag, truthOf(key, value));
   (key == "cache" ? settings.cache : options.import.randomWeights) = flag;
   return Status::success();
@@ -143,6 +169,8 @@ void Settings::addTo(Sha256 &key) const {
   json["target"] = compile.target;
   json["precision"] = compile.precision;
   json["plan"] = static_cast<int>(compile.plan);
+  const pipeline::CompileOptions::Abilities &abilities = compile.abilities;
+  json["abilities"] = {abilities.fusion, abilities.formats, abilities.packing, abilities.copies};
   json["dims"] = compile.import.dims;
   json["bound"] = identity;
   json["random_weights"] = compile.import.randomWeights;

@@ -76,6 +76,8 @@ private:
     addText(verb, "--target", "target", "cpu or reference");
     addText(verb, "--precision", "precision", "What floats are computed in: f32");
     addText(verb, "--plan", "plan", "search, greedy or separate");
+    addText(verb, "--without", "without",
+            "What not to do: a list of fusion, formats, packing, copies");
     verb.add_option_function<unsigned>(
         "--threads", [this](unsigned count) { arguments.options["threads"] = count; },
         "How many threads may work; 0 for one on each core");
