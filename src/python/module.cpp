@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "abi/artifact.h"
 #include "kintsugi/compiler.h"
 
 #include <nanobind/nanobind.h>
@@ -146,6 +147,7 @@ NB_MODULE(_native, m) {
   nb::exception<Failure<KIN_USAGE>>(m, "UsageError", error.ptr());
   nb::exception<Failure<KIN_INPUT>>(m, "InputError", error.ptr());
   nb::exception<Failure<KIN_MACHINE>>(m, "MachineError", error.ptr());
+  m.attr("ARTIFACT_MAGIC") = nb::bytes(KIN_ARTIFACT_MAGIC, sizeof(KIN_ARTIFACT_MAGIC) - 1);
   m.def("version", &kin_compiler_version);
   m.def("prepare", &prepare);
   m.def("compile", &compile);

@@ -9,6 +9,7 @@ A model is compiled when a session is made: once, as artifacts are kept in the c
 """
 
 import json
+import operator
 import os
 import tempfile
 
@@ -96,7 +97,7 @@ class NodeArg:
 
     def _take(self, value):
         """A dense array of a feed."""
-        array = numpy.asarray(value, order="C")
+        array = numpy.require(numpy.asarray(value), requirements=["C_CONTIGUOUS", "ALIGNED"])
         if array.dtype != self._dtype or array.shape != self._bound:
             raise InputError(
                 f"input '{self.name}' is {array.dtype}{list(array.shape)}, the model's is "
@@ -134,8 +135,9 @@ class InferenceSession:
             settings["random_weights"] = True
         if extents := dict(options.dims) | dict(dims or {}):
             settings["dims"] = extents
-        load = _load if (options.cache if cache is None else cache) else _load_anew
-        self._native = load(os.fspath(path_or_bytes), settings)
+        path = os.fsdecode(path_or_bytes)
+        load = _load if (options.cache if cache is None else cache) or _is_artifact(path) else _load_anew
+        self._native = load(path, settings)
         self._inputs = [NodeArg(*port) for port in self._native.inputs()]
         self._outputs = [NodeArg(*port) for port in self._native.outputs()]
         self._places = {port.name: place for place, port in enumerate(self._outputs)}
@@ -179,9 +181,23 @@ class InferenceSession:
         return f"the model has no output '{name}'; its outputs: {', '.join(self._places)}"
 
 
+def _is_artifact(path):
+    """Whether there is nothing to compile. What can't be read is no artifact: who reads it says why."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(len(_native.ARTIFACT_MAGIC)) == _native.ARTIFACT_MAGIC
+    except OSError:
+        return False
+
+
+def _as_json(settings):
+    """NumPy's integers are integers, too."""
+    return json.dumps(settings, default=operator.index)
+
+
 def _load(path, settings):
     """A session of the artifact in the cache, where it is compiled into if need be."""
-    report = json.loads(_native.prepare(path, json.dumps(settings)))
+    report = json.loads(_native.prepare(path, _as_json(settings)))
     try:
         return _native.Session(report["artifact"], settings["threads"])
     except InputError:
@@ -189,7 +205,7 @@ def _load(path, settings):
             raise
     # What is damaged in the cache is as good as not there.
     os.unlink(report["artifact"])
-    report = json.loads(_native.prepare(path, json.dumps(settings)))
+    report = json.loads(_native.prepare(path, _as_json(settings)))
     return _native.Session(report["artifact"], settings["threads"])
 
 
@@ -197,5 +213,5 @@ def _load_anew(path, settings):
     # The session keeps what it needs of the file.
     with tempfile.TemporaryDirectory(prefix="kintsugi-") as folder:
         artifact = os.path.join(folder, "model.kin")
-        _native.compile(path, artifact, json.dumps(settings))
+        _native.compile(path, artifact, _as_json(settings))
         return _native.Session(artifact, settings["threads"])

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <charconv>
+#include <optional>
 
 namespace kintsugi::tool {
 
@@ -19,6 +20,16 @@ std::pair<std::string, std::string> split(const std::string &text, size_t at, co
   if (at == std::string::npos || at == 0 || at + 1 == text.size())
     throw CLI::ValidationError(std::string(flag) + " " + text, std::string("must be ") + form);
   return {text.substr(0, at), text.substr(at + 1)};
+}
+
+/// A number of at least 0, without anything before or after it.
+template <typename Integer> std::optional<Integer> wholeNumber(const std::string &text) {
+  Integer number = 0;
+  const char *end = text.data() + text.size();
+  auto [rest, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc() || rest != end || number < 0)
+    return std::nullopt;
+  return number;
 }
 
 /// Adds the verbs and their flags to an app; they write to `arguments`.
@@ -101,22 +112,38 @@ private:
                     "An .npz file with an array for each input; made-up values otherwise");
   }
 
+  /// CLI11 takes what is negative or too large modulo 2^64.
+  void setMaxBytes(const std::string &text) {
+    std::optional<uint64_t> bytes = wholeNumber<uint64_t>(text);
+    if (!bytes)
+      throw CLI::ValidationError("--max-bytes " + text, "must be an integer of at least 0");
+    arguments.maxBytes = bytes;
+  }
+
   void setDims(const std::vector<std::string> &all) {
     for (const std::string &text : all) {
       auto [name, number] = split(text, text.rfind('='), "--dim", "NAME=N");
-      int64_t extent = 0;
-      auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), extent);
-      if (error != std::errc() || end != number.data() + number.size() || extent < 0)
+      std::optional<int64_t> extent = wholeNumber<int64_t>(number);
+      if (!extent)
         throw CLI::ValidationError("--dim " + text, "N must be an integer of at least 0");
-      arguments.options["dims"][name] = extent;
+      setOnce("dims", name, *extent, "--dim " + text);
     }
   }
 
   void setBindings(const std::vector<std::string> &all) {
     for (const std::string &text : all) {
       auto [input, file] = split(text, text.find('='), "--bind", "INPUT=FILE.npz");
-      arguments.options["bind"][input] = file;
+      setOnce("bind", input, file, "--bind " + text);
     }
+  }
+
+  /// Of two values for one name neither can be meant more than the other.
+  void setOnce(const char *option, const std::string &name, const Json &value,
+               const std::string &flag) {
+    Json &values = arguments.options[option];
+    if (values.contains(name))
+      throw CLI::ValidationError(flag, "'" + name + "' is given twice");
+    values[name] = value;
   }
 
   void addCompile() {
@@ -183,7 +210,10 @@ private:
   void addCache() {
     CLI::App &verb = addVerb("cache", "List, shrink or empty the cache of artifacts");
     verb.add_option("ACTION", arguments.model, "ls, gc or clear")->required();
-    verb.add_option("--max-bytes", arguments.maxBytes, "What gc leaves at most; 10 GiB by default");
+    verb.add_option_function<std::string>(
+            "--max-bytes", [this](const std::string &text) { setMaxBytes(text); },
+            "What gc leaves at most; 10 GiB by default")
+        ->type_name("UINT");
     addJson(verb);
   }
 
@@ -212,6 +242,8 @@ Parsed parseArguments(int argc, char **argv) {
   } catch (const CLI::ParseError &error) {
     parsed.exitCode = KIN_USAGE;
     std::string what = error.what();
+    if (argc > 1 && argv[1][0] != '-' && app.get_subcommands().empty())
+      what = std::string("there is no verb '") + argv[1] + "'";
     what.erase(what.find_last_not_of('\n') + 1);
     std::replace(what.begin(), what.end(), '\n', ' ');
     parsed.message = what + "; see kintsugi --help";

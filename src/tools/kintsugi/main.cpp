@@ -13,6 +13,7 @@
 #include "tools/kintsugi/show.h"
 
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 
 using namespace kintsugi;
@@ -96,6 +97,10 @@ int deliver(const Arguments &arguments, const std::string &result) {
     if (code != KIN_OK || arguments.output == "-")
       return code;
   }
+  if (arguments.decisions && (*report)["decisions"].is_null())
+    return fail(arguments.model + ": is an artifact, which does not say what was decided; "
+                                  "explain the model that it came from",
+                KIN_USAGE);
   return arguments.quiet ? KIN_OK : print(show(arguments.verb, *report, arguments.decisions));
 }
 
@@ -109,6 +114,10 @@ std::string conflictIn(const Arguments &arguments) {
     return "explain: --decisions has no effect with --json, which has them all, or --quiet";
   if (arguments.verb == "cache" && arguments.model != "gc" && arguments.maxBytes)
     return "cache: --max-bytes is for gc";
+  std::error_code isMissing;
+  if (!arguments.output.empty() &&
+      std::filesystem::equivalent(arguments.model, arguments.output, isMissing))
+    return arguments.output + ": is the model itself; name another file for what is written";
   return "";
 }
 
