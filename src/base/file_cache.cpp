@@ -72,7 +72,8 @@ Expected<FileCache> FileCache::open(std::string folder) {
   std::error_code error;
   fs::create_directories(folder, error);
   if (error)
-    return machineError(folder + ": can't make the cache's folder: " + error.message());
+    return machineError(folder + ": can't make the cache's folder: " + error.message() +
+                        "; set KINTSUGI_CACHE to one that can be written");
   return FileCache(std::move(folder));
 }
 

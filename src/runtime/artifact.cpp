@@ -148,10 +148,11 @@ Status Artifact::checkGaps(uint64_t end) const {
   for (size_t i = 1; i < taken.size(); ++i) {
     uint64_t from = taken[i - 1].second, to = taken[i].first;
     if (to < from)
-      return inputError("damaged: sections overlap");
+      return inputError("damaged: sections overlap; compile the model again");
     auto gap = bytes().subspan(from, to - from);
     if (std::any_of(gap.begin(), gap.end(), [](std::byte b) { return b != std::byte(0); }))
-      return inputError("damaged: there is something between the sections");
+      return inputError("damaged: there is something between the sections; copy the file again or "
+                        "compile the model again");
   }
   return Status::success();
 }

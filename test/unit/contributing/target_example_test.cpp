@@ -19,7 +19,7 @@ namespace kintsugi {
 namespace {
 
 // example: target
-/// Code for processors from before AVX, whatever level was asked for.
+/// Code for processors from before AVX-512, whatever level was asked for.
 class PortableTarget final : public targets::X86Target {
 public:
   std::string_view name() const override { return "portable"; }

@@ -195,7 +195,9 @@ TEST(Artifact, DamageIsNamed) {
             "a.kin: damaged: the manifest" + advice);
   EXPECT_EQ(damaged(sectionOf(table, KIN_SECTION_PROVENANCE).offset),
             "a.kin: damaged: the provenance" + advice);
-  EXPECT_EQ(damaged(100), "a.kin: damaged: there is something between the sections");
+  EXPECT_EQ(damaged(100),
+            "a.kin: damaged: there is something between the sections; copy the file again "
+            "or compile the model again");
   EXPECT_EQ(readError({}), "a.kin: not an artifact: it has 0 bytes");
 }
 
