@@ -42,6 +42,24 @@ bool isEmpty(const Program &program, uint32_t node) {
                       [&](ValueId id) { return bytesOf(program.value(id)) == 0; });
 }
 
+/// The type under which elements are moved without a look at them.
+ElementType movedAs(ElementType type) {
+  if (!isFloat(type))
+    return type;
+  switch (bitsOf(type)) {
+  case 8:
+    return ElementType::U8;
+  case 16:
+    return ElementType::U16;
+  case 32:
+    return ElementType::U32;
+  case 64:
+    return ElementType::U64;
+  default:
+    return type;
+  }
+}
+
 class Planner {
 public:
   Planner(const OrchestrateOptions &options, OrchestrateTexts *texts)
@@ -280,11 +298,11 @@ private:
     if (!fresh)
       return entry->second;
     Program program;
-    ValueId input = program.addInput(plan.buffers[source].name, plan.buffers[source].type,
-                                     plan.buffers[source].shape);
-    ValueId result = program.define(
-        plan.buffers[source].name + ".packed", plan.buffers[source].type,
-        packing.define(input, plan.buffers[source].shape, plan.buffers[source].type));
+    const Shape shape = plan.buffers[source].shape;
+    ElementType type = movedAs(plan.buffers[source].type);
+    ValueId input = program.addInput(plan.buffers[source].name, type, shape);
+    ValueId result = program.define(plan.buffers[source].name + ".packed", type,
+                                    packing.define(input, shape, type));
     program.addOutput(program.value(result).name, result);
     KINTSUGI_ASSIGN(Choice choice, choose(program, {0}, options, nullptr));
     Numbers numbers(program.numValues(), ~0u);

@@ -29,7 +29,7 @@ public:
     if (placement.home == Home::Memory)
       return simplify(linearize(coordinates, values.shape(value)), ranges);
     Index flat(0);
-    for (auto [coordinate, side] : llvm::zip(coordinates, placement.box))
+    for (auto [coordinate, side] : llvm::zip_equal(coordinates, placement.box))
       flat = flat * side.extent + (coordinate - atOrigin(side.origin));
     return simplify(flat, ranges);
   }

@@ -266,14 +266,21 @@ void packOperands(Schedule &schedule) {
     int vector = nest.registers.vectorIterator;
     if (!nest.reduction || vector < 0 || vector >= int(nest.parallel.size()))
       continue;
+    llvm::SmallVector<std::pair<Expr, Expr>> packedReads; ///< The same element may be read twice.
     for (Expr &body : nest.bodies)
       body = rewrite(body, [&](const Expr &e) {
         if (e.kind() != ExprKind::Read || LoopNest::isAccumulator(e.readValue()))
           return e;
+        for (const auto &[read, packed] : packedReads)
+          if (read == e)
+            return packed;
         const Buffer &buffer = schedule.buffers[e.readValue().number];
         if (!buffer.packable || buffer.packing)
           return e;
-        return packBehind(schedule, nest, e).value_or(e);
+        std::optional<Expr> packed = packBehind(schedule, nest, e);
+        if (packed)
+          packedReads.push_back({e, *packed});
+        return packed.value_or(e);
       });
   }
 }

@@ -102,11 +102,14 @@ std::optional<llvm::SmallVector<Index>> soleAccess(const Expr &body, ValueId val
   return several ? std::nullopt : access;
 }
 
-Expr useAccumulator(const Expr &body, ValueId value) {
+/// A sum may be held in a wider type than what it is stored in; what reads it sees it rounded.
+Expr useAccumulator(const Expr &body, const Member &reduction) {
+  bool isKey = reduction.bodies.size() == 1;
   return rewrite(body, [&](const Expr &e) {
-    if (e.kind() == ExprKind::Read && e.readValue() == value)
-      return Expr::read(LoopNest::accumulator(0), e.type(), {});
-    return e;
+    if (e.kind() != ExprKind::Read || e.readValue() != reduction.results[0])
+      return e;
+    ElementType held = isKey ? reduction.reduction->accumulator : e.type();
+    return Expr::cast(e.type(), Expr::read(LoopNest::accumulator(0), held, {}));
   });
 }
 
@@ -121,7 +124,7 @@ Member overConsumer(const Member &reduction, const Member &consumer, llvm::Array
   joined.bodies.clear();
   for (const Expr &body : reduction.bodies)
     joined.bodies.push_back(simplifyIndices(substitute(body, replacements), ranges, nullptr));
-  joined.epilogue = {useAccumulator(consumer.bodies[0], reduction.results[0])};
+  joined.epilogue = {useAccumulator(consumer.bodies[0], reduction)};
   return joined;
 }
 
@@ -133,7 +136,7 @@ Member overReduction(const Member &reduction, const Member &consumer,
   joined.results = consumer.results;
   joined.isOutput = consumer.isOutput;
   llvm::SmallVector<Interval> ranges = joined.ranges();
-  Expr finish = useAccumulator(consumer.bodies[0], reduction.results[0]);
+  Expr finish = useAccumulator(consumer.bodies[0], reduction);
   joined.epilogue = {simplifyIndices(substitute(finish, inverse), ranges, nullptr)};
   joined.resultIndices = substitute(consumer.resultIndices, inverse);
   return joined;

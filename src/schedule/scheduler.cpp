@@ -312,22 +312,40 @@ private:
   }
 
   bool isReadInOneWay(ValueId id) const {
-    llvm::SmallVector<Expr> reads;
-    for (const Member &member : members)
+    size_t ways = 0;
+    for (const Member &member : members) { // Iterators of two members are not the same.
+      llvm::SmallVector<Expr> reads;
       for (const Expr &expr : member.expressions())
         expr.walk([&](const Expr &e) {
           if (e.kind() == ExprKind::Read && e.readValue() == id && !llvm::is_contained(reads, e))
             reads.push_back(e);
         });
-    return reads.size() == 1;
+      ways += reads.size();
+    }
+    return ways == 1;
+  }
+
+  /// The part of a value that a tile holds: what its member iterates over, or all of it where the
+  /// member's iterators are not the value's dimensions.
+  Box heldBox(const Member &member, ValueId id, const Box &iterated) const {
+    bool isIdentity = llvm::all_of(llvm::enumerate(member.resultIndices), [](const auto &entry) {
+      return entry.value().asIterator() == static_cast<int>(entry.index());
+    });
+    if (isIdentity)
+      return iterated;
+    Box whole;
+    for (Extent extent : values.shape(id))
+      whole.push_back({Index(0), extent.constant()});
+    return whole;
   }
 
   void placeScratch(Schedule &schedule, llvm::ArrayRef<Box> boxes) {
-    for (auto [member, box] : llvm::zip(members, boxes)) {
+    for (auto [member, iterated] : llvm::zip(members, boxes)) {
       if (member.isOutput)
         continue;
       for (ValueId id : member.results) {
         bool packable = llvm::is_contained(staged, id);
+        Box box = heldBox(member, id, iterated);
         int64_t elements = 1;
         for (const Side &side : box)
           elements *= side.extent;

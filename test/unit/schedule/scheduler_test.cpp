@@ -103,6 +103,30 @@ y[o:50, h:8, w:8] f32 = t[8 * h + w, o] + 1.0
 output y
 )",
      1, true, true},
+    {"flattened_after_a_reduction", R"(
+input x[b:2, c:8, w:4] f32
+input g[k:16, n:9] f32
+p[b:2, c:8, w:2] f32 = max<f32>[r:2] x[b, c, 2 * w + r]
+f[b:2, k:16] f32 = p[b, k // 2, k % 2]
+y[b:2, n:9] f32 = sum<f32>[k:16] f[b, k] * g[k, n]
+output y
+)",
+     2, true},
+    {"one_constant_twice_in_a_sum", R"(
+input x[i:30, k:40] f32
+input w[j:50, k:40] f32
+y[i:30, j:50] f32 = sum<f32>[k:40] (x[i, k] - w[j, k]) * (x[i, k] - w[j, k])
+output y
+)",
+     1, true, true},
+    {"one_constant_in_two_sums", R"(
+input x[i:30, k:40] f32
+input w[j:40, k:40] f32
+t[i:30, j:40] f32 = sum<f32>[k:40] x[i, k] * w[k, j]
+y[i:30, j:40] f32 = sum<f32>[k:40] t[i, k] * w[k, j]
+output y
+)",
+     2},
     {"two_operands_that_lie_badly", R"(
 input a[k:60, m:70] f32
 input b[n:80, k:60] f32
@@ -303,7 +327,7 @@ TEST_P(SchedulerTest, CopiesOnTheWayWhereTheyPay) {
   EXPECT_EQ(copies, GetParam().copies) << result.schedule->print();
 }
 
-TEST(SchedulerPrograms, EveryCaseIsThere) { EXPECT_EQ(std::size(cases), 16u); }
+TEST(SchedulerPrograms, EveryCaseIsThere) { EXPECT_EQ(std::size(cases), 19u); }
 
 INSTANTIATE_TEST_SUITE_P(Programs, SchedulerTest, testing::ValuesIn(cases),
                          [](const auto &info) { return std::string(info.param.name); });
