@@ -11,6 +11,7 @@
 #include "runtime/model.h"
 #include "te/constant.h"
 #include "te/interpreter.h"
+#include "te/parser.h"
 #include "te/printer.h"
 #include "unit/te/random_program.h"
 #include "llvm/ADT/STLExtras.h"
@@ -71,8 +72,11 @@ protected:
     random.jumps = false;
     random.maxExtent = seed % 4 == 0 ? 21 : 5;
     Program program = randomProgram(seed, random);
-    if (program.outputs.empty())
-      return;
+    if (!program.outputs.empty())
+      checkProgram(std::move(program), seed);
+  }
+
+  void checkProgram(Program program, uint64_t seed) {
     SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + printProgram(program));
     std::vector<Tensor> feeds;
     std::vector<TensorView> views;
@@ -116,6 +120,10 @@ protected:
     }
   }
 
+  static double toleranceOf(ElementType type) {
+    return type == ElementType::BF16 ? 2e-2 : type == ElementType::F16 ? 3e-3 : 2e-4;
+  }
+
   static void compare(const Tensor &result, const Tensor &right) {
     ASSERT_EQ(result.shape(), right.shape());
     double largest = 0;
@@ -127,7 +135,7 @@ protected:
       if (!isFloat(right.type()))
         ASSERT_EQ(loadInteger(result.view(), k), loadInteger(right.view(), k)) << "at " << k;
       else if (std::isfinite(b) && largest < 1e30)
-        ASSERT_NEAR(a, b, 2e-4 * std::max(1.0, largest)) << "at " << k;
+        ASSERT_NEAR(a, b, toleranceOf(right.type()) * std::max(1.0, largest)) << "at " << k;
     }
   }
 
@@ -138,6 +146,23 @@ TEST_P(RandomModel, AgreesWithTheInterpreter) {
   for (uint64_t seed = 1; seed <= 60 && !HasFatalFailure(); ++seed)
     check(seed);
   EXPECT_GE(compared, 40u);
+}
+
+/// A sum is held in a wider type than its halves are stored in, and its weights are packed with a
+/// rest.
+TEST_P(RandomModel, EveryFloatWithWhatIsFusedAroundIt) {
+  for (std::string type : {"f16", "bf16", "f32", "f64"}) {
+    std::string held = type == "f64" ? "f64" : "f32";
+    std::string text = "input x[i:17, k:31] " + type + "\ninput w[k:31, j:100] " + type +
+                       "\nt[i:17, j:100] " + type + " = sum<" + held + ">[k:31] " + held +
+                       "(x[i, k]) * " + held + "(w[k, j])\ny[j:100, i:17] " + type +
+                       " = max(t[i, j], 0.0)\noutput y\n";
+    SCOPED_TRACE(text);
+    Expected<Program> program = parseProgram(text, "floats");
+    ASSERT_TRUE(program.ok()) << program.error().message;
+    checkProgram(std::move(*program), 1);
+  }
+  EXPECT_EQ(compared, 4u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Ways, RandomModel, testing::ValuesIn(ways),
