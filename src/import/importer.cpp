@@ -165,7 +165,10 @@ Status Importer::importOperator(const Node &node, std::vector<Binding> inputs, S
       continue;
     if (!binding.tensor && !binding.sequence && !binding.strings)
       return inputError("its output '" + name + "' is not supported");
-    scope.names[name] = binding;
+    if (!scope.names.try_emplace(name, binding).second)
+      return inputError("its output '" + name +
+                        "' has been defined before; give it a name of its "
+                        "own");
   }
   return Status::success();
 }

@@ -4,7 +4,7 @@ source "$(dirname "$0")/common.sh" "$@"
 
 expect 0 "$kintsugi" compile relu.onnx -o out.kin
 [[ ! -s ../said ]] || fail "compile should say nothing in a pipe: $(cat ../said)"
-grep -q "out.kin: 1 operators became 1 kernels" ../printed || fail "compile printed: $(cat ../printed)"
+grep -q "out.kin: 1 operator became 1 kernel" ../printed || fail "compile printed: $(cat ../printed)"
 for verb in "compile relu.onnx -o out.kin" "run out.kin" "bench out.kin --seconds 0" "compare relu.onnx"; do
   # shellcheck disable=SC2086
   expect 0 "$kintsugi" $verb --quiet

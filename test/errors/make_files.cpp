@@ -55,6 +55,7 @@ void writeModels() {
                  node("Foo", {"b"}, {"y"}, "third")},
                 {"2"}));
   write("undefined.onnx", modelOf({node("Relu", {"z"}, {"y"}, "r")}, {"2"}));
+  write("twice.onnx", modelOf({relu, node("Neg", {"x"}, {"y"}, "again")}, {"2"}));
   write("matmul.onnx", modelOf({node("MatMul", {"x", "x"}, {"y"}, "product")}, {"2", "3"}));
   write("axis.onnx",
         modelOf({node("Softmax", {"x"}, {"y"}, "soft", {intAttribute("axis", 5)})}, {"2", "3"}));

@@ -16,7 +16,7 @@ static void stop(int signal) {
 void stopCleanlyOnSignals() {
   // A limit on the size of files is an error of the write that meets it.
   ::signal(SIGXFSZ, SIG_IGN);
-  for (int signal : {SIGINT, SIGTERM, SIGHUP}) {
+  for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
     struct sigaction action = {}, old = {};
     action.sa_handler = stop;
     // A signal that the parent ignores (nohup) stays ignored.

@@ -37,6 +37,10 @@ std::string joined(const Json &list, const char *between) {
   return all;
 }
 
+std::string counted(double count, const char *noun) {
+  return format("%.0f %s%s", count, noun, count == 1 ? "" : "s");
+}
+
 std::string bytes(double count) {
   const char *units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
   int unit = 0;

@@ -23,6 +23,8 @@ std::string text(const Json &report, const char *key);
 double number(const Json &report, const char *key);
 
 std::string joined(const Json &list, const char *between);
+/// "1 kernel", "2 kernels".
+std::string counted(double count, const char *noun);
 std::string bytes(double count);
 std::string milliseconds(double ms);
 

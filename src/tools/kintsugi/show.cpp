@@ -9,13 +9,13 @@ namespace kintsugi::tool {
 namespace {
 
 std::string showCompile(const Json &report) {
-  return format("%s: %.0f operators became %.0f kernels, predicted %s a run; constants %s, arena "
-                "%s; compiled in %.1f s\n",
-                text(report, "artifact").c_str(), number(report, "operators"),
-                number(report, "kernels"),
-                milliseconds(number(report, "objective_seconds") * 1e3).c_str(),
-                bytes(number(report, "constant_bytes")).c_str(),
-                bytes(number(report, "arena_bytes")).c_str(), number(report, "compile_s"));
+  return format(
+      "%s: %s became %s, predicted %s a run; constants %s, arena %s; compiled in %.1f s\n",
+      text(report, "artifact").c_str(), counted(number(report, "operators"), "operator").c_str(),
+      counted(number(report, "kernels"), "kernel").c_str(),
+      milliseconds(number(report, "objective_seconds") * 1e3).c_str(),
+      bytes(number(report, "constant_bytes")).c_str(), bytes(number(report, "arena_bytes")).c_str(),
+      number(report, "compile_s"));
 }
 
 std::string showRun(const Json &report) {
@@ -47,8 +47,9 @@ std::string showExplain(const Json &report) {
   for (const Json &kernel : report["kernels"])
     total += number(kernel, "measured_ms");
   std::string all =
-      format("%s: %.0f operators became %zu kernels; %s a run, predicted %s\n\n",
-             text(report, "model").c_str(), number(report, "operators"), report["kernels"].size(),
+      format("%s: %s became %s; %s a run, predicted %s\n\n", text(report, "model").c_str(),
+             counted(number(report, "operators"), "operator").c_str(),
+             counted(static_cast<double>(report["kernels"].size()), "kernel").c_str(),
              milliseconds(number(report, "measured_ms")).c_str(),
              milliseconds(number(report, "predicted_ms")).c_str());
   for (const Json &kernel : report["kernels"]) {
@@ -104,8 +105,8 @@ std::string showInspect(const Json &report) {
   if (report.contains("weight_bytes"))
     all += "weights " + bytes(number(report, "weight_bytes")) + "\n";
   if (report.contains("arithmetic"))
-    all += format("arithmetic %.3g operations a run, in %.0f definitions\n",
-                  number(report, "arithmetic"), number(report, "definitions"));
+    all += format("arithmetic %.3g operations a run, in %s\n", number(report, "arithmetic"),
+                  counted(number(report, "definitions"), "definition").c_str());
   if (report.contains("open_dimensions"))
     for (const Json &name : report["open_dimensions"])
       all += "open dimension '" + name.get<std::string>() + "': give it a size with --dim " +
