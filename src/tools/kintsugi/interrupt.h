@@ -9,7 +9,8 @@
 
 namespace kintsugi::tool {
 
-/// From now on SIGINT, SIGTERM, SIGHUP and SIGQUIT remove temporary files and then do what they do anyway.
+/// From now on SIGINT, SIGTERM, SIGHUP and SIGQUIT remove temporary files and then do what they do
+/// anyway.
 void stopCleanlyOnSignals();
 
 } // namespace kintsugi::tool
