@@ -1,5 +1,6 @@
 #include "layout/candidates.h"
 
+#include "space/constants.h"
 #include "llvm/ADT/STLExtras.h"
 
 #include <cmath>
@@ -56,7 +57,7 @@ public:
 
 private:
   void findVariables() {
-    constant = constantNodes(program);
+    constant = space::constantNodes(program);
     std::vector<bool> fixed(program.numValues(), false);
     for (const Program::Output &output : program.outputs)
       fixed[output.value.number] = true;

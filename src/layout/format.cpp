@@ -24,19 +24,4 @@ Order innermost(llvm::ArrayRef<Extent> shape, unsigned dimension) {
   return order;
 }
 
-bool isConstant(const Program &program, const std::vector<bool> &constantNodes, ValueId id) {
-  const Value &value = program.value(id);
-  return value.kind == ValueKind::Constant ||
-         (value.kind == ValueKind::Result && constantNodes[value.node]);
-}
-
-std::vector<bool> constantNodes(const Program &program) {
-  std::vector<bool> constant(program.nodes.size(), false);
-  for (uint32_t node = 0; node < program.nodes.size(); ++node)
-    constant[node] = !std::holds_alternative<Scan>(program.nodes[node]) &&
-                     llvm::all_of(program.operandsOf(node),
-                                  [&](ValueId id) { return isConstant(program, constant, id); });
-  return constant;
-}
-
 } // namespace kintsugi::layout

@@ -31,12 +31,6 @@ template <typename List> List permuted(const List &list, const Order &order) {
 /// The innermost dimension of a shape with more than one element, or -1.
 int innermostDimension(llvm::ArrayRef<te::Extent> shape);
 
-/// Which nodes depend on constants alone.
-std::vector<bool> constantNodes(const te::Program &program);
-/// Whether a value is a constant, or is defined by a node that depends on constants alone.
-bool isConstant(const te::Program &program, const std::vector<bool> &constantNodes,
-                te::ValueId value);
-
 } // namespace kintsugi::layout
 
 #endif // KINTSUGI_LAYOUT_FORMAT_H

@@ -3,6 +3,7 @@
 #include "base/checked.h"
 #include "cost/cost.h"
 #include "orchestrate/choice.h"
+#include "space/constants.h"
 #include "te/printer.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -13,21 +14,6 @@ namespace kintsugi::orchestrate {
 using namespace te;
 
 namespace {
-
-/// Which nodes depend on constants alone. Scans stay in the main program: their bodies are loops.
-std::vector<bool> constantNodes(const Program &program) {
-  std::vector<bool> constant(program.nodes.size(), false);
-  for (uint32_t node = 0; node < program.nodes.size(); ++node) {
-    if (std::holds_alternative<Scan>(program.nodes[node]))
-      continue;
-    constant[node] = llvm::all_of(program.operandsOf(node), [&](ValueId id) {
-      const Value &value = program.value(id);
-      return value.kind == ValueKind::Constant ||
-             (value.kind == ValueKind::Result && constant[value.node]);
-    });
-  }
-  return constant;
-}
 
 uint64_t bytesOf(const Value &value) {
   uint64_t elements = 1;
@@ -104,7 +90,7 @@ private:
   /// Appends the stages of a program to `sequence`; those of constant nodes to the constant
   /// program.
   Status planProgram(const Program &program, Numbers &numbers, PlanNode &sequence, bool outermost) {
-    std::vector<bool> constant = constantNodes(program);
+    std::vector<bool> constant = space::constantNodes(program);
     llvm::SmallVector<uint32_t> constantDefinitions, definitions;
     for (uint32_t node = 0; node < program.nodes.size(); ++node)
       if (std::holds_alternative<Definition>(program.nodes[node]) && !isEmpty(program, node))

@@ -99,16 +99,10 @@ private:
     return false;
   }
 
-  int64_t extentOf(unsigned iterator) const {
-    unsigned parallel = nest.parallel.size();
-    return iterator < parallel ? nest.parallel[iterator].extent.constant()
-                               : nest.reduction->iterators[iterator - parallel].extent.constant();
-  }
-
   /// An iterator that runs backwards through the constant runs forwards through the packed one's
   /// opposite.
   Digit digitOf(unsigned iterator, int64_t stride) {
-    int64_t last = extentOf(iterator) - 1;
+    int64_t last = nest.extentOf(iterator) - 1;
     Index index = Index::iterator(iterator);
     if (stride > 0)
       return {stride, last + 1, int(iterator), -1, 1, index};

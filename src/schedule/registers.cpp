@@ -162,12 +162,6 @@ private:
     return strides;
   }
 
-  int64_t extent(unsigned iterator) const {
-    return iterator < numParallel
-               ? nest.parallel[iterator].extent.constant()
-               : nest.reduction->iterators[iterator - numParallel].extent.constant();
-  }
-
   bool canVectorizeReduction() const {
     if (!nest.reduction)
       return false;
@@ -177,7 +171,7 @@ private:
   }
 
   template <typename Consider> void considerVector(unsigned v, Consider consider) {
-    int64_t size = extent(v);
+    int64_t size = nest.extentOf(v);
     if (size < 2)
       return;
     RegisterTile tile;
@@ -197,11 +191,11 @@ private:
       if (!nest.reduction)
         continue;
       for (unsigned u = 0; u < numParallel; ++u) {
-        if (u == v || extent(u) < 2)
+        if (u == v || nest.extentOf(u) < 2)
           continue;
         tile.rowIterator = u;
         for (unsigned rows = 2; rows <= 14; ++rows) {
-          if (rows > extent(u) || rows * vectors + vectors + 1 > unit.registers)
+          if (rows > nest.extentOf(u) || rows * vectors + vectors + 1 > unit.registers)
             break;
           tile.rows = rows;
           consider(tile);
@@ -266,7 +260,7 @@ private:
       double stepsInside = 1; // Of one step of the iterator at hand.
       for (unsigned k : llvm::reverse(loopOrder)) {
         cycles += lines * lineCycles(strides[numParallel + k], size) / stepsInside;
-        stepsInside *= double(extent(numParallel + k));
+        stepsInside *= double(nest.extentOf(numParallel + k));
       }
     }
     return cycles;
@@ -301,7 +295,7 @@ private:
   double estimate(const RegisterTile &tile) const {
     if (tile.vectorIterator < 0 || tile.vectorIterator >= int(numParallel) || !nest.reduction)
       return estimateBlocks(tile, -1);
-    int64_t all = llvm::divideCeil(extent(tile.vectorIterator), tile.lanes);
+    int64_t all = llvm::divideCeil(nest.extentOf(tile.vectorIterator), tile.lanes);
     double cycles = estimateBlocks(tile, double(all / tile.vectors));
     RegisterTile tail = tile;
     tail.vectors = all % tile.vectors;
@@ -316,11 +310,12 @@ private:
       int64_t step = int(k) == tile.vectorIterator ? int64_t(tile.lanes) * tile.vectors
                      : int(k) == tile.rowIterator  ? int64_t(tile.rows)
                                                    : 1;
-      points *= int(k) == tile.vectorIterator && columns >= 0 ? columns : blocks(extent(k), step);
+      points *=
+          int(k) == tile.vectorIterator && columns >= 0 ? columns : blocks(nest.extentOf(k), step);
     }
     for (unsigned k = numParallel; k < numParallel + nest.numReductions(); ++k)
-      steps *=
-          blocks(extent(k), int(k) == tile.vectorIterator ? int64_t(tile.lanes) * tile.vectors : 1);
+      steps *= blocks(nest.extentOf(k),
+                      int(k) == tile.vectorIterator ? int64_t(tile.lanes) * tile.vectors : 1);
     double width = double(tile.rows) * tile.vectors;
     double outside = storeCycles(tile, vectorReduces) + 2;
     double arithmetic = std::max(width, operationsIn(tile)) * 0.5;

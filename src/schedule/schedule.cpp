@@ -29,6 +29,12 @@ unsigned Schedule::memoryBuffers() const {
   return llvm::count_if(buffers, [](const Buffer &b) { return b.home == Home::Memory; });
 }
 
+int64_t LoopNest::extentOf(unsigned iterator) const {
+  return iterator < parallel.size()
+             ? parallel[iterator].extent.constant()
+             : reduction->iterators[iterator - parallel.size()].extent.constant();
+}
+
 double Schedule::runsOf(const LoopNest &nest, int cores) const {
   constexpr double runsACore = 4;
   double all = static_cast<double>(tiles()), distinct = all;

@@ -73,6 +73,8 @@ struct LoopNest {
   static te::ValueId accumulator(unsigned result) { return {0xFFFFFF00u + result}; }
   static bool isAccumulator(te::ValueId id) { return id.number >= 0xFFFFFF00u; }
   unsigned numReductions() const { return reduction ? reduction->iterators.size() : 0; }
+  /// Of a parallel iterator or one of the reduction, by number.
+  int64_t extentOf(unsigned iterator) const;
   /// The number of tile dimension `d`'s origin.
   unsigned originIterator(unsigned d) const { return parallel.size() + numReductions() + d; }
   /// Ranges of all iterators, origins included.

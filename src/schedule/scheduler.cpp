@@ -266,14 +266,8 @@ private:
           if (index.uses(nest.originIterator(d)))
             moved = d + 1;
       });
-      auto follow = [&](const Expr &e) {
-        if (e.kind() == ExprKind::Read && !LoopNest::isAccumulator(e.readValue()))
-          moved = std::max(moved, moves[e.readValue().number]);
-      };
-      for (const Expr &body : nest.bodies)
-        body.walk(follow);
-      for (const Expr &finish : nest.epilogue)
-        finish.walk(follow);
+      for (unsigned buffer : buffersRead(nest))
+        moved = std::max(moved, moves[buffer]);
       for (unsigned destination : nest.destinations) {
         if (schedule.buffers[destination].home == Home::Memory)
           moved = dimensions;
@@ -418,7 +412,7 @@ private:
     auto add = [&](unsigned number, double times) {
       const Buffer &buffer = schedule.buffers[number];
       if (buffer.home == Home::Scratch)
-        bytes += times * double(buffer.elements * bytesOfElement(buffer.type));
+        bytes += times * double(bytesOf(buffer));
     };
     for (const LoopNest &nest : schedule.nests) {
       double runs = schedule.runsOf(nest, options.machine.cores) / double(schedule.tiles());

@@ -14,12 +14,6 @@ struct Cut {
   int64_t radix; ///< Extent of the lower digit.
 };
 
-int64_t extentOf(const LoopNest &nest, unsigned iterator) {
-  return iterator < nest.parallel.size()
-             ? nest.parallel[iterator].extent.constant()
-             : nest.reduction->iterators[iterator - nest.parallel.size()].extent.constant();
-}
-
 /// A division or remainder of exactly one iterator, by a divisor of its extent; the least of them.
 std::optional<Cut> findCut(const LoopNest &nest) {
   std::optional<Cut> cut;
@@ -31,7 +25,7 @@ std::optional<Cut> findCut(const LoopNest &nest) {
         continue;
       int iterator = atom.operand.asIterator();
       if (iterator < 0 || unsigned(iterator) >= iterators ||
-          extentOf(nest, iterator) % atom.divisor != 0)
+          nest.extentOf(iterator) % atom.divisor != 0)
         continue;
       if (!cut || atom.divisor < cut->radix)
         cut = Cut{unsigned(iterator), atom.divisor};
