@@ -147,6 +147,21 @@ Value NestEmitter::activeLanes(Point point, unsigned level) {
   return make.firstLanes(lanes, active[point.vector]);
 }
 
+/// What an `and` of conditions says of all lanes alike at one point; null: nothing.
+Value NestEmitter::uniformPart(Value condition, Point point, unsigned level) {
+  if (!isVector(condition))
+    return evaluate(condition, point);
+  auto both = condition.getDefiningOp<arith::AndIOp>();
+  if (!both)
+    return {};
+  Value left = uniformPart(both.getLhs(), point, level);
+  Value right = uniformPart(both.getRhs(), point, level);
+  if (!left || !right)
+    return left ? left : right;
+  levels.place(level);
+  return make.bitAnd(left, right);
+}
+
 /// A read that is masked off goes to the buffer's first element instead: no branch.
 static Value readScalar(Emit &make, Value pointer, Value address, Type element, Value mask) {
   if (mask)
@@ -174,15 +189,20 @@ Value NestEmitter::read(tile::ReadOp op, Point point, unsigned level) {
     levels.place(level);
     return readScalar(make, pointer, place, element, mask);
   }
-  if (mask)
+  Value wanted;
+  if (mask) {
     mask = asVector(op.getMask(), point);
+    wanted = uniformPart(op.getMask(), point, level);
+  }
   if (Value lanesMask = activeLanes(point, level))
     mask = mask ? make.bitAnd(mask, lanesMask) : lanesMask;
-  return readVector(pointer, where, element, mask, level);
+  return readVector(pointer, where, element, mask, wanted, level);
 }
 
+/// Where no lane is wanted the address may be far from any memory, and a processor takes hundreds
+/// of cycles to find out that a move there is masked: such a read goes to the buffer's start.
 Value NestEmitter::readVector(Value pointer, const Position &where, Type element, Value mask,
-                              unsigned level) {
+                              Value wanted, unsigned level) {
   auto type = VectorType::get({lanes}, element);
   OpBuilder &builder = make.builder;
   auto zero = [&] {
@@ -198,6 +218,8 @@ Value NestEmitter::readVector(Value pointer, const Position &where, Type element
     levels.place(level);
     if (!mask)
       return LLVM::LoadOp::create(builder, make.location, type, place, alignment);
+    if (wanted)
+      place = make.select(wanted, place, pointer);
     return LLVM::MaskedLoadOp::create(builder, make.location, type, place, mask, zero(), alignment);
   }
   if (!where.lanes && !mask && where.stride >= -1 && where.stride <= 4)

@@ -81,7 +81,8 @@ private:
   mlir::Value asVector(mlir::Value value, Point point);
   mlir::Value read(tile::ReadOp op, Point point, unsigned level);
   mlir::Value readVector(mlir::Value pointer, const Position &position, mlir::Type element,
-                         mlir::Value mask, unsigned level);
+                         mlir::Value mask, mlir::Value wanted, unsigned level);
+  mlir::Value uniformPart(mlir::Value condition, Point point, unsigned level);
   mlir::Value readUniform(mlir::Value pointer, const Position &position, mlir::Type element,
                           mlir::Value mask, unsigned level);
   mlir::Value readStrided(mlir::Value pointer, const Position &position, mlir::Type element,
