@@ -1,6 +1,7 @@
 #include "schedule/registers.h"
 
 #include "schedule/fuse.h"
+#include "schedule/passes.h"
 #include "schedule/visit.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Sequence.h"
@@ -515,6 +516,7 @@ double chooseRegisters(LoopNest &nest, llvm::ArrayRef<TileDimension> space,
   nest.registers = best;
   orderLoops(nest, space.size(), buffers, unit.nearBytes);
   nest.registers.unrolledReductions = unrolledReductions(nest, unit);
+  choosePasses(nest, space, buffers, unit.nearBytes);
   return cycles;
 }
 

@@ -68,6 +68,9 @@ struct LoopNest {
   /// How many of the last tile dimensions this does not depend on. What it leaves in scratch serves
   /// all tiles that differ in those alone; a worker computes it when it comes to the first of them.
   unsigned sharedDimensions = 0;
+  /// The outermost reduction iterator stands outside of the parallel loops, and what is summed so
+  /// far waits in the destination: each of its passes works on operands that stay near.
+  bool inPasses = false;
   uint32_t node = ~0u; ///< The program's node that it stems from.
 
   static te::ValueId accumulator(unsigned result) { return {0xFFFFFF00u + result}; }

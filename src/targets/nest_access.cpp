@@ -297,19 +297,54 @@ Value NestEmitter::indexNumber(tile::IndexOp op, Point point, unsigned level) {
   return offsets ? make.add(number, make.resize(offsets, type)) : number;
 }
 
-void NestEmitter::store(Value value, unsigned destination, Point point) {
+Position NestEmitter::destinationAt(Point point) {
   SmallVector<DimensionValue> dimensions;
   for (unsigned iterator = 0; iterator < numParallel; ++iterator)
     dimensions.push_back(iteratorValue(iterator, point));
   for (Value index : nest.getIndices())
     dimensions.push_back(dimension(index, point));
+  return positions.build(nest.getMap().getResult(0), dimensions);
+}
+
+/// A running value that an earlier pass stored.
+Value NestEmitter::loadPartial(Point point, unsigned level) {
+  Type element = nest.accumulatorTypes()[0];
+  Position where = destinationAt(point);
+  Value pointer = scope.pointers.lookup(nest.getDestinations()[0]);
+  unsigned alignment = alignmentOf(element);
+  if (lanes > 1 && (where.lanes || where.stride != 1)) {
+    Value places = laneAddresses(pointer, where, element, level);
+    auto type = VectorType::get({lanes}, element);
+    return LLVM::masked_gather::create(
+        make.builder, make.location, type, places, make.firstLanes(lanes, active[point.vector]),
+        ValueRange{make.number(type, 0)}, make.builder.getI32IntegerAttr(alignment));
+  }
+  Value place = address(pointer, where, element);
+  levels.placeAtEnd(level);
+  if (lanes == 1)
+    return LLVM::LoadOp::create(make.builder, make.location, element, place, alignment);
+  auto type = VectorType::get({lanes}, element);
+  if (allActive(point))
+    return LLVM::LoadOp::create(make.builder, make.location, type, place, alignment);
+  return LLVM::MaskedLoadOp::create(make.builder, make.location, type, place,
+                                    make.firstLanes(lanes, active[point.vector]),
+                                    make.number(type, 0), alignment);
+}
+
+void NestEmitter::store(Value value, unsigned destination, Point point) {
   bool alongParallel = vectorIterator >= 0 && vectorIterator < static_cast<int>(numParallel);
-  bool asLanes = lanes > 1 && alongParallel;
-  Value stored = asLanes ? asVector(value, point) : evaluate(value, point);
-  Position where = positions.build(nest.getMap().getResult(0), dimensions);
+  storeAt(lanes > 1 && alongParallel ? asVector(value, point) : evaluate(value, point), destination,
+          point);
+}
+
+void NestEmitter::storeAt(Value stored, unsigned destination, Point point) {
+  bool asLanes = lanesOf(stored.getType()) > 0;
+  Position where = destinationAt(point);
   Value pointer = scope.pointers.lookup(nest.getDestinations()[destination]);
-  Type element = value.getType();
+  Type element = getElementTypeOrSelf(stored.getType());
   unsigned level = 0, alignment = alignmentOf(element);
+  if (pass)
+    level = 1;
   for (unsigned iterator = 0; iterator < numParallel; ++iterator)
     level = std::max(level, iterators[iterator].level);
   OpBuilder &builder = make.builder;

@@ -111,6 +111,26 @@ void NestEmitter::emit() {
   findDependences(nest.getBody());
   if (nest.isReduction())
     findDependences(nest.getEpilogue());
+  if (nest.getPasses())
+    return emitPasses();
+  emitParallel(0, 0);
+}
+
+/// All passes but the last in a loop, which leave running values behind; then the last.
+void NestEmitter::emitPasses() {
+  int64_t last = iterators[numParallel].extent - 1;
+  Type i64 = make.builder.getI64Type();
+  levels.placeAtEnd(0);
+  auto loop = scf::ForOp::create(make.builder, make.location, make.integer(i64, 0),
+                                 make.integer(i64, last), make.integer(i64, 1));
+  levels.loopCreated(0, loop);
+  levels.enter(1, loop.getBody());
+  pass = loop.getInductionVar();
+  setStart(numParallel, 1, pass, 0, 1);
+  emitParallel(0, 1);
+  pass = {};
+  levels.resume(0);
+  setStart(numParallel, 0, {}, last, 0);
   emitParallel(0, 0);
 }
 
@@ -174,12 +194,14 @@ void NestEmitter::emitBlocks(unsigned iterator, unsigned level, int64_t extent, 
 void NestEmitter::emitPoint(unsigned level) {
   if (!nest.isReduction())
     return emitStores(nest.getBody().front());
-  Accumulators accumulators = startValues(level);
+  Accumulators accumulators = nest.getPasses() ? partialValues(level) : startValues(level);
   bool isEmpty = llvm::is_contained(nest.getReduction(), 0);
   if (!isEmpty)
-    emitReduction(numParallel, level, accumulators);
+    emitReduction(numParallel + nest.getPasses(), level, accumulators);
   levels.resume(level);
   levels.place(level);
+  if (pass)
+    return storePartials(accumulators);
   if (vectorIterator >= static_cast<int>(numParallel))
     joinVectors(accumulators);
   results.clear();
@@ -219,6 +241,26 @@ NestEmitter::Accumulators NestEmitter::startValues(unsigned level) {
     types.push_back(lanes > 1 ? Type(VectorType::get({lanes}, type)) : type);
   accumulators.assign(rows * vectors, combiner.neutral(types));
   return accumulators;
+}
+
+/// What the passes before left in the destination; neutral in the first.
+NestEmitter::Accumulators NestEmitter::partialValues(unsigned level) {
+  Accumulators accumulators = startValues(level);
+  levels.placeAtEnd(level);
+  Value isFirst = pass ? make.equal(pass, make.integer(pass.getType(), 0)) : Value();
+  for (unsigned row = 0; row < rows; ++row)
+    for (unsigned vector = 0; vector < vectors; ++vector) {
+      Value &value = accumulators[row * vectors + vector][0];
+      Value before = loadPartial({row, vector}, level);
+      value = isFirst ? make.select(isFirst, value, before) : before;
+    }
+  return accumulators;
+}
+
+void NestEmitter::storePartials(const Accumulators &accumulators) {
+  for (unsigned row = 0; row < rows; ++row)
+    for (unsigned vector = 0; vector < vectors; ++vector)
+      storeAt(accumulators[row * vectors + vector][0], 0, {row, vector});
 }
 
 void NestEmitter::emitReduction(unsigned iterator, unsigned level, Accumulators &accumulators) {

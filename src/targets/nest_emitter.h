@@ -59,11 +59,14 @@ private:
   bool isVector(mlir::Value value) const;
   unsigned levelOf(mlir::Value value) const;
 
+  void emitPasses();
   void emitParallel(unsigned iterator, unsigned level);
   void emitBlocks(unsigned iterator, unsigned level, int64_t extent, int64_t step);
   void emitPoint(unsigned level);
   void emitStores(mlir::Block &region);
   Accumulators startValues(unsigned level);
+  Accumulators partialValues(unsigned level);
+  void storePartials(const Accumulators &accumulators);
   void emitReduction(unsigned iterator, unsigned level, Accumulators &accumulators);
   void emitReductionLoop(unsigned iterator, unsigned level, int64_t count, int64_t step,
                          Accumulators &accumulators);
@@ -89,6 +92,9 @@ private:
                           unsigned level);
   mlir::Value indexNumber(tile::IndexOp op, Point point, unsigned level);
   void store(mlir::Value value, unsigned destination, Point point);
+  void storeAt(mlir::Value stored, unsigned destination, Point point);
+  mlir::Value loadPartial(Point point, unsigned level);
+  Position destinationAt(Point point);
   Position position(mlir::AffineMap map, mlir::ValueRange operands, Point point);
   DimensionValue dimension(mlir::Value operand, Point point);
   DimensionValue iteratorValue(unsigned iterator, Point point);
@@ -114,6 +120,8 @@ private:
   llvm::SmallVector<IteratorState> iterators;
   llvm::SmallVector<unsigned> active; ///< For each vector, how many lanes take part.
   Accumulators results;               ///< While the epilogue is emitted.
+  /// Of the passes being emitted: the number of this one; null: the last, which finishes.
+  mlir::Value pass;
 };
 
 } // namespace kintsugi::targets

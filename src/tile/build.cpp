@@ -235,8 +235,9 @@ void KernelBuilder::buildNest(const LoopNest &nest) {
   CombinerKindAttr combiner;
   if (nest.reduction)
     combiner = CombinerKindAttr::get(context, combinerOf(*nest.reduction));
-  auto compute = ComputeOp::create(builder, builder.getUnknownLoc(), parallel, reduction, combiner,
-                                   registers, map, destinations, origins, nest.sharedDimensions);
+  auto compute =
+      ComputeOp::create(builder, builder.getUnknownLoc(), parallel, reduction, combiner, registers,
+                        map, destinations, origins, nest.sharedDimensions, nest.inPasses);
   SmallVector<Type, 2> accumulators = accumulatorTypes(nest);
   Block *body = addBlock(compute.getBody(), nest, parallel.size() + reduction.size(), {});
   buildBody(nest, *body, ranges, accumulators);

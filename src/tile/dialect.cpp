@@ -209,6 +209,9 @@ LogicalResult ComputeOp::verify() {
     return emitOpError("needs an epilogue after its reduction");
   if (getDestinations().empty())
     return emitOpError("stores nothing");
+  if (getPasses() && (!isReduction() || getReduction().empty() || getDestinations().size() != 1 ||
+                      *getCombiner() != CombinerKind::Sum))
+    return emitOpError("has passes, which only a sum into one destination has");
   for (Value destination : getDestinations())
     if (!isFlatBuffer(destination.getType(), 0) && !isFlatBuffer(destination.getType(), 1))
       return emitOpError("stores to what is no flat buffer");
@@ -284,6 +287,8 @@ LogicalResult ComputeOp::verifyRegions() {
   if (stored.size() != getDestinations().size())
     return emitOpError("stores ") << stored.size() << " values to " << getDestinations().size()
                                   << " destinations";
+  if (getPasses() && (accumulatorTypes()[0] != stored[0] || !isa<FloatType>(stored[0])))
+    return emitOpError("has passes whose running values don't fit the destination");
   for (auto [type, destination] : llvm::zip(stored, getDestinations()))
     if (type != cast<MemRefType>(destination.getType()).getElementType())
       return emitOpError("stores a ") << type << " to " << destination.getType();

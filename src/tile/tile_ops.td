@@ -102,12 +102,14 @@ def ComputeOp : TileOp<"compute", [AttrSizedOperandSegments, ParentOneOf<["Kerne
     and the epilogue says what is stored. The map gives the position in all destinations from the
     parallel iterators and `indices`. Tiles that differ in the last `shared` dimensions of the tile
     space alone share what a nest leaves in scratch: it runs for the first of them that a worker
-    meets.
+    meets. With `passes`, the outermost reduction loop stands outside of the parallel ones; running
+    values wait in the destination, which has their type and whose blocks don't overlap.
   }];
   let arguments = (ins DenseI64ArrayAttr:$parallel, DenseI64ArrayAttr:$reduction,
                        OptionalAttr<CombinerAttr>:$combiner, RegistersAttr:$registers,
                        AffineMapAttr:$map, Variadic<AnyMemRef>:$destinations,
-                       Variadic<Index>:$indices, DefaultValuedAttr<I64Attr, "0">:$shared);
+                       Variadic<Index>:$indices, DefaultValuedAttr<I64Attr, "0">:$shared,
+                       DefaultValuedAttr<BoolAttr, "false">:$passes);
   let regions = (region SizedRegion<1>:$body, MaxSizedRegion<1>:$epilogue);
   let assemblyFormat = [{
     `over` $parallel `reduce` $reduction (`by` $combiner^)? `with` $registers

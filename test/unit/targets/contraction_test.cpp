@@ -37,4 +37,31 @@ TEST(Contraction, RegisterTilesAgree) {
           << tile.vectorIterator << " " << tile.lanes << " " << tile.rows << " " << tileRows;
 }
 
+/// C[i, j] = max(sum_{p, k} A[i, p, k] B[p, k, j], -0.5), the sum in passes over p.
+TEST(Contraction, PassesAgree) {
+  constexpr int64_t m = 24, n = 70, p = 3, k = 20;
+  for (RegisterTile tile :
+       {RegisterTile{}, RegisterTile{1, 16, 2, 0, 4, 0}, RegisterTile{1, 8, 3, 0, 6, 1},
+        RegisterTile{1, 16, 1, -1, 1, 0}, RegisterTile{0, 4, 1, 1, 2, 0}})
+    for (int64_t tileRows : {24, 12}) {
+      ScheduleMaker maker;
+      unsigned a = maker.buffer(ElementType::F32, m * p * k);
+      unsigned b = maker.buffer(ElementType::F32, p * k * n);
+      unsigned c = maker.buffer(ElementType::F32, m * n, true);
+      maker.tile(m, tileRows);
+      // Iterators: i, j, p, k, then the tile's first row.
+      Index row = it(0) + it(4), depth = it(2) * k + it(3);
+      Expr body = maker.read(a, row * (p * k) + depth) * maker.read(b, depth * n + it(1));
+      schedule::LoopNest &nest =
+          maker.reduce({tileRows, n}, {p, k}, Combiner::Sum, c, row * n + it(1), body);
+      nest.registers = tile;
+      nest.inPasses = true;
+      nest.epilogue[0] =
+          Expr::binary(BinaryOp::Max, nest.epilogue[0], Expr::literal(ElementType::F32, -0.5));
+      EXPECT_EQ(compareKernel(maker.schedule, {numbers(m * p * k), numbers(p * k * n), {}}, 2e-6),
+                "")
+          << tile.vectorIterator << " " << tile.lanes << " " << tile.rows << " " << tileRows;
+    }
+}
+
 } // namespace kintsugi::test

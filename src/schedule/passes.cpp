@@ -1,0 +1,134 @@
+#include "schedule/passes.h"
+
+#include "schedule/footprint.h"
+#include "schedule/scratch.h"
+#include "schedule/visit.h"
+#include "llvm/ADT/STLExtras.h"
+
+namespace kintsugi::schedule {
+
+using namespace te;
+
+namespace {
+
+/// A block may take up running values again only if it stored them itself and once.
+bool canWait(const LoopNest &nest, llvm::ArrayRef<TileDimension> space,
+             llvm::ArrayRef<Buffer> buffers) {
+  const RegisterTile &tile = nest.registers;
+  if (!nest.reduction || nest.numReductions() == 0 || nest.reduction->combiner != Combiner::Sum ||
+      nest.bodies.size() != 1 || nest.destinations.size() != 1)
+    return false;
+  const Buffer &destination = buffers[nest.destinations[0]];
+  ElementType type = nest.reduction->accumulator;
+  if (destination.type != type || (type != ElementType::F32 && type != ElementType::F64))
+    return false;
+  if (tile.vectorIterator >= int(nest.parallel.size()) ||
+      (tile.rowIterator >= 0 && nest.extentOf(tile.rowIterator) % tile.rows != 0))
+    return false;
+  return destination.home == Home::Scratch ||
+         llvm::all_of(space, [](const TileDimension &d) { return d.extent % d.size == 0; });
+}
+
+class Passes {
+public:
+  Passes(const LoopNest &nest, llvm::ArrayRef<Buffer> buffers) : nest(nest), buffers(buffers) {
+    const RegisterTile &tile = nest.registers;
+    for (auto [k, iterator] : llvm::enumerate(nest.parallel)) {
+      int64_t extent = iterator.extent.constant();
+      int64_t step = int(k) == tile.vectorIterator ? int64_t(tile.lanes) * tile.vectors
+                     : int(k) == tile.rowIterator  ? int64_t(tile.rows)
+                                                   : 1;
+      blocks.push_back((extent + step - 1) / step);
+      extents.push_back(extent);
+      if (blocks.back() > 1 && outermost < 0)
+        outermost = k, extents.back() = std::min(step, extent);
+    }
+    for (const Iterator &iterator : nest.reduction->iterators)
+      extents.push_back(iterator.extent.constant());
+  }
+
+  /// Bytes that the operands of one step of the outermost parallel loop take, with the outermost
+  /// reduction iterator at `slice` points.
+  double bytes(int64_t slice) const {
+    llvm::SmallVector<int64_t, 8> cut = extents;
+    cut[nest.parallel.size()] = slice;
+    double total = 0;
+    nest.bodies[0].walk([&](const Expr &e) {
+      if (e.kind() == ExprKind::Read)
+        total += bytesOf(e, cut);
+    });
+    return total;
+  }
+
+  /// Whether the loops inside of the outermost come back to much of what they read.
+  bool readsAgain(double total) const {
+    constexpr double much = 0.1;
+    bool again = false;
+    nest.bodies[0].walk([&](const Expr &e) {
+      if (e.kind() != ExprKind::Read || bytesOf(e, extents) < much * total)
+        return;
+      for (unsigned k = outermost + 1; k < nest.parallel.size(); ++k)
+        again |= blocks[k] > 1 && !e.readIndices()[0].uses(k);
+    });
+    return again && outermost >= 0;
+  }
+
+private:
+  double bytesOf(const Expr &read, llvm::ArrayRef<int64_t> cut) const {
+    const Buffer &buffer = buffers[read.readValue().number];
+    return std::min(positionsOf(read.readIndices()[0], cut), double(buffer.elements)) *
+           double(bytesOfElement(buffer.type));
+  }
+
+  const LoopNest &nest;
+  llvm::ArrayRef<Buffer> buffers;
+  llvm::SmallVector<int64_t, 8> extents, blocks;
+  int outermost = -1; ///< Of the parallel loops that have several blocks.
+};
+
+/// Replaces the outermost reduction iterator by passes of `slice` points each.
+void cutReduction(LoopNest &nest, unsigned tileDimensions, int64_t slice) {
+  unsigned cut = nest.parallel.size();
+  llvm::SmallVector<Index> replacements;
+  for (unsigned k = 0; k < cut + nest.numReductions() + tileDimensions; ++k)
+    replacements.push_back(Index::iterator(k > cut ? k + 1 : k));
+  replacements[cut] = Index::iterator(cut) * slice + Index::iterator(cut + 1);
+  Iterator lower = nest.reduction->iterators[0];
+  nest.reduction->iterators[0].extent = Extent(lower.extent.constant() / slice);
+  lower.extent = Extent(slice);
+  lower.name += ".slice";
+  nest.reduction->iterators.insert(nest.reduction->iterators.begin() + 1, lower);
+  replaceIterators(nest, replacements);
+}
+
+} // namespace
+
+void choosePasses(LoopNest &nest, llvm::ArrayRef<TileDimension> space,
+                  llvm::ArrayRef<Buffer> buffers, int64_t nearBytes) {
+  constexpr double room = 0.7;      ///< Of the near cache, for operands.
+  constexpr int64_t shortest = 256; ///< Steps that make up for moving the running values.
+  if (!canWait(nest, space, buffers))
+    return;
+  Passes passes(nest, buffers);
+  int64_t extent = nest.extentOf(nest.parallel.size()), inside = 1;
+  for (const Iterator &iterator : llvm::drop_begin(nest.reduction->iterators))
+    inside *= iterator.extent.constant();
+  double all = passes.bytes(extent);
+  if (extent < 2 || all <= room * double(nearBytes) || !passes.readsAgain(all))
+    return;
+  int64_t slice = 0;
+  for (int64_t count = 2; count <= extent && extent / count * inside >= shortest; ++count) {
+    if (extent % count != 0)
+      continue;
+    slice = extent / count;
+    if (passes.bytes(slice) <= room * double(nearBytes))
+      break;
+  }
+  if (!slice || passes.bytes(slice) > 0.75 * all)
+    return;
+  if (slice > 1)
+    cutReduction(nest, space.size(), slice);
+  nest.inPasses = true;
+}
+
+} // namespace kintsugi::schedule

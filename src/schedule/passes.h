@@ -1,0 +1,23 @@
+//===- passes.h - Long sums in passes over operands that stay near ----------===//
+//
+// A block of rows and vectors that sums to the end reads a whole panel of one operand; the next
+// block reads it again. Where the panel and the other operand together leave the near cache on the
+// way, all blocks first do a part of the sum: an outer loop over slices of the reduction, between
+// which running values wait in the destination (the K loop of Goto's matrix product).
+//
+//===----------------------------------------------------------------------===//
+#ifndef KINTSUGI_SCHEDULE_PASSES_H
+#define KINTSUGI_SCHEDULE_PASSES_H
+
+#include "schedule/schedule.h"
+
+namespace kintsugi::schedule {
+
+/// Sets nest.inPasses where that keeps operands in `nearBytes`, after its registers and its loops'
+/// order are chosen. The order of each sum stays as it is.
+void choosePasses(LoopNest &nest, llvm::ArrayRef<TileDimension> space,
+                  llvm::ArrayRef<Buffer> buffers, int64_t nearBytes);
+
+} // namespace kintsugi::schedule
+
+#endif // KINTSUGI_SCHEDULE_PASSES_H
