@@ -1,6 +1,7 @@
 #include "pipeline/pipeline.h"
 
 #include "base/files.h"
+#include "derive/derive_winograd.h"
 #include "import/random_weights.h"
 #include "layout/layout.h"
 #include "link/link.h"
@@ -49,7 +50,7 @@ public:
   }
 
 private:
-  static constexpr uint64_t total = 5;
+  static constexpr uint64_t total = 6;
   const CompileOptions &options;
   CompileReport &report;
 };
@@ -134,6 +135,19 @@ Expected<te::Program> formatted(te::Program program, const CompileOptions &optio
                     [&] { return checked(layout::chooseFormats(program, layoutOptions)); });
 }
 
+/// Other expressions for the same values, where they cost less.
+Expected<te::Program> derived(te::Program program, const CompileOptions &options,
+                              const targets::Target &target, Phases &phases) {
+  if (!options.abilities.winograd || isReference(target))
+    return program;
+  derive::WinogradOptions winograd;
+  winograd.schedule.machine = options.machine;
+  winograd.schedule.packing = options.abilities.packing;
+  winograd.schedule.copies = options.abilities.copies;
+  winograd.log = options.log;
+  return phases.run("derive", [&] { return checked(derive::deriveWinograd(program, winograd)); });
+}
+
 Status runFront(const te::Program &imported, const CompileOptions &options, Phases &phases,
                 CompileReport &report, Front &front) {
   KINTSUGI_ASSIGN(front.target, makeTarget(options.target));
@@ -142,6 +156,8 @@ Status runFront(const te::Program &imported, const CompileOptions &options, Phas
   KINTSUGI_ASSIGN(front.program, simplified(imported, options, phases, report));
   KINTSUGI_ASSIGN(front.program,
                   formatted(std::move(front.program), options, *front.target, phases));
+  KINTSUGI_ASSIGN(front.program,
+                  derived(std::move(front.program), options, *front.target, phases));
   report.model = front.program.name;
   KINTSUGI_ASSIGN(front.plan, phases.run("orchestrate", [&] {
     return orchestrate::orchestrate(front.program, orchestrateOptions(options, *front.target),

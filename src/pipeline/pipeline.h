@@ -34,6 +34,7 @@ struct CompileOptions {
     bool formats = true; ///< Values may be stored in other orders of their dimensions.
     bool packing = true; ///< Constants may be packed in a kernel's order.
     bool copies = true;  ///< Tiles may copy operands and results on the way.
+    bool winograd = true; ///< Windows may slide by bilinear algorithms.
   } abilities;
   machine::Machine machine;
   unsigned threads = 0;                        ///< Of the compiler itself; 0: all cores.

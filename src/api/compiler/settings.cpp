@@ -57,7 +57,8 @@ Status readWithout(const Json &value, pipeline::CompileOptions &options) {
   const std::pair<std::string_view, bool *> known[] = {{"fusion", &abilities.fusion},
                                                        {"formats", &abilities.formats},
                                                        {"packing", &abilities.packing},
-                                                       {"copies", &abilities.copies}};
+                                                       {"copies", &abilities.copies},
+                                                       {"winograd", &abilities.winograd}};
   for (size_t start = 0; start <= list.size();) {
     size_t end = std::min(list.find(',', start), list.size());
     std::string word = list.substr(start, end - start);
@@ -170,7 +171,8 @@ void Settings::addTo(Sha256 &key) const {
   json["precision"] = compile.precision;
   json["plan"] = static_cast<int>(compile.plan);
   const pipeline::CompileOptions::Abilities &abilities = compile.abilities;
-  json["abilities"] = {abilities.fusion, abilities.formats, abilities.packing, abilities.copies};
+  json["abilities"] = {abilities.fusion, abilities.formats, abilities.packing, abilities.copies,
+                       abilities.winograd};
   json["dims"] = compile.import.dims;
   json["bound"] = identity;
   json["random_weights"] = compile.import.randomWeights;

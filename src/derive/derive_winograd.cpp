@@ -1,0 +1,331 @@
+#include "derive/derive_winograd.h"
+
+#include "cost/cost.h"
+#include "derive/winograd.h"
+#include "space/constants.h"
+#include "te/constant.h"
+#include "llvm/ADT/STLExtras.h"
+
+#include <limits>
+#include <map>
+
+namespace kintsugi::derive {
+
+using namespace te;
+
+namespace {
+
+constexpr double impossible = std::numeric_limits<double>::infinity();
+
+/// What a derived form must save: estimates err, and it takes more memory and rounds more.
+constexpr double leastSaving = 0.12;
+
+/// Depth below which moving the points costs more than the multiplications that they save.
+constexpr int64_t leastDepth = 8;
+
+using Algorithms = llvm::SmallVector<const BilinearAlgorithm *, 3>; ///< By window; null: none.
+
+/// One definition as a program of its own.
+struct Alone {
+  Program program;
+  Correlation correlation;
+};
+
+class Deriver {
+public:
+  Deriver(const Program &program, const WinogradOptions &options)
+      : program(program), options(options), fuel(options.fuel),
+        constant(space::constantNodes(program)) {
+    for (const Value &value : program.values)
+      if (value.kind == ValueKind::Constant)
+        constantBytes += bytesOf(value);
+  }
+
+  Program run() {
+    std::vector<std::optional<Choice>> choices(program.nodes.size());
+    bool any = false;
+    for (uint32_t node = 0; node < program.nodes.size(); ++node) {
+      choices[node] = choose(node);
+      any |= choices[node].has_value();
+    }
+    if (!any)
+      return program;
+    simplify::Rebuilder rebuilder(program);
+    for (uint32_t node = 0; node < program.nodes.size(); ++node) {
+      if (choices[node])
+        addBilinear(rebuilder, node, choices[node]->correlation, choices[node]->steps);
+      else
+        copyNode(rebuilder, node);
+      keepFacts(rebuilder, node);
+    }
+    return withoutUnneeded(rebuilder.finish());
+  }
+
+private:
+  struct Choice {
+    Correlation correlation;
+    llvm::SmallVector<Step, 3> steps;
+  };
+  struct Priced {
+    Algorithms algorithms; ///< Empty: as it is.
+    double before = impossible, after = impossible;
+  };
+
+  static double bytesOf(const Value &value) {
+    double elements = 1;
+    for (Extent extent : value.shape)
+      elements *= static_cast<double>(extent.constant());
+    return elements * bitsOf(value.type) / 8;
+  }
+
+  std::optional<Choice> choose(uint32_t node) {
+    const auto *definition = std::get_if<Definition>(&program.nodes[node]);
+    if (!definition || constant[node])
+      return std::nullopt;
+    std::optional<Correlation> correlation = findCorrelation(program, *definition);
+    if (!correlation || correlation->depth < leastDepth ||
+        !space::isConstant(program, constant, correlation->kernel.readValue()) ||
+        space::isConstant(program, constant, correlation->input.readValue()))
+      return std::nullopt;
+    throughPadding(*correlation);
+    const Priced &priced = price(node, *correlation);
+    if (priced.algorithms.empty())
+      return std::nullopt;
+    explain(node, priced);
+    return Choice{*correlation, stepsOf(*correlation, priced.algorithms)};
+  }
+
+  /// A window that slides over a padded copy may slide over the original: outside of both are
+  /// zeros.
+  void throughPadding(Correlation &correlation) const {
+    const Definition *padding = program.definitionOf(correlation.input.readValue());
+    if (!padding || padding->reduction || padding->bodies.size() != 1 ||
+        padding->bodies[0].kind() != ExprKind::Read)
+      return;
+    const Expr &read = padding->bodies[0];
+    const Expr *fill = read.readFill();
+    if (!fill || !fill->isLiteral() || fill->literalFloat() != 0 ||
+        read.type() != correlation.input.type())
+      return;
+    llvm::ArrayRef<Extent> inner = program.shape(read.readValue());
+    if (inner.size() != padding->parallel.size())
+      return;
+    for (auto [d, index] : llvm::enumerate(read.readIndices())) {
+      int64_t shift = index.constantTerm();
+      bool isShift = (index - Index(shift)).asIterator() == static_cast<int>(d);
+      if (!isShift || shift > 0 ||
+          padding->parallel[d].extent.constant() + shift < inner[d].constant())
+        return; // What a crop cuts off is not zero.
+    }
+    correlation.input =
+        Expr::read(read.readValue(), read.type(),
+                   substitute(read.readIndices(), correlation.input.readIndices()), *fill);
+    for (Window &window : correlation.windows)
+      window.offset += read.readIndices()[window.inputDimension].constantTerm();
+  }
+
+  static llvm::SmallVector<Step, 3> stepsOf(const Correlation &correlation,
+                                            const Algorithms &algorithms) {
+    llvm::SmallVector<Step, 3> steps;
+    for (auto [window, algorithm] : llvm::zip_equal(correlation.windows, algorithms))
+      if (algorithm)
+        steps.push_back({window, algorithm});
+    return steps;
+  }
+
+  /// Each way to give windows algorithms. Windows that leave the input all need one: only the
+  /// first transform reads with zeros outside.
+  static std::vector<Algorithms> ways(const Correlation &correlation) {
+    std::vector<Algorithms> result = {{}};
+    for (const Window &window : correlation.windows) {
+      std::vector<Algorithms> longer;
+      for (const Algorithms &way : result) {
+        auto with = [&](const BilinearAlgorithm *algorithm) {
+          longer.push_back(way);
+          longer.back().push_back(algorithm);
+        };
+        bool given = false;
+        for (const BilinearAlgorithm &algorithm : bilinearAlgorithms())
+          if (algorithm.taps == window.taps && window.extent >= algorithm.outputs)
+            with(&algorithm), given = true;
+        if (!given && !correlation.input.readFill())
+          with(nullptr);
+      }
+      result = std::move(longer);
+    }
+    llvm::erase_if(result, [](const Algorithms &way) {
+      return llvm::all_of(way, [](const auto *algorithm) { return !algorithm; }) ||
+             !areAlike(way);
+    });
+    return result;
+  }
+
+  /// Of windows with equally many taps the same algorithm serves: the rest is not worth its search.
+  static bool areAlike(const Algorithms &way) {
+    for (const auto *a : way)
+      for (const auto *b : way)
+        if (a && b && a->taps == b->taps && a != b)
+          return false;
+    return true;
+  }
+
+  Alone alone(uint32_t node, const Correlation &correlation) const {
+    Alone result{Program(), correlation};
+    auto input = [&](const Expr &read) {
+      const Value &value = program.value(read.readValue());
+      bool isKernel = &read == &correlation.kernel;
+      ValueId id =
+          isKernel ? result.program.addConstant("kernel", value.type, value.shape,
+                                                std::make_shared<NamedConstant>("kernel"))
+                   : result.program.addInput("input", value.type, value.shape);
+      std::optional<Expr> fill;
+      if (const Expr *f = read.readFill())
+        fill = *f;
+      return Expr::read(id, read.type(), read.readIndices(), std::move(fill));
+    };
+    result.correlation.input = input(correlation.input);
+    result.correlation.kernel = input(correlation.kernel);
+    Definition definition = std::get<Definition>(program.nodes[node]);
+    definition.bodies = {result.correlation.input * result.correlation.kernel};
+    definition.results.clear();
+    result.program.addOutput("y", result.program.define("y", ElementType::F32, definition));
+    return result;
+  }
+
+  const Priced &price(uint32_t node, const Correlation &correlation) {
+    Alone one = alone(node, correlation);
+    std::string key = keyOf(one.program, {0});
+    auto [entry, isNew] = known.try_emplace(key);
+    Priced &priced = entry->second;
+    if (!isNew || fuel == 0)
+      return priced;
+    --fuel;
+    priced.before = seconds(one.program, {0});
+    priced.after = priced.before * (1 - leastSaving);
+    for (const Algorithms &way : ways(correlation)) {
+      double time = derivedSeconds(one, way);
+      if (time < priced.after) {
+        priced.after = time;
+        priced.algorithms = way;
+      }
+    }
+    return priced;
+  }
+
+  /// As one kernel or as three, whichever is less.
+  double derivedSeconds(const Alone &one, const Algorithms &way) const {
+    simplify::Rebuilder rebuilder(one.program);
+    llvm::SmallVector<Step, 3> steps = stepsOf(one.correlation, way);
+    addBilinear(rebuilder, 0, one.correlation, steps);
+    Program derived = rebuilder.finish();
+    std::vector<bool> known = space::constantNodes(derived);
+    llvm::SmallVector<uint32_t> all;
+    for (uint32_t n = 0; n < derived.nodes.size(); ++n)
+      if (!known[n])
+        all.push_back(n);
+    llvm::ArrayRef<uint32_t> nodes = all;
+    size_t in = steps.size();
+    double apart = seconds(derived, nodes.take_front(in)) + seconds(derived, nodes.slice(in, 1)) +
+                   seconds(derived, nodes.drop_front(in + 1));
+    return std::min(apart, seconds(derived, nodes));
+  }
+
+  static schedule::Group groupOf(const Program &in, llvm::ArrayRef<uint32_t> nodes) {
+    schedule::Group group;
+    group.nodes.assign(nodes.begin(), nodes.end());
+    group.outputs = {in.resultsOf(nodes.back())[0]};
+    std::vector<bool> constants = space::constantNodes(in);
+    for (uint32_t node : nodes)
+      for (ValueId operand : in.operandsOf(node))
+        if (space::isConstant(in, constants, operand) &&
+            !llvm::is_contained(group.constants, operand))
+          group.constants.push_back(operand);
+    return group;
+  }
+
+  static std::string keyOf(const Program &in, llvm::ArrayRef<uint32_t> nodes) {
+    return space::keyOf(in, groupOf(in, nodes)).text;
+  }
+
+  /// Of some definitions as one kernel.
+  double seconds(const Program &in, llvm::ArrayRef<uint32_t> nodes) const {
+    schedule::Group group = groupOf(in, nodes);
+    schedule::ScheduleResult result = schedule::scheduleGroup(in, group, options.schedule);
+    if (!result.schedule)
+      return impossible;
+    space::KernelShape kernel;
+    kernel.schedule = std::move(*result.schedule);
+    kernel.computeSeconds = result.computeSeconds;
+    double predicted = cost::predictSeconds(kernel, options.schedule.machine);
+    double cold = 0;
+    for (ValueId id : group.constants)
+      cold += bytesOf(in.value(id));
+    return withColdBytes(predicted, cold);
+  }
+
+  /// A model's constants come from memory in each run unless a cache holds them all.
+  double withColdBytes(double seconds, double bytes) const {
+    const machine::Machine &machine = options.schedule.machine;
+    for (const machine::MemoryLevel &level : machine.levels)
+      if (&level != &machine.memory() && constantBytes < 0.5 * double(level.bytes))
+        return seconds;
+    double moving = bytes / std::max(1e9, machine.memory().bytesPerSecondAll);
+    return std::max(seconds, moving) + 0.4 * std::min(seconds, moving);
+  }
+
+  static void copyNode(simplify::Rebuilder &rebuilder, uint32_t node) {
+    if (const auto *definition = std::get_if<Definition>(&rebuilder.old.nodes[node])) {
+      Definition copy = *definition;
+      for (Expr &body : copy.bodies)
+        body = rebuilder.rename(body);
+      rebuilder.define(node, std::move(copy));
+    } else {
+      rebuilder.copyNode(node);
+    }
+  }
+
+  static void keepFacts(simplify::Rebuilder &rebuilder, uint32_t node) {
+    for (ValueId result : rebuilder.old.resultsOf(node))
+      rebuilder.fresh.value(rebuilder[result]).facts = rebuilder.old.value(result).facts;
+  }
+
+  static Program withoutUnneeded(const Program &program) {
+    std::vector<bool> needed = simplify::neededNodes(program);
+    simplify::Rebuilder rebuilder(program);
+    for (uint32_t node = 0; node < program.nodes.size(); ++node)
+      if (needed[node]) {
+        copyNode(rebuilder, node);
+        keepFacts(rebuilder, node);
+      }
+    return rebuilder.finish();
+  }
+
+  void explain(uint32_t node, const Priced &priced) const {
+    if (!options.log)
+      return;
+    std::string names;
+    for (const BilinearAlgorithm *algorithm : priced.algorithms)
+      if (algorithm)
+        names += (names.empty() ? "" : " x ") + std::string(algorithm->name);
+    options.log->add({"derive",
+                      "value '" + program.value(program.resultsOf(node)[0]).name + "'",
+                      "computed by Winograd's " + names,
+                      {},
+                      {{"before", priced.before, "s"}, {"after", priced.after, "s"}}});
+  }
+
+  const Program &program;
+  const WinogradOptions &options;
+  unsigned fuel;
+  std::vector<bool> constant; ///< By node.
+  double constantBytes = 0;
+  std::map<std::string, Priced> known;
+};
+
+} // namespace
+
+Program deriveWinograd(const Program &program, const WinogradOptions &options) {
+  return Deriver(program, options).run();
+}
+
+} // namespace kintsugi::derive
