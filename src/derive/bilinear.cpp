@@ -8,10 +8,10 @@ namespace {
 
 // Interpolation at 0, 1, -1 and infinity.
 constexpr int64_t input4[] = {
-    1, 0,  -1, 0,  //
-    0, 1,  1,  0,  //
-    0, -1, 1,  0,  //
-    0, -1, 0,  1,  //
+    1, 0,  -1, 0, //
+    0, 1,  1,  0, //
+    0, -1, 1,  0, //
+    0, -1, 0,  1, //
 };
 constexpr int64_t output2of4[] = {
     1, 1, 1,  0, //

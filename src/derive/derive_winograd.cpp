@@ -154,8 +154,7 @@ private:
       result = std::move(longer);
     }
     llvm::erase_if(result, [](const Algorithms &way) {
-      return llvm::all_of(way, [](const auto *algorithm) { return !algorithm; }) ||
-             !areAlike(way);
+      return llvm::all_of(way, [](const auto *algorithm) { return !algorithm; }) || !areAlike(way);
     });
     return result;
   }
@@ -174,10 +173,9 @@ private:
     auto input = [&](const Expr &read) {
       const Value &value = program.value(read.readValue());
       bool isKernel = &read == &correlation.kernel;
-      ValueId id =
-          isKernel ? result.program.addConstant("kernel", value.type, value.shape,
-                                                std::make_shared<NamedConstant>("kernel"))
-                   : result.program.addInput("input", value.type, value.shape);
+      ValueId id = isKernel ? result.program.addConstant("kernel", value.type, value.shape,
+                                                         std::make_shared<NamedConstant>("kernel"))
+                            : result.program.addInput("input", value.type, value.shape);
       std::optional<Expr> fill;
       if (const Expr *f = read.readFill())
         fill = *f;

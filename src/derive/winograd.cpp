@@ -4,6 +4,8 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <map>
+
 namespace kintsugi::derive {
 
 using namespace te;
@@ -172,10 +174,9 @@ private:
     std::optional<Expr> fill;
     if (s == 0)
       fill = Expr::literal(ElementType::F32, 0.0);
-    Expr factor =
-        Expr::read(matrix("input", *step.algorithm, step.algorithm->input,
-                          step.algorithm->points(), ElementType::F32),
-                   ElementType::F32, {at(after, Role::Point, s), i});
+    Expr factor = Expr::read(matrix("input", *step.algorithm, step.algorithm->input,
+                                    step.algorithm->points(), ElementType::F32),
+                             ElementType::F32, {at(after, Role::Point, s), i});
     Expr element = Expr::read(source, ElementType::F32, place, std::move(fill));
     reduceBy(result, ElementType::F32, {{"i", step.algorithm->points()}}, factor * element);
     dimensions = std::move(after);
@@ -202,8 +203,8 @@ private:
     for (unsigned d = 0; d < old.shape(kernel).size(); ++d)
       place.push_back(stepOf(d) < 0 ? at(dimensions, Role::Kept, d)
                                     : Index::iterator(dimensions.size() + stepOf(d)));
-    Expr body = Expr::cast(ElementType::F64,
-                           Expr::read(rebuilder[kernel], ElementType::F32, place));
+    Expr body =
+        Expr::cast(ElementType::F64, Expr::read(rebuilder[kernel], ElementType::F32, place));
     llvm::SmallVector<std::pair<std::string, int64_t>> taps;
     for (auto [s, step] : llvm::enumerate(steps)) {
       Index tap = Index::iterator(dimensions.size() + s);
@@ -328,6 +329,9 @@ private:
   ValueId matrix(const char *which, const BilinearAlgorithm &algorithm,
                  llvm::ArrayRef<int64_t> numbers, int64_t rows, ElementType type,
                  llvm::ArrayRef<int64_t> denominators = {}) {
+    ValueId &known = matrices[numbers.data()];
+    if (known != ValueId())
+      return known;
     int64_t columns = numbers.size() / rows;
     Expected<Tensor> tensor = Tensor::create(type, {rows, columns});
     assert(tensor.ok() && "a small matrix");
@@ -341,9 +345,9 @@ private:
       fill(tensor->as<float>());
     else
       fill(tensor->as<double>());
-    return rebuilder.fresh.addConstant(
-        std::string(algorithm.name) + " " + which, type, {Extent(rows), Extent(columns)},
-        std::make_shared<TensorConstant>(std::move(*tensor)));
+    return known = rebuilder.fresh.addConstant(
+               std::string(algorithm.name) + " " + which, type, {Extent(rows), Extent(columns)},
+               std::make_shared<TensorConstant>(std::move(*tensor)));
   }
 
   simplify::Rebuilder &rebuilder;
@@ -353,6 +357,7 @@ private:
   const Correlation &correlation;
   llvm::ArrayRef<Step> steps;
   std::string name;
+  std::map<const int64_t *, ValueId> matrices; ///< By their numbers.
 };
 
 } // namespace

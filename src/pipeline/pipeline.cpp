@@ -156,8 +156,7 @@ Status runFront(const te::Program &imported, const CompileOptions &options, Phas
   KINTSUGI_ASSIGN(front.program, simplified(imported, options, phases, report));
   KINTSUGI_ASSIGN(front.program,
                   formatted(std::move(front.program), options, *front.target, phases));
-  KINTSUGI_ASSIGN(front.program,
-                  derived(std::move(front.program), options, *front.target, phases));
+  KINTSUGI_ASSIGN(front.program, derived(std::move(front.program), options, *front.target, phases));
   report.model = front.program.name;
   KINTSUGI_ASSIGN(front.plan, phases.run("orchestrate", [&] {
     return orchestrate::orchestrate(front.program, orchestrateOptions(options, *front.target),

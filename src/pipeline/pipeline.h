@@ -30,10 +30,10 @@ struct CompileOptions {
   orchestrate::PlanMode plan = orchestrate::PlanMode::Search;
   /// What may be done without, to see what it brings and that answers don't depend on it.
   struct Abilities {
-    bool fusion = true;  ///< Several definitions may share a kernel.
-    bool formats = true; ///< Values may be stored in other orders of their dimensions.
-    bool packing = true; ///< Constants may be packed in a kernel's order.
-    bool copies = true;  ///< Tiles may copy operands and results on the way.
+    bool fusion = true;   ///< Several definitions may share a kernel.
+    bool formats = true;  ///< Values may be stored in other orders of their dimensions.
+    bool packing = true;  ///< Constants may be packed in a kernel's order.
+    bool copies = true;   ///< Tiles may copy operands and results on the way.
     bool winograd = true; ///< Windows may slide by bilinear algorithms.
   } abilities;
   machine::Machine machine;

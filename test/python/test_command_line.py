@@ -217,7 +217,7 @@ def test_answers_do_not_depend_on_what_the_compiler_does_without(folder, kintsug
             return {key: arrays[key] for key in arrays}
 
     expected = outputs("all")
-    for ability in ["fusion", "formats", "packing", "copies", "fusion,formats,packing,copies"]:
+    for ability in ["fusion", "formats", "packing", "copies", "winograd", "fusion,formats,packing,copies,winograd"]:
         for name, found in outputs(ability, "--without", ability).items():
             largest = np.abs(expected[name]).max()
             assert np.abs(found - expected[name]).max() <= 1e-3 * largest, (ability, name)

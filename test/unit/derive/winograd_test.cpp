@@ -1,0 +1,209 @@
+#include "derive/derive_winograd.h"
+#include "derive/winograd.h"
+#include "te/interpreter.h"
+#include "te/parser.h"
+#include "te/printer.h"
+#include "llvm/ADT/STLExtras.h"
+#include "gtest/gtest.h"
+
+#include <random>
+
+using namespace kintsugi;
+using namespace kintsugi::derive;
+using namespace kintsugi::te;
+
+namespace {
+
+Program parse(const std::string &text) {
+  Expected<Program> program = parseProgram(text, "test.te");
+  EXPECT_TRUE(program.ok()) << program.error().message;
+  return std::move(*program);
+}
+
+std::vector<Tensor> randomInputs(const Program &program) {
+  std::mt19937 random(7);
+  std::uniform_real_distribution<float> uniform(-1, 1);
+  std::vector<Tensor> feeds;
+  for (ValueId input : program.inputs) {
+    std::vector<int64_t> shape;
+    for (Extent extent : program.shape(input))
+      shape.push_back(extent.constant());
+    Expected<Tensor> tensor = Tensor::create(ElementType::F32, shape);
+    EXPECT_TRUE(tensor.ok());
+    for (float &x : tensor->as<float>())
+      x = uniform(random);
+    feeds.push_back(std::move(*tensor));
+  }
+  return feeds;
+}
+
+std::vector<Tensor> run(const Program &program) {
+  std::vector<Tensor> feeds = randomInputs(program);
+  std::vector<TensorView> views;
+  for (const Tensor &feed : feeds)
+    views.push_back(feed.view());
+  Expected<std::vector<Tensor>> results = interpret(program, views);
+  EXPECT_TRUE(results.ok()) << results.error().message;
+  return std::move(*results);
+}
+
+void expectEqual(const Program &before, const Program &after) {
+  ASSERT_TRUE(after.verify().ok()) << printProgram(after);
+  std::vector<Tensor> expected = run(before), results = run(after);
+  for (auto [a, b] : llvm::zip_equal(expected, results))
+    for (auto [x, y] : llvm::zip_equal(a.as<float>(), b.as<float>()))
+      ASSERT_NEAR(x, y, 2e-4) << printProgram(after);
+}
+
+struct Case {
+  const char *name;
+  const char *text;
+};
+
+const Case cases[] = {
+    {"padded", R"(
+input x[n:2, c:3, h:7, w:10] f32
+input k[o:5, c:3, r:3, s:3] f32
+y[n:2, o:5, h:7, w:10] f32 = sum<f32>[c:3, r:3, s:3] (x[n, c, h+r-1, w+s-1] | 0) * k[o, c, r, s]
+output y
+)"},
+    {"channels_last_without_padding", R"(
+input x[h:11, w:8, c:3] f32
+input k[r:3, s:3, c:3, o:4] f32
+y[h:9, w:6, o:4] f32 = sum<f32>[r:3, s:3, c:3] x[h+r, w+s, c] * k[r, s, c, o]
+output y
+)"},
+    {"dilated", R"(
+input x[h:14, w:9, c:2] f32
+input k[o:3, c:2, r:3, s:3] f32
+y[h:14, w:9, o:3] f32 = sum<f32>[c:2, r:3, s:3] (x[h+2*r-2, w+3*s-3, c] | 0) * k[o, c, r, s]
+output y
+)"},
+    {"grouped", R"(
+input x[c:6, h:8, w:8] f32
+input k[o:4, c:3, r:3, s:3] f32
+y[o:4, h:8, w:8] f32 = sum<f32>[c:3, r:3, s:3] (x[3*(o//2)+c, h+r-1, w+s-1] | 0) * k[o, c, r, s]
+output y
+)"},
+    {"one_dimension_of_five_taps", R"(
+input x[c:4, t:20] f32
+input k[o:3, c:4, r:5] f32
+y[o:3, t:17] f32 = sum<f32>[c:4, r:5] (x[c, t+r-1] | 0) * k[o, c, r]
+output y
+)"},
+    {"taps_of_two_kinds", R"(
+input x[c:4, h:9, w:13] f32
+input k[o:3, c:4, r:3, s:5] f32
+y[o:3, h:7, w:9] f32 = sum<f32>[c:4, r:3, s:5] x[c, h+r, w+s] * k[o, c, r, s]
+output y
+)"},
+    {"one_window_stays", R"(
+input x[c:4, h:9, w:13] f32
+input k[o:3, c:4, r:2, s:3] f32
+y[o:3, h:8, w:11] f32 = sum<f32>[c:4, r:2, s:3] x[c, h+r, w+s] * k[o, c, r, s]
+output y
+)"},
+    {"transposed_result", R"(
+input x[h:8, w:6, c:3] f32
+input k[o:4, c:3, r:3, s:3] f32
+y[w:6, o:4, h:8] f32 = sum<f32>[c:3, r:3, s:3] (x[h+r-1, w+s-1, c] | 0) * k[o, c, r, s]
+output y
+)"},
+};
+
+class WinogradTest : public testing::TestWithParam<Case> {};
+
+/// Each algorithm for each window that it fits, and for all of them.
+TEST_P(WinogradTest, AgreesWithTheSum) {
+  Program program = parse(GetParam().text);
+  std::optional<Correlation> correlation =
+      findCorrelation(program, std::get<Definition>(program.nodes[0]));
+  ASSERT_TRUE(correlation);
+  unsigned ways = 0;
+  for (unsigned chosen = 1; chosen < 1u << correlation->windows.size(); ++chosen)
+    for (bool wide : {false, true}) {
+      llvm::SmallVector<Step, 3> steps;
+      for (auto [number, window] : llvm::enumerate(correlation->windows))
+        if (chosen >> number & 1) {
+          const BilinearAlgorithm *fits = nullptr;
+          for (const BilinearAlgorithm &algorithm : bilinearAlgorithms())
+            if (algorithm.taps == window.taps && (!fits || wide))
+              fits = &algorithm;
+          if (fits)
+            steps.push_back({window, fits});
+        }
+      bool all = steps.size() == correlation->windows.size();
+      if (steps.empty() || (!all && correlation->input.readFill()))
+        continue;
+      simplify::Rebuilder rebuilder(program);
+      addBilinear(rebuilder, 0, *correlation, steps);
+      expectEqual(program, rebuilder.finish());
+      ++ways;
+    }
+  EXPECT_GE(ways, 2u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Programs, WinogradTest, testing::ValuesIn(cases),
+                         [](const auto &info) { return std::string(info.param.name); });
+
+machine::Machine machineOfTwoCores() {
+  machine::Machine machine = machine::Machine::detect();
+  machine.cores = 2;
+  machine.vectorBits = 512;
+  machine.vectorRegisters = 32;
+  machine.flopsPerSecond = 2e11;
+  return machine;
+}
+
+Program convolution(int64_t size, int64_t channels, const char *read) {
+  std::string n = std::to_string(size), c = std::to_string(channels);
+  return parse("input x[h:" + n + ", w:" + n + ", c:" + c + "] f32\nconst k[o:" + c + ", c:" + c +
+               ", r:3, s:3] f32 = weights(\"k\")\np[h:" + n + ", w:" + n + ", o:" + c +
+               "] f32 = sum<f32>[c:" + c + ", r:3, s:3] " + read + " * k[o, c, r, s]\noutput p\n");
+}
+
+TEST(DeriveWinograd, ReplacesDeepConvolutionsAndSaysSo) {
+  explain::Log log;
+  WinogradOptions options;
+  options.schedule.machine = machineOfTwoCores();
+  options.log = &log;
+  Program deep = convolution(32, 128, "(x[h+r-1, w+s-1, c] | 0)");
+  Program derived = deriveWinograd(deep, options);
+  EXPECT_GT(derived.nodes.size(), 5u);
+  ASSERT_EQ(log.size(), 1u);
+  EXPECT_EQ(log.records()[0].subject, "value 'p'");
+}
+
+TEST(DeriveWinograd, LeavesWhatIsShallowOrSlidesByMore) {
+  WinogradOptions options;
+  options.schedule.machine = machineOfTwoCores();
+  Program shallow = convolution(32, 4, "(x[h+r-1, w+s-1, c] | 0)");
+  EXPECT_EQ(deriveWinograd(shallow, options).nodes.size(), 1u);
+  Program strided = convolution(32, 128, "(x[2*h+r-1, 2*w+s-1, c] | 0)");
+  EXPECT_EQ(deriveWinograd(strided, options).nodes.size(), 1u);
+}
+
+/// What only padded is not computed any more, unless someone else reads it.
+TEST(DeriveWinograd, SlidesOverWhatWasPadded) {
+  const char *text = R"(
+input x[h:32, w:32, c:128] f32
+const k[o:128, c:128, r:3, s:3] f32 = weights("k")
+p[h:34, w:34, c:128] f32 = (x[h-1, w-1, c] | 0)
+y[h:32, w:32, o:128] f32 = sum<f32>[c:128, r:3, s:3] p[h+r, w+s, c] * k[o, c, r, s]
+output y
+)";
+  WinogradOptions options;
+  options.schedule.machine = machineOfTwoCores();
+  Program program = parse(text);
+  Program derived = deriveWinograd(program, options);
+  EXPECT_GT(derived.nodes.size(), 5u);
+  for (const Value &value : derived.values)
+    EXPECT_NE(value.name, "p");
+  Program both = parse(std::string(text) + "output p\n");
+  bool kept = false;
+  for (const Value &value : deriveWinograd(both, options).values)
+    kept |= value.name == "p";
+  EXPECT_TRUE(kept);
+}
+
+} // namespace
