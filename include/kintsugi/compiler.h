@@ -110,8 +110,10 @@ KIN_API KinStatus kin_compare(const char *model, const char *inputs, const char 
 
 /*===- The machine and the cache ------------------------------------------===*/
 
-/* The machine at hand, as the compiler sees it. */
-KIN_API KinStatus kin_machine(KinText **description, KinError **error);
+/* The machine at hand, as the compiler sees it. "show" looks at it, "measure" measures for a few
+   seconds what it sustains, which compiles use from then on, and "forget" goes back to what its
+   processor suggests. */
+KIN_API KinStatus kin_machine(const char *action, KinText **description, KinError **error);
 
 /* "ls" lists what is in the cache, "clear" empties it, and "gc" removes what was not used for
    longest until at most `max_bytes` are left. */

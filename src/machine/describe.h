@@ -10,6 +10,8 @@
 #include "machine/host.h"
 #include "machine/machine.h"
 
+#include <optional>
+
 namespace kintsugi::machine {
 
 /// The levels of the x86-64 psABI supplement, each with all before it.
@@ -21,6 +23,8 @@ enum class Level : uint8_t {
 };
 
 const char *nameOf(Level level);
+/// nullopt for another word.
+std::optional<Level> levelOf(std::string_view name);
 
 /// `multiplyAdds`: full-width multiply-adds (on V1 and V2, pairs of multiply and add) that a core
 /// starts each cycle.

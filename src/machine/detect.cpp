@@ -58,14 +58,42 @@ double statedHertz() {
   return __get_cpuid(0x16, &a, &b, &c, &d) ? (b & 0xffff) * 1e6 : 0;
 }
 
-} // namespace
-
-Machine Machine::detect() {
+Host detectHost() {
   Host host = readHost("", allowedCpus());
   if (double hertz = statedHertz(); hertz > 0)
     host.hertz = hertz;
-  Level level = detectLevel();
+  return host;
+}
+
+Machine describeAt(const Host &host, Level level) {
   return describe(host, level, level == Level::V4 && halvesWideVectors() ? 1 : 2);
+}
+
+} // namespace
+
+Machine Machine::detect() { return describeAt(detectHost(), detectLevel()); }
+
+std::vector<Machine> Machine::detectLevels() {
+  Host host = detectHost();
+  std::vector<Machine> machines;
+  for (Level level : {Level::V4, Level::V3})
+    if (level <= detectLevel())
+      machines.push_back(describeAt(host, level));
+  return machines;
+}
+
+/// Hypervisors give many processors one name, so it has their signature too.
+std::string Machine::identity() {
+  unsigned signature = 0, b = 0, c = 0, d = 0;
+  __get_cpuid(1, &signature, &b, &c, &d);
+  Machine machine = detect();
+  std::string text = machine.name + " " + std::to_string(signature) + " " + machine.level + " " +
+                     std::to_string(machine.cores);
+  for (const MemoryLevel &level : machine.levels)
+    if (&level != &machine.memory())
+      text += " " + level.name + " " + std::to_string(level.bytes) + " " +
+              std::to_string(level.sharedBy);
+  return text;
 }
 
 } // namespace kintsugi::machine

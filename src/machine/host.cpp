@@ -63,28 +63,39 @@ std::string singleSpaced(const std::string &text) {
   return result;
 }
 
+/// Cores at work run above the nominal frequency, which processors' names and hypervisors tell.
+constexpr double aboveNominal = 1.25;
+
+/// "Some Xeon @ 2.50GHz": 2.5e9; 0 where there is none.
+double frequencyIn(const std::string &name) {
+  if (name.find("@ ") == std::string::npos)
+    return 0;
+  std::istringstream frequency(name.substr(name.find("@ ") + 2));
+  double number = 0;
+  std::string unit;
+  if (frequency >> number >> unit && number > 0 && (unit == "GHz" || unit == "MHz"))
+    return std::round(number * (unit == "GHz" ? 1e3 : 1)) * 1e6;
+  return 0;
+}
+
 /// The highest frequency that the driver states, else the one in the processor's name. What
-/// /proc/cpuinfo calls "cpu MHz" changes from moment to moment where frequencies scale, so it is
-/// rounded to quarters of a gigahertz and comes last.
+/// /proc/cpuinfo calls "cpu MHz" comes last: it is the nominal one under a hypervisor, and changes
+/// from moment to moment elsewhere, so it is rounded to quarters of a gigahertz.
 double readFrequency(const std::string &root, int cpu, const std::string &cpuinfo) {
   auto kilohertz = readInteger(root + "/sys/devices/system/cpu/cpu" + std::to_string(cpu) +
                                "/cpufreq/cpuinfo_max_freq");
   if (kilohertz && *kilohertz > 0)
     return static_cast<double>(*kilohertz) * 1e3;
-  if (auto name = field(cpuinfo, "model name"); name && name->find("@ ") != std::string::npos) {
-    std::istringstream frequency(name->substr(name->find("@ ") + 2));
-    double number = 0;
-    std::string unit;
-    if (frequency >> number >> unit && number > 0 && (unit == "GHz" || unit == "MHz"))
-      return std::round(number * (unit == "GHz" ? 1e3 : 1)) * 1e6;
-  }
-  if (auto megahertz = field(cpuinfo, "cpu MHz")) {
-    std::istringstream stream(*megahertz);
-    double number = 0;
-    if (stream >> number && number > 0 && number < 1e5)
-      return std::max(1.0, std::round(number / 250)) * 250e6;
-  }
-  return 0;
+  if (double nominal = frequencyIn(field(cpuinfo, "model name").value_or("")); nominal > 0)
+    return aboveNominal * nominal;
+  auto megahertz = field(cpuinfo, "cpu MHz");
+  std::istringstream stream(megahertz.value_or(""));
+  double number = 0;
+  if (!(stream >> number) || number <= 0 || number >= 1e5)
+    return 0;
+  double rounded = std::max(1.0, std::round(number / 250)) * 250e6;
+  std::string flags = " " + field(cpuinfo, "flags").value_or("") + " ";
+  return flags.find(" hypervisor ") == std::string::npos ? rounded : aboveNominal * rounded;
 }
 
 std::string topology(const std::string &root, int cpu) {

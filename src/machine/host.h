@@ -26,7 +26,7 @@ struct HostCache {
 
 struct Host {
   std::string processor;         ///< "" where unknown.
-  double hertz = 0;              ///< 0 where unknown. Never a momentary value.
+  double hertz = 0;              ///< Of a core at work; 0 where unknown. Never a momentary value.
   int64_t memoryBytes = 0;       ///< 0 where unknown.
   int cores = 1;                 ///< Physical cores that this process may keep busy.
   std::vector<HostCache> caches; ///< Data and unified caches of one core, by level.

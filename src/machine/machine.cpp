@@ -119,6 +119,13 @@ const char *nameOf(Level level) {
   return "";
 }
 
+std::optional<Level> levelOf(std::string_view name) {
+  for (Level level : {Level::V1, Level::V2, Level::V3, Level::V4})
+    if (name == nameOf(level))
+      return level;
+  return std::nullopt;
+}
+
 Machine describe(const Host &host, Level level, int multiplyAdds) {
   Machine machine;
   machine.name = host.processor.empty() ? nameOf(level) : host.processor.substr(0, 256);

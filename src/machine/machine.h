@@ -47,6 +47,11 @@ struct Machine {
   static Expected<Machine> parse(std::string_view text);
   /// Looks at the machine that this runs on.
   static Machine detect();
+  /// The same for each level of the instruction set from x86-64-v3 on that this machine has, the
+  /// highest first: what code of that level may expect. Empty on older machines.
+  static std::vector<Machine> detectLevels();
+  /// Names the kind of machine that this runs on: processor, cores that may be used and caches.
+  static std::string identity();
   /// A fixed description of a given level ("x86-64-v3", "x86-64-v4"), for compiles that must not
   /// depend on where they run.
   static Expected<Machine> forLevel(std::string_view level);

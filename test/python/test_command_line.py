@@ -196,6 +196,39 @@ def test_doctor(report):
     assert found["levels"][0]["name"] == "memory" and found["levels"][-1]["bytes"] < found["levels"][0]["bytes"]
 
 
+def test_doctor_measures_and_forgets(folder, kintsugi, report):
+    """What was measured is in use until it is forgotten, cleared or damaged."""
+    assumed = report("doctor", "--json")
+    assert assumed["measured"] is None and assumed["assumed"]["flopsPerSecond"] == assumed["flopsPerSecond"]
+
+    def measure():
+        code, out, errors = kintsugi("doctor", "--measure", "--json")
+        if code == 5 and "when the machine is quiet" in errors:
+            pytest.skip("the machine is busy")
+        assert (code, errors) == (0, "")
+        return json.loads(out)
+
+    found = measure()
+    level = found["measured"]["levels"][0]
+    assert found["assumed"] == assumed["assumed"] and level["level"] == found["level"]
+    assert found["flopsPerSecond"] == level["flopsAll"] and found["stageSeconds"] == found["measured"]["stageSeconds"]
+    assert found["levels"][0]["bytesPerSecond"] == level["memory"][0]["readOne"]
+    assert report("doctor", "--json") == found
+    bench = kintsugi("bench", MODEL, "--seconds", 0, "--json", folder / "bench.json")
+    assert bench[0] == 0 and json.loads((folder / "bench.json").read_text())["machine"] == found
+    assert "doctor --forget" in kintsugi("doctor")[1]
+    assert report("doctor", "--forget", "--json") == assumed == report("doctor", "--json")
+
+    measure()
+    (kept,) = [path for path in (folder / "cache").rglob("*") if path.is_file() and b"wakeSeconds" in path.read_bytes()]
+    kept.write_bytes(kept.read_bytes().replace(b"wakeSeconds", b"wokeSeconds"))
+    assert report("doctor", "--json") == assumed
+    measure()
+    report("cache", "clear", "--json")
+    assert report("doctor", "--json") == assumed
+    assert kintsugi("doctor", "--measure", "--forget")[0] == 2
+
+
 def test_cache(folder, report):
     found = report("cache", "ls", "--json")
     assert found["folder"] == str(folder / "cache")

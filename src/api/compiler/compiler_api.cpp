@@ -167,9 +167,9 @@ KinStatus kin_compare(const char *model, const char *inputs, const char *expecte
   });
 }
 
-KinStatus kin_machine(KinText **description, KinError **error) {
+KinStatus kin_machine(const char *action, KinText **description, KinError **error) {
   return guarded(description, error,
-                 [&] { return setReport(description, api::describeMachine()); });
+                 [&] { return setReport(description, api::describeMachine(orEmpty(action))); });
 }
 
 KinStatus kin_cache(const char *action, uint64_t max_bytes, KinText **report, KinError **error) {

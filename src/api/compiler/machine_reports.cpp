@@ -2,11 +2,27 @@
 
 #include "api/compiler/reports.h"
 
+#include "api/compiler/measured_machine.h"
 #include "base/file_cache.h"
 
 namespace kintsugi::api {
 
-Expected<Json> describeMachine() { return parseJson(machine::Machine::detect().print()); }
+Expected<Json> describeMachine(const std::string &action) {
+  KnownMachine known;
+  if (action == "measure") {
+    KINTSUGI_ASSIGN(known, measureMachine());
+  } else {
+    if (action != "show" && action != "forget")
+      return usageError("machine " + action + ": use show, measure or forget");
+    if (action == "forget")
+      KINTSUGI_RETURN_IF_ERROR(forgetMeasurement());
+    known = knownMachine();
+  }
+  KINTSUGI_ASSIGN(Json report, parseJson(known.inUse().print()));
+  KINTSUGI_ASSIGN(report["assumed"], parseJson(known.assumed.print()));
+  report["measured"] = known.measured ? known.measured->toJson() : Json();
+  return report;
+}
 
 static Json listEntries(const std::vector<FileCache::Listed> &entries) {
   Json list = Json::array();

@@ -25,7 +25,8 @@ Expected<Json> compare(const std::string &model, const std::string &inputs,
 
 Expected<Json> explain(const std::string &model, const Settings &settings);
 
-Expected<Json> describeMachine();
+/// "show", "measure" or "forget"; a usage error for another word.
+Expected<Json> describeMachine(const std::string &action);
 
 /// "ls", "gc" or "clear"; a usage error for another word.
 Expected<Json> manageCache(const std::string &action, uint64_t maxBytes);

@@ -125,7 +125,7 @@ Expected<Json> bench(const std::string &model, const std::string &inputs, double
   report["arena_bytes"] = manifest.arenaBytes;
   Expected<double> compiled = jsonNumber(session.report(), "compile_s");
   report["compile_s"] = compiled.ok() ? Json(*compiled) : Json();
-  KINTSUGI_ASSIGN(report["machine"], describeMachine());
+  KINTSUGI_ASSIGN(report["machine"], describeMachine("show"));
   return report;
 }
 

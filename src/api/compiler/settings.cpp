@@ -1,5 +1,6 @@
 #include "api/compiler/settings.h"
 
+#include "api/compiler/measured_machine.h"
 #include "base/npz.h"
 #include "pipeline/targets.h"
 
@@ -182,7 +183,7 @@ void Settings::addTo(Sha256 &key) const {
 
 Expected<Settings> readSettings(const KinCompilerOptions *options) {
   Settings settings;
-  settings.compile.machine = machine::Machine::detect();
+  settings.compile.machine = knownMachine().inUse();
   if (!options)
     return settings;
   if (options->struct_bytes != sizeof(KinCompilerOptions))

@@ -204,7 +204,15 @@ private:
   }
 
   void addDoctor() {
-    addJson(addVerb("doctor", "Describe this machine, as the cost model sees it"));
+    CLI::App &verb = addVerb("doctor", "Describe this machine, as the cost model sees it");
+    CLI::Option *measure = verb.add_flag_callback(
+        "--measure", [this] { arguments.machineAction = "measure"; },
+        "Measure for some seconds what it sustains; compiles use that from then on");
+    verb.add_flag_callback(
+            "--forget", [this] { arguments.machineAction = "forget"; },
+            "Go back to what its processor suggests")
+        ->excludes(measure);
+    addJson(verb);
   }
 
   void addCache() {

@@ -58,7 +58,7 @@ KinStatus call(const Arguments &arguments, const KinCompilerOptions &options, Ki
     return kin_explain(model, &options, report, error);
   if (verb == "cache")
     return kin_cache(model, arguments.maxBytes.value_or(defaultCacheBytes), report, error);
-  return kin_machine(report, error);
+  return kin_machine(arguments.machineAction.c_str(), report, error);
 }
 
 int fail(const std::string &message, int code) {

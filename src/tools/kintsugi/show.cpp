@@ -129,21 +129,6 @@ std::string showCache(const Json &report) {
                       report["entries"].size(), bytes(number(report, "bytes")).c_str());
 }
 
-std::string showMachine(const Json &report) {
-  std::string all = format("%s: %.0f cores of level %s, %.0f GFLOP/s (f32) each\n"
-                           "%.0f vector registers of %.0f bits; %s to start a stage\n",
-                           text(report, "name").c_str(), number(report, "cores"),
-                           text(report, "level").c_str(), number(report, "flopsPerSecond") / 1e9,
-                           number(report, "vectorRegisters"), number(report, "vectorBits"),
-                           milliseconds(number(report, "stageSeconds") * 1e3).c_str());
-  for (const Json &level : report["levels"])
-    all += format("%-7s %s for %.0f cores, %.0f GB/s for one and %.0f GB/s for all\n",
-                  text(level, "name").c_str(), bytes(number(level, "bytes")).c_str(),
-                  number(level, "sharedBy"), number(level, "bytesPerSecond") / 1e9,
-                  number(level, "bytesPerSecondAll") / 1e9);
-  return all;
-}
-
 } // namespace
 
 std::string show(const std::string &verb, const Json &report, bool allDecisions) {

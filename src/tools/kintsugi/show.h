@@ -18,6 +18,9 @@ std::string show(const std::string &verb, const Json &report, bool allDecisions)
 /// What the compiler decided: what happened mostly, in what a person reads, or all of it.
 std::string showDecisions(const Json &decisions, bool all);
 
+/// The description in use, and what was measured beside what is assumed.
+std::string showMachine(const Json &report);
+
 } // namespace kintsugi::tool
 
 #endif // KINTSUGI_TOOLS_KINTSUGI_SHOW_H

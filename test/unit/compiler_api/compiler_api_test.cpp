@@ -150,6 +150,8 @@ TEST_F(CompilerApi, MissingArgumentsAreUsageErrors) {
   EXPECT_EQ(kin_emit(model.c_str(), nullptr, nullptr, nullptr, nullptr), KIN_USAGE);
   EXPECT_EQ(kin_compare(nullptr, nullptr, nullptr, nullptr, nullptr, nullptr), KIN_USAGE);
   EXPECT_EQ(kin_cache(nullptr, 0, nullptr, nullptr), KIN_USAGE);
+  EXPECT_EQ(kin_machine(nullptr, nullptr, nullptr), KIN_USAGE);
+  EXPECT_EQ(kin_machine("look", nullptr, nullptr), KIN_USAGE);
   EXPECT_STREQ(kin_text_data(nullptr), "");
 }
 

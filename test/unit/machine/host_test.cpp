@@ -54,7 +54,7 @@ TEST_F(HostTest, processorMemoryAndFrequency) {
   put("/proc/meminfo", "MemFree: 5 kB\nMemTotal:       2048 kB\n");
   Host host = read({0});
   EXPECT_EQ(host.processor, "Some Xeon @ 2.50GHz");
-  EXPECT_DOUBLE_EQ(host.hertz, 2.5e9);
+  EXPECT_DOUBLE_EQ(host.hertz, 1.25 * 2.5e9);
   EXPECT_EQ(host.memoryBytes, 2048 * 1024);
   putCpu(0, "cpufreq/cpuinfo_max_freq", "3700000\n");
   EXPECT_DOUBLE_EQ(read({0}).hertz, 3.7e9);
@@ -63,6 +63,8 @@ TEST_F(HostTest, processorMemoryAndFrequency) {
 TEST_F(HostTest, momentaryFrequencyIsRounded) {
   put("/proc/cpuinfo", "model name : Plain\ncpu MHz : 3412.7\n");
   EXPECT_DOUBLE_EQ(read({0}).hertz, 3.5e9);
+  put("/proc/cpuinfo", "model name : Plain\ncpu MHz : 2600.1\nflags : fpu hypervisor avx\n");
+  EXPECT_DOUBLE_EQ(read({0}).hertz, 1.25 * 2.5e9) << "the nominal one";
   put("/proc/cpuinfo", "model name : Plain\ncpu MHz : nonsense\n");
   EXPECT_EQ(read({0}).hertz, 0);
 }

@@ -30,6 +30,23 @@ TEST(Machine, detectedDescriptionIsUsableAndStable) {
   EXPECT_EQ(machine, Machine::detect());
 }
 
+TEST(Machine, everyLevelThatTheMachineHas) {
+  std::vector<Machine> levels = Machine::detectLevels();
+  if (Machine::detect().level < "x86-64-v3") {
+    EXPECT_TRUE(levels.empty());
+    return;
+  }
+  EXPECT_EQ(levels.front(), Machine::detect());
+  EXPECT_EQ(levels.back().level, "x86-64-v3");
+  EXPECT_EQ(levels.back().vectorBits, 256);
+  EXPECT_EQ(levels.back().cores, levels.front().cores);
+}
+
+TEST(Machine, identityNamesTheProcessor) {
+  EXPECT_EQ(Machine::identity(), Machine::identity());
+  EXPECT_NE(Machine::identity().find(Machine::detect().name), std::string::npos);
+}
+
 TEST(Machine, roundTrips) {
   for (const Machine &machine :
        {Machine::detect(), *Machine::forLevel("x86-64-v3"), *Machine::forLevel("x86-64-v4")})
