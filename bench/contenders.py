@@ -1,15 +1,22 @@
 """The runtimes that the benchmark times, each in processes of its own, each idle unless it is its turn.
 
 A contender has `turn(seconds)`, which returns the milliseconds of its runs, and `close()`. Each loads a model once in a
-worker that waits on a pipe between turns, and runs it from Python; Kintsugi loads what `kintsugi compile` made of it.
+worker that waits on a pipe between turns, and runs it from Python; Kintsugi loads what `kintsugi compile` made of it,
+and torch compiles the module that the model was exported from, with the model's weights. A worker that has loaded
+leaves the outputs of its first run in `outputs`, so that a time is taken only of what computes the right thing.
 """
 
 import json
 import os
+import pathlib
 import subprocess
 import sys
 import time
 
+import numpy as np
+import onnx
+
+import materialize
 import models
 
 # OpenVINO 2026.4.1 and ONNX Runtime 1.31.1 both stop spinning well inside this pause after a run.
@@ -26,6 +33,10 @@ def timed_runs(run, seconds):
         run()
         found.append((time.perf_counter() - start) * 1e3)
     return found
+
+
+def feeds_of(path):
+    return materialize.inputs(onnx.load(path, load_external_data=False))
 
 
 def load_ort(path, feeds, threads):
@@ -50,7 +61,34 @@ def load_openvino(path, feeds, threads):
     request = compiled.create_infer_request()
     ports = {name: port for port in compiled.inputs for name in port.get_names()}
     fed = {ports[name]: value for name, value in feeds.items()}
-    return lambda: request.infer(fed, share_inputs=True, share_outputs=True)
+    return lambda: request.infer(fed, share_inputs=True, share_outputs=True).values()
+
+
+def load_torch(path, feeds, threads):
+    """As its makers advise for inference: no gradients, frozen weights, images with their channels last, which includes
+    the feeds, ahead of the timing."""
+    import torch
+    from torch._inductor import config
+
+    import torch_modules
+    import torch_weights
+
+    torch.set_num_threads(threads)
+    torch.set_grad_enabled(False)
+    config.freezing = True
+    module = torch_modules.MODULES[pathlib.Path(path).stem]().eval()
+    fed = [torch.from_numpy(value) for value in feeds.values()]
+    torch_weights.give(module, fed, pathlib.Path(path))
+    if fed[0].dim() == 4:
+        module = module.to(memory_format=torch.channels_last)
+        fed[0] = fed[0].to(memory_format=torch.channels_last)
+    compiled = torch.compile(module)
+
+    def run():
+        found = compiled(*fed)
+        return found if isinstance(found, tuple) else (found,)
+
+    return run
 
 
 def load_kintsugi(path, feeds, threads):
@@ -60,31 +98,43 @@ def load_kintsugi(path, feeds, threads):
     return lambda: session.run(None, feeds)
 
 
-LOADERS = {"kintsugi": load_kintsugi, "ort": load_ort, "openvino": load_openvino}
+LOADERS = {"kintsugi": load_kintsugi, "ort": load_ort, "openvino": load_openvino, "torch": load_torch}
+PEERS = [name for name in LOADERS if name != "kintsugi"]
 
 
 class Worker:
-    """A runtime behind a pipe; `loads` is the file that it loads, where that is not the model. `keep` says whether its process lives on between turns: a model whose
-    weights would not fit into memory several times over is loaded anew for each."""
+    """A runtime behind a pipe, with a folder for its files; `loads` is the file that it loads, where that is not the
+    model. `keep` says whether its process lives on between turns: a model whose weights would not fit into memory
+    several times over is loaded anew for each."""
 
-    def __init__(self, name, path, threads, keep, loads=None):
-        self.command = [sys.executable, os.path.abspath(__file__), name, str(path), str(threads), str(loads or path)]
+    def __init__(self, name, path, folder, threads, keep, loads=None):
+        self.outputs = folder / f"{name}.npz"
+        arguments = name, path, threads, loads or path, self.outputs
+        self.command = [sys.executable, os.path.abspath(__file__), *map(str, arguments)]
+        # Nobody's compilations of earlier days count as done.
+        self.environment = os.environ | {"TORCHINDUCTOR_CACHE_DIR": str(folder / "inductor")}
         self.keep = keep
         self.process = None
         self.compile_s = None
 
+    def start(self):
+        """Loads the model, and runs it once."""
+        pipes = dict(stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.process = subprocess.Popen(self.command, text=True, env=self.environment, **pipes)
+        self.compile_s = self.answer()
+
+    def rest(self):
+        if not self.keep:
+            self.end()
+
     def turn(self, seconds):
         if self.process is None:
-            self.process = subprocess.Popen(
-                self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-            )
-            self.compile_s = self.answer()
+            self.start()
         time.sleep(SETTLE)
         self.process.stdin.write(f"{seconds}\n")
         self.process.stdin.flush()
         runs = self.answer()
-        if not self.keep:
-            self.end()
+        self.rest()
         return runs
 
     def answer(self):
@@ -115,14 +165,11 @@ class Kintsugi(Worker):
         start = time.monotonic()
         models.kintsugi("compile", path, "-o", self.artifact, "--quiet", timeout=limit)
         self.compiled_s = time.monotonic() - start
-        super().__init__("kintsugi", path, threads, keep, self.artifact)
+        super().__init__("kintsugi", path, folder, threads, keep, self.artifact)
 
-    def turn(self, seconds):
-        fresh = self.process is None
-        runs = super().turn(seconds)
-        if fresh:
-            self.compile_s = round(self.compiled_s + self.compile_s, 2)
-        return runs
+    def start(self):
+        super().start()
+        self.compile_s = round(self.compiled_s + self.compile_s, 2)
 
     def report(self):
         """What `kintsugi bench` says of the artifact besides times."""
@@ -136,23 +183,24 @@ class Kintsugi(Worker):
         self.artifact.unlink(missing_ok=True)
 
 
-def serve(name, path, threads, loads):
-    """A worker's life: load, say how long that took, then time runs for as many seconds as each line asks."""
-    import onnx
-
-    import materialize
+def serve(name, path, threads, loads, outputs):
+    """A worker's life: load, leave the first outputs, say how long loading took, then time runs for as many seconds as
+    each line asks."""
 
     def answer(value):
         print("ANSWER " + json.dumps(value), flush=True)
 
-    feeds = materialize.inputs(onnx.load(path, load_external_data=False))
+    names = [output.name for output in onnx.load(path, load_external_data=False).graph.output]
+    feeds = feeds_of(path)
     start = time.monotonic()
     run = LOADERS[name](loads, feeds, threads)
-    run()
-    answer(round(time.monotonic() - start, 2))
+    found = run()
+    took = round(time.monotonic() - start, 2)
+    np.savez(outputs, **{name: np.asarray(value) for name, value in zip(names, found)})
+    answer(took)
     for line in sys.stdin:
         answer(timed_runs(run, float(line)))
 
 
 if __name__ == "__main__":
-    serve(sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4])
+    serve(sys.argv[1], sys.argv[2], int(sys.argv[3]), *sys.argv[4:])

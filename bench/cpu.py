@@ -1,11 +1,12 @@
-"""Times zoo models through Kintsugi, ONNX Runtime and OpenVINO on the same cores, in alternating turns.
+"""Times zoo models through Kintsugi, ONNX Runtime, OpenVINO and torch.compile on the same cores, in alternating turns.
 
-usage: cpu.py [MODEL ...] [--rounds N] [--seconds S] [--threads N] [--peers ort,openvino] [--out FILE]
+usage: cpu.py [MODEL ...] [--rounds N] [--seconds S] [--threads N] [--peers ort,openvino,torch] [--out FILE]
 
 Only one contender runs at a moment. A contender's time is the median over rounds of its median in a round, in
-float32 at the model's batch, with the same feeds for all. Prints milliseconds, the ratios of Kintsugi's time to each
-peer's, their geometric mean and the worst, and writes them with the machine's description to
-bench/results/cpu-DATE.json.
+float32 at the model's batch, with the same feeds for all. Each must first give the outputs that ONNX Runtime gives,
+within the zoo's error policy; one that does not, or can't run the model, has the reason in its row instead of a time.
+Prints milliseconds, the ratios of Kintsugi's time to each peer's and of the best peer's to Kintsugi's, their geometric
+means and the worst, and writes them with the machine's description to bench/results/cpu-DATE.json.
 """
 
 import argparse
@@ -14,49 +15,26 @@ import json
 import math
 import os
 import pathlib
-import platform
 import statistics
-import subprocess
 import sys
+
+import numpy as np
+import onnx
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "zoo"))
 os.environ["PYTHONPATH"] = sys.path[0]
 
 import contenders
+import machine
 import models
+import policy
 
 RESULTS = pathlib.Path(__file__).resolve().parent / "results"
 # Beyond this many bytes of weights, peers are loaded anew for each turn instead of sitting in memory together.
 LARGE = 1 << 30
-# Load for each core, before the first turn, from which on the times say more about other work.
-BUSY = 0.5
-
-
-def said_by(*command):
-    """What a command prints, or nothing where it fails or is absent."""
-    try:
-        return subprocess.run(command, capture_output=True, text=True, cwd=models.ROOT).stdout.strip()
-    except OSError:
-        return ""
-
-
-def machine(cores):
-    """The machine, what it is busy with, and the software, as far as times depend on them."""
-    import importlib.metadata
-
-    processor = [line.split(":", 1) for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines() if ":" in line]
-    facts = {key.strip(): value.strip() for key, value in reversed(processor)}
-    pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return dict(
-        processor=facts.get("model name", platform.processor()),
-        flags=[flag for flag in facts.get("flags", "").split() if flag.startswith(("avx", "fma", "amx"))],
-        cores=sorted(cores),
-        memory_gb=round(pages / 1e9, 1),
-        load=os.getloadavg()[0],
-        kernel=platform.release(),
-        commit=said_by("git", "-c", "safe.directory=*", "rev-parse", "HEAD"),
-        versions={name: importlib.metadata.version(name) for name in ("onnxruntime", "openvino", "numpy")},
-    )
+# Not in the means against the best peer: a decoding step takes as long as reading 5 GB of weights, whoever reads them.
+APART = {"llama_1b_decode"}
+TITLES = {"best_over_kintsugi": "best peer over Kintsugi"}
 
 
 def measure(path, options):
@@ -71,14 +49,51 @@ def measure(path, options):
         except models.Failure as failure:
             row["failed"]["kintsugi"] = str(failure)
         for peer in options.peers:
-            field[peer] = contenders.Worker(peer, model, options.threads, keep)
+            field[peer] = contenders.Worker(peer, model, folder, options.threads, keep)
         try:
+            admit(field, row, Referee(model, folder, options.threads))
             compete(field, row, options)
         finally:
             for contender in field.values():
                 contender.close()
     row["ms"] = {name: statistics.median(medians) for name, medians in row["rounds"].items()}
     return row
+
+
+class Referee:
+    """Says whether a contender computes what ONNX Runtime does."""
+
+    def __init__(self, model, folder, threads):
+        outputs = folder / "expected"
+        outputs.mkdir()
+        reference = contenders.Worker("ort", model, outputs, threads, keep=False)
+        reference.start()
+        reference.close()
+        with np.load(reference.outputs) as found:
+            self.expected = dict(found)
+        self.depths = policy.depth(onnx.load(model, load_external_data=False))
+
+    def check(self, contender):
+        """The largest difference of its outputs. Raises models.Failure where that is too much."""
+        with np.load(contender.outputs) as found:
+            difference, allowed = policy.worst_output(found, self.expected, self.depths)
+        if not difference <= allowed:
+            raise models.Failure(f"differs from ONNX Runtime by {difference:.1e}, where {allowed:.1e} is allowed")
+        return difference
+
+
+def admit(field, row, referee):
+    """Loads each contender and checks what it computes."""
+    row["difference"] = {}
+    for name, contender in field.items():
+        try:
+            contender.start()
+            row["compile_s"][name] = contender.compile_s
+            row["difference"][name] = referee.check(contender)
+            contender.rest()
+        except (models.Failure, OSError, KeyError, ValueError) as error:
+            row["failed"][name] = str(error)
+            contender.end()
 
 
 def compete(field, row, options):
@@ -91,7 +106,6 @@ def compete(field, row, options):
             try:
                 runs = field[name].turn(options.seconds)
                 row["rounds"].setdefault(name, []).append(statistics.median(runs))
-                row["compile_s"][name] = field[name].compile_s
             except (models.Failure, OSError, KeyError, ValueError) as error:
                 row["failed"][name] = str(error)
                 row["rounds"].pop(name, None)
@@ -108,21 +122,31 @@ def ratios(rows, peer):
     }
 
 
+def lead(row, peers):
+    """The time of the best peer that ran over Kintsugi's, or None."""
+    best = min((row["ms"][peer] for peer in peers if peer in row["ms"]), default=None)
+    return best / row["ms"]["kintsugi"] if best and "kintsugi" in row["ms"] else None
+
+
+def geometric(found, worst):
+    """Geometric mean and worst of ratios by model."""
+    mean = math.exp(statistics.fmean(math.log(ratio) for ratio in found.values()))
+    model = worst(found, key=found.get)
+    return dict(models=len(found), geometric_mean=mean, worst=found[model], worst_model=model)
+
+
 def summary(rows, peers):
-    """Geometric mean and worst ratio against each peer."""
-    result = {}
-    for peer in peers:
-        found = ratios(rows, peer)
-        if found:
-            worst = max(found, key=found.get)
-            mean = math.exp(statistics.fmean(math.log(ratio) for ratio in found.values()))
-            result[peer] = dict(models=len(found), geometric_mean=mean, worst=found[worst], worst_model=worst)
-    return result
+    """Geometric mean and worst ratio against each peer, and of the best peer's time to Kintsugi's."""
+    found = {peer: ratios(rows, peer) for peer in peers}
+    result = {peer: geometric(by_model, max) for peer, by_model in found.items() if by_model}
+    leads = {name: lead(row, peers) for name, row in rows.items() if name not in APART and lead(row, peers)}
+    return result | ({"best_over_kintsugi": geometric(leads, min)} if leads else {})
 
 
 def header(peers):
     columns = "".join(f" {name + ' ms':>12}" for name in ("kintsugi", *peers))
-    return f"{'model':32}{columns}" + "".join(f" {'/ ' + peer:>11}" for peer in peers) + f" {'compile s':>9} {'kernels':>7}"
+    columns += "".join(f" {'/ ' + peer:>11}" for peer in peers)
+    return f"{'model':32}{columns} {'best / ours':>11} {'compile s':>9} {'kernels':>7}"
 
 
 def line(name, row, peers):
@@ -136,6 +160,7 @@ def line(name, row, peers):
     for peer in peers:
         theirs = row["ms"].get(peer)
         text += cell(ours / theirs if ours and theirs else None, 11)
+    text += cell(lead(row, peers), 11)
     text += cell(row["compile_s"].get("kintsugi"), 9, 1) + cell(row.get("report", {}).get("kernels"), 7, 0)
     return text + "".join(f"\n    {who}: {why}" for who, why in row["failed"].items())
 
@@ -146,13 +171,13 @@ def parse(arguments):
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=1, help="of a contender's turn")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
-    parser.add_argument("--peers", type=lambda text: text.split(","), default=["ort", "openvino"])
+    parser.add_argument("--peers", type=lambda text: text.split(","), default=contenders.PEERS)
     parser.add_argument("--limit", type=float, default=900, help="seconds that one command may take")
     parser.add_argument("--out", type=pathlib.Path, help="instead of bench/results/cpu-DATE.json")
     options = parser.parse_args(arguments)
-    unknown = set(options.peers) - set(contenders.LOADERS)
+    unknown = set(options.peers) - set(contenders.PEERS)
     if unknown:
-        parser.error(f"no peer '{unknown.pop()}'; there are {', '.join(contenders.LOADERS)}")
+        parser.error(f"no peer '{unknown.pop()}'; there are {', '.join(contenders.PEERS)}")
     try:
         options.paths = models.choose(options.models)
     except KeyError as error:
@@ -167,19 +192,18 @@ def main(arguments=None):
     today = datetime.date.today().isoformat()
     out = options.out or RESULTS / f"cpu-{today}.json"
     out.parent.mkdir(parents=True, exist_ok=True)
-    report = dict(date=today, rounds=options.rounds, seconds=options.seconds, machine=machine(cores), models={})
-    if report["machine"]["load"] > BUSY * len(cores):
-        print(f"other work keeps this machine busy (load {report['machine']['load']:.1f}): the times mean little")
+    report = dict(date=today, rounds=options.rounds, seconds=options.seconds, machine=machine.describe(cores), models={})
+    machine.warn_if_busy(report["machine"])
     print(header(options.peers), flush=True)
     for path in options.paths:
         row = report["models"][path.stem] = measure(path, options)
         print(line(path.stem, row, options.peers), flush=True)
         report["summary"] = summary(report["models"], options.peers)
         out.write_text(json.dumps(report, indent=1) + "\n")
-    for peer, found in report["summary"].items():
+    for name, found in report["summary"].items():
         print(
-            f"against {peer}: geometric mean {found['geometric_mean']:.2f}x over {found['models']} models,"
-            f" worst {found['worst']:.2f}x ({found['worst_model']})"
+            f"{TITLES.get(name, 'against ' + name)}: geometric mean {found['geometric_mean']:.2f}x over"
+            f" {found['models']} models, worst {found['worst']:.2f}x ({found['worst_model']})"
         )
     print(f"written to {out}")
     return 0 if all("kintsugi" in row["ms"] for row in report["models"].values()) else 1

@@ -30,16 +30,6 @@ def reference(path, feeds):
     return dict(zip(names, session.run(names, feeds)))
 
 
-def worst_output(ours, theirs, depths):
-    """(difference, tolerance) of the output that is nearest to its limit, or farthest beyond."""
-    rows = []
-    for name, expected in theirs.items():
-        allowed = policy.tolerance(expected.dtype, depths[name])
-        found = policy.difference(ours[name], expected) if name in ours else float("inf")
-        rows.append((found / allowed if allowed else float(found > 0) * 2, found, allowed))
-    return max(rows)[1:]
-
-
 def check(path, limit):
     """What compiling, running and comparing one model gave. Raises models.Failure."""
     with models.workspace(path.stem) as folder:
@@ -56,7 +46,7 @@ def check(path, limit):
         timing = json.loads((folder / "bench.json").read_text())
         artifact.unlink()
         with np.load(outputs) as ours:
-            found, allowed = worst_output(ours, reference(model, feeds), policy.depth(graph))
+            found, allowed = policy.worst_output(ours, reference(model, feeds), policy.depth(graph))
     return dict(
         ok=found <= allowed,
         difference=found,

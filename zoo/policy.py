@@ -102,3 +102,13 @@ def difference(ours, theirs):
     largest = np.max(np.abs(b), where=np.isfinite(b), initial=0.0)
     error = np.max(np.abs(a[~same] - b[~same]), initial=0.0)
     return float(error / largest) if largest > 0 else (0.0 if error == 0 else math.inf)
+
+
+def worst_output(ours, theirs, depths):
+    """(difference, tolerance) of the output that is nearest to its limit, or farthest beyond."""
+    rows = []
+    for name, expected in theirs.items():
+        allowed = tolerance(expected.dtype, depths[name])
+        found = difference(ours[name], expected) if name in ours else math.inf
+        rows.append((found / allowed if allowed else float(found > 0) * 2, found, allowed))
+    return max(rows)[1:]

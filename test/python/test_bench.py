@@ -1,10 +1,12 @@
-"""bench/: ratios and their mean, the table, and a worker that answers only in its turn."""
+"""bench/: ratios and their mean, the table, a worker that answers only in its turn, and who may compete."""
 
 import math
+import pathlib
 
 import contenders
 import cpu
 import models
+import numpy as np
 import onnx
 import onnx.parser
 import pytest
@@ -28,10 +30,17 @@ def test_summary_without_any_time():
     assert cpu.summary({"c": ROWS["c"]}, ["ort"]) == {}
 
 
+def test_summary_of_the_best_peer_that_ran():
+    apart = {"llama_1b_decode": {"ms": {"kintsugi": 9.0, "ort": 1.0}}}
+    found = cpu.summary(ROWS | apart, ["ort", "openvino"])["best_over_kintsugi"]
+    assert found["models"] == 2 and found["geometric_mean"] == pytest.approx(0.25)
+    assert found["worst"] == 0.125 and found["worst_model"] == "b"
+
+
 def test_line_shows_dashes_and_reasons():
     row = {"ms": {"ort": 1.5}, "compile_s": {}, "failed": {"kintsugi": "compile: exit 3: no such operator"}}
     text = cpu.line("a", row, ["ort"])
-    assert text.split("\n")[0].split() == ["a", "-", "1.500", "-", "-", "-"]
+    assert text.split("\n")[0].split() == ["a", "-", "1.500", "-", "-", "-", "-"]
     assert "kintsugi: compile: exit 3" in text
 
 
@@ -67,8 +76,8 @@ def model(tmp_path):
 
 
 @pytest.mark.parametrize("keep", [True, False])
-def test_worker_times_runs_in_turns(model, keep):
-    worker = contenders.Worker("ort", model, 1, keep)
+def test_worker_times_runs_in_turns(model, tmp_path, keep):
+    worker = contenders.Worker("ort", model, tmp_path, 1, keep)
     try:
         first, second = worker.turn(0.01), worker.turn(0.01)
         assert all(len(runs) >= contenders.LEAST_RUNS and min(runs) > 0 for runs in (first, second))
@@ -95,7 +104,76 @@ def test_kintsugi_is_timed_as_its_peers_are(model, tmp_path, keep):
 
 def test_worker_says_why_it_ended(tmp_path):
     (tmp_path / "m.onnx").write_bytes(b"no model")
-    worker = contenders.Worker("ort", tmp_path / "m.onnx", 1, True)
+    worker = contenders.Worker("ort", tmp_path / "m.onnx", tmp_path, 1, True)
     with pytest.raises(models.Failure, match="Error"):
         worker.turn(0.01)
     worker.close()
+
+
+class Claimant:
+    """A contender with these outputs."""
+
+    compile_s = 0.5
+
+    def __init__(self, path, **outputs):
+        self.outputs, self.given, self.ended = path, outputs, False
+
+    def start(self):
+        np.savez(self.outputs, **self.given)
+
+    def rest(self):
+        pass
+
+    def end(self):
+        self.ended = True
+
+
+def test_only_who_computes_the_same_competes(model, tmp_path):
+    x = contenders.feeds_of(model)["x"]
+    referee = cpu.Referee(model, tmp_path, 1)
+    right = np.maximum(x, 0)
+    field = {
+        "right": Claimant(tmp_path / "right.npz", y=right),
+        "wrong": Claimant(tmp_path / "wrong.npz", y=right + np.float32(1e-4)),
+        "other": Claimant(tmp_path / "other.npz", z=right),
+    }
+    row = dict(failed={}, compile_s={})
+    cpu.admit(field, row, referee)
+    assert row["failed"].keys() == {"wrong", "other"} and "differs from ONNX Runtime" in row["failed"]["wrong"]
+    assert row["difference"] == {"right": 0.0} and field["wrong"].ended and not field["right"].ended
+
+
+class TestTorch:
+    """The modules are the models: they compute the same with the weights taken from the ONNX files."""
+
+    @pytest.fixture(autouse=True)
+    def torch(self):
+        return pytest.importorskip("torch", reason="torch is a peer of ./dev bench cpu only")
+
+    @pytest.mark.parametrize("name", ["mmoe", "dcgan", "lstm_10x100x256"])
+    def test_module_agrees(self, torch, name, tmp_path):
+        import torch_modules
+        import torch_weights
+
+        model = pathlib.Path(models.with_weights(models.FOLDER / f"{name}.onnx", tmp_path))
+        fed = [torch.from_numpy(value) for value in contenders.feeds_of(model).values()]
+        module = torch_modules.MODULES[name]().eval()
+        torch_weights.give(module, fed, model)
+        with torch.no_grad():
+            found = module(*fed)
+        found = found if isinstance(found, tuple) else (found,)
+        claimant = Claimant(tmp_path / "torch.npz", **dict(zip(self.names(model), map(np.asarray, found))))
+        claimant.start()
+        assert cpu.Referee(model, tmp_path, 1).check(claimant) < 1e-5
+
+    def test_module_of_another_model_is_refused(self, torch, tmp_path):
+        import torch_modules
+        import torch_weights
+
+        model = pathlib.Path(models.with_weights(models.FOLDER / "mmoe.onnx", tmp_path))
+        with pytest.raises(torch_weights.Mismatch):
+            torch_weights.give(torch_modules.MODULES["dlrm"](), [torch.zeros(128, 13), torch.zeros(128, 26).int()], model)
+
+    @staticmethod
+    def names(model):
+        return [output.name for output in onnx.load(model, load_external_data=False).graph.output]
