@@ -5,6 +5,7 @@ import pathlib
 
 import contenders
 import cpu
+import memory
 import models
 import numpy as np
 import onnx
@@ -141,6 +142,33 @@ def test_only_who_computes_the_same_competes(model, tmp_path):
     cpu.admit(field, row, referee)
     assert row["failed"].keys() == {"wrong", "other"} and "differs from ONNX Runtime" in row["failed"]["wrong"]
     assert row["difference"] == {"right": 0.0} and field["wrong"].ended and not field["right"].ended
+
+
+@pytest.fixture
+def large(tmp_path):
+    """A model whose run takes 64 MiB, its output's."""
+    text = '<ir_version: 9, opset_import: ["" : 20]> g (float[4096,4096] x) => (float[4096,4096] y) { y = Relu(x) }'
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "large.onnx")
+    return tmp_path / "large.onnx"
+
+
+def test_memory_of_a_run_is_seen(large):
+    peaks = memory.measure("ort", large, large, memory.parse(["mmoe", "--runs", "2"]))
+    found = memory.needs(peaks)
+    assert 60 * memory.MIB < found["run"] < 200 * memory.MIB and found["process"] >= peaks["before"] + found["load"]
+
+
+def test_memory_names_who_fails(tmp_path):
+    (tmp_path / "m.onnx").write_bytes(b"no model")
+    with pytest.raises(models.Failure, match="Error"):
+        memory.measure("ort", tmp_path / "m.onnx", tmp_path / "m.onnx", memory.parse(["mmoe"]))
+
+
+def test_memory_summary():
+    needs = {"kintsugi": dict(load=2, run=1, process=8), "ort": dict(load=1, run=4, process=0)}
+    found = memory.summary({"a": dict(needs=needs), "b": dict(needs={"ort": needs["ort"]})}, ["ort"])["ort"]
+    assert found["run"] == dict(models=1, geometric_mean=0.25, worst=0.25, worst_model="a")
+    assert found["load"]["worst"] == 2 and "process" not in found
 
 
 class TestTorch:
