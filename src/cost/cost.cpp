@@ -16,9 +16,15 @@ static double bandwidthFor(double bytes, const machine::Machine &machine) {
   return std::max(1e9, bandwidth);
 }
 
+/// What a kernel stores, some core has read since: each line is first taken from it.
+static double exchange(const schedule::Schedule &schedule, const machine::Machine &machine) {
+  constexpr double bytesPerSecond = 20e9; ///< Of one core.
+  return machine.cores > 1 ? schedule.bytesWritten / (bytesPerSecond * machine.cores) : 0;
+}
+
 double predictSeconds(const space::KernelShape &kernel, const machine::Machine &machine) {
   double bytes = kernel.schedule.bytesRead + kernel.schedule.bytesWritten;
-  double moving = bytes / bandwidthFor(bytes, machine);
+  double moving = bytes / bandwidthFor(bytes, machine) + exchange(kernel.schedule, machine);
   // Moving runs beside the arithmetic, but not perfectly.
   double longer = std::max(kernel.computeSeconds, moving);
   double shorter = std::min(kernel.computeSeconds, moving);

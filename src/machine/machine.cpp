@@ -21,9 +21,9 @@ double bytesPerCycle(int cacheLevel, int vectorBits) {
   case 1:
     return 2.0 * vectorBits / 8;
   case 2:
-    return vectorBits / 16.0;
+    return vectorBits * 3 / 32.0;
   default:
-    return 8;
+    return 16;
   }
 }
 
@@ -37,10 +37,10 @@ MemoryLevel describeCache(const HostCache &cache, const Machine &machine, double
   return level;
 }
 
-/// One core keeps a dozen or so cache lines under way, which is about 12 GB/s at the latency of
-/// a server's memory; the channels of a socket end it near 100 GB/s.
+/// One core and its prefetchers keep some twenty cache lines under way, which is about 20 GB/s at
+/// the latency of a server's memory; the channels of a socket end it near 100 GB/s.
 MemoryLevel describeMemory(int64_t bytes, int cores) {
-  constexpr double one = 12e9, socket = 100e9;
+  constexpr double one = 20e9, socket = 100e9;
   return {"memory", bytes > 0 ? bytes : 4 * gibi, cores, one, std::min(one * cores, socket)};
 }
 
