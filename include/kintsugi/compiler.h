@@ -13,7 +13,7 @@
  *   "target"          "cpu" (default) or "reference": each definition alone, in f64
  *   "precision"       "f32": what floats may be computed in; nothing else yet
  *   "plan"            "search" (default), "greedy" or "separate"
- *   "without"         what not to do: a list of fusion, formats, packing, copies, winograd:
+ *   "without"         what not to do: a list of fusion, masks, formats, packing, copies, winograd:
  *                     "fusion,formats"
  *   "dims"            {"NAME": N}: extents of open dimensions
  *   "bind"            {"INPUT": "FILE.npz"}: inputs whose value is known now

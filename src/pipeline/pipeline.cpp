@@ -2,6 +2,7 @@
 
 #include "base/files.h"
 #include "derive/derive_winograd.h"
+#include "derive/masks.h"
 #include "import/random_weights.h"
 #include "layout/layout.h"
 #include "link/link.h"
@@ -135,17 +136,38 @@ Expected<te::Program> formatted(te::Program program, const CompileOptions &optio
                     [&] { return checked(layout::chooseFormats(program, layoutOptions)); });
 }
 
+derive::MaskOptions maskOptions(const CompileOptions &options) {
+  derive::MaskOptions result;
+  result.space.schedule.machine = options.machine;
+  result.space.schedule.packing = options.abilities.packing;
+  result.space.schedule.copies = options.abilities.copies;
+  result.space.fuse = options.abilities.fusion;
+  result.log = options.log;
+  return result;
+}
+
+derive::WinogradOptions winogradOptions(const CompileOptions &options) {
+  derive::WinogradOptions result;
+  result.schedule.machine = options.machine;
+  result.schedule.packing = options.abilities.packing;
+  result.schedule.copies = options.abilities.copies;
+  result.log = options.log;
+  return result;
+}
+
 /// Other expressions for the same values, where they cost less.
 Expected<te::Program> derived(te::Program program, const CompileOptions &options,
                               const targets::Target &target, Phases &phases) {
-  if (!options.abilities.winograd || isReference(target))
+  if (isReference(target))
     return program;
-  derive::WinogradOptions winograd;
-  winograd.schedule.machine = options.machine;
-  winograd.schedule.packing = options.abilities.packing;
-  winograd.schedule.copies = options.abilities.copies;
-  winograd.log = options.log;
-  return phases.run("derive", [&] { return checked(derive::deriveWinograd(program, winograd)); });
+  return phases.run("derive", [&]() -> Expected<te::Program> {
+    if (options.abilities.masks) {
+      KINTSUGI_ASSIGN(program, derive::skipMaskedBlocks(program, maskOptions(options)));
+    }
+    if (options.abilities.winograd)
+      program = derive::deriveWinograd(program, winogradOptions(options));
+    return checked(std::move(program));
+  });
 }
 
 Status runFront(const te::Program &imported, const CompileOptions &options, Phases &phases,

@@ -31,6 +31,7 @@ struct CompileOptions {
   /// What may be done without, to see what it brings and that answers don't depend on it.
   struct Abilities {
     bool fusion = true;   ///< Several definitions may share a kernel.
+    bool masks = true;    ///< What constant masks hide may be left out.
     bool formats = true;  ///< Values may be stored in other orders of their dimensions.
     bool packing = true;  ///< Constants may be packed in a kernel's order.
     bool copies = true;   ///< Tiles may copy operands and results on the way.

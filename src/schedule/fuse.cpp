@@ -18,6 +18,8 @@ llvm::SmallVector<Interval> Member::ranges() const {
 llvm::SmallVector<Expr> Member::expressions() const {
   llvm::SmallVector<Expr> all(bodies.begin(), bodies.end());
   all.append(epilogue.begin(), epilogue.end());
+  for (const Bound &bound : bounds)
+    all.push_back(bound.end);
   return all;
 }
 

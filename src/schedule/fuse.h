@@ -20,6 +20,12 @@ struct Group {
   llvm::SmallVector<te::ValueId> constants;
 };
 
+/// An iterator of a member that need not run to the end of its extent.
+struct Bound {
+  unsigned iterator;
+  te::Expr end; ///< An integer read at indices over other iterators.
+};
+
 /// A definition that keeps a loop nest: as in the program, with others inlined into it. Its indices
 /// still speak of whole tensors.
 struct Member {
@@ -31,13 +37,14 @@ struct Member {
   llvm::SmallVector<te::ValueId, 1> results;
   /// Where a point of the parallel iterators is stored in each result.
   llvm::SmallVector<te::Index, 4> resultIndices;
+  llvm::SmallVector<Bound, 1> bounds; ///< See bounds.h.
   bool isOutput = false;
 
   unsigned numIterators() const {
     return parallel.size() + (reduction ? reduction->iterators.size() : 0);
   }
   llvm::SmallVector<te::Interval> ranges() const;
-  /// Bodies and epilogue.
+  /// Bodies, epilogue and the ends of bounds.
   llvm::SmallVector<te::Expr> expressions() const;
 };
 

@@ -129,6 +129,10 @@ LoopNest makeNest(const GroupValues &values, const Member &member, const Box &bo
     }
   for (ValueId result : member.results)
     nest.destinations.push_back(placementOf(result).buffer);
+  for (const Bound &bound : member.bounds)
+    if (globals[bound.iterator].asIterator() == static_cast<int>(bound.iterator))
+      nest.spans.push_back({Index::iterator(bound.iterator), std::nullopt,
+                            flattener.flatten(substitute(bound.end, globals))});
   llvm::SmallVector<Index> coordinates = substitute(member.resultIndices, globals);
   nest.destinationIndex = flattener.position(member.results[0], coordinates);
   return nest;

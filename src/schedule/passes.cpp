@@ -15,8 +15,9 @@ namespace {
 bool canWait(const LoopNest &nest, llvm::ArrayRef<TileDimension> space,
              llvm::ArrayRef<Buffer> buffers) {
   const RegisterTile &tile = nest.registers;
-  if (!nest.reduction || nest.numReductions() == 0 || nest.reduction->combiner != Combiner::Sum ||
-      nest.bodies.size() != 1 || nest.destinations.size() != 1)
+  if (!nest.reduction || nest.numReductions() == 0 || !nest.spans.empty() ||
+      nest.reduction->combiner != Combiner::Sum || nest.bodies.size() != 1 ||
+      nest.destinations.size() != 1)
     return false;
   const Buffer &destination = buffers[nest.destinations[0]];
   ElementType type = nest.reduction->accumulator;

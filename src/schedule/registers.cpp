@@ -173,7 +173,7 @@ private:
 
   template <typename Consider> void considerVector(unsigned v, Consider consider) {
     int64_t size = nest.extentOf(v);
-    if (size < 2)
+    if (size < 2 || nest.spanOf(v))
       return;
     RegisterTile tile;
     tile.vectorIterator = v;
@@ -192,7 +192,7 @@ private:
       if (!nest.reduction)
         continue;
       for (unsigned u = 0; u < numParallel; ++u) {
-        if (u == v || nest.extentOf(u) < 2)
+        if (u == v || nest.extentOf(u) < 2 || nest.spanOf(u))
           continue;
         tile.rowIterator = u;
         for (unsigned rows = 2; rows <= 14; ++rows) {
@@ -500,7 +500,7 @@ unsigned unrolledReductions(const LoopNest &nest, const VectorUnit &unit) {
   for (unsigned k = nest.numReductions(); k-- > 0; ++count) {
     int64_t extent = nest.reduction->iterators[k].extent.constant();
     if (int(nest.parallel.size() + k) == nest.registers.vectorIterator || extent > 8 ||
-        size * extent > 128)
+        size * extent > 128 || nest.spanOf(nest.parallel.size() + k))
       break;
     size *= extent;
   }
@@ -512,7 +512,7 @@ unsigned unrolledReductions(const LoopNest &nest, const VectorUnit &unit) {
 double chooseRegisters(LoopNest &nest, llvm::ArrayRef<TileDimension> space,
                        llvm::ArrayRef<Buffer> buffers, const VectorUnit &unit) {
   RegisterTile best;
-  double cycles = RegisterChoice(nest, space, buffers, unit).choose(best);
+  double cycles = RegisterChoice(nest, space, buffers, unit).choose(best) * nest.share();
   nest.registers = best;
   orderLoops(nest, space.size(), buffers, unit.nearBytes);
   nest.registers.unrolledReductions = unrolledReductions(nest, unit);

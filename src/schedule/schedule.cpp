@@ -35,6 +35,19 @@ int64_t LoopNest::extentOf(unsigned iterator) const {
              : reduction->iterators[iterator - parallel.size()].extent.constant();
 }
 
+const Span *LoopNest::spanOf(unsigned iterator) const {
+  const Span *span = llvm::find_if(
+      spans, [&](const Span &s) { return s.iterator.asIterator() == static_cast<int>(iterator); });
+  return span == spans.end() ? nullptr : span;
+}
+
+double LoopNest::share() const {
+  double product = 1;
+  for (const Span &span : spans)
+    product *= span.share;
+  return product;
+}
+
 double Schedule::runsOf(const LoopNest &nest, int cores) const {
   constexpr double runsACore = 4;
   double all = static_cast<double>(tiles()), distinct = all;
@@ -61,6 +74,9 @@ std::string Schedule::print() const {
       for (const Iterator &iterator : nest.reduction->iterators)
         text += " " + iterator.name + ":" + std::to_string(iterator.extent.constant());
     }
+    for (const Span &span : nest.spans)
+      text += "; along " + std::to_string(span.iterator.asIterator()) + " " +
+              std::to_string(static_cast<int>(100 * span.share + 0.5)) + " % on average";
     const RegisterTile &r = nest.registers;
     if (r.vectorIterator >= 0)
       text += "; vectors of " + std::to_string(r.lanes) + " along " +

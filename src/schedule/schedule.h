@@ -50,6 +50,15 @@ struct RegisterTile {
   unsigned unrolledReductions = 0; ///< How many of the innermost reduction loops are unrolled.
 };
 
+/// An iterator that runs over a part of its extent only: from `begin` to `end` - 1, numbers that a
+/// tile looks up where its origin says. What lies outside adds nothing to a sum, or is never read.
+struct Span {
+  te::Index iterator;            ///< Exactly one of the nest's, neither in vectors nor unrolled.
+  std::optional<te::Expr> begin; ///< An integer read from memory; none: 0.
+  std::optional<te::Expr> end;   ///< None: the extent. Outside of the extent: cut to it.
+  double share = 1;              ///< Of the extent, on the average of the tiles.
+};
+
 /// destinations[destinationIndex] = epilogue(reduce bodies) over all parallel iterators.
 ///
 /// Iterators are numbered: parallel ones (outermost loop first), then the reduction's, then one for
@@ -64,6 +73,7 @@ struct LoopNest {
   llvm::SmallVector<te::Expr, 1> epilogue;
   llvm::SmallVector<unsigned, 1> destinations; ///< Buffer numbers; all share one index.
   te::Index destinationIndex;
+  llvm::SmallVector<Span, 1> spans; ///< At most one for an iterator.
   RegisterTile registers;
   /// How many of the last tile dimensions this does not depend on. What it leaves in scratch serves
   /// all tiles that differ in those alone; a worker computes it when it comes to the first of them.
@@ -78,6 +88,9 @@ struct LoopNest {
   unsigned numReductions() const { return reduction ? reduction->iterators.size() : 0; }
   /// Of a parallel iterator or one of the reduction, by number.
   int64_t extentOf(unsigned iterator) const;
+  const Span *spanOf(unsigned iterator) const;
+  /// Which share of its points a nest runs over, on average.
+  double share() const;
   /// The number of tile dimension `d`'s origin.
   unsigned originIterator(unsigned d) const { return parallel.size() + numReductions() + d; }
   /// Ranges of all iterators, origins included.

@@ -1,5 +1,6 @@
 #include "schedule/scheduler.h"
 
+#include "schedule/bounds.h"
 #include "schedule/nest.h"
 #include "schedule/registers.h"
 #include "schedule/scratch.h"
@@ -55,7 +56,11 @@ public:
   }
 
   ScheduleResult run() {
+    std::vector<Member> unbounded = members;
+    bool isBounded = !options.scalar && boundLoops(members);
     std::optional<Trial> best = search();
+    if (isBounded)
+      tryMembers(std::move(unbounded), best);
     if (!options.scalar && options.copies) {
       tryPadding(best);
       tryStaging(best);
@@ -238,8 +243,16 @@ private:
       // What may be packed is stored coordinate by coordinate.
       if (!llvm::is_contained(staged, member.results[0]))
         collapseIterators(nest, schedule.space.size());
-      cycles.push_back(chooseRegisters(nest, schedule.space, schedule.buffers, unit));
-      schedule.nests.push_back(std::move(nest));
+      if (!areSpansUniform(nest)) {
+        reason = "a loop's bound differs inside of its tiles";
+        return std::nullopt;
+      }
+      for (LoopNest &part : options.scalar ? llvm::SmallVector<LoopNest, 2>{std::move(nest)}
+                                           : splitAtConditions(std::move(nest))) {
+        setShares(part, schedule.buffers, values);
+        cycles.push_back(chooseRegisters(part, schedule.space, schedule.buffers, unit));
+        schedule.nests.push_back(std::move(part));
+      }
     }
     packOperands(schedule);
     shareAmongTiles(schedule);
@@ -359,7 +372,7 @@ private:
     double tiles = static_cast<double>(schedule.tiles());
     std::map<unsigned, double> touched;
     for (const LoopNest &nest : schedule.nests) {
-      double points = 1, steps = 1;
+      double points = nest.share(), steps = 1;
       for (const Iterator &iterator : nest.parallel)
         points *= static_cast<double>(iterator.extent.constant());
       if (nest.reduction)
@@ -377,7 +390,7 @@ private:
           return;
         unsigned buffer = e.readValue().number;
         double elements = footprint(e, nest, schedule.buffers[buffer].elements);
-        touched[buffer] = std::max(touched[buffer], elements * runs / tiles);
+        touched[buffer] = std::max(touched[buffer], nest.share() * elements * runs / tiles);
       };
       for (const Expr &body : nest.bodies)
         body.walk(touch);

@@ -20,6 +20,10 @@ llvm::SmallVector<unsigned> buffersRead(const LoopNest &nest) {
     body.walk(collect);
   for (const Expr &finish : nest.epilogue)
     finish.walk(collect);
+  for (const Span &span : nest.spans)
+    for (const std::optional<Expr> *bound : {&span.begin, &span.end})
+      if (*bound)
+        (*bound)->walk(collect);
   return buffers;
 }
 

@@ -130,30 +130,81 @@ llvm::SmallVector<StagingChoice> stagingChoices(llvm::ArrayRef<Member> members,
   return choices;
 }
 
+namespace {
+
+/// A read's indices with an iterator of its own, numbered from the member's last on, for each
+/// number that comes from data: what the data choose among.
+struct Choices {
+  llvm::SmallVector<Index> indices;
+  llvm::SmallVector<Iterator> iterators;
+  llvm::SmallVector<Index> chosen; ///< For each of the iterators.
+};
+
+/// One number from data in an index, a whole multiple of which starts an affine walk.
+bool addChoice(const Index &index, Extent extent, const Member &member, Choices &choices) {
+  llvm::SmallVector<Interval> ranges = member.ranges();
+  const Term *gather = nullptr;
+  for (const Term &term : index.terms())
+    if (term.atom.kind == AtomKind::Data)
+      gather = gather ? nullptr : &term;
+  if (!gather || gather->factor <= 0)
+    return false;
+  Index number = Index::data(*gather->atom.data), walk = index - number * gather->factor;
+  Interval reach = rangeOf(walk, ranges);
+  if (!walk.isAffine() || reach.low != 0 || reach.high >= extent.constant())
+    return false;
+  int64_t count = (extent.constant() - 1 - reach.high) / gather->factor + 1;
+  unsigned iterator = member.numIterators() + choices.iterators.size();
+  choices.indices.push_back(walk + Index::iterator(iterator) * gather->factor);
+  choices.iterators.push_back({"t" + std::to_string(choices.iterators.size()), Extent(count)});
+  choices.chosen.push_back(number);
+  return true;
+}
+
+/// A gathered operand is copied as a whole: then the copy does not change with what the data say.
+/// A read that is none, or whose data stand elsewhere, has no choices.
+Choices choicesOf(const GroupValues &values, const Member &member, const Expr &read) {
+  Choices choices;
+  for (auto [index, extent] : llvm::zip(read.readIndices(), values.shape(read.readValue()))) {
+    if (index.isStatic())
+      choices.indices.push_back(index);
+    else if (!addChoice(index, extent, member, choices))
+      return {llvm::SmallVector<Index>(read.readIndices()), {}, {}};
+  }
+  return choices;
+}
+
+} // namespace
+
 std::vector<Member> stageOperand(GroupValues &values, llvm::ArrayRef<Member> members,
                                  const StagingChoice &choice) {
   Member member = members[choice.member];
+  Choices choices = choicesOf(values, member, choice.read);
   llvm::SmallVector<Iterator, 4> parallel;
-  llvm::SmallVector<Index> target, source(member.numIterators(), Index(0));
+  llvm::SmallVector<Index> target,
+      source(member.numIterators() + choices.iterators.size(), Index(0));
   auto take = [&](unsigned k, const Iterator &iterator) {
-    bool isUsed =
-        llvm::any_of(choice.read.readIndices(), [&](const Index &index) { return index.uses(k); });
+    bool isUsed = llvm::any_of(choices.indices, [&](const Index &index) { return index.uses(k); });
     if (!isUsed)
       return;
     source[k] = Index::iterator(parallel.size());
-    target.push_back(Index::iterator(k));
+    bool isChosen = k >= member.numIterators();
+    target.push_back(isChosen ? choices.chosen[k - member.numIterators()] : Index::iterator(k));
     parallel.push_back(iterator);
   };
   for (auto [k, iterator] : llvm::enumerate(member.parallel))
     if (k != choice.vectorIterator)
       take(k, iterator);
+  for (auto [k, iterator] : llvm::enumerate(choices.iterators))
+    take(member.numIterators() + k, iterator);
   for (auto [k, iterator] : llvm::enumerate(member.reduction->iterators))
     take(member.parallel.size() + k, iterator);
   take(choice.vectorIterator, member.parallel[choice.vectorIterator]);
   const Value &value = values.value(choice.read.readValue());
   ElementType type = value.type;
   ValueId copy = values.add(value.name + ".staged", type, shapeOf(parallel));
-  Expr body = substitute(choice.read, source);
+  Expr body =
+      Expr::read(choice.read.readValue(), choice.read.type(), substitute(choices.indices, source));
   replaceRead(member, choice.read, Expr::read(copy, choice.read.type(), target));
   std::vector<Member> result(members.begin(), members.end());
   result[choice.member] = std::move(member);
@@ -188,6 +239,9 @@ std::optional<std::vector<Member>> stageResult(GroupValues &values, llvm::ArrayR
     body = substitute(body, replacements);
   for (Expr &finish : sums.epilogue)
     finish = substitute(finish, replacements);
+  for (Bound &bound : sums.bounds)
+    bound = {static_cast<unsigned>(replacements[bound.iterator].asIterator()),
+             substitute(bound.end, replacements)};
   const Value &value = values.value(last.results[0]);
   ElementType type = value.type;
   ValueId staged = values.add(value.name + ".sums", type, shapeOf(sums.parallel));

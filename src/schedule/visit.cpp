@@ -42,6 +42,12 @@ void forEachIndex(const LoopNest &nest, VisitIndex visit) {
   for (const Expr &finish : nest.epilogue)
     forEachIndex(finish, visit);
   forEachNested(nest.destinationIndex, visit);
+  for (const Span &span : nest.spans) {
+    visit(span.iterator);
+    for (const std::optional<Expr> *bound : {&span.begin, &span.end})
+      if (*bound)
+        forEachIndex(**bound, visit);
+  }
 }
 
 void replaceIterators(LoopNest &nest, llvm::ArrayRef<Index> replacements) {
@@ -50,6 +56,12 @@ void replaceIterators(LoopNest &nest, llvm::ArrayRef<Index> replacements) {
   for (Expr &finish : nest.epilogue)
     finish = substitute(finish, replacements);
   nest.destinationIndex = substitute(nest.destinationIndex, replacements);
+  for (Span &span : nest.spans) {
+    span.iterator = substitute(span.iterator, replacements);
+    for (std::optional<Expr> *bound : {&span.begin, &span.end})
+      if (*bound)
+        *bound = substitute(**bound, replacements);
+  }
 }
 
 } // namespace kintsugi::schedule

@@ -83,6 +83,16 @@ private:
     text(")");
   }
 
+  /// What a table says decides how far loops run, and so what a schedule costs.
+  void bound(const Expr &comparison) {
+    const Expr &table = comparison.operand(1);
+    if (comparison.binaryOp() != BinaryOp::Less ||
+        comparison.operand(0).kind() != ExprKind::Index || table.kind() != ExprKind::Read)
+      return;
+    if (const Value &value = program.value(table.readValue()); value.kind == ValueKind::Constant)
+      text("from " + value.constant->identity());
+  }
+
   void expression(const Expr &expr) {
     number(static_cast<int>(expr.kind()));
     number(static_cast<int>(expr.type()));
@@ -108,6 +118,7 @@ private:
       break;
     case ExprKind::Binary:
       text(nameOf(expr.binaryOp()));
+      bound(expr);
       break;
     case ExprKind::Select:
     case ExprKind::Cast:

@@ -110,8 +110,8 @@ LLVM::LLVMFuncOp KernelLowering::emitTile() {
     } else if (auto origin = dyn_cast<OriginOp>(op)) {
       Value tile = block->getArgument(buffers + 2 + origin.getDimension());
       scope.origins[origin.getOrigin()] = originOf(origin, tile);
-    } else {
-      emitNest(scope, cast<ComputeOp>(op), block);
+    } else if (auto nest = dyn_cast<ComputeOp>(op)) { // A nest looks up its bounds itself.
+      emitNest(scope, nest, block);
     }
   }
   builder.setInsertionPointToEnd(block);

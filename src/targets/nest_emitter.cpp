@@ -169,15 +169,42 @@ void NestEmitter::emitParallel(unsigned iterator, unsigned level) {
   active.assign(vectors, lanes);
 }
 
+NestEmitter::Run NestEmitter::constantRun(int64_t end) {
+  Type i64 = make.builder.getI64Type();
+  return {make.integer(i64, 0), make.integer(i64, end)};
+}
+
+/// A number of the table, cut to the extent: a table is data, and data may say anything.
+Value NestEmitter::clampedBound(Value bound, int64_t extent) {
+  Value number = evaluate(bound, {});
+  levels.place(0);
+  Type i64 = make.builder.getI64Type();
+  number = make.resize(number, i64);
+  Value zero = make.integer(i64, 0), last = make.integer(i64, extent);
+  number = make.select(make.less(number, zero), zero, number);
+  return make.select(make.less(last, number), last, number);
+}
+
+std::optional<NestEmitter::Run> NestEmitter::boundedRun(unsigned iterator) {
+  int position = nest.boundedPosition(iterator);
+  if (position < 0)
+    return std::nullopt;
+  int64_t extent = iterators[iterator].extent;
+  return Run{clampedBound(nest.getBounds()[2 * position], extent),
+             clampedBound(nest.getBounds()[2 * position + 1], extent)};
+}
+
 void NestEmitter::emitBlocks(unsigned iterator, unsigned level, int64_t extent, int64_t step) {
-  if (step == extent) {
+  std::optional<Run> bounded = boundedRun(iterator);
+  if (step == extent && !bounded) {
     setStart(iterator, level, {}, 0, 0);
     return emitParallel(iterator + 1, level);
   }
   levels.placeAtEnd(level);
   Type i64 = make.builder.getI64Type();
-  auto loop = scf::ForOp::create(make.builder, make.location, make.integer(i64, 0),
-                                 make.integer(i64, extent), make.integer(i64, step));
+  Run run = bounded ? *bounded : constantRun(extent);
+  auto loop =
+      scf::ForOp::create(make.builder, make.location, run.begin, run.end, make.integer(i64, step));
   levels.loopCreated(level, loop);
   levels.enter(level + 1, loop.getBody());
   Value start = loop.getInductionVar();
@@ -271,8 +298,12 @@ void NestEmitter::emitReduction(unsigned iterator, unsigned level, Accumulators 
     return emitVectorReduction(iterator, level, accumulators);
   bool isUnrolled =
       iterators.size() - iterator <= static_cast<size_t>(nest.getRegisters().getUnroll());
-  if (!isUnrolled && extent > 1)
-    return emitReductionLoop(iterator, level, extent, 1, accumulators);
+  std::optional<Run> bounded = boundedRun(iterator);
+  if (bounded || (!isUnrolled && extent > 1)) {
+    levels.placeAtEnd(level);
+    return emitReductionLoop(iterator, level, bounded ? *bounded : constantRun(extent), 1,
+                             accumulators);
+  }
   for (int64_t index = 0; index < extent; ++index)
     emitReductionAt(iterator, level, index, accumulators);
 }
@@ -285,15 +316,15 @@ void NestEmitter::emitReductionAt(unsigned iterator, unsigned level, int64_t ind
   emitReduction(iterator + 1, level, accumulators);
 }
 
-void NestEmitter::emitReductionLoop(unsigned iterator, unsigned level, int64_t end, int64_t step,
+void NestEmitter::emitReductionLoop(unsigned iterator, unsigned level, Run run, int64_t step,
                                     Accumulators &accumulators) {
   levels.placeAtEnd(level);
   SmallVector<Value> flat;
   for (const Tuple &values : accumulators)
     flat.append(values.begin(), values.end());
   Type i64 = make.builder.getI64Type();
-  auto loop = scf::ForOp::create(make.builder, make.location, make.integer(i64, 0),
-                                 make.integer(i64, end), make.integer(i64, step), flat);
+  auto loop = scf::ForOp::create(make.builder, make.location, run.begin, run.end,
+                                 make.integer(i64, step), flat);
   levels.loopCreated(level, loop);
   levels.enter(level + 1, loop.getBody());
   setStart(iterator, level + 1, loop.getInductionVar(), 0, step);
@@ -318,9 +349,10 @@ void NestEmitter::emitVectorReduction(unsigned iterator, unsigned level,
                                       Accumulators &accumulators) {
   int64_t extent = iterators[iterator].extent, step = int64_t(lanes) * vectors;
   int64_t full = extent / step * step, rest = extent - full;
-  if (full > step)
-    emitReductionLoop(iterator, level, full, step, accumulators);
-  else if (full == step)
+  if (full > step) {
+    levels.placeAtEnd(level);
+    emitReductionLoop(iterator, level, constantRun(full), step, accumulators);
+  } else if (full == step)
     emitReductionAt(iterator, level, 0, accumulators);
   if (rest == 0)
     return;

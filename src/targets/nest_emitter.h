@@ -68,7 +68,14 @@ private:
   Accumulators partialValues(unsigned level);
   void storePartials(const Accumulators &accumulators);
   void emitReduction(unsigned iterator, unsigned level, Accumulators &accumulators);
-  void emitReductionLoop(unsigned iterator, unsigned level, int64_t count, int64_t step,
+  /// The numbers from which and up to which an iterator runs, in steps of one block.
+  struct Run {
+    mlir::Value begin, end;
+  };
+  Run constantRun(int64_t end);
+  std::optional<Run> boundedRun(unsigned iterator);
+  mlir::Value clampedBound(mlir::Value bound, int64_t extent);
+  void emitReductionLoop(unsigned iterator, unsigned level, Run run, int64_t step,
                          Accumulators &accumulators);
   void emitReductionAt(unsigned iterator, unsigned level, int64_t index,
                        Accumulators &accumulators);

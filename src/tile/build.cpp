@@ -27,6 +27,7 @@ private:
   Status checkTypes() const;
   KernelOp declare();
   void buildNest(const LoopNest &nest);
+  SmallVector<Value> buildBounds(const LoopNest &nest, ArrayRef<te::Interval> ranges);
   CombinerKind combinerOf(const te::Reduction &reduction) const;
   SmallVector<Type, 2> accumulatorTypes(const LoopNest &nest) const;
   Block *addBlock(Region &region, const LoopNest &nest, unsigned iterators, ArrayRef<Type> others);
@@ -198,6 +199,23 @@ void KernelBuilder::buildEpilogue(const LoopNest &nest, Block &block,
   yieldStored(nest, values, types, exprs);
 }
 
+/// A begin and an end for each span, ahead of the nest.
+SmallVector<Value> KernelBuilder::buildBounds(const LoopNest &nest, ArrayRef<te::Interval> ranges) {
+  SmallVector<Value> iterators(nest.parallel.size() + nest.numReductions());
+  iterators.append(origins.begin(), origins.end());
+  ExprScope scope = scopeOf(ranges, iterators, {});
+  ExprBuilder exprs(builder, scope);
+  SmallVector<Value> bounds;
+  for (const schedule::Span &span : nest.spans) {
+    int64_t extent = nest.extentOf(span.iterator.asIterator());
+    bounds.push_back(span.begin ? exprs.build(*span.begin)
+                                : exprs.operations().constant(ElementType::I64, int64_t(0)));
+    bounds.push_back(span.end ? exprs.build(*span.end)
+                              : exprs.operations().constant(ElementType::I64, extent));
+  }
+  return bounds;
+}
+
 void KernelBuilder::buildNest(const LoopNest &nest) {
   SmallVector<int64_t> parallel, reduction;
   for (const te::Iterator &iterator : nest.parallel)
@@ -235,9 +253,14 @@ void KernelBuilder::buildNest(const LoopNest &nest) {
   CombinerKindAttr combiner;
   if (nest.reduction)
     combiner = CombinerKindAttr::get(context, combinerOf(*nest.reduction));
-  auto compute =
-      ComputeOp::create(builder, builder.getUnknownLoc(), parallel, reduction, combiner, registers,
-                        map, destinations, origins, nest.sharedDimensions, nest.inPasses);
+  SmallVector<int64_t> bounded;
+  for (const schedule::Span &span : nest.spans)
+    bounded.push_back(span.iterator.asIterator());
+  SmallVector<Value> bounds = buildBounds(nest, ranges);
+  auto compute = ComputeOp::create(
+      builder, builder.getUnknownLoc(), parallel, reduction, combiner, registers, map, destinations,
+      origins, bounded.empty() ? DenseI64ArrayAttr() : builder.getDenseI64ArrayAttr(bounded),
+      bounds, nest.sharedDimensions, nest.inPasses);
   SmallVector<Type, 2> accumulators = accumulatorTypes(nest);
   Block *body = addBlock(compute.getBody(), nest, parallel.size() + reduction.size(), {});
   buildBody(nest, *body, ranges, accumulators);

@@ -117,7 +117,7 @@ LogicalResult KernelOp::verify() {
     if (!tile.getType().isIndex())
       return emitOpError("has a tile number of type ") << tile.getType();
   for (Operation &op : getBody().front())
-    if (!isa<OriginOp, ScratchOp, ComputeOp>(op))
+    if (!isa<OriginOp, ScratchOp, ComputeOp, ReadOp, arith::ConstantOp>(op))
       return op.emitOpError("does not belong in a tile.kernel");
   return success();
 }
@@ -165,6 +165,12 @@ LogicalResult IndexOp::verify() {
   return verifyMap(*this, getMap(), getIndices().size());
 }
 
+int ComputeOp::boundedPosition(unsigned iterator) {
+  ArrayRef<int64_t> bounded = getBounded().value_or(ArrayRef<int64_t>());
+  const int64_t *found = llvm::find(bounded, int64_t(iterator));
+  return found == bounded.end() ? -1 : int(found - bounded.begin());
+}
+
 TypeRange ComputeOp::accumulatorTypes() {
   if (!isReduction())
     return {};
@@ -198,6 +204,32 @@ static LogicalResult verifyRegisters(ComputeOp op) {
   return success();
 }
 
+static LogicalResult verifyBounds(ComputeOp op) {
+  ArrayRef<int64_t> bounded = op.getBounded().value_or(ArrayRef<int64_t>());
+  RegistersAttr registers = op.getRegisters();
+  int64_t iterators = op.numIterators();
+  if (op.getBounds().size() != 2 * bounded.size())
+    return op.emitOpError("needs a begin and an end for each bounded iterator");
+  for (auto [position, iterator] : llvm::enumerate(bounded)) {
+    if (iterator < 0 || iterator >= iterators)
+      return op.emitOpError("has no iterator ") << iterator << " to bound";
+    if (op.boundedPosition(iterator) != int(position))
+      return op.emitOpError("bounds iterator ") << iterator << " twice";
+    if (iterator == registers.getVector() || iterator == registers.getRow() ||
+        iterator >= iterators - registers.getUnroll())
+      return op.emitOpError("bounds iterator ") << iterator << ", which is unrolled";
+    if (op.isReduction() && isArgForm(*op.getCombiner()))
+      return op.emitOpError("can't bound an arg form's reduction");
+  }
+  for (Value bound : op.getBounds()) {
+    auto *source = bound.getDefiningOp();
+    if (!source || !isa<ReadOp, arith::ConstantOp>(source) ||
+        bound.getType().getIntOrFloatBitWidth() < 32)
+      return op.emitOpError("needs bounds that are constants or are read, of 32 or 64 bits");
+  }
+  return success();
+}
+
 LogicalResult ComputeOp::verify() {
   for (ArrayRef<int64_t> extents : {getParallel(), getReduction()})
     for (int64_t extent : extents)
@@ -212,12 +244,16 @@ LogicalResult ComputeOp::verify() {
   if (getPasses() && (!isReduction() || getReduction().empty() || getDestinations().size() != 1 ||
                       *getCombiner() != CombinerKind::Sum))
     return emitOpError("has passes, which only a sum into one destination has");
+  if (getPasses() && getBounded() && boundedPosition(numParallel()) >= 0)
+    return emitOpError("has passes that are bounded");
   for (Value destination : getDestinations())
     if (!isFlatBuffer(destination.getType(), 0) && !isFlatBuffer(destination.getType(), 1))
       return emitOpError("stores to what is no flat buffer");
   if (failed(verifyMap(*this, getMap(), numParallel() + getIndices().size())))
     return failure();
-  return verifyRegisters(*this);
+  if (failed(verifyRegisters(*this)))
+    return failure();
+  return verifyBounds(*this);
 }
 
 static LogicalResult verifyArguments(ComputeOp op, Region &region, unsigned iterators) {

@@ -108,12 +108,14 @@ def ComputeOp : TileOp<"compute", [AttrSizedOperandSegments, ParentOneOf<["Kerne
   let arguments = (ins DenseI64ArrayAttr:$parallel, DenseI64ArrayAttr:$reduction,
                        OptionalAttr<CombinerAttr>:$combiner, RegistersAttr:$registers,
                        AffineMapAttr:$map, Variadic<AnyMemRef>:$destinations,
-                       Variadic<Index>:$indices, DefaultValuedAttr<I64Attr, "0">:$shared,
+                       Variadic<Index>:$indices, OptionalAttr<DenseI64ArrayAttr>:$bounded,
+                       Variadic<AnySignlessInteger>:$bounds, DefaultValuedAttr<I64Attr, "0">:$shared,
                        DefaultValuedAttr<BoolAttr, "false">:$passes);
   let regions = (region SizedRegion<1>:$body, MaxSizedRegion<1>:$epilogue);
   let assemblyFormat = [{
     `over` $parallel `reduce` $reduction (`by` $combiner^)? `with` $registers
     `into` $destinations `[` $map `]` `(` $indices `)` `:` type($destinations)
+    (`bounded` $bounded^ `by` $bounds `:` type($bounds))?
     $body `epilogue` $epilogue attr-dict
   }];
   let hasVerifier = 1;
@@ -125,6 +127,8 @@ def ComputeOp : TileOp<"compute", [AttrSizedOperandSegments, ParentOneOf<["Kerne
       return iterator < numParallel() ? getParallel()[iterator]
                                       : getReduction()[iterator - numParallel()];
     }
+    /// The position in `bounded` of an iterator; -1: it runs over its whole extent.
+    int boundedPosition(unsigned iterator);
     bool isReduction() { return getCombiner().has_value(); }
     /// The types of the running values: of the epilogue's last arguments.
     ::mlir::TypeRange accumulatorTypes();
@@ -135,7 +139,7 @@ def ReadOp : TileOp<"read", [Pure, AttrSizedOperandSegments]> {
   let summary = "an element of a buffer";
   let description = [{
     The map (one result, one dimension for each operand) gives the position. Where the mask is
-    false, nothing is accessed and the value is zero.
+    false, nothing is accessed and the value is zero. At the kernel's level it gives a nest's bounds.
   }];
   let arguments = (ins AnyMemRef:$buffer, AffineMapAttr:$map, Variadic<Index>:$indices,
                        Optional<I1>:$mask);

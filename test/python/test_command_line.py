@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import subprocess
 
 import numpy as np
@@ -58,7 +59,7 @@ def test_compile(folder, report):
     assert found["target"] == "cpu" and found["precision"] == "f32" and found["operators"] == 13
     assert found["launches"] == found["kernels"] >= found["distinct_kernels"] >= 1
     assert found["definitions"] >= found["kernels"] and found["candidates"] >= found["kernels"]
-    assert [phase["phase"] for phase in found["phases"]] == ["import", "simplify", "formats", "orchestrate", "link"]
+    assert [phase["phase"] for phase in found["phases"]] == ["import", "simplify", "formats", "derive", "orchestrate", "link"]
     assert found["compile_s"] >= sum(phase["seconds"] for phase in found["phases"])
     assert found["objective_seconds"] > 0 and found["gap"] >= 0 and found["arena_bytes"] > 0
     assert found["exactness"]["probabilities"]["coarsest"] == "f32" and found["notes"] == []
@@ -254,3 +255,59 @@ def test_answers_do_not_depend_on_what_the_compiler_does_without(folder, kintsug
         for name, found in outputs(ability, "--without", ability).items():
             largest = np.abs(expected[name]).max()
             assert np.abs(found - expected[name]).max() <= 1e-3 * largest, (ability, name)
+
+
+@pytest.mark.parametrize("model", ["masked_encoder_causal_1024", "masked_encoder_bigbird_1024"])
+def test_answers_do_not_depend_on_whether_masked_tiles_are_skipped(folder, kintsugi, model):
+    path = str(ROOT / "zoo" / f"{model}.onnx")
+    outputs = {}
+    for name, flags in [("skipped", []), ("dense", ["--without", "masks"])]:
+        file = folder / f"{model}.{name}.npz"
+        code, _, errors = kintsugi("run", path, "--random-weights", "--no-cache", "--outputs", file, *flags)
+        assert code == 0, errors
+        with np.load(file) as arrays:
+            outputs[name] = {key: arrays[key] for key in arrays}
+    for name, dense in outputs["dense"].items():
+        skipped = outputs["skipped"][name]
+        assert not np.array_equal(skipped, dense), "nothing was skipped"
+        assert np.abs(skipped - dense).max() <= 1e-4 * np.abs(dense).max()
+
+
+MASKED_ATTENTION = """
+input q[h:4, i:256, d:32] f32
+input k[h:4, c:256, d:32] f32
+input v[h:4, c:256, d:32] f32
+s[h:4, i:256, c:256] f32 = sum<f32>[d:32] q[h, i, d] * k[h, c, d]
+x[h:4, i:256, c:256] f32 = cases {{ {open}: s[h, i, c]; else: {low} }}
+m[h:4, i:256] f32 = max<f32>[c:256] x[h, i, c]
+e[h:4, i:256, c:256] f32 = exp(x[h, i, c] - m[h, i])
+t[h:4, i:256] f32 = sum<f32>[c:256] e[h, i, c]
+p[h:4, i:256, c:256] f32 = e[h, i, c] / t[h, i]
+w[h:4, i:256, c:256] f32 = cases {{ isnan(p[h, i, c]): 0; else: p[h, i, c] }}
+o[h:4, i:256, d:32] f32 = sum<f32>[c:256] w[h, i, c] * v[h, c, d]
+y[i:256, z:128] f32 = o[z // 32, i, z % 32]
+output y
+"""
+
+
+@pytest.mark.parametrize(
+    ("seen", "low"),
+    [
+        ("i32{c} <= i32{i}", "-inf"),
+        ("i32{c // 32} == i32{i // 32}", "-3.4028235e+38"),
+        # The first rows see nothing.
+        ("i32{c + 40} <= i32{i}", "-inf"),
+        ("i32{c + 40} <= i32{i}", "-3.4028235e+38"),
+    ],
+)
+def test_masks_made_of_positions_are_skipped_and_right(folder, kintsugi, seen, low):
+    """Against the reference target, which computes every element in f64."""
+    file = folder / "masked.te"
+    file.write_text(MASKED_ATTENTION.format(open=seen, low=low))
+    code, out, errors = kintsugi("compare", file, "--no-cache")
+    assert code == 0, out + errors
+    code, out, errors = kintsugi("explain", file, "--no-cache", "--decisions")
+    assert code == 0, errors
+    assert re.search("mask of 'x': blocks of [0-9]+ rows and [0-9]+ columns", out), out
+    code, out, errors = kintsugi("explain", file, "--no-cache", "--decisions", "--without", "masks")
+    assert code == 0 and "mask of" not in out

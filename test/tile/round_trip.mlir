@@ -39,3 +39,27 @@ tile.kernel @softmax_sums over [10, 3] by [4, 3] scratch 64 {
   } epilogue {
   }
 }
+
+// A nest over blocks that a table lists.
+// CHECK: tile.kernel @ragged over [4] by [1]
+// CHECK: %[[END:.*]] = tile.read {{.*}} : memref<4xi32> -> i32
+// CHECK: tile.compute over [8] reduce [5, 8] by sum
+// CHECK-SAME: bounded [1] by %{{.*}}, %[[END]] : i64, i32 {
+tile.kernel @ragged over [4] by [1] scratch 0 {
+^bb0(%x: memref<1280xf32>, %count: memref<4xi32>, %y: memref<32xf32>, %tile: index):
+  %origin = tile.origin %tile in 0
+  %zero = arith.constant 0 : i64
+  %end = tile.read %count[affine_map<(d0) -> (d0)>] (%origin) : memref<4xi32> -> i32
+  tile.compute over [8] reduce [5, 8] by sum
+      with <vector = 0, lanes = 8, vectors = 1, row = -1, rows = 1, unroll = 0>
+      into %y[affine_map<(d0, d1) -> (d0 + d1 * 8)>] (%origin) : memref<32xf32>
+      bounded [1] by %zero, %end : i64, i32 {
+  ^bb0(%i: index, %b: index, %c: index):
+    %e = tile.read %x[affine_map<(d0, d1, d2, d3) -> (d3 * 320 + d1 * 64 + d2 * 8 + d0)>]
+        (%i, %b, %c, %origin) : memref<1280xf32> -> f32
+    tile.yield %e : f32
+  } epilogue {
+  ^bb0(%i: index, %s: f32):
+    tile.yield %s : f32
+  }
+}

@@ -88,7 +88,7 @@ private:
     addText(verb, "--precision", "precision", "What floats are computed in: f32");
     addText(verb, "--plan", "plan", "search, greedy or separate");
     addText(verb, "--without", "without",
-            "What not to do: a list of fusion, formats, packing, copies, winograd");
+            "What not to do: a list of fusion, masks, formats, packing, copies, winograd");
     verb.add_option_function<unsigned>(
         "--threads", [this](unsigned count) { arguments.options["threads"] = count; },
         "How many threads may work; 0 for one on each core");

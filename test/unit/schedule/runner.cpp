@@ -30,14 +30,18 @@ public:
         origins[d] = std::min(numbers[d] * dimension.size, dimension.extent - dimension.size);
         rest /= dimension.count();
       }
+      llvm::SmallVector<unsigned> poisoned; // Two nests may share a destination.
       for (const LoopNest &nest : schedule.nests) {
         auto sharing = llvm::ArrayRef(numbers).take_back(nest.sharedDimensions);
         if (!isFirst && nest.sharedDimensions &&
             llvm::any_of(sharing, [](int64_t number) { return number != 0; }))
           continue;
         for (unsigned destination : nest.destinations)
-          if (schedule.buffers[destination].home == schedule::Home::Scratch)
+          if (schedule.buffers[destination].home == schedule::Home::Scratch &&
+              !llvm::is_contained(poisoned, destination)) {
             memory[destination].assign(schedule.buffers[destination].elements, NAN);
+            poisoned.push_back(destination);
+          }
         runNest(nest, origins);
       }
     }
@@ -49,6 +53,9 @@ private:
     size_t parallel = nest.parallel.size(), reductions = nest.numReductions();
     point.assign(parallel + reductions, 0);
     point.insert(point.end(), origins.begin(), origins.end());
+    limits.clear();
+    for (unsigned k = 0; k < parallel + reductions; ++k)
+      limits.push_back(limitsOf(nest, k));
     forAll(nest.parallel, 0, [&] {
       accumulators.clear();
       if (nest.reduction)
@@ -61,12 +68,25 @@ private:
     });
   }
 
+  /// Where an iterator starts and ends, its span cut to its extent.
+  std::pair<int64_t, int64_t> limitsOf(const LoopNest &nest, unsigned iterator) {
+    int64_t extent = nest.extentOf(iterator);
+    const schedule::Span *span = nest.spanOf(iterator);
+    auto cut = [&](const std::optional<Expr> &bound, int64_t otherwise) {
+      return bound ? std::clamp(static_cast<int64_t>(evaluate(*bound)), int64_t(0), extent)
+                   : otherwise;
+    };
+    return span ? std::pair(cut(span->begin, 0), cut(span->end, extent))
+                : std::pair(int64_t(0), extent);
+  }
+
   template <typename List>
   void forAll(const List &iterators, size_t first, llvm::function_ref<void()> body,
               size_t depth = 0) {
     if (depth == iterators.size())
       return body();
-    for (int64_t i = 0; i < iterators[depth].extent.constant(); ++i) {
+    auto [begin, end] = limits[first + depth];
+    for (int64_t i = begin; i < end; ++i) {
       point[first + depth] = i;
       forAll(iterators, first, body, depth + 1);
     }
@@ -234,6 +254,7 @@ private:
   const Schedule &schedule;
   Memory &memory;
   llvm::SmallVector<int64_t> point;
+  llvm::SmallVector<std::pair<int64_t, int64_t>> limits; ///< By iterator of the nest at hand.
   llvm::SmallVector<double> accumulators;
   std::string problem;
 };
