@@ -108,6 +108,12 @@ KIN_API KinStatus kin_compare(const char *model, const char *inputs, const char 
                               const KinCompilerOptions *options, KinText **report,
                               KinError **error);
 
+/* Compares what each generated kernel stored at its first launch with what the target "reference"
+   makes of the same inputs of that kernel. KIN_FAILED_COMPARISON as above. */
+KIN_API KinStatus kin_compare_kernels(const char *model, const char *inputs,
+                                      const KinCompilerOptions *options, KinText **report,
+                                      KinError **error);
+
 /*===- The machine and the cache ------------------------------------------===*/
 
 /* The machine at hand, as the compiler sees it. "show" looks at it, "measure" measures for a few

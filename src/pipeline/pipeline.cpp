@@ -170,15 +170,21 @@ Expected<te::Program> derived(te::Program program, const CompileOptions &options
   });
 }
 
+/// The phases up to the definitions that kernels are made from.
+Expected<te::Program> prepared(const te::Program &imported, const CompileOptions &options,
+                               const targets::Target &target, Phases &phases,
+                               CompileReport &report) {
+  KINTSUGI_ASSIGN(te::Program program, simplified(imported, options, phases, report));
+  KINTSUGI_ASSIGN(program, formatted(std::move(program), options, target, phases));
+  return derived(std::move(program), options, target, phases);
+}
+
 Status runFront(const te::Program &imported, const CompileOptions &options, Phases &phases,
                 CompileReport &report, Front &front) {
   KINTSUGI_ASSIGN(front.target, makeTarget(options.target));
   report.target = options.target;
   report.precision = options.precision;
-  KINTSUGI_ASSIGN(front.program, simplified(imported, options, phases, report));
-  KINTSUGI_ASSIGN(front.program,
-                  formatted(std::move(front.program), options, *front.target, phases));
-  KINTSUGI_ASSIGN(front.program, derived(std::move(front.program), options, *front.target, phases));
+  KINTSUGI_ASSIGN(front.program, prepared(imported, options, *front.target, phases, report));
   report.model = front.program.name;
   KINTSUGI_ASSIGN(front.plan, phases.run("orchestrate", [&] {
     return orchestrate::orchestrate(front.program, orchestrateOptions(options, *front.target),
@@ -232,6 +238,16 @@ Expected<te::Program> importModel(const std::string &path, const CompileOptions 
   return llvm::StringRef(path).ends_with(".te")
              ? readText(path, options.import)
              : import::importOnnx(path, options.import, diagnostics);
+}
+
+Expected<te::Program> kernelProgram(const std::string &path, const CompileOptions &options,
+                                    Diagnostics &diagnostics) {
+  CompileReport report;
+  Phases phases(options, report);
+  KINTSUGI_ASSIGN(std::unique_ptr<targets::Target> target, makeTarget(options.target));
+  KINTSUGI_ASSIGN(te::Program imported,
+                  phases.run("import", [&] { return importModel(path, options, diagnostics); }));
+  return prepared(imported, options, *target, phases, report);
 }
 
 /// Everything after import.

@@ -74,6 +74,11 @@ struct CompileReport {
 Expected<te::Program> importModel(const std::string &path, const CompileOptions &options,
                                   Diagnostics &diagnostics);
 
+/// The program whose definitions the kernels of such a compilation compute: simplified, derived,
+/// with values in their formats.
+Expected<te::Program> kernelProgram(const std::string &path, const CompileOptions &options,
+                                    Diagnostics &diagnostics);
+
 /// Compiles into an artifact. `device` runs the constant program on the host.
 Expected<CompileReport> compile(const std::string &path, const CompileOptions &options,
                                 runtime::Device &device, runtime::ArtifactWriter &writer,

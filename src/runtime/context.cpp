@@ -237,8 +237,15 @@ Status Context::checkCancelled(const RunOptions &options) const {
 Status Context::launch(uint32_t stage, const RunOptions &options) {
   KINTSUGI_RETURN_IF_ERROR(checkCancelled(options));
   void *const *buffers = operands.data() + firstOperand[stage];
-  if (!options.profile)
-    return queue->launch(stage, buffers);
+  KINTSUGI_RETURN_IF_ERROR(options.profile ? launchTimed(stage, buffers)
+                                           : queue->launch(stage, buffers));
+  if (!options.observer)
+    return Status::success();
+  size_t count = shared->manifest().stages[stage].buffers.size();
+  return options.observer->launched(stage, {buffers, count}, *queue);
+}
+
+Status Context::launchTimed(uint32_t stage, void *const *buffers) {
   auto start = std::chrono::steady_clock::now();
   KINTSUGI_RETURN_IF_ERROR(queue->launch(stage, buffers));
   KINTSUGI_RETURN_IF_ERROR(queue->finish());

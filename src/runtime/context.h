@@ -25,11 +25,22 @@ struct ContextOptions {
   uint32_t threads = 0; ///< As in QueueOptions.
 };
 
+/// Looks at the work of a run stage by stage.
+class StageObserver {
+public:
+  virtual ~StageObserver() = default;
+
+  /// After a launch of a stage; `buffers` are the device addresses of its operands in the
+  /// manifest's order, which `queue` downloads from. An error ends the run.
+  virtual Status launched(uint32_t stage, std::span<void *const> buffers, DeviceQueue &queue) = 0;
+};
+
 struct RunOptions {
   /// Looked at between stages; a run that finds it raised ends with a usage error.
   const std::atomic<bool> *cancel = nullptr;
   /// Whether to time each stage; see stageTimes().
   bool profile = false;
+  StageObserver *observer = nullptr;
 };
 
 /// How long the launches of a stage took, added up over the runs that were profiled.
@@ -82,6 +93,7 @@ private:
   Status walk(const Plan &plan, const RunOptions &options);
   Status repeat(const Plan &plan, const RunOptions &options);
   Status launch(uint32_t stage, const RunOptions &options);
+  Status launchTimed(uint32_t stage, void *const *buffers);
   Status checkCancelled(const RunOptions &options) const;
   Status copyBuffers(const std::vector<BufferCopy> &copies, uint64_t iteration);
 

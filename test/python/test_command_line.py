@@ -123,6 +123,19 @@ def test_compare(folder, kintsugi, report, artifact):
     assert not output["within"] and output["max_abs"] == pytest.approx(0.25) and output["worst_element"] == 34
 
 
+def test_compare_per_kernel(kintsugi, report, artifact):
+    found = report("compare", MODEL, "--per-kernel", "--json")
+    kernels = found["kernels"]
+    assert found["within"] and len(kernels) == len(report("explain", MODEL, "--json")["kernels"])
+    for kernel in kernels:
+        assert 0 <= kernel["max_rel"] <= kernel["allowed"] and kernel["nodes"] and kernel["outputs"]
+    code, out, _ = kintsugi("compare", MODEL, "--per-kernel")
+    assert code == 0 and out.count("  ok\n") == len(kernels) and kernels[0]["name"] in out
+    code, _, errors = kintsugi("compare", artifact, "--per-kernel")
+    assert code == 2 and "give --per-kernel the model itself" in errors
+    assert kintsugi("compare", MODEL, "--per-kernel", "--expected", "right.npz")[0] == 2
+
+
 def test_inspect(report):
     found = report("inspect", MODEL, "--json")
     assert [port["name"] for port in found["inputs"] + found["outputs"]] == ["images", "probabilities"]

@@ -3,6 +3,7 @@
 #include "kintsugi/compiler.h"
 
 #include "api/compiler/artifacts.h"
+#include "api/compiler/kernel_report.h"
 #include "api/compiler/reports.h"
 #include "pipeline/inspect.h"
 
@@ -147,12 +148,13 @@ KinStatus kin_inspect(const char *model, const KinCompilerOptions *options, KinT
   return withModel(model, options, report, error, inspectReport);
 }
 
-static Error describeFailure(const Json &report) {
+/// `what`: the array of the report, "outputs" or "kernels".
+static Error describeFailure(const Json &report, const std::string &what) {
   std::string names;
-  for (const Json &output : report["outputs"])
-    if (!output["within"].get<bool>())
-      names += (names.empty() ? "'" : ", '") + output["name"].get<std::string>() + "'";
-  return {ErrorKind::Comparison, "outputs differ by more than the error policy allows: " + names};
+  for (const Json &entry : report[what])
+    if (!entry["within"].get<bool>())
+      names += (names.empty() ? "'" : ", '") + entry["name"].get<std::string>() + "'";
+  return {ErrorKind::Comparison, what + " differ by more than the error policy allows: " + names};
 }
 
 KinStatus kin_compare(const char *model, const char *inputs, const char *expected,
@@ -163,7 +165,22 @@ KinStatus kin_compare(const char *model, const char *inputs, const char *expecte
     KINTSUGI_ASSIGN(api::Settings settings, api::readSettings(options));
     KINTSUGI_ASSIGN(Json found, api::compare(model, orEmpty(inputs), orEmpty(expected), settings));
     setText(report, printJson(found, 1));
-    return found["within"].get<bool>() ? Status::success() : Status(describeFailure(found));
+    return found["within"].get<bool>() ? Status::success()
+                                       : Status(describeFailure(found, "outputs"));
+  });
+}
+
+KinStatus kin_compare_kernels(const char *model, const char *inputs,
+                              const KinCompilerOptions *options, KinText **report,
+                              KinError **error) {
+  return guarded(report, error, [&]() -> Status {
+    if (!model)
+      return usageError("there is no model");
+    KINTSUGI_ASSIGN(api::Settings settings, api::readSettings(options));
+    KINTSUGI_ASSIGN(Json found, api::compareKernels(model, orEmpty(inputs), settings));
+    setText(report, printJson(found, 1));
+    return found["within"].get<bool>() ? Status::success()
+                                       : Status(describeFailure(found, "kernels"));
   });
 }
 

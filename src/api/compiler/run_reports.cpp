@@ -160,7 +160,7 @@ Expected<Json> explain(const std::string &model, const Settings &given) {
   KINTSUGI_ASSIGN(verify::Timing timing, verify::timeRuns(
                                              [&] {
                                                ++runs;
-                                               return session.run(/*profile=*/true);
+                                               return session.run({.profile = true});
                                              },
                                              options));
   std::vector<uint64_t> launches = launchesOf(manifest);

@@ -100,9 +100,7 @@ void Session::bind() {
                             outputs[i].bytes().size(), shapes[i]});
 }
 
-Status Session::run(bool profile) {
-  runtime::RunOptions options;
-  options.profile = profile;
+Status Session::run(const runtime::RunOptions &options) {
   return context->run(boundInputs, boundOutputs, options);
 }
 

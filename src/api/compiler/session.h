@@ -21,7 +21,7 @@ public:
   static Expected<Session> open(const std::string &path, const std::string &inputs,
                                 const Settings &settings);
 
-  Status run(bool profile = false);
+  Status run(const runtime::RunOptions &options = {});
 
   const runtime::Manifest &manifest() const { return context->model().manifest(); }
   const runtime::Artifact &artifact() const { return context->model().artifact(); }

@@ -182,6 +182,9 @@ private:
     addInputs(verb);
     verb.add_option("--expected", arguments.expected,
                     "An .npz file with the right outputs; those of the target reference otherwise");
+    verb.add_flag("--per-kernel", arguments.perKernel,
+                  "Compare each kernel on its own inputs with the reference")
+        ->excludes("--expected");
     addRunFlags(verb);
     addJson(verb);
   }

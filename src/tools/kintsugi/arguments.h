@@ -26,6 +26,7 @@ struct Arguments {
   double seconds = 3;
   std::optional<uint64_t> maxBytes;
   bool json = false;
+  bool perKernel = false; ///< compare
   bool decisions = false; ///< Each of them, not their kinds.
   bool quiet = false;
   Json options = Json::object(); ///< For KinCompilerOptions.

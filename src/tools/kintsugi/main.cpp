@@ -49,6 +49,8 @@ KinStatus call(const Arguments &arguments, const KinCompilerOptions &options, Ki
                         error);
   if (verb == "bench")
     return kin_bench(model, orNull(arguments.inputs), arguments.seconds, &options, report, error);
+  if (verb == "compare" && arguments.perKernel)
+    return kin_compare_kernels(model, orNull(arguments.inputs), &options, report, error);
   if (verb == "compare")
     return kin_compare(model, orNull(arguments.inputs), orNull(arguments.expected), &options,
                        report, error);

@@ -70,7 +70,20 @@ std::string showExplain(const Json &report) {
   return all;
 }
 
+std::string showCompareKernels(const Json &kernels) {
+  std::string all;
+  for (const Json &kernel : kernels)
+    all +=
+        format("%s  max abs %.3g  max rel %.3g (allowed %.3g, K %.0f)  %s\n  %s\n",
+               text(kernel, "name").c_str(), number(kernel, "max_abs"), number(kernel, "max_rel"),
+               number(kernel, "allowed"), number(kernel, "depth"),
+               kernel["within"] == true ? "ok" : "OUTSIDE", joined(kernel["nodes"], ", ").c_str());
+  return all;
+}
+
 std::string showCompare(const Json &report) {
+  if (report.contains("kernels"))
+    return showCompareKernels(report["kernels"]);
   std::string all;
   for (const Json &output : report["outputs"]) {
     all += text(output, "name") + "  " + text(output, "type") + output["shape"].dump();
