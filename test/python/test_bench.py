@@ -4,6 +4,7 @@ import math
 import pathlib
 
 import contenders
+import cost
 import cpu
 import memory
 import models
@@ -169,6 +170,31 @@ def test_memory_summary():
     found = memory.summary({"a": dict(needs=needs), "b": dict(needs={"ort": needs["ort"]})}, ["ort"])["ort"]
     assert found["run"] == dict(models=1, geometric_mean=0.25, worst=0.25, worst_model="a")
     assert found["load"]["worst"] == 2 and "process" not in found
+
+
+def test_ranks_share_the_mean_of_equal_values():
+    assert cost.ranks([5.0, 1.0, 5.0, 3.0]) == [3.5, 1.0, 3.5, 2.0]
+    assert cost.spearman([1, 2, 3, 4], [10, 20, 40, 30]) == pytest.approx(0.8)
+    assert cost.spearman([1, 2, 3], [9, 4, 1]) == pytest.approx(-1) and cost.spearman([1, 1], [1, 2]) is None
+
+
+def test_cost_of_distinct_kernels():
+    def kernel(name, predicted, measured, launches=1, kind="generated"):
+        return dict(
+            **dict(name=name, kind=kind, launches=launches, predicted_ms=predicted, measured_ms=measured),
+            **dict(nodes=["n"], tiles=1, bytes=8, expressions="e"),
+        )
+
+    def report(times):
+        stages = [kernel("k0", 2.0, times[0], 2), kernel("k0", 1.0, times[1]), kernel("k1", 2.0, times[2])]
+        return dict(kernels=[*stages, kernel("call", 1.0, 5.0, kind="call")])
+
+    kernels = cost.distinct([report([2.0, 4.0, 2.0]), report([20.0, 40.0, 20.0]), report([4.0, 2.0, 2.0])])
+    assert kernels.keys() == {"k0", "k1"} and kernels["k0"]["launches"] == 3
+    assert kernels["k0"]["measured_ms"] == 2.0 and kernels["k0"]["predicted_ms"] == 1.0
+    row = cost.judge(kernels, 1)
+    assert row["spearman"] is None and row["measured_ms"] == 8.0 and row["predicted_ms"] == 5.0
+    assert [worst["name"] for worst in row["worst"]] == ["k1"] and row["worst"][0]["ratio"] == pytest.approx(0.625)
 
 
 class TestTorch:

@@ -1,0 +1,177 @@
+"""Says how well the cost model ranks kernels: what it predicts beside what `kintsugi explain` measures.
+
+usage: cost.py [MODEL ...] [--repeats N] [--worst N] [--threads N] [--out FILE]
+
+By zoo model: Spearman's rank correlation between predicted and measured time of a launch over its distinct generated
+kernels, the ratio of all measured to all predicted time, and the kernels that are mispredicted most. Those are judged
+by the ratio of measured to predicted time over that of the whole model (so above 1 means slower than the cost model
+believes, compared with the model's other kernels), among kernels that take at least half a percent of the measured
+time. A kernel's measured time is the median over repeats. Writes bench/results/cost-DATE.json, with nodes, tiles, bytes
+and expressions of the mispredicted kernels, and the same as text beside it.
+"""
+
+import argparse
+import datetime
+import json
+import math
+import os
+import pathlib
+import statistics
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "zoo"))
+
+import machine
+import models
+
+RESULTS = pathlib.Path(__file__).resolve().parent / "results"
+SHARE = 0.005
+KEPT = ("nodes", "tiles", "bytes", "expressions")
+
+
+def ranks(values):
+    """Ranks from 1, equal values sharing the mean of theirs."""
+    order = sorted(range(len(values)), key=values.__getitem__)
+    found = [0.0] * len(values)
+    start = 0
+    while start < len(order):
+        end = start
+        while end < len(order) and values[order[end]] == values[order[start]]:
+            end += 1
+        for at in order[start:end]:
+            found[at] = (start + 1 + end) / 2
+        start = end
+    return found
+
+
+def spearman(a, b):
+    """Rank correlation; None where there are too few values or one side has but one."""
+    if len(a) < 2 or len(set(a)) == 1 or len(set(b)) == 1:
+        return None
+    return statistics.correlation(ranks(a), ranks(b))
+
+
+def distinct(reports):
+    """Kernels by name from several reports of one artifact: milliseconds of a launch, and what describes them."""
+    found = {}
+    for report in reports:
+        sums = {}
+        for kernel in report["kernels"]:
+            if kernel["kind"] == "generated" and kernel["launches"]:
+                measured, launches = sums.get(kernel["name"], (0, 0))
+                sums[kernel["name"]] = measured + kernel["measured_ms"], launches + kernel["launches"]
+                predicted = kernel["predicted_ms"] / kernel["launches"]
+                known = dict(predicted_ms=predicted, measured=[], **{key: kernel[key] for key in KEPT})
+                found.setdefault(kernel["name"], known)
+        for name, (measured, launches) in sums.items():
+            found[name]["measured"].append(measured / launches)
+            found[name]["launches"] = launches
+    for kernel in found.values():
+        kernel["measured_ms"] = statistics.median(kernel.pop("measured"))
+    return found
+
+
+def judge(kernels, count):
+    """A model's row: correlation, ratio of the totals, and the kernels that are mispredicted most."""
+
+    def total(field):
+        return sum(kernel[field] * kernel["launches"] for kernel in kernels.values())
+
+    measured, predicted = total("measured_ms"), total("predicted_ms")
+    rows = []
+    for name, kernel in kernels.items():
+        share = kernel["measured_ms"] * kernel["launches"] / measured
+        ratio = kernel["measured_ms"] / kernel["predicted_ms"] * predicted / measured
+        if share >= SHARE and ratio > 0:
+            rows.append(dict(name=name, ratio=ratio, share=share, **kernel))
+    rows.sort(key=lambda row: -abs(math.log(row["ratio"])))
+    pairs = [(kernel["predicted_ms"], kernel["measured_ms"]) for kernel in kernels.values()]
+    return dict(
+        kernels=len(kernels),
+        spearman=spearman(*map(list, zip(*pairs))) if pairs else None,
+        measured_ms=measured,
+        predicted_ms=predicted,
+        worst=rows[:count],
+    )
+
+
+def row_of(path, options):
+    with models.workspace(path.stem) as folder:
+        model, artifact = models.with_weights(path, folder), folder / "model.kin"
+        models.kintsugi("compile", model, "-o", artifact, "--quiet", timeout=options.limit)
+        command = "explain", artifact, "--json", "--threads", options.threads
+        reports = [json.loads(models.kintsugi(*command, timeout=options.limit)) for _ in range(options.repeats)]
+    return judge(distinct(reports), options.worst)
+
+
+def text(name, row):
+    """A model's part of the summary."""
+    if "failed" in row:
+        return f"{name}: {row['failed']}\n"
+    known = "none" if row["spearman"] is None else f"{row['spearman']:.2f}"
+    lines = [
+        f"{name}: rank correlation {known} over {row['kernels']} kernels,"
+        f" measured {row['measured_ms']:.3f} ms, predicted {row['predicted_ms']:.3f} ms"
+    ]
+    for kernel in row["worst"]:
+        lines.append(
+            f"  {kernel['ratio']:6.2f}x  {100 * kernel['share']:4.1f} %  {kernel['name']}  "
+            f"{kernel['measured_ms'] * 1e3:.1f} us, predicted {kernel['predicted_ms'] * 1e3:.1f} us, "
+            f"{kernel['launches']} launches, {kernel['tiles']} tiles, {kernel['bytes']} bytes: "
+            f"{', '.join(kernel['nodes'])}"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def overall(rows):
+    found = [row["spearman"] for row in rows.values() if row.get("spearman") is not None]
+    return dict(models=len(found), median=statistics.median(found), least=min(found)) if found else {}
+
+
+def parse(arguments):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("models", nargs="*")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--worst", type=int, default=10, help="how many mispredicted kernels to list of a model")
+    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--limit", type=float, default=900, help="seconds that one command may take")
+    parser.add_argument("--out", type=pathlib.Path, help="instead of bench/results/cost-DATE.json")
+    options = parser.parse_args(arguments)
+    try:
+        options.paths = models.choose(options.models)
+    except KeyError as error:
+        parser.error(error.args[0])
+    return options
+
+
+def main(arguments=None):
+    options = parse(arguments)
+    cores = sorted(os.sched_getaffinity(0))[: options.threads]
+    os.sched_setaffinity(0, cores)
+    today = datetime.date.today().isoformat()
+    out = options.out or RESULTS / f"cost-{today}.json"
+    report = dict(date=today, repeats=options.repeats, machine=machine.describe(cores), models={})
+    machine.warn_if_busy(report["machine"])
+    summary = ""
+    for path in options.paths:
+        try:
+            row = row_of(path, options)
+        except models.Failure as failure:
+            row = dict(failed=str(failure))
+        report["models"][path.stem] = row
+        report["summary"] = overall(report["models"])
+        print(text(path.stem, row), end="", flush=True)
+        summary += text(path.stem, row)
+        out.write_text(json.dumps(report, indent=1) + "\n")
+        out.with_suffix(".txt").write_text(summary)
+    if report["summary"]:
+        found = report["summary"]
+        last = f"rank correlation: median {found['median']:.2f}, least {found['least']:.2f} of {found['models']} models\n"
+        out.with_suffix(".txt").write_text(summary + last)
+        print(last, end="")
+    print(f"written to {out}")
+    return 1 if any("failed" in row for row in report["models"].values()) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
