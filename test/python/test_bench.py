@@ -1,16 +1,21 @@
 """bench/: ratios and their mean, the table, a worker that answers only in its turn, and who may compete."""
 
 import math
+import os
 import pathlib
+import shutil
 
+import bandwidth
 import contenders
 import cost
 import cpu
+import limits
 import memory
 import models
 import numpy as np
 import onnx
 import onnx.parser
+import products
 import pytest
 
 ROWS = {
@@ -195,6 +200,76 @@ def test_cost_of_distinct_kernels():
     row = cost.judge(kernels, 1)
     assert row["spearman"] is None and row["measured_ms"] == 8.0 and row["predicted_ms"] == 5.0
     assert [worst["name"] for worst in row["worst"]] == ["k1"] and row["worst"][0]["ratio"] == pytest.approx(0.625)
+
+
+@pytest.mark.skipif(not any(map(shutil.which, limits.COMPILERS)), reason="clang is not installed")
+def test_limits_are_plausible(tmp_path):
+    cores = sorted(os.sched_getaffinity(0))
+    limit = limits.Limits(tmp_path)
+    one = limit.flops(cores[:1], 0.05)
+    assert 1e9 < one < 1e12 and limit.flops(cores[:2], 0.05) < 3 * one
+    assert 1e8 < limit.copied(1 << 26, cores[:2], 2) < 1e12
+    with pytest.raises(models.Failure, match="usage"):
+        limit.ask("jump")
+
+
+def test_cores_are_given_back():
+    before = os.sched_getaffinity(0)
+    with limits.on_cores(sorted(before)[:1]):
+        assert len(os.sched_getaffinity(0)) == 1
+    assert os.sched_getaffinity(0) == before
+
+
+def run_text(text, folder, **feeds):
+    """The output of a text model in the interpreter's stead, the program itself."""
+    artifact = limits.compiled(folder, "model", text)
+    np.savez(folder / "feeds.npz", **feeds)
+    models.kintsugi("run", artifact, "--inputs", folder / "feeds.npz", "--outputs", folder / "out.npz")
+    with np.load(folder / "out.npz") as found:
+        return next(iter(found.values()))
+
+
+needs_program = pytest.mark.skipif(
+    not pathlib.Path(os.environ.get("KINTSUGI", models.ROOT / "build/bin/kintsugi")).exists(),
+    reason="the program is not built; ./dev build makes it",
+)
+
+
+@needs_program
+def test_products_are_products(tmp_path):
+    a, b = (np.random.default_rng(seed).random((48, 48), np.float32) for seed in (1, 2))
+    np.testing.assert_allclose(run_text(products.text(48, "input"), tmp_path, a=a, b=b), a @ b, rtol=1e-5)
+    assert run_text(products.text(48, "weight"), tmp_path, a=a).shape == (48, 48)
+
+
+@needs_program
+@pytest.mark.parametrize("name", bandwidth.KERNELS)
+def test_bandwidth_kernels_compute_what_they_say(name, tmp_path):
+    rows = 64
+    x = np.random.default_rng(0).standard_normal((rows, bandwidth.COLUMNS), np.float32)
+    shuffled = x.reshape(-1, bandwidth.GROUPS, bandwidth.CHANNELS // bandwidth.GROUPS, bandwidth.PIXELS)
+    half = bandwidth.COLUMNS // 2
+    feeds = {"concatenation": dict(a=x[:, :half], b=x[:, half:])}
+    feeds["channel_shuffle"] = dict(x=x.reshape(-1, bandwidth.CHANNELS, bandwidth.PIXELS))
+    powers = np.exp(x - x.max(1, keepdims=True))
+    expected = {
+        "softmax": powers / powers.sum(1, keepdims=True),
+        "gelu": x * np.vectorize(lambda value: (1 + math.erf(value / math.sqrt(2))) / 2)(x),
+        "transpose": x.T,
+        "channel_shuffle": shuffled.transpose(0, 2, 1, 3).reshape(-1, bandwidth.CHANNELS, bandwidth.PIXELS),
+        "concatenation": x,
+        "sums_of_rows": x.sum(1),
+        "sums_of_columns": x.sum(0),
+    }
+    found = run_text(bandwidth.KERNELS[name][0](rows), tmp_path, **feeds.get(name, dict(x=x)))
+    assert 4 * x.size + found.nbytes == bandwidth.moved(name, rows)
+    if name in expected:
+        np.testing.assert_allclose(found, expected[name], rtol=1e-4, atol=1e-4)
+    else:
+        # The weights are made up: scale and shift are the same for every row.
+        normal = (x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + 1e-5)
+        scale, shift = np.linalg.lstsq(np.stack([normal[:, 0], np.ones(rows)], 1), found[:, 0], rcond=None)[0]
+        np.testing.assert_allclose(found[:, 0], normal[:, 0] * scale + shift, atol=1e-4)
 
 
 class TestTorch:

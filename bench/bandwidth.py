@@ -1,0 +1,173 @@
+"""Times kernels that memory bounds against a copy of as many bytes, measured in the same run.
+
+usage: bandwidth.py [KERNEL ...] [--mib N] [--rounds N] [--seconds S] [--out FILE]
+
+Each kernel reads a float32 tensor of N MiB (128: beyond the last cache) and writes its result, on one core and on all.
+Its bytes are those it has to read and write at the least, its bandwidth those over the median time of a run. The copy
+(limits.c) reads and writes as many bytes on the same cores, with plain and with non-temporal stores, in every round;
+its best counts. Writes bench/results/bandwidth-DATE.json.
+"""
+
+import argparse
+import datetime
+import json
+import os
+import pathlib
+import statistics
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "zoo"))
+
+import limits
+import machine
+import models
+
+RESULTS = pathlib.Path(__file__).resolve().parent / "results"
+COLUMNS = 1024
+GROUPS, CHANNELS, PIXELS = 4, 64, 1024
+
+
+def rows_of(mib):
+    """How many rows of COLUMNS floats make so many MiB."""
+    return mib * (1 << 20) // (4 * COLUMNS)
+
+
+def layer_normalization(rows):
+    return f"""input x[{rows}, {COLUMNS}] f32
+const scale[{COLUMNS}] f32 = weights("scale")
+const shift[{COLUMNS}] f32 = weights("shift")
+total[i:{rows}] f32 = sum[j:{COLUMNS}] x[i, j]
+mean[i:{rows}] f32 = total[i] / {COLUMNS}
+apart[i:{rows}, j:{COLUMNS}] f32 = x[i, j] - mean[i]
+squares[i:{rows}] f32 = sum[j:{COLUMNS}] apart[i, j] * apart[i, j]
+inverse[i:{rows}] f32 = 1 / sqrt(squares[i] / {COLUMNS} + 1e-05)
+y[i:{rows}, j:{COLUMNS}] f32 = apart[i, j] * inverse[i] * scale[j] + shift[j]
+output y
+"""
+
+
+def softmax(rows):
+    return f"""input x[{rows}, {COLUMNS}] f32
+most[i:{rows}] f32 = max[j:{COLUMNS}] x[i, j]
+power[i:{rows}, j:{COLUMNS}] f32 = exp(x[i, j] - most[i])
+total[i:{rows}] f32 = sum[j:{COLUMNS}] power[i, j]
+y[i:{rows}, j:{COLUMNS}] f32 = power[i, j] / total[i]
+output y
+"""
+
+
+def gelu(rows):
+    return f"""input x[{rows}, {COLUMNS}] f32
+y[i:{rows}, j:{COLUMNS}] f32 = 0.5 * x[i, j] * (1 + erf(x[i, j] * 0.70710678))
+output y
+"""
+
+
+def transpose(rows):
+    return f"""input x[{rows}, {COLUMNS}] f32
+y[j:{COLUMNS}, i:{rows}] f32 = x[i, j]
+output y
+"""
+
+
+def channel_shuffle(rows):
+    images = rows * COLUMNS // (CHANNELS * PIXELS)
+    each = CHANNELS // GROUPS
+    return f"""input x[{images}, {CHANNELS}, {PIXELS}] f32
+y[n:{images}, c:{CHANNELS}, p:{PIXELS}] f32 = x[n, {each} * (c % {GROUPS}) + c // {GROUPS}, p]
+output y
+"""
+
+
+def concatenation(rows):
+    half = COLUMNS // 2
+    return f"""input a[{rows}, {half}] f32
+input b[{rows}, {half}] f32
+y[i:{rows}, j:{COLUMNS}] f32 = cases {{ j < {half}: a[i, j]; else: b[i, {{j - {half}}}] }}
+output y
+"""
+
+
+def sums_of_rows(rows):
+    return f"""input x[{rows}, {COLUMNS}] f32
+y[i:{rows}] f32 = sum[j:{COLUMNS}] x[i, j]
+output y
+"""
+
+
+def sums_of_columns(rows):
+    return f"""input x[{rows}, {COLUMNS}] f32
+y[j:{COLUMNS}] f32 = sum[i:{rows}] x[i, j]
+output y
+"""
+
+
+# What a kernel writes, as a function of what it reads.
+SAME = lambda rows: 4 * rows * COLUMNS
+KERNELS = {
+    "layer_normalization": (layer_normalization, SAME),
+    "softmax": (softmax, SAME),
+    "gelu": (gelu, SAME),
+    "transpose": (transpose, SAME),
+    "channel_shuffle": (channel_shuffle, SAME),
+    "concatenation": (concatenation, SAME),
+    "sums_of_rows": (sums_of_rows, lambda rows: 4 * rows),
+    "sums_of_columns": (sums_of_columns, lambda rows: 4 * COLUMNS),
+}
+
+
+def moved(name, rows):
+    """Bytes that a kernel has to read and write."""
+    return 4 * rows * COLUMNS + KERNELS[name][1](rows)
+
+
+def measure(folder, options, cores):
+    limit, rows = limits.Limits(folder), rows_of(options.mib)
+    artifacts = {name: limits.compiled(folder, name, KERNELS[name][0](rows)) for name in options.kernels}
+    found = []
+    for count in sorted({1, len(cores)}):
+        used = cores[:count]
+        for name, artifact in artifacts.items():
+            copies, times = [], []
+            for _ in range(options.rounds):
+                copies.append(limit.copied(moved(name, rows), used))
+                times.append(limits.milliseconds(artifact, used, options.seconds))
+            rate = moved(name, rows) / statistics.median(times) * 1e3
+            row = dict(cores=count, kernel=name, bytes=moved(name, rows), ms=statistics.median(times), rounds=times)
+            found.append(row | dict(gb_per_s=rate / 1e9, copy_gb_per_s=max(copies) / 1e9, share=rate / max(copies)))
+            print(
+                f"{count} of {len(cores)} cores  {name:20} {row['ms']:9.2f} ms {rate / 1e9:7.1f} GB/s,"
+                f" copy {max(copies) / 1e9:7.1f} GB/s {rate / max(copies):6.1%}",
+                flush=True,
+            )
+    return found
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("kernels", nargs="*", help=", ".join(KERNELS))
+    parser.add_argument("--mib", type=int, default=128, help="of the tensor that is read")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=0.5, help="of each timing")
+    parser.add_argument("--out", type=pathlib.Path, help="instead of bench/results/bandwidth-DATE.json")
+    options = parser.parse_args(arguments)
+    unknown = set(options.kernels) - set(KERNELS)
+    if unknown:
+        parser.error(f"no kernel '{unknown.pop()}'; there are {', '.join(KERNELS)}")
+    options.kernels = options.kernels or list(KERNELS)
+    cores = sorted(os.sched_getaffinity(0))
+    today = datetime.date.today().isoformat()
+    out = options.out or RESULTS / f"bandwidth-{today}.json"
+    report = dict(date=today, mib=options.mib, machine=machine.describe(cores))
+    machine.warn_if_busy(report["machine"])
+    with limits.workshop() as folder:
+        report["kernels"] = measure(folder, options, cores)
+    out.write_text(json.dumps(report, indent=1) + "\n")
+    print(f"written to {out}")
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except models.Failure as failure:
+        sys.exit(f"bandwidth: {failure}")

@@ -1,0 +1,84 @@
+"""Times matrix products against the peak of the cores' multiply-add units, measured in the same run.
+
+usage: products.py [--sizes 512,768,...] [--rounds N] [--seconds S] [--out FILE]
+
+C = A * B of N x N matrices in float32, B a weight (packed when the model is compiled) or an input (as it comes), on one
+core and on all. The peak is that of independent multiply-adds in registers on the same cores at once (limits.c), taken
+in every round; its best counts, and of a product the median over rounds of its median in a round. Writes
+bench/results/products-DATE.json.
+"""
+
+import argparse
+import datetime
+import json
+import os
+import pathlib
+import statistics
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "zoo"))
+
+import limits
+import machine
+import models
+
+RESULTS = pathlib.Path(__file__).resolve().parent / "results"
+SIZES = [512, 768, 1024, 1536, 2048]
+KINDS = {"weight": 'const b[{n}, {n}] f32 = weights("b")', "input": "input b[{n}, {n}] f32"}
+
+
+def text(n, kind):
+    return (
+        f"input a[{n}, {n}] f32\n{KINDS[kind].format(n=n)}\n"
+        f"c[i:{n}, j:{n}] f32 = sum[k:{n}] a[i, k] * b[k, j]\noutput c\n"
+    )
+
+
+def measure(folder, sizes, cores, options):
+    """By number of cores: the peak, and each product's milliseconds and share."""
+    limit = limits.Limits(folder)
+    artifacts = {(n, kind): limits.compiled(folder, f"{kind}{n}", text(n, kind)) for n in sizes for kind in KINDS}
+    counts = sorted({1, len(cores)})
+    peaks = {count: [] for count in counts}
+    times = {(count, product): [] for count in counts for product in artifacts}
+    for _ in range(options.rounds):
+        for count in counts:
+            peaks[count].append(limit.flops(cores[:count], 0.3))
+            for product, artifact in artifacts.items():
+                times[count, product].append(limits.milliseconds(artifact, cores[:count], options.seconds))
+    rows = []
+    for (count, (n, kind)), found in times.items():
+        ms = statistics.median(found)
+        flops = 2 * n**3 / ms * 1e3
+        rows.append(dict(cores=count, n=n, b=kind, ms=ms, rounds=found, gflops=flops / 1e9, share=flops / max(peaks[count])))
+    return {count: max(found) / 1e9 for count, found in peaks.items()}, rows
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sizes", type=lambda given: [int(n) for n in given.split(",")], default=SIZES)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=0.5, help="of each timing")
+    parser.add_argument("--out", type=pathlib.Path, help="instead of bench/results/products-DATE.json")
+    options = parser.parse_args(arguments)
+    cores = sorted(os.sched_getaffinity(0))
+    today = datetime.date.today().isoformat()
+    out = options.out or RESULTS / f"products-{today}.json"
+    report = dict(date=today, machine=machine.describe(cores))
+    machine.warn_if_busy(report["machine"])
+    with limits.workshop() as folder:
+        report["peak_gflops"], report["products"] = measure(folder, options.sizes, cores, options)
+    for count, peak in report["peak_gflops"].items():
+        print(f"{count} of {len(cores)} cores: peak {peak:.0f} GFLOP/s")
+        for row in report["products"]:
+            if row["cores"] == count:
+                print(f"  {row['n']:5}^3  B {row['b']:7} {row['ms']:9.3f} ms {row['gflops']:8.1f} GFLOP/s {row['share']:6.1%}")
+    out.write_text(json.dumps(report, indent=1) + "\n")
+    print(f"written to {out}")
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except models.Failure as failure:
+        sys.exit(f"products: {failure}")
