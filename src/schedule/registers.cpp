@@ -189,8 +189,10 @@ private:
       tile.rowIterator = -1;
       tile.rows = 1;
       consider(tile);
-      if (!nest.reduction)
+      if (!nest.reduction) {
+        considerTransposed(tile, consider);
         continue;
+      }
       for (unsigned u = 0; u < numParallel; ++u) {
         if (u == v || nest.extentOf(u) < 2 || nest.spanOf(u))
           continue;
@@ -205,6 +207,28 @@ private:
         tile.rows = 1;
       }
     }
+  }
+
+  /// As many rows as lanes, where elements lie side by side along the rows instead of the lanes:
+  /// square blocks are turned in registers.
+  template <typename Consider> void considerTransposed(RegisterTile tile, Consider consider) {
+    for (unsigned u = 0; u < numParallel; ++u) {
+      if (int(u) == tile.vectorIterator || nest.extentOf(u) < tile.lanes || tile.vectors > 1)
+        continue;
+      tile.rowIterator = u;
+      tile.rows = tile.lanes;
+      if (llvm::any_of(bodyStrides,
+                       [&](llvm::ArrayRef<int64_t> strides) { return isTurned(strides, tile); }))
+        consider(tile);
+    }
+  }
+
+  static bool isTurned(llvm::ArrayRef<int64_t> strides, const RegisterTile &tile) {
+    if (tile.vectorIterator < 0 || tile.rowIterator < 0 || tile.lanes < 2 ||
+        tile.rows % tile.lanes != 0)
+      return false;
+    int64_t stride = strides[tile.vectorIterator];
+    return strides[tile.rowIterator] == 1 && stride != irregular && (stride < -1 || stride > 2);
   }
 
   /// Constants that vectors along `v` would read in panels.
@@ -244,7 +268,8 @@ private:
         copies *= tile.vectors;
       if (tile.rowIterator >= 0 && strides[tile.rowIterator] != 0)
         copies *= tile.rows;
-      cycles += copies * vectorMoveCost(stride, tile.lanes);
+      constexpr double turning = 5; ///< Of a vector: its share of a block's loads and shuffles.
+      cycles += copies * (isTurned(strides, tile) ? turning : vectorMoveCost(stride, tile.lanes));
     }
     return cycles;
   }

@@ -196,6 +196,8 @@ Value NestEmitter::read(tile::ReadOp op, Point point, unsigned level) {
   }
   if (Value lanesMask = activeLanes(point, level))
     mask = mask ? make.bitAnd(mask, lanesMask) : lanesMask;
+  if (!mask && isTransposed(op, where, point))
+    return readTransposed(op, point, level);
   return readVector(pointer, where, element, mask, wanted, level);
 }
 

@@ -93,6 +93,8 @@ private:
   mlir::Value readVector(mlir::Value pointer, const Position &position, mlir::Type element,
                          mlir::Value mask, mlir::Value wanted, unsigned level);
   mlir::Value uniformPart(mlir::Value condition, Point point, unsigned level);
+  bool isTransposed(tile::ReadOp op, const Position &position, Point point);
+  mlir::Value readTransposed(tile::ReadOp op, Point point, unsigned level);
   mlir::Value readUniform(mlir::Value pointer, const Position &position, mlir::Type element,
                           mlir::Value mask, unsigned level);
   mlir::Value readStrided(mlir::Value pointer, const Position &position, mlir::Type element,

@@ -80,7 +80,7 @@ input w[b:3, n:50, k:21] f32
 y[b:3, m:5, n:50] f32 = sum<f32>[k:21] x[b, m, k] * w[b, n, k]
 output y
 )",
-     1, true},
+     1, true, true},
     {"attention_scores", R"(
 input q[m:96, h:3, d:48] f32
 input k[n:80, h:3, d:48] f32

@@ -31,9 +31,12 @@ TEST(Access, EveryStride) {
 }
 
 TEST(Access, Transposes) {
-  for (RegisterTile tile : {RegisterTile{1, 16, 1, 0, 4, 0}, RegisterTile{0, 16, 1, 1, 4, 0},
-                            RegisterTile{0, 8, 2, -1, 1, 0}, RegisterTile{}})
-    EXPECT_EQ(copies(33, 41, 33 * 41, it(1) * 33 + it(0), tile), "");
+  for (ElementType type : {ElementType::F32, ElementType::I64, ElementType::U8})
+    for (RegisterTile tile :
+         {RegisterTile{1, 16, 1, 0, 4, 0}, RegisterTile{0, 16, 1, 1, 4, 0},
+          RegisterTile{0, 8, 2, -1, 1, 0}, RegisterTile{}, RegisterTile{1, 16, 1, 0, 16, 0},
+          RegisterTile{1, 8, 2, 0, 16, 0}, RegisterTile{1, 4, 1, 0, 8, 0}})
+      EXPECT_EQ(copies(33, 41, 33 * 41, it(1) * 33 + it(0), tile, type), "");
 }
 
 TEST(Access, DivisionsAndRemainders) {
