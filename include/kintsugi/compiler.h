@@ -18,6 +18,9 @@
  *   "dims"            {"NAME": N}: extents of open dimensions
  *   "bind"            {"INPUT": "FILE.npz"}: inputs whose value is known now
  *   "random_weights"  true: weights whose file is missing are made from their names
+ *   "cpu_level"       "v3", "v4" or "native": the instructions of the code, by x86-64's levels; by
+ *                     default kin_compile() writes code for both, and the rest compile for this
+ *                     machine
  *   "threads"         how many threads may work; 0 (default) for one on each core
  *   "cache"           false: neither look into the cache of artifacts nor add to it
  *

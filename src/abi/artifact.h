@@ -4,6 +4,12 @@
  * Constants come first so that they can be streamed to disk while they are computed; the table
  * comes last.
  *
+ * An artifact holds the model in one or more variants, each for machines of another kind: for each
+ * a manifest, and a section of the constants that no variant before it has. The table lists
+ * variants best first; one is picked when the artifact is loaded. Sections of constants follow each
+ * other without a gap but for the padding to a page, and are one space of bytes, of which a variant
+ * sees its own section and those before.
+ *
  *   header (KinArtifactHeader, 64 bytes) | padding to a page | sections ... | table of
  * KinArtifactSection
  *
@@ -26,7 +32,7 @@ extern "C" {
 #endif
 
 #define KIN_ARTIFACT_MAGIC "KINTSUGI" /* 8 characters, no terminator in the file */
-#define KIN_ARTIFACT_VERSION 1
+#define KIN_ARTIFACT_VERSION 2
 #define KIN_ARTIFACT_PAGE 4096
 #define KIN_ARTIFACT_CHUNK 65536
 #define KIN_ARTIFACT_MAX_SECTIONS 64
@@ -41,8 +47,8 @@ typedef struct KinArtifactHeader {
 } KinArtifactHeader;
 
 typedef enum KinSectionKind {
-  KIN_SECTION_MANIFEST = 1,  /* JSON; exactly one */
-  KIN_SECTION_CONSTANTS = 2, /* raw bytes that buffers of the manifest lie in; at most one */
+  KIN_SECTION_MANIFEST = 1,  /* JSON; one for each variant, by its name; at least one */
+  KIN_SECTION_CONSTANTS = 2, /* raw bytes that buffers of the manifest of that name lie in */
   KIN_SECTION_CODE = 3,      /* a code object; its name is in the manifest's list of code objects */
   KIN_SECTION_PROVENANCE = 4, /* JSON; at most one */
 } KinSectionKind;

@@ -3,6 +3,7 @@
 #include "link/manifest.h"
 #include "runtime/artifact.h"
 #include "runtime/host_memory.h"
+#include "runtime/section_digest.h"
 #include "llvm/ADT/STLExtras.h"
 
 namespace kintsugi::link {
@@ -47,8 +48,8 @@ Expected<runtime::Artifact> wrapStages(const Plan &plan, llvm::ArrayRef<unsigned
 
 class ConstantRun {
 public:
-  ConstantRun(const Plan &plan, runtime::ArtifactWriter &writer, const ConstantOptions &options)
-      : plan(plan), writer(writer), options(options), needed(buffersOfRoot(plan)),
+  ConstantRun(const Plan &plan, ConstantPool &pool, const ConstantOptions &options)
+      : plan(plan), pool(pool), options(options), needed(buffersOfRoot(plan)),
         uses(plan.buffers.size(), 0), memory(plan.buffers.size()) {
     Plan::forEachStage(plan.constants, [&](unsigned stage) {
       stages.push_back(stage);
@@ -115,7 +116,7 @@ private:
     const orchestrate::PlanBuffer &buffer = plan.buffers[number];
     if (needed[number]) {
       KINTSUGI_ASSIGN(std::byte * bytes, materialize(number));
-      KINTSUGI_ASSIGN(result.offsets[number], writer.addConstant({bytes, buffer.bytes}));
+      KINTSUGI_ASSIGN(result.offsets[number], pool.add({bytes, buffer.bytes}));
     }
     if (memory[number].data()) {
       inFlight -= buffer.bytes;
@@ -131,7 +132,7 @@ private:
   }
 
   const Plan &plan;
-  runtime::ArtifactWriter &writer;
+  ConstantPool &pool;
   const ConstantOptions &options;
   std::vector<bool> needed;
   std::vector<unsigned> uses;
@@ -143,11 +144,23 @@ private:
 
 } // namespace
 
+Expected<uint64_t> ConstantPool::add(std::span<const std::byte> bytes) {
+  if (!shared)
+    return writer.addConstant(bytes);
+  auto [entry, fresh] = offsets.try_emplace(runtime::sectionDigest(bytes), 0);
+  if (fresh) {
+    Expected<uint64_t> offset = writer.addConstant(bytes);
+    if (!offset.ok())
+      return offset;
+    entry->second = *offset;
+  }
+  return entry->second;
+}
+
 Expected<ConstantResult> runConstantProgram(const Plan &plan, std::span<const std::byte> code,
                                             std::string_view targetName, runtime::Device &device,
-                                            runtime::ArtifactWriter &writer,
-                                            const ConstantOptions &options) {
-  ConstantRun run(plan, writer, options);
+                                            ConstantPool &pool, const ConstantOptions &options) {
+  ConstantRun run(plan, pool, options);
   if (run.stageList().empty())
     return run.run(nullptr);
   KINTSUGI_ASSIGN(runtime::Artifact artifact, wrapStages(plan, run.stageList(), code, targetName));

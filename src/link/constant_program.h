@@ -16,6 +16,21 @@
 
 namespace kintsugi::link {
 
+/// The constants of an artifact. Where it has several variants each is stored once: those that need
+/// the same share it.
+class ConstantPool {
+public:
+  ConstantPool(runtime::ArtifactWriter &writer, bool shared) : writer(writer), shared(shared) {}
+
+  /// Where it is among the artifact's constants.
+  Expected<uint64_t> add(std::span<const std::byte> bytes);
+
+private:
+  runtime::ArtifactWriter &writer;
+  bool shared;
+  std::map<Digest, uint64_t> offsets;
+};
+
 struct ConstantOptions {
   uint64_t memoryBudget = uint64_t(8) << 30; ///< Bytes in flight; more is a machine error.
   unsigned threads = 0;
@@ -30,8 +45,7 @@ struct ConstantResult {
 Expected<ConstantResult> runConstantProgram(const orchestrate::Plan &plan,
                                             std::span<const std::byte> code,
                                             std::string_view targetName, runtime::Device &device,
-                                            runtime::ArtifactWriter &writer,
-                                            const ConstantOptions &options);
+                                            ConstantPool &pool, const ConstantOptions &options);
 
 } // namespace kintsugi::link
 

@@ -20,8 +20,8 @@ std::vector<unsigned> kernelsOf(const Plan &plan, const PlanNode &node) {
 
 /// Compiles the kernels in programs of a few: targets compile programs at the same time.
 static Expected<targets::CodeObject> compileKernels(const Plan &plan, const PlanNode &node,
-                                                    targets::Target &target,
-                                                    const LinkOptions &options) {
+                                                    const targets::Target &target,
+                                                    const targets::CompileOptions &options) {
   constexpr size_t kernelsAProgram = 8;
   std::vector<tile::NamedSchedule> kernels;
   for (unsigned number : kernelsOf(plan, node))
@@ -38,30 +38,40 @@ static Expected<targets::CodeObject> compileKernels(const Plan &plan, const Plan
   std::vector<const tile::TileProgram *> pointers;
   for (const tile::TileProgram &program : programs)
     pointers.push_back(&program);
-  return target.compile(pointers, options.target);
+  return target.compile(pointers, options);
 }
 
-Expected<LinkReport> link(const Plan &plan, targets::Target &target, runtime::Device &device,
-                          runtime::ArtifactWriter &writer, const Json &provenance,
-                          const LinkOptions &options) {
+Status Linker::add(const Plan &plan, const Variant &variant) {
   KINTSUGI_ASSIGN(targets::CodeObject constantCode,
-                  compileKernels(plan, plan.constants, target, options));
-  KINTSUGI_ASSIGN(ConstantResult constants,
-                  runConstantProgram(plan, constantCode.bytes, target.name(), device, writer,
-                                     options.constants));
-  LinkReport report{writer.constantBytes(), constants.peakBytes};
+                  compileKernels(plan, plan.constants, target, options.target));
+  KINTSUGI_ASSIGN(
+      ConstantResult constants,
+      runConstantProgram(plan, constantCode.bytes, target.name(), device, pool, options.constants));
+  writer.endConstants(variant.level);
+  peakBytes = std::max(peakBytes, constants.peakBytes);
 
-  KINTSUGI_ASSIGN(targets::CodeObject code, compileKernels(plan, plan.root, target, options));
+  targets::CompileOptions forLevel = options.target;
+  forLevel.level = variant.level;
+  KINTSUGI_ASSIGN(targets::CodeObject code, compileKernels(plan, plan.root, target, forLevel));
   runtime::Manifest manifest = manifestOf(plan, constants.offsets);
   manifest.compilerVersion = options.compilerVersion;
   manifest.target = target.name();
   manifest.precision = options.precision;
-  if (!code.bytes.empty()) {
-    KINTSUGI_RETURN_IF_ERROR(writer.addCode(options.target.level, code.bytes));
-    manifest.code.push_back({options.target.level, options.features});
-  }
+  if (!code.bytes.empty())
+    manifest.code.push_back({variant.level, variant.features});
+  variants.push_back({variant.level, std::move(code.bytes), std::move(manifest)});
+  return Status::success();
+}
+
+Expected<LinkReport> Linker::finish(const Json &provenance) {
+  LinkReport report{writer.constantBytes(), peakBytes};
+  for (const Linked &variant : variants)
+    if (!variant.code.empty())
+      KINTSUGI_RETURN_IF_ERROR(writer.addCode(variant.level, variant.code));
   KINTSUGI_RETURN_IF_ERROR(writer.addProvenance(provenance));
-  KINTSUGI_RETURN_IF_ERROR(writer.finish(manifest).status());
+  for (const Linked &variant : variants)
+    KINTSUGI_RETURN_IF_ERROR(writer.addManifest(variant.level, variant.manifest));
+  KINTSUGI_RETURN_IF_ERROR(writer.finish().status());
   return report;
 }
 

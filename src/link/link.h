@@ -1,7 +1,8 @@
-//===- link.h - From a plan to an artifact ----------------------------------===//
+//===- link.h - From plans to an artifact -----------------------------------===//
 //
-// Compiles the plan's kernels with a target, runs the constant program on the host, and writes
-// code, constants and manifest.
+// Compiles plans' kernels with a target, runs their constant programs on the host, and writes code,
+// constants and manifests. An artifact has a plan for each level of the instruction set that it is
+// made for; what is alike between them it stores once.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KINTSUGI_LINK_LINK_H
@@ -17,7 +18,13 @@ struct LinkOptions {
   std::string compilerVersion;
   std::string precision = "f32";
   ConstantOptions constants;
-  targets::CompileOptions target;
+  targets::CompileOptions target; ///< Its level is that of the constant program's kernels.
+  bool severalVariants = false;   ///< Then what is alike between them is looked for.
+};
+
+/// Whom a plan is for.
+struct Variant {
+  std::string level;                 ///< That its kernels are compiled for.
   std::vector<std::string> features; ///< What the code asks of a machine, as in /proc/cpuinfo.
 };
 
@@ -29,10 +36,35 @@ struct LinkReport {
 /// The kernels that stages below a node of the plan run, each once.
 std::vector<unsigned> kernelsOf(const orchestrate::Plan &plan, const orchestrate::PlanNode &node);
 
-/// `provenance` goes into the artifact as it stands. The writer must be fresh; it is finished.
-Expected<LinkReport> link(const orchestrate::Plan &plan, targets::Target &target,
-                          runtime::Device &device, runtime::ArtifactWriter &writer,
-                          const Json &provenance, const LinkOptions &options);
+class Linker {
+public:
+  /// `device` runs the constant programs. The writer must be fresh.
+  Linker(const targets::Target &target, runtime::Device &device, runtime::ArtifactWriter &writer,
+         LinkOptions options)
+      : target(target), device(device), writer(writer), options(std::move(options)),
+        pool(writer, this->options.severalVariants) {}
+
+  /// Variants come best first, each with a level of its own.
+  Status add(const orchestrate::Plan &plan, const Variant &variant);
+
+  /// Completes the artifact. `provenance` goes into it as it stands.
+  Expected<LinkReport> finish(const Json &provenance);
+
+private:
+  struct Linked {
+    std::string level;
+    std::vector<std::byte> code; ///< Empty where no stage is a kernel.
+    runtime::Manifest manifest;
+  };
+
+  const targets::Target &target;
+  runtime::Device &device;
+  runtime::ArtifactWriter &writer;
+  LinkOptions options;
+  ConstantPool pool;
+  std::vector<Linked> variants;
+  uint64_t peakBytes = 0;
+};
 
 } // namespace kintsugi::link
 

@@ -73,6 +73,8 @@ Machine describeAt(const Host &host, Level level) {
 
 Machine Machine::detect() { return describeAt(detectHost(), detectLevel()); }
 
+Machine Machine::detectAt(Level level) { return describeAt(detectHost(), level); }
+
 std::vector<Machine> Machine::detectLevels() {
   Host host = detectHost();
   std::vector<Machine> machines;

@@ -126,6 +126,14 @@ std::optional<Level> levelOf(std::string_view name) {
   return std::nullopt;
 }
 
+Status checkRuns(Level has, Level needs) {
+  if (has >= needs)
+    return Status::success();
+  return machineError(std::string("this processor has the instructions of ") + nameOf(has) +
+                      "; what is asked for needs those of " + nameOf(needs) +
+                      (needs == Level::V4 ? " (AVX-512)" : " (AVX2)"));
+}
+
 Machine describe(const Host &host, Level level, int multiplyAdds) {
   Machine machine;
   machine.name = host.processor.empty() ? nameOf(level) : host.processor.substr(0, 256);

@@ -12,11 +12,28 @@
 #include "base/status.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace kintsugi::machine {
+
+/// Of the instruction set: those of the x86-64 psABI supplement, each with all before it.
+enum class Level : uint8_t {
+  V1, ///< SSE2.
+  V2, ///< SSE4.2.
+  V3, ///< AVX2, FMA.
+  V4, ///< AVX-512 F, BW, CD, DQ, VL.
+};
+
+const char *nameOf(Level level);
+/// nullopt for another word.
+std::optional<Level> levelOf(std::string_view name);
+
+/// A machine error that names both levels where a processor that has one can't run code for the
+/// other.
+Status checkRuns(Level has, Level needs);
 
 struct MemoryLevel {
   std::string name;             ///< "memory", "L3", "L2", "L1"
@@ -47,8 +64,10 @@ struct Machine {
   static Expected<Machine> parse(std::string_view text);
   /// Looks at the machine that this runs on.
   static Machine detect();
-  /// The same for each level of the instruction set from x86-64-v3 on that this machine has, the
-  /// highest first: what code of that level may expect. Empty on older machines.
+  /// The same as code of a level of the instruction set sees it, which the machine has or not.
+  static Machine detectAt(Level level);
+  /// The same for each level from x86-64-v3 on that the machine has, the highest first. Empty on
+  /// older machines.
   static std::vector<Machine> detectLevels();
   /// Names the kind of machine that this runs on: processor, cores that may be used and caches.
   static std::string identity();

@@ -7,7 +7,7 @@
 #ifndef KINTSUGI_MACHINE_PROBES_H
 #define KINTSUGI_MACHINE_PROBES_H
 
-#include "machine/describe.h"
+#include "machine/machine.h"
 
 #include <cstddef>
 #include <span>

@@ -6,6 +6,7 @@
 #include "import/random_weights.h"
 #include "layout/layout.h"
 #include "link/link.h"
+#include "machine/describe.h"
 #include "pipeline/targets.h"
 #include "simplify/simplify.h"
 #include "te/parser.h"
@@ -41,16 +42,25 @@ public:
   Phases(const CompileOptions &options, CompileReport &report) : options(options), report(report) {}
 
   template <typename Work> auto run(const char *name, Work work) -> decltype(work()) {
-    if (options.progress && !options.progress(name, report.phases.size() + 1, total))
+    if (options.progress &&
+        !options.progress(name, std::min(report.phases.size() + 1, total), total))
       return usageError("stopped before '" + std::string(name) + "'");
     auto start = std::chrono::steady_clock::now();
     auto result = work();
     std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
-    report.phases.push_back({name, taken.count()});
+    timeOf(name) += taken.count();
     return result;
   }
 
 private:
+  /// A phase that is run for several levels is one.
+  double &timeOf(const char *name) {
+    for (PhaseTime &time : report.phases)
+      if (time.phase == name)
+        return time.seconds;
+    return report.phases.emplace_back(PhaseTime{name}).seconds;
+  }
+
   static constexpr uint64_t total = 6;
   const CompileOptions &options;
   CompileReport &report;
@@ -104,7 +114,6 @@ unsigned countLaunches(const orchestrate::PlanNode &node) {
 /// The phases up to the plan, which every box shares.
 struct Front {
   te::Program program;
-  std::unique_ptr<targets::Target> target;
   orchestrate::Plan plan;
   orchestrate::OrchestrateTexts texts;
 };
@@ -170,34 +179,42 @@ Expected<te::Program> derived(te::Program program, const CompileOptions &options
   });
 }
 
-/// The phases up to the definitions that kernels are made from.
-Expected<te::Program> prepared(const te::Program &imported, const CompileOptions &options,
-                               const targets::Target &target, Phases &phases,
-                               CompileReport &report) {
-  KINTSUGI_ASSIGN(te::Program program, simplified(imported, options, phases, report));
+/// The definitions that a machine's kernels are made from.
+Expected<te::Program> specialized(te::Program program, const CompileOptions &options,
+                                  const targets::Target &target, Phases &phases) {
   KINTSUGI_ASSIGN(program, formatted(std::move(program), options, target, phases));
   return derived(std::move(program), options, target, phases);
 }
 
-Status runFront(const te::Program &imported, const CompileOptions &options, Phases &phases,
-                CompileReport &report, Front &front) {
-  KINTSUGI_ASSIGN(front.target, makeTarget(options.target));
+/// What holds whatever the machine is.
+Expected<te::Program> prepared(const te::Program &imported, const CompileOptions &options,
+                               Phases &phases, CompileReport &report) {
   report.target = options.target;
   report.precision = options.precision;
-  KINTSUGI_ASSIGN(front.program, prepared(imported, options, *front.target, phases, report));
-  report.model = front.program.name;
+  KINTSUGI_ASSIGN(te::Program program, simplified(imported, options, phases, report));
+  report.model = program.name;
+  return program;
+}
+
+Expected<Front> runFront(te::Program program, const CompileOptions &options,
+                         const targets::Target &target, Phases &phases) {
+  Front front;
+  KINTSUGI_ASSIGN(front.program, specialized(std::move(program), options, target, phases));
   KINTSUGI_ASSIGN(front.plan, phases.run("orchestrate", [&] {
-    return orchestrate::orchestrate(front.program, orchestrateOptions(options, *front.target),
+    return orchestrate::orchestrate(front.program, orchestrateOptions(options, target),
                                     &front.texts);
   }));
-  report.candidates = front.plan.candidates;
-  orchestrate::Plan::forEachStage(front.plan.root, [&](unsigned) { ++report.kernels; });
-  report.distinctKernels = link::kernelsOf(front.plan, front.plan.root).size();
-  report.launches = countLaunches(front.plan.root);
-  report.objectiveSeconds = front.plan.objectiveSeconds;
-  report.gap = front.plan.gap;
-  report.arenaBytes = front.plan.arenaBytes;
-  return Status::success();
+  return front;
+}
+
+void describePlan(const orchestrate::Plan &plan, CompileReport &report) {
+  report.candidates = plan.candidates;
+  orchestrate::Plan::forEachStage(plan.root, [&](unsigned) { ++report.kernels; });
+  report.distinctKernels = link::kernelsOf(plan, plan.root).size();
+  report.launches = countLaunches(plan.root);
+  report.objectiveSeconds = plan.objectiveSeconds;
+  report.gap = plan.gap;
+  report.arenaBytes = plan.arenaBytes;
 }
 
 targets::CompileOptions targetOptions(const CompileOptions &options) {
@@ -247,30 +264,51 @@ Expected<te::Program> kernelProgram(const std::string &path, const CompileOption
   KINTSUGI_ASSIGN(std::unique_ptr<targets::Target> target, makeTarget(options.target));
   KINTSUGI_ASSIGN(te::Program imported,
                   phases.run("import", [&] { return importModel(path, options, diagnostics); }));
-  return prepared(imported, options, *target, phases, report);
+  KINTSUGI_ASSIGN(te::Program program, prepared(imported, options, phases, report));
+  return specialized(std::move(program), options, *target, phases);
+}
+
+static link::LinkOptions linkOptions(const CompileOptions &options) {
+  link::LinkOptions result;
+  result.compilerVersion = compilerVersion();
+  result.precision = options.precision;
+  result.target = targetOptions(options);
+  // Whatever machine compiles can run it, and all levels get the same bits.
+  result.target.level = machine::nameOf(machine::Level::V3);
+  if (options.progress)
+    result.target.progress = [&](size_t done, size_t all) {
+      return options.progress("compiling kernels", done, all);
+    };
+  result.constants = {options.constantBudget, options.threads};
+  result.severalVariants = !options.lesser.empty();
+  return result;
 }
 
 /// Everything after import.
 static Expected<CompileReport>
 compileImported(const te::Program &imported, const CompileOptions &options, runtime::Device &device,
                 runtime::ArtifactWriter &writer, Phases &phases, CompileReport &report) {
-  Front front;
-  KINTSUGI_RETURN_IF_ERROR(runFront(imported, options, phases, report, front));
-  link::LinkOptions linkOptions;
-  linkOptions.compilerVersion = compilerVersion();
-  linkOptions.precision = options.precision;
-  linkOptions.target = targetOptions(options);
-  if (options.progress)
-    linkOptions.target.progress = [&](size_t done, size_t all) {
-      return options.progress("compiling kernels", done, all);
-    };
-  linkOptions.features = featuresOf(options.machine.level);
-  linkOptions.constants = {options.constantBudget, options.threads};
+  KINTSUGI_ASSIGN(std::unique_ptr<targets::Target> target, makeTarget(options.target));
+  KINTSUGI_ASSIGN(te::Program program, prepared(imported, options, phases, report));
+  link::Linker linker(*target, device, writer, linkOptions(options));
+  CompileOptions forLevel = options;
+  auto addLevel = [&](const machine::Machine &machine) -> Status {
+    forLevel.machine = machine;
+    KINTSUGI_ASSIGN(Front front, runFront(program, forLevel, *target, phases));
+    if (report.levels.empty())
+      describePlan(front.plan, report);
+    report.levels.push_back(machine.level);
+    return phases.run(
+        "link", [&] { return linker.add(front.plan, {machine.level, featuresOf(machine.level)}); });
+  };
+  KINTSUGI_RETURN_IF_ERROR(addLevel(options.machine));
+  forLevel.log = nullptr; // The same again for another machine would only confuse.
+  for (const machine::Machine &machine : options.lesser)
+    KINTSUGI_RETURN_IF_ERROR(addLevel(machine));
   Json provenance = report.toJson();
   provenance.erase("constant_bytes"); // Not known before the link that writes the provenance.
-  KINTSUGI_ASSIGN(link::LinkReport linked, phases.run("link", [&] {
-    return link::link(front.plan, *front.target, device, writer, provenance, linkOptions);
-  }));
+  KINTSUGI_ASSIGN(link::LinkReport linked,
+                  phases.run("link", [&] { return linker.finish(provenance); }));
   report.constantBytes = linked.constantBytes;
   return report;
 }
@@ -302,8 +340,9 @@ Expected<std::string> emit(const std::string &path, const CompileOptions &option
     KINTSUGI_ASSIGN(te::Program program, simplified(imported, options, phases, report));
     return te::printProgram(program);
   }
-  Front front;
-  KINTSUGI_RETURN_IF_ERROR(runFront(imported, options, phases, report, front));
+  KINTSUGI_ASSIGN(std::unique_ptr<targets::Target> target, makeTarget(options.target));
+  KINTSUGI_ASSIGN(te::Program program, prepared(imported, options, phases, report));
+  KINTSUGI_ASSIGN(Front front, runFront(std::move(program), options, *target, phases));
   if (box == Box::Space)
     return front.texts.space;
   if (box == Box::Problem)
@@ -315,7 +354,7 @@ Expected<std::string> emit(const std::string &path, const CompileOptions &option
   if (box == Box::Tile)
     return tiles.print();
   auto form = box == Box::Llvm ? targets::CodeForm::LLVM : targets::CodeForm::Assembly;
-  return front.target->emit(tiles, form, targetOptions(options));
+  return target->emit(tiles, form, targetOptions(options));
 }
 
 Json CompileReport::toJson() const {
@@ -323,6 +362,7 @@ Json CompileReport::toJson() const {
   json["model"] = model;
   json["target"] = target;
   json["precision"] = precision;
+  json["levels"] = levels;
   json["operators"] = operators;
   json["definitions"] = definitions;
   json["candidates"] = candidates;

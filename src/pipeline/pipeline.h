@@ -38,6 +38,8 @@ struct CompileOptions {
     bool winograd = true; ///< Windows may slide by bilinear algorithms.
   } abilities;
   machine::Machine machine;
+  /// The artifact is for these too, in order: the same machine with fewer instructions.
+  std::vector<machine::Machine> lesser;
   unsigned threads = 0;                        ///< Of the compiler itself; 0: all cores.
   uint64_t constantBudget = uint64_t(8) << 30; ///< Bytes in flight while linking.
   Progress progress;
@@ -54,6 +56,8 @@ struct CompileReport {
   std::string model;
   std::string target;
   std::string precision;
+  std::vector<std::string>
+      levels;               ///< That there is code for, best first; the rest is of the first.
   unsigned operators = 0;   ///< ONNX nodes that the program stems from.
   unsigned definitions = 0; ///< After simplification, constants included.
   unsigned candidates = 0;

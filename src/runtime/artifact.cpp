@@ -61,9 +61,44 @@ const Artifact::Section *Artifact::find(uint32_t kind, std::string_view name) co
   return nullptr;
 }
 
+std::vector<std::string> Artifact::variants() const {
+  std::vector<std::string> names;
+  for (const Section &section : sections)
+    if (section.kind == KIN_SECTION_MANIFEST)
+      names.push_back(section.name);
+  return names;
+}
+
+/// Whether the variant that was picked needs the section: constants are its own and those of the
+/// variants before it.
+bool Artifact::isUsed(const Section &section) const {
+  if (section.kind == KIN_SECTION_PROVENANCE)
+    return true;
+  if (section.kind == KIN_SECTION_MANIFEST)
+    return section.name == picked;
+  if (section.kind == KIN_SECTION_CODE)
+    return std::any_of(contents.code.begin(), contents.code.end(),
+                       [&](const CodeObject &object) { return object.section == section.name; });
+  for (const std::string &variant : variants()) {
+    if (variant == section.name)
+      return section.kind == KIN_SECTION_CONSTANTS;
+    if (variant == picked)
+      break;
+  }
+  return false;
+}
+
 std::span<const std::byte> Artifact::constants() const {
-  const Section *section = find(KIN_SECTION_CONSTANTS);
-  return section ? section->bytes : std::span<const std::byte>();
+  const std::byte *begin = nullptr, *end = nullptr;
+  for (const Section &section : sections) {
+    if (section.kind != KIN_SECTION_CONSTANTS)
+      continue;
+    if (!begin)
+      begin = end = section.bytes.data();
+    if (isUsed(section))
+      end = section.bytes.data() + section.bytes.size();
+  }
+  return {begin, end};
 }
 
 std::span<const std::byte> Artifact::code(std::string_view name) const {
@@ -114,7 +149,7 @@ Status Artifact::readSection(const KinArtifactSection &entry, uint64_t end) {
     return inputError("damaged: section " + std::to_string(sections.size()) + " has no valid name");
   section.bytes = bytes().subspan(entry.offset, entry.bytes);
   std::memcpy(section.digest.bytes.data(), entry.digest, sizeof(entry.digest));
-  bool several = section.kind == KIN_SECTION_CODE;
+  bool several = section.kind != KIN_SECTION_PROVENANCE;
   if (find(section.kind, several ? std::string_view(section.name) : std::string_view()))
     return inputError("damaged: " + sectionWord(section.kind, section.name) + " is there twice");
   sections.push_back(std::move(section));
@@ -157,31 +192,103 @@ Status Artifact::checkGaps(uint64_t end) const {
   return Status::success();
 }
 
-Status Artifact::checkDigests(ReadOptions options) const {
+/// One after the other from page to page, so that offsets go through all of them.
+Status Artifact::checkConstantsOrder() const {
+  const std::byte *next = nullptr;
   for (const Section &section : sections) {
-    if (section.kind == KIN_SECTION_CONSTANTS && !options.verifyConstants)
+    if (section.kind != KIN_SECTION_CONSTANTS)
       continue;
-    if (sectionDigest(section.bytes) != section.digest)
-      return inputError("damaged: the " + sectionWord(section.kind, section.name) +
-                        " does not have its digest; copy the file again or compile the model "
-                        "again");
+    if (next && section.bytes.data() != next)
+      return inputError("damaged: the constants are not in one piece; compile the model again");
+    auto at = static_cast<uint64_t>(section.bytes.data() - bytes().data()) + section.bytes.size();
+    next = bytes().data() + (at + KIN_ARTIFACT_PAGE - 1) / KIN_ARTIFACT_PAGE * KIN_ARTIFACT_PAGE;
   }
   return Status::success();
 }
 
-Status Artifact::readManifest() {
-  const Section *section = find(KIN_SECTION_MANIFEST);
-  if (!section)
-    return inputError("damaged: it has no manifest");
-  std::string_view text(reinterpret_cast<const char *>(section->bytes.data()),
-                        section->bytes.size());
+Status Artifact::checkDigest(const Section &section) const {
+  if (sectionDigest(section.bytes) == section.digest)
+    return Status::success();
+  return inputError("damaged: the " + sectionWord(section.kind, section.name) +
+                    " does not have its digest; copy the file again or compile the model again");
+}
+
+/// Of all that the variant uses but its manifest, which was checked before it was read.
+Status Artifact::checkDigests(const ReadOptions &options) const {
+  for (const Section &section : sections) {
+    bool skipped = section.kind == KIN_SECTION_CONSTANTS && !options.verifyConstants;
+    if (section.kind != KIN_SECTION_MANIFEST && isUsed(section) && !skipped)
+      KINTSUGI_RETURN_IF_ERROR(checkDigest(section));
+  }
+  return Status::success();
+}
+
+Expected<Manifest> Artifact::readManifest(const Section &section) const {
+  KINTSUGI_RETURN_IF_ERROR(checkDigest(section));
+  std::string_view text(reinterpret_cast<const char *>(section.bytes.data()), section.bytes.size());
   auto json = parseJson(text);
   if (!json.ok())
     return at("manifest", json.takeError());
   auto manifest = Manifest::fromJson(*json);
   if (!manifest.ok())
     return at("manifest", manifest.takeError());
-  contents = std::move(*manifest);
+  return manifest;
+}
+
+static std::string joined(const std::vector<std::string> &names, const char *between) {
+  std::string text;
+  for (const std::string &name : names)
+    text += (text.empty() ? "" : between) + name;
+  return text;
+}
+
+/// What the code of all those manifests asks for and the machine lacks, with commas between.
+static std::string missingFeatures(const std::vector<Manifest> &manifests,
+                                   const ReadOptions &options) {
+  std::vector<std::string> missing;
+  for (const Manifest &manifest : manifests)
+    for (const CodeObject &object : manifest.code)
+      for (const std::string &feature : object.features)
+        if (!options.supports(feature) &&
+            std::find(missing.begin(), missing.end(), feature) == missing.end())
+          missing.push_back(feature);
+  return joined(missing, ", ");
+}
+
+/// Whether a machine runs one of the manifest's code objects, or it has none.
+static bool runs(const Manifest &manifest, const ReadOptions &options) {
+  return !options.supports || manifest.code.empty() ||
+         std::any_of(manifest.code.begin(), manifest.code.end(), [&](const CodeObject &object) {
+           return std::all_of(object.features.begin(), object.features.end(), options.supports);
+         });
+}
+
+Status Artifact::pickVariant(const ReadOptions &options) {
+  std::vector<Manifest> others;
+  std::vector<std::string> names;
+  for (const Section &section : sections) {
+    if (section.kind != KIN_SECTION_MANIFEST ||
+        (!options.variant.empty() && section.name != options.variant))
+      continue;
+    KINTSUGI_ASSIGN(Manifest manifest, readManifest(section));
+    names.push_back(section.name);
+    if (runs(manifest, options)) {
+      picked = section.name;
+      contents = std::move(manifest);
+      return Status::success();
+    }
+    others.push_back(std::move(manifest));
+  }
+  if (variants().empty())
+    return inputError("damaged: it has no manifest");
+  if (names.empty())
+    return usageError("has no code for " + options.variant + "; it has code for " +
+                      joined(variants(), " and "));
+  return machineError("has code for " + joined(names, " and ") + ", but this processor lacks " +
+                      missingFeatures(others, options) + "; compile the model for this machine");
+}
+
+Status Artifact::checkManifest() const {
   if (Status status = contents.validate(constants().size()); !status.ok())
     return at("manifest", status.takeError());
   for (const CodeObject &object : contents.code)
@@ -190,9 +297,11 @@ Status Artifact::readManifest() {
   return Status::success();
 }
 
-Status Artifact::read(ReadOptions options) {
+Status Artifact::read(const ReadOptions &options) {
   KINTSUGI_ASSIGN(KinArtifactHeader header, readHeader());
   KINTSUGI_RETURN_IF_ERROR(readTable(header));
+  KINTSUGI_RETURN_IF_ERROR(checkConstantsOrder());
+  KINTSUGI_RETURN_IF_ERROR(pickVariant(options));
   KINTSUGI_RETURN_IF_ERROR(checkDigests(options));
-  return readManifest();
+  return checkManifest();
 }

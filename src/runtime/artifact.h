@@ -14,6 +14,7 @@
 #include "runtime/host_memory.h"
 #include "runtime/manifest.h"
 
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -22,6 +23,10 @@
 namespace kintsugi::runtime {
 
 struct ReadOptions {
+  /// Whether instructions of a feature run where the code is to run; all do where it is empty.
+  std::function<bool(std::string_view feature)> supports;
+  /// The variant to read; where it is empty, the first whose code runs.
+  std::string variant;
   /// Hash the constants too. Without it a model of gigabytes opens at once and its pages are read
   /// when they are used; everything else is hashed always.
   bool verifyConstants = true;
@@ -30,8 +35,10 @@ struct ReadOptions {
 /// Immutable once open.
 class Artifact {
 public:
-  /// Maps the file and checks header, table, digests and manifest. An input error that says what is
-  /// wrong where it is no artifact, damaged, or of another version.
+  /// Maps the file, picks a variant, and checks header, table, and the digests and the manifest of
+  /// what that variant needs. An input error that says what is wrong where it is no artifact,
+  /// damaged, or of another version; a machine error that names what is missing where no code runs;
+  /// a usage error for a variant that it does not have.
   static Expected<Artifact> open(const std::string &path, ReadOptions options = {});
 
   /// The same for bytes in memory, which are copied; `name` stands for the path in messages.
@@ -40,12 +47,18 @@ public:
 
   /// The path or name it was opened by.
   const std::string &name() const { return label; }
+  /// Of the variant that was picked.
   const Manifest &manifest() const { return contents; }
+
+  /// What the artifact has, best first, and which of it was picked.
+  std::vector<std::string> variants() const;
+  const std::string &variant() const { return picked; }
 
   /// Names the whole file: the header's digest.
   const Digest &digest() const { return fileDigest; }
 
-  /// Starts at a multiple of KIN_ARTIFACT_PAGE; empty where there are none.
+  /// Those that the variant may use. They start at a multiple of KIN_ARTIFACT_PAGE; empty where
+  /// there are none.
   std::span<const std::byte> constants() const;
 
   /// The code section of that name; one that the manifest lists is always there.
@@ -66,19 +79,25 @@ private:
 
   std::span<const std::byte> bytes() const;
   const Section *find(uint32_t kind, std::string_view name = {}) const;
-  Status read(ReadOptions options);
+  bool isUsed(const Section &section) const;
+  Status read(const ReadOptions &options);
   Expected<KinArtifactHeader> readHeader() const;
   Status readTable(const KinArtifactHeader &header);
   Status readSection(const KinArtifactSection &entry, uint64_t end);
   Status checkGaps(uint64_t end) const;
-  Status checkDigests(ReadOptions options) const;
-  Status readManifest();
+  Status checkConstantsOrder() const;
+  Status checkDigest(const Section &section) const;
+  Status checkDigests(const ReadOptions &options) const;
+  Expected<Manifest> readManifest(const Section &section) const;
+  Status pickVariant(const ReadOptions &options);
+  Status checkManifest() const;
 
   std::string label;
   MappedFile file;
   HostMemory memory; ///< Instead of a file.
   Digest fileDigest;
   std::vector<Section> sections;
+  std::string picked; ///< The name of the variant's sections.
   Manifest contents;
 };
 

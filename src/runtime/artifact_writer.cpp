@@ -5,6 +5,7 @@
 #include "abi/stage.h"
 #include "base/files.h"
 
+#include <algorithm>
 #include <cassert>
 #include <cstddef>
 #include <cstring>
@@ -55,6 +56,9 @@ private:
 };
 } // namespace
 
+/// Its name where it has none.
+static constexpr std::string_view onlyVariant = "only";
+
 ArtifactWriter::ArtifactWriter(std::unique_ptr<ArtifactSink> sink) : sink(std::move(sink)) {}
 ArtifactWriter::ArtifactWriter(ArtifactWriter &&) = default;
 ArtifactWriter::~ArtifactWriter() = default;
@@ -102,33 +106,42 @@ void ArtifactWriter::endSection(KinSectionKind kind, std::string_view name) {
 
 Status ArtifactWriter::addSection(KinSectionKind kind, std::string_view name,
                                   std::span<const std::byte> bytes) {
-  endConstants();
+  endConstants(onlyVariant);
+  constantsEnded = true;
   KINTSUGI_RETURN_IF_ERROR(beginSection());
   KINTSUGI_RETURN_IF_ERROR(write(bytes));
   endSection(kind, name);
   return Status::success();
 }
 
+Status ArtifactWriter::beginConstants() {
+  KINTSUGI_RETURN_IF_ERROR(beginSection());
+  if (constantsStart == 0)
+    constantsStart = sectionStart;
+  inConstants = true;
+  return Status::success();
+}
+
 Expected<uint64_t> ArtifactWriter::addConstant(std::span<const std::byte> bytes) {
   assert(!constantsEnded && "constants come before everything else");
-  if (sectionStart == 0)
-    KINTSUGI_RETURN_IF_ERROR(beginSection());
+  if (!inConstants)
+    KINTSUGI_RETURN_IF_ERROR(beginConstants());
   KINTSUGI_RETURN_IF_ERROR(pad(KIN_BUFFER_ALIGNMENT));
-  uint64_t offset = sink->size() - sectionStart;
+  uint64_t offset = sink->size() - constantsStart;
   KINTSUGI_RETURN_IF_ERROR(appendConstant(bytes));
   return offset;
 }
 
 Status ArtifactWriter::appendConstant(std::span<const std::byte> bytes) {
   KINTSUGI_RETURN_IF_ERROR(write(bytes));
-  constants = sink->size() - sectionStart;
+  constants = sink->size() - constantsStart;
   return Status::success();
 }
 
-void ArtifactWriter::endConstants() {
-  if (!constantsEnded && sectionStart != 0)
-    endSection(KIN_SECTION_CONSTANTS, "constants");
-  constantsEnded = true;
+void ArtifactWriter::endConstants(std::string_view variant) {
+  if (inConstants)
+    endSection(KIN_SECTION_CONSTANTS, variant);
+  inConstants = false;
 }
 
 Status ArtifactWriter::addCode(std::string_view name, std::span<const std::byte> bytes) {
@@ -140,12 +153,34 @@ Status ArtifactWriter::addProvenance(const Json &provenance) {
   return addSection(KIN_SECTION_PROVENANCE, "provenance", std::as_bytes(std::span(text)));
 }
 
-Expected<Digest> ArtifactWriter::finish(const Manifest &manifest) {
-  if (Status status = manifest.validate(constants); !status.ok())
+/// Sections stand in the table as they were written: those of a variant and the ones before it are
+/// those up to its own, or up to the first of a variant that is still to come.
+uint64_t ArtifactWriter::constantsSeenBy(std::string_view variant) const {
+  uint64_t end = 0;
+  for (const KinArtifactSection &entry : table) {
+    bool written = std::any_of(table.begin(), table.end(), [&](const KinArtifactSection &other) {
+      return other.kind == KIN_SECTION_MANIFEST && std::strcmp(other.name, entry.name) == 0;
+    });
+    if (entry.kind == KIN_SECTION_CONSTANTS && (written || entry.name == variant))
+      end = std::max(end, entry.offset + entry.bytes - constantsStart);
+  }
+  return end;
+}
+
+Status ArtifactWriter::addManifest(std::string_view variant, const Manifest &manifest) {
+  if (Status status = manifest.validate(constantsSeenBy(variant)); !status.ok())
     return internalError("the manifest is inconsistent: " + status.error().message);
   std::string text = printJson(manifest.toJson(), 1);
-  KINTSUGI_RETURN_IF_ERROR(
-      addSection(KIN_SECTION_MANIFEST, "manifest", std::as_bytes(std::span(text))));
+  return addSection(KIN_SECTION_MANIFEST, variant, std::as_bytes(std::span(text)));
+}
+
+Expected<Digest> ArtifactWriter::finish(const Manifest &manifest) {
+  endConstants(onlyVariant);
+  KINTSUGI_RETURN_IF_ERROR(addManifest(onlyVariant, manifest));
+  return finish();
+}
+
+Expected<Digest> ArtifactWriter::finish() {
   KINTSUGI_RETURN_IF_ERROR(pad(8));
 
   KinArtifactHeader header = {};

@@ -77,6 +77,10 @@ public:
   /// Whether it runs artifacts compiled for that target.
   virtual bool runsTarget(std::string_view target) const = 0;
 
+  /// Whether it runs code that uses the instructions of a feature, as the manifest's code objects
+  /// name them; anything, where code is not for the processor.
+  virtual bool supports(std::string_view feature) const { return true; }
+
   /// Whether host pointers are device pointers: then the caller's inputs and outputs are used where
   /// they are, otherwise they are copied.
   virtual bool sharesHostMemory() const = 0;

@@ -7,6 +7,7 @@ using namespace kintsugi::runtime;
 
 Expected<std::shared_ptr<const Model>>
 Model::load(const std::string &path, std::shared_ptr<Device> device, ReadOptions options) {
+  options.supports = [&](std::string_view feature) { return device->supports(feature); };
   KINTSUGI_ASSIGN(Artifact artifact, Artifact::open(path, options));
   return create(std::move(artifact), std::move(device));
 }

@@ -18,7 +18,8 @@ namespace kintsugi::runtime {
 
 class Model {
 public:
-  /// Opens the artifact and makes it ready; see Artifact::open and Device::load for the errors.
+  /// Opens the artifact, with the variant that is best on the device, and makes it ready; see
+  /// Artifact::open and Device::load for the errors.
   static Expected<std::shared_ptr<const Model>>
   load(const std::string &path, std::shared_ptr<Device> device, ReadOptions options = {});
 

@@ -5,6 +5,7 @@ damage() { # FILE OFFSET BYTE: a copy of relu.kin with one byte changed
 }
 
 "$kintsugi" compile relu.onnx -o relu.kin --quiet
+"$kintsugi" compile relu.onnx -o v3.kin --cpu-level v3 --quiet
 size=$(stat -c %s relu.kin)
 head -c 40 relu.kin >header.kin
 head -c $((size / 2)) relu.kin >half.kin

@@ -251,6 +251,39 @@ def test_cache(folder, report):
     assert found["entries"] == [] and found["bytes"] == 0
 
 
+def test_levels(folder, kintsugi, report, artifact):
+    """One artifact has code for AVX2 and AVX-512, and picks when it is loaded; each can be asked for."""
+    native = report("doctor", "--json")["level"]
+    both = report("explain", artifact, "--json")
+    assert both["levels"] == ["x86-64-v4", "x86-64-v3"] and both["level"] == native
+    assert report("run", artifact, "--cpu-level", "v3", "--json")["level"] == "x86-64-v3"
+    lesser = folder / "v3.kin"
+    assert report("compile", MODEL, "-o", lesser, "--cpu-level", "v3", "--json")["levels"] == ["x86-64-v3"]
+    assert report("run", lesser, "--json")["levels"] == ["x86-64-v3"]
+    code, _, errors = kintsugi("run", lesser, "--cpu-level", "v4")
+    assert code == 2 and "has no code for x86-64-v4; it has code for x86-64-v3" in errors
+    greater = folder / "v4.kin"
+    assert report("compile", MODEL, "-o", greater, "--cpu-level", "v4", "--json")["levels"] == ["x86-64-v4"]
+    for subject in [greater, artifact, MODEL]:
+        code, _, errors = kintsugi("run", subject, "--cpu-level", "v4")
+        assert code == (0 if native == "x86-64-v4" else 5), errors
+    assert report("run", MODEL, "--cpu-level", "native", "--json")["level"] == native
+    assert artifact.stat().st_size < lesser.stat().st_size + greater.stat().st_size
+
+
+@pytest.mark.parametrize("model", ["resnet18", "shufflenet_v2", "mmoe", "segformer_b0"])
+def test_answers_do_not_depend_on_the_level(folder, kintsugi, report, model):
+    """Metamorphic: AVX2 and AVX-512 code of one artifact say the same, within the error policy."""
+    if report("doctor", "--json")["level"] != "x86-64-v4":
+        pytest.skip("this machine has no AVX-512")
+    artifact, expected = folder / f"{model}.kin", folder / f"{model}.v4.npz"
+    assert kintsugi("compile", ROOT / "zoo" / f"{model}.onnx", "--random-weights", "-o", artifact)[0] == 0
+    assert kintsugi("run", artifact, "--cpu-level", "v4", "--outputs", expected)[0] == 0
+    found = report("compare", artifact, "--cpu-level", "v3", "--expected", expected, "--json")
+    assert found["within"] and all(output["max_rel"] <= output["allowed"] for output in found["outputs"])
+    artifact.unlink()
+
+
 @pytest.mark.parametrize("model", ["resnet18", "shufflenet_v2", "mmoe", "segformer_b0"])
 def test_answers_do_not_depend_on_what_the_compiler_does_without(folder, kintsugi, model):
     """Metamorphic: fusion, formats, packing and copies change how a model runs, not what it says."""

@@ -54,9 +54,13 @@ static std::string compilerIdentity() {
   return pipeline::compilerVersion() + " " + pipeline::fileIdentity(file);
 }
 
+static machine::Level ownLevel() { return *machine::levelOf(machine::Machine::detect().level); }
+
 Expected<Json> compileTo(const std::string &artifact, const std::string &model,
                          const Settings &settings) {
   KINTSUGI_RETURN_IF_ERROR(checkIsModel(model));
+  // The constants are computed here.
+  KINTSUGI_RETURN_IF_ERROR(machine::checkRuns(ownLevel(), machine::Level::V3));
   auto start = std::chrono::steady_clock::now();
   Diagnostics diagnostics;
   KINTSUGI_ASSIGN(runtime::ArtifactWriter writer, runtime::ArtifactWriter::toFile(artifact));
@@ -103,6 +107,8 @@ Expected<Prepared> prepare(const std::string &path, const Settings &settings) {
                         " can't change it; compile the model anew");
     return Prepared{path, {}, false, Json()};
   }
+  if (settings.level)
+    KINTSUGI_RETURN_IF_ERROR(machine::checkRuns(ownLevel(), *settings.level));
   if (!settings.cache)
     return prepareWithoutCache(path, settings);
   KINTSUGI_ASSIGN(Digest model, pipeline::modelIdentity(path));

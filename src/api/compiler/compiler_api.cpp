@@ -73,7 +73,7 @@ KinStatus kin_compile(const char *model, const char *artifact, const KinCompiler
                    [&](const std::string &path, const api::Settings &settings) -> Expected<Json> {
                      if (!artifact)
                        return usageError("there is no file to write the artifact to");
-                     return api::compileTo(artifact, path, settings);
+                     return api::compileTo(artifact, path, settings.forAllMachines());
                    });
 }
 

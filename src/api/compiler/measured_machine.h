@@ -14,12 +14,22 @@
 
 namespace kintsugi::api {
 
-struct KnownMachine {
+class KnownMachine {
+public:
   machine::Machine assumed; ///< From the processor's name and caches.
   std::optional<machine::Measurement> measured;
 
   /// The description to compile with.
-  machine::Machine inUse() const { return measured ? measured->applyTo(assumed) : assumed; }
+  machine::Machine inUse() const { return inUse(assumed); }
+  /// The same for code of a level of the instruction set.
+  machine::Machine inUseAt(machine::Level level) const {
+    return inUse(machine::Machine::detectAt(level));
+  }
+
+private:
+  machine::Machine inUse(const machine::Machine &machine) const {
+    return measured ? measured->applyTo(machine) : machine;
+  }
 };
 
 /// The machine that this runs on.

@@ -58,10 +58,9 @@ Json describePort(const runtime::Port &port, TensorView tensor) {
 /// What every report of a run says of its model.
 Json describeModel(const Session &session) {
   const runtime::Manifest &manifest = session.manifest();
-  Json json = {{"model", manifest.modelName},
-               {"target", manifest.target},
-               {"precision", manifest.precision},
-               {"compiler", manifest.compilerVersion}};
+  Json json = {{"model", manifest.modelName},           {"target", manifest.target},
+               {"precision", manifest.precision},       {"compiler", manifest.compilerVersion},
+               {"level", session.artifact().variant()}, {"levels", session.artifact().variants()}};
   Expected<int64_t> operators = jsonInteger(session.report(), "operators");
   json["operators"] = operators.ok() ? Json(*operators) : Json();
   return json;

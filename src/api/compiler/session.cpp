@@ -31,7 +31,10 @@ Expected<Session> Session::openAnew(const std::string &damaged, const std::strin
 Expected<Session> Session::open(const std::string &path, const std::string &inputs,
                                 const Settings &settings) {
   KINTSUGI_ASSIGN(Prepared prepared, prepare(path, settings));
-  auto loaded = runtime::Model::load(prepared.path, hostDevice());
+  runtime::ReadOptions readOptions;
+  if (settings.level)
+    readOptions.variant = machine::nameOf(*settings.level);
+  auto loaded = runtime::Model::load(prepared.path, hostDevice(), readOptions);
   if (!loaded.ok() && prepared.fromCache && loaded.error().kind == ErrorKind::Input)
     return openAnew(prepared.path, path, inputs, settings);
   KINTSUGI_ASSIGN(auto model, std::move(loaded));

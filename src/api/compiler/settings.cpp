@@ -118,6 +118,20 @@ Status readBindings(const Json &value, pipeline::CompileOptions &options, std::s
   return Status::success();
 }
 
+/// The artifact's machine is set when all options are known.
+Status readLevel(const Json &value, Settings &settings) {
+  KINTSUGI_ASSIGN(std::string name, textOf("cpu_level", value));
+  if (name == "v3")
+    settings.level = machine::Level::V3;
+  else if (name == "v4")
+    settings.level = machine::Level::V4;
+  else if (name == "native")
+    settings.level = machine::levelOf(machine::Machine::detect().level);
+  else
+    return usageError("--cpu-level " + name + ": use v3, v4 or native");
+  return Status::success();
+}
+
 Status readThreads(const Json &value, pipeline::CompileOptions &options) {
   if (!value.is_number_unsigned() || value.get<uint64_t>() > 4096)
     return usageError("--threads: must be from 0 to 4096");
@@ -129,6 +143,8 @@ Status readThreads(const Json &value, pipeline::CompileOptions &options) {
 std::string flagOf(const std::string &key) {
   if (key == "dims")
     return "--dim";
+  if (key == "cpu_level")
+    return "--cpu-level";
   return key == "random_weights" ? "--random-weights" : "--" + key;
 }
 
@@ -149,10 +165,12 @@ Status readOption(const std::string &key, const Json &value, Settings &settings,
     return readBindings(value, options, identity);
   if (key == "threads")
     return readThreads(value, options);
+  if (key == "cpu_level")
+    return readLevel(value, settings);
   if (key != "random_weights" && key != "cache")
     return usageError("unknown option \"" + key +
                       "\"; there are: target, precision, plan, without, dims, bind, "
-                      "random_weights, threads, cache");
+                      "random_weights, cpu_level, threads, cache");
   KINTSUGI_ASSIGN(bool flag, truthOf(key, value));
   (key == "cache" ? settings.cache : options.import.randomWeights) = flag;
   return Status::success();
@@ -164,6 +182,18 @@ Status Settings::tell(std::string_view phase) const {
   if (compile.progress && !compile.progress(phase, 0, 0))
     return usageError("stopped before " + std::string(phase));
   return Status::success();
+}
+
+Settings Settings::forAllMachines() const {
+  Settings result = *this;
+  if (level)
+    return result;
+  // The reference is scalar code that gains nothing from more instructions.
+  if (compile.target != "reference")
+    result.compile.lesser.push_back(knownMachine().inUseAt(machine::Level::V3));
+  result.compile.machine = knownMachine().inUseAt(
+      compile.target == "reference" ? machine::Level::V3 : machine::Level::V4);
+  return result;
 }
 
 void Settings::addTo(Sha256 &key) const {
@@ -203,9 +233,11 @@ Expected<Settings> readSettings(const KinCompilerOptions *options) {
                       (json.ok() ? std::string() : ": " + json.error().message));
   for (const auto &[key, value] : json->items()) {
     KINTSUGI_RETURN_IF_ERROR(readOption(key, value, settings, settings.identity));
-    if (key != "threads" && key != "cache")
+    if (key != "threads" && key != "cache" && key != "cpu_level")
       settings.compileFlags.push_back(flagOf(key));
   }
+  if (settings.level)
+    settings.compile.machine = knownMachine().inUseAt(*settings.level);
   return settings;
 }
 

@@ -15,8 +15,14 @@ namespace kintsugi::api {
 
 struct Settings {
   pipeline::CompileOptions compile;
+  /// The level of the instruction set asked for; nothing for what suits the purpose.
+  std::optional<machine::Level> level;
   bool cache = true;
   std::vector<std::string> compileFlags; ///< Those given that decide what an artifact holds.
+
+  /// To compile a model for other machines as well: the artifact gets code for each level, unless
+  /// one was asked for.
+  Settings forAllMachines() const;
 
   /// Tells the caller what goes on besides the phases of a compilation; a usage error where it asks
   /// to stop.

@@ -117,6 +117,7 @@ static Status makeModel(Expected<Artifact> (*open)(const void *, size_t, ReadOpt
     return usageError("there is no device '" + std::string(name) + "'; there are: cpu, null");
   ReadOptions readOptions;
   readOptions.verifyConstants = !(options && options->skip_constants_check);
+  readOptions.supports = [&](std::string_view feature) { return device->supports(feature); };
   KINTSUGI_ASSIGN(Artifact artifact, open(source, bytes, readOptions));
   KINTSUGI_ASSIGN(auto model, Model::create(std::move(artifact), std::move(device)));
   *result = api::wrapModel(std::move(model)).release();

@@ -3,6 +3,7 @@
 #include "devices/cpu/cpu_device.h"
 
 #include "devices/cpu/cpu_queue.h"
+#include "devices/cpu/features.h"
 
 #include <algorithm>
 
@@ -13,6 +14,8 @@ using namespace kintsugi::runtime;
 bool CpuDevice::runsTarget(std::string_view target) const {
   return target == "cpu" || target == "reference";
 }
+
+bool CpuDevice::supports(std::string_view feature) const { return cpuSupports(feature); }
 
 Expected<void *> CpuDevice::allocate(uint64_t bytes) {
   KINTSUGI_ASSIGN(HostMemory memory, HostMemory::allocate(bytes));

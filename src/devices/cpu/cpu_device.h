@@ -17,6 +17,7 @@ class CpuDevice final : public runtime::Device {
 public:
   std::string_view name() const override { return "cpu"; }
   bool runsTarget(std::string_view target) const override;
+  bool supports(std::string_view feature) const override;
   bool sharesHostMemory() const override { return true; }
   Expected<void *> allocate(uint64_t bytes) override;
   void release(void *memory, uint64_t bytes) override;

@@ -10,12 +10,12 @@ namespace {
 
 std::string showCompile(const Json &report) {
   return format(
-      "%s: %s became %s, predicted %s a run; constants %s, arena %s; compiled in %.1f s\n",
+      "%s: %s became %s, predicted %s a run; constants %s, arena %s; compiled for %s in %.1f s\n",
       text(report, "artifact").c_str(), counted(number(report, "operators"), "operator").c_str(),
       counted(number(report, "kernels"), "kernel").c_str(),
       milliseconds(number(report, "objective_seconds") * 1e3).c_str(),
       bytes(number(report, "constant_bytes")).c_str(), bytes(number(report, "arena_bytes")).c_str(),
-      number(report, "compile_s"));
+      joined(report["levels"], " and ").c_str(), number(report, "compile_s"));
 }
 
 std::string showRun(const Json &report) {
@@ -47,11 +47,13 @@ std::string showExplain(const Json &report) {
   for (const Json &kernel : report["kernels"])
     total += number(kernel, "measured_ms");
   std::string all =
-      format("%s: %s became %s; %s a run, predicted %s\n\n", text(report, "model").c_str(),
+      format("%s: %s became %s; %s a run, predicted %s\n", text(report, "model").c_str(),
              counted(number(report, "operators"), "operator").c_str(),
              counted(static_cast<double>(report["kernels"].size()), "kernel").c_str(),
              milliseconds(number(report, "measured_ms")).c_str(),
              milliseconds(number(report, "predicted_ms")).c_str());
+  all += "code of " + text(report, "level") + "; there is code for " +
+         joined(report["levels"], " and ") + "\n\n";
   for (const Json &kernel : report["kernels"]) {
     double measured = number(kernel, "measured_ms"), launches = number(kernel, "launches");
     all += format("%s  %.0f %%  %s, predicted %s, %s", text(kernel, "name").c_str(),

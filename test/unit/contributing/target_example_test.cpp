@@ -72,9 +72,9 @@ Expected<std::vector<std::byte>> compile(runtime::Device &device) {
   PortableTarget target;
   std::vector<std::byte> bytes;
   runtime::ArtifactWriter writer = runtime::ArtifactWriter::toMemory(bytes);
-  KINTSUGI_ASSIGN(link::LinkReport report,
-                  link::link(plan, target, device, writer, Json::object(), {}));
-  static_cast<void>(report);
+  link::Linker linker(target, device, writer, {});
+  KINTSUGI_RETURN_IF_ERROR(linker.add(plan, {"portable", {}}));
+  KINTSUGI_RETURN_IF_ERROR(linker.finish(Json::object()).status());
   return bytes;
 }
 

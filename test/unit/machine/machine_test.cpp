@@ -69,6 +69,30 @@ TEST(Machine, levels) {
   EXPECT_NE(unknown.error().message.find("x86-64-v9"), std::string::npos);
 }
 
+TEST(Machine, aLevelRunsOnMachinesThatHaveIt) {
+  EXPECT_TRUE(checkRuns(Level::V4, Level::V3).ok());
+  EXPECT_TRUE(checkRuns(Level::V3, Level::V3).ok());
+  Status status = checkRuns(Level::V3, Level::V4);
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().kind, ErrorKind::Machine);
+  EXPECT_EQ(status.error().message,
+            "this processor has the instructions of x86-64-v3; what is asked "
+            "for needs those of x86-64-v4 (AVX-512)");
+  EXPECT_NE(checkRuns(Level::V2, Level::V3).error().message.find("x86-64-v3 (AVX2)"),
+            std::string::npos);
+}
+
+TEST(Machine, everyLevelCanBeDescribed) {
+  for (Level level : {Level::V3, Level::V4}) {
+    Machine machine = Machine::detectAt(level);
+    EXPECT_EQ(machine.level, nameOf(level));
+    EXPECT_EQ(levelOf(machine.level), level);
+    EXPECT_EQ(machine.cores, Machine::detect().cores);
+    EXPECT_EQ(parsed(machine.print()), machine);
+  }
+  EXPECT_EQ(levelOf("x86-64-v9"), std::nullopt);
+}
+
 TEST(Machine, peakFollowsUnitsAndFrequency) {
   Host host;
   host.hertz = 3.7e9;

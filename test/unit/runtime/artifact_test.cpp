@@ -6,6 +6,7 @@
 #include "devices/cpu/cpu_device.h"
 #include "devices/null/null_device.h"
 #include "fixture.h"
+#include "resealed.h"
 #include "runtime/model.h"
 #include "runtime/section_digest.h"
 
@@ -22,38 +23,6 @@ namespace {
 std::string readError(std::span<const std::byte> bytes, ReadOptions options = {}) {
   auto artifact = Artifact::fromMemory(bytes, "a.kin", options);
   return artifact.ok() ? "" : artifact.error().message;
-}
-
-KinArtifactHeader headerOf(const std::vector<std::byte> &bytes) {
-  KinArtifactHeader header;
-  std::memcpy(&header, bytes.data(), sizeof(header));
-  return header;
-}
-
-std::vector<KinArtifactSection> tableOf(const std::vector<std::byte> &bytes) {
-  KinArtifactHeader header = headerOf(bytes);
-  std::vector<KinArtifactSection> table(header.section_count);
-  std::memcpy(table.data(), bytes.data() + header.table_offset,
-              table.size() * sizeof(KinArtifactSection));
-  return table;
-}
-
-const KinArtifactSection &sectionOf(const std::vector<KinArtifactSection> &table, uint32_t kind) {
-  for (const KinArtifactSection &section : table)
-    if (section.kind == kind)
-      return section;
-  return table[0];
-}
-
-/// Writes a header and table over those there are, with the digest they should have.
-void reseal(std::vector<std::byte> &bytes, KinArtifactHeader header,
-            const std::vector<KinArtifactSection> &table) {
-  auto tableBytes = std::as_bytes(std::span(table));
-  auto headerBytes = std::as_bytes(std::span(&header, 1));
-  Digest digest = Sha256().update(headerBytes.first(32)).update(tableBytes).finish();
-  std::memcpy(header.digest, digest.bytes.data(), 32);
-  std::ranges::copy(tableBytes, bytes.data() + headerOf(bytes).table_offset);
-  std::memcpy(bytes.data(), &header, sizeof(header));
 }
 
 /// Replaces the manifest by a text of the same length or less, with right digests.
@@ -184,7 +153,7 @@ TEST(Artifact, DamageIsNamed) {
   };
   std::string advice = " does not have its digest; copy the file again or compile the model again";
   EXPECT_EQ(damaged(0), "a.kin: not an artifact: it does not begin with KINTSUGI");
-  EXPECT_EQ(damaged(8), "a.kin: an artifact of version 0, this runtime reads version 1; compile "
+  EXPECT_EQ(damaged(8), "a.kin: an artifact of version 3, this runtime reads version 2; compile "
                         "the model again");
   EXPECT_EQ(damaged(33), "a.kin: damaged: the table of sections" + advice);
   EXPECT_EQ(damaged(sectionOf(table, KIN_SECTION_CONSTANTS).offset),
