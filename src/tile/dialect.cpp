@@ -222,10 +222,13 @@ static LogicalResult verifyBounds(ComputeOp op) {
       return op.emitOpError("can't bound an arg form's reduction");
   }
   for (Value bound : op.getBounds()) {
-    auto *source = bound.getDefiningOp();
-    if (!source || !isa<ReadOp, arith::ConstantOp>(source) ||
+    auto read = bound.getDefiningOp<ReadOp>();
+    bool isLookup = read && !read.getMask() && llvm::all_of(read.getIndices(), [](Value index) {
+                      return index.getDefiningOp<OriginOp>() != nullptr;
+                    });
+    if ((!isLookup && !bound.getDefiningOp<arith::ConstantOp>()) ||
         bound.getType().getIntOrFloatBitWidth() < 32)
-      return op.emitOpError("needs bounds that are constants or are read, of 32 or 64 bits");
+      return op.emitOpError("needs bounds of 32 or 64 bits that are constants or read at origins");
   }
   return success();
 }

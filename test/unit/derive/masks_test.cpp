@@ -168,6 +168,30 @@ TEST(Masks, FactsProveThatHiddenElementsHaveNoEffect) {
   EXPECT_TRUE(findMaskedRegions(simplify::simplify(parsed(tame)))[0].proved);
 }
 
+/// The rule for what facts can't rule out: a hidden block is not looked at, an open one is.
+TEST(Masks, NaNsReachTheOutputFromOpenBlocksAlone) {
+  std::vector<int> mask(12 * 24);
+  for (int row = 0; row < 12; ++row)
+    for (int column = 0; column < 24; ++column)
+      mask[24 * row + column] = column < 12;
+  Program program = parsed(attention(forms[0], mask, false));
+  std::vector<MaskedRegion> regions = findMaskedRegions(program);
+  ASSERT_EQ(regions.size(), 1u);
+  EXPECT_FALSE(regions[0].proved);
+  auto blocks =
+      std::make_shared<const BlockMask>(cutIntoBlocks(*maskOf(regions[0], program), 4, 4));
+  Expected<WalkedProgram> walked = walkBlocks(program, {BlockedRegion{&regions[0], blocks}});
+  ASSERT_TRUE(walked.ok());
+  for (int column : {3, 20}) {
+    Chance chance(5);
+    std::vector<ExactTensor> inputs = randomInputs(program, chance);
+    for (int d = 0; d < 5; ++d)
+      inputs[2].floats[column * 5 + d] = NAN;
+    EXPECT_TRUE(std::isnan(evaluated(program, inputs)[0].floats[0])) << "0 * NaN, as written";
+    EXPECT_EQ(std::isnan(evaluated(walked->program, inputs)[0].floats[0]), column == 3);
+  }
+}
+
 /// A large attention whose mask is a function of positions.
 std::string largeAttention(const std::string &open) {
   return "input q[h:2, i:512, d:32] f32\ninput k[h:2, d:32, c:512] f32\n"

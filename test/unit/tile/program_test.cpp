@@ -99,4 +99,46 @@ TEST(TileProgram, WrongProgramsAreRefusedWithAReason) {
   expectRefused("in 0", "in 1", "dimension 1 of 1");
 }
 
+/// Row sums of ragged rows.
+constexpr const char *ragged = R"(
+tile.kernel @ragged over [4] by [1] scratch 0 {
+^bb0(%x: memref<320xf32>, %count: memref<4xi32>, %y: memref<32xf32>, %tile: index):
+  %origin = tile.origin %tile in 0
+  %zero = arith.constant 0 : i64
+  %end = tile.read %count[affine_map<(d0) -> (d0)>] (%origin) : memref<4xi32> -> i32
+  tile.compute over [8] reduce [10] by sum
+      with <vector = 0, lanes = 8, vectors = 1, row = -1, rows = 1, unroll = 0>
+      into %y[affine_map<(d0, d1) -> (d0 + d1 * 8)>] (%origin) : memref<32xf32>
+      bounded [1] by %zero, %end : i64, i32 {
+  ^bb0(%i: index, %k: index):
+    %e = tile.read %x[affine_map<(d0, d1, d2) -> (d2 * 80 + d1 * 8 + d0)>] (%i, %k, %origin)
+        : memref<320xf32> -> f32
+    tile.yield %e : f32
+  } epilogue {
+  ^bb0(%i: index, %s: f32):
+    tile.yield %s : f32
+  }
+}
+)";
+
+static void expectBoundsRefused(const std::string &part, const std::string &by,
+                                const std::string &reason) {
+  std::string text = ragged;
+  size_t place = text.find(part);
+  ASSERT_NE(place, std::string::npos) << part;
+  text.replace(place, part.size(), by);
+  auto program = parseTileProgram(text, "bad.mlir");
+  ASSERT_FALSE(program.ok()) << text;
+  EXPECT_NE(program.error().message.find(reason), std::string::npos) << program.error().message;
+}
+
+TEST(TileProgram, WrongBoundsAreRefusedWithAReason) {
+  ASSERT_TRUE(parseTileProgram(ragged, "ragged").ok());
+  expectBoundsRefused("bounded [1]", "bounded [2]", "no iterator 2 to bound");
+  expectBoundsRefused("bounded [1]", "bounded [0]", "which is unrolled");
+  expectBoundsRefused("unroll = 0", "unroll = 1", "which is unrolled");
+  expectBoundsRefused("%zero, %end : i64, i32", "%end : i32", "a begin and an end");
+  expectBoundsRefused("(%origin) : memref<4xi32>", "(%tile) : memref<4xi32>", "read at origins");
+}
+
 } // namespace kintsugi::tile
