@@ -280,9 +280,7 @@ private:
     for (auto [read, strides, packed] : llvm::zip(bodyReads, bodyStrides, isPacked)) {
       if (packed)
         continue;
-      const Buffer &buffer = buffers[read.readValue().number];
-      double size = double(buffer.elements) * bitsOf(buffer.type) / 8,
-             lines = linesOf(strides, tile);
+      double size = bytesBetweenBlocks(read, strides), lines = linesOf(strides, tile);
       double stepsInside = 1; // Of one step of the iterator at hand.
       for (unsigned k : llvm::reverse(loopOrder)) {
         cycles += lines * lineCycles(strides[numParallel + k], size) / stepsInside;
@@ -290,6 +288,22 @@ private:
       }
     }
     return cycles;
+  }
+
+  /// What the loops go through of a buffer before they come to elements that a table sends them to;
+  /// all of it where none does.
+  double bytesBetweenBlocks(const Expr &read, llvm::ArrayRef<int64_t> strides) const {
+    const Buffer &buffer = buffers[read.readValue().number];
+    double block = 1;
+    bool byTable = false;
+    for (auto [k, stride] : llvm::enumerate(strides)) {
+      bool isSpan = stride == irregular && nest.spanOf(k);
+      byTable |= isSpan;
+      if (stride != 0 && !isSpan)
+        block *= double(nest.extentOf(k));
+    }
+    double all = double(buffer.elements);
+    return (byTable ? std::min(block, all) : all) * bitsOf(buffer.type) / 8;
   }
 
   /// Of coming to another line so many elements on: prefetchers follow small steps, and stay within
