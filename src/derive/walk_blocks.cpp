@@ -125,7 +125,6 @@ private:
   /// Puts j, r in the place of the row and b, c in that of the column.
   void placeIterators(Walk &walk, Definition &definition, unsigned row, int column) const {
     const BlockMask &mask = walk.mask;
-    Definition old = definition;
     unsigned next = 0;
     auto copy = [&](auto &list, unsigned first) {
       auto before = list;
