@@ -192,6 +192,11 @@ private:
 std::optional<PackedRead> packRead(const LoopNest &nest, llvm::ArrayRef<TileDimension> space,
                                    const Index &position, unsigned vector, unsigned lanes,
                                    int64_t elements) {
+  constexpr uint64_t widest = 16; // Of f32 a vector of AVX-512, and two of AVX2.
+  unsigned columns = std::min(widest, llvm::PowerOf2Ceil(nest.extentOf(vector)));
+  if (columns > lanes)
+    if (auto read = Packer(nest, space, vector, columns).pack(position, elements))
+      return read;
   return Packer(nest, space, vector, lanes).pack(position, elements);
 }
 
@@ -234,12 +239,16 @@ std::optional<Index> packedStore(const Packing &packing, const LoopNest &writer)
 /// Packs the buffer behind one read; nullopt if it stays as it is.
 std::optional<Expr> packBehind(Schedule &schedule, const LoopNest &nest, const Expr &read) {
   Buffer &buffer = schedule.buffers[read.readValue().number];
+  // Scratch has no room for more columns than vectors read, and nobody shares it.
+  bool isScratch = buffer.home == Home::Scratch;
+  unsigned vector = nest.registers.vectorIterator, lanes = nest.registers.lanes;
+  const Index &position = read.readIndices()[0];
   std::optional<PackedRead> packed =
-      packRead(nest, schedule.space, read.readIndices()[0], nest.registers.vectorIterator,
-               nest.registers.lanes, buffer.elements);
+      isScratch ? Packer(nest, schedule.space, vector, lanes).pack(position, buffer.elements)
+                : packRead(nest, schedule.space, position, vector, lanes, buffer.elements);
   if (!packed)
     return std::nullopt;
-  if (buffer.home == Home::Scratch) {
+  if (isScratch) {
     auto writer = llvm::find_if(schedule.nests, [&](const LoopNest &other) {
       return llvm::is_contained(other.destinations, read.readValue().number);
     });

@@ -1,9 +1,10 @@
 //===- packing.h - Operands in the order in which a kernel reads them -------===//
 //
-// A sum that runs along vectors reads an operand panel by panel: `lanes` neighbouring columns for
-// each step of the reduction. A packed operand lies exactly so, one panel after the other, so that
-// the innermost loop streams through it whatever the model's own order was. The constant program
-// packs constants while linking (columns beyond the last are zeros); a tile packs what it copies.
+// A sum that runs along vectors reads an operand panel by panel: a vector or more of neighbouring
+// columns for each step of the reduction. A packed operand lies exactly so, one panel after the
+// other, so that the innermost loop streams through it whatever the model's own order was. The
+// constant program packs constants while linking (columns beyond the last are zeros); a tile packs
+// what it copies.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KINTSUGI_SCHEDULE_PACKING_H
@@ -44,7 +45,9 @@ struct Packing {
 /// How a constant would lie for a nest that reads it at `position` (flat) with vectors of `lanes`
 /// points of parallel iterator `vector`, and the position in it. nullopt where its elements don't
 /// come in panels: the position is not affine, does not move with the vector or no reduction moves
-/// it, tiles would cut panels, or the packed form would be much larger than the constant.
+/// it, tiles would cut panels, or the packed form would be much larger than the constant. Panels
+/// are as wide as the widest vectors of any machine where tiles don't cut those, so that code for
+/// several levels of the instruction set shares constants.
 struct PackedRead {
   Packing packing;
   te::Index position;
