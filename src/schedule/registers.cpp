@@ -94,21 +94,25 @@ public:
   }
 
   double choose(RegisterTile &best) {
-    isPacked.assign(bodyReads.size(), false);
-    double bestCycles = estimate(best = RegisterTile());
-    if (fullLanes == 1)
-      return bestCycles;
-    auto consider = [&](const RegisterTile &tile) {
-      double cycles = estimate(tile);
+    double bestCycles = INFINITY;
+    considerAll([&](const RegisterTile &tile, double cycles) {
       if (cycles < bestCycles * 0.999) {
         bestCycles = cycles;
         best = tile;
       }
-    };
+    });
+    return bestCycles;
+  }
+
+  /// Tells each choice with its cycles, scalar code first.
+  void considerAll(llvm::function_ref<void(const RegisterTile &, double)> tell) {
+    isPacked.assign(bodyReads.size(), false);
+    tell(RegisterTile(), estimate(RegisterTile()));
+    if (fullLanes == 1)
+      return;
     for (unsigned v = 0; v < numParallel + nest.numReductions(); ++v)
       if (v < numParallel || canVectorizeReduction())
-        considerVector(v, consider);
-    return bestCycles;
+        considerVector(v, [&](const RegisterTile &tile) { tell(tile, estimate(tile)); });
   }
 
 private:
@@ -548,15 +552,52 @@ unsigned unrolledReductions(const LoopNest &nest, const VectorUnit &unit) {
 
 } // namespace
 
+static void useRegisters(LoopNest &nest, const RegisterTile &tile,
+                         llvm::ArrayRef<TileDimension> space, llvm::ArrayRef<Buffer> buffers,
+                         const VectorUnit &unit) {
+  nest.registers = tile;
+  orderLoops(nest, space.size(), buffers, unit.nearBytes);
+  nest.registers.unrolledReductions = unrolledReductions(nest, unit);
+  choosePasses(nest, space, buffers, unit.nearBytes);
+}
+
 double chooseRegisters(LoopNest &nest, llvm::ArrayRef<TileDimension> space,
                        llvm::ArrayRef<Buffer> buffers, const VectorUnit &unit) {
   RegisterTile best;
   double cycles = RegisterChoice(nest, space, buffers, unit).choose(best) * nest.share();
-  nest.registers = best;
-  orderLoops(nest, space.size(), buffers, unit.nearBytes);
-  nest.registers.unrolledReductions = unrolledReductions(nest, unit);
-  choosePasses(nest, space, buffers, unit.nearBytes);
+  useRegisters(nest, best, space, buffers, unit);
   return cycles;
+}
+
+std::optional<double> takeRegisters(LoopNest &nest, llvm::ArrayRef<TileDimension> space,
+                                    llvm::ArrayRef<Buffer> buffers, const VectorUnit &unit,
+                                    const RegisterTile &wanted) {
+  std::optional<double> found;
+  RegisterChoice(nest, space, buffers, unit)
+      .considerAll([&](const RegisterTile &tile, double cycles) {
+        if (tile == wanted)
+          found = cycles * nest.share();
+      });
+  if (found)
+    useRegisters(nest, wanted, space, buffers, unit);
+  return found;
+}
+
+std::vector<RegisterTile> bestRegisters(const LoopNest &nest, llvm::ArrayRef<TileDimension> space,
+                                        llvm::ArrayRef<Buffer> buffers, const VectorUnit &unit,
+                                        size_t most) {
+  std::vector<RegisterTile> all;
+  std::vector<std::pair<double, size_t>> order; ///< Cycles and number.
+  RegisterChoice(nest, space, buffers, unit)
+      .considerAll([&](const RegisterTile &tile, double cycles) {
+        order.emplace_back(cycles, all.size());
+        all.push_back(tile);
+      });
+  llvm::sort(order);
+  std::vector<RegisterTile> best;
+  for (const auto &[cycles, number] : llvm::ArrayRef(order).take_front(most))
+    best.push_back(all[number]);
+  return best;
 }
 
 } // namespace kintsugi::schedule

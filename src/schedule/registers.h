@@ -9,6 +9,8 @@
 
 #include "schedule/schedule.h"
 
+#include <optional>
+
 namespace kintsugi::schedule {
 
 struct VectorUnit {
@@ -22,6 +24,17 @@ struct VectorUnit {
 /// nest takes on one core.
 double chooseRegisters(LoopNest &nest, llvm::ArrayRef<TileDimension> space,
                        llvm::ArrayRef<Buffer> buffers, const VectorUnit &unit);
+
+/// The same with registers that the caller wants. nullopt, and nothing is changed, where they are
+/// not among the choices.
+std::optional<double> takeRegisters(LoopNest &nest, llvm::ArrayRef<TileDimension> space,
+                                    llvm::ArrayRef<Buffer> buffers, const VectorUnit &unit,
+                                    const RegisterTile &wanted);
+
+/// The choices of the least estimated cycles, the best first, at most `most`.
+std::vector<RegisterTile> bestRegisters(const LoopNest &nest, llvm::ArrayRef<TileDimension> space,
+                                        llvm::ArrayRef<Buffer> buffers, const VectorUnit &unit,
+                                        size_t most);
 
 } // namespace kintsugi::schedule
 

@@ -48,6 +48,8 @@ struct RegisterTile {
   int rowIterator = -1;    ///< A parallel iterator that is unrolled besides; -1: none.
   unsigned rows = 1;
   unsigned unrolledReductions = 0; ///< How many of the innermost reduction loops are unrolled.
+
+  bool operator==(const RegisterTile &) const = default;
 };
 
 /// An iterator that runs over a part of its extent only: from `begin` to `end` - 1, numbers that a

@@ -26,6 +26,7 @@ constexpr int64_t mostLanes = 64;
 struct Trial {
   Schedule schedule;
   double computeSeconds = 0;
+  Point point;
 };
 
 int64_t bytesOf(const Buffer &buffer) { return buffer.elements * bytesOfElement(buffer.type); }
@@ -55,17 +56,58 @@ public:
     unit.nearBytes = options.machine.nearBytes();
   }
 
-  ScheduleResult run() {
-    std::vector<Member> unbounded = members;
-    bool isBounded = !options.scalar && boundLoops(members);
+  /// What the search finds, and all that it looks at on its way.
+  ScheduleResult run(std::vector<Tried> *tried) {
+    allTried = tried;
+    endLoopsEarly();
     std::optional<Trial> best = search();
-    if (isBounded)
-      tryMembers(std::move(unbounded), best);
+    tryWays(best);
+    return resultOf(std::move(best));
+  }
+
+  /// One point.
+  ScheduleResult runAt(const Point &point, std::vector<NestChoices> *nestChoices) {
+    wanted = &point;
+    choices = nestChoices;
+    endLoopsEarly();
+    std::optional<Trial> best;
+    tryWays(best);
+    if (isOfMembers(point))
+      best = attempt(TileSizes(point.sizes.begin(), point.sizes.end()));
+    if (best && point.registers.size() > best->schedule.nests.size())
+      best.reset();
+    if (!best && reason.empty())
+      reason = "there is no such schedule";
+    return resultOf(std::move(best));
+  }
+
+private:
+  void endLoopsEarly() {
+    std::vector<Member> whole = members;
+    if (!options.scalar && boundLoops(members))
+      unbounded = std::move(whole);
+  }
+
+  void tryWays(std::optional<Trial> &best) {
+    if (unbounded)
+      tryMembers(std::move(*unbounded), best);
     if (!options.scalar && options.copies) {
       tryPadding(best);
       tryStaging(best);
       tryStagedResult(best);
     }
+  }
+
+  /// Whether its ways were all on offer, and its tiles are tiles of the last member.
+  bool isOfMembers(const Point &point) const {
+    return point.ways.size() <= ways.size() &&
+           point.sizes.size() == members.back().parallel.size() &&
+           llvm::all_of(llvm::enumerate(point.sizes), [&](const auto &entry) {
+             return entry.value() >= 1 && entry.value() <= extentOf(entry.index());
+           });
+  }
+
+  ScheduleResult resultOf(std::optional<Trial> best) {
     ScheduleResult result;
     if (!best) {
       result.reason = reason.empty() ? "no tiling keeps every output whole" : reason;
@@ -73,10 +115,10 @@ public:
     }
     result.schedule = std::move(best->schedule);
     result.computeSeconds = best->computeSeconds;
+    result.point = std::move(best->point);
     return result;
   }
 
-private:
   static bool better(const std::optional<Trial> &a, const std::optional<Trial> &b) {
     return a && (!b || a->computeSeconds < b->computeSeconds * 0.98);
   }
@@ -94,13 +136,19 @@ private:
     return best;
   }
 
-  /// The members and their tiling become `trial`'s if that is better.
+  /// The members and their tiling become `trial`'s if that is better, or if the point says so.
   void tryMembers(std::vector<Member> trial, std::optional<Trial> &best) {
     std::swap(members, trial);
-    std::optional<Trial> tried = search();
-    if (better(tried, best))
-      best = std::move(tried);
-    else
+    ways.push_back(true);
+    bool taken = wanted && ways.size() <= wanted->ways.size() && wanted->ways[ways.size() - 1];
+    if (!wanted) {
+      std::optional<Trial> tried = search();
+      taken = better(tried, best);
+      if (taken)
+        best = std::move(tried);
+    }
+    ways.back() = taken;
+    if (!taken)
       std::swap(members, trial);
   }
 
@@ -250,7 +298,10 @@ private:
       for (LoopNest &part : options.scalar ? llvm::SmallVector<LoopNest, 2>{std::move(nest)}
                                            : splitAtConditions(std::move(nest))) {
         setShares(part, schedule.buffers, values);
-        cycles.push_back(chooseRegisters(part, schedule.space, schedule.buffers, unit));
+        std::optional<double> each = setRegisters(part, schedule);
+        if (!each)
+          return std::nullopt;
+        cycles.push_back(*each);
         schedule.nests.push_back(std::move(part));
       }
     }
@@ -265,7 +316,38 @@ private:
     for (auto [nest, each] : llvm::zip(schedule.nests, cycles))
       total += each * schedule.runsOf(nest, options.machine.cores) / double(schedule.tiles());
     account(trial, total);
+    note(trial, sizes, cycles, total);
     return trial;
+  }
+
+  /// The cycles with the registers that the point names, or else the best.
+  std::optional<double> setRegisters(LoopNest &nest, const Schedule &schedule) {
+    constexpr size_t mostChoices = 32;
+    size_t number = schedule.nests.size();
+    if (choices)
+      choices->push_back(
+          {0, bestRegisters(nest, schedule.space, schedule.buffers, unit, mostChoices)});
+    if (wanted && number < wanted->registers.size() && wanted->registers[number])
+      return takeRegisters(nest, schedule.space, schedule.buffers, unit,
+                           *wanted->registers[number]);
+    return chooseRegisters(nest, schedule.space, schedule.buffers, unit);
+  }
+
+  void note(Trial &trial, const TileSizes &sizes, llvm::ArrayRef<double> cycles, double total) {
+    const Schedule &schedule = trial.schedule;
+    if (choices)
+      for (auto [choice, nest, each] : llvm::zip_equal(*choices, schedule.nests, cycles))
+        choice.share =
+            each * schedule.runsOf(nest, options.machine.cores) / double(schedule.tiles()) / total;
+    Point &point = trial.point;
+    point.ways = ways;
+    while (!point.ways.empty() && !point.ways.back())
+      point.ways.pop_back();
+    point.sizes.assign(sizes.begin(), sizes.end());
+    if (wanted)
+      point.registers = wanted->registers;
+    if (allTried)
+      allTried->push_back({point, trial.computeSeconds});
   }
 
   /// A nest that only fills scratch, from what does not change with the last tile dimensions.
@@ -460,13 +542,25 @@ private:
   std::optional<bool> worthCutting;
   std::map<uint32_t, Placement> placements;
   std::string reason;
+
+  std::optional<std::vector<Member>> unbounded; ///< Members whose loops end at their extents.
+  const Point *wanted = nullptr;                ///< What to do, where the search is not asked.
+  llvm::SmallVector<bool> ways;                 ///< Of those on offer so far, which were taken.
+  std::vector<Tried> *allTried = nullptr;       ///< Told what the search looks at.
+  std::vector<NestChoices> *choices = nullptr;  ///< Told what a point could do otherwise.
 };
 
 } // namespace
 
 ScheduleResult scheduleGroup(const Program &program, const Group &group,
-                             const ScheduleOptions &options) {
-  return Scheduler(program, group, options).run();
+                             const ScheduleOptions &options, std::vector<Tried> *tried) {
+  return Scheduler(program, group, options).run(tried);
+}
+
+ScheduleResult scheduleAt(const Program &program, const Group &group,
+                          const ScheduleOptions &options, const Point &point,
+                          std::vector<NestChoices> *choices) {
+  return Scheduler(program, group, options).runAt(point, choices);
 }
 
 } // namespace kintsugi::schedule

@@ -10,7 +10,7 @@
 
 #include "machine/machine.h"
 #include "schedule/fuse.h"
-#include "schedule/schedule.h"
+#include "schedule/point.h"
 
 #include <string>
 
@@ -27,11 +27,29 @@ struct ScheduleOptions {
 struct ScheduleResult {
   std::optional<Schedule> schedule;
   double computeSeconds = 0; ///< Arithmetic and near memory of the slowest worker.
+  Point point;               ///< What was decided; scheduleAt gives the same schedule for it.
   std::string reason;        ///< Why there is none.
 };
 
+/// A point that the search looked at.
+struct Tried {
+  Point point;
+  double computeSeconds = 0;
+};
+
 ScheduleResult scheduleGroup(const te::Program &program, const Group &group,
-                             const ScheduleOptions &options);
+                             const ScheduleOptions &options, std::vector<Tried> *tried = nullptr);
+
+/// What a nest could do with its registers, the best estimate first.
+struct NestChoices {
+  double share = 0; ///< Of the kernel's cycles.
+  std::vector<RegisterTile> registers;
+};
+
+/// The schedule of a point, which may come from anywhere: none where the group has no such point.
+ScheduleResult scheduleAt(const te::Program &program, const Group &group,
+                          const ScheduleOptions &options, const Point &point,
+                          std::vector<NestChoices> *choices = nullptr);
 
 } // namespace kintsugi::schedule
 

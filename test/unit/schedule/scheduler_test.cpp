@@ -319,6 +319,87 @@ TEST_P(SchedulerTest, RegisterTilesFitTheirNests) {
   }
 }
 
+TEST_P(SchedulerTest, APointIsAScheduleAgain) {
+  schedule::ScheduleOptions options = optionsFor(2, 512);
+  std::vector<schedule::Tried> tried;
+  schedule::ScheduleResult found =
+      schedule::scheduleGroup(program, wholeProgram(), options, &tried);
+  ASSERT_TRUE(found.schedule);
+  schedule::ScheduleResult again =
+      schedule::scheduleAt(program, wholeProgram(), options, found.point);
+  ASSERT_TRUE(again.schedule) << found.point.print();
+  EXPECT_EQ(again.schedule->print(), found.schedule->print());
+  EXPECT_EQ(again.computeSeconds, found.computeSeconds);
+  EXPECT_EQ(again.point, found.point);
+  for (size_t i = 0; i < tried.size(); i += 1 + tried.size() / 8) {
+    const schedule::Point &point = tried[i].point;
+    std::optional<schedule::Point> read = schedule::Point::parse(point.print());
+    ASSERT_TRUE(read) << point.print();
+    EXPECT_EQ(*read, point);
+    schedule::ScheduleResult result = schedule::scheduleAt(program, wholeProgram(), options, *read);
+    ASSERT_TRUE(result.schedule) << point.print();
+    EXPECT_EQ(result.computeSeconds, tried[i].computeSeconds) << point.print();
+    check(*result.schedule);
+  }
+}
+
+TEST_P(SchedulerTest, AnyRegistersOnOfferGiveTheSameAnswers) {
+  schedule::ScheduleOptions options = optionsFor(2, 512);
+  schedule::Point point = schedule::scheduleGroup(program, wholeProgram(), options).point;
+  std::vector<schedule::NestChoices> choices;
+  ASSERT_TRUE(schedule::scheduleAt(program, wholeProgram(), options, point, &choices).schedule);
+  double shares = 0;
+  for (auto [nest, choice] : llvm::enumerate(choices)) {
+    shares += choice.share;
+    ASSERT_FALSE(choice.registers.empty());
+    for (size_t i = 0; i < choice.registers.size(); i += 7) {
+      schedule::Point other = point;
+      other.registers.resize(nest);
+      other.registers.push_back(choice.registers[i]);
+      std::optional<schedule::Point> read = schedule::Point::parse(other.print());
+      ASSERT_TRUE(read) << other.print();
+      EXPECT_EQ(*read, other);
+      schedule::ScheduleResult result =
+          schedule::scheduleAt(program, wholeProgram(), options, other);
+      ASSERT_TRUE(result.schedule) << other.print();
+      check(*result.schedule);
+    }
+  }
+  EXPECT_NEAR(shares, 1, 1e-9);
+}
+
+TEST_P(SchedulerTest, WhatIsNoPointOfTheGroupHasNoSchedule) {
+  schedule::ScheduleOptions options = optionsFor(2, 512);
+  const schedule::Point good = schedule::scheduleGroup(program, wholeProgram(), options).point;
+  auto refused = [&](auto change) {
+    schedule::Point point = good;
+    change(point);
+    schedule::ScheduleResult result = schedule::scheduleAt(program, wholeProgram(), options, point);
+    return !result.schedule && !result.reason.empty();
+  };
+  using schedule::Point;
+  EXPECT_TRUE(refused([](Point &p) { p.sizes.push_back(1); }));
+  EXPECT_TRUE(refused([](Point &p) { p.sizes[0] = 0; }));
+  EXPECT_TRUE(refused([](Point &p) { p.sizes[0] = 1 << 30; }));
+  EXPECT_TRUE(refused([](Point &p) { p.ways.resize(60, true); }));
+  EXPECT_TRUE(refused([](Point &p) { p.registers.resize(50, schedule::RegisterTile()); }));
+  schedule::RegisterTile odd;
+  odd.vectorIterator = 0;
+  odd.lanes = 3;
+  EXPECT_TRUE(refused([&](Point &p) { p.registers = {odd}; }));
+  odd.vectorIterator = 99;
+  odd.lanes = 16;
+  EXPECT_TRUE(refused([&](Point &p) { p.registers = {odd}; }));
+}
+
+TEST(SchedulePoint, TextThatIsNoneIsRefused) {
+  for (const char *text :
+       {"", "-", "- -", "-  -", "2 4 -", "01 4,x -", "01 4, -", "- 4 1x16", "- 4 1x16x2+",
+        "- 4 1x16x2+3", "- 4 -1x16x2", "- 4 1x16x2 ", "- 04 -", "- 99999999999999999999 -"})
+    EXPECT_FALSE(schedule::Point::parse(text)) << text;
+  EXPECT_TRUE(schedule::Point::parse("- - -"));
+}
+
 TEST_P(SchedulerTest, CopiesOnTheWayWhereTheyPay) {
   schedule::ScheduleResult result =
       schedule::scheduleGroup(program, wholeProgram(), optionsFor(1, 512));
