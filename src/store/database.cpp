@@ -44,6 +44,11 @@ Statement &Statement::bind(int parameter, double value) {
   return *this;
 }
 
+Statement &Statement::bind(int parameter, int64_t value) {
+  sqlite3_bind_int64(handle.get(), parameter + 1, value);
+  return *this;
+}
+
 Expected<bool> Statement::step() {
   int code = sqlite3_step(handle.get());
   if (code == SQLITE_ROW)

@@ -27,6 +27,7 @@ public:
   Statement &bind(int parameter, std::string_view text);
   Statement &bind(int parameter, std::span<const std::byte> bytes);
   Statement &bind(int parameter, double value);
+  Statement &bind(int parameter, int64_t value);
 
   /// Whether there is a row; the statement is at its start again after the last one.
   Expected<bool> step();

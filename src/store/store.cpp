@@ -2,9 +2,11 @@
 
 #include "store/database.h"
 
+#include <cerrno>
 #include <cmath>
 #include <cstring>
 #include <mutex>
+#include <unistd.h>
 
 namespace kintsugi::store {
 
@@ -15,7 +17,8 @@ constexpr int64_t applicationId = 0x4b696e54; // "KinT"
 constexpr int64_t version = 1;
 constexpr const char *schema = "CREATE TABLE measurements(structure BLOB NOT NULL, "
                                "machine TEXT NOT NULL, compiler TEXT NOT NULL, "
-                               "seconds REAL NOT NULL, "
+                               "schedule TEXT NOT NULL, seconds REAL NOT NULL, "
+                               "default_seconds REAL NOT NULL, tried INTEGER NOT NULL, "
                                "PRIMARY KEY(machine, compiler, structure)) STRICT, WITHOUT ROWID";
 
 /// High word first, so that the order of rows is that of the hashes.
@@ -40,6 +43,20 @@ std::optional<Hash128> hashOf(std::span<const std::byte> bytes) {
 }
 
 bool plausible(double seconds) { return std::isfinite(seconds) && seconds > 0; }
+
+constexpr const char *fields = "structure, schedule, seconds, default_seconds, tried";
+
+/// A row of `fields`; nullopt for one that this program does not write.
+std::optional<Measurement> measurementOf(const Statement &row) {
+  constexpr size_t longestSchedule = 4096;
+  auto hash = hashOf(row.bytes(0));
+  Measurement found{hash.value_or(Hash128()), std::string(row.text(1)), row.real(2), row.real(3),
+                    row.integer(4)};
+  if (!hash || found.schedule.size() > longestSchedule || !plausible(found.seconds) ||
+      !plausible(found.defaultSeconds) || found.tried < 0)
+    return std::nullopt;
+  return found;
+}
 
 Error foreign(const std::string &path, const std::string &reason) {
   return inputError(path + ": " + reason + "; delete it to start a new one");
@@ -107,56 +124,60 @@ Expected<Store> Store::open(const std::string &path) {
 Status Store::put(std::span<const Measurement> measurements, const std::string &machine,
                   const std::string &compiler) {
   for (const Measurement &measurement : measurements)
-    if (!plausible(measurement.seconds))
-      return internalError(state->path + ": a time of " + std::to_string(measurement.seconds) +
-                           " seconds can't be stored");
+    for (double seconds : {measurement.seconds, measurement.defaultSeconds})
+      if (!plausible(seconds))
+        return internalError(state->path + ": a time of " + std::to_string(seconds) +
+                             " seconds can't be stored");
   std::lock_guard lock(state->mutex);
   return state->database.transaction([&]() -> Status {
     KINTSUGI_ASSIGN(Statement insert,
-                    state->database.prepare("INSERT OR REPLACE INTO measurements"
-                                            "(structure, machine, compiler, seconds) "
-                                            "VALUES(?, ?, ?, ?)"));
+                    state->database.prepare(
+                        "INSERT OR REPLACE INTO measurements(machine, compiler, structure, "
+                        "schedule, seconds, default_seconds, tried) VALUES(?, ?, ?, ?, ?, ?, ?)"));
     for (const Measurement &measurement : measurements) {
       auto key = bytesOf(measurement.structure);
-      insert.bind(0, key).bind(1, machine).bind(2, compiler).bind(3, measurement.seconds);
+      insert.bind(0, machine).bind(1, compiler).bind(2, key).bind(3, measurement.schedule);
+      insert.bind(4, measurement.seconds).bind(5, measurement.defaultSeconds);
+      insert.bind(6, measurement.tried);
       KINTSUGI_RETURN_IF_ERROR(insert.step());
     }
     return Status::success();
   });
 }
 
-Expected<std::optional<double>> Store::find(Hash128 structure, const std::string &machine,
-                                            const std::string &compiler) const {
+Expected<std::optional<Measurement>> Store::find(Hash128 structure, const std::string &machine,
+                                                 const std::string &compiler) const {
   std::lock_guard lock(state->mutex);
-  KINTSUGI_ASSIGN(Statement select,
-                  state->database.prepare("SELECT seconds FROM measurements WHERE machine = ? "
-                                          "AND compiler = ? AND structure = ?"));
+  KINTSUGI_ASSIGN(Statement select, state->database.prepare("SELECT " + std::string(fields) +
+                                                            " FROM measurements WHERE machine = ? "
+                                                            "AND compiler = ? AND structure = ?"));
   auto key = bytesOf(structure);
   select.bind(0, machine).bind(1, compiler).bind(2, key);
-  KINTSUGI_ASSIGN(bool found, select.step());
+  KINTSUGI_ASSIGN(bool any, select.step());
+  if (!any)
+    return std::optional<Measurement>();
+  std::optional<Measurement> found = measurementOf(select);
   if (!found)
-    return std::optional<double>();
-  if (!plausible(select.real(0)))
     return state->damaged();
-  return std::optional(select.real(0));
+  return found;
 }
 
-Expected<std::map<Hash128, double>> Store::load(const std::string &machine,
-                                                const std::string &compiler) const {
+Expected<std::map<Hash128, Measurement>> Store::load(const std::string &machine,
+                                                     const std::string &compiler) const {
   std::lock_guard lock(state->mutex);
   KINTSUGI_ASSIGN(Statement select,
-                  state->database.prepare("SELECT structure, seconds FROM measurements "
-                                          "WHERE machine = ? AND compiler = ?"));
+                  state->database.prepare("SELECT " + std::string(fields) +
+                                          " FROM measurements WHERE machine = ? AND compiler = ?"));
   select.bind(0, machine).bind(1, compiler);
-  std::map<Hash128, double> times;
+  std::map<Hash128, Measurement> all;
   while (true) {
-    KINTSUGI_ASSIGN(bool found, select.step());
+    KINTSUGI_ASSIGN(bool any, select.step());
+    if (!any)
+      return all;
+    std::optional<Measurement> found = measurementOf(select);
     if (!found)
-      return times;
-    auto hash = hashOf(select.bytes(0));
-    if (!hash || !plausible(select.real(1)))
       return state->damaged();
-    times[*hash] = select.real(1);
+    all[found->structure] = std::move(*found);
   }
 }
 
@@ -168,6 +189,13 @@ Expected<int64_t> Store::size() const {
 Status Store::clear() {
   std::lock_guard lock(state->mutex);
   return state->database.run("DELETE FROM measurements");
+}
+
+Status Store::remove(const std::string &path) {
+  for (const char *suffix : {"", "-wal", "-shm", "-journal"})
+    if (::unlink((path + suffix).c_str()) != 0 && errno != ENOENT)
+      return machineError(path + suffix + ": can't be removed: " + std::strerror(errno));
+  return Status::success();
 }
 
 } // namespace kintsugi::store

@@ -1,10 +1,10 @@
-//===- store.h - Measured times of kernels, kept between compiles -----------===//
+//===- store.h - What was measured, kept between compiles -------------------===//
 //
 // An SQLite file in write-ahead mode, so that many processes may read and write it at once and one
-// that is killed loses at most what it was writing. A time is known by what was measured (the
-// structure hash of the kernel with its schedule), where (the machine's name) and what compiled it.
-// The file may be damaged or come from elsewhere: that is an error that names it, never a wrong
-// time.
+// that is killed loses at most what it was writing. A measurement is known by what was measured (a
+// structure hash), where (the machine) and what compiled it. The file may be damaged or come from
+// elsewhere: that is an error that names it, never a wrong time; what a schedule's text says is for
+// its reader to check.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KINTSUGI_STORE_STORE_H
@@ -23,7 +23,10 @@ namespace kintsugi::store {
 
 struct Measurement {
   Hash128 structure;
-  double seconds = 0; ///< Of one run; finite and positive.
+  std::string schedule;      ///< Of what was found to be quickest; empty: what is done untuned.
+  double seconds = 0;        ///< Of one run; finite and positive.
+  double defaultSeconds = 0; ///< Of what is done untuned, measured side by side.
+  int64_t tried = 0;         ///< How many others were measured.
 
   bool operator==(const Measurement &) const = default;
 };
@@ -39,23 +42,25 @@ public:
   Store &operator=(Store &&);
   ~Store();
 
-  /// Adds times, all or none; one that is known already is replaced. An internal error for a time
-  /// that is no positive number.
+  /// Adds measurements, all or none; one of what is known already takes its place. An internal
+  /// error for a time that is no positive number.
   Status put(std::span<const Measurement> measurements, const std::string &machine,
              const std::string &compiler);
 
-  /// The time in seconds, or nothing where it was not measured.
-  Expected<std::optional<double>> find(Hash128 structure, const std::string &machine,
-                                       const std::string &compiler) const;
+  /// Nothing where it was not measured.
+  Expected<std::optional<Measurement>> find(Hash128 structure, const std::string &machine,
+                                            const std::string &compiler) const;
 
-  /// All times of a machine and compiler. A compile reads them once, at its start, so that what
-  /// others write meanwhile can't change its result halfway.
-  Expected<std::map<Hash128, double>> load(const std::string &machine,
-                                           const std::string &compiler) const;
+  /// All of a machine and compiler. A compile reads them once, at its start, so that what others
+  /// write meanwhile can't change its result halfway.
+  Expected<std::map<Hash128, Measurement>> load(const std::string &machine,
+                                                const std::string &compiler) const;
 
-  /// How many times there are, of all machines and compilers.
+  /// How many measurements there are, of all machines and compilers.
   Expected<int64_t> size() const;
   Status clear();
+  /// Deletes the file, whatever is in it; one that is not there is no error.
+  static Status remove(const std::string &path);
 
 private:
   struct State;

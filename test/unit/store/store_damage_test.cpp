@@ -35,7 +35,7 @@ protected:
     ASSERT_TRUE(store.ok()) << store.error().message;
     std::vector<Measurement> many;
     for (uint64_t i = 0; i < 500; ++i)
-      many.push_back({hashFor(i), 1e-6 * static_cast<double>(i + 1)});
+      many.push_back(timeFor(i, 1e-6 * static_cast<double>(i + 1)));
     ASSERT_TRUE(store->put(many, "machine", "compiler").ok());
   }
 
@@ -84,6 +84,13 @@ TEST_F(StoreDamage, implausibleTimesAreNotReturned) {
   EXPECT_FALSE(store->find(hashFor(3), "machine", "compiler").ok());
 }
 
+TEST_F(StoreDamage, endlessSchedulesAreNotReturned) {
+  execute(path, "UPDATE measurements SET schedule = hex(zeroblob(100000))");
+  auto store = Store::open(path);
+  ASSERT_TRUE(store.ok());
+  EXPECT_FALSE(store->load("machine", "compiler").ok());
+}
+
 TEST_F(StoreDamage, missingFolderAndDirectoryAreMachineErrors) {
   for (const std::string &bad : {folder.file("absent/times.db"), folder.file("")}) {
     auto store = Store::open(bad);
@@ -115,9 +122,9 @@ TEST_F(StoreDamage, flippedAndCutBytes) {
     if (!times.ok())
       ++refused;
     else
-      for (const auto &[hash, seconds] : *times)
-        EXPECT_GT(seconds, 0);
-    (void)store->put(std::vector<Measurement>{{hashFor(1), 1e-3}}, "machine", "compiler");
+      for (const auto &[hash, measurement] : *times)
+        EXPECT_GT(measurement.seconds, 0);
+    (void)store->put(std::vector<Measurement>{timeFor(1, 1e-3)}, "machine", "compiler");
   }
   EXPECT_GT(refused, 20);
 }

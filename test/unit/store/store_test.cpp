@@ -20,16 +20,16 @@ protected:
 TEST_F(StoreTest, keepsTimesByAllOfTheKey) {
   auto store = open();
   ASSERT_TRUE(store.ok()) << store.error().message;
-  std::vector<Measurement> two = {{hashFor(1), 1e-3}, {hashFor(2), 2e-3}};
+  std::vector<Measurement> two = {timeFor(1, 1e-3), timeFor(2, 2e-3)};
   ASSERT_TRUE(store->put(two, "machine", "1.0").ok());
-  ASSERT_TRUE(store->put(std::vector<Measurement>{{hashFor(1), 5e-3}}, "other", "1.0").ok());
-  EXPECT_EQ(**store->find(hashFor(1), "machine", "1.0"), 1e-3);
-  EXPECT_EQ(**store->find(hashFor(2), "machine", "1.0"), 2e-3);
-  EXPECT_EQ(**store->find(hashFor(1), "other", "1.0"), 5e-3);
+  ASSERT_TRUE(store->put(std::vector<Measurement>{timeFor(1, 5e-3)}, "other", "1.0").ok());
+  EXPECT_EQ(**store->find(hashFor(1), "machine", "1.0"), two[0]);
+  EXPECT_EQ(**store->find(hashFor(2), "machine", "1.0"), two[1]);
+  EXPECT_EQ((*store->find(hashFor(1), "other", "1.0"))->seconds, 5e-3);
   EXPECT_FALSE((*store->find(hashFor(1), "machine", "1.1")).has_value());
   EXPECT_FALSE((*store->find(hashFor(3), "machine", "1.0")).has_value());
   EXPECT_EQ(*store->load("machine", "1.0"),
-            (std::map<Hash128, double>{{hashFor(1), 1e-3}, {hashFor(2), 2e-3}}));
+            (std::map<Hash128, Measurement>{{hashFor(1), two[0]}, {hashFor(2), two[1]}}));
   EXPECT_EQ(*store->size(), 3);
 }
 
@@ -37,8 +37,8 @@ TEST_F(StoreTest, newerTimeReplaces) {
   auto store = open();
   ASSERT_TRUE(store.ok());
   for (double seconds : {1e-3, 7e-4})
-    ASSERT_TRUE(store->put(std::vector<Measurement>{{hashFor(1), seconds}}, "m", "c").ok());
-  EXPECT_EQ(**store->find(hashFor(1), "m", "c"), 7e-4);
+    ASSERT_TRUE(store->put(std::vector<Measurement>{timeFor(1, seconds)}, "m", "c").ok());
+  EXPECT_EQ((*store->find(hashFor(1), "m", "c"))->seconds, 7e-4);
   EXPECT_EQ(*store->size(), 1);
   ASSERT_TRUE(store->clear().ok());
   EXPECT_EQ(*store->size(), 0);
@@ -48,21 +48,33 @@ TEST_F(StoreTest, outlivesItsProcess) {
   {
     auto store = open();
     ASSERT_TRUE(store.ok());
-    ASSERT_TRUE(store->put(std::vector<Measurement>{{hashFor(9), 0.25}}, "m", "c").ok());
+    ASSERT_TRUE(store->put(std::vector<Measurement>{timeFor(9, 0.25)}, "m", "c").ok());
   }
   auto store = open();
   ASSERT_TRUE(store.ok());
-  EXPECT_EQ(**store->find(hashFor(9), "m", "c"), 0.25);
+  EXPECT_EQ((*store->find(hashFor(9), "m", "c"))->seconds, 0.25);
 }
 
 TEST_F(StoreTest, refusesWhatIsNoTime) {
   auto store = open();
   ASSERT_TRUE(store.ok());
   for (double seconds : {0.0, -1.0, std::nan(""), static_cast<double>(INFINITY)}) {
-    std::vector<Measurement> some = {{hashFor(1), 1e-3}, {hashFor(2), seconds}};
+    std::vector<Measurement> some = {timeFor(1, 1e-3), timeFor(2, seconds)};
     EXPECT_FALSE(store->put(some, "m", "c").ok()) << seconds;
   }
   EXPECT_EQ(*store->size(), 0);
+}
+
+TEST_F(StoreTest, removingAFileTakesItsCompanions) {
+  ASSERT_TRUE(Store::remove(folder.file("times.db")).ok()) << "where there is none";
+  auto store = open();
+  ASSERT_TRUE(store.ok());
+  ASSERT_TRUE(store->put(std::vector<Measurement>{timeFor(1, 1e-3)}, "m", "c").ok());
+  ASSERT_TRUE(Store::remove(folder.file("times.db")).ok());
+  EXPECT_TRUE(std::filesystem::is_empty(folder.file("")));
+  auto fresh = open();
+  ASSERT_TRUE(fresh.ok()) << fresh.error().message;
+  EXPECT_EQ(*fresh->size(), 0);
 }
 
 TEST_F(StoreTest, threadsShareOne) {
@@ -72,7 +84,7 @@ TEST_F(StoreTest, threadsShareOne) {
   for (uint64_t t = 0; t < 4; ++t)
     threads.emplace_back([&store, t] {
       for (uint64_t i = 0; i < 50; ++i) {
-        std::vector<Measurement> one = {{hashFor(100 * t + i), 1e-3}};
+        std::vector<Measurement> one = {timeFor(100 * t + i, 1e-3)};
         EXPECT_TRUE(store->put(one, "m", "c").ok());
         EXPECT_TRUE(store->find(one[0].structure, "m", "c")->has_value());
       }
@@ -98,7 +110,7 @@ TEST_F(StoreTest, processesWriteAtOnceFromTheFirstMoment) {
     children.push_back(inChild([&path, p] {
       auto store = Store::open(path);
       for (uint64_t i = 0; store.ok() && i < each; ++i)
-        if (!store->put(std::vector<Measurement>{{hashFor(1000 * p + i), 1e-3}}, "m", "c").ok())
+        if (!store->put(std::vector<Measurement>{timeFor(1000 * p + i, 1e-3)}, "m", "c").ok())
           return false;
       return store.ok();
     }));
@@ -122,7 +134,7 @@ TEST_F(StoreTest, survivesAKilledWriter) {
       for (uint64_t i = 0; store.ok(); ++i) {
         std::vector<Measurement> some;
         for (uint64_t k = 0; k < batch; ++k)
-          some.push_back({hashFor((round * 1000000 + i) * batch + k), 1e-3});
+          some.push_back(timeFor((round * 1000000 + i) * batch + k, 1e-3));
         if (!store->put(some, "m", "c").ok())
           return false;
       }

@@ -26,6 +26,10 @@ private:
 
 inline Hash128 hashFor(uint64_t number) { return Hasher("store test").add(number).finish(); }
 
+inline Measurement timeFor(uint64_t number, double seconds) {
+  return {hashFor(number), "- 16 -", seconds, 2 * seconds, 7};
+}
+
 } // namespace kintsugi::store
 
 #endif // KINTSUGI_TEST_STORE_TEMPORARY_FOLDER_H
