@@ -22,6 +22,8 @@
  *                     default kin_compile() writes code for both, and the rest compile for this
  *                     machine
  *   "threads"         how many threads may work; 0 (default) for one on each core
+ *   "tune"            so many seconds may be spent on measuring schedules of kernels; what is found
+ *                     is kept in the cache's folder, for all models
  *   "cache"           false: neither look into the cache of artifacts nor add to it
  *
  * Functions here may be called from any thread. Results are JSON objects in UTF-8 unless said
@@ -124,8 +126,8 @@ KIN_API KinStatus kin_compare_kernels(const char *model, const char *inputs,
    processor suggests. */
 KIN_API KinStatus kin_machine(const char *action, KinText **description, KinError **error);
 
-/* "ls" lists what is in the cache, "clear" empties it, and "gc" removes what was not used for
-   longest until at most `max_bytes` are left. */
+/* "ls" lists what is in the cache, "clear" empties it, tuned schedules included, and "gc" removes
+   what was not used for longest until at most `max_bytes` are left. */
 KIN_API KinStatus kin_cache(const char *action, uint64_t max_bytes, KinText **report,
                             KinError **error);
 

@@ -23,6 +23,8 @@ static double exchange(const schedule::Schedule &schedule, const machine::Machin
 }
 
 double predictSeconds(const space::KernelShape &kernel, const machine::Machine &machine) {
+  if (kernel.untuned)
+    return kernel.gain * predictSeconds(*kernel.untuned, machine);
   double bytes = kernel.schedule.bytesRead + kernel.schedule.bytesWritten;
   double moving = bytes / bandwidthFor(bytes, machine) + exchange(kernel.schedule, machine);
   // Moving runs beside the arithmetic, but not perfectly.

@@ -1,7 +1,7 @@
 #include "link/constant_program.h"
 
 #include "link/manifest.h"
-#include "runtime/artifact.h"
+#include "link/stage_artifact.h"
 #include "runtime/host_memory.h"
 #include "runtime/section_digest.h"
 #include "llvm/ADT/STLExtras.h"
@@ -12,39 +12,6 @@ using orchestrate::BufferKind;
 using orchestrate::Plan;
 
 namespace {
-
-/// The stages as an artifact of their own, so that a device can load their code. Nobody runs its
-/// plan: stages are launched one by one on memory that lives as long as needed.
-Expected<runtime::Artifact> wrapStages(const Plan &plan, llvm::ArrayRef<unsigned> stages,
-                                       std::span<const std::byte> code,
-                                       std::string_view targetName) {
-  runtime::Manifest manifest;
-  manifest.compilerVersion = "link";
-  manifest.modelName = plan.model;
-  manifest.target = targetName;
-  manifest.precision = "f32";
-  std::map<unsigned, uint32_t> numbers;
-  auto number = [&](unsigned buffer) {
-    auto [entry, fresh] = numbers.try_emplace(buffer, manifest.buffers.size());
-    if (fresh) {
-      manifest.buffers.push_back(
-          bufferOf(plan.buffers[buffer], runtime::Home::arena(manifest.arenaBytes)));
-      manifest.arenaBytes += (plan.buffers[buffer].bytes + 63) / 64 * 64;
-    }
-    return entry->second;
-  };
-  for (unsigned stage : stages)
-    manifest.stages.push_back(stageOf(plan, plan.stages[stage], number));
-  manifest.plan = runtime::Plan::sequence({});
-  std::vector<std::byte> bytes;
-  runtime::ArtifactWriter writer = runtime::ArtifactWriter::toMemory(bytes);
-  if (!code.empty()) {
-    manifest.code.push_back({"code", {}});
-    KINTSUGI_RETURN_IF_ERROR(writer.addCode("code", code));
-  }
-  KINTSUGI_RETURN_IF_ERROR(writer.finish(manifest));
-  return runtime::Artifact::fromMemory(bytes, "the constant program");
-}
 
 class ConstantRun {
 public:
@@ -163,7 +130,8 @@ Expected<ConstantResult> runConstantProgram(const Plan &plan, std::span<const st
   ConstantRun run(plan, pool, options);
   if (run.stageList().empty())
     return run.run(nullptr);
-  KINTSUGI_ASSIGN(runtime::Artifact artifact, wrapStages(plan, run.stageList(), code, targetName));
+  KINTSUGI_ASSIGN(runtime::Artifact artifact,
+                  artifactOfStages(plan, run.stageList(), code, targetName));
   KINTSUGI_ASSIGN(std::unique_ptr<runtime::DeviceProgram> program, device.load(artifact));
   KINTSUGI_ASSIGN(std::unique_ptr<runtime::DeviceQueue> queue,
                   device.createQueue(*program, {options.threads}));

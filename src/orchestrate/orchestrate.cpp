@@ -239,7 +239,7 @@ private:
     return text;
   }
 
-  unsigned kernelOf(const space::Candidate &candidate) {
+  unsigned kernelOf(const Program &program, const space::Candidate &candidate, bool isConstant) {
     auto [entry, fresh] =
         kernelNumbers.try_emplace(candidate.kernel->key.text, plan.kernels.size());
     if (fresh)
@@ -247,13 +247,18 @@ private:
           {"k" + std::to_string(plan.kernels.size()), candidate.kernel->key.hash(),
            candidate.kernel,
            cost::predictSeconds(*candidate.kernel, options.space.schedule.machine)});
+    orchestrate::Kernel &kernel = plan.kernels[entry->second];
+    if (!isConstant && !kernel.program) {
+      kernel.program = &program;
+      kernel.group = candidate.group;
+    }
     return entry->second;
   }
 
   Status emitKernel(const Program &program, const space::Candidate &candidate, bool isConstant,
                     Numbers &numbers, PlanNode &sequence) {
     Stage stage;
-    stage.kernel = kernelOf(candidate);
+    stage.kernel = kernelOf(program, candidate, isConstant);
     stage.predictedSeconds = plan.kernels[stage.kernel].predictedSeconds;
     stage.results = 0;
     for (auto [operand, buffer] :

@@ -8,6 +8,7 @@
 #include "link/link.h"
 #include "machine/describe.h"
 #include "pipeline/targets.h"
+#include "pipeline/tuning.h"
 #include "simplify/simplify.h"
 #include "te/parser.h"
 #include "te/printer.h"
@@ -43,7 +44,7 @@ public:
 
   template <typename Work> auto run(const char *name, Work work) -> decltype(work()) {
     if (options.progress &&
-        !options.progress(name, std::min(report.phases.size() + 1, total), total))
+        !options.progress(name, std::min(report.phases.size() + 1, total()), total()))
       return usageError("stopped before '" + std::string(name) + "'");
     auto start = std::chrono::steady_clock::now();
     auto result = work();
@@ -61,7 +62,7 @@ private:
     return report.phases.emplace_back(PhaseTime{name}).seconds;
   }
 
-  static constexpr uint64_t total = 6;
+  uint64_t total() const { return options.tuneSeconds > 0 ? 7 : 6; }
   const CompileOptions &options;
   CompileReport &report;
 };
@@ -114,6 +115,7 @@ unsigned countLaunches(const orchestrate::PlanNode &node) {
 /// The phases up to the plan, which every box shares.
 struct Front {
   te::Program program;
+  space::ScheduleMemo memo;
   orchestrate::Plan plan;
   orchestrate::OrchestrateTexts texts;
 };
@@ -196,15 +198,21 @@ Expected<te::Program> prepared(const te::Program &imported, const CompileOptions
   return program;
 }
 
-Expected<Front> runFront(te::Program program, const CompileOptions &options,
-                         const targets::Target &target, Phases &phases) {
-  Front front;
-  KINTSUGI_ASSIGN(front.program, specialized(std::move(program), options, target, phases));
+Status choosePlan(const CompileOptions &options, const targets::Target &target, Phases &phases,
+                  Front &front) {
   KINTSUGI_ASSIGN(front.plan, phases.run("orchestrate", [&] {
-    return orchestrate::orchestrate(front.program, orchestrateOptions(options, target),
-                                    &front.texts);
+    orchestrate::OrchestrateOptions planning = orchestrateOptions(options, target);
+    planning.space.memo = &front.memo;
+    return planWithRecords(front.program, planning, options.recordsInUse(), &front.texts);
   }));
-  return front;
+  return Status::success();
+}
+
+/// Distinct kernels whose schedule measuring found.
+unsigned countTuned(const orchestrate::Plan &plan) {
+  return llvm::count_if(link::kernelsOf(plan, plan.root), [&](unsigned kernel) {
+    return plan.kernels[kernel].shape->untuned != nullptr;
+  });
 }
 
 void describePlan(const orchestrate::Plan &plan, CompileReport &report) {
@@ -284,6 +292,25 @@ static link::LinkOptions linkOptions(const CompileOptions &options) {
   return result;
 }
 
+static Expected<Json> measurePhase(const CompileOptions &options, const targets::Target &target,
+                                   runtime::Device &device, Phases &phases, Front &front) {
+  link::LinkOptions linking = linkOptions(options);
+  linking.target.progress = nullptr;
+  linking.severalVariants = false;
+  const std::string &level = options.machine.level;
+  auto linkPlan = [&](const orchestrate::Plan &plan, runtime::ArtifactWriter &writer) -> Status {
+    link::Linker linker(target, device, writer, linking);
+    KINTSUGI_RETURN_IF_ERROR(linker.add(plan, {level, featuresOf(level)}));
+    return linker.finish(Json::object()).status();
+  };
+  return phases.run("tune", [&] {
+    orchestrate::OrchestrateOptions planning = orchestrateOptions(options, target);
+    planning.space.memo = &front.memo;
+    return measure(front.program, options, planning, target, targetOptions(options), device,
+                   linkPlan);
+  });
+}
+
 /// Everything after import.
 static Expected<CompileReport>
 compileImported(const te::Program &imported, const CompileOptions &options, runtime::Device &device,
@@ -294,9 +321,16 @@ compileImported(const te::Program &imported, const CompileOptions &options, runt
   CompileOptions forLevel = options;
   auto addLevel = [&](const machine::Machine &machine) -> Status {
     forLevel.machine = machine;
-    KINTSUGI_ASSIGN(Front front, runFront(program, forLevel, *target, phases));
+    Front front;
+    KINTSUGI_ASSIGN(front.program, specialized(program, forLevel, *target, phases));
+    if (forLevel.recordsInUse() && options.tuneSeconds > 0) {
+      KINTSUGI_ASSIGN(report.tuning, measurePhase(forLevel, *target, device, phases, front));
+    }
+    KINTSUGI_RETURN_IF_ERROR(choosePlan(forLevel, *target, phases, front));
     if (report.levels.empty())
       describePlan(front.plan, report);
+    if (forLevel.recordsInUse())
+      report.tunedKernels = countTuned(front.plan);
     report.levels.push_back(machine.level);
     return phases.run(
         "link", [&] { return linker.add(front.plan, {machine.level, featuresOf(machine.level)}); });
@@ -342,7 +376,9 @@ Expected<std::string> emit(const std::string &path, const CompileOptions &option
   }
   KINTSUGI_ASSIGN(std::unique_ptr<targets::Target> target, makeTarget(options.target));
   KINTSUGI_ASSIGN(te::Program program, prepared(imported, options, phases, report));
-  KINTSUGI_ASSIGN(Front front, runFront(std::move(program), options, *target, phases));
+  Front front;
+  KINTSUGI_ASSIGN(front.program, specialized(std::move(program), options, *target, phases));
+  KINTSUGI_RETURN_IF_ERROR(choosePlan(options, *target, phases, front));
   if (box == Box::Space)
     return front.texts.space;
   if (box == Box::Problem)
@@ -368,6 +404,7 @@ Json CompileReport::toJson() const {
   json["candidates"] = candidates;
   json["kernels"] = kernels;
   json["distinct_kernels"] = distinctKernels;
+  json["tuned_kernels"] = tunedKernels;
   json["launches"] = launches;
   json["objective_seconds"] = objectiveSeconds;
   json["gap"] = gap;

@@ -14,6 +14,7 @@
 #include "orchestrate/orchestrate.h"
 #include "runtime/artifact_writer.h"
 #include "runtime/device.h"
+#include "tune/records.h"
 
 namespace kintsugi::pipeline {
 
@@ -42,8 +43,17 @@ struct CompileOptions {
   std::vector<machine::Machine> lesser;
   unsigned threads = 0;                        ///< Of the compiler itself; 0: all cores.
   uint64_t constantBudget = uint64_t(8) << 30; ///< Bytes in flight while linking.
+  /// What was measured on this machine, which schedules come from and --tune adds to; may be null.
+  tune::Records *records = nullptr;
+  std::string recordsLevel; ///< They hold for this level of the instruction set.
+  double tuneSeconds = 0;   ///< The budget of measuring; 0: nothing is measured.
   Progress progress;
   explain::Log *log = nullptr; ///< Told what the phases decided, and why.
+
+  /// Null where the machine is another than the records are of.
+  tune::Records *recordsInUse() const {
+    return machine.level == recordsLevel && target != "reference" ? records : nullptr;
+  }
 };
 
 struct PhaseTime {
@@ -64,13 +74,16 @@ struct CompileReport {
   unsigned kernels = 0;         ///< Stages of the main program: kernels and calls.
   unsigned distinctKernels = 0; ///< Equal kernels are compiled once.
   unsigned launches = 0;        ///< Of kernels and calls in one run, repeats counted.
+  unsigned tunedKernels = 0;    ///< Of the distinct ones.
   double objectiveSeconds = 0;
   double gap = 0;
   uint64_t constantBytes = 0;
   uint64_t arenaBytes = 0;
   Json exactness; ///< By output: the "depth" and "coarsest" of verify::Exactness.
   std::vector<PhaseTime> phases;
+  Json tuning; ///< What was measured; null without --tune.
 
+  /// Without phases and tuning: the same for the same model, options and records.
   Json toJson() const;
 };
 

@@ -3,8 +3,6 @@
 #include "space/growth.h"
 #include "llvm/ADT/STLExtras.h"
 
-#include <map>
-
 namespace kintsugi::space {
 
 using namespace te;
@@ -15,7 +13,8 @@ namespace {
 class ScheduleTable {
 public:
   ScheduleTable(const Program &program, const SpaceOptions &options)
-      : program(program), options(options.schedule), log(options.log) {}
+      : program(program), options(options.schedule), tuned(options.tuned),
+        memo(options.memo ? *options.memo : ownMemo), log(options.log) {}
 
   /// The candidate of a group; no kernel (and `reason`) where it can't be scheduled.
   Candidate candidateOf(schedule::Group group, std::string &reason) {
@@ -40,21 +39,48 @@ public:
   unsigned size() const { return kernels.size(); }
 
 private:
-  struct Entry {
-    std::shared_ptr<const KernelShape> kernel;
-    std::string reason;
-  };
+  using Entry = ScheduleMemo::Entry;
 
   Entry scheduleOnce(const schedule::Group &group, const GroupKey &key) {
+    auto [found, fresh] = memo.entries.try_emplace(key.text);
+    if (fresh)
+      found->second = search(group, key);
+    const Entry &usual = found->second;
+    if (!usual.kernel && log)
+      log->add({"space", namesOf(group), "no schedule", {usual.reason}, {}});
+    return usual.kernel ? Entry{withTunedSchedule(group, usual.kernel), ""} : usual;
+  }
+
+  Entry search(const schedule::Group &group, const GroupKey &key) const {
     schedule::ScheduleResult result = schedule::scheduleGroup(program, group, options);
-    if (!result.schedule) {
-      if (log)
-        log->add({"space", namesOf(group), "no schedule", {result.reason}, {}});
+    if (!result.schedule)
       return {nullptr, result.reason};
-    }
-    return {std::make_shared<KernelShape>(
-                KernelShape{key, std::move(*result.schedule), result.computeSeconds}),
+    return {std::make_shared<KernelShape>(KernelShape{
+                key, std::move(*result.schedule), result.computeSeconds, result.point, {}}),
             ""};
+  }
+
+  /// The same kernel with the schedule that measuring found, if any.
+  std::shared_ptr<const KernelShape> withTunedSchedule(const schedule::Group &group,
+                                                       std::shared_ptr<const KernelShape> kernel) {
+    if (!tuned)
+      return kernel;
+    auto found = tuned->find(tuningKey(kernel->key, options));
+    if (found == tuned->end())
+      return kernel;
+    const TunedSchedule &better = found->second;
+    schedule::ScheduleResult result = schedule::scheduleAt(program, group, options, better.point);
+    if (log)
+      log->add({"space",
+                namesOf(group),
+                result.schedule ? "tuned schedule" : "no such schedule as was tuned",
+                {better.point.print()},
+                {{"share of the default's time", better.gain, ""}}});
+    if (!result.schedule)
+      return kernel;
+    return std::make_shared<KernelShape>(KernelShape{kernel->key, std::move(*result.schedule),
+                                                     result.computeSeconds, better.point, kernel,
+                                                     better.gain});
   }
 
   std::string namesOf(const schedule::Group &group) const {
@@ -67,14 +93,29 @@ private:
 
   const Program &program;
   const schedule::ScheduleOptions &options;
+  const TunedSchedules *tuned;
+  ScheduleMemo ownMemo;
+  ScheduleMemo &memo;
   explain::Log *log;
   std::map<std::string, Entry> kernels;
 };
 
 } // namespace
 
+Hash128 tuningKey(const GroupKey &key, const schedule::ScheduleOptions &options) {
+  return Hasher("tuned")
+      .add(key.text)
+      .add(options.scalar)
+      .add(options.packing)
+      .add(options.copies)
+      .add(options.scratchLimit)
+      .finish();
+}
+
 /// Arithmetic, memory and start, enough to tell a good group from a bad one; cost/ knows better.
 static double roughSeconds(const KernelShape &kernel, const machine::Machine &machine) {
+  if (kernel.untuned)
+    return kernel.gain * roughSeconds(*kernel.untuned, machine);
   double bytes = kernel.schedule.bytesRead + kernel.schedule.bytesWritten;
   double moving = bytes / std::max(1e9, machine.memory().bytesPerSecondAll);
   return machine.stageSeconds + kernel.computeSeconds + moving;

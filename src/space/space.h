@@ -13,6 +13,8 @@
 #include "schedule/scheduler.h"
 #include "space/group_key.h"
 
+#include <map>
+
 namespace kintsugi::space {
 
 /// A kernel's program-independent part, shared by all equal candidates.
@@ -20,7 +22,24 @@ struct KernelShape {
   GroupKey key;
   schedule::Schedule schedule;
   double computeSeconds = 0;
+  schedule::Point point; ///< Of the schedule; empty where it was read from text.
+  /// With a tuned schedule: what the machine description would have, and which share of its time
+  /// the tuned one was measured to take. Its cost is that share of the other's, so that measured
+  /// kernels and those that were not compare.
+  std::shared_ptr<const KernelShape> untuned;
+  double gain = 1;
 };
+
+/// A schedule that was measured to be quicker than the one that the search finds.
+struct TunedSchedule {
+  schedule::Point point;
+  double gain = 1; ///< Its time over the other's; less than 1.
+};
+/// By tuningKey.
+using TunedSchedules = std::map<Hash128, TunedSchedule>;
+
+/// What a tuned schedule is kept under: the group and what schedules may do, on a machine.
+Hash128 tuningKey(const GroupKey &key, const schedule::ScheduleOptions &options);
 
 struct Candidate {
   schedule::Group group;
@@ -36,6 +55,16 @@ struct Caps {
   unsigned candidatesARoot = 24;
 };
 
+/// What scheduling groups gave, for whoever plans programs more than once under equal options: by
+/// the text of their keys, the kernel that the search finds, or why there is none.
+struct ScheduleMemo {
+  struct Entry {
+    std::shared_ptr<const KernelShape> kernel;
+    std::string reason;
+  };
+  std::map<std::string, Entry> entries;
+};
+
 struct SpaceOptions {
   schedule::ScheduleOptions schedule;
   Caps caps;
@@ -43,6 +72,9 @@ struct SpaceOptions {
   unsigned fuel = 60000; ///< Groups that are looked at.
   /// By value: known when the model is compiled, so that kernels may have it packed. May be short.
   std::vector<bool> constants;
+  /// Used where they can be made, in place of what the search finds; may be null.
+  const TunedSchedules *tuned = nullptr;
+  ScheduleMemo *memo = nullptr; ///< Read and added to; may be null.
   /// Told which groups have no schedule, and why.
   explain::Log *log = nullptr;
 };

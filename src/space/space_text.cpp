@@ -20,6 +20,12 @@ template <typename List, typename Spell> static std::string listed(const List &l
   return "[" + text + "]";
 }
 
+/// What its cost follows from.
+static std::string costText(const KernelShape &kernel) {
+  return " reads " + spellReal(kernel.schedule.bytesRead) + " writes " +
+         spellReal(kernel.schedule.bytesWritten) + " compute " + spellReal(kernel.computeSeconds);
+}
+
 static std::string kernelText(const KernelShape &kernel) {
   const schedule::Schedule &schedule = kernel.schedule;
   return "key " + quote(kernel.key.hash().str()) + " tiles " +
@@ -29,8 +35,10 @@ static std::string kernelText(const KernelShape &kernel) {
                 }) +
          " scratch " + std::to_string(schedule.scratchBytes) + " operations " +
          spellReal(schedule.operations) + " vectorized " + spellReal(schedule.vectorShare) +
-         " reads " + spellReal(schedule.bytesRead) + " writes " + spellReal(schedule.bytesWritten) +
-         " compute " + spellReal(kernel.computeSeconds) + "\n";
+         costText(kernel) +
+         (kernel.untuned ? " tuned " + spellReal(kernel.gain) + " of" + costText(*kernel.untuned)
+                         : "") +
+         "\n";
 }
 
 std::string Space::print() const {
@@ -108,10 +116,25 @@ private:
     KINTSUGI_ASSIGN(schedule.scratchBytes, expectInteger(lexer, "bytes", 0, INT64_MAX));
     KINTSUGI_RETURN_IF_ERROR(clause("operations", schedule.operations));
     KINTSUGI_RETURN_IF_ERROR(clause("vectorized", schedule.vectorShare));
-    KINTSUGI_RETURN_IF_ERROR(clause("reads", schedule.bytesRead));
-    KINTSUGI_RETURN_IF_ERROR(clause("writes", schedule.bytesWritten));
-    KINTSUGI_RETURN_IF_ERROR(clause("compute", shape->computeSeconds));
+    KINTSUGI_RETURN_IF_ERROR(costs(*shape));
+    if (acceptWord(lexer, "tuned"))
+      KINTSUGI_RETURN_IF_ERROR(tuned(*shape));
     kernels.push_back({*hash, std::move(shape)});
+    return Status::success();
+  }
+
+  Status costs(KernelShape &shape) {
+    KINTSUGI_RETURN_IF_ERROR(clause("reads", shape.schedule.bytesRead));
+    KINTSUGI_RETURN_IF_ERROR(clause("writes", shape.schedule.bytesWritten));
+    return clause("compute", shape.computeSeconds);
+  }
+
+  Status tuned(KernelShape &shape) {
+    KINTSUGI_ASSIGN(shape.gain, expectReal(lexer, "a number after 'tuned'"));
+    KINTSUGI_RETURN_IF_ERROR(expectWord(lexer, "of"));
+    auto untuned = std::make_shared<KernelShape>();
+    KINTSUGI_RETURN_IF_ERROR(costs(*untuned));
+    shape.untuned = std::move(untuned);
     return Status::success();
   }
 

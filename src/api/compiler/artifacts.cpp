@@ -1,6 +1,8 @@
 #include "api/compiler/artifacts.h"
 
 #include "abi/artifact.h"
+#include "api/compiler/identity.h"
+#include "api/compiler/tuned_store.h"
 #include "base/file_cache.h"
 #include "base/files.h"
 #include "devices/cpu/cpu_device.h"
@@ -10,7 +12,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
-#include <link.h>
 #include <unistd.h>
 
 namespace kintsugi::api {
@@ -34,49 +35,43 @@ std::shared_ptr<runtime::Device> hostDevice() {
   return device;
 }
 
-/// The file that holds the compiler's code, as it is on the disk: another build, another identity.
-static std::string compilerIdentity() {
-  std::string file = "/proc/self/exe";
-  auto visit = [](dl_phdr_info *object, size_t, void *result) {
-    auto address = reinterpret_cast<uintptr_t>(&compilerIdentity);
-    for (int i = 0; i < object->dlpi_phnum; ++i) {
-      const ElfW(Phdr) &part = object->dlpi_phdr[i];
-      uintptr_t start = object->dlpi_addr + part.p_vaddr;
-      if (part.p_type != PT_LOAD || address < start || address >= start + part.p_memsz)
-        continue;
-      if (object->dlpi_name && *object->dlpi_name)
-        *static_cast<std::string *>(result) = object->dlpi_name;
-      return 1;
-    }
-    return 0;
-  };
-  ::dl_iterate_phdr(visit, &file);
-  return pipeline::compilerVersion() + " " + pipeline::fileIdentity(file);
-}
-
 static machine::Level ownLevel() { return *machine::levelOf(machine::Machine::detect().level); }
 
-Expected<Json> compileTo(const std::string &artifact, const std::string &model,
-                         const Settings &settings) {
+/// Adds to the records under --tune.
+static Expected<Json> compileWith(TunedRecords &tuned, const std::string &artifact,
+                                  const std::string &model, const Settings &settings) {
   KINTSUGI_RETURN_IF_ERROR(checkIsModel(model));
   // The constants are computed here.
   KINTSUGI_RETURN_IF_ERROR(machine::checkRuns(ownLevel(), machine::Level::V3));
   auto start = std::chrono::steady_clock::now();
   Diagnostics diagnostics;
+  pipeline::CompileOptions options = settings.compile;
+  tuned.lendTo(options);
   KINTSUGI_ASSIGN(runtime::ArtifactWriter writer, runtime::ArtifactWriter::toFile(artifact));
   KINTSUGI_ASSIGN(pipeline::CompileReport report,
-                  pipeline::compile(model, settings.compile, *hostDevice(), writer, diagnostics));
+                  pipeline::compile(model, options, *hostDevice(), writer, diagnostics));
   Json json = report.toJson();
+  json["tuning"] = report.tuning;
   json["phases"] = Json::array();
   for (const pipeline::PhaseTime &phase : report.phases)
     json["phases"].push_back({{"phase", phase.phase}, {"seconds", phase.seconds}});
   json["notes"] = Json::array();
   for (const Diagnostic &diagnostic : diagnostics.list())
     json["notes"].push_back(diagnostic.str());
+  if (!tuned.note.empty())
+    json["notes"].push_back(tuned.note);
+  if (report.tuning.contains("problem"))
+    json["notes"].push_back("tuning ended early: " + report.tuning["problem"].get<std::string>());
   json["artifact"] = artifact;
   std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
   json["compile_s"] = taken.count();
   return json;
+}
+
+Expected<Json> compileTo(const std::string &artifact, const std::string &model,
+                         const Settings &settings) {
+  TunedRecords tuned = openTunedRecords(settings);
+  return compileWith(tuned, artifact, model, settings);
 }
 
 static Expected<Prepared> prepareWithoutCache(const std::string &model, const Settings &settings) {
@@ -100,6 +95,58 @@ static Expected<std::optional<Json>> cachedReport(const FileCache &cache, const 
   return report.ok() ? std::optional(std::move(*report)) : std::nullopt;
 }
 
+/// Where an artifact is kept: what it is made from, the records included.
+static Digest keyOf(const Digest &model, const Settings &settings, const TunedRecords &tuned) {
+  Sha256 hash;
+  hash.update(compilerIdentity() + "\n" + model.hex() + "\n");
+  settings.addTo(hash);
+  if (tuned.records && !tuned.records->empty())
+    hash.update(tuned.records->digest().hex());
+  return hash.finish();
+}
+
+static Digest reportKeyOf(const Digest &key) { return sha256(key.hex() + " report"); }
+
+/// Whether an artifact that is there is what these settings ask for: all that --tune could find out
+/// may be known by now.
+static bool isDone(const Json &report, const Settings &settings, const TunedRecords &tuned) {
+  if (!tuned.records || settings.compile.tuneSeconds == 0)
+    return true;
+  auto tuning = jsonObject(report, "tuning");
+  auto complete = tuning.ok() ? jsonBool(**tuning, "complete") : Expected<bool>(tuning.takeError());
+  return complete.ok() && *complete;
+}
+
+/// What was measured on the way decides what the artifact is: it belongs under another key.
+static Expected<Prepared> moveTo(const Digest &key, const std::string &from, const FileCache &cache,
+                                 Json report) {
+  KINTSUGI_ASSIGN(std::string place, cache.placeFor(key));
+  if (place != from && std::rename(from.c_str(), place.c_str()) != 0)
+    return machineError(place + ": can't be written: " + std::strerror(errno));
+  report["artifact"] = place;
+  std::string text = printJson(report);
+  KINTSUGI_RETURN_IF_ERROR(cache.put(reportKeyOf(key), std::as_bytes(std::span(text))));
+  return Prepared{place, {}, false, std::move(report)};
+}
+
+static Expected<Prepared> prepareInCache(const std::string &path, const Settings &settings) {
+  KINTSUGI_ASSIGN(Digest model, pipeline::modelIdentity(path));
+  TunedRecords tuned = openTunedRecords(settings);
+  Digest key = keyOf(model, settings, tuned);
+  KINTSUGI_ASSIGN(std::string folder, FileCache::defaultFolder());
+  KINTSUGI_ASSIGN(FileCache cache, FileCache::open(folder));
+  KINTSUGI_ASSIGN(std::optional<Json> known, cachedReport(cache, reportKeyOf(key)));
+  std::optional<std::string> found = cache.find(key);
+  if (known && found && isDone(*known, settings, tuned))
+    return Prepared{*found, {}, true, std::move(*known), tuned.note};
+  KINTSUGI_ASSIGN(std::string place, cache.placeFor(key));
+  KINTSUGI_ASSIGN(Json report, compileWith(tuned, place, path, settings));
+  KINTSUGI_ASSIGN(Prepared prepared,
+                  moveTo(keyOf(model, settings, tuned), place, cache, std::move(report)));
+  prepared.note = tuned.note;
+  return prepared;
+}
+
 Expected<Prepared> prepare(const std::string &path, const Settings &settings) {
   if (isArtifact(path)) {
     if (!settings.compileFlags.empty())
@@ -109,25 +156,7 @@ Expected<Prepared> prepare(const std::string &path, const Settings &settings) {
   }
   if (settings.level)
     KINTSUGI_RETURN_IF_ERROR(machine::checkRuns(ownLevel(), *settings.level));
-  if (!settings.cache)
-    return prepareWithoutCache(path, settings);
-  KINTSUGI_ASSIGN(Digest model, pipeline::modelIdentity(path));
-  Sha256 hash;
-  hash.update(compilerIdentity() + "\n" + model.hex() + "\n");
-  settings.addTo(hash);
-  Digest key = hash.finish();
-  Digest reportKey = sha256(key.hex() + " report");
-  KINTSUGI_ASSIGN(std::string folder, FileCache::defaultFolder());
-  KINTSUGI_ASSIGN(FileCache cache, FileCache::open(folder));
-  KINTSUGI_ASSIGN(std::optional<Json> known, cachedReport(cache, reportKey));
-  std::optional<std::string> found = cache.find(key);
-  if (known && found)
-    return Prepared{*found, {}, true, std::move(*known)};
-  KINTSUGI_ASSIGN(std::string place, cache.placeFor(key));
-  KINTSUGI_ASSIGN(Json report, compileTo(place, path, settings));
-  std::string text = printJson(report);
-  KINTSUGI_RETURN_IF_ERROR(cache.put(reportKey, std::as_bytes(std::span(text))));
-  return Prepared{place, {}, false, std::move(report)};
+  return settings.cache ? prepareInCache(path, settings) : prepareWithoutCache(path, settings);
 }
 
 } // namespace kintsugi::api

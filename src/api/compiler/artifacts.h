@@ -20,7 +20,8 @@ struct Prepared {
   std::string path;
   TemporaryPath temporary; ///< Removes the file, where it is of use only now.
   bool fromCache = false;  ///< Found there, so that nothing had to be compiled.
-  Json report; ///< Of the compilation, with "compile_s" and "phases"; null for an artifact.
+  Json report;      ///< Of the compilation, with "compile_s" and "phases"; null for an artifact.
+  std::string note; ///< What is wrong with the store of tuned schedules; empty where nothing is.
 };
 
 /// Whether the file starts like an artifact; false where it can't be read.
@@ -32,7 +33,8 @@ Status checkIsModel(const std::string &path);
 /// The device that runs constant programs and compiled models.
 std::shared_ptr<runtime::Device> hostDevice();
 
-/// Compiles into a file. The report has "compile_s", "phases" and "notes" besides the pipeline's.
+/// Compiles into a file. The report has "compile_s", "phases", "notes" and "tuning" besides the
+/// pipeline's.
 Expected<Json> compileTo(const std::string &artifact, const std::string &model,
                          const Settings &settings);
 

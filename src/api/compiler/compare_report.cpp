@@ -80,6 +80,7 @@ public:
       return usageError(model + ": an artifact can't be compiled for the reference; give the model "
                                 "itself, or right outputs with --expected FILE.npz");
     settings.compile.target = "reference";
+    settings.compile.tuneSeconds = 0;
     Expectation expectation;
     KINTSUGI_ASSIGN(Session session, Session::open(model, inputs, settings));
     KINTSUGI_RETURN_IF_ERROR(settings.tell("running the reference"));
@@ -112,6 +113,8 @@ Expected<Json> compare(const std::string &model, const std::string &inputs,
                  {"target", manifest.target},
                  {"precision", manifest.precision},
                  {"against", expected.empty() ? "reference" : expected}};
+  if (!session.note().empty())
+    report["notes"] = {session.note()};
   report["outputs"] = Json::array();
   bool within = true;
   for (size_t i = 0; i < manifest.outputs.size(); ++i) {

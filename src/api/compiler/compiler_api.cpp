@@ -5,6 +5,7 @@
 #include "api/compiler/artifacts.h"
 #include "api/compiler/kernel_report.h"
 #include "api/compiler/reports.h"
+#include "api/compiler/tuned_store.h"
 #include "pipeline/inspect.h"
 
 #include <new>
@@ -87,7 +88,11 @@ static Expected<std::string> emitBox(const char *model, const char *name,
                       ": use expressions, space, problem, plan, tile, llvm or asm");
   KINTSUGI_RETURN_IF_ERROR(api::checkIsModel(model));
   KINTSUGI_ASSIGN(api::Settings settings, api::readSettings(options));
+  if (settings.compile.tuneSeconds > 0)
+    return usageError("--tune: has no effect on a step that is shown; compile with it first");
   Diagnostics diagnostics;
+  api::TunedRecords tuned = api::openTunedRecords(settings);
+  tuned.lendTo(settings.compile);
   return pipeline::emit(model, settings.compile, *box, diagnostics);
 }
 

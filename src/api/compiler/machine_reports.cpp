@@ -3,6 +3,7 @@
 #include "api/compiler/reports.h"
 
 #include "api/compiler/measured_machine.h"
+#include "api/compiler/tuned_store.h"
 #include "base/file_cache.h"
 
 namespace kintsugi::api {
@@ -39,6 +40,9 @@ Expected<Json> manageCache(const std::string &action, uint64_t maxBytes) {
   KINTSUGI_ASSIGN(std::string folder, FileCache::defaultFolder());
   KINTSUGI_ASSIGN(FileCache cache, FileCache::open(folder));
   FileCache::Removed removed;
+  if (action == "clear")
+    KINTSUGI_RETURN_IF_ERROR(clearTunedStore());
+  KINTSUGI_ASSIGN(TunedSummary tuned, describeTunedStore());
   if (action != "ls") {
     KINTSUGI_ASSIGN(removed, cache.gc(action == "gc" ? maxBytes : 0));
   }
@@ -46,11 +50,12 @@ Expected<Json> manageCache(const std::string &action, uint64_t maxBytes) {
   uint64_t bytes = 0;
   for (const FileCache::Listed &entry : entries)
     bytes += entry.bytes;
-  return Json{{"folder", cache.folder()},
-              {"entries", listEntries(entries)},
-              {"bytes", bytes},
-              {"removed_entries", removed.entries},
-              {"removed_bytes", removed.bytes}};
+  Json tunedJson = {{"entries", tuned.entries}, {"bytes", tuned.bytes}};
+  if (!tuned.problem.empty())
+    tunedJson["problem"] = tuned.problem;
+  return Json{{"folder", cache.folder()},           {"tuned", tunedJson},
+              {"entries", listEntries(entries)},    {"bytes", bytes},
+              {"removed_entries", removed.entries}, {"removed_bytes", removed.bytes}};
 }
 
 } // namespace kintsugi::api

@@ -3,6 +3,7 @@
 #include "api/compiler/reports.h"
 
 #include "api/compiler/session.h"
+#include "api/compiler/tuned_store.h"
 #include "explain/render.h"
 #include "explain/summary.h"
 #include "verify/timing.h"
@@ -63,6 +64,8 @@ Json describeModel(const Session &session) {
                {"level", session.artifact().variant()}, {"levels", session.artifact().variants()}};
   Expected<int64_t> operators = jsonInteger(session.report(), "operators");
   json["operators"] = operators.ok() ? Json(*operators) : Json();
+  if (!session.note().empty())
+    json["notes"] = {session.note()};
   return json;
 }
 
@@ -136,8 +139,11 @@ static Expected<Json> describeDecisions(const std::string &model, const Settings
   // decisions, and they are all made by the time that there is a plan.
   if (settings.compile.log->size() == 0) {
     Diagnostics diagnostics;
+    TunedRecords tuned = openTunedRecords(settings);
+    pipeline::CompileOptions options = settings.compile;
+    tuned.lendTo(options);
     KINTSUGI_RETURN_IF_ERROR(
-        pipeline::emit(model, settings.compile, pipeline::Box::Plan, diagnostics).status());
+        pipeline::emit(model, options, pipeline::Box::Plan, diagnostics).status());
   }
   std::vector<explain::Record> records = settings.compile.log->records();
   return Json{{"summary", explain::renderJson(explain::summarize(records))},

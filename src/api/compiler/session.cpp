@@ -40,6 +40,7 @@ Expected<Session> Session::open(const std::string &path, const std::string &inpu
   KINTSUGI_ASSIGN(auto model, std::move(loaded));
   Session session;
   session.compilation = std::move(prepared.report);
+  session.compilationNote = std::move(prepared.note);
   if (session.compilation.is_null()) {
     Expected<Json> provenance = parseJson(model->artifact().provenance());
     session.compilation = provenance.ok() ? std::move(*provenance) : Json::object();

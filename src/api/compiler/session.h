@@ -35,6 +35,9 @@ public:
   /// The compiler's report: from the compilation, or what the artifact says of itself.
   const Json &report() const { return compilation; }
 
+  /// What a user should know of how the artifact came to be; empty where there is nothing.
+  const std::string &note() const { return compilationNote; }
+
 private:
   static Expected<Session> openAnew(const std::string &damaged, const std::string &path,
                                     const std::string &inputs, const Settings &settings);
@@ -45,6 +48,7 @@ private:
 
   std::unique_ptr<runtime::Context> context;
   Json compilation;
+  std::string compilationNote;
   std::vector<Tensor> inputs, outputs;
   std::vector<std::vector<int64_t>> shapes;      ///< Of outputs, after the last run.
   std::vector<runtime::InputTensor> boundInputs; ///< Made once: timed runs shall only run.

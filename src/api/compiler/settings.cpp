@@ -139,6 +139,13 @@ Status readThreads(const Json &value, pipeline::CompileOptions &options) {
   return Status::success();
 }
 
+Status readTune(const Json &value, pipeline::CompileOptions &options) {
+  if (!value.is_number() || !(value.get<double>() > 0 && value.get<double>() <= 86400))
+    return usageError("--tune: must be more than 0 seconds and at most 86400");
+  options.tuneSeconds = value.get<double>();
+  return Status::success();
+}
+
 /// The command line's word for an option.
 std::string flagOf(const std::string &key) {
   if (key == "dims")
@@ -167,10 +174,12 @@ Status readOption(const std::string &key, const Json &value, Settings &settings,
     return readThreads(value, options);
   if (key == "cpu_level")
     return readLevel(value, settings);
+  if (key == "tune")
+    return readTune(value, options);
   if (key != "random_weights" && key != "cache")
     return usageError("unknown option \"" + key +
                       "\"; there are: target, precision, plan, without, dims, bind, "
-                      "random_weights, cpu_level, threads, cache");
+                      "random_weights, cpu_level, threads, tune, cache");
   KINTSUGI_ASSIGN(bool flag, truthOf(key, value));
   (key == "cache" ? settings.cache : options.import.randomWeights) = flag;
   return Status::success();
@@ -238,6 +247,9 @@ Expected<Settings> readSettings(const KinCompilerOptions *options) {
   }
   if (settings.level)
     settings.compile.machine = knownMachine().inUseAt(*settings.level);
+  if (settings.compile.tuneSeconds > 0 && settings.compile.target == "reference")
+    return usageError("--tune: the target reference has one schedule for each kernel; it can't be "
+                      "tuned");
   return settings;
 }
 

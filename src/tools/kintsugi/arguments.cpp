@@ -94,6 +94,9 @@ private:
     verb.add_option_function<unsigned>(
         "--threads", [this](unsigned count) { arguments.options["threads"] = count; },
         "How many threads may work; 0 for one on each core");
+    verb.add_option_function<double>(
+        "--tune", [this](double seconds) { arguments.options["tune"] = seconds; },
+        "Measure schedules of kernels for about so many seconds; what is found is kept");
   }
 
   void addRunFlags(CLI::App &verb) {

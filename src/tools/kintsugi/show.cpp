@@ -8,14 +8,33 @@ namespace kintsugi::tool {
 
 namespace {
 
+/// What --tune did; empty where it was not asked for.
+std::string showTuning(const Json &report) {
+  const Json &tuning = report["tuning"];
+  if (!tuning.is_object() || tuning.contains("problem"))
+    return "";
+  std::string all = format("tuning measured %.0f schedules; %.0f of %s tuned%s\n",
+                           number(tuning, "measured_schedules"), number(report, "tuned_kernels"),
+                           counted(number(report, "distinct_kernels"), "kernel").c_str(),
+                           tuning["complete"] == true ? "" : "; more seconds could find more");
+  if (tuning["tuned_ms"].is_number())
+    all += format("a run took %s untuned and %s tuned, side by side\n",
+                  milliseconds(number(tuning, "default_ms")).c_str(),
+                  milliseconds(number(tuning, "tuned_ms")).c_str());
+  return all;
+}
+
 std::string showCompile(const Json &report) {
-  return format(
-      "%s: %s became %s, predicted %s a run; constants %s, arena %s; compiled for %s in %.1f s\n",
-      text(report, "artifact").c_str(), counted(number(report, "operators"), "operator").c_str(),
-      counted(number(report, "kernels"), "kernel").c_str(),
-      milliseconds(number(report, "objective_seconds") * 1e3).c_str(),
-      bytes(number(report, "constant_bytes")).c_str(), bytes(number(report, "arena_bytes")).c_str(),
-      joined(report["levels"], " and ").c_str(), number(report, "compile_s"));
+  return showTuning(report) +
+         format("%s: %s became %s, predicted %s a run; constants %s, arena %s; compiled for %s in "
+                "%.1f s\n",
+                text(report, "artifact").c_str(),
+                counted(number(report, "operators"), "operator").c_str(),
+                counted(number(report, "kernels"), "kernel").c_str(),
+                milliseconds(number(report, "objective_seconds") * 1e3).c_str(),
+                bytes(number(report, "constant_bytes")).c_str(),
+                bytes(number(report, "arena_bytes")).c_str(),
+                joined(report["levels"], " and ").c_str(), number(report, "compile_s"));
 }
 
 std::string showRun(const Json &report) {
@@ -140,8 +159,13 @@ std::string showCache(const Json &report) {
   if (number(report, "removed_entries") > 0)
     all += format("removed %.0f files of %s\n", number(report, "removed_entries"),
                   bytes(number(report, "removed_bytes")).c_str());
-  return all + format("%s: %zu files of %s\n", text(report, "folder").c_str(),
-                      report["entries"].size(), bytes(number(report, "bytes")).c_str());
+  all += format("%s: %zu files of %s\n", text(report, "folder").c_str(), report["entries"].size(),
+                bytes(number(report, "bytes")).c_str());
+  const Json &tuned = report["tuned"];
+  if (std::string problem = text(tuned, "problem"); !problem.empty())
+    return all + problem + "\n";
+  return all + format("%.0f measurements of --tune, %s\n", number(tuned, "entries"),
+                      bytes(number(tuned, "bytes")).c_str());
 }
 
 } // namespace

@@ -1,8 +1,10 @@
 // What growth offers: convex connected groups with what they must store, and one kernel for equal
 // groups.
 
+#include "cost/cost.h"
 #include "space/growth.h"
 #include "space/space.h"
+#include "space/space_text.h"
 
 #include "../orchestrate/programs.h"
 #include "../te/random_program.h"
@@ -152,6 +154,54 @@ TEST(Space, WhatIsStoredIsPartOfAKernel) {
     if (candidate.group.nodes.size() == 2)
       pairs.insert(candidate.kernel.get());
   EXPECT_EQ(pairs.size(), 2u) << space->print();
+}
+
+TEST(TunedSchedules, TakeThePlaceOfWhatTheSearchFinds) {
+  te::Program program = programOf("input a[m:32, k:40] f32\ninput b[k:40, n:48] f32\n"
+                                  "y[m:32, n:48] f32 = sum<f32>[k:40] a[m, k] * b[k, n]\n"
+                                  "output y\n");
+  SpaceOptions options = smallOptions().space;
+  Expected<Space> plain = buildSpace(program, {0}, options);
+  ASSERT_TRUE(plain.ok());
+  const KernelShape &usual = *plain->candidates[0].kernel;
+  EXPECT_EQ(usual.untuned, nullptr);
+  TunedSchedules tuned;
+  Hash128 key = tuningKey(usual.key, options.schedule);
+  tuned[key] = {*schedule::Point::parse("- 5,48 -"), 0.75};
+  options.tuned = &tuned;
+  Expected<Space> space = buildSpace(program, {0}, options);
+  ASSERT_TRUE(space.ok());
+  const KernelShape &kernel = *space->candidates[0].kernel;
+  ASSERT_EQ(kernel.schedule.space.size(), 1u);
+  EXPECT_EQ(kernel.schedule.space[0].size, 5);
+  ASSERT_NE(kernel.untuned, nullptr);
+  EXPECT_EQ(kernel.untuned->schedule.print(), usual.schedule.print());
+  double usualCost = cost::predictSeconds(usual, options.schedule.machine);
+  EXPECT_DOUBLE_EQ(cost::predictSeconds(kernel, options.schedule.machine), 0.75 * usualCost);
+  Expected<Space> again = parseSpace(space->print(), "test.space", program);
+  ASSERT_TRUE(again.ok()) << again.error().message;
+  EXPECT_EQ(again->print(), space->print());
+  EXPECT_DOUBLE_EQ(cost::predictSeconds(*again->candidates[0].kernel, options.schedule.machine),
+                   0.75 * usualCost);
+
+  ScheduleMemo memo;
+  options.memo = &memo;
+  for (int time = 0; time < 2; ++time) { // What is remembered is the untuned schedule.
+    Expected<Space> remembered = buildSpace(program, {0}, options);
+    ASSERT_TRUE(remembered.ok());
+    EXPECT_EQ(remembered->print(), space->print());
+    EXPECT_EQ(memo.entries.size(), 1u);
+    EXPECT_EQ(memo.entries.begin()->second.kernel->schedule.print(), usual.schedule.print());
+  }
+
+  tuned[key].point = *schedule::Point::parse("- 33,48 -");
+  Expected<Space> without = buildSpace(program, {0}, options);
+  ASSERT_TRUE(without.ok());
+  EXPECT_EQ(without->candidates[0].kernel->schedule.print(), usual.schedule.print());
+
+  schedule::ScheduleOptions other = options.schedule;
+  other.packing = !other.packing;
+  EXPECT_NE(tuningKey(usual.key, other), key);
 }
 
 } // namespace

@@ -1,0 +1,58 @@
+#include "tune/race.h"
+
+#include <chrono>
+
+namespace kintsugi::tune {
+
+Expected<Runner> Runner::create(Model model, const std::vector<Tensor> &feeds, unsigned threads) {
+  Runner runner;
+  runtime::ContextOptions options;
+  options.threads = threads;
+  const runtime::Manifest &manifest = model->manifest();
+  runner.stageSeconds.resize(manifest.stages.size());
+  for (size_t i = 0; i < feeds.size(); ++i)
+    runner.boundInputs.push_back({manifest.inputs[i].name, feeds[i].type(), feeds[i].shape(),
+                                  feeds[i].bytes().data(), feeds[i].bytes().size()});
+  for (const runtime::Port &port : manifest.outputs) {
+    KINTSUGI_ASSIGN(Tensor tensor, Tensor::create(port.type, port.shape));
+    runner.outputs.push_back(std::move(tensor));
+  }
+  for (size_t i = 0; i < runner.outputs.size(); ++i)
+    runner.boundOutputs.push_back({manifest.outputs[i].name,
+                                   runner.outputs[i].bytes().data(),
+                                   runner.outputs[i].bytes().size(),
+                                   {}});
+  KINTSUGI_ASSIGN(runner.context, runtime::Context::create(std::move(model), options));
+  return runner;
+}
+
+Expected<double> Runner::run() {
+  context->clearStageTimes();
+  runtime::RunOptions options;
+  options.profile = true;
+  auto start = std::chrono::steady_clock::now();
+  KINTSUGI_RETURN_IF_ERROR(context->run(boundInputs, boundOutputs, options));
+  std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+  for (size_t stage = 0; stage < stageSeconds.size(); ++stage)
+    stageSeconds[stage].push_back(double(context->stageTimes()[stage].nanoseconds) * 1e-9);
+  return taken.count();
+}
+
+Expected<Race> race(Runner &first, Runner &second, size_t leastPairs,
+                    const std::function<bool(size_t)> &goOn) {
+  for (Runner *runner : {&first, &second}) { // The first run is not like the others.
+    KINTSUGI_RETURN_IF_ERROR(runner->run().status());
+    runner->forgetTimes();
+  }
+  Race result;
+  for (size_t pair = 0; pair < leastPairs || goOn(pair); ++pair) {
+    bool turned = pair % 2;
+    KINTSUGI_ASSIGN(double one, (turned ? second : first).run());
+    KINTSUGI_ASSIGN(double other, (turned ? first : second).run());
+    result.first.push_back(turned ? other : one);
+    result.second.push_back(turned ? one : other);
+  }
+  return result;
+}
+
+} // namespace kintsugi::tune

@@ -1,0 +1,50 @@
+//===- records.h - What tuning knows of a machine -----------------------------===//
+//
+// The measurements that a compile started with and those that it makes, which go to the store at
+// once. Kernels are recorded under space::tuningKey, and whole plans under the kernels in them:
+// where tuned kernels made a model slower as a whole, it ships without them.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KINTSUGI_TUNE_RECORDS_H
+#define KINTSUGI_TUNE_RECORDS_H
+
+#include "base/hash.h"
+#include "orchestrate/plan.h"
+#include "store/store.h"
+
+namespace kintsugi::tune {
+
+/// What a tuned kernel takes at most of the default's time.
+constexpr double clearGain = 0.97;
+
+class Records {
+public:
+  /// Reads the store once. What others add later is not seen. A store of null keeps nothing.
+  static Expected<Records> read(std::shared_ptr<store::Store> store, std::string machine,
+                                std::string compiler);
+
+  bool empty() const { return known.empty(); }
+  const store::Measurement *find(Hash128 structure) const;
+  /// Known from now on, and in the store when this returns.
+  Status add(const store::Measurement &measurement);
+
+  /// The kernels that have a better schedule than the default.
+  space::TunedSchedules schedules() const;
+  /// Of all that may change what a compile does.
+  Digest digest() const;
+
+private:
+  std::shared_ptr<store::Store> store;
+  std::string machine, compiler;
+  std::map<Hash128, store::Measurement> known;
+};
+
+/// Stands for the tuned kernels in a plan; nullopt where there is none.
+std::optional<Hash128> planKey(const orchestrate::Plan &plan);
+
+/// Whether the plan was timed as a whole and was not quicker than the one without tuned kernels.
+bool lostAsAWhole(const Records &records, const orchestrate::Plan &plan);
+
+} // namespace kintsugi::tune
+
+#endif // KINTSUGI_TUNE_RECORDS_H

@@ -1,0 +1,42 @@
+#include "tune/device_measurer.h"
+
+#include "devices/cpu/cpu_device.h"
+#include "product.h"
+#include "targets/cpu/cpu.h"
+
+namespace kintsugi::tune {
+namespace {
+
+TEST(DeviceMeasurer, TellsVectorsFromScalars) {
+  Product product;
+  std::vector<schedule::NestChoices> choices;
+  schedule::Point scalar = product.defaults().point;
+  scalar.registers = {schedule::RegisterTile()};
+  auto quick = product.defaults();
+  auto slow = schedule::scheduleAt(product.program, product.group, product.options, scalar);
+  ASSERT_TRUE(quick.schedule && slow.schedule);
+  std::unique_ptr<targets::Target> target = targets::createCpuTarget();
+  targets::CompileOptions options;
+  options.level = "x86-64-v3";
+  devices::CpuDevice device;
+  DeviceMeasurer measurer(*target, options, device, 1);
+  for (cost::Effort effort : {cost::Effort::Compare, cost::Effort::Confirm}) {
+    auto times = measurer.measure({&*slow.schedule, &*quick.schedule}, effort);
+    ASSERT_TRUE(times.ok()) << times.error().message;
+    ASSERT_EQ(times->size(), 2u);
+    EXPECT_EQ((*times)[0].share, 1);
+    EXPECT_LT((*times)[1].share, 0.5);
+    EXPECT_LT((*times)[1].seconds, (*times)[0].seconds);
+  }
+}
+
+TEST(DeviceMeasurer, IntegersThatAreReadAreNotMadeUp) {
+  Product product;
+  schedule::Schedule schedule = *product.defaults().schedule;
+  EXPECT_TRUE(canBeMeasured(schedule));
+  schedule.buffers[0].type = ElementType::I64;
+  EXPECT_FALSE(canBeMeasured(schedule));
+}
+
+} // namespace
+} // namespace kintsugi::tune

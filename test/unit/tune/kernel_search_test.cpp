@@ -1,0 +1,170 @@
+#include "tune/kernel_search.h"
+
+#include "product.h"
+#include "tune/records.h"
+#include "llvm/ADT/STLExtras.h"
+
+#include <cmath>
+
+namespace kintsugi::tune {
+namespace {
+
+using cost::Effort;
+using cost::Timed;
+using schedule::Schedule;
+
+/// Says what a rule says that a schedule takes.
+class Imagined : public cost::Measurer {
+public:
+  explicit Imagined(std::function<double(const Schedule &)> rule) : rule(std::move(rule)) {}
+
+  Expected<std::vector<Timed>> measure(llvm::ArrayRef<const Schedule *> schedules,
+                                       Effort effort) override {
+    std::vector<Timed> times;
+    for (const Schedule *schedule : schedules)
+      times.push_back({rule(*schedule), rule(*schedule) / rule(*schedules[0])});
+    measured += effort == Effort::Compare ? schedules.size() - 1 : 0;
+    largest = std::max(largest, schedules.size());
+    return times;
+  }
+
+  size_t measured = 0, largest = 0;
+
+private:
+  std::function<double(const Schedule &)> rule;
+};
+
+/// The tile's size along dimension `d` of the result, cut or not.
+int64_t sizeAlong(const Schedule &schedule, int64_t extent) {
+  for (const schedule::TileDimension &dimension : schedule.space)
+    if (dimension.extent == extent)
+      return dimension.size;
+  return extent;
+}
+
+KernelSearch searchOf(const Product &product, KernelSearch::Fuel fuel = {}) {
+  return KernelSearch(product.program, product.group, product.options, fuel);
+}
+
+void runToTheEnd(KernelSearch &search, cost::Measurer &measurer) {
+  for (int step = 0; !search.hasEnded() && step < 1000; ++step)
+    ASSERT_TRUE(search.step(measurer).ok());
+  ASSERT_TRUE(search.hasEnded());
+}
+
+TEST(KernelSearch, FindsTheTileThatIsQuickest) {
+  Product product;
+  Imagined measurer([](const Schedule &schedule) {
+    return 1e-3 * (1 + std::abs(std::log2(double(sizeAlong(schedule, 64)) / 4)));
+  });
+  KernelSearch search = searchOf(product);
+  runToTheEnd(search, measurer);
+  ASSERT_TRUE(search.best());
+  schedule::ScheduleResult found =
+      schedule::scheduleAt(product.program, product.group, product.options, *search.best());
+  ASSERT_TRUE(found.schedule);
+  EXPECT_EQ(sizeAlong(*found.schedule, 64), 4) << search.best()->print();
+  EXPECT_LT(search.share(), clearGain);
+}
+
+TEST(KernelSearch, FindsRegistersBesides) {
+  Product product;
+  auto rows = [](const Schedule &schedule) { return double(schedule.nests.back().registers.rows); };
+  double usual = rows(*product.defaults().schedule);
+  double wanted = usual == 3 ? 2 : 3;
+  Imagined measurer(
+      [&](const Schedule &schedule) { return 1e-3 * (rows(schedule) == wanted ? 0.5 : 1); });
+  KernelSearch search = searchOf(product);
+  runToTheEnd(search, measurer);
+  ASSERT_TRUE(search.best());
+  EXPECT_EQ(search.share(), 0.5);
+}
+
+TEST(KernelSearch, KeepsTheDefaultWhereNothingIsClearlyBetter) {
+  Product product;
+  std::string usual = product.defaults().schedule->print();
+  Imagined measurer([&](const Schedule &schedule) {
+    return schedule.print() == usual ? 1e-3 : 1e-3 * (clearGain + 0.005);
+  });
+  KernelSearch search = searchOf(product);
+  runToTheEnd(search, measurer);
+  EXPECT_FALSE(search.best());
+  EXPECT_EQ(search.share(), 1);
+  EXPECT_EQ(search.defaultSeconds(), 1e-3);
+}
+
+TEST(KernelSearch, WhatIsOnlyLuckyOnceIsNotTaken) {
+  Product product;
+  class Lucky : public cost::Measurer {
+    Expected<std::vector<Timed>> measure(llvm::ArrayRef<const Schedule *> schedules,
+                                         Effort effort) override {
+      std::vector<Timed> times(schedules.size(), {1e-3, effort == Effort::Compare ? 0.5 : 1.1});
+      times[0].share = 1;
+      return times;
+    }
+  } measurer;
+  KernelSearch search = searchOf(product);
+  runToTheEnd(search, measurer);
+  EXPECT_FALSE(search.best());
+}
+
+TEST(KernelSearch, FuelCountsPoints) {
+  Product product;
+  double next = 1; // Each is better than all before: it would never end by itself.
+  std::map<std::string, double> times;
+  Imagined measurer([&](const Schedule &schedule) {
+    std::string text = schedule.print();
+    for (const schedule::LoopNest &nest : schedule.nests)
+      text += std::to_string(nest.registers.rowIterator);
+    return times.try_emplace(text, next *= 0.9).first->second;
+  });
+  KernelSearch::Fuel fuel{12, 5};
+  KernelSearch search = searchOf(product, fuel);
+  runToTheEnd(search, measurer);
+  EXPECT_GE(search.spent(), fuel.points);
+  EXPECT_LT(search.spent(), fuel.points + int64_t(fuel.aBatch));
+  EXPECT_EQ(size_t(search.spent()), measurer.measured);
+  EXPECT_LE(measurer.largest, fuel.aBatch + 1);
+}
+
+TEST(KernelSearch, GoesOnWhereItWas) {
+  Product product;
+  Imagined measurer([](const Schedule &schedule) {
+    return 1e-3 * (1 + std::abs(std::log2(double(sizeAlong(schedule, 64)) / 4)));
+  });
+  KernelSearch first = searchOf(product);
+  runToTheEnd(first, measurer);
+  ASSERT_TRUE(first.best());
+
+  KernelSearch spent = searchOf(product);
+  spent.resume(*first.best(), first.share(), KernelSearch::Fuel().points);
+  EXPECT_TRUE(spent.hasEnded());
+  EXPECT_EQ(spent.best(), first.best());
+
+  KernelSearch again = searchOf(product);
+  again.resume(*first.best(), first.share(), 10);
+  EXPECT_FALSE(again.hasEnded());
+  EXPECT_EQ(again.spent(), 10);
+  runToTheEnd(again, measurer);
+  EXPECT_EQ(again.best(), first.best());
+
+  KernelSearch foreign = searchOf(product);
+  foreign.resume(*schedule::Point::parse("- 1,2,3,4,5,6,7 -"), 0.1, 10);
+  EXPECT_FALSE(foreign.best());
+}
+
+TEST(KernelSearch, AnErrorIsPassedOn) {
+  Product product;
+  class Broken : public cost::Measurer {
+    Expected<std::vector<Timed>> measure(llvm::ArrayRef<const Schedule *>, Effort) override {
+      return machineError("no device");
+    }
+  } measurer;
+  KernelSearch search = searchOf(product);
+  Status status = search.step(measurer);
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().message, "no device");
+}
+
+} // namespace
+} // namespace kintsugi::tune

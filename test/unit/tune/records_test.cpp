@@ -1,0 +1,120 @@
+#include "tune/records.h"
+
+#include "product.h"
+#include "tune/pairs.h"
+#include "unit/store/temporary_folder.h"
+
+namespace kintsugi::tune {
+namespace {
+
+using store::Measurement;
+using store::Store;
+using store::TemporaryFolder;
+
+std::shared_ptr<Store> open(const TemporaryFolder &folder) {
+  auto store = Store::open(folder.file("tuned.db"));
+  EXPECT_TRUE(store.ok());
+  return std::make_shared<Store>(std::move(*store));
+}
+
+Records read(const std::shared_ptr<Store> &store, const char *machine = "m",
+             const char *compiler = "c") {
+  auto records = Records::read(store, machine, compiler);
+  EXPECT_TRUE(records.ok());
+  return std::move(*records);
+}
+
+Hash128 hashOf(uint64_t number) { return Hasher("records").add(number).finish(); }
+
+TEST(Records, AreKeptByMachineAndCompiler) {
+  TemporaryFolder folder;
+  Records records = read(open(folder));
+  EXPECT_TRUE(records.empty());
+  Measurement found{hashOf(1), "- 16,8 -", 1e-3, 2e-3, 9};
+  ASSERT_TRUE(records.add(found).ok());
+  ASSERT_NE(records.find(hashOf(1)), nullptr);
+  Records again = read(open(folder));
+  ASSERT_NE(again.find(hashOf(1)), nullptr);
+  EXPECT_EQ(*again.find(hashOf(1)), found);
+  EXPECT_EQ(again.digest(), records.digest());
+  EXPECT_TRUE(read(open(folder), "other").empty());
+  EXPECT_TRUE(read(open(folder), "m", "other").empty());
+}
+
+TEST(Records, WithoutAStoreLastAsLongAsTheObject) {
+  Records records = read(nullptr);
+  ASSERT_TRUE(records.add({hashOf(1), "- 4 -", 1e-3, 2e-3, 1}).ok());
+  EXPECT_NE(records.find(hashOf(1)), nullptr);
+  EXPECT_TRUE(read(nullptr).empty());
+}
+
+TEST(Records, OnlyClearWinnersThatCanBeReadAreSchedules) {
+  Records records = read(nullptr);
+  ASSERT_TRUE(records.add({hashOf(1), "- 4 -", 0.9e-3, 1e-3, 1}).ok());
+  ASSERT_TRUE(records.add({hashOf(2), "- 4 -", 0.99e-3, 1e-3, 1}).ok());
+  ASSERT_TRUE(records.add({hashOf(3), "", 0.5e-3, 1e-3, 1}).ok());
+  ASSERT_TRUE(records.add({hashOf(4), "DROP TABLE", 0.5e-3, 1e-3, 1}).ok());
+  space::TunedSchedules schedules = records.schedules();
+  ASSERT_EQ(schedules.size(), 1u);
+  EXPECT_EQ(schedules.begin()->first, hashOf(1));
+  EXPECT_DOUBLE_EQ(schedules.begin()->second.gain, 0.9);
+}
+
+TEST(Records, DigestSaysWhatIsKnown) {
+  Records records = read(nullptr);
+  Digest before = records.digest();
+  ASSERT_TRUE(records.add({hashOf(1), "- 4 -", 0.9e-3, 1e-3, 1}).ok());
+  Digest after = records.digest();
+  EXPECT_NE(after, before);
+  ASSERT_TRUE(records.add({hashOf(1), "- 8 -", 0.9e-3, 1e-3, 1}).ok());
+  EXPECT_NE(records.digest(), after);
+}
+
+/// A plan of one stage, tuned or not.
+orchestrate::Plan planOf(const Product &product, bool isTuned) {
+  auto shape = std::make_shared<space::KernelShape>();
+  shape->schedule = *product.defaults().schedule;
+  shape->point = product.defaults().point;
+  if (isTuned) {
+    auto untuned = std::make_shared<space::KernelShape>(*shape);
+    shape->untuned = untuned;
+  }
+  orchestrate::Plan plan;
+  plan.kernels.push_back({"k0", hashOf(7), shape, 1e-3, nullptr, {}});
+  plan.stages.emplace_back();
+  orchestrate::PlanNode stage;
+  stage.kind = orchestrate::PlanNode::Kind::Stage;
+  plan.root.children.push_back(stage);
+  return plan;
+}
+
+TEST(Records, APlanThatLostDoesNotShip) {
+  Product product;
+  orchestrate::Plan plain = planOf(product, false), tuned = planOf(product, true);
+  EXPECT_FALSE(planKey(plain));
+  ASSERT_TRUE(planKey(tuned));
+  Records records = read(nullptr);
+  EXPECT_FALSE(lostAsAWhole(records, tuned)) << "nobody timed it";
+  ASSERT_TRUE(records.add({*planKey(tuned), "", 0.9e-3, 1e-3, 0}).ok());
+  EXPECT_FALSE(lostAsAWhole(records, tuned));
+  ASSERT_TRUE(records.add({*planKey(tuned), "", 1e-3, 1e-3, 0}).ok());
+  EXPECT_TRUE(lostAsAWhole(records, tuned));
+  EXPECT_FALSE(lostAsAWhole(records, plain));
+  EXPECT_TRUE(records.schedules().empty()) << "a verdict on a plan is no schedule";
+}
+
+TEST(Pairs, SharesHoldAgainstOutliers) {
+  EXPECT_EQ(quantile({}, 0.5), 0);
+  EXPECT_EQ(quantile({3, 1, 2}, 0.5), 2);
+  EXPECT_EQ(quantile({3, 1, 2}, 0), 1);
+  EXPECT_EQ(quantile({3, 1, 2}, 1), 3);
+  std::vector<double> quick(40, 0.8), usual(40, 1.0);
+  for (size_t i = 0; i < 10; ++i)
+    quick[i] = 50;
+  EXPECT_NEAR(shareOf(quick, usual), 0.8, 1e-12);
+  EXPECT_NEAR(quietShareOf(quick, usual), 0.8, 1e-12);
+  EXPECT_NEAR(shareOf(usual, usual), 1, 1e-12);
+}
+
+} // namespace
+} // namespace kintsugi::tune
