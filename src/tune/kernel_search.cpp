@@ -70,8 +70,8 @@ Status KernelSearch::step(cost::Measurer &measurer) {
   if (times[quickest].share < clearGain)
     KINTSUGI_RETURN_IF_ERROR(take(batch[quickest - 1], measurer));
   fruitless = start() == before ? fruitless + 1 : 0;
-  constexpr unsigned rounds = 2; // In every direction.
-  ended = pointsSpent >= fuel.points || fruitless >= rounds * NumDirections;
+  constexpr unsigned mostFruitless = 5; // Batches, one after the other.
+  ended = pointsSpent >= fuel.points || fruitless >= mostFruitless;
   return Status::success();
 }
 
@@ -89,51 +89,43 @@ Status KernelSearch::take(const Candidate &candidate, cost::Measurer &measurer) 
   return Status::success();
 }
 
-/// In the next direction that has something to offer.
+/// Some in each direction: nobody knows which one leads on.
 std::vector<KernelSearch::Candidate> KernelSearch::nextBatch() {
   std::vector<Candidate> batch;
-  for (unsigned tries = 0; tries < NumDirections && batch.empty(); ++tries) {
-    switch (direction) {
-    case Tilings:
-      addTilings(batch);
-      break;
-    case Registers:
-      addRegisters(batch);
-      break;
-    default:
-      addNeighbours(batch);
-      break;
-    }
-    direction = (direction + 1) % NumDirections;
-  }
+  size_t third = (fuel.aBatch + 2) / 3;
+  addRegisters(batch, third);
+  addTilings(batch, 2 * third);
+  addNeighbours(batch, fuel.aBatch);
+  addRegisters(batch, fuel.aBatch);
+  addTilings(batch, fuel.aBatch);
   return batch;
 }
 
-/// Adds a point that the group has and that was not measured.
-void KernelSearch::consider(Point point, std::vector<Candidate> &batch) {
-  if (batch.size() >= fuel.aBatch || !seen.insert(point.print()).second)
+/// Adds a point that the group has and that was not measured, unless there are `most` already.
+void KernelSearch::consider(Point point, std::vector<Candidate> &batch, size_t most) {
+  if (batch.size() >= most || !seen.insert(point.print()).second)
     return;
   ScheduleResult result = schedule::scheduleAt(program, group, options, point);
   if (result.schedule && seen.insert(textOf(*result.schedule)).second)
     batch.push_back({std::move(point), std::move(*result.schedule)});
 }
 
-void KernelSearch::addTilings(std::vector<Candidate> &batch) {
+void KernelSearch::addTilings(std::vector<Candidate> &batch, size_t most) {
   constexpr double stillPossible = 4; ///< Times the best estimate.
   for (const Tried &tried : tilings)
     if (tried.computeSeconds < stillPossible * tilings.front().computeSeconds)
-      consider(tried.point, batch);
+      consider(tried.point, batch, most);
 }
 
-void KernelSearch::addRegisters(std::vector<Candidate> &batch) {
+void KernelSearch::addRegisters(std::vector<Candidate> &batch, size_t most) {
   constexpr double worthIt = 0.1; ///< Share of the kernel's cycles.
   std::vector<NestChoices> nests;
   const Point from = start();
   schedule::scheduleAt(program, group, options, from, &nests);
-  size_t most = 0;
+  size_t ranks = 0;
   for (const NestChoices &nest : nests)
-    most = std::max(most, nest.registers.size());
-  for (size_t rank = 0; rank < most; ++rank)
+    ranks = std::max(ranks, nest.registers.size());
+  for (size_t rank = 0; rank < ranks; ++rank)
     for (auto [number, nest] : llvm::enumerate(nests)) {
       if (nest.share < worthIt || rank >= nest.registers.size())
         continue;
@@ -141,20 +133,20 @@ void KernelSearch::addRegisters(std::vector<Candidate> &batch) {
       if (point.registers.size() <= number)
         point.registers.resize(number + 1);
       point.registers[number] = nest.registers[rank];
-      consider(std::move(point), batch);
+      consider(std::move(point), batch, most);
     }
 }
 
-void KernelSearch::addNeighbours(std::vector<Candidate> &batch) {
+void KernelSearch::addNeighbours(std::vector<Candidate> &batch, size_t most) {
   const Point from = start();
   // The last iterator is the one that vectors run along most often.
   for (size_t k = from.sizes.size(); k-- > 0;)
     for (int64_t size : {from.sizes[k] / 2, 2 * from.sizes[k], from.sizes[k] * 3 / 2}) {
       Point point = from;
       point.sizes[k] = size;
-      consider(point, batch);
+      consider(point, batch, most);
       point.registers.clear();
-      consider(std::move(point), batch);
+      consider(std::move(point), batch, most);
     }
 }
 

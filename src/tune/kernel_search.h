@@ -45,13 +45,12 @@ private:
     schedule::Point point;
     schedule::Schedule schedule;
   };
-  enum Direction : uint8_t { Tilings, Registers, Neighbours, NumDirections };
 
   std::vector<Candidate> nextBatch();
-  void addTilings(std::vector<Candidate> &batch);
-  void addRegisters(std::vector<Candidate> &batch);
-  void addNeighbours(std::vector<Candidate> &batch);
-  void consider(schedule::Point point, std::vector<Candidate> &batch);
+  void addTilings(std::vector<Candidate> &batch, size_t most);
+  void addRegisters(std::vector<Candidate> &batch, size_t most);
+  void addNeighbours(std::vector<Candidate> &batch, size_t most);
+  void consider(schedule::Point point, std::vector<Candidate> &batch, size_t most);
   Status take(const Candidate &candidate, cost::Measurer &measurer);
   const schedule::Point &start() const { return bestPoint ? *bestPoint : defaults.point; }
 
@@ -64,7 +63,7 @@ private:
   std::set<std::string> seen;           ///< Points and schedules, as text.
   std::optional<schedule::Point> bestPoint;
   double bestShare = 1, seconds = 0;
-  unsigned direction = Tilings, fruitless = 0;
+  unsigned fruitless = 0;
   int64_t pointsSpent = 0;
   bool ended = false;
 };
