@@ -4,6 +4,7 @@
 #include "simplify/facts.h"
 #include "space/constants.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Sequence.h"
 
 #include <cmath>
 #include <limits>
@@ -83,7 +84,8 @@ private:
               MaskedScore{MaskedScore::Kind::Added, body.operand(1 - side), body.operand(side)};
     } else if (body.kind() == ExprKind::Select && isConstant(body.operand(0))) {
       for (unsigned side : {1u, 2u})
-        if (std::optional<double> low = masked ? std::nullopt : lowNumberOf(body.operand(side)))
+        if (std::optional<double> low =
+                masked ? std::nullopt : lowNumberOf(*def, body.operand(side)))
           masked = MaskedScore{MaskedScore::Kind::Selected,
                                body.operand(3 - side),
                                body.operand(0),
@@ -96,9 +98,11 @@ private:
     return masked;
   }
 
-  /// Of a constant without iterators that is at most half of the lowest number.
-  std::optional<double> lowNumberOf(const Expr &expr) const {
-    if (!isConstantExpr(expr, program, constantNodes))
+  /// Of a constant that is the same everywhere and at most half of the lowest number.
+  std::optional<double> lowNumberOf(const Definition &def, const Expr &expr) const {
+    bool moves = llvm::any_of(llvm::seq<unsigned>(0, def.parallel.size()),
+                              [&](unsigned iterator) { return expr.uses(iterator); });
+    if (moves || !isConstantExpr(expr, program, constantNodes))
       return std::nullopt;
     std::optional<std::vector<double>> values = valuesOf(expr, program, {});
     bool isLow = values && values->size() == 1 && isLowNumber((*values)[0], expr.type());

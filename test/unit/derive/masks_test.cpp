@@ -156,6 +156,12 @@ TEST(Masks, WhatNeedsHiddenElementsStaysDense) {
   expectNone(text, "w[h, i, c] * v[h, c, d]", "w[h, i, 23-c] * v[h, c, d]");
 }
 
+/// A constant that differs from place to place is no number that hides.
+TEST(Masks, WhatIsChosenInsteadMayMove) {
+  std::string text = attention(forms[3], std::vector<int>(12 * 24, 1), false);
+  expectNone(text, "else: -inf", "i < 3: -inf; else: -3.0e+38");
+}
+
 TEST(Masks, FactsProveThatHiddenElementsHaveNoEffect) {
   std::string text = attention(forms[3], std::vector<int>(12 * 24, 1), false);
   EXPECT_FALSE(findMaskedRegions(parsed(text))[0].proved) << "v may be an infinity";
