@@ -129,7 +129,6 @@ Expected<te::Program> simplified(const te::Program &imported, const CompileOptio
     return checked(options.target == "reference" ? simplify::promoteToDouble(result)
                                                  : std::move(result));
   }));
-  report.definitions = program.nodes.size();
   return program;
 }
 
@@ -327,8 +326,10 @@ compileImported(const te::Program &imported, const CompileOptions &options, runt
       KINTSUGI_ASSIGN(report.tuning, measurePhase(forLevel, *target, device, phases, front));
     }
     KINTSUGI_RETURN_IF_ERROR(choosePlan(forLevel, *target, phases, front));
-    if (report.levels.empty())
+    if (report.levels.empty()) {
+      report.definitions = front.program.nodes.size();
       describePlan(front.plan, report);
+    }
     if (forLevel.recordsInUse())
       report.tunedKernels = countTuned(front.plan);
     report.levels.push_back(machine.level);
