@@ -10,7 +10,7 @@ static double bandwidthFor(double bytes, const machine::Machine &machine) {
   double bandwidth = machine.memory().bytesPerSecondAll;
   for (const machine::MemoryLevel &level : machine.levels) {
     int instances = std::max(1, machine.cores / std::max(1, level.sharedBy));
-    if (&level != &machine.memory() && bytes <= 0.5 * static_cast<double>(level.bytes) * instances)
+    if (&level != &machine.memory() && bytes <= 0.75 * static_cast<double>(level.bytes) * instances)
       bandwidth = std::max(bandwidth, level.bytesPerSecondAll);
   }
   return std::max(1e9, bandwidth);
