@@ -216,6 +216,10 @@ private:
   /// As many rows as lanes, where elements lie side by side along the rows instead of the lanes:
   /// square blocks are turned in registers.
   template <typename Consider> void considerTransposed(RegisterTile tile, Consider consider) {
+    // Under a mask a block is not read whole.
+    if (nest.extentOf(tile.vectorIterator) < tile.lanes ||
+        llvm::any_of(guards, [](Uses guard) { return guard != 0; }))
+      return;
     for (unsigned u = 0; u < numParallel; ++u) {
       if (int(u) == tile.vectorIterator || nest.extentOf(u) < tile.lanes || tile.vectors > 1)
         continue;
@@ -227,9 +231,9 @@ private:
     }
   }
 
-  static bool isTurned(llvm::ArrayRef<int64_t> strides, const RegisterTile &tile) {
+  bool isTurned(llvm::ArrayRef<int64_t> strides, const RegisterTile &tile) const {
     if (tile.vectorIterator < 0 || tile.rowIterator < 0 || tile.lanes < 2 ||
-        tile.rows % tile.lanes != 0)
+        tile.rows % tile.lanes != 0 || nest.reduction)
       return false;
     int64_t stride = strides[tile.vectorIterator];
     return strides[tile.rowIterator] == 1 && stride != irregular && (stride < -1 || stride > 2);
@@ -263,7 +267,7 @@ private:
     return cycles;
   }
 
-  static double loads(const Strides &reads, const RegisterTile &tile) {
+  double loads(const Strides &reads, const RegisterTile &tile) const {
     double cycles = 0;
     for (llvm::ArrayRef<int64_t> strides : reads) {
       int64_t stride = tile.vectorIterator < 0 ? 0 : strides[tile.vectorIterator];
