@@ -21,6 +21,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "zoo"))
 
+import arguments
 import machine
 import models
 
@@ -128,7 +129,7 @@ def overall(rows):
     return dict(models=len(found), median=statistics.median(found), least=min(found)) if found else {}
 
 
-def parse(arguments):
+def parse(words):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("models", nargs="*")
     parser.add_argument("--repeats", type=int, default=3)
@@ -136,16 +137,13 @@ def parse(arguments):
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--limit", type=float, default=900, help="seconds that one command may take")
     parser.add_argument("--out", type=pathlib.Path, help="instead of bench/results/cost-DATE.json")
-    options = parser.parse_args(arguments)
-    try:
-        options.paths = models.choose(options.models)
-    except KeyError as error:
-        parser.error(error.args[0])
+    options = parser.parse_args(words)
+    arguments.choose_models(parser, options)
     return options
 
 
-def main(arguments=None):
-    options = parse(arguments)
+def main(words=None):
+    options = parse(words)
     cores = sorted(os.sched_getaffinity(0))[: options.threads]
     os.sched_setaffinity(0, cores)
     today = datetime.date.today().isoformat()

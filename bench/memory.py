@@ -24,6 +24,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "zoo"))
 os.environ["PYTHONPATH"] = sys.path[0]
 
+import arguments
 import contenders
 import machine
 import models
@@ -134,7 +135,7 @@ def line(name, row, peers):
     return text + "".join(f"\n    {who}: {why}" for who, why in row["failed"].items())
 
 
-def parse(arguments):
+def parse(words):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("models", nargs="*")
     parser.add_argument("--runs", type=int, default=5)
@@ -142,19 +143,14 @@ def parse(arguments):
     parser.add_argument("--peers", type=lambda text: text.split(","), default=["ort"])
     parser.add_argument("--limit", type=float, default=900, help="seconds that one process may take")
     parser.add_argument("--out", type=pathlib.Path, help="instead of bench/results/memory-DATE.json")
-    options = parser.parse_args(arguments)
-    unknown = set(options.peers) - set(contenders.PEERS)
-    if unknown:
-        parser.error(f"no peer '{unknown.pop()}'; there are {', '.join(contenders.PEERS)}")
-    try:
-        options.paths = models.choose(options.models)
-    except KeyError as error:
-        parser.error(error.args[0])
+    options = parser.parse_args(words)
+    arguments.check_peers(parser, options)
+    arguments.choose_models(parser, options)
     return options
 
 
-def main(arguments=None):
-    options = parse(arguments)
+def main(words=None):
+    options = parse(words)
     today = datetime.date.today().isoformat()
     out = options.out or RESULTS / f"memory-{today}.json"
     cores = sorted(os.sched_getaffinity(0))[: options.threads]

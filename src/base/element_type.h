@@ -60,6 +60,22 @@ inline bool isInteger(ElementType type) { return kinElementIsInteger(toInt(type)
 inline bool isSigned(ElementType type) { return kinElementIsSigned(toInt(type)); }
 inline bool isComplex(ElementType type) { return kinElementIsComplex(toInt(type)); }
 
+/// The unsigned integer of so many bits; nothing where there is none.
+inline std::optional<ElementType> unsignedOfBits(unsigned bits) {
+  switch (bits) {
+  case 8:
+    return ElementType::U8;
+  case 16:
+    return ElementType::U16;
+  case 32:
+    return ElementType::U32;
+  case 64:
+    return ElementType::U64;
+  default:
+    return std::nullopt;
+  }
+}
+
 /// Nothing for a name that is no element type's.
 inline std::optional<ElementType> elementTypeFromName(std::string_view name) {
   auto type = static_cast<ElementType>(kinElementFromName(name.data(), name.size()));

@@ -22,15 +22,14 @@ static double exchange(const schedule::Schedule &schedule, const machine::Machin
   return machine.cores > 1 ? schedule.bytesWritten / (bytesPerSecond * machine.cores) : 0;
 }
 
+double overlapped(double a, double b) { return std::max(a, b) + 0.4 * std::min(a, b); }
+
 double predictSeconds(const space::KernelShape &kernel, const machine::Machine &machine) {
   if (kernel.untuned)
     return kernel.gain * predictSeconds(*kernel.untuned, machine);
   double bytes = kernel.schedule.bytesRead + kernel.schedule.bytesWritten;
   double moving = bytes / bandwidthFor(bytes, machine) + exchange(kernel.schedule, machine);
-  // Moving runs beside the arithmetic, but not perfectly.
-  double longer = std::max(kernel.computeSeconds, moving);
-  double shorter = std::min(kernel.computeSeconds, moving);
-  return machine.stageSeconds + longer + 0.4 * shorter;
+  return machine.stageSeconds + overlapped(kernel.computeSeconds, moving);
 }
 
 double predictCallSeconds(double bytes, const machine::Machine &machine) {

@@ -13,6 +13,9 @@
 
 namespace kintsugi::cost {
 
+/// Of two things side by side, say moving and arithmetic: they overlap, but not perfectly.
+double overlapped(double a, double b);
+
 /// Seconds that one run of the candidate's kernel takes.
 double predictSeconds(const space::KernelShape &kernel, const machine::Machine &machine);
 

@@ -10,10 +10,6 @@ bool Correlation::isTap(unsigned iterator) const {
   return llvm::any_of(windows, [&](const Window &window) { return window.tap == iterator; });
 }
 
-bool Correlation::isOutput(unsigned iterator) const {
-  return llvm::any_of(windows, [&](const Window &window) { return window.output == iterator; });
-}
-
 namespace {
 
 bool fillsWithZero(const Expr &read) {

@@ -26,7 +26,6 @@ struct Correlation {
   int64_t depth = 1; ///< Points of the other reduction iterators.
 
   bool isTap(unsigned iterator) const;
-  bool isOutput(unsigned iterator) const;
 };
 
 /// Finds windows of one step in a definition; nullopt where there are none. Outside of the input,

@@ -52,13 +52,14 @@ public:
       return program;
     simplify::Rebuilder rebuilder(program);
     for (uint32_t node = 0; node < program.nodes.size(); ++node) {
-      if (choices[node])
-        addBilinear(rebuilder, node, choices[node]->correlation, choices[node]->steps);
-      else
-        copyNode(rebuilder, node);
-      keepFacts(rebuilder, node);
+      if (!choices[node]) {
+        rebuilder.copy(node);
+        continue;
+      }
+      addBilinear(rebuilder, node, choices[node]->correlation, choices[node]->steps);
+      rebuilder.keepFacts(node);
     }
-    return withoutUnneeded(rebuilder.finish());
+    return simplify::withoutUnneeded(rebuilder.finish());
   }
 
 private:
@@ -268,34 +269,7 @@ private:
       if (&level != &machine.memory() && constantBytes < 0.5 * double(level.bytes))
         return seconds;
     double moving = bytes / std::max(1e9, machine.memory().bytesPerSecondAll);
-    return std::max(seconds, moving) + 0.4 * std::min(seconds, moving);
-  }
-
-  static void copyNode(simplify::Rebuilder &rebuilder, uint32_t node) {
-    if (const auto *definition = std::get_if<Definition>(&rebuilder.old.nodes[node])) {
-      Definition copy = *definition;
-      for (Expr &body : copy.bodies)
-        body = rebuilder.rename(body);
-      rebuilder.define(node, std::move(copy));
-    } else {
-      rebuilder.copyNode(node);
-    }
-  }
-
-  static void keepFacts(simplify::Rebuilder &rebuilder, uint32_t node) {
-    for (ValueId result : rebuilder.old.resultsOf(node))
-      rebuilder.fresh.value(rebuilder[result]).facts = rebuilder.old.value(result).facts;
-  }
-
-  static Program withoutUnneeded(const Program &program) {
-    std::vector<bool> needed = simplify::neededNodes(program);
-    simplify::Rebuilder rebuilder(program);
-    for (uint32_t node = 0; node < program.nodes.size(); ++node)
-      if (needed[node]) {
-        copyNode(rebuilder, node);
-        keepFacts(rebuilder, node);
-      }
-    return rebuilder.finish();
+    return cost::overlapped(seconds, moving);
   }
 
   void explain(uint32_t node, const Priced &priced) const {

@@ -36,17 +36,7 @@ public:
         KINTSUGI_RETURN_IF_ERROR(block(node, entry->second));
         continue;
       }
-      const auto *definition = std::get_if<Definition>(&out.old.nodes[node]);
-      if (!definition) {
-        out.copyNode(node);
-        continue;
-      }
-      Definition copy = *definition;
-      copy.results.clear();
-      for (Expr &body : copy.bodies)
-        body = out.rename(body);
-      out.define(node, std::move(copy));
-      keepFacts(node);
+      out.copy(node);
     }
     walked.program = out.finish();
     return std::move(walked);
@@ -71,11 +61,6 @@ private:
                           Expr::read(table, ElementType::I32, {Index::iterator(rowBlock)}));
     }
   };
-
-  void keepFacts(uint32_t node) {
-    for (ValueId id : out.old.resultsOf(node))
-      out.fresh.value(out[id]).facts = out.old.value(id).facts;
-  }
 
   template <typename T>
   Expected<ValueId> addTable(const char *what, ElementType type, std::vector<int64_t> shape,

@@ -61,21 +61,19 @@ private:
     const BilinearAlgorithm &algorithm = *steps[s].algorithm;
     return steps[s].window.dilation * (algorithm.outputs * (tiles(s) - 1) + algorithm.points());
   }
-  int stepOfInput(unsigned dimension) const {
+  /// The step whose window has this number there, or -1.
+  int stepWith(unsigned Window::*place, unsigned number) const {
     for (auto [s, step] : llvm::enumerate(steps))
-      if (step.window.inputDimension == dimension)
+      if (step.window.*place == number)
         return s;
     return -1;
   }
-  int stepOfOutput(unsigned iterator) const {
-    for (auto [s, step] : llvm::enumerate(steps))
-      if (step.window.output == iterator)
-        return s;
-    return -1;
+  int stepOfInput(unsigned dimension) const { return stepWith(&Window::inputDimension, dimension); }
+  int stepOfKernel(unsigned dimension) const {
+    return stepWith(&Window::kernelDimension, dimension);
   }
-  bool isTap(unsigned iterator) const {
-    return llvm::any_of(steps, [&](const Step &step) { return step.window.tap == iterator; });
-  }
+  int stepOfOutput(unsigned iterator) const { return stepWith(&Window::output, iterator); }
+  bool isTap(unsigned iterator) const { return stepWith(&Window::tap, iterator) >= 0; }
   /// Whether the products sum along a dimension of the input: it lies innermost then.
   bool isSummed(unsigned dimension) const {
     const Index &index = correlation.input.readIndices()[dimension];
@@ -189,20 +187,14 @@ private:
     for (unsigned s = 0; s < steps.size(); ++s)
       dimensions.push_back({Role::Point, s, steps[s].algorithm->points()});
     ValueId kernel = correlation.kernel.readValue();
-    auto stepOf = [&](unsigned dimension) -> int {
-      for (auto [s, step] : llvm::enumerate(steps))
-        if (step.window.kernelDimension == dimension)
-          return s;
-      return -1;
-    };
     for (auto [d, extent] : llvm::enumerate(old.shape(kernel)))
-      if (stepOf(d) < 0)
+      if (stepOfKernel(d) < 0)
         dimensions.push_back({Role::Kept, unsigned(d), extent.constant()});
     Definition result = define(dimensions);
     llvm::SmallVector<Index> place;
     for (unsigned d = 0; d < old.shape(kernel).size(); ++d)
-      place.push_back(stepOf(d) < 0 ? at(dimensions, Role::Kept, d)
-                                    : Index::iterator(dimensions.size() + stepOf(d)));
+      place.push_back(stepOfKernel(d) < 0 ? at(dimensions, Role::Kept, d)
+                                          : Index::iterator(dimensions.size() + stepOfKernel(d)));
     Expr body =
         Expr::cast(ElementType::F64, Expr::read(rebuilder[kernel], ElementType::F32, place));
     llvm::SmallVector<std::pair<std::string, int64_t>> taps;
@@ -272,7 +264,7 @@ private:
     for (unsigned s = 0; s < steps.size(); ++s)
       kernelPlace.push_back(at(after, Role::Point, s));
     for (auto [d, index] : llvm::enumerate(correlation.kernel.readIndices()))
-      if (llvm::none_of(steps, [&](const Step &s) { return s.window.kernelDimension == d; }))
+      if (stepOfKernel(d) < 0)
         kernelPlace.push_back(substitute(index, iterators));
     reduceBy(result, ElementType::F32, summed,
              Expr::read(input, ElementType::F32, place) *

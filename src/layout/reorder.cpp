@@ -50,8 +50,7 @@ Program reorder(const Program &program, llvm::ArrayRef<Order> orders) {
         body = rebuilder.rename(body);
       rebuilder.define(node, std::move(changed));
     }
-    for (ValueId result : program.resultsOf(node))
-      rebuilder.fresh.value(rebuilder[result]).facts = program.value(result).facts;
+    rebuilder.keepFacts(node);
   }
   return rebuilder.finish();
 }

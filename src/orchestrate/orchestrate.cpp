@@ -30,20 +30,7 @@ bool isEmpty(const Program &program, uint32_t node) {
 
 /// The type under which elements are moved without a look at them.
 ElementType movedAs(ElementType type) {
-  if (!isFloat(type))
-    return type;
-  switch (bitsOf(type)) {
-  case 8:
-    return ElementType::U8;
-  case 16:
-    return ElementType::U16;
-  case 32:
-    return ElementType::U32;
-  case 64:
-    return ElementType::U64;
-  default:
-    return type;
-  }
+  return isFloat(type) ? unsignedOfBits(bitsOf(type)).value_or(type) : type;
 }
 
 class Planner {

@@ -67,15 +67,21 @@ private:
   CompileReport &report;
 };
 
+schedule::ScheduleOptions scheduleOptions(const CompileOptions &options) {
+  schedule::ScheduleOptions result;
+  result.machine = options.machine;
+  result.packing = options.abilities.packing;
+  result.copies = options.abilities.copies;
+  return result;
+}
+
 orchestrate::OrchestrateOptions orchestrateOptions(const CompileOptions &options,
                                                    const targets::Target &target) {
   orchestrate::OrchestrateOptions result;
   result.mode = options.plan;
   result.log = options.log;
-  result.space.schedule.machine = options.machine;
+  result.space.schedule = scheduleOptions(options);
   result.space.schedule.scalar = isReference(target);
-  result.space.schedule.packing = options.abilities.packing;
-  result.space.schedule.copies = options.abilities.copies;
   result.space.fuse = options.abilities.fusion;
   if (isReference(target))
     result.mode = orchestrate::PlanMode::Separate;
@@ -138,9 +144,7 @@ Expected<te::Program> formatted(te::Program program, const CompileOptions &optio
   if (!options.abilities.formats || isReference(target))
     return program;
   layout::LayoutOptions layoutOptions;
-  layoutOptions.schedule.machine = options.machine;
-  layoutOptions.schedule.packing = options.abilities.packing;
-  layoutOptions.schedule.copies = options.abilities.copies;
+  layoutOptions.schedule = scheduleOptions(options);
   layoutOptions.log = options.log;
   return phases.run("formats",
                     [&] { return checked(layout::chooseFormats(program, layoutOptions)); });
@@ -148,9 +152,7 @@ Expected<te::Program> formatted(te::Program program, const CompileOptions &optio
 
 derive::MaskOptions maskOptions(const CompileOptions &options) {
   derive::MaskOptions result;
-  result.space.schedule.machine = options.machine;
-  result.space.schedule.packing = options.abilities.packing;
-  result.space.schedule.copies = options.abilities.copies;
+  result.space.schedule = scheduleOptions(options);
   result.space.fuse = options.abilities.fusion;
   result.log = options.log;
   return result;
@@ -158,9 +160,7 @@ derive::MaskOptions maskOptions(const CompileOptions &options) {
 
 derive::WinogradOptions winogradOptions(const CompileOptions &options) {
   derive::WinogradOptions result;
-  result.schedule.machine = options.machine;
-  result.schedule.packing = options.abilities.packing;
-  result.schedule.copies = options.abilities.copies;
+  result.schedule = scheduleOptions(options);
   result.log = options.log;
   return result;
 }

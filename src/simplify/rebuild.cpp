@@ -81,6 +81,24 @@ void Rebuilder::define(uint32_t node, Definition definition) {
     bind(before, after);
 }
 
+void Rebuilder::copy(uint32_t node) {
+  if (const auto *definition = std::get_if<Definition>(&old.nodes[node])) {
+    Definition same = *definition;
+    same.results.clear();
+    for (Expr &body : same.bodies)
+      body = rename(body);
+    define(node, std::move(same));
+  } else {
+    copyNode(node);
+  }
+  keepFacts(node);
+}
+
+void Rebuilder::keepFacts(uint32_t node) {
+  for (ValueId id : old.resultsOf(node))
+    fresh.value((*this)[id]).facts = old.value(id).facts;
+}
+
 Program Rebuilder::finish() {
   for (const Program::Output &output : old.outputs)
     fresh.addOutput(output.name, (*this)[output.value]);
@@ -100,6 +118,15 @@ std::vector<bool> neededNodes(const Program &program) {
       for (ValueId operand : program.operandsOf(node))
         need(operand);
   return needed;
+}
+
+Program withoutUnneeded(const Program &program) {
+  Rebuilder out(program);
+  std::vector<bool> needed = neededNodes(program);
+  for (uint32_t node = 0; node < program.nodes.size(); ++node)
+    if (needed[node])
+      out.copy(node);
+  return out.finish();
 }
 
 } // namespace kintsugi::simplify

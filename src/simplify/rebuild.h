@@ -26,6 +26,10 @@ public:
   te::Expr rename(const te::Expr &expr);
   /// Copies a scan or a call as it stands. `body` replaces a scan's body where given.
   void copyNode(uint32_t node, std::shared_ptr<const te::Program> body = nullptr);
+  /// Copies any node as it stands, with what is known of its results.
+  void copy(uint32_t node);
+  /// What was known of an old node's results holds for the new ones.
+  void keepFacts(uint32_t node);
   /// Adds a definition in place of an old node, under its results' names.
   void define(uint32_t node, te::Definition definition);
   /// Declares the outputs and gives the program away.
@@ -37,6 +41,8 @@ private:
 
 /// Which nodes the outputs need.
 std::vector<bool> neededNodes(const te::Program &program);
+/// The program without the nodes that its outputs don't need.
+te::Program withoutUnneeded(const te::Program &program);
 
 } // namespace kintsugi::simplify
 

@@ -204,33 +204,10 @@ private:
   mutable std::map<Expr, unsigned, Less> bodies;
 };
 
-/// Drops what the outputs don't need any more.
-Program sweep(const Program &program) {
-  Rebuilder out(program);
-  std::vector<bool> needed = neededNodes(program);
-  for (uint32_t node = 0; node < program.nodes.size(); ++node) {
-    if (!needed[node])
-      continue;
-    const auto *definition = std::get_if<Definition>(&program.nodes[node]);
-    if (!definition) {
-      out.copyNode(node);
-      continue;
-    }
-    Definition copy = *definition;
-    copy.results.clear();
-    for (Expr &body : copy.bodies)
-      body = out.rename(body);
-    out.define(node, std::move(copy));
-    for (ValueId id : definition->results)
-      out.fresh.value(out[id]).facts = program.value(id).facts;
-  }
-  return out.finish();
-}
-
 } // namespace
 
 Program simplify(const Program &program, explain::Log *log) {
-  return sweep(Simplifier(program, log).run());
+  return withoutUnneeded(Simplifier(program, log).run());
 }
 
 } // namespace kintsugi::simplify

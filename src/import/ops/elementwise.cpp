@@ -150,19 +150,6 @@ Status modulo(OpContext &c) {
   return likeC ? arithmetic<BinaryOp::Rem>(c) : arithmetic<BinaryOp::Mod>(c);
 }
 
-ElementType unsignedOf(ElementType type) {
-  switch (bitsOf(type)) {
-  case 8:
-    return ElementType::U8;
-  case 16:
-    return ElementType::U16;
-  case 32:
-    return ElementType::U32;
-  default:
-    return ElementType::U64;
-  }
-}
-
 /// Shifts are defined on unsigned integers. A signed one shifted to the right keeps its sign: below
 /// zero, the complement is shifted.
 Status bitShift(OpContext &c) {
@@ -173,7 +160,7 @@ Status bitShift(OpContext &c) {
   if (direction != "LEFT" && direction != "RIGHT")
     return c.error("direction must be LEFT or RIGHT");
   bool left = direction == "LEFT";
-  ElementType type = c.type(x), bits = unsignedOf(type);
+  ElementType type = c.type(x), bits = unsignedOfBits(bitsOf(type)).value_or(ElementType::U64);
   auto shifted = [&](Expr a, Expr b) {
     BinaryOp op = left ? BinaryOp::ShiftLeft : BinaryOp::ShiftRight;
     return Expr::cast(type, Expr::binary(op, Expr::cast(bits, a), Expr::cast(bits, b)));

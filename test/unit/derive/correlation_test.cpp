@@ -1,5 +1,6 @@
 #include "derive/correlation.h"
-#include "te/parser.h"
+
+#include "../te/testing.h"
 #include "gtest/gtest.h"
 
 using namespace kintsugi;
@@ -8,9 +9,8 @@ using namespace kintsugi::derive;
 namespace {
 
 std::optional<Correlation> find(const std::string &text) {
-  Expected<te::Program> program = te::parseProgram(text, "test.te");
-  EXPECT_TRUE(program.ok()) << program.error().message;
-  return findCorrelation(*program, std::get<te::Definition>(program->nodes[0]));
+  te::Program program = te::parsed(text);
+  return findCorrelation(program, std::get<te::Definition>(program.nodes[0]));
 }
 
 TEST(Correlation, FindsTheWindowsOfAConvolution) {

@@ -1,7 +1,7 @@
 #include "derive/derive_winograd.h"
 #include "derive/winograd.h"
-#include "te/interpreter.h"
-#include "te/parser.h"
+
+#include "../te/testing.h"
 #include "te/printer.h"
 #include "llvm/ADT/STLExtras.h"
 #include "gtest/gtest.h"
@@ -13,12 +13,6 @@ using namespace kintsugi::derive;
 using namespace kintsugi::te;
 
 namespace {
-
-Program parse(const std::string &text) {
-  Expected<Program> program = parseProgram(text, "test.te");
-  EXPECT_TRUE(program.ok()) << program.error().message;
-  return std::move(*program);
-}
 
 std::vector<Tensor> randomInputs(const Program &program) {
   std::mt19937 random(7);
@@ -115,7 +109,7 @@ class WinogradTest : public testing::TestWithParam<Case> {};
 
 /// Each algorithm for each window that it fits, and for all of them.
 TEST_P(WinogradTest, AgreesWithTheSum) {
-  Program program = parse(GetParam().text);
+  Program program = parsed(GetParam().text);
   std::optional<Correlation> correlation =
       findCorrelation(program, std::get<Definition>(program.nodes[0]));
   ASSERT_TRUE(correlation);
@@ -157,9 +151,9 @@ machine::Machine machineOfTwoCores() {
 
 Program convolution(int64_t size, int64_t channels, const char *read) {
   std::string n = std::to_string(size), c = std::to_string(channels);
-  return parse("input x[h:" + n + ", w:" + n + ", c:" + c + "] f32\nconst k[o:" + c + ", c:" + c +
-               ", r:3, s:3] f32 = weights(\"k\")\np[h:" + n + ", w:" + n + ", o:" + c +
-               "] f32 = sum<f32>[c:" + c + ", r:3, s:3] " + read + " * k[o, c, r, s]\noutput p\n");
+  return parsed("input x[h:" + n + ", w:" + n + ", c:" + c + "] f32\nconst k[o:" + c + ", c:" + c +
+                ", r:3, s:3] f32 = weights(\"k\")\np[h:" + n + ", w:" + n + ", o:" + c +
+                "] f32 = sum<f32>[c:" + c + ", r:3, s:3] " + read + " * k[o, c, r, s]\noutput p\n");
 }
 
 TEST(DeriveWinograd, ReplacesDeepConvolutionsAndSaysSo) {
@@ -194,12 +188,12 @@ output y
 )";
   WinogradOptions options;
   options.schedule.machine = machineOfTwoCores();
-  Program program = parse(text);
+  Program program = parsed(text);
   Program derived = deriveWinograd(program, options);
   EXPECT_GT(derived.nodes.size(), 5u);
   for (const Value &value : derived.values)
     EXPECT_NE(value.name, "p");
-  Program both = parse(std::string(text) + "output p\n");
+  Program both = parsed(std::string(text) + "output p\n");
   bool kept = false;
   for (const Value &value : deriveWinograd(both, options).values)
     kept |= value.name == "p";
