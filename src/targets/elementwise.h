@@ -30,7 +30,9 @@ private:
   mlir::Value tangentH(mlir::Value x);
   mlir::Value errorFunction(mlir::Value x);
   mlir::Value polynomial(mlir::Value x, llvm::ArrayRef<double> coefficients);
-  mlir::Value powerOfTwo(mlir::Value exponent);
+  mlir::Value clamp(mlir::Value x, double low, double high);
+  mlir::Value oddRatio(mlir::Value x, double end, llvm::ArrayRef<double> over,
+                       llvm::ArrayRef<double> under);
   mlir::Value roundToOdd(mlir::Value x);
   mlir::Value toBFloat(mlir::Value x);
   mlir::Value import(llvm::StringRef name, llvm::ArrayRef<mlir::Value> operands);
