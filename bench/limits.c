@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 
 #ifdef __AVX512F__
@@ -26,7 +27,7 @@
 
 typedef float Vector __attribute__((vector_size(VECTOR_BYTES)));
 
-enum { fmaSteps = 4096, cacheLine = 64 };
+enum { fmaSteps = 4096, cacheLine = 64, hugePage = 2 << 20 };
 
 typedef struct Work {
   int core;
@@ -148,12 +149,13 @@ static void *runCopy(void *argument) {
 }
 
 static char *room(size_t bytes) {
-  size_t rounded = (bytes + cacheLine - 1) / cacheLine * cacheLine;
-  char *memory = aligned_alloc(cacheLine, rounded);
+  size_t rounded = (bytes + hugePage - 1) / hugePage * hugePage;
+  char *memory = aligned_alloc(hugePage, rounded);
   if (!memory) {
     fprintf(stderr, "limits: no memory for %zu bytes\n", bytes);
     exit(5);
   }
+  madvise(memory, rounded, MADV_HUGEPAGE);
   memset(memory, 1, rounded);
   return memory;
 }

@@ -5,12 +5,28 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <sys/mman.h>
 
 using namespace kintsugi;
 
 static_assert(std::endian::native == std::endian::little, "tensors are little-endian in memory");
 
 void Tensor::Free::operator()(std::byte *memory) const { std::free(memory); }
+
+/// Large tensors ask for large pages: one that is walked across has a page for each step.
+static std::byte *zeroed(size_t bytes) {
+  constexpr size_t hugePage = size_t(2) << 20;
+  bool isLarge = bytes >= 2 * hugePage;
+  size_t alignment = isLarge ? hugePage : tensorAlignment;
+  size_t allocated = (bytes + alignment - 1) / alignment * alignment;
+  void *data = std::aligned_alloc(alignment, allocated);
+  if (!data)
+    return nullptr;
+  if (isLarge)
+    madvise(data, allocated, MADV_HUGEPAGE); // A hint, which a kernel may refuse.
+  std::memset(data, 0, bytes);
+  return static_cast<std::byte *>(data);
+}
 
 Expected<Tensor> Tensor::create(ElementType type, std::vector<int64_t> shape) {
   auto described = [&] { return std::string(nameOf(type)) + " tensor " + shapeString(shape); };
@@ -31,9 +47,7 @@ Expected<Tensor> Tensor::create(ElementType type, std::vector<int64_t> shape) {
   } else if (std::optional<int64_t> rounded = checkedAlignUp(*size, tensorAlignment)) {
     // Zero bytes still get an address, so that a pointer to them is never null.
     size_t allocated = std::max<size_t>(*rounded, tensorAlignment);
-    tensor.data.reset(static_cast<std::byte *>(std::aligned_alloc(tensorAlignment, allocated)));
-    if (tensor.data)
-      std::memset(tensor.data.get(), 0, allocated);
+    tensor.data.reset(zeroed(allocated));
   }
   if (type != ElementType::Str && !tensor.data)
     return machineError("not enough memory for a " + described());
