@@ -83,7 +83,7 @@ def concatenation(rows):
     half = COLUMNS // 2
     return f"""input a[{rows}, {half}] f32
 input b[{rows}, {half}] f32
-y[i:{rows}, j:{COLUMNS}] f32 = cases {{ j < {half}: a[i, j]; else: b[i, {{j - {half}}}] }}
+y[i:{rows}, j:{COLUMNS}] f32 = cases {{ j < {half}: a[i, j]; else: b[i, j - {half}] }}
 output y
 """
 
