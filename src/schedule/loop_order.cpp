@@ -104,7 +104,8 @@ double trafficOf(const LoopNest &nest, llvm::ArrayRef<Buffer> buffers,
   return total;
 }
 
-/// The rows stand innermost; the vectors just outside of them, or outermost where that brings less.
+/// A sum's rows stand innermost; the vectors just outside of them, or outermost where that brings
+/// less.
 llvm::SmallVector<unsigned> parallelOrder(const LoopNest &nest, llvm::ArrayRef<Buffer> buffers,
                                           int64_t nearBytes) {
   const RegisterTile &tile = nest.registers;
@@ -122,6 +123,11 @@ llvm::SmallVector<unsigned> parallelOrder(const LoopNest &nest, llvm::ArrayRef<B
     outermost.push_back(tile.vectorIterator);
     outermost.append(order);
     order.push_back(tile.vectorIterator);
+  }
+  // Blocks that are turned follow the destination: whole lines of it, one after the other.
+  if (tile.rowIterator >= 0 && !nest.reduction && vectorIsParallel) {
+    order.insert(order.end() - 1, tile.rowIterator);
+    return order;
   }
   for (auto *list : {&order, &outermost})
     if (tile.rowIterator >= 0)

@@ -12,9 +12,8 @@ using namespace te;
 namespace {
 
 /// A block may take up running values again only if it stored them itself and once.
-bool canWait(const LoopNest &nest, llvm::ArrayRef<TileDimension> space,
+bool canWait(const LoopNest &nest, const RegisterTile &tile, llvm::ArrayRef<TileDimension> space,
              llvm::ArrayRef<Buffer> buffers) {
-  const RegisterTile &tile = nest.registers;
   if (!nest.reduction || nest.numReductions() == 0 || !nest.spans.empty() ||
       nest.reduction->combiner != Combiner::Sum || nest.bodies.size() != 1 ||
       nest.destinations.size() != 1)
@@ -104,12 +103,51 @@ void cutReduction(LoopNest &nest, unsigned tileDimensions, int64_t slice) {
 
 } // namespace
 
+bool comesBackToRows(const LoopNest &nest, const RegisterTile &tile, const Expr &read,
+                     llvm::ArrayRef<TileDimension> space, llvm::ArrayRef<Buffer> buffers,
+                     int64_t nearBytes) {
+  constexpr int64_t far = 1024; ///< Elements of a page: another one for each row.
+  constexpr int64_t run = 512;  ///< Which memory brings well.
+  int vector = tile.vectorIterator, numParallel = nest.parallel.size();
+  if (vector < 0 || vector >= numParallel || !canWait(nest, tile, space, buffers))
+    return false;
+  const Index &index = read.readIndices()[0];
+  const Buffer &buffer = buffers[read.readValue().number];
+  for (int k = 0; k < numParallel; ++k)
+    if (nest.extentOf(k) > 1 && !index.uses(k))
+      return false;
+  return index.isAffine() && index.coefficientOf(vector) == 1 &&
+         index.coefficientOf(numParallel) >= far &&
+         nest.extentOf(vector) >= std::max(run, 2 * int64_t(tile.lanes) * tile.vectors) &&
+         buffer.elements * bytesOfElement(buffer.type) > nearBytes;
+}
+
+/// Passes of so few rows that each is read as one run, and so many that the running values move
+/// seldom.
+static void passOverRows(LoopNest &nest, llvm::ArrayRef<TileDimension> space) {
+  constexpr int64_t most = 4;
+  int64_t extent = nest.extentOf(nest.parallel.size()), slice = std::min(most, extent);
+  while (extent % slice != 0)
+    --slice;
+  if (slice > 1)
+    cutReduction(nest, space.size(), slice);
+  nest.registers.unrolledReductions = slice > 1 && nest.numReductions() == 2;
+  nest.inPasses = true;
+}
+
 void choosePasses(LoopNest &nest, llvm::ArrayRef<TileDimension> space,
                   llvm::ArrayRef<Buffer> buffers, int64_t nearBytes) {
   constexpr double room = 0.7;      ///< Of the near cache, for operands.
   constexpr int64_t shortest = 256; ///< Steps that make up for moving the running values.
-  if (!canWait(nest, space, buffers))
+  if (!canWait(nest, nest.registers, space, buffers))
     return;
+  bool inRows = false;
+  nest.bodies[0].walk([&](const Expr &e) {
+    inRows |= e.kind() == ExprKind::Read &&
+              comesBackToRows(nest, nest.registers, e, space, buffers, nearBytes);
+  });
+  if (inRows)
+    return passOverRows(nest, space);
   Passes passes(nest, buffers);
   int64_t extent = nest.extentOf(nest.parallel.size()), inside = 1;
   for (const Iterator &iterator : llvm::drop_begin(nest.reduction->iterators))

@@ -13,6 +13,13 @@
 
 namespace kintsugi::schedule {
 
+/// Whether blocks of rows and vectors would each come back to every row of a matrix that is too
+/// large to stay near, for a piece of it: as a sum of columns does. In passes of a few rows, rows
+/// are read whole.
+bool comesBackToRows(const LoopNest &nest, const RegisterTile &tile, const te::Expr &read,
+                     llvm::ArrayRef<TileDimension> space, llvm::ArrayRef<Buffer> buffers,
+                     int64_t nearBytes);
+
 /// Sets nest.inPasses where that keeps operands in `nearBytes`, after its registers and its loops'
 /// order are chosen. The order of each sum stays as it is.
 void choosePasses(LoopNest &nest, llvm::ArrayRef<TileDimension> space,

@@ -149,7 +149,7 @@ private:
     int64_t mostVectors =
         hasTail ? llvm::divideCeil(size, tile.lanes) : std::max<int64_t>(1, size / tile.lanes);
     for (unsigned vectors : {1u, 2u, 3u, 4u}) {
-      if (vectors > mostVectors || (!nest.reduction && vectors > 2))
+      if (vectors > mostVectors || (!nest.reduction && vectors > unit.registers / 8))
         break;
       tile.vectors = vectors;
       tile.rowIterator = -1;
@@ -238,10 +238,23 @@ private:
         copies *= tile.vectors;
       if (tile.rowIterator >= 0 && strides[tile.rowIterator] != 0)
         copies *= tile.rows;
-      constexpr double turning = 5; ///< Of a vector: its share of a block's loads and shuffles.
-      cycles += copies * (isTurned(strides, tile) ? turning : vectorMoveCost(stride, tile.lanes));
+      cycles += copies * (isTurned(strides, tile) ? turningCycles(strides, tile)
+                                                  : vectorMoveCost(stride, tile.lanes));
     }
     return cycles;
+  }
+
+  /// Of a vector: its share of a block's loads and shuffles. Where each row is on a page of its
+  /// own, it costs besides to go through more of them than a processor remembers, and to take
+  /// little of each.
+  double turningCycles(llvm::ArrayRef<int64_t> strides, const RegisterTile &tile) const {
+    constexpr double turning = 5, remembered = 128, page = 1024;
+    if (double(std::abs(strides[tile.vectorIterator])) < page)
+      return turning;
+    double pages = double(nest.extentOf(tile.vectorIterator));
+    double taken = std::min(page, double(nest.extentOf(tile.rowIterator)));
+    return turning + 0.5 * std::log2(std::max(1.0, pages / remembered)) +
+           0.3 * std::log2(page / taken);
   }
 
   /// Cycles lost in each step of the reduction on cache lines that the last step did not touch.
@@ -251,6 +264,11 @@ private:
       if (packed)
         continue;
       double size = bytesBetweenBlocks(read, strides), lines = linesOf(strides, tile);
+      if (comesBackToRows(nest, tile, read, space, buffers, unit.nearBytes)) {
+        constexpr double inRun = 2, toWait = 0.5; // For a line, and for the running values.
+        cycles += lines * inRun + toWait * tile.vectors * tile.rows;
+        continue;
+      }
       double stepsInside = 1; // Of one step of the iterator at hand.
       for (unsigned k : llvm::reverse(loopOrder)) {
         cycles += lines * lineCycles(strides[numParallel + k], size) / stepsInside;

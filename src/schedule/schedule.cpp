@@ -84,6 +84,11 @@ std::string Schedule::print() const {
               std::to_string(r.rows);
     if (nest.sharedDimensions)
       text += "; shared by tiles of the last " + std::to_string(nest.sharedDimensions);
+    for (const Ahead &ahead : nest.ahead)
+      text += "; buffer " + std::to_string(ahead.buffer) + " is asked for " +
+              std::to_string(ahead.elements) + " elements ahead";
+    if (nest.pastCaches)
+      text += "; stored past the caches";
     text += "\n";
   }
   return text;

@@ -61,6 +61,16 @@ struct Span {
   double share = 1;              ///< Of the extent, on the average of the tiles.
 };
 
+/// Reads of a buffer that ask memory for what lies `elements` further, too: the share `part` of
+/// `parts` of them.
+struct Ahead {
+  unsigned buffer;
+  int64_t elements;
+  unsigned part, parts;
+
+  bool operator==(const Ahead &) const = default;
+};
+
 /// destinations[destinationIndex] = epilogue(reduce bodies) over all parallel iterators.
 ///
 /// Iterators are numbered: parallel ones (outermost loop first), then the reduction's, then one for
@@ -83,7 +93,9 @@ struct LoopNest {
   /// The outermost reduction iterator stands outside of the parallel loops, and what is summed so
   /// far waits in the destination: each of its passes works on operands that stay near.
   bool inPasses = false;
-  uint32_t node = ~0u; ///< The program's node that it stems from.
+  llvm::SmallVector<Ahead, 1> ahead; ///< At most one for a buffer.
+  bool pastCaches = false;           ///< What is stored is too much to stay in any cache.
+  uint32_t node = ~0u;               ///< The program's node that it stems from.
 
   static te::ValueId accumulator(unsigned result) { return {0xFFFFFF00u + result}; }
   static bool isAccumulator(te::ValueId id) { return id.number >= 0xFFFFFF00u; }

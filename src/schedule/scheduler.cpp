@@ -2,10 +2,13 @@
 
 #include "schedule/bounds.h"
 #include "schedule/nest.h"
+#include "schedule/parts.h"
 #include "schedule/registers.h"
 #include "schedule/scratch.h"
 #include "schedule/split.h"
 #include "schedule/stage_operands.h"
+#include "schedule/streams.h"
+#include "schedule/traffic.h"
 #include "schedule/visit.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
@@ -28,24 +31,6 @@ struct Trial {
   double computeSeconds = 0;
   Point point;
 };
-
-int64_t bytesOf(const Buffer &buffer) { return buffer.elements * bytesOfElement(buffer.type); }
-
-/// Elements of a buffer that a nest's read touches in one tile: the product of the extents that
-/// move the position.
-double footprint(const Expr &read, const LoopNest &nest, int64_t elements) {
-  double touched = 1;
-  auto count = [&](unsigned iterator, Extent extent) {
-    if (read.readIndices()[0].uses(iterator))
-      touched *= static_cast<double>(extent.constant());
-  };
-  for (auto [k, iterator] : llvm::enumerate(nest.parallel))
-    count(k, iterator.extent);
-  if (nest.reduction)
-    for (auto [k, iterator] : llvm::enumerate(nest.reduction->iterators))
-      count(nest.parallel.size() + k, iterator.extent);
-  return std::min(touched, static_cast<double>(elements));
-}
 
 class Scheduler {
 public:
@@ -114,6 +99,8 @@ private:
       return result;
     }
     result.schedule = std::move(best->schedule);
+    if (!options.scalar)
+      chooseStreams(*result.schedule, options.machine);
     result.computeSeconds = best->computeSeconds;
     result.point = std::move(best->point);
     return result;
@@ -196,12 +183,14 @@ private:
     }
   }
 
-  /// Enough tiles to keep every core busy to the end; more only cost their starts.
-  bool tooManyTiles(const TileSizes &sizes) const {
-    double tiles = 1;
+  /// Enough tiles to keep every core busy to the end; more, if each is still worth its start.
+  bool tooManyTiles(const TileSizes &sizes, const std::optional<Trial> &best) const {
+    constexpr double worthStarting = 2e-6, enough = 32;
+    double tiles = 1, cores = options.machine.cores;
     for (auto [iterator, size] : llvm::zip(members.back().parallel, sizes))
       tiles *= std::ceil(double(iterator.extent.constant()) / size);
-    return members.size() == 1 && tiles > 32.0 * options.machine.cores;
+    double each = best ? best->computeSeconds * cores / tiles : 0;
+    return members.size() == 1 && tiles > enough * cores && each < worthStarting;
   }
 
   /// Coordinate descent: each iterator in turn by halving; then, where members share scratch, steps
@@ -219,23 +208,28 @@ private:
   }
 
   void sweep(TileSizes &sizes, size_t k, std::optional<Trial> &best) {
+    // Between two caches' sizes, halves of a tile may cost the same several times over.
+    constexpr int patience = 6, same = 1, worse = 3;
     int64_t full = extentOf(k), chosen = sizes[k];
-    int worse = 0;
+    int lost = 0;
     for (int64_t size = smaller(full, full); size >= 1;
          size = size == 1 ? 0 : smaller(size, full)) {
       TileSizes trial = sizes;
       trial[k] = size;
-      if (tooManyTiles(trial))
+      if (tooManyTiles(trial, best))
         break;
       std::optional<Trial> tried = attempt(trial);
       if (better(tried, best)) {
         best = std::move(tried);
         chosen = size;
-        worse = 0;
+        lost = 0;
       } else if (!best) {
         chosen = size; // Nothing fits yet: the other iterators are cut besides.
-      } else if (++worse == 2) {
-        break;
+      } else {
+        bool isSame = tried && tried->computeSeconds < 1.05 * best->computeSeconds;
+        lost += isSame ? same : worse;
+        if (lost >= patience)
+          break;
       }
     }
     sizes[k] = chosen;
@@ -248,7 +242,7 @@ private:
       while (true) {
         TileSizes trial = sizes;
         trial[k] = up ? std::min(full, 2 * sizes[k]) : smaller(sizes[k], full);
-        if (trial[k] == sizes[k] || tooManyTiles(trial))
+        if (trial[k] == sizes[k] || tooManyTiles(trial, best))
           break;
         std::optional<Trial> tried = attempt(trial);
         if (!better(tried, best))
@@ -287,16 +281,11 @@ private:
       LoopNest nest =
           makeNest(values, member, box, schedule.space,
                    [&](ValueId id) -> const Placement & { return placements.at(id.number); });
-      splitIterators(nest, schedule.space);
-      // What may be packed is stored coordinate by coordinate.
-      if (!llvm::is_contained(staged, member.results[0]))
-        collapseIterators(nest, schedule.space.size());
-      if (!areSpansUniform(nest)) {
-        reason = "a loop's bound differs inside of its tiles";
-        return std::nullopt;
-      }
-      for (LoopNest &part : options.scalar ? llvm::SmallVector<LoopNest, 2>{std::move(nest)}
-                                           : splitAtConditions(std::move(nest))) {
+      for (LoopNest &part : partsOf(std::move(nest), member, schedule)) {
+        if (!areSpansUniform(part)) {
+          reason = "a loop's bound differs inside of its tiles";
+          return std::nullopt;
+        }
         setShares(part, schedule.buffers, values);
         std::optional<double> each = setRegisters(part, schedule);
         if (!each)
@@ -318,6 +307,25 @@ private:
     account(trial, total);
     note(trial, sizes, cycles, total);
     return trial;
+  }
+
+  /// A nest for each side of what it chooses by its iterators.
+  llvm::SmallVector<LoopNest, 2> partsOf(LoopNest nest, const Member &member,
+                                         const Schedule &schedule) const {
+    llvm::SmallVector<LoopNest, 2> all, sides{std::move(nest)};
+    if (!options.scalar)
+      sides = splitAtPlaces(std::move(sides[0]), schedule.space);
+    for (LoopNest &part : sides) {
+      splitIterators(part, schedule.space);
+      // What may be packed is stored coordinate by coordinate.
+      if (!llvm::is_contained(staged, member.results[0]))
+        collapseIterators(part, schedule.space.size());
+      if (options.scalar || !areSpansUniform(part))
+        all.push_back(std::move(part));
+      else
+        llvm::append_range(all, splitAtConditions(std::move(part)));
+    }
+    return all;
   }
 
   /// The cycles with the registers that the point names, or else the best.
@@ -354,7 +362,7 @@ private:
   static void shareAmongTiles(Schedule &schedule) {
     unsigned dimensions = schedule.space.size();
     llvm::SmallVector<unsigned> moves(schedule.buffers.size(), 0); ///< By buffer: how many do.
-    for (LoopNest &nest : schedule.nests) {
+    auto movedBy = [&](const LoopNest &nest) {
       unsigned moved = 0;
       forEachIndex(nest, [&](const Index &index) {
         for (unsigned d = moved; d < dimensions; ++d)
@@ -363,13 +371,19 @@ private:
       });
       for (unsigned buffer : buffersRead(nest))
         moved = std::max(moved, moves[buffer]);
-      for (unsigned destination : nest.destinations) {
-        if (schedule.buffers[destination].home == Home::Memory)
-          moved = dimensions;
-        moves[destination] = moved;
+      for (unsigned destination : nest.destinations)
+        moved = schedule.buffers[destination].home == Home::Memory
+                    ? dimensions
+                    : std::max(moved, moves[destination]);
+      return moved;
+    };
+    for (int round = 0; round < 2; ++round) // Parts of one buffer have a nest each.
+      for (LoopNest &nest : schedule.nests) {
+        unsigned moved = movedBy(nest);
+        for (unsigned destination : nest.destinations)
+          moves[destination] = moved;
+        nest.sharedDimensions = dimensions - moved;
       }
-      nest.sharedDimensions = dimensions - moved;
-    }
   }
 
   void placeMemory(Schedule &schedule) {
@@ -450,87 +464,17 @@ private:
 
   /// Fills in what the cost model reads, and the estimate that compares tilings.
   void account(Trial &trial, double cycles) {
-    Schedule &schedule = trial.schedule;
-    double tiles = static_cast<double>(schedule.tiles());
-    std::map<unsigned, double> touched;
-    for (const LoopNest &nest : schedule.nests) {
-      double points = nest.share(), steps = 1;
-      for (const Iterator &iterator : nest.parallel)
-        points *= static_cast<double>(iterator.extent.constant());
-      if (nest.reduction)
-        for (const Iterator &iterator : nest.reduction->iterators)
-          steps *= static_cast<double>(iterator.extent.constant());
-      double each = nest.reduction ? 1 : 0, finish = 0;
-      for (const Expr &body : nest.bodies)
-        each += operationsOf(body);
-      for (const Expr &expr : nest.epilogue)
-        finish += operationsOf(expr);
-      double runs = schedule.runsOf(nest, options.machine.cores);
-      schedule.operations += runs * points * (steps * each + finish);
-      auto touch = [&](const Expr &e) {
-        if (e.kind() != ExprKind::Read || LoopNest::isAccumulator(e.readValue()))
-          return;
-        unsigned buffer = e.readValue().number;
-        double elements = footprint(e, nest, schedule.buffers[buffer].elements);
-        touched[buffer] = std::max(touched[buffer], nest.share() * elements * runs / tiles);
-      };
-      for (const Expr &body : nest.bodies)
-        body.walk(touch);
-      for (const Expr &expr : nest.epilogue)
-        expr.walk(touch);
-    }
-    double nearBytes = 0;
-    for (auto [number, buffer] : llvm::enumerate(schedule.buffers)) {
-      if (buffer.home != Home::Memory)
-        continue;
-      double size = static_cast<double>(bytesOf(buffer));
-      if (buffer.written)
-        schedule.bytesWritten += size;
-      double perTile = size / buffer.elements * touched[number];
-      schedule.bytesRead += std::min(size, perTile * tiles);
-      nearBytes += perTile;
-    }
     const machine::Machine &machine = options.machine;
+    countTraffic(trial.schedule, machine);
     double lanes = std::max(1, machine.vectorBits / 32);
     double cyclesPerSecond = std::max(1e9, machine.flopsPerSecond / (4 * lanes));
     double arithmetic = cycles / cyclesPerSecond;
-    double streaming =
-        (nearBytes + scratchTraffic(schedule)) / bandwidthFor(nearBytes + schedule.scratchBytes);
+    double moving = movingSeconds(trial.schedule, machine);
     // Loads run ahead of the arithmetic, but not perfectly.
-    double tile = std::max(arithmetic, streaming) + 0.3 * std::min(arithmetic, streaming);
-    trial.computeSeconds = std::ceil(tiles / machine.cores) * (tile + 40e-9);
-  }
-
-  /// Bytes that a tile's nests store to scratch and read back.
-  double scratchTraffic(const Schedule &schedule) const {
-    double bytes = 0;
-    auto add = [&](unsigned number, double times) {
-      const Buffer &buffer = schedule.buffers[number];
-      if (buffer.home == Home::Scratch)
-        bytes += times * double(bytesOf(buffer));
-    };
-    for (const LoopNest &nest : schedule.nests) {
-      double runs = schedule.runsOf(nest, options.machine.cores) / double(schedule.tiles());
-      for (unsigned buffer : nest.destinations)
-        add(buffer, runs);
-      for (unsigned buffer : buffersRead(nest))
-        add(buffer, runs);
-    }
-    return bytes;
-  }
-
-  /// What one core reads per second of a tile's working set: the near levels hold what fits there,
-  /// with some room for the rest of the program.
-  double bandwidthFor(double bytes) const {
-    constexpr double usable = 0.75;
-    double held = 0, seconds = 0;
-    for (const machine::MemoryLevel &level : llvm::reverse(options.machine.levels)) {
-      bool isLast = &level == &options.machine.memory();
-      double here = isLast ? bytes : std::min(bytes, usable * static_cast<double>(level.bytes));
-      seconds += std::max(0.0, here - held) / std::max(1e9, level.bytesPerSecond);
-      held = std::max(held, here);
-    }
-    return bytes > 0 ? bytes / seconds : 1e12;
+    double tile = std::max(arithmetic, moving) + 0.3 * std::min(arithmetic, moving);
+    double start = 10e-9 + 5e-9 * double(trial.schedule.nests.size());
+    trial.computeSeconds =
+        std::ceil(double(trial.schedule.tiles()) / machine.cores) * (tile + start);
   }
 
   GroupValues values;

@@ -2,6 +2,8 @@
 
 #include "targets/lower.h"
 
+#include "abi/stage.h"
+
 #include "targets/nest_emitter.h"
 #include "tile/program_impl.h"
 
@@ -47,6 +49,7 @@ private:
   LLVM::LLVMFuncOp declareTile();
   LLVM::LLVMFuncOp emitTile();
   void emitNest(KernelScope &scope, ComputeOp nest, Block *block);
+  void emitPastCaches(KernelScope &scope, ComputeOp nest, Block *block);
   void emitStage(LLVM::LLVMFuncOp tile);
   SmallVector<Value> tileNumbers(Value linear);
   DimensionValue originOf(OriginOp origin, Value tile);
@@ -119,10 +122,34 @@ LLVM::LLVMFuncOp KernelLowering::emitTile() {
   return function;
 }
 
+/// Stores bypass the caches where the destinations are aligned: callers' outputs may not be.
+void KernelLowering::emitPastCaches(KernelScope &scope, ComputeOp nest, Block *block) {
+  Value bits;
+  for (Value destination : nest.getDestinations()) {
+    Value place =
+        LLVM::PtrToIntOp::create(builder, make.location, i64, scope.pointers.lookup(destination));
+    bits = bits ? arith::OrIOp::create(builder, make.location, bits, place) : place;
+  }
+  Value low = make.bitAnd(bits, make.integer(i64, KIN_BUFFER_ALIGNMENT - 1));
+  Value isAligned = make.equal(low, make.integer(i64, 0));
+  auto choice = scf::IfOp::create(builder, make.location, isAligned, true);
+  for (Block *branch : {choice.thenBlock(), choice.elseBlock()}) {
+    branch->getTerminator()->erase();
+    builder.setInsertionPointToEnd(branch);
+    scope.pastCaches = branch == choice.thenBlock();
+    NestEmitter(scope, nest, branch).emit();
+    builder.setInsertionPointToEnd(branch);
+    scf::YieldOp::create(builder, make.location);
+  }
+  scope.pastCaches = false;
+}
+
 /// What is shared is computed at the start of a run of tiles, and where the dimensions that share
 /// it start anew.
 void KernelLowering::emitNest(KernelScope &scope, ComputeOp nest, Block *block) {
   unsigned shared = nest.getShared();
+  if (nest.getPastCaches() && !shared)
+    return emitPastCaches(scope, nest, block);
   if (!shared)
     return NestEmitter(scope, nest, block).emit();
   ArrayRef<BlockArgument> arguments = block->getArguments();
@@ -181,6 +208,11 @@ void KernelLowering::emitStage(LLVM::LLVMFuncOp tile) {
                                            loop.getInductionVar(), block->getArgument(1)));
   LLVM::CallOp::create(builder, make.location, tile, operands);
   builder.setInsertionPointToEnd(block);
+  bool pastCaches = llvm::any_of(kernel.getBody().getOps<ComputeOp>(),
+                                 [](ComputeOp nest) { return nest.getPastCaches(); });
+  if (pastCaches) // Such stores are in no order with the barrier that ends the stage.
+    LLVM::CallIntrinsicOp::create(builder, make.location,
+                                  builder.getStringAttr("llvm.x86.sse.sfence"), ValueRange());
   LLVM::ReturnOp::create(builder, make.location, ValueRange());
 }
 

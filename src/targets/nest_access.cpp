@@ -5,16 +5,20 @@
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
+#include <numeric>
+
 using namespace mlir;
 
 namespace kintsugi::targets {
 
 namespace {
 
+constexpr unsigned lineBytes = 64;
+
 unsigned alignmentOf(Type element) { return element.getIntOrFloatBitWidth() / 8; }
 
 /// Keys of values that are no operation's result.
-char splatTag, baseTag;
+char splatTag, baseTag, inverseTag;
 
 } // namespace
 
@@ -34,6 +38,29 @@ Value NestEmitter::evaluate(Value value, Point point) {
   return result;
 }
 
+/// A vector over a number that stays for many vectors: one division gives 1 / b, and a product with
+/// it is made exact by the remainder (Markstein 1990). Where the quotient or 1 / b is not finite
+/// the product is right already, save for a divisor of less than 2^-128.
+Value NestEmitter::divideByScalar(Operation *op, ArrayRef<Value> operands, Point point,
+                                  unsigned level) {
+  auto division = dyn_cast<arith::DivFOp>(op);
+  if (!division || !isVector(op->getResult(0)) || isVector(division.getRhs()) ||
+      levelOf(division.getRhs()) >= level ||
+      op->getResult(0).getType().getIntOrFloatBitWidth() < 32)
+    return {};
+  Value divisor = evaluate(division.getRhs(), point);
+  Value inverse = levels.once(levelOf(division.getRhs()),
+                              {{divisor.getAsOpaquePointer(), &inverseTag}, 0}, [&] {
+                                Value one = make.number(divisor.getType(), 1);
+                                return make.splat(make.divide(one, divisor), lanes);
+                              });
+  levels.place(level);
+  Value product = make.mul(operands[0], inverse);
+  Value rest = make.fma(make.negate(product), operands[1], operands[0]);
+  Value quotient = make.fma(rest, inverse, product);
+  return make.select(make.isNaN(quotient), product, quotient);
+}
+
 /// Operands first, where they belong; then the operation at its own level.
 Value NestEmitter::evaluateNew(Operation *op, Point point, unsigned level) {
   if (auto cast = dyn_cast<arith::IndexCastOp>(op))
@@ -49,6 +76,8 @@ Value NestEmitter::evaluateNew(Operation *op, Point point, unsigned level) {
     operands.push_back(onVectors && !staysScalar ? asVector(operand, point)
                                                  : evaluate(operand, point));
   }
+  if (Value quotient = divideByScalar(op, operands, point, level))
+    return quotient;
   levels.place(level);
   if (isa<arith::ConstantOp>(op))
     return make.builder.clone(*op)->getResult(0);
@@ -198,7 +227,25 @@ Value NestEmitter::read(tile::ReadOp op, Point point, unsigned level) {
     mask = mask ? make.bitAnd(mask, lanesMask) : lanesMask;
   if (!mask && isTransposed(op, where, point))
     return readTransposed(op, point, level);
+  if (op.getAhead() && !where.lanes && where.stride == 1)
+    askAhead(op, where, point, level);
   return readVector(pointer, where, element, mask, wanted, level);
+}
+
+/// One of the vectors in a line asks for the line that lies as far on as the read says.
+void NestEmitter::askAhead(tile::ReadOp op, const Position &where, Point point, unsigned level,
+                           int64_t further) {
+  Type element = op.getElement().getType();
+  ArrayRef<int64_t> ahead = *op.getAhead();
+  unsigned inLine = std::max<unsigned>(1, lineBytes / (lanes * alignmentOf(element)));
+  unsigned number = point.row * vectors + point.vector;
+  if (number % inLine != 0 || number / inLine % ahead[2] != uint64_t(ahead[1]))
+    return;
+  Value pointer = scope.pointers.lookup(op.getBuffer());
+  Value place = address(pointer, where, element, further + ahead[0]);
+  levels.place(level);
+  constexpr unsigned forReading = 0, toAllLevels = 3, asData = 1;
+  LLVM::Prefetch::create(make.builder, make.location, place, forReading, toAllLevels, asData);
 }
 
 /// Where no lane is wanted the address may be far from any memory, and a processor takes hundreds
@@ -339,6 +386,12 @@ void NestEmitter::store(Value value, unsigned destination, Point point) {
           point);
 }
 
+/// Whether the place is a multiple of the vector's bytes, in a buffer that is aligned.
+bool NestEmitter::isWholeVector(const Position &where, Type element) const {
+  int64_t multiple = std::gcd(where.multiple, where.constant);
+  return multiple % lanes == 0 && lanes * alignmentOf(element) <= lineBytes;
+}
+
 void NestEmitter::storeAt(Value stored, unsigned destination, Point point) {
   bool asLanes = lanesOf(stored.getType()) > 0;
   Position where = destinationAt(point);
@@ -354,11 +407,14 @@ void NestEmitter::storeAt(Value stored, unsigned destination, Point point) {
     Value place = address(pointer, where, element);
     Value mask = asLanes ? activeLanes(point, level) : Value();
     levels.place(level);
+    bool bypasses = scope.pastCaches && asLanes && !mask && isWholeVector(where, element);
     if (mask)
       LLVM::MaskedStoreOp::create(builder, make.location, stored, place, mask,
                                   builder.getI32IntegerAttr(alignment));
     else
-      LLVM::StoreOp::create(builder, make.location, stored, place, alignment);
+      LLVM::StoreOp::create(builder, make.location, stored, place,
+                            bypasses ? lanes * alignment : alignment, /*isVolatile=*/false,
+                            /*isNonTemporal=*/bypasses);
     return;
   }
   Value places = laneAddresses(pointer, where, element, level);

@@ -3,6 +3,7 @@
 #include "targets/nest_emitter.h"
 
 #include "targets/elementwise.h"
+#include "targets/interleave.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/Support/MathExtras.h"
@@ -219,8 +220,12 @@ void NestEmitter::emitBlocks(unsigned iterator, unsigned level, int64_t extent, 
 }
 
 void NestEmitter::emitPoint(unsigned level) {
-  if (!nest.isReduction())
-    return emitStores(nest.getBody().front());
+  if (!nest.isReduction()) {
+    emitStores(nest.getBody().front());
+    if (level > 0 && vectors > 1)
+      interleave(*levels.block(level));
+    return;
+  }
   Accumulators accumulators = nest.getPasses() ? partialValues(level) : startValues(level);
   bool isEmpty = llvm::is_contained(nest.getReduction(), 0);
   if (!isEmpty)

@@ -24,7 +24,8 @@ struct KernelScope {
 
   mlir::OpBuilder &builder;
   mlir::Value imports;
-  bool hasAllMasks;                                    ///< See LoweringOptions.
+  bool hasAllMasks;        ///< See LoweringOptions.
+  bool pastCaches = false; ///< Destinations are aligned, and stores to them bypass the caches.
   llvm::DenseMap<mlir::Value, mlir::Value> pointers;   ///< Of buffers.
   llvm::DenseMap<mlir::Value, DimensionValue> origins; ///< Of tile.origin's results.
 };
@@ -88,10 +89,15 @@ private:
 
   mlir::Value evaluate(mlir::Value value, Point point);
   mlir::Value evaluateNew(mlir::Operation *op, Point point, unsigned level);
+  mlir::Value divideByScalar(mlir::Operation *op, llvm::ArrayRef<mlir::Value> operands, Point point,
+                             unsigned level);
   mlir::Value asVector(mlir::Value value, Point point);
   mlir::Value read(tile::ReadOp op, Point point, unsigned level);
   mlir::Value readVector(mlir::Value pointer, const Position &position, mlir::Type element,
                          mlir::Value mask, mlir::Value wanted, unsigned level);
+  void askAhead(tile::ReadOp op, const Position &where, Point point, unsigned level,
+                int64_t further = 0);
+  bool isWholeVector(const Position &where, mlir::Type element) const;
   mlir::Value uniformPart(mlir::Value condition, Point point, unsigned level);
   bool isTransposed(tile::ReadOp op, const Position &position, Point point);
   mlir::Value readTransposed(tile::ReadOp op, Point point, unsigned level);

@@ -29,6 +29,8 @@ Value NestEmitter::readTransposed(tile::ReadOp op, Point point, unsigned level) 
   Value pointer = scope.pointers.lookup(op.getBuffer());
   SmallVector<Value> block;
   for (unsigned lane = 0; lane < lanes; ++lane) {
+    if (op.getAhead())
+      askAhead(op, where, {first + lane, point.vector}, level, where.stride * lane);
     Value place = address(pointer, where, element, where.stride * lane);
     levels.place(level);
     block.push_back(LLVM::LoadOp::create(make.builder, make.location,

@@ -202,6 +202,7 @@ Position PositionBuilder::finish(const Sum &sum) {
   for (const Part &part : parts) {
     if (part.factor == 0)
       continue;
+    position.multiple = std::gcd(position.multiple, part.factor * part.multiple);
     unsigned level = part.scalar.level;
     Value term = part.scalar.value;
     if (part.factor != 1)

@@ -25,6 +25,7 @@ struct LeveledScalar {
 /// lane -> base + constant + stride * lane + lanes[lane].
 struct Position {
   LeveledScalar base;
+  int64_t multiple = 0; ///< Which the base is one of; 0: it is zero.
   int64_t constant = 0;
   int64_t stride = 0;
   mlir::Value lanes; ///< Null, or a vector of i32 or i64.

@@ -32,7 +32,7 @@ private:
   SmallVector<Type, 2> accumulatorTypes(const LoopNest &nest) const;
   Block *addBlock(Region &region, const LoopNest &nest, unsigned iterators, ArrayRef<Type> others);
   ExprScope scopeOf(ArrayRef<te::Interval> ranges, ArrayRef<Value> iterators,
-                    ArrayRef<Value> accumulators) const;
+                    ArrayRef<Value> accumulators, ArrayRef<schedule::Ahead> ahead = {}) const;
   SmallVector<Value> iteratorsOf(Block &block, const LoopNest &nest, unsigned iterators) const;
   void buildBody(const LoopNest &nest, Block &block, ArrayRef<te::Interval> ranges,
                  ArrayRef<Type> accumulators);
@@ -143,8 +143,9 @@ SmallVector<Value> KernelBuilder::iteratorsOf(Block &block, const LoopNest &nest
 }
 
 ExprScope KernelBuilder::scopeOf(ArrayRef<te::Interval> ranges, ArrayRef<Value> iterators,
-                                 ArrayRef<Value> accumulators) const {
-  return {schedule.buffers, buffers, iterators, ranges, accumulators};
+                                 ArrayRef<Value> accumulators,
+                                 ArrayRef<schedule::Ahead> ahead) const {
+  return {schedule.buffers, buffers, iterators, ranges, accumulators, ahead};
 }
 
 /// Booleans lie in memory as bytes; everything is stored in its buffer's type.
@@ -165,7 +166,7 @@ void KernelBuilder::buildBody(const LoopNest &nest, Block &block, ArrayRef<te::I
   builder.setInsertionPointToStart(&block);
   SmallVector<Value> iterators =
       iteratorsOf(block, nest, nest.parallel.size() + nest.numReductions());
-  ExprScope scope = scopeOf(ranges, iterators, {});
+  ExprScope scope = scopeOf(ranges, iterators, {}, nest.ahead);
   ExprBuilder exprs(builder, scope);
   SmallVector<Value, 2> values;
   SmallVector<ElementType, 2> types;
@@ -260,7 +261,7 @@ void KernelBuilder::buildNest(const LoopNest &nest) {
   auto compute = ComputeOp::create(
       builder, builder.getUnknownLoc(), parallel, reduction, combiner, registers, map, destinations,
       origins, bounded.empty() ? DenseI64ArrayAttr() : builder.getDenseI64ArrayAttr(bounded),
-      bounds, nest.sharedDimensions, nest.inPasses);
+      bounds, nest.sharedDimensions, nest.inPasses, nest.pastCaches);
   SmallVector<Type, 2> accumulators = accumulatorTypes(nest);
   Block *body = addBlock(compute.getBody(), nest, parallel.size() + reduction.size(), {});
   buildBody(nest, *body, ranges, accumulators);

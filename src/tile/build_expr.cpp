@@ -74,6 +74,14 @@ Value ExprBuilder::buildNew(const te::Expr &expr, Value mask) {
   llvm_unreachable("a kind of expression");
 }
 
+/// One of the reads of a buffer asks for all.
+DenseI64ArrayAttr ExprBuilder::aheadOf(unsigned buffer) {
+  for (const schedule::Ahead &ahead : scope.ahead)
+    if (ahead.buffer == buffer && askedAhead.insert(buffer).second)
+      return builder.getDenseI64ArrayAttr({ahead.elements, ahead.part, ahead.parts});
+  return {};
+}
+
 Value ExprBuilder::buildRead(const te::Expr &expr, Value mask) {
   if (LoopNest::isAccumulator(expr.readValue()))
     return scope.accumulators[expr.readValue().number - LoopNest::accumulator(0).number];
@@ -83,7 +91,7 @@ Value ExprBuilder::buildRead(const te::Expr &expr, Value mask) {
   Value buffer = scope.buffers[number];
   Type element = cast<MemRefType>(buffer.getType()).getElementType();
   Value value = ReadOp::create(builder, builder.getUnknownLoc(), element, buffer, position.map,
-                               position.operands, mask);
+                               position.operands, mask, aheadOf(number));
   if (scope.types[number].type == ElementType::Bool)
     value = ops.cast(ElementType::U8, ElementType::Bool, value);
   return value;

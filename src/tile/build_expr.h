@@ -23,6 +23,7 @@ struct ExprScope {
   llvm::ArrayRef<mlir::Value> iterators; ///< By number; null where the region has none.
   llvm::ArrayRef<te::Interval> ranges;
   llvm::ArrayRef<mlir::Value> accumulators;
+  llvm::ArrayRef<schedule::Ahead> ahead;
 };
 
 /// A map and what its dimensions stand for.
@@ -44,6 +45,7 @@ private:
   mlir::Value build(const te::Expr &expr, mlir::Value mask);
   mlir::Value buildNew(const te::Expr &expr, mlir::Value mask);
   mlir::Value buildRead(const te::Expr &expr, mlir::Value mask);
+  mlir::DenseI64ArrayAttr aheadOf(unsigned buffer);
   mlir::Value buildSelect(const te::Expr &expr, mlir::Value mask);
   mlir::Value buildBinary(const te::Expr &expr, mlir::Value mask);
   mlir::Value indexNumber(const te::Index &index, ElementType type, mlir::Value mask);
@@ -59,6 +61,7 @@ private:
   llvm::DenseMap<std::pair<const void *, const void *>, mlir::Value> built;
   llvm::DenseMap<mlir::Value, mlir::Value> weakerMask; ///< Of each mask, the one that it restricts.
   llvm::DenseMap<const void *, bool> touches;
+  llvm::SmallDenseSet<unsigned> askedAhead; ///< Buffers.
 };
 
 } // namespace kintsugi::tile

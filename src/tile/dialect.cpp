@@ -155,6 +155,9 @@ LogicalResult ReadOp::verify() {
     return emitOpError("reads no flat buffer");
   if (getElement().getType() != cast<MemRefType>(getBuffer().getType()).getElementType())
     return emitOpError("gives another type than its buffer's elements");
+  if (std::optional<ArrayRef<int64_t>> ahead = getAhead())
+    if (ahead->size() != 3 || (*ahead)[1] < 0 || (*ahead)[1] >= (*ahead)[2])
+      return emitOpError("needs a distance, a part and the number of parts to read ahead");
   return verifyMap(*this, getMap(), getIndices().size());
 }
 

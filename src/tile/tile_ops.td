@@ -103,14 +103,16 @@ def ComputeOp : TileOp<"compute", [AttrSizedOperandSegments, ParentOneOf<["Kerne
     parallel iterators and `indices`. Tiles that differ in the last `shared` dimensions of the tile
     space alone share what a nest leaves in scratch: it runs for the first of them that a worker
     meets. With `passes`, the outermost reduction loop stands outside of the parallel ones; running
-    values wait in the destination, which has their type and whose blocks don't overlap.
+    values wait in the destination, which has their type and whose blocks don't overlap. With
+    `past_caches`, whole vectors are stored around the caches where their places are aligned.
   }];
   let arguments = (ins DenseI64ArrayAttr:$parallel, DenseI64ArrayAttr:$reduction,
                        OptionalAttr<CombinerAttr>:$combiner, RegistersAttr:$registers,
                        AffineMapAttr:$map, Variadic<AnyMemRef>:$destinations,
                        Variadic<Index>:$indices, OptionalAttr<DenseI64ArrayAttr>:$bounded,
                        Variadic<AnySignlessInteger>:$bounds, DefaultValuedAttr<I64Attr, "0">:$shared,
-                       DefaultValuedAttr<BoolAttr, "false">:$passes);
+                       DefaultValuedAttr<BoolAttr, "false">:$passes,
+                       DefaultValuedAttr<BoolAttr, "false">:$past_caches);
   let regions = (region SizedRegion<1>:$body, MaxSizedRegion<1>:$epilogue);
   let assemblyFormat = [{
     `over` $parallel `reduce` $reduction (`by` $combiner^)? `with` $registers
@@ -140,9 +142,11 @@ def ReadOp : TileOp<"read", [Pure, AttrSizedOperandSegments]> {
   let description = [{
     The map (one result, one dimension for each operand) gives the position. Where the mask is
     false, nothing is accessed and the value is zero. At the kernel's level it gives a nest's bounds.
+    With `ahead` = [elements, part, parts], every `parts`-th read, from number `part` on, asks memory
+    for what lies so many elements further.
   }];
   let arguments = (ins AnyMemRef:$buffer, AffineMapAttr:$map, Variadic<Index>:$indices,
-                       Optional<I1>:$mask);
+                       Optional<I1>:$mask, OptionalAttr<DenseI64ArrayAttr>:$ahead);
   let results = (outs AnyType:$element);
   let assemblyFormat = [{
     $buffer `[` $map `]` `(` $indices `)` (`if` $mask^)? attr-dict `:` type($buffer) `->`

@@ -1,6 +1,10 @@
 #include "kernel_runner.h"
 #include "nests.h"
+#include "targets/cpu/cpu.h"
+#include "tile/build.h"
 #include "gtest/gtest.h"
+
+#include <cmath>
 
 namespace kintsugi::test {
 
@@ -138,6 +142,60 @@ TEST(Access, TilesOfTwoDimensionsAndScatteredStores) {
     maker.map({7, 11}, y, column * 23 + row, maker.read(x, row * 31 + column)).registers = tile;
     EXPECT_EQ(compareKernel(maker.schedule, {numbers(23 * 31), {}}, 0), "");
   }
+}
+
+/// As copies(), with stores past the caches and reads that ask ahead; `more` elements at the
+/// destination's end move its start away from a line's.
+static ScheduleMaker streams(int64_t rows, int64_t columns, int64_t more, RegisterTile tile) {
+  ScheduleMaker maker;
+  unsigned x = maker.buffer(ElementType::F32, rows * columns);
+  unsigned y = maker.buffer(ElementType::F32, rows * columns + more, true);
+  LoopNest &nest = maker.map({rows, columns}, y, it(0) * columns + it(1),
+                             maker.read(x, it(0) * columns + it(1)));
+  nest.registers = tile;
+  nest.pastCaches = true;
+  nest.ahead = {{x, 1024, 0, 1}};
+  return maker;
+}
+
+TEST(Access, StoresPastTheCaches) {
+  for (int64_t columns : {16, 64, 100})
+    for (int64_t more : {0, 1, 8})
+      for (RegisterTile tile : {RegisterTile{1, 16, 2, -1, 1, 0}, RegisterTile{1, 8, 1, 0, 2, 0}})
+        EXPECT_EQ(compareKernel(streams(20, columns, more, tile).schedule,
+                                {numbers(20 * columns), {}}, 0),
+                  "");
+}
+
+TEST(Access, StreamsAreInTheCode) {
+  ScheduleMaker maker = streams(20, 64, 0, {1, 8, 2, -1, 1, 0});
+  auto program = tile::buildTileProgram(tile::NamedSchedule{"kernel", &maker.schedule});
+  ASSERT_TRUE(program.ok());
+  auto text = targets::createCpuTarget()->emit(*program, targets::CodeForm::Assembly, {});
+  ASSERT_TRUE(text.ok());
+  for (const char *instruction : {"vmovntps", "prefetcht0", "vmovups", "sfence"})
+    EXPECT_NE(text->find(instruction), std::string::npos) << instruction;
+}
+
+TEST(Access, QuotientsByANumberForAllLanes) {
+  ScheduleMaker maker;
+  std::vector<double> divisors = {3,        -7,    1e-30, 1e30,          0,  -0.0,
+                                  INFINITY, NAN,   1e38,  1.1754944e-38, 49, 0.1,
+                                  2e-38,    -3e38, 1,     -INFINITY};
+  int64_t rows = divisors.size(), columns = 64;
+  unsigned x = maker.buffer(ElementType::F32, rows * columns);
+  unsigned d = maker.buffer(ElementType::F32, rows);
+  unsigned y = maker.buffer(ElementType::F32, rows * columns, true);
+  maker
+      .map({rows, columns}, y, it(0) * columns + it(1),
+           maker.read(x, it(0) * columns + it(1)) / maker.read(d, it(0)))
+      .registers = {1, 16, 2, -1, 1, 0};
+  std::vector<double> dividends = numbers(rows * columns, -1e3, 1e3, true);
+  for (int64_t row = 0; row < rows; ++row) {
+    double special[] = {INFINITY, -INFINITY, NAN, 0, -0.0, 3e38, 49, 1e-20, 3.4e38, 1};
+    std::copy(std::begin(special), std::end(special), dividends.begin() + row * columns);
+  }
+  EXPECT_EQ(compareKernel(maker.schedule, {dividends, divisors, {}}, 0), "");
 }
 
 } // namespace kintsugi::test

@@ -1,0 +1,21 @@
+//===- parts.h - A nest that chooses by place, as a nest for each side ------===//
+//
+// A concatenation takes its elements from one tensor up to some place and from another past it.
+// Two nests, each over its own side, have no choice to make: they read whole vectors, and what they
+// read is one run.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KINTSUGI_SCHEDULE_PARTS_H
+#define KINTSUGI_SCHEDULE_PARTS_H
+
+#include "schedule/schedule.h"
+
+namespace kintsugi::schedule {
+
+/// The nest, or its parts: it has no reduction, and its bodies compare one of its iterators with
+/// constants.
+llvm::SmallVector<LoopNest, 2> splitAtPlaces(LoopNest nest, llvm::ArrayRef<TileDimension> space);
+
+} // namespace kintsugi::schedule
+
+#endif // KINTSUGI_SCHEDULE_PARTS_H

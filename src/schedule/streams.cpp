@@ -1,0 +1,153 @@
+#include "schedule/streams.h"
+
+#include "schedule/footprint.h"
+#include "schedule/loop_order.h"
+#include "schedule/scratch.h"
+#include "llvm/ADT/STLExtras.h"
+
+namespace kintsugi::schedule {
+
+using namespace te;
+
+namespace {
+
+/// Bytes that cover the latency of memory at its bandwidth.
+constexpr double reach = 4096;
+
+class Streams {
+public:
+  Streams(Schedule &schedule, const machine::Machine &machine)
+      : schedule(schedule), machine(machine) {}
+
+  void run() {
+    for (auto [number, buffer] : llvm::enumerate(schedule.buffers)) {
+      double bytes = double(buffer.elements) * double(bytesOfElement(buffer.type));
+      if (buffer.home != Home::Memory || !isBeyondCaches(bytes, machine))
+        continue;
+      if (buffer.written)
+        storePastCaches(number);
+      else
+        readAhead(number);
+    }
+  }
+
+private:
+  static std::optional<Index> readOf(const LoopNest &nest, unsigned buffer) {
+    std::optional<Index> found;
+    auto look = [&](const Expr &e) {
+      if (e.kind() == ExprKind::Read && e.readValue().number == buffer)
+        found = e.readIndices()[0];
+    };
+    for (const Expr &body : nest.bodies)
+      body.walk(look);
+    for (const Expr &finish : nest.epilogue)
+      finish.walk(look);
+    return found;
+  }
+
+  void storePastCaches(unsigned buffer) {
+    bool isRead =
+        llvm::any_of(schedule.nests, [&](const LoopNest &n) { return bool(readOf(n, buffer)); });
+    for (LoopNest &nest : schedule.nests)
+      nest.pastCaches |= llvm::is_contained(nest.destinations, buffer) && !isRead && !nest.inPasses;
+  }
+
+  /// Of several nests that read it the first may still wait for memory; the last two of the others
+  /// share the work.
+  void readAhead(unsigned buffer) {
+    llvm::SmallVector<std::pair<LoopNest *, int64_t>> readers;
+    for (LoopNest &nest : schedule.nests)
+      if (std::optional<Index> index = readOf(nest, buffer))
+        if (int64_t distance = distanceOf(nest, *index, buffer))
+          readers.push_back({&nest, distance});
+    constexpr size_t most = 2;
+    auto sharing = llvm::ArrayRef(readers).drop_front(readers.size() > 1 ? 1 : 0);
+    sharing = sharing.take_back(std::min(most, sharing.size()));
+    for (auto [part, reader] : llvm::enumerate(sharing))
+      reader.first->ahead.push_back(
+          {buffer, reader.second, unsigned(part), unsigned(sharing.size())});
+  }
+
+  /// In elements; 0: no such thing.
+  int64_t distanceOf(const LoopNest &nest, const Index &index, unsigned buffer) const {
+    const RegisterTile &tile = nest.registers;
+    bool isTurned = !nest.reduction && tile.rowIterator >= 0;
+    if (isTurned && strideOf(index, tile.rowIterator) == 1)
+      return tile.rows;
+    if (tile.vectorIterator < 0 || strideOf(index, tile.vectorIterator) != 1)
+      return 0;
+    double each = double(bytesOfElement(schedule.buffers[buffer].type));
+    llvm::SmallVector<int64_t> extents;
+    for (unsigned k = 0; k < nest.parallel.size() + nest.numReductions(); ++k)
+      extents.push_back(nest.extentOf(k));
+    double held = positionsOf(index, extents) * each;
+    if (schedule.nests.size() > 1 && held <= 0.25 * double(machine.nearBytes()))
+      return toNextTile(nest, index);
+    return nest.inPasses ? toNextPass(nest, index, each) : alongLoops(nest, index, each);
+  }
+
+  /// A pass goes over all that its rows hold.
+  static int64_t toNextPass(const LoopNest &nest, const Index &index, double each) {
+    unsigned pass = nest.parallel.size();
+    llvm::SmallVector<int64_t> extents;
+    for (unsigned k = 0; k < pass + nest.numReductions(); ++k)
+      extents.push_back(k == pass ? 1 : nest.extentOf(k));
+    int64_t stride = strideOf(index, pass);
+    double passes = std::ceil(reach / (positionsOf(index, extents) * each));
+    return stride == irregular ? 0 : stride * int64_t(passes);
+  }
+
+  int64_t toNextTile(const LoopNest &nest, const Index &index) const {
+    for (unsigned d = schedule.space.size(); d-- > 0;) {
+      const TileDimension &dimension = schedule.space[d];
+      int64_t stride = strideOf(index, nest.originIterator(d));
+      if (dimension.count() > 1)
+        return stride == irregular ? 0 : stride * dimension.size;
+    }
+    return 0;
+  }
+
+  /// So many steps of the innermost loop that reaches far enough.
+  int64_t alongLoops(const LoopNest &nest, const Index &index, double each) const {
+    const RegisterTile &tile = nest.registers;
+    unsigned count = nest.parallel.size() + nest.numReductions();
+    llvm::SmallVector<int64_t> inside(count, 1);
+    auto stepOf = [&](unsigned k) -> int64_t {
+      int64_t step = int(k) == tile.vectorIterator ? int64_t(tile.lanes) * tile.vectors
+                     : int(k) == tile.rowIterator  ? int64_t(tile.rows)
+                                                   : 1;
+      return std::min(step, nest.extentOf(k));
+    };
+    for (unsigned k = 0; k < count; ++k)
+      inside[k] = stepOf(k);
+    for (unsigned k = count; k-- > 0;) {
+      int64_t stride = strideOf(index, k), step = stepOf(k);
+      double steps = std::ceil(reach / (positionsOf(index, inside) * each));
+      if (stride == irregular)
+        return 0;
+      if (stride != 0 && steps < double(nest.extentOf(k)) / double(step))
+        return int64_t(steps) * step * stride;
+      inside[k] = nest.extentOf(k);
+    }
+    return 0;
+  }
+
+  Schedule &schedule;
+  const machine::Machine &machine;
+};
+
+} // namespace
+
+bool isBeyondCaches(double bytes, const machine::Machine &machine) {
+  if (machine.levels.size() < 2)
+    return false;
+  const machine::MemoryLevel &last = machine.levels[1];
+  int instances = std::max(1, machine.cores / std::max(1, last.sharedBy));
+  return bytes > double(last.bytes) * instances;
+}
+
+void chooseStreams(Schedule &schedule, const machine::Machine &machine) {
+  Streams(schedule, machine).run();
+}
+
+} // namespace kintsugi::schedule

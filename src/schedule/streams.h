@@ -1,0 +1,26 @@
+//===- streams.h - What moves past the caches, and what is asked for ahead ---===//
+//
+// A buffer larger than the last cache is met once: nothing of it is there from before, and nothing
+// that is stored to it stays for whoever comes next. Stores to it bypass the caches, since a line
+// is otherwise read before it is written; loads from it are asked for some way ahead, spread over
+// the nests of a tile, so that memory works while a tile's later nests compute (IntelliGen, moves
+// with a pipeline depth).
+//
+//===----------------------------------------------------------------------===//
+#ifndef KINTSUGI_SCHEDULE_STREAMS_H
+#define KINTSUGI_SCHEDULE_STREAMS_H
+
+#include "machine/machine.h"
+#include "schedule/schedule.h"
+
+namespace kintsugi::schedule {
+
+/// Whether memory alone holds so many bytes.
+bool isBeyondCaches(double bytes, const machine::Machine &machine);
+
+/// Sets LoopNest::ahead and LoopNest::pastCaches of a schedule that is otherwise complete.
+void chooseStreams(Schedule &schedule, const machine::Machine &machine);
+
+} // namespace kintsugi::schedule
+
+#endif // KINTSUGI_SCHEDULE_STREAMS_H
