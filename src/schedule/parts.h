@@ -1,8 +1,8 @@
 //===- parts.h - A nest that chooses by place, as a nest for each side ------===//
 //
-// A concatenation takes its elements from one tensor up to some place and from another past it.
-// Two nests, each over its own side, have no choice to make: they read whole vectors, and what they
-// read is one run.
+// A concatenation takes its elements from one tensor up to some place and from another past it, and
+// a padded row has a border at either end. Nests that are each over their own side have no choice
+// to make: they read whole vectors, and what they read is one run.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KINTSUGI_SCHEDULE_PARTS_H

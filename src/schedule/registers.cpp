@@ -229,6 +229,23 @@ private:
     return cycles;
   }
 
+  /// Further cycles of a vector whose place is no multiple of its length: it lies in two lines, if
+  /// it is as long as a line always.
+  double crossing(llvm::ArrayRef<int64_t> strides, const RegisterTile &tile) const {
+    constexpr unsigned line = 16;
+    if (tile.vectorIterator < 0 || tile.lanes < 4)
+      return 0;
+    int64_t stride = std::abs(strides[tile.vectorIterator]);
+    bool isShifted = llvm::any_of(llvm::enumerate(strides), [&](const auto &entry) {
+      auto [k, other] = entry;
+      return int(k) != tile.vectorIterator && nest.extentOf(k) > 1 && other != irregular &&
+             other % tile.lanes != 0;
+    });
+    if ((stride != 1 && stride != 2) || !isShifted)
+      return 0;
+    return 0.5 * double(stride) * std::min(1.0, double(tile.lanes) / line);
+  }
+
   double loads(const Strides &reads, const RegisterTile &tile) const {
     double cycles = 0;
     for (llvm::ArrayRef<int64_t> strides : reads) {
@@ -238,8 +255,9 @@ private:
         copies *= tile.vectors;
       if (tile.rowIterator >= 0 && strides[tile.rowIterator] != 0)
         copies *= tile.rows;
-      cycles += copies * (isTurned(strides, tile) ? turningCycles(strides, tile)
-                                                  : vectorMoveCost(stride, tile.lanes));
+      cycles += copies * (isTurned(strides, tile)
+                              ? turningCycles(strides, tile)
+                              : vectorMoveCost(stride, tile.lanes) + crossing(strides, tile));
     }
     return cycles;
   }
@@ -383,7 +401,10 @@ private:
     double cost = 1;
     if (tile.vectorIterator >= 0 && !vectorReduces) {
       int64_t stride = strideOf(nest.destinationIndex, tile.vectorIterator);
-      cost = stride == 1 ? 1.0 : scatterCycles(stride) * tile.lanes;
+      llvm::SmallVector<int64_t, 8> strides;
+      for (unsigned k = 0; k < numParallel; ++k)
+        strides.push_back(nest.destinationIndex.coefficientOf(k));
+      cost = stride == 1 ? 1.0 + 2 * crossing(strides, tile) : scatterCycles(stride) * tile.lanes;
     }
     double horizontal = vectorReduces ? 3.0 * std::log2(double(tile.lanes)) : 0;
     RegisterTile scalar = tile;

@@ -51,7 +51,7 @@ t[n:1, o:12, h:13, w:17] f32 = sum<f32>[c:5, r:3, s:3] p[n, c, h + r, w + s] * k
 y[n:1, o:12, h:13, w:17] f32 = max(t[n, o, h, w] + r[n, o, h, w], 0.0)
 output y
 )",
-     2},
+     4},
     {"grouped_convolution", R"(
 input x[c:12, h:9] f32
 input k[o:8, c:3, r:2] f32
