@@ -186,46 +186,67 @@ Status Context::run(std::span<const InputTensor> inputs, std::span<const OutputT
   patchOperands();
   RunScope scope(*queue);
   KINTSUGI_RETURN_IF_ERROR(uploadInputs());
-  KINTSUGI_RETURN_IF_ERROR(walk(manifest.plan, options));
+  KINTSUGI_RETURN_IF_ERROR(walk(manifest.plan, {*queue, options}));
   return downloadOutputs();
 }
 
-Status Context::walk(const Plan &plan, const RunOptions &options) {
+Status Context::walk(const Plan &plan, Walk to) {
   switch (plan.kind) {
   case Plan::Kind::Stage:
-    return launch(plan.stage, options);
+    return launch(plan.stage, to);
   case Plan::Kind::Sequence:
     for (const Plan &child : plan.children)
-      KINTSUGI_RETURN_IF_ERROR(walk(child, options));
+      KINTSUGI_RETURN_IF_ERROR(walk(child, to));
     return Status::success();
   case Plan::Kind::Repeat:
-    return repeat(plan, options);
+    return repeat(plan, to);
   case Plan::Kind::Branch: {
-    KINTSUGI_ASSIGN(bool condition, readFlag(plan.condition));
-    return walk(plan.children[condition ? 0 : 1], options);
+    KINTSUGI_ASSIGN(bool condition, readFlag(plan.condition, to.queue));
+    return walk(plan.children[condition ? 0 : 1], to);
   }
   case Plan::Kind::Copy:
-    return copyBuffers(plan.copies, 0);
+    return copyBuffers(plan.copies, 0, to.queue);
+  case Plan::Kind::Lanes:
+    return runLanes(plan, to);
   }
   return Status::success();
 }
 
-Status Context::repeat(const Plan &plan, const RunOptions &options) {
+Status Context::repeat(const Plan &plan, Walk to) {
   for (uint64_t i = 0; i < plan.count; ++i) {
-    KINTSUGI_RETURN_IF_ERROR(checkCancelled(options));
+    KINTSUGI_RETURN_IF_ERROR(checkCancelled(to.options));
     if (plan.condition != none) {
-      KINTSUGI_ASSIGN(bool condition, readFlag(plan.condition));
+      KINTSUGI_ASSIGN(bool condition, readFlag(plan.condition, to.queue));
       if (!condition)
         break;
     }
     if (plan.step != none) {
       int64_t step = static_cast<int64_t>(i);
-      KINTSUGI_RETURN_IF_ERROR(queue->upload(addresses[plan.step], &step, sizeof(step)));
+      KINTSUGI_RETURN_IF_ERROR(to.queue.upload(addresses[plan.step], &step, sizeof(step)));
     }
-    KINTSUGI_RETURN_IF_ERROR(walk(plan.children[0], options));
-    KINTSUGI_RETURN_IF_ERROR(copyBuffers(plan.copies, i));
+    KINTSUGI_RETURN_IF_ERROR(walk(plan.children[0], to));
+    KINTSUGI_RETURN_IF_ERROR(copyBuffers(plan.copies, i, to.queue));
   }
   return Status::success();
+}
+
+/// An observer sees one stage at a time.
+Status Context::runLanes(const Plan &plan, Walk to) {
+  if (to.options.observer) {
+    for (const Plan &child : plan.children)
+      KINTSUGI_RETURN_IF_ERROR(walk(child, to));
+    return Status::success();
+  }
+  struct Work {
+    Context &context;
+    const Plan &plan;
+    const RunOptions &options;
+  } work{*this, plan, to.options};
+  auto runLane = [](void *argument, DeviceQueue &lane, uint32_t number) {
+    auto &work = *static_cast<Work *>(argument);
+    return work.context.walk(work.plan.children[number], {lane, work.options});
+  };
+  return to.queue.runLanes(static_cast<uint32_t>(plan.children.size()), runLane, &work);
 }
 
 Status Context::checkCancelled(const RunOptions &options) const {
@@ -234,39 +255,40 @@ Status Context::checkCancelled(const RunOptions &options) const {
   return Status::success();
 }
 
-Status Context::launch(uint32_t stage, const RunOptions &options) {
-  KINTSUGI_RETURN_IF_ERROR(checkCancelled(options));
+Status Context::launch(uint32_t stage, Walk to) {
+  KINTSUGI_RETURN_IF_ERROR(checkCancelled(to.options));
   void *const *buffers = operands.data() + firstOperand[stage];
-  KINTSUGI_RETURN_IF_ERROR(options.profile ? launchTimed(stage, buffers)
-                                           : queue->launch(stage, buffers));
-  if (!options.observer)
+  KINTSUGI_RETURN_IF_ERROR(to.options.profile ? launchTimed(stage, buffers, to.queue)
+                                              : to.queue.launch(stage, buffers));
+  if (!to.options.observer)
     return Status::success();
   size_t count = shared->manifest().stages[stage].buffers.size();
-  return options.observer->launched(stage, {buffers, count}, *queue);
+  return to.options.observer->launched(stage, {buffers, count}, to.queue);
 }
 
-Status Context::launchTimed(uint32_t stage, void *const *buffers) {
+Status Context::launchTimed(uint32_t stage, void *const *buffers, DeviceQueue &queue) {
   auto start = std::chrono::steady_clock::now();
-  KINTSUGI_RETURN_IF_ERROR(queue->launch(stage, buffers));
-  KINTSUGI_RETURN_IF_ERROR(queue->finish());
+  KINTSUGI_RETURN_IF_ERROR(queue.launch(stage, buffers));
+  KINTSUGI_RETURN_IF_ERROR(queue.finish());
   auto taken = std::chrono::steady_clock::now() - start;
   ++times[stage].launches;
   times[stage].nanoseconds += std::chrono::duration_cast<std::chrono::nanoseconds>(taken).count();
   return Status::success();
 }
 
-Status Context::copyBuffers(const std::vector<BufferCopy> &copies, uint64_t iteration) {
+Status Context::copyBuffers(const std::vector<BufferCopy> &copies, uint64_t iteration,
+                            DeviceQueue &queue) {
   const std::vector<Buffer> &buffers = shared->manifest().buffers;
   for (const BufferCopy &copy : copies)
     KINTSUGI_RETURN_IF_ERROR(
-        queue->copy(addresses[copy.to] + iteration * copy.toStep,
-                    addresses[copy.from] + iteration * copy.fromStep,
-                    std::min(buffers[copy.from].bytes, buffers[copy.to].bytes)));
+        queue.copy(addresses[copy.to] + iteration * copy.toStep,
+                   addresses[copy.from] + iteration * copy.fromStep,
+                   std::min(buffers[copy.from].bytes, buffers[copy.to].bytes)));
   return Status::success();
 }
 
-Expected<bool> Context::readFlag(int64_t buffer) {
+Expected<bool> Context::readFlag(int64_t buffer, DeviceQueue &queue) {
   uint8_t flag = 0;
-  KINTSUGI_RETURN_IF_ERROR(queue->download(&flag, addresses[buffer], sizeof(flag)));
+  KINTSUGI_RETURN_IF_ERROR(queue.download(&flag, addresses[buffer], sizeof(flag)));
   return flag != 0;
 }

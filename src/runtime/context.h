@@ -88,14 +88,20 @@ private:
   Status uploadInputs();
   Status downloadOutputs();
   Status reportShape(const Port &port, const OutputTensor &tensor);
-  Expected<bool> readFlag(int64_t buffer);
 
-  Status walk(const Plan &plan, const RunOptions &options);
-  Status repeat(const Plan &plan, const RunOptions &options);
-  Status launch(uint32_t stage, const RunOptions &options);
-  Status launchTimed(uint32_t stage, void *const *buffers);
+  /// Where the work of a part of the plan goes.
+  struct Walk {
+    DeviceQueue &queue;
+    const RunOptions &options;
+  };
+  Status walk(const Plan &plan, Walk to);
+  Status repeat(const Plan &plan, Walk to);
+  Status runLanes(const Plan &plan, Walk to);
+  Status launch(uint32_t stage, Walk to);
+  Status launchTimed(uint32_t stage, void *const *buffers, DeviceQueue &queue);
   Status checkCancelled(const RunOptions &options) const;
-  Status copyBuffers(const std::vector<BufferCopy> &copies, uint64_t iteration);
+  Status copyBuffers(const std::vector<BufferCopy> &copies, uint64_t iteration, DeviceQueue &queue);
+  Expected<bool> readFlag(int64_t buffer, DeviceQueue &queue);
 
   struct DeviceBlock {
     void *memory;

@@ -53,6 +53,17 @@ public:
   /// fail with an input error (an index out of range); kernels can't.
   virtual Status launch(uint32_t stage, void *const *buffers) = 0;
 
+  /// Asks for the work of one lane, of `lane` and nothing else. May be called by any thread.
+  using LaneFunction = Status (*)(void *argument, DeviceQueue &lane, uint32_t number);
+
+  /// Runs lanes 0 to `count` - 1, none of which waits for another. A queue that can't do several
+  /// things at a time does one after the other. The first error found is returned.
+  virtual Status runLanes(uint32_t count, LaneFunction function, void *argument) {
+    for (uint32_t number = 0; number < count; ++number)
+      KINTSUGI_RETURN_IF_ERROR(function(argument, *this, number));
+    return Status::success();
+  }
+
   /// Device to device; the ranges are the same or do not overlap.
   virtual Status copy(void *to, const void *from, uint64_t bytes) = 0;
 

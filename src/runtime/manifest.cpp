@@ -46,6 +46,13 @@ Plan Plan::copy(std::vector<BufferCopy> copies) {
   return plan;
 }
 
+Plan Plan::lanes(std::vector<Plan> children) {
+  Plan plan;
+  plan.kind = Kind::Lanes;
+  plan.children = std::move(children);
+  return plan;
+}
+
 int64_t Manifest::find(const std::vector<Port> &ports, std::string_view name) {
   for (size_t i = 0; i < ports.size(); ++i)
     if (ports[i].name == name)
@@ -121,16 +128,23 @@ static Json copiesJson(const std::vector<BufferCopy> &copies) {
   return list;
 }
 
+static Json planJson(const Plan &plan);
+
+static Json childrenJson(const Plan &plan) {
+  Json list = Json::array();
+  for (const Plan &child : plan.children)
+    list.push_back(planJson(child));
+  return list;
+}
+
 static Json planJson(const Plan &plan) {
   switch (plan.kind) {
   case Plan::Kind::Stage:
     return {{"stage", plan.stage}};
-  case Plan::Kind::Sequence: {
-    Json list = Json::array();
-    for (const Plan &child : plan.children)
-      list.push_back(planJson(child));
-    return {{"sequence", std::move(list)}};
-  }
+  case Plan::Kind::Sequence:
+    return {{"sequence", childrenJson(plan)}};
+  case Plan::Kind::Lanes:
+    return {{"lanes", childrenJson(plan)}};
   case Plan::Kind::Repeat: {
     Json body = {{"count", plan.count}, {"body", planJson(plan.children[0])}};
     if (!plan.copies.empty())

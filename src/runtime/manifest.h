@@ -122,6 +122,7 @@ struct Plan {
     Repeat,   ///< `children[0]`, at most `count` times, each time followed by `copies`.
     Branch,   ///< `children[0]` where the condition holds, otherwise `children[1]`.
     Copy,     ///< `copies`.
+    Lanes,    ///< All `children`, in any order or side by side: none waits for another.
   };
   Kind kind = Kind::Sequence;
   uint32_t stage = 0;
@@ -138,6 +139,7 @@ struct Plan {
                      int64_t step = none, int64_t condition = none);
   static Plan branch(uint32_t condition, Plan then, Plan otherwise);
   static Plan copy(std::vector<BufferCopy> copies);
+  static Plan lanes(std::vector<Plan> children);
 
   bool operator==(const Plan &) const = default;
 };

@@ -206,6 +206,7 @@ Status Checker::checkPlan(const Plan &plan) const {
       return inputError("plan: stage " + std::to_string(plan.stage) + " is not there");
     break;
   case Plan::Kind::Sequence:
+  case Plan::Kind::Lanes:
     break;
   case Plan::Kind::Repeat:
     if (children != 1)

@@ -218,6 +218,10 @@ static Expected<Plan> readPlan(const Json &json) {
     KINTSUGI_ASSIGN(auto copies, readList<BufferCopy>(json, "copy", readCopy));
     return Plan::copy(std::move(copies));
   }
+  if (json.contains("lanes")) {
+    KINTSUGI_ASSIGN(auto lanes, readList<Plan>(json, "lanes", readPlan));
+    return Plan::lanes(std::move(lanes));
+  }
   KINTSUGI_ASSIGN(auto children, readList<Plan>(json, "sequence", readPlan));
   return Plan::sequence(std::move(children));
 }

@@ -6,6 +6,7 @@
 #include "calls/call.h"
 
 #include <cstring>
+#include <mutex>
 
 using namespace kintsugi;
 using namespace kintsugi::devices;
@@ -53,15 +54,84 @@ static void runTiles(void *argument, uint32_t worker, uint64_t begin, uint64_t e
 
 Status CpuQueue::launch(uint32_t index, void *const *buffers) {
   const Stage &stage = program.manifest().stages[index];
+  if (!holdsWorkers || stage.kind == Stage::Kind::Call)
+    return launchAlone(index, buffers, 0);
+  Task task{program.function(index), buffers, stage.scratchBytes ? scratch.data() : nullptr,
+            scratchStride};
+  workers.run(threads, stage.tiles, runTiles, &task);
+  return Status::success();
+}
+
+Status CpuQueue::launchAlone(uint32_t index, void *const *buffers, uint32_t worker) {
+  const Stage &stage = program.manifest().stages[index];
   if (stage.kind == Stage::Kind::Call)
     return runCall(stage, buffers);
   Task task{program.function(index), buffers, stage.scratchBytes ? scratch.data() : nullptr,
             scratchStride};
-  if (holdsWorkers)
-    workers.run(threads, stage.tiles, runTiles, &task);
-  else if (stage.tiles != 0)
-    runTiles(&task, 0, 0, stage.tiles);
+  if (stage.tiles != 0)
+    runTiles(&task, worker, 0, stage.tiles);
   return Status::success();
+}
+
+//===----------------------------------------------------------------------===//
+// Lanes
+//===----------------------------------------------------------------------===//
+
+namespace kintsugi::devices {
+/// What one worker does while others have lanes of their own.
+class CpuLane final : public DeviceQueue {
+public:
+  CpuLane(CpuQueue &queue, uint32_t worker) : queue(queue), worker(worker) {}
+
+  Status launch(uint32_t stage, void *const *buffers) override {
+    return queue.launchAlone(stage, buffers, worker);
+  }
+  Status copy(void *to, const void *from, uint64_t bytes) override {
+    return queue.copy(to, from, bytes);
+  }
+  Status upload(void *to, const void *from, uint64_t bytes) override {
+    return queue.upload(to, from, bytes);
+  }
+  Status download(void *to, const void *from, uint64_t bytes) override {
+    return queue.download(to, from, bytes);
+  }
+  Status finish() override { return Status::success(); }
+
+private:
+  CpuQueue &queue;
+  uint32_t worker;
+};
+} // namespace kintsugi::devices
+
+namespace {
+struct Lanes {
+  CpuQueue &queue;
+  DeviceQueue::LaneFunction function;
+  void *argument;
+  std::mutex mutex;
+  Status result = Status::success(); ///< The first error.
+};
+} // namespace
+
+static void runSomeLanes(void *argument, uint32_t worker, uint64_t begin, uint64_t end) {
+  auto &lanes = *static_cast<Lanes *>(argument);
+  CpuLane lane(lanes.queue, worker);
+  for (uint64_t number = begin; number < end; ++number) {
+    Status status = lanes.function(lanes.argument, lane, static_cast<uint32_t>(number));
+    if (status.ok())
+      continue;
+    std::lock_guard lock(lanes.mutex);
+    if (lanes.result.ok())
+      lanes.result = std::move(status);
+  }
+}
+
+Status CpuQueue::runLanes(uint32_t count, LaneFunction function, void *argument) {
+  if (!holdsWorkers)
+    return DeviceQueue::runLanes(count, function, argument);
+  Lanes lanes{*this, function, argument};
+  workers.run(threads, count, runSomeLanes, &lanes);
+  return std::move(lanes.result);
 }
 
 /// Calls are few, and slow in themselves: they may allocate.

@@ -19,6 +19,8 @@ public:
   void beginRun() override;
   void endRun() override;
   Status launch(uint32_t stage, void *const *buffers) override;
+  /// Each lane is one worker's; its stages run on that worker alone.
+  Status runLanes(uint32_t count, LaneFunction function, void *argument) override;
   Status copy(void *to, const void *from, uint64_t bytes) override;
   Status upload(void *to, const void *from, uint64_t bytes) override;
   Status download(void *to, const void *from, uint64_t bytes) override;
@@ -28,6 +30,8 @@ private:
   CpuQueue(const CpuProgram &program, runtime::Workers &workers, uint32_t threads)
       : program(program), workers(workers), threads(threads) {}
 
+  friend class CpuLane;
+  Status launchAlone(uint32_t stage, void *const *buffers, uint32_t worker);
   Status runCall(const runtime::Stage &stage, void *const *buffers);
 
   const CpuProgram &program;

@@ -110,6 +110,90 @@ TEST(Context, RepeatsBranchesAndStacks) {
   EXPECT_EQ(some.trace, (std::vector<int64_t>{0, 1, 3, 6, 10, -1, -1, -1}));
 }
 
+namespace {
+
+/// Runs lanesParts(count).
+struct LanesRun {
+  explicit LanesRun(uint32_t count)
+      : traces(count, std::vector<int64_t>(8, -1)), places(count, std::vector<int64_t>(3, 0)) {}
+
+  Status run(Context &context, RunOptions options = {}) {
+    int64_t limit = 0;
+    InputTensor inputs[] = {{"limit", ElementType::I64, {}, &limit, 8}};
+    std::vector<OutputTensor> outputs;
+    for (size_t lane = 0; lane < traces.size(); ++lane) {
+      outputs.push_back({"", traces[lane].data(), 64, {}});
+      outputs.push_back({"", places[lane].data(), 24, {}});
+    }
+    return context.run(inputs, outputs, options);
+  }
+
+  std::vector<std::vector<int64_t>> traces, places;
+};
+
+/// Sees stages of one thread alone.
+class OneThreadObserver : public StageObserver {
+public:
+  Status launched(uint32_t, std::span<void *const>, DeviceQueue &) override {
+    EXPECT_EQ(std::this_thread::get_id(), owner);
+    ++stages;
+    return Status::success();
+  }
+  unsigned stages = 0;
+
+private:
+  std::thread::id owner = std::this_thread::get_id();
+};
+
+} // namespace
+
+TEST(Context, LanesRunSideBySideOnAnyNumberOfThreads) {
+  for (uint32_t count : {1, 2, 5, 40}) {
+    auto model = loadModel(lanesParts(count));
+    for (uint32_t threads : {1, 2, 3, 8}) {
+      auto context = makeContext(model, threads);
+      for (int i = 0; i < 20; ++i) {
+        LanesRun lanes(count);
+        Status status = lanes.run(*context);
+        ASSERT_TRUE(status.ok()) << status.error().message;
+        for (uint32_t lane = 0; lane < count; ++lane) {
+          EXPECT_EQ(lanes.traces[lane], (std::vector<int64_t>{0, 1, 3, 6, 10, 15, 21, 28}));
+          for (int64_t place : lanes.places[lane])
+            EXPECT_NE(place, 0) << "two workers shared scratch memory";
+        }
+      }
+    }
+  }
+}
+
+TEST(Context, LanesAreTimedAndObservedInTurn) {
+  auto context = makeContext(loadModel(lanesParts(4)), 3);
+  LanesRun lanes(4);
+  RunOptions profile;
+  profile.profile = true;
+  ASSERT_TRUE(lanes.run(*context, profile).ok());
+  for (size_t stage = 0; stage < context->stageTimes().size(); ++stage)
+    EXPECT_EQ(context->stageTimes()[stage].launches, stage % 3 == 0 ? 1u : 8u) << stage;
+  OneThreadObserver observer;
+  RunOptions observed;
+  observed.observer = &observer;
+  ASSERT_TRUE(lanes.run(*context, observed).ok());
+  EXPECT_EQ(observer.stages, 4u * 17);
+}
+
+TEST(Context, AnErrorInALaneEndsTheRun) {
+  auto context = makeContext(loadModel(lanesParts(4)), 3);
+  std::atomic<bool> cancel = true;
+  RunOptions options;
+  options.cancel = &cancel;
+  LanesRun lanes(4);
+  Status status = lanes.run(*context, options);
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().message, "test.kin: the run was cancelled");
+  ASSERT_TRUE(lanes.run(*context).ok());
+  EXPECT_EQ(lanes.traces[3].back(), 28);
+}
+
 TEST(Context, DynamicExtentsAreReportedAndElementsMovedTogether) {
   auto context = makeContext(loadModel(raggedParts()));
   int64_t count = 3, shape[2] = {};

@@ -158,6 +158,30 @@ Parts kintsugi::runtime::loopParts() {
   return parts;
 }
 
+Parts kintsugi::runtime::lanesParts(uint32_t count) {
+  Parts parts;
+  Manifest &m = parts.manifest = baseManifest("lanes");
+  uint32_t limit = addInput(m, "limit", ElementType::I64, {});
+  std::vector<Plan> lanes;
+  for (uint32_t number = 0; number < count; ++number) {
+    std::string name = std::to_string(number);
+    uint32_t trace = addOutput(m, "trace" + name, ElementType::I64, {8});
+    uint32_t places = addOutput(m, "places" + name, ElementType::I64, {3});
+    uint32_t total = addBuffer(m, "total" + name, ElementType::I64, {}, Home::arena(0));
+    uint32_t step = addBuffer(m, "step" + name, ElementType::I64, {}, Home::arena(0));
+    uint32_t small = addBuffer(m, "small" + name, ElementType::Bool, {}, Home::arena(0));
+    uint32_t reset = addStage(m, "reset", {total, small}, 2);
+    uint32_t accumulate = addStage(m, "accumulate", {step, limit, total, small}, 2);
+    uint32_t locate = addStage(m, "locate", {places}, 1, 3);
+    m.stages[locate].scratchBytes = 100;
+    Plan body = Plan::sequence({Plan::ofStage(accumulate), Plan::ofStage(locate)});
+    lanes.push_back(Plan::sequence(
+        {Plan::ofStage(reset), Plan::repeat(8, std::move(body), {{total, trace, 0, 8}}, step)}));
+  }
+  m.plan = Plan::lanes(std::move(lanes));
+  return parts;
+}
+
 Parts kintsugi::runtime::raggedParts() {
   Parts parts;
   Manifest &m = parts.manifest = baseManifest("ragged");

@@ -44,6 +44,10 @@ Parts loopParts();
 /// count i64 -> rows f32[3, count <= 4].
 Parts raggedParts();
 
+/// Lanes 0 to `count` - 1, each of which sums up 0 to 7 with trace<lane>[8] (inputs as in
+/// loopParts(), but it never ends early) and calls "locate" with places<lane>[3] in each step.
+Parts lanesParts(uint32_t count);
+
 /// -> places i64[tiles], by `locate`.
 Parts locateParts(uint64_t tiles);
 

@@ -13,7 +13,8 @@ using namespace kintsugi::runtime;
 static constexpr uint64_t constantBytes = 4036;
 
 TEST(Manifest, RoundTripsThroughText) {
-  for (const Parts &parts : {affineParts(), loopParts(), raggedParts(), locateParts(3)}) {
+  for (const Parts &parts :
+       {affineParts(), loopParts(), raggedParts(), locateParts(3), lanesParts(2)}) {
     Manifest manifest = parts.manifest;
     manifest.stages[0].predictedSeconds = 1.25e-6;
     manifest.stages[0].movedBytes = 12000;
@@ -41,6 +42,7 @@ TEST(Manifest, WhatTheLinkerMakesIsValid) {
   EXPECT_TRUE(affineParts().manifest.validate(constantBytes).ok());
   EXPECT_TRUE(loopParts().manifest.validate(0).ok());
   EXPECT_TRUE(raggedParts().manifest.validate(0).ok());
+  EXPECT_TRUE(lanesParts(3).manifest.validate(0).ok());
 }
 
 namespace {
@@ -136,6 +138,8 @@ TEST(Manifest, MistakesAreNamed) {
        "plan: the condition of a repeat is not a bool"},
       {[](Manifest &m) { m.plan = Plan::branch(3, Plan::ofStage(0), Plan::ofStage(0)); },
        "plan: the condition of a branch is not a bool"},
+      {[](Manifest &m) { m.plan = Plan::lanes({Plan::ofStage(0), Plan::ofStage(9)}); },
+       "plan: stage 9 is not there"},
       {[](Manifest &m) { m.plan = Plan::sequence({Plan::sequence({Plan::ofStage(9)})}); },
        "plan: stage 9 is not there"},
   };
