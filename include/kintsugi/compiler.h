@@ -13,8 +13,8 @@
  *   "target"          "cpu" (default) or "reference": each definition alone, in f64
  *   "precision"       "f32": what floats may be computed in; nothing else yet
  *   "plan"            "search" (default), "greedy" or "separate"
- *   "without"         what not to do: a list of fusion, masks, formats, packing, copies, winograd:
- *                     "fusion,formats"
+ *   "without"         what not to do: a list of fusion, masks, formats, packing, copies, winograd,
+ *                     scans: "fusion,formats"
  *   "dims"            {"NAME": N}: extents of open dimensions
  *   "bind"            {"INPUT": "FILE.npz"}: inputs whose value is known now
  *   "random_weights"  true: weights whose file is missing are made from their names

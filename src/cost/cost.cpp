@@ -1,6 +1,8 @@
 #include "cost/cost.h"
 
 #include <algorithm>
+#include <cmath>
+#include <functional>
 
 namespace kintsugi::cost {
 
@@ -30,6 +32,33 @@ double predictSeconds(const space::KernelShape &kernel, const machine::Machine &
   double bytes = kernel.schedule.bytesRead + kernel.schedule.bytesWritten;
   double moving = bytes / bandwidthFor(bytes, machine) + exchange(kernel.schedule, machine);
   return machine.stageSeconds + overlapped(kernel.computeSeconds, moving);
+}
+
+double predictAloneSeconds(const space::KernelShape &kernel, const machine::Machine &machine) {
+  constexpr double startSeconds = 60e-9;
+  if (kernel.untuned)
+    return kernel.gain * predictAloneSeconds(*kernel.untuned, machine);
+  double tiles = static_cast<double>(kernel.schedule.tiles());
+  double computing = kernel.computeSeconds / std::ceil(tiles / machine.cores) * tiles;
+  double bytes = kernel.schedule.bytesRead + kernel.schedule.bytesWritten;
+  double bandwidth = machine.memory().bytesPerSecond;
+  for (const machine::MemoryLevel &level : machine.levels)
+    if (&level != &machine.memory() && bytes <= 0.75 * static_cast<double>(level.bytes))
+      bandwidth = std::max(bandwidth, level.bytesPerSecond);
+  return startSeconds + overlapped(computing, bytes / std::max(1e9, bandwidth));
+}
+
+double predictStepSeconds(const space::KernelShape &kernel, const machine::Machine &machine) {
+  return kernel.schedule.tiles() == 1 ? predictAloneSeconds(kernel, machine)
+                                      : predictSeconds(kernel, machine);
+}
+
+double predictLanesSeconds(llvm::ArrayRef<double> seconds, const machine::Machine &machine) {
+  std::vector<double> workers(std::max(1, machine.cores), 0), left(seconds.begin(), seconds.end());
+  std::sort(left.begin(), left.end(), std::greater<>());
+  for (double each : left)
+    *std::min_element(workers.begin(), workers.end()) += each;
+  return machine.stageSeconds + *std::max_element(workers.begin(), workers.end());
 }
 
 double predictCallSeconds(double bytes, const machine::Machine &machine) {

@@ -19,6 +19,15 @@ double overlapped(double a, double b);
 /// Seconds that one run of the candidate's kernel takes.
 double predictSeconds(const space::KernelShape &kernel, const machine::Machine &machine);
 
+/// The same for one worker alone, which starts it without a barrier.
+double predictAloneSeconds(const space::KernelShape &kernel, const machine::Machine &machine);
+
+/// What a kernel takes in a loop that no other work interrupts: one tile needs no barrier.
+double predictStepSeconds(const space::KernelShape &kernel, const machine::Machine &machine);
+
+/// Of pieces of work that take so long each, side by side on all cores.
+double predictLanesSeconds(llvm::ArrayRef<double> seconds, const machine::Machine &machine);
+
 /// Seconds of a call that moves so many bytes on one thread.
 double predictCallSeconds(double bytes, const machine::Machine &machine);
 

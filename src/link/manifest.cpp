@@ -169,6 +169,8 @@ private:
                                    std::move(children[1]));
     case PlanNode::Kind::Copy:
       return runtime::Plan::copy(copiesOf(node));
+    case PlanNode::Kind::Lanes:
+      return runtime::Plan::lanes(std::move(children));
     }
     return {};
   }

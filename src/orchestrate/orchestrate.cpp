@@ -130,8 +130,14 @@ private:
         candidates.push_back(&candidate);
       }
     std::vector<bool> done(program.nodes.size(), false);
+    auto finish = [&](uint32_t node) {
+      done[node] = true;
+      for (ValueId result : program.resultsOf(node))
+        available[result.number] = true;
+    };
     for (bool progress = true; progress;) {
       progress = false;
+      llvm::SmallVector<uint32_t> scans;
       for (uint32_t node = 0; node < program.nodes.size(); ++node) {
         if (done[node])
           continue;
@@ -140,19 +146,24 @@ private:
           nodes.assign(candidates[candidateOf[node]]->group.nodes);
         if (!isReady(program, nodes, available))
           continue;
+        if (std::holds_alternative<Scan>(program.nodes[node])) {
+          scans.push_back(node);
+          continue;
+        }
         PlanNode &target = constant[node] ? plan.constants : sequence;
         if (candidateOf[node] >= 0)
           KINTSUGI_RETURN_IF_ERROR(
               emitKernel(program, *candidates[candidateOf[node]], constant[node], numbers, target));
         else if (!isEmpty(program, node))
-          KINTSUGI_RETURN_IF_ERROR(emitAlone(program, node, constant[node], numbers, target));
-        for (uint32_t member : nodes) {
-          done[member] = true;
-          for (ValueId result : program.resultsOf(member))
-            available[result.number] = true;
-        }
+          emitCall(program, node, constant[node], numbers, target);
+        llvm::for_each(nodes, finish);
         progress = true;
       }
+      if (progress || scans.empty())
+        continue; // Scans come last, so that those that could run side by side meet.
+      KINTSUGI_RETURN_IF_ERROR(emitScans(program, scans, numbers, sequence));
+      llvm::for_each(scans, finish);
+      progress = true;
     }
     if (!llvm::all_of(done, [](bool d) { return d; }))
       return internalError("the chosen kernels wait for each other");
@@ -170,13 +181,60 @@ private:
     });
   }
 
-  /// A node that is never fused.
-  Status emitAlone(const Program &program, uint32_t node, bool isConstant, Numbers &numbers,
+  /// Scans that don't wait for each other: a worker each, where that is quicker than all workers at
+  /// one after the other.
+  Status emitScans(const Program &program, llvm::ArrayRef<uint32_t> scans, Numbers &numbers,
                    PlanNode &sequence) {
-    if (std::holds_alternative<Scan>(program.nodes[node]))
-      return emitScan(program, node, numbers, sequence);
-    emitCall(program, node, isConstant, numbers, sequence);
+    PlanNode lanes;
+    lanes.kind = PlanNode::Kind::Lanes;
+    for (uint32_t node : scans)
+      if (!isEmpty(program, node))
+        KINTSUGI_RETURN_IF_ERROR(emitScan(program, node, numbers, lanes.children.emplace_back()));
+    const machine::Machine &machine = options.space.schedule.machine;
+    llvm::SmallVector<double> alone;
+    double inTurn = 0;
+    for (const PlanNode &lane : lanes.children) {
+      alone.push_back(secondsOf(lane, cost::predictAloneSeconds));
+      inTurn += secondsOf(lane, cost::predictStepSeconds);
+    }
+    double sideBySide = cost::predictLanesSeconds(alone, machine);
+    bool pays = options.lanes && machine.cores > 1 && alone.size() > 1 && sideBySide < inTurn;
+    if (alone.size() > 1)
+      noteLanes(program, scans, pays, inTurn, sideBySide);
+    if (pays)
+      sequence.children.push_back(std::move(lanes));
+    else
+      for (PlanNode &lane : lanes.children)
+        llvm::move(lane.children, std::back_inserter(sequence.children));
     return Status::success();
+  }
+
+  double secondsOf(const PlanNode &node,
+                   double (*predict)(const space::KernelShape &, const machine::Machine &)) const {
+    if (node.kind == PlanNode::Kind::Stage) {
+      const Stage &stage = plan.stages[node.stage];
+      return stage.kind == Stage::Kind::Call
+                 ? stage.predictedSeconds
+                 : predict(*plan.kernels[stage.kernel].shape, options.space.schedule.machine);
+    }
+    double total = 0;
+    for (const PlanNode &child : node.children)
+      total += secondsOf(child, predict);
+    return node.kind == PlanNode::Kind::Repeat ? total * static_cast<double>(node.count) : total;
+  }
+
+  void noteLanes(const Program &program, llvm::ArrayRef<uint32_t> scans, bool pays, double inTurn,
+                 double sideBySide) const {
+    if (!options.log)
+      return;
+    std::string names;
+    for (uint32_t node : scans)
+      names += (names.empty() ? "'" : ", '") + program.value(program.resultsOf(node)[0]).name + "'";
+    options.log->add({"orchestrate",
+                      "scans " + names,
+                      pays ? "side by side, a worker each" : "one after the other",
+                      {},
+                      {{"in turn", inTurn, "s"}, {"side by side", sideBySide, "s"}}});
   }
 
   void addStage(Stage stage, PlanNode &sequence) {

@@ -22,6 +22,7 @@ enum class PlanMode : uint8_t {
 struct OrchestrateOptions {
   space::SpaceOptions space;
   PlanMode mode = PlanMode::Search;
+  bool lanes = true; ///< Scans that don't wait for each other may run side by side.
   solve::SolverOptions solver;
   /// Told what the solver said and which kernel computes what at which cost; the space's log, too.
   explain::Log *log = nullptr;

@@ -64,10 +64,11 @@ struct BufferCopy {
 };
 
 struct PlanNode {
-  enum class Kind : uint8_t { Stage, Sequence, Repeat, Branch, Copy };
+  enum class Kind : uint8_t { Stage, Sequence, Repeat, Branch, Copy, Lanes };
   Kind kind = Kind::Sequence;
   unsigned stage = 0;             ///< Stage
-  std::vector<PlanNode> children; ///< Sequence: all; Repeat: the body; Branch: then, otherwise.
+  std::vector<PlanNode> children; ///< Sequence: all; Repeat: the body; Branch: then, otherwise;
+                                  ///< Lanes: all, each the work of one worker alone.
   int64_t count = 0;              ///< Repeat
   unsigned step = ~0u;            ///< Repeat: a scalar i64 that holds the step.
   std::vector<BufferCopy> copies; ///< Copy; Repeat: carried tensors, after each step.

@@ -272,8 +272,10 @@ private:
       KINTSUGI_RETURN_IF_ERROR(repeat(node));
     else if (acceptWord(lexer, "branch"))
       KINTSUGI_RETURN_IF_ERROR(branch(node));
+    else if (acceptWord(lexer, "lanes"))
+      node.kind = PlanNode::Kind::Lanes;
     else if (!acceptWord(lexer, "sequence"))
-      return unexpected(lexer, lexer.peek(), "stage, copy, sequence, repeat or branch");
+      return unexpected(lexer, lexer.peek(), "stage, copy, sequence, repeat, branch or lanes");
     KINTSUGI_RETURN_IF_ERROR(expectSign(lexer, "{"));
     while (!acceptSign(lexer, "}")) {
       KINTSUGI_ASSIGN(PlanNode child, this->node(depth + 1));

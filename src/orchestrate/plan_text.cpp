@@ -33,6 +33,8 @@ std::string headOf(const PlanNode &node) {
     return "copy " + copiesText(node.copies);
   case PlanNode::Kind::Sequence:
     return "sequence";
+  case PlanNode::Kind::Lanes:
+    return "lanes";
   case PlanNode::Kind::Branch:
     return "branch " + std::to_string(node.condition);
   case PlanNode::Kind::Repeat:

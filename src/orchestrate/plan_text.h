@@ -18,6 +18,7 @@
 //     copy [2 > 3]
 //     repeat 5 step 7 carry [4 > 3] stack [4 > 6] { sequence { ... } }
 //     branch 8 { sequence { ... } sequence { ... } }
+//     lanes { sequence { ... } sequence { ... } }     # side by side, a worker each
 //   }
 //
 // A copy "a > b" is from buffer a to buffer b. What a plan was made from is not in its text: a plan

@@ -1,6 +1,7 @@
 #include "pipeline/pipeline.h"
 
 #include "base/files.h"
+#include "derive/derive_scans.h"
 #include "derive/derive_winograd.h"
 #include "derive/masks.h"
 #include "import/random_weights.h"
@@ -83,6 +84,7 @@ orchestrate::OrchestrateOptions orchestrateOptions(const CompileOptions &options
   result.space.schedule = scheduleOptions(options);
   result.space.schedule.scalar = isReference(target);
   result.space.fuse = options.abilities.fusion;
+  result.lanes = options.abilities.scans && !isReference(target);
   if (isReference(target))
     result.mode = orchestrate::PlanMode::Separate;
   return result;
@@ -165,6 +167,18 @@ derive::WinogradOptions winogradOptions(const CompileOptions &options) {
   return result;
 }
 
+/// Ahead of the formats, which are chosen for what is between scans, too.
+Expected<te::Program> withScansMerged(te::Program program, const CompileOptions &options,
+                                      const targets::Target &target, Phases &phases) {
+  if (!options.abilities.scans || isReference(target))
+    return program;
+  derive::ScanOptions scanOptions;
+  scanOptions.space.schedule = scheduleOptions(options);
+  scanOptions.space.fuse = options.abilities.fusion;
+  scanOptions.log = options.log;
+  return phases.run("derive", [&] { return checked(derive::deriveScans(program, scanOptions)); });
+}
+
 /// Other expressions for the same values, where they cost less.
 Expected<te::Program> derived(te::Program program, const CompileOptions &options,
                               const targets::Target &target, Phases &phases) {
@@ -183,6 +197,7 @@ Expected<te::Program> derived(te::Program program, const CompileOptions &options
 /// The definitions that a machine's kernels are made from.
 Expected<te::Program> specialized(te::Program program, const CompileOptions &options,
                                   const targets::Target &target, Phases &phases) {
+  KINTSUGI_ASSIGN(program, withScansMerged(std::move(program), options, target, phases));
   KINTSUGI_ASSIGN(program, formatted(std::move(program), options, target, phases));
   return derived(std::move(program), options, target, phases);
 }

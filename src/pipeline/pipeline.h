@@ -37,6 +37,7 @@ struct CompileOptions {
     bool packing = true;  ///< Constants may be packed in a kernel's order.
     bool copies = true;   ///< Tiles may copy operands and results on the way.
     bool winograd = true; ///< Windows may slide by bilinear algorithms.
+    bool scans = true;    ///< Scans may run side by side.
   } abilities;
   machine::Machine machine;
   /// The artifact is for these too, in order: the same machine with fewer instructions.

@@ -7,7 +7,9 @@ import re
 import subprocess
 
 import numpy as np
+import onnx
 import pytest
+from onnx import TensorProto, helper, numpy_helper
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = os.environ.get("KINTSUGI", str(ROOT / "build/bin/kintsugi"))
@@ -317,6 +319,44 @@ def test_answers_do_not_depend_on_whether_masked_tiles_are_skipped(folder, kints
         skipped = outputs["skipped"][name]
         assert not np.array_equal(skipped, dense), "nothing was skipped"
         assert np.abs(skipped - dense).max() <= 1e-4 * np.abs(dense).max()
+
+
+def stacked_lstm(path, layers, hidden, steps):
+    """LSTM layers on each other, all of whose results are outputs, on random weights."""
+    random = np.random.default_rng(3)
+    nodes, weights, outputs, x = [], [], [], "x"
+    for layer in range(layers):
+        shapes = {"w": (1, 4 * hidden, hidden), "r": (1, 4 * hidden, hidden), "b": (1, 8 * hidden)}
+        for name, shape in shapes.items():
+            values = random.uniform(-0.2, 0.2, shape).astype(np.float32)
+            weights.append(numpy_helper.from_array(values, f"{name}{layer}"))
+        results = [f"y{layer}", f"h{layer}", f"c{layer}"]
+        outputs += results
+        nodes.append(helper.make_node("LSTM", [x, *(f"{name}{layer}" for name in shapes)], results, hidden_size=hidden))
+        x = f"x{layer}"
+        nodes.append(helper.make_node("Squeeze", [f"y{layer}", "axis"], [x]))
+    weights.append(numpy_helper.from_array(np.array([1]), "axis"))
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [steps, 1, hidden])
+    graph = helper.make_graph(nodes[:-1], "lstm", [x], [onnx.ValueInfoProto(name=name) for name in outputs], weights)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9), path)
+
+
+def test_layers_that_run_side_by_side_compute_the_same_bits(folder, kintsugi):
+    model = folder / "lstm.onnx"
+    stacked_lstm(model, layers=3, hidden=128, steps=43)
+    outputs, plans = {}, {}
+    for name, flags in [("all", []), ("without", ["--without", "scans"])]:
+        file = folder / f"lstm.{name}.npz"
+        code, _, errors = kintsugi("run", model, "--no-cache", "--outputs", file, *flags)
+        assert code == 0, errors
+        with np.load(file) as arrays:
+            outputs[name] = {key: arrays[key] for key in arrays}
+        plans[name] = kintsugi("compile", model, "--emit", "plan", *flags)[1]
+    assert "lanes {" not in plans["without"]
+    assert ("lanes {" in plans["all"]) == (len(os.sched_getaffinity(0)) > 1)
+    assert len(outputs["all"]) == 9
+    for name, expected in outputs["without"].items():
+        assert np.array_equal(outputs["all"][name], expected), name
 
 
 MASKED_ATTENTION = """

@@ -58,16 +58,18 @@ Status readWithout(const Json &value, pipeline::CompileOptions &options) {
   const std::pair<std::string_view, bool *> known[] = {
       {"fusion", &abilities.fusion},   {"masks", &abilities.masks},
       {"formats", &abilities.formats}, {"packing", &abilities.packing},
-      {"copies", &abilities.copies},   {"winograd", &abilities.winograd}};
+      {"copies", &abilities.copies},   {"winograd", &abilities.winograd},
+      {"scans", &abilities.scans}};
   for (size_t start = 0; start <= list.size();) {
     size_t end = std::min(list.find(',', start), list.size());
     std::string word = list.substr(start, end - start);
     auto found = std::find_if(std::begin(known), std::end(known),
                               [&](const auto &entry) { return entry.first == word; });
     if (found == std::end(known))
-      return usageError(
-          "--without " + word +
-          ": use a list of fusion, masks, formats, packing and copies, with commas between");
+      return usageError("--without " + word +
+                        ": use a list of fusion, masks, formats, packing, copies, winograd and "
+                        "scans, with commas "
+                        "between");
     *found->second = false;
     start = end + 1;
   }
@@ -211,8 +213,8 @@ void Settings::addTo(Sha256 &key) const {
   json["precision"] = compile.precision;
   json["plan"] = static_cast<int>(compile.plan);
   const pipeline::CompileOptions::Abilities &abilities = compile.abilities;
-  json["abilities"] = {abilities.fusion,  abilities.masks,  abilities.formats,
-                       abilities.packing, abilities.copies, abilities.winograd};
+  json["abilities"] = {abilities.fusion, abilities.masks,    abilities.formats, abilities.packing,
+                       abilities.copies, abilities.winograd, abilities.scans};
   json["dims"] = compile.import.dims;
   json["bound"] = identity;
   json["random_weights"] = compile.import.randomWeights;

@@ -81,6 +81,7 @@ private:
     case PlanNode::Kind::Stage:
       return runStage(plan.stages[node.stage]);
     case PlanNode::Kind::Sequence:
+    case PlanNode::Kind::Lanes:
       for (const PlanNode &child : node.children)
         visit(child);
       return;

@@ -123,6 +123,94 @@ TEST(Arena, BuffersThatAreNeverAliveTogetherShareBytes) {
   EXPECT_LE(plan.arenaBytes, 2u * 4032u) << plan.print();
 }
 
+//===----------------------------------------------------------------------===//
+// Lanes
+//===----------------------------------------------------------------------===//
+
+/// Two scans that don't wait for each other, and one that waits for both. `units` is how wide they
+/// are.
+std::string scans(int units) {
+  std::string n = std::to_string(units);
+  std::string text = "input x[t:50, j:" + n + "] f32\ninput w[j:" + n + ", k:" + n +
+                     "] f32\nz[k:" + n + "] f32 = 0\n";
+  auto scan = [&](const std::string &name, const std::string &input) {
+    return "(h" + name + "[" + n + "] f32, " + name + "[50, " + n +
+           "] f32) = scan[50] carry(z) capture(" + input + ", w) {\ninput step[] i64\ninput h[" +
+           n + "] f32\ninput in[50, " + n + "] f32\ninput w[" + n + ", " + n + "] f32\ns[j:" + n +
+           "] f32 = sum<f32>[k:" + n + "] h[k] * w[j, k]\ng[j:" + n +
+           "] f32 = tanh(s[j] + in[step[], j])\noutput g\noutput g as y\n}\n";
+  };
+  return text + scan("a", "x") + "r[t:50, j:" + n + "] f32 = x[49 - t, j]\n" + scan("b", "r") +
+         "s[t:50, j:" + n + "] f32 = a[t, j] + b[49 - t, j]\n" + scan("c", "s") +
+         "output c\noutput hb\n";
+}
+
+void collectBuffers(const Plan &plan, const PlanNode &node, std::set<unsigned> &read,
+                    std::set<unsigned> &written) {
+  if (node.kind == PlanNode::Kind::Stage) {
+    llvm::ArrayRef<unsigned> operands = plan.stages[node.stage].operands;
+    size_t results = plan.stages[node.stage].results;
+    read.insert(operands.begin(), operands.end() - results);
+    written.insert(operands.end() - results, operands.end());
+  }
+  for (const auto *copies : {&node.copies, &node.stacks})
+    for (const BufferCopy &copy : *copies) {
+      read.insert(copy.from);
+      written.insert(copy.to);
+    }
+  if (node.step != ~0u)
+    written.insert(node.step);
+  for (const PlanNode &child : node.children)
+    collectBuffers(plan, child, read, written);
+}
+
+bool overlap(const Plan &plan, unsigned one, unsigned other) {
+  const PlanBuffer &a = plan.buffers[one], &b = plan.buffers[other];
+  return one == other ||
+         (a.kind == BufferKind::Temporary && b.kind == BufferKind::Temporary &&
+          a.arenaOffset < b.arenaOffset + b.bytes && b.arenaOffset < a.arenaOffset + a.bytes);
+}
+
+const PlanNode *lanesOf(const PlanNode &node) {
+  if (node.kind == PlanNode::Kind::Lanes)
+    return &node;
+  for (const PlanNode &child : node.children)
+    if (const PlanNode *found = lanesOf(child))
+      return found;
+  return nullptr;
+}
+
+TEST(Lanes, ScansThatDontWaitForEachOtherHaveAWorkerEach) {
+  te::Program program = programOf(scans(96).c_str());
+  Plan plan = planned(program);
+  const PlanNode *lanes = lanesOf(plan.root);
+  ASSERT_TRUE(lanes) << plan.print();
+  ASSERT_EQ(lanes->children.size(), 2u);
+  std::set<unsigned> read[2], written[2];
+  for (int lane : {0, 1})
+    collectBuffers(plan, lanes->children[lane], read[lane], written[lane]);
+  for (int lane : {0, 1})
+    for (unsigned buffer : written[lane])
+      for (const std::set<unsigned> *others : {&read[1 - lane], &written[1 - lane]})
+        for (unsigned other : *others)
+          EXPECT_FALSE(overlap(plan, buffer, other)) << plan.print();
+}
+
+TEST(Lanes, OnlyWhereAWorkerIsAsQuickAlone) {
+  EXPECT_FALSE(lanesOf(planned(programOf(scans(512).c_str())).root)) << "too much for one cache";
+  OrchestrateOptions options = smallOptions();
+  options.lanes = false;
+  te::Program program = programOf(scans(96).c_str());
+  Expected<Plan> without = orchestrate(program, options);
+  ASSERT_TRUE(without.ok());
+  EXPECT_FALSE(lanesOf(without->root)) << "not asked for";
+  options = smallOptions();
+  options.space.schedule.machine.cores = 1;
+  Expected<Plan> one = orchestrate(program, options);
+  ASSERT_TRUE(one.ok());
+  EXPECT_FALSE(lanesOf(one->root)) << "there is one worker";
+}
+
 TEST(Constants, WhatDependsOnConstantsAloneRunsOnce) {
   Plan plan = planned(programOf(smallPrograms[0].text));
   std::vector<std::string> constants;

@@ -44,7 +44,7 @@ root sequence {
         sequence {
           stage 1
         }
-        sequence {
+        lanes {
           repeat 0 {
             stage 2
           }
@@ -109,6 +109,7 @@ TEST(PlanText, AWrittenPlanIsReadAsItSays) {
   EXPECT_EQ(branch.kind, PlanNode::Kind::Branch);
   EXPECT_EQ(branch.condition, 1u);
   ASSERT_EQ(branch.children.size(), 2u);
+  EXPECT_EQ(branch.children[1].kind, PlanNode::Kind::Lanes);
 }
 
 TEST(PlanText, EachStageIsVisitedOnceInOrder) {
@@ -162,7 +163,7 @@ const Wrong wrongs[] = {
      "a repeat has one child"},
     {"        sequence {\n          stage 1\n        }\n", "", "a branch has two children"},
     {"repeat 3 step", "repeat -3 step", "expected how often it repeats"},
-    {"stage 3\n}\n", "stage 3\n", "expected stage, copy, sequence, repeat or branch"},
+    {"stage 3\n}\n", "stage 3\n", "expected stage, copy, sequence, repeat, branch or lanes"},
     {"stage 3\n}\n", "stage 3\n}\nroot", "expected the end of the plan"},
     {"\"y\" 7", "\"y 7", "a quoted name is not closed"},
 };

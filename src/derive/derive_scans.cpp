@@ -1,0 +1,177 @@
+#include "derive/derive_scans.h"
+
+#include "cost/cost.h"
+#include "derive/merge_scans.h"
+#include "derive/scan_price.h"
+#include "llvm/ADT/STLExtras.h"
+
+namespace kintsugi::derive {
+
+using namespace te;
+
+namespace {
+
+/// What a merged group must save of its scans' time: estimates err.
+constexpr double leastSaving = 0.1;
+
+/// Blocks to try. Divisors of the steps leave none over.
+llvm::SmallVector<int64_t> blockSizes(int64_t steps, unsigned scans) {
+  llvm::SmallVector<int64_t> sizes;
+  for (int64_t wanted : {4, 8, 16, 32, 64, 128}) {
+    int64_t size = wanted;
+    while (size > wanted / 2 && steps % size != 0)
+      --size;
+    if (size == wanted / 2)
+      size = wanted;
+    if (steps / size >= 2 * int64_t(scans))
+      sizes.push_back(size);
+  }
+  return sizes;
+}
+
+class ChainDeriver {
+public:
+  ChainDeriver(const Program &program, const ScanChain &chain, ScanPricer &pricer,
+               const machine::Machine &machine)
+      : program(program), chain(chain), pricer(pricer), machine(machine) {
+    for (const ChainedScan &scan : chain.scans) {
+      steps.push_back(pricer.step(scan));
+      allProducts.push_back(pricer.products(scan, chain.steps));
+    }
+  }
+
+  double before = 0, after = 0; ///< Seconds of all scans and the products between them.
+
+  /// The cut of least cost, from its last group to its first.
+  std::vector<MergedScans> choose() {
+    struct Cut {
+      double seconds = 0;
+      MergedScans last;
+    };
+    std::vector<Cut> best(1);
+    for (unsigned end = 1; end <= chain.scans.size(); ++end) {
+      double single = asItIs(end - 1);
+      before += single;
+      Cut cut{best[end - 1].seconds + single, {&chain, end - 1, 1, 0}};
+      for (unsigned count = 2; count <= std::min<unsigned>(end, machine.cores); ++count) {
+        unsigned first = end - count;
+        if (!canMerge(first, end))
+          continue;
+        for (int64_t block : blockSizes(chain.steps, count)) {
+          MergedScans merged{&chain, first, count, block};
+          double seconds = price(merged);
+          if (seconds < leastNeeded(merged) && best[first].seconds + seconds < cut.seconds)
+            cut = {best[first].seconds + seconds, merged};
+        }
+      }
+      best.push_back(cut);
+    }
+    after = best.back().seconds;
+    std::vector<MergedScans> groups;
+    for (unsigned end = chain.scans.size(); end > 0; end -= best[end].last.count)
+      if (best[end].last.count > 1)
+        groups.push_back(best[end].last);
+    return groups;
+  }
+
+private:
+  double asItIs(unsigned scan) const {
+    return double(chain.steps) * steps[scan].together + allProducts[scan];
+  }
+
+  bool canMerge(unsigned first, unsigned end) const {
+    auto rest = llvm::ArrayRef(chain.scans).slice(first + 1, end - first - 1);
+    return llvm::all_of(rest, [&](const ChainedScan &scan) { return scan.earliest <= first; });
+  }
+
+  /// Below which a group is worth it.
+  double leastNeeded(const MergedScans &merged) const {
+    double total = 0;
+    for (unsigned scan = merged.first; scan < merged.first + merged.count; ++scan)
+      total += asItIs(scan);
+    return (1 - leastSaving) * total;
+  }
+
+  double price(const MergedScans &merged) const {
+    double total = allProducts[merged.first], iteration = 0;
+    llvm::SmallVector<double> lanes;
+    for (unsigned number = 0; number < merged.count; ++number) {
+      const ChainedScan &scan = merged.scans()[number];
+      const StepSeconds &step = steps[merged.first + number];
+      auto outside = [&](int64_t count) {
+        double products = number == 0 || count == 0 ? 0 : pricer.products(scan, count);
+        return double(count) * step.together + products;
+      };
+      total += outside(merged.lead(number)) + outside(merged.rest(number)) + copies(scan);
+      iteration += number == 0 ? machine.stageSeconds : pricer.products(scan, merged.block);
+      lanes.push_back(double(merged.block) * step.alone);
+    }
+    iteration += cost::predictLanesSeconds(lanes, machine);
+    return total + double(merged.iterations()) * iteration;
+  }
+
+  /// Of putting a scan's stacked results together.
+  double copies(const ChainedScan &link) const {
+    const auto &scan = std::get<Scan>(program.nodes[link.node]);
+    double bytes = 0;
+    for (ValueId id : llvm::drop_begin(scan.results, scan.initial.size())) {
+      double elements = 1;
+      for (Extent extent : program.shape(id))
+        elements *= double(extent.constant());
+      bytes += 2 * elements * bitsOf(program.value(id).type) / 8;
+    }
+    return machine.stageSeconds + bytes / std::max(1e9, machine.memory().bytesPerSecondAll);
+  }
+
+  const Program &program;
+  const ScanChain &chain;
+  ScanPricer &pricer;
+  const machine::Machine &machine;
+  std::vector<StepSeconds> steps;
+  std::vector<double> allProducts;
+};
+
+void explain(explain::Log &log, const Program &program, const ScanChain &chain,
+             const ChainDeriver &deriver, llvm::ArrayRef<MergedScans> groups) {
+  auto nameOf = [&](const ChainedScan &scan) {
+    return "'" + program.value(program.resultsOf(scan.node)[0]).name + "'";
+  };
+  explain::Record record{"derive",
+                         "scans " + nameOf(chain.scans.front()) + " to " +
+                             nameOf(chain.scans.back()),
+                         "run one after the other",
+                         {},
+                         {{"scans", double(chain.scans.size()), ""},
+                          {"steps", double(chain.steps), ""},
+                          {"before", deriver.before, "s"},
+                          {"after", deriver.after, "s"}}};
+  if (groups.empty())
+    record.reasons.push_back("side by side, a worker each, they are predicted to be no quicker");
+  else
+    record.decision = "run side by side";
+  for (const MergedScans &group : llvm::reverse(groups))
+    record.reasons.push_back(nameOf(group.scans().front()) + " to " + nameOf(group.scans().back()) +
+                             " in blocks of " + std::to_string(group.block) + " steps");
+  log.add(std::move(record));
+}
+
+} // namespace
+
+Program deriveScans(const Program &program, const ScanOptions &options) {
+  const machine::Machine &machine = options.space.schedule.machine;
+  std::vector<ScanChain> chains = findScanChains(program);
+  if (chains.empty() || machine.cores < 2)
+    return program;
+  ScanPricer pricer(program, options.space);
+  std::vector<MergedScans> merged;
+  for (const ScanChain &chain : chains) {
+    ChainDeriver deriver(program, chain, pricer, machine);
+    std::vector<MergedScans> groups = deriver.choose();
+    if (options.log)
+      explain(*options.log, program, chain, deriver, groups);
+    llvm::append_range(merged, groups);
+  }
+  return merged.empty() ? program : mergeScans(program, merged);
+}
+
+} // namespace kintsugi::derive

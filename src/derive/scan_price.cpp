@@ -1,0 +1,176 @@
+#include "derive/scan_price.h"
+
+#include "cost/cost.h"
+#include "space/constants.h"
+#include "te/constant.h"
+#include "llvm/ADT/STLExtras.h"
+
+#include <limits>
+#include <map>
+
+namespace kintsugi::derive {
+
+using namespace te;
+
+namespace {
+
+constexpr double impossible = std::numeric_limits<double>::infinity();
+
+/// Covers each of some definitions by exactly one candidate, at the least cost.
+class Cover {
+public:
+  /// Sets of definitions are bits of a word; more of them would take too long besides.
+  static constexpr size_t most = 24;
+
+  Cover(const space::Space &space, llvm::ArrayRef<uint32_t> nodes, const machine::Machine &machine)
+      : space(space) {
+    std::map<uint32_t, unsigned> bits;
+    for (auto [bit, node] : llvm::enumerate(nodes))
+      bits[node] = bit;
+    for (const space::Candidate &candidate : space.candidates) {
+      uint32_t set = 0;
+      for (uint32_t node : candidate.group.nodes)
+        set |= 1u << bits.at(node);
+      sets.push_back(set);
+      seconds.push_back(cost::predictSeconds(*candidate.kernel, machine));
+    }
+    all = (1u << nodes.size()) - 1;
+  }
+
+  std::vector<std::shared_ptr<const space::KernelShape>> run() {
+    std::vector<std::shared_ptr<const space::KernelShape>> kernels;
+    for (uint32_t covered = 0; covered != all;) {
+      unsigned candidate = from(covered).candidate;
+      kernels.push_back(space.candidates[candidate].kernel);
+      covered |= sets[candidate];
+    }
+    return kernels;
+  }
+
+private:
+  struct Best {
+    double seconds = impossible;
+    unsigned candidate = 0;
+  };
+
+  Best from(uint32_t covered) {
+    if (covered == all)
+      return {0, 0};
+    if (auto found = known.find(covered); found != known.end())
+      return found->second;
+    uint32_t next = ~covered & (covered + 1); // The first that is not covered.
+    Best best;
+    for (unsigned candidate = 0; candidate < sets.size(); ++candidate) {
+      if (!(sets[candidate] & next) || (sets[candidate] & covered))
+        continue;
+      double total = seconds[candidate] + from(covered | sets[candidate]).seconds;
+      if (total < best.seconds)
+        best = {total, candidate};
+    }
+    return known[covered] = best;
+  }
+
+  const space::Space &space;
+  std::vector<uint32_t> sets;
+  std::vector<double> seconds;
+  std::map<uint32_t, Best> known;
+  uint32_t all;
+};
+
+} // namespace
+
+ScanPricer::ScanPricer(const Program &program, const space::SpaceOptions &options)
+    : program(program), options(options), constantNodes(space::constantNodes(program)) {
+  this->options.log = nullptr;
+  this->options.tuned = nullptr;
+}
+
+std::optional<ScanPricer::Kernels> ScanPricer::cheapest(const Program &of,
+                                                        const std::vector<bool> &constants) {
+  std::vector<bool> known = space::constantNodes(of);
+  llvm::SmallVector<uint32_t> nodes;
+  for (uint32_t node = 0; node < of.nodes.size(); ++node)
+    if (!known[node])
+      nodes.push_back(node);
+  if (nodes.size() > Cover::most)
+    return std::nullopt;
+  space::SpaceOptions spaceOptions = options;
+  spaceOptions.memo = &memo;
+  spaceOptions.constants = constants;
+  Expected<space::Space> space = space::buildSpace(of, nodes, spaceOptions);
+  if (!space.ok())
+    return std::nullopt;
+  return Cover(*space, nodes, options.schedule.machine).run();
+}
+
+StepSeconds ScanPricer::step(const ChainedScan &link) {
+  const auto &scan = std::get<Scan>(program.nodes[link.node]);
+  const Program &body = *scan.body;
+  std::vector<bool> constants(body.numValues(), false);
+  for (uint32_t number = 0; number < body.numValues(); ++number)
+    constants[number] = body.values[number].kind == ValueKind::Constant;
+  for (auto [number, id] : llvm::enumerate(scan.captured))
+    constants[body.inputs[1 + scan.initial.size() + number].number] =
+        space::isConstant(program, constantNodes, id);
+  std::optional<Kernels> kernels = cheapest(body, constants);
+  if (!kernels)
+    return {impossible, impossible};
+  StepSeconds result;
+  for (const auto &kernel : *kernels) {
+    result.together += cost::predictStepSeconds(*kernel, options.schedule.machine);
+    result.alone += cost::predictAloneSeconds(*kernel, options.schedule.machine);
+  }
+  return result;
+}
+
+double ScanPricer::products(const ChainedScan &link, int64_t steps) {
+  if (link.products.empty())
+    return 0;
+  Program part;
+  std::vector<ValueId> table(program.numValues());
+  auto here = [&](ValueId id) {
+    if (table[id.number] != ValueId())
+      return table[id.number];
+    const Value &value = program.value(id);
+    Shape shape = value.shape;
+    if (llvm::is_contained(link.sources, id))
+      shape[0] = Extent(steps);
+    return table[id.number] = space::isConstant(program, constantNodes, id)
+                                  ? part.addConstant(value.name, value.type, shape,
+                                                     std::make_shared<NamedConstant>(value.name))
+                                  : part.addInput(value.name, value.type, shape);
+  };
+  for (uint32_t node : link.products) {
+    Definition definition = std::get<Definition>(program.nodes[node]);
+    ValueId result = definition.results[0];
+    definition.results.clear();
+    definition.parallel[0].extent = Extent(steps);
+    for (Expr &body : definition.bodies)
+      body = rewrite(body, [&](const Expr &e) {
+        if (e.kind() != ExprKind::Read)
+          return e;
+        std::optional<Expr> fill;
+        if (const Expr *f = e.readFill())
+          fill = *f;
+        return Expr::read(here(e.readValue()), e.type(), e.readIndices(), fill);
+      });
+    const Value &value = program.value(result);
+    table[result.number] = part.define(value.name, value.type, std::move(definition));
+  }
+  const auto &scan = std::get<Scan>(program.nodes[link.node]);
+  for (ValueId id : scan.captured)
+    if (table[id.number] != ValueId() && part.value(table[id.number]).kind == ValueKind::Result)
+      part.addOutput(part.value(table[id.number]).name, table[id.number]);
+  std::vector<bool> constants;
+  for (const Value &value : part.values)
+    constants.push_back(value.kind == ValueKind::Constant);
+  std::optional<Kernels> kernels = cheapest(part, constants);
+  if (!kernels)
+    return impossible;
+  double total = 0;
+  for (const auto &kernel : *kernels)
+    total += cost::predictSeconds(*kernel, options.schedule.machine);
+  return total;
+}
+
+} // namespace kintsugi::derive
