@@ -141,6 +141,34 @@ std::optional<Expr> castThereAndBack(const Expr &e, FactsOf) {
   return holds ? std::optional<Expr>(inner) : std::nullopt;
 }
 
+/// x of log(1 + exp(x)) as it is written without overflow: max(x, 0) + log(1 + exp(-|x|)).
+std::optional<Expr> operandOfSoftplus(const Expr &e) {
+  if (!isBinary(e, BinaryOp::Add) || !isBinary(e.operand(0), BinaryOp::Max) ||
+      !isUnary(e.operand(1), UnaryOp::Log))
+    return std::nullopt;
+  const Expr &x = e.operand(0).operand(0), &sum = e.operand(1).operand(0);
+  if (!isNumber(e.operand(0).operand(1), 0) || !isBinary(sum, BinaryOp::Add) ||
+      !isNumber(sum.operand(0), 1))
+    return std::nullopt;
+  Expr tail = Expr::unary(UnaryOp::Exp, -Expr::unary(UnaryOp::Abs, x));
+  return sum.operand(1) == tail ? std::optional(x) : std::nullopt;
+}
+
+/// tanh(log(1 + t)) = n / (n + 2) with n = t (t + 2) and t = exp(x). From x = 20 on it is 1 up to
+/// 1e-17, and below there n is far from overflow. Nothing cancels.
+std::optional<Expr> tanhOfSoftplus(const Expr &e, FactsOf) {
+  if (!isUnary(e, UnaryOp::Tanh) || (e.type() != ElementType::F32 && e.type() != ElementType::F64))
+    return std::nullopt;
+  std::optional<Expr> x = operandOfSoftplus(e.operand(0));
+  if (!x)
+    return std::nullopt;
+  Expr two = Expr::literal(e.type(), 2.0);
+  Expr t =
+      Expr::unary(UnaryOp::Exp, Expr::binary(BinaryOp::Min, *x, Expr::literal(e.type(), 20.0)));
+  Expr n = t * (t + two);
+  return n / (n + two);
+}
+
 } // namespace
 
 llvm::ArrayRef<Rule> scalarRules() {
@@ -157,6 +185,7 @@ llvm::ArrayRef<Rule> scalarRules() {
       {"isnan(x) = false where x is never NaN", neverNaN},
       {"isinf(x) = false where x is finite", neverInfinite},
       {"a cast there and back", castThereAndBack},
+      {"tanh(softplus(x)) by one exponential", tanhOfSoftplus},
   };
   return rules;
 }

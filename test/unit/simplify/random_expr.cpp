@@ -65,6 +65,13 @@ Expr ExprMaker::expr(ElementType type, unsigned depth) {
   }
 }
 
+/// As the importer writes it.
+static Expr softplusOf(const Expr &x) {
+  Expr zero = Expr::literal(x.type(), 0.0), one = Expr::literal(x.type(), 1.0);
+  Expr tail = Expr::unary(UnaryOp::Exp, -Expr::unary(UnaryOp::Abs, x));
+  return Expr::binary(BinaryOp::Max, x, zero) + Expr::unary(UnaryOp::Log, one + tail);
+}
+
 Expr ExprMaker::unary(ElementType type, unsigned depth) {
   static const UnaryOp ofFloats[] = {UnaryOp::Neg,  UnaryOp::Neg,   UnaryOp::Abs,   UnaryOp::Sign,
                                      UnaryOp::Ceil, UnaryOp::Floor, UnaryOp::Round, UnaryOp::Sqrt,
@@ -74,6 +81,8 @@ Expr ExprMaker::unary(ElementType type, unsigned depth) {
   if (!supports(op, type))
     op = UnaryOp::Not;
   Expr operand = expr(type, depth - 1);
+  if (op == UnaryOp::Tanh)
+    operand = chance.oneIn(2) ? softplusOf(operand) : operand;
   bool twice = (op == UnaryOp::Neg || op == UnaryOp::Not) && chance.oneIn(2);
   return Expr::unary(op, twice ? Expr::unary(op, operand) : operand);
 }

@@ -16,15 +16,26 @@ namespace {
 
 using namespace te;
 
-/// Powers by multiplication round once more than pow does.
-constexpr llvm::StringRef roundsDifferently = "pow(x, 2) = x * x";
+/// What sides may differ by, in units of the last place of the greater of the result and `scale`.
+struct Rounding {
+  double places = 0, scale = 0;
+};
 
-bool agree(double a, double b, bool exactly) {
+Rounding roundingOf(llvm::StringRef rule) {
+  if (rule == "pow(x, 2) = x * x")
+    return {2, 0}; // Rounds once more than pow does.
+  if (rule == "tanh(softplus(x)) by one exponential")
+    return {4, 1}; // The logarithm of 1 + a little forgets what the exponential keeps.
+  return {};
+}
+
+bool agree(double a, double b, Rounding rounding) {
   if (std::isnan(a) || std::isnan(b))
     return std::isnan(a) && std::isnan(b);
-  if (exactly || std::isinf(a) || std::isinf(b))
+  if (rounding.places == 0 || std::isinf(a) || std::isinf(b))
     return a == b && std::signbit(a) == std::signbit(b);
-  return std::abs(a - b) <= 2 * std::numeric_limits<double>::epsilon() * std::abs(a) ||
+  double unit = std::numeric_limits<double>::epsilon() * std::max(std::abs(a), rounding.scale);
+  return std::abs(a - b) <= rounding.places * unit ||
          std::abs(a - b) <= 2 * std::numeric_limits<double>::denorm_min();
 }
 
@@ -55,7 +66,7 @@ TEST_P(Rules, BothSidesAreEqualForEveryValue) {
     const ExactTensor &left = values[2 * k], &right = values[2 * k + 1];
     EXPECT_EQ(left.integers, right.integers) << rule.name << "\n" << maker.show(2 * k);
     for (size_t i = 0; i < left.floats.size(); ++i)
-      ASSERT_TRUE(agree(left.floats[i], right.floats[i], rule.name != roundsDifferently))
+      ASSERT_TRUE(agree(left.floats[i], right.floats[i], roundingOf(rule.name)))
           << rule.name << ": " << left.floats[i] << " is not " << right.floats[i] << "\n"
           << maker.show(2 * k) << "\n"
           << maker.show(2 * k + 1);
@@ -77,14 +88,14 @@ TEST(Rules, TogetherTheyEndAndKeepTheValue) {
   }
   std::vector<ExactTensor> values = evaluated(maker.program, maker.inputs());
   for (size_t k = 0; k < values.size(); k += 2) {
-    // A power that rounds differently may stand below an operation that enlarges the difference.
-    if (maker.show(k).find("pow") != std::string::npos)
+    // What rounds differently may stand below an operation that enlarges the difference.
+    if (maker.show(k).find("pow") != std::string::npos ||
+        maker.show(k).find("tanh(max(") != std::string::npos)
       continue;
     EXPECT_EQ(values[k].integers, values[k + 1].integers) << maker.show(k);
     for (size_t i = 0; i < values[k].floats.size(); ++i)
-      ASSERT_TRUE(agree(values[k].floats[i], values[k + 1].floats[i], true))
-          << maker.show(k) << "\n"
-          << maker.show(k + 1);
+      ASSERT_TRUE(agree(values[k].floats[i], values[k + 1].floats[i], {})) << maker.show(k) << "\n"
+                                                                           << maker.show(k + 1);
   }
 }
 
