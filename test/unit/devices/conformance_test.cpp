@@ -147,6 +147,22 @@ TEST_P(Conformance, LoopsAndBranchesReadTheDevice) {
   EXPECT_EQ(total, GetParam().computes ? -10 : 0);
 }
 
+TEST_P(Conformance, EachLaneRunsOnce) {
+  auto context = Context::create(load(lanesParts(7)), {3});
+  ASSERT_TRUE(context.ok());
+  int64_t limit = 0, traces[7][8] = {}, places[7][3] = {};
+  InputTensor inputs[] = {{"limit", ElementType::I64, {}, &limit, 8}};
+  std::vector<OutputTensor> outputs;
+  for (int lane = 0; lane < 7; ++lane) {
+    outputs.push_back({"", traces[lane], 64, {}});
+    outputs.push_back({"", places[lane], 24, {}});
+  }
+  Status status = (*context)->run(inputs, outputs);
+  ASSERT_TRUE(status.ok()) << status.error().message;
+  for (const auto &trace : traces)
+    EXPECT_EQ(trace[7], GetParam().computes ? 28 : 0);
+}
+
 TEST_P(Conformance, QueuesOfOneProgramRunAtOnce) {
   auto model = load(locateParts(100));
   std::atomic<int> right{0};

@@ -89,12 +89,18 @@ TEST(Allocations, NoneInRunsOfKernels) {
   EXPECT_EQ(countAllocations(parts, 3, inputs, outputs), 0u);
 }
 
-TEST(Allocations, NoneInLoopsAndDynamicOutputs) {
+TEST(Allocations, NoneInLoopsLanesAndDynamicOutputs) {
   int64_t limit = 100, total, trace[8], shape[2];
   float rows[12];
   InputTensor loopInputs[] = {{"limit", ElementType::I64, {}, &limit, 8}};
   OutputTensor loopOutputs[] = {{"total", &total, 8, {}}, {"trace", trace, 64, {}}};
   EXPECT_EQ(countAllocations(loopParts(), 2, loopInputs, loopOutputs), 0u);
+  int64_t traces[2][8], places[2][3];
+  OutputTensor lanesOutputs[] = {{"trace0", traces[0], 64, {}},
+                                 {"places0", places[0], 24, {}},
+                                 {"trace1", traces[1], 64, {}},
+                                 {"places1", places[1], 24, {}}};
+  EXPECT_EQ(countAllocations(lanesParts(2), 2, loopInputs, lanesOutputs), 0u);
   int64_t count = 2;
   InputTensor inputs[] = {{"count", ElementType::I64, {}, &count, 8}};
   OutputTensor outputs[] = {{"rows", rows, sizeof(rows), shape}};
