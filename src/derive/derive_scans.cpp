@@ -5,6 +5,8 @@
 #include "derive/scan_price.h"
 #include "llvm/ADT/STLExtras.h"
 
+#include <cmath>
+
 namespace kintsugi::derive {
 
 using namespace te;
@@ -59,7 +61,7 @@ public:
           continue;
         for (int64_t block : blockSizes(chain.steps, count)) {
           MergedScans merged{&chain, first, count, block};
-          double seconds = price(merged);
+          double seconds = price(merged, leastNeeded(merged));
           if (seconds < leastNeeded(merged) && best[first].seconds + seconds < cut.seconds)
             cut = {best[first].seconds + seconds, merged};
         }
@@ -92,22 +94,31 @@ private:
     return (1 - leastSaving) * total;
   }
 
-  double price(const MergedScans &merged) const {
-    double total = allProducts[merged.first], iteration = 0;
+  /// Seconds of a group, or those of its steps alone if they are no less than `limit`.
+  double price(const MergedScans &merged, double limit) const {
+    double total = allProducts[merged.first];
     llvm::SmallVector<double> lanes;
     for (unsigned number = 0; number < merged.count; ++number) {
-      const ChainedScan &scan = merged.scans()[number];
       const StepSeconds &step = steps[merged.first + number];
-      auto outside = [&](int64_t count) {
-        double products = number == 0 || count == 0 ? 0 : pricer.products(scan, count);
-        return double(count) * step.together + products;
-      };
-      total += outside(merged.lead(number)) + outside(merged.rest(number)) + copies(scan);
-      iteration += number == 0 ? machine.stageSeconds : pricer.products(scan, merged.block);
+      total += double(merged.lead(number) + merged.rest(number)) * step.together +
+               copies(merged.scans()[number]);
       lanes.push_back(double(merged.block) * step.alone);
     }
-    iteration += cost::predictLanesSeconds(lanes, machine);
-    return total + double(merged.iterations()) * iteration;
+    total += double(merged.iterations()) * cost::predictLanesSeconds(lanes, machine);
+    return total < limit ? total + priceOfProducts(merged) : total;
+  }
+
+  /// For the blocks, and for the steps that are missing at their ends.
+  double priceOfProducts(const MergedScans &merged) const {
+    double total = double(merged.iterations()) * machine.stageSeconds; // The first scan's part.
+    for (unsigned number = 1; number < merged.count; ++number) {
+      const ChainedScan &scan = merged.scans()[number];
+      total += double(merged.iterations()) * pricer.products(scan, merged.block);
+      for (int64_t count : {merged.lead(number), merged.rest(number)})
+        if (count > 0)
+          total += pricer.products(scan, count);
+    }
+    return total;
   }
 
   /// Of putting a scan's stacked results together.
@@ -136,18 +147,20 @@ void explain(explain::Log &log, const Program &program, const ScanChain &chain,
   auto nameOf = [&](const ChainedScan &scan) {
     return "'" + program.value(program.resultsOf(scan.node)[0]).name + "'";
   };
-  explain::Record record{"derive",
-                         "scans " + nameOf(chain.scans.front()) + " to " +
-                             nameOf(chain.scans.back()),
-                         "run one after the other",
-                         {},
-                         {{"scans", double(chain.scans.size()), ""},
-                          {"steps", double(chain.steps), ""},
-                          {"before", deriver.before, "s"},
-                          {"after", deriver.after, "s"}}};
-  if (groups.empty())
-    record.reasons.push_back("side by side, a worker each, they are predicted to be no quicker");
+  explain::Record record{
+      "derive",
+      "scans " + nameOf(chain.scans.front()) + " to " + nameOf(chain.scans.back()),
+      "run one after the other",
+      {},
+      {{"scans", double(chain.scans.size()), ""}, {"steps", double(chain.steps), ""}}};
+  if (std::isfinite(deriver.before))
+    record.numbers.insert(record.numbers.end(),
+                          {{"before", deriver.before, "s"}, {"after", deriver.after, "s"}});
   else
+    record.reasons.push_back("a step has more definitions than are looked at");
+  if (groups.empty() && std::isfinite(deriver.before))
+    record.reasons.push_back("side by side, a worker each, they are predicted to be no quicker");
+  if (!groups.empty())
     record.decision = "run side by side";
   for (const MergedScans &group : llvm::reverse(groups))
     record.reasons.push_back(nameOf(group.scans().front()) + " to " + nameOf(group.scans().back()) +

@@ -1,7 +1,9 @@
 #include "derive/scan_price.h"
 
 #include "cost/cost.h"
+#include "derive/scan_segment.h"
 #include "space/constants.h"
+#include "space/growth.h"
 #include "te/constant.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -97,10 +99,14 @@ std::optional<ScanPricer::Kernels> ScanPricer::cheapest(const Program &of,
   space::SpaceOptions spaceOptions = options;
   spaceOptions.memo = &memo;
   spaceOptions.constants = constants;
+  schedule::Group all = space::Growth(of, nodes, spaceOptions).groupOf(nodes);
+  auto [entry, isNew] = chosen.try_emplace(space::keyOf(of, all).text);
+  if (!isNew)
+    return entry->second;
   Expected<space::Space> space = space::buildSpace(of, nodes, spaceOptions);
-  if (!space.ok())
-    return std::nullopt;
-  return Cover(*space, nodes, options.schedule.machine).run();
+  if (space.ok())
+    entry->second = Cover(*space, nodes, options.schedule.machine).run();
+  return entry->second;
 }
 
 StepSeconds ScanPricer::step(const ChainedScan &link) {
@@ -123,48 +129,42 @@ StepSeconds ScanPricer::step(const ChainedScan &link) {
   return result;
 }
 
+/// The products of a scan for so many steps as a program of their own.
+Program ScanPricer::productsAlone(const ChainedScan &link, int64_t steps) const {
+  Program alone;
+  std::map<ValueId, ValueId> inputs;
+  auto input = [&](ValueId id) {
+    auto [entry, isNew] = inputs.try_emplace(id);
+    const Value &value = program.value(id);
+    if (isNew)
+      entry->second = space::isConstant(program, constantNodes, id)
+                          ? alone.addConstant(value.name, value.type, value.shape,
+                                              std::make_shared<NamedConstant>(value.name))
+                          : alone.addInput(value.name, value.type, value.shape);
+    return entry->second;
+  };
+  Segment segment{0, steps, {}, {}, 0};
+  for (ValueId source : link.sources) {
+    const Value &value = program.value(source);
+    Shape shape = value.shape;
+    shape[0] = Extent(steps);
+    segment.sources.push_back(alone.addInput(value.name, value.type, shape));
+  }
+  Products products = addProducts(program, link, segment, {alone, "", input, {}, 0});
+  for (ValueId id : std::get<Scan>(program.nodes[link.node]).captured)
+    if (auto made = products.find(id); made != products.end())
+      alone.addOutput("out" + std::to_string(alone.outputs.size()), made->second);
+  return alone;
+}
+
 double ScanPricer::products(const ChainedScan &link, int64_t steps) {
   if (link.products.empty())
     return 0;
-  Program part;
-  std::vector<ValueId> table(program.numValues());
-  auto here = [&](ValueId id) {
-    if (table[id.number] != ValueId())
-      return table[id.number];
-    const Value &value = program.value(id);
-    Shape shape = value.shape;
-    if (llvm::is_contained(link.sources, id))
-      shape[0] = Extent(steps);
-    return table[id.number] = space::isConstant(program, constantNodes, id)
-                                  ? part.addConstant(value.name, value.type, shape,
-                                                     std::make_shared<NamedConstant>(value.name))
-                                  : part.addInput(value.name, value.type, shape);
-  };
-  for (uint32_t node : link.products) {
-    Definition definition = std::get<Definition>(program.nodes[node]);
-    ValueId result = definition.results[0];
-    definition.results.clear();
-    definition.parallel[0].extent = Extent(steps);
-    for (Expr &body : definition.bodies)
-      body = rewrite(body, [&](const Expr &e) {
-        if (e.kind() != ExprKind::Read)
-          return e;
-        std::optional<Expr> fill;
-        if (const Expr *f = e.readFill())
-          fill = *f;
-        return Expr::read(here(e.readValue()), e.type(), e.readIndices(), fill);
-      });
-    const Value &value = program.value(result);
-    table[result.number] = part.define(value.name, value.type, std::move(definition));
-  }
-  const auto &scan = std::get<Scan>(program.nodes[link.node]);
-  for (ValueId id : scan.captured)
-    if (table[id.number] != ValueId() && part.value(table[id.number]).kind == ValueKind::Result)
-      part.addOutput(part.value(table[id.number]).name, table[id.number]);
+  Program alone = productsAlone(link, steps);
   std::vector<bool> constants;
-  for (const Value &value : part.values)
+  for (const Value &value : alone.values)
     constants.push_back(value.kind == ValueKind::Constant);
-  std::optional<Kernels> kernels = cheapest(part, constants);
+  std::optional<Kernels> kernels = cheapest(alone, constants);
   if (!kernels)
     return impossible;
   double total = 0;

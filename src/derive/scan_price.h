@@ -30,12 +30,14 @@ public:
 private:
   using Kernels = std::vector<std::shared_ptr<const space::KernelShape>>;
 
+  te::Program productsAlone(const ChainedScan &scan, int64_t steps) const;
   /// nullopt where there are too many definitions.
   std::optional<Kernels> cheapest(const te::Program &program, const std::vector<bool> &constants);
 
   const te::Program &program;
   space::SpaceOptions options;
   space::ScheduleMemo memo;
+  std::map<std::string, std::optional<Kernels>> chosen; ///< By what equal definitions share.
   std::vector<bool> constantNodes;
 };
 

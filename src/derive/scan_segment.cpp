@@ -3,8 +3,6 @@
 #include "simplify/rebuild.h"
 #include "llvm/ADT/STLExtras.h"
 
-#include <map>
-
 namespace kintsugi::derive {
 
 using namespace te;
@@ -20,9 +18,14 @@ public:
       : old(old), link(link), segment(segment), place(place), target(place.target),
         scan(std::get<Scan>(old.nodes[link.node])) {}
 
-  llvm::SmallVector<ValueId> run() {
+  Products takeProducts() {
     for (uint32_t node : link.products)
       addProduct(node);
+    return std::move(products);
+  }
+
+  llvm::SmallVector<ValueId> run() {
+    products = takeProducts();
     target.currentOrigin = old.origins[link.node];
     Scan part{Extent(segment.count), body(), {}, {}, {}};
     part.initial.assign(segment.initial.begin(), segment.initial.end());
@@ -104,32 +107,37 @@ private:
         stepInputs.push_back(out[scan.body->inputs[firstCaptured + number]]);
         out.fresh.value(stepInputs.back()).shape[0] = Extent(segment.count);
       }
-    Expr now = Expr::read(out[step], ElementType::I64, {}), absolute = now;
-    if (segment.begin != 0)
-      absolute = absolute + integer(segment.begin);
-    if (place.block) {
-      ValueId block = out.fresh.addInput("block", ElementType::I64, {});
-      absolute = absolute + Expr::read(block, ElementType::I64, {}) * integer(place.blockSize);
-    }
+    Expr now = Expr::read(out[step], ElementType::I64, {}), absolute = absoluteStep(out.fresh, now);
+    auto here = [&](const Expr &e) {
+      if (e.kind() != ExprKind::Read)
+        return e;
+      if (e.readValue() == out[step])
+        return absolute;
+      if (!llvm::is_contained(stepInputs, e.readValue()))
+        return e;
+      llvm::SmallVector<Index> indices(e.readIndices().begin(), e.readIndices().end());
+      indices[0] = Index::data(now);
+      return Expr::read(e.readValue(), e.type(), indices);
+    };
     for (uint32_t node = 0; node < scan.body->nodes.size(); ++node) {
       Definition definition = std::get<Definition>(scan.body->nodes[node]);
       definition.results.clear();
       for (Expr &expr : definition.bodies)
-        expr = rewrite(out.rename(expr), [&](const Expr &e) {
-          if (e.kind() != ExprKind::Read)
-            return e;
-          if (e.readValue() == out[step])
-            return absolute;
-          if (!llvm::is_contained(stepInputs, e.readValue()))
-            return e;
-          llvm::SmallVector<Index> indices(e.readIndices().begin(), e.readIndices().end());
-          indices[0] = Index::data(now);
-          return Expr::read(e.readValue(), e.type(), indices);
-        });
+        expr = rewrite(out.rename(expr), here);
       out.define(node, std::move(definition));
       out.keepFacts(node);
     }
     return std::make_shared<const Program>(out.finish());
+  }
+
+  /// The scan's own step, in its body, which takes the block's number as one more input.
+  Expr absoluteStep(Program &body, Expr step) const {
+    if (segment.begin != 0)
+      step = step + integer(segment.begin);
+    if (!place.block)
+      return step;
+    ValueId block = body.addInput("block", ElementType::I64, {});
+    return step + Expr::read(block, ElementType::I64, {}) * integer(place.blockSize);
   }
 
   const Program &old;
@@ -138,10 +146,15 @@ private:
   const SegmentPlace &place;
   Program &target;
   const Scan &scan;
-  std::map<ValueId, ValueId> products;
+  Products products;
 };
 
 } // namespace
+
+Products addProducts(const Program &old, const ChainedScan &link, const Segment &segment,
+                     const SegmentPlace &place) {
+  return SegmentBuilder(old, link, segment, place).takeProducts();
+}
 
 llvm::SmallVector<ValueId> addSegment(const Program &old, const ChainedScan &link,
                                       const Segment &segment, const SegmentPlace &place) {

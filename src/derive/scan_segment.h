@@ -9,6 +9,8 @@
 
 #include "derive/scan_chain.h"
 
+#include <map>
+
 namespace kintsugi::derive {
 
 /// Where a segment's nodes go, and what stands there for values of the old program.
@@ -31,8 +33,13 @@ struct Segment {
   int64_t sourcesBegin = 0;
 };
 
-/// The results of the segment's scan: final carried tensors, then the stacked ones, of `count`
-/// steps.
+/// The products ahead of a segment's scan: by old value what stands for it.
+using Products = std::map<te::ValueId, te::ValueId>;
+Products addProducts(const te::Program &old, const ChainedScan &link, const Segment &segment,
+                     const SegmentPlace &place);
+
+/// Adds the products and the scan. The results of the scan: final carried tensors, then the stacked
+/// ones, of `count` steps.
 llvm::SmallVector<te::ValueId> addSegment(const te::Program &old, const ChainedScan &link,
                                           const Segment &segment, const SegmentPlace &place);
 
