@@ -13,8 +13,8 @@ using namespace te;
 
 namespace {
 
-/// What a merged group must save of its scans' time: estimates err.
-constexpr double leastSaving = 0.1;
+/// What a merged group must save of its scans' time: estimates err, of barriers above all.
+constexpr double leastSaving = 0.18;
 
 /// Blocks to try. Divisors of the steps leave none over.
 llvm::SmallVector<int64_t> blockSizes(int64_t steps, unsigned scans) {

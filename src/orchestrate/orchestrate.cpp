@@ -198,7 +198,9 @@ private:
       inTurn += secondsOf(lane, cost::predictStepSeconds);
     }
     double sideBySide = cost::predictLanesSeconds(alone, machine);
-    bool pays = options.lanes && machine.cores > 1 && alone.size() > 1 && sideBySide < inTurn;
+    constexpr double leastSaving = 0.1; ///< Estimates err.
+    bool pays = options.lanes && machine.cores > 1 && alone.size() > 1 &&
+                sideBySide < (1 - leastSaving) * inTurn;
     if (alone.size() > 1)
       noteLanes(program, scans, pays, inTurn, sideBySide);
     if (pays)
