@@ -5,7 +5,8 @@ usage: bandwidth.py [KERNEL ...] [--mib N] [--rounds N] [--seconds S] [--out FIL
 Each kernel reads a float32 tensor of N MiB (128: beyond the last cache) and writes its result, on one core and on all.
 Its bytes are those it has to read and write at the least, its bandwidth those over the median time of a run. The copy
 (limits.c) reads and writes as many bytes on the same cores, with plain and with non-temporal stores, in every round;
-its best counts. Writes bench/results/bandwidth-DATE.json.
+its best counts. A kernel that writes next to nothing is compared with a plain sum over its bytes as well, which is what
+cores can read at most. Writes bench/results/bandwidth-DATE.json.
 """
 
 import argparse
@@ -121,6 +122,10 @@ def moved(name, rows):
     return 4 * rows * COLUMNS + KERNELS[name][1](rows)
 
 
+def only_reads(name, rows):
+    return 100 * KERNELS[name][1](rows) < moved(name, rows)
+
+
 def measure(folder, options, cores):
     limit, rows = limits.Limits(folder), rows_of(options.mib)
     artifacts = {name: limits.compiled(folder, name, KERNELS[name][0](rows)) for name in options.kernels}
@@ -128,16 +133,22 @@ def measure(folder, options, cores):
     for count in sorted({1, len(cores)}):
         used = cores[:count]
         for name, artifact in artifacts.items():
-            copies, times = [], []
+            copies, reads, times = [], [], []
             for _ in range(options.rounds):
                 copies.append(limit.copied(moved(name, rows), used))
+                if only_reads(name, rows):
+                    reads.append(limit.read(moved(name, rows), used))
                 times.append(limits.milliseconds(artifact, used, options.seconds))
             rate = moved(name, rows) / statistics.median(times) * 1e3
             row = dict(cores=count, kernel=name, bytes=moved(name, rows), ms=statistics.median(times), rounds=times)
-            found.append(row | dict(gb_per_s=rate / 1e9, copy_gb_per_s=max(copies) / 1e9, share=rate / max(copies)))
+            row |= dict(gb_per_s=rate / 1e9, copy_gb_per_s=max(copies) / 1e9, share=rate / max(copies))
+            if reads:
+                row |= dict(read_gb_per_s=max(reads) / 1e9, share_of_reading=rate / max(reads))
+            found.append(row)
             print(
                 f"{count} of {len(cores)} cores  {name:20} {row['ms']:9.2f} ms {rate / 1e9:7.1f} GB/s,"
-                f" copy {max(copies) / 1e9:7.1f} GB/s {rate / max(copies):6.1%}",
+                f" copy {max(copies) / 1e9:7.1f} GB/s {rate / max(copies):6.1%}"
+                + (f", read {max(reads) / 1e9:7.1f} GB/s {rate / max(reads):6.1%}" if reads else ""),
                 flush=True,
             )
     return found

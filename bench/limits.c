@@ -2,6 +2,7 @@
 /*
  * usage: limits fma SECONDS CORE...          arithmetic in registers
  *        limits copy BYTES REPEATS CORE...   a copy of so many bytes, read and written
+ *        limits read BYTES REPEATS CORE...   a sum over so many bytes
  *
  * One thread on each core named, all at once. Prints operations or bytes a second of all together:
  * the best of several turns, for a copy also the better of plain and non-temporal stores.
@@ -114,6 +115,35 @@ static void *runFma(void *argument) {
   return NULL;
 }
 
+/* Sums enough that adding is not what it waits for. */
+static void readAll(const Vector *from, size_t count) {
+  Vector sums[8] = {{0}};
+  for (size_t i = 0; i + 8 <= count; i += 8)
+#pragma GCC unroll 8
+    for (int k = 0; k < 8; ++k)
+      sums[k] += from[i + (size_t)k];
+  for (int k = 0; k < 8; ++k)
+    __asm__ volatile("" ::"v"(sums[k]));
+}
+
+static void *runRead(void *argument) {
+  Work *work = argument;
+  pin(work->core);
+  size_t vectors = work->bytes / VECTOR_BYTES;
+  size_t begin = vectors * work->index / work->count;
+  size_t count = vectors * (work->index + 1) / work->count - begin;
+  const Vector *from = (const Vector *)work->from + begin;
+  for (size_t turn = 0; turn < work->repeats; ++turn) {
+    pthread_barrier_wait(work->barrier);
+    work->start = now();
+    readAll(from, count);
+    work->end = now();
+    pthread_barrier_wait(work->barrier);
+    note(work, (double)(vectors * VECTOR_BYTES));
+  }
+  return NULL;
+}
+
 static void copyPlain(Vector *to, const Vector *from, size_t count) {
   for (size_t i = 0; i < count; ++i) {
     to[i] = from[i];
@@ -163,8 +193,9 @@ static char *room(size_t bytes) {
 int main(int argc, char **argv) {
   int fma = argc >= 4 && strcmp(argv[1], "fma") == 0;
   int copy = argc >= 5 && strcmp(argv[1], "copy") == 0;
-  if (!fma && !copy) {
-    fprintf(stderr, "usage: limits fma SECONDS CORE... | limits copy BYTES REPEATS CORE...\n");
+  int read = argc >= 5 && strcmp(argv[1], "read") == 0;
+  if (!fma && !copy && !read) {
+    fprintf(stderr, "usage: limits fma SECONDS CORE... | limits copy|read BYTES REPEATS CORE...\n");
     return 2;
   }
   int first = fma ? 3 : 4;
@@ -172,8 +203,8 @@ int main(int argc, char **argv) {
   Work shared = {0};
   shared.count = count;
   shared.seconds = fma ? atof(argv[2]) : 0;
-  shared.bytes = copy ? strtoull(argv[2], NULL, 10) : cacheLine;
-  shared.repeats = copy ? strtoull(argv[3], NULL, 10) : 0;
+  shared.bytes = fma ? cacheLine : strtoull(argv[2], NULL, 10);
+  shared.repeats = fma ? 0 : strtoull(argv[3], NULL, 10);
   shared.from = room(shared.bytes);
   shared.to = room(shared.bytes);
   pthread_barrier_t barrier;
@@ -188,7 +219,7 @@ int main(int argc, char **argv) {
     work[i] = shared;
     work[i].index = i;
     work[i].core = atoi(argv[(size_t)first + i]);
-    if (pthread_create(&threads[i], NULL, fma ? runFma : runCopy, &work[i]) != 0)
+    if (pthread_create(&threads[i], NULL, fma ? runFma : read ? runRead : runCopy, &work[i]) != 0)
       return 5;
   }
   for (size_t i = 0; i < count; ++i)

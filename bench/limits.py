@@ -40,6 +40,11 @@ class Limits:
         return self.ask("copy", moved // 2, repeats, *cores)
 
 
+    def read(self, size, cores, repeats=5):
+        """Bytes a second of a sum over so many bytes."""
+        return self.ask("read", size, repeats, *cores)
+
+
 @contextlib.contextmanager
 def workshop():
     models.CACHE.mkdir(parents=True, exist_ok=True)

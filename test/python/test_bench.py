@@ -209,6 +209,7 @@ def test_limits_are_plausible(tmp_path):
     one = limit.flops(cores[:1], 0.05)
     assert 1e9 < one < 1e12 and limit.flops(cores[:2], 0.05) < 3 * one
     assert 1e8 < limit.copied(1 << 26, cores[:2], 2) < 1e12
+    assert 1e8 < limit.read(1 << 26, cores[:2], 2) < 1e12
     with pytest.raises(models.Failure, match="usage"):
         limit.ask("jump")
 
