@@ -27,7 +27,8 @@ add_library(kintsugi_lld INTERFACE)
 target_link_libraries(kintsugi_lld INTERFACE ${KINTSUGI_LLVM_ROOT}/lib/liblldELF.a
   ${KINTSUGI_LLVM_ROOT}/lib/liblldCommon.a ${KINTSUGI_ZSTD} ZLIB::ZLIB kintsugi_llvm_adt)
 if(KINTSUGI_STATIC)
-  # lld initializes every target, and Polly for link-time optimization; here it links x86-64 machine code alone.
+  # lld initializes every target, and Polly for link-time optimization; here it links x86-64 machine code alone, and
+  # NVPTX is made beside it.
   set(without)
   foreach(kind TargetInfo Target TargetMC AsmPrinter AsmParser)
     set(list Targets)
@@ -37,7 +38,7 @@ if(KINTSUGI_STATIC)
     file(STRINGS ${KINTSUGI_LLVM_ROOT}/include/llvm/Config/${list}.def names REGEX "^LLVM_[A-Z_]+\\([A-Za-z0-9]+\\)")
     foreach(name ${names})
       string(REGEX REPLACE ".*\\((.*)\\).*" "\\1" name ${name})
-      if(NOT name STREQUAL X86)
+      if(NOT name MATCHES "^(X86|NVPTX)$")
         string(APPEND without "void LLVMInitialize${name}${kind}() {}\n")
       endif()
     endforeach()

@@ -41,33 +41,43 @@ static Expected<targets::CodeObject> compileKernels(const Plan &plan, const Plan
   return target.compile(pointers, options);
 }
 
+Status Linker::addCode(const Plan &plan, const Variant::Code &code, Linked &linked) {
+  targets::CompileOptions forLevel = options.target;
+  forLevel.level = code.level;
+  KINTSUGI_ASSIGN(targets::CodeObject object, compileKernels(plan, plan.root, target, forLevel));
+  if (object.bytes.empty())
+    return Status::success();
+  linked.manifest.code.push_back({code.level, code.features});
+  linked.code.emplace_back(code.level, std::move(object.bytes));
+  return Status::success();
+}
+
 Status Linker::add(const Plan &plan, const Variant &variant) {
+  const targets::Target &host = options.constantsTarget ? *options.constantsTarget : target;
   KINTSUGI_ASSIGN(targets::CodeObject constantCode,
-                  compileKernels(plan, plan.constants, target, options.target));
+                  compileKernels(plan, plan.constants, host, options.target));
   KINTSUGI_ASSIGN(
       ConstantResult constants,
-      runConstantProgram(plan, constantCode.bytes, target.name(), device, pool, options.constants));
+      runConstantProgram(plan, constantCode.bytes, host.name(), device, pool, options.constants));
   writer.endConstants(variant.level);
   peakBytes = std::max(peakBytes, constants.peakBytes);
 
-  targets::CompileOptions forLevel = options.target;
-  forLevel.level = variant.level;
-  KINTSUGI_ASSIGN(targets::CodeObject code, compileKernels(plan, plan.root, target, forLevel));
-  runtime::Manifest manifest = manifestOf(plan, constants.offsets);
-  manifest.compilerVersion = options.compilerVersion;
-  manifest.target = target.name();
-  manifest.precision = options.precision;
-  if (!code.bytes.empty())
-    manifest.code.push_back({variant.level, variant.features});
-  variants.push_back({variant.level, std::move(code.bytes), std::move(manifest)});
+  Linked linked{variant.level, {}, manifestOf(plan, constants.offsets)};
+  linked.manifest.compilerVersion = options.compilerVersion;
+  linked.manifest.target = target.name();
+  linked.manifest.precision = options.precision;
+  KINTSUGI_RETURN_IF_ERROR(addCode(plan, {variant.level, variant.features}, linked));
+  for (const Variant::Code &code : variant.lesser)
+    KINTSUGI_RETURN_IF_ERROR(addCode(plan, code, linked));
+  variants.push_back(std::move(linked));
   return Status::success();
 }
 
 Expected<LinkReport> Linker::finish(const Json &provenance) {
   LinkReport report{writer.constantBytes(), peakBytes};
   for (const Linked &variant : variants)
-    if (!variant.code.empty())
-      KINTSUGI_RETURN_IF_ERROR(writer.addCode(variant.level, variant.code));
+    for (const auto &[level, code] : variant.code)
+      KINTSUGI_RETURN_IF_ERROR(writer.addCode(level, code));
   KINTSUGI_RETURN_IF_ERROR(writer.addProvenance(provenance));
   for (const Linked &variant : variants)
     KINTSUGI_RETURN_IF_ERROR(writer.addManifest(variant.level, variant.manifest));

@@ -20,12 +20,20 @@ struct LinkOptions {
   ConstantOptions constants;
   targets::CompileOptions target; ///< Its level is that of the constant program's kernels.
   bool severalVariants = false;   ///< Then what is alike between them is looked for.
+  /// Compiles the constant programs, where the target's code does not run on the host.
+  const targets::Target *constantsTarget = nullptr;
 };
 
 /// Whom a plan is for.
 struct Variant {
   std::string level;                 ///< That its kernels are compiled for.
   std::vector<std::string> features; ///< What the code asks of a machine, as in /proc/cpuinfo.
+  /// The same kernels compiled for lesser machines as well, best first.
+  struct Code {
+    std::string level;
+    std::vector<std::string> features;
+  };
+  std::vector<Code> lesser = {};
 };
 
 struct LinkReport {
@@ -53,9 +61,12 @@ public:
 private:
   struct Linked {
     std::string level;
-    std::vector<std::byte> code; ///< Empty where no stage is a kernel.
+    /// By level; none where no stage is a kernel.
+    std::vector<std::pair<std::string, std::vector<std::byte>>> code;
     runtime::Manifest manifest;
   };
+
+  Status addCode(const orchestrate::Plan &plan, const Variant::Code &code, Linked &linked);
 
   const targets::Target &target;
   runtime::Device &device;

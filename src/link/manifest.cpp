@@ -67,6 +67,7 @@ runtime::Stage stageOf(const Plan &plan, const orchestrate::Stage &stage,
   result.symbol = kernel.symbol;
   result.tiles = kernel.shape->schedule.tiles();
   result.scratchBytes = kernel.shape->schedule.scratchBytes;
+  result.threads = kernel.shape->schedule.threads;
   return result;
 }
 

@@ -88,6 +88,10 @@ Expected<Machine> parseMachine(const Json &object) {
   machine.vectorBits = static_cast<int>(bits);
   KINTSUGI_ASSIGN(int64_t registers, countIn(object, "vectorRegisters", 1 << 16));
   machine.vectorRegisters = static_cast<int>(registers);
+  if (object.contains("threads")) {
+    KINTSUGI_ASSIGN(int64_t threads, countIn(object, "threads", 1 << 16));
+    machine.threads = static_cast<int>(threads);
+  }
   KINTSUGI_RETURN_IF_ERROR(requirePositive(object, "flopsPerSecond", machine.flopsPerSecond));
   KINTSUGI_RETURN_IF_ERROR(requirePositive(object, "stageSeconds", machine.stageSeconds));
 
@@ -174,6 +178,8 @@ std::string Machine::print() const {
                  {"flopsPerSecond", flopsPerSecond},
                  {"stageSeconds", stageSeconds},
                  {"levels", std::move(inside)}};
+  if (threads > 0)
+    object["threads"] = threads;
   return printJson(object, 2) + "\n";
 }
 
@@ -187,7 +193,27 @@ Expected<Machine> Machine::parse(std::string_view text) {
   return machine;
 }
 
+/// An H200's 132 multiprocessors, by its datasheet and what kernels reach there. Scratch is what
+/// every device from sm_80 on has.
+static Machine describeHopper() {
+  Machine machine;
+  machine.name = "NVIDIA H200";
+  machine.level = "sm_90a";
+  machine.cores = 132;
+  machine.vectorBits = 32;
+  machine.vectorRegisters = 255;
+  machine.threads = 2048;
+  machine.flopsPerSecond = 2 * 128 * 1.755e9;
+  machine.stageSeconds = 2e-6;
+  machine.levels = {{"memory", 140 * gibi, 132, 34e9, 4.5e12},
+                    {"L2", 50 * mebi, 132, 42e9, 5.5e12},
+                    {"shared", 96 * kibi, 1, 220e9, 132 * 220e9}};
+  return machine;
+}
+
 Expected<Machine> Machine::forLevel(std::string_view level) {
+  if (level == "sm_90a")
+    return describeHopper();
   Host host;
   host.cores = 4;
   host.memoryBytes = 16 * gibi;
@@ -196,7 +222,7 @@ Expected<Machine> Machine::forLevel(std::string_view level) {
     if (level == nameOf(known))
       return describe(host, known, 2);
   return usageError("there is no processor level '" + std::string(level) +
-                    "'; known are x86-64-v3 and x86-64-v4");
+                    "'; known are x86-64-v3, x86-64-v4 and sm_90a");
 }
 
 } // namespace kintsugi::machine

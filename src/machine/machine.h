@@ -47,10 +47,13 @@ struct MemoryLevel {
 
 struct Machine {
   std::string name;  ///< The processor's own name.
-  std::string level; ///< Instruction set level: "x86-64-v3", "x86-64-v4", ...
+  std::string level; ///< Instruction set level: "x86-64-v3", "x86-64-v4", "sm_90a", ...
   int cores = 1;     ///< Workers that can run at the same time.
   int vectorBits = 256;
   int vectorRegisters = 16;
+  /// Threads that a core keeps under way at once, to work while others wait; a tile is then the
+  /// work of a block of them. 0: a core is one worker.
+  int threads = 0;
   double flopsPerSecond = 0;       ///< One core, f32 multiply-adds counted as two.
   double stageSeconds = 2e-6;      ///< Start and barrier of one stage over all cores.
   std::vector<MemoryLevel> levels; ///< From memory inwards; at least one.
@@ -71,8 +74,8 @@ struct Machine {
   static std::vector<Machine> detectLevels();
   /// Names the kind of machine that this runs on: processor, cores that may be used and caches.
   static std::string identity();
-  /// A fixed description of a given level ("x86-64-v3", "x86-64-v4"), for compiles that must not
-  /// depend on where they run.
+  /// A fixed description of a given level ("x86-64-v3", "x86-64-v4", "sm_90a"), for compiles that
+  /// must not depend on where they run.
   static Expected<Machine> forLevel(std::string_view level);
 
   bool operator==(const Machine &) const = default;

@@ -36,7 +36,10 @@ ElementType movedAs(ElementType type) {
 class Planner {
 public:
   Planner(const OrchestrateOptions &options, OrchestrateTexts *texts)
-      : options(options), texts(texts) {}
+      : options(options), constantOptions(options), texts(texts) {
+    if (options.constantSpace)
+      constantOptions.space = *options.constantSpace;
+  }
 
   Expected<Plan> run(const Program &program) {
     plan.model = program.name;
@@ -82,7 +85,7 @@ private:
     for (uint32_t node = 0; node < program.nodes.size(); ++node)
       if (std::holds_alternative<Definition>(program.nodes[node]) && !isEmpty(program, node))
         (constant[node] ? constantDefinitions : definitions).push_back(node);
-    KINTSUGI_ASSIGN(Choice fixed, choose(program, constantDefinitions, options, nullptr));
+    KINTSUGI_ASSIGN(Choice fixed, choose(program, constantDefinitions, constantOptions, nullptr));
     OrchestrateOptions mainOptions = options;
     mainOptions.space.constants = constantValues(program, constant, numbers);
     KINTSUGI_ASSIGN(Choice chosen,
@@ -287,13 +290,16 @@ private:
   }
 
   unsigned kernelOf(const Program &program, const space::Candidate &candidate, bool isConstant) {
+    // Equal groups are one kernel, unless they run on different machines.
+    bool isForHost = isConstant && options.constantSpace;
     auto [entry, fresh] =
-        kernelNumbers.try_emplace(candidate.kernel->key.text, plan.kernels.size());
+        kernelNumbers.try_emplace({candidate.kernel->key.text, isForHost}, plan.kernels.size());
+    const OrchestrateOptions &itsOptions = isConstant ? constantOptions : options;
     if (fresh)
       plan.kernels.push_back(
           {"k" + std::to_string(plan.kernels.size()), candidate.kernel->key.hash(),
            candidate.kernel,
-           cost::predictSeconds(*candidate.kernel, options.space.schedule.machine)});
+           cost::predictSeconds(*candidate.kernel, itsOptions.space.schedule.machine)});
     orchestrate::Kernel &kernel = plan.kernels[entry->second];
     if (!isConstant && !kernel.program) {
       kernel.program = &program;
@@ -342,7 +348,7 @@ private:
     ValueId result = program.define(plan.buffers[source].name + ".packed", type,
                                     packing.define(input, shape, type));
     program.addOutput(program.value(result).name, result);
-    KINTSUGI_ASSIGN(Choice choice, choose(program, {0}, options, nullptr));
+    KINTSUGI_ASSIGN(Choice choice, choose(program, {0}, constantOptions, nullptr));
     Numbers numbers(program.numValues(), ~0u);
     numbers[input.number] = source;
     KINTSUGI_RETURN_IF_ERROR(emitKernel(program, choice.space.candidates[choice.candidates[0]],
@@ -429,10 +435,11 @@ private:
   }
 
   const OrchestrateOptions &options;
+  OrchestrateOptions constantOptions;
   OrchestrateTexts *texts;
   Plan plan;
-  std::map<std::string, unsigned> kernelNumbers;
-  std::map<std::pair<unsigned, std::string>, unsigned> packed; ///< Of a constant's buffer.
+  std::map<std::pair<std::string, bool>, unsigned> kernelNumbers; ///< Whether for the host.
+  std::map<std::pair<unsigned, std::string>, unsigned> packed;    ///< Of a constant's buffer.
 };
 
 } // namespace

@@ -11,6 +11,8 @@
 #include "orchestrate/plan.h"
 #include "solve/solvers.h"
 
+#include <optional>
+
 namespace kintsugi::orchestrate {
 
 enum class PlanMode : uint8_t {
@@ -21,6 +23,8 @@ enum class PlanMode : uint8_t {
 
 struct OrchestrateOptions {
   space::SpaceOptions space;
+  /// Of the constant program, where it does not run on the same machine.
+  std::optional<space::SpaceOptions> constantSpace;
   PlanMode mode = PlanMode::Search;
   bool lanes = true; ///< Scans that don't wait for each other may run side by side.
   solve::SolverOptions solver;

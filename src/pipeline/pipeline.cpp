@@ -73,6 +73,20 @@ schedule::ScheduleOptions scheduleOptions(const CompileOptions &options) {
   result.machine = options.machine;
   result.packing = options.abilities.packing;
   result.copies = options.abilities.copies;
+  if (options.machine.threads > 0) {          // Blocks know neither panels nor copies.
+    constexpr int64_t sharedBytes = 64 << 10; // Beside what sums are joined in, on any device.
+    result.scratchLimit = sharedBytes;
+    result.packing = result.copies = false;
+  }
+  return result;
+}
+
+/// Constants are computed while linking: by kernels that any processor runs.
+space::SpaceOptions hostSpace(const CompileOptions &options) {
+  space::SpaceOptions result;
+  result.schedule.machine = *machine::Machine::forLevel(machine::nameOf(machine::Level::V3));
+  result.schedule.copies = options.abilities.copies;
+  result.fuse = options.abilities.fusion;
   return result;
 }
 
@@ -87,6 +101,8 @@ orchestrate::OrchestrateOptions orchestrateOptions(const CompileOptions &options
   result.lanes = options.abilities.scans && !isReference(target);
   if (isReference(target))
     result.mode = orchestrate::PlanMode::Separate;
+  if (!runsOnHost(target))
+    result.constantSpace = hostSpace(options);
   return result;
 }
 
@@ -143,7 +159,7 @@ Expected<te::Program> simplified(const te::Program &imported, const CompileOptio
 /// Values in the formats in which the machine's schedules are quickest.
 Expected<te::Program> formatted(te::Program program, const CompileOptions &options,
                                 const targets::Target &target, Phases &phases) {
-  if (!options.abilities.formats || isReference(target))
+  if (!options.abilities.formats || isReference(target) || !runsOnHost(target))
     return program;
   layout::LayoutOptions layoutOptions;
   layoutOptions.schedule = scheduleOptions(options);
@@ -184,11 +200,12 @@ Expected<te::Program> derived(te::Program program, const CompileOptions &options
                               const targets::Target &target, Phases &phases) {
   if (isReference(target))
     return program;
+  bool winograd = options.abilities.winograd && runsOnHost(target);
   return phases.run("derive", [&]() -> Expected<te::Program> {
     if (options.abilities.masks) {
       KINTSUGI_ASSIGN(program, derive::skipMaskedBlocks(program, maskOptions(options)));
     }
-    if (options.abilities.winograd)
+    if (winograd)
       program = derive::deriveWinograd(program, winogradOptions(options));
     return checked(std::move(program));
   });
@@ -246,11 +263,22 @@ targets::CompileOptions targetOptions(const CompileOptions &options) {
   return result;
 }
 
-std::vector<tile::NamedSchedule> allKernels(const orchestrate::Plan &plan) {
+/// Those that the target compiles.
+std::vector<tile::NamedSchedule> allKernels(const orchestrate::Plan &plan,
+                                            const targets::Target &target) {
+  std::vector<unsigned> own = link::kernelsOf(plan, plan.root);
   std::vector<tile::NamedSchedule> kernels;
-  for (const orchestrate::Kernel &kernel : plan.kernels)
-    kernels.push_back({kernel.symbol, &kernel.shape->schedule});
+  for (auto [number, kernel] : llvm::enumerate(plan.kernels))
+    if (runsOnHost(target) || llvm::is_contained(own, number))
+      kernels.push_back({kernel.symbol, &kernel.shape->schedule});
   return kernels;
+}
+
+link::Variant variantOf(const std::string &level) {
+  link::Variant variant{level, featuresOf(level)};
+  for (const std::string &lesser : lesserCodeOf(level))
+    variant.lesser.push_back({lesser, featuresOf(lesser)});
+  return variant;
 }
 
 /// The text form has no open dimensions, and of weights only the names.
@@ -314,7 +342,7 @@ static Expected<Json> measurePhase(const CompileOptions &options, const targets:
   const std::string &level = options.machine.level;
   auto linkPlan = [&](const orchestrate::Plan &plan, runtime::ArtifactWriter &writer) -> Status {
     link::Linker linker(target, device, writer, linking);
-    KINTSUGI_RETURN_IF_ERROR(linker.add(plan, {level, featuresOf(level)}));
+    KINTSUGI_RETURN_IF_ERROR(linker.add(plan, variantOf(level)));
     return linker.finish(Json::object()).status();
   };
   return phases.run("tune", [&] {
@@ -331,7 +359,13 @@ compileImported(const te::Program &imported, const CompileOptions &options, runt
                 runtime::ArtifactWriter &writer, Phases &phases, CompileReport &report) {
   KINTSUGI_ASSIGN(std::unique_ptr<targets::Target> target, makeTarget(options.target));
   KINTSUGI_ASSIGN(te::Program program, prepared(imported, options, phases, report));
-  link::Linker linker(*target, device, writer, linkOptions(options));
+  std::unique_ptr<targets::Target> constantsTarget;
+  link::LinkOptions linking = linkOptions(options);
+  if (!runsOnHost(*target)) {
+    KINTSUGI_ASSIGN(constantsTarget, makeTarget("cpu"));
+    linking.constantsTarget = constantsTarget.get();
+  }
+  link::Linker linker(*target, device, writer, linking);
   CompileOptions forLevel = options;
   auto addLevel = [&](const machine::Machine &machine) -> Status {
     forLevel.machine = machine;
@@ -348,8 +382,7 @@ compileImported(const te::Program &imported, const CompileOptions &options, runt
     if (forLevel.recordsInUse())
       report.tunedKernels = countTuned(front.plan);
     report.levels.push_back(machine.level);
-    return phases.run(
-        "link", [&] { return linker.add(front.plan, {machine.level, featuresOf(machine.level)}); });
+    return phases.run("link", [&] { return linker.add(front.plan, variantOf(machine.level)); });
   };
   KINTSUGI_RETURN_IF_ERROR(addLevel(options.machine));
   forLevel.log = nullptr; // The same again for another machine would only confuse.
@@ -401,7 +434,7 @@ Expected<std::string> emit(const std::string &path, const CompileOptions &option
     return front.texts.problem;
   if (box == Box::Plan)
     return front.plan.print();
-  KINTSUGI_ASSIGN(tile::TileProgram tiles, tile::buildTileProgram(allKernels(front.plan)));
+  KINTSUGI_ASSIGN(tile::TileProgram tiles, tile::buildTileProgram(allKernels(front.plan, *target)));
   KINTSUGI_RETURN_IF_ERROR(tiles.verify());
   if (box == Box::Tile)
     return tiles.print();

@@ -26,7 +26,7 @@ std::optional<Box> boxOf(std::string_view name);
 
 struct CompileOptions {
   import::ImportOptions import;
-  std::string target = "cpu"; ///< "cpu" or "reference".
+  std::string target = "cpu"; ///< "cpu", "cuda" or "reference".
   std::string precision = "f32";
   orchestrate::PlanMode plan = orchestrate::PlanMode::Search;
   /// What may be done without, to see what it brings and that answers don't depend on it.

@@ -1,6 +1,7 @@
 #include "pipeline/targets.h"
 
 #include "targets/cpu/cpu.h"
+#include "targets/nvidia/nvidia.h"
 #include "targets/reference/reference.h"
 
 namespace kintsugi::pipeline {
@@ -10,8 +11,12 @@ Expected<std::unique_ptr<targets::Target>> makeTarget(const std::string &name) {
     return targets::createCpuTarget();
   if (name == "reference")
     return targets::createReferenceTarget();
-  return usageError("--target " + name + ": there is no such target; use cpu or reference");
+  if (name == "cuda")
+    return targets::createNvidiaTarget();
+  return usageError("--target " + name + ": there is no such target; use cpu, cuda or reference");
 }
+
+bool runsOnHost(const targets::Target &target) { return target.name() != "cuda"; }
 
 bool isReference(const targets::Target &target) { return target.name() == "reference"; }
 
@@ -21,7 +26,13 @@ std::vector<std::string> featuresOf(const std::string &level) {
     features = {"avx", "avx2", "bmi", "bmi2", "f16c", "fma", "movbe"};
   if (level == "x86-64-v4")
     features.insert(features.end(), {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"});
+  if (level.starts_with("sm_"))
+    features = {level};
   return features;
+}
+
+std::vector<std::string> lesserCodeOf(const std::string &level) {
+  return level == "sm_90a" ? std::vector<std::string>{"sm_80"} : std::vector<std::string>();
 }
 
 } // namespace kintsugi::pipeline

@@ -18,7 +18,13 @@ Expected<std::unique_ptr<targets::Target>> makeTarget(const std::string &name);
 /// Whether the target runs scalar kernels on programs promoted to f64: the reference does.
 bool isReference(const targets::Target &target);
 
-/// What code of an instruction set level asks of a machine, as in /proc/cpuinfo.
+/// Whether its code runs on the processor that compiles, which then computes constants with it.
+bool runsOnHost(const targets::Target &target);
+
+/// Levels for which the same kernels are compiled as well, best first.
+std::vector<std::string> lesserCodeOf(const std::string &level);
+
+/// What code of an instruction set level asks of a machine, as the manifest names it.
 std::vector<std::string> featuresOf(const std::string &level);
 
 } // namespace kintsugi::pipeline

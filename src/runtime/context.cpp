@@ -33,6 +33,16 @@ Expected<std::byte *> Context::allocate(uint64_t bytes) {
   return static_cast<std::byte *>(memory);
 }
 
+/// No step depends on data, and none is the host's.
+static bool isFixed(const Manifest &manifest, const Plan &plan) {
+  if (plan.kind == Plan::Kind::Branch || plan.condition != none)
+    return false;
+  if (plan.kind == Plan::Kind::Stage)
+    return manifest.stages[plan.stage].kind == Stage::Kind::Kernel;
+  return std::all_of(plan.children.begin(), plan.children.end(),
+                     [&](const Plan &child) { return isFixed(manifest, child); });
+}
+
 Status Context::setUp(ContextOptions options) {
   const Manifest &manifest = shared->manifest();
   Device &device = shared->device();
@@ -52,6 +62,7 @@ Status Context::setUp(ContextOptions options) {
     }
   }
   times.resize(manifest.stages.size());
+  hasFixedSteps = !device.sharesHostMemory() && isFixed(manifest, manifest.plan);
   placeBuffers();
   collectOperands();
   return Status::success();
@@ -186,8 +197,22 @@ Status Context::run(std::span<const InputTensor> inputs, std::span<const OutputT
   patchOperands();
   RunScope scope(*queue);
   KINTSUGI_RETURN_IF_ERROR(uploadInputs());
-  KINTSUGI_RETURN_IF_ERROR(walk(manifest.plan, {*queue, options}));
+  KINTSUGI_RETURN_IF_ERROR(runSteps(options));
   return downloadOutputs();
+}
+
+/// The plan, as a whole where it has the same steps in each run and nobody looks at single ones.
+Status Context::runSteps(const RunOptions &options) {
+  const Plan &plan = shared->manifest().plan;
+  if (!hasFixedSteps || options.profile || options.observer)
+    return walk(plan, {*queue, options});
+  KINTSUGI_RETURN_IF_ERROR(checkCancelled(options));
+  KINTSUGI_ASSIGN(bool isUnderWay, queue->beginSteps());
+  if (isUnderWay)
+    return Status::success();
+  Status walked = walk(plan, {*queue, options});
+  Status ended = queue->endSteps(walked.ok());
+  return walked.ok() ? std::move(ended) : std::move(walked);
 }
 
 Status Context::walk(const Plan &plan, Walk to) {

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -67,6 +68,10 @@ public:
   std::span<const StageTime> stageTimes() const { return times; }
   void clearStageTimes();
 
+  /// How long the device took for the last run's stages, by its own clock; nothing where it does
+  /// not tell, or the stages depend on data. Not during a run.
+  std::optional<double> deviceSeconds() { return queue->secondsOfSteps(); }
+
   const Model &model() const { return *shared; }
 
 private:
@@ -94,6 +99,7 @@ private:
     DeviceQueue &queue;
     const RunOptions &options;
   };
+  Status runSteps(const RunOptions &options);
   Status walk(const Plan &plan, Walk to);
   Status repeat(const Plan &plan, Walk to);
   Status runLanes(const Plan &plan, Walk to);
@@ -114,6 +120,7 @@ private:
   std::byte *arena = nullptr;
   std::vector<std::byte *> stagedInputs, stagedOutputs; ///< Where the device has its own memory.
   std::unique_ptr<DeviceQueue> queue;
+  bool hasFixedSteps = false; ///< Whether a run's steps depend on nothing but the plan.
 
   std::vector<std::byte *> addresses; ///< Of each buffer on the device.
   std::vector<void *> operands;       ///< Of all stages, one after another.

@@ -16,6 +16,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 namespace kintsugi::runtime {
@@ -47,6 +48,16 @@ public:
   /// Around the work of one run: what the queue needs for long (worker threads) it holds between.
   virtual void beginRun() {}
   virtual void endRun() {}
+
+  /// Around all launches, copies and uploads of a plan that has the same ones in each run. True
+  /// where the queue kept them from an earlier run and started them again: they are not to be asked
+  /// for then, and endSteps() is not called.
+  virtual Expected<bool> beginSteps() { return false; }
+  /// `complete`: whether none of them failed.
+  virtual Status endSteps(bool complete) { return Status::success(); }
+  /// How long the device took for them in the last run, by its own clock; to be asked for when the
+  /// run is over. Nothing where it does not tell.
+  virtual std::optional<double> secondsOfSteps() { return std::nullopt; }
 
   /// Runs a stage of the artifact's manifest. `buffers` are device addresses of its operands in the
   /// manifest's order; the array may be reused when the call returns. Calls of host functions may

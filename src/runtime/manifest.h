@@ -84,7 +84,7 @@ struct Port {
 /// One step of work: `tiles` independent tiles of a generated kernel, or a call of a host function.
 struct Stage {
   enum class Kind : uint8_t {
-    Kernel, ///< A KinStageFunction of the code object, by `symbol`.
+    Kernel, ///< A function of the code object, by `symbol`: see abi/stage.h and abi/launch.h.
     Call,   ///< The function of calls/ named `symbol`, with `attributes`.
   };
   Kind kind = Kind::Kernel;
@@ -93,7 +93,8 @@ struct Stage {
   std::vector<uint32_t> buffers;  ///< Operands; those that are only read come first,
   uint32_t resultCount = 0;       ///< and the last so many are written.
   uint64_t tiles = 1;
-  uint64_t scratchBytes = 0; ///< For each worker.
+  uint64_t scratchBytes = 0; ///< For each worker or block of threads.
+  uint32_t threads = 0;      ///< Of the block that works on a tile; 0 where workers are single.
   Json attributes = Json::object();
   double predictedSeconds = 0;
   uint64_t movedBytes = 0; ///< That it reads and writes at the least, for roofline figures.
@@ -147,7 +148,7 @@ struct Plan {
 /// A code object of the artifact and what it asks of the machine.
 struct CodeObject {
   std::string section;               ///< The name of its code section.
-  std::vector<std::string> features; ///< As in /proc/cpuinfo: "avx2", "fma", ...
+  std::vector<std::string> features; ///< As in /proc/cpuinfo ("avx2", "fma"), or "sm_80", ...
 
   bool operator==(const CodeObject &) const = default;
 };
@@ -155,7 +156,7 @@ struct CodeObject {
 struct Manifest {
   std::string compilerVersion;
   std::string modelName;
-  std::string target;    ///< "cpu" or "reference".
+  std::string target;    ///< "cpu", "reference" or "cuda".
   std::string precision; ///< "f32", "tf32", "f16", "bf16".
   uint64_t arenaBytes = 0;
   std::vector<Buffer> buffers;

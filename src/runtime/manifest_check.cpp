@@ -13,6 +13,7 @@ using namespace kintsugi::runtime;
 /// Bounds that no sensible model reaches and that keep every later sum inside 64 bits.
 static constexpr uint64_t maxBytes = uint64_t(1) << 46;
 static constexpr uint64_t maxTiles = uint64_t(1) << 40;
+static constexpr uint32_t maxThreads = 1024;
 static constexpr uint64_t maxScratchBytes = uint64_t(1) << 36;
 static constexpr size_t maxRank = 64;
 
@@ -148,6 +149,8 @@ Status Checker::checkStage(const Stage &stage) const {
     return inputError("has no symbol");
   if (stage.tiles > maxTiles || stage.scratchBytes > maxScratchBytes)
     return inputError("asks for too many tiles or too much scratch");
+  if (stage.threads > maxThreads)
+    return inputError("asks for too many threads");
   if (stage.resultCount > stage.buffers.size())
     return inputError("has more results than buffers");
   size_t firstResult = stage.buffers.size() - stage.resultCount;

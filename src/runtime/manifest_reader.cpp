@@ -142,6 +142,9 @@ static Expected<Stage> readStage(const Json &json) {
   KINTSUGI_ASSIGN(stage.predictedSeconds, jsonNumber(json, "predicted_seconds"));
   KINTSUGI_ASSIGN(stage.movedBytes, jsonUnsigned(json, "moved_bytes"));
   KINTSUGI_ASSIGN(stage.expressions, jsonString(json, "expressions"));
+  if (optionalMember(json, "threads")) {
+    KINTSUGI_ASSIGN(stage.threads, readIndex(json, "threads"));
+  }
   if (optionalMember(json, "attributes")) {
     KINTSUGI_ASSIGN(const Json *attributes, jsonObject(json, "attributes"));
     stage.attributes = *attributes;

@@ -140,6 +140,19 @@ llvm::SmallVector<unsigned> parallelOrder(const LoopNest &nest, llvm::ArrayRef<B
 
 } // namespace
 
+void orderForThreads(LoopNest &nest, unsigned tileDimensions, llvm::ArrayRef<Buffer> buffers) {
+  llvm::SmallVector<unsigned> order = llvm::to_vector(llvm::seq<unsigned>(0, nest.parallel.size()));
+  llvm::sort(order, [&](unsigned a, unsigned b) {
+    int64_t first = nest.destinationIndex.coefficientOf(a);
+    int64_t second = nest.destinationIndex.coefficientOf(b);
+    return first != second ? first > second : a < b;
+  });
+  llvm::SmallVector<unsigned> reductions;
+  if (nest.reduction)
+    reductions = reductionOrder(nest, buffers);
+  permute(nest, order, reductions, tileDimensions);
+}
+
 void orderLoops(LoopNest &nest, unsigned tileDimensions, llvm::ArrayRef<Buffer> buffers,
                 int64_t nearBytes) {
   RegisterTile &tile = nest.registers;

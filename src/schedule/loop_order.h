@@ -26,6 +26,10 @@ llvm::SmallVector<unsigned> reductionOrder(const LoopNest &nest, llvm::ArrayRef<
 void orderLoops(LoopNest &nest, unsigned tileDimensions, llvm::ArrayRef<Buffer> buffers,
                 int64_t nearBytes);
 
+/// The order for a block of threads, before registers are chosen: neighbours along the last
+/// parallel iterator store side by side.
+void orderForThreads(LoopNest &nest, unsigned tileDimensions, llvm::ArrayRef<Buffer> buffers);
+
 } // namespace kintsugi::schedule
 
 #endif // KINTSUGI_SCHEDULE_LOOP_ORDER_H

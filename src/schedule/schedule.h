@@ -43,11 +43,17 @@ struct TileDimension {
 /// How a nest's innermost loops use registers.
 struct RegisterTile {
   int vectorIterator = -1; ///< Which iterator's consecutive points share a vector; -1: scalar code.
-  unsigned lanes = 1;      ///< A power of two; an iterator with fewer points is masked.
-  unsigned vectors = 1;    ///< Vectors side by side along it.
-  int rowIterator = -1;    ///< A parallel iterator that is unrolled besides; -1: none.
+  /// A power of two; an iterator with fewer points is masked. In a block of threads the lanes of a
+  /// reduction are threads, and other iterators have one.
+  unsigned lanes = 1;
+  unsigned vectors = 1; ///< Vectors side by side along it.
+  int rowIterator = -1; ///< A parallel iterator that is unrolled besides; -1: none.
   unsigned rows = 1;
   unsigned unrolledReductions = 0; ///< How many of the innermost reduction loops are unrolled.
+  unsigned apart = 1; ///< In a block of threads: from a lane to the next, a power of two.
+  /// Likewise, where lanes share a sum: a parallel iterator that is unrolled besides the rows'.
+  int columnIterator = -1;
+  unsigned columns = 1;
 
   bool operator==(const RegisterTile &) const = default;
 };
@@ -116,6 +122,7 @@ struct Schedule {
   llvm::SmallVector<TileDimension> space;
   std::vector<LoopNest> nests;
   int64_t scratchBytes = 0;
+  int threads = 0; ///< Of the block that works on a tile; 0: a worker of its own.
 
   /// What the cost model needs; per run of the whole kernel.
   double operations = 0;  ///< Scalar arithmetic, overlaps and recomputation included.

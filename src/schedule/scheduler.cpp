@@ -8,6 +8,7 @@
 #include "schedule/split.h"
 #include "schedule/stage_operands.h"
 #include "schedule/streams.h"
+#include "schedule/threads.h"
 #include "schedule/traffic.h"
 #include "schedule/visit.h"
 #include "llvm/ADT/DenseMap.h"
@@ -99,7 +100,7 @@ private:
       return result;
     }
     result.schedule = std::move(best->schedule);
-    if (!options.scalar)
+    if (!options.scalar && !inBlocks())
       chooseStreams(*result.schedule, options.machine);
     result.computeSeconds = best->computeSeconds;
     result.point = std::move(best->point);
@@ -112,15 +113,56 @@ private:
 
   /// The best tiling of the members as they are.
   std::optional<Trial> search() {
-    TileSizes sizes;
-    for (const Iterator &iterator : members.back().parallel)
-      sizes.push_back(iterator.extent.constant());
+    TileSizes sizes = wholeSizes();
     std::optional<Trial> best = attempt(sizes);
     if (!worthCutting) // Said once, so that ways with and without copies compare.
       worthCutting = !best || best->computeSeconds > 2 * options.machine.stageSeconds;
-    if (*worthCutting && (options.machine.cores > 1 || members.size() > 1))
+    if (!*worthCutting)
+      return best;
+    if (inBlocks())
+      refineBlocks(best);
+    else if (options.machine.cores > 1 || members.size() > 1)
       refine(sizes, best);
     return best;
+  }
+
+  /// Tiles of about as many points along each iterator, from few of them to many; from the best of
+  /// those, steps to either side.
+  void refineBlocks(std::optional<Trial> &best) {
+    TileSizes sizes = wholeSizes(), bestSizes = sizes;
+    auto tilesOf = [&](const TileSizes &trial) {
+      double tiles = 1;
+      for (auto [k, size] : llvm::enumerate(trial))
+        tiles *= std::ceil(double(extentOf(k)) / double(size));
+      return tiles;
+    };
+    for (double wanted : {0.7, 1.5, 4.0, 16.0, 64.0}) {
+      while (tilesOf(sizes) < wanted * options.machine.cores) {
+        auto *largest = llvm::max_element(sizes);
+        if (largest == sizes.end() || *largest == 1)
+          break;
+        *largest = smaller(*largest, extentOf(largest - sizes.begin()));
+      }
+      std::optional<Trial> tried = attempt(sizes);
+      if (better(tried, best)) {
+        best = std::move(tried);
+        bestSizes = sizes;
+      }
+    }
+    constexpr int rounds = 2;
+    bool changed = true;
+    for (int round = 0; round < rounds && changed; ++round) {
+      changed = false;
+      for (size_t k = 0; k < bestSizes.size(); ++k)
+        changed |= step(bestSizes, k, best);
+    }
+  }
+
+  TileSizes wholeSizes() const {
+    TileSizes sizes;
+    for (const Iterator &iterator : members.back().parallel)
+      sizes.push_back(iterator.extent.constant());
+    return sizes;
   }
 
   /// The members and their tiling become `trial`'s if that is better, or if the point says so.
@@ -266,17 +308,38 @@ private:
     return half > 2 * lanes ? int64_t(llvm::alignTo(half - rest, lanes)) + rest : half;
   }
 
+  bool inBlocks() const { return options.machine.threads > 0 && !options.scalar; }
+
+  /// With the best number of threads, where a tile is a block's.
   std::optional<Trial> attempt(const TileSizes &sizes) {
+    if (!inBlocks())
+      return attemptWith(sizes, 0);
+    std::optional<Trial> best;
+    for (int threads : {128, 256, 512, 1024}) {
+      std::optional<Trial> trial = attemptWith(sizes, threads);
+      if (!trial)
+        break;
+      if (!best || trial->computeSeconds < best->computeSeconds * 0.98)
+        best = std::move(trial);
+      else if (best->schedule.tiles() > 2 * options.machine.cores)
+        break;
+    }
+    return best;
+  }
+
+  std::optional<Trial> attemptWith(const TileSizes &sizes, int threads) {
     std::optional<llvm::SmallVector<Box>> boxes = inferBoxes(values, members, sizes);
     if (!boxes)
       return std::nullopt;
     Trial trial;
     Schedule &schedule = trial.schedule;
+    schedule.threads = threads;
     schedule.space = tileSpace(members.back(), sizes);
     placements.clear();
     placeMemory(schedule);
     placeScratch(schedule, *boxes);
     llvm::SmallVector<double> cycles;
+    BlockCycles inBlock;
     for (auto [member, box] : llvm::zip(members, *boxes)) {
       LoopNest nest =
           makeNest(values, member, box, schedule.space,
@@ -287,6 +350,13 @@ private:
           return std::nullopt;
         }
         setShares(part, schedule.buffers, values);
+        if (threads) {
+          BlockCycles each = chooseThreads(part, schedule.space.size(), schedule.buffers, threads);
+          inBlock.busy += each.busy;
+          inBlock.alone += each.alone;
+          schedule.nests.push_back(std::move(part));
+          continue;
+        }
         std::optional<double> each = setRegisters(part, schedule);
         if (!each)
           return std::nullopt;
@@ -294,12 +364,20 @@ private:
         schedule.nests.push_back(std::move(part));
       }
     }
-    packOperands(schedule);
-    shareAmongTiles(schedule);
+    if (!threads) { // Blocks come to their tiles in no order.
+      packOperands(schedule);
+      shareAmongTiles(schedule);
+    }
     assignScratch(schedule);
     if (schedule.scratchBytes > options.scratchLimit) {
       reason = "its intermediate results do not fit in scratch memory";
       return std::nullopt;
+    }
+    if (threads) {
+      account(trial, 0);
+      trial.computeSeconds = secondsInBlocks(schedule, inBlock, options.machine);
+      note(trial, sizes, {}, 1);
+      return trial;
     }
     double total = 0;
     for (auto [nest, each] : llvm::zip(schedule.nests, cycles))
@@ -343,7 +421,7 @@ private:
 
   void note(Trial &trial, const TileSizes &sizes, llvm::ArrayRef<double> cycles, double total) {
     const Schedule &schedule = trial.schedule;
-    if (choices)
+    if (choices && !schedule.threads)
       for (auto [choice, nest, each] : llvm::zip_equal(*choices, schedule.nests, cycles))
         choice.share =
             each * schedule.runsOf(nest, options.machine.cores) / double(schedule.tiles()) / total;

@@ -111,6 +111,13 @@ void countTraffic(Schedule &schedule, const machine::Machine &machine) {
         std::min(bytesOf(schedule.buffers[number]), bytes * double(schedule.tiles()));
 }
 
+double bytesReadByTiles(const Schedule &schedule, const machine::Machine &machine) {
+  double all = 0;
+  for (auto [number, bytes] : bytesOfTile(schedule, machine.cores))
+    all += bytes * double(schedule.tiles());
+  return all;
+}
+
 double movingSeconds(const Schedule &schedule, const machine::Machine &machine) {
   double held = double(schedule.scratchBytes), seconds = 0;
   for (auto [number, bytes] : bytesOfTile(schedule, machine.cores)) // What is asked for ahead, too.

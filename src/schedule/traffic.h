@@ -15,6 +15,9 @@ namespace kintsugi::schedule {
 /// Fills in schedule.operations, bytesRead and bytesWritten.
 void countTraffic(Schedule &schedule, const machine::Machine &machine);
 
+/// What all tiles read from memory buffers, each for itself.
+double bytesReadByTiles(const Schedule &schedule, const machine::Machine &machine);
+
 /// Seconds that one core moves data between its caches for one tile.
 double movingSeconds(const Schedule &schedule, const machine::Machine &machine);
 

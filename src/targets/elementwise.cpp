@@ -3,6 +3,7 @@
 #include "targets/elementwise.h"
 
 #include "abi/imports.h"
+#include "targets/double_functions.h"
 #include "targets/reduction.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -180,6 +181,8 @@ Value Elementwise::callSlot(unsigned slot, ArrayRef<Value> scalars) {
 /// Calls a function of the import table, for a vector on each lane.
 Value Elementwise::import(llvm::StringRef name, ArrayRef<Value> operands) {
   Type type = operands[0].getType();
+  if (!imports)
+    return DoubleFunctions(emit.builder).apply(name, operands);
   int slot = slotOf(getElementTypeOrSelf(type).isF64() ? name.str() : name.str() + "f");
   assert(slot >= 0 && "a function of the import table");
   unsigned lanes = lanesOf(type);
@@ -195,8 +198,8 @@ Value Elementwise::import(llvm::StringRef name, ArrayRef<Value> operands) {
   return result;
 }
 
-/// The import that computes an operation which is not expanded in line, or "".
-static llvm::StringRef importOf(Operation *op) {
+llvm::StringRef Elementwise::importOf(Operation *op) {
+  bool isDouble = op->getNumResults() == 1 && op->getResult(0).getType().isF64();
   return llvm::TypeSwitch<Operation *, llvm::StringRef>(op)
       .Case([](math::SinOp) { return "sin"; })
       .Case([](math::CosOp) { return "cos"; })
@@ -211,6 +214,10 @@ static llvm::StringRef importOf(Operation *op) {
       .Case([](math::AtanhOp) { return "atanh"; })
       .Case([](math::PowFOp) { return "pow"; })
       .Case([](arith::RemFOp) { return "fmod"; })
+      .Case([&](math::ExpOp) { return isDouble ? "exp" : ""; })
+      .Case([&](math::LogOp) { return isDouble ? "log" : ""; })
+      .Case([&](math::TanhOp) { return isDouble ? "tanh" : ""; })
+      .Case([&](math::ErfOp) { return isDouble ? "erf" : ""; })
       .Default([](Operation *) { return ""; });
 }
 

@@ -14,7 +14,7 @@ namespace kintsugi::targets {
 
 class Elementwise {
 public:
-  /// `imports` points to the KinImports table.
+  /// `imports` points to the KinImports table; null: what DoubleFunctions has takes its place.
   Elementwise(mlir::OpBuilder &builder, mlir::Value imports) : emit(builder), imports(imports) {}
 
   /// An arith or math operation on operands that are all scalars or all vectors (the condition of a
@@ -22,6 +22,8 @@ public:
   mlir::Value apply(mlir::Operation *op, llvm::ArrayRef<mlir::Value> operands);
   /// f32 in line, within 2 units in the last place.
   mlir::Value exponential(mlir::Value x);
+  /// The function of the import table that an operation becomes, or "" where it is code in line.
+  static llvm::StringRef importOf(mlir::Operation *op);
   /// A float rounded once to a narrower type.
   mlir::Value roundTo(mlir::Value x, mlir::Type element);
 

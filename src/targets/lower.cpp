@@ -2,9 +2,9 @@
 
 #include "targets/lower.h"
 
-#include "abi/stage.h"
-
+#include "targets/lower_kernels.h"
 #include "targets/nest_emitter.h"
+#include "targets/tile_body.h"
 #include "tile/program_impl.h"
 
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
@@ -21,21 +21,17 @@
 #include "mlir/Target/LLVMIR/Export.h"
 #include "mlir/Transforms/DialectConversion.h"
 
-#include <numeric>
-
 using namespace mlir;
-using kintsugi::tile::ComputeOp;
 using kintsugi::tile::KernelOp;
-using kintsugi::tile::OriginOp;
-using kintsugi::tile::ScratchOp;
 
 namespace kintsugi::targets {
 
 namespace {
 
-class KernelLowering {
+/// Each kernel of a processor: a function for one tile, and the stage that loops over tiles.
+class StageLowering {
 public:
-  KernelLowering(OpBuilder &builder, KernelOp kernel, const LoweringOptions &options)
+  StageLowering(OpBuilder &builder, KernelOp kernel, const LoweringOptions &options)
       : builder(builder), kernel(kernel), options(options), make(builder),
         pointer(LLVM::LLVMPointerType::get(builder.getContext())), i64(builder.getI64Type()) {}
 
@@ -48,11 +44,8 @@ private:
   unsigned dimensions() { return kernel.getExtents().size(); }
   LLVM::LLVMFuncOp declareTile();
   LLVM::LLVMFuncOp emitTile();
-  void emitNest(KernelScope &scope, ComputeOp nest, Block *block);
-  void emitPastCaches(KernelScope &scope, ComputeOp nest, Block *block);
+  Value exchangeMemory();
   void emitStage(LLVM::LLVMFuncOp tile);
-  SmallVector<Value> tileNumbers(Value linear);
-  DimensionValue originOf(OriginOp origin, Value tile);
 
   OpBuilder &builder;
   KernelOp kernel;
@@ -63,7 +56,7 @@ private:
 
 /// (buffers..., scratch, imports, tile numbers..., whether it is the first of a run). Written
 /// operands overlap no other (abi/stage.h), and of those only read it does not matter.
-LLVM::LLVMFuncOp KernelLowering::declareTile() {
+LLVM::LLVMFuncOp StageLowering::declareTile() {
   SmallVector<Type> parameters(kernel.numBuffers() + 2, pointer);
   parameters.append(dimensions(), i64);
   parameters.push_back(builder.getI1Type());
@@ -76,115 +69,41 @@ LLVM::LLVMFuncOp KernelLowering::declareTile() {
   return function;
 }
 
-/// min(tile * size, extent - size).
-DimensionValue KernelLowering::originOf(OriginOp origin, Value tile) {
-  int64_t extent = kernel.getExtents()[origin.getDimension()];
-  int64_t size = kernel.getSizes()[origin.getDimension()], last = extent - size;
-  DimensionValue value;
-  value.range = {0, last};
-  value.multiple = extent % size == 0 ? size : std::gcd(size, last);
-  if (last == 0)
-    return value;
-  Value start = make.mul(tile, make.integer(i64, size));
-  if (extent % size != 0) {
-    Value end = make.integer(i64, last);
-    start = make.select(make.less(start, end), start, end);
-  }
-  value.position.base = {start, 0};
-  return value;
-}
-
-LLVM::LLVMFuncOp KernelLowering::emitTile() {
+LLVM::LLVMFuncOp StageLowering::emitTile() {
   LLVM::LLVMFuncOp function = declareTile();
   OpBuilder::InsertionGuard guard(builder);
   Block *block = function.addEntryBlock(builder);
   builder.setInsertionPointToStart(block);
+  SmallVector<Value> all(block->getArguments());
+  ArrayRef<Value> values = all;
   unsigned buffers = kernel.numBuffers();
-  KernelScope scope(builder, block->getArgument(buffers + 1), options.hasAllMasks);
-  for (unsigned buffer = 0; buffer < buffers; ++buffer)
-    scope.pointers[kernel.getBody().getArgument(buffer)] = block->getArgument(buffer);
-  for (Operation &op : kernel.getBody().front()) {
-    builder.setInsertionPointToEnd(block);
-    if (auto scratch = dyn_cast<ScratchOp>(op)) {
-      Value offset = make.integer(i64, scratch.getOffset());
-      scope.pointers[scratch.getBuffer()] =
-          LLVM::GEPOp::create(builder, make.location, pointer, builder.getI8Type(),
-                              block->getArgument(buffers), ArrayRef<LLVM::GEPArg>(offset));
-    } else if (auto origin = dyn_cast<OriginOp>(op)) {
-      Value tile = block->getArgument(buffers + 2 + origin.getDimension());
-      scope.origins[origin.getOrigin()] = originOf(origin, tile);
-    } else if (auto nest = dyn_cast<ComputeOp>(op)) { // A nest looks up its bounds itself.
-      emitNest(scope, nest, block);
-    }
-  }
-  builder.setInsertionPointToEnd(block);
+  TileArguments arguments;
+  arguments.buffers.assign(values.begin(), values.begin() + buffers);
+  arguments.scratch = values[buffers];
+  arguments.imports = values[buffers + 1];
+  arguments.tile.assign(values.begin() + buffers + 2, values.end() - 1);
+  arguments.startsRun = values.back();
+  Threads threads(kernel.getThreads(), exchangeMemory());
+  if (kernel.getThreads())
+    arguments.threads = &threads;
+  emitTileBody(builder, kernel, arguments, options.hasAllMasks, block);
   LLVM::ReturnOp::create(builder, make.location, ValueRange());
   return function;
 }
 
-/// Stores bypass the caches where the destinations are aligned: callers' outputs may not be.
-void KernelLowering::emitPastCaches(KernelScope &scope, ComputeOp nest, Block *block) {
-  Value bits;
-  for (Value destination : nest.getDestinations()) {
-    Value place =
-        LLVM::PtrToIntOp::create(builder, make.location, i64, scope.pointers.lookup(destination));
-    bits = bits ? arith::OrIOp::create(builder, make.location, bits, place) : place;
-  }
-  Value low = make.bitAnd(bits, make.integer(i64, KIN_BUFFER_ALIGNMENT - 1));
-  Value isAligned = make.equal(low, make.integer(i64, 0));
-  auto choice = scf::IfOp::create(builder, make.location, isAligned, true);
-  for (Block *branch : {choice.thenBlock(), choice.elseBlock()}) {
-    branch->getTerminator()->erase();
-    builder.setInsertionPointToEnd(branch);
-    scope.pastCaches = branch == choice.thenBlock();
-    NestEmitter(scope, nest, branch).emit();
-    builder.setInsertionPointToEnd(branch);
-    scf::YieldOp::create(builder, make.location);
-  }
-  scope.pastCaches = false;
+/// Where a worker keeps what a block's threads would exchange; null: nothing.
+Value StageLowering::exchangeMemory() {
+  int64_t bytes = 0;
+  kernel.walk([&](tile::ComputeOp nest) {
+    bytes = std::max(bytes, exchangeBytes(nest, kernel.getThreads(), false));
+  });
+  if (bytes == 0)
+    return {};
+  return LLVM::AllocaOp::create(builder, make.location, pointer, builder.getI8Type(),
+                                make.integer(i64, bytes), 64);
 }
 
-/// What is shared is computed at the start of a run of tiles, and where the dimensions that share
-/// it start anew.
-void KernelLowering::emitNest(KernelScope &scope, ComputeOp nest, Block *block) {
-  unsigned shared = nest.getShared();
-  if (nest.getPastCaches() && !shared)
-    return emitPastCaches(scope, nest, block);
-  if (!shared)
-    return NestEmitter(scope, nest, block).emit();
-  ArrayRef<BlockArgument> arguments = block->getArguments();
-  Value starts = arguments.back(), zero = make.integer(i64, 0), atStart;
-  for (Value number : arguments.drop_back().take_back(shared)) {
-    Value isZero =
-        arith::CmpIOp::create(builder, make.location, arith::CmpIPredicate::eq, number, zero);
-    atStart = atStart ? make.bitAnd(atStart, isZero) : isZero;
-  }
-  starts = arith::OrIOp::create(builder, make.location, starts, atStart);
-  auto choice = scf::IfOp::create(builder, make.location, starts, false);
-  Block *then = choice.thenBlock();
-  then->getTerminator()->erase();
-  builder.setInsertionPointToEnd(then);
-  NestEmitter(scope, nest, then).emit();
-  builder.setInsertionPointToEnd(then);
-  scf::YieldOp::create(builder, make.location);
-}
-
-/// Row-major over the tile space.
-SmallVector<Value> KernelLowering::tileNumbers(Value linear) {
-  SmallVector<Value> numbers(dimensions());
-  for (unsigned dimension = dimensions(); dimension-- > 0;) {
-    Value count = make.integer(i64, kernel.tilesAlong(dimension));
-    if (kernel.tilesAlong(dimension) == 1) {
-      numbers[dimension] = make.integer(i64, 0);
-      continue;
-    }
-    numbers[dimension] = arith::RemUIOp::create(builder, make.location, linear, count);
-    linear = arith::DivUIOp::create(builder, make.location, linear, count);
-  }
-  return numbers;
-}
-
-void KernelLowering::emitStage(LLVM::LLVMFuncOp tile) {
+void StageLowering::emitStage(LLVM::LLVMFuncOp tile) {
   auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(builder.getContext()),
                                           {pointer, i64, i64, pointer, pointer});
   auto function = LLVM::LLVMFuncOp::create(builder, make.location, kernel.getSymName(), type);
@@ -203,13 +122,13 @@ void KernelLowering::emitStage(LLVM::LLVMFuncOp tile) {
   auto loop = scf::ForOp::create(builder, make.location, block->getArgument(1),
                                  block->getArgument(2), make.integer(i64, 1));
   builder.setInsertionPointToStart(loop.getBody());
-  operands.append(tileNumbers(loop.getInductionVar()));
+  operands.append(tileNumbers(make, kernel, loop.getInductionVar()));
   operands.push_back(arith::CmpIOp::create(builder, make.location, arith::CmpIPredicate::eq,
                                            loop.getInductionVar(), block->getArgument(1)));
   LLVM::CallOp::create(builder, make.location, tile, operands);
   builder.setInsertionPointToEnd(block);
-  bool pastCaches = llvm::any_of(kernel.getBody().getOps<ComputeOp>(),
-                                 [](ComputeOp nest) { return nest.getPastCaches(); });
+  bool pastCaches = llvm::any_of(kernel.getBody().getOps<tile::ComputeOp>(),
+                                 [](tile::ComputeOp nest) { return nest.getPastCaches(); });
   if (pastCaches) // Such stores are in no order with the barrier that ends the stage.
     LLVM::CallIntrinsicOp::create(builder, make.location,
                                   builder.getStringAttr("llvm.x86.sse.sfence"), ValueRange());
@@ -233,9 +152,9 @@ Status convertToLLVM(ModuleOp module) {
 
 } // namespace
 
-Expected<std::unique_ptr<llvm::Module>> lowerToLLVM(const tile::TileProgram &program,
-                                                    llvm::LLVMContext &llvmContext,
-                                                    const LoweringOptions &options) {
+Expected<std::unique_ptr<llvm::Module>>
+lowerKernels(const tile::TileProgram &program, llvm::LLVMContext &llvmContext,
+             llvm::function_ref<Status(OpBuilder &, KernelOp)> lowerKernel) {
   tile::ProgramImpl &impl = program.implementation();
   DialectRegistry registry;
   registerBuiltinDialectTranslation(registry);
@@ -247,13 +166,22 @@ Expected<std::unique_ptr<llvm::Module>> lowerToLLVM(const tile::TileProgram &pro
   OwningOpRef<ModuleOp> module = ModuleOp::create(builder.getUnknownLoc());
   builder.setInsertionPointToEnd(module->getBody());
   for (KernelOp kernel : impl.module->getOps<KernelOp>())
-    KernelLowering(builder, kernel, options).lower();
+    KINTSUGI_RETURN_IF_ERROR(lowerKernel(builder, kernel));
   KINTSUGI_RETURN_IF_ERROR(tile::verifyModule(*module));
   KINTSUGI_RETURN_IF_ERROR(convertToLLVM(*module));
   auto lowered = translateModuleToLLVMIR(*module, llvmContext, "kintsugi");
   if (!lowered)
     return internalError("a tile program could not be translated to LLVM IR");
   return lowered;
+}
+
+Expected<std::unique_ptr<llvm::Module>> lowerToLLVM(const tile::TileProgram &program,
+                                                    llvm::LLVMContext &context,
+                                                    const LoweringOptions &options) {
+  return lowerKernels(program, context, [&](OpBuilder &builder, KernelOp kernel) {
+    StageLowering(builder, kernel, options).lower();
+    return Status::success();
+  });
 }
 
 } // namespace kintsugi::targets

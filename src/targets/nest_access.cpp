@@ -4,6 +4,7 @@
 #include "targets/nest_emitter.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 
 #include <numeric>
 
@@ -160,6 +161,15 @@ Value NestEmitter::address(Value pointer, const Position &position, Type element
                      });
 }
 
+unsigned NestEmitter::alignmentAt(const Position &position, Type element) const {
+  constexpr int64_t most = 16;
+  int64_t natural = alignmentOf(element), elements = std::gcd(position.multiple, position.constant);
+  if (!scope.threads)
+    return natural;
+  int64_t bytes = elements * natural;
+  return bytes == 0 ? most : std::max(natural, std::min(most, bytes & -bytes));
+}
+
 Value NestEmitter::laneAddresses(Value pointer, const Position &position, Type element,
                                  unsigned level) {
   Value base = address(pointer, position, element), offsets = positions.laneOffsets(position);
@@ -192,11 +202,11 @@ Value NestEmitter::uniformPart(Value condition, Point point, unsigned level) {
 }
 
 /// A read that is masked off goes to the buffer's first element instead: no branch.
-static Value readScalar(Emit &make, Value pointer, Value address, Type element, Value mask) {
+static Value readScalar(Emit &make, Value pointer, Value address, Type element, Value mask,
+                        unsigned alignment) {
   if (mask)
     address = make.select(mask, address, pointer);
-  Value value =
-      LLVM::LoadOp::create(make.builder, make.location, element, address, alignmentOf(element));
+  Value value = LLVM::LoadOp::create(make.builder, make.location, element, address, alignment);
   if (!mask)
     return value;
   Value zero = isa<FloatType>(element) ? make.number(element, 0) : make.integer(element, 0);
@@ -216,7 +226,7 @@ Value NestEmitter::read(tile::ReadOp op, Point point, unsigned level) {
   if (!isVector(op.getElement())) {
     Value place = address(pointer, where, element);
     levels.place(level);
-    return readScalar(make, pointer, place, element, mask);
+    return readScalar(make, pointer, place, element, mask, alignmentAt(where, element));
   }
   Value wanted;
   if (mask) {
@@ -293,7 +303,8 @@ Value NestEmitter::readUniform(Value pointer, const Position &where, Type elemen
   if (mask)
     any =
         LLVM::vector_reduce_or::create(make.builder, make.location, make.builder.getI1Type(), mask);
-  Value value = make.splat(readScalar(make, pointer, place, element, any), lanes);
+  Value value =
+      make.splat(readScalar(make, pointer, place, element, any, alignmentOf(element)), lanes);
   if (!mask)
     return value;
   Type type = value.getType();
@@ -397,7 +408,7 @@ void NestEmitter::storeAt(Value stored, unsigned destination, Point point) {
   Position where = destinationAt(point);
   Value pointer = scope.pointers.lookup(nest.getDestinations()[destination]);
   Type element = getElementTypeOrSelf(stored.getType());
-  unsigned level = 0, alignment = alignmentOf(element);
+  unsigned level = pointLevel, alignment = alignmentAt(where, element);
   if (pass)
     level = 1;
   for (unsigned iterator = 0; iterator < numParallel; ++iterator)
@@ -408,6 +419,11 @@ void NestEmitter::storeAt(Value stored, unsigned destination, Point point) {
     Value mask = asLanes ? activeLanes(point, level) : Value();
     levels.place(level);
     bool bypasses = scope.pastCaches && asLanes && !mask && isWholeVector(where, element);
+    OpBuilder::InsertionGuard guard(builder);
+    if (storesHere) {
+      auto choice = scf::IfOp::create(builder, make.location, storesHere, false);
+      builder.setInsertionPointToStart(choice.thenBlock());
+    }
     if (mask)
       LLVM::MaskedStoreOp::create(builder, make.location, stored, place, mask,
                                   builder.getI32IntegerAttr(alignment));

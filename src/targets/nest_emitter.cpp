@@ -16,13 +16,26 @@ using kintsugi::tile::ComputeOp;
 
 namespace kintsugi::targets {
 
+/// Beside the iterators' bits: what comes of the reduction at a point.
+static constexpr uint64_t onPoint = 1ull << 63;
+
 NestEmitter::NestEmitter(KernelScope &scope, ComputeOp nest, Block *block)
     : scope(scope), nest(nest), make(scope.builder),
-      levels(scope.builder, nest.numIterators() + 1, block), lanes(nest.getRegisters().getLanes()),
+      levels(scope.builder, nest.numIterators() + 4, block), lanes(nest.getRegisters().getLanes()),
       vectors(nest.getRegisters().getVectors()), rows(nest.getRegisters().getRows()),
       numParallel(nest.numParallel()), vectorIterator(nest.getRegisters().getVector()),
-      rowIterator(nest.getRegisters().getRow()), positions(scope.builder, levels, lanes),
-      combiner(scope.builder, nest.getCombiner().value_or(CombinerKind::Sum), scope.imports) {}
+      rowIterator(nest.getRegisters().getRow()),
+      positions(scope.builder, levels, scope.threads ? 1 : lanes),
+      combiner(scope.builder, nest.getCombiner().value_or(CombinerKind::Sum), scope.imports) {
+  if (!scope.threads || lanes == 1)
+    return;
+  splitIterator = vectorIterator;
+  splitLanes = lanes;
+  splitApart = nest.getRegisters().getApart();
+  vectorIterator = nest.getRegisters().getColumn();
+  vectors = nest.getRegisters().getColumns();
+  lanes = 1;
+}
 
 /// Shrinks the register tile to the iterators: a part of a vector is masked, but no vector or row
 /// is empty.
@@ -56,7 +69,7 @@ void NestEmitter::findDependences(Region &region) {
   for (BlockArgument argument : block.getArguments()) {
     unsigned number = argument.getArgNumber();
     bool isAccumulator = isEpilogue && number >= numParallel;
-    dependences[argument] = isAccumulator ? parallel : 1ull << number;
+    dependences[argument] = isAccumulator ? parallel | onPoint : 1ull << number;
   }
   for (Operation &op : block.without_terminator()) {
     uint64_t all = 0;
@@ -77,7 +90,7 @@ bool NestEmitter::isVector(Value value) const {
 }
 
 unsigned NestEmitter::levelOf(Value value) const {
-  unsigned level = 0;
+  unsigned level = dependencesOf(value) & onPoint ? pointLevel : 0;
   for (unsigned iterator = 0; iterator < iterators.size(); ++iterator)
     if (dependsOn(value, iterator))
       level = std::max(level, iterators[iterator].level);
@@ -112,6 +125,8 @@ void NestEmitter::emit() {
   findDependences(nest.getBody());
   if (nest.isReduction())
     findDependences(nest.getEpilogue());
+  if (scope.threads)
+    return emitOverThreads();
   if (nest.getPasses())
     return emitPasses();
   emitParallel(0, 0);
@@ -222,20 +237,30 @@ void NestEmitter::emitBlocks(unsigned iterator, unsigned level, int64_t extent, 
 void NestEmitter::emitPoint(unsigned level) {
   if (!nest.isReduction()) {
     emitStores(nest.getBody().front());
-    if (level > 0 && vectors > 1)
+    if (level > 0 && vectors > 1 && !scope.threads)
       interleave(*levels.block(level));
     return;
   }
+  Accumulators accumulators = reduceAt(level);
+  if (pass)
+    return storePartials(accumulators);
+  if (vectorIterator >= static_cast<int>(numParallel))
+    joinVectors(accumulators);
+  emitResults(accumulators);
+}
+
+/// The running values of a point, at the end of its level.
+NestEmitter::Accumulators NestEmitter::reduceAt(unsigned level) {
   Accumulators accumulators = nest.getPasses() ? partialValues(level) : startValues(level);
   bool isEmpty = llvm::is_contained(nest.getReduction(), 0);
   if (!isEmpty)
     emitReduction(numParallel + nest.getPasses(), level, accumulators);
   levels.resume(level);
   levels.place(level);
-  if (pass)
-    return storePartials(accumulators);
-  if (vectorIterator >= static_cast<int>(numParallel))
-    joinVectors(accumulators);
+  return accumulators;
+}
+
+void NestEmitter::emitResults(const Accumulators &accumulators) {
   results.clear();
   for (const Tuple &values : accumulators)
     results.push_back(combiner.finish(values));
@@ -298,6 +323,8 @@ void NestEmitter::storePartials(const Accumulators &accumulators) {
 void NestEmitter::emitReduction(unsigned iterator, unsigned level, Accumulators &accumulators) {
   if (iterator == iterators.size())
     return accumulate(level, accumulators);
+  if (scope.threads)
+    return emitThreadReduction(iterator, level, accumulators);
   int64_t extent = iterators[iterator].extent;
   if (static_cast<int>(iterator) == vectorIterator)
     return emitVectorReduction(iterator, level, accumulators);
@@ -322,17 +349,15 @@ void NestEmitter::emitReductionAt(unsigned iterator, unsigned level, int64_t ind
 }
 
 void NestEmitter::emitReductionLoop(unsigned iterator, unsigned level, Run run, int64_t step,
-                                    Accumulators &accumulators) {
+                                    Accumulators &accumulators, unsigned unroll) {
   levels.placeAtEnd(level);
   SmallVector<Value> flat;
   for (const Tuple &values : accumulators)
     flat.append(values.begin(), values.end());
   Type i64 = make.builder.getI64Type();
   auto loop = scf::ForOp::create(make.builder, make.location, run.begin, run.end,
-                                 make.integer(i64, step), flat);
+                                 make.integer(i64, step * unroll), flat);
   levels.loopCreated(level, loop);
-  levels.enter(level + 1, loop.getBody());
-  setStart(iterator, level + 1, loop.getInductionVar(), 0, step);
   auto assign = [&](ValueRange values) {
     unsigned next = 0;
     for (Tuple &tuple : accumulators)
@@ -340,7 +365,12 @@ void NestEmitter::emitReductionLoop(unsigned iterator, unsigned level, Run run, 
         value = values[next++];
   };
   assign(loop.getRegionIterArgs());
-  emitReduction(iterator + 1, level + 1, accumulators);
+  for (unsigned copy = 0; copy < unroll; ++copy) {
+    levels.enter(level + 1, loop.getBody());
+    setStart(iterator, level + 1, loop.getInductionVar(), copy * step,
+             static_cast<int>(iterator) == splitIterator && step > 1 ? 1 : step * unroll);
+    emitReduction(iterator + 1, level + 1, accumulators);
+  }
   flat.clear();
   for (const Tuple &values : accumulators)
     flat.append(values.begin(), values.end());

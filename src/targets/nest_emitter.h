@@ -6,6 +6,9 @@
 // changes stays a scalar and is broadcast where it meets a vector. Accumulators are carried by the
 // loops, so that they live in registers; a product that is summed becomes a fused multiply-add.
 //
+// Where a block of threads works on a tile, they share the blocks of points among them instead of
+// looping over all, in scalar code; the lanes of a reduction are threads (nest_threads.cpp).
+//
 //===----------------------------------------------------------------------===//
 #ifndef KINTSUGI_TARGETS_NEST_EMITTER_H
 #define KINTSUGI_TARGETS_NEST_EMITTER_H
@@ -13,6 +16,7 @@
 #include "targets/levels.h"
 #include "targets/position.h"
 #include "targets/reduction.h"
+#include "targets/threads.h"
 #include "tile/dialect.h"
 
 namespace kintsugi::targets {
@@ -24,8 +28,9 @@ struct KernelScope {
 
   mlir::OpBuilder &builder;
   mlir::Value imports;
-  bool hasAllMasks;        ///< See LoweringOptions.
-  bool pastCaches = false; ///< Destinations are aligned, and stores to them bypass the caches.
+  bool hasAllMasks;           ///< See LoweringOptions.
+  bool pastCaches = false;    ///< Destinations are aligned, and stores to them bypass the caches.
+  Threads *threads = nullptr; ///< Those that work together; null: one.
   llvm::DenseMap<mlir::Value, mlir::Value> pointers;   ///< Of buffers.
   llvm::DenseMap<mlir::Value, DimensionValue> origins; ///< Of tile.origin's results.
 };
@@ -60,10 +65,31 @@ private:
   bool isVector(mlir::Value value) const;
   unsigned levelOf(mlir::Value value) const;
 
+  void emitOverThreads();
+  void emitOwnBlocks(unsigned level);
+  void emitSharedBlocks(unsigned level);
+  void emitSharedBlock(unsigned level, mlir::Value round);
+  void setSharedBlock(unsigned level, mlir::Value round);
+  void forEachThread(unsigned level, llvm::function_ref<void(unsigned)> emit);
+  int64_t blocksOfAll();
+  mlir::Type countType();
+  mlir::Value groupNumber();
+  mlir::Value laneNumber();
+  void setBlock(mlir::Value number, unsigned level);
+  int64_t blocksAlong(unsigned iterator) const;
+  int64_t stepAlong(unsigned iterator) const;
+  Accumulators reduceAt(unsigned level);
+  void joinThreads(Accumulators &accumulators);
+  void joinThroughMemory(Accumulators &accumulators, unsigned half);
+  void joinInMemory(unsigned half);
+  void leave(const Accumulators &accumulators);
+  Accumulators fetch(mlir::Value thread);
+  mlir::Value exchangePlace(unsigned slot, mlir::Value thread);
   void emitPasses();
   void emitParallel(unsigned iterator, unsigned level);
   void emitBlocks(unsigned iterator, unsigned level, int64_t extent, int64_t step);
   void emitPoint(unsigned level);
+  void emitResults(const Accumulators &accumulators);
   void emitStores(mlir::Block &region);
   Accumulators startValues(unsigned level);
   Accumulators partialValues(unsigned level);
@@ -76,8 +102,10 @@ private:
   Run constantRun(int64_t end);
   std::optional<Run> boundedRun(unsigned iterator);
   mlir::Value clampedBound(mlir::Value bound, int64_t extent);
+  /// `unroll` steps at a time, of which the run is a multiple.
   void emitReductionLoop(unsigned iterator, unsigned level, Run run, int64_t step,
-                         Accumulators &accumulators);
+                         Accumulators &accumulators, unsigned unroll = 1);
+  void emitThreadReduction(unsigned iterator, unsigned level, Accumulators &accumulators);
   void emitReductionAt(unsigned iterator, unsigned level, int64_t index,
                        Accumulators &accumulators);
   void emitVectorReduction(unsigned iterator, unsigned level, Accumulators &accumulators);
@@ -115,6 +143,9 @@ private:
   DimensionValue iteratorValue(unsigned iterator, Point point);
   mlir::Value address(mlir::Value pointer, const Position &position, mlir::Type element,
                       int64_t further = 0);
+  /// Bytes that a place is known to be a multiple of. Only threads are promised more of operands
+  /// than their elements' own.
+  unsigned alignmentAt(const Position &position, mlir::Type element) const;
   mlir::Value laneAddresses(mlir::Value pointer, const Position &position, mlir::Type element,
                             unsigned level);
   /// The lanes that take part at this vector; null: all.
@@ -137,7 +168,16 @@ private:
   Accumulators results;               ///< While the epilogue is emitted.
   /// Of the passes being emitted: the number of this one; null: the last, which finishes.
   mlir::Value pass;
+  /// Among threads: the reduction's iterator that several share, -1: none; how many, how far apart.
+  int splitIterator = -1;
+  unsigned splitLanes = 1, splitApart = 1;
+  unsigned pointLevel = 0; ///< Among threads: of the loop in which points are computed.
+  mlir::Value storesHere;  ///< Among threads: whether this one stores the results; null: each does.
 };
+
+/// Bytes of memory that threads exchange running values through in a nest. `neighbours`: whether
+/// those hand them on without.
+int64_t exchangeBytes(tile::ComputeOp nest, int64_t threads, bool neighbours);
 
 } // namespace kintsugi::targets
 

@@ -62,7 +62,8 @@ KernelOp KernelBuilder::declare() {
     sizes.push_back(dimension.size);
   }
   auto kernel = KernelOp::create(builder, builder.getUnknownLoc(), name, extents, sizes,
-                                 static_cast<uint64_t>(schedule.scratchBytes));
+                                 static_cast<uint64_t>(schedule.scratchBytes),
+                                 static_cast<uint64_t>(schedule.threads));
   Block &block = kernel.getBody().emplaceBlock();
   builder.setInsertionPointToStart(&block);
   Location location = builder.getUnknownLoc();
@@ -250,7 +251,8 @@ void KernelBuilder::buildNest(const LoopNest &nest) {
 
   const schedule::RegisterTile &tile = nest.registers;
   auto registers = RegistersAttr::get(context, tile.vectorIterator, tile.lanes, tile.vectors,
-                                      tile.rowIterator, tile.rows, tile.unrolledReductions);
+                                      tile.rowIterator, tile.rows, tile.unrolledReductions,
+                                      tile.apart, tile.columnIterator, tile.columns);
   CombinerKindAttr combiner;
   if (nest.reduction)
     combiner = CombinerKindAttr::get(context, combinerOf(*nest.reduction));

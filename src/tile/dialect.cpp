@@ -107,6 +107,9 @@ LogicalResult KernelOp::verify() {
   }
   if (static_cast<int64_t>(getScratchBytes()) < 0)
     return emitOpError("has negative scratch bytes");
+  int64_t threads = getThreads();
+  if (threads < 0 || threads > 1024 || threads % 32 != 0)
+    return emitOpError("needs up to 1024 threads, in warps of 32");
   ArrayRef<BlockArgument> arguments = getBody().getArguments();
   if (arguments.size() < extents.size())
     return emitOpError("needs an argument for each dimension of the tile space");
@@ -189,9 +192,23 @@ static LogicalResult verifyRegisters(ComputeOp op) {
     return op.emitOpError("has no parallel iterator ") << registers.getRow() << " to unroll";
   if (registers.getRow() != -1 && registers.getRow() == registers.getVector())
     return op.emitOpError("both vectorizes and unrolls iterator ") << registers.getRow();
-  if (registers.getLanes() < 1 || registers.getLanes() > 64 ||
+  int64_t threads = cast<KernelOp>(op->getParentOp()).getThreads();
+  int64_t mostLanes = threads ? threads : 64;
+  if (registers.getLanes() < 1 || registers.getLanes() > mostLanes ||
       !llvm::isPowerOf2_64(registers.getLanes()))
-    return op.emitOpError("needs a power of two of at most 64 lanes");
+    return op.emitOpError("needs a power of two of at most ") << mostLanes << " lanes";
+  if (registers.getApart() < 1 || registers.getApart() > mostLanes / registers.getLanes() ||
+      (registers.getApart() > 1 && !threads))
+    return op.emitOpError("has lanes that are farther apart than there are threads");
+  int64_t column = registers.getColumn();
+  if (column < -1 || column >= parallel || (column != -1 && column == registers.getRow()) ||
+      registers.getColumns() < 1 || registers.getColumns() * registers.getRows() > 1024 ||
+      ((column == -1 || registers.getLanes() == 1 || !threads) && registers.getColumns() != 1))
+    return op.emitOpError("has columns that no lanes share");
+  if (threads && registers.getLanes() > 1 &&
+      (registers.getVector() < parallel || registers.getVectors() > 1 ||
+       !llvm::isPowerOf2_64(threads)))
+    return op.emitOpError("has lanes, which among threads only one vector of a reduction has");
   if (registers.getVectors() < 1 || registers.getRows() < 1 ||
       registers.getVectors() * registers.getRows() > 1024)
     return op.emitOpError("needs 1 to 1024 vectors in its register tile");

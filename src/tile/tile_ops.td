@@ -46,10 +46,15 @@ def RegistersAttr : AttrDef<TileDialect, "Registers"> {
     Iterators are numbered, parallel ones first, then the reduction's; -1 is none. `lanes`
     consecutive points of iterator `vector` share a vector, `vectors` of them stand side by side,
     `rows` points of the parallel iterator `row` are unrolled besides, and the `unroll` innermost
-    reduction loops are unrolled wholly.
+    reduction loops are unrolled wholly. In a kernel with threads, lanes are threads, each `apart`
+    from the next, and only a reduction has several; then
+    `columns` points of the parallel iterator `column` are unrolled as well.
   }];
   let parameters = (ins "int64_t":$vector, "int64_t":$lanes, "int64_t":$vectors, "int64_t":$row,
-                        "int64_t":$rows, "int64_t":$unroll);
+                        "int64_t":$rows, "int64_t":$unroll,
+                        DefaultValuedParameter<"int64_t", "1">:$apart,
+                        DefaultValuedParameter<"int64_t", "-1">:$column,
+                        DefaultValuedParameter<"int64_t", "1">:$columns);
   let assemblyFormat = "`<` struct(params) `>`";
 }
 
@@ -58,10 +63,12 @@ def KernelOp : TileOp<"kernel", [IsolatedFromAbove, NoTerminator, SingleBlock, S
   let description = [{
     The block's arguments are the kernel's operands (flat, static memrefs in space 0), then for each
     dimension of the tile space the number of this tile in it. A dimension cuts `extents[d]` into
-    tiles of `sizes[d]`.
+    tiles of `sizes[d]`. With `threads`, so many of them work on a tile together: on the points of
+    each nest, and on a nest when all are done with the one before.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, DenseI64ArrayAttr:$extents,
-                       DenseI64ArrayAttr:$sizes, I64Attr:$scratch_bytes);
+                       DenseI64ArrayAttr:$sizes, I64Attr:$scratch_bytes,
+                       DefaultValuedAttr<I64Attr, "0">:$threads);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
     $sym_name `over` $extents `by` $sizes `scratch` custom<Integer>($scratch_bytes) $body attr-dict

@@ -154,7 +154,7 @@ Expected<Prepared> prepare(const std::string &path, const Settings &settings) {
                         " can't change it; compile the model anew");
     return Prepared{path, {}, false, Json()};
   }
-  if (settings.level)
+  if (settings.level) // Of the processor's instructions.
     KINTSUGI_RETURN_IF_ERROR(machine::checkRuns(ownLevel(), *settings.level));
   return settings.cache ? prepareInCache(path, settings) : prepareWithoutCache(path, settings);
 }

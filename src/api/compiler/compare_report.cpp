@@ -79,10 +79,8 @@ public:
     if (isArtifact(model))
       return usageError(model + ": an artifact can't be compiled for the reference; give the model "
                                 "itself, or right outputs with --expected FILE.npz");
-    settings.compile.target = "reference";
-    settings.compile.tuneSeconds = 0;
     Expectation expectation;
-    KINTSUGI_ASSIGN(Session session, Session::open(model, inputs, settings));
+    KINTSUGI_ASSIGN(Session session, Session::open(model, inputs, settings.forReference()));
     KINTSUGI_RETURN_IF_ERROR(settings.tell("running the reference"));
     KINTSUGI_RETURN_IF_ERROR(session.run());
     expectation.reference.emplace(std::move(session));

@@ -54,8 +54,7 @@ public:
 
 private:
   Status run(const KernelLevel &level, const Manifest &manifest, const Settings &settings) {
-    pipeline::CompileOptions options = settings.compile;
-    options.target = "reference";
+    pipeline::CompileOptions options = settings.forReference().compile;
     options.log = nullptr;
     std::vector<std::byte> bytes;
     runtime::ArtifactWriter writer = runtime::ArtifactWriter::toMemory(bytes);

@@ -5,8 +5,24 @@
 #include "api/compiler/measured_machine.h"
 #include "api/compiler/tuned_store.h"
 #include "base/file_cache.h"
+#include "devices/cuda/cuda_device.h"
 
 namespace kintsugi::api {
+
+/// The list of them, or why there is none.
+static Json describeCudaDevices() {
+  auto devices = devices::CudaDevice::list();
+  if (!devices.ok())
+    return {{"problem", devices.error().message}};
+  Json list = Json::array();
+  for (const devices::CudaDeviceInfo &device : *devices)
+    list.push_back(
+        {{"name", device.name},
+         {"capability", std::to_string(device.major) + "." + std::to_string(device.minor)},
+         {"multiprocessors", device.multiprocessors},
+         {"bytes", device.memoryBytes}});
+  return {{"devices", list}};
+}
 
 Expected<Json> describeMachine(const std::string &action) {
   KnownMachine known;
@@ -22,6 +38,7 @@ Expected<Json> describeMachine(const std::string &action) {
   KINTSUGI_ASSIGN(Json report, parseJson(known.inUse().print()));
   KINTSUGI_ASSIGN(report["assumed"], parseJson(known.assumed.print()));
   report["measured"] = known.measured ? known.measured->toJson() : Json();
+  report["cuda"] = describeCudaDevices();
   return report;
 }
 

@@ -1,5 +1,6 @@
 #include "api/compiler/session.h"
 
+#include "devices/cuda/cuda_device.h"
 #include "import/random_weights.h"
 
 #include <algorithm>
@@ -28,13 +29,29 @@ Expected<Session> Session::openAnew(const std::string &damaged, const std::strin
   return open(path, inputs, settings);
 }
 
+/// The target's; for an artifact, which has its target already, the one that runs it.
+static Expected<std::shared_ptr<runtime::Device>> deviceFor(const std::string &artifact,
+                                                            const Settings &settings) {
+  bool isForGpu = settings.compile.target == "cuda";
+  if (!isForGpu && settings.compile.target == "cpu") {
+    auto opened = runtime::Artifact::open(artifact, {.verifyConstants = false});
+    isForGpu = opened.ok() && opened->manifest().target == "cuda";
+  }
+  if (!isForGpu)
+    return hostDevice();
+  KINTSUGI_ASSIGN(std::shared_ptr<runtime::Device> device,
+                  devices::CudaDevice::open(settings.device));
+  return device;
+}
+
 Expected<Session> Session::open(const std::string &path, const std::string &inputs,
                                 const Settings &settings) {
   KINTSUGI_ASSIGN(Prepared prepared, prepare(path, settings));
   runtime::ReadOptions readOptions;
   if (settings.level)
     readOptions.variant = machine::nameOf(*settings.level);
-  auto loaded = runtime::Model::load(prepared.path, hostDevice(), readOptions);
+  KINTSUGI_ASSIGN(auto device, deviceFor(prepared.path, settings));
+  auto loaded = runtime::Model::load(prepared.path, device, readOptions);
   if (!loaded.ok() && prepared.fromCache && loaded.error().kind == ErrorKind::Input)
     return openAnew(prepared.path, path, inputs, settings);
   KINTSUGI_ASSIGN(auto model, std::move(loaded));

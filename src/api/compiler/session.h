@@ -27,6 +27,7 @@ public:
   const runtime::Artifact &artifact() const { return context->model().artifact(); }
   std::span<const runtime::StageTime> stageTimes() const { return context->stageTimes(); }
   void clearStageTimes() { context->clearStageTimes(); }
+  std::optional<double> deviceSeconds() { return context->deviceSeconds(); }
 
   /// Of the last run.
   TensorView output(size_t index) const;

@@ -5,6 +5,7 @@
 #include "pipeline/targets.h"
 
 #include <algorithm>
+#include <charconv>
 
 namespace kintsugi::api {
 
@@ -26,9 +27,21 @@ Expected<bool> truthOf(std::string_view key, const Json &value) {
   return value.get<bool>();
 }
 
-Status readTarget(const Json &value, pipeline::CompileOptions &options) {
-  KINTSUGI_ASSIGN(options.target, textOf("target", value));
-  return pipeline::makeTarget(options.target).status();
+/// A name, and for devices of which there may be several a number: "cuda:1".
+Status readTarget(const Json &value, Settings &settings) {
+  KINTSUGI_ASSIGN(std::string text, textOf("target", value));
+  size_t colon = text.find(':');
+  settings.compile.target = text.substr(0, colon);
+  KINTSUGI_RETURN_IF_ERROR(pipeline::makeTarget(settings.compile.target).status());
+  if (colon == std::string::npos)
+    return Status::success();
+  std::string number = text.substr(colon + 1);
+  auto [end, problem] =
+      std::from_chars(number.data(), number.data() + number.size(), settings.device);
+  if (settings.compile.target != "cuda" || problem != std::errc() || settings.device < 0 ||
+      end != number.data() + number.size())
+    return usageError("--target " + text + ": there is no such device; use cuda:0, cuda:1, ...");
+  return Status::success();
 }
 
 Status readPrecision(const Json &value, pipeline::CompileOptions &options) {
@@ -161,7 +174,7 @@ Status readOption(const std::string &key, const Json &value, Settings &settings,
                   std::string &identity) {
   pipeline::CompileOptions &options = settings.compile;
   if (key == "target")
-    return readTarget(value, options);
+    return readTarget(value, settings);
   if (key == "precision")
     return readPrecision(value, options);
   if (key == "plan")
@@ -197,13 +210,22 @@ Status Settings::tell(std::string_view phase) const {
 
 Settings Settings::forAllMachines() const {
   Settings result = *this;
-  if (level)
+  if (level || compile.target == "cuda")
     return result;
   // The reference is scalar code that gains nothing from more instructions.
   if (compile.target != "reference")
     result.compile.lesser.push_back(knownMachine().inUseAt(machine::Level::V3));
   result.compile.machine = knownMachine().inUseAt(
       compile.target == "reference" ? machine::Level::V3 : machine::Level::V4);
+  return result;
+}
+
+Settings Settings::forReference() const {
+  Settings result = *this;
+  if (compile.target == "cuda")
+    result.compile.machine = knownMachine().inUse();
+  result.compile.target = "reference";
+  result.compile.tuneSeconds = 0;
   return result;
 }
 
@@ -244,8 +266,16 @@ Expected<Settings> readSettings(const KinCompilerOptions *options) {
                       (json.ok() ? std::string() : ": " + json.error().message));
   for (const auto &[key, value] : json->items()) {
     KINTSUGI_RETURN_IF_ERROR(readOption(key, value, settings, settings.identity));
-    if (key != "threads" && key != "cache" && key != "cpu_level")
+    bool picksDevice = key == "target" && settings.compile.target == "cuda";
+    if (key != "threads" && key != "cache" && key != "cpu_level" && !picksDevice)
       settings.compileFlags.push_back(flagOf(key));
+  }
+  if (settings.compile.target == "cuda") {
+    if (settings.level)
+      return usageError("--cpu-level: the target cuda has code for sm_80 and sm_90a");
+    if (settings.compile.tuneSeconds > 0)
+      return usageError("--tune: kernels of the target cuda can't be tuned yet");
+    KINTSUGI_ASSIGN(settings.compile.machine, machine::Machine::forLevel("sm_90a"));
   }
   if (settings.level)
     settings.compile.machine = knownMachine().inUseAt(*settings.level);

@@ -15,6 +15,7 @@ namespace kintsugi::api {
 
 struct Settings {
   pipeline::CompileOptions compile;
+  int device = 0; ///< Of the target cuda: the number of the device that runs models.
   /// The level of the instruction set asked for; nothing for what suits the purpose.
   std::optional<machine::Level> level;
   bool cache = true;
@@ -23,6 +24,9 @@ struct Settings {
   /// To compile a model for other machines as well: the artifact gets code for each level, unless
   /// one was asked for.
   Settings forAllMachines() const;
+
+  /// The same for the reference, against which others are compared.
+  Settings forReference() const;
 
   /// Tells the caller what goes on besides the phases of a compilation; a usage error where it asks
   /// to stop.

@@ -73,7 +73,7 @@ TunedRecords openTunedRecords(const Settings &settings) {
   TunedRecords result;
   bool isTuning = settings.compile.tuneSeconds > 0;
   const machine::Machine *machine = machineAtHand(settings.compile);
-  if (settings.compile.target == "reference" || !machine)
+  if (settings.compile.target != "cpu" || !machine)
     return result;
   result.level = machine->level;
   auto keepNothing = [&](const std::string &problem) {

@@ -3,9 +3,13 @@
 #include "api/runtime/runtime_api.h"
 
 #include "devices/cpu/cpu_device.h"
+#include "devices/cuda/cuda_device.h"
 #include "devices/null/null_device.h"
 
 #include <algorithm>
+#include <charconv>
+#include <map>
+#include <mutex>
 #include <new>
 
 using namespace kintsugi;
@@ -19,14 +23,34 @@ static_assert(KIN_TYPE_F32 == int(KIN_F32) && KIN_TYPE_I64 == int(KIN_I64) &&
               KIN_TYPE_BOOL == int(KIN_BOOL) && KIN_TYPE_F64 == int(KIN_F64) &&
               KIN_TYPE_C128 == int(KIN_C128) && KIN_TYPE_BF16 == int(KIN_BF16));
 
-std::shared_ptr<Device> api::findDevice(std::string_view name) {
+/// Opened when it is first asked for, and kept.
+static Expected<std::shared_ptr<Device>> cudaDevice(int number) {
+  static std::mutex mutex;
+  static std::map<int, std::shared_ptr<Device>> devices;
+  std::lock_guard lock(mutex);
+  std::shared_ptr<Device> &device = devices[number];
+  if (!device) {
+    KINTSUGI_ASSIGN(device, devices::CudaDevice::open(number));
+  }
+  return device;
+}
+
+Expected<std::shared_ptr<Device>> api::findDevice(std::string_view name) {
   static const auto cpu = std::make_shared<devices::CpuDevice>();
   static const auto null = std::make_shared<devices::NullDevice>();
   if (name == "cpu")
-    return cpu;
+    return std::shared_ptr<Device>(cpu);
   if (name == "null")
-    return null;
-  return nullptr;
+    return std::shared_ptr<Device>(null);
+  constexpr std::string_view cuda = "cuda";
+  int number = 0;
+  std::string_view rest = name.starts_with(cuda) ? name.substr(cuda.size()) : "?";
+  const char *last = rest.data() + rest.size();
+  if (rest.empty() || (rest.starts_with(':') && rest.size() > 1 &&
+                       std::from_chars(rest.data() + 1, last, number).ptr == last))
+    return cudaDevice(number);
+  return usageError("there is no device '" + std::string(name) +
+                    "'; there are: cpu, cuda, cuda:1, ..., null");
 }
 
 KinStatus api::report(const Status &status, KinError **error) {
@@ -112,9 +136,7 @@ static Status makeModel(Expected<Artifact> (*open)(const void *, size_t, ReadOpt
   *result = nullptr;
   KINTSUGI_RETURN_IF_ERROR(checkOptions(options));
   std::string_view name = options && options->device ? options->device : "cpu";
-  auto device = api::findDevice(name);
-  if (!device)
-    return usageError("there is no device '" + std::string(name) + "'; there are: cpu, null");
+  KINTSUGI_ASSIGN(auto device, api::findDevice(name));
   ReadOptions readOptions;
   readOptions.verifyConstants = !(options && options->skip_constants_check);
   readOptions.supports = [&](std::string_view feature) { return device->supports(feature); };

@@ -37,8 +37,9 @@ struct KinContext {
 
 namespace kintsugi::api {
 
-/// The device of that name, one for the whole process; null for a name that is not known.
-std::shared_ptr<runtime::Device> findDevice(std::string_view name);
+/// The device of that name ("cpu", "null", "cuda", "cuda:1", ...), one for the whole process. A
+/// usage error for a name that is not known, a machine error where there is no such device.
+Expected<std::shared_ptr<runtime::Device>> findDevice(std::string_view name);
 
 /// Sets *error, where there is somewhere to set it, and returns the status.
 KinStatus report(const Status &status, KinError **error);

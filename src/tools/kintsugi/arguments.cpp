@@ -84,7 +84,7 @@ private:
   /// Flags that decide how it is compiled.
   void addCompileFlags(CLI::App &verb) {
     addModelFlags(verb);
-    addText(verb, "--target", "target", "cpu or reference");
+    addText(verb, "--target", "target", "cpu, cuda (cuda:N: on device N) or reference");
     addText(verb, "--precision", "precision", "What floats are computed in: f32");
     addText(verb, "--plan", "plan", "search, greedy or separate");
     addText(verb, "--without", "without",

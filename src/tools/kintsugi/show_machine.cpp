@@ -49,13 +49,31 @@ static std::string showMeasuredLevel(const Json &level, const Json &assumed) {
   return all;
 }
 
+/// A line for each device that the target cuda could run on, or why there is none.
+static std::string showCuda(const Json &report) {
+  if (!report.contains("cuda"))
+    return "";
+  const Json &cuda = report["cuda"];
+  if (cuda.contains("problem"))
+    return "cuda    none: " + text(cuda, "problem") + "\n";
+  std::string all;
+  for (const Json &device : cuda["devices"])
+    all += format("cuda:%zu  %s, compute capability %s, %.0f multiprocessors, %s\n",
+                  size_t(&device - &cuda["devices"][0]), text(device, "name").c_str(),
+                  text(device, "capability").c_str(), number(device, "multiprocessors"),
+                  bytes(number(device, "bytes")).c_str());
+  return all.empty() ? "cuda    no device\n" : all;
+}
+
 std::string showMachine(const Json &report) {
   const Json &measured = report["measured"], &assumed = report["assumed"];
   if (measured.is_null())
-    return showInUse(report) + "assumed from the processor and its caches; kintsugi doctor "
-                               "--measure measures them, and compiles use that from then on\n";
-  std::string all = showInUse(report) + "measured; kintsugi doctor --forget goes back to what is "
-                                        "assumed\n\n";
+    return showInUse(report) + showCuda(report) +
+           "assumed from the processor and its caches; kintsugi doctor "
+           "--measure measures them, and compiles use that from then on\n";
+  std::string all = showInUse(report) + showCuda(report) +
+                    "measured; kintsugi doctor --forget goes back to what is "
+                    "assumed\n\n";
   for (const Json &level : measured["levels"])
     all += showMeasuredLevel(level, assumed);
   return all + format("to start a stage %s, %s where the workers sleep; assumed %s\n",

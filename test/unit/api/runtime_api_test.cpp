@@ -110,7 +110,7 @@ TEST_F(Api, ErrorsHaveACodeAndAMessage) {
   EXPECT_EQ(take(error), "there is no artifact to load or nowhere to put the model");
   KinLoadOptions options = {sizeof(KinLoadOptions), 0, "abacus"};
   EXPECT_EQ(kin_model_load("a.kin", &options, &model, &error), KIN_USAGE);
-  EXPECT_EQ(take(error), "there is no device 'abacus'; there are: cpu, null");
+  EXPECT_EQ(take(error), "there is no device 'abacus'; there are: cpu, cuda, cuda:1, ..., null");
   options.struct_bytes = 3;
   EXPECT_EQ(kin_model_load("a.kin", &options, &model, &error), KIN_USAGE);
   EXPECT_EQ(take(error), "the options have a struct_bytes of 3 instead of " +

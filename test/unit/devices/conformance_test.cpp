@@ -5,7 +5,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "abi/stage.h"
+#include "cuda_parts.h"
 #include "devices/cpu/cpu_device.h"
+#include "devices/cuda/cuda_device.h"
 #include "devices/null/null_device.h"
 #include "fixture.h"
 #include "runtime/context.h"
@@ -24,18 +26,24 @@ namespace {
 struct DeviceUnderTest {
   const char *name;
   std::shared_ptr<Device> (*make)();
-  bool computes; ///< Whether kernels really run.
+  bool computes;              ///< Whether kernels really run.
+  const char *target = "cpu"; ///< That its artifacts are compiled for.
 };
 
 const DeviceUnderTest devicesUnderTest[] = {
     {"cpu", [] { return std::shared_ptr<Device>(std::make_shared<devices::CpuDevice>()); }, true},
     {"null", [] { return std::shared_ptr<Device>(std::make_shared<devices::NullDevice>()); },
      false},
+    // Its driver is the tests' own: no GPU takes part.
+    {"cuda", [] { return std::shared_ptr<Device>(*devices::CudaDevice::open(0, FAKE_CUDA)); }, true,
+     "cuda"},
 };
 
 class Conformance : public testing::TestWithParam<DeviceUnderTest> {
 protected:
-  std::shared_ptr<const Model> load(const Parts &parts) {
+  std::shared_ptr<const Model> load(Parts parts) {
+    if (std::string_view(GetParam().target) == "cuda")
+      parts = cudaParts(std::move(parts));
     auto artifact = Artifact::fromMemory(parts.bytes(), "test.kin");
     EXPECT_TRUE(artifact.ok());
     auto model = Model::create(std::move(*artifact), device);
@@ -67,7 +75,7 @@ private:
 
 TEST_P(Conformance, HasItsName) {
   EXPECT_EQ(device->name(), GetParam().name);
-  EXPECT_TRUE(device->runsTarget("cpu"));
+  EXPECT_TRUE(device->runsTarget(GetParam().target));
 }
 
 TEST_P(Conformance, MemoryIsAlignedAndApart) {

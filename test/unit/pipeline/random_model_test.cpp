@@ -55,6 +55,8 @@ struct Way {
   orchestrate::PlanMode plan;
   /// Kernels start for free, so that other formats pay for values as small as these.
   bool freeStages = false;
+  /// A tile is the work of a block of threads, as on a GPU, whose work a processor does here.
+  bool blocks = false;
 };
 
 const Way ways[] = {
@@ -63,6 +65,9 @@ const Way ways[] = {
     {"formats", "cpu", orchestrate::PlanMode::Greedy, /*freeStages=*/true},
     {"separate", "cpu", orchestrate::PlanMode::Separate},
     {"reference", "reference", orchestrate::PlanMode::Separate},
+    {"blocks", "cpu", orchestrate::PlanMode::Search, /*freeStages=*/false, /*blocks=*/true},
+    {"separateBlocks", "cpu", orchestrate::PlanMode::Separate, /*freeStages=*/false,
+     /*blocks=*/true},
 };
 
 class RandomModel : public testing::TestWithParam<Way> {
@@ -97,6 +102,11 @@ protected:
       options.machine = *machine::Machine::forLevel("x86-64-v3");
     if (GetParam().freeStages)
       options.machine.stageSeconds = 0;
+    if (GetParam().blocks) {
+      std::string level = options.machine.level;
+      options.machine = *machine::Machine::forLevel("sm_90a");
+      options.machine.level = level;
+    }
     options.target = GetParam().target;
     options.plan = GetParam().plan;
     for (bool weights : {false, true}) {

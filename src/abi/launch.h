@@ -1,0 +1,23 @@
+/*===- launch.h - How the runtime launches a kernel on a GPU --------------===*/
+/*
+ * What stage.h is for processors. A code object is PTX text (ended by a zero byte, which is part of
+ * the section) with one entry for each stage under the stage's symbol. A launch has one block for
+ * each tile of the stage's linear tile space, along x, of the threads that the manifest says, along
+ * x, and as many bytes of dynamic shared memory as the manifest says for scratch.
+ *
+ * The parameters are the device addresses of the operands, in the manifest's order and multiples of
+ * KIN_LAUNCH_ALIGNMENT, row-major and dense; nothing outside their bytes is touched. Operands that
+ * are written overlap with no other operand. Blocks don't depend on each other.
+ *
+ * A variant's code objects hold the same stages for different architectures; each asks for its own
+ * as a feature: "sm_80" runs on any device from compute capability 8.0 on, "sm_90a" on 9.0 alone.
+ */
+/*===----------------------------------------------------------------------===*/
+#ifndef KINTSUGI_ABI_LAUNCH_H
+#define KINTSUGI_ABI_LAUNCH_H
+
+#define KIN_LAUNCH_ALIGNMENT 16
+#define KIN_LAUNCH_MAX_THREADS 1024
+#define KIN_LAUNCH_MAX_BLOCKS 0x7fffffff
+
+#endif /* KINTSUGI_ABI_LAUNCH_H */

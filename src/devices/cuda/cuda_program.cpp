@@ -1,0 +1,143 @@
+//===- cuda_program.cpp - An artifact ready to run on a GPU ---------------===//
+
+#include "devices/cuda/cuda_program.h"
+
+#include "abi/launch.h"
+#include "calls/call.h"
+#include "runtime/binding.h"
+
+#include <algorithm>
+#include <cstring>
+
+using namespace kintsugi;
+using namespace kintsugi::devices;
+using namespace kintsugi::devices::cuda;
+using namespace kintsugi::runtime;
+
+Expected<std::unique_ptr<CudaProgram>> CudaProgram::load(CudaDevice &device,
+                                                         const Artifact &artifact) {
+  std::unique_ptr<CudaProgram> program(new CudaProgram(device, artifact));
+  KINTSUGI_RETURN_IF_ERROR(device.enter());
+  KINTSUGI_RETURN_IF_ERROR(program->findFunctions());
+  KINTSUGI_RETURN_IF_ERROR(program->uploadConstants());
+  return program;
+}
+
+CudaProgram::~CudaProgram() {
+  device.release(constantMemory, artifact.constants().size());
+  if (module && device.enter().ok())
+    device.driver().unloadModule(module);
+}
+
+Status CudaProgram::uploadConstants() {
+  std::span<const std::byte> bytes = artifact.constants();
+  if (bytes.empty())
+    return Status::success();
+  KINTSUGI_ASSIGN(constantMemory, device.allocate(bytes.size()));
+  const Driver &driver = device.driver();
+  auto address = reinterpret_cast<Address>(constantMemory);
+  KINTSUGI_RETURN_IF_ERROR(driver.check(driver.upload(address, bytes.data(), bytes.size(), nullptr),
+                                        "upload the constants"));
+  return driver.check(driver.waitForStream(nullptr), "upload the constants");
+}
+
+/// The text of a code object must end where its bytes do.
+static Status checkText(std::span<const std::byte> bytes) {
+  const void *zero = bytes.empty() ? nullptr : std::memchr(bytes.data(), 0, bytes.size());
+  if (!zero || zero != &bytes.back())
+    return inputError("is not the text of a module; compile the model again");
+  return Status::success();
+}
+
+/// The first code object that the device runs.
+Status CudaProgram::loadCode() {
+  auto suits = [&](const CodeObject &object) {
+    return std::ranges::all_of(object.features,
+                               [&](const std::string &name) { return device.supports(name); });
+  };
+  if (manifest().code.empty())
+    return inputError("the artifact has kernels but no code");
+  auto chosen = std::ranges::find_if(manifest().code, suits);
+  if (chosen == manifest().code.end()) {
+    const CudaDeviceInfo &info = device.info();
+    return machineError("the device '" + std::string(device.name()) + "' (" + info.name +
+                        ", compute capability " + std::to_string(info.major) + "." +
+                        std::to_string(info.minor) +
+                        ") runs none of the artifact's code; it needs 8.0 or newer");
+  }
+  std::span<const std::byte> text = artifact.code(chosen->section);
+  if (Status status = checkText(text); !status.ok())
+    return at(chosen->section, status.takeError());
+  char log[2048] = {};
+  int options[] = {errorLog, errorLogBytes};
+  void *values[] = {log, reinterpret_cast<void *>(sizeof(log) - 1)};
+  const Driver &driver = device.driver();
+  Status loaded = driver.check(driver.loadModule(&module, text.data(), 2, options, values),
+                               "load the code for " + chosen->section);
+  if (loaded.ok() || !log[0])
+    return loaded;
+  std::string said = log;
+  std::ranges::replace(said, '\n', ' ');
+  return machineError(loaded.error().message + ": " + said);
+}
+
+Status CudaProgram::checkStage(const Stage &stage) const {
+  if (stage.threads == 0 || stage.threads > KIN_LAUNCH_MAX_THREADS ||
+      stage.tiles > KIN_LAUNCH_MAX_BLOCKS)
+    return inputError("has " + std::to_string(stage.tiles) + " blocks of " +
+                      std::to_string(stage.threads) + " threads, which no device runs");
+  for (uint32_t number : stage.buffers) {
+    const Buffer &buffer = manifest().buffers[number];
+    if (originOf(manifest(), buffer).home.offset % KIN_LAUNCH_ALIGNMENT != 0 ||
+        buffer.home.offset % KIN_LAUNCH_ALIGNMENT != 0)
+      return inputError("has the operand '" + buffer.name + "' at an odd address");
+  }
+  return Status::success();
+}
+
+Expected<Handle> CudaProgram::findFunction(const Stage &stage) {
+  const Driver &driver = device.driver();
+  Handle function = nullptr;
+  if (driver.function(&function, module, stage.symbol.c_str()) != 0)
+    return inputError("is not in the code; compile the model again");
+  int threads = 0, shared = 0;
+  KINTSUGI_RETURN_IF_ERROR(
+      driver.check(driver.functionAttribute(&threads, mostThreads, function), "look at it"));
+  KINTSUGI_RETURN_IF_ERROR(
+      driver.check(driver.functionAttribute(&shared, staticSharedBytes, function), "look at it"));
+  if (static_cast<int64_t>(stage.threads) > threads)
+    return machineError("can run " + std::to_string(threads) + " threads a block here, not " +
+                        std::to_string(stage.threads));
+  uint64_t all = stage.scratchBytes + static_cast<uint64_t>(std::max(shared, 0));
+  if (all > device.info().sharedBytes)
+    return machineError("needs " + std::to_string(all) +
+                        " bytes of shared memory, the device has " +
+                        std::to_string(device.info().sharedBytes));
+  if (stage.scratchBytes > 0)
+    KINTSUGI_RETURN_IF_ERROR(
+        driver.check(driver.setFunctionAttribute(function, dynamicSharedBytes,
+                                                 static_cast<int>(stage.scratchBytes)),
+                     "give it its shared memory"));
+  return function;
+}
+
+Status CudaProgram::findFunctions() {
+  for (const Stage &stage : manifest().stages) {
+    functions.push_back(nullptr);
+    if (stage.kind == Stage::Kind::Call) {
+      if (!calls::find(stage.symbol))
+        return inputError("call '" + stage.symbol + "': this runtime has no such call");
+      continue;
+    }
+    std::string where = "kernel '" + stage.symbol + "'";
+    if (Status status = checkStage(stage); !status.ok())
+      return at(where, status.takeError());
+    if (!module)
+      KINTSUGI_RETURN_IF_ERROR(loadCode());
+    auto found = findFunction(stage);
+    if (!found.ok())
+      return at(where, found.takeError());
+    functions.back() = *found;
+  }
+  return Status::success();
+}

@@ -1,0 +1,41 @@
+//===- cuda_program.h - An artifact ready to run on a GPU -----------------===//
+#ifndef KINTSUGI_DEVICES_CUDA_CUDA_PROGRAM_H
+#define KINTSUGI_DEVICES_CUDA_CUDA_PROGRAM_H
+
+#include "devices/cuda/cuda_device.h"
+#include "runtime/artifact.h"
+
+namespace kintsugi::devices {
+
+class CudaProgram final : public runtime::DeviceProgram {
+public:
+  /// See Device::load.
+  static Expected<std::unique_ptr<CudaProgram>> load(CudaDevice &device,
+                                                     const runtime::Artifact &artifact);
+  ~CudaProgram() override;
+
+  const void *constants() const override { return constantMemory; }
+  const runtime::Manifest &manifest() const { return artifact.manifest(); }
+  /// Null where the stage is a call.
+  cuda::Handle function(uint32_t stage) const { return functions[stage]; }
+
+private:
+  CudaProgram(CudaDevice &device, const runtime::Artifact &artifact)
+      : device(device), artifact(artifact) {}
+
+  Status uploadConstants();
+  Status loadCode();
+  Status findFunctions();
+  Status checkStage(const runtime::Stage &stage) const;
+  Expected<cuda::Handle> findFunction(const runtime::Stage &stage);
+
+  CudaDevice &device;
+  const runtime::Artifact &artifact;
+  void *constantMemory = nullptr;
+  cuda::Handle module = nullptr; ///< Null where every stage is a call.
+  std::vector<cuda::Handle> functions;
+};
+
+} // namespace kintsugi::devices
+
+#endif // KINTSUGI_DEVICES_CUDA_CUDA_PROGRAM_H

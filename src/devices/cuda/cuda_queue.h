@@ -1,0 +1,48 @@
+//===- cuda_queue.h - Running stages on a GPU's stream --------------------===//
+#ifndef KINTSUGI_DEVICES_CUDA_CUDA_QUEUE_H
+#define KINTSUGI_DEVICES_CUDA_CUDA_QUEUE_H
+
+#include "devices/cuda/cuda_program.h"
+
+namespace kintsugi::devices {
+
+/// The steps of a queue's first run are waited for one by one, so that a fault is known to be a
+/// stage's; the second run's are recorded into a graph, which that and all later runs start.
+class CudaQueue final : public runtime::DeviceQueue {
+public:
+  static Expected<std::unique_ptr<CudaQueue>> create(CudaDevice &device,
+                                                     const CudaProgram &program);
+  ~CudaQueue() override;
+
+  void beginRun() override;
+  Expected<bool> beginSteps() override;
+  Status endSteps(bool complete) override;
+  std::optional<double> secondsOfSteps() override;
+  Status launch(uint32_t stage, void *const *buffers) override;
+  Status copy(void *to, const void *from, uint64_t bytes) override;
+  Status upload(void *to, const void *from, uint64_t bytes) override;
+  Status download(void *to, const void *from, uint64_t bytes) override;
+  Status finish() override;
+
+private:
+  enum class Steps : uint8_t { Unseen, Watched, Seen, Recorded };
+
+  CudaQueue(CudaDevice &device, const CudaProgram &program) : device(device), program(program) {}
+
+  const cuda::Driver &driver() const { return device.driver(); }
+  Status runCall(const runtime::Stage &stage, void *const *buffers);
+  Status startGraph();
+
+  CudaDevice &device;
+  const CudaProgram &program;
+  cuda::Handle stream = nullptr, start = nullptr, end = nullptr; ///< A stream and two events.
+  cuda::Handle graph = nullptr;                                  ///< Ready to start; or null.
+  Steps steps = Steps::Unseen;
+  bool isRecording = false;
+  bool isTimed = false;           ///< Whether the events are of this run.
+  std::vector<void *> parameters; ///< Addresses of a launch's operands.
+};
+
+} // namespace kintsugi::devices
+
+#endif // KINTSUGI_DEVICES_CUDA_CUDA_QUEUE_H

@@ -1,0 +1,35 @@
+//===- threads.h - How a nest uses a block of threads -----------------------===//
+//
+// Where a machine's cores run blocks of threads, a tile is the work of one block: each nest's
+// points are spread over the threads, a few of each in the registers of one, and where points are
+// too few several threads share a sum. This chooses between those by the cycles that they take:
+// instructions that a core issues, moves through its nearest memory, and the time that a thread
+// waits.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KINTSUGI_SCHEDULE_THREADS_H
+#define KINTSUGI_SCHEDULE_THREADS_H
+
+#include "machine/machine.h"
+#include "schedule/schedule.h"
+
+namespace kintsugi::schedule {
+
+/// What a block takes for a nest, or for all of them.
+struct BlockCycles {
+  double busy = 0;  ///< Of a core's units: blocks of one core add up.
+  double alone = 0; ///< From start to end for a block that has a core to itself.
+};
+
+/// Orders the iterators and sets the registers of a nest for a block of so many threads.
+BlockCycles chooseThreads(LoopNest &nest, unsigned tileDimensions, llvm::ArrayRef<Buffer> buffers,
+                          int threads);
+
+/// Of all blocks over all cores: a core runs several at once, as far as their threads, registers
+/// and scratch fit, and their bytes come through its own share of the way to memory.
+double secondsInBlocks(const Schedule &schedule, const BlockCycles &cycles,
+                       const machine::Machine &machine);
+
+} // namespace kintsugi::schedule
+
+#endif // KINTSUGI_SCHEDULE_THREADS_H

@@ -1,0 +1,205 @@
+//===- lower_block.cpp - Kernels of blocks of threads ---------------------===//
+
+#include "targets/nvidia/lower_block.h"
+
+#include "abi/launch.h"
+#include "targets/double_functions.h"
+#include "targets/elementwise.h"
+#include "targets/lower_kernels.h"
+#include "targets/nest_emitter.h"
+#include "targets/tile_body.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "llvm/IR/Function.h"
+
+using namespace mlir;
+using kintsugi::tile::ComputeOp;
+using kintsugi::tile::KernelOp;
+
+namespace kintsugi::targets {
+
+namespace {
+
+constexpr unsigned sharedSpace = 3;
+
+Value intrinsic(OpBuilder &builder, const char *name, Type result, ValueRange operands) {
+  Location location = builder.getUnknownLoc();
+  auto call = LLVM::CallIntrinsicOp::create(builder, location, result, builder.getStringAttr(name),
+                                            operands);
+  return call.getResults();
+}
+
+class BlockThreads final : public Threads {
+public:
+  BlockThreads(int64_t count, Value number, Value exchange) : Threads(count, exchange) {
+    this->number = number;
+  }
+
+  bool areReal() const override { return true; }
+
+  void wait(OpBuilder &builder) override {
+    Value zero = Emit(builder).integer(builder.getI32Type(), 0);
+    LLVM::CallIntrinsicOp::create(builder, builder.getUnknownLoc(),
+                                  builder.getStringAttr("llvm.nvvm.barrier.cta.sync.aligned.all"),
+                                  ValueRange{zero});
+  }
+
+  Value fromNeighbour(OpBuilder &builder, Value value, unsigned distance) override {
+    Emit make(builder);
+    Type type = value.getType(), i32 = builder.getI32Type();
+    unsigned bits = type.getIntOrFloatBitWidth();
+    Type integer = builder.getIntegerType(bits);
+    Value raw = value;
+    if (isa<FloatType>(type))
+      raw = make.bitcast(raw, integer);
+    if (bits == 64) {
+      Value low = arith::TruncIOp::create(builder, make.location, i32, raw);
+      Value high = arith::TruncIOp::create(builder, make.location, i32, make.shiftRight(raw, 32));
+      low = arith::ExtUIOp::create(builder, make.location, integer, shuffle(make, low, distance));
+      high = arith::ExtUIOp::create(builder, make.location, integer, shuffle(make, high, distance));
+      raw = make.bitOr(low, make.shiftLeft(high, 32));
+    } else if (bits < 32) {
+      raw = arith::ExtUIOp::create(builder, make.location, i32, raw);
+      raw = arith::TruncIOp::create(builder, make.location, integer, shuffle(make, raw, distance));
+    } else {
+      raw = shuffle(make, raw, distance);
+    }
+    return isa<FloatType>(type) ? make.bitcast(raw, type) : raw;
+  }
+
+private:
+  static Value shuffle(Emit &make, Value value, unsigned distance) {
+    Type i32 = make.builder.getI32Type();
+    return intrinsic(make.builder, "llvm.nvvm.shfl.sync.down.i32", i32,
+                     {make.integer(i32, -1), value, make.integer(i32, distance),
+                      make.integer(i32, neighbours - 1)});
+  }
+};
+
+class BlockLowering {
+public:
+  BlockLowering(OpBuilder &builder, KernelOp kernel)
+      : builder(builder), kernel(kernel), make(builder),
+        pointer(LLVM::LLVMPointerType::get(builder.getContext())) {}
+
+  Status lower() {
+    KINTSUGI_RETURN_IF_ERROR(checkOperations());
+    Value exchange;
+    LLVM::GlobalOp scratchMemory, exchangeMemory;
+    if (kernel.getScratchBytes() > 0)
+      scratchMemory = declareShared("_scratch", 0, LLVM::Linkage::External);
+    if (int64_t bytes = mostExchangeBytes())
+      exchangeMemory = declareShared("_exchange", bytes, LLVM::Linkage::Internal);
+    LLVM::LLVMFuncOp function = declare();
+    OpBuilder::InsertionGuard guard(builder);
+    Block *block = function.addEntryBlock(builder);
+    builder.setInsertionPointToStart(block);
+    TileArguments arguments;
+    arguments.buffers.assign(block->args_begin(), block->args_end());
+    if (scratchMemory)
+      arguments.scratch = addressOf(scratchMemory);
+    if (exchangeMemory)
+      exchange = addressOf(exchangeMemory);
+    Type i32 = builder.getI32Type();
+    Value number = intrinsic(builder, "llvm.nvvm.read.ptx.sreg.tid.x", i32, {});
+    Value tile = intrinsic(builder, "llvm.nvvm.read.ptx.sreg.ctaid.x", i32, {});
+    tile = arith::ExtUIOp::create(builder, make.location, builder.getI64Type(), tile);
+    arguments.tile = tileNumbers(make, kernel, tile);
+    BlockThreads threads(kernel.getThreads(), number, exchange);
+    arguments.threads = &threads;
+    emitTileBody(builder, kernel, arguments, true, block);
+    LLVM::ReturnOp::create(builder, make.location, ValueRange());
+    return Status::success();
+  }
+
+private:
+  /// What the import table serves on a processor has no code here.
+  Status checkOperations() {
+    Status status;
+    kernel.walk([&](Operation *op) {
+      if (!status.ok() || Elementwise::importOf(op).empty())
+        return;
+      if (op->getResult(0).getType().isF32() && DoubleFunctions::has(Elementwise::importOf(op)))
+        return;
+      status = inputError("kernel '" + kernel.getSymName().str() + "' computes '" +
+                          Elementwise::importOf(op).str() +
+                          "', for which --target cuda has no code yet; use --target cpu");
+    });
+    return status;
+  }
+
+  int64_t mostExchangeBytes() {
+    int64_t most = 0;
+    kernel.walk([&](ComputeOp nest) {
+      most = std::max(most, exchangeBytes(nest, kernel.getThreads(), true));
+    });
+    return most;
+  }
+
+  /// No bytes: as many as the launch says.
+  LLVM::GlobalOp declareShared(const char *suffix, int64_t bytes, LLVM::Linkage linkage) {
+    auto type = LLVM::LLVMArrayType::get(builder.getI8Type(), bytes);
+    return LLVM::GlobalOp::create(builder, make.location, type, false, linkage,
+                                  kernel.getSymName().str() + suffix, Attribute(), 64, sharedSpace);
+  }
+
+  Value addressOf(LLVM::GlobalOp global) {
+    Value address = LLVM::AddressOfOp::create(builder, make.location, global);
+    return LLVM::AddrSpaceCastOp::create(builder, make.location, pointer, address);
+  }
+
+  bool isWritten(BlockArgument buffer) {
+    bool written = false;
+    kernel.walk(
+        [&](ComputeOp nest) { written |= llvm::is_contained(nest.getDestinations(), buffer); });
+    return written;
+  }
+
+  /// What a kernel writes its threads may read again after a wait, which promises nothing of
+  /// operands that no other pointer leads to: only those that are never written are marked so.
+  LLVM::LLVMFuncOp declare() {
+    SmallVector<Type> parameters(kernel.numBuffers(), pointer);
+    auto type =
+        LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(builder.getContext()), parameters);
+    auto function = LLVM::LLVMFuncOp::create(builder, make.location, kernel.getSymName(), type);
+    function.setCConv(LLVM::CConv::PTX_Kernel);
+    for (unsigned number = 0; number < kernel.numBuffers(); ++number) {
+      function.setArgAttr(number, LLVM::LLVMDialect::getAlignAttrName(),
+                          builder.getI64IntegerAttr(KIN_LAUNCH_ALIGNMENT));
+      if (isWritten(kernel.getBody().getArgument(number)))
+        continue;
+      function.setArgAttr(number, LLVM::LLVMDialect::getNoAliasAttrName(), builder.getUnitAttr());
+      function.setArgAttr(number, LLVM::LLVMDialect::getReadonlyAttrName(), builder.getUnitAttr());
+    }
+    return function;
+  }
+
+  OpBuilder &builder;
+  KernelOp kernel;
+  Emit make;
+  Type pointer;
+};
+
+} // namespace
+
+Expected<std::unique_ptr<llvm::Module>> lowerToBlocks(const tile::TileProgram &program,
+                                                      llvm::LLVMContext &context) {
+  llvm::StringMap<int64_t> threads;
+  auto module = lowerKernels(program, context, [&](OpBuilder &builder, KernelOp kernel) -> Status {
+    if (kernel.getThreads() == 0)
+      return internalError("kernel '" + kernel.getSymName().str() + "' has no threads");
+    threads[kernel.getSymName()] = kernel.getThreads();
+    return BlockLowering(builder, kernel).lower();
+  });
+  if (!module.ok())
+    return module;
+  for (llvm::Function &function : **module) {
+    if (function.isDeclaration())
+      continue;
+    function.addFnAttr("nvvm.maxntid", std::to_string(threads.lookup(function.getName())));
+    function.addFnAttr(llvm::Attribute::NoUnwind);
+  }
+  return module;
+}
+
+} // namespace kintsugi::targets

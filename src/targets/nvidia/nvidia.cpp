@@ -1,0 +1,81 @@
+//===- nvidia.cpp - The target for NVIDIA GPUs ----------------------------===//
+
+#include "targets/nvidia/nvidia.h"
+
+#include "targets/nvidia/lower_block.h"
+#include "targets/nvidia/nvptx_codegen.h"
+#include "targets/work.h"
+
+#include "llvm/Support/raw_ostream.h"
+
+#include <cstring>
+
+namespace kintsugi::targets {
+
+namespace {
+
+Expected<std::unique_ptr<llvm::Module>> lowerForLevel(const tile::TileProgram &program,
+                                                      const std::string &level,
+                                                      llvm::LLVMContext &context) {
+  KINTSUGI_ASSIGN(std::unique_ptr<llvm::Module> module, lowerToBlocks(program, context));
+  KINTSUGI_RETURN_IF_ERROR(prepareForNvptx(*module, level));
+  return module;
+}
+
+Expected<std::string> compileText(const tile::TileProgram &program, const std::string &level) {
+  llvm::LLVMContext context;
+  KINTSUGI_ASSIGN(std::unique_ptr<llvm::Module> module, lowerForLevel(program, level, context));
+  return generatePtx(*module, level);
+}
+
+/// Several texts as one: the directives that a text starts with stand once.
+std::string joinTexts(const std::vector<std::string> &texts) {
+  std::string joined = texts.front();
+  for (const std::string &text : llvm::ArrayRef(texts).drop_front()) {
+    size_t directive = text.find(".address_size"), end = text.find('\n', directive);
+    joined += text.substr(end + 1);
+  }
+  return joined;
+}
+
+class NvidiaTarget final : public Target {
+public:
+  std::string_view name() const override { return "cuda"; }
+
+  Expected<CodeObject> compile(const std::vector<const tile::TileProgram *> &programs,
+                               const CompileOptions &options) const override {
+    KINTSUGI_ASSIGN(std::vector<std::string> texts,
+                    compileEach(programs, options, [&](const tile::TileProgram &program) {
+                      return compileText(program, options.level);
+                    }));
+    CodeObject code;
+    if (texts.empty())
+      return code;
+    std::string text = joinTexts(texts);
+    code.bytes.resize(text.size() + 1); // Ended by a zero byte.
+    std::memcpy(code.bytes.data(), text.data(), text.size());
+    for (const tile::TileProgram *program : programs)
+      for (std::string &kernel : program->kernels())
+        code.stages.push_back(std::move(kernel));
+    return code;
+  }
+
+  Expected<std::string> emit(const tile::TileProgram &program, CodeForm form,
+                             const CompileOptions &options) const override {
+    if (form == CodeForm::Assembly)
+      return compileText(program, options.level);
+    llvm::LLVMContext context;
+    KINTSUGI_ASSIGN(std::unique_ptr<llvm::Module> module,
+                    lowerForLevel(program, options.level, context));
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    module->print(stream, nullptr);
+    return text;
+  }
+};
+
+} // namespace
+
+std::unique_ptr<Target> createNvidiaTarget() { return std::make_unique<NvidiaTarget>(); }
+
+} // namespace kintsugi::targets

@@ -1,0 +1,219 @@
+//===- cuda_device_test.cpp - The GPU's device without a GPU --------------===//
+//
+// Against a driver that isn't one (fake_cuda.h), which says what it was asked for.
+//
+//===----------------------------------------------------------------------===//
+
+#include "devices/cuda/cuda_device.h"
+
+#include "cuda_parts.h"
+#include "fake_cuda.h"
+#include "runtime/context.h"
+
+#include <cmath>
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+using namespace kintsugi;
+using namespace kintsugi::runtime;
+using devices::CudaDevice;
+
+namespace {
+
+class Cuda : public testing::Test {
+protected:
+  void SetUp() override {
+    library = dlopen(FAKE_CUDA, RTLD_NOW | RTLD_LOCAL);
+    ASSERT_TRUE(library) << dlerror();
+    auto state = reinterpret_cast<FakeCuda *(*)()>(dlsym(library, "fakeCuda"));
+    fake = state();
+    *fake = FakeCuda();
+  }
+  void TearDown() override {
+    if (library)
+      dlclose(library);
+  }
+
+  std::shared_ptr<Device> open() {
+    auto device = CudaDevice::open(0, FAKE_CUDA);
+    EXPECT_TRUE(device.ok()) << device.error().message;
+    return *device;
+  }
+
+  Expected<std::shared_ptr<const Model>> load(const Parts &parts) {
+    ReadOptions options;
+    auto artifact = Artifact::fromMemory(parts.bytes(), "test.kin", options);
+    EXPECT_TRUE(artifact.ok()) << artifact.error().message;
+    return Model::create(std::move(*artifact), open());
+  }
+
+  /// Runs the affine model so many times; the last outcome.
+  Status run(Context &context, int times) {
+    Status status;
+    for (int i = 0; i < times && status.ok(); ++i) {
+      std::ranges::fill(y, 7);
+      InputTensor inputs[] = {{"x", ElementType::F32, shape, x.data(), 4000}};
+      OutputTensor outputs[] = {{"y", y.data(), 4000, {}},
+                                {"best", best.data(), 20, {}},
+                                {"where", where.data(), 40, {}}};
+      status = context.run(inputs, outputs);
+    }
+    return status;
+  }
+
+  void *library = nullptr;
+  FakeCuda *fake = nullptr;
+  std::vector<float> x = affineInput(), y = std::vector<float>(1000), best = std::vector<float>(5);
+  std::vector<int64_t> where = std::vector<int64_t>(5), shape = {1000};
+};
+
+std::string messageOf(const auto &result) {
+  return result.ok() ? "success" : result.error().message;
+}
+
+} // namespace
+
+TEST_F(Cuda, SaysThatThereIsNoDriver) {
+  auto device = CudaDevice::open(0, "no/such/libcuda.so");
+  ASSERT_FALSE(device.ok());
+  EXPECT_EQ(device.error().kind, ErrorKind::Machine);
+  EXPECT_EQ(device.error().message.find("there is no NVIDIA driver"), 0u);
+}
+
+TEST_F(Cuda, SaysWhatADriverLacks) {
+  auto device = CudaDevice::open(0, STAGES_OBJECT); // A library, but no driver.
+  EXPECT_NE(messageOf(device).find("too old: it has no cuInit"), std::string::npos);
+}
+
+TEST_F(Cuda, NamesTheDeviceThatIsNotThere) {
+  EXPECT_EQ(messageOf(CudaDevice::open(2, FAKE_CUDA)), "there is no NVIDIA device 2; there are 2");
+  fake->devices = 1;
+  EXPECT_EQ(messageOf(CudaDevice::open(1, FAKE_CUDA)),
+            "there is no NVIDIA device 1; there is one, number 0");
+  EXPECT_EQ(fake->contexts, 0);
+}
+
+TEST_F(Cuda, ListsDevices) {
+  auto all = CudaDevice::list(FAKE_CUDA);
+  ASSERT_TRUE(all.ok());
+  ASSERT_EQ(all->size(), 2u);
+  EXPECT_EQ((*all)[1].name, "Fake GPU");
+  EXPECT_EQ((*all)[1].major, 9);
+}
+
+TEST_F(Cuda, SupportsWhatTheArchitectureDoes) {
+  EXPECT_TRUE(open()->supports("sm_80"));
+  EXPECT_TRUE(open()->supports("sm_90a"));
+  EXPECT_FALSE(open()->supports("avx2"));
+  fake->major = 10;
+  EXPECT_TRUE(open()->supports("sm_80"));
+  EXPECT_FALSE(open()->supports("sm_90a"));
+  fake->major = 7;
+  EXPECT_FALSE(open()->supports("sm_80"));
+}
+
+TEST_F(Cuda, TellsWhatWasAskedForAndWhatIsFree) {
+  EXPECT_EQ(messageOf(open()->allocate(uint64_t(5) << 30)),
+            "the device 'cuda' has no room for 5120 MiB: 4096 MiB of 8192 MiB are free");
+}
+
+TEST_F(Cuda, PicksTheCodeOfTheArchitecture) {
+  Parts parts = cudaParts(affineParts());
+  parts.manifest.code = {{"baseline", {"sm_90a"}}};
+  ASSERT_TRUE(load(parts).ok());
+  fake->major = 8;
+  EXPECT_EQ(messageOf(load(parts)),
+            "test.kin: the device 'cuda' (Fake GPU, compute capability 8.0) runs none of the "
+            "artifact's code; it needs 8.0 or newer");
+}
+
+TEST_F(Cuda, RefusesWhatIsNoText) {
+  Parts parts = cudaParts(affineParts());
+  parts.code.pop_back(); // The zero byte that ends it.
+  EXPECT_NE(messageOf(load(parts)).find("is not the text of a module"), std::string::npos);
+  parts.code[3] = std::byte(0);
+  parts.code.push_back(std::byte(0));
+  EXPECT_NE(messageOf(load(parts)).find("is not the text of a module"), std::string::npos);
+}
+
+TEST_F(Cuda, TellsWhatTheDriverSaysOfTheText) {
+  Parts parts = cudaParts(affineParts());
+  std::memcpy(parts.code.data(), "nonsense", 8);
+  EXPECT_NE(messageOf(load(parts)).find("line 1: a word that is none"), std::string::npos);
+}
+
+TEST_F(Cuda, RefusesLaunchesThatNoDeviceRuns) {
+  Parts parts = cudaParts(affineParts());
+  parts.manifest.stages[1].threads = 0;
+  EXPECT_NE(messageOf(load(parts)).find("kernel 'squash': has 16 blocks of 0 threads"),
+            std::string::npos);
+  parts.manifest.stages[1].threads = 512;
+  EXPECT_NE(messageOf(load(parts)).find("kernel 'squash': can run 256 threads a block here"),
+            std::string::npos);
+  parts.manifest.stages[1].threads = 64;
+  parts.manifest.stages[1].scratchBytes = 100000;
+  EXPECT_NE(
+      messageOf(load(parts)).find("needs 100000 bytes of shared memory, the device has 65536"),
+      std::string::npos);
+  parts.manifest.stages[1].scratchBytes = 0;
+  parts.manifest.stages[1].symbol = "crush";
+  EXPECT_NE(messageOf(load(parts)).find("kernel 'crush': is not in the code"), std::string::npos);
+}
+
+TEST_F(Cuda, LaunchesABlockForEachTile) {
+  auto model = load(cudaParts(affineParts()));
+  ASSERT_TRUE(model.ok()) << model.error().message;
+  auto context = Context::create(*model);
+  ASSERT_TRUE(context.ok());
+  ASSERT_TRUE(run(**context, 3).ok());
+  EXPECT_EQ(best[0], affineExpected()[where[0]]);
+  EXPECT_EQ(fake->launches, 6); // A host function stands among the steps: nothing is recorded.
+  EXPECT_EQ(fake->graphLaunches, 0);
+  EXPECT_EQ(fake->blocks, 16u);
+  EXPECT_EQ(fake->threads, 64u);
+}
+
+TEST_F(Cuda, RecordsTheSecondRun) {
+  auto model = load(cudaParts(withoutCall(affineParts())));
+  ASSERT_TRUE(model.ok()) << model.error().message;
+  auto context = Context::create(*model);
+  ASSERT_TRUE(context.ok());
+  for (int times = 1; times <= 4; ++times) {
+    std::ranges::fill(y, 7);
+    for (float &value : x)
+      value *= 0.5f; // The graph reads what this run was given.
+    InputTensor inputs[] = {{"x", ElementType::F32, shape, x.data(), 4000}};
+    OutputTensor outputs[] = {{"y", y.data(), 4000, {}}};
+    Status status = (*context)->run(inputs, outputs);
+    ASSERT_TRUE(status.ok()) << status.error().message;
+    EXPECT_NEAR(y[7], std::tanh(x[7] * (7 / 500.0f) - 1), 1e-6);
+    EXPECT_EQ(fake->graphLaunches, times - 1);
+    EXPECT_EQ((*context)->deviceSeconds().has_value(), times > 1);
+  }
+  EXPECT_EQ(fake->launches, 2);
+  EXPECT_EQ(fake->recorded, 2);
+}
+
+TEST_F(Cuda, NamesTheStageThatFaults) {
+  auto model = load(cudaParts(withoutCall(affineParts())));
+  ASSERT_TRUE(model.ok());
+  auto context = Context::create(*model);
+  fake->failingKernel = "squash";
+  InputTensor inputs[] = {{"x", ElementType::F32, shape, x.data(), 4000}};
+  OutputTensor outputs[] = {{"y", y.data(), 4000, {}}};
+  EXPECT_EQ(messageOf((*context)->run(inputs, outputs)),
+            "cannot run kernel 'squash' of node 'squash_node': CUDA_ERROR_ILLEGAL_ADDRESS, an "
+            "illegal memory access was encountered");
+}
+
+TEST_F(Cuda, GivesEverythingBack) {
+  {
+    auto model = load(cudaParts(affineParts()));
+    ASSERT_TRUE(model.ok());
+    auto context = Context::create(*model);
+    ASSERT_TRUE(run(**context, 2).ok());
+    EXPECT_GT(fake->memoryInUse, 0);
+  }
+  EXPECT_EQ(fake->memoryInUse, 0);
+  EXPECT_EQ(fake->contexts, 0);
+}

@@ -1,0 +1,253 @@
+//===- fake_cuda.cpp - A driver that isn't one ----------------------------===//
+
+#include "fake_cuda.h"
+
+#include "abi/stage.h"
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+using Handle = void *;
+using Address = unsigned long long;
+
+namespace {
+
+constexpr int success = 0, invalidValue = 1, outOfMemory = 2, invalidDevice = 101, notFound = 500,
+              illegalAddress = 700;
+
+struct Stream {
+  std::vector<std::function<int()>> *recording = nullptr;
+};
+
+struct Function {
+  std::string name;
+  KinStageFunction body;
+};
+
+std::recursive_mutex mutex;
+
+int perform(Stream *stream, std::function<int()> work) {
+  if (stream && stream->recording) {
+    stream->recording->push_back(std::move(work));
+    return success;
+  }
+  return work();
+}
+
+int move(Stream *stream, void *to, const void *from, size_t bytes) {
+  return perform(stream, [=] {
+    std::memmove(to, from, bytes);
+    return success;
+  });
+}
+
+} // namespace
+
+extern "C" {
+
+FakeCuda *fakeCuda() {
+  static FakeCuda fake;
+  return &fake;
+}
+
+int cuInit(unsigned) { return success; }
+int cuDriverGetVersion(int *version) {
+  *version = 13000;
+  return success;
+}
+int cuGetErrorName(int error, const char **name) {
+  *name = error == outOfMemory      ? "CUDA_ERROR_OUT_OF_MEMORY"
+          : error == illegalAddress ? "CUDA_ERROR_ILLEGAL_ADDRESS"
+                                    : "CUDA_ERROR_UNKNOWN";
+  return success;
+}
+int cuGetErrorString(int error, const char **text) {
+  *text = error == illegalAddress ? "an illegal memory access was encountered" : "it failed";
+  return success;
+}
+int cuDeviceGetCount(int *count) {
+  *count = fakeCuda()->devices;
+  return success;
+}
+int cuDeviceGet(int *device, int ordinal) {
+  *device = ordinal;
+  return ordinal < fakeCuda()->devices ? success : invalidDevice;
+}
+int cuDeviceGetName(char *name, int bytes, int) {
+  std::strncpy(name, "Fake GPU", bytes);
+  return success;
+}
+int cuDeviceGetAttribute(int *value, int attribute, int) {
+  *value = attribute == 75   ? fakeCuda()->major
+           : attribute == 76 ? fakeCuda()->minor
+           : attribute == 16 ? 4
+                             : 64 << 10;
+  return success;
+}
+int cuDeviceTotalMem_v2(size_t *bytes, int) {
+  *bytes = fakeCuda()->memoryBytes;
+  return success;
+}
+int cuDevicePrimaryCtxRetain(Handle *context, int) {
+  *context = fakeCuda();
+  ++fakeCuda()->contexts;
+  return success;
+}
+int cuDevicePrimaryCtxRelease_v2(int) {
+  --fakeCuda()->contexts;
+  return success;
+}
+int cuCtxSetCurrent(Handle context) { return context ? success : invalidValue; }
+int cuMemGetInfo_v2(size_t *free, size_t *all) {
+  *free = fakeCuda()->memoryBytes / 2;
+  *all = fakeCuda()->memoryBytes;
+  return success;
+}
+int cuMemAlloc_v2(Address *address, size_t bytes) {
+  if (bytes > fakeCuda()->memoryBytes / 2)
+    return outOfMemory;
+  std::lock_guard lock(mutex);
+  *address = reinterpret_cast<Address>(std::aligned_alloc(256, (bytes + 255) / 256 * 256));
+  ++fakeCuda()->memoryInUse;
+  return success;
+}
+int cuMemFree_v2(Address address) {
+  std::lock_guard lock(mutex);
+  std::free(reinterpret_cast<void *>(address));
+  --fakeCuda()->memoryInUse;
+  return success;
+}
+int cuMemcpyHtoDAsync_v2(Address to, const void *from, size_t bytes, Handle stream) {
+  return move(static_cast<Stream *>(stream), reinterpret_cast<void *>(to), from, bytes);
+}
+int cuMemcpyDtoHAsync_v2(void *to, Address from, size_t bytes, Handle stream) {
+  return move(static_cast<Stream *>(stream), to, reinterpret_cast<void *>(from), bytes);
+}
+int cuMemcpyDtoDAsync_v2(Address to, Address from, size_t bytes, Handle stream) {
+  return move(static_cast<Stream *>(stream), reinterpret_cast<void *>(to),
+              reinterpret_cast<void *>(from), bytes);
+}
+int cuMemsetD32Async(Address to, unsigned value, size_t count, Handle stream) {
+  return perform(static_cast<Stream *>(stream), [=] {
+    for (size_t i = 0; i < count; ++i)
+      std::memcpy(reinterpret_cast<char *>(to) + 4 * i, &value, 4);
+    return success;
+  });
+}
+int cuStreamCreate(Handle *stream, unsigned) {
+  *stream = new Stream;
+  return success;
+}
+int cuStreamDestroy_v2(Handle stream) {
+  delete static_cast<Stream *>(stream);
+  return success;
+}
+int cuStreamSynchronize(Handle) { return success; }
+int cuStreamBeginCapture_v2(Handle stream, int) {
+  static_cast<Stream *>(stream)->recording = new std::vector<std::function<int()>>;
+  return success;
+}
+int cuStreamEndCapture(Handle stream, Handle *graph) {
+  *graph = std::exchange(static_cast<Stream *>(stream)->recording, nullptr);
+  return success;
+}
+int cuGraphInstantiateWithFlags(Handle *runnable, Handle graph, unsigned long long) {
+  *runnable = new std::vector<std::function<int()>>(
+      *static_cast<std::vector<std::function<int()>> *>(graph));
+  return success;
+}
+int cuGraphLaunch(Handle runnable, Handle) {
+  {
+    std::lock_guard lock(mutex);
+    ++fakeCuda()->graphLaunches;
+  }
+  for (const std::function<int()> &step :
+       *static_cast<std::vector<std::function<int()>> *>(runnable))
+    if (int error = step())
+      return error;
+  return success;
+}
+int cuGraphDestroy(Handle graph) {
+  delete static_cast<std::vector<std::function<int()>> *>(graph);
+  return success;
+}
+int cuGraphExecDestroy(Handle graph) { return cuGraphDestroy(graph); }
+int cuEventCreate(Handle *event, unsigned) {
+  *event = new int;
+  return success;
+}
+int cuEventDestroy_v2(Handle event) {
+  delete static_cast<int *>(event);
+  return success;
+}
+int cuEventRecord(Handle, Handle) { return success; }
+int cuEventElapsedTime(float *milliseconds, Handle, Handle) {
+  *milliseconds = 0.25f;
+  return success;
+}
+int cuModuleLoadDataEx(Handle *module, const void *image, unsigned, int *, void **values) {
+  std::lock_guard lock(mutex);
+  fakeCuda()->loadedText = static_cast<const char *>(image);
+  if (fakeCuda()->loadedText.find("nonsense") != std::string::npos) {
+    std::strcpy(static_cast<char *>(values[0]), "line 1: a word\nthat is none");
+    return invalidValue;
+  }
+  *module = dlopen(STAGES_OBJECT, RTLD_NOW | RTLD_LOCAL);
+  return *module ? success : invalidValue;
+}
+int cuModuleUnload(Handle module) {
+  dlclose(module);
+  return success;
+}
+int cuModuleGetFunction(Handle *function, Handle module, const char *name) {
+  void *body = dlsym(module, name);
+  if (!body)
+    return notFound;
+  static std::map<std::string, Function> functions;
+  std::lock_guard lock(mutex);
+  auto &entry = functions[name];
+  entry = {name, reinterpret_cast<KinStageFunction>(body)};
+  *function = &entry;
+  return success;
+}
+int cuFuncGetAttribute(int *value, int attribute, Handle) {
+  *value = attribute == 0 ? 256 : 0;
+  return success;
+}
+int cuFuncSetAttribute(Handle, int, int) { return success; }
+int cuLaunchKernel(Handle handle, unsigned blocks, unsigned, unsigned, unsigned threads, unsigned,
+                   unsigned, unsigned sharedBytes, Handle stream, void **parameters, void **) {
+  auto *function = static_cast<Function *>(handle);
+  auto *queue = static_cast<Stream *>(stream);
+  std::vector<void *> operands;
+  {
+    std::lock_guard lock(mutex);
+    FakeCuda &fake = *fakeCuda();
+    ++(queue->recording ? fake.recorded : fake.launches);
+    fake.blocks = blocks;
+    fake.threads = threads;
+    fake.sharedBytes = sharedBytes;
+  }
+  // A real driver knows how many parameters a kernel has.
+  static const std::map<std::string, int> parametersOf = {
+      {"affine", 4}, {"squash", 2}, {"accumulate", 4}, {"reset", 2}, {"negate", 1}, {"locate", 1}};
+  for (int i = 0; i < parametersOf.at(function->name); ++i)
+    operands.push_back(*static_cast<void **>(parameters[i]));
+  return perform(queue, [=] {
+    if (function->name == fakeCuda()->failingKernel)
+      return illegalAddress;
+    std::vector<char> scratch(sharedBytes + 1);
+    function->body(operands.data(), 0, blocks, scratch.data(), &kinImports);
+    return success;
+  });
+}
+
+} // extern "C"

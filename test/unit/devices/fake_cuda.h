@@ -1,0 +1,32 @@
+//===- fake_cuda.h - What a test tells the driver that isn't one ----------===//
+//
+// fake_cuda.cpp is a library with the functions of NVIDIA's driver that the runtime uses, over the
+// host's memory and processor: the "text" of a module names stages of the runtime's fixtures, and a
+// launch runs their tiles.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KINTSUGI_TEST_DEVICES_FAKE_CUDA_H
+#define KINTSUGI_TEST_DEVICES_FAKE_CUDA_H
+
+#include <cstdint>
+#include <string>
+
+struct FakeCuda {
+  int devices = 2;
+  int major = 9, minor = 0;
+  uint64_t memoryBytes = uint64_t(1) << 33;
+  std::string failingKernel; ///< Faults when it is run.
+  // What was asked for.
+  int launches = 0; ///< One by one.
+  int recorded = 0;
+  int graphLaunches = 0;
+  std::string loadedText;
+  int64_t memoryInUse = 0;                           ///< Blocks.
+  int contexts = 0;                                  ///< Retained and not released.
+  unsigned blocks = 0, threads = 0, sharedBytes = 0; ///< Of the last launch.
+};
+
+/// The library's one state; found under this name.
+extern "C" FakeCuda *fakeCuda();
+
+#endif // KINTSUGI_TEST_DEVICES_FAKE_CUDA_H

@@ -1,0 +1,109 @@
+//===- threads_test.cpp - Tiles that are the work of a block of threads ---===//
+//
+// As a processor does it, one thread after another: the mapping is that of a GPU.
+//
+//===----------------------------------------------------------------------===//
+
+#include "kernel_runner.h"
+#include "nests.h"
+#include "gtest/gtest.h"
+
+namespace kintsugi::test {
+
+using namespace te;
+using schedule::RegisterTile;
+
+/// So many threads share a sum, each `apart` from the next.
+static RegisterTile splitTile(int iterator, unsigned lanes, unsigned apart, unsigned rows = 1) {
+  RegisterTile tile{iterator, lanes, 1, rows > 1 ? 0 : -1, rows, 0};
+  tile.apart = apart;
+  return tile;
+}
+
+static RegisterTile withColumns(RegisterTile tile, int iterator, unsigned columns) {
+  tile.columnIterator = iterator;
+  tile.columns = columns;
+  return tile;
+}
+
+/// c[i, j] = sum_k a[i, k] * b[k, j], tiles of 24 rows of 40, whose last overlaps the one before.
+static ScheduleMaker product(RegisterTile tile, int threads, int64_t depth) {
+  ScheduleMaker maker;
+  maker.schedule.threads = threads;
+  unsigned a = maker.buffer(ElementType::F32, 40 * depth);
+  unsigned b = maker.buffer(ElementType::F32, depth * 52);
+  unsigned c = maker.buffer(ElementType::F32, 40 * 52, true);
+  maker.tile(40, 24);
+  Index row = it(0) + it(3);
+  maker
+      .reduce({24, 52}, {depth}, Combiner::Sum, c, row * 52 + it(1),
+              maker.read(a, row * depth + it(2)) * maker.read(b, it(2) * 52 + it(1)))
+      .registers = tile;
+  return maker;
+}
+
+TEST(Threads, SpreadAProduct) {
+  for (RegisterTile tile :
+       {RegisterTile{}, RegisterTile{1, 1, 4, -1, 1, 0}, RegisterTile{1, 1, 4, 0, 8, 0},
+        RegisterTile{1, 1, 8, 0, 5, 0}, RegisterTile{0, 1, 2, 1, 3, 0}, splitTile(2, 8, 1),
+        splitTile(2, 64, 1), splitTile(2, 4, 32, 4), splitTile(2, 2, 8, 2),
+        withColumns(splitTile(2, 4, 32, 4), 1, 4), withColumns(splitTile(2, 2, 32, 5), 1, 3)})
+    for (int threads : {32, 128})
+      for (int64_t depth : {1, 7, 32, 96}) {
+        if (tile.lanes * tile.apart > unsigned(threads))
+          continue;
+        ScheduleMaker maker = product(tile, threads, depth);
+        Operands memory = {numbers(40 * depth), numbers(depth * 52), {}};
+        EXPECT_EQ(compareKernel(maker.schedule, memory, 1e-5), "")
+            << tile.lanes << " lanes, " << tile.apart << " apart, " << tile.rows << " x "
+            << tile.vectors << " points, " << threads << " threads, depth " << depth;
+      }
+}
+
+TEST(Threads, ShareReductionsOfAllKinds) {
+  for (ElementType type :
+       {ElementType::F32, ElementType::F64, ElementType::I32, ElementType::I8, ElementType::I64})
+    for (Combiner combiner : {Combiner::Sum, Combiner::Max, Combiner::Min})
+      for (int64_t length : {1, 33, 256, 1000})
+        for (RegisterTile tile : {splitTile(1, 2, 1), splitTile(1, 32, 1), splitTile(1, 256, 1),
+                                  splitTile(1, 8, 32), splitTile(1, 16, 4, 3)}) {
+          ScheduleMaker maker;
+          maker.schedule.threads = 256;
+          unsigned x = maker.buffer(type, 5 * length), y = maker.buffer(type, 5, true);
+          maker.reduce({5}, {length}, combiner, y, it(0), maker.read(x, it(0) * length + it(1)))
+              .registers = tile;
+          Operands memory = {
+              isFloat(type) ? numbers(5 * length) : numbers(5 * length, 0, 1.2, true), {}};
+          if (combiner == Combiner::Sum && bitsOf(type) == 8)
+            std::fill(memory[0].begin(), memory[0].end(), 0);
+          EXPECT_EQ(compareKernel(maker.schedule, memory, isFloat(type) ? 1e-5 : 0), "")
+              << nameOf(combiner) << " of " << length << " " << nameOf(type) << " over "
+              << tile.lanes << " lanes, " << tile.apart << " apart";
+        }
+}
+
+TEST(Threads, ReadWhatOthersLeftInScratch) {
+  // t[j] = sum_k x[i, k] * (j + 1), y[i, j] = t[31 - j]: each thread reads another's.
+  ScheduleMaker maker;
+  maker.schedule.threads = 64;
+  unsigned x = maker.buffer(ElementType::F32, 10 * 16),
+           y = maker.buffer(ElementType::F32, 320, true);
+  unsigned t = maker.scratch(ElementType::F32, 32);
+  maker.tile(10, 1);
+  maker.reduce({32}, {16}, Combiner::Sum, t, it(0), maker.read(x, it(2) * 16 + it(1)));
+  maker.map({32}, y, it(1) * 32 + it(0), maker.read(t, it(0) * -1 + 31));
+  EXPECT_EQ(compareKernel(maker.schedule, {numbers(160), {}}, 1e-5), "");
+}
+
+TEST(Threads, FindTheFirstOfTheGreatest) {
+  ScheduleMaker maker;
+  maker.schedule.threads = 32;
+  unsigned x = maker.buffer(ElementType::F32, 7 * 50), y = maker.buffer(ElementType::I64, 7, true);
+  auto &nest =
+      maker.reduce({7}, {50}, Combiner::ArgMax, y, it(0), maker.read(x, it(0) * 50 + it(1)));
+  nest.bodies.push_back(Expr::index(it(1), ElementType::I64));
+  nest.epilogue[0] = Expr::read(schedule::LoopNest::accumulator(0), ElementType::I64, {});
+  EXPECT_EQ(compareKernel(maker.schedule, {numbers(350, 0, 4, true), {}}, 0), "");
+}
+
+} // namespace kintsugi::test
