@@ -168,6 +168,20 @@ void explain(explain::Log &log, const Program &program, const ScanChain &chain,
   log.add(std::move(record));
 }
 
+/// Those groups that don't wait for others and others for them.
+std::vector<MergedScans> withOthers(const Program &program, std::vector<MergedScans> groups,
+                                    std::vector<MergedScans> others) {
+  std::vector<MergedScans> kept;
+  for (const MergedScans &group : groups) {
+    others.push_back(group);
+    if (canMergeAll(program, others))
+      kept.push_back(group);
+    else
+      others.pop_back();
+  }
+  return kept;
+}
+
 } // namespace
 
 Program deriveScans(const Program &program, const ScanOptions &options) {
@@ -179,7 +193,7 @@ Program deriveScans(const Program &program, const ScanOptions &options) {
   std::vector<MergedScans> merged;
   for (const ScanChain &chain : chains) {
     ChainDeriver deriver(program, chain, pricer, machine);
-    std::vector<MergedScans> groups = deriver.choose();
+    std::vector<MergedScans> groups = withOthers(program, deriver.choose(), merged);
     if (options.log)
       explain(*options.log, program, chain, deriver, groups);
     llvm::append_range(merged, groups);

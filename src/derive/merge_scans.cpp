@@ -247,36 +247,46 @@ public:
       available[number] = program.values[number].kind != ValueKind::Result;
   }
 
-  /// Adds whatever has its operands until nothing is left.
-  Program run() {
+  /// The nodes in an order in which each has its operands, a group at the place of one of its
+  /// scans; nothing where groups wait for each other.
+  std::optional<std::vector<uint32_t>> order() {
+    std::vector<uint32_t> ordered;
     std::vector<bool> done(out.old.nodes.size(), false);
+    auto finish = [&](uint32_t node) {
+      done[node] = true;
+      for (ValueId id : out.old.resultsOf(node))
+        available[id.number] = true;
+    };
     for (bool progress = true; progress;) {
       progress = false;
       for (uint32_t node = 0; node < out.old.nodes.size(); ++node) {
         if (done[node] || !isReady(node))
           continue;
         progress = true;
-        if (groupOf[node] < 0) {
-          out.copy(node);
-          finish(node, done);
-          continue;
-        }
-        const MergedScans &group = merged[groupOf[node]];
-        GroupMerger(out, group).run();
-        for (const ChainedScan &scan : group.scans())
-          finish(scan.node, done);
+        ordered.push_back(node);
+        finish(node);
+        if (groupOf[node] >= 0)
+          for (const ChainedScan &scan : merged[groupOf[node]].scans())
+            finish(scan.node);
       }
     }
+    if (!llvm::all_of(done, [](bool is) { return is; }))
+      return std::nullopt;
+    return ordered;
+  }
+
+  Program run() {
+    std::optional<std::vector<uint32_t>> ordered = order();
+    assert(ordered && "groups that don't wait for each other");
+    for (uint32_t node : *ordered)
+      if (groupOf[node] < 0)
+        out.copy(node);
+      else
+        GroupMerger(out, merged[groupOf[node]]).run();
     return simplify::withoutUnneeded(out.finish());
   }
 
 private:
-  void finish(uint32_t node, std::vector<bool> &done) {
-    done[node] = true;
-    for (ValueId id : out.old.resultsOf(node))
-      available[id.number] = true;
-  }
-
   bool isReady(uint32_t node) const {
     auto isThere = [&](ValueId id) { return available[id.number]; };
     if (groupOf[node] < 0)
@@ -304,6 +314,10 @@ private:
 };
 
 } // namespace
+
+bool canMergeAll(const Program &program, llvm::ArrayRef<MergedScans> merged) {
+  return Merger(program, merged).order().has_value();
+}
 
 Program mergeScans(const Program &program, llvm::ArrayRef<MergedScans> merged) {
   return Merger(program, merged).run();

@@ -34,7 +34,10 @@ struct MergedScans {
   }
 };
 
-/// An equal program. No two share a scan.
+/// Whether no two groups wait for each other's results. No two share a scan.
+bool canMergeAll(const te::Program &program, llvm::ArrayRef<MergedScans> merged);
+
+/// An equal program, where they can all be merged.
 te::Program mergeScans(const te::Program &program, llvm::ArrayRef<MergedScans> merged);
 
 } // namespace kintsugi::derive

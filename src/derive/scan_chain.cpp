@@ -34,10 +34,15 @@ llvm::SmallVector<bool> stepInputsOf(const Program &program, const Scan &scan) {
   return result;
 }
 
-/// A scan of definitions alone, none of whose states is an input or the step as it stands.
+/// A scan of definitions alone, which gives out none of its inputs (its step among them) as it
+/// stands.
 bool isSimple(const Scan &scan) {
-  return llvm::all_of(scan.body->nodes,
-                      [](const Node &node) { return std::holds_alternative<Definition>(node); });
+  bool givesOutInput = llvm::any_of(scan.body->outputs, [&](const Program::Output &output) {
+    return llvm::is_contained(scan.body->inputs, output.value);
+  });
+  return !givesOutInput && llvm::all_of(scan.body->nodes, [](const Node &node) {
+    return std::holds_alternative<Definition>(node);
+  });
 }
 
 class ChainFinder {

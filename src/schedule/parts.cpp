@@ -24,14 +24,19 @@ std::optional<Place> placeOf(const Expr &comparison, const LoopNest &nest) {
   bool holdsBefore = comparison.operand(0).kind() == ExprKind::Index;
   const Expr &moving = comparison.operand(holdsBefore ? 0 : 1);
   const Expr &number = comparison.operand(holdsBefore ? 1 : 0);
-  if (moving.kind() != ExprKind::Index || !number.isLiteral())
+  bool isExact = moving.type() == ElementType::I32 || moving.type() == ElementType::I64;
+  if (moving.kind() != ExprKind::Index || !number.isLiteral() || !isExact)
     return std::nullopt;
+  constexpr int64_t most = 1 << 30; // Nothing wraps.
+  int64_t literal = number.literalInteger();
   int64_t constant = moving.indexValue().constantTerm();
   int iterator = (moving.indexValue() - Index(constant)).asIterator();
-  if (iterator < 0 || iterator >= int(nest.parallel.size()) || nest.spanOf(iterator))
+  if (iterator < 0 || iterator >= int(nest.parallel.size()) || nest.spanOf(iterator) ||
+      nest.extentOf(iterator) > most || std::abs(constant) > most || literal < -most ||
+      literal > most)
     return std::nullopt;
   bool isStrict = comparison.binaryOp() == BinaryOp::Less;
-  int64_t place = number.literalInteger() - constant + (isStrict != holdsBefore);
+  int64_t place = literal - constant + (isStrict != holdsBefore);
   if (place <= 0 || place >= nest.extentOf(iterator))
     return std::nullopt;
   return Place{unsigned(iterator), place, holdsBefore, comparison};

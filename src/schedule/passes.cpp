@@ -15,6 +15,8 @@ namespace {
 bool canWait(const LoopNest &nest, const RegisterTile &tile, llvm::ArrayRef<TileDimension> space,
              llvm::ArrayRef<Buffer> buffers) {
   if (!nest.reduction || nest.numReductions() == 0 || !nest.spans.empty() ||
+      llvm::any_of(nest.reduction->iterators,
+                   [](const Iterator &i) { return i.extent.constant() < 1; }) ||
       nest.reduction->combiner != Combiner::Sum || nest.bodies.size() != 1 ||
       nest.destinations.size() != 1)
     return false;
@@ -107,6 +109,7 @@ bool comesBackToRows(const LoopNest &nest, const RegisterTile &tile, const Expr 
                      llvm::ArrayRef<TileDimension> space, llvm::ArrayRef<Buffer> buffers,
                      int64_t nearBytes) {
   constexpr int64_t far = 1024; ///< Elements of a page: another one for each row.
+  constexpr int64_t many = 16;  ///< Rows: with few, the running values move as much as they do.
   constexpr int64_t run = 512;  ///< Which memory brings well.
   int vector = tile.vectorIterator, numParallel = nest.parallel.size();
   if (vector < 0 || vector >= numParallel || !canWait(nest, tile, space, buffers))
@@ -117,7 +120,7 @@ bool comesBackToRows(const LoopNest &nest, const RegisterTile &tile, const Expr 
     if (nest.extentOf(k) > 1 && !index.uses(k))
       return false;
   return index.isAffine() && index.coefficientOf(vector) == 1 &&
-         index.coefficientOf(numParallel) >= far &&
+         index.coefficientOf(numParallel) >= far && nest.extentOf(numParallel) >= many &&
          nest.extentOf(vector) >= std::max(run, 2 * int64_t(tile.lanes) * tile.vectors) &&
          buffer.elements * bytesOfElement(buffer.type) > nearBytes;
 }

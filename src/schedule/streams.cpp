@@ -5,6 +5,9 @@
 #include "schedule/scratch.h"
 #include "llvm/ADT/STLExtras.h"
 
+#include <cmath>
+#include <numeric>
+
 namespace kintsugi::schedule {
 
 using namespace te;
@@ -49,7 +52,28 @@ private:
     bool isRead =
         llvm::any_of(schedule.nests, [&](const LoopNest &n) { return bool(readOf(n, buffer)); });
     for (LoopNest &nest : schedule.nests)
-      nest.pastCaches |= llvm::is_contained(nest.destinations, buffer) && !isRead && !nest.inPasses;
+      nest.pastCaches |= nest.destinations.size() == 1 && nest.destinations[0] == buffer &&
+                         !isRead && !nest.inPasses && storesWholeVectors(nest);
+  }
+
+  /// Others are stored through the caches anyway.
+  bool storesWholeVectors(const LoopNest &nest) const {
+    const RegisterTile &tile = nest.registers;
+    const Index &index = nest.destinationIndex;
+    int64_t lanes = tile.lanes;
+    if (tile.vectorIterator < 0 || tile.vectorIterator >= int(nest.parallel.size()) ||
+        index.coefficientOf(tile.vectorIterator) != 1 || index.constantTerm() % lanes != 0 ||
+        nest.extentOf(tile.vectorIterator) % lanes != 0)
+      return false;
+    for (unsigned k = 0; k < nest.parallel.size(); ++k)
+      if (int(k) != tile.vectorIterator && index.coefficientOf(k) % lanes != 0)
+        return false;
+    for (auto [d, dimension] : llvm::enumerate(schedule.space)) {
+      int64_t start = std::gcd(dimension.size, dimension.extent - dimension.size);
+      if (index.coefficientOf(nest.originIterator(d)) * start % lanes != 0)
+        return false;
+    }
+    return true;
   }
 
   /// Of several nests that read it the first may still wait for memory; the last two of the others

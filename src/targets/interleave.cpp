@@ -20,6 +20,11 @@ void interleave(Block &block) {
   }
   llvm::DenseMap<Operation *, unsigned> height;
   for (Operation *op : llvm::reverse(order)) {
+    if (isa<LLVM::Prefetch>(op) && op->getNextNode()) { // It stays with what it is ahead of.
+      unsigned next = height.lookup(op->getNextNode());
+      height[op] = next;
+      continue;
+    }
     unsigned &own = height[op];
     for (Operation *user : op->getUsers())
       if (user->getBlock() == &block)

@@ -6,6 +6,7 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
+#include <limits>
 #include <numeric>
 
 using namespace mlir;
@@ -40,8 +41,8 @@ Value NestEmitter::evaluate(Value value, Point point) {
 }
 
 /// A vector over a number that stays for many vectors: one division gives 1 / b, and a product with
-/// it is made exact by the remainder (Markstein 1990). Where the quotient or 1 / b is not finite
-/// the product is right already, save for a divisor of less than 2^-128.
+/// it is made exact by the remainder (Markstein 1990). Where that is zero or not finite, the
+/// product is right already, with its sign. Both are scaled where b is so small that 1 / b is none.
 Value NestEmitter::divideByScalar(Operation *op, ArrayRef<Value> operands, Point point,
                                   unsigned level) {
   auto division = dyn_cast<arith::DivFOp>(op);
@@ -50,16 +51,28 @@ Value NestEmitter::divideByScalar(Operation *op, ArrayRef<Value> operands, Point
       op->getResult(0).getType().getIntOrFloatBitWidth() < 32)
     return {};
   Value divisor = evaluate(division.getRhs(), point);
-  Value inverse = levels.once(levelOf(division.getRhs()),
-                              {{divisor.getAsOpaquePointer(), &inverseTag}, 0}, [&] {
-                                Value one = make.number(divisor.getType(), 1);
-                                return make.splat(make.divide(one, divisor), lanes);
-                              });
+  Type scalar = divisor.getType(), vector = operands[0].getType();
+  auto once = [&](int64_t part, llvm::function_ref<Value()> create) {
+    return levels.once(levelOf(division.getRhs()),
+                       {{divisor.getAsOpaquePointer(), &inverseTag}, part}, create);
+  };
+  double tiny = scalar.isF64() ? 0x1p-900 : 0x1p-100, large = scalar.isF64() ? 0x1p200 : 0x1p64;
+  Value scale = once(0, [&] {
+    Value isTiny = make.less(make.absolute(divisor), make.number(scalar, tiny));
+    return make.select(isTiny, make.number(scalar, large), make.number(scalar, 1));
+  });
+  Value scaled = once(1, [&] { return make.mul(divisor, scale); });
+  Value by = once(2, [&] { return make.splat(scaled, lanes); });
+  Value inverse =
+      once(3, [&] { return make.splat(make.divide(make.number(scalar, 1), scaled), lanes); });
+  Value factor = once(4, [&] { return make.splat(scale, lanes); });
   levels.place(level);
-  Value product = make.mul(operands[0], inverse);
-  Value rest = make.fma(make.negate(product), operands[1], operands[0]);
+  Value dividend = make.mul(operands[0], factor), product = make.mul(dividend, inverse);
+  Value rest = make.fma(make.negate(product), by, dividend), size = make.absolute(rest);
   Value quotient = make.fma(rest, inverse, product);
-  return make.select(make.isNaN(quotient), product, quotient);
+  Value isFinite = make.less(size, make.number(vector, std::numeric_limits<double>::infinity()));
+  Value isRest = make.bitAnd(isFinite, make.less(make.number(vector, 0), size));
+  return make.select(isRest, quotient, product);
 }
 
 /// Operands first, where they belong; then the operation at its own level.

@@ -267,6 +267,8 @@ LogicalResult ComputeOp::verify() {
   if (getPasses() && (!isReduction() || getReduction().empty() || getDestinations().size() != 1 ||
                       *getCombiner() != CombinerKind::Sum))
     return emitOpError("has passes, which only a sum into one destination has");
+  if (getPasses() && getReduction()[0] < 2)
+    return emitOpError("has passes but only one of them, which would start from the destination");
   if (getPasses() && getBounded() && boundedPosition(numParallel()) >= 0)
     return emitOpError("has passes that are bounded");
   for (Value destination : getDestinations())

@@ -199,6 +199,41 @@ TEST(Scans, OnlyWhatComesStepByStepIsAChain) {
       0u);
 }
 
+/// A recurrence of one definition over 11 steps that reads `in` and starts at `from`.
+static std::string recurrence(const std::string &name, const std::string &in,
+                              const std::string &from, const std::string &more = "") {
+  std::string results = "(h" + name + "[2, 3] f32, y" + name + "[11, 2, 3] f32";
+  if (!more.empty())
+    results += ", k" + name + "[11] i64";
+  return results + ") = scan[11] carry(" + from + ") capture(" + in +
+         ") {\nprogram cell\ninput step[] i64\ninput h[2, 3] f32\ninput in[11, 2, 3] f32\n"
+         "g[b:2, j:3] f32 = tanh(h[b, j] * 0.5 + in[step[], b, j])\n"
+         "output g\noutput g as y\n" +
+         more + "}\n";
+}
+
+TEST(Scans, OneThatGivesOutItsStepIsInNoChain) {
+  std::string inputs = "input x[11, 2, 3] f32\ninput z[2, 3] f32\n";
+  std::string last = recurrence("1", "y0", "z") + "output y1\n";
+  EXPECT_EQ(findScanChains(parsed(inputs + recurrence("0", "x", "z") + last)).size(), 1u);
+  Program program =
+      parsed(inputs + recurrence("0", "x", "z", "output step as k\n") + last + "output k0\n");
+  EXPECT_TRUE(findScanChains(program).empty());
+}
+
+TEST(Scans, ChainsThatWaitForEachOtherAreNotBothMerged) {
+  Program program =
+      parsed("input x[11, 2, 3] f32\ninput w[11, 2, 3] f32\ninput z[2, 3] f32\n" +
+             recurrence("0", "x", "z") + recurrence("5", "w", "z") + recurrence("1", "y0", "h5") +
+             recurrence("6", "y5", "h0") + "output y1\noutput y6\n");
+  std::vector<ScanChain> chains = findScanChains(program);
+  ASSERT_EQ(chains.size(), 2u);
+  MergedScans first{&chains[0], 0, 2, 3}, second{&chains[1], 0, 2, 3};
+  EXPECT_TRUE(canMergeAll(program, {first}));
+  EXPECT_TRUE(canMergeAll(program, {second}));
+  EXPECT_FALSE(canMergeAll(program, {first, second}));
+}
+
 TEST(Scans, BothDirectionsOfALayerAreNoChain) {
   std::string text = "input x[t:11, b:2, k:3] f32\n";
   Form reversed{"", "{10 - step[]}"};

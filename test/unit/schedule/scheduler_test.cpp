@@ -189,6 +189,19 @@ y[o:9, p:49] f32 = sum<f32>[c:11] (x[c, p] - s[p]) * w[o, c]
 output y
 )",
      4},
+    {"sum_of_few_columns", R"(
+input x[i:3, j:131072] f32
+y[j:131072] f32 = sum<f32>[i:3] x[i, j]
+output y
+)",
+     1},
+    {"sum_of_nothing", R"(
+input x[i:300, j:2048] f32
+t[j:2048] f32 = sum<f32>[k:0] x[k, j]
+y[j:2048] f32 = t[j] + 1.0
+output y
+)",
+     1},
     {"sum_of_columns", R"(
 input x[i:300, j:1536] f32
 t[j:1536] f32 = sum<f32>[i:300] x[i, j]
@@ -435,7 +448,7 @@ TEST_P(SchedulerTest, CopiesOnTheWayWhereTheyPay) {
   EXPECT_EQ(copies, GetParam().copies) << result.schedule->print();
 }
 
-TEST(SchedulerPrograms, EveryCaseIsThere) { EXPECT_EQ(std::size(cases), 22u); }
+TEST(SchedulerPrograms, EveryCaseIsThere) { EXPECT_EQ(std::size(cases), 24u); }
 
 INSTANTIATE_TEST_SUITE_P(Programs, SchedulerTest, testing::ValuesIn(cases),
                          [](const auto &info) { return std::string(info.param.name); });
