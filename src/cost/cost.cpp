@@ -6,14 +6,18 @@
 
 namespace kintsugi::cost {
 
-/// All cores' bandwidth to the level that holds `bytes`: intermediate results of neighbouring
-/// kernels stay in the innermost shared level that they fit in.
-static double bandwidthFor(double bytes, const machine::Machine &machine) {
-  double bandwidth = machine.memory().bytesPerSecondAll;
+/// One core's bandwidth or all cores' to the level that holds `bytes`: intermediate results of
+/// neighbouring kernels stay in the innermost level that they fit in.
+static double bandwidthFor(double bytes, const machine::Machine &machine, bool allCores) {
+  constexpr double usable = 0.75;
+  auto rateOf = [&](const machine::MemoryLevel &level) {
+    return allCores ? level.bytesPerSecondAll : level.bytesPerSecond;
+  };
+  double bandwidth = rateOf(machine.memory());
   for (const machine::MemoryLevel &level : machine.levels) {
-    int instances = std::max(1, machine.cores / std::max(1, level.sharedBy));
-    if (&level != &machine.memory() && bytes <= 0.75 * static_cast<double>(level.bytes) * instances)
-      bandwidth = std::max(bandwidth, level.bytesPerSecondAll);
+    int instances = allCores ? machine.instancesOf(level) : 1;
+    if (&level != &machine.memory() && bytes <= usable * double(level.bytes) * instances)
+      bandwidth = std::max(bandwidth, rateOf(level));
   }
   return std::max(1e9, bandwidth);
 }
@@ -30,7 +34,7 @@ double predictSeconds(const space::KernelShape &kernel, const machine::Machine &
   if (kernel.untuned)
     return kernel.gain * predictSeconds(*kernel.untuned, machine);
   double bytes = kernel.schedule.bytesRead + kernel.schedule.bytesWritten;
-  double moving = bytes / bandwidthFor(bytes, machine) + exchange(kernel.schedule, machine);
+  double moving = bytes / bandwidthFor(bytes, machine, true) + exchange(kernel.schedule, machine);
   return machine.stageSeconds + overlapped(kernel.computeSeconds, moving);
 }
 
@@ -41,11 +45,7 @@ double predictAloneSeconds(const space::KernelShape &kernel, const machine::Mach
   double tiles = static_cast<double>(kernel.schedule.tiles());
   double computing = kernel.computeSeconds / std::ceil(tiles / machine.cores) * tiles;
   double bytes = kernel.schedule.bytesRead + kernel.schedule.bytesWritten;
-  double bandwidth = machine.memory().bytesPerSecond;
-  for (const machine::MemoryLevel &level : machine.levels)
-    if (&level != &machine.memory() && bytes <= 0.75 * static_cast<double>(level.bytes))
-      bandwidth = std::max(bandwidth, level.bytesPerSecond);
-  return startSeconds + overlapped(computing, bytes / std::max(1e9, bandwidth));
+  return startSeconds + overlapped(computing, bytes / bandwidthFor(bytes, machine, false));
 }
 
 double predictStepSeconds(const space::KernelShape &kernel, const machine::Machine &machine) {

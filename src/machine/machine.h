@@ -11,6 +11,7 @@
 
 #include "base/status.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -59,6 +60,10 @@ struct Machine {
   std::vector<MemoryLevel> levels; ///< From memory inwards; at least one.
 
   const MemoryLevel &memory() const { return levels.front(); }
+  /// How many of a level's there are for all cores.
+  int instancesOf(const MemoryLevel &level) const {
+    return std::max(1, cores / std::max(1, level.sharedBy));
+  }
   /// Bytes that one core's working set may take to stay near it: the level before the innermost.
   int64_t nearBytes() const;
 

@@ -86,9 +86,7 @@ double trafficOf(const LoopNest &nest, llvm::ArrayRef<Buffer> buffers,
     footprint = std::min(footprint, double(buffer.elements)) * bitsOf(buffer.type) / 8;
     double times = 1, again = 1;
     for (unsigned k : order) {
-      int64_t step = int(k) == tile.vectorIterator ? int64_t(tile.lanes) * tile.vectors
-                     : int(k) == tile.rowIterator  ? int64_t(tile.rows)
-                                                   : 1;
+      int64_t step = tile.stepOf(k);
       if (index.uses(k))
         times *= std::exchange(again, 1);
       else

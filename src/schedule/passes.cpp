@@ -37,9 +37,7 @@ public:
     const RegisterTile &tile = nest.registers;
     for (auto [k, iterator] : llvm::enumerate(nest.parallel)) {
       int64_t extent = iterator.extent.constant();
-      int64_t step = int(k) == tile.vectorIterator ? int64_t(tile.lanes) * tile.vectors
-                     : int(k) == tile.rowIterator  ? int64_t(tile.rows)
-                                                   : 1;
+      int64_t step = tile.stepOf(k);
       blocks.push_back((extent + step - 1) / step);
       extents.push_back(extent);
       if (blocks.back() > 1 && outermost < 0)

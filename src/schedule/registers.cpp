@@ -53,6 +53,8 @@ public:
     if (nest.reduction)
       loopOrder = reductionOrder(nest, buffers);
     epilogueStrides = stridesOf(epilogueReads);
+    for (unsigned k = 0; k < numParallel; ++k)
+      destinationStrides.push_back(nest.destinationIndex.coefficientOf(k));
   }
 
   double choose(RegisterTile &best) {
@@ -353,15 +355,12 @@ private:
     double points = 1, steps = 1;
     bool vectorReduces = tile.vectorIterator >= int(numParallel);
     for (unsigned k = 0; k < numParallel; ++k) {
-      int64_t step = int(k) == tile.vectorIterator ? int64_t(tile.lanes) * tile.vectors
-                     : int(k) == tile.rowIterator  ? int64_t(tile.rows)
-                                                   : 1;
+      int64_t step = tile.stepOf(k);
       points *=
           int(k) == tile.vectorIterator && columns >= 0 ? columns : blocks(nest.extentOf(k), step);
     }
     for (unsigned k = numParallel; k < numParallel + nest.numReductions(); ++k)
-      steps *= blocks(nest.extentOf(k),
-                      int(k) == tile.vectorIterator ? int64_t(tile.lanes) * tile.vectors : 1);
+      steps *= blocks(nest.extentOf(k), tile.stepOf(k));
     double width = double(tile.rows) * tile.vectors;
     double outside = storeCycles(tile, vectorReduces) + 2;
     double arithmetic = std::max(width, operationsIn(tile)) * 0.5;
@@ -401,10 +400,8 @@ private:
     double cost = 1;
     if (tile.vectorIterator >= 0 && !vectorReduces) {
       int64_t stride = strideOf(nest.destinationIndex, tile.vectorIterator);
-      llvm::SmallVector<int64_t, 8> strides;
-      for (unsigned k = 0; k < numParallel; ++k)
-        strides.push_back(nest.destinationIndex.coefficientOf(k));
-      cost = stride == 1 ? 1.0 + 2 * crossing(strides, tile) : scatterCycles(stride) * tile.lanes;
+      cost = stride == 1 ? 1.0 + 2 * crossing(destinationStrides, tile)
+                         : scatterCycles(stride) * tile.lanes;
     }
     double horizontal = vectorReduces ? 3.0 * std::log2(double(tile.lanes)) : 0;
     RegisterTile scalar = tile;
@@ -420,9 +417,10 @@ private:
   unsigned numParallel;
   llvm::SmallVector<Expr> bodyReads, epilogueReads;
   Strides plainStrides, epilogueStrides;
-  llvm::SmallVector<unsigned> loopOrder; ///< Of the reduction, outermost first.
-  Strides bodyStrides;                   ///< With what is packed for the vector iterator at hand.
-  llvm::SmallVector<bool> isPacked;      ///< By read of the body.
+  llvm::SmallVector<int64_t, 8> destinationStrides; ///< By parallel iterator.
+  llvm::SmallVector<unsigned> loopOrder;            ///< Of the reduction, outermost first.
+  Strides bodyStrides;              ///< With what is packed for the vector iterator at hand.
+  llvm::SmallVector<bool> isPacked; ///< By read of the body.
   struct Operation {
     double cost;
     Uses uses;

@@ -18,6 +18,14 @@ llvm::SmallVector<Interval> LoopNest::ranges(llvm::ArrayRef<TileDimension> space
   return result;
 }
 
+int64_t RegisterTile::stepOf(unsigned iterator) const {
+  if (int(iterator) == rowIterator)
+    return rows;
+  if (int(iterator) == columnIterator)
+    return columns;
+  return int(iterator) == vectorIterator ? int64_t(lanes) * vectors : 1;
+}
+
 int64_t Schedule::tiles() const {
   int64_t product = 1;
   for (const TileDimension &dimension : space)

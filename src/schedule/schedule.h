@@ -55,6 +55,9 @@ struct RegisterTile {
   int columnIterator = -1;
   unsigned columns = 1;
 
+  /// Points of an iterator, by its number, that one block covers.
+  int64_t stepOf(unsigned iterator) const;
+
   bool operator==(const RegisterTile &) const = default;
 };
 

@@ -543,11 +543,12 @@ private:
   /// Fills in what the cost model reads, and the estimate that compares tilings.
   void account(Trial &trial, double cycles) {
     const machine::Machine &machine = options.machine;
-    countTraffic(trial.schedule, machine);
+    Traffic traffic(trial.schedule, machine);
+    traffic.count(trial.schedule);
     double lanes = std::max(1, machine.vectorBits / 32);
     double cyclesPerSecond = std::max(1e9, machine.flopsPerSecond / (4 * lanes));
     double arithmetic = cycles / cyclesPerSecond;
-    double moving = movingSeconds(trial.schedule, machine);
+    double moving = traffic.movingSeconds();
     // Loads run ahead of the arithmetic, but not perfectly.
     double tile = std::max(arithmetic, moving) + 0.3 * std::min(arithmetic, moving);
     double start = 10e-9 + 5e-9 * double(trial.schedule.nests.size());

@@ -1,5 +1,7 @@
 #include "schedule/scratch.h"
 
+#include "schedule/visit.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -12,14 +14,10 @@ int64_t bytesOfElement(ElementType type) { return std::max<int64_t>(1, bitsOf(ty
 llvm::SmallVector<unsigned> buffersRead(const LoopNest &nest) {
   llvm::SmallVector<unsigned> buffers;
   auto collect = [&](const Expr &e) {
-    if (e.kind() == ExprKind::Read && !LoopNest::isAccumulator(e.readValue()) &&
-        !llvm::is_contained(buffers, e.readValue().number))
+    if (e.kind() == ExprKind::Read && !llvm::is_contained(buffers, e.readValue().number))
       buffers.push_back(e.readValue().number);
   };
-  for (const Expr &body : nest.bodies)
-    body.walk(collect);
-  for (const Expr &finish : nest.epilogue)
-    finish.walk(collect);
+  forEachRead(nest, collect);
   for (const Span &span : nest.spans)
     for (const std::optional<Expr> *bound : {&span.begin, &span.end})
       if (*bound)

@@ -3,6 +3,7 @@
 #include "schedule/footprint.h"
 #include "schedule/loop_order.h"
 #include "schedule/scratch.h"
+#include "schedule/visit.h"
 #include "llvm/ADT/STLExtras.h"
 
 #include <cmath>
@@ -37,14 +38,10 @@ public:
 private:
   static std::optional<Index> readOf(const LoopNest &nest, unsigned buffer) {
     std::optional<Index> found;
-    auto look = [&](const Expr &e) {
-      if (e.kind() == ExprKind::Read && e.readValue().number == buffer)
-        found = e.readIndices()[0];
-    };
-    for (const Expr &body : nest.bodies)
-      body.walk(look);
-    for (const Expr &finish : nest.epilogue)
-      finish.walk(look);
+    forEachRead(nest, [&](const Expr &read) {
+      if (read.readValue().number == buffer)
+        found = read.readIndices()[0];
+    });
     return found;
   }
 
@@ -137,9 +134,7 @@ private:
     unsigned count = nest.parallel.size() + nest.numReductions();
     llvm::SmallVector<int64_t> inside(count, 1);
     auto stepOf = [&](unsigned k) -> int64_t {
-      int64_t step = int(k) == tile.vectorIterator ? int64_t(tile.lanes) * tile.vectors
-                     : int(k) == tile.rowIterator  ? int64_t(tile.rows)
-                                                   : 1;
+      int64_t step = tile.stepOf(k);
       return std::min(step, nest.extentOf(k));
     };
     for (unsigned k = 0; k < count; ++k)
@@ -166,8 +161,7 @@ bool isBeyondCaches(double bytes, const machine::Machine &machine) {
   if (machine.levels.size() < 2)
     return false;
   const machine::MemoryLevel &last = machine.levels[1];
-  int instances = std::max(1, machine.cores / std::max(1, last.sharedBy));
-  return bytes > double(last.bytes) * instances;
+  return bytes > double(last.bytes) * machine.instancesOf(last);
 }
 
 void chooseStreams(Schedule &schedule, const machine::Machine &machine) {

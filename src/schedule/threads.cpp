@@ -198,16 +198,8 @@ private:
                          : std::pair{tile.vectorIterator, tile.vectors};
   }
 
-  int64_t stepOf(const RegisterTile &tile, unsigned k) const {
-    if (int(k) == tile.rowIterator)
-      return tile.rows;
-    if (int(k) == tile.columnIterator)
-      return tile.columns;
-    return int(k) == tile.vectorIterator ? int64_t(tile.vectors) * tile.lanes : 1;
-  }
-
   double blocksOf(const RegisterTile &tile, unsigned k) const {
-    return std::ceil(double(nest.extentOf(k)) / double(stepOf(tile, k)));
+    return std::ceil(double(nest.extentOf(k)) / double(tile.stepOf(k)));
   }
 
   void consider(const RegisterTile &tile, RegisterTile &best) {
@@ -238,7 +230,7 @@ private:
     if (isSplit(tile) && tile.apart == 1)
       spread(strides[tile.vectorIterator], 1, tile.lanes);
     for (unsigned k = numParallel; k-- > 0 && left > 1;)
-      spread(strides[k], stepOf(tile, k), int64_t(blocksOf(tile, k)));
+      spread(strides[k], tile.stepOf(k), int64_t(blocksOf(tile, k)));
     return std::min<double>(lines, warp);
   }
 
@@ -384,7 +376,7 @@ double secondsInBlocks(const Schedule &schedule, const BlockCycles &cycles,
   double each = std::ceil(tiles / machine.cores); // Of the busiest core.
   double busy = each * cycles.busy / hertz;
   double alone = std::ceil(each / together) * cycles.alone / hertz;
-  double bytes = bytesReadByTiles(schedule, machine) + schedule.bytesWritten;
+  double bytes = Traffic(schedule, machine).bytesReadByTiles() + schedule.bytesWritten;
   const machine::MemoryLevel &shared = machine.levels[machine.levels.size() > 1 ? 1 : 0];
   double moving = bytes / (shared.bytesPerSecond * std::min<double>(tiles, machine.cores));
   double computing = std::max(busy, alone);

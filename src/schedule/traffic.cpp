@@ -3,9 +3,10 @@
 #include "schedule/fuse.h"
 #include "schedule/scratch.h"
 #include "schedule/streams.h"
+#include "schedule/visit.h"
 #include "llvm/ADT/STLExtras.h"
 
-#include <map>
+#include <numeric>
 
 namespace kintsugi::schedule {
 
@@ -27,34 +28,17 @@ double footprint(const Expr &read, const LoopNest &nest, int64_t elements) {
   return nest.share() * std::min(touched, double(elements));
 }
 
-/// By buffer in memory: bytes that one run of the nest needs.
-std::map<unsigned, double> bytesOfRun(const LoopNest &nest, const Schedule &schedule) {
-  std::map<unsigned, double> bytes;
-  auto touch = [&](const Expr &e) {
-    if (e.kind() != ExprKind::Read || LoopNest::isAccumulator(e.readValue()))
-      return;
-    const Buffer &buffer = schedule.buffers[e.readValue().number];
+/// By buffer: bytes of memory that one run of the nest needs.
+std::vector<double> bytesOfRun(const LoopNest &nest, const Schedule &schedule) {
+  std::vector<double> bytes(schedule.buffers.size(), 0);
+  forEachRead(nest, [&](const Expr &read) {
+    const Buffer &buffer = schedule.buffers[read.readValue().number];
     if (buffer.home != Home::Memory)
       return;
-    double &most = bytes[e.readValue().number];
-    most =
-        std::max(most, footprint(e, nest, buffer.elements) * double(bytesOfElement(buffer.type)));
-  };
-  for (const Expr &body : nest.bodies)
-    body.walk(touch);
-  for (const Expr &finish : nest.epilogue)
-    finish.walk(touch);
-  return bytes;
-}
-
-/// By buffer in memory: bytes that a tile needs, on the average where nests are shared.
-std::map<unsigned, double> bytesOfTile(const Schedule &schedule, int cores) {
-  std::map<unsigned, double> bytes;
-  for (const LoopNest &nest : schedule.nests) {
-    double runs = schedule.runsOf(nest, cores) / double(schedule.tiles());
-    for (auto [buffer, once] : bytesOfRun(nest, schedule))
-      bytes[buffer] = std::max(bytes[buffer], runs * once);
-  }
+    double &most = bytes[read.readValue().number];
+    most = std::max(most,
+                    footprint(read, nest, buffer.elements) * double(bytesOfElement(buffer.type)));
+  });
   return bytes;
 }
 
@@ -100,32 +84,40 @@ double bandwidthFor(double bytes, const machine::Machine &machine) {
 
 } // namespace
 
-void countTraffic(Schedule &schedule, const machine::Machine &machine) {
-  for (const LoopNest &nest : schedule.nests)
-    schedule.operations += schedule.runsOf(nest, machine.cores) * operationsOfRun(nest);
-  for (const Buffer &buffer : schedule.buffers)
-    if (buffer.home == Home::Memory && buffer.written)
-      schedule.bytesWritten += bytesOf(buffer);
-  for (auto [number, bytes] : bytesOfTile(schedule, machine.cores))
-    schedule.bytesRead +=
-        std::min(bytesOf(schedule.buffers[number]), bytes * double(schedule.tiles()));
+Traffic::Traffic(const Schedule &schedule, const machine::Machine &machine)
+    : schedule(schedule), machine(machine), ofTile(schedule.buffers.size(), 0) {
+  for (const LoopNest &nest : schedule.nests) {
+    double runs = schedule.runsOf(nest, machine.cores) / double(schedule.tiles());
+    ofRuns.push_back(bytesOfRun(nest, schedule));
+    for (auto [most, once] : llvm::zip_equal(ofTile, ofRuns.back()))
+      most = std::max(most, runs * once);
+  }
 }
 
-double bytesReadByTiles(const Schedule &schedule, const machine::Machine &machine) {
+void Traffic::count(Schedule &into) const {
+  for (const LoopNest &nest : schedule.nests)
+    into.operations += schedule.runsOf(nest, machine.cores) * operationsOfRun(nest);
+  for (const Buffer &buffer : schedule.buffers)
+    if (buffer.home == Home::Memory && buffer.written)
+      into.bytesWritten += bytesOf(buffer);
+  for (auto [buffer, bytes] : llvm::zip_equal(schedule.buffers, ofTile))
+    into.bytesRead += std::min(bytesOf(buffer), bytes * double(schedule.tiles()));
+}
+
+double Traffic::bytesReadByTiles() const {
   double all = 0;
-  for (auto [number, bytes] : bytesOfTile(schedule, machine.cores))
+  for (double bytes : ofTile)
     all += bytes * double(schedule.tiles());
   return all;
 }
 
-double movingSeconds(const Schedule &schedule, const machine::Machine &machine) {
+double Traffic::movingSeconds() const {
   double held = double(schedule.scratchBytes), seconds = 0;
-  for (auto [number, bytes] : bytesOfTile(schedule, machine.cores)) // What is asked for ahead, too.
-    held += isBeyondCaches(bytesOf(schedule.buffers[number]), machine) ? 2 * bytes : bytes;
-  for (const LoopNest &nest : schedule.nests) {
-    double read = 0, runs = schedule.runsOf(nest, machine.cores) / double(schedule.tiles());
-    for (auto [number, bytes] : bytesOfRun(nest, schedule))
-      read += bytes;
+  for (auto [buffer, bytes] : llvm::zip_equal(schedule.buffers, ofTile)) // Ahead, too.
+    held += isBeyondCaches(bytesOf(buffer), machine) ? 2 * bytes : bytes;
+  for (auto [nest, bytes] : llvm::zip_equal(schedule.nests, ofRuns)) {
+    double runs = schedule.runsOf(nest, machine.cores) / double(schedule.tiles());
+    double read = std::accumulate(bytes.begin(), bytes.end(), 0.0);
     seconds += runs * (read + scratchBytesOfRun(nest, schedule)) /
                bandwidthFor(std::max(held, read), machine);
   }

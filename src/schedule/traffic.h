@@ -12,14 +12,24 @@
 
 namespace kintsugi::schedule {
 
-/// Fills in schedule.operations, bytesRead and bytesWritten.
-void countTraffic(Schedule &schedule, const machine::Machine &machine);
+class Traffic {
+public:
+  /// Of a schedule that outlives this and whose nests stay as they are.
+  Traffic(const Schedule &schedule, const machine::Machine &machine);
 
-/// What all tiles read from memory buffers, each for itself.
-double bytesReadByTiles(const Schedule &schedule, const machine::Machine &machine);
+  /// Fills in operations, bytesRead and bytesWritten.
+  void count(Schedule &into) const;
+  /// What all tiles read from memory buffers, each for itself.
+  double bytesReadByTiles() const;
+  /// Seconds that one core moves data between its caches for one tile.
+  double movingSeconds() const;
 
-/// Seconds that one core moves data between its caches for one tile.
-double movingSeconds(const Schedule &schedule, const machine::Machine &machine);
+private:
+  const Schedule &schedule;
+  const machine::Machine &machine;
+  std::vector<std::vector<double>> ofRuns; ///< By nest and buffer: bytes of memory.
+  std::vector<double> ofTile;              ///< By buffer, on the average where nests are shared.
+};
 
 } // namespace kintsugi::schedule
 

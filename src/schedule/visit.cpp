@@ -50,6 +50,17 @@ void forEachIndex(const LoopNest &nest, VisitIndex visit) {
   }
 }
 
+void forEachRead(const LoopNest &nest, llvm::function_ref<void(const Expr &)> visit) {
+  auto look = [&](const Expr &e) {
+    if (e.kind() == ExprKind::Read && !LoopNest::isAccumulator(e.readValue()))
+      visit(e);
+  };
+  for (const Expr &body : nest.bodies)
+    body.walk(look);
+  for (const Expr &finish : nest.epilogue)
+    finish.walk(look);
+}
+
 void replaceIterators(LoopNest &nest, llvm::ArrayRef<Index> replacements) {
   for (Expr &body : nest.bodies)
     body = substitute(body, replacements);

@@ -13,6 +13,9 @@ namespace kintsugi::schedule {
 
 void forEachIndex(const LoopNest &nest, llvm::function_ref<void(const te::Index &)> visit);
 
+/// Each read in a nest's bodies and its epilogue, but for those of accumulators.
+void forEachRead(const LoopNest &nest, llvm::function_ref<void(const te::Expr &)> visit);
+
 /// Substitutes iterators in all of a nest's expressions and its destination.
 void replaceIterators(LoopNest &nest, llvm::ArrayRef<te::Index> replacements);
 
