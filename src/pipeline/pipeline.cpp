@@ -73,10 +73,14 @@ schedule::ScheduleOptions scheduleOptions(const CompileOptions &options) {
   result.machine = options.machine;
   result.packing = options.abilities.packing;
   result.copies = options.abilities.copies;
-  if (options.machine.threads > 0) {          // Blocks know neither panels nor copies.
-    constexpr int64_t sharedBytes = 64 << 10; // Beside what sums are joined in, on any device.
+  if (options.machine.threads > 0) {          // Blocks know no copies.
+    constexpr int64_t sharedBytes = 88 << 10; // Beside what sums are joined in, on any device.
     result.scratchLimit = sharedBytes;
-    result.packing = result.copies = false;
+    result.copies = false;
+    if (options.precision == "f16")
+      result.rounded = ElementType::F16;
+    if (options.precision == "bf16")
+      result.rounded = ElementType::BF16;
   }
   return result;
 }
@@ -159,7 +163,7 @@ Expected<te::Program> simplified(const te::Program &imported, const CompileOptio
 /// Values in the formats in which the machine's schedules are quickest.
 Expected<te::Program> formatted(te::Program program, const CompileOptions &options,
                                 const targets::Target &target, Phases &phases) {
-  if (!options.abilities.formats || isReference(target) || !runsOnHost(target))
+  if (!options.abilities.formats || isReference(target))
     return program;
   layout::LayoutOptions layoutOptions;
   layoutOptions.schedule = scheduleOptions(options);

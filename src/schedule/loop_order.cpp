@@ -138,6 +138,14 @@ llvm::SmallVector<unsigned> parallelOrder(const LoopNest &nest, llvm::ArrayRef<B
 
 } // namespace
 
+void moveReductionInnermost(LoopNest &nest, unsigned reduction, unsigned tileDimensions) {
+  llvm::SmallVector<unsigned> order = llvm::to_vector(llvm::seq<unsigned>(0, nest.parallel.size()));
+  llvm::SmallVector<unsigned> reductions =
+      llvm::to_vector(llvm::seq<unsigned>(0, nest.numReductions()));
+  std::rotate(reductions.begin() + reduction, reductions.begin() + reduction + 1, reductions.end());
+  permute(nest, order, reductions, tileDimensions);
+}
+
 void orderForThreads(LoopNest &nest, unsigned tileDimensions, llvm::ArrayRef<Buffer> buffers) {
   llvm::SmallVector<unsigned> order = llvm::to_vector(llvm::seq<unsigned>(0, nest.parallel.size()));
   llvm::sort(order, [&](unsigned a, unsigned b) {

@@ -26,6 +26,9 @@ llvm::SmallVector<unsigned> reductionOrder(const LoopNest &nest, llvm::ArrayRef<
 void orderLoops(LoopNest &nest, unsigned tileDimensions, llvm::ArrayRef<Buffer> buffers,
                 int64_t nearBytes);
 
+/// Of the reduction's iterators, by number among them.
+void moveReductionInnermost(LoopNest &nest, unsigned reduction, unsigned tileDimensions);
+
 /// The order for a block of threads, before registers are chosen: neighbours along the last
 /// parallel iterator store side by side.
 void orderForThreads(LoopNest &nest, unsigned tileDimensions, llvm::ArrayRef<Buffer> buffers);

@@ -90,6 +90,24 @@ public:
     return read;
   }
 
+  /// The same with the reduction's last iterator in place of lanes, and no panels.
+  std::optional<PackedRead> packInOrder(const Index &position, int64_t elements) {
+    if (!position.isAffine() || !isReduced(position) || !collect(position))
+      return std::nullopt;
+    PackedRead read;
+    Packing &packing = read.packing;
+    read.position = Index(0);
+    for (const Digit &digit : digits) {
+      packing.dimensions.push_back({digit.extent, digit.stride});
+      read.position = read.position * digit.extent + digit.index;
+    }
+    packing.columns = packing.dimensions[0].extent * packing.lanes();
+    packing.offset = position.constantTerm() + shift;
+    if (packing.elements() > elements + elements / 4 || packing.isInOrder())
+      return std::nullopt;
+    return read;
+  }
+
 private:
   /// What no loop of the reduction moves is read once, wherever it lies.
   bool isReduced(const Index &position) const {
@@ -264,28 +282,47 @@ std::optional<Expr> packBehind(Schedule &schedule, const LoopNest &nest, const E
 
 } // namespace
 
+static void packReads(Schedule &schedule, LoopNest &nest,
+                      llvm::function_ref<std::optional<Expr>(const Expr &)> pack) {
+  llvm::SmallVector<std::pair<Expr, Expr>> packedReads; // The same element may be read twice.
+  for (Expr &body : nest.bodies)
+    body = rewrite(body, [&](const Expr &e) {
+      if (e.kind() != ExprKind::Read || LoopNest::isAccumulator(e.readValue()))
+        return e;
+      for (const auto &[read, packed] : packedReads)
+        if (read == e)
+          return packed;
+      const Buffer &buffer = schedule.buffers[e.readValue().number];
+      if (!buffer.packable || buffer.packing)
+        return e;
+      std::optional<Expr> packed = pack(e);
+      if (packed)
+        packedReads.push_back({e, *packed});
+      return packed.value_or(e);
+    });
+}
+
 void packOperands(Schedule &schedule) {
   for (LoopNest &nest : schedule.nests) {
     int vector = nest.registers.vectorIterator;
-    if (!nest.reduction || vector < 0 || vector >= int(nest.parallel.size()))
-      continue;
-    llvm::SmallVector<std::pair<Expr, Expr>> packedReads; ///< The same element may be read twice.
-    for (Expr &body : nest.bodies)
-      body = rewrite(body, [&](const Expr &e) {
-        if (e.kind() != ExprKind::Read || LoopNest::isAccumulator(e.readValue()))
-          return e;
-        for (const auto &[read, packed] : packedReads)
-          if (read == e)
-            return packed;
-        const Buffer &buffer = schedule.buffers[e.readValue().number];
-        if (!buffer.packable || buffer.packing)
-          return e;
-        std::optional<Expr> packed = packBehind(schedule, nest, e);
-        if (packed)
-          packedReads.push_back({e, *packed});
-        return packed.value_or(e);
-      });
+    if (nest.reduction && vector >= 0 && vector < int(nest.parallel.size()))
+      packReads(schedule, nest, [&](const Expr &read) { return packBehind(schedule, nest, read); });
   }
+}
+
+void packForMatrixUnits(Schedule &schedule) {
+  for (LoopNest &nest : schedule.nests)
+    if (nest.matrix)
+      packReads(schedule, nest, [&](const Expr &read) -> std::optional<Expr> {
+        Buffer &buffer = schedule.buffers[read.readValue().number];
+        std::optional<PackedRead> packed =
+            Packer(nest, schedule.space, 0, 1).packInOrder(read.readIndices()[0], buffer.elements);
+        if (!packed || buffer.home != Home::Memory)
+          return std::nullopt;
+        buffer.elements = packed->packing.elements();
+        buffer.packing = std::move(packed->packing);
+        return Expr::read(read.readValue(), read.type(), {packed->position});
+      });
 }
 
 } // namespace kintsugi::schedule

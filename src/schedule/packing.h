@@ -59,6 +59,10 @@ std::optional<PackedRead> packRead(const LoopNest &nest, llvm::ArrayRef<TileDime
 /// Packs what a schedule's vectors read of packable buffers; a copy in scratch is stored as packed.
 void packOperands(Schedule &schedule);
 
+/// Constants that nests on matrix units read lie in the order of the nests' iterators: terms of a
+/// sum side by side.
+void packForMatrixUnits(Schedule &schedule);
+
 } // namespace kintsugi::schedule
 
 #endif // KINTSUGI_SCHEDULE_PACKING_H

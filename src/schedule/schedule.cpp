@@ -26,6 +26,15 @@ int64_t RegisterTile::stepOf(unsigned iterator) const {
   return int(iterator) == vectorIterator ? int64_t(lanes) * vectors : 1;
 }
 
+int64_t MatrixTile::operandBytes(int64_t rows, int64_t depth) {
+  constexpr int64_t bytes = 2, apart = 16; // From the end of a line to the next: other banks.
+  return rows * depth * bytes + apart * std::max(rows, depth);
+}
+
+int64_t MatrixTile::ringBytes() const {
+  return stages * (operandBytes(rows, depth) + operandBytes(columns, depth));
+}
+
 int64_t Schedule::tiles() const {
   int64_t product = 1;
   for (const TileDimension &dimension : space)
@@ -90,6 +99,11 @@ std::string Schedule::print() const {
       text += "; vectors of " + std::to_string(r.lanes) + " along " +
               std::to_string(r.vectorIterator) + " x " + std::to_string(r.vectors) + ", rows " +
               std::to_string(r.rows);
+    if (const std::optional<MatrixTile> &m = nest.matrix)
+      text += "; on matrix units in " + std::string(nameOf(m->element)) + ", " +
+              std::to_string(m->rows) + " x " + std::to_string(m->columns) + " x " +
+              std::to_string(m->depth) + " by " + std::to_string(m->down) + " x " +
+              std::to_string(m->across) + " warps, " + std::to_string(m->stages) + " stages";
     if (nest.sharedDimensions)
       text += "; shared by tiles of the last " + std::to_string(nest.sharedDimensions);
     for (const Ahead &ahead : nest.ahead)

@@ -61,6 +61,25 @@ struct RegisterTile {
   bool operator==(const RegisterTile &) const = default;
 };
 
+/// How a block of threads computes a nest that sums products of two factors on matrix units: those
+/// of a warp multiply 16 x 16 by 16 x 8 elements. Parallel iterators that change one factor only
+/// number the rows, those of the other the columns, in their order; both: a product for each.
+struct MatrixTile {
+  ElementType element = ElementType::F16; ///< That the factors are rounded to.
+  unsigned columnsFactor = 1;             ///< Which factor the columns' iterators change: 0 or 1.
+  unsigned rows = 0, columns = 0;         ///< Of results that the block has at once.
+  unsigned depth = 0;                     ///< Terms of the sums that are staged at once.
+  unsigned down = 1, across = 1;          ///< Warps, each with its share of rows and columns.
+  unsigned stages = 2;                    ///< Of the ring of operands, in scratch.
+  int64_t ring = 0;                       ///< Where that starts, in bytes.
+
+  /// Bytes of a stage for an operand with so many rows, whichever way it lies.
+  static int64_t operandBytes(int64_t rows, int64_t depth);
+  int64_t ringBytes() const;
+
+  bool operator==(const MatrixTile &) const = default;
+};
+
 /// An iterator that runs over a part of its extent only: from `begin` to `end` - 1, numbers that a
 /// tile looks up where its origin says. What lies outside adds nothing to a sum, or is never read.
 struct Span {
@@ -96,6 +115,7 @@ struct LoopNest {
   te::Index destinationIndex;
   llvm::SmallVector<Span, 1> spans; ///< At most one for an iterator.
   RegisterTile registers;
+  std::optional<MatrixTile> matrix; ///< In its place.
   /// How many of the last tile dimensions this does not depend on. What it leaves in scratch serves
   /// all tiles that differ in those alone; a worker computes it when it comes to the first of them.
   unsigned sharedDimensions = 0;

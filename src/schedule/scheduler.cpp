@@ -1,6 +1,8 @@
 #include "schedule/scheduler.h"
 
 #include "schedule/bounds.h"
+#include "schedule/loop_order.h"
+#include "schedule/matrix.h"
 #include "schedule/nest.h"
 #include "schedule/parts.h"
 #include "schedule/registers.h"
@@ -301,8 +303,12 @@ private:
 
   int64_t extentOf(size_t k) const { return members.back().parallel[k].extent.constant(); }
 
-  /// About half; so that tiles start at whole vectors where there are several of them.
+  /// About half; so that tiles start at whole vectors where there are several of them, and those of
+  /// blocks are whole warps' shares.
   int64_t smaller(int64_t size, int64_t extent) const {
+    constexpr int64_t share = 16;
+    if (inBlocks() && size > share)
+      return int64_t(llvm::bit_floor(uint64_t(size - 1)));
     int64_t half = (size + 1) / 2, lanes = std::max<int64_t>(1, unit.bits / 32);
     int64_t rest = extent % lanes;
     return half > 2 * lanes ? int64_t(llvm::alignTo(half - rest, lanes)) + rest : half;
@@ -351,7 +357,7 @@ private:
         }
         setShares(part, schedule.buffers, values);
         if (threads) {
-          BlockCycles each = chooseThreads(part, schedule.space.size(), schedule.buffers, threads);
+          BlockCycles each = chooseInBlock(part, schedule);
           inBlock.busy += each.busy;
           inBlock.alone += each.alone;
           schedule.nests.push_back(std::move(part));
@@ -364,11 +370,14 @@ private:
         schedule.nests.push_back(std::move(part));
       }
     }
-    if (!threads) { // Blocks come to their tiles in no order.
+    if (threads) {
+      packForMatrixUnits(schedule);
+    } else { // Blocks come to their tiles in no order.
       packOperands(schedule);
       shareAmongTiles(schedule);
     }
     assignScratch(schedule);
+    placeRings(schedule);
     if (schedule.scratchBytes > options.scratchLimit) {
       reason = "its intermediate results do not fit in scratch memory";
       return std::nullopt;
@@ -387,6 +396,46 @@ private:
     return trial;
   }
 
+  BlockCycles chooseInBlock(LoopNest &nest, const Schedule &schedule) const {
+    unsigned dimensions = schedule.space.size();
+    LoopNest onUnits = nest;
+    std::optional<BlockCycles> matrix;
+    if (std::optional<MatrixProduct> product = productOf(nest)) {
+      orderForThreads(onUnits, dimensions, schedule.buffers);
+      product = productOf(onUnits);
+      matrix = chooseMatrix(onUnits, *product, dimensions, schedule.buffers, schedule.threads,
+                            options.scratchLimit - scratchOf(schedule));
+    }
+    BlockCycles cycles = chooseThreads(nest, dimensions, schedule.buffers, schedule.threads);
+    if (!matrix || matrix->alone + 0.5 * matrix->busy > cycles.alone + 0.5 * cycles.busy)
+      return cycles;
+    nest = std::move(onUnits);
+    return *matrix;
+  }
+
+  /// If no two buffers shared any.
+  static int64_t scratchOf(const Schedule &schedule) {
+    int64_t bytes = 0;
+    for (const Buffer &buffer : schedule.buffers)
+      if (buffer.home == Home::Scratch)
+        bytes += int64_t(llvm::alignTo(buffer.elements * bytesOfElement(buffer.type), 128));
+    return bytes;
+  }
+
+  std::optional<MatrixProduct> productOf(const LoopNest &nest) const {
+    return inBlocks() ? matrixProductOf(nest, options.rounded) : std::nullopt;
+  }
+
+  /// The rings of products stand behind all else, one over the other: nests wait for each other.
+  static void placeRings(Schedule &schedule) {
+    int64_t start = int64_t(llvm::alignTo(schedule.scratchBytes, 128));
+    for (LoopNest &nest : schedule.nests)
+      if (nest.matrix) {
+        nest.matrix->ring = start;
+        schedule.scratchBytes = std::max(schedule.scratchBytes, start + nest.matrix->ringBytes());
+      }
+  }
+
   /// A nest for each side of what it chooses by its iterators.
   llvm::SmallVector<LoopNest, 2> partsOf(LoopNest nest, const Member &member,
                                          const Schedule &schedule) const {
@@ -398,7 +447,7 @@ private:
       // What may be packed is stored coordinate by coordinate.
       if (!llvm::is_contained(staged, member.results[0]))
         collapseIterators(part, schedule.space.size());
-      if (options.scalar || !areSpansUniform(part))
+      if (options.scalar || !areSpansUniform(part) || productOf(part))
         all.push_back(std::move(part));
       else
         llvm::append_range(all, splitAtConditions(std::move(part)));

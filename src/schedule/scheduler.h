@@ -22,6 +22,8 @@ struct ScheduleOptions {
   int64_t scratchLimit = 4 << 20; ///< Bytes of scratch that a worker may have.
   bool packing = true;            ///< Constants may be packed.
   bool copies = true;             ///< Tiles may copy operands and results on the way.
+  /// What factors of products in f32 may be rounded to, for matrix units; none: they may not.
+  std::optional<ElementType> rounded;
 };
 
 struct ScheduleResult {

@@ -2,6 +2,7 @@
 
 #include "schedule/fuse.h"
 #include "schedule/loop_order.h"
+#include "schedule/matrix.h"
 #include "schedule/scratch.h"
 #include "schedule/traffic.h"
 #include "llvm/ADT/STLExtras.h"
@@ -359,7 +360,7 @@ BlockCycles chooseThreads(LoopNest &nest, unsigned tileDimensions, llvm::ArrayRe
 static int registersOf(llvm::ArrayRef<LoopNest> nests) {
   int most = 0;
   for (const LoopNest &nest : nests)
-    most = std::max(most, registersOf(nest.registers));
+    most = std::max(most, nest.matrix ? registersOf(*nest.matrix) : registersOf(nest.registers));
   return most;
 }
 

@@ -9,11 +9,15 @@
 #ifndef KINTSUGI_TARGETS_THREADS_H
 #define KINTSUGI_TARGETS_THREADS_H
 
+#include "tile/dialect.h"
+
 #include "mlir/IR/Builders.h"
 
 #include <cassert>
 
 namespace kintsugi::targets {
+
+struct KernelScope;
 
 /// These are the threads that a processor's worker stands for.
 class Threads {
@@ -31,6 +35,10 @@ public:
     assert(false && "threads that are real");
     return value;
   }
+
+  /// The products of a nest that has a matrix tile, at the end of `block`; false: there are no
+  /// matrix units.
+  virtual bool emitProducts(KernelScope &, tile::ComputeOp, mlir::Block *) { return false; }
 
   /// Threads that hand values on without memory: so many in a row, from a multiple of it.
   static constexpr unsigned neighbours = 32;

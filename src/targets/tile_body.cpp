@@ -101,6 +101,9 @@ private:
   /// it start anew.
   void emitNest(KernelScope &scope, ComputeOp nest) {
     unsigned shared = nest.getShared();
+    if (nest.getMatrix() && arguments.threads &&
+        arguments.threads->emitProducts(scope, nest, block))
+      return;
     if (nest.getPastCaches() && !shared && !arguments.threads)
       return emitPastCaches(scope, nest);
     if (!shared || !arguments.startsRun)

@@ -27,6 +27,7 @@ private:
   Status checkTypes() const;
   KernelOp declare();
   void buildNest(const LoopNest &nest);
+  MatrixAttr matrixOf(const LoopNest &nest) const;
   SmallVector<Value> buildBounds(const LoopNest &nest, ArrayRef<te::Interval> ranges);
   CombinerKind combinerOf(const te::Reduction &reduction) const;
   SmallVector<Type, 2> accumulatorTypes(const LoopNest &nest) const;
@@ -201,6 +202,15 @@ void KernelBuilder::buildEpilogue(const LoopNest &nest, Block &block,
   yieldStored(nest, values, types, exprs);
 }
 
+MatrixAttr KernelBuilder::matrixOf(const LoopNest &nest) const {
+  if (!nest.matrix)
+    return {};
+  const schedule::MatrixTile &tile = *nest.matrix;
+  return MatrixAttr::get(builder.getContext(), valueType(builder.getContext(), tile.element),
+                         tile.columnsFactor, tile.rows, tile.columns, tile.depth, tile.down,
+                         tile.across, tile.stages, tile.ring);
+}
+
 /// A begin and an end for each span, ahead of the nest.
 SmallVector<Value> KernelBuilder::buildBounds(const LoopNest &nest, ArrayRef<te::Interval> ranges) {
   SmallVector<Value> iterators(nest.parallel.size() + nest.numReductions());
@@ -263,7 +273,7 @@ void KernelBuilder::buildNest(const LoopNest &nest) {
   auto compute = ComputeOp::create(
       builder, builder.getUnknownLoc(), parallel, reduction, combiner, registers, map, destinations,
       origins, bounded.empty() ? DenseI64ArrayAttr() : builder.getDenseI64ArrayAttr(bounded),
-      bounds, nest.sharedDimensions, nest.inPasses, nest.pastCaches);
+      bounds, nest.sharedDimensions, nest.inPasses, nest.pastCaches, matrixOf(nest));
   SmallVector<Type, 2> accumulators = accumulatorTypes(nest);
   Block *body = addBlock(compute.getBody(), nest, parallel.size() + reduction.size(), {});
   buildBody(nest, *body, ranges, accumulators);

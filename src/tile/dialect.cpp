@@ -253,6 +253,32 @@ static LogicalResult verifyBounds(ComputeOp op) {
   return success();
 }
 
+static LogicalResult verifyMatrix(ComputeOp op) {
+  auto kernel = cast<KernelOp>(op->getParentOp());
+  MatrixAttr matrix = op.getMatrix().value_or(MatrixAttr());
+  if (!matrix)
+    return success();
+  int64_t threads = kernel.getThreads(), down = matrix.getDown(), across = matrix.getAcross();
+  if (!matrix.getElement().isF16() && !matrix.getElement().isBF16())
+    return op.emitOpError("has factors of ") << matrix.getElement() << " for matrix units";
+  if (down < 1 || across < 1 || down * across * 32 != threads)
+    return op.emitOpError("needs as many warps on matrix units as the kernel has");
+  auto isCut = [](int64_t size, int64_t parts) {
+    return size > 0 && size <= 1024 && size % (16 * parts) == 0;
+  };
+  if (!isCut(matrix.getRows(), down) || !isCut(matrix.getColumns(), across) ||
+      !isCut(matrix.getDepth(), 1) || (matrix.getRows() * matrix.getDepth()) % (8 * threads) != 0 ||
+      (matrix.getColumns() * matrix.getDepth()) % (8 * threads) != 0)
+    return op.emitOpError("has a matrix tile that its threads can't share");
+  if (matrix.getColumnsFactor() < 0 || matrix.getColumnsFactor() > 1 || matrix.getStages() < 2 ||
+      matrix.getRing() < 0 || matrix.getRing() % 16 != 0)
+    return op.emitOpError("has no such ring of operands");
+  if (!op.isReduction() || *op.getCombiner() != CombinerKind::Sum || op.getBounded() ||
+      op.getPasses() || !op.accumulatorTypes()[0].isF32())
+    return op.emitOpError("sums no products in f32");
+  return success();
+}
+
 LogicalResult ComputeOp::verify() {
   for (ArrayRef<int64_t> extents : {getParallel(), getReduction()})
     for (int64_t extent : extents)
@@ -276,7 +302,7 @@ LogicalResult ComputeOp::verify() {
       return emitOpError("stores to what is no flat buffer");
   if (failed(verifyMap(*this, getMap(), numParallel() + getIndices().size())))
     return failure();
-  if (failed(verifyRegisters(*this)))
+  if (failed(verifyRegisters(*this)) || failed(verifyMatrix(*this)))
     return failure();
   return verifyBounds(*this);
 }

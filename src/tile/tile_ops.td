@@ -58,6 +58,22 @@ def RegistersAttr : AttrDef<TileDialect, "Registers"> {
   let assemblyFormat = "`<` struct(params) `>`";
 }
 
+def MatrixAttr : AttrDef<TileDialect, "Matrix"> {
+  let mnemonic = "matrix";
+  let summary = "how a block's warps sum products on matrix units";
+  let description = [{
+    The body multiplies two factors, which are rounded to `element`. Parallel iterators that change
+    factor `columns_factor` alone number the columns, those that change the other alone the rows. A
+    block has `rows` x `columns` results at once, in the registers of `down` x `across` warps, and
+    brings `depth` terms of both factors at a time through a ring of `stages` in scratch, from byte
+    `ring` on. The sum's iterators are one, the last the fastest; terms past their end are zero.
+  }];
+  let parameters = (ins "::mlir::Type":$element, "int64_t":$columns_factor, "int64_t":$rows,
+                        "int64_t":$columns, "int64_t":$depth, "int64_t":$down, "int64_t":$across,
+                        "int64_t":$stages, "int64_t":$ring);
+  let assemblyFormat = "`<` struct(params) `>`";
+}
+
 def KernelOp : TileOp<"kernel", [IsolatedFromAbove, NoTerminator, SingleBlock, Symbol]> {
   let summary = "a kernel: what one tile computes";
   let description = [{
@@ -112,6 +128,7 @@ def ComputeOp : TileOp<"compute", [AttrSizedOperandSegments, ParentOneOf<["Kerne
     meets. With `passes`, the outermost reduction loop stands outside of the parallel ones; running
     values wait in the destination, which has their type and whose blocks don't overlap. With
     `past_caches`, whole vectors are stored around the caches where their places are aligned.
+    With `matrix`, real threads sum products on matrix units; what stands for threads ignores it.
   }];
   let arguments = (ins DenseI64ArrayAttr:$parallel, DenseI64ArrayAttr:$reduction,
                        OptionalAttr<CombinerAttr>:$combiner, RegistersAttr:$registers,
@@ -119,7 +136,8 @@ def ComputeOp : TileOp<"compute", [AttrSizedOperandSegments, ParentOneOf<["Kerne
                        Variadic<Index>:$indices, OptionalAttr<DenseI64ArrayAttr>:$bounded,
                        Variadic<AnySignlessInteger>:$bounds, DefaultValuedAttr<I64Attr, "0">:$shared,
                        DefaultValuedAttr<BoolAttr, "false">:$passes,
-                       DefaultValuedAttr<BoolAttr, "false">:$past_caches);
+                       DefaultValuedAttr<BoolAttr, "false">:$past_caches,
+                       OptionalAttr<MatrixAttr>:$matrix);
   let regions = (region SizedRegion<1>:$body, MaxSizedRegion<1>:$epilogue);
   let assemblyFormat = [{
     `over` $parallel `reduce` $reduction (`by` $combiner^)? `with` $registers

@@ -7,6 +7,7 @@
 #include "targets/elementwise.h"
 #include "targets/lower_kernels.h"
 #include "targets/nest_emitter.h"
+#include "targets/nvidia/matrix_nest.h"
 #include "targets/tile_body.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -31,8 +32,14 @@ Value intrinsic(OpBuilder &builder, const char *name, Type result, ValueRange op
 
 class BlockThreads final : public Threads {
 public:
-  BlockThreads(int64_t count, Value number, Value exchange) : Threads(count, exchange) {
+  BlockThreads(int64_t count, Value number, Value exchange, Value scratch)
+      : Threads(count, exchange), scratch(scratch) {
     this->number = number;
+  }
+
+  bool emitProducts(KernelScope &scope, ComputeOp nest, Block *block) override {
+    MatrixNest(scope, nest, scratch, block).emit();
+    return true;
   }
 
   bool areReal() const override { return true; }
@@ -68,6 +75,8 @@ public:
   }
 
 private:
+  Value scratch;
+
   static Value shuffle(Emit &make, Value value, unsigned distance) {
     Type i32 = make.builder.getI32Type();
     return intrinsic(make.builder, "llvm.nvvm.shfl.sync.down.i32", i32,
@@ -105,7 +114,7 @@ public:
     Value tile = intrinsic(builder, "llvm.nvvm.read.ptx.sreg.ctaid.x", i32, {});
     tile = arith::ExtUIOp::create(builder, make.location, builder.getI64Type(), tile);
     arguments.tile = tileNumbers(make, kernel, tile);
-    BlockThreads threads(kernel.getThreads(), number, exchange);
+    BlockThreads threads(kernel.getThreads(), number, exchange, arguments.scratch);
     arguments.threads = &threads;
     emitTileBody(builder, kernel, arguments, true, block);
     LLVM::ReturnOp::create(builder, make.location, ValueRange());

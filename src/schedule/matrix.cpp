@@ -1,0 +1,270 @@
+#include "schedule/matrix.h"
+
+#include "schedule/fuse.h"
+#include "schedule/loop_order.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <cmath>
+
+namespace kintsugi::schedule {
+
+using namespace te;
+
+namespace {
+
+constexpr int warp = 32;
+constexpr int64_t chunk = 8; ///< Elements of 2 bytes that are staged in one move.
+
+/// A factor as the units may read it: without the cast that widens it.
+const Expr &unwidened(const Expr &factor) {
+  bool widens = factor.kind() == ExprKind::Cast && bitsOf(factor.operand(0).type()) == 16 &&
+                isFloat(factor.operand(0).type());
+  return widens ? factor.operand(0) : factor;
+}
+
+bool usesIterator(const Expr &expr, unsigned iterator) {
+  bool uses = false;
+  expr.walk([&](const Expr &e) {
+    if (e.kind() == ExprKind::Read)
+      uses |= llvm::any_of(e.readIndices(), [&](const Index &i) { return i.uses(iterator); });
+    if (e.kind() == ExprKind::Index)
+      uses |= e.indexValue().uses(iterator);
+  });
+  return uses;
+}
+
+/// The type that both factors have, or may be rounded to.
+std::optional<ElementType> elementOf(const Expr &body, std::optional<ElementType> rounded) {
+  std::optional<ElementType> element = rounded;
+  for (const Expr &factor : body.operands()) {
+    ElementType own = unwidened(factor).type();
+    if (own != ElementType::F16 && own != ElementType::BF16)
+      continue;
+    if (element && *element != own)
+      return std::nullopt;
+    element = own;
+  }
+  bool areExact = llvm::all_of(body.operands(), [&](const Expr &factor) {
+    return element && unwidened(factor).type() == *element;
+  });
+  return areExact || rounded ? element : std::nullopt;
+}
+
+} // namespace
+
+std::optional<MatrixProduct> matrixProductOf(const LoopNest &nest,
+                                             std::optional<ElementType> rounded) {
+  if (!nest.reduction || nest.reduction->combiner != Combiner::Sum || nest.bodies.size() != 1 ||
+      nest.reduction->accumulator != ElementType::F32 || !nest.spans.empty() || nest.inPasses)
+    return std::nullopt;
+  const Expr &body = nest.bodies[0];
+  if (body.kind() != ExprKind::Binary || body.binaryOp() != BinaryOp::Mul)
+    return std::nullopt;
+  std::optional<ElementType> element = elementOf(body, rounded);
+  if (!element)
+    return std::nullopt;
+  MatrixProduct product{*element, 1, {}, {}, {}};
+  llvm::SmallVector<unsigned> own[2];
+  for (unsigned k = 0; k < nest.parallel.size(); ++k) {
+    bool first = usesIterator(body.operand(0), k), second = usesIterator(body.operand(1), k);
+    if (!first && !second)
+      return std::nullopt;
+    (first && second ? product.batch : own[second]).push_back(k);
+  }
+  if (own[0].empty() || own[1].empty())
+    return std::nullopt;
+  // Columns are what lies side by side in the results.
+  product.columnsFactor = own[0].back() > own[1].back() ? 0 : 1;
+  product.columns = own[product.columnsFactor];
+  product.rows = own[1 - product.columnsFactor];
+  auto pointsOf = [&](llvm::ArrayRef<unsigned> iterators) {
+    int64_t points = 1;
+    for (unsigned k : iterators)
+      points *= nest.extentOf(k);
+    return points;
+  };
+  product.numRows = pointsOf(product.rows);
+  product.numColumns = pointsOf(product.columns);
+  product.numBatch = pointsOf(product.batch);
+  for (unsigned k = 0; k < nest.numReductions(); ++k)
+    product.depth *= nest.extentOf(nest.parallel.size() + k);
+  if (product.numRows == 0 || product.numColumns == 0 || product.numBatch == 0 ||
+      product.depth < chunk)
+    return std::nullopt;
+  return product;
+}
+
+namespace {
+
+class MatrixChoice {
+public:
+  MatrixChoice(const LoopNest &nest, const MatrixProduct &product, llvm::ArrayRef<Buffer> buffers,
+               int threads, int64_t scratchLimit)
+      : nest(nest), product(product), buffers(buffers), threads(threads),
+        scratchLimit(scratchLimit) {
+    const Expr &body = nest.bodies[0];
+    rowsMove = moveOf(body.operand(1 - product.columnsFactor), product.rows);
+    columnsMove = moveOf(body.operand(product.columnsFactor), product.columns);
+    for (const Expr &finish : nest.epilogue)
+      epilogueOperations += operationsOf(finish);
+  }
+
+  std::optional<BlockCycles> choose(MatrixTile &best) {
+    for (unsigned down = 1; down * warp <= unsigned(threads); down *= 2)
+      for (unsigned warpRows : {16, 32, 64})
+        for (unsigned warpColumns : {16, 32, 64, 128})
+          considerDepths(down, warpRows, warpColumns, best);
+    return bestCycles;
+  }
+
+private:
+  /// Instructions of a thread that stages eight elements.
+  double moveOf(const Expr &factor, llvm::ArrayRef<unsigned> iterators) const {
+    constexpr double direct = 5;
+    const Expr *read = &unwidened(factor);
+    bool isPlain = read->type() == product.element;
+    if (read->kind() == ExprKind::Select && read->operand(2).isLiteral())
+      read = &read->operand(1);
+    unsigned last = nest.parallel.size() + nest.numReductions() - 1;
+    if (isPlain && read->kind() == ExprKind::Read && buffers[read->readValue().number].packable &&
+        nest.extentOf(last) % chunk == 0)
+      return direct;
+    bool isAlong[2] = {true, true}; // The sum; the iterators' last.
+    unsigned reads = 0;
+    factor.walk([&](const Expr &e) {
+      if (e.kind() != ExprKind::Read)
+        return;
+      ++reads;
+      const Index &index = e.readIndices()[0];
+      unsigned along[2] = {last, iterators.back()};
+      for (unsigned k : {0, 1}) {
+        int64_t stride = strideOf(index, along[k]);
+        isAlong[k] &= (stride == 1 || stride == 0) && nest.extentOf(along[k]) % chunk == 0;
+      }
+    });
+    bool inChunks = isAlong[0] || isAlong[1];
+    if (inChunks && isPlain && read->kind() == ExprKind::Read)
+      return direct;
+    double operations = operationsOf(factor) + 1;
+    return chunk * (operations + (inChunks ? 1.0 : 14.0) * reads) + 10;
+  }
+
+  void considerDepths(unsigned down, unsigned warpRows, unsigned warpColumns, MatrixTile &best) {
+    MatrixTile tile;
+    tile.element = product.element;
+    tile.columnsFactor = product.columnsFactor;
+    tile.down = down;
+    tile.across = unsigned(threads) / warp / down;
+    tile.rows = warpRows * tile.down;
+    tile.columns = warpColumns * tile.across;
+    constexpr unsigned mostResults = 64 * 64; // Of a warp: 128 registers of each thread.
+    bool isTooLarge = (tile.rows > 16 * tile.down && tile.rows >= 2 * product.numRows) ||
+                      (tile.columns > 16 * tile.across && tile.columns >= 2 * product.numColumns);
+    if (warpRows * warpColumns > mostResults || isTooLarge)
+      return;
+    for (tile.depth = 16; tile.depth <= 64; tile.depth *= 2) {
+      bool isWhole = tile.rows * tile.depth % (chunk * threads) == 0 &&
+                     tile.columns * tile.depth % (chunk * threads) == 0;
+      if (!isWhole || (tile.depth > 16 && tile.depth >= 2 * product.depth))
+        continue;
+      int64_t steps = llvm::divideCeil(product.depth, int64_t(tile.depth));
+      for (unsigned stages : {2, 3, 4, 6, 8}) {
+        tile.stages = stages;
+        if (tile.ringBytes() <= scratchLimit && tile.stages <= std::max<int64_t>(2, steps + 1))
+          consider(tile, best);
+      }
+    }
+  }
+
+  void consider(const MatrixTile &tile, MatrixTile &best) {
+    constexpr int registersACore = 65536;
+    if (registersOf(tile) > 255 || threads * registersOf(tile) > registersACore)
+      return;
+    BlockCycles cycles = estimate(tile);
+    double worth = cycles.alone + 0.5 * cycles.busy;
+    if (bestCycles && worth >= bestWorth * 0.999)
+      return;
+    bestWorth = worth;
+    bestCycles = cycles;
+    best = tile;
+  }
+
+  /// Of a core: multiply-adds, bytes through its scratch and from far, instructions issued. A block
+  /// alone waits besides: for a stage to come, at the barrier, and from one instruction to the
+  /// next.
+  BlockCycles estimate(const MatrixTile &tile) const {
+    constexpr double multiplyAdds = 1024, scratchBytes = 128, farBytes = 48, schedulers = 4;
+    constexpr double barrier = 60, eachDepth = 60, fromFar = 900, start = 600;
+    double rows = tile.rows, columns = tile.columns, depth = tile.depth;
+    double warps = threads / warp, sixteens = depth / 16;
+    double warpRows = rows / tile.down, warpColumns = columns / tile.across;
+    double products = rows * columns * depth / multiplyAdds;
+    double moved = (rows + columns) * depth * 2 + warps * sixteens * (warpRows + warpColumns) * 32;
+    double staged = rows * depth / double(chunk * threads) * rowsMove +
+                    columns * depth / double(chunk * threads) * columnsMove;
+    double issued = warps / schedulers *
+                    (staged + 12 +
+                     sixteens * (warpRows / 16 + warpColumns / 16 + warpRows * warpColumns / 128));
+    double brought = (rows + columns) * depth * 2 / farBytes;
+    double busy = std::max({products, moved / scratchBytes, issued, brought});
+    double waits = std::max(eachDepth * sixteens + barrier + staged, fromFar / (tile.stages - 1));
+    double passes = std::ceil(double(product.numRows) / rows) *
+                    std::ceil(double(product.numColumns) / columns) * double(product.numBatch);
+    double steps = std::ceil(double(product.depth) / depth);
+    double results = rows * columns / threads * (epilogueOperations + 8) * warps / schedulers;
+    BlockCycles cycles;
+    cycles.busy = passes * (steps * busy + results);
+    cycles.alone = passes * (steps * std::max(busy, waits) + results + fromFar) + start;
+    return cycles;
+  }
+
+  const LoopNest &nest;
+  const MatrixProduct &product;
+  llvm::ArrayRef<Buffer> buffers;
+  int threads;
+  int64_t scratchLimit;
+  double rowsMove = 0, columnsMove = 0, epilogueOperations = 0;
+  double bestWorth = 0;
+  std::optional<BlockCycles> bestCycles;
+};
+
+/// The iterator of the sum along which a factor's elements lie side by side, as chunks of one move;
+/// any that has chunks, where only constants do, which are packed.
+std::optional<unsigned> chunkedDepth(const LoopNest &nest, llvm::ArrayRef<Buffer> buffers) {
+  std::optional<unsigned> found, ofConstant;
+  for (unsigned k = 0; k < nest.numReductions(); ++k) {
+    unsigned iterator = nest.parallel.size() + k;
+    if (nest.extentOf(iterator) % chunk != 0)
+      continue;
+    ofConstant = ofConstant.value_or(k);
+    nest.bodies[0].walk([&](const Expr &e) {
+      if (!found && e.kind() == ExprKind::Read && !buffers[e.readValue().number].packable &&
+          strideOf(e.readIndices()[0], iterator) == 1)
+        found = k;
+    });
+  }
+  return found ? found : ofConstant;
+}
+
+} // namespace
+
+int registersOf(const MatrixTile &tile) {
+  int warpRows = tile.rows / tile.down, warpColumns = tile.columns / tile.across;
+  return 56 + warpRows * warpColumns / warp + warpRows / 4 + warpColumns / 4;
+}
+
+std::optional<BlockCycles> chooseMatrix(LoopNest &nest, const MatrixProduct &product,
+                                        unsigned tileDimensions, llvm::ArrayRef<Buffer> buffers,
+                                        int threads, int64_t scratchLimit) {
+  if (std::optional<unsigned> depth = chunkedDepth(nest, buffers))
+    moveReductionInnermost(nest, *depth, tileDimensions);
+  MatrixTile tile;
+  std::optional<BlockCycles> cycles =
+      MatrixChoice(nest, product, buffers, threads, scratchLimit).choose(tile);
+  if (cycles)
+    nest.matrix = tile;
+  return cycles;
+}
+
+} // namespace kintsugi::schedule

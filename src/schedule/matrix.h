@@ -1,0 +1,40 @@
+//===- matrix.h - Products on matrix units ----------------------------------===//
+//
+// Where a machine's warps multiply small matrices in one instruction, a nest that sums products of
+// two factors is the work of those units: a block brings both factors through a ring of stages in
+// scratch and keeps its results in the registers of its warps. This says which nests are such
+// products, and chooses how much of one a block has at once by the cycles that it takes.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KINTSUGI_SCHEDULE_MATRIX_H
+#define KINTSUGI_SCHEDULE_MATRIX_H
+
+#include "schedule/threads.h"
+
+namespace kintsugi::schedule {
+
+/// A nest as a product of matrices.
+struct MatrixProduct {
+  ElementType element;    ///< Of the units' operands.
+  unsigned columnsFactor; ///< Of the body's two, the one that the columns' iterators change.
+  llvm::SmallVector<unsigned> rows, columns, batch; ///< Parallel iterators, outermost first.
+  int64_t numRows = 1, numColumns = 1, numBatch = 1, depth = 1;
+};
+
+/// nullopt: it is none, or its factors would have to be rounded to a type that they are not of.
+/// `rounded`: the type that factors in f32 may be rounded to; none: no type.
+std::optional<MatrixProduct> matrixProductOf(const LoopNest &nest,
+                                             std::optional<ElementType> rounded);
+
+/// Sets nest.matrix (but for where its ring lies) and the order of its sums; nullopt, and the nest
+/// stays as it is, where no matrix tile of so many threads fits into `scratchLimit` bytes.
+std::optional<BlockCycles> chooseMatrix(LoopNest &nest, const MatrixProduct &product,
+                                        unsigned tileDimensions, llvm::ArrayRef<Buffer> buffers,
+                                        int threads, int64_t scratchLimit);
+
+/// That a thread needs, about.
+int registersOf(const MatrixTile &tile);
+
+} // namespace kintsugi::schedule
+
+#endif // KINTSUGI_SCHEDULE_MATRIX_H

@@ -1,0 +1,275 @@
+#include "targets/nvidia/matrix_nest.h"
+
+#include "schedule/schedule.h"
+#include "targets/elementwise.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <numeric>
+
+using namespace mlir;
+
+namespace kintsugi::targets {
+
+static constexpr int64_t chunk = 8; ///< Elements in 16 bytes.
+static constexpr int64_t warp = 32;
+
+MatrixNest::MatrixNest(KernelScope &scope, tile::ComputeOp nest, Value scratch, Block *block)
+    : scope(scope), nest(nest), matrix(*nest.getMatrix()), make(scope.builder),
+      levels(scope.builder, 4, block), units(scope.builder, matrix.getElement()),
+      thread(scope.threads->number), threads(scope.threads->count) {
+  group();
+  levels.placeAtEnd(0);
+  ring = units.atByte(units.sharedPointer(scratch), matrix.getRing());
+}
+
+/// Iterators by what they change: rows, columns, both factors, the sum.
+void MatrixNest::group() {
+  auto product =
+      nest.getBody().front().getTerminator()->getOperand(0).getDefiningOp<arith::MulFOp>();
+  assert(product && "a nest of products");
+  Value factors[2] = {product.getLhs(), product.getRhs()};
+  unsigned ofColumns = matrix.getColumnsFactor();
+  groups.resize(PointValues::numGroups);
+  auto add = [&](Group group, unsigned iterator) {
+    groups[group].iterators.push_back(iterator);
+    groups[group].extents.push_back(nest.extentOf(iterator));
+  };
+  PointValues bare(scope, nest, levels, {});
+  for (unsigned k = 0; k < nest.numParallel(); ++k) {
+    bool inRows = bare.dependsOn(factors[1 - ofColumns], k);
+    bool inColumns = bare.dependsOn(factors[ofColumns], k);
+    add(inRows && inColumns ? Batch : inColumns ? Columns : Rows, k);
+  }
+  for (unsigned k = nest.numParallel(); k < nest.numIterators(); ++k)
+    add(Depth, k);
+  values.emplace(scope, nest, levels, groups);
+  rows.group = Rows;
+  rows.factor = factors[1 - ofColumns];
+  rows.size = matrix.getRows();
+  columns.group = Columns;
+  columns.factor = factors[ofColumns];
+  columns.size = matrix.getColumns();
+  steps = llvm::divideCeil(groups[Depth].points(), matrix.getDepth());
+  for (Operand *operand : {&rows, &columns})
+    chooseMoves(*operand);
+  rows.offset = 0;
+  columns.offset = rows.lines * rows.pitch;
+  stageBytes = columns.offset + columns.lines * columns.pitch;
+}
+
+/// Lines follow the iterator along which all reads of a factor lie side by side.
+void MatrixNest::chooseMoves(Operand &operand) {
+  if (auto widened = operand.factor.getDefiningOp<arith::ExtFOp>())
+    if (widened.getIn().getType() == matrix.getElement())
+      operand.factor = widened.getIn();
+  SmallVector<Value> pending{operand.factor};
+  SmallVector<tile::ReadOp> reads;
+  while (!pending.empty()) {
+    Operation *op = pending.pop_back_val().getDefiningOp();
+    if (!op)
+      continue;
+    if (auto read = dyn_cast<tile::ReadOp>(op))
+      reads.push_back(read);
+    llvm::append_range(pending, op->getOperands());
+  }
+  auto liesAlong = [&](Group group) {
+    unsigned last = groups[group].iterators.back();
+    bool moves = false;
+    for (tile::ReadOp read : reads) {
+      std::optional<int64_t> stride = values->strideOf(read, last);
+      if (stride != 0 && stride != 1)
+        return false;
+      moves |= stride == 1;
+    }
+    return moves;
+  };
+  auto isWhole = [&](Group group) { return groups[group].extents.back() % chunk == 0; };
+  bool alongDepth = liesAlong(Depth), alongPoints = liesAlong(operand.group);
+  operand.alongDepth = !alongPoints || (alongDepth && (isWhole(Depth) || !isWhole(operand.group)));
+  operand.inChunks = (operand.alongDepth ? alongDepth : alongPoints) &&
+                     isWhole(operand.alongDepth ? Depth : operand.group);
+  int64_t depth = matrix.getDepth();
+  operand.lines = operand.alongDepth ? operand.size : depth;
+  operand.chunks = (operand.alongDepth ? depth : operand.size) / chunk;
+  operand.pitch = operand.chunks * 16 + 16;
+  if (isDirect(operand))
+    operand.direct = operand.factor.getDefiningOp<tile::ReadOp>();
+}
+
+bool MatrixNest::isDirect(const Operand &operand) const {
+  auto read = operand.factor.getDefiningOp<tile::ReadOp>();
+  if (!read || !operand.inChunks || read.getElement().getType() != matrix.getElement() ||
+      cast<MemRefType>(read.getBuffer().getType()).getMemorySpaceAsInt() != 0)
+    return false;
+  unsigned along = groups[operand.alongDepth ? Depth : operand.group].iterators.back();
+  return values->strideOf(read, along) == 1 &&
+         (!read.getMask() || !values->dependsOn(read.getMask(), along));
+}
+
+Value MatrixNest::least(Value a, int64_t most) {
+  Value limit = i32(most);
+  return make.select(make.lessUnsigned(a, limit), a, limit);
+}
+
+void MatrixNest::emit() {
+  findLanes();
+  emitPasses();
+}
+
+/// What this thread of its warp tells the units (matrix_units.h), and which results it has.
+void MatrixNest::findLanes() {
+  levels.placeAtEnd(0);
+  Value number = make.shiftRight(thread, 5), lane = make.bitAnd(thread, i32(warp - 1));
+  Value down = make.shiftRight(number, llvm::Log2_64(matrix.getAcross()));
+  Value across = make.bitAnd(number, i32(matrix.getAcross() - 1));
+  Value firstRow = make.mul(down, i32(matrix.getRows() / matrix.getDown()));
+  Value firstColumn = make.mul(across, i32(matrix.getColumns() / matrix.getAcross()));
+  Value low3 = make.bitAnd(lane, i32(7)), low4 = make.bitAnd(lane, i32(15));
+  Value bit3 = make.bitAnd(make.shiftRight(lane, 3), i32(1)), bit4 = make.shiftRight(lane, 4);
+  auto place = [&](const Operand &operand, Value line, Value element) {
+    return make.add(make.mul(line, i32(operand.pitch)), make.shiftLeft(element, 1));
+  };
+  Value low3bit4 = make.add(low3, make.shiftLeft(bit4, 3));
+  rows.lane = rows.alongDepth ? place(rows, make.add(firstRow, low4), make.shiftLeft(bit4, 3))
+                              : place(rows, low3bit4, make.add(firstRow, make.shiftLeft(bit3, 3)));
+  columns.lane = columns.alongDepth
+                     ? place(columns, make.add(firstColumn, low3bit4), make.shiftLeft(bit3, 3))
+                     : place(columns, low4, make.add(firstColumn, make.shiftLeft(bit4, 3)));
+  laneRow = make.add(firstRow, make.shiftRight(lane, 2));
+  laneColumn = make.add(firstColumn, make.shiftLeft(make.bitAnd(lane, i32(3)), 1));
+}
+
+void MatrixNest::emitPasses() {
+  int64_t down = llvm::divideCeil(groups[Rows].points(), rows.size);
+  int64_t across = llvm::divideCeil(groups[Columns].points(), columns.size);
+  int64_t passes = down * across * groups[Batch].points();
+  if (passes == 1) {
+    levels.placeAtEnd(0);
+    batch = values->split(groups[Batch], i32(0), 0, 0, 0);
+    return emitPass();
+  }
+  levels.placeAtEnd(0);
+  auto loop = scf::ForOp::create(make.builder, make.location, i32(0), i32(passes), i32(1));
+  levels.loopCreated(0, loop);
+  levels.enter(1, loop.getBody());
+  passLevel = 1;
+  levels.place(1);
+  Value pass = loop.getInductionVar();
+  auto digit = [&](int64_t extent) -> Value {
+    if (extent == 1)
+      return {};
+    Value number = arith::RemUIOp::create(make.builder, make.location, pass, i32(extent));
+    pass = arith::DivUIOp::create(make.builder, make.location, pass, i32(extent));
+    return number;
+  };
+  if (Value number = digit(across))
+    columnStart = make.mul(number, i32(columns.size));
+  if (Value number = digit(down))
+    rowStart = make.mul(number, i32(rows.size));
+  batch = values->split(groups[Batch], pass, 1, 1, 0);
+  scope.threads->wait(make.builder); // The ring is read to the end.
+  emitPass();
+}
+
+void MatrixNest::emitPass() {
+  fillRing();
+  Sums sums = emitSteps();
+  storeResults(sums);
+}
+
+/// The steps ahead of the first.
+void MatrixNest::fillRing() {
+  int64_t ahead = matrix.getStages() - 1, filled = std::min(ahead, steps);
+  levels.placeAtEnd(passLevel);
+  auto loop = scf::ForOp::create(make.builder, make.location, i32(0), i32(filled), i32(1));
+  levels.loopCreated(passLevel, loop);
+  levels.enter(passLevel + 1, loop.getBody());
+  levels.place(passLevel + 1);
+  Value offset = make.mul(loop.getInductionVar(), i32(stageBytes));
+  stage(loop.getInductionVar(), offset, passLevel + 1);
+  levels.placeAtEnd(passLevel + 1);
+  units.commit();
+  levels.resume(passLevel);
+  levels.placeAtEnd(passLevel);
+  for (int64_t empty = filled; empty < ahead; ++empty)
+    units.commit();
+}
+
+MatrixNest::Sums MatrixNest::emitSteps() {
+  int64_t ahead = matrix.getStages() - 1, ringBytes = matrix.getStages() * stageBytes;
+  unsigned level = passLevel + 1;
+  size_t count = size_t(matrix.getRows() / matrix.getDown() / 16) *
+                 (matrix.getColumns() / matrix.getAcross() / 8);
+  levels.placeAtEnd(passLevel);
+  SmallVector<Value> carried(count * 4, make.number(make.builder.getF32Type(), 0));
+  carried.push_back(i32(0));
+  carried.push_back(i32(ahead * stageBytes));
+  auto loop = scf::ForOp::create(make.builder, make.location, i32(0), i32(steps), i32(1), carried);
+  levels.loopCreated(passLevel, loop);
+  levels.enter(level, loop.getBody());
+  levels.placeAtEnd(level);
+  ValueRange arguments = loop.getRegionIterArgs();
+  Sums sums(count);
+  for (size_t k = 0; k < count * 4; ++k)
+    sums[k / 4][k % 4] = arguments[k];
+  Value readAt = arguments[count * 4], writeAt = arguments[count * 4 + 1];
+  units.waitForAllBut(ahead - 1);
+  scope.threads->wait(make.builder);
+  if (steps > ahead) {
+    Value next = make.add(loop.getInductionVar(), i32(ahead));
+    auto choice =
+        scf::IfOp::create(make.builder, make.location, make.lessUnsigned(next, i32(steps)), false);
+    levels.loopCreated(level, choice);
+    levels.enter(level + 1, choice.thenBlock());
+    stage(next, writeAt, level + 1);
+    levels.resume(level);
+  }
+  levels.placeAtEnd(level);
+  units.commit();
+  multiplyStep(readAt, sums);
+  auto following = [&](Value offset) {
+    Value next = make.add(offset, i32(stageBytes));
+    return make.select(make.equal(next, i32(ringBytes)), i32(0), next);
+  };
+  SmallVector<Value> yielded;
+  for (const MatrixUnits::Results &each : sums)
+    llvm::append_range(yielded, each);
+  yielded.push_back(following(readAt));
+  yielded.push_back(following(writeAt));
+  scf::YieldOp::create(make.builder, make.location, yielded);
+  for (size_t k = 0; k < count * 4; ++k)
+    sums[k / 4][k % 4] = loop.getResult(k);
+  levels.resume(passLevel);
+  return sums;
+}
+
+void MatrixNest::multiplyStep(Value offset, Sums &sums) {
+  unsigned down = matrix.getRows() / matrix.getDown() / 16;
+  unsigned across = matrix.getColumns() / matrix.getAcross() / 16;
+  Value stage = units.atByte(ring, offset);
+  Value rowsAt = units.atByte(units.atByte(stage, rows.lane), rows.offset);
+  Value columnsAt = units.atByte(units.atByte(stage, columns.lane), columns.offset);
+  auto load = [&](const Operand &operand, Value from, int64_t block, int64_t sixteen) {
+    int64_t line = 16 * operand.pitch, element = 16 * 2;
+    int64_t at =
+        operand.alongDepth ? block * line + sixteen * element : sixteen * line + block * element;
+    return units.load(units.atByte(from, at), !operand.alongDepth);
+  };
+  for (int64_t sixteen = 0; sixteen < matrix.getDepth() / 16; ++sixteen) {
+    SmallVector<MatrixUnits::Fragment> left, right;
+    for (unsigned block = 0; block < down; ++block)
+      left.push_back(load(rows, rowsAt, block, sixteen));
+    for (unsigned block = 0; block < across; ++block)
+      right.push_back(load(columns, columnsAt, block, sixteen));
+    for (unsigned i = 0; i < down; ++i)
+      for (unsigned j = 0; j < 2 * across; ++j) {
+        MatrixUnits::Results &sum = sums[i * 2 * across + j];
+        sum = units.multiply(left[i], right[j / 2], j % 2, sum);
+      }
+  }
+}
+
+} // namespace kintsugi::targets

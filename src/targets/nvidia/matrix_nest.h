@@ -1,0 +1,106 @@
+//===- matrix_nest.h - A nest of products on a block's matrix units ---------===//
+//
+// A tile.compute with a matrix tile: the block goes over its results in passes of rows x columns,
+// and over the sum in steps. Its threads stage both factors for a step in a ring in shared memory,
+// several steps ahead: what lies there in the right type, 16 bytes at a time, is copied without the
+// thread waiting; all else (padding, other types, arithmetic on the way) is computed and stored.
+// The warps multiply what has come and keep their results in registers, which the epilogue
+// finishes.
+//
+// A factor lies in the ring as lines: a point's terms (where those are side by side in memory), or
+// a term's points. Lines are 16 bytes longer than their elements, so that the eight that a warp
+// reads together are in different banks.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KINTSUGI_TARGETS_NVIDIA_MATRIX_NEST_H
+#define KINTSUGI_TARGETS_NVIDIA_MATRIX_NEST_H
+
+#include "targets/nvidia/matrix_units.h"
+#include "targets/nvidia/point_values.h"
+
+namespace kintsugi::targets {
+
+class MatrixNest {
+public:
+  /// Emits at the end of `block`. `scratch`: what the ring's offset counts from.
+  MatrixNest(KernelScope &scope, tile::ComputeOp nest, mlir::Value scratch, mlir::Block *block);
+  void emit();
+
+private:
+  enum Group : unsigned { Batch, Rows, Columns, Depth };
+  struct Operand {
+    Group group;
+    mlir::Value factor;     ///< In the body, of the units' type or one that is rounded to it.
+    tile::ReadOp direct;    ///< Where it is that read, in whole chunks; null: it is computed.
+    bool alongDepth = true; ///< Its lines are points.
+    bool inChunks = false;  ///< No chunk reaches over the end of an iterator.
+    int64_t size = 0;       ///< Points in a pass.
+    int64_t offset = 0;     ///< Of a stage, in bytes.
+    int64_t pitch = 0;      ///< Bytes from a line to the next.
+    mlir::Value lane;       ///< Bytes from the stage to what this thread tells the units.
+    int64_t lines, chunks;  ///< Chunks of 16 bytes in a line.
+  };
+  using Sums = llvm::SmallVector<MatrixUnits::Results>;
+
+  /// 16 bytes that this thread stages.
+  struct Move {
+    mlir::Value line, element; ///< In the stage, as i32: which line, and where in it.
+    mlir::Value step, place;   ///< Of the sum; in shared memory.
+    unsigned id, level;
+  };
+
+  void group();
+  void chooseMoves(Operand &operand);
+  bool isDirect(const Operand &operand) const;
+  void findLanes();
+  void emitPasses();
+  void emitPass();
+  void fillRing();
+  Sums emitSteps();
+  void multiplyStep(mlir::Value offset, Sums &sums);
+
+  void stage(mlir::Value step, mlir::Value offset, unsigned level);
+  void stageOperand(Operand &operand, mlir::Value step, mlir::Value offset, unsigned level);
+  Coordinates termAt(mlir::Value step, mlir::Value within, int64_t further, int64_t multiple,
+                     unsigned level, unsigned number);
+  Coordinates pointAt(Group group, mlir::Value within, int64_t further, int64_t multiple,
+                      unsigned number);
+  void locate(const Operand &operand, const Move &move, int64_t element, Coordinates &point,
+              Coordinates &term);
+  mlir::Value isTerm(const Operand &operand, const Move &move, int64_t element);
+  mlir::Value isPoint(Group group, mlir::Value within, int64_t further);
+  PointValues::Point pointOf(const Operand &operand, const Coordinates &point,
+                             const Coordinates &term) const;
+  bool copyChunk(const Operand &operand, const Move &move);
+  void computeChunk(const Operand &operand, const Move &move);
+
+  void storeResults(const Sums &sums);
+  void storePair(const Coordinates &row, mlir::Value isRow, unsigned block,
+                 std::array<mlir::Value, 2> pair);
+  void storeIf(mlir::Value isRow, mlir::Value isColumn, mlir::Value value, mlir::Value place,
+               unsigned alignment);
+  PointValues::Point resultAt(const Coordinates &row, const Coordinates &column) const;
+
+  mlir::Value i32(int64_t value) { return make.integer(make.builder.getI32Type(), value); }
+  mlir::Value least(mlir::Value a, int64_t most);
+
+  KernelScope &scope;
+  tile::ComputeOp nest;
+  tile::MatrixAttr matrix;
+  Emit make;
+  Levels levels;
+  MatrixUnits units;
+  llvm::SmallVector<IteratorGroup> groups;
+  std::optional<PointValues> values;
+  Operand rows, columns;
+  Coordinates batch;
+  mlir::Value thread, ring;
+  mlir::Value rowStart, columnStart; ///< Of the pass; null: 0.
+  mlir::Value laneRow, laneColumn;   ///< Of this thread's first result.
+  int64_t threads, steps, stageBytes;
+  unsigned passLevel = 0;
+};
+
+} // namespace kintsugi::targets
+
+#endif // KINTSUGI_TARGETS_NVIDIA_MATRIX_NEST_H

@@ -1,0 +1,239 @@
+//===- matrix_staging.cpp - Factors on their way to the matrix units ------===//
+
+#include "targets/elementwise.h"
+#include "targets/nvidia/matrix_nest.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+
+namespace kintsugi::targets {
+
+static constexpr int64_t chunk = 8;
+
+void MatrixNest::stage(Value step, Value offset, unsigned level) {
+  for (Operand *operand : {&rows, &columns})
+    stageOperand(*operand, step, offset, level);
+}
+
+/// The coordinates of the sum's terms `step` * depth + `within` (null: 0) + `further`. Where steps
+/// are whole parts of the last iterator, the others are the same for all threads.
+Coordinates MatrixNest::termAt(Value step, Value within, int64_t further, int64_t multiple,
+                               unsigned level, unsigned number) {
+  const IteratorGroup &group = groups[Depth];
+  int64_t depth = matrix.getDepth(), last = group.extents.back(), points = group.points();
+  levels.place(level);
+  if (group.extents.size() == 1 || last % depth != 0) {
+    Value at = make.add(make.mul(step, i32(depth)), within);
+    if (further)
+      at = make.add(at, i32(further));
+    if (points % depth != 0)
+      at = least(at, points - multiple);
+    return values->split(group, at, multiple, level, number);
+  }
+  Value parts = i32(last / depth);
+  Value outer = arith::DivUIOp::create(make.builder, make.location, step, parts);
+  Value part = arith::RemUIOp::create(make.builder, make.location, step, parts);
+  IteratorGroup others = group;
+  others.iterators.pop_back();
+  others.extents.pop_back();
+  Coordinates coordinates = values->split(others, outer, 1, level, number);
+  levels.place(level);
+  IteratorGroup inner{{group.iterators.back()}, {last}};
+  Value at = make.add(make.mul(part, i32(depth)), within);
+  Coordinates ofLast = values->split(inner, at, multiple, level, number);
+  coordinates.values.push_back(ofLast.values[0]);
+  return values->shifted(coordinates, further, number);
+}
+
+/// The coordinates of a point of a pass. What is past the last point is the last: its results are
+/// not stored.
+Coordinates MatrixNest::pointAt(Group group, Value within, int64_t further, int64_t multiple,
+                                unsigned number) {
+  levels.place(passLevel);
+  Value start = group == Rows ? rowStart : columnStart;
+  Value at = start ? make.add(start, within) : within;
+  if (further)
+    at = make.add(at, i32(further));
+  int64_t points = groups[group].points();
+  if (points % (group == Rows ? rows.size : columns.size) != 0)
+    at = least(at, points - multiple);
+  return values->split(groups[group], at, multiple, passLevel, number);
+}
+
+void MatrixNest::stageOperand(Operand &operand, Value step, Value offset, unsigned level) {
+  constexpr unsigned ofOperand = 4096, ofMove = 16;
+  int64_t moves = operand.lines * operand.chunks / threads;
+  for (int64_t move = 0; move < moves; ++move) {
+    levels.place(0);
+    Value number = move ? make.add(thread, i32(move * threads)) : thread;
+    Move each;
+    each.line = make.shiftRight(number, llvm::Log2_64(operand.chunks));
+    each.element = make.shiftLeft(make.bitAnd(number, i32(operand.chunks - 1)), 3);
+    each.id = (operand.group == Columns ? ofOperand : 0) + unsigned(move) * ofMove;
+    each.step = step;
+    each.level = level;
+    Value lineAt = make.mul(each.line, i32(operand.pitch));
+    Value at = make.add(make.add(lineAt, make.shiftLeft(each.element, 1)), i32(operand.offset));
+    levels.place(level);
+    each.place = units.atByte(units.atByte(ring, offset), at);
+    if (!operand.direct || !copyChunk(operand, each))
+      computeChunk(operand, each);
+  }
+}
+
+/// The point of a chunk's element.
+void MatrixNest::locate(const Operand &operand, const Move &move, int64_t element,
+                        Coordinates &point, Coordinates &term) {
+  unsigned number = move.id + unsigned(element);
+  bool alongDepth = operand.alongDepth, whole = operand.inChunks;
+  Value ofPoint = alongDepth ? move.line : move.element;
+  Value ofTerm = alongDepth ? move.element : move.line;
+  int64_t multiple = whole ? chunk : 1;
+  if (alongDepth) {
+    point = pointAt(operand.group, ofPoint, 0, 1, move.id);
+    term = whole ? values->shifted(termAt(move.step, ofTerm, 0, multiple, move.level, move.id),
+                                   element, number)
+                 : termAt(move.step, ofTerm, element, 1, move.level, number);
+    return;
+  }
+  term = termAt(move.step, ofTerm, 0, 1, move.level, move.id);
+  point = whole ? values->shifted(pointAt(operand.group, ofPoint, 0, multiple, move.id), element,
+                                  number)
+                : pointAt(operand.group, ofPoint, element, 1, number);
+}
+
+/// Whether a term is one of the sum's; null: all are.
+Value MatrixNest::isTerm(const Operand &operand, const Move &move, int64_t element) {
+  int64_t depth = matrix.getDepth(), points = groups[Depth].points();
+  if (points % depth == 0)
+    return {};
+  levels.place(move.level);
+  Value at =
+      make.add(make.mul(move.step, i32(depth)), operand.alongDepth ? move.element : move.line);
+  if (operand.alongDepth && !operand.inChunks && element)
+    at = make.add(at, i32(element));
+  return make.lessUnsigned(at, i32(points));
+}
+
+PointValues::Point MatrixNest::pointOf(const Operand &operand, const Coordinates &point,
+                                       const Coordinates &term) const {
+  PointValues::Point all{};
+  all[Batch] = &batch;
+  all[operand.group] = &point;
+  all[Depth] = &term;
+  return all;
+}
+
+/// False: its place in memory may not be a multiple of 16 bytes.
+bool MatrixNest::copyChunk(const Operand &operand, const Move &move) {
+  Coordinates point, term;
+  locate(operand, move, 0, point, term);
+  PointValues::Point at = pointOf(operand, point, term);
+  tile::ReadOp read = operand.direct;
+  Position where = values->position(read.getMap(), read.getIndices(), at);
+  if (PointValues::alignmentAt(where, matrix.getElement()) < 16)
+    return false;
+  Value mask = read.getMask() ? values->evaluate(read.getMask(), at) : Value();
+  Value valid = isTerm(operand, move, 0);
+  Value from = values->address(scope.pointers.lookup(read.getBuffer()), where, matrix.getElement());
+  levels.place(move.level);
+  if (valid)
+    mask = mask ? make.bitAnd(mask, valid) : valid;
+  units.copy(move.place, from, mask ? make.select(mask, i32(16), i32(0)) : Value());
+  return true;
+}
+
+void MatrixNest::computeChunk(const Operand &operand, const Move &move) {
+  SmallVector<Value> elements;
+  for (int64_t element = 0; element < chunk; ++element) {
+    Coordinates point, term;
+    locate(operand, move, element, point, term);
+    Value value = values->evaluate(operand.factor, pointOf(operand, point, term));
+    Value valid = isTerm(operand, move, element);
+    levels.place(move.level);
+    if (value.getType() != matrix.getElement())
+      value = Elementwise(make.builder, scope.imports).roundTo(value, matrix.getElement());
+    if (valid)
+      value = make.select(valid, value, make.number(matrix.getElement(), 0));
+    elements.push_back(value);
+  }
+  levels.place(move.level);
+  Value vector = make.undefined(VectorType::get({chunk}, matrix.getElement()));
+  for (auto [number, element] : llvm::enumerate(elements))
+    vector = make.withLane(vector, element, number);
+  LLVM::StoreOp::create(make.builder, make.location, vector, move.place, 16);
+}
+
+void MatrixNest::storeResults(const Sums &sums) {
+  unsigned down = matrix.getRows() / matrix.getDown() / 16;
+  unsigned across = matrix.getColumns() / matrix.getAcross() / 8;
+  for (unsigned i = 0; i < 2 * down; ++i) {
+    Coordinates row = pointAt(Rows, laneRow, i * 8, 1, i);
+    Value isRow = isPoint(Rows, laneRow, i * 8);
+    for (unsigned j = 0; j < across; ++j) {
+      const MatrixUnits::Results &all = sums[i / 2 * across + j];
+      storePair(row, isRow, j, {all[i % 2 * 2], all[i % 2 * 2 + 1]});
+    }
+  }
+}
+
+/// Null: all are.
+Value MatrixNest::isPoint(Group group, Value within, int64_t further) {
+  int64_t points = groups[group].points();
+  if (points % (group == Rows ? rows.size : columns.size) == 0)
+    return {};
+  levels.place(passLevel);
+  Value start = group == Rows ? rowStart : columnStart;
+  Value at = make.add(within, i32(further));
+  if (start)
+    at = make.add(start, at);
+  return make.lessUnsigned(at, i32(points));
+}
+
+/// Two results side by side: their values first, so that the stores stand together.
+void MatrixNest::storePair(const Coordinates &row, Value isRow, unsigned block,
+                           std::array<Value, 2> pair) {
+  bool isEven = groups[Columns].extents.back() % 2 == 0;
+  Operation *yield = nest.getEpilogue().front().getTerminator();
+  SmallVector<Value> stored[2];
+  Coordinates column[2];
+  for (unsigned k : {0, 1}) {
+    column[k] = isEven && k
+                    ? values->shifted(column[0], 1, block * 2 + k)
+                    : pointAt(Columns, laneColumn, block * 8 + k, isEven ? 2 : 1, block * 2 + k);
+    values->setResult(pair[k]);
+    for (Value value : yield->getOperands())
+      stored[k].push_back(values->evaluate(value, resultAt(row, column[k])));
+  }
+  for (unsigned k : {0, 1})
+    for (auto [value, destination] : llvm::zip_equal(stored[k], nest.getDestinations())) {
+      Position where = values->destination(resultAt(row, column[k]));
+      Value place = values->address(scope.pointers.lookup(destination), where, value.getType());
+      Value isColumn = isPoint(Columns, laneColumn, block * 8 + (isEven ? 0 : k));
+      storeIf(isRow, isColumn, value, place, PointValues::alignmentAt(where, value.getType()));
+    }
+}
+
+void MatrixNest::storeIf(Value isRow, Value isColumn, Value value, Value place,
+                         unsigned alignment) {
+  levels.place(passLevel);
+  OpBuilder::InsertionGuard guard(make.builder);
+  if (isRow || isColumn) {
+    Value both = isRow && isColumn ? make.bitAnd(isRow, isColumn) : isRow ? isRow : isColumn;
+    auto choice = scf::IfOp::create(make.builder, make.location, both, false);
+    make.builder.setInsertionPointToStart(choice.thenBlock());
+  }
+  LLVM::StoreOp::create(make.builder, make.location, value, place, alignment);
+}
+
+PointValues::Point MatrixNest::resultAt(const Coordinates &row, const Coordinates &column) const {
+  PointValues::Point all{};
+  all[Batch] = &batch;
+  all[Rows] = &row;
+  all[Columns] = &column;
+  return all;
+}
+
+} // namespace kintsugi::targets
