@@ -163,7 +163,8 @@ private:
       return Expr::select(moved(expr.operand(0), walk), moved(expr.operand(1), walk),
                           moved(expr.operand(2), walk));
     case ExprKind::Cast:
-      return Expr::cast(expr.type(), moved(expr.operand(0), walk));
+      return expr.isStored() ? Expr::stored(expr.type(), moved(expr.operand(0), walk))
+                             : Expr::cast(expr.type(), moved(expr.operand(0), walk));
     }
     return expr;
   }

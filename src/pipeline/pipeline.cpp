@@ -11,6 +11,7 @@
 #include "pipeline/targets.h"
 #include "pipeline/tuning.h"
 #include "simplify/simplify.h"
+#include "simplify/store_narrow.h"
 #include "te/parser.h"
 #include "te/printer.h"
 #include "verify/policy.h"
@@ -71,16 +72,13 @@ private:
 schedule::ScheduleOptions scheduleOptions(const CompileOptions &options) {
   schedule::ScheduleOptions result;
   result.machine = options.machine;
+  result.precision = options.precision;
   result.packing = options.abilities.packing;
   result.copies = options.abilities.copies;
   if (options.machine.threads > 0) {          // Blocks know no copies.
     constexpr int64_t sharedBytes = 88 << 10; // Beside what sums are joined in, on any device.
     result.scratchLimit = sharedBytes;
     result.copies = false;
-    if (options.precision == "f16")
-      result.rounded = ElementType::F16;
-    if (options.precision == "bf16")
-      result.rounded = ElementType::BF16;
   }
   return result;
 }
@@ -122,9 +120,9 @@ unsigned countOperators(const te::Program &program) {
   return names.size();
 }
 
-Json describeExactness(const te::Program &program) {
+Json describeExactness(const te::Program &program, Precision precision) {
   Json json = Json::object();
-  std::vector<verify::Exactness> all = verify::exactnessOf(program);
+  std::vector<verify::Exactness> all = verify::exactnessOf(program, precision);
   for (size_t i = 0; i < all.size(); ++i)
     json[program.outputs[i].name] = {{"depth", all[i].depth},
                                      {"coarsest", nameOf(all[i].coarsest)}};
@@ -151,9 +149,11 @@ struct Front {
 Expected<te::Program> simplified(const te::Program &imported, const CompileOptions &options,
                                  Phases &phases, CompileReport &report) {
   report.operators = countOperators(imported);
-  report.exactness = describeExactness(imported);
+  report.exactness = describeExactness(imported, options.precision);
   KINTSUGI_ASSIGN(te::Program program, phases.run("simplify", [&] {
     te::Program result = simplify::simplify(imported, options.log);
+    if (std::optional<ElementType> narrow = storageOf(options.precision))
+      result = simplify::simplify(simplify::storeNarrow(result, *narrow, options.log));
     return checked(options.target == "reference" ? simplify::promoteToDouble(result)
                                                  : std::move(result));
   }));
@@ -263,6 +263,7 @@ void describePlan(const orchestrate::Plan &plan, CompileReport &report) {
 targets::CompileOptions targetOptions(const CompileOptions &options) {
   targets::CompileOptions result;
   result.level = options.machine.level;
+  result.precision = options.precision;
   result.threads = options.threads ? options.threads : std::thread::hardware_concurrency();
   return result;
 }
@@ -325,7 +326,7 @@ Expected<te::Program> kernelProgram(const std::string &path, const CompileOption
 static link::LinkOptions linkOptions(const CompileOptions &options) {
   link::LinkOptions result;
   result.compilerVersion = compilerVersion();
-  result.precision = options.precision;
+  result.precision = nameOf(options.precision);
   result.target = targetOptions(options);
   // Whatever machine compiles can run it, and all levels get the same bits.
   result.target.level = machine::nameOf(machine::Level::V3);
@@ -450,7 +451,7 @@ Json CompileReport::toJson() const {
   Json json = Json::object();
   json["model"] = model;
   json["target"] = target;
-  json["precision"] = precision;
+  json["precision"] = nameOf(precision);
   json["levels"] = levels;
   json["operators"] = operators;
   json["definitions"] = definitions;

@@ -27,7 +27,7 @@ std::optional<Box> boxOf(std::string_view name);
 struct CompileOptions {
   import::ImportOptions import;
   std::string target = "cpu"; ///< "cpu", "cuda" or "reference".
-  std::string precision = "f32";
+  Precision precision = Precision::F32;
   orchestrate::PlanMode plan = orchestrate::PlanMode::Search;
   /// What may be done without, to see what it brings and that answers don't depend on it.
   struct Abilities {
@@ -66,7 +66,7 @@ struct PhaseTime {
 struct CompileReport {
   std::string model;
   std::string target;
-  std::string precision;
+  Precision precision = Precision::F32;
   std::vector<std::string>
       levels;               ///< That there is code for, best first; the rest is of the first.
   unsigned operators = 0;   ///< ONNX nodes that the program stems from.

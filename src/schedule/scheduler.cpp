@@ -423,7 +423,7 @@ private:
   }
 
   std::optional<MatrixProduct> productOf(const LoopNest &nest) const {
-    return inBlocks() ? matrixProductOf(nest, options.rounded) : std::nullopt;
+    return inBlocks() ? matrixProductOf(nest, storageOf(options.precision)) : std::nullopt;
   }
 
   /// The rings of products stand behind all else, one over the other: nests wait for each other.

@@ -8,6 +8,7 @@
 #ifndef KINTSUGI_SCHEDULE_SCHEDULER_H
 #define KINTSUGI_SCHEDULE_SCHEDULER_H
 
+#include "base/precision.h"
 #include "machine/machine.h"
 #include "schedule/fuse.h"
 #include "schedule/point.h"
@@ -18,12 +19,11 @@ namespace kintsugi::schedule {
 
 struct ScheduleOptions {
   machine::Machine machine;
-  bool scalar = false;            ///< No vectors (the reference target).
-  int64_t scratchLimit = 4 << 20; ///< Bytes of scratch that a worker may have.
-  bool packing = true;            ///< Constants may be packed.
-  bool copies = true;             ///< Tiles may copy operands and results on the way.
-  /// What factors of products in f32 may be rounded to, for matrix units; none: they may not.
-  std::optional<ElementType> rounded;
+  bool scalar = false;                  ///< No vectors (the reference target).
+  int64_t scratchLimit = 4 << 20;       ///< Bytes of scratch that a worker may have.
+  bool packing = true;                  ///< Constants may be packed.
+  bool copies = true;                   ///< Tiles may copy operands and results on the way.
+  Precision precision = Precision::F32; ///< What the factors of products may be rounded to.
 };
 
 struct ScheduleResult {

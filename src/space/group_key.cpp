@@ -120,8 +120,11 @@ private:
       text(nameOf(expr.binaryOp()));
       bound(expr);
       break;
-    case ExprKind::Select:
     case ExprKind::Cast:
+      if (expr.isStored())
+        text("stored");
+      break;
+    case ExprKind::Select:
       break;
     }
     for (const Expr &operand : expr.operands())

@@ -64,8 +64,10 @@ Hash128 ColourHasher::compute(const Expr &expr) {
   case ExprKind::Binary:
     hasher.add(expr.binaryOp());
     break;
-  case ExprKind::Select:
   case ExprKind::Cast:
+    hasher.add(expr.isStored());
+    break;
+  case ExprKind::Select:
     break;
   }
   llvm::SmallVector<Hash128, 3> operands;
@@ -176,7 +178,7 @@ std::string CanonicalWriter::spellOperation(const Expr &expr) {
   else if (expr.kind() == ExprKind::Binary)
     line = nameOf(expr.binaryOp());
   else if (expr.kind() == ExprKind::Cast)
-    line = nameOf(expr.type());
+    line = (expr.isStored() ? "stored " : "") + std::string(nameOf(expr.type()));
   llvm::SmallVector<const Expr *, 3> operands;
   for (const Expr &operand : expr.operands())
     operands.push_back(&operand);

@@ -21,6 +21,7 @@ struct ExprNode {
   std::optional<Expr> fill;         ///< Read
   UnaryOp unary = UnaryOp::Neg;
   BinaryOp binary = BinaryOp::Add;
+  bool stored = false; ///< Cast
   llvm::SmallVector<Expr, 2> operands;
 
   static Expr make(ExprNode node) {
@@ -149,7 +150,18 @@ Expr Expr::select(Expr condition, Expr onTrue, Expr onFalse) {
 Expr Expr::cast(ElementType type, Expr operand) {
   if (operand.type() == type)
     return operand;
+  if (operand.kind() == ExprKind::Cast && operand.isStored() && operand.operand(0).type() == type)
+    return operand.operand(0);
   ExprNode node{ExprKind::Cast, type};
+  node.operands = {std::move(operand)};
+  return ExprNode::make(std::move(node));
+}
+
+Expr Expr::stored(ElementType type, Expr operand) {
+  if (operand.type() == type)
+    return operand;
+  ExprNode node{ExprKind::Cast, type};
+  node.stored = true;
   node.operands = {std::move(operand)};
   return ExprNode::make(std::move(node));
 }
@@ -196,6 +208,10 @@ BinaryOp Expr::binaryOp() const {
   assert(kind() == ExprKind::Binary);
   return node->binary;
 }
+bool Expr::isStored() const {
+  assert(kind() == ExprKind::Cast);
+  return node->stored;
+}
 llvm::ArrayRef<Expr> Expr::operands() const { return node->operands; }
 
 template <typename T> static int threeWay(const T &a, const T &b) {
@@ -224,6 +240,8 @@ int Expr::compare(const Expr &other) const {
   if (int order = threeWay(a.unary, b.unary))
     return order;
   if (int order = threeWay(a.binary, b.binary))
+    return order;
+  if (int order = threeWay(a.stored, b.stored))
     return order;
   if (int order = threeWay(a.value, b.value))
     return order;
@@ -305,8 +323,11 @@ static Expr rebuild(const Expr &expr, llvm::function_ref<Index(const Index &)> m
   case ExprKind::Select:
     return Expr::select(mapExpr(expr.operand(0)), mapExpr(expr.operand(1)),
                         mapExpr(expr.operand(2)));
-  case ExprKind::Cast:
-    return Expr::cast(expr.type(), mapExpr(expr.operand(0)));
+  case ExprKind::Cast: {
+    Expr operand = mapExpr(expr.operand(0));
+    return expr.isStored() ? Expr::stored(expr.type(), std::move(operand))
+                           : Expr::cast(expr.type(), std::move(operand));
+  }
   }
   return expr;
 }

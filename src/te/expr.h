@@ -107,6 +107,9 @@ public:
   static Expr select(Expr condition, Expr onTrue, Expr onFalse);
   /// Conversion: float to integer truncates, saturating; to boolean is "not zero".
   static Expr cast(ElementType type, Expr operand);
+  /// A conversion that says only how a value is stored: who computes the value where it is read may
+  /// leave the rounding out, and cast(T, stored(N, x)) is x where x is a T.
+  static Expr stored(ElementType type, Expr operand);
 
   ExprKind kind() const;
   ElementType type() const;
@@ -123,6 +126,7 @@ public:
   const Expr *readFill() const;              ///< Read; null without a fill
   UnaryOp unaryOp() const;                   ///< Unary
   BinaryOp binaryOp() const;                 ///< Binary
+  bool isStored() const;                     ///< Cast: made by `stored`.
   /// Operands of Unary (1), Binary (2), Select (3), Cast (1); a Read's fill is not one.
   llvm::ArrayRef<Expr> operands() const;
   const Expr &operand(unsigned number) const { return operands()[number]; }

@@ -148,6 +148,11 @@ Expected<ExprParser::Node> ExprParser::primary() {
   if (token.kind == TokenKind::Word && (lexer.peek(1).isSign("(") || lexer.peek(1).isSign("{")))
     if (auto type = elementTypeFromName(token.text))
       return done(typed(*type));
+  if (token.isWord("stored") && lexer.peek(1).kind == TokenKind::Word)
+    if (auto type = elementTypeFromName(lexer.peek(1).text); type && lexer.peek(2).isSign("(")) {
+      lexer.take();
+      return done(stored(*type));
+    }
   return done(named());
 }
 
@@ -207,6 +212,17 @@ Expected<ExprParser::Node> ExprParser::typed(ElementType type) {
   Node node = make(ExprKind::Cast, offset, type);
   node->children.push_back(std::move(inner));
   return sized(std::move(node));
+}
+
+/// stored type(expression).
+Expected<ExprParser::Node> ExprParser::stored(ElementType type) {
+  size_t offset = lexer.peek().offset;
+  KINTSUGI_ASSIGN(Node node, typed(type));
+  if (node->kind != ExprKind::Cast)
+    return lexer.errorAt(offset, "a literal is of its type as it is; expected an expression that "
+                                 "'stored' converts");
+  node->stored = true;
+  return node;
 }
 
 Expected<ExprParser::Node> ExprParser::braces(size_t offset) {
@@ -330,7 +346,8 @@ Expected<Expr> ExprParser::build(const ExprSyntax &syntax, ElementType type) {
       return lexer.errorAt(syntax.offset, "no conversion from " +
                                               std::string(nameOf(inner.type())) + " to " + wanted +
                                               "; expected numbers or booleans");
-    return Expr::cast(type, std::move(inner));
+    return syntax.stored ? Expr::stored(type, std::move(inner))
+                         : Expr::cast(type, std::move(inner));
   }
   case ExprKind::Unary:
   case ExprKind::Binary:

@@ -35,6 +35,7 @@ private:
   Expected<Node> primary();
   Expected<Node> parenthesized();
   Expected<Node> typed(ElementType type);
+  Expected<Node> stored(ElementType type);
   Expected<Node> named();
   Expected<Node> function();
   Expected<Node> read();

@@ -53,7 +53,7 @@ std::string ExprPrinter::expr(const Expr &e, int binding, bool typed) const {
     // A literal there carries its own type: "f32(3)" is a literal, "f32(i64(3))" a cast.
     const Expr &operand = e.operand(0);
     bool known = !operand.isLiteral() && isTyped(operand, ElementType::I64);
-    return std::string(nameOf(e.type())) + "(" +
+    return (e.isStored() ? "stored " : "") + std::string(nameOf(e.type())) + "(" +
            expr(operand, 0, known || operand.type() == ElementType::Bool) + ")";
   }
   }

@@ -22,6 +22,7 @@ struct ExprSyntax {
   llvm::SmallVector<Index> indices = {};
   UnaryOp unary = UnaryOp::Neg;
   BinaryOp binary = BinaryOp::Add;
+  bool stored = false; ///< Cast
   /// Operands; of a Read its fill, if any; of a Select condition and value of each case, then the
   /// rest's value.
   llvm::SmallVector<std::unique_ptr<ExprSyntax>, 2> children = {};

@@ -15,6 +15,7 @@
 //   expr       = LITERAL | TYPE(LITERAL) | TYPE(expr) | ITERATOR | {index} | TYPE{index}
 //              | NAME[index, ...] | (NAME[index, ...] | fill) | FUNCTION(expr, ...) | -expr
 //              | expr OPERATOR expr | (expr) | cases { expr: expr; ... else: expr }
+//              | stored TYPE(expr)
 //   index      = INTEGER | ITERATOR | index + index | index - index | INTEGER * index
 //              | index // INTEGER | index % INTEGER | NAME[index, ...] | {expr} | (index)
 //

@@ -105,7 +105,7 @@ private:
 
 } // namespace
 
-std::vector<Exactness> exactnessOf(const Program &program) {
+std::vector<Exactness> exactnessOf(const Program &program, Precision precision) {
   std::vector<Exactness> inputs;
   for (ValueId input : program.inputs) {
     ElementType type = program.value(input).type;
@@ -116,6 +116,8 @@ std::vector<Exactness> exactnessOf(const Program &program) {
   for (const Program::Output &output : program.outputs) {
     Exactness exactness = walk.of(output.value);
     exactness.depth = std::max(1.0, exactness.depth);
+    if (exactness.coarsest != ElementType::F64)
+      exactness.coarsest = coarser(exactness.coarsest, roundingOf(precision));
     result.push_back(exactness);
   }
   return result;

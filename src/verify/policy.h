@@ -9,6 +9,7 @@
 #ifndef KINTSUGI_VERIFY_POLICY_H
 #define KINTSUGI_VERIFY_POLICY_H
 
+#include "base/precision.h"
 #include "te/program.h"
 
 #include <vector>
@@ -25,8 +26,9 @@ struct Exactness {
 
 /// For each output of a program: lengths of reductions (sums, products, softmax) added up along the
 /// longest path, loops times their trips; and the float type of fewest bits among computed values
-/// on any path to it.
-std::vector<Exactness> exactnessOf(const te::Program &program);
+/// on any path to it, or what `precision` lets f32 be rounded to.
+std::vector<Exactness> exactnessOf(const te::Program &program,
+                                   Precision precision = Precision::F32);
 
 /// The largest allowed difference over the largest magnitude in the output; 0 means exact. f32 and
 /// f64: 2e-6 sqrt(K), at most 1e-3. f16: 2e-3 sqrt(1 + log2 K), at most 2e-2. bf16 and narrower: 8

@@ -45,9 +45,11 @@ Status readTarget(const Json &value, Settings &settings) {
 }
 
 Status readPrecision(const Json &value, pipeline::CompileOptions &options) {
-  KINTSUGI_ASSIGN(options.precision, textOf("precision", value));
-  if (options.precision != "f32")
-    return usageError("--precision " + options.precision + ": there is only f32");
+  KINTSUGI_ASSIGN(std::string name, textOf("precision", value));
+  std::optional<Precision> precision = precisionFromName(name);
+  if (!precision)
+    return usageError("--precision " + name + ": use f32, tf32, f16 or bf16");
+  options.precision = *precision;
   return Status::success();
 }
 
@@ -225,6 +227,7 @@ Settings Settings::forReference() const {
   if (compile.target == "cuda")
     result.compile.machine = knownMachine().inUse();
   result.compile.target = "reference";
+  result.compile.precision = Precision::F32;
   result.compile.tuneSeconds = 0;
   return result;
 }
@@ -232,7 +235,7 @@ Settings Settings::forReference() const {
 void Settings::addTo(Sha256 &key) const {
   Json json = Json::object();
   json["target"] = compile.target;
-  json["precision"] = compile.precision;
+  json["precision"] = nameOf(compile.precision);
   json["plan"] = static_cast<int>(compile.plan);
   const pipeline::CompileOptions::Abilities &abilities = compile.abilities;
   json["abilities"] = {abilities.fusion, abilities.masks,    abilities.formats, abilities.packing,
@@ -282,6 +285,9 @@ Expected<Settings> readSettings(const KinCompilerOptions *options) {
   if (settings.compile.tuneSeconds > 0 && settings.compile.target == "reference")
     return usageError("--tune: the target reference has one schedule for each kernel; it can't be "
                       "tuned");
+  if (settings.compile.precision != Precision::F32 && settings.compile.target == "reference")
+    return usageError("--precision " + std::string(nameOf(settings.compile.precision)) +
+                      ": the target reference computes everything in f64");
   return settings;
 }
 

@@ -85,7 +85,8 @@ private:
   void addCompileFlags(CLI::App &verb) {
     addModelFlags(verb);
     addText(verb, "--target", "target", "cpu, cuda (cuda:N: on device N) or reference");
-    addText(verb, "--precision", "precision", "What floats are computed in: f32");
+    addText(verb, "--precision", "precision",
+            "How f32 may be rounded: f32 (not at all), tf32, f16 or bf16");
     addText(verb, "--plan", "plan", "search, greedy or separate");
     addText(verb, "--without", "without",
             "What not to do: a list of fusion, masks, formats, packing, copies, winograd, scans");

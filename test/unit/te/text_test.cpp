@@ -75,6 +75,7 @@ INSTANTIATE_TEST_SUITE_P(
         "y[i:8] f32 = x[i, 0] - (x[i, 1] - -0.1)", "y[i:8] f32 = (x[i, 0] + i) * {i+1}",
         "y[i:8] f32 = f32(t[i]) / f32(i) + f32(i64(2)) + f32(p[i]) + f32(true)",
         "y[i:8] f32 = cases { i < 3: x[i, 0]; x[i, 1] < 3: i; else: nan }",
+        "y[i:8] f16 = stored f16(x[i, 0] * 2)", "y[i:8] f32 = f32(stored f16(x[i, 0]) + h[i])",
         "y[i:8] bool = f32(3) < {2*i} and isnan(x[i, 0]) or p[i] xor true",
         "y[i:8] bool = isnan(f32{i+1}) and max(f32(1), 2) < 3",
         "y[i:8] bool = cases { p[i]: u8(3); else: 4 } == 5",

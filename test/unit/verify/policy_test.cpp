@@ -57,6 +57,24 @@ TEST(Policy, CastsToFewerBitsAreRemembered) {
   EXPECT_EQ(found[1].coarsest, ElementType::F64);
 }
 
+TEST(Policy, WhatTheUserAllowsIsRemembered) {
+  Expected<te::Program> program = te::parseProgram("input x[4] f32\ninput d[4] f64\n"
+                                                   "y[i:4] f32 = x[i] * 2\n"
+                                                   "z[i:4] f64 = d[i] * 2\n"
+                                                   "output y\noutput z\n",
+                                                   "test.te");
+  ASSERT_TRUE(program.ok());
+  const std::pair<Precision, ElementType> all[] = {{Precision::F32, ElementType::F32},
+                                                   {Precision::TF32, ElementType::F16},
+                                                   {Precision::F16, ElementType::F16},
+                                                   {Precision::BF16, ElementType::BF16}};
+  for (auto [precision, type] : all) {
+    auto found = exactnessOf(*program, precision);
+    EXPECT_EQ(found[0].coarsest, type);
+    EXPECT_EQ(found[1].coarsest, ElementType::F64) << "f64 is never rounded";
+  }
+}
+
 TEST(Policy, LoopsMultiply) {
   auto found = of("input h0[8] f32\n"
                   "(last[8] f32) = scan[5] carry(h0) capture() {\n"

@@ -1,0 +1,223 @@
+#include "simplify/storage.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+namespace kintsugi::simplify {
+
+using namespace te;
+
+namespace {
+
+int64_t elementsOf(const Program &program, ValueId id) {
+  int64_t elements = 1;
+  for (Extent extent : program.shape(id))
+    elements *= extent.constant();
+  return elements;
+}
+
+/// Visits the definitions of a scan's body that may read what it captures as `captured[number]`,
+/// and those of scans in it, with the name that the value has there.
+void forEachInScan(const Scan &scan, size_t number,
+                   llvm::function_ref<void(const Definition &, ValueId)> visit) {
+  ValueId inner = scan.body->inputs[1 + scan.initial.size() + number];
+  for (const Node &node : scan.body->nodes) {
+    if (const auto *definition = std::get_if<Definition>(&node))
+      visit(*definition, inner);
+    else if (const auto *below = std::get_if<Scan>(&node))
+      for (auto [k, id] : llvm::enumerate(below->captured))
+        if (id == inner)
+          forEachInScan(*below, k, visit);
+  }
+}
+
+void markReads(const Expr &expr, std::vector<bool> &marked) {
+  expr.walk([&](const Expr &e) {
+    if (e.kind() == ExprKind::Read && e.type() == ElementType::F32)
+      marked[e.readValue().number] = true;
+  });
+}
+
+/// Whether an expression is a step of its operands: a little more or less may change it by much.
+bool isStep(const Expr &expr) {
+  if (expr.kind() == ExprKind::Cast)
+    return !isFloat(expr.type()) && isFloat(expr.operand(0).type());
+  return expr.kind() == ExprKind::Unary &&
+         (expr.unaryOp() == UnaryOp::Floor || expr.unaryOp() == UnaryOp::Ceil ||
+          expr.unaryOp() == UnaryOp::Round);
+}
+
+} // namespace
+
+llvm::SmallVector<Expr, 2> bareFactorsOf(const Definition &definition) {
+  llvm::SmallVector<Expr, 2> result;
+  if (!isContraction(definition))
+    return result;
+  const Expr &left = definition.bodies[0].operand(0), &right = definition.bodies[0].operand(1);
+  bool own = false, others = false;
+  for (unsigned k = 0; k < definition.parallel.size(); ++k) {
+    own |= left.uses(k) && !right.uses(k);
+    others |= right.uses(k) && !left.uses(k);
+  }
+  if (own && others)
+    for (const Expr &side : definition.bodies[0].operands())
+      if (side.kind() == ExprKind::Read && side.type() == ElementType::F32)
+        result.push_back(side);
+  return result;
+}
+
+std::optional<Expr> sameLiteral(const Expr &literal, ElementType narrow) {
+  if (!literal.isLiteral() || !isFloat(literal.type()))
+    return std::nullopt;
+  Expr same = Expr::literal(narrow, literal.literalFloat());
+  return same.literalFloat() == literal.literalFloat() ? std::optional(same) : std::nullopt;
+}
+
+StorageChoice::StorageChoice(const Program &program, ElementType narrow,
+                             llvm::ArrayRef<Magnitude> inputs, bool isScanBody)
+    : program(program), narrow(narrow), isScanBody(isScanBody),
+      constantNodes(nodesOfConstants(program)), magnitudes(program, narrow, constantNodes, inputs),
+      chosen(program.numValues()), readers(program.numValues()), exact(program.numValues()),
+      fixed(program.numValues()), factor(program.numValues()), filled(program.numValues()) {
+  for (uint32_t node = 0; node < program.nodes.size(); ++node)
+    for (ValueId operand : program.operandsOf(node))
+      readers[operand.number].push_back(node);
+  findExact();
+  findFixed();
+  findFactors();
+  findFills();
+  for (uint32_t number = 0; number < program.numValues(); ++number)
+    if (program.values[number].type == ElementType::F32)
+      choose({number});
+}
+
+/// Values that integers, truth values or choices are made from, and what those are made from
+/// elementwise.
+void StorageChoice::findExact() {
+  for (uint32_t node = program.nodes.size(); node-- > 0;) {
+    const auto *definition = std::get_if<Definition>(&program.nodes[node]);
+    if (!definition)
+      continue;
+    bool isExact = llvm::any_of(definition->results, [&](ValueId id) {
+      return exact[id.number] || !isFloat(program.value(id).type);
+    });
+    for (const Expr &body : definition->bodies) {
+      if (isExact && !isContraction(*definition))
+        markReads(body, exact);
+      body.walk([&](const Expr &e) {
+        if (isStep(e))
+          markReads(e.operand(0), exact);
+      });
+    }
+  }
+}
+
+void StorageChoice::findFixed() {
+  for (const Program::Output &output : program.outputs)
+    fixed[output.value.number] = true;
+  for (const Node &node : program.nodes) {
+    llvm::ArrayRef<ValueId> typed;
+    if (const auto *scan = std::get_if<Scan>(&node))
+      typed = scan->initial;
+    else if (const auto *call = std::get_if<Call>(&node))
+      typed = call->operands;
+    for (ValueId id : typed)
+      fixed[id.number] = true;
+  }
+}
+
+void StorageChoice::findFactors() {
+  for (uint32_t node = 0; node < program.nodes.size(); ++node) {
+    if (const auto *definition = std::get_if<Definition>(&program.nodes[node]);
+        definition && !constantNodes[node])
+      for (const Expr &read : bareFactorsOf(*definition))
+        factor[read.readValue().number] = true;
+    if (const auto *scan = std::get_if<Scan>(&program.nodes[node]))
+      for (auto [k, id] : llvm::enumerate(scan->captured))
+        forEachInScan(*scan, k, [&](const Definition &definition, ValueId inner) {
+          for (const Expr &read : bareFactorsOf(definition))
+            if (read.readValue() == inner)
+              factor[id.number] = true;
+        });
+  }
+}
+
+void StorageChoice::findFills() {
+  auto forEachLost = [&](const Definition &definition, llvm::function_ref<void(ValueId)> visit) {
+    for (const Expr &body : definition.bodies)
+      body.walk([&](const Expr &e) {
+        if (e.kind() == ExprKind::Read && e.readFill() && !sameLiteral(*e.readFill(), narrow))
+          visit(e.readValue());
+      });
+  };
+  for (const Node &node : program.nodes) {
+    if (const auto *definition = std::get_if<Definition>(&node))
+      forEachLost(*definition, [&](ValueId id) { filled[id.number] = true; });
+    if (const auto *scan = std::get_if<Scan>(&node))
+      for (auto [k, id] : llvm::enumerate(scan->captured))
+        forEachInScan(*scan, k, [&](const Definition &definition, ValueId inner) {
+          forEachLost(definition, [&](ValueId read) {
+            if (read == inner)
+              filled[id.number] = true;
+          });
+        });
+  }
+}
+
+/// A table of so few numbers costs nothing as it is.
+bool StorageChoice::isSmall(ValueId id) const {
+  constexpr int64_t fewElements = 4096;
+  return elementsOf(program, id) <= fewElements ||
+         llvm::count_if(program.shape(id), [](Extent e) { return e.constant() > 1; }) <= 1;
+}
+
+/// Whether a sum is all that one elementwise definition needs of it, which then rounds the result.
+bool StorageChoice::isFinishedByReader(ValueId id) const {
+  const Definition *sum = program.definitionOf(id);
+  if (!sum->reduction || readers[id.number].size() != 1)
+    return false;
+  const auto *reader = std::get_if<Definition>(&program.nodes[readers[id.number][0]]);
+  if (!reader || reader->reduction ||
+      elementsOf(program, reader->results[0]) != elementsOf(program, id))
+    return false;
+  const Expr *read = nullptr;
+  bool once = true;
+  reader->bodies[0].walk([&](const Expr &e) {
+    if (e.kind() != ExprKind::Read || e.readValue() != id)
+      return;
+    once &= !e.readFill() && (!read || *read == e);
+    read = &e;
+  });
+  return once;
+}
+
+void StorageChoice::choose(ValueId id) {
+  const Value &value = program.value(id);
+  Storage &storage = chosen[id.number];
+  bool isConstant = value.kind == ValueKind::Constant ||
+                    (value.kind == ValueKind::Result && constantNodes[value.node]);
+  auto stays = [&](const char *reason) { storage.reason = reason; };
+  if (elementsOf(program, id) <= 1)
+    return stays("it is one number");
+  if (magnitudes.of(id).large)
+    return stays("it may leave the type's range");
+  if (magnitudes.of(id).statistic)
+    return stays("it is a statistic of other values");
+  if (exact[id.number])
+    return stays("integers or choices are made from it");
+  if (filled[id.number])
+    return stays("the type lacks the number that stands outside of it");
+  if (isConstant && isSmall(id) && !factor[id.number])
+    return stays("it is a small constant");
+  bool isDefined = value.kind == ValueKind::Result && program.definitionOf(id);
+  storage.narrow = isDefined && !fixed[id.number] && !isFinishedByReader(id);
+  if (storage.narrow)
+    return;
+  storage.copied = value.kind == ValueKind::Constant ? !fixed[id.number] || factor[id.number]
+                                                     : factor[id.number] && !isScanBody;
+  if (isDefined && !fixed[id.number])
+    return stays("one definition finishes the sum");
+  if (!storage.copied)
+    stays("an input, an output, a scan or a call tells its type");
+}
+
+} // namespace kintsugi::simplify

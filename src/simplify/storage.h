@@ -1,0 +1,63 @@
+//===- storage.h - Which values are stored in fewer bits --------------------===//
+//
+// The decisions of store_narrow.h, value by value; the rewriting stands there.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KINTSUGI_SIMPLIFY_STORAGE_H
+#define KINTSUGI_SIMPLIFY_STORAGE_H
+
+#include "simplify/magnitude.h"
+
+namespace kintsugi::simplify {
+
+/// What is decided about an f32 value.
+struct Storage {
+  bool narrow = false; ///< A result that is stored in the narrow type.
+  /// A constant, an input or a result that stays f32 and that contractions read as a narrow copy;
+  /// other readers take the copy of a constant too.
+  bool copied = false;
+  const char *reason = ""; ///< Why it stays f32.
+};
+
+class StorageChoice {
+public:
+  /// `inputs`: what is known of the program's inputs. A scan's body makes no copies of its own.
+  StorageChoice(const te::Program &program, ElementType narrow, llvm::ArrayRef<Magnitude> inputs,
+                bool isScanBody);
+
+  const Storage &of(te::ValueId id) const { return chosen[id.number]; }
+  bool isConstantNode(uint32_t node) const { return constantNodes[node]; }
+  Magnitude magnitudeOf(te::ValueId id) const { return magnitudes.of(id); }
+
+private:
+  void findExact();
+  void findFixed();
+  void findFactors();
+  void findFills();
+  void choose(te::ValueId id);
+  bool isSmall(te::ValueId id) const;
+  bool isFinishedByReader(te::ValueId id) const;
+
+  const te::Program &program;
+  ElementType narrow;
+  bool isScanBody;
+  std::vector<bool> constantNodes;
+  Magnitudes magnitudes;
+  std::vector<Storage> chosen;
+  std::vector<llvm::SmallVector<uint32_t, 2>> readers; ///< Nodes, by value.
+  std::vector<bool> exact;                             ///< Integers are made from it, or steps.
+  std::vector<bool> fixed;  ///< Its type is told by an output, a scan or a call.
+  std::vector<bool> factor; ///< A product of matrices outside of the constant program reads it.
+  std::vector<bool> filled; ///< It is read with a fill that the narrow type does not have.
+};
+
+/// The reads that are a factor of a contraction's products as they stand, if these are products of
+/// matrices: either factor has a dimension of the result to itself.
+llvm::SmallVector<te::Expr, 2> bareFactorsOf(const te::Definition &definition);
+
+/// A literal of the narrow type, where it is the same number.
+std::optional<te::Expr> sameLiteral(const te::Expr &literal, ElementType narrow);
+
+} // namespace kintsugi::simplify
+
+#endif // KINTSUGI_SIMPLIFY_STORAGE_H

@@ -1,0 +1,167 @@
+#include "simplify/store_narrow.h"
+
+#include "simplify/rebuild.h"
+#include "simplify/storage.h"
+#include "llvm/ADT/STLExtras.h"
+
+namespace kintsugi::simplify {
+
+using namespace te;
+
+namespace {
+
+class Storing {
+public:
+  Storing(const Program &program, ElementType narrow, llvm::ArrayRef<Magnitude> inputs,
+          bool isScanBody, explain::Log *log)
+      : out(program), narrow(narrow), choice(program, narrow, inputs, isScanBody),
+        copies(program.numValues()), log(log) {}
+
+  Program run() {
+    for (uint32_t node = 0; node < out.old.nodes.size(); ++node) {
+      if (const auto *definition = std::get_if<Definition>(&out.old.nodes[node]))
+        store(node, *definition);
+      else if (const auto *scan = std::get_if<Scan>(&out.old.nodes[node]))
+        storeScan(node, *scan);
+      else
+        out.copyNode(node);
+    }
+    tell();
+    return out.finish();
+  }
+
+private:
+  void store(uint32_t node, const Definition &old) {
+    Definition definition = old;
+    definition.results.clear();
+    llvm::SmallVector<Expr, 2> factors = bareFactorsOf(old);
+    for (Expr &body : definition.bodies)
+      body = widened(node, body, factors);
+    out.fresh.currentOrigin = out.old.origins[node];
+    llvm::SmallVector<std::string> names;
+    llvm::SmallVector<ElementType> types;
+    for (ValueId result : old.results) {
+      names.push_back(out.old.value(result).name);
+      types.push_back(choice.of(result).narrow ? narrow : out.old.value(result).type);
+    }
+    // A reduction is rounded to its result's type when it is complete.
+    if (!definition.reduction && choice.of(old.results[0]).narrow)
+      definition.bodies[0] = asNarrow(definition.bodies[0]);
+    for (auto [before, after] :
+         llvm::zip(old.results, out.fresh.defineMany(names, types, std::move(definition))))
+      out.bind(before, after);
+  }
+
+  /// A body that computes in f32 whatever is stored how.
+  Expr widened(uint32_t node, const Expr &body, llvm::ArrayRef<Expr> factors) {
+    return rewrite(body, [&](const Expr &e) {
+      if (e.kind() != ExprKind::Read)
+        return e;
+      bool isFactor = llvm::any_of(
+          factors, [&](const Expr &factor) { return factor.readValue() == e.readValue(); });
+      ValueId source = sourceOf(node, e.readValue(), isFactor);
+      ElementType stored = out.fresh.value(source).type;
+      std::optional<Expr> fill;
+      if (const Expr *old = e.readFill())
+        fill = stored == e.type() ? *old : *sameLiteral(*old, stored);
+      return Expr::cast(e.type(), Expr::read(source, stored, e.readIndices(), std::move(fill)));
+    });
+  }
+
+  /// What a node of the main program reads in place of an old value.
+  ValueId sourceOf(uint32_t node, ValueId id, bool isFactor) {
+    bool isConstant = out.old.value(id).kind == ValueKind::Constant;
+    bool wanted = choice.of(id).copied && !choice.isConstantNode(node) && (isConstant || isFactor);
+    return wanted ? copyOf(node, id) : out[id];
+  }
+
+  ValueId copyOf(uint32_t node, ValueId id) {
+    if (copies[id.number])
+      return *copies[id.number];
+    ValueId original = out[id];
+    const Value &value = out.fresh.value(original);
+    Definition copy;
+    llvm::SmallVector<Index> indices;
+    for (auto [k, extent] : llvm::enumerate(value.shape)) {
+      copy.parallel.push_back({"i" + std::to_string(k), extent});
+      indices.push_back(Index::iterator(k));
+    }
+    copy.bodies.push_back(Expr::stored(narrow, Expr::read(original, value.type, indices)));
+    out.fresh.currentOrigin = out.old.origins[node];
+    copies[id.number] =
+        out.fresh.define(value.name + "." + std::string(nameOf(narrow)), narrow, std::move(copy));
+    return *copies[id.number];
+  }
+
+  /// What only moves elements that are narrow already moves them as they are.
+  std::optional<Expr> moved(const Expr &expr) {
+    if (expr.type() == narrow)
+      return expr;
+    if (expr.kind() == ExprKind::Cast && expr.operand(0).type() == narrow)
+      return expr.operand(0);
+    if (expr.kind() != ExprKind::Select)
+      return sameLiteral(expr, narrow);
+    std::optional<Expr> onTrue = moved(expr.operand(1)), onFalse = moved(expr.operand(2));
+    if (!onTrue || !onFalse)
+      return std::nullopt;
+    return Expr::select(expr.operand(0), *onTrue, *onFalse);
+  }
+
+  Expr asNarrow(const Expr &body) {
+    std::optional<Expr> same = moved(body);
+    return same ? *same : Expr::stored(narrow, body);
+  }
+
+  /// What a scan carries keeps its type; its body reads what it captures as that is stored.
+  void storeScan(uint32_t node, const Scan &scan) {
+    Program body = *scan.body;
+    llvm::SmallVector<Magnitude> inputs(body.inputs.size());
+    size_t first = 1 + scan.initial.size();
+    llvm::SmallVector<std::pair<ValueId, ValueId>> originals;
+    for (auto [k, id] : llvm::enumerate(scan.captured)) {
+      inputs[first + k] = choice.magnitudeOf(id);
+      ValueId source = sourceOf(node, id, true);
+      body.value(body.inputs[first + k]).type = out.fresh.value(source).type;
+      originals.push_back({id, out[id]});
+      out.bind(id, source);
+    }
+    Program stored = Storing(body, narrow, inputs, true, log).run();
+    out.copyNode(node, std::make_shared<const Program>(std::move(stored)));
+    for (auto [id, original] : originals)
+      out.bind(id, original);
+  }
+
+  void tell() const {
+    if (!log)
+      return;
+    for (uint32_t number = 0; number < out.old.numValues(); ++number) {
+      const Value &value = out.old.values[number];
+      const Storage &storage = choice.of({number});
+      if (value.type != ElementType::F32)
+        continue;
+      std::string type(nameOf(narrow));
+      std::string decision = storage.narrow   ? "stored as " + type
+                             : copies[number] ? "read as " + type
+                                              : "stays f32";
+      std::vector<std::string> reasons;
+      if (!storage.narrow && !copies[number])
+        reasons.push_back(*storage.reason ? storage.reason : "no product reads it");
+      log->add({"precision", "value '" + value.name + "'", decision, std::move(reasons), {}});
+    }
+  }
+
+  Rebuilder out;
+  ElementType narrow;
+  StorageChoice choice;
+  std::vector<std::optional<ValueId>> copies; ///< By old value.
+  explain::Log *log;
+};
+
+} // namespace
+
+Program storeNarrow(const Program &program, ElementType narrow, explain::Log *log) {
+  llvm::SmallVector<Magnitude> inputs(program.inputs.size());
+  return Storing(program, narrow, inputs, false, log).run();
+}
+
+} // namespace kintsugi::simplify

@@ -1,0 +1,176 @@
+"""--precision: models whose f32 values are stored in fewer bits, compared with the reference on what they say."""
+
+import json
+import os
+import pathlib
+import subprocess
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROGRAM = os.environ.get("KINTSUGI", str(ROOT / "build/bin/kintsugi"))
+DIGITS = ROOT / "examples/digits/digits.onnx"
+SECONDS = 400  # For one command on a machine that is busy.
+
+
+def run(*arguments, code=0):
+    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=SECONDS)
+    assert done.returncode == code, done.stderr
+    return done.stdout
+
+
+def report(*arguments):
+    return json.loads(run(*arguments, "--json", "--quiet"))
+
+
+def compare(path, precision):
+    found = report("compare", path, "--random-weights", "--no-cache", "--precision", precision)
+    assert found["within"] and found["precision"] == precision, found
+    return found["outputs"]
+
+
+ZOO = "resnet18 mmoe dlrm fsrcnn efficientvit_b1 lstm_10x100x256 yolox_nano"
+
+
+@pytest.mark.parametrize("model", ZOO.split())
+def test_zoo_in_f16(model):
+    compare(ROOT / "zoo" / f"{model}.onnx", "f16")
+
+
+@pytest.mark.parametrize("model", ["bert_base_128", "masked_encoder_causal_1024"])
+def test_large_models_in_f16_against_themselves_in_f32(tmp_path, model):
+    """The reference takes minutes for these."""
+    path = ROOT / "zoo" / f"{model}.onnx"
+    flags = ("--random-weights", "--no-cache", "--quiet")
+    run("run", path, *flags, "--outputs", tmp_path / "right.npz")
+    found = report("compare", path, *flags[:2], "--precision", "f16", "--expected", tmp_path / "right.npz")
+    assert found["within"] and 1e-5 < found["outputs"][0]["max_rel"], found
+
+
+@pytest.mark.parametrize("model", ["resnet18", "mmoe", "fsrcnn"])
+def test_zoo_in_bf16(model):
+    (output, *_) = compare(ROOT / "zoo" / f"{model}.onnx", "bf16")
+    assert output["max_rel"] > 1e-4 or model == "mmoe", "bf16 rounds"
+
+
+def decoder(path, heads=8, groups=2, size=64, tokens=24, hidden=256):
+    """A block as Llama has it: RMS norms, grouped queries under a causal mask of the lowest number, a gated product."""
+    width = heads * size
+    random = np.random.default_rng(7)
+    shapes = {
+        "wq": (width, width),
+        "wk": (width, groups * size),
+        "wv": (width, groups * size),
+        "wo": (width, width),
+        "w1": (width, hidden),
+        "w3": (width, hidden),
+        "w2": (hidden, width),
+    }
+    weights = {name: random.normal(0, shape[0] ** -0.5, shape).astype(np.float32) for name, shape in shapes.items()}
+    mask = np.triu(np.full((tokens, tokens), np.finfo(np.float32).min, np.float32), 1)
+    constants = weights | {
+        "mask": mask,
+        "two": np.float32(2),
+        "eps": np.float32(1e-6),
+        "scale": np.float32(size**-0.5),
+        "one": np.array([2], np.int64),
+        "last": np.array([-1], np.int64),
+        "to_heads": np.array([tokens, groups, heads // groups, size], np.int64),
+        "to_groups": np.array([tokens, groups, 1, size], np.int64),
+        "to_rows": np.array([tokens, width], np.int64),
+    }
+    nodes = []
+
+    def node(operator, *inputs, **attributes):
+        name = f"v{len(nodes)}"
+        nodes.append(helper.make_node(operator, inputs, [name], **attributes))
+        return name
+
+    def norm(x):
+        mean = node("ReduceMean", node("Pow", x, "two"), "last", keepdims=1)
+        return node("Div", x, node("Sqrt", node("Add", mean, "eps")))
+
+    def heads_of(x, weight, shape):
+        return node("Transpose", node("Reshape", node("MatMul", x, weight), shape), perm=[1, 2, 0, 3])
+
+    normed = norm("x")
+    q, k, v = heads_of(normed, "wq", "to_heads"), heads_of(normed, "wk", "to_groups"), heads_of(normed, "wv", "to_groups")
+    scores = node("Mul", node("MatMul", q, node("Transpose", k, perm=[0, 1, 3, 2])), "scale")
+    shares = node("Softmax", node("Add", scores, "mask"), axis=-1)
+    mixed = node("Reshape", node("Transpose", node("MatMul", shares, v), perm=[2, 0, 1, 3]), "to_rows")
+    h = node("Add", "x", node("MatMul", mixed, "wo"))
+    gate = node("MatMul", norm(h), "w1")
+    gated = node("Mul", node("Mul", gate, node("Sigmoid", gate)), node("MatMul", norm(h), "w3"))
+    nodes.append(helper.make_node("Add", [h, node("MatMul", gated, "w2")], ["y"]))
+    graph = helper.make_graph(
+        nodes,
+        "decoder",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [tokens, width])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [tokens, width])],
+        [numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()],
+    )
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9), path)
+    return path
+
+
+@pytest.mark.parametrize("precision", ["tf32", "f16", "bf16"])
+def test_decoder(tmp_path, precision):
+    (output,) = compare(decoder(tmp_path / "decoder.onnx"), precision)
+    assert output["type"] == "f32"
+    assert (output["max_rel"] > 1e-5) == (precision != "tf32"), "the CPU computes tf32 in f32"
+
+
+def test_masks_of_the_lowest_number_stay_f32(tmp_path):
+    text = run("compile", decoder(tmp_path / "decoder.onnx"), "--precision", "f16", "--emit", "expressions")
+    assert "const mask[24, 24] f32" in text and "mask.f16" not in text
+    assert "wq.f16[" in text and "= stored f16(wq[" in text
+
+
+def test_artifacts_hold_narrow_weights(tmp_path):
+    found = {}
+    for precision in ("f32", "f16"):
+        path = tmp_path / f"{precision}.kin"
+        found[precision] = report("compile", DIGITS, "-o", path, "--cpu-level", "v3", "--precision", precision)
+        assert found[precision]["precision"] == precision
+        assert report("run", path)["precision"] == precision
+    assert found["f16"]["exactness"]["probabilities"]["coarsest"] == "f16"
+    assert found["f16"]["constant_bytes"] < 0.75 * found["f32"]["constant_bytes"]
+
+
+def test_caches_keep_precisions_apart(tmp_path, monkeypatch):
+    monkeypatch.setenv("KINTSUGI_CACHE", str(tmp_path))
+    outputs = {}
+    for precision in ("f32", "f16", "f32"):
+        run("run", DIGITS, "--precision", precision, "--outputs", tmp_path / "out.npz", "--quiet")
+        with np.load(tmp_path / "out.npz") as out:
+            values = out["probabilities"]
+        assert outputs.setdefault(precision, values.tobytes()) == values.tobytes()
+    assert outputs["f32"] != outputs["f16"]
+
+
+def test_a_model_in_f16_stays_as_it_is(tmp_path):
+    path = tmp_path / "half.te"
+    path.write_text(
+        "input x[8, 32] f16\nconst k[64, 32] f16 = weights(\"k\")\n"
+        "t[n:8, o:64] f16 = sum<f32>[c:32] f32(x[n, c]) * f32(k[o, c])\ny[n:8, o:64] f16 = tanh(t[n, o])\noutput y\n"
+    )
+    arguments = ("compile", path, "--random-weights", "--emit", "expressions")
+    assert run(*arguments, "--precision", "f16") == run(*arguments)
+
+
+def test_what_a_model_rounds_itself_is_rounded(tmp_path):
+    path = tmp_path / "rounded.te"
+    path.write_text("input x[4096] f32\ny[i:4096] f32 = f32(f16(x[i] * 0.3)) + x[i] * 0\noutput y\n")
+    for precision in ("f32", "f16"):
+        run("run", path, "--no-cache", "--precision", precision, "--outputs", tmp_path / "out.npz", "--quiet")
+        with np.load(tmp_path / "out.npz") as out:
+            y = out["y"]
+        assert np.array_equal(y, y.astype(np.float16).astype(np.float32)) and np.abs(y).max() > 0.1
+
+
+def test_per_kernel():
+    found = report("compare", DIGITS, "--per-kernel", "--no-cache", "--precision", "f16")
+    assert found["within"] and found["precision"] == "f16"

@@ -1,0 +1,250 @@
+// f32 values stored in fewer bits: what is, what is not, and what bodies then read.
+
+#include "simplify/store_narrow.h"
+
+#include "../te/random_program.h"
+#include "../te/testing.h"
+#include "simplify/simplify.h"
+#include "te/printer.h"
+#include "llvm/ADT/STLExtras.h"
+
+namespace kintsugi::simplify {
+namespace {
+
+using namespace te;
+
+class StoreNarrow : public testing::Test {
+protected:
+  /// The program that `text` becomes, as the pipeline has it.
+  void store(const std::string &text, ElementType narrow = ElementType::F16) {
+    program = simplify(storeNarrow(simplify(parsed(text)), narrow, &log));
+    Status status = program.verify();
+    ASSERT_TRUE(status.ok()) << status.error().message;
+    std::string once = printProgram(program);
+    EXPECT_EQ(once, printProgram(parsed(once)));
+  }
+
+  std::string definitionOf(const std::string &name) const {
+    for (uint32_t node = 0; node < program.nodes.size(); ++node)
+      if (program.value(program.resultsOf(node)[0]).name == name)
+        return printNode(program, node);
+    return "there is no '" + name + "'";
+  }
+
+  ElementType typeOf(const std::string &name) const {
+    auto found =
+        llvm::find_if(program.values, [&](const Value &value) { return value.name == name; });
+    return found == program.values.end() ? ElementType::Invalid : found->type;
+  }
+
+  Program program;
+  explain::Log log;
+};
+
+TEST_F(StoreNarrow, AChainOfProducts) {
+  store("input x[2, 4] f32\n"
+        "const k[3, 4] f32 = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]\n"
+        "const b[3] f32 = [1, 2, 3]\n"
+        "const l[3, 5] f32 = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]\n"
+        "t[n:2, o:3] = sum[c:4] x[n, c] * k[o, c]\n"
+        "y[n:2, o:3] = max(t[n, o] + b[o], 0)\n"
+        "z[n:2, p:5] = sum[o:3] y[n, o] * l[o, p]\n"
+        "output z\n");
+  EXPECT_EQ(definitionOf("x.f16"), "x.f16[i0:2, i1:4] f16 = stored f16(x[i0, i1])");
+  EXPECT_EQ(definitionOf("k.f16"), "k.f16[i0:3, i1:4] f16 = stored f16(k[i0, i1])");
+  EXPECT_EQ(definitionOf("t"),
+            "t[n:2, o:3] f32 = sum<f32>[c:4] f32(x.f16[n, c]) * f32(k.f16[o, c])");
+  EXPECT_EQ(definitionOf("y"), "y[n:2, o:3] f16 = stored f16(max(t[n, o] + b[o], 0))");
+  EXPECT_EQ(definitionOf("z"), "z[n:2, p:5] f32 = sum<f32>[o:3] f32(y[n, o]) * f32(l.f16[o, p])");
+}
+
+TEST_F(StoreNarrow, ASumThatSeveralReadIsRoundedAtItsEnd) {
+  store("input x[2, 4] f32\ninput k[3, 4] f32\n"
+        "t[n:2, o:3] = sum[c:4] x[n, c] * k[o, c]\n"
+        "y[n:2, o:3] = tanh(t[n, o]) + t[n, 0]\n"
+        "z[n:2, o:3] = t[n, o] + 1\n"
+        "output y\noutput z\n");
+  EXPECT_EQ(definitionOf("t"),
+            "t[n:2, o:3] f16 = sum<f32>[c:4] f32(x.f16[n, c]) * f32(k.f16[o, c])");
+  EXPECT_EQ(definitionOf("z"), "z[n:2, o:3] f32 = f32(t[n, o]) + 1");
+}
+
+TEST_F(StoreNarrow, StatisticsStay) {
+  store("input x[4, 96] f32\n"
+        "h[i:4, j:96] = tanh(x[i, j])\n"
+        "s[i:4] = sum[j:96] h[i, j]\n"
+        "m[i:4] = s[i] / 96\n"
+        "d[i:4, j:96] = h[i, j] - m[i]\n"
+        "q[i:4, j:96] = d[i, j] * d[i, j]\n"
+        "v[i:4] = sum[j:96] q[i, j]\n"
+        "r[i:4] = 1 / sqrt(v[i] / 96 + 1e-5)\n"
+        "n[i:4, j:96] = d[i, j] * r[i]\n"
+        "y[i:4, j:96] = n[i, j] + n[i, 0]\n"
+        "output y\n");
+  for (const char *name : {"s", "m", "q", "v", "r", "y"})
+    EXPECT_EQ(typeOf(name), ElementType::F32) << name;
+  for (const char *name : {"h", "d", "n"})
+    EXPECT_EQ(typeOf(name), ElementType::F16) << name;
+}
+
+TEST_F(StoreNarrow, ASoftmaxIsNarrowWhereItIsDone) {
+  store("input x[4, 96] f32\ninput k[96, 8] f32\n"
+        "a[i:4, j:96] = x[i, j] * 0.5\n"
+        "m[i:4] = max[j:96] a[i, j]\n"
+        "e[i:4, j:96] = exp(a[i, j] - m[i])\n"
+        "s[i:4] = sum[j:96] e[i, j]\n"
+        "p[i:4, j:96] = e[i, j] / s[i]\n"
+        "y[i:4, d:8] = sum[j:96] p[i, j] * k[j, d]\n"
+        "output y\n");
+  EXPECT_EQ(typeOf("m"), ElementType::F32);
+  EXPECT_EQ(typeOf("s"), ElementType::F32);
+  EXPECT_EQ(definitionOf("p"), "p[i:4, j:96] f16 = stored f16(f32(e[i, j]) / s[i])");
+  EXPECT_EQ(definitionOf("y"), "y[i:4, d:8] f32 = sum<f32>[j:96] f32(p[i, j]) * f32(k.f16[j, d])");
+}
+
+TEST_F(StoreNarrow, WhatMayLeaveTheRangeStays) {
+  std::string text = "input x[4, 4] f32\n"
+                     "const mask[4, 4] f32 = [0, -3e38, -3e38, -3e38, 0, 0, -3e38, -3e38, 0, 0, 0, "
+                     "-3e38, 0, 0, 0, 0]\n"
+                     "h[i:4, j:4] = tanh(x[i, j])\n"
+                     "a[i:4, j:4] = h[i, j] + mask[i, j]\n"
+                     "b[i:4, j:4] = cases { i < j: -1e9; else: h[i, j] }\n"
+                     "c[i:4, j:4] = h[i, j] * h[i, j]\n"
+                     "d[i:4, j:4] = exp(h[i, j] * 50)\n"
+                     "e[i:4, j:4] = d[i, j] / (d[i, j] + 1)\n"
+                     "f[i:4, j:4] = f32{5000*i} + h[i, j]\n"
+                     "g[i:4, j:4] = f32{5*i} + h[i, j]\n"
+                     "y[i:4, j:4] = a[i, j] + b[i, j] + c[i, j] + d[i, j] + e[i, j] + f[i, j] + "
+                     "g[i, j]\n"
+                     "z[i:4, j:4] = y[i, j] + a[i, 0] + b[i, 0] + c[i, 0] + d[i, 0] + e[i, 0] + "
+                     "f[i, 0] + g[i, 0]\n"
+                     "output z\n";
+  store(text);
+  for (const char *name : {"a", "b", "c", "d", "f", "y"})
+    EXPECT_EQ(typeOf(name), ElementType::F32) << name;
+  for (const char *name : {"h", "e", "g"})
+    EXPECT_EQ(typeOf(name), ElementType::F16) << name;
+  EXPECT_EQ(typeOf("mask.f16"), ElementType::Invalid);
+  store(text, ElementType::BF16);
+  for (const char *name : {"h", "e", "g", "a", "b"})
+    EXPECT_EQ(typeOf(name), ElementType::BF16) << name << ": bf16 has the range of f32";
+}
+
+TEST_F(StoreNarrow, LinearAttentionStaysUntilItIsScaledBack) {
+  store("input x[16, 8] f32\n"
+        "q[i:16, c:8] = max(x[i, c], 0)\n"
+        "k[c:8, d:8] = sum[i:16] q[i, c] * x[i, d]\n"
+        "n[i:16, d:8] = sum[c:8] q[i, c] * k[c, d]\n"
+        "y[i:16, d:8] = n[i, d] / (n[i, 0] + 1)\n"
+        "z[i:16, d:8] = y[i, d] + y[i, 0]\n"
+        "output z\n");
+  EXPECT_EQ(typeOf("q"), ElementType::F16);
+  EXPECT_EQ(typeOf("n"), ElementType::F32) << "a product of three values";
+  EXPECT_EQ(typeOf("y"), ElementType::F16);
+}
+
+TEST_F(StoreNarrow, WhatIntegersAreMadeFromStays) {
+  store("input x[4, 8] f32\ninput table[9, 3] f32\n"
+        "a[i:4, j:8] = abs(x[i, j]) * 2\n"
+        "b[i:4, j:8] = a[i, j] + 1\n"
+        "k[i:4] i64 = i64(b[i, 0])\n"
+        "c[i:4, d:3] = table[{min(k[i], 8)}, d]\n"
+        "t[i:4, j:8] = x[i, j] + 1\n"
+        "m[i:4, j:8] bool = t[i, j] < 0\n"
+        "y[i:4, d:3] = cases { m[i, 0]: c[i, d]; else: b[i, d] }\n"
+        "output y\n");
+  for (const char *name : {"a", "b", "t"})
+    EXPECT_NE(typeOf(name), ElementType::F16) << name;
+}
+
+TEST_F(StoreNarrow, WhatOnlyMovesElementsMovesThemAsTheyAre) {
+  store("input x[4, 8] f32\n"
+        "h[i:4, j:8] = tanh(x[i, j])\n"
+        "p[i:6, j:8] = (h[i-1, j] | -inf)\n"
+        "c[i:10, j:8] = cases { i < 6: p[i, j]; else: h[i-6, j] }\n"
+        "s[i:4, j:8] = (h[i-1, j] | -1e9) + 1\n"
+        "y[i:4, j:8] = c[i, j] + c[2*i, j] + s[i, j]\n"
+        "output y\n");
+  EXPECT_EQ(typeOf("h"), ElementType::F32) << "f16 has no -1e9";
+  store("input x[4, 8] f32\n"
+        "h[i:4, j:8] = x[i, j] + 1\n"
+        "p[i:6, j:8] = (h[i-1, j] | -inf)\n"
+        "c[i:10, j:8] = cases { i < 6: p[i, j]; else: h[i-6, j] }\n"
+        "y[i:4, j:8] = c[i, j] + c[2*i, j]\n"
+        "output y\n");
+  EXPECT_EQ(definitionOf("p"), "p[i:6, j:8] f16 = (h[i-1, j] | -inf)");
+  EXPECT_EQ(definitionOf("c"), "c[i:10, j:8] f16 = cases { i < 6: p[i, j]; else: h[i-6, j] }");
+}
+
+TEST_F(StoreNarrow, OtherTypesAndWhatTheModelRoundsItselfStay) {
+  std::string text = "input x[4, 8] f64\ninput h[4, 8] f16\ninput n[4, 8] i32\n"
+                     "a[i:4, j:8] f64 = tanh(x[i, j])\n"
+                     "b[i:4, j:8] f16 = f16(f32(h[i, j]) * 3)\n"
+                     "c[i:4, j:8] i32 = n[i, j] + 1\n"
+                     "d[i:4, j:8] f64 = a[i, j] + f64(b[i, j]) + f64(c[i, j])\n"
+                     "output d\n";
+  store(text);
+  EXPECT_EQ(printProgram(program), printProgram(simplify(parsed(text))));
+}
+
+TEST_F(StoreNarrow, ScansCarryF32AndReadWhatTheyCaptureAsItIsStored) {
+  store("input x[6, 96] f32\ninput h0[96] f32\n"
+        "const k[96, 96] f32 = weights(\"k\")\n"
+        "t[i:6, j:96] = tanh(x[i, j])\n"
+        "(last[96] f32, all[6, 96] f32) = scan[6] carry(h0) capture(t, k) {\n"
+        "  input step[] i64\n"
+        "  input h[96] f32\n"
+        "  input x[6, 96] f32\n"
+        "  input k[96, 96] f32\n"
+        "  s[j:96] = sum[c:96] h[c] * k[j, c]\n"
+        "  next[j:96] = tanh(s[j] + x[step[], j])\n"
+        "  output next\n"
+        "  output next as \"stacked\"\n"
+        "}\n"
+        "output last\noutput all\n");
+  const Scan *scan = nullptr;
+  for (const Node &node : program.nodes)
+    if (const auto *found = std::get_if<Scan>(&node))
+      scan = found;
+  ASSERT_TRUE(scan);
+  EXPECT_EQ(program.value(scan->captured[0]).type, ElementType::F16);
+  EXPECT_EQ(program.value(scan->captured[1]).name, "k.f16");
+  EXPECT_EQ(printNode(*scan->body, 0), "s[j:96] f32 = sum<f32>[c:96] h[c] * f32(k[j, c])");
+  EXPECT_EQ(typeOf("last"), ElementType::F32);
+}
+
+TEST_F(StoreNarrow, TheLogSaysWhatBecameOfEachValue) {
+  store("input x[2, 96] f32\n"
+        "h[i:2, j:96] = tanh(x[i, j])\n"
+        "s[i:2] = sum[j:96] h[i, j]\n"
+        "y[i:2, j:96] = h[i, j] / s[i]\n"
+        "output y\n");
+  std::map<std::string, explain::Record> found;
+  for (const explain::Record &record : log.records())
+    found[record.subject] = record;
+  EXPECT_EQ(found["value 'h'"].decision, "stored as f16");
+  EXPECT_EQ(found["value 's'"].decision, "stays f32");
+  EXPECT_EQ(found["value 's'"].reasons,
+            std::vector<std::string>{"it is a statistic of other values"});
+}
+
+/// The interpreter rounds nothing on the way, so what it computes must not change at all.
+TEST_F(StoreNarrow, RandomProgramsComputeTheSame) {
+  unsigned narrowed = 0;
+  for (uint64_t seed = 0; seed < 1500; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Program before = randomProgram(seed);
+    std::vector<ExactTensor> inputs = randomInputs(before, seed);
+    for (ElementType type : {ElementType::F16, ElementType::BF16}) {
+      Program after = storeNarrow(before, type);
+      Status status = after.verify();
+      ASSERT_TRUE(status.ok()) << status.error().message << "\n" << printProgram(before);
+      expectSame(evaluated(after, inputs), evaluated(before, inputs));
+      narrowed += printProgram(after).find("stored") != std::string::npos;
+    }
+  }
+  EXPECT_GT(narrowed, 50u);
+}
+
+} // namespace
+} // namespace kintsugi::simplify
