@@ -168,13 +168,20 @@ private:
                      tile.columns * tile.depth % (chunk * threads) == 0;
       if (!isWhole || (tile.depth > 16 && tile.depth >= 2 * product.depth))
         continue;
-      int64_t steps = llvm::divideCeil(product.depth, int64_t(tile.depth));
-      for (unsigned stages : {2, 3, 4, 6, 8}) {
-        tile.stages = stages;
-        if (tile.ringBytes() <= scratchLimit && tile.stages <= std::max<int64_t>(2, steps + 1))
-          consider(tile, best);
-      }
+      considerStages(tile, best);
     }
+  }
+
+  /// As many stages as hide the way from memory, or as fit.
+  void considerStages(MatrixTile tile, MatrixTile &best) {
+    int64_t steps = llvm::divideCeil(product.depth, int64_t(tile.depth));
+    double wanted = std::ceil(fromFar / std::max(busyStep(tile), waitStep(tile))) + 1;
+    unsigned most = std::max<int64_t>(2, std::min<int64_t>(8, steps + 1));
+    tile.stages = unsigned(std::clamp<double>(wanted, 2, most));
+    while (tile.stages > 2 && tile.ringBytes() > scratchLimit)
+      --tile.stages;
+    if (tile.ringBytes() <= scratchLimit)
+      consider(tile, best);
   }
 
   void consider(const MatrixTile &tile, MatrixTile &best) {
@@ -190,34 +197,48 @@ private:
     best = tile;
   }
 
-  /// Of a core: multiply-adds, bytes through its scratch and from far, instructions issued. A block
-  /// alone waits besides: for a stage to come, at the barrier, and from one instruction to the
-  /// next.
-  BlockCycles estimate(const MatrixTile &tile) const {
+  double stagedChunks(const MatrixTile &tile) const {
+    double chunks = double(tile.depth) / double(chunk * threads);
+    return chunks * (tile.rows * rowsMove + tile.columns * columnsMove);
+  }
+
+  /// Cycles of a core for a step: multiply-adds, bytes through its scratch and from far,
+  /// instructions issued.
+  double busyStep(const MatrixTile &tile) const {
     constexpr double multiplyAdds = 1024, scratchBytes = 128, farBytes = 48, schedulers = 4;
-    constexpr double barrier = 60, eachDepth = 60, fromFar = 900, start = 600;
     double rows = tile.rows, columns = tile.columns, depth = tile.depth;
     double warps = threads / warp, sixteens = depth / 16;
     double warpRows = rows / tile.down, warpColumns = columns / tile.across;
-    double products = rows * columns * depth / multiplyAdds;
-    double moved = (rows + columns) * depth * 2 + warps * sixteens * (warpRows + warpColumns) * 32;
-    double staged = rows * depth / double(chunk * threads) * rowsMove +
-                    columns * depth / double(chunk * threads) * columnsMove;
-    double issued = warps / schedulers *
-                    (staged + 12 +
-                     sixteens * (warpRows / 16 + warpColumns / 16 + warpRows * warpColumns / 128));
-    double brought = (rows + columns) * depth * 2 / farBytes;
-    double busy = std::max({products, moved / scratchBytes, issued, brought});
-    double waits = std::max(eachDepth * sixteens + barrier + staged, fromFar / (tile.stages - 1));
+    double brought = (rows + columns) * depth * 2;
+    double moved = brought + warps * sixteens * (warpRows + warpColumns) * 32;
+    double onUnits = warpRows / 16 + warpColumns / 16 + warpRows * warpColumns / 128;
+    double issued = warps / schedulers * (stagedChunks(tile) + 12 + sixteens * onUnits);
+    return std::max({rows * columns * depth / multiplyAdds, moved / scratchBytes,
+                     brought / farBytes, issued});
+  }
+
+  /// What a block alone waits in a step: at the barrier, and from one instruction to the next.
+  double waitStep(const MatrixTile &tile) const {
+    constexpr double barrier = 60, eachDepth = 60;
+    return eachDepth * tile.depth / 16 + barrier + stagedChunks(tile);
+  }
+
+  BlockCycles estimate(const MatrixTile &tile) const {
+    constexpr double schedulers = 4, start = 600;
+    double rows = tile.rows, columns = tile.columns;
+    double busy = busyStep(tile);
+    double waits = std::max(waitStep(tile), fromFar / (tile.stages - 1));
     double passes = std::ceil(double(product.numRows) / rows) *
                     std::ceil(double(product.numColumns) / columns) * double(product.numBatch);
-    double steps = std::ceil(double(product.depth) / depth);
-    double results = rows * columns / threads * (epilogueOperations + 8) * warps / schedulers;
+    double steps = std::ceil(double(product.depth) / tile.depth);
+    double results = rows * columns / warp * (epilogueOperations + 8) / schedulers;
     BlockCycles cycles;
     cycles.busy = passes * (steps * busy + results);
     cycles.alone = passes * (steps * std::max(busy, waits) + results + fromFar) + start;
     return cycles;
   }
+
+  static constexpr double fromFar = 900; ///< Cycles on the way from memory.
 
   const LoopNest &nest;
   const MatrixProduct &product;

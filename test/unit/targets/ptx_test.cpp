@@ -33,6 +33,29 @@ static ScheduleMaker twoNests() {
   return maker;
 }
 
+/// c = a b^T in f16 on matrix units; the depth is no multiple of what is staged, nor are the rows.
+static ScheduleMaker onMatrixUnits(ElementType type, bool transposed, ElementType of) {
+  ScheduleMaker maker;
+  maker.schedule.threads = 128;
+  constexpr int64_t rows = 40, columns = 64, depth = 72;
+  unsigned a = maker.buffer(of, rows * depth), b = maker.buffer(type, columns * depth);
+  unsigned c = maker.buffer(ElementType::F32, rows * columns, true);
+  Index place = transposed ? it(1) * depth + it(2) : it(2) * columns + it(1);
+  auto &product = maker.reduce(
+      {rows, columns}, {depth}, Combiner::Sum, c, it(0) * columns + it(1),
+      Expr::cast(ElementType::F32, maker.read(a, it(0) * depth + it(2))) *
+          Expr::cast(ElementType::F32, maker.read(b, place)));
+  schedule::MatrixTile tile;
+  tile.element = type;
+  tile.rows = tile.columns = 64;
+  tile.depth = 32;
+  tile.down = tile.across = 2;
+  tile.stages = 3;
+  product.matrix = tile;
+  maker.schedule.scratchBytes = tile.ringBytes();
+  return maker;
+}
+
 static std::string textOf(const ScheduleMaker &maker, const std::string &level) {
   auto program = tile::buildTileProgram(tile::NamedSchedule{"kernel", &maker.schedule});
   EXPECT_TRUE(program.ok()) << program.error().message;
@@ -43,6 +66,19 @@ static std::string textOf(const ScheduleMaker &maker, const std::string &level) 
   EXPECT_EQ(code->stages, std::vector<std::string>{"kernel"});
   EXPECT_EQ(code->bytes.back(), std::byte(0));
   return reinterpret_cast<const char *>(code->bytes.data());
+}
+
+static void expectAssembles(const ScheduleMaker &maker, const std::string &level,
+                            const std::string &name) {
+  std::string base = testing::TempDir() + name + "_" + level;
+  std::ofstream(base + ".ptx") << textOf(maker, level);
+  std::string command =
+      "ptxas -v -arch " + level + " " + base + ".ptx -o " + base + ".cubin >" + base + ".log 2>&1";
+  int status = std::system(command.c_str());
+  std::ifstream file(base + ".log");
+  std::string log{std::istreambuf_iterator<char>(file), {}};
+  EXPECT_EQ(status, 0) << log;
+  EXPECT_NE(log.find(" 0 bytes spill stores, 0 bytes spill loads"), std::string::npos) << log;
 }
 
 static size_t countOf(const std::string &text, const std::string &what) {
@@ -72,6 +108,27 @@ TEST(Ptx, HasWaitsAndWideMoves) {
   EXPECT_EQ(countOf(text, "ld.b32"), 0u); // Every move knows its memory.
 }
 
+TEST(Ptx, MultipliesOnMatrixUnits) {
+  for (ElementType type : {ElementType::F16, ElementType::BF16})
+    for (bool transposed : {false, true}) {
+      std::string text = textOf(onMatrixUnits(type, transposed, type), "sm_80");
+      // Two steps of 16 terms in each stage: 2 x 4 products of 16 x 8 results of a warp.
+      EXPECT_EQ(countOf(text, "mma.sync.aligned.m16n8k16"), 16u);
+      EXPECT_EQ(countOf(text, "ldmatrix.sync.aligned.m8n8.x4.trans"), transposed ? 0u : 4u);
+      EXPECT_EQ(countOf(text, "ldmatrix.sync.aligned.m8n8.x4.shared"), transposed ? 8u : 4u);
+      // Both factors, two chunks of a thread each, ahead of the loop and in it.
+      EXPECT_EQ(countOf(text, "cp.async.cg.shared.global"), 8u);
+      EXPECT_EQ(countOf(text, "bar.sync"), 1u);
+    }
+}
+
+TEST(Ptx, RoundsFactorsOnTheWay) {
+  std::string text = textOf(onMatrixUnits(ElementType::F16, true, ElementType::F32), "sm_80");
+  EXPECT_EQ(countOf(text, "cp.async.cg.shared.global"), 4u);
+  EXPECT_EQ(countOf(text, "st.shared.v4.b32"), 4u);
+  EXPECT_GE(countOf(text, "cvt.rn.f16"), 16u);
+}
+
 TEST(Ptx, RefusesOtherLevelsAndUnknownFunctions) {
   ScheduleMaker maker = twoNests();
   auto program = tile::buildTileProgram(tile::NamedSchedule{"kernel", &maker.schedule});
@@ -96,15 +153,12 @@ TEST(Ptx, Assembles) {
   if (std::system("ptxas --version >/dev/null 2>&1") != 0)
     GTEST_SKIP() << "there is no ptxas on this machine";
   for (const char *level : {"sm_80", "sm_90a"}) {
-    std::string base = testing::TempDir() + "kernel_" + level;
-    std::ofstream(base + ".ptx") << textOf(twoNests(), level);
-    std::string command = "ptxas -v -arch " + std::string(level) + " " + base + ".ptx -o " + base +
-                          ".cubin >" + base + ".log 2>&1";
-    int status = std::system(command.c_str());
-    std::ifstream file(base + ".log");
-    std::string log{std::istreambuf_iterator<char>(file), {}};
-    EXPECT_EQ(status, 0) << log;
-    EXPECT_NE(log.find(" 0 bytes spill stores, 0 bytes spill loads"), std::string::npos) << log;
+    expectAssembles(twoNests(), level, "nests");
+    for (ElementType type : {ElementType::F16, ElementType::BF16})
+      for (bool transposed : {false, true}) {
+        expectAssembles(onMatrixUnits(type, transposed, type), level, "matrix");
+        expectAssembles(onMatrixUnits(type, transposed, ElementType::F32), level, "rounded");
+      }
   }
 }
 
