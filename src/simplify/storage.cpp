@@ -212,8 +212,8 @@ void StorageChoice::choose(ValueId id) {
   storage.narrow = isDefined && !fixed[id.number] && !isFinishedByReader(id);
   if (storage.narrow)
     return;
-  storage.copied = value.kind == ValueKind::Constant ? !fixed[id.number] || factor[id.number]
-                                                     : factor[id.number] && !isScanBody;
+  storage.copied = !isScanBody &&
+                   (factor[id.number] || (value.kind == ValueKind::Constant && !fixed[id.number]));
   if (isDefined && !fixed[id.number])
     return stays("one definition finishes the sum");
   if (!storage.copied)

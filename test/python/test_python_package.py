@@ -87,6 +87,19 @@ def test_options_as_object_and_as_keywords(cache):
         options.graph_optimization_level = 99
 
 
+def test_precision():
+    options = kintsugi.SessionOptions()
+    options.precision = "f16"
+    half, also = kintsugi.InferenceSession(DIGITS, options), kintsugi.InferenceSession(DIGITS, precision="f16")
+    exact = kintsugi.InferenceSession(DIGITS)
+    x = {"images": images(exact)}
+    (a,), (b,), (c,) = (session.run(None, x) for session in (half, also, exact))
+    assert a.dtype == np.float32 and a.tobytes() == b.tobytes() != c.tobytes()
+    assert np.abs(a - c).max() < 1e-2
+    with pytest.raises(kintsugi.UsageError, match="use f32, tf32, f16 or bf16"):
+        kintsugi.InferenceSession(DIGITS, precision="f8")
+
+
 def test_open_dimensions(tmp_path):
     path = save(tmp_path, [("x", 1, ["batch", 3])], [("Relu", ["x"], "y", {})], [("y", 1, ["batch", 3])])
     with pytest.raises(kintsugi.InputError, match="batch"):

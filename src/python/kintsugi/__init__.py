@@ -63,10 +63,11 @@ def get_available_providers():
 class SessionOptions:
     """How a model is compiled and run. An option that there is not can't be set: none is ignored."""
 
-    __slots__ = ("cache", "dims", "intra_op_num_threads", "random_weights")
+    __slots__ = ("cache", "dims", "intra_op_num_threads", "precision", "random_weights")
 
     def __init__(self):
         self.intra_op_num_threads = 0  # 0: one thread on each core
+        self.precision = "f32"  # what f32 values may be rounded to: "tf32", "f16" or "bf16"
         self.cache = True  # keep the artifact, and look for it first
         self.random_weights = False  # make weights whose file is missing from their names
         self.dims = {}  # sizes of open dimensions, by name
@@ -122,6 +123,7 @@ class InferenceSession:
         providers=None,
         *,
         threads=None,
+        precision=None,
         cache=None,
         random_weights=None,
         dims=None,
@@ -132,6 +134,8 @@ class InferenceSession:
             raise UsageError(f"providers {providers}: there is only {PROVIDER}")
         options = sess_options if sess_options is not None else SessionOptions()
         settings = {"threads": options.intra_op_num_threads if threads is None else threads}
+        if (rounded := options.precision if precision is None else precision) != "f32":
+            settings["precision"] = rounded
         if options.random_weights if random_weights is None else random_weights:
             settings["random_weights"] = True
         if extents := dict(options.dims) | dict(dims or {}):
