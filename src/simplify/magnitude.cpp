@@ -15,6 +15,8 @@ namespace {
 constexpr int64_t longestWindow = 64;
 /// Products of more of a model's values than this, which nothing scales back, may be of any size.
 constexpr double greatestDegree = 2;
+/// So many products of two such values may add up to anything, too.
+constexpr int64_t longestProduct = 256;
 /// exp of what is at most this fits every type.
 constexpr double exponentThatFits = 10;
 
@@ -174,6 +176,12 @@ bool Magnitudes::leavesStatistics(const Definition &definition) const {
   }
 }
 
+bool Magnitudes::isLongProduct(const Definition &definition) {
+  return isContraction(definition) && termsOf(definition) > longestProduct &&
+         llvm::all_of(definition.bodies[0].operands(),
+                      [&](const Expr &factor) { return degreeOf(factor) > 0; });
+}
+
 Magnitude Magnitudes::ofDefinition(uint32_t node, const Definition &definition) {
   ranges = definition.ranges();
   large.clear();
@@ -185,7 +193,7 @@ Magnitude Magnitudes::ofDefinition(uint32_t node, const Definition &definition) 
   if (definition.reduction)
     combiner = definition.reduction->combiner;
   magnitude.large =
-      combiner == Combiner::Prod ||
+      combiner == Combiner::Prod || isLongProduct(definition) ||
       // What masks hide is not what is greatest.
       (combiner != Combiner::SoftmaxStats && llvm::any_of(definition.bodies, [&](const Expr &body) {
          return isFloat(body.type()) && (degreeOf(body) > greatestDegree || mayBeLarge(body));

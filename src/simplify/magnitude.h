@@ -39,6 +39,7 @@ public:
 private:
   Magnitude ofConstant(const te::Value &value) const;
   Magnitude ofDefinition(uint32_t node, const te::Definition &definition);
+  bool isLongProduct(const te::Definition &definition);
   bool leavesStatistics(const te::Definition &definition) const;
   bool isConstant(te::ValueId id) const;
   bool readsOnlyStatistics(const te::Definition &definition) const;

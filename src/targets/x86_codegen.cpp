@@ -2,6 +2,7 @@
 
 #include "targets/x86_codegen.h"
 
+#include "targets/bfloat_moves.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Support/TargetSelect.h"
@@ -50,6 +51,7 @@ Status prepareForLevel(llvm::Module &module, const std::string &level) {
     function.addFnAttr("prefer-vector-width", level == "x86-64-v4" ? "512" : "256");
     function.addFnAttr(llvm::Attribute::NoUnwind);
   }
+  moveBFloatAsIntegers(module);
   return Status::success();
 }
 

@@ -143,6 +143,16 @@ TEST_F(StoreNarrow, LinearAttentionStaysUntilItIsScaledBack) {
   EXPECT_EQ(typeOf("y"), ElementType::F16);
 }
 
+TEST_F(StoreNarrow, LongSumsOfProductsOfValuesStay) {
+  for (auto [tokens, type] : {std::pair("200", ElementType::F16), {"2000", ElementType::F32}}) {
+    std::string n = tokens;
+    store("input x[" + n + ", 8] f32\n" + "q[i:" + n + ", c:8] = max(x[i, c], 0)\n" +
+          "k[c:8, d:8] = sum[i:" + n + "] q[i, c] * x[i, d]\n" +
+          "y[c:8, d:8] = k[c, d] + k[d, c]\n" + "output y\n");
+    EXPECT_EQ(typeOf("k"), type) << tokens;
+  }
+}
+
 TEST_F(StoreNarrow, WhatIntegersAreMadeFromStays) {
   store("input x[4, 8] f32\ninput table[9, 3] f32\n"
         "a[i:4, j:8] = abs(x[i, j]) * 2\n"

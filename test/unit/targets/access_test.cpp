@@ -22,7 +22,8 @@ static std::string copies(int64_t rows, int64_t columns, int64_t count, Index so
 }
 
 TEST(Access, EveryStride) {
-  for (ElementType type : {ElementType::F32, ElementType::I8, ElementType::I64, ElementType::F16})
+  for (ElementType type :
+       {ElementType::F32, ElementType::I8, ElementType::I64, ElementType::F16, ElementType::BF16})
     for (int64_t stride : {-7, -1, 0, 1, 2, 3, 4, 5, 8})
       for (int64_t columns : {3, 16, 37})
         for (unsigned lanes : {4, 16}) {
