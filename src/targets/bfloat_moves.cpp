@@ -15,6 +15,8 @@ static Value *asBits(IRBuilder<> &builder, Value *value) {
   Type *integer = builder.getInt16Ty();
   if (auto *vector = dyn_cast<VectorType>(value->getType()))
     integer = VectorType::get(integer, vector->getElementCount());
+  if (auto *cast = dyn_cast<BitCastInst>(value); cast && cast->getSrcTy() == integer)
+    return cast->getOperand(0);
   return builder.CreateBitCast(value, integer);
 }
 
@@ -23,6 +25,20 @@ static Value *moveOfBits(IRBuilder<> &builder, Instruction &instruction) {
   if (auto *select = dyn_cast<SelectInst>(&instruction); select && isBFloat(select))
     return builder.CreateSelect(select->getCondition(), asBits(builder, select->getTrueValue()),
                                 asBits(builder, select->getFalseValue()));
+  if (auto *load = dyn_cast<LoadInst>(&instruction); load && load->getType()->isBFloatTy())
+    return builder.CreateAlignedLoad(builder.getInt16Ty(), load->getPointerOperand(),
+                                     load->getAlign());
+  if (auto *store = dyn_cast<StoreInst>(&instruction); store && isBFloat(store->getValueOperand()))
+    return builder.CreateAlignedStore(asBits(builder, store->getValueOperand()),
+                                      store->getPointerOperand(), store->getAlign());
+  if (auto *insert = dyn_cast<InsertElementInst>(&instruction); insert && isBFloat(insert))
+    return builder.CreateInsertElement(asBits(builder, insert->getOperand(0)),
+                                       asBits(builder, insert->getOperand(1)),
+                                       insert->getOperand(2));
+  if (auto *shuffle = dyn_cast<ShuffleVectorInst>(&instruction); shuffle && isBFloat(shuffle))
+    return builder.CreateShuffleVector(asBits(builder, shuffle->getOperand(0)),
+                                       asBits(builder, shuffle->getOperand(1)),
+                                       shuffle->getShuffleMask());
   auto *call = dyn_cast<IntrinsicInst>(&instruction);
   if (!call)
     return nullptr;
@@ -61,6 +77,8 @@ void moveBFloatAsIntegers(Module &module) {
       Value *moved = moveOfBits(builder, instruction);
       if (!moved)
         continue;
+      if (auto *store = dyn_cast<StoreInst>(moved)) // It may go past the caches.
+        store->copyMetadata(instruction);
       if (!instruction.getType()->isVoidTy())
         instruction.replaceAllUsesWith(builder.CreateBitCast(moved, instruction.getType()));
       instruction.eraseFromParent();

@@ -12,7 +12,8 @@
 
 namespace kintsugi::targets {
 
-/// Masked accesses and selects of bf16 become such of i16.
+/// Masked accesses, loads of one element, stores, selects and what puts vectors together become
+/// such of i16.
 void moveBFloatAsIntegers(llvm::Module &module);
 
 } // namespace kintsugi::targets
