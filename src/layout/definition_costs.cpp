@@ -17,8 +17,12 @@ DefinitionCosts::DefinitionCosts(const Program &program, const schedule::Schedul
     : program(program), options(schedule), cores(schedule.machine.cores), fuel(fuel),
       constant(space::constantNodes(program)) {
   // How a nest uses registers doesn't depend on how it is cut into tiles for several cores, and
-  // one tile is scheduled much faster than many tilings.
-  options.machine.cores = 1;
+  // one tile is scheduled much faster than many tilings. A block of threads waits more than it
+  // works, so that what it takes is no share of what all take.
+  if (options.machine.threads > 0)
+    cores = 1;
+  else
+    options.machine.cores = 1;
 }
 
 /// Whether the dimensions of a read move one to one with the result's, in the order in which the

@@ -204,7 +204,7 @@ static Machine describeHopper() {
   machine.vectorRegisters = 255;
   machine.threads = 2048;
   machine.flopsPerSecond = 2 * 128 * 1.755e9;
-  machine.stageSeconds = 2e-6;
+  machine.stageSeconds = 1e-6;
   machine.levels = {{"memory", 140 * gibi, 132, 34e9, 4.5e12},
                     {"L2", 50 * mebi, 132, 42e9, 5.5e12},
                     {"shared", 96 * kibi, 1, 220e9, 132 * 220e9}};

@@ -168,6 +168,8 @@ Expected<te::Program> formatted(te::Program program, const CompileOptions &optio
   layout::LayoutOptions layoutOptions;
   layoutOptions.schedule = scheduleOptions(options);
   layoutOptions.log = options.log;
+  if (!runsOnHost(target)) // Whose estimate is the rougher one.
+    layoutOptions.leastSaving = 0.05;
   return phases.run("formats",
                     [&] { return checked(layout::chooseFormats(program, layoutOptions)); });
 }

@@ -104,7 +104,8 @@ bool isDirty(const Expr &body) {
 
 class Fuser {
 public:
-  Fuser(const Program &program, const Group &group) : program(program), group(group) {}
+  Fuser(const Program &program, const Group &group, bool fillsAreFree)
+      : program(program), group(group), fillsAreFree(fillsAreFree) {}
 
   std::vector<Member> run() {
     for (uint32_t node : group.nodes)
@@ -152,10 +153,42 @@ private:
     const Expr &body = producer.bodies[0];
     if (isCleanMap(body) || body.isLiteral())
       return true;
+    if (fillsAreFree && isBorder(body) && isFactorOnly(producer.results[0]))
+      return true;
     double factor = readsOfValue(producer.results[0]) / std::max(1.0, points(producer.ranges()));
     if (factor <= 1.01)
       return !(isDirty(body) && readByReduction(producer.results[0]));
     return !isDirty(body) && factor <= 4 && operationsOf(body) * (factor - 1) <= 4;
+  }
+
+  static bool isBorder(const Expr &body) {
+    const Expr *fill = body.kind() == ExprKind::Read ? body.readFill() : nullptr;
+    return fill && fill->isLiteral() && isFloat(fill->type()) && fill->literalFloat() == 0 &&
+           llvm::all_of(body.readIndices(), [](const Index &index) { return index.isAffine(); });
+  }
+
+  /// Whether all that read a value are sums of products of two matrices, of which it is one.
+  bool isFactorOnly(ValueId value) const {
+    return llvm::all_of(members, [&](const Member &member) {
+      bool isRead = llvm::any_of(member.expressions(), [&](const Expr &expr) {
+        return llvm::is_contained(readsOf(expr), value);
+      });
+      return !isRead || isProduct(member);
+    });
+  }
+
+  static bool isProduct(const Member &member) {
+    if (!member.reduction || member.reduction->combiner != Combiner::Sum ||
+        member.bodies.size() != 1 || member.bodies[0].kind() != ExprKind::Binary ||
+        member.bodies[0].binaryOp() != BinaryOp::Mul)
+      return false;
+    bool hasOwn[2] = {false, false};
+    for (unsigned k = 0; k < member.parallel.size(); ++k) {
+      bool uses[2] = {member.bodies[0].operand(0).uses(k), member.bodies[0].operand(1).uses(k)};
+      hasOwn[0] |= uses[0] && !uses[1];
+      hasOwn[1] |= uses[1] && !uses[0];
+    }
+    return hasOwn[0] && hasOwn[1];
   }
 
   bool readByReduction(ValueId value) const {
@@ -221,13 +254,14 @@ private:
 
   const Program &program;
   const Group &group;
+  const bool fillsAreFree;
   std::vector<Member> members;
 };
 
 } // namespace
 
-std::vector<Member> fuse(const Program &program, const Group &group) {
-  return Fuser(program, group).run();
+std::vector<Member> fuse(const Program &program, const Group &group, bool fillsAreFree) {
+  return Fuser(program, group, fillsAreFree).run();
 }
 
 } // namespace kintsugi::schedule

@@ -48,8 +48,9 @@ struct Member {
   llvm::SmallVector<te::Expr> expressions() const;
 };
 
-/// The nests of a group in the order in which they run.
-std::vector<Member> fuse(const te::Program &program, const Group &group);
+/// The nests of a group in the order in which they run. `fillsAreFree`: a product takes what lies
+/// outside of a factor as zero at no cost, so that a border needs no nest of its own.
+std::vector<Member> fuse(const te::Program &program, const Group &group, bool fillsAreFree);
 
 /// Scalar operations that one evaluation takes, in units of one addition; reads are free.
 double operationsOf(const te::Expr &expr);

@@ -111,17 +111,18 @@ public:
   }
 
   std::optional<BlockCycles> choose(MatrixTile &best) {
-    for (unsigned down = 1; down * warp <= unsigned(threads); down *= 2)
-      for (unsigned warpRows : {16, 32, 64})
-        for (unsigned warpColumns : {16, 32, 64, 128})
-          considerDepths(down, warpRows, warpColumns, best);
+    unsigned warps = unsigned(threads) / warp;
+    for (unsigned deep : {1u, 2u, 4u})
+      for (unsigned down = 1; down * deep <= warps; down *= 2)
+        for (unsigned warpRows : {16, 32, 64})
+          for (unsigned warpColumns : {16, 32, 64, 128})
+            considerDepths({down, warps / down / deep, deep}, warpRows, warpColumns, best);
     return bestCycles;
   }
 
 private:
   /// Instructions of a thread that stages eight elements.
   double moveOf(const Expr &factor, llvm::ArrayRef<unsigned> iterators) const {
-    constexpr double direct = 5;
     const Expr *read = &unwidened(factor);
     bool isPlain = read->type() == product.element;
     if (read->kind() == ExprKind::Select && read->operand(2).isLiteral())
@@ -129,7 +130,7 @@ private:
     unsigned last = nest.parallel.size() + nest.numReductions() - 1;
     if (isPlain && read->kind() == ExprKind::Read && buffers[read->readValue().number].packable &&
         nest.extentOf(last) % chunk == 0)
-      return direct;
+      return directMove;
     bool isAlong[2] = {true, true}; // The sum; the iterators' last.
     unsigned reads = 0;
     factor.walk([&](const Expr &e) {
@@ -145,17 +146,23 @@ private:
     });
     bool inChunks = isAlong[0] || isAlong[1];
     if (inChunks && isPlain && read->kind() == ExprKind::Read)
-      return direct;
+      return directMove;
+    constexpr double inChunk = 2, alone = 40; // With what finds the place.
     double operations = operationsOf(factor) + 1;
-    return chunk * (operations + (inChunks ? 1.0 : 14.0) * reads) + 10;
+    return chunk * (operations + (inChunks ? inChunk : alone) * reads) + 10;
   }
 
-  void considerDepths(unsigned down, unsigned warpRows, unsigned warpColumns, MatrixTile &best) {
+  struct Warps {
+    unsigned down, across, deep;
+  };
+
+  void considerDepths(Warps warps, unsigned warpRows, unsigned warpColumns, MatrixTile &best) {
     MatrixTile tile;
     tile.element = product.element;
     tile.columnsFactor = product.columnsFactor;
-    tile.down = down;
-    tile.across = unsigned(threads) / warp / down;
+    tile.down = warps.down;
+    tile.across = warps.across;
+    tile.deep = warps.deep;
     tile.rows = warpRows * tile.down;
     tile.columns = warpColumns * tile.across;
     constexpr unsigned mostResults = 64 * 64; // Of a warp: 128 registers of each thread.
@@ -163,10 +170,11 @@ private:
                       (tile.columns > 16 * tile.across && tile.columns >= 2 * product.numColumns);
     if (warpRows * warpColumns > mostResults || isTooLarge)
       return;
-    for (tile.depth = 16; tile.depth <= 64; tile.depth *= 2) {
+    for (tile.depth = 16 * tile.deep; tile.depth <= 128; tile.depth *= 2) {
       bool isWhole = tile.rows * tile.depth % (chunk * threads) == 0 &&
                      tile.columns * tile.depth % (chunk * threads) == 0;
-      if (!isWhole || (tile.depth > 16 && tile.depth >= 2 * product.depth))
+      if (!isWhole || (tile.depth > 16 && tile.depth >= 2 * product.depth) ||
+          (tile.depth > 64 && tile.deep == 1))
         continue;
       considerStages(tile, best);
     }
@@ -207,20 +215,22 @@ private:
   double busyStep(const MatrixTile &tile) const {
     constexpr double multiplyAdds = 1024, scratchBytes = 128, farBytes = 48, schedulers = 4;
     double rows = tile.rows, columns = tile.columns, depth = tile.depth;
-    double warps = threads / warp, sixteens = depth / 16;
+    double warps = threads / warp, sixteens = depth / 16 / tile.deep;
     double warpRows = rows / tile.down, warpColumns = columns / tile.across;
     double brought = (rows + columns) * depth * 2;
     double moved = brought + warps * sixteens * (warpRows + warpColumns) * 32;
     double onUnits = warpRows / 16 + warpColumns / 16 + warpRows * warpColumns / 128;
     double issued = warps / schedulers * (stagedChunks(tile) + 12 + sixteens * onUnits);
-    return std::max({rows * columns * depth / multiplyAdds, moved / scratchBytes,
-                     brought / farBytes, issued});
+    return std::max(
+        {rows * columns * depth / multiplyAdds, moved / scratchBytes, brought / farBytes, issued});
   }
 
   /// What a block alone waits in a step: at the barrier, and from one instruction to the next.
   double waitStep(const MatrixTile &tile) const {
-    constexpr double barrier = 60, eachDepth = 60;
-    return eachDepth * tile.depth / 16 + barrier + stagedChunks(tile);
+    constexpr double eachDepth = 100, computed = 400;
+    bool waitsForReads = rowsMove > directMove || columnsMove > directMove;
+    return eachDepth * tile.depth / 16 / tile.deep + barrierCycles + stagedChunks(tile) +
+           (waitsForReads ? computed : 0);
   }
 
   BlockCycles estimate(const MatrixTile &tile) const {
@@ -232,13 +242,17 @@ private:
                     std::ceil(double(product.numColumns) / columns) * double(product.numBatch);
     double steps = std::ceil(double(product.depth) / tile.depth);
     double results = rows * columns / warp * (epilogueOperations + 8) / schedulers;
+    if (tile.deep > 1)
+      results += 2 * barrierCycles + rows * columns * 8 * (tile.deep - 1) / 128;
     BlockCycles cycles;
     cycles.busy = passes * (steps * busy + results);
     cycles.alone = passes * (steps * std::max(busy, waits) + results + fromFar) + start;
     return cycles;
   }
 
-  static constexpr double fromFar = 900; ///< Cycles on the way from memory.
+  static constexpr double barrierCycles = 150;
+  static constexpr double directMove = 5; ///< Instructions of a thread for a copy.
+  static constexpr double fromFar = 900;  ///< Cycles on the way from memory.
 
   const LoopNest &nest;
   const MatrixProduct &product;

@@ -32,7 +32,9 @@ int64_t MatrixTile::operandBytes(int64_t rows, int64_t depth) {
 }
 
 int64_t MatrixTile::ringBytes() const {
-  return stages * (operandBytes(rows, depth) + operandBytes(columns, depth));
+  int64_t staged = stages * (operandBytes(rows, depth) + operandBytes(columns, depth));
+  int64_t joined = int64_t(deep - 1) * rows * columns * 4;
+  return std::max(staged, joined);
 }
 
 int64_t Schedule::tiles() const {
@@ -103,7 +105,8 @@ std::string Schedule::print() const {
       text += "; on matrix units in " + std::string(nameOf(m->element)) + ", " +
               std::to_string(m->rows) + " x " + std::to_string(m->columns) + " x " +
               std::to_string(m->depth) + " by " + std::to_string(m->down) + " x " +
-              std::to_string(m->across) + " warps, " + std::to_string(m->stages) + " stages";
+              std::to_string(m->across) + " x " + std::to_string(m->deep) + " warps, " +
+              std::to_string(m->stages) + " stages";
     if (nest.sharedDimensions)
       text += "; shared by tiles of the last " + std::to_string(nest.sharedDimensions);
     for (const Ahead &ahead : nest.ahead)

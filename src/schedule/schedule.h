@@ -69,7 +69,8 @@ struct MatrixTile {
   unsigned columnsFactor = 1;             ///< Which factor the columns' iterators change: 0 or 1.
   unsigned rows = 0, columns = 0;         ///< Of results that the block has at once.
   unsigned depth = 0;                     ///< Terms of the sums that are staged at once.
-  unsigned down = 1, across = 1;          ///< Warps, each with its share of rows and columns.
+  unsigned down = 1, across = 1;          ///< Warps, each with its share of rows and columns,
+  unsigned deep = 1;                      ///< and so many for each share's terms.
   unsigned stages = 2;                    ///< Of the ring of operands, in scratch.
   int64_t ring = 0;                       ///< Where that starts, in bytes.
 

@@ -38,7 +38,7 @@ struct Trial {
 class Scheduler {
 public:
   Scheduler(const Program &program, const Group &group, const ScheduleOptions &options)
-      : values(program), group(group), options(options), members(fuse(program, group)) {
+      : values(program), group(group), options(options), members(fuse(program, group, inBlocks())) {
     unit.bits = options.scalar ? 0 : options.machine.vectorBits;
     unit.registers = options.machine.vectorRegisters;
     unit.nearBytes = options.machine.nearBytes();

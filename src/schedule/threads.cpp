@@ -366,7 +366,7 @@ static int registersOf(llvm::ArrayRef<LoopNest> nests) {
 
 double secondsInBlocks(const Schedule &schedule, const BlockCycles &cycles,
                        const machine::Machine &machine) {
-  constexpr double launch = 1e-6;
+  constexpr double launch = 0.5e-6;
   double threads = schedule.threads, tiles = double(schedule.tiles());
   double scratch = double(std::max<int64_t>(1, schedule.scratchBytes));
   double together = std::min({double(machine.threads) / threads,

@@ -261,13 +261,15 @@ static LogicalResult verifyMatrix(ComputeOp op) {
   int64_t threads = kernel.getThreads(), down = matrix.getDown(), across = matrix.getAcross();
   if (!matrix.getElement().isF16() && !matrix.getElement().isBF16())
     return op.emitOpError("has factors of ") << matrix.getElement() << " for matrix units";
-  if (down < 1 || across < 1 || down * across * 32 != threads)
+  int64_t deep = matrix.getDeep();
+  if (down < 1 || across < 1 || deep < 1 || down * across * deep * 32 != threads)
     return op.emitOpError("needs as many warps on matrix units as the kernel has");
   auto isCut = [](int64_t size, int64_t parts) {
     return size > 0 && size <= 1024 && size % (16 * parts) == 0;
   };
   if (!isCut(matrix.getRows(), down) || !isCut(matrix.getColumns(), across) ||
-      !isCut(matrix.getDepth(), 1) || (matrix.getRows() * matrix.getDepth()) % (8 * threads) != 0 ||
+      !isCut(matrix.getDepth(), deep) ||
+      (matrix.getRows() * matrix.getDepth()) % (8 * threads) != 0 ||
       (matrix.getColumns() * matrix.getDepth()) % (8 * threads) != 0)
     return op.emitOpError("has a matrix tile that its threads can't share");
   if (matrix.getColumnsFactor() < 0 || matrix.getColumnsFactor() > 1 || matrix.getStages() < 2 ||

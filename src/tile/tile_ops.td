@@ -64,13 +64,14 @@ def MatrixAttr : AttrDef<TileDialect, "Matrix"> {
   let description = [{
     The body multiplies two factors, which are rounded to `element`. Parallel iterators that change
     factor `columns_factor` alone number the columns, those that change the other alone the rows. A
-    block has `rows` x `columns` results at once, in the registers of `down` x `across` warps, and
+    block has `rows` x `columns` results at once, in the registers of `down` x `across` warps, with
+    `deep` warps for the terms of each, which are joined in their order at the end; it
     brings `depth` terms of both factors at a time through a ring of `stages` in scratch, from byte
     `ring` on. The sum's iterators are one, the last the fastest; terms past their end are zero.
   }];
   let parameters = (ins "::mlir::Type":$element, "int64_t":$columns_factor, "int64_t":$rows,
                         "int64_t":$columns, "int64_t":$depth, "int64_t":$down, "int64_t":$across,
-                        "int64_t":$stages, "int64_t":$ring);
+                        "int64_t":$deep, "int64_t":$stages, "int64_t":$ring);
   let assemblyFormat = "`<` struct(params) `>`";
 }
 

@@ -123,6 +123,10 @@ void MatrixNest::emit() {
 void MatrixNest::findLanes() {
   levels.placeAtEnd(0);
   Value number = make.shiftRight(thread, 5), lane = make.bitAnd(thread, i32(warp - 1));
+  int64_t shares = matrix.getDown() * matrix.getAcross();
+  share = make.bitAnd(number, i32(shares - 1));
+  deepNumber = make.shiftRight(number, llvm::Log2_64(shares));
+  number = share;
   Value down = make.shiftRight(number, llvm::Log2_64(matrix.getAcross()));
   Value across = make.bitAnd(number, i32(matrix.getAcross() - 1));
   Value firstRow = make.mul(down, i32(matrix.getRows() / matrix.getDown()));
@@ -130,6 +134,8 @@ void MatrixNest::findLanes() {
   Value low3 = make.bitAnd(lane, i32(7)), low4 = make.bitAnd(lane, i32(15));
   Value bit3 = make.bitAnd(make.shiftRight(lane, 3), i32(1)), bit4 = make.shiftRight(lane, 4);
   auto place = [&](const Operand &operand, Value line, Value element) {
+    Value terms = make.shiftLeft(deepNumber, 4);
+    (operand.alongDepth ? element : line) = make.add(operand.alongDepth ? element : line, terms);
     return make.add(make.mul(line, i32(operand.pitch)), make.shiftLeft(element, 1));
   };
   Value low3bit4 = make.add(low3, make.shiftLeft(bit4, 3));
@@ -177,6 +183,9 @@ void MatrixNest::emitPasses() {
 void MatrixNest::emitPass() {
   fillRing();
   Sums sums = emitSteps();
+  resultLevel = passLevel;
+  if (matrix.getDeep() > 1)
+    joinDepths(sums);
   storeResults(sums);
 }
 
@@ -258,7 +267,7 @@ void MatrixNest::multiplyStep(Value offset, Sums &sums) {
         operand.alongDepth ? block * line + sixteen * element : sixteen * line + block * element;
     return units.load(units.atByte(from, at), !operand.alongDepth);
   };
-  for (int64_t sixteen = 0; sixteen < matrix.getDepth() / 16; ++sixteen) {
+  for (int64_t sixteen = 0; sixteen < matrix.getDepth() / 16; sixteen += matrix.getDeep()) {
     SmallVector<MatrixUnits::Fragment> left, right;
     for (unsigned block = 0; block < down; ++block)
       left.push_back(load(rows, rowsAt, block, sixteen));
@@ -270,6 +279,53 @@ void MatrixNest::multiplyStep(Value offset, Sums &sums) {
         sum = units.multiply(left[i], right[j / 2], j % 2, sum);
       }
   }
+}
+
+Value MatrixNest::joinPlace(Value from, size_t slot) {
+  int64_t shares = matrix.getDown() * matrix.getAcross();
+  return units.atByte(from, int64_t(slot) * shares * warp * 16);
+}
+
+/// What the other warps of a share have summed comes through the ring's memory; the first of each
+/// adds it in their order, and goes on alone.
+void MatrixNest::joinDepths(Sums &sums) {
+  int64_t shares = matrix.getDown() * matrix.getAcross(), others = matrix.getDeep() - 1;
+  levels.placeAtEnd(passLevel);
+  scope.threads->wait(make.builder); // The ring is read to the end.
+  Value lane = make.bitAnd(thread, i32(warp - 1));
+  Value own = make.shiftLeft(make.add(make.shiftLeft(share, 5), lane), 4);
+  Value isFirst = make.equal(deepNumber, i32(0));
+  auto vector = VectorType::get({4}, make.builder.getF32Type());
+  auto slotOf = [&](int64_t other, size_t sum) { return size_t(other) * sums.size() + sum; };
+  auto leave = scf::IfOp::create(make.builder, make.location, isFirst, true);
+  {
+    OpBuilder::InsertionGuard guard(make.builder);
+    make.builder.setInsertionPointToStart(leave.elseBlock());
+    Value number = make.sub(deepNumber, i32(1));
+    int64_t apart = int64_t(sums.size()) * shares * warp * 16;
+    Value from = units.atByte(units.atByte(ring, own), make.mul(number, i32(apart)));
+    for (size_t k = 0; k < sums.size(); ++k) {
+      Value all = make.undefined(vector);
+      for (unsigned part = 0; part < 4; ++part)
+        all = make.withLane(all, sums[k][part], part);
+      LLVM::StoreOp::create(make.builder, make.location, all, joinPlace(from, k), 16);
+    }
+  }
+  levels.placeAtEnd(passLevel);
+  scope.threads->wait(make.builder);
+  auto choice = scf::IfOp::create(make.builder, make.location, isFirst, false);
+  levels.loopCreated(passLevel, choice);
+  resultLevel = passLevel + 1;
+  levels.enter(resultLevel, choice.thenBlock());
+  levels.placeAtEnd(resultLevel);
+  Value from = units.atByte(ring, own);
+  for (int64_t other = 0; other < others; ++other)
+    for (size_t k = 0; k < sums.size(); ++k) {
+      Value all = LLVM::LoadOp::create(make.builder, make.location, vector,
+                                       joinPlace(from, slotOf(other, k)), 16);
+      for (unsigned part = 0; part < 4; ++part)
+        sums[k][part] = make.add(sums[k][part], make.lane(all, part));
+    }
 }
 
 } // namespace kintsugi::targets

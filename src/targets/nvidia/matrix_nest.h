@@ -64,16 +64,18 @@ private:
   Coordinates termAt(mlir::Value step, mlir::Value within, int64_t further, int64_t multiple,
                      unsigned level, unsigned number);
   Coordinates pointAt(Group group, mlir::Value within, int64_t further, int64_t multiple,
-                      unsigned number);
+                      unsigned number, unsigned level);
   void locate(const Operand &operand, const Move &move, int64_t element, Coordinates &point,
               Coordinates &term);
   mlir::Value isTerm(const Operand &operand, const Move &move, int64_t element);
-  mlir::Value isPoint(Group group, mlir::Value within, int64_t further);
+  mlir::Value isPoint(Group group, mlir::Value within, int64_t further, unsigned level);
   PointValues::Point pointOf(const Operand &operand, const Coordinates &point,
                              const Coordinates &term) const;
   bool copyChunk(const Operand &operand, const Move &move);
   void computeChunk(const Operand &operand, const Move &move);
 
+  void joinDepths(Sums &sums);
+  mlir::Value joinPlace(mlir::Value from, size_t slot);
   void storeResults(const Sums &sums);
   void storePair(const Coordinates &row, mlir::Value isRow, unsigned block,
                  std::array<mlir::Value, 2> pair);
@@ -97,8 +99,9 @@ private:
   mlir::Value thread, ring;
   mlir::Value rowStart, columnStart; ///< Of the pass; null: 0.
   mlir::Value laneRow, laneColumn;   ///< Of this thread's first result.
+  mlir::Value share, deepNumber;     ///< Of this warp: its results' number, and that among theirs.
   int64_t threads, steps, stageBytes;
-  unsigned passLevel = 0;
+  unsigned passLevel = 0, resultLevel = 0;
 };
 
 } // namespace kintsugi::targets

@@ -50,8 +50,8 @@ Coordinates MatrixNest::termAt(Value step, Value within, int64_t further, int64_
 /// The coordinates of a point of a pass. What is past the last point is the last: its results are
 /// not stored.
 Coordinates MatrixNest::pointAt(Group group, Value within, int64_t further, int64_t multiple,
-                                unsigned number) {
-  levels.place(passLevel);
+                                unsigned number, unsigned level) {
+  levels.place(level);
   Value start = group == Rows ? rowStart : columnStart;
   Value at = start ? make.add(start, within) : within;
   if (further)
@@ -59,7 +59,7 @@ Coordinates MatrixNest::pointAt(Group group, Value within, int64_t further, int6
   int64_t points = groups[group].points();
   if (points % (group == Rows ? rows.size : columns.size) != 0)
     at = least(at, points - multiple);
-  return values->split(groups[group], at, multiple, passLevel, number);
+  return values->split(groups[group], at, multiple, level, number);
 }
 
 void MatrixNest::stageOperand(Operand &operand, Value step, Value offset, unsigned level) {
@@ -92,16 +92,16 @@ void MatrixNest::locate(const Operand &operand, const Move &move, int64_t elemen
   Value ofTerm = alongDepth ? move.element : move.line;
   int64_t multiple = whole ? chunk : 1;
   if (alongDepth) {
-    point = pointAt(operand.group, ofPoint, 0, 1, move.id);
+    point = pointAt(operand.group, ofPoint, 0, 1, move.id, passLevel);
     term = whole ? values->shifted(termAt(move.step, ofTerm, 0, multiple, move.level, move.id),
                                    element, number)
                  : termAt(move.step, ofTerm, element, 1, move.level, number);
     return;
   }
   term = termAt(move.step, ofTerm, 0, 1, move.level, move.id);
-  point = whole ? values->shifted(pointAt(operand.group, ofPoint, 0, multiple, move.id), element,
-                                  number)
-                : pointAt(operand.group, ofPoint, element, 1, number);
+  point = whole ? values->shifted(pointAt(operand.group, ofPoint, 0, multiple, move.id, passLevel),
+                                  element, number)
+                : pointAt(operand.group, ofPoint, element, 1, number, passLevel);
 }
 
 /// Whether a term is one of the sum's; null: all are.
@@ -170,8 +170,8 @@ void MatrixNest::storeResults(const Sums &sums) {
   unsigned down = matrix.getRows() / matrix.getDown() / 16;
   unsigned across = matrix.getColumns() / matrix.getAcross() / 8;
   for (unsigned i = 0; i < 2 * down; ++i) {
-    Coordinates row = pointAt(Rows, laneRow, i * 8, 1, i);
-    Value isRow = isPoint(Rows, laneRow, i * 8);
+    Coordinates row = pointAt(Rows, laneRow, i * 8, 1, i, resultLevel);
+    Value isRow = isPoint(Rows, laneRow, i * 8, resultLevel);
     for (unsigned j = 0; j < across; ++j) {
       const MatrixUnits::Results &all = sums[i / 2 * across + j];
       storePair(row, isRow, j, {all[i % 2 * 2], all[i % 2 * 2 + 1]});
@@ -180,11 +180,11 @@ void MatrixNest::storeResults(const Sums &sums) {
 }
 
 /// Null: all are.
-Value MatrixNest::isPoint(Group group, Value within, int64_t further) {
+Value MatrixNest::isPoint(Group group, Value within, int64_t further, unsigned level) {
   int64_t points = groups[group].points();
   if (points % (group == Rows ? rows.size : columns.size) == 0)
     return {};
-  levels.place(passLevel);
+  levels.place(level);
   Value start = group == Rows ? rowStart : columnStart;
   Value at = make.add(within, i32(further));
   if (start)
@@ -200,9 +200,9 @@ void MatrixNest::storePair(const Coordinates &row, Value isRow, unsigned block,
   SmallVector<Value> stored[2];
   Coordinates column[2];
   for (unsigned k : {0, 1}) {
-    column[k] = isEven && k
-                    ? values->shifted(column[0], 1, block * 2 + k)
-                    : pointAt(Columns, laneColumn, block * 8 + k, isEven ? 2 : 1, block * 2 + k);
+    column[k] = isEven && k ? values->shifted(column[0], 1, block * 2 + k)
+                            : pointAt(Columns, laneColumn, block * 8 + k, isEven ? 2 : 1,
+                                      block * 2 + k, resultLevel);
     values->setResult(pair[k]);
     for (Value value : yield->getOperands())
       stored[k].push_back(values->evaluate(value, resultAt(row, column[k])));
@@ -211,14 +211,14 @@ void MatrixNest::storePair(const Coordinates &row, Value isRow, unsigned block,
     for (auto [value, destination] : llvm::zip_equal(stored[k], nest.getDestinations())) {
       Position where = values->destination(resultAt(row, column[k]));
       Value place = values->address(scope.pointers.lookup(destination), where, value.getType());
-      Value isColumn = isPoint(Columns, laneColumn, block * 8 + (isEven ? 0 : k));
+      Value isColumn = isPoint(Columns, laneColumn, block * 8 + (isEven ? 0 : k), resultLevel);
       storeIf(isRow, isColumn, value, place, PointValues::alignmentAt(where, value.getType()));
     }
 }
 
 void MatrixNest::storeIf(Value isRow, Value isColumn, Value value, Value place,
                          unsigned alignment) {
-  levels.place(passLevel);
+  levels.place(resultLevel);
   OpBuilder::InsertionGuard guard(make.builder);
   if (isRow || isColumn) {
     Value both = isRow && isColumn ? make.bitAnd(isRow, isColumn) : isRow ? isRow : isColumn;

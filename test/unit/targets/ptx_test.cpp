@@ -41,10 +41,9 @@ static ScheduleMaker onMatrixUnits(ElementType type, bool transposed, ElementTyp
   unsigned a = maker.buffer(of, rows * depth), b = maker.buffer(type, columns * depth);
   unsigned c = maker.buffer(ElementType::F32, rows * columns, true);
   Index place = transposed ? it(1) * depth + it(2) : it(2) * columns + it(1);
-  auto &product = maker.reduce(
-      {rows, columns}, {depth}, Combiner::Sum, c, it(0) * columns + it(1),
-      Expr::cast(ElementType::F32, maker.read(a, it(0) * depth + it(2))) *
-          Expr::cast(ElementType::F32, maker.read(b, place)));
+  auto &product = maker.reduce({rows, columns}, {depth}, Combiner::Sum, c, it(0) * columns + it(1),
+                               Expr::cast(ElementType::F32, maker.read(a, it(0) * depth + it(2))) *
+                                   Expr::cast(ElementType::F32, maker.read(b, place)));
   schedule::MatrixTile tile;
   tile.element = type;
   tile.rows = tile.columns = 64;
