@@ -68,12 +68,22 @@ void permute(LoopNest &nest, llvm::ArrayRef<unsigned> order, llvm::ArrayRef<unsi
     nest.reduction->iterators = std::move(reduced);
 }
 
+double timesBroughtIn(const LoopNest &nest, const Index &position, llvm::ArrayRef<unsigned> order) {
+  double times = 1, again = 1;
+  for (unsigned k : order) {
+    int64_t step = nest.registers.stepOf(k);
+    if (position.uses(k))
+      times *= std::exchange(again, 1);
+    else
+      again *= std::ceil(double(nest.parallel[k].extent.constant()) / double(step));
+  }
+  return times;
+}
+
 /// Bytes that the reads of a sum bring past the near cache when its parallel loops stand in
-/// `order`, outermost first: a loop that does not move a read brings it again, unless all loops
-/// inside of it don't either. What the near cache holds is brought at a tenth of the price.
+/// `order`, outermost first. What the near cache holds is brought at a tenth of the price.
 double trafficOf(const LoopNest &nest, llvm::ArrayRef<Buffer> buffers,
                  llvm::ArrayRef<unsigned> order, int64_t nearBytes) {
-  const RegisterTile &tile = nest.registers;
   double total = 0;
   auto add = [&](const Expr &read) {
     const Buffer &buffer = buffers[read.readValue().number];
@@ -84,14 +94,7 @@ double trafficOf(const LoopNest &nest, llvm::ArrayRef<Buffer> buffers,
     for (auto [k, iterator] : llvm::enumerate(nest.reduction->iterators))
       footprint *= index.uses(nest.parallel.size() + k) ? double(iterator.extent.constant()) : 1;
     footprint = std::min(footprint, double(buffer.elements)) * bitsOf(buffer.type) / 8;
-    double times = 1, again = 1;
-    for (unsigned k : order) {
-      int64_t step = tile.stepOf(k);
-      if (index.uses(k))
-        times *= std::exchange(again, 1);
-      else
-        again *= std::ceil(double(nest.parallel[k].extent.constant()) / double(step));
-    }
+    double times = timesBroughtIn(nest, index, order);
     total += footprint * (footprint > 0.5 * double(nearBytes) ? times : 1 + 0.1 * (times - 1));
   };
   for (const Expr &body : nest.bodies)
@@ -144,6 +147,11 @@ void moveReductionInnermost(LoopNest &nest, unsigned reduction, unsigned tileDim
       llvm::to_vector(llvm::seq<unsigned>(0, nest.numReductions()));
   std::rotate(reductions.begin() + reduction, reductions.begin() + reduction + 1, reductions.end());
   permute(nest, order, reductions, tileDimensions);
+}
+
+double timesBrought(const LoopNest &nest, const Index &position) {
+  return timesBroughtIn(nest, position,
+                        llvm::to_vector(llvm::seq<unsigned>(0, nest.parallel.size())));
 }
 
 void orderForThreads(LoopNest &nest, unsigned tileDimensions, llvm::ArrayRef<Buffer> buffers) {

@@ -29,6 +29,10 @@ void orderLoops(LoopNest &nest, unsigned tileDimensions, llvm::ArrayRef<Buffer> 
 /// Of the reduction's iterators, by number among them.
 void moveReductionInnermost(LoopNest &nest, unsigned reduction, unsigned tileDimensions);
 
+/// How often the parallel loops, in the order that they have, bring what `position` reads in all:
+/// a loop that does not move it brings it again, unless all loops inside of it don't either.
+double timesBrought(const LoopNest &nest, const te::Index &position);
+
 /// The order for a block of threads, before registers are chosen: neighbours along the last
 /// parallel iterator store side by side.
 void orderForThreads(LoopNest &nest, unsigned tileDimensions, llvm::ArrayRef<Buffer> buffers);

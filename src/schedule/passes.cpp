@@ -1,9 +1,13 @@
 #include "schedule/passes.h"
 
 #include "schedule/footprint.h"
+#include "schedule/loop_order.h"
 #include "schedule/scratch.h"
 #include "schedule/visit.h"
 #include "llvm/ADT/STLExtras.h"
+
+#include <cmath>
+#include <numeric>
 
 namespace kintsugi::schedule {
 
@@ -33,7 +37,8 @@ bool canWait(const LoopNest &nest, const RegisterTile &tile, llvm::ArrayRef<Tile
 
 class Passes {
 public:
-  Passes(const LoopNest &nest, llvm::ArrayRef<Buffer> buffers) : nest(nest), buffers(buffers) {
+  Passes(const LoopNest &nest, llvm::ArrayRef<Buffer> buffers, int64_t nearBytes)
+      : nest(nest), buffers(buffers), nearBytes(nearBytes) {
     const RegisterTile &tile = nest.registers;
     for (auto [k, iterator] : llvm::enumerate(nest.parallel)) {
       int64_t extent = iterator.extent.constant();
@@ -47,15 +52,15 @@ public:
       extents.push_back(iterator.extent.constant());
   }
 
-  /// Bytes that the operands of one step of the outermost parallel loop take, with the outermost
-  /// reduction iterator at `slice` points.
+  /// Bytes that the operands of one step of the outermost parallel loop take in a cache, with the
+  /// outermost reduction iterator at `slice` points.
   double bytes(int64_t slice) const {
     llvm::SmallVector<int64_t, 8> cut = extents;
     cut[nest.parallel.size()] = slice;
     double total = 0;
     nest.bodies[0].walk([&](const Expr &e) {
       if (e.kind() == ExprKind::Read)
-        total += bytesOf(e, cut);
+        total += bytesOf(e, cut) * crowding(e, cut);
     });
     return total;
   }
@@ -74,6 +79,34 @@ public:
   }
 
 private:
+  /// How much more room runs take that lie a stride apart which divides the bytes of a cache's way:
+  /// they share the same few of its sets.
+  double crowding(const Expr &read, llvm::ArrayRef<int64_t> cut) const {
+    constexpr int64_t ways = 16, line = 64;
+    const Buffer &buffer = buffers[read.readValue().number];
+    if (buffer.packable) // Its panels will be one run.
+      return 1;
+    int64_t each = bytesOfElement(buffer.type);
+    int64_t way = std::max(line, nearBytes / ways), run = each, apart = 0;
+    llvm::SmallVector<std::pair<int64_t, int64_t>> strides; ///< With extents.
+    for (auto [k, extent] : llvm::enumerate(cut)) {
+      int64_t stride = strideOf(read.readIndices()[0], k);
+      if (stride == irregular)
+        return 1;
+      if (stride != 0 && extent > 1)
+        strides.push_back({std::abs(stride) * each, extent});
+    }
+    llvm::sort(strides);
+    for (auto [stride, extent] : strides) {
+      if (stride > std::max(run, line)) {
+        apart = stride;
+        break;
+      }
+      run = std::max(run, stride * (extent - 1) + run);
+    }
+    return apart ? std::max(1.0, double(std::gcd(apart, way)) / double(std::max(run, line))) : 1;
+  }
+
   double bytesOf(const Expr &read, llvm::ArrayRef<int64_t> cut) const {
     const Buffer &buffer = buffers[read.readValue().number];
     return std::min(positionsOf(read.readIndices()[0], cut), double(buffer.elements)) *
@@ -82,6 +115,7 @@ private:
 
   const LoopNest &nest;
   llvm::ArrayRef<Buffer> buffers;
+  int64_t nearBytes;
   llvm::SmallVector<int64_t, 8> extents, blocks;
   int outermost = -1; ///< Of the parallel loops that have several blocks.
 };
@@ -136,26 +170,38 @@ static void passOverRows(LoopNest &nest, llvm::ArrayRef<TileDimension> space) {
   nest.inPasses = true;
 }
 
-void choosePasses(LoopNest &nest, llvm::ArrayRef<TileDimension> space,
-                  llvm::ArrayRef<Buffer> buffers, int64_t nearBytes) {
+/// Of a pass, for the running values that blocks store and take up again: their sums can't start
+/// before these come from a cache that is not the nearest.
+static double cyclesOfWaiting(const LoopNest &nest) {
+  constexpr double latency = 150, eachVector = 1.5;
+  double blocks = 1;
+  for (unsigned k = 0; k < nest.parallel.size(); ++k)
+    blocks *= std::ceil(double(nest.extentOf(k)) / double(nest.registers.stepOf(k)));
+  return blocks * (latency + eachVector * nest.registers.rows * nest.registers.vectors);
+}
+
+double choosePasses(LoopNest &nest, llvm::ArrayRef<TileDimension> space,
+                    llvm::ArrayRef<Buffer> buffers, int64_t nearBytes) {
   constexpr double room = 0.7;      ///< Of the near cache, for operands.
   constexpr int64_t shortest = 256; ///< Steps that make up for moving the running values.
   if (!canWait(nest, nest.registers, space, buffers))
-    return;
+    return 0;
   bool inRows = false;
   nest.bodies[0].walk([&](const Expr &e) {
     inRows |= e.kind() == ExprKind::Read &&
               comesBackToRows(nest, nest.registers, e, space, buffers, nearBytes);
   });
-  if (inRows)
-    return passOverRows(nest, space);
-  Passes passes(nest, buffers);
+  if (inRows) {
+    passOverRows(nest, space);
+    return 0; // Which is counted where rows are found to be come back to.
+  }
+  Passes passes(nest, buffers, nearBytes);
   int64_t extent = nest.extentOf(nest.parallel.size()), inside = 1;
   for (const Iterator &iterator : llvm::drop_begin(nest.reduction->iterators))
     inside *= iterator.extent.constant();
   double all = passes.bytes(extent);
   if (extent < 2 || all <= room * double(nearBytes) || !passes.readsAgain(all))
-    return;
+    return 0;
   int64_t slice = 0;
   for (int64_t count = 2; count <= extent && extent / count * inside >= shortest; ++count) {
     if (extent % count != 0)
@@ -165,10 +211,11 @@ void choosePasses(LoopNest &nest, llvm::ArrayRef<TileDimension> space,
       break;
   }
   if (!slice || passes.bytes(slice) > 0.75 * all)
-    return;
+    return 0;
   if (slice > 1)
     cutReduction(nest, space.size(), slice);
   nest.inPasses = true;
+  return double(nest.extentOf(nest.parallel.size()) - 1) * cyclesOfWaiting(nest);
 }
 
 } // namespace kintsugi::schedule

@@ -21,9 +21,9 @@ bool comesBackToRows(const LoopNest &nest, const RegisterTile &tile, const te::E
                      int64_t nearBytes);
 
 /// Sets nest.inPasses where that keeps operands in `nearBytes`, after its registers and its loops'
-/// order are chosen. The order of each sum stays as it is.
-void choosePasses(LoopNest &nest, llvm::ArrayRef<TileDimension> space,
-                  llvm::ArrayRef<Buffer> buffers, int64_t nearBytes);
+/// order are chosen, and returns the cycles that this costs. The order of each sum stays as it is.
+double choosePasses(LoopNest &nest, llvm::ArrayRef<TileDimension> space,
+                    llvm::ArrayRef<Buffer> buffers, int64_t nearBytes);
 
 } // namespace kintsugi::schedule
 

@@ -450,21 +450,22 @@ unsigned unrolledReductions(const LoopNest &nest, const VectorUnit &unit) {
 
 } // namespace
 
-static void useRegisters(LoopNest &nest, const RegisterTile &tile,
-                         llvm::ArrayRef<TileDimension> space, llvm::ArrayRef<Buffer> buffers,
-                         const VectorUnit &unit) {
+/// Returns the cycles that passes cost.
+static double useRegisters(LoopNest &nest, const RegisterTile &tile,
+                           llvm::ArrayRef<TileDimension> space, llvm::ArrayRef<Buffer> buffers,
+                           const VectorUnit &unit) {
   nest.registers = tile;
   orderLoops(nest, space.size(), buffers, unit.nearBytes);
   nest.registers.unrolledReductions = unrolledReductions(nest, unit);
-  choosePasses(nest, space, buffers, unit.nearBytes);
+  return choosePasses(nest, space, buffers, unit.nearBytes);
 }
 
 double chooseRegisters(LoopNest &nest, llvm::ArrayRef<TileDimension> space,
                        llvm::ArrayRef<Buffer> buffers, const VectorUnit &unit) {
   RegisterTile best;
-  double cycles = RegisterChoice(nest, space, buffers, unit).choose(best) * nest.share();
-  useRegisters(nest, best, space, buffers, unit);
-  return cycles;
+  double cycles = RegisterChoice(nest, space, buffers, unit).choose(best);
+  cycles += useRegisters(nest, best, space, buffers, unit);
+  return cycles * nest.share();
 }
 
 std::optional<double> takeRegisters(LoopNest &nest, llvm::ArrayRef<TileDimension> space,
@@ -474,10 +475,10 @@ std::optional<double> takeRegisters(LoopNest &nest, llvm::ArrayRef<TileDimension
   RegisterChoice(nest, space, buffers, unit)
       .considerAll([&](const RegisterTile &tile, double cycles) {
         if (tile == wanted)
-          found = cycles * nest.share();
+          found = cycles;
       });
   if (found)
-    useRegisters(nest, wanted, space, buffers, unit);
+    found = (*found + useRegisters(nest, wanted, space, buffers, unit)) * nest.share();
   return found;
 }
 

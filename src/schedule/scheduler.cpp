@@ -19,6 +19,7 @@
 
 #include <cmath>
 #include <map>
+#include <numeric>
 
 namespace kintsugi::schedule {
 
@@ -109,8 +110,13 @@ private:
     return result;
   }
 
+  /// By so much that the estimate can be believed.
   static bool better(const std::optional<Trial> &a, const std::optional<Trial> &b) {
-    return a && (!b || a->computeSeconds < b->computeSeconds * 0.98);
+    return isLess(a, b, 0.98);
+  }
+
+  static bool isLess(const std::optional<Trial> &a, const std::optional<Trial> &b, double factor) {
+    return a && (!b || a->computeSeconds < b->computeSeconds * factor);
   }
 
   /// The best tiling of the members as they are.
@@ -237,17 +243,27 @@ private:
     return members.size() == 1 && tiles > enough * cores && each < worthStarting;
   }
 
-  /// Coordinate descent: each iterator in turn by halving; then, where members share scratch, steps
-  /// to either side.
-  void refine(TileSizes &sizes, std::optional<Trial> &best) {
+  /// Coordinate descent from whole tiles: each iterator in turn by halving; then, where members
+  /// share scratch, steps to either side. How often a copy is made depends on which iterator was
+  /// cut first, so where there are copies both orders are tried.
+  void refine(const TileSizes &sizes, std::optional<Trial> &best) {
+    bool copies = !staged.empty();
+    std::optional<Trial> other = copies ? best : std::nullopt;
+    TileSizes bestSizes = sizes, otherSizes = sizes;
     for (size_t k = 0; k < sizes.size(); ++k)
-      sweep(sizes, k, best);
+      sweep(bestSizes, k, best);
+    for (size_t k = sizes.size(); copies && k-- > 0;)
+      sweep(otherSizes, k, other);
+    if (better(other, best)) {
+      best = std::move(other);
+      bestSizes = otherSizes;
+    }
     constexpr int rounds = 3;
     bool changed = members.size() > 1;
     for (int round = 0; round < rounds && changed; ++round) {
       changed = false;
       for (size_t k = 0; k < sizes.size(); ++k)
-        changed |= step(sizes, k, best);
+        changed |= step(bestSizes, k, best);
     }
   }
 
@@ -280,6 +296,7 @@ private:
   }
 
   bool step(TileSizes &sizes, size_t k, std::optional<Trial> &best) {
+    double enough = staged.empty() ? 0.98 : 0.995; // Of copies, bytes are known well.
     int64_t full = extentOf(k);
     for (bool up : {false, true}) {
       bool changed = false;
@@ -289,7 +306,7 @@ private:
         if (trial[k] == sizes[k] || tooManyTiles(trial, best))
           break;
         std::optional<Trial> tried = attempt(trial);
-        if (!better(tried, best))
+        if (!isLess(tried, best, enough))
           break;
         best = std::move(tried);
         sizes = trial;
@@ -383,16 +400,15 @@ private:
       return std::nullopt;
     }
     if (threads) {
-      account(trial, 0);
+      Traffic(schedule, options.machine).count(schedule);
       trial.computeSeconds = secondsInBlocks(schedule, inBlock, options.machine);
-      note(trial, sizes, {}, 1);
+      note(trial, sizes, {});
       return trial;
     }
-    double total = 0;
-    for (auto [nest, each] : llvm::zip(schedule.nests, cycles))
-      total += each * schedule.runsOf(nest, options.machine.cores) / double(schedule.tiles());
-    account(trial, total);
-    note(trial, sizes, cycles, total);
+    for (auto [nest, each] : llvm::zip_equal(schedule.nests, cycles))
+      each *= schedule.runsOf(nest, options.machine.cores) / double(schedule.tiles());
+    account(trial, cycles);
+    note(trial, sizes, cycles);
     return trial;
   }
 
@@ -468,12 +484,12 @@ private:
     return chooseRegisters(nest, schedule.space, schedule.buffers, unit);
   }
 
-  void note(Trial &trial, const TileSizes &sizes, llvm::ArrayRef<double> cycles, double total) {
-    const Schedule &schedule = trial.schedule;
-    if (choices && !schedule.threads)
-      for (auto [choice, nest, each] : llvm::zip_equal(*choices, schedule.nests, cycles))
-        choice.share =
-            each * schedule.runsOf(nest, options.machine.cores) / double(schedule.tiles()) / total;
+  /// `cycles`: of a tile, by nest.
+  void note(Trial &trial, const TileSizes &sizes, llvm::ArrayRef<double> cycles) {
+    double total = std::accumulate(cycles.begin(), cycles.end(), 0.0);
+    if (choices && !trial.schedule.threads)
+      for (auto [choice, each] : llvm::zip_equal(*choices, cycles))
+        choice.share = each / total;
     Point &point = trial.point;
     point.ways = ways;
     while (!point.ways.empty() && !point.ways.back())
@@ -589,20 +605,21 @@ private:
     }
   }
 
-  /// Fills in what the cost model reads, and the estimate that compares tilings.
-  void account(Trial &trial, double cycles) {
+  /// Fills in what the cost model reads, and the estimate that compares tilings. `cycles`: of a
+  /// tile, by nest.
+  void account(Trial &trial, llvm::ArrayRef<double> cycles) {
     const machine::Machine &machine = options.machine;
     Traffic traffic(trial.schedule, machine);
     traffic.count(trial.schedule);
     double lanes = std::max(1, machine.vectorBits / 32);
     double cyclesPerSecond = std::max(1e9, machine.flopsPerSecond / (4 * lanes));
-    double arithmetic = cycles / cyclesPerSecond;
-    double moving = traffic.movingSeconds();
-    // Loads run ahead of the arithmetic, but not perfectly.
-    double tile = std::max(arithmetic, moving) + 0.3 * std::min(arithmetic, moving);
-    double start = 10e-9 + 5e-9 * double(trial.schedule.nests.size());
-    trial.computeSeconds =
-        std::ceil(double(trial.schedule.tiles()) / machine.cores) * (tile + start);
+    double tile = 10e-9 + 5e-9 * double(trial.schedule.nests.size());
+    // Loads run ahead of the arithmetic of their own nest, but not perfectly.
+    for (auto [each, moving] : llvm::zip_equal(cycles, traffic.movingSeconds())) {
+      double arithmetic = each / cyclesPerSecond;
+      tile += std::max(arithmetic, moving) + 0.3 * std::min(arithmetic, moving);
+    }
+    trial.computeSeconds = std::ceil(double(trial.schedule.tiles()) / machine.cores) * tile;
   }
 
   GroupValues values;

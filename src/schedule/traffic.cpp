@@ -1,12 +1,15 @@
 #include "schedule/traffic.h"
 
+#include "schedule/footprint.h"
 #include "schedule/fuse.h"
+#include "schedule/loop_order.h"
 #include "schedule/scratch.h"
 #include "schedule/streams.h"
 #include "schedule/visit.h"
 #include "llvm/ADT/STLExtras.h"
 
 #include <numeric>
+#include <utility>
 
 namespace kintsugi::schedule {
 
@@ -56,26 +59,35 @@ double operationsOfRun(const LoopNest &nest) {
   return points * (steps * each + finish);
 }
 
-/// Bytes that a nest stores to scratch and reads back from it.
+/// Bytes that a nest stores to scratch and reads back from it; lines that are stored to come first
+/// and go out later.
 double scratchBytesOfRun(const LoopNest &nest, const Schedule &schedule) {
   double bytes = 0;
-  auto add = [&](unsigned number) {
+  auto add = [&](unsigned number, double times) {
     const Buffer &buffer = schedule.buffers[number];
-    bytes += buffer.home == Home::Scratch ? bytesOf(buffer) : 0;
+    bytes += buffer.home == Home::Scratch ? times * bytesOf(buffer) : 0;
   };
-  llvm::for_each(nest.destinations, add);
-  llvm::for_each(buffersRead(nest), add);
+  for (unsigned destination : nest.destinations)
+    add(destination, 2);
+  for (unsigned read : buffersRead(nest))
+    add(read, 1);
   return bytes;
 }
 
-/// What one core reads per second of a working set: the near levels hold what fits there, with
-/// some room for the rest of the program.
+/// What one core reads per second of a working set that it goes through over and over: the near
+/// levels hold what fits there, with some room for the rest of the program, and of what cores share
+/// each has its part. The last one loses elements before their turn comes again: all of them, if it
+/// is half as large, and memory is far.
 double bandwidthFor(double bytes, const machine::Machine &machine) {
   constexpr double usable = 0.75;
   double held = 0, seconds = 0;
   for (const machine::MemoryLevel &level : llvm::reverse(machine.levels)) {
-    bool isLast = &level == &machine.memory();
-    double here = isLast ? bytes : std::min(bytes, usable * double(level.bytes));
+    bool isMemory = &level == &machine.memory(), isLast = &level == &machine.memory() + 1;
+    int sharedBy = std::clamp(level.sharedBy, 1, std::max(1, machine.cores));
+    double own = usable * double(level.bytes) / sharedBy;
+    double here = isMemory ? bytes : std::min(bytes, own);
+    if (isLast && bytes > own)
+      here = std::max(held, 2 * own - bytes);
     seconds += std::max(0.0, here - held) / std::max(1e9, level.bytesPerSecond);
     held = std::max(held, here);
   }
@@ -111,15 +123,39 @@ double Traffic::bytesReadByTiles() const {
   return all;
 }
 
-double Traffic::movingSeconds() const {
-  double held = double(schedule.scratchBytes), seconds = 0;
+/// What the near cache does not hold until a parallel loop that does not move it comes back to it,
+/// in one run of a nest.
+double Traffic::secondsReadingAgain(const LoopNest &nest) const {
+  constexpr double held = 0.5; ///< Of the near cache.
+  if (!nest.reduction)
+    return 0;
+  llvm::SmallVector<int64_t> extents;
+  for (unsigned k = 0; k < nest.parallel.size() + nest.numReductions(); ++k)
+    extents.push_back(nest.extentOf(k));
+  int64_t passes = nest.inPasses ? std::exchange(extents[nest.parallel.size()], 1) : 1;
+  double all = 0;
+  forEachRead(nest, [&](const Expr &read) {
+    const Buffer &buffer = schedule.buffers[read.readValue().number];
+    const Index &index = read.readIndices()[0];
+    double bytes = std::min(positionsOf(index, extents), double(buffer.elements)) *
+                   double(bytesOfElement(buffer.type));
+    if (bytes > held * double(machine.nearBytes()))
+      all += (timesBrought(nest, index) - 1) * bytes / bandwidthFor(bytes, machine);
+  });
+  return nest.share() * double(passes) * all;
+}
+
+std::vector<double> Traffic::movingSeconds() const {
+  double held = double(schedule.scratchBytes);
+  std::vector<double> seconds;
   for (auto [buffer, bytes] : llvm::zip_equal(schedule.buffers, ofTile)) // Ahead, too.
     held += isBeyondCaches(bytesOf(buffer), machine) ? 2 * bytes : bytes;
   for (auto [nest, bytes] : llvm::zip_equal(schedule.nests, ofRuns)) {
     double runs = schedule.runsOf(nest, machine.cores) / double(schedule.tiles());
     double read = std::accumulate(bytes.begin(), bytes.end(), 0.0);
-    seconds += runs * (read + scratchBytesOfRun(nest, schedule)) /
-               bandwidthFor(std::max(held, read), machine);
+    double moved = read + scratchBytesOfRun(nest, schedule);
+    seconds.push_back(
+        runs * (moved / bandwidthFor(std::max(held, read), machine) + secondsReadingAgain(nest)));
   }
   return seconds;
 }

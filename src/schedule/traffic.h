@@ -1,7 +1,8 @@
 //===- traffic.h - What a schedule moves, and how long a tile waits for it ---===//
 //
 // What a tile reads once comes from as far as the whole kernel's operands lie, which `cost` prices;
-// what its nests read again, and its scratch, comes from the cache that holds all of it.
+// what its nests read again, and its scratch, comes from the cache that holds all of it. So does
+// what the blocks of a sum come back to when the near cache has lost it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KINTSUGI_SCHEDULE_TRAFFIC_H
@@ -21,10 +22,12 @@ public:
   void count(Schedule &into) const;
   /// What all tiles read from memory buffers, each for itself.
   double bytesReadByTiles() const;
-  /// Seconds that one core moves data between its caches for one tile.
-  double movingSeconds() const;
+  /// Seconds that one core moves data between its caches for one tile, by nest.
+  std::vector<double> movingSeconds() const;
 
 private:
+  double secondsReadingAgain(const LoopNest &nest) const;
+
   const Schedule &schedule;
   const machine::Machine &machine;
   std::vector<std::vector<double>> ofRuns; ///< By nest and buffer: bytes of memory.

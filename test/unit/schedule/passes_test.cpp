@@ -17,6 +17,7 @@ struct Product {
     buffers = {{ValueId{0}, ElementType::F32, 28 * depth, Home::Memory},
                {ValueId{1}, ElementType::F32, 64 * depth, Home::Memory},
                {ValueId{2}, ElementType::F32, 28 * 64, home, true}};
+    buffers[1].packable = true;
     nest.parallel = {{"j", 64}, {"i", 28}};
     Index k = it(2) * inner + it(3);
     Expr a = Expr::read(ValueId{0}, ElementType::F32, {it(1) * depth + k});
@@ -32,13 +33,14 @@ struct Product {
 
   LoopNest choose(int64_t nearBytes) {
     LoopNest result = nest;
-    choosePasses(result, space, buffers, nearBytes);
+    cycles = choosePasses(result, space, buffers, nearBytes);
     return result;
   }
 
   LoopNest nest;
   llvm::SmallVector<Buffer> buffers;
   llvm::SmallVector<TileDimension> space;
+  double cycles = 0; ///< That the passes cost which were chosen last.
 };
 
 TEST(Passes, LongSumsGoInPassesThatStayNear) {
@@ -63,6 +65,37 @@ TEST(Passes, EachPassMakesUpForMovingTheRunningValues) {
   LoopNest nest = Product(8, 512).choose(4 << 10);
   ASSERT_TRUE(nest.inPasses);
   EXPECT_EQ(nest.extentOf(2), 8);
+}
+
+TEST(Passes, WhatIsTakenUpAgainInEachPassCosts) {
+  Product product(8, 512);
+  product.choose(4 << 20);
+  EXPECT_EQ(product.cycles, 0);
+  product.choose(1 << 20);
+  double once = product.cycles;
+  EXPECT_GT(once, 0);
+  LoopNest nest = product.choose(640 << 10);
+  ASSERT_EQ(nest.extentOf(2), 4); // Of which three take up values, and of two one does.
+  EXPECT_EQ(product.cycles, 3 * once);
+}
+
+TEST(Passes, RunsThatLieAWayApartNeedMoreOfACache) {
+  // 1792 KiB of rows and panels in all: in halves they fit, where all sets of the cache hold them.
+  constexpr int64_t near = 1 << 20, odd = 4096 + 16;
+  Product crowded(8, 512), spread(8, 512);
+  for (Product *product : {&crowded, &spread}) {
+    int64_t stride = product == &crowded ? 4096 : odd;
+    Index k = it(2) * 512 + it(3);
+    product->nest.parallel[1].extent = Extent(56);
+    product->space = {{56, 56}};
+    product->buffers[0].elements = 56 * stride;
+    product->nest.bodies = {Expr::read(ValueId{0}, ElementType::F32, {it(1) * stride + k}) *
+                            Expr::read(ValueId{1}, ElementType::F32, {k * 64 + it(0)})};
+  }
+  LoopNest spreadNest = spread.choose(near), crowdedNest = crowded.choose(near);
+  ASSERT_TRUE(spreadNest.inPasses);
+  EXPECT_EQ(spreadNest.extentOf(2), 2);
+  EXPECT_GT(crowdedNest.extentOf(2), 2);
 }
 
 TEST(Passes, RunningValuesWaitOnlyWhereEachBlockIsStoredOnce) {
