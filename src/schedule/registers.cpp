@@ -265,15 +265,15 @@ private:
   }
 
   /// Of a vector: its share of a block's loads and shuffles. Where each row is on a page of its
-  /// own, it costs besides to go through more of them than a processor remembers, and to take
-  /// little of each.
+  /// own, it costs besides to go through more of them than prefetchers follow, and to take little
+  /// of each.
   double turningCycles(llvm::ArrayRef<int64_t> strides, const RegisterTile &tile) const {
-    constexpr double turning = 5, remembered = 128, page = 1024;
+    constexpr double turning = 5, followed = 32, page = 1024;
     if (double(std::abs(strides[tile.vectorIterator])) < page)
       return turning;
     double pages = double(nest.extentOf(tile.vectorIterator));
     double taken = std::min(page, double(nest.extentOf(tile.rowIterator)));
-    return turning + 0.5 * std::log2(std::max(1.0, pages / remembered)) +
+    return turning + 0.5 * std::log2(std::max(1.0, pages / followed)) +
            0.3 * std::log2(page / taken);
   }
 

@@ -244,15 +244,15 @@ private:
   }
 
   /// Coordinate descent from whole tiles: each iterator in turn by halving; then, where members
-  /// share scratch, steps to either side. How often a copy is made depends on which iterator was
-  /// cut first, so where there are copies both orders are tried.
+  /// share scratch, steps to either side. Which iterator is cut first decides how often a copy is
+  /// made, and whether what is turned is read or written in long runs: there both orders are tried.
   void refine(const TileSizes &sizes, std::optional<Trial> &best) {
-    bool copies = !staged.empty();
-    std::optional<Trial> other = copies ? best : std::nullopt;
+    bool twice = !staged.empty() || turnsBlocks(best);
+    std::optional<Trial> other = twice ? best : std::nullopt;
     TileSizes bestSizes = sizes, otherSizes = sizes;
     for (size_t k = 0; k < sizes.size(); ++k)
       sweep(bestSizes, k, best);
-    for (size_t k = sizes.size(); copies && k-- > 0;)
+    for (size_t k = sizes.size(); twice && k-- > 0;)
       sweep(otherSizes, k, other);
     if (better(other, best)) {
       best = std::move(other);
@@ -265,6 +265,13 @@ private:
       for (size_t k = 0; k < sizes.size(); ++k)
         changed |= step(bestSizes, k, best);
     }
+  }
+
+  /// Whether it does nothing but turn blocks in registers.
+  static bool turnsBlocks(const std::optional<Trial> &trial) {
+    return trial && llvm::all_of(trial->schedule.nests, [](const LoopNest &nest) {
+             return !nest.reduction && nest.registers.rowIterator >= 0;
+           });
   }
 
   void sweep(TileSizes &sizes, size_t k, std::optional<Trial> &best) {

@@ -33,14 +33,43 @@ Value Elementwise::clamp(Value x, double low, double high) {
   return emit.select(emit.less(most, x), most, x);
 }
 
+bool Elementwise::canScale(Type type) const {
+  auto vector = dyn_cast<VectorType>(type);
+  return scales && vector && vector.getElementType().isF32() &&
+         (vector.getNumElements() == 8 || vector.getNumElements() == 16);
+}
+
+/// x times 2^exponent, which is a whole number, in the lanes that are wanted, and 0 in the others.
+Value Elementwise::scaled(Value x, Value exponent, Value wanted) {
+  int64_t lanes = cast<VectorType>(x.getType()).getNumElements();
+  bool isWide = lanes == 16;
+  Type bits = emit.builder.getIntegerType(lanes);
+  Value mask = LLVM::BitcastOp::create(emit.builder, emit.location, bits, wanted);
+  SmallVector<Value> operands = {x, exponent, emit.number(x.getType(), 0), mask};
+  constexpr int64_t asRounded = 4; // As the processor's mode says.
+  if (isWide)
+    operands.push_back(emit.integer(emit.builder.getI32Type(), asRounded));
+  llvm::StringRef name =
+      isWide ? "llvm.x86.avx512.mask.scalef.ps.512" : "llvm.x86.avx512.mask.scalef.ps.256";
+  return LLVM::CallIntrinsicOp::create(emit.builder, emit.location, x.getType(),
+                                       emit.builder.getStringAttr(name), operands)
+      .getResults();
+}
+
 /// x = n ln 2 + r with |r| <= ln(2) / 2; the polynomial is that of Cephes' expf (Moshier). Adding
 /// and subtracting 1.5 * 2^23 rounds to an integer, which then stands in the low bits and is added
-/// to the exponent. Where that leaves a normal number's range, another value is chosen.
+/// to the exponent. Where that leaves a normal number's range, another value is chosen. A processor
+/// that scales by powers of two gives the same bits.
 Value Elementwise::exponential(Value x) {
   Type type = x.getType();
   if (getElementTypeOrSelf(type).isF64())
     return import("exp", x);
   auto number = [&](double value) { return emit.number(type, value); };
+  constexpr double least = -87.33654, beyond = 89; ///< From `beyond` on, 2^n r is infinite.
+  Value given = x;
+  bool inOne = canScale(type);
+  if (inOne)
+    x = emit.select(emit.less(number(beyond), x), number(beyond), x);
   Value magic = number(0x1.8p23);
   Value shifted = emit.fma(x, number(1.44269504088896341), magic);
   Value n = emit.sub(shifted, magic);
@@ -49,6 +78,11 @@ Value Elementwise::exponential(Value x) {
   Value p = polynomial(r, {1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2,
                            1.6666665459e-1, 5.0000001201e-1});
   Value value = emit.add(emit.fma(emit.mul(r, r), p, r), number(1));
+  // No denormals: masked scores give them in masses, and each costs an assist wherever it is used.
+  if (inOne)
+    return scaled(value, n,
+                  arith::CmpFOp::create(emit.builder, emit.location, arith::CmpFPredicate::UGE,
+                                        given, number(least)));
   Type i32 = emit.builder.getI32Type();
   Value exponent = emit.shiftLeft(emit.bitcast(shifted, i32), 23);
   Value result =
@@ -56,8 +90,7 @@ Value Elementwise::exponential(Value x) {
   // Infinity or NaN: x times infinity is both.
   Value tooHigh = emit.mul(x, number(std::numeric_limits<double>::infinity()));
   result = emit.select(emit.less(x, number(0x1.62e43p6)), result, tooHigh);
-  // No denormals: masked scores give them in masses, and each costs an assist wherever it is used.
-  return emit.select(emit.less(x, number(-87.33654)), number(0), result);
+  return emit.select(emit.less(x, number(least)), number(0), result);
 }
 
 /// x = 2^e (1 + m) with sqrt(1/2) <= 1 + m < sqrt(2); the polynomial is that of Cephes' logf.

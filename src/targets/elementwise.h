@@ -15,7 +15,9 @@ namespace kintsugi::targets {
 class Elementwise {
 public:
   /// `imports` points to the KinImports table; null: what DoubleFunctions has takes its place.
-  Elementwise(mlir::OpBuilder &builder, mlir::Value imports) : emit(builder), imports(imports) {}
+  /// `scales`: vectors can be multiplied by powers of two in one operation, as with AVX-512.
+  Elementwise(mlir::OpBuilder &builder, mlir::Value imports, bool scales = false)
+      : emit(builder), imports(imports), scales(scales) {}
 
   /// An arith or math operation on operands that are all scalars or all vectors (the condition of a
   /// select may stay scalar).
@@ -29,6 +31,8 @@ public:
 
 private:
   mlir::Value logarithm(mlir::Value x);
+  bool canScale(mlir::Type type) const;
+  mlir::Value scaled(mlir::Value x, mlir::Value exponent, mlir::Value wanted);
   mlir::Value tangentH(mlir::Value x);
   mlir::Value errorFunction(mlir::Value x);
   mlir::Value polynomial(mlir::Value x, llvm::ArrayRef<double> coefficients);
@@ -42,6 +46,7 @@ private:
 
   Emit emit;
   mlir::Value imports;
+  bool scales;
 };
 
 } // namespace kintsugi::targets

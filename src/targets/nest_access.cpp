@@ -95,7 +95,8 @@ Value NestEmitter::evaluateNew(Operation *op, Point point, unsigned level) {
   levels.place(level);
   if (isa<arith::ConstantOp>(op))
     return make.builder.clone(*op)->getResult(0);
-  return Elementwise(make.builder, scope.imports).apply(op, operands);
+  bool scales = scope.hasAllMasks && !scope.threads;
+  return Elementwise(make.builder, scope.imports, scales).apply(op, operands);
 }
 
 Value NestEmitter::asVector(Value value, Point point) {

@@ -63,6 +63,19 @@ TEST(Streams, WhatCachesHoldIsNotStreamed) {
   }
 }
 
+TEST(Streams, WhatIsTurnedIsReadInWholeRows) {
+  Schedule schedule = scheduled(R"(
+input x[i:8192, j:1024] f32
+y[j:1024, i:8192] f32 = x[i, j]
+output y
+)",
+                                1 << 20);
+  ASSERT_EQ(schedule.nests.size(), 1u);
+  ASSERT_EQ(schedule.space.size(), 1u); // Rows are not cut.
+  EXPECT_EQ(schedule.space[0].extent, 8192);
+  EXPECT_LE(schedule.space[0].size, 32); // No more than prefetchers follow.
+}
+
 TEST(Streams, AnElementwiseKernelAsksAlongItsLoop) {
   Schedule schedule = scheduled(R"(
 input x[i:512, j:1024] f32

@@ -70,6 +70,25 @@ TEST(Pointwise, SpecialValues) {
     }
 }
 
+TEST(Pointwise, ExponentialsHaveTheSameBitsInAllVectors) {
+  std::vector<double> values = numbers(6000, -120, 100);
+  const double special[] = {INFINITY, -INFINITY, NAN,   0,         -0.0,      88.72283, 88.72284,
+                            89,       1e38,      -1e38, -87.33654, -87.33655, -87.3366, 1e-42};
+  values.insert(values.end(), std::begin(special), std::end(special));
+  std::vector<double> scalars;
+  for (unsigned lanes : {1, 4, 8, 16}) {
+    Operands memory = {values, {}};
+    ScheduleMaker maker = unaryKernel(UnaryOp::Exp, ElementType::F32, values.size(), lanes);
+    ASSERT_EQ(runKernel(maker.schedule, hostLevel(), memory), "");
+    if (lanes == 1)
+      scalars = memory[1];
+    for (size_t i = 0; i < values.size(); ++i)
+      EXPECT_TRUE(memory[1][i] == scalars[i] || (std::isnan(values[i]) && std::isnan(memory[1][i])))
+          << lanes << " lanes: exp(" << values[i] << ") is " << memory[1][i] << ", not "
+          << scalars[i];
+  }
+}
+
 TEST(Pointwise, EveryUnaryOperationInBothFloats) {
   for (ElementType type : {ElementType::F32, ElementType::F64})
     for (int op = 0; op <= static_cast<int>(UnaryOp::Erf); ++op)
