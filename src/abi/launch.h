@@ -7,7 +7,8 @@
  *
  * The parameters are the device addresses of the operands, in the manifest's order and multiples of
  * KIN_LAUNCH_ALIGNMENT, row-major and dense; nothing outside their bytes is touched. Operands that
- * are written overlap with no other operand. Blocks don't depend on each other.
+ * are written overlap with no other operand and are not read before: from run to run the runtime
+ * may have the same launch write elsewhere. Blocks don't depend on each other.
  *
  * A variant's code objects hold the same stages for different architectures; each asks for its own
  * as a feature: "sm_80" runs on any device from compute capability 8.0 on, "sm_90a" on 9.0 alone.

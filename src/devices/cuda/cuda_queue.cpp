@@ -27,6 +27,7 @@ Expected<std::unique_ptr<CudaQueue>> CudaQueue::create(CudaDevice &device,
   for (const Stage &stage : program.manifest().stages)
     most = std::max(most, stage.buffers.size());
   queue->parameters.resize(most);
+  queue->placesOfStep.resize(most);
   return queue;
 }
 
@@ -42,6 +43,7 @@ CudaQueue::~CudaQueue() {
       driver().destroyEvent(event);
   if (stream)
     driver().destroyStream(stream);
+  device.release(added, addedBytes);
 }
 
 /// "kernel 'k3' of node 'conv1', node 'relu1'"
@@ -71,32 +73,78 @@ Expected<bool> CudaQueue::beginSteps() {
     KINTSUGI_RETURN_IF_ERROR(startGraph());
     return true;
   }
-  if (steps == Steps::Seen) {
-    KINTSUGI_RETURN_IF_ERROR(
-        driver().check(driver().beginCapture(stream, relaxedCapture), "record a run"));
-    isRecording = true;
-  } else {
+  if (steps == Steps::Seen)
+    trace = std::make_unique<Trace>();
+  else
     steps = Steps::Watched;
-  }
   return false;
 }
 
 Status CudaQueue::endSteps(bool complete) {
-  if (!isRecording) {
+  if (!trace) {
     steps = complete ? Steps::Seen : Steps::Unseen;
     return Status::success();
   }
-  isRecording = false;
-  Handle recorded = nullptr;
-  Status status = driver().check(driver().endCapture(stream, &recorded), "record a run");
-  if (complete && status.ok())
-    status = driver().check(driver().instantiate(&graph, recorded, 0), "prepare a recorded run");
-  if (recorded)
-    driver().destroyGraph(recorded);
+  Status status = complete ? recordTrace() : Status::success();
+  trace.reset();
   if (!complete || !status.ok())
     return status;
   steps = Steps::Recorded;
   return startGraph();
+}
+
+Status CudaQueue::recordTrace() {
+  trace->shorten();
+  KINTSUGI_RETURN_IF_ERROR(placeTrace());
+  KINTSUGI_RETURN_IF_ERROR(
+      driver().check(driver().beginCapture(stream, relaxedCapture), "record a run"));
+  Status asked;
+  for (const TraceStep &step : trace->steps)
+    if (asked.ok())
+      asked = askFor(step);
+  Handle recorded = nullptr;
+  Status status = driver().check(driver().endCapture(stream, &recorded), "record a run");
+  if (asked.ok() && status.ok())
+    status = driver().check(driver().instantiate(&graph, recorded, 0), "prepare a recorded run");
+  if (recorded)
+    driver().destroyGraph(recorded);
+  return asked.ok() ? std::move(status) : std::move(asked);
+}
+
+/// Memory that the shortened steps use, with the numbers that they read there.
+Status CudaQueue::placeTrace() {
+  uint64_t bytes = trace->table.size() + trace->spareBytes;
+  if (bytes > addedBytes) {
+    device.release(added, addedBytes);
+    added = nullptr;
+    addedBytes = 0;
+    KINTSUGI_ASSIGN(added, device.allocate(bytes));
+    addedBytes = bytes;
+  }
+  trace->place(addressOf(added));
+  if (trace->table.empty())
+    return Status::success();
+  KINTSUGI_RETURN_IF_ERROR(driver().check(
+      driver().upload(addressOf(added), trace->table.data(), trace->table.size(), stream),
+      "upload to the device"));
+  return finish();
+}
+
+Status CudaQueue::askFor(const TraceStep &step) {
+  auto place = [&](size_t i) { return step.operands[i].begin; };
+  switch (step.kind) {
+  case TraceStep::Kind::Launch:
+    for (size_t i = 0; i < step.operands.size(); ++i)
+      placesOfStep[i] = reinterpret_cast<void *>(place(i));
+    return launchNow(step.stage, placesOfStep.data());
+  case TraceStep::Kind::Copy:
+    return copyNow(place(1), place(0), step.operands[0].bytes);
+  case TraceStep::Kind::Set:
+    return fillNow(place(0), step.value.data(), step.value.size());
+  case TraceStep::Kind::Nothing:
+    break;
+  }
+  return Status::success();
 }
 
 std::optional<double> CudaQueue::secondsOfSteps() {
@@ -117,6 +165,22 @@ Status CudaQueue::launch(uint32_t index, void *const *buffers) {
   if (stage.tiles == 0)
     return Status::success();
   KINTSUGI_RETURN_IF_ERROR(device.enter());
+  if (!trace)
+    return launchNow(index, buffers);
+  noteLaunch(index, buffers);
+  return Status::success();
+}
+
+void CudaQueue::noteLaunch(uint32_t index, void *const *buffers) {
+  const Stage &stage = program.manifest().stages[index];
+  std::vector<Range> operands;
+  for (size_t i = 0; i < stage.buffers.size(); ++i)
+    operands.push_back({addressOf(buffers[i]), program.manifest().buffers[stage.buffers[i]].bytes});
+  trace->addLaunch(index, std::move(operands), stage.resultCount);
+}
+
+Status CudaQueue::launchNow(uint32_t index, void *const *buffers) {
+  const Stage &stage = program.manifest().stages[index];
   for (size_t i = 0; i < stage.buffers.size(); ++i)
     parameters[i] = const_cast<void **>(&buffers[i]);
   Result result = driver().launch(program.function(index), static_cast<unsigned>(stage.tiles), 1, 1,
@@ -159,29 +223,45 @@ Status CudaQueue::copy(void *to, const void *from, uint64_t bytes) {
   if (bytes == 0 || to == from)
     return Status::success();
   KINTSUGI_RETURN_IF_ERROR(device.enter());
-  return driver().check(driver().copy(addressOf(to), addressOf(from), bytes, stream),
-                        "copy on the device");
+  if (!trace)
+    return copyNow(addressOf(to), addressOf(from), bytes);
+  trace->addCopy({addressOf(from), bytes}, {addressOf(to), bytes});
+  return Status::success();
 }
+
+Status CudaQueue::copyNow(Address to, Address from, uint64_t bytes) {
+  return driver().check(driver().copy(to, from, bytes, stream), "copy on the device");
+}
+
+constexpr uint64_t wordBytes = sizeof(uint32_t);
 
 /// What is recorded must not look at the host's bytes again: small numbers are part of the graph.
 Status CudaQueue::upload(void *to, const void *from, uint64_t bytes) {
   if (bytes == 0)
     return Status::success();
   KINTSUGI_RETURN_IF_ERROR(device.enter());
-  constexpr uint64_t word = sizeof(uint32_t), most = 64;
-  if (bytes % word == 0 && bytes <= most) {
-    for (uint64_t offset = 0; offset < bytes; offset += word) {
-      uint32_t value;
-      std::memcpy(&value, static_cast<const std::byte *>(from) + offset, word);
-      KINTSUGI_RETURN_IF_ERROR(driver().check(
-          driver().fill(addressOf(to) + offset, value, 1, stream), "upload to the device"));
-    }
-    return Status::success();
-  }
-  if (isRecording)
+  constexpr uint64_t most = 64;
+  bool isSmall = bytes % wordBytes == 0 && bytes <= most;
+  auto *source = static_cast<const std::byte *>(from);
+  if (trace && !isSmall)
     return internalError("a recorded run uploads " + std::to_string(bytes) + " bytes");
-  return driver().check(driver().upload(addressOf(to), from, bytes, stream),
-                        "upload to the device");
+  if (!isSmall)
+    return driver().check(driver().upload(addressOf(to), from, bytes, stream),
+                          "upload to the device");
+  if (!trace)
+    return fillNow(addressOf(to), source, bytes);
+  trace->addSet({addressOf(to), bytes}, source);
+  return Status::success();
+}
+
+Status CudaQueue::fillNow(Address to, const std::byte *from, uint64_t bytes) {
+  for (uint64_t offset = 0; offset < bytes; offset += wordBytes) {
+    uint32_t value;
+    std::memcpy(&value, from + offset, wordBytes);
+    KINTSUGI_RETURN_IF_ERROR(
+        driver().check(driver().fill(to + offset, value, 1, stream), "upload to the device"));
+  }
+  return Status::success();
 }
 
 Status CudaQueue::download(void *to, const void *from, uint64_t bytes) {

@@ -3,11 +3,13 @@
 #define KINTSUGI_DEVICES_CUDA_CUDA_QUEUE_H
 
 #include "devices/cuda/cuda_program.h"
+#include "devices/cuda/trace.h"
 
 namespace kintsugi::devices {
 
 /// The steps of a queue's first run are waited for one by one, so that a fault is known to be a
-/// stage's; the second run's are recorded into a graph, which that and all later runs start.
+/// stage's; the second run's are noted, shortened and recorded into a graph, which that and all
+/// later runs start.
 class CudaQueue final : public runtime::DeviceQueue {
 public:
   static Expected<std::unique_ptr<CudaQueue>> create(CudaDevice &device,
@@ -32,15 +34,25 @@ private:
   const cuda::Driver &driver() const { return device.driver(); }
   Status runCall(const runtime::Stage &stage, void *const *buffers);
   Status startGraph();
+  Status launchNow(uint32_t stage, void *const *buffers);
+  Status copyNow(cuda::Address to, cuda::Address from, uint64_t bytes);
+  Status fillNow(cuda::Address to, const std::byte *from, uint64_t bytes);
+  void noteLaunch(uint32_t stage, void *const *buffers);
+  Status recordTrace();
+  Status placeTrace();
+  Status askFor(const cuda::TraceStep &step);
 
   CudaDevice &device;
   const CudaProgram &program;
   cuda::Handle stream = nullptr, start = nullptr, end = nullptr; ///< A stream and two events.
   cuda::Handle graph = nullptr;                                  ///< Ready to start; or null.
   Steps steps = Steps::Unseen;
-  bool isRecording = false;
-  bool isTimed = false;           ///< Whether the events are of this run.
-  std::vector<void *> parameters; ///< Addresses of a launch's operands.
+  std::unique_ptr<cuda::Trace> trace; ///< While a run's steps are noted.
+  void *added = nullptr;              ///< Memory that the graph uses beside the caller's.
+  uint64_t addedBytes = 0;
+  bool isTimed = false;             ///< Whether the events are of this run.
+  std::vector<void *> parameters;   ///< Addresses of a launch's operands.
+  std::vector<void *> placesOfStep; ///< A recorded launch's operands.
 };
 
 } // namespace kintsugi::devices

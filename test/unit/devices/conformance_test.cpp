@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <gtest/gtest.h>
 #include <numeric>
 #include <thread>
@@ -165,10 +166,15 @@ TEST_P(Conformance, EachLaneRunsOnce) {
     outputs.push_back({"", traces[lane], 64, {}});
     outputs.push_back({"", places[lane], 24, {}});
   }
-  Status status = (*context)->run(inputs, outputs);
-  ASSERT_TRUE(status.ok()) << status.error().message;
-  for (const auto &trace : traces)
-    EXPECT_EQ(trace[7], GetParam().computes ? 28 : 0);
+  for (int run = 0; run < 3; ++run) { // A device may keep the steps of one run for the next.
+    std::memset(traces, 0x55, sizeof(traces));
+    Status status = (*context)->run(inputs, outputs);
+    ASSERT_TRUE(status.ok()) << status.error().message;
+    for (const auto &trace : traces) {
+      EXPECT_EQ(trace[4], GetParam().computes ? 10 : 0);
+      EXPECT_EQ(trace[7], GetParam().computes ? 28 : 0);
+    }
+  }
 }
 
 TEST_P(Conformance, QueuesOfOneProgramRunAtOnce) {

@@ -238,7 +238,7 @@ int cuLaunchKernel(Handle handle, unsigned blocks, unsigned, unsigned, unsigned 
   }
   // A real driver knows how many parameters a kernel has.
   static const std::map<std::string, int> parametersOf = {
-      {"affine", 4}, {"squash", 2}, {"accumulate", 4}, {"reset", 2}, {"negate", 1}, {"locate", 1}};
+      {"affine", 4}, {"squash", 2}, {"accumulate", 5}, {"reset", 2}, {"negate", 2}, {"locate", 1}};
   for (int i = 0; i < parametersOf.at(function->name); ++i)
     operands.push_back(*static_cast<void **>(parameters[i]));
   return perform(queue, [=] {

@@ -149,10 +149,12 @@ Parts kintsugi::runtime::loopParts() {
   uint32_t trace = addOutput(m, "trace", ElementType::I64, {8});
   uint32_t step = addBuffer(m, "step", ElementType::I64, {}, Home::arena(0));
   uint32_t small = addBuffer(m, "small", ElementType::Bool, {}, Home::arena(0));
-  uint32_t reset = addStage(m, "reset", {total, small}, 2);
-  uint32_t accumulate = addStage(m, "accumulate", {step, limit, total, small}, 2);
-  uint32_t negate = addStage(m, "negate", {total}, 1);
-  Plan loop = Plan::repeat(8, Plan::ofStage(accumulate), {{total, trace, 0, 8}}, step, small);
+  uint32_t before = addBuffer(m, "before", ElementType::I64, {}, Home::arena(0));
+  uint32_t reset = addStage(m, "reset", {before, small}, 2);
+  uint32_t accumulate = addStage(m, "accumulate", {step, limit, before, total, small}, 2);
+  uint32_t negate = addStage(m, "negate", {before, total}, 1);
+  Plan loop = Plan::repeat(8, Plan::ofStage(accumulate), {{total, before}, {total, trace, 0, 8}},
+                           step, small);
   m.plan = Plan::sequence({Plan::ofStage(reset), std::move(loop),
                            Plan::branch(small, Plan::sequence({}), Plan::ofStage(negate))});
   return parts;
@@ -170,13 +172,15 @@ Parts kintsugi::runtime::lanesParts(uint32_t count) {
     uint32_t total = addBuffer(m, "total" + name, ElementType::I64, {}, Home::arena(0));
     uint32_t step = addBuffer(m, "step" + name, ElementType::I64, {}, Home::arena(0));
     uint32_t small = addBuffer(m, "small" + name, ElementType::Bool, {}, Home::arena(0));
-    uint32_t reset = addStage(m, "reset", {total, small}, 2);
-    uint32_t accumulate = addStage(m, "accumulate", {step, limit, total, small}, 2);
+    uint32_t before = addBuffer(m, "before" + name, ElementType::I64, {}, Home::arena(0));
+    uint32_t reset = addStage(m, "reset", {before, small}, 2);
+    uint32_t accumulate = addStage(m, "accumulate", {step, limit, before, total, small}, 2);
     uint32_t locate = addStage(m, "locate", {places}, 1, 3);
     m.stages[locate].scratchBytes = 100;
     Plan body = Plan::sequence({Plan::ofStage(accumulate), Plan::ofStage(locate)});
     lanes.push_back(Plan::sequence(
-        {Plan::ofStage(reset), Plan::repeat(8, std::move(body), {{total, trace, 0, 8}}, step)}));
+        {Plan::ofStage(reset),
+         Plan::repeat(8, std::move(body), {{total, before}, {total, trace, 0, 8}}, step)}));
   }
   m.plan = Plan::lanes(std::move(lanes));
   return parts;

@@ -23,13 +23,14 @@ void squash(void *const *buffers, int64_t begin, int64_t end, void *scratch,
     y[i] = imports->tanhf_(x[i]);
 }
 
-/* total = total + step; small = total < limit. */
+/* total = before + step; small = total < limit. */
 void accumulate(void *const *buffers, int64_t begin, int64_t end, void *scratch,
                 const KinImports *imports) {
   const int64_t *step = buffers[0], *limit = buffers[1];
-  int64_t *total = buffers[2];
-  uint8_t *small = buffers[3];
-  *total += *step;
+  const int64_t *before = buffers[2];
+  int64_t *total = buffers[3];
+  uint8_t *small = buffers[4];
+  *total = *before + *step;
   *small = *total < *limit;
 }
 
@@ -40,11 +41,12 @@ void reset(void *const *buffers, int64_t begin, int64_t end, void *scratch,
   *(uint8_t *)buffers[1] = 1;
 }
 
-/* total = -total. */
+/* total = -before. */
 void negate(void *const *buffers, int64_t begin, int64_t end, void *scratch,
             const KinImports *imports) {
-  int64_t *total = buffers[0];
-  *total = -*total;
+  const int64_t *before = buffers[0];
+  int64_t *total = buffers[1];
+  *total = -*before;
 }
 
 /* For each tile the address of the scratch it was given, after filling 100 bytes of it with the
