@@ -3,6 +3,7 @@
 #include "cost/cost.h"
 #include "derive/merge_scans.h"
 #include "derive/scan_price.h"
+#include "derive/wave_scans.h"
 #include "llvm/ADT/STLExtras.h"
 
 #include <cmath>
@@ -44,8 +45,11 @@ public:
 
   double before = 0, after = 0; ///< Seconds of all scans and the products between them.
 
+  std::vector<MergedScans> choose() { return machine.threads > 0 ? chooseWaves() : chooseBlocks(); }
+
+private:
   /// The cut of least cost, from its last group to its first.
-  std::vector<MergedScans> choose() {
+  std::vector<MergedScans> chooseBlocks() {
     struct Cut {
       double seconds = 0;
       MergedScans last;
@@ -54,13 +58,13 @@ public:
     for (unsigned end = 1; end <= chain.scans.size(); ++end) {
       double single = asItIs(end - 1);
       before += single;
-      Cut cut{best[end - 1].seconds + single, {&chain, end - 1, 1, 0}};
+      Cut cut{best[end - 1].seconds + single, {&chain, end - 1, 1, 0, nullptr}};
       for (unsigned count = 2; count <= std::min<unsigned>(end, machine.cores); ++count) {
         unsigned first = end - count;
         if (!canMerge(first, end))
           continue;
         for (int64_t block : blockSizes(chain.steps, count)) {
-          MergedScans merged{&chain, first, count, block};
+          MergedScans merged{&chain, first, count, block, nullptr};
           double seconds = price(merged, leastNeeded(merged));
           if (seconds < leastNeeded(merged) && best[first].seconds + seconds < cut.seconds)
             cut = {best[first].seconds + seconds, merged};
@@ -76,7 +80,47 @@ public:
     return groups;
   }
 
-private:
+  /// As many neighbours as are alike, from the first on, where that is quicker; from the last group
+  /// to the first.
+  std::vector<MergedScans> chooseWaves() {
+    std::vector<MergedScans> groups;
+    for (unsigned first = 0; first < chain.scans.size();) {
+      MergedScans merged = alikeFrom(first);
+      double now = 0;
+      for (unsigned scan = first; scan < first + merged.count; ++scan)
+        now += asItIs(scan);
+      double waves = merged.count > 1 ? priceOfWaves(merged) : now;
+      bool pays = waves < (1 - leastSaving) * now;
+      before += now;
+      after += pays ? waves : now;
+      first += merged.count;
+      if (pays)
+        groups.insert(groups.begin(), std::move(merged));
+    }
+    return groups;
+  }
+
+  MergedScans alikeFrom(unsigned first) const {
+    MergedScans merged{&chain, first, 1, 0, nullptr};
+    for (unsigned end = first + 2; end <= chain.scans.size() && canMerge(first, end); ++end) {
+      MergedScans longer{&chain, first, end - first, 0, nullptr};
+      std::optional<WaveScan> wave = waveOf(program, longer);
+      if (!wave)
+        break;
+      longer.wave = std::make_shared<const WaveScan>(std::move(*wave));
+      merged = std::move(longer);
+    }
+    return merged;
+  }
+
+  double priceOfWaves(const MergedScans &merged) const {
+    double total = allProducts[merged.first] +
+                   double(chain.steps + merged.count - 1) * pricer.wave(*merged.wave);
+    for (const ChainedScan &scan : merged.scans())
+      total += copies(scan);
+    return total;
+  }
+
   double asItIs(unsigned scan) const {
     return double(chain.steps) * steps[scan].together + allProducts[scan];
   }
@@ -159,12 +203,14 @@ void explain(explain::Log &log, const Program &program, const ScanChain &chain,
   else
     record.reasons.push_back("a step has more definitions than are looked at");
   if (groups.empty() && std::isfinite(deriver.before))
-    record.reasons.push_back("side by side, a worker each, they are predicted to be no quicker");
+    record.reasons.push_back("side by side they are predicted to be no quicker");
   if (!groups.empty())
     record.decision = "run side by side";
   for (const MergedScans &group : llvm::reverse(groups))
     record.reasons.push_back(nameOf(group.scans().front()) + " to " + nameOf(group.scans().back()) +
-                             " in blocks of " + std::to_string(group.block) + " steps");
+                             (group.wave
+                                  ? " as lanes of one scan, a step apart"
+                                  : " in blocks of " + std::to_string(group.block) + " steps"));
   log.add(std::move(record));
 }
 

@@ -3,7 +3,9 @@
 // Cuts each chain of scans (scan_chain.h) into groups that run side by side, a worker each, in
 // blocks of steps (merge_scans.h), and scans that stay as they are: the cut of the least predicted
 // time. It pays where the steps are so small that all workers together are no quicker at one than a
-// single worker is; where a step's weights want the caches of all cores it does not.
+// single worker is; where a step's weights want the caches of all cores it does not. On a machine
+// whose kernels are launched, scans of equal cells become one scan over waves (wave_scans.h) where
+// that saves launches.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KINTSUGI_DERIVE_DERIVE_SCANS_H

@@ -1,6 +1,7 @@
 #include "derive/merge_scans.h"
 
 #include "derive/scan_segment.h"
+#include "derive/wave_scans.h"
 #include "simplify/rebuild.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -279,14 +280,27 @@ public:
     std::optional<std::vector<uint32_t>> ordered = order();
     assert(ordered && "groups that don't wait for each other");
     for (uint32_t node : *ordered)
-      if (groupOf[node] < 0)
+      if (groupOf[node] >= 0)
+        merge(merged[groupOf[node]]);
+      else if (!isReplaced(node))
         out.copy(node);
-      else
-        GroupMerger(out, merged[groupOf[node]]).run();
     return simplify::withoutUnneeded(out.finish());
   }
 
 private:
+  void merge(const MergedScans &group) {
+    if (group.wave)
+      addWave(out, group, *group.wave);
+    else
+      GroupMerger(out, group).run();
+  }
+
+  bool isReplaced(uint32_t node) const {
+    return llvm::any_of(merged, [&](const MergedScans &group) {
+      return group.wave && group.wave->replaced.contains(node);
+    });
+  }
+
   bool isReady(uint32_t node) const {
     auto isThere = [&](ValueId id) { return available[id.number]; };
     if (groupOf[node] < 0)

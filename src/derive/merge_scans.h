@@ -19,11 +19,15 @@
 
 namespace kintsugi::derive {
 
+struct WaveScan;
+
 /// Scans `first` to `first + count` - 1 of a chain, each of which can be merged with the first.
 struct MergedScans {
   const ScanChain *chain;
   unsigned first, count;
   int64_t block; ///< At most steps / count.
+  /// In place of blocks: the scans as one scan over waves (wave_scans.h).
+  std::shared_ptr<const WaveScan> wave;
 
   int64_t iterations() const { return chain->steps / block - (count - 1); }
   /// Steps of scan `number` (from 0) ahead of the loop, and those after it.

@@ -109,12 +109,17 @@ std::optional<ScanPricer::Kernels> ScanPricer::cheapest(const Program &of,
   return entry->second;
 }
 
+static std::vector<bool> ownConstants(const Program &body) {
+  std::vector<bool> constants;
+  for (const Value &value : body.values)
+    constants.push_back(value.kind == ValueKind::Constant);
+  return constants;
+}
+
 StepSeconds ScanPricer::step(const ChainedScan &link) {
   const auto &scan = std::get<Scan>(program.nodes[link.node]);
   const Program &body = *scan.body;
-  std::vector<bool> constants(body.numValues(), false);
-  for (uint32_t number = 0; number < body.numValues(); ++number)
-    constants[number] = body.values[number].kind == ValueKind::Constant;
+  std::vector<bool> constants = ownConstants(body);
   for (auto [number, id] : llvm::enumerate(scan.captured))
     constants[body.inputs[1 + scan.initial.size() + number].number] =
         space::isConstant(program, constantNodes, id);
@@ -127,6 +132,21 @@ StepSeconds ScanPricer::step(const ChainedScan &link) {
     result.alone += cost::predictAloneSeconds(*kernel, options.schedule.machine);
   }
   return result;
+}
+
+double ScanPricer::wave(const WaveScan &wave) {
+  const Program &body = *wave.body;
+  std::vector<bool> constants = ownConstants(body);
+  for (auto [number, lanes] : llvm::enumerate(wave.captured))
+    constants[body.inputs[1 + wave.initial.size() + number].number] = llvm::all_of(
+        lanes, [&](ValueId id) { return space::isConstant(program, constantNodes, id); });
+  std::optional<Kernels> kernels = cheapest(body, constants);
+  if (!kernels)
+    return impossible;
+  double total = 0;
+  for (const auto &kernel : *kernels)
+    total += cost::predictStepSeconds(*kernel, options.schedule.machine);
+  return total;
 }
 
 /// The products of a scan for so many steps as a program of their own.
@@ -161,10 +181,7 @@ double ScanPricer::products(const ChainedScan &link, int64_t steps) {
   if (link.products.empty())
     return 0;
   Program alone = productsAlone(link, steps);
-  std::vector<bool> constants;
-  for (const Value &value : alone.values)
-    constants.push_back(value.kind == ValueKind::Constant);
-  std::optional<Kernels> kernels = cheapest(alone, constants);
+  std::optional<Kernels> kernels = cheapest(alone, ownConstants(alone));
   if (!kernels)
     return impossible;
   double total = 0;

@@ -7,7 +7,7 @@
 #ifndef KINTSUGI_DERIVE_SCAN_PRICE_H
 #define KINTSUGI_DERIVE_SCAN_PRICE_H
 
-#include "derive/scan_chain.h"
+#include "derive/wave_scans.h"
 #include "space/space.h"
 
 namespace kintsugi::derive {
@@ -26,6 +26,8 @@ public:
   StepSeconds step(const ChainedScan &scan);
   /// The products ahead of a scan, for so many steps.
   double products(const ChainedScan &scan, int64_t steps);
+  /// One wave of merged scans, with all workers at it.
+  double wave(const WaveScan &wave);
 
 private:
   using Kernels = std::vector<std::shared_ptr<const space::KernelShape>>;

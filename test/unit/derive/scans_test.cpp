@@ -5,6 +5,7 @@
 #include "../te/testing.h"
 #include "derive/derive_scans.h"
 #include "derive/merge_scans.h"
+#include "derive/wave_scans.h"
 #include "simplify/simplify.h"
 #include "te/printer.h"
 #include "llvm/ADT/STLExtras.h"
@@ -114,12 +115,46 @@ TEST_P(ScanForms, SideBySideTheyComputeTheSameBits) {
       for (int64_t block = 1; block * count <= steps; ++block) {
         SCOPED_TRACE(std::to_string(first) + " + " + std::to_string(count) + " in blocks of " +
                      std::to_string(block));
-        Program merged = mergeScans(program, {MergedScans{&chains[0], first, count, block}});
+        Program merged =
+            mergeScans(program, {MergedScans{&chains[0], first, count, block, nullptr}});
         Status status = merged.verify();
         ASSERT_TRUE(status.ok()) << status.error().message << printProgram(merged);
         std::vector<ExactTensor> inputs = randomInputs(program, chance);
         expectSame(evaluated(merged, inputs), evaluated(program, inputs));
       }
+}
+
+std::shared_ptr<const WaveScan> wave(const Program &program, const MergedScans &merged) {
+  std::optional<WaveScan> wave = waveOf(program, merged);
+  return wave ? std::make_shared<const WaveScan>(std::move(*wave)) : nullptr;
+}
+
+TEST_P(ScanForms, AsWavesTheyComputeTheSameBits) {
+  Chance chance(9);
+  Program program = simplify::simplify(parsed(stack(GetParam(), 4)));
+  std::vector<ScanChain> chains = findScanChains(program);
+  ASSERT_EQ(chains.size(), 1u) << printProgram(program);
+  for (unsigned first : {0u, 1u, 2u})
+    for (unsigned count = 2; first + count <= 4; ++count) {
+      SCOPED_TRACE(std::to_string(first) + " + " + std::to_string(count));
+      MergedScans merged{&chains[0], first, count, 0, nullptr};
+      merged.wave = wave(program, merged);
+      bool isFirstOther = first == 0 && std::string(GetParam().firstStep) != "step[]";
+      ASSERT_EQ(merged.wave == nullptr, isFirstOther);
+      if (!merged.wave)
+        continue;
+      Program waves = mergeScans(program, {merged});
+      Status status = waves.verify();
+      ASSERT_TRUE(status.ok()) << status.error().message << printProgram(waves);
+      EXPECT_EQ(chains[0].scans.size() - count + 1,
+                llvm::count_if(waves.nodes, [](const Node &node) {
+                  return std::holds_alternative<Scan>(node);
+                }));
+      for (int run = 0; run < 5; ++run) {
+        std::vector<ExactTensor> inputs = randomInputs(program, chance);
+        expectSame(evaluated(waves, inputs), evaluated(program, inputs));
+      }
+    }
 }
 
 INSTANTIATE_TEST_SUITE_P(Forms, ScanForms, testing::ValuesIn(forms),
@@ -141,7 +176,7 @@ TEST(Scans, TheLoopHoldsAllScansAndTheEndsTheRest) {
   Program program = parsed(stack(forms[0], 3));
   std::vector<ScanChain> chains = findScanChains(program);
   auto loops = [&](unsigned first, unsigned count, int64_t block) {
-    return loopsOf(mergeScans(program, {MergedScans{&chains[0], first, count, block}}));
+    return loopsOf(mergeScans(program, {MergedScans{&chains[0], first, count, block, nullptr}}));
   };
   EXPECT_EQ(loopsOf(program), "11 11 11");
   EXPECT_EQ(loops(0, 2, 2), "2 4(2 2) 1 3 11"); // 11 = 2 + 4 * 2 + 1 = 4 * 2 + 3.
@@ -154,8 +189,8 @@ TEST(Scans, SeveralGroupsOfAChainAreMergedAtOnce) {
   Program program = parsed(stack(forms[3], 5));
   std::vector<ScanChain> chains = findScanChains(program);
   ASSERT_EQ(chains[0].scans.size(), 5u);
-  Program merged = mergeScans(program, {MergedScans{&chains[0], 3, 2, 2}, //
-                                        MergedScans{&chains[0], 0, 2, 3}});
+  Program merged = mergeScans(program, {MergedScans{&chains[0], 3, 2, 2, nullptr}, //
+                                        MergedScans{&chains[0], 0, 2, 3, nullptr}});
   EXPECT_EQ(loopsOf(merged), "3 2(3 3) 2 5 11 2 4(2 2) 1 3");
   std::vector<ExactTensor> inputs = randomInputs(program, chance);
   expectSame(evaluated(merged, inputs), evaluated(program, inputs));
@@ -228,7 +263,7 @@ TEST(Scans, ChainsThatWaitForEachOtherAreNotBothMerged) {
              recurrence("6", "y5", "h0") + "output y1\noutput y6\n");
   std::vector<ScanChain> chains = findScanChains(program);
   ASSERT_EQ(chains.size(), 2u);
-  MergedScans first{&chains[0], 0, 2, 3}, second{&chains[1], 0, 2, 3};
+  MergedScans first{&chains[0], 0, 2, 3, nullptr}, second{&chains[1], 0, 2, 3, nullptr};
   EXPECT_TRUE(canMergeAll(program, {first}));
   EXPECT_TRUE(canMergeAll(program, {second}));
   EXPECT_FALSE(canMergeAll(program, {first, second}));
@@ -261,7 +296,7 @@ TEST(Scans, WhatReadsOfAnEarlierScanIsNotMergedWithIt) {
   ASSERT_EQ(chains[0].scans.size(), 3u);
   EXPECT_EQ(chains[0].scans[1].earliest, 0u);
   EXPECT_EQ(chains[0].scans[2].earliest, 1u);
-  Program merged = mergeScans(program, {MergedScans{&chains[0], 1, 2, 3}});
+  Program merged = mergeScans(program, {MergedScans{&chains[0], 1, 2, 3, nullptr}});
   std::vector<ExactTensor> inputs = randomInputs(program, chance);
   expectSame(evaluated(merged, inputs), evaluated(program, inputs));
 }
@@ -294,9 +329,9 @@ struct Derived {
   std::string loops, log;
 };
 
-Derived derived(const std::string &text, int cores) {
+Derived derived(const std::string &text, int cores, const char *level = "x86-64-v3") {
   ScanOptions options;
-  Expected<machine::Machine> machine = machine::Machine::forLevel("x86-64-v3");
+  Expected<machine::Machine> machine = machine::Machine::forLevel(level);
   EXPECT_TRUE(machine.ok());
   options.space.schedule.machine = *machine;
   options.space.schedule.machine.cores = cores;
@@ -326,6 +361,15 @@ TEST(Scans, OneWorkerOrTinyStepsStayAsTheyAre) {
   Derived tiny = derived(wide(2, 4, 64), 2);
   EXPECT_EQ(tiny.loops, "64 64");
   EXPECT_NE(tiny.log.find("run one after the other"), std::string::npos) << tiny.log;
+}
+
+TEST(Scans, EqualCellsRunAsWavesWhereStepsAreLaunched) {
+  Derived three = derived(wide(3, 128, 64), 132, "sm_90a");
+  EXPECT_EQ(three.loops, "66");
+  EXPECT_NE(three.log.find("run side by side"), std::string::npos) << three.log;
+  std::string text = wide(4, 128, 64); // The third layer is another.
+  text.replace(text.find("tanh", text.find("y2[")), 4, "sqrt");
+  EXPECT_EQ(derived(text, 132, "sm_90a").loops, "65 64 64");
 }
 
 TEST(Scans, WeightsThatWantAllCachesStayWithAllWorkers) {
