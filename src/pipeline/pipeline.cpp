@@ -168,8 +168,6 @@ Expected<te::Program> formatted(te::Program program, const CompileOptions &optio
   layout::LayoutOptions layoutOptions;
   layoutOptions.schedule = scheduleOptions(options);
   layoutOptions.log = options.log;
-  if (!runsOnHost(target)) // Whose estimate is the rougher one.
-    layoutOptions.leastSaving = 0.05;
   return phases.run("formats",
                     [&] { return checked(layout::chooseFormats(program, layoutOptions)); });
 }
@@ -217,12 +215,43 @@ Expected<te::Program> derived(te::Program program, const CompileOptions &options
   });
 }
 
+Expected<orchestrate::Plan> planOf(const te::Program &program, const CompileOptions &options,
+                                   const targets::Target &target, Phases &phases,
+                                   space::ScheduleMemo &memo,
+                                   orchestrate::OrchestrateTexts *texts) {
+  return phases.run("orchestrate", [&] {
+    orchestrate::OrchestrateOptions planning = orchestrateOptions(options, target);
+    planning.space.memo = &memo;
+    return planWithRecords(program, planning, options.recordsInUse(), texts);
+  });
+}
+
+/// Formats are chosen before it is known what shares a kernel. Where kernels wait more than they
+/// work, that is most of their time, and the plans themselves are compared.
+Expected<te::Program> ofQuickerPlan(te::Program first, te::Program second,
+                                    const CompileOptions &options, const targets::Target &target,
+                                    Phases &phases, space::ScheduleMemo &memo) {
+  CompileOptions silent = options;
+  silent.log = nullptr;
+  KINTSUGI_ASSIGN(orchestrate::Plan one, planOf(first, silent, target, phases, memo, nullptr));
+  KINTSUGI_ASSIGN(orchestrate::Plan other, planOf(second, silent, target, phases, memo, nullptr));
+  bool isFirst = one.objectiveSeconds <= other.objectiveSeconds;
+  return isFirst ? std::move(first) : std::move(second);
+}
+
 /// The definitions that a machine's kernels are made from.
 Expected<te::Program> specialized(te::Program program, const CompileOptions &options,
-                                  const targets::Target &target, Phases &phases) {
+                                  const targets::Target &target, Phases &phases,
+                                  space::ScheduleMemo &memo) {
   KINTSUGI_ASSIGN(program, withScansMerged(std::move(program), options, target, phases));
-  KINTSUGI_ASSIGN(program, formatted(std::move(program), options, target, phases));
-  return derived(std::move(program), options, target, phases);
+  KINTSUGI_ASSIGN(te::Program inFormats, formatted(program, options, target, phases));
+  KINTSUGI_ASSIGN(inFormats, derived(std::move(inFormats), options, target, phases));
+  if (!options.abilities.formats || isReference(target) || runsOnHost(target))
+    return inFormats;
+  CompileOptions silent = options;
+  silent.log = nullptr;
+  KINTSUGI_ASSIGN(program, derived(std::move(program), silent, target, phases));
+  return ofQuickerPlan(std::move(inFormats), std::move(program), options, target, phases, memo);
 }
 
 /// What holds whatever the machine is.
@@ -237,11 +266,8 @@ Expected<te::Program> prepared(const te::Program &imported, const CompileOptions
 
 Status choosePlan(const CompileOptions &options, const targets::Target &target, Phases &phases,
                   Front &front) {
-  KINTSUGI_ASSIGN(front.plan, phases.run("orchestrate", [&] {
-    orchestrate::OrchestrateOptions planning = orchestrateOptions(options, target);
-    planning.space.memo = &front.memo;
-    return planWithRecords(front.program, planning, options.recordsInUse(), &front.texts);
-  }));
+  KINTSUGI_ASSIGN(front.plan,
+                  planOf(front.program, options, target, phases, front.memo, &front.texts));
   return Status::success();
 }
 
@@ -322,7 +348,8 @@ Expected<te::Program> kernelProgram(const std::string &path, const CompileOption
   KINTSUGI_ASSIGN(te::Program imported,
                   phases.run("import", [&] { return importModel(path, options, diagnostics); }));
   KINTSUGI_ASSIGN(te::Program program, prepared(imported, options, phases, report));
-  return specialized(std::move(program), options, *target, phases);
+  space::ScheduleMemo memo;
+  return specialized(std::move(program), options, *target, phases, memo);
 }
 
 static link::LinkOptions linkOptions(const CompileOptions &options) {
@@ -377,7 +404,7 @@ compileImported(const te::Program &imported, const CompileOptions &options, runt
   auto addLevel = [&](const machine::Machine &machine) -> Status {
     forLevel.machine = machine;
     Front front;
-    KINTSUGI_ASSIGN(front.program, specialized(program, forLevel, *target, phases));
+    KINTSUGI_ASSIGN(front.program, specialized(program, forLevel, *target, phases, front.memo));
     if (forLevel.recordsInUse() && options.tuneSeconds > 0) {
       KINTSUGI_ASSIGN(report.tuning, measurePhase(forLevel, *target, device, phases, front));
     }
@@ -433,7 +460,8 @@ Expected<std::string> emit(const std::string &path, const CompileOptions &option
   KINTSUGI_ASSIGN(std::unique_ptr<targets::Target> target, makeTarget(options.target));
   KINTSUGI_ASSIGN(te::Program program, prepared(imported, options, phases, report));
   Front front;
-  KINTSUGI_ASSIGN(front.program, specialized(std::move(program), options, *target, phases));
+  KINTSUGI_ASSIGN(front.program,
+                  specialized(std::move(program), options, *target, phases, front.memo));
   KINTSUGI_RETURN_IF_ERROR(choosePlan(options, *target, phases, front));
   if (box == Box::Space)
     return front.texts.space;

@@ -1,0 +1,150 @@
+//===- matrix_test.cpp - Products on matrix units -------------------------===//
+
+#include "schedule/matrix.h"
+#include "schedule/scheduler.h"
+#include "te/parser.h"
+#include "llvm/ADT/STLExtras.h"
+#include "gtest/gtest.h"
+
+using namespace kintsugi;
+using namespace kintsugi::te;
+using namespace kintsugi::schedule;
+
+namespace {
+
+Program parsed(const std::string &text) {
+  Expected<Program> program = parseProgram(text, "test.te");
+  EXPECT_TRUE(program.ok()) << (program.ok() ? "" : program.error().message);
+  return std::move(*program);
+}
+
+/// All definitions as one kernel for a GPU, `constants` of them known when it is compiled.
+Schedule scheduled(const Program &program, Precision precision = Precision::F32,
+                   llvm::ArrayRef<ValueId> constants = {}) {
+  Group group;
+  for (uint32_t node = 0; node < program.nodes.size(); ++node)
+    group.nodes.push_back(node);
+  for (const Program::Output &output : program.outputs)
+    group.outputs.push_back(output.value);
+  group.constants.assign(constants.begin(), constants.end());
+  ScheduleOptions options;
+  options.machine = *machine::Machine::forLevel("sm_90a");
+  options.scratchLimit = 88 << 10;
+  options.copies = false;
+  options.precision = precision;
+  ScheduleResult result = scheduleGroup(program, group, options);
+  EXPECT_TRUE(result.schedule) << result.reason;
+  return std::move(*result.schedule);
+}
+
+std::string product(const std::string &type, int64_t rows, int64_t columns, int64_t depth,
+                    const std::string &place) {
+  auto number = [](int64_t n) { return std::to_string(n); };
+  bool transposed = place == "j, k";
+  return "input a[" + number(rows) + ", " + number(depth) + "] " + type + "\ninput b[" +
+         (transposed ? number(columns) + ", " + number(depth)
+                     : number(depth) + ", " + number(columns)) +
+         "] " + type + "\nc[i:" + number(rows) + ", j:" + number(columns) +
+         "] f32 = sum<f32>[k:" + number(depth) + "] f32(a[i, k]) * f32(b[" + place +
+         "])\noutput c\n";
+}
+
+std::string inF32(int64_t rows, int64_t columns, int64_t depth) {
+  std::string text = product("f32", rows, columns, depth, "k, j");
+  for (const char *wide : {"f32(a[i, k])", "f32(b[k, j])"})
+    text.replace(text.find(wide), std::string(wide).size(),
+                 std::string(wide).substr(4, std::string(wide).size() - 5));
+  return text;
+}
+
+} // namespace
+
+TEST(Matrix, TakesProductsOfNarrowTypes) {
+  for (const char *type : {"f16", "bf16"})
+    for (const char *place : {"k, j", "j, k"}) {
+      Schedule schedule = scheduled(parsed(product(type, 128, 256, 512, place)));
+      ASSERT_EQ(schedule.nests.size(), 1u);
+      ASSERT_TRUE(schedule.nests[0].matrix);
+      EXPECT_EQ(nameOf(schedule.nests[0].matrix->element), type);
+      EXPECT_EQ(schedule.nests[0].matrix->columnsFactor, 1u);
+    }
+}
+
+TEST(Matrix, RoundsOnlyWhereTheUserSaysSo) {
+  Program program = parsed(inF32(128, 256, 512));
+  EXPECT_FALSE(scheduled(program).nests[0].matrix);
+  EXPECT_FALSE(scheduled(program, Precision::TF32).nests[0].matrix);
+  for (auto [precision, type] :
+       {std::pair{Precision::F16, ElementType::F16}, {Precision::BF16, ElementType::BF16}}) {
+    Schedule schedule = scheduled(program, precision);
+    ASSERT_TRUE(schedule.nests[0].matrix);
+    EXPECT_EQ(schedule.nests[0].matrix->element, type);
+  }
+}
+
+TEST(Matrix, TilesAreTheBlocks) {
+  for (int64_t rows : {16, 49, 128, 1000})
+    for (int64_t columns : {8, 96, 1001})
+      for (int64_t depth : {24, 147, 2048}) {
+        Schedule schedule = scheduled(parsed(product("f16", rows, columns, depth, "k, j")));
+        EXPECT_LE(schedule.scratchBytes, 88 << 10);
+        for (const LoopNest &nest : schedule.nests) {
+          if (!nest.matrix)
+            continue;
+          const MatrixTile &tile = *nest.matrix;
+          EXPECT_EQ(int(tile.down * tile.across * tile.deep * 32), schedule.threads);
+          EXPECT_EQ(tile.rows % (16 * tile.down), 0u);
+          EXPECT_EQ(tile.columns % (16 * tile.across), 0u);
+          EXPECT_EQ(tile.depth % (16 * tile.deep), 0u);
+          EXPECT_EQ(tile.rows * tile.depth % (8 * schedule.threads), 0u);
+          EXPECT_EQ(tile.columns * tile.depth % (8 * schedule.threads), 0u);
+          EXPECT_LE(tile.ring + tile.ringBytes(), schedule.scratchBytes);
+          EXPECT_GE(tile.stages, 2u);
+        }
+      }
+}
+
+TEST(Matrix, LeavesOtherSumsAlone) {
+  for (const char *text :
+       {// One factor, squared.
+        "input a[64, 64] f16\nc[i:64] f32 = sum<f32>[k:64] f32(a[i, k]) * f32(a[i, k])\n",
+        // No columns of its own.
+        "input a[64, 64] f16\ninput b[64] f16\n"
+        "c[i:64] f32 = sum<f32>[k:64] f32(a[i, k]) * f32(b[k])\n",
+        // Another type of the running sums.
+        "input a[64, 64] f16\ninput b[64, 64] f16\n"
+        "c[i:64, j:64] f64 = sum<f64>[k:64] f64(a[i, k]) * f64(b[k, j])\n",
+        // Two types of factors.
+        "input a[64, 64] f16\ninput b[64, 64] bf16\n"
+        "c[i:64, j:64] f32 = sum<f32>[k:64] f32(a[i, k]) * f32(b[k, j])\n",
+        "input a[64, 64] f16\ninput b[64, 64] f16\n"
+        "c[i:64, j:64] f32 = max<f32>[k:64] f32(a[i, k]) * f32(b[k, j])\n"})
+    for (const LoopNest &nest : scheduled(parsed(text + std::string("output c\n"))).nests)
+      EXPECT_FALSE(nest.matrix) << text;
+}
+
+TEST(Matrix, TakesBordersOnTheWay) {
+  Program program = parsed(R"(
+input x[h:30, w:30, c:64] f16
+input k[o:64, r:3, s:3, c:64] f16
+p[h:32, w:32, c:64] f16 = (x[h - 1, w - 1, c] | 0)
+t[h:30, w:30, o:64] f32 = sum<f32>[r:3, s:3, c:64] f32(p[h + r, w + s, c]) * f32(k[o, r, s, c])
+y[h:30, w:30, o:64] f16 = f16(max(t[h, w, o], 0))
+output y
+)");
+  Schedule schedule = scheduled(program);
+  ASSERT_EQ(schedule.nests.size(), 1u);
+  EXPECT_TRUE(schedule.nests[0].matrix);
+}
+
+TEST(Matrix, ConstantsLieAsTheUnitsReadThem) {
+  Program program = parsed(product("f16", 128, 256, 512, "k, j"));
+  Schedule schedule = scheduled(program, Precision::F32, program.inputs[1]);
+  const auto *packed =
+      llvm::find_if(schedule.buffers, [](const Buffer &buffer) { return bool(buffer.packing); });
+  ASSERT_NE(packed, schedule.buffers.end());
+  // Terms side by side: [256 columns, 512 terms] of what was [512, 256].
+  ASSERT_EQ(packed->packing->dimensions.size(), 2u);
+  EXPECT_EQ(packed->packing->dimensions[0], (Packing::Dimension{256, 1}));
+  EXPECT_EQ(packed->packing->dimensions[1], (Packing::Dimension{512, 256}));
+}
