@@ -125,7 +125,8 @@ private:
   double moveOf(const Expr &factor, llvm::ArrayRef<unsigned> iterators) const {
     const Expr *read = &unwidened(factor);
     bool isPlain = read->type() == product.element;
-    if (read->kind() == ExprKind::Select && read->operand(2).isLiteral())
+    bool hasBorder = read->kind() == ExprKind::Select && read->operand(2).isLiteral();
+    if (hasBorder)
       read = &read->operand(1);
     unsigned last = nest.parallel.size() + nest.numReductions() - 1;
     if (isPlain && read->kind() == ExprKind::Read && buffers[read->readValue().number].packable &&
@@ -146,7 +147,7 @@ private:
     });
     bool inChunks = isAlong[0] || isAlong[1];
     if (inChunks && isPlain && read->kind() == ExprKind::Read)
-      return directMove;
+      return hasBorder ? borderMove : directMove;
     constexpr double inChunk = 2, alone = 40; // With what finds the place.
     double operations = operationsOf(factor) + 1;
     return chunk * (operations + (inChunks ? inChunk : alone) * reads) + 10;
@@ -228,7 +229,7 @@ private:
   /// What a block alone waits in a step: at the barrier, and from one instruction to the next.
   double waitStep(const MatrixTile &tile) const {
     constexpr double eachDepth = 100, computed = 400;
-    bool waitsForReads = rowsMove > directMove || columnsMove > directMove;
+    bool waitsForReads = rowsMove > borderMove || columnsMove > borderMove;
     return eachDepth * tile.depth / 16 / tile.deep + barrierCycles + stagedChunks(tile) +
            (waitsForReads ? computed : 0);
   }
@@ -251,8 +252,9 @@ private:
   }
 
   static constexpr double barrierCycles = 150;
-  static constexpr double directMove = 5; ///< Instructions of a thread for a copy.
-  static constexpr double fromFar = 900;  ///< Cycles on the way from memory.
+  static constexpr double directMove = 9;  ///< Instructions of a thread for a copy.
+  static constexpr double borderMove = 20; ///< For one that may be outside of its factor.
+  static constexpr double fromFar = 900;   ///< Cycles on the way from memory.
 
   const LoopNest &nest;
   const MatrixProduct &product;
