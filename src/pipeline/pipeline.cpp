@@ -4,6 +4,7 @@
 #include "derive/derive_scans.h"
 #include "derive/derive_winograd.h"
 #include "derive/masks.h"
+#include "derive/split_dimensions.h"
 #include "import/random_weights.h"
 #include "layout/layout.h"
 #include "link/link.h"
@@ -100,6 +101,8 @@ orchestrate::OrchestrateOptions orchestrateOptions(const CompileOptions &options
   result.space.schedule = scheduleOptions(options);
   result.space.schedule.scalar = isReference(target);
   result.space.fuse = options.abilities.fusion;
+  if (options.machine.threads > 0) // A kernel more costs a launch.
+    result.space.caps.candidatesARoot = 48;
   result.lanes = options.abilities.scans && !isReference(target);
   if (isReference(target))
     result.mode = orchestrate::PlanMode::Separate;
@@ -199,6 +202,14 @@ Expected<te::Program> withScansMerged(te::Program program, const CompileOptions 
   return phases.run("derive", [&] { return checked(derive::deriveScans(program, scanOptions)); });
 }
 
+/// For kernels of blocks of threads: what is not fused costs a launch in each step.
+Expected<te::Program> withSplits(te::Program program, const CompileOptions &options,
+                                 Phases &phases) {
+  if (!options.abilities.splits || options.machine.threads == 0)
+    return program;
+  return phases.run("derive", [&] { return checked(derive::splitInScans(program, options.log)); });
+}
+
 /// Other expressions for the same values, where they cost less.
 Expected<te::Program> derived(te::Program program, const CompileOptions &options,
                               const targets::Target &target, Phases &phases) {
@@ -244,6 +255,7 @@ Expected<te::Program> specialized(te::Program program, const CompileOptions &opt
                                   const targets::Target &target, Phases &phases,
                                   space::ScheduleMemo &memo) {
   KINTSUGI_ASSIGN(program, withScansMerged(std::move(program), options, target, phases));
+  KINTSUGI_ASSIGN(program, withSplits(std::move(program), options, phases));
   KINTSUGI_ASSIGN(te::Program inFormats, formatted(program, options, target, phases));
   KINTSUGI_ASSIGN(inFormats, derived(std::move(inFormats), options, target, phases));
   if (!options.abilities.formats || isReference(target) || runsOnHost(target))

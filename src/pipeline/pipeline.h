@@ -38,6 +38,7 @@ struct CompileOptions {
     bool copies = true;   ///< Tiles may copy operands and results on the way.
     bool winograd = true; ///< Windows may slide by bilinear algorithms.
     bool scans = true;    ///< Scans may run side by side.
+    bool splits = true;   ///< Dimensions that are read in equal parts may become two.
   } abilities;
   machine::Machine machine;
   /// The artifact is for these too, in order: the same machine with fewer instructions.

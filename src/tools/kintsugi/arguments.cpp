@@ -89,7 +89,8 @@ private:
             "How f32 may be rounded: f32 (not at all), tf32, f16 or bf16");
     addText(verb, "--plan", "plan", "search, greedy or separate");
     addText(verb, "--without", "without",
-            "What not to do: a list of fusion, masks, formats, packing, copies, winograd, scans");
+            "What not to do: a list of fusion, masks, formats, packing, copies, winograd, scans, "
+            "splits");
     addText(verb, "--cpu-level", "cpu_level",
             "Instructions: v3 (AVX2), v4 (AVX-512) or native, this machine's");
     verb.add_option_function<unsigned>(
