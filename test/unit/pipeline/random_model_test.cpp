@@ -26,11 +26,13 @@ namespace {
 
 Expected<std::vector<Tensor>> compileAndRun(const Program &program,
                                             const pipeline::CompileOptions &options,
-                                            llvm::ArrayRef<Tensor> feeds) {
+                                            llvm::ArrayRef<Tensor> feeds, unsigned &launches) {
   auto device = std::make_shared<devices::CpuDevice>();
   std::vector<std::byte> bytes;
   runtime::ArtifactWriter writer = runtime::ArtifactWriter::toMemory(bytes);
-  KINTSUGI_RETURN_IF_ERROR(pipeline::compile(program, options, *device, writer).status());
+  KINTSUGI_ASSIGN(pipeline::CompileReport report,
+                  pipeline::compile(program, options, *device, writer));
+  launches = report.launches;
   KINTSUGI_ASSIGN(runtime::Artifact artifact, runtime::Artifact::fromMemory(bytes, "model.kin"));
   KINTSUGI_ASSIGN(auto model, runtime::Model::create(std::move(artifact), device));
   KINTSUGI_ASSIGN(auto context, runtime::Context::create(model, {2}));
@@ -112,7 +114,7 @@ protected:
     for (bool weights : {false, true}) {
       if (weights)
         makeConstant(program, feeds);
-      Expected<std::vector<Tensor>> results = compileAndRun(program, options, feeds);
+      Expected<std::vector<Tensor>> results = compileAndRun(program, options, feeds, launches);
       ASSERT_TRUE(results.ok()) << results.error().message;
       for (auto [result, right] : llvm::zip(*results, *expected))
         compare(result, right);
@@ -149,7 +151,7 @@ protected:
     }
   }
 
-  unsigned compared = 0;
+  unsigned compared = 0, launches = 0;
 };
 
 TEST_P(RandomModel, AgreesWithTheInterpreter) {
@@ -173,6 +175,40 @@ TEST_P(RandomModel, EveryFloatWithWhatIsFusedAroundIt) {
     checkProgram(std::move(*program), 1);
   }
   EXPECT_EQ(compared, 4u);
+}
+
+/// Layers of an LSTM of 8 units over 12 steps; x[12, 2, 8] -> y, the last states of the last layer.
+std::string lstm(int layers) {
+  std::string text = "input x[t:12, b:2, k:8] f32\n", from = "x";
+  for (int layer = 0; layer < layers; ++layer) {
+    std::string n = std::to_string(layer);
+    text += "input w" + n + "[j:32, k:8] f32\ninput r" + n + "[j:32, k:8] f32\ninput h" + n +
+            "[b:2, j:8] f32\np" + n + "[t:12, b:2, j:32] f32 = sum<f32>[k:8] " + from +
+            "[t, b, k] * w" + n + "[j, k]\nq" + n + "[t:12, b:2, j:32] f32 = p" + n +
+            "[t, b, j] + w" + n + "[j, 0]\n(hn" + n + "[2, 8] f32, cn" + n + "[2, 8] f32, y" + n +
+            "[12, 2, 8] f32) = scan[12] carry(h" + n + ", h" + n + ") capture(q" + n + ", r" + n +
+            ") {\nprogram cell\ninput step[] i64\ninput h[2, 8] f32\ninput c[2, 8] f32\n"
+            "input in[12, 2, 32] f32\ninput r[32, 8] f32\n"
+            "s[b:2, j:32] f32 = sum<f32>[k:8] h[b, k] * r[j, k]\n";
+    for (auto [gate, at] : {std::pair("i", "j"), {"o", "j+8"}, {"f", "j+16"}})
+      text += std::string(gate) + "[b:2, j:8] f32 = 1 / (1 + exp(-(in[step[], b, " + at +
+              "] + s[b, " + at + "])))\n";
+    text += "g[b:2, j:8] f32 = tanh(in[step[], b, j+24] + s[b, j+24])\n"
+            "cx[b:2, j:8] f32 = f[b, j] * c[b, j] + i[b, j] * g[b, j]\n"
+            "hx[b:2, j:8] f32 = o[b, j] * tanh(cx[b, j])\n"
+            "output hx\noutput cx\noutput hx as y\n}\n";
+    from = "y" + n;
+  }
+  return text + "output " + from + " as y\noutput hn" + std::to_string(layers - 1) + "\n";
+}
+
+TEST_P(RandomModel, LayersOfARecurrentNetwork) {
+  Expected<Program> program = parseProgram(lstm(3), "lstm");
+  ASSERT_TRUE(program.ok()) << program.error().message;
+  checkProgram(std::move(*program), 2);
+  EXPECT_EQ(compared, 1u);
+  if (GetParam().blocks && GetParam().plan == orchestrate::PlanMode::Search)
+    EXPECT_LE(launches, 14 + 4u); // A kernel a wave, and a few around them.
 }
 
 INSTANTIATE_TEST_SUITE_P(Ways, RandomModel, testing::ValuesIn(ways),
