@@ -124,9 +124,10 @@ private:
 
 class BodyBuilder {
 public:
-  BodyBuilder(const Program &old, const MergedScans &merged, const Alike &alike)
-      : old(old), merged(merged), alike(alike), first(alike.scan(0)), cell(*first.body),
-        products(alike.link(1).products) {}
+  BodyBuilder(const Program &old, const MergedScans &merged, const Alike &alike,
+              double mostStackBytes)
+      : old(old), merged(merged), alike(alike), mostStackBytes(mostStackBytes),
+        first(alike.scan(0)), cell(*first.body), products(alike.link(1).products) {}
 
   WaveScan run() {
     body->name = "wave";
@@ -350,12 +351,46 @@ private:
       give(next.at(k));
     for (unsigned output : extra)
       give(batched.at(cell.outputs[output].value));
-    for (unsigned output = carried(); output < cell.outputs.size(); ++output)
-      if (isReadOutside(output)) {
-        result.stacked[output] = body->outputs.size();
-        std::optional<unsigned> state = stateOf(output);
-        give(state ? next.at(*state) : batched.at(cell.outputs[output].value));
-      }
+    for (unsigned output = carried(); output < cell.outputs.size(); ++output) {
+      std::optional<unsigned> state = stateOf(output);
+      addStacks(output, state ? next.at(*state) : batched.at(cell.outputs[output].value), give);
+    }
+  }
+
+  /// A state's stack is written where the next one is computed, so all lanes' is no more work than
+  /// one lane's, but more memory.
+  void addStacks(unsigned output, ValueId value, llvm::function_ref<void(ValueId)> give) {
+    llvm::SmallVector<unsigned> read;
+    for (unsigned number = 0; number < lanes(); ++number)
+      if (isReadOutside(alike.scan(number).results[output]))
+        read.push_back(number);
+    bool isOfAll = read.size() == lanes() || bytesOfStack(value) <= mostStackBytes;
+    if (isOfAll && !read.empty())
+      give(value);
+    for (unsigned number : read) {
+      if (!isOfAll)
+        give(laneOf(value, number));
+      result.stacked[{output, number}] = {unsigned(body->outputs.size() - 1), isOfAll};
+    }
+  }
+
+  double bytesOfStack(ValueId value) const {
+    double bytes = double(merged.chain->steps) * bitsOf(body->value(value).type) / 8;
+    for (Extent extent : body->shape(value))
+      bytes *= double(extent.constant());
+    return bytes;
+  }
+
+  ValueId laneOf(ValueId id, unsigned number) {
+    const Value value = body->value(id);
+    Definition definition;
+    llvm::SmallVector<Index> indices{Index(int64_t(number))};
+    for (auto [k, extent] : llvm::enumerate(llvm::ArrayRef(value.shape).drop_front())) {
+      definition.parallel.push_back({"i" + std::to_string(k), extent});
+      indices.push_back(Index::iterator(k));
+    }
+    definition.bodies = {Expr::read(id, value.type, indices)};
+    return body->define(value.name + ".lane", value.type, std::move(definition));
   }
 
   /// Finds the scans and those products between them that nothing else reads.
@@ -375,15 +410,10 @@ private:
     return llvm::any_of(old.outputs, [&](const auto &output) { return output.value == id; });
   }
 
-  bool isReadOutside(unsigned output) const {
-    return llvm::any_of(llvm::seq(0u, lanes()), [&](unsigned number) {
-      return isReadOutside(alike.scan(number).results[output]);
-    });
-  }
-
   const Program &old;
   const MergedScans &merged;
   const Alike &alike;
+  double mostStackBytes;
   const Scan &first;
   const Program &cell;
   llvm::ArrayRef<uint32_t> products; ///< Those of lane 1 stand for all.
@@ -464,10 +494,12 @@ private:
       ValueId id = mine.results[output];
       if (output < mine.initial.size())
         out.bind(id, part(id, results[output], {Index(int64_t(number))}, 0));
-      else if (auto stacked = wave.stacked.find(output); stacked != wave.stacked.end())
-        out.bind(id,
-                 part(id, results[stacked->second],
-                      {Index::iterator(0) + Index(int64_t(number)), Index(int64_t(number))}, 1));
+      else if (auto found = wave.stacked.find({output, number}); found != wave.stacked.end()) {
+        llvm::SmallVector<Index> from{Index::iterator(0) + Index(int64_t(number))};
+        if (found->second.isOfAll)
+          from.push_back(Index(int64_t(number)));
+        out.bind(id, part(id, results[found->second.output], from, 1));
+      }
     }
   }
 
@@ -492,11 +524,12 @@ private:
 
 } // namespace
 
-std::optional<WaveScan> waveOf(const Program &program, const MergedScans &merged) {
+std::optional<WaveScan> waveOf(const Program &program, const MergedScans &merged,
+                               double mostStackBytes) {
   Alike alike(program, merged);
   if (!alike.find())
     return std::nullopt;
-  return BodyBuilder(program, merged, alike).run();
+  return BodyBuilder(program, merged, alike, mostStackBytes).run();
 }
 
 void addWave(simplify::Rebuilder &out, const MergedScans &merged, const WaveScan &wave) {

@@ -29,14 +29,21 @@ struct WaveScan {
   std::shared_ptr<const te::Program> body;
   std::vector<Lanes> initial; ///< Of each carried tensor; empty where the first values are zeros.
   std::vector<Lanes> captured;
-  /// Of a cell's stacked result that is read outside: which of the body's outputs stacks it.
-  std::map<unsigned, unsigned> stacked;
+  /// What stacks a lane's result, by the result's number and the lane's, where it is read outside.
+  struct Stack {
+    unsigned output; ///< Of the body.
+    bool isOfAll;    ///< Of all lanes in one.
+  };
+  std::map<std::pair<unsigned, unsigned>, Stack> stacked;
   /// Nodes of the program that it stands for: the scans and what only they read between them.
   std::set<uint32_t> replaced;
 };
 
-/// The merged scans as waves; nothing where their cells or the products between them differ.
-std::optional<WaveScan> waveOf(const te::Program &program, const MergedScans &merged);
+/// The merged scans as waves; nothing where their cells or the products between them differ. What
+/// some lanes give out is stacked for all of them, which is no work of its own, up to so many
+/// bytes.
+std::optional<WaveScan> waveOf(const te::Program &program, const MergedScans &merged,
+                               double mostStackBytes = 64 << 20);
 
 /// Adds the scan and what stands for the results of those that it replaces.
 void addWave(simplify::Rebuilder &out, const MergedScans &merged, const WaveScan &wave);
