@@ -20,6 +20,7 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <set>
 
 namespace kintsugi::schedule {
 
@@ -121,6 +122,7 @@ private:
 
   /// The best tiling of the members as they are.
   std::optional<Trial> search() {
+    seen.clear();
     TileSizes sizes = wholeSizes();
     std::optional<Trial> best = attempt(sizes);
     if (!worthCutting) // Said once, so that ways with and without copies compare.
@@ -163,7 +165,28 @@ private:
       changed = false;
       for (size_t k = 0; k < bestSizes.size(); ++k)
         changed |= step(bestSizes, k, best);
+      changed |= trade(bestSizes, best);
     }
+  }
+
+  /// As many tiles of another shape: less along one iterator, more along another.
+  bool trade(TileSizes &sizes, std::optional<Trial> &best) {
+    bool changed = false;
+    for (size_t less = 0; less < sizes.size(); ++less)
+      for (size_t more = 0; more < sizes.size(); ++more) {
+        TileSizes trial = sizes;
+        trial[less] = smaller(sizes[less], extentOf(less));
+        trial[more] = std::min(extentOf(more), 2 * sizes[more]);
+        if (less == more || trial[less] == sizes[less] || trial[more] == sizes[more])
+          continue;
+        std::optional<Trial> tried = attempt(trial);
+        if (!better(tried, best))
+          continue;
+        best = std::move(tried);
+        sizes = trial;
+        changed = true;
+      }
+    return changed;
   }
 
   TileSizes wholeSizes() const {
@@ -342,34 +365,41 @@ private:
 
   /// With the best number of threads, where a tile is a block's.
   std::optional<Trial> attempt(const TileSizes &sizes) {
+    if (inBlocks() && !wanted && !seen.insert({sizes.begin(), sizes.end()}).second)
+      return std::nullopt; // It was compared before.
+    std::optional<Tiling> tiling = tilingOf(sizes);
+    if (!tiling)
+      return std::nullopt;
     if (!inBlocks())
-      return attemptWith(sizes, 0);
+      return attemptWith(*tiling, sizes, 0);
     std::optional<Trial> best;
     for (int threads : {128, 256, 512, 1024}) {
-      std::optional<Trial> trial = attemptWith(sizes, threads);
+      std::optional<Trial> trial = attemptWith(*tiling, sizes, threads);
       if (!trial)
         break;
-      if (!best || trial->computeSeconds < best->computeSeconds * 0.98)
-        best = std::move(trial);
-      else if (best->schedule.tiles() > 2 * options.machine.cores)
+      if (best && trial->computeSeconds >= best->computeSeconds * 0.98)
         break;
+      best = std::move(trial);
     }
     return best;
   }
 
-  std::optional<Trial> attemptWith(const TileSizes &sizes, int threads) {
+  /// A tiling's buffers and nests, whose registers are to be chosen.
+  struct Tiling {
+    Schedule schedule;
+    std::vector<LoopNest> parts;
+  };
+
+  std::optional<Tiling> tilingOf(const TileSizes &sizes) {
     std::optional<llvm::SmallVector<Box>> boxes = inferBoxes(values, members, sizes);
     if (!boxes)
       return std::nullopt;
-    Trial trial;
-    Schedule &schedule = trial.schedule;
-    schedule.threads = threads;
+    Tiling tiling;
+    Schedule &schedule = tiling.schedule;
     schedule.space = tileSpace(members.back(), sizes);
     placements.clear();
     placeMemory(schedule);
     placeScratch(schedule, *boxes);
-    llvm::SmallVector<double> cycles;
-    BlockCycles inBlock;
     for (auto [member, box] : llvm::zip(members, *boxes)) {
       LoopNest nest =
           makeNest(values, member, box, schedule.space,
@@ -380,19 +410,31 @@ private:
           return std::nullopt;
         }
         setShares(part, schedule.buffers, values);
-        if (threads) {
-          BlockCycles each = chooseInBlock(part, schedule);
-          inBlock.busy += each.busy;
-          inBlock.alone += each.alone;
-          schedule.nests.push_back(std::move(part));
-          continue;
-        }
+        tiling.parts.push_back(std::move(part));
+      }
+    }
+    return tiling;
+  }
+
+  std::optional<Trial> attemptWith(const Tiling &tiling, const TileSizes &sizes, int threads) {
+    Trial trial;
+    Schedule &schedule = trial.schedule;
+    schedule = tiling.schedule;
+    schedule.threads = threads;
+    llvm::SmallVector<double> cycles;
+    BlockCycles inBlock;
+    for (LoopNest part : tiling.parts) {
+      if (threads) {
+        BlockCycles each = chooseInBlock(part, schedule);
+        inBlock.busy += each.busy;
+        inBlock.alone += each.alone;
+      } else {
         std::optional<double> each = setRegisters(part, schedule);
         if (!each)
           return std::nullopt;
         cycles.push_back(*each);
-        schedule.nests.push_back(std::move(part));
       }
+      schedule.nests.push_back(std::move(part));
     }
     if (threads) {
       packForMatrixUnits(schedule);
@@ -638,6 +680,7 @@ private:
   std::optional<bool> worthCutting;
   std::map<uint32_t, Placement> placements;
   std::string reason;
+  std::set<std::vector<int64_t>> seen; ///< Tiles of blocks that a search has tried.
 
   std::optional<std::vector<Member>> unbounded; ///< Members whose loops end at their extents.
   const Point *wanted = nullptr;                ///< What to do, where the search is not asked.

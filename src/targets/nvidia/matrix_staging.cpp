@@ -153,7 +153,9 @@ void MatrixNest::computeChunk(const Operand &operand, const Move &move) {
     Value value = values->evaluate(operand.factor, pointOf(operand, point, term));
     Value valid = isTerm(operand, move, element);
     levels.place(move.level);
-    if (value.getType() != matrix.getElement())
+    if (value.getType().isF32()) // Which has an instruction, for either type.
+      value = make.narrow(value, matrix.getElement());
+    else if (value.getType() != matrix.getElement())
       value = Elementwise(make.builder, scope.imports).roundTo(value, matrix.getElement());
     if (valid)
       value = make.select(valid, value, make.number(matrix.getElement(), 0));

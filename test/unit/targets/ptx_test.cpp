@@ -155,8 +155,10 @@ TEST(Ptx, Assembles) {
     expectAssembles(twoNests(), level, "nests");
     for (ElementType type : {ElementType::F16, ElementType::BF16})
       for (bool transposed : {false, true}) {
-        expectAssembles(onMatrixUnits(type, transposed, type), level, "matrix");
-        expectAssembles(onMatrixUnits(type, transposed, ElementType::F32), level, "rounded");
+        std::string name = std::string(nameOf(type)) + (transposed ? "t" : "");
+        expectAssembles(onMatrixUnits(type, transposed, type), level, "matrix_" + name);
+        expectAssembles(onMatrixUnits(type, transposed, ElementType::F32), level,
+                        "rounded_" + name);
       }
   }
 }
