@@ -74,16 +74,13 @@ private:
     size_t limit = std::min(steps.size(), from + farthest);
     for (size_t number = from + 1; number < limit; ++number) {
       const TraceStep &step = steps[number];
-      const Range *written = writtenBy(step, range);
-      if (written && isRead(step, *written))
-        return future;
       for (size_t i = 0; i < step.firstWritten(); ++i) {
         if (step.operands[i] == range)
           future.readers.push_back({number, i});
         else if (step.operands[i].overlaps(range))
           return future;
       }
-      if (written) {
+      if (const Range *written = writtenBy(step, range)) {
         future.isKnown = written->covers(range);
         return future;
       }
@@ -96,11 +93,6 @@ private:
       if (step.operands[i].overlaps(range))
         return &step.operands[i];
     return nullptr;
-  }
-
-  static bool isRead(const TraceStep &step, const Range &range) {
-    return std::any_of(step.operands.begin(), step.operands.begin() + step.firstWritten(),
-                       [&](const Range &read) { return read.overlaps(range); });
   }
 
   /// Whether some step of [first, last] writes into the range.
@@ -164,7 +156,7 @@ private:
   void writeElsewhere(size_t number, size_t operand) {
     const Range result = steps[number].operands[operand];
     Future future = futureOf(number, result);
-    if (!future.isKnown || isRead(steps[number], result))
+    if (!future.isKnown)
       return;
     size_t last = future.lastReader();
     std::vector<CopyOfResult> copies;
