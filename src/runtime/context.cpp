@@ -65,7 +65,23 @@ Status Context::setUp(ContextOptions options) {
   hasFixedSteps = !device.sharesHostMemory() && isFixed(manifest, manifest.plan);
   placeBuffers();
   collectOperands();
+  if (hasFixedSteps)
+    findLasting();
   return Status::success();
+}
+
+/// Outputs and what says how much of them is valid: nothing else is looked at after a run.
+void Context::findLasting() {
+  const Manifest &manifest = shared->manifest();
+  patchOperands(); // The caller's tensors are elsewhere.
+  auto add = [&](uint32_t buffer) {
+    lasting.push_back({addresses[buffer], manifest.buffers[buffer].bytes});
+  };
+  for (const Port &port : manifest.outputs) {
+    add(port.buffer);
+    for (const DynamicDimension &dynamic : port.dynamic)
+      add(dynamic.buffer);
+  }
 }
 
 /// The device addresses of all buffers that are not the caller's.
@@ -207,7 +223,7 @@ Status Context::runSteps(const RunOptions &options) {
   if (!hasFixedSteps || options.profile || options.observer)
     return walk(plan, {*queue, options});
   KINTSUGI_RETURN_IF_ERROR(checkCancelled(options));
-  KINTSUGI_ASSIGN(bool isUnderWay, queue->beginSteps());
+  KINTSUGI_ASSIGN(bool isUnderWay, queue->beginSteps(lasting));
   if (isUnderWay)
     return Status::success();
   Status walked = walk(plan, {*queue, options});

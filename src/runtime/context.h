@@ -86,6 +86,7 @@ private:
   Status setUp(ContextOptions options);
   Expected<std::byte *> allocate(uint64_t bytes);
   void placeBuffers();
+  void findLasting();
   void collectOperands();
 
   void patchOperands();
@@ -120,7 +121,8 @@ private:
   std::byte *arena = nullptr;
   std::vector<std::byte *> stagedInputs, stagedOutputs; ///< Where the device has its own memory.
   std::unique_ptr<DeviceQueue> queue;
-  bool hasFixedSteps = false; ///< Whether a run's steps depend on nothing but the plan.
+  std::vector<MemoryRange> lasting; ///< What is read after fixed steps.
+  bool hasFixedSteps = false;       ///< Whether a run's steps depend on nothing but the plan.
 
   std::vector<std::byte *> addresses; ///< Of each buffer on the device.
   std::vector<void *> operands;       ///< Of all stages, one after another.

@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
 
 namespace kintsugi::runtime {
@@ -39,6 +40,12 @@ struct QueueOptions {
   uint32_t threads = 0;
 };
 
+/// Of a device's memory.
+struct MemoryRange {
+  const void *begin = nullptr;
+  uint64_t bytes = 0;
+};
+
 /// Runs work in order. Belongs to one context and is used by one thread at a time. After the first
 /// run of a plan nothing here allocates host memory, but for calls of host functions.
 class DeviceQueue {
@@ -51,8 +58,9 @@ public:
 
   /// Around all launches, copies and uploads of a plan that has the same ones in each run. True
   /// where the queue kept them from an earlier run and started them again: they are not to be asked
-  /// for then, and endSteps() is not called.
-  virtual Expected<bool> beginSteps() { return false; }
+  /// for then, and endSteps() is not called. What they write is read afterwards in `lasting` alone,
+  /// which is the same in each run.
+  virtual Expected<bool> beginSteps(std::span<const MemoryRange> lasting) { return false; }
   /// `complete`: whether none of them failed.
   virtual Status endSteps(bool complete) { return Status::success(); }
   /// How long the device took for them in the last run, by its own clock; to be asked for when the

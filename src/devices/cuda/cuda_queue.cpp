@@ -67,16 +67,19 @@ Status CudaQueue::startGraph() {
   return driver().check(driver().recordEvent(end, stream), "time a run");
 }
 
-Expected<bool> CudaQueue::beginSteps() {
+Expected<bool> CudaQueue::beginSteps(std::span<const MemoryRange> lasting) {
   KINTSUGI_RETURN_IF_ERROR(device.enter());
   if (steps == Steps::Recorded) {
     KINTSUGI_RETURN_IF_ERROR(startGraph());
     return true;
   }
-  if (steps == Steps::Seen)
+  if (steps == Steps::Seen) {
     trace = std::make_unique<Trace>();
-  else
+    for (const MemoryRange &range : lasting)
+      trace->lasting.push_back({addressOf(range.begin), range.bytes});
+  } else {
     steps = Steps::Watched;
+  }
   return false;
 }
 

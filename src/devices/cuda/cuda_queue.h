@@ -17,7 +17,7 @@ public:
   ~CudaQueue() override;
 
   void beginRun() override;
-  Expected<bool> beginSteps() override;
+  Expected<bool> beginSteps(std::span<const runtime::MemoryRange> lasting) override;
   Status endSteps(bool complete) override;
   std::optional<double> secondsOfSteps() override;
   Status launch(uint32_t stage, void *const *buffers) override;

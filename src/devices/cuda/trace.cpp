@@ -44,7 +44,8 @@ struct Reader {
 /// What happens to the bytes that a step leaves in a range, until they are written over.
 struct Future {
   std::vector<Reader> readers; ///< Of the whole range.
-  bool isKnown = false;        ///< These are all, and the bytes are written over as a whole.
+  /// These are all, and then the bytes are written over as a whole or of no use any more.
+  bool isKnown = false;
 
   size_t lastReader() const { return readers.empty() ? 0 : readers.back().step; }
 };
@@ -85,7 +86,14 @@ private:
         return future;
       }
     }
+    future.isKnown = limit == steps.size() && isForgotten(range);
     return future;
+  }
+
+  /// Whether nothing reads a range after the last step.
+  bool isForgotten(const Range &range) const {
+    return std::ranges::none_of(trace.lasting,
+                                [&](const Range &kept) { return kept.overlaps(range); });
   }
 
   static const Range *writtenBy(const TraceStep &step, const Range &range) {

@@ -4,8 +4,8 @@
 // written out asks for much that moves bytes and computes nothing: a step's number is set, a next
 // state is copied over the state, a step's result into its place of a stack. shorten() has a kernel
 // write where its result is wanted, or into spare memory, and has kernels read step numbers from a
-// table, wherever all that touches those addresses is known. Memory holds the same bytes after the
-// last step as before the change.
+// table, wherever all that touches those addresses is known. What is read after the last step
+// is there as before the change.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KINTSUGI_DEVICES_CUDA_TRACE_H
@@ -52,6 +52,7 @@ struct Trace {
   static constexpr Address added = Address(1) << 63;
 
   std::vector<TraceStep> steps;
+  std::vector<Range> lasting; ///< What is read after the last step.
   std::vector<std::byte> table;
   uint64_t spareBytes = 0;
 

@@ -194,6 +194,23 @@ TEST_F(Cuda, RecordsTheSecondRun) {
   EXPECT_EQ(fake->recorded, 2);
 }
 
+TEST_F(Cuda, RecordsOfALoopItsKernels) {
+  auto model = load(cudaParts(lanesParts(1)));
+  ASSERT_TRUE(model.ok()) << model.error().message;
+  auto context = Context::create(*model);
+  ASSERT_TRUE(context.ok());
+  for (int times = 1; times <= 4; ++times) {
+    int64_t limit = 0, trace[8] = {}, places[3] = {};
+    InputTensor inputs[] = {{"limit", ElementType::I64, {}, &limit, 8}};
+    OutputTensor outputs[] = {{"", trace, 64, {}}, {"", places, 24, {}}};
+    ASSERT_TRUE((*context)->run(inputs, outputs).ok());
+    EXPECT_EQ(std::vector<int64_t>(trace, trace + 8),
+              (std::vector<int64_t>{0, 1, 3, 6, 10, 15, 21, 28}));
+  }
+  EXPECT_EQ(fake->recorded, 17);
+  EXPECT_EQ(fake->recordedMoves, 4); // To each second place of the stack: it is at an odd address.
+}
+
 TEST_F(Cuda, NamesTheStageThatFaults) {
   auto model = load(cudaParts(withoutCall(affineParts())));
   ASSERT_TRUE(model.ok());

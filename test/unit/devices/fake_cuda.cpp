@@ -42,7 +42,13 @@ int perform(Stream *stream, std::function<int()> work) {
   return work();
 }
 
+void countMove(Stream *stream) {
+  std::lock_guard lock(mutex);
+  fakeCuda()->recordedMoves += stream && stream->recording;
+}
+
 int move(Stream *stream, void *to, const void *from, size_t bytes) {
+  countMove(stream);
   return perform(stream, [=] {
     std::memmove(to, from, bytes);
     return success;
@@ -136,6 +142,7 @@ int cuMemcpyDtoDAsync_v2(Address to, Address from, size_t bytes, Handle stream) 
               reinterpret_cast<void *>(from), bytes);
 }
 int cuMemsetD32Async(Address to, unsigned value, size_t count, Handle stream) {
+  countMove(static_cast<Stream *>(stream));
   return perform(static_cast<Stream *>(stream), [=] {
     for (size_t i = 0; i < count; ++i)
       std::memcpy(reinterpret_cast<char *>(to) + 4 * i, &value, 4);

@@ -19,6 +19,7 @@ struct FakeCuda {
   // What was asked for.
   int launches = 0; ///< One by one.
   int recorded = 0;
+  int recordedMoves = 0; ///< Copies and fills.
   int graphLaunches = 0;
   std::string loadedText;
   int64_t memoryInUse = 0;                           ///< Blocks.
