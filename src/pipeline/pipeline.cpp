@@ -77,7 +77,7 @@ schedule::ScheduleOptions scheduleOptions(const CompileOptions &options) {
   result.packing = options.abilities.packing;
   result.copies = options.abilities.copies;
   if (options.machine.threads > 0) {          // Blocks know no copies.
-    constexpr int64_t sharedBytes = 88 << 10; // Beside what sums are joined in, on any device.
+    constexpr int64_t sharedBytes = 96 << 10; // A block has them on any device from sm_80 on.
     result.scratchLimit = sharedBytes;
     result.copies = false;
   }

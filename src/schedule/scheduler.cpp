@@ -444,7 +444,10 @@ private:
     }
     assignScratch(schedule);
     placeRings(schedule);
-    if (schedule.scratchBytes > options.scratchLimit) {
+    int64_t exchanged = 0;
+    for (const LoopNest &nest : schedule.nests)
+      exchanged = std::max(exchanged, threads ? exchangeBytesOf(nest, threads) : 0);
+    if (schedule.scratchBytes + exchanged > options.scratchLimit) {
       reason = "its intermediate results do not fit in scratch memory";
       return std::nullopt;
     }

@@ -28,6 +28,14 @@ int registersOf(const RegisterTile &tile) {
   return 40 + 2 * int(tile.rows * tile.vectors * tile.columns);
 }
 
+/// Of the running values of one result.
+int64_t joinBytesOf(const LoopNest &nest) {
+  if (!nest.reduction)
+    return 0;
+  return bitsOf(nest.reduction->accumulator) / 8 *
+         (nest.reduction->combiner == Combiner::SoftmaxStats ? 2 : 1);
+}
+
 class ThreadChoice {
 public:
   ThreadChoice(const LoopNest &nest, llvm::ArrayRef<Buffer> buffers, int threads)
@@ -41,9 +49,7 @@ public:
       epilogueOperations += operationsOf(finish);
     for (unsigned k = 0; k < numIterators; ++k)
       destinationStrides.push_back(k < numParallel ? strideOf(nest.destinationIndex, k) : 0);
-    if (nest.reduction)
-      joinBytes = bitsOf(nest.reduction->accumulator) / 8 *
-                  (nest.reduction->combiner == Combiner::SoftmaxStats ? 2 : 1);
+    joinBytes = joinBytesOf(nest);
   }
 
   BlockCycles choose(RegisterTile &best) {
@@ -323,7 +329,7 @@ private:
   llvm::SmallVector<int64_t, 8> destinationStrides;
   llvm::SmallVector<Operation> operations; ///< Of the bodies.
   double epilogueOperations = 0;
-  int64_t joinBytes = 4;
+  int64_t joinBytes = 0;
   double bestWorth = INFINITY;
   BlockCycles bestCycles;
 };
@@ -354,6 +360,12 @@ BlockCycles chooseThreads(LoopNest &nest, unsigned tileDimensions, llvm::ArrayRe
   nest.registers = best;
   nest.registers.unrolledReductions = unrolledInThread(nest);
   return cycles;
+}
+
+int64_t exchangeBytesOf(const LoopNest &nest, int threads) {
+  const RegisterTile &tile = nest.registers;
+  bool inMemory = !nest.matrix && tile.lanes > 1 && tile.lanes * tile.apart > unsigned(warp);
+  return inMemory ? int64_t(tile.rows) * tile.columns * threads * joinBytesOf(nest) : 0;
 }
 
 /// The most that a thread of such nests needs.

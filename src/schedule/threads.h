@@ -25,6 +25,9 @@ struct BlockCycles {
 BlockCycles chooseThreads(LoopNest &nest, unsigned tileDimensions, llvm::ArrayRef<Buffer> buffers,
                           int threads);
 
+/// Of the memory beside scratch through which a block's threads join sums in a nest.
+int64_t exchangeBytesOf(const LoopNest &nest, int threads);
+
 /// Of all blocks over all cores: a core runs several at once, as far as their threads, registers
 /// and scratch fit, and their bytes come through its own share of the way to memory.
 double secondsInBlocks(const Schedule &schedule, const BlockCycles &cycles,

@@ -32,7 +32,7 @@ def compare(path, precision):
     return found["outputs"]
 
 
-ZOO = "resnet18 mmoe dlrm fsrcnn efficientvit_b1 lstm_10x100x256 yolox_nano"
+ZOO = "resnet18 mmoe dlrm fsrcnn efficientvit_b1 lstm_10x100x256 infogan"
 
 
 @pytest.mark.parametrize("model", ZOO.split())
