@@ -108,7 +108,7 @@ private:
     for (unsigned number = 0; number < merged.count; ++number)
       results.push_back(addSegment(old, linkHere(number), segments[number], place));
     nameOutputs(*body, results);
-    out.fresh.currentOrigin = originsOfAll();
+    out.fresh.currentOrigin = merged.origins(old);
     takeResults(out.fresh.addScan(namesOfLoop(), std::move(whole)));
   }
 
@@ -150,15 +150,6 @@ private:
       for (ValueId id : llvm::drop_begin(scan(number).results, carried(number)))
         add(id, ".blocks");
     return names;
-  }
-
-  std::vector<std::string> originsOfAll() const {
-    std::vector<std::string> origins;
-    for (const ChainedScan &each : merged.scans())
-      for (const std::string &origin : old.origins[each.node])
-        if (!llvm::is_contained(origins, origin))
-          origins.push_back(origin);
-    return origins;
   }
 
   void takeResults(llvm::ArrayRef<ValueId> results) {
@@ -328,6 +319,15 @@ private:
 };
 
 } // namespace
+
+std::vector<std::string> MergedScans::origins(const Program &program) const {
+  std::vector<std::string> origins;
+  for (const ChainedScan &scan : scans())
+    for (const std::string &origin : program.origins[scan.node])
+      if (!llvm::is_contained(origins, origin))
+        origins.push_back(origin);
+  return origins;
+}
 
 bool canMergeAll(const Program &program, llvm::ArrayRef<MergedScans> merged) {
   return Merger(program, merged).order().has_value();

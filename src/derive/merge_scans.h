@@ -30,6 +30,8 @@ struct MergedScans {
   std::shared_ptr<const WaveScan> wave;
 
   int64_t iterations() const { return chain->steps / block - (count - 1); }
+  /// The ONNX nodes that any of the scans comes from.
+  std::vector<std::string> origins(const te::Program &program) const;
   /// Steps of scan `number` (from 0) ahead of the loop, and those after it.
   int64_t lead(unsigned number) const { return (count - 1 - number) * block; }
   int64_t rest(unsigned number) const { return number * block + chain->steps % block; }

@@ -442,7 +442,7 @@ public:
     llvm::SmallVector<std::string> names;
     for (const Program::Output &output : wave.body->outputs)
       names.push_back(wave.body->value(output.value).name + ".waves");
-    out.fresh.currentOrigin = originsOfAll();
+    out.fresh.currentOrigin = merged.origins(old);
     llvm::SmallVector<ValueId> results = out.fresh.addScan(names, std::move(whole));
     for (unsigned number = 0; number < merged.count; ++number)
       bindResults(number, results);
@@ -451,15 +451,6 @@ public:
 private:
   const Scan &scan(unsigned number) const {
     return std::get<Scan>(old.nodes[merged.scans()[number].node]);
-  }
-
-  std::vector<std::string> originsOfAll() const {
-    std::vector<std::string> origins;
-    for (const ChainedScan &each : merged.scans())
-      for (const std::string &origin : old.origins[each.node])
-        if (!llvm::is_contained(origins, origin))
-          origins.push_back(origin);
-    return origins;
   }
 
   ValueId stack(const Lanes &lanes) {

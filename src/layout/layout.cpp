@@ -13,6 +13,10 @@ using namespace te;
 
 namespace {
 
+/// What formats must save of the time of the definitions that they concern: below it the estimate
+/// says little, and what it leaves out (fusion, caches) is at its best row-major.
+constexpr double leastSaving = 0.005;
+
 class Chooser {
 public:
   Chooser(const Program &program, const LayoutOptions &options)
@@ -183,7 +187,7 @@ private:
         before += graph.cost(factor, rowMajor);
         after += graph.cost(factor, best.labelling);
       }
-      if (before - after >= options.leastSaving * before)
+      if (before - after >= leastSaving * before)
         continue;
       for (unsigned factor : part)
         for (unsigned variable : graph.factors[factor])

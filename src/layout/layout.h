@@ -17,9 +17,6 @@ namespace kintsugi::layout {
 
 struct LayoutOptions {
   schedule::ScheduleOptions schedule;
-  /// What formats must save of the time of the definitions that they concern: below it the estimate
-  /// says little, and what it leaves out (fusion, caches) is at its best row-major.
-  double leastSaving = 0.005;
   unsigned fuel = 3000;       ///< Definitions that are scheduled.
   unsigned moveFuel = 200000; ///< Moves that are tried.
   /// Told which values changed their format, and what that saves.

@@ -242,10 +242,8 @@ Expected<orchestrate::Plan> planOf(const te::Program &program, const CompileOpti
 Expected<te::Program> ofQuickerPlan(te::Program first, te::Program second,
                                     const CompileOptions &options, const targets::Target &target,
                                     Phases &phases, space::ScheduleMemo &memo) {
-  CompileOptions silent = options;
-  silent.log = nullptr;
-  KINTSUGI_ASSIGN(orchestrate::Plan one, planOf(first, silent, target, phases, memo, nullptr));
-  KINTSUGI_ASSIGN(orchestrate::Plan other, planOf(second, silent, target, phases, memo, nullptr));
+  KINTSUGI_ASSIGN(orchestrate::Plan one, planOf(first, options, target, phases, memo, nullptr));
+  KINTSUGI_ASSIGN(orchestrate::Plan other, planOf(second, options, target, phases, memo, nullptr));
   bool isFirst = one.objectiveSeconds <= other.objectiveSeconds;
   return isFirst ? std::move(first) : std::move(second);
 }
@@ -263,7 +261,7 @@ Expected<te::Program> specialized(te::Program program, const CompileOptions &opt
   CompileOptions silent = options;
   silent.log = nullptr;
   KINTSUGI_ASSIGN(program, derived(std::move(program), silent, target, phases));
-  return ofQuickerPlan(std::move(inFormats), std::move(program), options, target, phases, memo);
+  return ofQuickerPlan(std::move(inFormats), std::move(program), silent, target, phases, memo);
 }
 
 /// What holds whatever the machine is.
@@ -303,7 +301,6 @@ void describePlan(const orchestrate::Plan &plan, CompileReport &report) {
 targets::CompileOptions targetOptions(const CompileOptions &options) {
   targets::CompileOptions result;
   result.level = options.machine.level;
-  result.precision = options.precision;
   result.threads = options.threads ? options.threads : std::thread::hardware_concurrency();
   return result;
 }

@@ -1,6 +1,7 @@
 #include "schedule/fuse.h"
 
 #include "schedule/reindex.h"
+#include "te/product.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -178,17 +179,9 @@ private:
   }
 
   static bool isProduct(const Member &member) {
-    if (!member.reduction || member.reduction->combiner != Combiner::Sum ||
-        member.bodies.size() != 1 || member.bodies[0].kind() != ExprKind::Binary ||
-        member.bodies[0].binaryOp() != BinaryOp::Mul)
-      return false;
-    bool hasOwn[2] = {false, false};
-    for (unsigned k = 0; k < member.parallel.size(); ++k) {
-      bool uses[2] = {member.bodies[0].operand(0).uses(k), member.bodies[0].operand(1).uses(k)};
-      hasOwn[0] |= uses[0] && !uses[1];
-      hasOwn[1] |= uses[1] && !uses[0];
-    }
-    return hasOwn[0] && hasOwn[1];
+    return member.reduction && member.reduction->combiner == Combiner::Sum &&
+           member.bodies.size() == 1 &&
+           multipliesMatrices(member.bodies[0], member.parallel.size());
   }
 
   bool readByReduction(ValueId value) const {

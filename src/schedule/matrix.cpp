@@ -23,17 +23,6 @@ const Expr &unwidened(const Expr &factor) {
   return widens ? factor.operand(0) : factor;
 }
 
-bool usesIterator(const Expr &expr, unsigned iterator) {
-  bool uses = false;
-  expr.walk([&](const Expr &e) {
-    if (e.kind() == ExprKind::Read)
-      uses |= llvm::any_of(e.readIndices(), [&](const Index &i) { return i.uses(iterator); });
-    if (e.kind() == ExprKind::Index)
-      uses |= e.indexValue().uses(iterator);
-  });
-  return uses;
-}
-
 /// The type that both factors have, or may be rounded to.
 std::optional<ElementType> elementOf(const Expr &body, std::optional<ElementType> rounded) {
   std::optional<ElementType> element = rounded;
@@ -67,7 +56,7 @@ std::optional<MatrixProduct> matrixProductOf(const LoopNest &nest,
   MatrixProduct product{*element, 1, {}, {}, {}};
   llvm::SmallVector<unsigned> own[2];
   for (unsigned k = 0; k < nest.parallel.size(); ++k) {
-    bool first = usesIterator(body.operand(0), k), second = usesIterator(body.operand(1), k);
+    bool first = body.operand(0).uses(k), second = body.operand(1).uses(k);
     if (!first && !second)
       return std::nullopt;
     (first && second ? product.batch : own[second]).push_back(k);
@@ -198,10 +187,8 @@ private:
     if (registersOf(tile) > 255 || threads * registersOf(tile) > registersACore)
       return;
     BlockCycles cycles = estimate(tile);
-    double worth = cycles.alone + 0.5 * cycles.busy;
-    if (bestCycles && worth >= bestWorth * 0.999)
+    if (bestCycles && cycles.worth() >= bestCycles->worth() * 0.999)
       return;
-    bestWorth = worth;
     bestCycles = cycles;
     best = tile;
   }
@@ -262,7 +249,6 @@ private:
   int threads;
   int64_t scratchLimit;
   double rowsMove = 0, columnsMove = 0, epilogueOperations = 0;
-  double bestWorth = 0;
   std::optional<BlockCycles> bestCycles;
 };
 

@@ -1,7 +1,7 @@
 #include "schedule/scheduler.h"
 
+#include "schedule/block.h"
 #include "schedule/bounds.h"
-#include "schedule/loop_order.h"
 #include "schedule/matrix.h"
 #include "schedule/nest.h"
 #include "schedule/parts.h"
@@ -10,7 +10,6 @@
 #include "schedule/split.h"
 #include "schedule/stage_operands.h"
 #include "schedule/streams.h"
-#include "schedule/threads.h"
 #include "schedule/traffic.h"
 #include "schedule/visit.h"
 #include "llvm/ADT/DenseMap.h"
@@ -425,7 +424,8 @@ private:
     BlockCycles inBlock;
     for (LoopNest part : tiling.parts) {
       if (threads) {
-        BlockCycles each = chooseInBlock(part, schedule);
+        BlockCycles each =
+            chooseInBlock(part, schedule, storageOf(options.precision), options.scratchLimit);
         inBlock.busy += each.busy;
         inBlock.alone += each.alone;
       } else {
@@ -443,11 +443,9 @@ private:
       shareAmongTiles(schedule);
     }
     assignScratch(schedule);
-    placeRings(schedule);
-    int64_t exchanged = 0;
-    for (const LoopNest &nest : schedule.nests)
-      exchanged = std::max(exchanged, threads ? exchangeBytesOf(nest, threads) : 0);
-    if (schedule.scratchBytes + exchanged > options.scratchLimit) {
+    if (threads)
+      placeRings(schedule);
+    if ((threads ? bytesOfBlock(schedule) : schedule.scratchBytes) > options.scratchLimit) {
       reason = "its intermediate results do not fit in scratch memory";
       return std::nullopt;
     }
@@ -464,44 +462,8 @@ private:
     return trial;
   }
 
-  BlockCycles chooseInBlock(LoopNest &nest, const Schedule &schedule) const {
-    unsigned dimensions = schedule.space.size();
-    LoopNest onUnits = nest;
-    std::optional<BlockCycles> matrix;
-    if (std::optional<MatrixProduct> product = productOf(nest)) {
-      orderForThreads(onUnits, dimensions, schedule.buffers);
-      product = productOf(onUnits);
-      matrix = chooseMatrix(onUnits, *product, dimensions, schedule.buffers, schedule.threads,
-                            options.scratchLimit - scratchOf(schedule));
-    }
-    BlockCycles cycles = chooseThreads(nest, dimensions, schedule.buffers, schedule.threads);
-    if (!matrix || matrix->alone + 0.5 * matrix->busy > cycles.alone + 0.5 * cycles.busy)
-      return cycles;
-    nest = std::move(onUnits);
-    return *matrix;
-  }
-
-  /// If no two buffers shared any.
-  static int64_t scratchOf(const Schedule &schedule) {
-    int64_t bytes = 0;
-    for (const Buffer &buffer : schedule.buffers)
-      if (buffer.home == Home::Scratch)
-        bytes += int64_t(llvm::alignTo(buffer.elements * bytesOfElement(buffer.type), 128));
-    return bytes;
-  }
-
   std::optional<MatrixProduct> productOf(const LoopNest &nest) const {
     return inBlocks() ? matrixProductOf(nest, storageOf(options.precision)) : std::nullopt;
-  }
-
-  /// The rings of products stand behind all else, one over the other: nests wait for each other.
-  static void placeRings(Schedule &schedule) {
-    int64_t start = int64_t(llvm::alignTo(schedule.scratchBytes, 128));
-    for (LoopNest &nest : schedule.nests)
-      if (nest.matrix) {
-        nest.matrix->ring = start;
-        schedule.scratchBytes = std::max(schedule.scratchBytes, start + nest.matrix->ringBytes());
-      }
   }
 
   /// A nest for each side of what it chooses by its iterators.

@@ -36,6 +36,12 @@ int64_t joinBytesOf(const LoopNest &nest) {
          (nest.reduction->combiner == Combiner::SoftmaxStats ? 2 : 1);
 }
 
+/// Threads that are no neighbours join what they have summed through memory.
+int64_t bytesOfJoin(const RegisterTile &tile, int threads, int64_t bytesOfResult) {
+  bool inMemory = tile.lanes > 1 && tile.lanes * tile.apart > unsigned(warp);
+  return inMemory ? int64_t(tile.rows) * tile.columns * threads * bytesOfResult : 0;
+}
+
 class ThreadChoice {
 public:
   ThreadChoice(const LoopNest &nest, llvm::ArrayRef<Buffer> buffers, int threads)
@@ -193,8 +199,7 @@ private:
   }
 
   bool fitsJoin(const RegisterTile &tile) const {
-    return tile.lanes * tile.apart <= unsigned(warp) ||
-           int64_t(tile.rows) * tile.columns * threads * joinBytes <= mostJoinBytes;
+    return bytesOfJoin(tile, threads, joinBytes) <= mostJoinBytes;
   }
 
   bool isSplit(const RegisterTile &tile) const { return tile.vectorIterator >= int(numParallel); }
@@ -213,10 +218,8 @@ private:
     if (threads * registersOf(tile) > registersACore)
       return;
     BlockCycles cycles = estimate(tile);
-    double worth = cycles.alone + 0.5 * cycles.busy;
-    if (worth >= bestWorth * 0.999)
+    if (cycles.worth() >= bestCycles.worth() * 0.999)
       return;
-    bestWorth = worth;
     bestCycles = cycles;
     best = tile;
   }
@@ -330,8 +333,7 @@ private:
   llvm::SmallVector<Operation> operations; ///< Of the bodies.
   double epilogueOperations = 0;
   int64_t joinBytes = 0;
-  double bestWorth = INFINITY;
-  BlockCycles bestCycles;
+  BlockCycles bestCycles{INFINITY, INFINITY};
 };
 
 /// Small inner sums are unrolled wholly.
@@ -352,9 +354,7 @@ unsigned unrolledInThread(const LoopNest &nest) {
 
 } // namespace
 
-BlockCycles chooseThreads(LoopNest &nest, unsigned tileDimensions, llvm::ArrayRef<Buffer> buffers,
-                          int threads) {
-  orderForThreads(nest, tileDimensions, buffers);
+BlockCycles chooseThreads(LoopNest &nest, llvm::ArrayRef<Buffer> buffers, int threads) {
   RegisterTile best;
   BlockCycles cycles = ThreadChoice(nest, buffers, threads).choose(best);
   nest.registers = best;
@@ -363,9 +363,7 @@ BlockCycles chooseThreads(LoopNest &nest, unsigned tileDimensions, llvm::ArrayRe
 }
 
 int64_t exchangeBytesOf(const LoopNest &nest, int threads) {
-  const RegisterTile &tile = nest.registers;
-  bool inMemory = !nest.matrix && tile.lanes > 1 && tile.lanes * tile.apart > unsigned(warp);
-  return inMemory ? int64_t(tile.rows) * tile.columns * threads * joinBytesOf(nest) : 0;
+  return nest.matrix ? 0 : bytesOfJoin(nest.registers, threads, joinBytesOf(nest));
 }
 
 /// The most that a thread of such nests needs.

@@ -19,11 +19,14 @@ namespace kintsugi::schedule {
 struct BlockCycles {
   double busy = 0;  ///< Of a core's units: blocks of one core add up.
   double alone = 0; ///< From start to end for a block that has a core to itself.
+
+  /// What is to be small where it is not known how many blocks a core has.
+  double worth() const { return alone + 0.5 * busy; }
 };
 
-/// Orders the iterators and sets the registers of a nest for a block of so many threads.
-BlockCycles chooseThreads(LoopNest &nest, unsigned tileDimensions, llvm::ArrayRef<Buffer> buffers,
-                          int threads);
+/// Sets the registers of a nest, whose iterators are in order (orderForThreads), for a block of so
+/// many threads.
+BlockCycles chooseThreads(LoopNest &nest, llvm::ArrayRef<Buffer> buffers, int threads);
 
 /// Of the memory beside scratch through which a block's threads join sums in a nest.
 int64_t exchangeBytesOf(const LoopNest &nest, int threads);

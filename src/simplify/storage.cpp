@@ -1,5 +1,6 @@
 #include "simplify/storage.h"
 
+#include "te/product.h"
 #include "llvm/ADT/STLExtras.h"
 
 namespace kintsugi::simplify {
@@ -50,18 +51,12 @@ bool isStep(const Expr &expr) {
 
 llvm::SmallVector<Expr, 2> bareFactorsOf(const Definition &definition) {
   llvm::SmallVector<Expr, 2> result;
-  if (!isContraction(definition))
+  if (!isContraction(definition) ||
+      !multipliesMatrices(definition.bodies[0], definition.parallel.size()))
     return result;
-  const Expr &left = definition.bodies[0].operand(0), &right = definition.bodies[0].operand(1);
-  bool own = false, others = false;
-  for (unsigned k = 0; k < definition.parallel.size(); ++k) {
-    own |= left.uses(k) && !right.uses(k);
-    others |= right.uses(k) && !left.uses(k);
-  }
-  if (own && others)
-    for (const Expr &side : definition.bodies[0].operands())
-      if (side.kind() == ExprKind::Read && side.type() == ElementType::F32)
-        result.push_back(side);
+  for (const Expr &side : definition.bodies[0].operands())
+    if (side.kind() == ExprKind::Read && side.type() == ElementType::F32)
+      result.push_back(side);
   return result;
 }
 

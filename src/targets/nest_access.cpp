@@ -131,9 +131,7 @@ DimensionValue NestEmitter::dimension(Value operand, Point point) {
   Value value = evaluate(operand, point);
   unsigned level = levelOf(operand);
   DimensionValue result;
-  bool isNarrow = getElementTypeOrSelf(value.getType()).getIntOrFloatBitWidth() <= 32;
-  result.range = isNarrow ? te::Interval{-(1ll << 31), (1ll << 31) - 1}
-                          : te::Interval{-(1ll << 40), 1ll << 40};
+  result.range = anyNumberOf(getElementTypeOrSelf(value.getType()));
   if (lanesOf(value.getType())) {
     result.position.lanes = value;
     result.position.lanesLevel = level;
@@ -176,12 +174,7 @@ Value NestEmitter::address(Value pointer, const Position &position, Type element
 }
 
 unsigned NestEmitter::alignmentAt(const Position &position, Type element) const {
-  constexpr int64_t most = 16;
-  int64_t natural = alignmentOf(element), elements = std::gcd(position.multiple, position.constant);
-  if (!scope.threads)
-    return natural;
-  int64_t bytes = elements * natural;
-  return bytes == 0 ? most : std::max(natural, std::min(most, bytes & -bytes));
+  return scope.threads ? targets::alignmentAt(position, element) : alignmentOf(element);
 }
 
 Value NestEmitter::laneAddresses(Value pointer, const Position &position, Type element,
@@ -215,9 +208,8 @@ Value NestEmitter::uniformPart(Value condition, Point point, unsigned level) {
   return make.bitAnd(left, right);
 }
 
-/// A read that is masked off goes to the buffer's first element instead: no branch.
-static Value readScalar(Emit &make, Value pointer, Value address, Type element, Value mask,
-                        unsigned alignment) {
+Value readScalar(Emit &make, Value pointer, Value address, Type element, Value mask,
+                 unsigned alignment) {
   if (mask)
     address = make.select(mask, address, pointer);
   Value value = LLVM::LoadOp::create(make.builder, make.location, element, address, alignment);

@@ -175,6 +175,11 @@ private:
   mlir::Value storesHere;  ///< Among threads: whether this one stores the results; null: each does.
 };
 
+/// An element, or zero where the mask (null: none) is off: such a read goes to the buffer's first
+/// element instead, without a branch.
+mlir::Value readScalar(Emit &make, mlir::Value pointer, mlir::Value address, mlir::Type element,
+                       mlir::Value mask, unsigned alignment);
+
 /// Bytes of memory that threads exchange running values through in a nest. `neighbours`: whether
 /// those hand them on without.
 int64_t exchangeBytes(tile::ComputeOp nest, int64_t threads, bool neighbours);

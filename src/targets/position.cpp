@@ -27,6 +27,19 @@ te::Interval scaled(te::Interval range, int64_t factor) {
 
 } // namespace
 
+unsigned alignmentAt(const Position &position, Type element) {
+  constexpr int64_t most = 16;
+  int64_t natural = element.getIntOrFloatBitWidth() / 8;
+  int64_t bytes = std::gcd(position.multiple, position.constant) * natural;
+  return bytes == 0 ? most : std::max(natural, std::min(most, bytes & -bytes));
+}
+
+te::Interval anyNumberOf(Type integer) {
+  bool isNarrow = integer.getIntOrFloatBitWidth() <= 32;
+  return isNarrow ? te::Interval{-(1ll << 31), (1ll << 31) - 1}
+                  : te::Interval{-(1ll << 40), 1ll << 40};
+}
+
 te::Interval PositionBuilder::rangeOf(AffineExpr expr) const {
   switch (expr.getKind()) {
   case AffineExprKind::Constant:

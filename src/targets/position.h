@@ -42,6 +42,13 @@ struct DimensionValue {
   te::Interval range; ///< Of all its values.
 };
 
+/// Bytes, at most 16, that the place of a position in an aligned buffer is known to be a multiple
+/// of.
+unsigned alignmentAt(const Position &position, mlir::Type element);
+
+/// Of an integer that was read.
+te::Interval anyNumberOf(mlir::Type integer);
+
 class PositionBuilder {
 public:
   PositionBuilder(mlir::OpBuilder &builder, Levels &levels, unsigned lanes)

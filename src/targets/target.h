@@ -8,7 +8,6 @@
 #ifndef KINTSUGI_TARGETS_TARGET_H
 #define KINTSUGI_TARGETS_TARGET_H
 
-#include "base/precision.h"
 #include "base/status.h"
 #include "tile/program.h"
 
@@ -23,7 +22,6 @@ namespace kintsugi::targets {
 struct CompileOptions {
   std::string level = "x86-64-v3"; ///< Instruction set level that the code may use.
   unsigned threads = 1; ///< Programs compiled at the same time; each program is one unit.
-  Precision precision = Precision::F32; ///< What the factors of products may be rounded to.
   /// Called after each program with how many are done; false stops the work.
   std::function<bool(size_t done, size_t all)> progress;
 };

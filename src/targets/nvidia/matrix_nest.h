@@ -61,6 +61,9 @@ private:
 
   void stage(mlir::Value step, mlir::Value offset, unsigned level);
   void stageOperand(Operand &operand, mlir::Value step, mlir::Value offset, unsigned level);
+  const Operand &operandOf(Group group) const { return group == Rows ? rows : columns; }
+  mlir::Value termNumber(mlir::Value step, mlir::Value within, int64_t further);
+  mlir::Value pointNumber(Group group, mlir::Value within, int64_t further);
   Coordinates termAt(mlir::Value step, mlir::Value within, int64_t further, int64_t multiple,
                      unsigned level, unsigned number);
   Coordinates pointAt(Group group, mlir::Value within, int64_t further, int64_t multiple,

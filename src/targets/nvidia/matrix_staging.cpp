@@ -17,6 +17,17 @@ void MatrixNest::stage(Value step, Value offset, unsigned level) {
     stageOperand(*operand, step, offset, level);
 }
 
+Value MatrixNest::termNumber(Value step, Value within, int64_t further) {
+  Value at = make.add(make.mul(step, i32(matrix.getDepth())), within);
+  return further ? make.add(at, i32(further)) : at;
+}
+
+Value MatrixNest::pointNumber(Group group, Value within, int64_t further) {
+  Value start = group == Rows ? rowStart : columnStart;
+  Value at = start ? make.add(start, within) : within;
+  return further ? make.add(at, i32(further)) : at;
+}
+
 /// The coordinates of the sum's terms `step` * depth + `within` (null: 0) + `further`. Where steps
 /// are whole parts of the last iterator, the others are the same for all threads.
 Coordinates MatrixNest::termAt(Value step, Value within, int64_t further, int64_t multiple,
@@ -25,9 +36,7 @@ Coordinates MatrixNest::termAt(Value step, Value within, int64_t further, int64_
   int64_t depth = matrix.getDepth(), last = group.extents.back(), points = group.points();
   levels.place(level);
   if (group.extents.size() == 1 || last % depth != 0) {
-    Value at = make.add(make.mul(step, i32(depth)), within);
-    if (further)
-      at = make.add(at, i32(further));
+    Value at = termNumber(step, within, further);
     if (points % depth != 0)
       at = least(at, points - multiple);
     return values->split(group, at, multiple, level, number);
@@ -41,8 +50,7 @@ Coordinates MatrixNest::termAt(Value step, Value within, int64_t further, int64_
   Coordinates coordinates = values->split(others, outer, 1, level, number);
   levels.place(level);
   IteratorGroup inner{{group.iterators.back()}, {last}};
-  Value at = make.add(make.mul(part, i32(depth)), within);
-  Coordinates ofLast = values->split(inner, at, multiple, level, number);
+  Coordinates ofLast = values->split(inner, termNumber(part, within, 0), multiple, level, number);
   coordinates.values.push_back(ofLast.values[0]);
   return values->shifted(coordinates, further, number);
 }
@@ -52,12 +60,9 @@ Coordinates MatrixNest::termAt(Value step, Value within, int64_t further, int64_
 Coordinates MatrixNest::pointAt(Group group, Value within, int64_t further, int64_t multiple,
                                 unsigned number, unsigned level) {
   levels.place(level);
-  Value start = group == Rows ? rowStart : columnStart;
-  Value at = start ? make.add(start, within) : within;
-  if (further)
-    at = make.add(at, i32(further));
+  Value at = pointNumber(group, within, further);
   int64_t points = groups[group].points();
-  if (points % (group == Rows ? rows.size : columns.size) != 0)
+  if (points % operandOf(group).size != 0)
     at = least(at, points - multiple);
   return values->split(groups[group], at, multiple, level, number);
 }
@@ -110,11 +115,9 @@ Value MatrixNest::isTerm(const Operand &operand, const Move &move, int64_t eleme
   if (points % depth == 0)
     return {};
   levels.place(move.level);
-  Value at =
-      make.add(make.mul(move.step, i32(depth)), operand.alongDepth ? move.element : move.line);
-  if (operand.alongDepth && !operand.inChunks && element)
-    at = make.add(at, i32(element));
-  return make.lessUnsigned(at, i32(points));
+  Value within = operand.alongDepth ? move.element : move.line;
+  int64_t further = operand.alongDepth && !operand.inChunks ? element : 0;
+  return make.lessUnsigned(termNumber(move.step, within, further), i32(points));
 }
 
 PointValues::Point MatrixNest::pointOf(const Operand &operand, const Coordinates &point,
@@ -133,7 +136,7 @@ bool MatrixNest::copyChunk(const Operand &operand, const Move &move) {
   PointValues::Point at = pointOf(operand, point, term);
   tile::ReadOp read = operand.direct;
   Position where = values->position(read.getMap(), read.getIndices(), at);
-  if (PointValues::alignmentAt(where, matrix.getElement()) < 16)
+  if (alignmentAt(where, matrix.getElement()) < 16)
     return false;
   Value mask = read.getMask() ? values->evaluate(read.getMask(), at) : Value();
   Value valid = isTerm(operand, move, 0);
@@ -184,14 +187,10 @@ void MatrixNest::storeResults(const Sums &sums) {
 /// Null: all are.
 Value MatrixNest::isPoint(Group group, Value within, int64_t further, unsigned level) {
   int64_t points = groups[group].points();
-  if (points % (group == Rows ? rows.size : columns.size) == 0)
+  if (points % operandOf(group).size == 0)
     return {};
   levels.place(level);
-  Value start = group == Rows ? rowStart : columnStart;
-  Value at = make.add(within, i32(further));
-  if (start)
-    at = make.add(start, at);
-  return make.lessUnsigned(at, i32(points));
+  return make.lessUnsigned(pointNumber(group, within, further), i32(points));
 }
 
 /// Two results side by side: their values first, so that the stores stand together.
@@ -214,7 +213,7 @@ void MatrixNest::storePair(const Coordinates &row, Value isRow, unsigned block,
       Position where = values->destination(resultAt(row, column[k]));
       Value place = values->address(scope.pointers.lookup(destination), where, value.getType());
       Value isColumn = isPoint(Columns, laneColumn, block * 8 + (isEven ? 0 : k), resultLevel);
-      storeIf(isRow, isColumn, value, place, PointValues::alignmentAt(where, value.getType()));
+      storeIf(isRow, isColumn, value, place, alignmentAt(where, value.getType()));
     }
 }
 

@@ -10,14 +10,20 @@ static Type pointerTo(OpBuilder &builder, unsigned space) {
   return LLVM::LLVMPointerType::get(builder.getContext(), space);
 }
 
-Value MatrixUnits::call(const char *name, Type result, ValueRange operands) {
-  StringAttr called = make.builder.getStringAttr(name);
-  if (!result) {
-    LLVM::CallIntrinsicOp::create(make.builder, make.location, called, operands);
-    return {};
-  }
-  return LLVM::CallIntrinsicOp::create(make.builder, make.location, result, called, operands)
-      .getResults();
+void MatrixUnits::call(const char *name, ValueRange operands) {
+  LLVM::CallIntrinsicOp::create(make.builder, make.location, make.builder.getStringAttr(name),
+                                operands);
+}
+
+std::array<Value, 4> MatrixUnits::callForFour(const char *name, Type each, ValueRange operands) {
+  auto type = LLVM::LLVMStructType::getLiteral(make.builder.getContext(), {each, each, each, each});
+  Value all = LLVM::CallIntrinsicOp::create(make.builder, make.location, type,
+                                            make.builder.getStringAttr(name), operands)
+                  .getResults();
+  std::array<Value, 4> values;
+  for (unsigned k = 0; k < 4; ++k)
+    values[k] = LLVM::ExtractValueOp::create(make.builder, make.location, all, k);
+  return values;
 }
 
 Value MatrixUnits::sharedPointer(Value generic) {
@@ -38,32 +44,25 @@ void MatrixUnits::copy(Value shared, Value memory, Value bytes) {
   memory = LLVM::AddrSpaceCastOp::create(make.builder, make.location, pointerTo(make.builder, 1),
                                          memory);
   if (bytes)
-    call("llvm.nvvm.cp.async.cg.shared.global.16.s", {}, {shared, memory, bytes});
+    call("llvm.nvvm.cp.async.cg.shared.global.16.s", {shared, memory, bytes});
   else
-    call("llvm.nvvm.cp.async.cg.shared.global.16", {}, {shared, memory});
+    call("llvm.nvvm.cp.async.cg.shared.global.16", {shared, memory});
 }
 
-void MatrixUnits::commit() { call("llvm.nvvm.cp.async.commit.group", {}, {}); }
+void MatrixUnits::commit() { call("llvm.nvvm.cp.async.commit.group", {}); }
 
 void MatrixUnits::waitForAllBut(unsigned groups) {
-  call("llvm.nvvm.cp.async.wait.group", {}, make.integer(make.builder.getI32Type(), groups));
+  call("llvm.nvvm.cp.async.wait.group", make.integer(make.builder.getI32Type(), groups));
 }
 
 MatrixUnits::Fragment MatrixUnits::load(Value shared, bool transposed) {
-  Type i32 = make.builder.getI32Type();
-  auto type = LLVM::LLVMStructType::getLiteral(make.builder.getContext(), {i32, i32, i32, i32});
-  Value all = call(transposed ? "llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4.trans.b16"
-                              : "llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4.b16",
-                   type, shared);
-  Fragment fragment;
-  for (unsigned k = 0; k < 4; ++k)
-    fragment[k] = LLVM::ExtractValueOp::create(make.builder, make.location, all, k);
-  return fragment;
+  return callForFour(transposed ? "llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4.trans.b16"
+                                : "llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4.b16",
+                     make.builder.getI32Type(), shared);
 }
 
 MatrixUnits::Results MatrixUnits::multiply(const Fragment &rows, const Fragment &columns,
                                            bool second, const Results &results) {
-  Type f32 = make.builder.getF32Type();
   SmallVector<Value> operands(rows.begin(), rows.end());
   operands.push_back(columns[2 * second]);
   operands.push_back(columns[2 * second + 1]);
@@ -73,14 +72,9 @@ MatrixUnits::Results MatrixUnits::multiply(const Fragment &rows, const Fragment 
       operand = LLVM::BitcastOp::create(make.builder, make.location, pair, operand);
   }
   operands.append(results.begin(), results.end());
-  auto type = LLVM::LLVMStructType::getLiteral(make.builder.getContext(), {f32, f32, f32, f32});
-  Value all = call(element.isF16() ? "llvm.nvvm.mma.m16n8k16.row.col.f32.f32"
-                                   : "llvm.nvvm.mma.m16n8k16.row.col.bf16",
-                   type, operands);
-  Results sums;
-  for (unsigned k = 0; k < 4; ++k)
-    sums[k] = LLVM::ExtractValueOp::create(make.builder, make.location, all, k);
-  return sums;
+  return callForFour(element.isF16() ? "llvm.nvvm.mma.m16n8k16.row.col.f32.f32"
+                                     : "llvm.nvvm.mma.m16n8k16.row.col.bf16",
+                     make.builder.getF32Type(), operands);
 }
 
 } // namespace kintsugi::targets

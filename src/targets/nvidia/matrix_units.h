@@ -44,7 +44,10 @@ public:
                    const Results &results);
 
 private:
-  mlir::Value call(const char *name, mlir::Type result, mlir::ValueRange operands);
+  void call(const char *name, mlir::ValueRange operands);
+  /// The four values, all of one type, that an instruction gives.
+  std::array<mlir::Value, 4> callForFour(const char *name, mlir::Type each,
+                                         mlir::ValueRange operands);
 
   Emit make;
   mlir::Type element;

@@ -111,9 +111,7 @@ DimensionValue PointValues::dimension(Value operand, const Point &point) {
     return origin->second;
   Value value = evaluate(operand, point);
   DimensionValue read;
-  bool isNarrow = value.getType().getIntOrFloatBitWidth() <= 32;
-  read.range = isNarrow ? te::Interval{-(1ll << 31), (1ll << 31) - 1}
-                        : te::Interval{-(1ll << 40), 1ll << 40};
+  read.range = anyNumberOf(value.getType());
   unsigned level = levelOf(operand, point);
   levels.place(level);
   read.position.base = {make.resize(value, make.builder.getI64Type()), level};
@@ -151,13 +149,6 @@ Value PointValues::address(Value pointer, const Position &position, Type element
     return base;
   levels.place(position.base.level);
   return offset(base, make.integer(make.builder.getI64Type(), position.constant));
-}
-
-unsigned PointValues::alignmentAt(const Position &position, Type element) {
-  constexpr int64_t most = 16;
-  int64_t natural = element.getIntOrFloatBitWidth() / 8;
-  int64_t bytes = std::gcd(position.multiple, position.constant) * natural;
-  return bytes == 0 ? most : std::max(natural, std::min(most, bytes & -bytes));
 }
 
 Value PointValues::evaluate(Value value, const Point &point) {
@@ -198,27 +189,18 @@ Value PointValues::evaluateNew(Operation *op, const Point &point, unsigned level
   return Elementwise(make.builder, scope.imports).apply(op, operands);
 }
 
-/// One that is masked off goes to the buffer's first element instead: no branch.
 Value PointValues::read(tile::ReadOp op, const Point &point, unsigned level) {
   Type element = op.getElement().getType();
-  auto zero = [&] {
-    return isa<FloatType>(element) ? make.number(element, 0) : make.integer(element, 0);
-  };
   if (cast<MemRefType>(op.getBuffer().getType()).getNumElements() == 0) {
     levels.place(level);
-    return zero();
+    return isa<FloatType>(element) ? make.number(element, 0) : make.integer(element, 0);
   }
   Value pointer = scope.pointers.lookup(op.getBuffer());
   Position where = position(op.getMap(), op.getIndices(), point);
   Value mask = op.getMask() ? evaluate(op.getMask(), point) : Value();
   Value place = address(pointer, where, element);
   levels.place(level);
-  if (mask)
-    place = make.select(mask, place, pointer);
-  Value value = LLVM::LoadOp::create(make.builder, make.location, element, place,
-                                     mask ? element.getIntOrFloatBitWidth() / 8
-                                          : alignmentAt(where, element));
-  return mask ? make.select(mask, value, zero()) : value;
+  return readScalar(make, pointer, place, element, mask, alignmentAt(where, element));
 }
 
 std::optional<int64_t> PointValues::slope(AffineExpr expr, ValueRange operands,

@@ -50,7 +50,6 @@ public:
   Position position(mlir::AffineMap map, mlir::ValueRange operands, const Point &point);
   Position destination(const Point &point);
   mlir::Value address(mlir::Value pointer, const Position &position, mlir::Type element);
-  static unsigned alignmentAt(const Position &position, mlir::Type element);
   bool dependsOn(mlir::Value value, unsigned iterator) const {
     return dependences.lookup(value) >> iterator & 1;
   }

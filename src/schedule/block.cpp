@@ -1,0 +1,55 @@
+#include "schedule/block.h"
+
+#include "schedule/loop_order.h"
+#include "schedule/matrix.h"
+#include "schedule/scratch.h"
+#include "llvm/Support/MathExtras.h"
+
+namespace kintsugi::schedule {
+
+static constexpr int64_t alignment = 128;
+
+/// If no two buffers shared any.
+static int64_t scratchOf(const Schedule &schedule) {
+  int64_t bytes = 0;
+  for (const Buffer &buffer : schedule.buffers)
+    if (buffer.home == Home::Scratch)
+      bytes += int64_t(llvm::alignTo(buffer.elements * bytesOfElement(buffer.type), alignment));
+  return bytes;
+}
+
+BlockCycles chooseInBlock(LoopNest &nest, const Schedule &schedule,
+                          std::optional<ElementType> rounded, int64_t scratchLimit) {
+  unsigned dimensions = schedule.space.size();
+  orderForThreads(nest, dimensions, schedule.buffers);
+  std::optional<MatrixProduct> product = matrixProductOf(nest, rounded);
+  if (!product)
+    return chooseThreads(nest, schedule.buffers, schedule.threads);
+  LoopNest onUnits = nest;
+  std::optional<BlockCycles> matrix =
+      chooseMatrix(onUnits, *product, dimensions, schedule.buffers, schedule.threads,
+                   scratchLimit - scratchOf(schedule));
+  BlockCycles cycles = chooseThreads(nest, schedule.buffers, schedule.threads);
+  if (!matrix || matrix->worth() > cycles.worth())
+    return cycles;
+  nest = std::move(onUnits);
+  return *matrix;
+}
+
+void placeRings(Schedule &schedule) {
+  int64_t start = int64_t(llvm::alignTo(schedule.scratchBytes, alignment));
+  for (LoopNest &nest : schedule.nests)
+    if (nest.matrix) {
+      nest.matrix->ring = start;
+      schedule.scratchBytes = std::max(schedule.scratchBytes, start + nest.matrix->ringBytes());
+    }
+}
+
+int64_t bytesOfBlock(const Schedule &schedule) {
+  int64_t exchanged = 0;
+  for (const LoopNest &nest : schedule.nests)
+    exchanged = std::max(exchanged, exchangeBytesOf(nest, schedule.threads));
+  return schedule.scratchBytes + exchanged;
+}
+
+} // namespace kintsugi::schedule
