@@ -1,6 +1,7 @@
 #include "pipeline/pipeline.h"
 
 #include "base/files.h"
+#include "derive/behind_sums.h"
 #include "derive/derive_scans.h"
 #include "derive/derive_winograd.h"
 #include "derive/masks.h"
@@ -210,6 +211,17 @@ Expected<te::Program> withSplits(te::Program program, const CompileOptions &opti
   return phases.run("derive", [&] { return checked(derive::splitInScans(program, options.log)); });
 }
 
+/// For kernels of blocks of threads: products as matrix units take them.
+Expected<te::Program> withPlainSums(te::Program program, const CompileOptions &options,
+                                    Phases &phases) {
+  if (!options.abilities.sums || options.machine.threads == 0)
+    return program;
+  return phases.run("derive", [&]() -> Expected<te::Program> {
+    KINTSUGI_ASSIGN(program, checked(derive::moveScalesBehindSums(program, options.log)));
+    return checked(derive::divideBehindSums(program, options.log));
+  });
+}
+
 /// Other expressions for the same values, where they cost less.
 Expected<te::Program> derived(te::Program program, const CompileOptions &options,
                               const targets::Target &target, Phases &phases) {
@@ -254,6 +266,7 @@ Expected<te::Program> specialized(te::Program program, const CompileOptions &opt
                                   space::ScheduleMemo &memo) {
   KINTSUGI_ASSIGN(program, withScansMerged(std::move(program), options, target, phases));
   KINTSUGI_ASSIGN(program, withSplits(std::move(program), options, phases));
+  KINTSUGI_ASSIGN(program, withPlainSums(std::move(program), options, phases));
   KINTSUGI_ASSIGN(te::Program inFormats, formatted(program, options, target, phases));
   KINTSUGI_ASSIGN(inFormats, derived(std::move(inFormats), options, target, phases));
   if (!options.abilities.formats || isReference(target) || runsOnHost(target))

@@ -3,6 +3,7 @@
 #include "schedule/loop_order.h"
 #include "schedule/matrix.h"
 #include "schedule/scratch.h"
+#include "schedule/streamed_softmax.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace kintsugi::schedule {
@@ -13,7 +14,7 @@ static constexpr int64_t alignment = 128;
 static int64_t scratchOf(const Schedule &schedule) {
   int64_t bytes = 0;
   for (const Buffer &buffer : schedule.buffers)
-    if (buffer.home == Home::Scratch)
+    if (buffer.home == Home::Scratch && !buffer.standsIn)
       bytes += int64_t(llvm::alignTo(buffer.elements * bytesOfElement(buffer.type), alignment));
   return bytes;
 }
@@ -38,11 +39,22 @@ BlockCycles chooseInBlock(LoopNest &nest, const Schedule &schedule,
 
 void placeRings(Schedule &schedule) {
   int64_t start = int64_t(llvm::alignTo(schedule.scratchBytes, alignment));
-  for (LoopNest &nest : schedule.nests)
-    if (nest.matrix) {
-      nest.matrix->ring = start;
-      schedule.scratchBytes = std::max(schedule.scratchBytes, start + nest.matrix->ringBytes());
+  for (size_t number = 0; number < schedule.nests.size(); ++number) {
+    LoopNest &nest = schedule.nests[number];
+    if (!nest.matrix)
+      continue;
+    int64_t bytes = nest.matrix->ringBytes();
+    nest.matrix->ring = start;
+    if (nest.streamed) {
+      LoopNest &weighted = schedule.nests[number += 3];
+      weighted.matrix->ring = start;
+      int64_t terms = 1;
+      for (const te::Iterator &iterator : nest.reduction->iterators)
+        terms *= iterator.extent.constant();
+      bytes = StreamBytes(*nest.matrix, *weighted.matrix, terms).all;
     }
+    schedule.scratchBytes = std::max(schedule.scratchBytes, start + bytes);
+  }
 }
 
 int64_t bytesOfBlock(const Schedule &schedule) {

@@ -107,6 +107,8 @@ std::string Schedule::print() const {
               std::to_string(m->depth) + " by " + std::to_string(m->down) + " x " +
               std::to_string(m->across) + " x " + std::to_string(m->deep) + " warps, " +
               std::to_string(m->stages) + " stages";
+    if (nest.streamed)
+      text += "; in one loop with the next three";
     if (nest.sharedDimensions)
       text += "; shared by tiles of the last " + std::to_string(nest.sharedDimensions);
     for (const Ahead &ahead : nest.ahead)

@@ -31,6 +31,8 @@ struct Buffer {
   int64_t scratchOffset = 0; ///< Scratch: bytes from the worker's base, a multiple of 64.
   /// Read in one way, and free to lie as that wants it: a constant, or a copy in scratch.
   bool packable = false;
+  /// Scratch: needed only by what works in place of threads; they have it in registers.
+  bool standsIn = false;
   std::optional<Packing> packing; ///< How it lies, if not row-major.
 };
 
@@ -117,6 +119,8 @@ struct LoopNest {
   llvm::SmallVector<Span, 1> spans; ///< At most one for an iterator.
   RegisterTile registers;
   std::optional<MatrixTile> matrix; ///< In its place.
+  /// With the three that follow, on matrix units: see streamed_softmax.h.
+  bool streamed = false;
   /// How many of the last tile dimensions this does not depend on. What it leaves in scratch serves
   /// all tiles that differ in those alone; a worker computes it when it comes to the first of them.
   unsigned sharedDimensions = 0;
@@ -146,7 +150,8 @@ struct Schedule {
   llvm::SmallVector<TileDimension> space;
   std::vector<LoopNest> nests;
   int64_t scratchBytes = 0;
-  int threads = 0; ///< Of the block that works on a tile; 0: a worker of its own.
+  int64_t standInBytes = 0; ///< Behind them, of buffers that stand in for registers.
+  int threads = 0;          ///< Of the block that works on a tile; 0: a worker of its own.
 
   /// What the cost model needs; per run of the whole kernel.
   double operations = 0;  ///< Scalar arithmetic, overlaps and recomputation included.

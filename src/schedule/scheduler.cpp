@@ -9,6 +9,7 @@
 #include "schedule/scratch.h"
 #include "schedule/split.h"
 #include "schedule/stage_operands.h"
+#include "schedule/streamed_softmax.h"
 #include "schedule/streams.h"
 #include "schedule/traffic.h"
 #include "schedule/visit.h"
@@ -145,6 +146,20 @@ private:
         tiles *= std::ceil(double(extentOf(k)) / double(size));
       return tiles;
     };
+    auto consider = [&](const TileSizes &trial) {
+      std::optional<Trial> tried = attempt(trial);
+      if (better(tried, best)) {
+        best = std::move(tried);
+        bestSizes = trial;
+      }
+    };
+    if (mayStreamSoftmax(members) && sizes.size() >= 2)
+      for (int64_t rows : {64, 128}) {
+        TileSizes few(sizes.size(), 1);
+        few.back() = sizes.back();
+        few[few.size() - 2] = std::min(rows, sizes[sizes.size() - 2]);
+        consider(few);
+      }
     for (double wanted : {0.7, 1.5, 4.0, 16.0, 64.0}) {
       while (tilesOf(sizes) < wanted * options.machine.cores) {
         auto *largest = llvm::max_element(sizes);
@@ -152,11 +167,7 @@ private:
           break;
         *largest = smaller(*largest, extentOf(largest - sizes.begin()));
       }
-      std::optional<Trial> tried = attempt(sizes);
-      if (better(tried, best)) {
-        best = std::move(tried);
-        bestSizes = sizes;
-      }
+      consider(sizes);
     }
     constexpr int rounds = 2;
     bool changed = true;
@@ -422,7 +433,12 @@ private:
     schedule.threads = threads;
     llvm::SmallVector<double> cycles;
     BlockCycles inBlock;
-    for (LoopNest part : tiling.parts) {
+    for (size_t number = 0; number < tiling.parts.size(); ++number) {
+      if (threads && appendStreamed(tiling, number, schedule, inBlock)) {
+        number += 3;
+        continue;
+      }
+      LoopNest part = tiling.parts[number];
       if (threads) {
         BlockCycles each =
             chooseInBlock(part, schedule, storageOf(options.precision), options.scratchLimit);
@@ -443,8 +459,10 @@ private:
       shareAmongTiles(schedule);
     }
     assignScratch(schedule);
-    if (threads)
+    if (threads) {
       placeRings(schedule);
+      placeStandIns(schedule);
+    }
     if ((threads ? bytesOfBlock(schedule) : schedule.scratchBytes) > options.scratchLimit) {
       reason = "its intermediate results do not fit in scratch memory";
       return std::nullopt;
@@ -460,6 +478,22 @@ private:
     account(trial, cycles);
     note(trial, sizes, cycles);
     return trial;
+  }
+
+  /// The four nests from `number` on as one loop, where they are attention.
+  bool appendStreamed(const Tiling &tiling, size_t number, Schedule &schedule,
+                      BlockCycles &cycles) const {
+    if (number + 4 > tiling.parts.size())
+      return false;
+    std::vector<LoopNest> nests(tiling.parts.begin() + number, tiling.parts.begin() + number + 4);
+    std::optional<BlockCycles> all =
+        streamSoftmax(nests, schedule, storageOf(options.precision), options.scratchLimit);
+    if (!all)
+      return false;
+    cycles.busy += all->busy;
+    cycles.alone += all->alone;
+    llvm::append_range(schedule.nests, std::move(nests));
+    return true;
   }
 
   std::optional<MatrixProduct> productOf(const LoopNest &nest) const {

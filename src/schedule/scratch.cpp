@@ -39,7 +39,7 @@ struct Life {
 std::vector<Life> livesOf(const Schedule &schedule) {
   std::vector<Life> lives;
   for (auto [number, buffer] : llvm::enumerate(schedule.buffers)) {
-    if (buffer.home != Home::Scratch)
+    if (buffer.home != Home::Scratch || buffer.standsIn)
       continue;
     Life life{static_cast<unsigned>(number)};
     life.bytes = int64_t(llvm::alignTo(buffer.elements * bytesOfElement(buffer.type), 64));
@@ -73,6 +73,16 @@ void assignScratch(Schedule &schedule) {
     schedule.scratchBytes = std::max(schedule.scratchBytes, life.offset + life.bytes);
     placed.push_back(life);
   }
+}
+
+void placeStandIns(Schedule &schedule) {
+  int64_t start = int64_t(llvm::alignTo(schedule.scratchBytes, 64)), end = start;
+  for (Buffer &buffer : schedule.buffers)
+    if (buffer.standsIn) {
+      buffer.scratchOffset = end;
+      end += int64_t(llvm::alignTo(buffer.elements * bytesOfElement(buffer.type), 64));
+    }
+  schedule.standInBytes = end == start ? 0 : end - schedule.scratchBytes;
 }
 
 } // namespace kintsugi::schedule

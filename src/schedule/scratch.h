@@ -11,8 +11,13 @@
 
 namespace kintsugi::schedule {
 
-/// Sets the offsets of scratch buffers (multiples of 64) and schedule.scratchBytes.
+/// Sets the offsets of scratch buffers (multiples of 64) and schedule.scratchBytes, but for those
+/// that stand in for registers.
 void assignScratch(Schedule &schedule);
+
+/// Sets those of the buffers that stand in for registers, behind all others, and
+/// schedule.standInBytes.
+void placeStandIns(Schedule &schedule);
 
 /// Bytes of an element in memory or scratch.
 int64_t bytesOfElement(ElementType type);

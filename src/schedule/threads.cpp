@@ -4,6 +4,7 @@
 #include "schedule/loop_order.h"
 #include "schedule/matrix.h"
 #include "schedule/scratch.h"
+#include "schedule/streamed_softmax.h"
 #include "schedule/traffic.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
@@ -369,8 +370,11 @@ int64_t exchangeBytesOf(const LoopNest &nest, int threads) {
 /// The most that a thread of such nests needs.
 static int registersOf(llvm::ArrayRef<LoopNest> nests) {
   int most = 0;
-  for (const LoopNest &nest : nests)
+  for (auto [number, nest] : llvm::enumerate(nests)) {
     most = std::max(most, nest.matrix ? registersOf(*nest.matrix) : registersOf(nest.registers));
+    if (nest.streamed)
+      most = std::max(most, registersOfStream(*nest.matrix, *nests[number + 3].matrix));
+  }
   return most;
 }
 

@@ -40,6 +40,11 @@ public:
   /// matrix units.
   virtual bool emitProducts(KernelScope &, tile::ComputeOp, mlir::Block *) { return false; }
 
+  /// A nest that is streamed with the three that follow it (tile_ops.td), likewise.
+  virtual bool emitStreamed(KernelScope &, llvm::ArrayRef<tile::ComputeOp>, mlir::Block *) {
+    return false;
+  }
+
   /// Threads that hand values on without memory: so many in a row, from a multiple of it.
   static constexpr unsigned neighbours = 32;
 

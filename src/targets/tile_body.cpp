@@ -31,7 +31,10 @@ public:
     for (auto [number, buffer] : llvm::enumerate(arguments.buffers))
       scope.pointers[kernel.getBody().getArgument(number)] = buffer;
     bool isFirst = true;
+    Operation *emitted = nullptr; ///< The last of several nests that were emitted as one.
     for (Operation &op : kernel.getBody().front()) {
+      if (emitted && !emitted->isBeforeInBlock(&op))
+        continue;
       builder.setInsertionPointToEnd(block);
       if (auto scratch = dyn_cast<ScratchOp>(op)) {
         scope.pointers[scratch.getBuffer()] = placeOf(scratch);
@@ -41,13 +44,25 @@ public:
         if (arguments.threads && !isFirst)
           arguments.threads->wait(builder);
         isFirst = false;
-        emitNest(scope, nest);
+        emitted = emitStreamed(scope, nest);
+        if (!emitted)
+          emitNest(scope, nest);
       }
     }
     builder.setInsertionPointToEnd(block);
   }
 
 private:
+  /// Where real threads make one loop of nests: the last of them.
+  Operation *emitStreamed(KernelScope &scope, ComputeOp nest) {
+    if (!nest.getStreamed() || !arguments.threads)
+      return nullptr;
+    SmallVector<ComputeOp> nests{nest};
+    while (nests.size() < ComputeOp::numStreamed)
+      nests.push_back(cast<ComputeOp>(nests.back()->getNextNode()));
+    return arguments.threads->emitStreamed(scope, nests, block) ? nests.back() : nullptr;
+  }
+
   Value placeOf(ScratchOp scratch) {
     Value offset = make.integer(builder.getI64Type(), scratch.getOffset());
     return LLVM::GEPOp::create(

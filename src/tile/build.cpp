@@ -64,7 +64,8 @@ KernelOp KernelBuilder::declare() {
   }
   auto kernel = KernelOp::create(builder, builder.getUnknownLoc(), name, extents, sizes,
                                  static_cast<uint64_t>(schedule.scratchBytes),
-                                 static_cast<uint64_t>(schedule.threads));
+                                 static_cast<uint64_t>(schedule.threads),
+                                 static_cast<uint64_t>(schedule.standInBytes));
   Block &block = kernel.getBody().emplaceBlock();
   builder.setInsertionPointToStart(&block);
   Location location = builder.getUnknownLoc();
@@ -273,7 +274,7 @@ void KernelBuilder::buildNest(const LoopNest &nest) {
   auto compute = ComputeOp::create(
       builder, builder.getUnknownLoc(), parallel, reduction, combiner, registers, map, destinations,
       origins, bounded.empty() ? DenseI64ArrayAttr() : builder.getDenseI64ArrayAttr(bounded),
-      bounds, nest.sharedDimensions, nest.inPasses, nest.pastCaches, matrixOf(nest));
+      bounds, nest.sharedDimensions, nest.inPasses, nest.pastCaches, matrixOf(nest), nest.streamed);
   SmallVector<Type, 2> accumulators = accumulatorTypes(nest);
   Block *body = addBlock(compute.getBody(), nest, parallel.size() + reduction.size(), {});
   buildBody(nest, *body, ranges, accumulators);

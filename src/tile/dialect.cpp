@@ -105,8 +105,9 @@ LogicalResult KernelOp::verify() {
     if (llvm::MulOverflow(tiles, (extent - 1) / size + 1, tiles))
       return emitOpError("has more tiles than fit in 64 bits");
   }
-  if (static_cast<int64_t>(getScratchBytes()) < 0)
-    return emitOpError("has negative scratch bytes");
+  constexpr uint64_t mostBytes = uint64_t(1) << 40;
+  if (getScratchBytes() > mostBytes || getStandInBytes() > mostBytes)
+    return emitOpError("has negative scratch bytes, or too many");
   int64_t threads = getThreads();
   if (threads < 0 || threads > 1024 || threads % 32 != 0)
     return emitOpError("needs up to 1024 threads, in warps of 32");
@@ -147,8 +148,9 @@ LogicalResult ScratchOp::verify() {
   int64_t bytes, end, offset = getOffset();
   if (offset < 0 || offset % 64 != 0)
     return emitOpError("needs an offset that is a multiple of 64");
+  int64_t limit = kernel.getScratchBytes() + kernel.getStandInBytes();
   if (llvm::MulOverflow<int64_t>(type.getNumElements(), type.getElementTypeBitWidth() / 8, bytes) ||
-      llvm::AddOverflow(offset, bytes, end) || end > static_cast<int64_t>(kernel.getScratchBytes()))
+      llvm::AddOverflow(offset, bytes, end) || end > limit)
     return emitOpError("leaves the kernel's scratch memory");
   return success();
 }
@@ -253,6 +255,25 @@ static LogicalResult verifyBounds(ComputeOp op) {
   return success();
 }
 
+/// Scores, their maximum and sum, their powers, and the sum of those with values.
+static LogicalResult verifyStreamed(ComputeOp op) {
+  if (!op.getStreamed())
+    return success();
+  SmallVector<ComputeOp> nests{op};
+  while (nests.size() < ComputeOp::numStreamed) {
+    auto next = dyn_cast_or_null<ComputeOp>(nests.back()->getNextNode());
+    if (!next)
+      return op.emitOpError("is streamed with nests that do not follow");
+    nests.push_back(next);
+  }
+  bool fits = nests[0].getMatrix() && nests[1].getCombiner() &&
+              *nests[1].getCombiner() == CombinerKind::SoftmaxStats && !nests[2].isReduction() &&
+              nests[3].getMatrix() &&
+              nests[0].getMatrix()->getColumns() == nests[3].getMatrix()->getDepth() &&
+              nests[0].getMatrix()->getRows() == nests[3].getMatrix()->getRows();
+  return fits ? success() : op.emitOpError("is streamed with nests of another kind");
+}
+
 static LogicalResult verifyMatrix(ComputeOp op) {
   auto kernel = cast<KernelOp>(op->getParentOp());
   MatrixAttr matrix = op.getMatrix().value_or(MatrixAttr());
@@ -304,7 +325,8 @@ LogicalResult ComputeOp::verify() {
       return emitOpError("stores to what is no flat buffer");
   if (failed(verifyMap(*this, getMap(), numParallel() + getIndices().size())))
     return failure();
-  if (failed(verifyRegisters(*this)) || failed(verifyMatrix(*this)))
+  if (failed(verifyRegisters(*this)) || failed(verifyMatrix(*this)) ||
+      failed(verifyStreamed(*this)))
     return failure();
   return verifyBounds(*this);
 }

@@ -81,11 +81,13 @@ def KernelOp : TileOp<"kernel", [IsolatedFromAbove, NoTerminator, SingleBlock, S
     The block's arguments are the kernel's operands (flat, static memrefs in space 0), then for each
     dimension of the tile space the number of this tile in it. A dimension cuts `extents[d]` into
     tiles of `sizes[d]`. With `threads`, so many of them work on a tile together: on the points of
-    each nest, and on a nest when all are done with the one before.
+    each nest, and on a nest when all are done with the one before. Behind the scratch bytes lie
+    `stand_in_bytes` that only what works in place of threads needs: see `streamed`.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, DenseI64ArrayAttr:$extents,
                        DenseI64ArrayAttr:$sizes, I64Attr:$scratch_bytes,
-                       DefaultValuedAttr<I64Attr, "0">:$threads);
+                       DefaultValuedAttr<I64Attr, "0">:$threads,
+                       DefaultValuedAttr<I64Attr, "0">:$stand_in_bytes);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
     $sym_name `over` $extents `by` $sizes `scratch` custom<Integer>($scratch_bytes) $body attr-dict
@@ -130,6 +132,9 @@ def ComputeOp : TileOp<"compute", [AttrSizedOperandSegments, ParentOneOf<["Kerne
     values wait in the destination, which has their type and whose blocks don't overlap. With
     `past_caches`, whole vectors are stored around the caches where their places are aligned.
     With `matrix`, real threads sum products on matrix units; what stands for threads ignores it.
+    With `streamed`, those make one loop of a nest of scores and the next three, a softmax's maximum
+    and sum, its powers, and their products with values: none of the four leaves anything in scratch
+    but the maximum and the sum.
   }];
   let arguments = (ins DenseI64ArrayAttr:$parallel, DenseI64ArrayAttr:$reduction,
                        OptionalAttr<CombinerAttr>:$combiner, RegistersAttr:$registers,
@@ -138,7 +143,8 @@ def ComputeOp : TileOp<"compute", [AttrSizedOperandSegments, ParentOneOf<["Kerne
                        Variadic<AnySignlessInteger>:$bounds, DefaultValuedAttr<I64Attr, "0">:$shared,
                        DefaultValuedAttr<BoolAttr, "false">:$passes,
                        DefaultValuedAttr<BoolAttr, "false">:$past_caches,
-                       OptionalAttr<MatrixAttr>:$matrix);
+                       OptionalAttr<MatrixAttr>:$matrix,
+                       DefaultValuedAttr<BoolAttr, "false">:$streamed);
   let regions = (region SizedRegion<1>:$body, MaxSizedRegion<1>:$epilogue);
   let assemblyFormat = [{
     `over` $parallel `reduce` $reduction (`by` $combiner^)? `with` $registers
@@ -149,6 +155,8 @@ def ComputeOp : TileOp<"compute", [AttrSizedOperandSegments, ParentOneOf<["Kerne
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
   let extraClassDeclaration = [{
+    /// How many nests make one loop, of which the first is `streamed`.
+    static constexpr unsigned numStreamed = 4;
     unsigned numParallel() { return getParallel().size(); }
     unsigned numIterators() { return getParallel().size() + getReduction().size(); }
     int64_t extentOf(unsigned iterator) {

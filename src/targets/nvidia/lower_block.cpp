@@ -8,6 +8,7 @@
 #include "targets/lower_kernels.h"
 #include "targets/nest_emitter.h"
 #include "targets/nvidia/matrix_nest.h"
+#include "targets/nvidia/streamed_softmax.h"
 #include "targets/tile_body.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -38,7 +39,13 @@ public:
   }
 
   bool emitProducts(KernelScope &scope, ComputeOp nest, Block *block) override {
-    MatrixNest(scope, nest, scratch, block).emit();
+    Levels levels(scope.builder, MatrixNest::numLevels, block);
+    MatrixNest(scope, nest, scratch, levels).emit();
+    return true;
+  }
+
+  bool emitStreamed(KernelScope &scope, ArrayRef<ComputeOp> nests, Block *block) override {
+    StreamedSoftmax(scope, nests, scratch, block).emit();
     return true;
   }
 

@@ -16,10 +16,10 @@ namespace kintsugi::targets {
 static constexpr int64_t chunk = 8; ///< Elements in 16 bytes.
 static constexpr int64_t warp = 32;
 
-MatrixNest::MatrixNest(KernelScope &scope, tile::ComputeOp nest, Value scratch, Block *block)
-    : scope(scope), nest(nest), matrix(*nest.getMatrix()), make(scope.builder),
-      levels(scope.builder, 4, block), units(scope.builder, matrix.getElement()),
-      thread(scope.threads->number), threads(scope.threads->count) {
+MatrixNest::MatrixNest(KernelScope &scope, tile::ComputeOp nest, Value scratch, Levels &levels)
+    : scope(scope), nest(nest), matrix(*nest.getMatrix()), make(scope.builder), levels(levels),
+      units(scope.builder, matrix.getElement()), thread(scope.threads->number),
+      threads(scope.threads->count) {
   group();
   levels.placeAtEnd(0);
   ring = units.atByte(units.sharedPointer(scratch), matrix.getRing());
@@ -259,26 +259,27 @@ void MatrixNest::multiplyStep(Value offset, Sums &sums) {
   unsigned down = matrix.getRows() / matrix.getDown() / 16;
   unsigned across = matrix.getColumns() / matrix.getAcross() / 16;
   Value stage = units.atByte(ring, offset);
-  Value rowsAt = units.atByte(units.atByte(stage, rows.lane), rows.offset);
-  Value columnsAt = units.atByte(units.atByte(stage, columns.lane), columns.offset);
-  auto load = [&](const Operand &operand, Value from, int64_t block, int64_t sixteen) {
-    int64_t line = 16 * operand.pitch, element = 16 * 2;
-    int64_t at =
-        operand.alongDepth ? block * line + sixteen * element : sixteen * line + block * element;
-    return units.load(units.atByte(from, at), !operand.alongDepth);
-  };
   for (int64_t sixteen = 0; sixteen < matrix.getDepth() / 16; sixteen += matrix.getDeep()) {
     SmallVector<MatrixUnits::Fragment> left, right;
     for (unsigned block = 0; block < down; ++block)
-      left.push_back(load(rows, rowsAt, block, sixteen));
+      left.push_back(load(rows, stage, block, sixteen));
     for (unsigned block = 0; block < across; ++block)
-      right.push_back(load(columns, columnsAt, block, sixteen));
+      right.push_back(load(columns, stage, block, sixteen));
     for (unsigned i = 0; i < down; ++i)
       for (unsigned j = 0; j < 2 * across; ++j) {
         MatrixUnits::Results &sum = sums[i * 2 * across + j];
         sum = units.multiply(left[i], right[j / 2], j % 2, sum);
       }
   }
+}
+
+MatrixUnits::Fragment MatrixNest::load(const Operand &operand, Value stage, int64_t block,
+                                       int64_t sixteen) {
+  int64_t line = 16 * operand.pitch, element = 16 * 2;
+  int64_t at =
+      operand.alongDepth ? block * line + sixteen * element : sixteen * line + block * element;
+  Value from = units.atByte(units.atByte(stage, operand.lane), operand.offset + at);
+  return units.load(from, !operand.alongDepth);
 }
 
 Value MatrixNest::joinPlace(Value from, size_t slot) {

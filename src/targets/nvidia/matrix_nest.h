@@ -22,11 +22,15 @@ namespace kintsugi::targets {
 
 class MatrixNest {
 public:
-  /// Emits at the end of `block`. `scratch`: what the ring's offset counts from.
-  MatrixNest(KernelScope &scope, tile::ComputeOp nest, mlir::Value scratch, mlir::Block *block);
+  static constexpr unsigned numLevels = 5;
+
+  /// Emits where level 0 of `levels` ends. `scratch`: what the ring's offset counts from.
+  MatrixNest(KernelScope &scope, tile::ComputeOp nest, mlir::Value scratch, Levels &levels);
   void emit();
 
 private:
+  friend class StreamedSoftmax;
+
   enum Group : unsigned { Batch, Rows, Columns, Depth };
   struct Operand {
     Group group;
@@ -58,6 +62,9 @@ private:
   void fillRing();
   Sums emitSteps();
   void multiplyStep(mlir::Value offset, Sums &sums);
+  /// Of an operand in a stage, 16 of this warp's points by 16 terms.
+  MatrixUnits::Fragment load(const Operand &operand, mlir::Value stage, int64_t block,
+                             int64_t sixteen);
 
   void stage(mlir::Value step, mlir::Value offset, unsigned level);
   void stageOperand(Operand &operand, mlir::Value step, mlir::Value offset, unsigned level);
@@ -93,7 +100,7 @@ private:
   tile::ComputeOp nest;
   tile::MatrixAttr matrix;
   Emit make;
-  Levels levels;
+  Levels &levels;
   MatrixUnits units;
   llvm::SmallVector<IteratorGroup> groups;
   std::optional<PointValues> values;

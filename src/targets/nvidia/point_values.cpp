@@ -27,6 +27,11 @@ PointValues::PointValues(KernelScope &scope, tile::ComputeOp nest, Levels &level
   findDependences(nest.getEpilogue());
 }
 
+void PointValues::takeResultFor(Value buffer) {
+  taken = buffer;
+  findDependences(nest.getBody());
+}
+
 void PointValues::findDependences(Region &region) {
   Block &block = region.front();
   bool isEpilogue = &region == &nest.getEpilogue();
@@ -35,7 +40,8 @@ void PointValues::findDependences(Region &region) {
     dependences[argument] = isEpilogue && number >= nest.numParallel() ? onResult : 1ull << number;
   }
   for (Operation &op : block.without_terminator()) {
-    uint64_t all = 0;
+    auto load = dyn_cast<tile::ReadOp>(op);
+    uint64_t all = load && taken && load.getBuffer() == taken ? onResult : 0;
     for (Value operand : op.getOperands())
       all |= dependences.lookup(operand);
     dependences[op.getResult(0)] = all;
@@ -152,7 +158,8 @@ Value PointValues::address(Value pointer, const Position &position, Type element
 }
 
 Value PointValues::evaluate(Value value, const Point &point) {
-  if (isa<BlockArgument>(value))
+  auto load = value.getDefiningOp<tile::ReadOp>();
+  if (isa<BlockArgument>(value) || (load && taken && load.getBuffer() == taken))
     return result;
   uint64_t changing = groupsOf(value);
   unsigned level = levelOf(value, point);

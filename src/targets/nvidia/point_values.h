@@ -45,8 +45,10 @@ public:
   static Coordinates shifted(Coordinates coordinates, int64_t further, unsigned number);
 
   mlir::Value evaluate(mlir::Value value, const Point &point);
-  /// What the epilogue is given.
+  /// What the epilogue is given, or takeResultFor's buffer has.
   void setResult(mlir::Value result) { this->result = result; }
+  /// From here on, what reads of this buffer give is the result.
+  void takeResultFor(mlir::Value buffer);
   Position position(mlir::AffineMap map, mlir::ValueRange operands, const Point &point);
   Position destination(const Point &point);
   mlir::Value address(mlir::Value pointer, const Position &position, mlir::Type element);
@@ -75,6 +77,7 @@ private:
   llvm::SmallVector<IteratorGroup> groups;
   llvm::DenseMap<mlir::Value, uint64_t> dependences; ///< Bits of iterators; the last: the result.
   mlir::Value result;
+  mlir::Value taken; ///< A buffer whose elements are the result; null: none.
 };
 
 } // namespace kintsugi::targets

@@ -1,0 +1,279 @@
+#include "derive/behind_sums.h"
+
+#include "derive/constant_expr.h"
+#include "simplify/rebuild.h"
+#include "te/product.h"
+#include "llvm/ADT/STLExtras.h"
+
+namespace kintsugi::derive {
+
+using namespace te;
+
+namespace {
+
+/// A sum of softmax weights with values, in terms of the old program.
+struct WeightedSum {
+  unsigned factor;                       ///< The body's factor that is the weight.
+  ElementType narrow;                    ///< To which it is rounded,
+  bool isStored;                         ///< and whether only for storing.
+  bool zeroForNaN = false;               ///< In place of weights that are NaN.
+  const Definition *numbers;             ///< exp(x - m).
+  const Definition *maximum;             ///< m.
+  Expr x;                                ///< Over the iterators of `numbers`.
+  llvm::SmallVector<Index> numberAt;     ///< Where the weight reads them, in the sum's iterators.
+  llvm::SmallVector<Index> maximumAt;    ///< Where they read the maximum, in their iterators.
+  llvm::SmallVector<ValueId> onTheWay{}; ///< Values that serve nothing else.
+};
+
+bool isStoredCast(const Expr &expr) { return expr.kind() == ExprKind::Cast && expr.isStored(); }
+
+class DivisorMover {
+public:
+  DivisorMover(const Program &program, explain::Log *log)
+      : old(program), out(program), log(log), readers(program.numValues()) {
+    for (uint32_t node = 0; node < program.nodes.size(); ++node)
+      for (ValueId operand : program.operandsOf(node))
+        readers[operand.number].push_back(node);
+  }
+
+  Program run() {
+    for (uint32_t node = 0; node < old.nodes.size(); ++node) {
+      const auto *definition = std::get_if<Definition>(&old.nodes[node]);
+      std::optional<WeightedSum> sum = definition ? find(*definition, node) : std::nullopt;
+      if (sum)
+        rewrite(node, *definition, *sum);
+      else
+        out.copy(node);
+    }
+    return simplify::withoutUnneeded(out.finish());
+  }
+
+private:
+  Expr simplified(const Expr &expr, const Definition &over) const {
+    return simplifyIndices(expr, over.ranges(), [&](ValueId id) { return old.shape(id); });
+  }
+
+  /// What a read of a value that is computed point by point stands for, or null.
+  const Definition *pointwise(const Expr &expr) const {
+    if (expr.kind() != ExprKind::Read || expr.readFill())
+      return nullptr;
+    const Definition *definition = old.definitionOf(expr.readValue());
+    return definition && !definition->reduction && definition->bodies.size() == 1 ? definition
+                                                                                  : nullptr;
+  }
+
+  /// Reads replaced by what they stand for, up to an operation; conversions for storing left out.
+  Expr opened(Expr expr, const Definition &sum, WeightedSum &found) const {
+    while (true) {
+      if (isStoredCast(expr) || (expr.kind() == ExprKind::Cast && isStoredCast(expr.operand(0)) &&
+                                 expr.type() == expr.operand(0).operand(0).type())) {
+        expr = isStoredCast(expr) ? expr.operand(0) : expr.operand(0).operand(0);
+      } else if (const Definition *definition = pointwise(expr)) {
+        found.onTheWay.push_back(expr.readValue());
+        expr = simplified(inlineInto(expr, *definition, old.shape(expr.readValue())), sum);
+      } else {
+        return expr;
+      }
+    }
+  }
+
+  bool isZero(const Expr &expr) const {
+    bool readsConstants = true;
+    expr.walk([&](const Expr &e) {
+      readsConstants &=
+          e.kind() != ExprKind::Read || old.value(e.readValue()).kind == ValueKind::Constant;
+    });
+    std::optional<std::vector<double>> values;
+    if (readsConstants)
+      values = valuesOf(expr, old, {});
+    return values && values->size() == 1 && (*values)[0] == 0;
+  }
+
+  /// The quotient that a weight is; notes how it is rounded, and what stands in place of NaN.
+  std::optional<Expr> quotientOf(const Expr &factor, const Definition &sum,
+                                 WeightedSum &found) const {
+    if (factor.kind() != ExprKind::Cast || factor.operand(0).kind() != ExprKind::Read)
+      return std::nullopt;
+    const Expr &read = factor.operand(0);
+    const Definition *rounds = pointwise(read);
+    if (!rounds || !isFloat(read.type()) || bitsOf(read.type()) != 16 ||
+        rounds->bodies[0].kind() != ExprKind::Cast)
+      return std::nullopt;
+    found.narrow = read.type();
+    found.isStored = rounds->bodies[0].isStored();
+    found.onTheWay.push_back(read.readValue());
+    Expr rounded = simplified(inlineInto(read, *rounds, old.shape(read.readValue())), sum);
+    Expr weight = opened(rounded.operand(0), sum, found);
+    if (weight.kind() == ExprKind::Select) {
+      Expr condition = opened(weight.operand(0), sum, found);
+      if (condition.kind() != ExprKind::Unary || condition.unaryOp() != UnaryOp::IsNaN ||
+          !isZero(weight.operand(1)))
+        return std::nullopt;
+      Expr tested = opened(condition.operand(0), sum, found);
+      weight = opened(weight.operand(2), sum, found);
+      if (tested != weight)
+        return std::nullopt;
+      found.zeroForNaN = true;
+    }
+    if (weight.kind() != ExprKind::Binary || weight.binaryOp() != BinaryOp::Div)
+      return std::nullopt;
+    return weight;
+  }
+
+  static bool isReduction(const Definition *definition, Combiner combiner) {
+    return definition && definition->reduction && definition->reduction->combiner == combiner &&
+           definition->reduction->iterators.size() == 1 &&
+           definition->reduction->accumulator == ElementType::F32;
+  }
+
+  /// exp(x - m), and that m is the maximum of x along the sum's iterator.
+  bool findNumbers(const Expr &numerator, const Definition &sum, WeightedSum &found) const {
+    found.numbers = pointwise(numerator);
+    if (!found.numbers)
+      return false;
+    const Expr &power = found.numbers->bodies[0];
+    if (power.kind() != ExprKind::Unary || power.unaryOp() != UnaryOp::Exp ||
+        power.operand(0).kind() != ExprKind::Binary ||
+        power.operand(0).binaryOp() != BinaryOp::Sub ||
+        power.operand(0).operand(1).kind() != ExprKind::Read)
+      return false;
+    found.x = power.operand(0).operand(0);
+    const Expr &maximum = power.operand(0).operand(1);
+    found.maximum = old.definitionOf(maximum.readValue());
+    if (!isReduction(found.maximum, Combiner::Max) || maximum.readFill())
+      return false;
+    llvm::append_range(found.numberAt, numerator.readIndices());
+    llvm::append_range(found.maximumAt, maximum.readIndices());
+    found.onTheWay.push_back(numerator.readValue());
+    found.onTheWay.push_back(maximum.readValue());
+
+    unsigned term = sum.parallel.size(), along = 0, times = 0;
+    for (auto [dimension, index] : llvm::enumerate(found.numberAt))
+      if (index.uses(term)) {
+        along = dimension;
+        times += index.asIterator() == int(term) ? 1 : 2;
+      }
+    if (times != 1)
+      return false;
+    llvm::SmallVector<Index> atTerms = found.maximumAt;
+    if (llvm::any_of(atTerms, [&](const Index &index) { return index.uses(along); }))
+      return false;
+    atTerms.push_back(Index::iterator(along));
+    Expr terms = simplified(substitute(found.maximum->bodies[0], atTerms), *found.numbers);
+    bool coversAll =
+        found.maximum->reduction->iterators[0].extent == found.numbers->parallel[along].extent &&
+        sum.reduction->iterators[0].extent == found.numbers->parallel[along].extent;
+    return coversAll && terms == simplified(found.x, *found.numbers);
+  }
+
+  /// Whether the divisor is the sum of the same numbers.
+  bool isTheirSum(const Expr &divisor, const Expr &numerator, const Definition &sum,
+                  WeightedSum &found) const {
+    if (divisor.kind() != ExprKind::Read || divisor.readFill())
+      return false;
+    const Definition *total = old.definitionOf(divisor.readValue());
+    unsigned term = sum.parallel.size();
+    if (!isReduction(total, Combiner::Sum) || divisor.uses(term) ||
+        total->reduction->iterators[0].extent != sum.reduction->iterators[0].extent)
+      return false;
+    llvm::SmallVector<Index> atTerms(divisor.readIndices());
+    atTerms.push_back(Index::iterator(term));
+    found.onTheWay.push_back(divisor.readValue());
+    return simplified(substitute(total->bodies[0], atTerms), sum) == numerator;
+  }
+
+  /// Whether nothing but this sum, and each other, needs these values.
+  bool servesNothingElse(const WeightedSum &found, uint32_t node) const {
+    return llvm::all_of(found.onTheWay, [&](ValueId id) {
+      bool isOutput =
+          llvm::any_of(old.outputs, [&](const auto &output) { return output.value == id; });
+      return !isOutput && llvm::all_of(readers[id.number], [&](uint32_t reader) {
+        return reader == node || llvm::any_of(old.resultsOf(reader), [&](ValueId result) {
+                 return llvm::is_contained(found.onTheWay, result);
+               });
+      });
+    });
+  }
+
+  std::optional<WeightedSum> find(const Definition &sum, uint32_t node) const {
+    if (!isReduction(&sum, Combiner::Sum) || sum.bodies.size() != 1 ||
+        old.value(sum.results[0]).type != ElementType::F32 ||
+        !multipliesMatrices(sum.bodies[0], sum.parallel.size()))
+      return std::nullopt;
+    for (unsigned k : {0, 1}) {
+      WeightedSum found{k,       ElementType::F16,     false, false, nullptr,
+                        nullptr, Expr::boolean(false), {},    {}};
+      std::optional<Expr> quotient = quotientOf(sum.bodies[0].operand(k), sum, found);
+      if (quotient && findNumbers(quotient->operand(0), sum, found) &&
+          isTheirSum(quotient->operand(1), quotient->operand(0), sum, found) &&
+          servesNothingElse(found, node))
+        return found;
+    }
+    return std::nullopt;
+  }
+
+  void rewrite(uint32_t node, const Definition &sum, const WeightedSum &found) {
+    const std::string &name = old.value(sum.results[0]).name;
+    const std::string &weights = old.value(found.numbers->results[0]).name;
+    Program &fresh = out.fresh;
+    fresh.currentOrigin = old.origins[node];
+    Definition stats = *found.maximum;
+    stats.results.clear();
+    stats.reduction->combiner = Combiner::SoftmaxStats;
+    stats.bodies = {out.rename(stats.bodies[0])};
+    llvm::SmallVector<ValueId> maximumAndSum = fresh.defineMany(
+        {weights + ".max", weights + ".sum"}, {ElementType::F32, ElementType::F32}, stats);
+
+    Definition numbers;
+    numbers.parallel = found.numbers->parallel;
+    Expr maximum = Expr::read(maximumAndSum[0], ElementType::F32, found.maximumAt);
+    Expr power = Expr::unary(UnaryOp::Exp, out.rename(found.x) - maximum);
+    numbers.bodies = {found.isStored ? Expr::stored(found.narrow, power)
+                                     : Expr::cast(found.narrow, power)};
+    ValueId weight = fresh.define(weights, found.narrow, std::move(numbers));
+
+    Definition weighted = sum;
+    weighted.results.clear();
+    Expr factor = Expr::cast(ElementType::F32, Expr::read(weight, found.narrow, found.numberAt));
+    Expr other = out.rename(sum.bodies[0].operand(1 - found.factor));
+    weighted.bodies = {found.factor == 0 ? factor * other : other * factor};
+    ValueId undivided = fresh.define(name + ".undivided", ElementType::F32, std::move(weighted));
+    out.define(node, divided(sum, found, undivided, maximumAndSum[1]));
+    out.keepFacts(node);
+    if (log)
+      log->add({"derive",
+                "value '" + name + "'",
+                "divide the sum in place of its weights",
+                {"the divisor of a softmax is the same for all terms"},
+                {}});
+  }
+
+  static Definition divided(const Definition &sum, const WeightedSum &found, ValueId undivided,
+                            ValueId total) {
+    Definition finish;
+    finish.parallel = sum.parallel;
+    llvm::SmallVector<Index> point;
+    for (unsigned k = 0; k < sum.parallel.size(); ++k)
+      point.push_back(Index::iterator(k));
+    Expr divisor = Expr::read(total, ElementType::F32, substitute(found.maximumAt, found.numberAt));
+    Expr quotient = Expr::read(undivided, ElementType::F32, point) / divisor;
+    if (found.zeroForNaN)
+      quotient = Expr::select(Expr::unary(UnaryOp::IsNaN, divisor),
+                              Expr::literal(ElementType::F32, 0.0), quotient);
+    finish.bodies = {quotient};
+    return finish;
+  }
+
+  const Program &old;
+  simplify::Rebuilder out;
+  explain::Log *log;
+  std::vector<llvm::SmallVector<uint32_t>> readers; ///< Nodes, by value.
+};
+
+} // namespace
+
+Program divideBehindSums(const Program &program, explain::Log *log) {
+  return DivisorMover(program, log).run();
+}
+
+} // namespace kintsugi::derive

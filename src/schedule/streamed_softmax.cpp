@@ -1,0 +1,290 @@
+#include "schedule/streamed_softmax.h"
+
+#include "schedule/loop_order.h"
+#include "schedule/scratch.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Sequence.h"
+#include "llvm/Support/MathExtras.h"
+
+namespace kintsugi::schedule {
+
+using namespace te;
+
+namespace {
+
+constexpr int64_t warp = 32, unitRows = 16, chunk = 8;
+
+bool isNarrow(ElementType type) { return isFloat(type) && bitsOf(type) == 16; }
+
+class Streamed {
+public:
+  Streamed(llvm::MutableArrayRef<LoopNest> nests, Schedule &schedule,
+           std::optional<ElementType> rounded)
+      : scores(nests[0]), stats(nests[1]), powers(nests[2]), weighted(nests[3]), schedule(schedule),
+        rounded(rounded) {}
+
+  bool matches() {
+    return findProducts() && areStats() && arePowers() && areWeights() && serveNothingElse();
+  }
+
+  std::optional<BlockCycles> choose(int64_t scratchLimit) {
+    std::optional<BlockCycles> best;
+    int64_t warps = schedule.threads / warp;
+    if (rows > unitRows * warps)
+      return std::nullopt;
+    for (int64_t block : {32, 64, 128})
+      for (unsigned stages : {2, 3})
+        consider(block, stages, scratchLimit, best);
+    return best;
+  }
+
+  void mark() {
+    for (unsigned buffer : {scoresBuffer(), powersBuffer()})
+      schedule.buffers[buffer].standsIn = true;
+    scores.streamed = true;
+    for (LoopNest *nest : {&stats, &powers})
+      chooseThreads(*nest, schedule.buffers, schedule.threads);
+  }
+
+private:
+  unsigned scoresBuffer() const { return scores.destinations[0]; }
+  unsigned powersBuffer() const { return powers.destinations[0]; }
+
+  bool findProducts() {
+    std::optional<MatrixProduct> ofScores = matrixProductOf(scores, rounded),
+                                 ofWeighted = matrixProductOf(weighted, rounded);
+    if (!ofScores || !ofWeighted || ofScores->numBatch != 1 || ofWeighted->numBatch != 1)
+      return false;
+    scoresProduct = *ofScores;
+    weightedProduct = *ofWeighted;
+    rows = scoresProduct.numRows;
+    columns = scoresProduct.numColumns;
+    return scoresProduct.element == weightedProduct.element && weightedProduct.numRows == rows &&
+           weightedProduct.depth == columns && weighted.numReductions() == 1 &&
+           isInScratch(scores) &&
+           isRowMajor(scores.destinationIndex, scores, scoresProduct.rows, 0,
+                      scoresProduct.columns);
+  }
+
+  bool isInScratch(const LoopNest &nest) const {
+    return llvm::all_of(nest.destinations, [&](unsigned destination) {
+      return schedule.buffers[destination].home == Home::Scratch;
+    });
+  }
+
+  /// Whether a position is the number of a nest's point, by `rows` and then `inner`; of some
+  /// iterator each.
+  static bool isRowMajor(const Index &position, const LoopNest &nest, llvm::ArrayRef<unsigned> rows,
+                         int64_t start, llvm::ArrayRef<unsigned> inner = {}) {
+    if (!position.isAffine() || position.constantTerm() != start)
+      return false;
+    size_t terms = 0;
+    int64_t stride = 1;
+    for (llvm::ArrayRef<unsigned> iterators : {inner, rows})
+      for (unsigned iterator : llvm::reverse(iterators)) {
+        if (nest.extentOf(iterator) > 1 && position.coefficientOf(iterator) != stride)
+          return false;
+        terms += position.coefficientOf(iterator) != 0;
+        stride *= nest.extentOf(iterator);
+      }
+    return terms == position.terms().size();
+  }
+
+  /// Whether every read of `buffer` in `expr` is at the element of the scores' shape where the
+  /// iterators are.
+  static bool readsAtPoint(const Expr &expr, unsigned buffer, const LoopNest &nest,
+                           llvm::ArrayRef<unsigned> rows, llvm::ArrayRef<unsigned> inner) {
+    bool isThere = true;
+    expr.walk([&](const Expr &e) {
+      if (e.kind() == ExprKind::Read && e.readValue().number == buffer)
+        isThere &= isRowMajor(e.readIndices()[0], nest, rows, 0, inner);
+    });
+    return isThere;
+  }
+
+  static llvm::SmallVector<unsigned> firstOnes(unsigned count) {
+    return llvm::to_vector(llvm::seq<unsigned>(0, count));
+  }
+
+  int64_t pointsOf(const LoopNest &nest, llvm::ArrayRef<unsigned> iterators) const {
+    int64_t points = 1;
+    for (unsigned iterator : iterators)
+      points *= nest.extentOf(iterator);
+    return points;
+  }
+
+  bool areStats() const {
+    llvm::SmallVector<unsigned> own = firstOnes(stats.parallel.size());
+    if (!stats.reduction || stats.reduction->combiner != Combiner::SoftmaxStats ||
+        stats.reduction->accumulator != ElementType::F32 || stats.numReductions() != 1 ||
+        !stats.spans.empty() || stats.extentOf(own.size()) != columns ||
+        pointsOf(stats, own) != rows || !isInScratch(stats) ||
+        !isRowMajor(stats.destinationIndex, stats, own, 0))
+      return false;
+    for (auto [number, finish] : llvm::enumerate(stats.epilogue))
+      if (finish.kind() != ExprKind::Read || finish.readValue() != LoopNest::accumulator(number) ||
+          finish.type() != ElementType::F32)
+        return false;
+    return stats.bodies[0].type() == ElementType::F32 &&
+           readsAtPoint(stats.bodies[0], scoresBuffer(), stats, own, {unsigned(own.size())});
+  }
+
+  /// exp(x - m), rounded, of the same x: both nests number rows and columns alike.
+  bool arePowers() const {
+    unsigned last = powers.parallel.size() - 1;
+    if (powers.reduction || powers.parallel.size() != stats.parallel.size() + 1 ||
+        powers.extentOf(last) != columns || !powers.spans.empty() || !isInScratch(powers))
+      return false;
+    for (unsigned k = 0; k < last; ++k)
+      if (powers.extentOf(k) != stats.extentOf(k))
+        return false;
+    llvm::SmallVector<unsigned> own = firstOnes(last);
+    const Expr *power = &powers.bodies[0];
+    if (power->kind() != ExprKind::Cast || power->type() != scoresProduct.element)
+      return false;
+    power = &power->operand(0);
+    if (power->kind() != ExprKind::Unary || power->unaryOp() != UnaryOp::Exp)
+      return false;
+    const Expr &difference = power->operand(0);
+    if (difference.kind() != ExprKind::Binary || difference.binaryOp() != BinaryOp::Sub ||
+        difference.type() != ElementType::F32 || difference.operand(0) != stats.bodies[0])
+      return false;
+    const Expr &maximum = difference.operand(1);
+    return maximum.kind() == ExprKind::Read &&
+           maximum.readValue().number == stats.destinations[0] &&
+           isRowMajor(maximum.readIndices()[0], powers, own, 0) &&
+           isRowMajor(powers.destinationIndex, powers, own, 0, {last});
+  }
+
+  /// Whether the rows' factor of the last product is a power.
+  bool areWeights() const {
+    const Expr &factor = weighted.bodies[0].operand(1 - weightedProduct.columnsFactor);
+    if (factor.kind() != ExprKind::Cast || factor.operand(0).kind() != ExprKind::Read)
+      return false;
+    const Expr &read = factor.operand(0);
+    return read.readValue().number == powersBuffer() && isNarrow(read.type()) &&
+           isRowMajor(read.readIndices()[0], weighted, weightedProduct.rows, 0,
+                      {unsigned(weighted.parallel.size())});
+  }
+
+  /// Whether the nests' buffers are read where these nests read them alone.
+  bool serveNothingElse() const {
+    for (const LoopNest *nest : {&scores, &stats, &powers, &weighted})
+      for (unsigned buffer : buffersRead(*nest)) {
+        bool isOfScores = buffer == scoresBuffer() && nest != &stats && nest != &powers;
+        bool isOfPowers = buffer == powersBuffer() && nest != &weighted;
+        bool isOfStats = llvm::is_contained(stats.destinations, buffer) && nest == &scores;
+        if (isOfScores || isOfPowers || isOfStats)
+          return false;
+      }
+    const Expr &values = weighted.bodies[0].operand(weightedProduct.columnsFactor);
+    bool isApart = true;
+    values.walk([&](const Expr &e) {
+      isApart &= e.kind() != ExprKind::Read || e.readValue().number != powersBuffer();
+    });
+    return isApart && llvm::none_of(schedule.nests, [&](const LoopNest &nest) {
+             return llvm::is_contained(buffersRead(nest), scoresBuffer()) ||
+                    llvm::is_contained(buffersRead(nest), powersBuffer());
+           });
+  }
+
+  static int64_t depthOf(int64_t terms) {
+    for (int64_t depth : {64, 32})
+      if (terms % depth == 0)
+        return depth;
+    return terms > 32 ? 64 : terms > 16 ? 32 : 16;
+  }
+
+  void consider(int64_t block, unsigned stages, int64_t limit, std::optional<BlockCycles> &best) {
+    MatrixTile first, second;
+    first.element = second.element = scoresProduct.element;
+    first.columnsFactor = scoresProduct.columnsFactor;
+    second.columnsFactor = weightedProduct.columnsFactor;
+    first.down = second.down = schedule.threads / warp;
+    first.rows = second.rows = unitRows * first.down;
+    first.columns = second.depth = block;
+    first.depth = depthOf(scoresProduct.depth);
+    second.columns = std::max<int64_t>(unitRows, llvm::PowerOf2Ceil(weightedProduct.numColumns));
+    first.stages = second.stages = stages;
+    auto isShared = [&](const MatrixTile &tile) {
+      return tile.columns * tile.depth % (chunk * schedule.threads) == 0 &&
+             tile.rows * tile.depth % (chunk * schedule.threads) == 0;
+    };
+    StreamBytes bytes(first, second, scoresProduct.depth);
+    int registers = registersOfStream(first, second);
+    constexpr int registersACore = 65536, mostRegisters = 255;
+    if (!isShared(first) || !isShared(second) || bytes.all > limit || registers > mostRegisters ||
+        registers * schedule.threads > registersACore ||
+        block >= 2 * std::max(columns, int64_t(32)))
+      return;
+    BlockCycles cycles = estimate(first, second);
+    if (best && cycles.worth() >= best->worth() * 0.98)
+      return;
+    best = cycles;
+    scores.matrix = first;
+    weighted.matrix = second;
+  }
+
+  BlockCycles estimate(const MatrixTile &first, const MatrixTile &second) const {
+    constexpr double multiplyAdds = 1024, scratchBytes = 128, farBytes = 48, schedulers = 4;
+    constexpr double exponentials = 16, barrier = 150, latency = 900, fromFar = 900, start = 1500;
+    double all = double(first.rows), block = double(first.columns);
+    double terms = double(llvm::alignTo(scoresProduct.depth, first.depth));
+    double values = double(second.columns), steps = std::ceil(double(columns) / block);
+    double onUnits = all * block * (terms + values) / multiplyAdds;
+    double brought = block * (terms + values) * 2;
+    double moved = brought + double(first.down) * brought + all * terms * 2;
+    double issued = all * block / warp * (operationsOf(stats.bodies[0]) + 12) / schedulers +
+                    all / unitRows * (terms / 16 + values / 16) * (block / 8) * 1.5 / schedulers;
+    double busy = std::max(
+        {onUnits, moved / scratchBytes, brought / farBytes, all * block / exponentials, issued});
+    BlockCycles cycles;
+    cycles.busy = steps * busy;
+    cycles.alone =
+        steps * (onUnits + issued + barrier + std::max(latency, fromFar / (first.stages - 1))) +
+        fromFar + start;
+    return cycles;
+  }
+
+  LoopNest &scores, &stats, &powers, &weighted;
+  Schedule &schedule;
+  std::optional<ElementType> rounded;
+  MatrixProduct scoresProduct, weightedProduct;
+  int64_t rows = 0, columns = 0;
+};
+
+} // namespace
+
+bool mayStreamSoftmax(llvm::ArrayRef<Member> members) {
+  return members.size() >= 4 && llvm::any_of(members, [](const Member &member) {
+           return member.reduction && member.reduction->combiner == Combiner::SoftmaxStats;
+         });
+}
+
+StreamBytes::StreamBytes(const MatrixTile &scores, const MatrixTile &weighted, int64_t terms) {
+  int64_t steps = llvm::divideCeil(terms, int64_t(scores.depth));
+  rowStep = MatrixTile::operandBytes(scores.rows, scores.depth);
+  columnStep = MatrixTile::operandBytes(scores.columns, scores.depth);
+  values = steps * columnStep;
+  stage = values + MatrixTile::operandBytes(weighted.columns, weighted.depth);
+  all = steps * rowStep + int64_t(scores.stages) * stage;
+}
+
+int registersOfStream(const MatrixTile &scores, const MatrixTile &weighted) {
+  return 72 + int(scores.columns / 2 + scores.columns / 4 + weighted.columns / 2);
+}
+
+std::optional<BlockCycles> streamSoftmax(llvm::MutableArrayRef<LoopNest> nests, Schedule &schedule,
+                                         std::optional<ElementType> rounded, int64_t scratchLimit) {
+  if (nests.size() < 4)
+    return std::nullopt;
+  Streamed streamed(nests, schedule, rounded);
+  if (!streamed.matches())
+    return std::nullopt;
+  std::optional<BlockCycles> cycles = streamed.choose(scratchLimit);
+  if (cycles)
+    streamed.mark();
+  return cycles;
+}
+
+} // namespace kintsugi::schedule

@@ -1,0 +1,382 @@
+#include "targets/nvidia/streamed_softmax.h"
+
+#include "targets/elementwise.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <limits>
+#include <numbers>
+
+using namespace mlir;
+
+namespace kintsugi::targets {
+
+static constexpr int64_t warp = 32, eight = 8;
+/// In the groups of the stats' values.
+static constexpr unsigned statsRow = 0, statsTerm = 1;
+
+StreamedSoftmax::StreamedSoftmax(KernelScope &scope, ArrayRef<tile::ComputeOp> nests, Value scratch,
+                                 Block *block)
+    : scope(scope), statsNest(nests[1]), make(scope.builder),
+      levels(scope.builder, MatrixNest::numLevels, block), scores(scope, nests[0], scratch, levels),
+      weighted(scope, nests[3], scratch, levels), statsGroups(2),
+      blocks(llvm::divideCeil(weighted.groups[MatrixNest::Depth].points(),
+                              weighted.matrix.getDepth())),
+      ahead(scores.matrix.getStages() - 1) {
+  auto add = [&](unsigned group, unsigned iterator) {
+    statsGroups[group].iterators.push_back(iterator);
+    statsGroups[group].extents.push_back(statsNest.extentOf(iterator));
+  };
+  for (unsigned k = 0; k < statsNest.numIterators(); ++k)
+    add(k < statsNest.numParallel() ? statsRow : statsTerm, k);
+  stats.emplace(scope, statsNest, levels, statsGroups);
+  stats->takeResultFor(scores.nest.getDestinations()[0]);
+  findBytes();
+}
+
+/// As schedule::StreamBytes has it, or less.
+void StreamedSoftmax::findBytes() {
+  auto bytesOf = [](const MatrixNest::Operand &operand) { return operand.lines * operand.pitch; };
+  rowStep = bytesOf(scores.rows);
+  columnStep = bytesOf(scores.columns);
+  rowBytes = scores.steps * rowStep;
+  int64_t values = scores.steps * columnStep;
+  stageBytes = values + bytesOf(weighted.columns);
+  scores.rows.offset = 0;
+  scores.columns.offset = 0;
+  weighted.columns.offset = values;
+}
+
+void StreamedSoftmax::emit() {
+  scores.findLanes();
+  weighted.findLanes();
+  levels.placeAtEnd(0);
+  for (MatrixNest *nest : {&scores, &weighted})
+    nest->batch = nest->values->split(nest->groups[MatrixNest::Batch], i32(0), 0, 0, 0);
+  for (unsigned row = 0; row < rowsAThread; ++row) {
+    scoreRows[row] = scores.pointAt(MatrixNest::Rows, scores.laneRow, row * eight, 1, row, 0);
+    levels.place(0);
+    Value number = scores.pointNumber(MatrixNest::Rows, scores.laneRow, row * eight);
+    number = scores.least(number, statsGroups[statsRow].points() - 1);
+    statsRows[row] = stats->split(statsGroups[statsRow], number, 1, 0, row);
+  }
+  stageRows();
+  fillRing();
+  emitBlocks();
+  storeStats();
+  weighted.resultLevel = 0;
+  weighted.storeResults(running.sums);
+}
+
+/// All steps of a block's sum.
+void StreamedSoftmax::stageSteps(MatrixNest &nest, MatrixNest::Operand &operand, Value offset,
+                                 int64_t stepBytes, unsigned level) {
+  if (nest.steps == 1) {
+    levels.place(level);
+    Value first = i32(0);
+    return nest.stageOperand(operand, first, offset, level);
+  }
+  levels.placeAtEnd(level);
+  auto loop = scf::ForOp::create(make.builder, make.location, i32(0), i32(nest.steps), i32(1));
+  levels.loopCreated(level, loop);
+  levels.enter(level + 1, loop.getBody());
+  levels.place(level + 1);
+  Value step = loop.getInductionVar();
+  Value at = make.add(offset, make.mul(step, i32(stepBytes)));
+  nest.stageOperand(operand, step, at, level + 1);
+  levels.resume(level);
+}
+
+void StreamedSoftmax::stageRows() {
+  levels.placeAtEnd(0);
+  scores.passLevel = 0;
+  Value start = i32(0);
+  stageSteps(scores, scores.rows, start, rowStep, 0);
+}
+
+/// The columns and values of a block of terms.
+void StreamedSoftmax::stageBlock(Value block, Value offset, unsigned level) {
+  levels.place(level);
+  scores.passLevel = level;
+  scores.columnStart = make.mul(block, i32(scores.columns.size));
+  weighted.stageOperand(weighted.columns, block, offset, level);
+  stageSteps(scores, scores.columns, offset, columnStep, level);
+}
+
+void StreamedSoftmax::fillRing() {
+  int64_t filled = std::min(ahead, blocks);
+  levels.placeAtEnd(0);
+  auto loop = scf::ForOp::create(make.builder, make.location, i32(0), i32(filled), i32(1));
+  levels.loopCreated(0, loop);
+  levels.enter(1, loop.getBody());
+  levels.place(1);
+  Value offset = make.add(make.mul(loop.getInductionVar(), i32(stageBytes)), i32(rowBytes));
+  stageBlock(loop.getInductionVar(), offset, 1);
+  levels.placeAtEnd(1);
+  scores.units.commit();
+  levels.resume(0);
+  levels.placeAtEnd(0);
+  for (int64_t empty = filled; empty < ahead; ++empty)
+    scores.units.commit();
+}
+
+void StreamedSoftmax::emitBlocks() {
+  size_t count = weighted.matrix.getColumns() / eight;
+  levels.placeAtEnd(0);
+  SmallVector<Value> carried(count * 4, f32(0));
+  carried.append(rowsAThread, f32(-std::numeric_limits<double>::infinity()));
+  carried.append(rowsAThread, f32(0));
+  carried.push_back(i32(rowBytes));
+  carried.push_back(i32(rowBytes + ahead * stageBytes));
+  auto loop = scf::ForOp::create(make.builder, make.location, i32(0), i32(blocks), i32(1), carried);
+  levels.loopCreated(0, loop);
+  levels.enter(1, loop.getBody());
+  levels.placeAtEnd(1);
+  auto take = [&](ValueRange values) {
+    running.sums.resize(count);
+    for (size_t k = 0; k < count * 4; ++k)
+      running.sums[k / 4][k % 4] = values[k];
+    for (unsigned row = 0; row < rowsAThread; ++row) {
+      running.maximum[row] = values[count * 4 + row];
+      running.total[row] = values[count * 4 + rowsAThread + row];
+    }
+  };
+  ValueRange arguments = loop.getRegionIterArgs();
+  take(arguments);
+  Value block = loop.getInductionVar(), readAt = arguments[arguments.size() - 2];
+  Value writeAt = arguments.back();
+  scores.units.waitForAllBut(ahead - 1);
+  scope.threads->wait(make.builder);
+  if (blocks > ahead) {
+    Value next = make.add(block, i32(ahead));
+    auto choice =
+        scf::IfOp::create(make.builder, make.location, make.lessUnsigned(next, i32(blocks)), false);
+    levels.loopCreated(1, choice);
+    levels.enter(2, choice.thenBlock());
+    stageBlock(next, writeAt, 2);
+    levels.resume(1);
+  }
+  levels.placeAtEnd(1);
+  scores.units.commit();
+  Scores block8 = scoresOf(readAt);
+  finishScores(block, block8);
+  levels.placeAtEnd(1);
+  PerRow base;
+  rescale(block8, running, base);
+  toPowers(block8, base, running);
+  addWeighted(readAt, block8, running);
+  auto following = [&](Value offset) {
+    Value next = make.add(offset, i32(stageBytes));
+    int64_t end = rowBytes + (ahead + 1) * stageBytes;
+    return make.select(make.equal(next, i32(end)), i32(rowBytes), next);
+  };
+  SmallVector<Value> yielded;
+  for (const MatrixUnits::Results &each : running.sums)
+    llvm::append_range(yielded, each);
+  llvm::append_range(yielded, running.maximum);
+  llvm::append_range(yielded, running.total);
+  yielded.push_back(following(readAt));
+  yielded.push_back(following(writeAt));
+  scf::YieldOp::create(make.builder, make.location, yielded);
+  take(loop.getResults());
+  levels.resume(0);
+}
+
+StreamedSoftmax::Scores StreamedSoftmax::scoresOf(Value offset) {
+  size_t count = scores.matrix.getColumns() / eight;
+  Scores sums(count);
+  for (MatrixUnits::Results &each : sums)
+    each.fill(f32(0));
+  int64_t sixteens = scores.matrix.getDepth() / 16;
+  for (int64_t step = 0; step < scores.steps; ++step) {
+    Value rowsAt = scores.units.atByte(scores.ring, step * rowStep);
+    Value columnsAt =
+        scores.units.atByte(scores.units.atByte(scores.ring, offset), step * columnStep);
+    for (int64_t sixteen = 0; sixteen < sixteens; ++sixteen) {
+      MatrixUnits::Fragment rows = scores.load(scores.rows, rowsAt, 0, sixteen);
+      for (size_t pair = 0; pair < count / 2; ++pair) {
+        MatrixUnits::Fragment columns = scores.load(scores.columns, columnsAt, pair, sixteen);
+        for (bool second : {false, true}) {
+          MatrixUnits::Results &sum = sums[2 * pair + second];
+          sum = scores.units.multiply(rows, columns, second, sum);
+        }
+      }
+    }
+  }
+  return sums;
+}
+
+/// From sums of products to what the softmax is of: the scores' epilogue, and the stats' body.
+void StreamedSoftmax::finishScores(Value block, Scores &all) {
+  levels.placeAtEnd(1);
+  scores.passLevel = 1;
+  scores.columnStart = make.mul(block, i32(scores.columns.size));
+  int64_t points = scores.groups[MatrixNest::Columns].points();
+  bool isWhole = points % scores.columns.size == 0;
+  bool isEven = scores.groups[MatrixNest::Columns].extents.back() % 2 == 0 &&
+                statsGroups[statsTerm].extents.back() % 2 == 0;
+  int64_t multiple = isEven ? 2 : 1;
+  for (size_t k = 0; k < all.size(); ++k) {
+    Coordinates column[2], term[2];
+    Value isColumn[2];
+    for (unsigned side : {0, 1}) {
+      unsigned number = unsigned(2 * k + side);
+      if (isEven && side) {
+        column[1] = PointValues::shifted(column[0], 1, number);
+        term[1] = PointValues::shifted(term[0], 1, number);
+        isColumn[1] = isColumn[0];
+        continue;
+      }
+      levels.place(1);
+      Value at = scores.pointNumber(MatrixNest::Columns, scores.laneColumn, k * eight + side);
+      isColumn[side] = isWhole ? Value() : make.lessUnsigned(at, i32(points));
+      if (!isWhole)
+        at = scores.least(at, points - multiple);
+      column[side] =
+          scores.values->split(scores.groups[MatrixNest::Columns], at, multiple, 1, number);
+      term[side] = stats->split(statsGroups[statsTerm], at, multiple, 1, number);
+    }
+    for (unsigned row = 0; row < rowsAThread; ++row)
+      for (unsigned side : {0, 1}) {
+        Value &score = all[k][2 * row + side];
+        score = finishScore(row, column[side], term[side], score);
+        levels.placeAtEnd(1);
+        if (isColumn[side])
+          score = make.select(isColumn[side], score, f32(-std::numeric_limits<double>::infinity()));
+      }
+  }
+}
+
+Value StreamedSoftmax::finishScore(unsigned row, const Coordinates &column, const Coordinates &term,
+                                   Value score) {
+  PointValues::Point at{};
+  at[MatrixNest::Batch] = &scores.batch;
+  at[MatrixNest::Rows] = &scoreRows[row];
+  at[MatrixNest::Columns] = &column;
+  scores.values->setResult(score);
+  Value yielded = scores.nest.getEpilogue().front().getTerminator()->getOperand(0);
+  Value finished = scores.values->evaluate(yielded, at);
+  PointValues::Point ofStats{};
+  ofStats[statsRow] = &statsRows[row];
+  ofStats[statsTerm] = &term;
+  stats->setResult(finished);
+  return stats->evaluate(statsNest.getBody().front().getTerminator()->getOperand(0), ofStats);
+}
+
+Value StreamedSoftmax::amongFour(Value value, llvm::function_ref<Value(Value, Value)> join) {
+  Type i32Type = make.builder.getI32Type();
+  for (int64_t distance : {1, 2}) {
+    Value bits = make.bitcast(value, i32Type);
+    Value other =
+        LLVM::CallIntrinsicOp::create(make.builder, make.location, i32Type,
+                                      make.builder.getStringAttr("llvm.nvvm.shfl.sync.bfly.i32"),
+                                      ValueRange{i32(-1), bits, i32(distance), i32(warp - 1)})
+            .getResults();
+    value = join(value, make.bitcast(other, make.builder.getF32Type()));
+  }
+  return value;
+}
+
+/// The number of two of which one may be NaN: such a row's total is NaN whatever its maximum is.
+Value StreamedSoftmax::greater(Value a, Value b) {
+  return arith::MaxNumFOp::create(make.builder, make.location, a, b);
+}
+
+Value StreamedSoftmax::powerOfTwo(Value exponent) {
+  return LLVM::CallIntrinsicOp::create(make.builder, make.location, make.builder.getF32Type(),
+                                       make.builder.getStringAttr("llvm.nvvm.ex2.approx.ftz.f"),
+                                       exponent)
+      .getResults();
+}
+
+/// To the maximum with this block's scores. `base`: what is taken off scores, times log2(e); 0
+/// while all are minus infinity.
+void StreamedSoftmax::rescale(const Scores &all, Running &running, PerRow &base) {
+  for (unsigned row = 0; row < rowsAThread; ++row) {
+    Value most = running.maximum[row];
+    for (const MatrixUnits::Results &each : all)
+      most = greater(most, greater(each[2 * row], each[2 * row + 1]));
+    most = amongFour(most, [&](Value a, Value b) { return greater(a, b); });
+    Value isNone = make.equal(most, f32(-std::numeric_limits<double>::infinity()));
+    Value finite = make.select(isNone, f32(0), most);
+    base[row] = make.mul(finite, f32(-std::numbers::log2e));
+    Value kept = powerOfTwo(make.fma(running.maximum[row], f32(std::numbers::log2e), base[row]));
+    running.maximum[row] = most;
+    running.total[row] = make.mul(running.total[row], kept);
+    for (MatrixUnits::Results &sum : running.sums)
+      for (unsigned side : {0, 1})
+        sum[2 * row + side] = make.mul(sum[2 * row + side], kept);
+  }
+}
+
+void StreamedSoftmax::toPowers(Scores &all, const PerRow &base, Running &running) {
+  for (MatrixUnits::Results &each : all)
+    for (unsigned row = 0; row < rowsAThread; ++row)
+      for (unsigned side : {0, 1}) {
+        Value &score = each[2 * row + side];
+        score = powerOfTwo(make.fma(score, f32(std::numbers::log2e), base[row]));
+        running.total[row] = make.add(running.total[row], score);
+      }
+}
+
+Value StreamedSoftmax::packed(Value first, Value second) {
+  Type element = scores.matrix.getElement();
+  Value pair = make.undefined(VectorType::get({2}, make.builder.getF32Type()));
+  pair = make.withLane(make.withLane(pair, first, 0), second, 1);
+  Value narrow = make.narrow(pair, element);
+  return LLVM::BitcastOp::create(make.builder, make.location, make.builder.getI32Type(), narrow);
+}
+
+void StreamedSoftmax::addWeighted(Value offset, const Scores &powers, Running &running) {
+  Value stage = weighted.units.atByte(weighted.ring, offset);
+  for (int64_t sixteen = 0; sixteen < weighted.matrix.getDepth() / 16; ++sixteen) {
+    MatrixUnits::Fragment rows;
+    for (unsigned half : {0, 1}) {
+      const MatrixUnits::Results &each = powers[2 * sixteen + half];
+      rows[2 * half] = packed(each[0], each[1]);
+      rows[2 * half + 1] = packed(each[2], each[3]);
+    }
+    for (size_t pair = 0; pair < running.sums.size() / 2; ++pair) {
+      MatrixUnits::Fragment columns = weighted.load(weighted.columns, stage, pair, sixteen);
+      for (bool second : {false, true}) {
+        MatrixUnits::Results &sum = running.sums[2 * pair + second];
+        sum = weighted.units.multiply(rows, columns, second, sum);
+      }
+    }
+  }
+}
+
+/// The last product's epilogue reads them.
+void StreamedSoftmax::storeStats() {
+  levels.placeAtEnd(0);
+  Value isFirst = make.equal(make.bitAnd(scope.threads->number, i32(3)), i32(0));
+  for (unsigned row = 0; row < rowsAThread; ++row) {
+    levels.placeAtEnd(0);
+    Value total = amongFour(running.total[row], [&](Value a, Value b) { return make.add(a, b); });
+    Value maximum = running.maximum[row];
+    // With an infinite maximum, exp(x - m) of the greatest is NaN, and so is the sum.
+    total = make.add(total, make.sub(maximum, maximum));
+    Value isRow = scores.isPoint(MatrixNest::Rows, scores.laneRow, row * eight, 0);
+    levels.placeAtEnd(0);
+    Value stores = isRow ? make.bitAnd(isFirst, isRow) : isFirst;
+    PointValues::Point at{};
+    at[statsRow] = &statsRows[row];
+    Position where = stats->destination(at);
+    for (auto [value, buffer] :
+         llvm::zip_equal(PerRow{maximum, total}, statsNest.getDestinations())) {
+      Value place = stats->address(scope.pointers.lookup(buffer), where, value.getType());
+      levels.placeAtEnd(0);
+      auto choice = scf::IfOp::create(make.builder, make.location, stores, false);
+      OpBuilder::InsertionGuard guard(make.builder);
+      make.builder.setInsertionPointToStart(choice.thenBlock());
+      LLVM::StoreOp::create(make.builder, make.location, value, place,
+                            alignmentAt(where, value.getType()));
+    }
+  }
+  levels.placeAtEnd(0);
+  scope.threads->wait(make.builder);
+}
+
+} // namespace kintsugi::targets

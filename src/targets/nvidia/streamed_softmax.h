@@ -1,0 +1,75 @@
+//===- streamed_softmax.h - Attention as one loop on matrix units -----------===//
+//
+// Four nests (schedule/streamed_softmax.h) as one loop over blocks of the scores' columns. Each
+// warp has 16 rows. A block's columns and values come through a ring as operands of products do
+// (matrix_nest.h); its scores are made in registers, where they lie as the units leave them: a
+// thread has two neighbours of two rows in each eight columns, which is also how the units want the
+// rows of the next product. So powers are rounded and multiplied where they are. A row's maximum
+// and sum are joined among the four threads that share it.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KINTSUGI_TARGETS_NVIDIA_STREAMED_SOFTMAX_H
+#define KINTSUGI_TARGETS_NVIDIA_STREAMED_SOFTMAX_H
+
+#include "targets/nvidia/matrix_nest.h"
+
+namespace kintsugi::targets {
+
+class StreamedSoftmax {
+public:
+  /// `nests`: scores, stats, powers, weighted sum. Emits at the end of `block`.
+  StreamedSoftmax(KernelScope &scope, llvm::ArrayRef<tile::ComputeOp> nests, mlir::Value scratch,
+                  mlir::Block *block);
+  void emit();
+
+private:
+  static constexpr unsigned rowsAThread = 2;
+  using PerRow = std::array<mlir::Value, rowsAThread>;
+  using Scores = llvm::SmallVector<MatrixUnits::Results>; ///< By eight columns.
+
+  /// What the loop carries.
+  struct Running {
+    MatrixNest::Sums sums;
+    PerRow maximum, total; ///< The total: of this thread's columns.
+  };
+
+  void findBytes();
+  void stageRows();
+  void fillRing();
+  void stageBlock(mlir::Value block, mlir::Value offset, unsigned level);
+  void stageSteps(MatrixNest &nest, MatrixNest::Operand &operand, mlir::Value offset,
+                  int64_t stepBytes, unsigned level);
+  void emitBlocks();
+  Scores scoresOf(mlir::Value offset);
+  void finishScores(mlir::Value block, Scores &scores);
+  mlir::Value finishScore(unsigned row, const Coordinates &column, const Coordinates &term,
+                          mlir::Value score);
+  void rescale(const Scores &scores, Running &running, PerRow &base);
+  void toPowers(Scores &scores, const PerRow &base, Running &running);
+  void addWeighted(mlir::Value offset, const Scores &powers, Running &running);
+  mlir::Value packed(mlir::Value first, mlir::Value second);
+  void storeStats();
+
+  mlir::Value amongFour(mlir::Value value,
+                        llvm::function_ref<mlir::Value(mlir::Value, mlir::Value)> join);
+  mlir::Value greater(mlir::Value a, mlir::Value b);
+  mlir::Value powerOfTwo(mlir::Value exponent);
+  mlir::Value i32(int64_t value) { return make.integer(make.builder.getI32Type(), value); }
+  mlir::Value f32(double value) { return make.number(make.builder.getF32Type(), value); }
+
+  KernelScope &scope;
+  tile::ComputeOp statsNest;
+  Emit make;
+  Levels levels;
+  MatrixNest scores, weighted;
+  llvm::SmallVector<IteratorGroup> statsGroups;
+  std::optional<PointValues> stats;
+  std::array<Coordinates, rowsAThread> scoreRows, statsRows;
+  Running running;
+  int64_t rowStep = 0, columnStep = 0, stageBytes = 0, rowBytes = 0;
+  int64_t blocks, ahead;
+};
+
+} // namespace kintsugi::targets
+
+#endif // KINTSUGI_TARGETS_NVIDIA_STREAMED_SOFTMAX_H
