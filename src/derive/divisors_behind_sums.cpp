@@ -11,6 +11,11 @@ using namespace te;
 
 namespace {
 
+/// A value in f32 as one of `type`.
+Expr storedAs(ElementType type, const Expr &value) {
+  return type == ElementType::F32 ? value : Expr::stored(type, value);
+}
+
 /// A sum of softmax weights with values, in terms of the old program.
 struct WeightedSum {
   unsigned factor;                       ///< The body's factor that is the weight.
@@ -26,6 +31,16 @@ struct WeightedSum {
 };
 
 bool isStoredCast(const Expr &expr) { return expr.kind() == ExprKind::Cast && expr.isStored(); }
+
+/// An element without the cast that widens it.
+const Expr &unwidened(const Expr &expr) {
+  bool widens = expr.kind() == ExprKind::Cast && expr.type() == ElementType::F32 &&
+                isFloat(expr.operand(0).type());
+  return widens ? expr.operand(0) : expr;
+}
+
+/// What is stored, before it is rounded for that.
+const Expr &unrounded(const Expr &expr) { return isStoredCast(expr) ? expr.operand(0) : expr; }
 
 class DivisorMover {
 public:
@@ -128,23 +143,25 @@ private:
 
   /// exp(x - m), and that m is the maximum of x along the sum's iterator.
   bool findNumbers(const Expr &numerator, const Definition &sum, WeightedSum &found) const {
-    found.numbers = pointwise(numerator);
+    const Expr &number = unwidened(numerator);
+    found.numbers = pointwise(number);
     if (!found.numbers)
       return false;
-    const Expr &power = found.numbers->bodies[0];
-    if (power.kind() != ExprKind::Unary || power.unaryOp() != UnaryOp::Exp ||
+    const Expr &power = unrounded(found.numbers->bodies[0]);
+    if (power.type() != ElementType::F32 || power.kind() != ExprKind::Unary || power.unaryOp() != UnaryOp::Exp ||
         power.operand(0).kind() != ExprKind::Binary ||
-        power.operand(0).binaryOp() != BinaryOp::Sub ||
-        power.operand(0).operand(1).kind() != ExprKind::Read)
+        power.operand(0).binaryOp() != BinaryOp::Sub)
       return false;
     found.x = power.operand(0).operand(0);
-    const Expr &maximum = power.operand(0).operand(1);
+    const Expr &maximum = unwidened(power.operand(0).operand(1));
+    if (maximum.kind() != ExprKind::Read)
+      return false;
     found.maximum = old.definitionOf(maximum.readValue());
     if (!isReduction(found.maximum, Combiner::Max) || maximum.readFill())
       return false;
-    llvm::append_range(found.numberAt, numerator.readIndices());
+    llvm::append_range(found.numberAt, number.readIndices());
     llvm::append_range(found.maximumAt, maximum.readIndices());
-    found.onTheWay.push_back(numerator.readValue());
+    found.onTheWay.push_back(number.readValue());
     found.onTheWay.push_back(maximum.readValue());
 
     unsigned term = sum.parallel.size(), along = 0, times = 0;
@@ -167,8 +184,9 @@ private:
   }
 
   /// Whether the divisor is the sum of the same numbers.
-  bool isTheirSum(const Expr &divisor, const Expr &numerator, const Definition &sum,
+  bool isTheirSum(const Expr &widened, const Expr &numerator, const Definition &sum,
                   WeightedSum &found) const {
+    const Expr &divisor = unwidened(widened);
     if (divisor.kind() != ExprKind::Read || divisor.readFill())
       return false;
     const Definition *total = old.definitionOf(divisor.readValue());
@@ -197,7 +215,6 @@ private:
 
   std::optional<WeightedSum> find(const Definition &sum, uint32_t node) const {
     if (!isReduction(&sum, Combiner::Sum) || sum.bodies.size() != 1 ||
-        old.value(sum.results[0]).type != ElementType::F32 ||
         !multipliesMatrices(sum.bodies[0], sum.parallel.size()))
       return std::nullopt;
     for (unsigned k : {0, 1}) {
@@ -238,7 +255,9 @@ private:
     Expr other = out.rename(sum.bodies[0].operand(1 - found.factor));
     weighted.bodies = {found.factor == 0 ? factor * other : other * factor};
     ValueId undivided = fresh.define(name + ".undivided", ElementType::F32, std::move(weighted));
-    out.define(node, divided(sum, found, undivided, maximumAndSum[1]));
+    Definition finish = divided(sum, found, undivided, maximumAndSum[1]);
+    finish.bodies = {storedAs(old.value(sum.results[0]).type, finish.bodies[0])};
+    out.define(node, std::move(finish));
     out.keepFacts(node);
     if (log)
       log->add({"derive",

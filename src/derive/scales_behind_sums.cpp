@@ -10,6 +10,11 @@ using namespace te;
 
 namespace {
 
+/// A value in f32 as one of `type`.
+Expr storedAs(ElementType type, const Expr &value) {
+  return type == ElementType::F32 ? value : Expr::stored(type, value);
+}
+
 /// A factor of a sum as scale * rest.
 struct Scaled {
   Expr rest, scale;
@@ -78,7 +83,6 @@ private:
     const auto *definition = std::get_if<Definition>(&old.nodes[node]);
     if (!definition || !definition->reduction || definition->reduction->combiner != Combiner::Sum ||
         definition->reduction->accumulator != ElementType::F32 || definition->bodies.size() != 1 ||
-        old.value(definition->results[0]).type != ElementType::F32 ||
         !multipliesMatrices(definition->bodies[0], definition->parallel.size()))
       return false;
     llvm::SmallVector<Expr> factors(definition->bodies[0].operands());
@@ -101,7 +105,8 @@ private:
     llvm::SmallVector<Index> point;
     for (unsigned k = 0; k < finish.parallel.size(); ++k)
       point.push_back(Index::iterator(k));
-    finish.bodies = {Expr::read(unscaled, ElementType::F32, point) * out.rename(*scale)};
+    Expr scaled = Expr::read(unscaled, ElementType::F32, point) * out.rename(*scale);
+    finish.bodies = {storedAs(old.value(definition->results[0]).type, scaled)};
     out.define(node, std::move(finish));
     out.keepFacts(node);
     if (log)
