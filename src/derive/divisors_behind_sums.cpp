@@ -11,11 +11,6 @@ using namespace te;
 
 namespace {
 
-/// A value in f32 as one of `type`.
-Expr storedAs(ElementType type, const Expr &value) {
-  return type == ElementType::F32 ? value : Expr::stored(type, value);
-}
-
 /// A sum of softmax weights with values, in terms of the old program.
 struct WeightedSum {
   unsigned factor;                       ///< The body's factor that is the weight.
@@ -148,8 +143,8 @@ private:
     if (!found.numbers)
       return false;
     const Expr &power = unrounded(found.numbers->bodies[0]);
-    if (power.type() != ElementType::F32 || power.kind() != ExprKind::Unary || power.unaryOp() != UnaryOp::Exp ||
-        power.operand(0).kind() != ExprKind::Binary ||
+    if (power.type() != ElementType::F32 || power.kind() != ExprKind::Unary ||
+        power.unaryOp() != UnaryOp::Exp || power.operand(0).kind() != ExprKind::Binary ||
         power.operand(0).binaryOp() != BinaryOp::Sub)
       return false;
     found.x = power.operand(0).operand(0);
@@ -256,7 +251,7 @@ private:
     weighted.bodies = {found.factor == 0 ? factor * other : other * factor};
     ValueId undivided = fresh.define(name + ".undivided", ElementType::F32, std::move(weighted));
     Definition finish = divided(sum, found, undivided, maximumAndSum[1]);
-    finish.bodies = {storedAs(old.value(sum.results[0]).type, finish.bodies[0])};
+    finish.bodies = {Expr::stored(old.value(sum.results[0]).type, finish.bodies[0])};
     out.define(node, std::move(finish));
     out.keepFacts(node);
     if (log)

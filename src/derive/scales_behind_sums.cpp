@@ -10,11 +10,6 @@ using namespace te;
 
 namespace {
 
-/// A value in f32 as one of `type`.
-Expr storedAs(ElementType type, const Expr &value) {
-  return type == ElementType::F32 ? value : Expr::stored(type, value);
-}
-
 /// A factor of a sum as scale * rest.
 struct Scaled {
   Expr rest, scale;
@@ -106,7 +101,7 @@ private:
     for (unsigned k = 0; k < finish.parallel.size(); ++k)
       point.push_back(Index::iterator(k));
     Expr scaled = Expr::read(unscaled, ElementType::F32, point) * out.rename(*scale);
-    finish.bodies = {storedAs(old.value(definition->results[0]).type, scaled)};
+    finish.bodies = {Expr::stored(old.value(definition->results[0]).type, scaled)};
     out.define(node, std::move(finish));
     out.keepFacts(node);
     if (log)

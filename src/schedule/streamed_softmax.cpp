@@ -16,6 +16,21 @@ constexpr int64_t warp = 32, unitRows = 16, chunk = 8;
 
 bool isNarrow(ElementType type) { return isFloat(type) && bitsOf(type) == 16; }
 
+/// What a thread reads for each score while that is made.
+unsigned readsAhead(const LoopNest &scores, const LoopNest &stats) {
+  unsigned reads = 0;
+  auto count = [&](const Expr &expr, unsigned column) {
+    expr.walk([&](const Expr &e) { reads += e.kind() == ExprKind::Read && e.uses(column); });
+  };
+  count(scores.epilogue[0], scores.parallel.size() - 1);
+  count(stats.bodies[0], stats.parallel.size());
+  return reads - 1; // Of which one is the score.
+}
+
+int registersFor(int64_t block, int64_t values, unsigned ahead) {
+  return 72 + int(block / 2 * (1 + ahead) + block / 4 + values / 2);
+}
+
 class Streamed {
 public:
   Streamed(llvm::MutableArrayRef<LoopNest> nests, Schedule &schedule,
@@ -211,7 +226,7 @@ private:
              tile.rows * tile.depth % (chunk * schedule.threads) == 0;
     };
     StreamBytes bytes(first, second, scoresProduct.depth);
-    int registers = registersOfStream(first, second);
+    int registers = registersFor(block, second.columns, readsAhead(scores, stats));
     constexpr int registersACore = 65536, mostRegisters = 255;
     if (!isShared(first) || !isShared(second) || bytes.all > limit || registers > mostRegisters ||
         registers * schedule.threads > registersACore ||
@@ -270,8 +285,8 @@ StreamBytes::StreamBytes(const MatrixTile &scores, const MatrixTile &weighted, i
   all = steps * rowStep + int64_t(scores.stages) * stage;
 }
 
-int registersOfStream(const MatrixTile &scores, const MatrixTile &weighted) {
-  return 72 + int(scores.columns / 2 + scores.columns / 4 + weighted.columns / 2);
+int registersOfStream(const LoopNest &scores, const LoopNest &stats, const LoopNest &weighted) {
+  return registersFor(scores.matrix->columns, weighted.matrix->columns, readsAhead(scores, stats));
 }
 
 std::optional<BlockCycles> streamSoftmax(llvm::MutableArrayRef<LoopNest> nests, Schedule &schedule,

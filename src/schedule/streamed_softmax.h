@@ -36,7 +36,7 @@ struct StreamBytes {
 };
 
 /// That a thread needs, about.
-int registersOfStream(const MatrixTile &scores, const MatrixTile &weighted);
+int registersOfStream(const LoopNest &scores, const LoopNest &stats, const LoopNest &weighted);
 
 } // namespace kintsugi::schedule
 

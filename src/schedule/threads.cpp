@@ -373,7 +373,7 @@ static int registersOf(llvm::ArrayRef<LoopNest> nests) {
   for (auto [number, nest] : llvm::enumerate(nests)) {
     most = std::max(most, nest.matrix ? registersOf(*nest.matrix) : registersOf(nest.registers));
     if (nest.streamed)
-      most = std::max(most, registersOfStream(*nest.matrix, *nests[number + 3].matrix));
+      most = std::max(most, registersOfStream(nest, nests[number + 1], nests[number + 3]));
   }
   return most;
 }

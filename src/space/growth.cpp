@@ -2,6 +2,7 @@
 
 #include "llvm/ADT/STLExtras.h"
 
+#include <algorithm>
 #include <deque>
 
 namespace kintsugi::space {
@@ -80,6 +81,53 @@ bool Growth::isConvex(const Nodes &nodes) const {
   return true;
 }
 
+/// The nearest ones on the way back through what is computed point by point.
+Growth::Nodes Growth::reductionsBehind(uint32_t node) const {
+  std::set<uint32_t> seen, found;
+  Nodes pending(producers[node]);
+  while (!pending.empty()) {
+    uint32_t producer = pending.pop_back_val();
+    if (!eligible[producer] || !seen.insert(producer).second)
+      continue;
+    if (std::get<Definition>(program.nodes[producer]).reduction)
+      found.insert(producer);
+    else
+      llvm::append_range(pending, producers[producer]);
+  }
+  return Nodes(found.begin(), found.end());
+}
+
+/// What leads from some of the first nodes to the last.
+Growth::Nodes Growth::between(const Nodes &first, uint32_t last) const {
+  std::set<uint32_t> after(first.begin(), first.end()), before{last};
+  for (uint32_t node = first.front(); node <= last; ++node)
+    if (eligible[node] &&
+        llvm::any_of(producers[node], [&](uint32_t producer) { return after.count(producer); }))
+      after.insert(node);
+  for (uint32_t node = last + 1; node-- > first.front();)
+    if (before.count(node))
+      before.insert(producers[node].begin(), producers[node].end());
+  Nodes nodes;
+  std::set_intersection(after.begin(), after.end(), before.begin(), before.end(),
+                        std::back_inserter(nodes));
+  return nodes;
+}
+
+std::vector<Growth::Nodes> Growth::attentionBefore(uint32_t root) const {
+  auto isStats = [&](uint32_t node) {
+    return std::get<Definition>(program.nodes[node]).reduction->combiner == Combiner::SoftmaxStats;
+  };
+  std::vector<Nodes> groups;
+  bool isReduction = std::get<Definition>(program.nodes[root]).reduction.has_value();
+  for (uint32_t sum : isReduction ? Nodes{root} : reductionsBehind(root))
+    for (uint32_t stats : reductionsBehind(sum)) {
+      Nodes scores = isStats(stats) ? reductionsBehind(stats) : Nodes();
+      if (!scores.empty())
+        groups.push_back(between(scores, root));
+    }
+  return groups;
+}
+
 bool Growth::withinCaps(const schedule::Group &group) const {
   std::set<uint32_t> inputs;
   for (uint32_t node : group.nodes)
@@ -100,6 +148,17 @@ void Growth::from(uint32_t root, llvm::function_ref<std::optional<double>(schedu
   std::set<Nodes> seen;
   std::deque<Grown> frontier{{{root}, alone[root]}};
   unsigned accepted = 0;
+  for (Nodes &whole : attentionBefore(root)) {
+    schedule::Group group = groupOf(whole);
+    if (fuel == 0 || whole.size() > options.caps.nodes || !withinCaps(group) ||
+        !isConvex(whole) || !seen.insert(whole).second)
+      continue;
+    --fuel;
+    if (std::optional<double> seconds = price(std::move(group))) {
+      ++accepted;
+      frontier.push_front({std::move(whole), *seconds});
+    }
+  }
   while (!frontier.empty() && accepted < options.caps.candidatesARoot && fuel > 0) {
     Grown current = std::move(frontier.front());
     frontier.pop_front();

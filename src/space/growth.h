@@ -32,8 +32,13 @@ public:
   bool outOfFuel() const { return fuel == 0; }
 
 private:
-  using Nodes = llvm::SmallVector<uint32_t, 8>;
+  using Nodes = llvm::SmallVector<uint32_t, 8>; ///< In program order.
 
+  /// One definition more or less of attention costs more than none of it: the group from scores to
+  /// root is looked at as a whole.
+  std::vector<Nodes> attentionBefore(uint32_t root) const;
+  Nodes reductionsBehind(uint32_t node) const;
+  Nodes between(const Nodes &first, uint32_t last) const;
   bool isConvex(const Nodes &nodes) const;
   bool withinCaps(const schedule::Group &group) const;
   Nodes producersOf(const Nodes &nodes) const;

@@ -176,6 +176,13 @@ Value PointValues::evaluate(Value value, const Point &point) {
   return created;
 }
 
+void PointValues::readAhead(Region &region, const Point &point) {
+  for (Operation &op : region.front().without_terminator())
+    if (isa<tile::ReadOp>(op) && !(dependences.lookup(op.getResult(0)) & onResult) &&
+        groupsOf(op.getResult(0)))
+      evaluate(op.getResult(0), point);
+}
+
 Value PointValues::evaluateNew(Operation *op, const Point &point, unsigned level) {
   if (auto cast = dyn_cast<arith::IndexCastOp>(op))
     return evaluate(cast.getIn(), point);

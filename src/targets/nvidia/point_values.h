@@ -49,6 +49,9 @@ public:
   void setResult(mlir::Value result) { this->result = result; }
   /// From here on, what reads of this buffer give is the result.
   void takeResultFor(mlir::Value buffer);
+  /// Evaluates what a region reads at a point on the way to what comes of the result: those reads
+  /// are then under way while the result is still computed.
+  void readAhead(mlir::Region &region, const Point &point);
   Position position(mlir::AffineMap map, mlir::ValueRange operands, const Point &point);
   Position destination(const Point &point);
   mlir::Value address(mlir::Value pointer, const Position &position, mlir::Type element);

@@ -147,6 +147,8 @@ void StreamedSoftmax::emitBlocks() {
   take(arguments);
   Value block = loop.getInductionVar(), readAt = arguments[arguments.size() - 2];
   Value writeAt = arguments.back();
+  Places places = placesOf(block);
+  levels.placeAtEnd(1);
   scores.units.waitForAllBut(ahead - 1);
   scope.threads->wait(make.builder);
   if (blocks > ahead) {
@@ -160,13 +162,13 @@ void StreamedSoftmax::emitBlocks() {
   }
   levels.placeAtEnd(1);
   scores.units.commit();
-  Scores block8 = scoresOf(readAt);
-  finishScores(block, block8);
+  Scores ofBlock = scoresOf(readAt);
+  finishScores(places, ofBlock);
   levels.placeAtEnd(1);
   PerRow base;
-  rescale(block8, running, base);
-  toPowers(block8, base, running);
-  addWeighted(readAt, block8, running);
+  rescale(ofBlock, running, base);
+  toPowers(ofBlock, base, running);
+  addWeighted(readAt, ofBlock, running);
   auto following = [&](Value offset) {
     Value next = make.add(offset, i32(stageBytes));
     int64_t end = rowBytes + (ahead + 1) * stageBytes;
@@ -208,9 +210,8 @@ StreamedSoftmax::Scores StreamedSoftmax::scoresOf(Value offset) {
   return sums;
 }
 
-/// From sums of products to what the softmax is of: the scores' epilogue, and the stats' body.
-void StreamedSoftmax::finishScores(Value block, Scores &all) {
-  levels.placeAtEnd(1);
+/// This thread's columns of a block's scores, and what those read besides.
+StreamedSoftmax::Places StreamedSoftmax::placesOf(Value block) {
   scores.passLevel = 1;
   scores.columnStart = make.mul(block, i32(scores.columns.size));
   int64_t points = scores.groups[MatrixNest::Columns].points();
@@ -218,51 +219,64 @@ void StreamedSoftmax::finishScores(Value block, Scores &all) {
   bool isEven = scores.groups[MatrixNest::Columns].extents.back() % 2 == 0 &&
                 statsGroups[statsTerm].extents.back() % 2 == 0;
   int64_t multiple = isEven ? 2 : 1;
-  for (size_t k = 0; k < all.size(); ++k) {
-    Coordinates column[2], term[2];
-    Value isColumn[2];
-    for (unsigned side : {0, 1}) {
-      unsigned number = unsigned(2 * k + side);
-      if (isEven && side) {
-        column[1] = PointValues::shifted(column[0], 1, number);
-        term[1] = PointValues::shifted(term[0], 1, number);
-        isColumn[1] = isColumn[0];
-        continue;
-      }
-      levels.place(1);
-      Value at = scores.pointNumber(MatrixNest::Columns, scores.laneColumn, k * eight + side);
-      isColumn[side] = isWhole ? Value() : make.lessUnsigned(at, i32(points));
-      if (!isWhole)
-        at = scores.least(at, points - multiple);
-      column[side] =
-          scores.values->split(scores.groups[MatrixNest::Columns], at, multiple, 1, number);
-      term[side] = stats->split(statsGroups[statsTerm], at, multiple, 1, number);
+  Places places(2 * scores.matrix.getColumns() / eight);
+  for (unsigned number = 0; number < places.size(); ++number) {
+    Place &place = places[number];
+    if (isEven && number % 2) {
+      const Place &before = places[number - 1];
+      place = {PointValues::shifted(before.column, 1, number),
+               PointValues::shifted(before.term, 1, number), before.isColumn};
+      continue;
     }
-    for (unsigned row = 0; row < rowsAThread; ++row)
-      for (unsigned side : {0, 1}) {
-        Value &score = all[k][2 * row + side];
-        score = finishScore(row, column[side], term[side], score);
-        levels.placeAtEnd(1);
-        if (isColumn[side])
-          score = make.select(isColumn[side], score, f32(-std::numeric_limits<double>::infinity()));
-      }
+    levels.place(1);
+    Value at = scores.pointNumber(MatrixNest::Columns, scores.laneColumn,
+                                  number / 2 * eight + number % 2);
+    if (!isWhole) {
+      place.isColumn = make.lessUnsigned(at, i32(points));
+      at = scores.least(at, points - multiple);
+    }
+    place.column =
+        scores.values->split(scores.groups[MatrixNest::Columns], at, multiple, 1, number);
+    place.term = stats->split(statsGroups[statsTerm], at, multiple, 1, number);
   }
+  for (unsigned row = 0; row < rowsAThread; ++row)
+    for (const Place &place : places) {
+      scores.values->readAhead(scores.nest.getEpilogue(), scoreAt(row, place));
+      stats->readAhead(statsNest.getBody(), termAt(row, place));
+    }
+  return places;
 }
 
-Value StreamedSoftmax::finishScore(unsigned row, const Coordinates &column, const Coordinates &term,
-                                   Value score) {
+PointValues::Point StreamedSoftmax::scoreAt(unsigned row, const Place &place) const {
   PointValues::Point at{};
   at[MatrixNest::Batch] = &scores.batch;
   at[MatrixNest::Rows] = &scoreRows[row];
-  at[MatrixNest::Columns] = &column;
-  scores.values->setResult(score);
-  Value yielded = scores.nest.getEpilogue().front().getTerminator()->getOperand(0);
-  Value finished = scores.values->evaluate(yielded, at);
-  PointValues::Point ofStats{};
-  ofStats[statsRow] = &statsRows[row];
-  ofStats[statsTerm] = &term;
-  stats->setResult(finished);
-  return stats->evaluate(statsNest.getBody().front().getTerminator()->getOperand(0), ofStats);
+  at[MatrixNest::Columns] = &place.column;
+  return at;
+}
+
+PointValues::Point StreamedSoftmax::termAt(unsigned row, const Place &place) const {
+  PointValues::Point at{};
+  at[statsRow] = &statsRows[row];
+  at[statsTerm] = &place.term;
+  return at;
+}
+
+/// From sums of products to what the softmax is of: the scores' epilogue, and the stats' body.
+void StreamedSoftmax::finishScores(const Places &places, Scores &all) {
+  Value score = scores.nest.getEpilogue().front().getTerminator()->getOperand(0);
+  Value term = statsNest.getBody().front().getTerminator()->getOperand(0);
+  for (auto [number, place] : llvm::enumerate(places))
+    for (unsigned row = 0; row < rowsAThread; ++row) {
+      Value &value = all[number / 2][2 * row + number % 2];
+      scores.values->setResult(value);
+      stats->setResult(scores.values->evaluate(score, scoreAt(row, place)));
+      value = stats->evaluate(term, termAt(row, place));
+      levels.placeAtEnd(1);
+      if (place.isColumn)
+        value =
+            make.select(place.isColumn, value, f32(-std::numeric_limits<double>::infinity()));
+    }
 }
 
 Value StreamedSoftmax::amongFour(Value value, llvm::function_ref<Value(Value, Value)> join) {
@@ -284,7 +298,9 @@ Value StreamedSoftmax::greater(Value a, Value b) {
   return arith::MaxNumFOp::create(make.builder, make.location, a, b);
 }
 
-Value StreamedSoftmax::powerOfTwo(Value exponent) {
+/// exp(x - base); the difference first, since a hidden score may be the type's lowest number.
+Value StreamedSoftmax::power(Value x, Value base) {
+  Value exponent = make.mul(make.sub(x, base), f32(std::numbers::log2e));
   return LLVM::CallIntrinsicOp::create(make.builder, make.location, make.builder.getF32Type(),
                                        make.builder.getStringAttr("llvm.nvvm.ex2.approx.ftz.f"),
                                        exponent)
@@ -300,9 +316,8 @@ void StreamedSoftmax::rescale(const Scores &all, Running &running, PerRow &base)
       most = greater(most, greater(each[2 * row], each[2 * row + 1]));
     most = amongFour(most, [&](Value a, Value b) { return greater(a, b); });
     Value isNone = make.equal(most, f32(-std::numeric_limits<double>::infinity()));
-    Value finite = make.select(isNone, f32(0), most);
-    base[row] = make.mul(finite, f32(-std::numbers::log2e));
-    Value kept = powerOfTwo(make.fma(running.maximum[row], f32(std::numbers::log2e), base[row]));
+    base[row] = make.select(isNone, f32(0), most);
+    Value kept = power(running.maximum[row], base[row]);
     running.maximum[row] = most;
     running.total[row] = make.mul(running.total[row], kept);
     for (MatrixUnits::Results &sum : running.sums)
@@ -316,7 +331,7 @@ void StreamedSoftmax::toPowers(Scores &all, const PerRow &base, Running &running
     for (unsigned row = 0; row < rowsAThread; ++row)
       for (unsigned side : {0, 1}) {
         Value &score = each[2 * row + side];
-        score = powerOfTwo(make.fma(score, f32(std::numbers::log2e), base[row]));
+        score = power(score, base[row]);
         running.total[row] = make.add(running.total[row], score);
       }
 }

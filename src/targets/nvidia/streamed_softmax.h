@@ -27,6 +27,13 @@ private:
   using PerRow = std::array<mlir::Value, rowsAThread>;
   using Scores = llvm::SmallVector<MatrixUnits::Results>; ///< By eight columns.
 
+  /// One of this thread's columns in a block.
+  struct Place {
+    Coordinates column, term; ///< In the scores and in the stats.
+    mlir::Value isColumn;     ///< Null: it is one.
+  };
+  using Places = llvm::SmallVector<Place>;
+
   /// What the loop carries.
   struct Running {
     MatrixNest::Sums sums;
@@ -41,9 +48,10 @@ private:
                   int64_t stepBytes, unsigned level);
   void emitBlocks();
   Scores scoresOf(mlir::Value offset);
-  void finishScores(mlir::Value block, Scores &scores);
-  mlir::Value finishScore(unsigned row, const Coordinates &column, const Coordinates &term,
-                          mlir::Value score);
+  Places placesOf(mlir::Value block);
+  PointValues::Point scoreAt(unsigned row, const Place &place) const;
+  PointValues::Point termAt(unsigned row, const Place &place) const;
+  void finishScores(const Places &places, Scores &scores);
   void rescale(const Scores &scores, Running &running, PerRow &base);
   void toPowers(Scores &scores, const PerRow &base, Running &running);
   void addWeighted(mlir::Value offset, const Scores &powers, Running &running);
@@ -53,7 +61,7 @@ private:
   mlir::Value amongFour(mlir::Value value,
                         llvm::function_ref<mlir::Value(mlir::Value, mlir::Value)> join);
   mlir::Value greater(mlir::Value a, mlir::Value b);
-  mlir::Value powerOfTwo(mlir::Value exponent);
+  mlir::Value power(mlir::Value x, mlir::Value base);
   mlir::Value i32(int64_t value) { return make.integer(make.builder.getI32Type(), value); }
   mlir::Value f32(double value) { return make.number(make.builder.getF32Type(), value); }
 

@@ -140,8 +140,9 @@ std::string runKernel(const Schedule &schedule, const std::string &level, Operan
         std::make_unique<GuardedBytes>(pack(schedule.buffers[buffer].type, operands[buffer])));
     pointers.push_back(guarded.back()->data);
   }
-  void *scratch = std::aligned_alloc(64, (schedule.scratchBytes + 127) / 64 * 64);
-  std::memset(scratch, 0xff, schedule.scratchBytes);
+  void *scratch =
+      std::aligned_alloc(64, (schedule.scratchBytes + schedule.standInBytes + 127) / 64 * 64);
+  std::memset(scratch, 0xff, schedule.scratchBytes + schedule.standInBytes);
   int64_t tiles = schedule.tiles();
   // In two parts, as two workers would.
   kernel.function(pointers.data(), tiles / 2, tiles, scratch, &kinImports);

@@ -1,13 +1,7 @@
 //===- ptx_test.cpp - The text of kernels for NVIDIA's devices ------------===//
 
 #include "nests.h"
-#include "targets/nvidia/nvidia.h"
-#include "tile/build.h"
-#include "gtest/gtest.h"
-
-#include <cstdio>
-#include <cstdlib>
-#include <fstream>
+#include "ptx.h"
 
 namespace kintsugi::test {
 
@@ -55,42 +49,10 @@ static ScheduleMaker onMatrixUnits(ElementType type, bool transposed, ElementTyp
   return maker;
 }
 
-static std::string textOf(const ScheduleMaker &maker, const std::string &level) {
-  auto program = tile::buildTileProgram(tile::NamedSchedule{"kernel", &maker.schedule});
-  EXPECT_TRUE(program.ok()) << program.error().message;
-  targets::CompileOptions options;
-  options.level = level;
-  auto code = targets::createNvidiaTarget()->compile({&*program}, options);
-  EXPECT_TRUE(code.ok()) << code.error().message;
-  EXPECT_EQ(code->stages, std::vector<std::string>{"kernel"});
-  EXPECT_EQ(code->bytes.back(), std::byte(0));
-  return reinterpret_cast<const char *>(code->bytes.data());
-}
-
-static void expectAssembles(const ScheduleMaker &maker, const std::string &level,
-                            const std::string &name) {
-  std::string base = testing::TempDir() + name + "_" + level;
-  std::ofstream(base + ".ptx") << textOf(maker, level);
-  std::string command =
-      "ptxas -v -arch " + level + " " + base + ".ptx -o " + base + ".cubin >" + base + ".log 2>&1";
-  int status = std::system(command.c_str());
-  std::ifstream file(base + ".log");
-  std::string log{std::istreambuf_iterator<char>(file), {}};
-  EXPECT_EQ(status, 0) << log;
-  EXPECT_NE(log.find(" 0 bytes spill stores, 0 bytes spill loads"), std::string::npos) << log;
-}
-
-static size_t countOf(const std::string &text, const std::string &what) {
-  size_t count = 0;
-  for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1))
-    ++count;
-  return count;
-}
-
 TEST(Ptx, IsOfItsArchitecture) {
   ScheduleMaker maker = twoNests();
   for (const char *level : {"sm_80", "sm_90a"}) {
-    std::string text = textOf(maker, level);
+    std::string text = textOf(maker.schedule, level);
     EXPECT_EQ(countOf(text, std::string(".target ") + level + "\n"), 1u);
     EXPECT_EQ(countOf(text, ".visible .entry kernel("), 1u);
     EXPECT_EQ(countOf(text, ".maxntid 256"), 1u);
@@ -99,7 +61,7 @@ TEST(Ptx, IsOfItsArchitecture) {
 }
 
 TEST(Ptx, HasWaitsAndWideMoves) {
-  std::string text = textOf(twoNests(), "sm_80");
+  std::string text = textOf(twoNests().schedule, "sm_80");
   EXPECT_EQ(countOf(text, "bar.sync"), 5u); // A wait for each half of eight lanes, ahead, between.
   EXPECT_GE(countOf(text, "st.global.v4.b32"), 1u);
   EXPECT_GE(countOf(text, "ld.shared.v4.b32"), 1u);
@@ -110,7 +72,7 @@ TEST(Ptx, HasWaitsAndWideMoves) {
 TEST(Ptx, MultipliesOnMatrixUnits) {
   for (ElementType type : {ElementType::F16, ElementType::BF16})
     for (bool transposed : {false, true}) {
-      std::string text = textOf(onMatrixUnits(type, transposed, type), "sm_80");
+      std::string text = textOf(onMatrixUnits(type, transposed, type).schedule, "sm_80");
       // Two steps of 16 terms in each stage: 2 x 4 products of 16 x 8 results of a warp.
       EXPECT_EQ(countOf(text, "mma.sync.aligned.m16n8k16"), 16u);
       EXPECT_EQ(countOf(text, "ldmatrix.sync.aligned.m8n8.x4.trans"), transposed ? 0u : 4u);
@@ -122,7 +84,8 @@ TEST(Ptx, MultipliesOnMatrixUnits) {
 }
 
 TEST(Ptx, RoundsFactorsOnTheWay) {
-  std::string text = textOf(onMatrixUnits(ElementType::F16, true, ElementType::F32), "sm_80");
+  std::string text =
+      textOf(onMatrixUnits(ElementType::F16, true, ElementType::F32).schedule, "sm_80");
   EXPECT_EQ(countOf(text, "cp.async.cg.shared.global"), 4u);
   EXPECT_EQ(countOf(text, "st.shared.v4.b32"), 4u);
   EXPECT_GE(countOf(text, "cvt.rn.f16"), 16u);
@@ -149,15 +112,15 @@ TEST(Ptx, RefusesOtherLevelsAndUnknownFunctions) {
 }
 
 TEST(Ptx, Assembles) {
-  if (std::system("ptxas --version >/dev/null 2>&1") != 0)
+  if (!hasAssembler())
     GTEST_SKIP() << "there is no ptxas on this machine";
   for (const char *level : {"sm_80", "sm_90a"}) {
-    expectAssembles(twoNests(), level, "nests");
+    expectAssembles(twoNests().schedule, level, "nests");
     for (ElementType type : {ElementType::F16, ElementType::BF16})
       for (bool transposed : {false, true}) {
         std::string name = std::string(nameOf(type)) + (transposed ? "t" : "");
-        expectAssembles(onMatrixUnits(type, transposed, type), level, "matrix_" + name);
-        expectAssembles(onMatrixUnits(type, transposed, ElementType::F32), level,
+        expectAssembles(onMatrixUnits(type, transposed, type).schedule, level, "matrix_" + name);
+        expectAssembles(onMatrixUnits(type, transposed, ElementType::F32).schedule, level,
                         "rounded_" + name);
       }
   }

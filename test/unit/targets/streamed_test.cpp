@@ -1,0 +1,132 @@
+//===- streamed_test.cpp - Attention whose scores are in registers --------===//
+//
+// The schedule is the search's own. A processor runs the nests one after another, which tests what
+// they say; of the loop that a device makes of them, the code is counted and assembled.
+//
+//===----------------------------------------------------------------------===//
+
+#include "kernel_runner.h"
+#include "nests.h"
+#include "ptx.h"
+#include "schedule/scheduler.h"
+#include "te/parser.h"
+#include "llvm/ADT/STLExtras.h"
+
+namespace kintsugi::test {
+
+using namespace te;
+using schedule::LoopNest;
+using schedule::Schedule;
+
+namespace {
+
+struct Sizes {
+  int64_t heads, rows, columns, terms, values;
+};
+
+/// `score`: what the softmax is of, by s[h, i, j]; `outputs`: further ones.
+std::string attention(Sizes sizes, const std::string &score, const std::string &outputs = "",
+                      const std::string &type = "f16") {
+  auto n = [](int64_t number) { return std::to_string(number); };
+  std::string h = "h:" + n(sizes.heads), i = "i:" + n(sizes.rows), j = "j:" + n(sizes.columns);
+  std::string d = "d:" + n(sizes.values), k = "k:" + n(sizes.terms);
+  return "input q[" + n(sizes.heads) + ", " + n(sizes.rows) + ", " + n(sizes.terms) + "] " + type +
+         "\ninput p[" + n(sizes.heads) + ", " + n(sizes.columns) + ", " + n(sizes.terms) + "] " +
+         type + "\ninput v[" + n(sizes.heads) + ", " + n(sizes.columns) + ", " + n(sizes.values) +
+         "] " + type + "\ninput mask[" + n(sizes.rows) + ", " + n(sizes.columns) + "] f32\n" +
+         "s[" + h + ", " + i + ", " + j + "] f32 = sum<f32>[" + k +
+         "] f32(q[h, i, k]) * f32(p[h, j, k])\n" +                    //
+         "x[" + h + ", " + i + ", " + j + "] f32 = " + score + "\n" + //
+         "(m[" + h + ", " + i + "] f32, z[" + h + ", " + i + "] f32) = softmax_stats<f32>[" + j +
+         "] x[h, i, j]\n" + //
+         "w[" + h + ", " + i + ", " + j + "] " + type + " = stored " + type +
+         "(exp(x[h, i, j] - m[h, i]))\n" + //
+         "o[" + h + ", " + i + ", " + d + "] f32 = sum<f32>[" + j +
+         "] f32(w[h, i, j]) * f32(v[h, j, d])\n" + //
+         "y[" + h + ", " + i + ", " + d + "] f32 = o[h, i, d] / z[h, i]\noutput y\n" + outputs;
+}
+
+std::optional<Schedule> scheduled(const std::string &text) {
+  Expected<Program> program = parseProgram(text, "test.te");
+  EXPECT_TRUE(program.ok()) << (program.ok() ? "" : program.error().message);
+  schedule::Group group;
+  for (uint32_t node = 0; node < program->nodes.size(); ++node)
+    group.nodes.push_back(node);
+  for (const Program::Output &output : program->outputs)
+    group.outputs.push_back(output.value);
+  schedule::ScheduleOptions options;
+  options.machine = *machine::Machine::forLevel("sm_90a");
+  options.scratchLimit = 88 << 10;
+  return scheduleGroup(*program, group, options).schedule;
+}
+
+bool isStreamed(const Schedule &schedule) {
+  return schedule.nests.size() == 4 && schedule.nests[0].streamed;
+}
+
+const std::string masked = "s[h, i, j] * 0.125 + mask[i, j]";
+
+} // namespace
+
+TEST(Streamed, KeepsScoresOutOfMemory) {
+  std::optional<Schedule> schedule = scheduled(attention({12, 1024, 1024, 64, 64}, masked));
+  ASSERT_TRUE(schedule);
+  ASSERT_TRUE(isStreamed(*schedule)) << schedule->print();
+  // What two tiles of scores take would not fit; that of a device is a few of its blocks.
+  EXPECT_LT(schedule->scratchBytes, 88 << 10);
+  EXPECT_GT(schedule->standInBytes, 64 * 1024 * 4);
+  EXPECT_EQ(llvm::count_if(schedule->buffers, [](const auto &buffer) { return buffer.standsIn; }),
+            2);
+  EXPECT_TRUE(schedule->nests[3].matrix);
+}
+
+TEST(Streamed, LeavesWhatOthersNeed) {
+  // Scores, or weights, that are outputs lie in memory; another softmax is not one of all columns.
+  for (const char *output : {"output x\n", "output w\n"}) {
+    std::optional<Schedule> schedule = scheduled(attention({2, 64, 64, 32, 32}, masked, output));
+    EXPECT_TRUE(!schedule || !isStreamed(*schedule)) << output;
+  }
+  std::string text = attention({2, 64, 64, 32, 32}, masked);
+  text.replace(text.find("exp(x[h, i, j] - m"), 18, "exp(s[h, i, j] - m");
+  std::optional<Schedule> schedule = scheduled(text);
+  EXPECT_TRUE(!schedule || !isStreamed(*schedule));
+}
+
+TEST(Streamed, MeansTheSameOnAProcessor) {
+  for (Sizes sizes : {Sizes{2, 64, 128, 32, 32}, {3, 49, 49, 32, 32}, {1, 100, 77, 40, 24}}) {
+    std::optional<Schedule> schedule = scheduled(attention(sizes, masked));
+    ASSERT_TRUE(schedule);
+    ASSERT_TRUE(isStreamed(*schedule)) << schedule->print();
+    Operands memory;
+    for (const auto &buffer : schedule->buffers)
+      if (buffer.home == schedule::Home::Memory && !buffer.written)
+        memory.push_back(numbers(buffer.elements));
+      else if (buffer.home == schedule::Home::Memory)
+        memory.push_back({});
+    EXPECT_EQ(compareKernel(*schedule, memory, 2e-3), "") << sizes.rows;
+  }
+}
+
+TEST(Streamed, MultipliesOnMatrixUnits) {
+  for (const char *type : {"f16", "bf16"})
+    for (Sizes sizes : {Sizes{4, 256, 512, 64, 64}, {3, 49, 49, 32, 32}, {2, 70, 90, 80, 40}}) {
+      std::optional<Schedule> schedule = scheduled(attention(sizes, masked, "", type));
+      ASSERT_TRUE(schedule);
+      ASSERT_TRUE(isStreamed(*schedule)) << schedule->print();
+      const schedule::MatrixTile &scores = *schedule->nests[0].matrix;
+      const schedule::MatrixTile &weighted = *schedule->nests[3].matrix;
+      size_t steps = (sizes.terms + scores.depth - 1) / scores.depth;
+      size_t products = steps * scores.depth / 16 * scores.columns / 8 +
+                        size_t(weighted.depth) / 16 * weighted.columns / 8;
+      for (const char *level : {"sm_80", "sm_90a"}) {
+        std::string text = textOf(*schedule, level);
+        EXPECT_EQ(countOf(text, "mma.sync.aligned.m16n8k16"), products) << level;
+        EXPECT_GE(countOf(text, "ex2.approx"), size_t(scores.columns / 2));
+        EXPECT_EQ(countOf(text, "mul.rn.f64"), 0u);
+        if (hasAssembler())
+          expectAssembles(*schedule, level, std::string("streamed_") + type);
+      }
+    }
+}
+
+} // namespace kintsugi::test
