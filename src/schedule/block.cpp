@@ -9,6 +9,7 @@
 namespace kintsugi::schedule {
 
 static constexpr int64_t alignment = 128;
+static constexpr int64_t ringAlignment = 1024; ///< Of what four warps multiply together.
 
 /// If no two buffers shared any.
 static int64_t scratchOf(const Schedule &schedule) {
@@ -20,16 +21,16 @@ static int64_t scratchOf(const Schedule &schedule) {
 }
 
 BlockCycles chooseInBlock(LoopNest &nest, const Schedule &schedule,
-                          std::optional<ElementType> rounded, int64_t scratchLimit) {
+                          std::optional<ElementType> rounded, int64_t scratchLimit, bool inFours) {
   unsigned dimensions = schedule.space.size();
   orderForThreads(nest, dimensions, schedule.buffers);
   std::optional<MatrixProduct> product = matrixProductOf(nest, rounded);
   if (!product)
     return chooseThreads(nest, schedule.buffers, schedule.threads);
+  int64_t taken = int64_t(llvm::alignTo(scratchOf(schedule), inFours ? ringAlignment : alignment));
   LoopNest onUnits = nest;
-  std::optional<BlockCycles> matrix =
-      chooseMatrix(onUnits, *product, dimensions, schedule.buffers, schedule.threads,
-                   scratchLimit - scratchOf(schedule));
+  std::optional<BlockCycles> matrix = chooseMatrix(onUnits, *product, dimensions, schedule.buffers,
+                                                   schedule.threads, scratchLimit - taken, inFours);
   BlockCycles cycles = chooseThreads(nest, schedule.buffers, schedule.threads);
   if (!matrix || matrix->worth() > cycles.worth())
     return cycles;
@@ -38,11 +39,12 @@ BlockCycles chooseInBlock(LoopNest &nest, const Schedule &schedule,
 }
 
 void placeRings(Schedule &schedule) {
-  int64_t start = int64_t(llvm::alignTo(schedule.scratchBytes, alignment));
+  const int64_t taken = schedule.scratchBytes;
   for (size_t number = 0; number < schedule.nests.size(); ++number) {
     LoopNest &nest = schedule.nests[number];
     if (!nest.matrix)
       continue;
+    int64_t start = int64_t(llvm::alignTo(taken, nest.matrix->inFours ? ringAlignment : alignment));
     int64_t bytes = nest.matrix->ringBytes();
     nest.matrix->ring = start;
     if (nest.streamed) {

@@ -13,9 +13,9 @@ namespace kintsugi::schedule {
 
 /// Orders a nest's iterators and sets its registers or its matrix tile, whichever takes fewer
 /// cycles of a block of schedule.threads. `rounded`: see matrixProductOf. Rings may take what
-/// scratch leaves of `scratchLimit` bytes.
+/// scratch leaves of `scratchLimit` bytes. `inFours`: see chooseMatrix.
 BlockCycles chooseInBlock(LoopNest &nest, const Schedule &schedule,
-                          std::optional<ElementType> rounded, int64_t scratchLimit);
+                          std::optional<ElementType> rounded, int64_t scratchLimit, bool inFours);
 
 /// The rings of products stand behind all other scratch, one over the other: nests wait for each
 /// other.

@@ -99,13 +99,19 @@ public:
       epilogueOperations += operationsOf(finish);
   }
 
-  std::optional<BlockCycles> choose(MatrixTile &best) {
+  std::optional<BlockCycles> choose(MatrixTile &best, bool inFours) {
     unsigned warps = unsigned(threads) / warp;
     for (unsigned deep : {1u, 2u, 4u})
-      for (unsigned down = 1; down * deep <= warps; down *= 2)
+      for (unsigned down = 1; down * deep <= warps; down *= 2) {
         for (unsigned warpRows : {16, 32, 64})
           for (unsigned warpColumns : {16, 32, 64, 128})
-            considerDepths({down, warps / down / deep, deep}, warpRows, warpColumns, best);
+            considerDepths({down, warps / down / deep, deep, false}, warpRows, warpColumns, best);
+        if (!inFours || down % 4 != 0)
+          continue;
+        for (unsigned warpRows : {16, 32})
+          for (unsigned warpColumns : {16, 32, 64, 128, 256})
+            considerDepths({down, warps / down / deep, deep, true}, warpRows, warpColumns, best);
+      }
     return bestCycles;
   }
 
@@ -144,6 +150,7 @@ private:
 
   struct Warps {
     unsigned down, across, deep;
+    bool inFours;
   };
 
   void considerDepths(Warps warps, unsigned warpRows, unsigned warpColumns, MatrixTile &best) {
@@ -153,6 +160,7 @@ private:
     tile.down = warps.down;
     tile.across = warps.across;
     tile.deep = warps.deep;
+    tile.inFours = warps.inFours;
     tile.rows = warpRows * tile.down;
     tile.columns = warpColumns * tile.across;
     constexpr unsigned mostResults = 64 * 64; // Of a warp: 128 registers of each thread.
@@ -173,7 +181,8 @@ private:
   /// As many stages as hide the way from memory, or as fit.
   void considerStages(MatrixTile tile, MatrixTile &best) {
     int64_t steps = llvm::divideCeil(product.depth, int64_t(tile.depth));
-    double wanted = std::ceil(fromFar / std::max(busyStep(tile), waitStep(tile))) + 1;
+    double wanted = std::ceil(arrival(tile) / std::max(busyStep(tile), waitStep(tile))) + 1;
+    wanted += tile.inFours ? 1 : 0;
     unsigned most = std::max<int64_t>(2, std::min<int64_t>(8, steps + 1));
     tile.stages = unsigned(std::clamp<double>(wanted, 2, most));
     while (tile.stages > 2 && tile.ringBytes() > scratchLimit)
@@ -201,31 +210,68 @@ private:
   /// Cycles of a core for a step: multiply-adds, bytes through its scratch and from far,
   /// instructions issued.
   double busyStep(const MatrixTile &tile) const {
-    constexpr double multiplyAdds = 1024, scratchBytes = 128, farBytes = 48, schedulers = 4;
+    constexpr double multiplyAdds = 640, scratchBytes = 128, schedulers = 4;
     double rows = tile.rows, columns = tile.columns, depth = tile.depth;
+    double brought = bytesBrought(tile);
     double warps = threads / warp, sixteens = depth / 16 / tile.deep;
     double warpRows = rows / tile.down, warpColumns = columns / tile.across;
-    double brought = (rows + columns) * depth * 2;
+    if (tile.inFours) {
+      double issued = warps / schedulers * (stagedChunks(tile) + 20 + 2 * depth / 16);
+      double moved = brought + productsInFours(tile) * (64 + columns / tile.across) * 32;
+      return std::max({productsInFours(tile) * eachInFours(tile), moved / scratchBytes,
+                       cutBytes(tile) / farBytes, issued});
+    }
     double moved = brought + warps * sixteens * (warpRows + warpColumns) * 32;
     double onUnits = warpRows / 16 + warpColumns / 16 + warpRows * warpColumns / 128;
     double issued = warps / schedulers * (stagedChunks(tile) + 12 + sixteens * onUnits);
-    return std::max(
-        {rows * columns * depth / multiplyAdds, moved / scratchBytes, brought / farBytes, issued});
+    return std::max({rows * columns * depth / multiplyAdds, moved / scratchBytes,
+                     cutBytes(tile) / farBytes, issued});
   }
+
+  static double bytesBrought(const MatrixTile &tile) {
+    return double(tile.rows + tile.columns) * tile.depth * 2;
+  }
+
+  /// As if so many bytes were brought in long pieces: a copy of a warp is slower, the more places
+  /// it comes from.
+  static double cutBytes(const MatrixTile &tile) {
+    return bytesBrought(tile) * (tile.depth < 32 ? 1.9 : tile.depth < 64 ? 1.1 : 1);
+  }
+
+  /// Cycles from the start of a step's copies until all have come.
+  static double arrival(const MatrixTile &tile) { return fromFar + cutBytes(tile) / farBytes; }
 
   /// What a block alone waits in a step: at the barrier, and from one instruction to the next.
   double waitStep(const MatrixTile &tile) const {
     constexpr double eachDepth = 100, computed = 400;
     bool waitsForReads = rowsMove > borderMove || columnsMove > borderMove;
+    if (tile.inFours) {
+      constexpr double barrier = 80, latency = 60;
+      double products = productsInFours(tile) / (tile.down / 4 * tile.across * tile.deep);
+      bool waits = tile.ahead() + 1 == tile.stages;
+      return barrier + stagedChunks(tile) + (waitsForReads ? computed : 0) +
+             (waits ? latency + products * eachInFours(tile) : 0);
+    }
     return eachDepth * tile.depth / 16 / tile.deep + barrierCycles + stagedChunks(tile) +
            (waitsForReads ? computed : 0);
+  }
+
+  /// Of a step, by four warps each.
+  static double productsInFours(const MatrixTile &tile) {
+    return double(tile.rows) / 64 * tile.across * tile.depth / 16;
+  }
+
+  /// Cycles of the units for one: it multiplies, and both operands come from scratch.
+  static double eachInFours(const MatrixTile &tile) {
+    double columns = double(tile.columns) / tile.across;
+    return std::max(columns / 2, (64 + columns) / 4);
   }
 
   BlockCycles estimate(const MatrixTile &tile) const {
     constexpr double schedulers = 4, start = 600;
     double rows = tile.rows, columns = tile.columns;
     double busy = busyStep(tile);
-    double waits = std::max(waitStep(tile), fromFar / (tile.stages - 1));
+    double waits = std::max(waitStep(tile), arrival(tile) / tile.ahead());
     double passes = std::ceil(double(product.numRows) / rows) *
                     std::ceil(double(product.numColumns) / columns) * double(product.numBatch);
     double steps = std::ceil(double(product.depth) / tile.depth);
@@ -242,6 +288,7 @@ private:
   static constexpr double directMove = 9;  ///< Instructions of a thread for a copy.
   static constexpr double borderMove = 20; ///< For one that may be outside of its factor.
   static constexpr double fromFar = 900;   ///< Cycles on the way from memory.
+  static constexpr double farBytes = 35;   ///< A cycle, for a core when all bring.
 
   const LoopNest &nest;
   const MatrixProduct &product;
@@ -272,19 +319,23 @@ std::optional<unsigned> chunkedDepth(const LoopNest &nest, llvm::ArrayRef<Buffer
 
 } // namespace
 
+bool multipliesInFours(const machine::Machine &machine) { return machine.level == "sm_90a"; }
+
 int registersOf(const MatrixTile &tile) {
   int warpRows = tile.rows / tile.down, warpColumns = tile.columns / tile.across;
+  if (tile.inFours)
+    return 64 + warpRows * warpColumns / warp;
   return 56 + warpRows * warpColumns / warp + warpRows / 4 + warpColumns / 4;
 }
 
 std::optional<BlockCycles> chooseMatrix(LoopNest &nest, const MatrixProduct &product,
                                         unsigned tileDimensions, llvm::ArrayRef<Buffer> buffers,
-                                        int threads, int64_t scratchLimit) {
+                                        int threads, int64_t scratchLimit, bool inFours) {
   if (std::optional<unsigned> depth = chunkedDepth(nest, buffers))
     moveReductionInnermost(nest, *depth, tileDimensions);
   MatrixTile tile;
   std::optional<BlockCycles> cycles =
-      MatrixChoice(nest, product, buffers, threads, scratchLimit).choose(tile);
+      MatrixChoice(nest, product, buffers, threads, scratchLimit).choose(tile, inFours);
   if (cycles)
     nest.matrix = tile;
   return cycles;

@@ -28,9 +28,13 @@ std::optional<MatrixProduct> matrixProductOf(const LoopNest &nest,
 
 /// Sets nest.matrix (but for where its ring lies) and the order of its sums; nullopt, and the nest
 /// stays as it is, where no matrix tile of so many threads fits into `scratchLimit` bytes.
+/// `inFours`: four warps may multiply together.
 std::optional<BlockCycles> chooseMatrix(LoopNest &nest, const MatrixProduct &product,
                                         unsigned tileDimensions, llvm::ArrayRef<Buffer> buffers,
-                                        int threads, int64_t scratchLimit);
+                                        int threads, int64_t scratchLimit, bool inFours);
+
+/// Whether a machine has instructions for that.
+bool multipliesInFours(const machine::Machine &machine);
 
 /// That a thread needs, about.
 int registersOf(const MatrixTile &tile);

@@ -26,13 +26,13 @@ int64_t RegisterTile::stepOf(unsigned iterator) const {
   return int(iterator) == vectorIterator ? int64_t(lanes) * vectors : 1;
 }
 
-int64_t MatrixTile::operandBytes(int64_t rows, int64_t depth) {
+int64_t MatrixTile::operandBytes(int64_t rows) const {
   constexpr int64_t bytes = 2, apart = 16; // From the end of a line to the next: other banks.
-  return rows * depth * bytes + apart * std::max(rows, depth);
+  return rows * depth * bytes + (inFours ? 0 : apart * std::max<int64_t>(rows, depth));
 }
 
 int64_t MatrixTile::ringBytes() const {
-  int64_t staged = stages * (operandBytes(rows, depth) + operandBytes(columns, depth));
+  int64_t staged = stages * (operandBytes(rows) + operandBytes(columns));
   int64_t joined = int64_t(deep - 1) * rows * columns * 4;
   return std::max(staged, joined);
 }
@@ -106,7 +106,7 @@ std::string Schedule::print() const {
               std::to_string(m->rows) + " x " + std::to_string(m->columns) + " x " +
               std::to_string(m->depth) + " by " + std::to_string(m->down) + " x " +
               std::to_string(m->across) + " x " + std::to_string(m->deep) + " warps, " +
-              std::to_string(m->stages) + " stages";
+              (m->inFours ? "four together, " : "") + std::to_string(m->stages) + " stages";
     if (nest.streamed)
       text += "; in one loop with the next three";
     if (nest.sharedDimensions)

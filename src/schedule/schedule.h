@@ -64,8 +64,9 @@ struct RegisterTile {
 };
 
 /// How a block of threads computes a nest that sums products of two factors on matrix units: those
-/// of a warp multiply 16 x 16 by 16 x 8 elements. Parallel iterators that change one factor only
-/// number the rows, those of the other the columns, in their order; both: a product for each.
+/// of a warp multiply 16 x 16 by 16 x 8 elements, those of four warps 64 x 16 by 16 x up to 256
+/// that lie in scratch. Parallel iterators that change one factor only number the rows, those of
+/// the other the columns, in their order; both: a product for each.
 struct MatrixTile {
   ElementType element = ElementType::F16; ///< That the factors are rounded to.
   unsigned columnsFactor = 1;             ///< Which factor the columns' iterators change: 0 or 1.
@@ -73,12 +74,16 @@ struct MatrixTile {
   unsigned depth = 0;                     ///< Terms of the sums that are staged at once.
   unsigned down = 1, across = 1;          ///< Warps, each with its share of rows and columns,
   unsigned deep = 1;                      ///< and so many for each share's terms.
-  unsigned stages = 2;                    ///< Of the ring of operands, in scratch.
-  int64_t ring = 0;                       ///< Where that starts, in bytes.
+  bool inFours = false; ///< Four warps down multiply together: of 64 rows each has 16.
+  unsigned stages = 2;  ///< Of the ring of operands, in scratch.
+  int64_t ring = 0;     ///< Where that starts, in bytes.
 
   /// Bytes of a stage for an operand with so many rows, whichever way it lies.
-  static int64_t operandBytes(int64_t rows, int64_t depth);
+  int64_t operandBytes(int64_t rows) const;
   int64_t ringBytes() const;
+  /// Steps that are brought while one is multiplied. Four warps don't wait for what they multiply,
+  /// where there are stages enough: nothing is brought to the stage before, either.
+  unsigned ahead() const { return inFours && stages > 2 ? stages - 2 : stages - 1; }
 
   bool operator==(const MatrixTile &) const = default;
 };

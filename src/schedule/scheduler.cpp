@@ -440,8 +440,8 @@ private:
       }
       LoopNest part = tiling.parts[number];
       if (threads) {
-        BlockCycles each =
-            chooseInBlock(part, schedule, storageOf(options.precision), options.scratchLimit);
+        BlockCycles each = chooseInBlock(part, schedule, storageOf(options.precision),
+                                         options.scratchLimit, multipliesInFours(options.machine));
         inBlock.busy += each.busy;
         inBlock.alone += each.alone;
       } else {

@@ -278,10 +278,10 @@ bool mayStreamSoftmax(llvm::ArrayRef<Member> members) {
 
 StreamBytes::StreamBytes(const MatrixTile &scores, const MatrixTile &weighted, int64_t terms) {
   int64_t steps = llvm::divideCeil(terms, int64_t(scores.depth));
-  rowStep = MatrixTile::operandBytes(scores.rows, scores.depth);
-  columnStep = MatrixTile::operandBytes(scores.columns, scores.depth);
+  rowStep = scores.operandBytes(scores.rows);
+  columnStep = scores.operandBytes(scores.columns);
   values = steps * columnStep;
-  stage = values + MatrixTile::operandBytes(weighted.columns, weighted.depth);
+  stage = values + weighted.operandBytes(weighted.columns);
   all = steps * rowStep + int64_t(scores.stages) * stage;
 }
 

@@ -391,7 +391,7 @@ double secondsInBlocks(const Schedule &schedule, const BlockCycles &cycles,
   double each = std::ceil(tiles / machine.cores); // Of the busiest core.
   double busy = each * cycles.busy / hertz;
   double alone = std::ceil(each / together) * cycles.alone / hertz;
-  double bytes = Traffic(schedule, machine).bytesReadByTiles() + schedule.bytesWritten;
+  double bytes = Traffic(schedule, machine).bytesReadBesideRings() + schedule.bytesWritten;
   const machine::MemoryLevel &shared = machine.levels[machine.levels.size() > 1 ? 1 : 0];
   double moving = bytes / (shared.bytesPerSecond * std::min<double>(tiles, machine.cores));
   double computing = std::max(busy, alone);

@@ -20,8 +20,9 @@ public:
 
   /// Fills in operations, bytesRead and bytesWritten.
   void count(Schedule &into) const;
-  /// What all tiles read from memory buffers, each for itself.
-  double bytesReadByTiles() const;
+  /// What all blocks' tiles read from memory buffers, each for itself, but for what products bring
+  /// through rings: that is in their cycles.
+  double bytesReadBesideRings() const;
   /// Seconds that one core moves data between its caches for one tile, by nest.
   std::vector<double> movingSeconds() const;
 

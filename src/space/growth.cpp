@@ -150,8 +150,8 @@ void Growth::from(uint32_t root, llvm::function_ref<std::optional<double>(schedu
   unsigned accepted = 0;
   for (Nodes &whole : attentionBefore(root)) {
     schedule::Group group = groupOf(whole);
-    if (fuel == 0 || whole.size() > options.caps.nodes || !withinCaps(group) ||
-        !isConvex(whole) || !seen.insert(whole).second)
+    if (fuel == 0 || whole.size() > options.caps.nodes || !withinCaps(group) || !isConvex(whole) ||
+        !seen.insert(whole).second)
       continue;
     --fuel;
     if (std::optional<double> seconds = price(std::move(group))) {

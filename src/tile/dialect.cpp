@@ -293,6 +293,11 @@ static LogicalResult verifyMatrix(ComputeOp op) {
       (matrix.getRows() * matrix.getDepth()) % (8 * threads) != 0 ||
       (matrix.getColumns() * matrix.getDepth()) % (8 * threads) != 0)
     return op.emitOpError("has a matrix tile that its threads can't share");
+  if (matrix.getInFours() &&
+      (down % 4 != 0 || deep > 4 || !llvm::isPowerOf2_64(matrix.getDepth()) ||
+       !llvm::isPowerOf2_64(matrix.getColumns() / across) || matrix.getColumns() / across > 256 ||
+       !llvm::isPowerOf2_64(matrix.getRows()) || matrix.getRing() % 1024 != 0))
+    return op.emitOpError("has a matrix tile that four warps can't share");
   if (matrix.getColumnsFactor() < 0 || matrix.getColumnsFactor() > 1 || matrix.getStages() < 2 ||
       matrix.getRing() < 0 || matrix.getRing() % 16 != 0)
     return op.emitOpError("has no such ring of operands");

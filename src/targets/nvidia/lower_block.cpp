@@ -22,7 +22,7 @@ namespace kintsugi::targets {
 
 namespace {
 
-constexpr unsigned sharedSpace = 3;
+constexpr unsigned sharedSpace = 3, sharedAlignment = 1024; // For rings of operands.
 
 Value intrinsic(OpBuilder &builder, const char *name, Type result, ValueRange operands) {
   Location location = builder.getUnknownLoc();
@@ -33,14 +33,14 @@ Value intrinsic(OpBuilder &builder, const char *name, Type result, ValueRange op
 
 class BlockThreads final : public Threads {
 public:
-  BlockThreads(int64_t count, Value number, Value exchange, Value scratch)
-      : Threads(count, exchange), scratch(scratch) {
+  BlockThreads(int64_t count, Value number, Value exchange, Value scratch, bool hasGroups)
+      : Threads(count, exchange), scratch(scratch), hasGroups(hasGroups) {
     this->number = number;
   }
 
   bool emitProducts(KernelScope &scope, ComputeOp nest, Block *block) override {
     Levels levels(scope.builder, MatrixNest::numLevels, block);
-    MatrixNest(scope, nest, scratch, levels).emit();
+    MatrixNest(scope, nest, scratch, hasGroups, levels).emit();
     return true;
   }
 
@@ -83,6 +83,7 @@ public:
 
 private:
   Value scratch;
+  bool hasGroups;
 
   static Value shuffle(Emit &make, Value value, unsigned distance) {
     Type i32 = make.builder.getI32Type();
@@ -94,8 +95,8 @@ private:
 
 class BlockLowering {
 public:
-  BlockLowering(OpBuilder &builder, KernelOp kernel)
-      : builder(builder), kernel(kernel), make(builder),
+  BlockLowering(OpBuilder &builder, KernelOp kernel, bool hasGroups)
+      : builder(builder), kernel(kernel), hasGroups(hasGroups), make(builder),
         pointer(LLVM::LLVMPointerType::get(builder.getContext())) {}
 
   Status lower() {
@@ -121,7 +122,7 @@ public:
     Value tile = intrinsic(builder, "llvm.nvvm.read.ptx.sreg.ctaid.x", i32, {});
     tile = arith::ExtUIOp::create(builder, make.location, builder.getI64Type(), tile);
     arguments.tile = tileNumbers(make, kernel, tile);
-    BlockThreads threads(kernel.getThreads(), number, exchange, arguments.scratch);
+    BlockThreads threads(kernel.getThreads(), number, exchange, arguments.scratch, hasGroups);
     arguments.threads = &threads;
     emitTileBody(builder, kernel, arguments, true, block);
     LLVM::ReturnOp::create(builder, make.location, ValueRange());
@@ -156,7 +157,8 @@ private:
   LLVM::GlobalOp declareShared(const char *suffix, int64_t bytes, LLVM::Linkage linkage) {
     auto type = LLVM::LLVMArrayType::get(builder.getI8Type(), bytes);
     return LLVM::GlobalOp::create(builder, make.location, type, false, linkage,
-                                  kernel.getSymName().str() + suffix, Attribute(), 64, sharedSpace);
+                                  kernel.getSymName().str() + suffix, Attribute(), sharedAlignment,
+                                  sharedSpace);
   }
 
   Value addressOf(LLVM::GlobalOp global) {
@@ -192,6 +194,7 @@ private:
 
   OpBuilder &builder;
   KernelOp kernel;
+  bool hasGroups;
   Emit make;
   Type pointer;
 };
@@ -199,13 +202,14 @@ private:
 } // namespace
 
 Expected<std::unique_ptr<llvm::Module>> lowerToBlocks(const tile::TileProgram &program,
+                                                      const std::string &level,
                                                       llvm::LLVMContext &context) {
   llvm::StringMap<int64_t> threads;
   auto module = lowerKernels(program, context, [&](OpBuilder &builder, KernelOp kernel) -> Status {
     if (kernel.getThreads() == 0)
       return internalError("kernel '" + kernel.getSymName().str() + "' has no threads");
     threads[kernel.getSymName()] = kernel.getThreads();
-    return BlockLowering(builder, kernel).lower();
+    return BlockLowering(builder, kernel, level == "sm_90a").lower();
   });
   if (!module.ok())
     return module;

@@ -16,10 +16,13 @@ namespace kintsugi::targets {
 static constexpr int64_t chunk = 8; ///< Elements in 16 bytes.
 static constexpr int64_t warp = 32;
 
-MatrixNest::MatrixNest(KernelScope &scope, tile::ComputeOp nest, Value scratch, Levels &levels)
+MatrixNest::MatrixNest(KernelScope &scope, tile::ComputeOp nest, Value scratch, bool hasGroups,
+                       Levels &levels)
     : scope(scope), nest(nest), matrix(*nest.getMatrix()), make(scope.builder), levels(levels),
-      units(scope.builder, matrix.getElement()), thread(scope.threads->number),
-      threads(scope.threads->count) {
+      units(scope.builder, matrix.getElement()), warps(scope.builder, matrix.getElement()),
+      inFours(hasGroups && matrix.getInFours()),
+      stepsAhead(matrix.getStages() - (matrix.getInFours() && matrix.getStages() > 2 ? 2 : 1)),
+      thread(scope.threads->number), threads(scope.threads->count) {
   group();
   levels.placeAtEnd(0);
   ring = units.atByte(units.sharedPointer(scratch), matrix.getRing());
@@ -56,8 +59,11 @@ void MatrixNest::group() {
   for (Operand *operand : {&rows, &columns})
     chooseMoves(*operand);
   rows.offset = 0;
-  columns.offset = rows.lines * rows.pitch;
-  stageBytes = columns.offset + columns.lines * columns.pitch;
+  auto bytesOf = [&](const Operand &operand) {
+    return operand.apart() * std::max<int64_t>(1, operand.chunks * 16 / operand.pitch);
+  };
+  columns.offset = bytesOf(rows);
+  stageBytes = columns.offset + bytesOf(columns);
 }
 
 /// Lines follow the iterator along which all reads of a factor lie side by side.
@@ -94,7 +100,8 @@ void MatrixNest::chooseMoves(Operand &operand) {
   int64_t depth = matrix.getDepth();
   operand.lines = operand.alongDepth ? operand.size : depth;
   operand.chunks = (operand.alongDepth ? depth : operand.size) / chunk;
-  operand.pitch = operand.chunks * 16 + 16;
+  operand.pitch =
+      matrix.getInFours() ? std::min<int64_t>(operand.chunks * 16, 128) : operand.chunks * 16 + 16;
   if (isDirect(operand))
     operand.direct = operand.factor.getDefiningOp<tile::ReadOp>();
 }
@@ -123,29 +130,83 @@ void MatrixNest::emit() {
 void MatrixNest::findLanes() {
   levels.placeAtEnd(0);
   Value number = make.shiftRight(thread, 5), lane = make.bitAnd(thread, i32(warp - 1));
-  int64_t shares = matrix.getDown() * matrix.getAcross();
+  if (inFours)
+    number = warps.uniform(number);
+  int64_t shares = matrix.getDown() * matrix.getAcross(), four = matrix.getInFours() ? 4 : 1;
   share = make.bitAnd(number, i32(shares - 1));
   deepNumber = make.shiftRight(number, llvm::Log2_64(shares));
-  number = share;
+  number = make.shiftRight(share, llvm::Log2_64(four));
   Value down = make.shiftRight(number, llvm::Log2_64(matrix.getAcross()));
   Value across = make.bitAnd(number, i32(matrix.getAcross() - 1));
-  Value firstRow = make.mul(down, i32(matrix.getRows() / matrix.getDown()));
+  Value firstRow = make.mul(down, i32(matrix.getRows() / matrix.getDown() * four));
   Value firstColumn = make.mul(across, i32(matrix.getColumns() / matrix.getAcross()));
-  Value low3 = make.bitAnd(lane, i32(7)), low4 = make.bitAnd(lane, i32(15));
-  Value bit3 = make.bitAnd(make.shiftRight(lane, 3), i32(1)), bit4 = make.shiftRight(lane, 4);
-  auto place = [&](const Operand &operand, Value line, Value element) {
-    Value terms = make.shiftLeft(deepNumber, 4);
-    (operand.alongDepth ? element : line) = make.add(operand.alongDepth ? element : line, terms);
-    return make.add(make.mul(line, i32(operand.pitch)), make.shiftLeft(element, 1));
-  };
-  Value low3bit4 = make.add(low3, make.shiftLeft(bit4, 3));
-  rows.lane = rows.alongDepth ? place(rows, make.add(firstRow, low4), make.shiftLeft(bit4, 3))
-                              : place(rows, low3bit4, make.add(firstRow, make.shiftLeft(bit3, 3)));
-  columns.lane = columns.alongDepth
-                     ? place(columns, make.add(firstColumn, low3bit4), make.shiftLeft(bit3, 3))
-                     : place(columns, low4, make.add(firstColumn, make.shiftLeft(bit4, 3)));
+  if (inFours) {
+    describe(rows, firstRow);
+    describe(columns, firstColumn);
+  }
+  firstRow = make.add(firstRow, make.shiftLeft(make.bitAnd(share, i32(four - 1)), 4));
+  if (!inFours) {
+    findLanesOf(rows, firstRow, lane);
+    findLanesOf(columns, firstColumn, lane);
+  }
   laneRow = make.add(firstRow, make.shiftRight(lane, 2));
   laneColumn = make.add(firstColumn, make.shiftLeft(make.bitAnd(lane, i32(3)), 1));
+}
+
+/// Of the operand's points, the warp has those from the `first` on.
+void MatrixNest::findLanesOf(Operand &operand, Value first, Value lane) {
+  Value low3 = make.bitAnd(lane, i32(7)), low4 = make.bitAnd(lane, i32(15));
+  Value bit3 = make.bitAnd(make.shiftRight(lane, 3), i32(1)), bit4 = make.shiftRight(lane, 4);
+  Value low3bit4 = make.add(low3, make.shiftLeft(bit4, 3));
+  bool isRows = operand.group == Rows, turned = matrix.getInFours();
+  Value terms = make.shiftLeft(deepNumber, 4);
+  int64_t deep = matrix.getDeep(), depth = matrix.getDepth();
+  if (operand.alongDepth) {
+    Value line = make.add(first, isRows ? low4 : low3bit4);
+    Value element = make.add(make.shiftLeft(isRows ? bit4 : bit3, 3), terms);
+    for (int64_t at = 0; at < (turned ? depth : 1); at += 16 * deep)
+      operand.lanes.push_back(placeIn(operand, line, make.add(element, i32(at))));
+    return;
+  }
+  Value line = make.add(isRows ? low3bit4 : low4, terms);
+  Value element = make.add(first, make.shiftLeft(isRows ? bit3 : bit4, 3));
+  int64_t points = operand.size / (isRows ? matrix.getDown() : matrix.getAcross());
+  for (int64_t block = 0; block < (turned ? points / 16 : 1); ++block)
+    operand.lanes.push_back(
+        placeIn(operand, line, make.add(element, i32(block * blockOf(operand)))));
+}
+
+/// Bytes from an operand's start in a stage.
+Value MatrixNest::placeIn(const Operand &operand, Value line, Value element) {
+  Value at = make.mul(line, i32(operand.pitch)), bytes = make.shiftLeft(element, 1);
+  if (!matrix.getInFours())
+    return make.add(at, bytes);
+  at = make.add(at, make.bitAnd(bytes, i32(operand.pitch - 1)));
+  Value turn = make.bitAnd(make.shiftRight(at, 7), i32(operand.pitch / 16 - 1));
+  at = make.bitXor(at, make.shiftLeft(turn, 4));
+  if (operand.chunks * 16 <= operand.pitch)
+    return at;
+  return make.add(at, make.mul(make.shiftRight(bytes, 7), i32(operand.apart())));
+}
+
+/// From the first block's first terms to others, for four warps.
+int64_t MatrixNest::furtherIn(const Operand &operand, int64_t block, int64_t sixteen) const {
+  int64_t along = operand.alongDepth ? sixteen * 32 : block * blockOf(operand) * 2;
+  int64_t line = operand.alongDepth ? block * blockOf(operand) : sixteen * 16;
+  return line * operand.pitch + along / operand.pitch * operand.apart() + along % operand.pitch;
+}
+
+/// A warp's terms go on in the same 128 bytes: it has one, two or four of the sixteens there.
+void MatrixNest::describe(Operand &operand, Value first) {
+  Value start = units.atByte(ring, operand.offset), terms = make.shiftLeft(deepNumber, 4);
+  Value line = operand.alongDepth ? first : terms;
+  Value bytes = make.shiftLeft(operand.alongDepth ? terms : first, 1);
+  Value at =
+      make.add(make.mul(line, i32(operand.pitch)), make.bitAnd(bytes, i32(operand.pitch - 1)));
+  Value beyond = make.shiftRight(bytes, llvm::Log2_64(operand.pitch));
+  at = make.add(at, make.mul(beyond, i32(operand.apart())));
+  operand.described = warps.operandAt(units.atByte(start, at),
+                                      {operand.pitch, operand.alongDepth, operand.apart()});
 }
 
 void MatrixNest::emitPasses() {
@@ -191,7 +252,7 @@ void MatrixNest::emitPass() {
 
 /// The steps ahead of the first.
 void MatrixNest::fillRing() {
-  int64_t ahead = matrix.getStages() - 1, filled = std::min(ahead, steps);
+  int64_t ahead = stepsAhead, filled = std::min(ahead, steps);
   levels.placeAtEnd(passLevel);
   auto loop = scf::ForOp::create(make.builder, make.location, i32(0), i32(filled), i32(1));
   levels.loopCreated(passLevel, loop);
@@ -208,7 +269,7 @@ void MatrixNest::fillRing() {
 }
 
 MatrixNest::Sums MatrixNest::emitSteps() {
-  int64_t ahead = matrix.getStages() - 1, ringBytes = matrix.getStages() * stageBytes;
+  int64_t ahead = stepsAhead, ringBytes = matrix.getStages() * stageBytes;
   unsigned level = passLevel + 1;
   size_t count = size_t(matrix.getRows() / matrix.getDown() / 16) *
                  (matrix.getColumns() / matrix.getAcross() / 8);
@@ -226,7 +287,11 @@ MatrixNest::Sums MatrixNest::emitSteps() {
     sums[k / 4][k % 4] = arguments[k];
   Value readAt = arguments[count * 4], writeAt = arguments[count * 4 + 1];
   units.waitForAllBut(ahead - 1);
+  if (inFours)
+    warps.publish();
   scope.threads->wait(make.builder);
+  if (inFours)
+    startStep(readAt, sums);
   if (steps > ahead) {
     Value next = make.add(loop.getInductionVar(), i32(ahead));
     auto choice =
@@ -238,7 +303,10 @@ MatrixNest::Sums MatrixNest::emitSteps() {
   }
   levels.placeAtEnd(level);
   units.commit();
-  multiplyStep(readAt, sums);
+  if (inFours) // What is under way reads the stage that comes last in the ring.
+    warps.waitForAllBut(matrix.getStages() - 1 - ahead);
+  else
+    multiplyStep(readAt, sums);
   auto following = [&](Value offset) {
     Value next = make.add(offset, i32(stageBytes));
     return make.select(make.equal(next, i32(ringBytes)), i32(0), next);
@@ -252,7 +320,26 @@ MatrixNest::Sums MatrixNest::emitSteps() {
   for (size_t k = 0; k < count * 4; ++k)
     sums[k / 4][k % 4] = loop.getResult(k);
   levels.resume(passLevel);
+  if (inFours) {
+    levels.placeAtEnd(passLevel);
+    warps.finish(sums);
+  }
   return sums;
+}
+
+/// Four warps start on a step's products.
+void MatrixNest::startStep(Value offset, Sums &sums) {
+  SmallVector<WarpGroups::Product> products;
+  for (int64_t sixteen = 0; sixteen < matrix.getDepth() / 16; sixteen += matrix.getDeep())
+    for (int64_t block = 0; block < matrix.getRows() / matrix.getDown() / 16; ++block)
+      products.push_back(
+          {unsigned(block), furtherIn(rows, block, sixteen), furtherIn(columns, 0, sixteen)});
+  auto layoutOf = [](const Operand &operand) {
+    return WarpGroups::Layout{operand.pitch, operand.alongDepth, operand.apart()};
+  };
+  warps.multiply(sums, matrix.getColumns() / matrix.getAcross(),
+                 warps.moved(rows.described, offset), layoutOf(rows),
+                 warps.moved(columns.described, offset), layoutOf(columns), products);
 }
 
 void MatrixNest::multiplyStep(Value offset, Sums &sums) {
@@ -275,11 +362,12 @@ void MatrixNest::multiplyStep(Value offset, Sums &sums) {
 
 MatrixUnits::Fragment MatrixNest::load(const Operand &operand, Value stage, int64_t block,
                                        int64_t sixteen) {
-  int64_t line = 16 * operand.pitch, element = 16 * 2;
-  int64_t at =
-      operand.alongDepth ? block * line + sixteen * element : sixteen * line + block * element;
-  Value from = units.atByte(units.atByte(stage, operand.lane), operand.offset + at);
-  return units.load(from, !operand.alongDepth);
+  bool alongDepth = operand.alongDepth, turned = matrix.getInFours();
+  int64_t line = alongDepth ? block * blockOf(operand) : sixteen * 16;
+  int64_t element = turned ? 0 : (alongDepth ? sixteen : block) * 16;
+  Value lane = operand.lanes[!turned ? 0 : alongDepth ? sixteen / matrix.getDeep() : block];
+  int64_t at = operand.offset + line * operand.pitch + element * 2;
+  return units.load(units.atByte(units.atByte(stage, lane), at), !alongDepth);
 }
 
 Value MatrixNest::joinPlace(Value from, size_t slot) {

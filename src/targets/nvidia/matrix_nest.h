@@ -9,7 +9,9 @@
 //
 // A factor lies in the ring as lines: a point's terms (where those are side by side in memory), or
 // a term's points. Lines are 16 bytes longer than their elements, so that the eight that a warp
-// reads together are in different banks.
+// reads together are in different banks. Where four warps multiply together, lines have at most 128
+// bytes, and what is longer goes on in another block of lines; their chunks of 16 bytes have turned
+// places instead, as the units of sm_90a want it. Other devices run the same tiles by mma.sync.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KINTSUGI_TARGETS_NVIDIA_MATRIX_NEST_H
@@ -17,6 +19,7 @@
 
 #include "targets/nvidia/matrix_units.h"
 #include "targets/nvidia/point_values.h"
+#include "targets/nvidia/warp_groups.h"
 
 namespace kintsugi::targets {
 
@@ -25,7 +28,9 @@ public:
   static constexpr unsigned numLevels = 5;
 
   /// Emits where level 0 of `levels` ends. `scratch`: what the ring's offset counts from.
-  MatrixNest(KernelScope &scope, tile::ComputeOp nest, mlir::Value scratch, Levels &levels);
+  /// `hasGroups`: four warps can multiply together.
+  MatrixNest(KernelScope &scope, tile::ComputeOp nest, mlir::Value scratch, bool hasGroups,
+             Levels &levels);
   void emit();
 
 private:
@@ -41,14 +46,20 @@ private:
     int64_t size = 0;       ///< Points in a pass.
     int64_t offset = 0;     ///< Of a stage, in bytes.
     int64_t pitch = 0;      ///< Bytes from a line to the next.
-    mlir::Value lane;       ///< Bytes from the stage to what this thread tells the units.
-    int64_t lines, chunks;  ///< Chunks of 16 bytes in a line.
+    /// Bytes from the stage to what this thread tells the units; in turned lines for each sixteen
+    /// terms (along the depth) or each block of points.
+    llvm::SmallVector<mlir::Value> lanes;
+    mlir::Value described; ///< To four warps: the first stage's, from their first point and term.
+    int64_t lines, chunks; ///< Chunks of 16 bytes in a line.
+
+    int64_t apart() const { return lines * pitch; }
   };
   using Sums = llvm::SmallVector<MatrixUnits::Results>;
 
   /// 16 bytes that this thread stages.
   struct Move {
     mlir::Value line, element; ///< In the stage, as i32: which line, and where in it.
+    int64_t further;           ///< Lines.
     mlir::Value step, place;   ///< Of the sum; in shared memory.
     unsigned id, level;
   };
@@ -65,6 +76,15 @@ private:
   /// Of an operand in a stage, 16 of this warp's points by 16 terms.
   MatrixUnits::Fragment load(const Operand &operand, mlir::Value stage, int64_t block,
                              int64_t sixteen);
+  void startStep(mlir::Value offset, Sums &sums);
+  void describe(Operand &operand, mlir::Value first);
+  void findLanesOf(Operand &operand, mlir::Value first, mlir::Value lane);
+  mlir::Value placeIn(const Operand &operand, mlir::Value line, mlir::Value element);
+  int64_t furtherIn(const Operand &operand, int64_t block, int64_t sixteen) const;
+  /// Points from a block of a warp's to the next.
+  int64_t blockOf(const Operand &operand) const {
+    return matrix.getInFours() && operand.group == Rows ? 64 : 16;
+  }
 
   void stage(mlir::Value step, mlir::Value offset, unsigned level);
   void stageOperand(Operand &operand, mlir::Value step, mlir::Value offset, unsigned level);
@@ -102,6 +122,9 @@ private:
   Emit make;
   Levels &levels;
   MatrixUnits units;
+  WarpGroups warps;
+  bool inFours; ///< By those: not only in shape.
+  int64_t stepsAhead;
   llvm::SmallVector<IteratorGroup> groups;
   std::optional<PointValues> values;
   Operand rows, columns;

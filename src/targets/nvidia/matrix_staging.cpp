@@ -11,6 +11,7 @@ using namespace mlir;
 namespace kintsugi::targets {
 
 static constexpr int64_t chunk = 8;
+static constexpr int64_t turnedBytes = 1024; ///< In which lines that turn are all different.
 
 void MatrixNest::stage(Value step, Value offset, unsigned level) {
   for (Operand *operand : {&rows, &columns})
@@ -36,10 +37,12 @@ Coordinates MatrixNest::termAt(Value step, Value within, int64_t further, int64_
   int64_t depth = matrix.getDepth(), last = group.extents.back(), points = group.points();
   levels.place(level);
   if (group.extents.size() == 1 || last % depth != 0) {
-    Value at = termNumber(step, within, further);
+    bool wraps = group.extents.size() > 1 || points % depth != 0;
+    Value at = termNumber(step, within, wraps ? further : 0);
     if (points % depth != 0)
       at = least(at, points - multiple);
-    return values->split(group, at, multiple, level, number);
+    return values->shifted(values->split(group, at, multiple, level, number), wraps ? 0 : further,
+                           number);
   }
   Value parts = i32(last / depth);
   Value outer = arith::DivUIOp::create(make.builder, make.location, step, parts);
@@ -60,29 +63,34 @@ Coordinates MatrixNest::termAt(Value step, Value within, int64_t further, int64_
 Coordinates MatrixNest::pointAt(Group group, Value within, int64_t further, int64_t multiple,
                                 unsigned number, unsigned level) {
   levels.place(level);
-  Value at = pointNumber(group, within, further);
   int64_t points = groups[group].points();
-  if (points % operandOf(group).size != 0)
+  bool isCut = points % operandOf(group).size != 0;
+  bool wraps = isCut || groups[group].extents.size() > 1;
+  Value at = pointNumber(group, within, wraps ? further : 0);
+  if (isCut)
     at = least(at, points - multiple);
-  return values->split(groups[group], at, multiple, level, number);
+  return values->shifted(values->split(groups[group], at, multiple, level, number),
+                         wraps ? 0 : further, number);
 }
 
 void MatrixNest::stageOperand(Operand &operand, Value step, Value offset, unsigned level) {
   constexpr unsigned ofOperand = 4096, ofMove = 16;
-  int64_t moves = operand.lines * operand.chunks / threads;
+  int64_t moves = operand.lines * operand.chunks / threads, apart = threads / operand.chunks;
+  bool staysInTurn = !matrix.getInFours() || apart * operand.pitch % turnedBytes == 0;
   for (int64_t move = 0; move < moves; ++move) {
     levels.place(0);
-    Value number = move ? make.add(thread, i32(move * threads)) : thread;
     Move each;
-    each.line = make.shiftRight(number, llvm::Log2_64(operand.chunks));
-    each.element = make.shiftLeft(make.bitAnd(number, i32(operand.chunks - 1)), 3);
+    each.line = make.shiftRight(thread, llvm::Log2_64(operand.chunks));
+    each.element = make.shiftLeft(make.bitAnd(thread, i32(operand.chunks - 1)), 3);
+    each.further = move * apart;
     each.id = (operand.group == Columns ? ofOperand : 0) + unsigned(move) * ofMove;
     each.step = step;
     each.level = level;
-    Value lineAt = make.mul(each.line, i32(operand.pitch));
-    Value at = make.add(make.add(lineAt, make.shiftLeft(each.element, 1)), i32(operand.offset));
+    Value line = staysInTurn ? each.line : make.add(each.line, i32(each.further));
+    Value at = placeIn(operand, line, each.element);
     levels.place(level);
-    each.place = units.atByte(units.atByte(ring, offset), at);
+    each.place = units.atByte(units.atByte(units.atByte(ring, offset), at),
+                              operand.offset + (staysInTurn ? each.further * operand.pitch : 0));
     if (!operand.direct || !copyChunk(operand, each))
       computeChunk(operand, each);
   }
@@ -97,13 +105,13 @@ void MatrixNest::locate(const Operand &operand, const Move &move, int64_t elemen
   Value ofTerm = alongDepth ? move.element : move.line;
   int64_t multiple = whole ? chunk : 1;
   if (alongDepth) {
-    point = pointAt(operand.group, ofPoint, 0, 1, move.id, passLevel);
+    point = pointAt(operand.group, ofPoint, move.further, 1, move.id, passLevel);
     term = whole ? values->shifted(termAt(move.step, ofTerm, 0, multiple, move.level, move.id),
                                    element, number)
                  : termAt(move.step, ofTerm, element, 1, move.level, number);
     return;
   }
-  term = termAt(move.step, ofTerm, 0, 1, move.level, move.id);
+  term = termAt(move.step, ofTerm, move.further, 1, move.level, move.id);
   point = whole ? values->shifted(pointAt(operand.group, ofPoint, 0, multiple, move.id, passLevel),
                                   element, number)
                 : pointAt(operand.group, ofPoint, element, 1, number, passLevel);
@@ -116,7 +124,8 @@ Value MatrixNest::isTerm(const Operand &operand, const Move &move, int64_t eleme
     return {};
   levels.place(move.level);
   Value within = operand.alongDepth ? move.element : move.line;
-  int64_t further = operand.alongDepth && !operand.inChunks ? element : 0;
+  int64_t ofElement = operand.inChunks ? 0 : element;
+  int64_t further = operand.alongDepth ? ofElement : move.further;
   return make.lessUnsigned(termNumber(move.step, within, further), i32(points));
 }
 
@@ -175,8 +184,9 @@ void MatrixNest::storeResults(const Sums &sums) {
   unsigned down = matrix.getRows() / matrix.getDown() / 16;
   unsigned across = matrix.getColumns() / matrix.getAcross() / 8;
   for (unsigned i = 0; i < 2 * down; ++i) {
-    Coordinates row = pointAt(Rows, laneRow, i * 8, 1, i, resultLevel);
-    Value isRow = isPoint(Rows, laneRow, i * 8, resultLevel);
+    int64_t further = i / 2 * blockOf(rows) + i % 2 * 8;
+    Coordinates row = pointAt(Rows, laneRow, further, 1, i, resultLevel);
+    Value isRow = isPoint(Rows, laneRow, further, resultLevel);
     for (unsigned j = 0; j < across; ++j) {
       const MatrixUnits::Results &all = sums[i / 2 * across + j];
       storePair(row, isRow, j, {all[i % 2 * 2], all[i % 2 * 2 + 1]});

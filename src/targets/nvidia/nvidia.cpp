@@ -17,7 +17,7 @@ namespace {
 Expected<std::unique_ptr<llvm::Module>> lowerForLevel(const tile::TileProgram &program,
                                                       const std::string &level,
                                                       llvm::LLVMContext &context) {
-  KINTSUGI_ASSIGN(std::unique_ptr<llvm::Module> module, lowerToBlocks(program, context));
+  KINTSUGI_ASSIGN(std::unique_ptr<llvm::Module> module, lowerToBlocks(program, level, context));
   KINTSUGI_RETURN_IF_ERROR(prepareForNvptx(*module, level));
   return module;
 }

@@ -20,8 +20,9 @@ static constexpr unsigned statsRow = 0, statsTerm = 1;
 StreamedSoftmax::StreamedSoftmax(KernelScope &scope, ArrayRef<tile::ComputeOp> nests, Value scratch,
                                  Block *block)
     : scope(scope), statsNest(nests[1]), make(scope.builder),
-      levels(scope.builder, MatrixNest::numLevels, block), scores(scope, nests[0], scratch, levels),
-      weighted(scope, nests[3], scratch, levels), statsGroups(2),
+      levels(scope.builder, MatrixNest::numLevels, block),
+      scores(scope, nests[0], scratch, false, levels),
+      weighted(scope, nests[3], scratch, false, levels), statsGroups(2),
       blocks(llvm::divideCeil(weighted.groups[MatrixNest::Depth].points(),
                               weighted.matrix.getDepth())),
       ahead(scores.matrix.getStages() - 1) {
@@ -229,8 +230,8 @@ StreamedSoftmax::Places StreamedSoftmax::placesOf(Value block) {
       continue;
     }
     levels.place(1);
-    Value at = scores.pointNumber(MatrixNest::Columns, scores.laneColumn,
-                                  number / 2 * eight + number % 2);
+    Value at =
+        scores.pointNumber(MatrixNest::Columns, scores.laneColumn, number / 2 * eight + number % 2);
     if (!isWhole) {
       place.isColumn = make.lessUnsigned(at, i32(points));
       at = scores.least(at, points - multiple);
@@ -274,8 +275,7 @@ void StreamedSoftmax::finishScores(const Places &places, Scores &all) {
       value = stats->evaluate(term, termAt(row, place));
       levels.placeAtEnd(1);
       if (place.isColumn)
-        value =
-            make.select(place.isColumn, value, f32(-std::numeric_limits<double>::infinity()));
+        value = make.select(place.isColumn, value, f32(-std::numeric_limits<double>::infinity()));
     }
 }
 

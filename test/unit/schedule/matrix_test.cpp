@@ -20,7 +20,7 @@ Program parsed(const std::string &text) {
 
 /// All definitions as one kernel for a GPU, `constants` of them known when it is compiled.
 Schedule scheduled(const Program &program, Precision precision = Precision::F32,
-                   llvm::ArrayRef<ValueId> constants = {}) {
+                   llvm::ArrayRef<ValueId> constants = {}, const char *level = "sm_90a") {
   Group group;
   for (uint32_t node = 0; node < program.nodes.size(); ++node)
     group.nodes.push_back(node);
@@ -29,6 +29,7 @@ Schedule scheduled(const Program &program, Precision precision = Precision::F32,
   group.constants.assign(constants.begin(), constants.end());
   ScheduleOptions options;
   options.machine = *machine::Machine::forLevel("sm_90a");
+  options.machine.level = level;
   options.scratchLimit = 88 << 10;
   options.copies = false;
   options.precision = precision;
@@ -100,8 +101,33 @@ TEST(Matrix, TilesAreTheBlocks) {
           EXPECT_EQ(tile.columns * tile.depth % (8 * schedule.threads), 0u);
           EXPECT_LE(tile.ring + tile.ringBytes(), schedule.scratchBytes);
           EXPECT_GE(tile.stages, 2u);
+          if (!tile.inFours)
+            continue;
+          EXPECT_EQ(tile.down % 4, 0u);
+          EXPECT_EQ(tile.ring % 1024, 0);
+          EXPECT_LE(tile.columns / tile.across, 256u);
         }
       }
+}
+
+TEST(Matrix, FourWarpsMultiplyWhereThereAreTilesEnough) {
+  for (const char *type : {"f16", "bf16"})
+    for (const char *place : {"k, j", "j, k"}) {
+      Schedule large = scheduled(parsed(product(type, 4096, 4096, 4096, place)));
+      ASSERT_TRUE(large.nests[0].matrix);
+      EXPECT_TRUE(large.nests[0].matrix->inFours);
+      Schedule small = scheduled(parsed(product(type, 16, 512, 512, place)));
+      if (small.nests[0].matrix) { // Most of 64 rows would be idle.
+        EXPECT_FALSE(small.nests[0].matrix->inFours);
+      }
+    }
+}
+
+TEST(Matrix, OtherDevicesMultiplyByWarps) {
+  Program program = parsed(product("f16", 4096, 4096, 4096, "j, k"));
+  Schedule schedule = scheduled(program, Precision::F32, {}, "sm_80");
+  ASSERT_TRUE(schedule.nests[0].matrix);
+  EXPECT_FALSE(schedule.nests[0].matrix->inFours);
 }
 
 TEST(Matrix, LeavesOtherSumsAlone) {

@@ -36,6 +36,7 @@ inline void expectAssembles(const schedule::Schedule &schedule, const std::strin
   std::ifstream file(base + ".log");
   std::string log{std::istreambuf_iterator<char>(file), {}};
   EXPECT_EQ(status, 0) << log;
+  EXPECT_EQ(log.find("C7510"), std::string::npos) << log; // Products that wait for each other.
   EXPECT_NE(log.find(" 0 bytes spill stores, 0 bytes spill loads"), std::string::npos) << log;
 }
 

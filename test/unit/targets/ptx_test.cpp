@@ -27,10 +27,30 @@ static ScheduleMaker twoNests() {
   return maker;
 }
 
-/// c = a b^T in f16 on matrix units; the depth is no multiple of what is staged, nor are the rows.
-static ScheduleMaker onMatrixUnits(ElementType type, bool transposed, ElementType of) {
+static schedule::MatrixTile byWarps() {
+  schedule::MatrixTile tile;
+  tile.rows = tile.columns = 64;
+  tile.depth = 32;
+  tile.down = tile.across = 2;
+  tile.stages = 3;
+  return tile;
+}
+
+static schedule::MatrixTile byFourWarps() {
+  schedule::MatrixTile tile;
+  tile.rows = 128;
+  tile.columns = tile.depth = 64;
+  tile.down = 4;
+  tile.stages = 3;
+  tile.inFours = true;
+  return tile;
+}
+
+/// c = a b^T on matrix units; the depth is no multiple of what is staged, nor are the rows.
+static ScheduleMaker onMatrixUnits(ElementType type, bool transposed, ElementType of,
+                                   schedule::MatrixTile tile = byWarps()) {
   ScheduleMaker maker;
-  maker.schedule.threads = 128;
+  maker.schedule.threads = int(tile.down * tile.across * tile.deep) * 32;
   constexpr int64_t rows = 40, columns = 64, depth = 72;
   unsigned a = maker.buffer(of, rows * depth), b = maker.buffer(type, columns * depth);
   unsigned c = maker.buffer(ElementType::F32, rows * columns, true);
@@ -38,12 +58,7 @@ static ScheduleMaker onMatrixUnits(ElementType type, bool transposed, ElementTyp
   auto &product = maker.reduce({rows, columns}, {depth}, Combiner::Sum, c, it(0) * columns + it(1),
                                Expr::cast(ElementType::F32, maker.read(a, it(0) * depth + it(2))) *
                                    Expr::cast(ElementType::F32, maker.read(b, place)));
-  schedule::MatrixTile tile;
   tile.element = type;
-  tile.rows = tile.columns = 64;
-  tile.depth = 32;
-  tile.down = tile.across = 2;
-  tile.stages = 3;
   product.matrix = tile;
   maker.schedule.scratchBytes = tile.ringBytes();
   return maker;
@@ -80,6 +95,31 @@ TEST(Ptx, MultipliesOnMatrixUnits) {
       // Both factors, two chunks of a thread each, ahead of the loop and in it.
       EXPECT_EQ(countOf(text, "cp.async.cg.shared.global"), 8u);
       EXPECT_EQ(countOf(text, "bar.sync"), 1u);
+    }
+}
+
+TEST(Ptx, MultipliesByFourWarpsWhereDevicesDo) {
+  for (ElementType type : {ElementType::F16, ElementType::BF16})
+    for (bool transposed : {false, true}) {
+      ScheduleMaker maker = onMatrixUnits(type, transposed, type, byFourWarps());
+      std::string text = textOf(maker.schedule, "sm_90a"), name = std::string(nameOf(type));
+      // Two blocks of rows by four times 16 terms; a factor lies along its columns, or the terms.
+      std::string product = "wgmma.mma_async.sync.aligned.m64n64k16.f32." + name + "." + name;
+      EXPECT_EQ(countOf(text, product), 8u);
+      EXPECT_EQ(countOf(text, transposed ? "yes, 1, 1, 0, 0;" : "yes, 1, 1, 0, 1;"), 8u);
+      EXPECT_EQ(countOf(text, "wgmma.commit_group"), 1u);
+      EXPECT_EQ(countOf(text, "wgmma.wait_group.sync.aligned 1;"), 1u); // One goes on meanwhile.
+      EXPECT_EQ(countOf(text, "wgmma.wait_group.sync.aligned 0;"), 1u);
+      EXPECT_EQ(countOf(text, "fence.proxy.async"), 1u);
+      EXPECT_EQ(countOf(text, "ldmatrix"), 0u);
+      EXPECT_EQ(countOf(text, "cp.async.cg.shared.global"), 2 * (8u + 4u));
+      EXPECT_EQ(countOf(text, "mma.sync"), 0u);
+
+      text = textOf(maker.schedule, "sm_80");
+      EXPECT_EQ(countOf(text, "wgmma"), 0u);
+      EXPECT_EQ(countOf(text, "fence.proxy"), 0u);
+      EXPECT_EQ(countOf(text, "mma.sync.aligned.m16n8k16"), 2 * 8u * 4u);
+      EXPECT_EQ(countOf(text, "ldmatrix.sync.aligned.m8n8.x4.trans"), transposed ? 0u : 16u);
     }
 }
 
@@ -122,6 +162,8 @@ TEST(Ptx, Assembles) {
         expectAssembles(onMatrixUnits(type, transposed, type).schedule, level, "matrix_" + name);
         expectAssembles(onMatrixUnits(type, transposed, ElementType::F32).schedule, level,
                         "rounded_" + name);
+        expectAssembles(onMatrixUnits(type, transposed, type, byFourWarps()).schedule, level,
+                        "fours_" + name);
       }
   }
 }
