@@ -154,7 +154,7 @@ private:
       }
     };
     if (mayStreamSoftmax(members) && sizes.size() >= 2)
-      for (int64_t rows : {64, 128}) {
+      for (int64_t rows : {16, 32, 64, 128}) {
         TileSizes few(sizes.size(), 1);
         few.back() = sizes.back();
         few[few.size() - 2] = std::min(rows, sizes[sizes.size() - 2]);

@@ -27,8 +27,8 @@ unsigned readsAhead(const LoopNest &scores, const LoopNest &stats) {
   return reads - 1; // Of which one is the score.
 }
 
-int registersFor(int64_t block, int64_t values, unsigned ahead) {
-  return 72 + int(block / 2 * (1 + ahead) + block / 4 + values / 2);
+int registersFor(int64_t own, int64_t values, unsigned ahead) {
+  return 72 + int(own / 2 * (1 + ahead) + own / 4 + values / 2);
 }
 
 class Streamed {
@@ -44,12 +44,11 @@ public:
 
   std::optional<BlockCycles> choose(int64_t scratchLimit) {
     std::optional<BlockCycles> best;
-    int64_t warps = schedule.threads / warp;
-    if (rows > unitRows * warps)
-      return std::nullopt;
-    for (int64_t block : {32, 64, 128})
-      for (unsigned stages : {2, 3})
-        consider(block, stages, scratchLimit, best);
+    unsigned warps = schedule.threads / warp;
+    for (unsigned across = 1; across <= warps; across *= 2)
+      for (int64_t own : {32, 64, 128})
+        for (unsigned stages : {2, 3})
+          consider(warps / across, across, own, stages, scratchLimit, best);
     return best;
   }
 
@@ -210,13 +209,19 @@ private:
     return terms > 32 ? 64 : terms > 16 ? 32 : 16;
   }
 
-  void consider(int64_t block, unsigned stages, int64_t limit, std::optional<BlockCycles> &best) {
+  /// `own`: columns of a block that a warp has.
+  void consider(unsigned down, unsigned across, int64_t own, unsigned stages, int64_t limit,
+                std::optional<BlockCycles> &best) {
+    int64_t block = own * across, most = std::max<int64_t>(columns, 32);
+    if (rows > unitRows * down || (down > 1 && unitRows * down >= 2 * rows) || block >= 2 * most)
+      return;
     MatrixTile first, second;
     first.element = second.element = scoresProduct.element;
     first.columnsFactor = scoresProduct.columnsFactor;
     second.columnsFactor = weightedProduct.columnsFactor;
-    first.down = second.down = schedule.threads / warp;
-    first.rows = second.rows = unitRows * first.down;
+    first.down = second.down = down;
+    first.across = second.deep = across;
+    first.rows = second.rows = unitRows * down;
     first.columns = second.depth = block;
     first.depth = depthOf(scoresProduct.depth);
     second.columns = std::max<int64_t>(unitRows, llvm::PowerOf2Ceil(weightedProduct.numColumns));
@@ -226,11 +231,10 @@ private:
              tile.rows * tile.depth % (chunk * schedule.threads) == 0;
     };
     StreamBytes bytes(first, second, scoresProduct.depth);
-    int registers = registersFor(block, second.columns, readsAhead(scores, stats));
+    int registers = registersFor(own, second.columns, readsAhead(scores, stats));
     constexpr int registersACore = 65536, mostRegisters = 255;
     if (!isShared(first) || !isShared(second) || bytes.all > limit || registers > mostRegisters ||
-        registers * schedule.threads > registersACore ||
-        block >= 2 * std::max(columns, int64_t(32)))
+        registers * schedule.threads > registersACore)
       return;
     BlockCycles cycles = estimate(first, second);
     if (best && cycles.worth() >= best->worth() * 0.98)
@@ -240,24 +244,29 @@ private:
     weighted.matrix = second;
   }
 
+  /// Of the units, of what comes through scratch and from far, and of instructions, which a warp
+  /// alone issues at a quarter of a scheduler's rate.
   BlockCycles estimate(const MatrixTile &first, const MatrixTile &second) const {
-    constexpr double multiplyAdds = 1024, scratchBytes = 128, farBytes = 48, schedulers = 4;
-    constexpr double exponentials = 16, barrier = 150, latency = 900, fromFar = 900, start = 1500;
-    double all = double(first.rows), block = double(first.columns);
+    constexpr double multiplyAdds = 640, scratchBytes = 128, farBytes = 35, schedulers = 4;
+    constexpr double exponentials = 16, barrier = 150, latency = 400, fromFar = 900, start = 1500;
+    double block = double(first.columns), own = block / first.across;
     double terms = double(llvm::alignTo(scoresProduct.depth, first.depth));
     double values = double(second.columns), steps = std::ceil(double(columns) / block);
-    double onUnits = all * block * (terms + values) / multiplyAdds;
+    double onUnits = double(first.rows) * block * (terms + values) / multiplyAdds;
     double brought = block * (terms + values) * 2;
-    double moved = brought + double(first.down) * brought + all * terms * 2;
-    double issued = all * block / warp * (operationsOf(stats.bodies[0]) + 12) / schedulers +
-                    all / unitRows * (terms / 16 + values / 16) * (block / 8) * 1.5 / schedulers;
-    double busy = std::max(
-        {onUnits, moved / scratchBytes, brought / farBytes, all * block / exponentials, issued});
+    double moved = brought + first.down * brought + double(first.rows) * terms * 2 * first.across;
+    double ofWarp = unitRows * own / warp * (operationsOf(stats.bodies[0]) + 12) +
+                    (terms + values) / 16 * (own / 8) * 1.5;
+    double issued = ofWarp * first.down * first.across / schedulers;
+    double busy = std::max({onUnits, moved / scratchBytes, brought / farBytes,
+                            double(first.rows) * block / exponentials, issued});
+    double waits = std::max(latency + barrier + schedulers * ofWarp,
+                            (fromFar + brought / farBytes) / (first.stages - 1));
     BlockCycles cycles;
     cycles.busy = steps * busy;
-    cycles.alone =
-        steps * (onUnits + issued + barrier + std::max(latency, fromFar / (first.stages - 1))) +
-        fromFar + start;
+    cycles.alone = steps * std::max(busy, waits) + fromFar + start;
+    if (first.across > 1)
+      cycles.alone += first.across * (values * 2 + 100);
     return cycles;
   }
 
@@ -282,11 +291,14 @@ StreamBytes::StreamBytes(const MatrixTile &scores, const MatrixTile &weighted, i
   columnStep = scores.operandBytes(scores.columns);
   values = steps * columnStep;
   stage = values + weighted.operandBytes(weighted.columns);
-  all = steps * rowStep + int64_t(scores.stages) * stage;
+  int64_t joined =
+      int64_t(scores.across - 1) * scores.down * warp * 16 * (weighted.columns / 8 + 1);
+  all = std::max(steps * rowStep + int64_t(scores.stages) * stage, joined);
 }
 
 int registersOfStream(const LoopNest &scores, const LoopNest &stats, const LoopNest &weighted) {
-  return registersFor(scores.matrix->columns, weighted.matrix->columns, readsAhead(scores, stats));
+  return registersFor(scores.matrix->columns / scores.matrix->across, weighted.matrix->columns,
+                      readsAhead(scores, stats));
 }
 
 std::optional<BlockCycles> streamSoftmax(llvm::MutableArrayRef<LoopNest> nests, Schedule &schedule,

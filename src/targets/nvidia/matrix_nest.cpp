@@ -129,7 +129,7 @@ void MatrixNest::emit() {
 /// What this thread of its warp tells the units (matrix_units.h), and which results it has.
 void MatrixNest::findLanes() {
   levels.placeAtEnd(0);
-  Value number = make.shiftRight(thread, 5), lane = make.bitAnd(thread, i32(warp - 1));
+  Value number = make.shiftRight(thread, 5);
   if (inFours)
     number = warps.uniform(number);
   int64_t shares = matrix.getDown() * matrix.getAcross(), four = matrix.getInFours() ? 4 : 1;
@@ -145,30 +145,35 @@ void MatrixNest::findLanes() {
     describe(columns, firstColumn);
   }
   firstRow = make.add(firstRow, make.shiftLeft(make.bitAnd(share, i32(four - 1)), 4));
+  findLanesAt(firstRow, firstColumn, make.shiftLeft(deepNumber, 4));
+}
+
+/// The same of a warp whose share begins at those places.
+void MatrixNest::findLanesAt(Value firstRow, Value firstColumn, Value firstTerm) {
+  Value lane = make.bitAnd(thread, i32(warp - 1));
   if (!inFours) {
-    findLanesOf(rows, firstRow, lane);
-    findLanesOf(columns, firstColumn, lane);
+    findLanesOf(rows, firstRow, firstTerm, lane);
+    findLanesOf(columns, firstColumn, firstTerm, lane);
   }
   laneRow = make.add(firstRow, make.shiftRight(lane, 2));
   laneColumn = make.add(firstColumn, make.shiftLeft(make.bitAnd(lane, i32(3)), 1));
 }
 
 /// Of the operand's points, the warp has those from the `first` on.
-void MatrixNest::findLanesOf(Operand &operand, Value first, Value lane) {
+void MatrixNest::findLanesOf(Operand &operand, Value first, Value firstTerm, Value lane) {
   Value low3 = make.bitAnd(lane, i32(7)), low4 = make.bitAnd(lane, i32(15));
   Value bit3 = make.bitAnd(make.shiftRight(lane, 3), i32(1)), bit4 = make.shiftRight(lane, 4);
   Value low3bit4 = make.add(low3, make.shiftLeft(bit4, 3));
   bool isRows = operand.group == Rows, turned = matrix.getInFours();
-  Value terms = make.shiftLeft(deepNumber, 4);
   int64_t deep = matrix.getDeep(), depth = matrix.getDepth();
   if (operand.alongDepth) {
     Value line = make.add(first, isRows ? low4 : low3bit4);
-    Value element = make.add(make.shiftLeft(isRows ? bit4 : bit3, 3), terms);
+    Value element = make.add(make.shiftLeft(isRows ? bit4 : bit3, 3), firstTerm);
     for (int64_t at = 0; at < (turned ? depth : 1); at += 16 * deep)
       operand.lanes.push_back(placeIn(operand, line, make.add(element, i32(at))));
     return;
   }
-  Value line = make.add(isRows ? low3bit4 : low4, terms);
+  Value line = make.add(isRows ? low3bit4 : low4, firstTerm);
   Value element = make.add(first, make.shiftLeft(isRows ? bit3 : bit4, 3));
   int64_t points = operand.size / (isRows ? matrix.getDown() : matrix.getAcross());
   for (int64_t block = 0; block < (turned ? points / 16 : 1); ++block)

@@ -78,7 +78,8 @@ private:
                              int64_t sixteen);
   void startStep(mlir::Value offset, Sums &sums);
   void describe(Operand &operand, mlir::Value first);
-  void findLanesOf(Operand &operand, mlir::Value first, mlir::Value lane);
+  void findLanesAt(mlir::Value firstRow, mlir::Value firstColumn, mlir::Value firstTerm);
+  void findLanesOf(Operand &operand, mlir::Value first, mlir::Value firstTerm, mlir::Value lane);
   mlir::Value placeIn(const Operand &operand, mlir::Value line, mlir::Value element);
   int64_t furtherIn(const Operand &operand, int64_t block, int64_t sixteen) const;
   /// Points from a block of a warp's to the next.

@@ -25,7 +25,8 @@ StreamedSoftmax::StreamedSoftmax(KernelScope &scope, ArrayRef<tile::ComputeOp> n
       weighted(scope, nests[3], scratch, false, levels), statsGroups(2),
       blocks(llvm::divideCeil(weighted.groups[MatrixNest::Depth].points(),
                               weighted.matrix.getDepth())),
-      ahead(scores.matrix.getStages() - 1) {
+      ahead(scores.matrix.getStages() - 1), across(scores.matrix.getAcross()),
+      own(scores.matrix.getColumns() / across) {
   auto add = [&](unsigned group, unsigned iterator) {
     statsGroups[group].iterators.push_back(iterator);
     statsGroups[group].extents.push_back(statsNest.extentOf(iterator));
@@ -51,9 +52,7 @@ void StreamedSoftmax::findBytes() {
 }
 
 void StreamedSoftmax::emit() {
-  scores.findLanes();
-  weighted.findLanes();
-  levels.placeAtEnd(0);
+  findLanes();
   for (MatrixNest *nest : {&scores, &weighted})
     nest->batch = nest->values->split(nest->groups[MatrixNest::Batch], i32(0), 0, 0, 0);
   for (unsigned row = 0; row < rowsAThread; ++row) {
@@ -66,9 +65,23 @@ void StreamedSoftmax::emit() {
   stageRows();
   fillRing();
   emitBlocks();
+  if (across > 1)
+    joinGroups();
   storeStats();
-  weighted.resultLevel = 0;
+  weighted.resultLevel = resultLevel;
   weighted.storeResults(running.sums);
+}
+
+void StreamedSoftmax::findLanes() {
+  levels.placeAtEnd(0);
+  Value warpNumber = make.shiftRight(scope.threads->number, 5);
+  group = make.bitAnd(warpNumber, i32(across - 1));
+  Value down = make.shiftRight(warpNumber, llvm::Log2_64(across));
+  Value firstRow = make.shiftLeft(down, 4), firstOfGroup = make.mul(group, i32(own));
+  scores.findLanesAt(firstRow, firstOfGroup, i32(0));
+  weighted.findLanesAt(firstRow, i32(0), firstOfGroup);
+  Value lane = make.bitAnd(scope.threads->number, i32(warp - 1));
+  exchange = make.shiftLeft(make.add(make.shiftLeft(down, 5), lane), 4);
 }
 
 /// All steps of a block's sum.
@@ -188,7 +201,7 @@ void StreamedSoftmax::emitBlocks() {
 }
 
 StreamedSoftmax::Scores StreamedSoftmax::scoresOf(Value offset) {
-  size_t count = scores.matrix.getColumns() / eight;
+  size_t count = own / eight;
   Scores sums(count);
   for (MatrixUnits::Results &each : sums)
     each.fill(f32(0));
@@ -220,7 +233,7 @@ StreamedSoftmax::Places StreamedSoftmax::placesOf(Value block) {
   bool isEven = scores.groups[MatrixNest::Columns].extents.back() % 2 == 0 &&
                 statsGroups[statsTerm].extents.back() % 2 == 0;
   int64_t multiple = isEven ? 2 : 1;
-  Places places(2 * scores.matrix.getColumns() / eight);
+  Places places(2 * own / eight);
   for (unsigned number = 0; number < places.size(); ++number) {
     Place &place = places[number];
     if (isEven && number % 2) {
@@ -307,16 +320,20 @@ Value StreamedSoftmax::power(Value x, Value base) {
       .getResults();
 }
 
-/// To the maximum with this block's scores. `base`: what is taken off scores, times log2(e); 0
-/// while all are minus infinity.
+/// What is taken off scores: their maximum; 0 while all are minus infinity.
+Value StreamedSoftmax::baseOf(Value maximum) {
+  Value isNone = make.equal(maximum, f32(-std::numeric_limits<double>::infinity()));
+  return make.select(isNone, f32(0), maximum);
+}
+
+/// To the maximum with this block's scores.
 void StreamedSoftmax::rescale(const Scores &all, Running &running, PerRow &base) {
   for (unsigned row = 0; row < rowsAThread; ++row) {
     Value most = running.maximum[row];
     for (const MatrixUnits::Results &each : all)
       most = greater(most, greater(each[2 * row], each[2 * row + 1]));
     most = amongFour(most, [&](Value a, Value b) { return greater(a, b); });
-    Value isNone = make.equal(most, f32(-std::numeric_limits<double>::infinity()));
-    base[row] = make.select(isNone, f32(0), most);
+    base[row] = baseOf(most);
     Value kept = power(running.maximum[row], base[row]);
     running.maximum[row] = most;
     running.total[row] = make.mul(running.total[row], kept);
@@ -346,7 +363,7 @@ Value StreamedSoftmax::packed(Value first, Value second) {
 
 void StreamedSoftmax::addWeighted(Value offset, const Scores &powers, Running &running) {
   Value stage = weighted.units.atByte(weighted.ring, offset);
-  for (int64_t sixteen = 0; sixteen < weighted.matrix.getDepth() / 16; ++sixteen) {
+  for (int64_t sixteen = 0; sixteen < own / 16; ++sixteen) {
     MatrixUnits::Fragment rows;
     for (unsigned half : {0, 1}) {
       const MatrixUnits::Results &each = powers[2 * sixteen + half];
@@ -363,18 +380,90 @@ void StreamedSoftmax::addWeighted(Value offset, const Scores &powers, Running &r
   }
 }
 
-/// The last product's epilogue reads them.
-void StreamedSoftmax::storeStats() {
+Value StreamedSoftmax::joinPlace(Value from, int64_t slot) {
+  return scores.units.atByte(from, slot * scores.matrix.getDown() * warp * 16);
+}
+
+/// What the other groups have summed comes through the ring's memory; the first adds it in their
+/// order, and goes on alone.
+void StreamedSoftmax::joinGroups() {
   levels.placeAtEnd(0);
+  scope.threads->wait(make.builder); // The ring is read to the end.
+  Value isFirst = make.equal(group, i32(0));
+  auto others = scf::IfOp::create(make.builder, make.location, isFirst, true);
+  {
+    OpBuilder::InsertionGuard guard(make.builder);
+    make.builder.setInsertionPointToStart(others.elseBlock());
+    leave();
+  }
+  levels.placeAtEnd(0);
+  scope.threads->wait(make.builder);
+  auto choice = scf::IfOp::create(make.builder, make.location, isFirst, false);
+  levels.loopCreated(0, choice);
+  resultLevel = 1;
+  levels.enter(resultLevel, choice.thenBlock());
+  levels.placeAtEnd(resultLevel);
+  takeFromOthers();
+}
+
+/// Sums, then the rows' maxima and totals.
+void StreamedSoftmax::leave() {
+  int64_t slots = running.sums.size() + 1;
+  Value from = scores.units.atByte(
+      scores.units.atByte(scores.ring, exchange),
+      make.mul(make.sub(group, i32(1)), i32(slots * scores.matrix.getDown() * warp * 16)));
+  auto put = [&](int64_t slot, const MatrixUnits::Results &values) {
+    Value all = make.undefined(VectorType::get({4}, make.builder.getF32Type()));
+    for (unsigned part = 0; part < 4; ++part)
+      all = make.withLane(all, values[part], part);
+    LLVM::StoreOp::create(make.builder, make.location, all, joinPlace(from, slot), 16);
+  };
+  for (auto [slot, sum] : llvm::enumerate(running.sums))
+    put(slot, sum);
+  put(slots - 1, {running.maximum[0], running.maximum[1], running.total[0], running.total[1]});
+}
+
+void StreamedSoftmax::takeFromOthers() {
+  int64_t slots = running.sums.size() + 1;
+  Value from = scores.units.atByte(scores.ring, exchange);
+  auto get = [&](int64_t other, int64_t slot) {
+    Value all = LLVM::LoadOp::create(make.builder, make.location,
+                                     VectorType::get({4}, make.builder.getF32Type()),
+                                     joinPlace(from, other * slots + slot), 16);
+    return MatrixUnits::Results{make.lane(all, 0), make.lane(all, 1), make.lane(all, 2),
+                                make.lane(all, 3)};
+  };
+  for (int64_t other = 0; other < across - 1; ++other) {
+    MatrixUnits::Results rows = get(other, slots - 1);
+    PerRow kept, added;
+    for (unsigned row = 0; row < rowsAThread; ++row) {
+      Value most = greater(running.maximum[row], rows[row]);
+      Value base = baseOf(most);
+      kept[row] = power(running.maximum[row], base);
+      added[row] = power(rows[row], base);
+      running.maximum[row] = most;
+      running.total[row] =
+          make.fma(rows[rowsAThread + row], added[row], make.mul(running.total[row], kept[row]));
+    }
+    for (auto [slot, sum] : llvm::enumerate(running.sums)) {
+      MatrixUnits::Results theirs = get(other, slot);
+      for (unsigned part = 0; part < 4; ++part)
+        sum[part] = make.fma(theirs[part], added[part / 2], make.mul(sum[part], kept[part / 2]));
+    }
+  }
+}
+
+/// The last product's epilogue reads them, of rows that are this warp's own.
+void StreamedSoftmax::storeStats() {
+  levels.placeAtEnd(resultLevel);
   Value isFirst = make.equal(make.bitAnd(scope.threads->number, i32(3)), i32(0));
   for (unsigned row = 0; row < rowsAThread; ++row) {
-    levels.placeAtEnd(0);
+    levels.placeAtEnd(resultLevel);
     Value total = amongFour(running.total[row], [&](Value a, Value b) { return make.add(a, b); });
     Value maximum = running.maximum[row];
     // With an infinite maximum, exp(x - m) of the greatest is NaN, and so is the sum.
     total = make.add(total, make.sub(maximum, maximum));
-    Value isRow = scores.isPoint(MatrixNest::Rows, scores.laneRow, row * eight, 0);
-    levels.placeAtEnd(0);
+    Value isRow = scores.isPoint(MatrixNest::Rows, scores.laneRow, row * eight, resultLevel);
     Value stores = isRow ? make.bitAnd(isFirst, isRow) : isFirst;
     PointValues::Point at{};
     at[statsRow] = &statsRows[row];
@@ -382,7 +471,7 @@ void StreamedSoftmax::storeStats() {
     for (auto [value, buffer] :
          llvm::zip_equal(PerRow{maximum, total}, statsNest.getDestinations())) {
       Value place = stats->address(scope.pointers.lookup(buffer), where, value.getType());
-      levels.placeAtEnd(0);
+      levels.placeAtEnd(resultLevel);
       auto choice = scf::IfOp::create(make.builder, make.location, stores, false);
       OpBuilder::InsertionGuard guard(make.builder);
       make.builder.setInsertionPointToStart(choice.thenBlock());
@@ -390,8 +479,10 @@ void StreamedSoftmax::storeStats() {
                             alignmentAt(where, value.getType()));
     }
   }
-  levels.placeAtEnd(0);
-  scope.threads->wait(make.builder);
+  levels.placeAtEnd(resultLevel);
+  LLVM::CallIntrinsicOp::create(make.builder, make.location,
+                                make.builder.getStringAttr("llvm.nvvm.bar.warp.sync"),
+                                ValueRange{i32(-1)});
 }
 
 } // namespace kintsugi::targets

@@ -5,7 +5,8 @@
 // (matrix_nest.h); its scores are made in registers, where they lie as the units leave them: a
 // thread has two neighbours of two rows in each eight columns, which is also how the units want the
 // rows of the next product. So powers are rounded and multiplied where they are. A row's maximum
-// and sum are joined among the four threads that share it.
+// and sum are joined among the four threads that share it. Where there are few rows, several groups
+// of warps share a block's columns, and what they have summed is joined at the end.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KINTSUGI_TARGETS_NVIDIA_STREAMED_SOFTMAX_H
@@ -56,12 +57,18 @@ private:
   void toPowers(Scores &scores, const PerRow &base, Running &running);
   void addWeighted(mlir::Value offset, const Scores &powers, Running &running);
   mlir::Value packed(mlir::Value first, mlir::Value second);
+  void findLanes();
+  void joinGroups();
+  void leave();
+  void takeFromOthers();
+  mlir::Value joinPlace(mlir::Value from, int64_t slot);
   void storeStats();
 
   mlir::Value amongFour(mlir::Value value,
                         llvm::function_ref<mlir::Value(mlir::Value, mlir::Value)> join);
   mlir::Value greater(mlir::Value a, mlir::Value b);
   mlir::Value power(mlir::Value x, mlir::Value base);
+  mlir::Value baseOf(mlir::Value maximum);
   mlir::Value i32(int64_t value) { return make.integer(make.builder.getI32Type(), value); }
   mlir::Value f32(double value) { return make.number(make.builder.getF32Type(), value); }
 
@@ -74,8 +81,11 @@ private:
   std::optional<PointValues> stats;
   std::array<Coordinates, rowsAThread> scoreRows, statsRows;
   Running running;
+  mlir::Value group, exchange; ///< Of this warp; where this thread's values lie among a group's.
+  unsigned resultLevel = 0;
   int64_t rowStep = 0, columnStep = 0, stageBytes = 0, rowBytes = 0;
   int64_t blocks, ahead;
+  int64_t across, own; ///< Groups of warps, and columns of a block that each has.
 };
 
 } // namespace kintsugi::targets
