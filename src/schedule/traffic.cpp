@@ -118,19 +118,15 @@ void Traffic::count(Schedule &into) const {
 
 double Traffic::bytesReadBesideRings() const {
   std::vector<double> ofTile(schedule.buffers.size(), 0);
-  unsigned inStream = 0; // Nests of a streamed softmax are four.
   for (auto [nest, bytes] : llvm::zip_equal(schedule.nests, ofRuns)) {
-    if (nest.streamed)
-      inStream = 4;
     std::vector<double> besideRing;
-    if (nest.matrix && !inStream) {
+    if (nest.matrix) {
       LoopNest finishing = nest;
       finishing.bodies.clear();
       besideRing = bytesOfRun(finishing, schedule);
     }
     for (auto [most, once] : llvm::zip_equal(ofTile, besideRing.empty() ? bytes : besideRing))
       most = std::max(most, once);
-    inStream -= inStream > 0;
   }
   return double(schedule.tiles()) * std::accumulate(ofTile.begin(), ofTile.end(), 0.0);
 }
