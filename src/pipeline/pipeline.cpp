@@ -4,6 +4,7 @@
 #include "derive/behind_sums.h"
 #include "derive/derive_scans.h"
 #include "derive/derive_winograd.h"
+#include "derive/hidden_blocks.h"
 #include "derive/masks.h"
 #include "derive/split_dimensions.h"
 #include "import/random_weights.h"
@@ -218,7 +219,11 @@ Expected<te::Program> withPlainSums(te::Program program, const CompileOptions &o
     return program;
   return phases.run("derive", [&]() -> Expected<te::Program> {
     KINTSUGI_ASSIGN(program, checked(derive::moveScalesBehindSums(program, options.log)));
-    return checked(derive::divideBehindSums(program, options.log));
+    KINTSUGI_ASSIGN(program, checked(derive::divideBehindSums(program, options.log)));
+    if (options.abilities.masks) {
+      KINTSUGI_ASSIGN(program, derive::hideBlocks(program, options.log));
+    }
+    return checked(std::move(program));
   });
 }
 

@@ -108,7 +108,8 @@ std::string Schedule::print() const {
               std::to_string(m->across) + " x " + std::to_string(m->deep) + " warps, " +
               (m->inFours ? "four together, " : "") + std::to_string(m->stages) + " stages";
     if (nest.streamed)
-      text += "; in one loop with the next three";
+      text += std::string("; in one loop with the next three") +
+              (nest.skipsBlocks ? ", without hidden blocks" : "");
     if (nest.sharedDimensions)
       text += "; shared by tiles of the last " + std::to_string(nest.sharedDimensions);
     for (const Ahead &ahead : nest.ahead)

@@ -126,6 +126,9 @@ struct LoopNest {
   std::optional<MatrixTile> matrix; ///< In its place.
   /// With the three that follow, on matrix units: see streamed_softmax.h.
   bool streamed = false;
+  /// The loop leaves out blocks of columns for which the condition of the scores' epilogue, a
+  /// select of minus infinity, does not hold: it is the same for all of a block and a tile's rows.
+  bool skipsBlocks = false;
   /// How many of the last tile dimensions this does not depend on. What it leaves in scratch serves
   /// all tiles that differ in those alone; a worker computes it when it comes to the first of them.
   unsigned sharedDimensions = 0;

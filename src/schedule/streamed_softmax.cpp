@@ -6,6 +6,9 @@
 #include "llvm/ADT/Sequence.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <cmath>
+#include <numeric>
+
 namespace kintsugi::schedule {
 
 using namespace te;
@@ -44,11 +47,12 @@ public:
 
   std::optional<BlockCycles> choose(int64_t scratchLimit) {
     std::optional<BlockCycles> best;
+    int64_t uniform = uniformColumns();
     unsigned warps = schedule.threads / warp;
     for (unsigned across = 1; across <= warps; across *= 2)
       for (int64_t own : {32, 64, 128})
         for (unsigned stages : {2, 3})
-          consider(warps / across, across, own, stages, scratchLimit, best);
+          consider(warps / across, across, own, stages, uniform, scratchLimit, best);
     return best;
   }
 
@@ -209,9 +213,54 @@ private:
     return terms > 32 ? 64 : terms > 16 ? 32 : 16;
   }
 
+  /// How many neighbouring columns, from a multiple of that on, are shown or hidden together for
+  /// all rows of a tile: all blocks that divide it may be left out. 0: there is no such condition.
+  int64_t uniformColumns() const {
+    const Expr &score = scores.epilogue[0];
+    if (score.kind() != ExprKind::Select || !score.operand(2).isLiteral() ||
+        score.operand(2).literalFloat() != -INFINITY || score.operand(0).kind() != ExprKind::Read)
+      return 0;
+    const Expr &condition = score.operand(0);
+    int64_t uniform = 0;
+    for (const Term &term : condition.readIndices()[0].terms())
+      uniform = std::gcd(uniform, uniformColumnsOf(term.atom));
+    return schedule.buffers[condition.readValue().number].home == Home::Memory ? uniform : 1;
+  }
+
+  /// 0: all; 1: none, or rows differ.
+  int64_t uniformColumnsOf(const Atom &atom) const {
+    if (atom.kind != AtomKind::Iterator && atom.kind != AtomKind::FloorDiv)
+      return 1;
+    Index index = atom.kind == AtomKind::Iterator ? Index::iterator(atom.iterator) : atom.operand;
+    int64_t divisor = atom.kind == AtomKind::Iterator ? 1 : atom.divisor;
+    if (!index.isAffine() || index.constantTerm() != 0)
+      return 1;
+    int64_t stride = 1, uniform = 0;
+    for (unsigned column : llvm::reverse(scoresProduct.columns)) {
+      if (index.uses(column)) // Alone, or with what only the origins change.
+        uniform = index.asIterator() == int(column) ? std::gcd(uniform, stride * divisor) : 1;
+      stride *= scores.extentOf(column);
+    }
+    for (unsigned row : scoresProduct.rows)
+      if (index.uses(row) && !areRowsOfOneBlock(index, row, divisor))
+        return 1;
+    return uniform;
+  }
+
+  /// Whether (origin + row) / divisor is the same for all rows of any tile.
+  bool areRowsOfOneBlock(const Index &index, unsigned row, int64_t divisor) const {
+    for (unsigned d = 0; d < schedule.space.size(); ++d) {
+      const TileDimension &dimension = schedule.space[d];
+      if (index == Index::iterator(scores.originIterator(d)) + Index::iterator(row))
+        return scores.extentOf(row) == dimension.size && divisor % dimension.size == 0 &&
+               dimension.extent % dimension.size == 0;
+    }
+    return index.asIterator() == int(row) && scores.extentOf(row) <= divisor;
+  }
+
   /// `own`: columns of a block that a warp has.
-  void consider(unsigned down, unsigned across, int64_t own, unsigned stages, int64_t limit,
-                std::optional<BlockCycles> &best) {
+  void consider(unsigned down, unsigned across, int64_t own, unsigned stages, int64_t uniform,
+                int64_t limit, std::optional<BlockCycles> &best) {
     int64_t block = own * across, most = std::max<int64_t>(columns, 32);
     if (rows > unitRows * down || (down > 1 && unitRows * down >= 2 * rows) || block >= 2 * most)
       return;
@@ -236,22 +285,28 @@ private:
     if (!isShared(first) || !isShared(second) || bytes.all > limit || registers > mostRegisters ||
         registers * schedule.threads > registersACore)
       return;
-    BlockCycles cycles = estimate(first, second);
+    constexpr int64_t mostBlocks = 64;
+    bool skips = uniform > 1 && uniform % block == 0 && columns % block == 0 &&
+                 columns / block <= mostBlocks;
+    BlockCycles cycles = estimate(first, second, skips);
     if (best && cycles.worth() >= best->worth() * 0.98)
       return;
     best = cycles;
     scores.matrix = first;
     weighted.matrix = second;
+    scores.skipsBlocks = skips;
   }
 
   /// Of the units, of what comes through scratch and from far, and of instructions, which a warp
   /// alone issues at a quarter of a scheduler's rate.
-  BlockCycles estimate(const MatrixTile &first, const MatrixTile &second) const {
+  BlockCycles estimate(const MatrixTile &first, const MatrixTile &second, bool skips) const {
     constexpr double multiplyAdds = 640, scratchBytes = 128, farBytes = 35, schedulers = 4;
     constexpr double exponentials = 16, barrier = 150, latency = 400, fromFar = 900, start = 1500;
     double block = double(first.columns), own = block / first.across;
     double terms = double(llvm::alignTo(scoresProduct.depth, first.depth));
+    constexpr double shown = 0.5; // Of blocks, about: constants are not at hand here.
     double values = double(second.columns), steps = std::ceil(double(columns) / block);
+    steps *= skips ? shown : 1;
     double onUnits = double(first.rows) * block * (terms + values) / multiplyAdds;
     double brought = block * (terms + values) * 2;
     double moved = brought + first.down * brought + double(first.rows) * terms * 2 * first.across;

@@ -274,7 +274,8 @@ void KernelBuilder::buildNest(const LoopNest &nest) {
   auto compute = ComputeOp::create(
       builder, builder.getUnknownLoc(), parallel, reduction, combiner, registers, map, destinations,
       origins, bounded.empty() ? DenseI64ArrayAttr() : builder.getDenseI64ArrayAttr(bounded),
-      bounds, nest.sharedDimensions, nest.inPasses, nest.pastCaches, matrixOf(nest), nest.streamed);
+      bounds, nest.sharedDimensions, nest.inPasses, nest.pastCaches, matrixOf(nest), nest.streamed,
+      nest.skipsBlocks);
   SmallVector<Type, 2> accumulators = accumulatorTypes(nest);
   Block *body = addBlock(compute.getBody(), nest, parallel.size() + reduction.size(), {});
   buildBody(nest, *body, ranges, accumulators);

@@ -258,7 +258,12 @@ static LogicalResult verifyBounds(ComputeOp op) {
 /// Scores, their maximum and sum, their powers, and the sum of those with values.
 static LogicalResult verifyStreamed(ComputeOp op) {
   if (!op.getStreamed())
-    return success();
+    return op.getSkipsBlocks() ? op.emitOpError("skips blocks of no loop") : success();
+  if (op.getSkipsBlocks()) {
+    auto chosen = op.getEpilogue().front().getTerminator()->getOperand(0).getDefiningOp();
+    if (!isa_and_nonnull<arith::SelectOp>(chosen))
+      return op.emitOpError("skips blocks without a condition");
+  }
   SmallVector<ComputeOp> nests{op};
   while (nests.size() < ComputeOp::numStreamed) {
     auto next = dyn_cast_or_null<ComputeOp>(nests.back()->getNextNode());

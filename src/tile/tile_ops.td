@@ -136,7 +136,9 @@ def ComputeOp : TileOp<"compute", [AttrSizedOperandSegments, ParentOneOf<["Kerne
     With `matrix`, real threads sum products on matrix units; what stands for threads ignores it.
     With `streamed`, those make one loop of a nest of scores and the next three, a softmax's maximum
     and sum, its powers, and their products with values: none of the four leaves anything in scratch
-    but the maximum and the sum.
+    but the maximum and the sum. With `skips_blocks`, the scores' epilogue selects minus infinity where
+    a condition does not hold that is the same for a tile's rows and each of the matrix tile's blocks
+    of columns, at most 64 of them; the loop may leave such blocks out.
   }];
   let arguments = (ins DenseI64ArrayAttr:$parallel, DenseI64ArrayAttr:$reduction,
                        OptionalAttr<CombinerAttr>:$combiner, RegistersAttr:$registers,
@@ -146,7 +148,8 @@ def ComputeOp : TileOp<"compute", [AttrSizedOperandSegments, ParentOneOf<["Kerne
                        DefaultValuedAttr<BoolAttr, "false">:$passes,
                        DefaultValuedAttr<BoolAttr, "false">:$past_caches,
                        OptionalAttr<MatrixAttr>:$matrix,
-                       DefaultValuedAttr<BoolAttr, "false">:$streamed);
+                       DefaultValuedAttr<BoolAttr, "false">:$streamed,
+                       DefaultValuedAttr<BoolAttr, "false">:$skips_blocks);
   let regions = (region SizedRegion<1>:$body, MaxSizedRegion<1>:$epilogue);
   let assemblyFormat = [{
     `over` $parallel `reduce` $reduction (`by` $combiner^)? `with` $registers

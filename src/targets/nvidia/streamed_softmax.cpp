@@ -3,6 +3,7 @@
 #include "targets/elementwise.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -63,8 +64,10 @@ void StreamedSoftmax::emit() {
     statsRows[row] = stats->split(statsGroups[statsRow], number, 1, 0, row);
   }
   stageRows();
+  findOrder();
+  Value all = order.open;
   fillRing();
-  emitBlocks();
+  emitBlocks(all);
   if (across > 1)
     joinGroups();
   storeStats();
@@ -119,24 +122,91 @@ void StreamedSoftmax::stageBlock(Value block, Value offset, unsigned level) {
   stageSteps(scores, scores.columns, offset, columnStep, level);
 }
 
-void StreamedSoftmax::fillRing() {
-  int64_t filled = std::min(ahead, blocks);
+/// Each warp asks for all blocks, a lane for two of them: 64 bits in all.
+void StreamedSoftmax::findOrder() {
   levels.placeAtEnd(0);
-  auto loop = scf::ForOp::create(make.builder, make.location, i32(0), i32(filled), i32(1));
-  levels.loopCreated(0, loop);
-  levels.enter(1, loop.getBody());
-  levels.place(1);
-  Value offset = make.add(make.mul(loop.getInductionVar(), i32(stageBytes)), i32(rowBytes));
-  stageBlock(loop.getInductionVar(), offset, 1);
-  levels.placeAtEnd(1);
-  scores.units.commit();
-  levels.resume(0);
-  levels.placeAtEnd(0);
-  for (int64_t empty = filled; empty < ahead; ++empty)
-    scores.units.commit();
+  order.count = i32(blocks);
+  if (!scores.nest.getSkipsBlocks())
+    return;
+  Type i64 = make.builder.getI64Type();
+  Value lane = make.bitAnd(scope.threads->number, i32(warp - 1));
+  Value low = bitsOfOpen(lane, 0);
+  order.open = arith::ExtUIOp::create(make.builder, make.location, i64, low);
+  if (blocks > warp) {
+    Value high = arith::ExtUIOp::create(make.builder, make.location, i64, bitsOfOpen(lane, warp));
+    order.open = make.bitOr(order.open, make.shiftLeft(high, warp));
+  }
+  Value count = math::CtPopOp::create(make.builder, make.location, order.open);
+  order.count = make.resize(count, make.builder.getI32Type());
 }
 
-void StreamedSoftmax::emitBlocks() {
+/// Of 32 blocks, an i32.
+Value StreamedSoftmax::bitsOfOpen(Value lane, int64_t first) {
+  constexpr unsigned ofBlocks = 30000; // Numbers that no other point at this level has.
+  auto chosen = scores.nest.getEpilogue()
+                    .front()
+                    .getTerminator()
+                    ->getOperand(0)
+                    .getDefiningOp<arith::SelectOp>();
+  levels.place(0);
+  Value block = first ? make.add(lane, i32(first)) : lane;
+  Value at = scores.least(make.mul(block, i32(scores.columns.size)),
+                          scores.groups[MatrixNest::Columns].points() - 1);
+  auto number = unsigned(ofBlocks + first);
+  Coordinates column = scores.values->split(scores.groups[MatrixNest::Columns], at, 1, 0, number);
+  Value none = i32(0);
+  Coordinates row = scores.values->split(scores.groups[MatrixNest::Rows], none, 1, 0, ofBlocks);
+  PointValues::Point point{};
+  point[MatrixNest::Batch] = &scores.batch;
+  point[MatrixNest::Rows] = &row;
+  point[MatrixNest::Columns] = &column;
+  Value isOpen = scores.values->evaluate(chosen.getCondition(), point);
+  levels.place(0);
+  isOpen = make.bitAnd(isOpen, make.lessUnsigned(block, i32(blocks)));
+  return LLVM::CallIntrinsicOp::create(make.builder, make.location, make.builder.getI32Type(),
+                                       make.builder.getStringAttr("llvm.nvvm.vote.ballot.sync"),
+                                       ValueRange{i32(-1), isOpen})
+      .getResults();
+}
+
+Value StreamedSoftmax::nextBlock(Value number, Value &left) {
+  if (!left)
+    return number;
+  Value block = math::CountTrailingZerosOp::create(make.builder, make.location, left);
+  Value one = make.integer(left.getType(), 1);
+  left = make.bitAnd(left, make.sub(left, one));
+  return make.resize(block, make.builder.getI32Type());
+}
+
+void StreamedSoftmax::fillRing() {
+  levels.placeAtEnd(0);
+  SmallVector<Value> carried;
+  if (order.open)
+    carried.push_back(order.open);
+  auto loop = scf::ForOp::create(make.builder, make.location, i32(0), i32(ahead), i32(1), carried);
+  levels.loopCreated(0, loop);
+  levels.enter(1, loop.getBody());
+  levels.placeAtEnd(1);
+  Value number = loop.getInductionVar(), left = order.open ? loop.getRegionIterArg(0) : Value();
+  Value block = nextBlock(number, left);
+  Value offset = make.add(make.mul(number, i32(stageBytes)), i32(rowBytes));
+  auto choice =
+      scf::IfOp::create(make.builder, make.location, make.lessUnsigned(number, order.count), false);
+  levels.loopCreated(1, choice);
+  levels.enter(2, choice.thenBlock());
+  stageBlock(block, offset, 2);
+  levels.resume(1);
+  levels.placeAtEnd(1);
+  scores.units.commit();
+  if (order.open) {
+    scf::YieldOp::create(make.builder, make.location, left);
+    order.open = loop.getResult(0);
+  }
+  levels.resume(0);
+}
+
+/// `toRead`: the open blocks; null: all.
+void StreamedSoftmax::emitBlocks(Value toRead) {
   size_t count = weighted.matrix.getColumns() / eight;
   levels.placeAtEnd(0);
   SmallVector<Value> carried(count * 4, f32(0));
@@ -144,7 +214,11 @@ void StreamedSoftmax::emitBlocks() {
   carried.append(rowsAThread, f32(0));
   carried.push_back(i32(rowBytes));
   carried.push_back(i32(rowBytes + ahead * stageBytes));
-  auto loop = scf::ForOp::create(make.builder, make.location, i32(0), i32(blocks), i32(1), carried);
+  if (toRead) {
+    carried.push_back(toRead);
+    carried.push_back(order.open);
+  }
+  auto loop = scf::ForOp::create(make.builder, make.location, i32(0), order.count, i32(1), carried);
   levels.loopCreated(0, loop);
   levels.enter(1, loop.getBody());
   levels.placeAtEnd(1);
@@ -159,21 +233,23 @@ void StreamedSoftmax::emitBlocks() {
   };
   ValueRange arguments = loop.getRegionIterArgs();
   take(arguments);
-  Value block = loop.getInductionVar(), readAt = arguments[arguments.size() - 2];
-  Value writeAt = arguments.back();
+  size_t offsets = count * 4 + 2 * rowsAThread;
+  Value readAt = arguments[offsets], writeAt = arguments[offsets + 1];
+  Value left = toRead ? arguments[offsets + 2] : Value();
+  Value leftToStage = toRead ? arguments[offsets + 3] : Value();
+  Value block = nextBlock(loop.getInductionVar(), left);
   Places places = placesOf(block);
   levels.placeAtEnd(1);
   scores.units.waitForAllBut(ahead - 1);
   scope.threads->wait(make.builder);
-  if (blocks > ahead) {
-    Value next = make.add(block, i32(ahead));
-    auto choice =
-        scf::IfOp::create(make.builder, make.location, make.lessUnsigned(next, i32(blocks)), false);
-    levels.loopCreated(1, choice);
-    levels.enter(2, choice.thenBlock());
-    stageBlock(next, writeAt, 2);
-    levels.resume(1);
-  }
+  Value further = make.add(loop.getInductionVar(), i32(ahead));
+  Value next = nextBlock(further, leftToStage);
+  auto choice = scf::IfOp::create(make.builder, make.location,
+                                  make.lessUnsigned(further, order.count), false);
+  levels.loopCreated(1, choice);
+  levels.enter(2, choice.thenBlock());
+  stageBlock(next, writeAt, 2);
+  levels.resume(1);
   levels.placeAtEnd(1);
   scores.units.commit();
   Scores ofBlock = scoresOf(readAt);
@@ -184,9 +260,9 @@ void StreamedSoftmax::emitBlocks() {
   toPowers(ofBlock, base, running);
   addWeighted(readAt, ofBlock, running);
   auto following = [&](Value offset) {
-    Value next = make.add(offset, i32(stageBytes));
+    Value moved = make.add(offset, i32(stageBytes));
     int64_t end = rowBytes + (ahead + 1) * stageBytes;
-    return make.select(make.equal(next, i32(end)), i32(rowBytes), next);
+    return make.select(make.equal(moved, i32(end)), i32(rowBytes), moved);
   };
   SmallVector<Value> yielded;
   for (const MatrixUnits::Results &each : running.sums)
@@ -195,6 +271,10 @@ void StreamedSoftmax::emitBlocks() {
   llvm::append_range(yielded, running.total);
   yielded.push_back(following(readAt));
   yielded.push_back(following(writeAt));
+  if (toRead) {
+    yielded.push_back(left);
+    yielded.push_back(leftToStage);
+  }
   scf::YieldOp::create(make.builder, make.location, yielded);
   take(loop.getResults());
   levels.resume(0);

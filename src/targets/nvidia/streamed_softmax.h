@@ -41,13 +41,23 @@ private:
     PerRow maximum, total; ///< The total: of this thread's columns.
   };
 
+  /// Blocks of columns in the order in which the loop takes them: all, or those that are open.
+  struct Order {
+    mlir::Value count; ///< An i32.
+    mlir::Value open;  ///< Bits of blocks, an i64; null: all.
+  };
+  /// The next block of what is left, of which it is the `number`th in all.
+  mlir::Value nextBlock(mlir::Value number, mlir::Value &left);
+  void findOrder();
+  mlir::Value bitsOfOpen(mlir::Value lane, int64_t first);
+
   void findBytes();
   void stageRows();
   void fillRing();
   void stageBlock(mlir::Value block, mlir::Value offset, unsigned level);
   void stageSteps(MatrixNest &nest, MatrixNest::Operand &operand, mlir::Value offset,
                   int64_t stepBytes, unsigned level);
-  void emitBlocks();
+  void emitBlocks(mlir::Value toRead);
   Scores scoresOf(mlir::Value offset);
   Places placesOf(mlir::Value block);
   PointValues::Point scoreAt(unsigned row, const Place &place) const;
@@ -81,6 +91,7 @@ private:
   std::optional<PointValues> stats;
   std::array<Coordinates, rowsAThread> scoreRows, statsRows;
   Running running;
+  Order order;
   mlir::Value group, exchange; ///< Of this warp; where this thread's values lie among a group's.
   unsigned resultLevel = 0;
   int64_t rowStep = 0, columnStep = 0, stageBytes = 0, rowBytes = 0;
