@@ -26,12 +26,12 @@ BlockCycles chooseInBlock(LoopNest &nest, const Schedule &schedule,
   orderForThreads(nest, dimensions, schedule.buffers);
   std::optional<MatrixProduct> product = matrixProductOf(nest, rounded);
   if (!product)
-    return chooseThreads(nest, schedule.buffers, schedule.threads);
+    return chooseThreads(nest, schedule);
   int64_t taken = int64_t(llvm::alignTo(scratchOf(schedule), inFours ? ringAlignment : alignment));
   LoopNest onUnits = nest;
   std::optional<BlockCycles> matrix = chooseMatrix(onUnits, *product, dimensions, schedule.buffers,
                                                    schedule.threads, scratchLimit - taken, inFours);
-  BlockCycles cycles = chooseThreads(nest, schedule.buffers, schedule.threads);
+  BlockCycles cycles = chooseThreads(nest, schedule);
   if (!matrix || matrix->worth() > cycles.worth())
     return cycles;
   nest = std::move(onUnits);

@@ -1,6 +1,6 @@
 #include "schedule/packing.h"
 
-#include "schedule/schedule.h"
+#include "schedule/threads.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -218,6 +218,11 @@ std::optional<PackedRead> packRead(const LoopNest &nest, llvm::ArrayRef<TileDime
   return Packer(nest, space, vector, lanes).pack(position, elements);
 }
 
+std::optional<PackedRead> packReadInOrder(const LoopNest &nest, llvm::ArrayRef<TileDimension> space,
+                                          const Index &position, int64_t elements) {
+  return Packer(nest, space, 0, 1).packInOrder(position, elements);
+}
+
 namespace {
 
 /// Where `writer` stores its points once what it stores is packed. nullopt if its iterators are not
@@ -310,13 +315,13 @@ void packOperands(Schedule &schedule) {
   }
 }
 
-void packForMatrixUnits(Schedule &schedule) {
+void packInOrder(Schedule &schedule) {
   for (LoopNest &nest : schedule.nests)
-    if (nest.matrix)
+    if (nest.matrix || readsPacked(nest.registers))
       packReads(schedule, nest, [&](const Expr &read) -> std::optional<Expr> {
         Buffer &buffer = schedule.buffers[read.readValue().number];
         std::optional<PackedRead> packed =
-            Packer(nest, schedule.space, 0, 1).packInOrder(read.readIndices()[0], buffer.elements);
+            packReadInOrder(nest, schedule.space, read.readIndices()[0], buffer.elements);
         if (!packed || buffer.home != Home::Memory)
           return std::nullopt;
         buffer.elements = packed->packing.elements();

@@ -59,9 +59,14 @@ std::optional<PackedRead> packRead(const LoopNest &nest, llvm::ArrayRef<TileDime
 /// Packs what a schedule's vectors read of packable buffers; a copy in scratch is stored as packed.
 void packOperands(Schedule &schedule);
 
-/// Constants that nests on matrix units read lie in the order of the nests' iterators: terms of a
-/// sum side by side.
-void packForMatrixUnits(Schedule &schedule);
+/// The same in the order of the nest's iterators: terms of its last sum side by side. nullopt also
+/// where that is how it lies.
+std::optional<PackedRead> packReadInOrder(const LoopNest &nest, llvm::ArrayRef<TileDimension> space,
+                                          const te::Index &position, int64_t elements);
+
+/// Constants that nests read on matrix units, or threads that share a sum in rows of terms, lie in
+/// the order of the nests' iterators.
+void packInOrder(Schedule &schedule);
 
 } // namespace kintsugi::schedule
 

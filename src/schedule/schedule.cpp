@@ -1,6 +1,7 @@
 #include "schedule/schedule.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/bit.h"
 
 namespace kintsugi::schedule {
 
@@ -24,6 +25,21 @@ int64_t RegisterTile::stepOf(unsigned iterator) const {
   if (int(iterator) == columnIterator)
     return columns;
   return int(iterator) == vectorIterator ? int64_t(lanes) * vectors : 1;
+}
+
+int64_t stepsTogether(int64_t run, int64_t results) {
+  constexpr int64_t mostTerms = 64, mostSteps = 8; // A few dozen registers.
+  return int64_t(
+      llvm::bit_floor(uint64_t(std::clamp<int64_t>(mostTerms / (run * results), 1, mostSteps))));
+}
+
+int64_t blocksTogether(int64_t blocks, int64_t threads, int64_t points) {
+  constexpr int64_t mostBlocks = 4, mostPoints = 16;
+  int64_t rounds = blocks / threads, most = std::min(mostBlocks, mostPoints / points);
+  int64_t together = 1;
+  while (blocks % threads == 0 && together * 2 <= most && rounds % (together * 2) == 0)
+    together *= 2;
+  return together;
 }
 
 int64_t MatrixTile::operandBytes(int64_t rows) const {

@@ -48,7 +48,9 @@ struct RegisterTile {
   /// A power of two; an iterator with fewer points is masked. In a block of threads the lanes of a
   /// reduction are threads, and other iterators have one.
   unsigned lanes = 1;
-  unsigned vectors = 1; ///< Vectors side by side along it.
+  /// Vectors side by side along it. In a block of threads: points of one thread that are side by
+  /// side; of a sum that lanes share, how many terms in a row each lane has in turn.
+  unsigned vectors = 1;
   int rowIterator = -1; ///< A parallel iterator that is unrolled besides; -1: none.
   unsigned rows = 1;
   unsigned unrolledReductions = 0; ///< How many of the innermost reduction loops are unrolled.
@@ -62,6 +64,12 @@ struct RegisterTile {
 
   bool operator==(const RegisterTile &) const = default;
 };
+
+/// Steps of a sum that a thread takes at a time, so that what they read is on its way together:
+/// each is `run` terms of so many results.
+int64_t stepsTogether(int64_t run, int64_t results);
+/// Likewise blocks of so many points, where there is no sum.
+int64_t blocksTogether(int64_t blocks, int64_t threads, int64_t points);
 
 /// How a block of threads computes a nest that sums products of two factors on matrix units: those
 /// of a warp multiply 16 x 16 by 16 x 8 elements, those of four warps 64 x 16 by 16 x up to 256

@@ -136,39 +136,21 @@ private:
     return best;
   }
 
-  /// Tiles of about as many points along each iterator, from few of them to many; from the best of
-  /// those, steps to either side.
+  /// Tiles of about as many points along each iterator, from few of them to many, and of whole
+  /// rows, which share what is summed along those; from the best of them, steps to either side.
   void refineBlocks(std::optional<Trial> &best) {
-    TileSizes sizes = wholeSizes(), bestSizes = sizes;
-    auto tilesOf = [&](const TileSizes &trial) {
-      double tiles = 1;
-      for (auto [k, size] : llvm::enumerate(trial))
-        tiles *= std::ceil(double(extentOf(k)) / double(size));
-      return tiles;
-    };
-    auto consider = [&](const TileSizes &trial) {
-      std::optional<Trial> tried = attempt(trial);
-      if (better(tried, best)) {
-        best = std::move(tried);
-        bestSizes = trial;
-      }
-    };
-    if (mayStreamSoftmax(members) && sizes.size() >= 2)
+    TileSizes bestSizes = wholeSizes();
+    size_t count = bestSizes.size();
+    if (mayStreamSoftmax(members) && count >= 2)
       for (int64_t rows : {16, 32, 64, 128}) {
-        TileSizes few(sizes.size(), 1);
-        few.back() = sizes.back();
-        few[few.size() - 2] = std::min(rows, sizes[sizes.size() - 2]);
-        consider(few);
+        TileSizes few(count, 1);
+        few.back() = extentOf(count - 1);
+        few[count - 2] = std::min(rows, extentOf(count - 2));
+        consider(few, bestSizes, best);
       }
-    for (double wanted : {0.7, 1.5, 4.0, 16.0, 64.0}) {
-      while (tilesOf(sizes) < wanted * options.machine.cores) {
-        auto *largest = llvm::max_element(sizes);
-        if (largest == sizes.end() || *largest == 1)
-          break;
-        *largest = smaller(*largest, extentOf(largest - sizes.begin()));
-      }
-      consider(sizes);
-    }
+    cutEvenly(count, bestSizes, best);
+    if (members.size() > 1 && count > 1)
+      cutEvenly(count - 1, bestSizes, best);
     constexpr int rounds = 2;
     bool changed = true;
     for (int round = 0; round < rounds && changed; ++round) {
@@ -176,6 +158,35 @@ private:
       for (size_t k = 0; k < bestSizes.size(); ++k)
         changed |= step(bestSizes, k, best);
       changed |= trade(bestSizes, best);
+    }
+  }
+
+  void consider(const TileSizes &sizes, TileSizes &bestSizes, std::optional<Trial> &best) {
+    std::optional<Trial> tried = attempt(sizes);
+    if (!better(tried, best))
+      return;
+    best = std::move(tried);
+    bestSizes = sizes;
+  }
+
+  double tilesOf(const TileSizes &sizes) const {
+    double tiles = 1;
+    for (auto [k, size] : llvm::enumerate(sizes))
+      tiles *= std::ceil(double(extentOf(k)) / double(size));
+    return tiles;
+  }
+
+  /// Cuts the first `count` iterators, each time the one of the most points.
+  void cutEvenly(size_t count, TileSizes &bestSizes, std::optional<Trial> &best) {
+    TileSizes sizes = wholeSizes();
+    for (double wanted : {0.7, 1.5, 4.0, 16.0, 64.0, 256.0}) {
+      while (tilesOf(sizes) < wanted * options.machine.cores) {
+        auto *largest = std::max_element(sizes.begin(), sizes.begin() + count);
+        if (count == 0 || *largest == 1)
+          break;
+        *largest = smaller(*largest, extentOf(largest - sizes.begin()));
+      }
+      consider(sizes, bestSizes, best);
     }
   }
 
@@ -453,7 +464,7 @@ private:
       schedule.nests.push_back(std::move(part));
     }
     if (threads) {
-      packForMatrixUnits(schedule);
+      packInOrder(schedule);
     } else { // Blocks come to their tiles in no order.
       packOperands(schedule);
       shareAmongTiles(schedule);

@@ -61,7 +61,7 @@ public:
       schedule.buffers[buffer].standsIn = true;
     scores.streamed = true;
     for (LoopNest *nest : {&stats, &powers})
-      chooseThreads(*nest, schedule.buffers, schedule.threads);
+      chooseThreads(*nest, schedule);
   }
 
 private:

@@ -3,6 +3,7 @@
 #include "schedule/fuse.h"
 #include "schedule/loop_order.h"
 #include "schedule/matrix.h"
+#include "schedule/packing.h"
 #include "schedule/scratch.h"
 #include "schedule/streamed_softmax.h"
 #include "schedule/traffic.h"
@@ -18,15 +19,21 @@ using namespace te;
 namespace {
 
 constexpr int warp = 32;
-constexpr int64_t lineElements = 32;   ///< Of 4 bytes, in what a warp moves at once.
+constexpr int64_t lineBytes = 128;     ///< That a core moves at once.
+constexpr int64_t mostTogether = 16;   ///< Bytes that a thread moves at once.
 constexpr unsigned mostRegisters = 64; ///< Of running values.
 constexpr int64_t mostJoinBytes = 32 << 10;
+/// Bytes of a thread for which the assembler has registers at a time: it keeps room for others.
+constexpr double mostUnderWay = 80;
 
 constexpr int registersACore = 65536;
 
-/// That a thread needs, about.
+/// That a thread needs, about: running values, and what is on its way to them.
 int registersOf(const RegisterTile &tile) {
-  return 40 + 2 * int(tile.rows * tile.vectors * tile.columns);
+  int results = int(tile.rows * tile.columns);
+  if (tile.lanes == 1)
+    return 40 + 2 * results * int(tile.vectors);
+  return 40 + 2 * results + int(tile.vectors * stepsTogether(tile.vectors, results)) * results / 2;
 }
 
 /// Of the running values of one result.
@@ -40,14 +47,15 @@ int64_t joinBytesOf(const LoopNest &nest) {
 /// Threads that are no neighbours join what they have summed through memory.
 int64_t bytesOfJoin(const RegisterTile &tile, int threads, int64_t bytesOfResult) {
   bool inMemory = tile.lanes > 1 && tile.lanes * tile.apart > unsigned(warp);
-  return inMemory ? int64_t(tile.rows) * tile.columns * threads * bytesOfResult : 0;
+  int64_t places = tile.apart == 1 ? threads / warp : threads;
+  return inMemory ? int64_t(tile.rows) * tile.columns * places * bytesOfResult : 0;
 }
 
 class ThreadChoice {
 public:
-  ThreadChoice(const LoopNest &nest, llvm::ArrayRef<Buffer> buffers, int threads)
-      : nest(nest), threads(threads), numParallel(nest.parallel.size()),
-        numIterators(numParallel + nest.numReductions()) {
+  ThreadChoice(const LoopNest &nest, const Schedule &schedule)
+      : nest(nest), schedule(schedule), threads(schedule.threads),
+        numParallel(nest.parallel.size()), numIterators(numParallel + nest.numReductions()) {
     collect(nest.bodies, bodyReads);
     collect(nest.epilogue, epilogueReads);
     for (const Expr &body : nest.bodies)
@@ -55,7 +63,8 @@ public:
     for (const Expr &finish : nest.epilogue)
       epilogueOperations += operationsOf(finish);
     for (unsigned k = 0; k < numIterators; ++k)
-      destinationStrides.push_back(k < numParallel ? strideOf(nest.destinationIndex, k) : 0);
+      destination.strides.push_back(k < numParallel ? strideOf(nest.destinationIndex, k) : 0);
+    destination.bytes = bytesOfElement(schedule.buffers[nest.destinations[0]].type);
     joinBytes = joinBytesOf(nest);
   }
 
@@ -68,9 +77,19 @@ public:
   }
 
 private:
-  struct Read {
+  using Strides = llvm::SmallVector<int64_t, 8>; ///< By iterator.
+
+  struct Access {
+    Strides strides;
+    int64_t bytes = 4; ///< Of an element.
+  };
+  struct Read : Access {
+    explicit Read(Expr expr) : expr(std::move(expr)) {}
+
     Expr expr;
-    llvm::SmallVector<int64_t, 8> strides; ///< By iterator.
+    std::optional<Strides> packed; ///< Once it lies as threads that share a sum read it in rows.
+    bool isFar = false;            ///< Not from scratch.
+    double elements = 0;           ///< That differ, of all that the nest reads.
   };
   struct Operation {
     double cost;
@@ -80,13 +99,35 @@ private:
   void collect(llvm::ArrayRef<Expr> exprs, llvm::SmallVector<Read> &reads) const {
     for (const Expr &expr : exprs)
       expr.walk([&](const Expr &e) {
-        if (e.kind() != ExprKind::Read || LoopNest::isAccumulator(e.readValue()) ||
-            llvm::any_of(reads, [&](const Read &read) { return read.expr == e; }))
-          return;
-        reads.push_back({e, {}});
-        for (unsigned k = 0; k < numIterators; ++k)
-          reads.back().strides.push_back(strideOf(e.readIndices()[0], k));
+        if (e.kind() == ExprKind::Read && !LoopNest::isAccumulator(e.readValue()) &&
+            llvm::none_of(reads, [&](const Read &read) { return read.expr == e; }))
+          reads.push_back(readOf(e));
       });
+  }
+
+  Read readOf(const Expr &expr) const {
+    const Buffer &buffer = schedule.buffers[expr.readValue().number];
+    Read read(expr);
+    read.strides = stridesOf(expr.readIndices()[0]);
+    read.bytes = bytesOfElement(buffer.type);
+    read.isFar = buffer.home == Home::Memory;
+    read.elements = 1;
+    for (unsigned k = 0; k < numIterators; ++k)
+      if (read.strides[k] != 0)
+        read.elements *= double(nest.extentOf(k));
+    read.elements = std::min(read.elements, double(buffer.elements));
+    if (!buffer.packable || buffer.packing || !read.isFar || !nest.reduction)
+      return read;
+    if (auto packed = packReadInOrder(nest, schedule.space, expr.readIndices()[0], buffer.elements))
+      read.packed = stridesOf(packed->position);
+    return read;
+  }
+
+  Strides stridesOf(const Index &position) const {
+    Strides strides;
+    for (unsigned k = 0; k < numIterators; ++k)
+      strides.push_back(strideOf(position, k));
+    return strides;
   }
 
   /// The iterators that change an expression of the body; notes its operations on the way.
@@ -120,7 +161,7 @@ private:
       RegisterTile tile;
       tile.vectorIterator = v;
       for (tile.vectors = 2; tile.vectors <= 8; tile.vectors *= 2) {
-        if (tile.vectors > nest.extentOf(v) || (!nest.reduction && tile.vectors > 4))
+        if (tile.vectors > nest.extentOf(v))
           break;
         consider(tile, best);
         if (nest.reduction)
@@ -153,28 +194,52 @@ private:
       if (!canUnroll(k))
         continue;
       considerSplitBlocks(k, best);
-      RegisterTile tile;
-      tile.vectorIterator = k;
-      for (unsigned apart : {1, warp})
-        for (unsigned lanes = 2; lanes * apart <= unsigned(threads); lanes *= 2) {
-          if (lanes > nest.extentOf(k))
-            break;
-          tile.lanes = lanes;
-          tile.apart = apart;
-          tile.rowIterator = -1;
-          tile.rows = 1;
-          if (!fitsJoin(tile))
-            continue;
+      for (unsigned run : {8, 4, 2, 1}) { // Of equals, the one of fewer moves.
+        if (run > 1 && (k + 1 < numIterators || !readsInRuns(k, run)))
+          continue;
+        for (unsigned apart : {1, warp})
+          considerLanes(k, run, apart, best);
+      }
+    }
+  }
+
+  /// Whether some read has so many terms in a row in one move.
+  bool readsInRuns(unsigned k, unsigned run) const {
+    return llvm::any_of(bodyReads, [&](const Read &read) {
+      return read.bytes * run <= mostTogether &&
+             (read.strides[k] == 1 || (read.packed && (*read.packed)[k] == 1));
+    });
+  }
+
+  void considerLanes(unsigned k, unsigned run, unsigned apart, RegisterTile &best) {
+    RegisterTile tile;
+    tile.vectorIterator = k;
+    tile.vectors = run;
+    tile.apart = apart;
+    for (unsigned lanes = 2; lanes * apart <= unsigned(threads); lanes *= 2) {
+      if (int64_t(lanes) * run > nest.extentOf(k))
+        break;
+      tile.lanes = lanes;
+      tile.rowIterator = tile.columnIterator = -1;
+      tile.rows = tile.columns = 1;
+      if (fitsJoin(tile))
+        consider(tile, best);
+      for (unsigned u = 0; u < numParallel; ++u) {
+        if (!canUnroll(u))
+          continue;
+        tile.rowIterator = u;
+        for (tile.rows = 2; tile.rows <= 4 && tile.rows <= nest.extentOf(u); tile.rows *= 2)
+          if (fitsJoin(tile))
+            consider(tile, best);
+      }
+      tile.rowIterator = -1;
+      tile.rows = 1;
+      if (apart == 1 || numParallel == 0 || !canUnroll(numParallel - 1))
+        continue;
+      tile.columnIterator = int(numParallel) - 1;
+      for (tile.columns = 2; tile.columns <= 8; tile.columns *= 2)
+        if (tile.columns <= nest.extentOf(numParallel - 1) && fitsJoin(tile))
           consider(tile, best);
-          for (unsigned u = 0; u < numParallel; ++u) {
-            if (!canUnroll(u))
-              continue;
-            tile.rowIterator = u;
-            for (tile.rows = 2; tile.rows <= 4 && tile.rows <= nest.extentOf(u); tile.rows *= 2)
-              if (fitsJoin(tile))
-                consider(tile, best);
-          }
-        }
     }
   }
 
@@ -225,8 +290,13 @@ private:
     best = tile;
   }
 
+  /// How it moves with the iterators under a choice.
+  static const Strides &stridesOf(const Read &read, const RegisterTile &tile) {
+    return read.packed && readsPacked(tile) ? *read.packed : read.strides;
+  }
+
   /// Lines that a warp touches for one element of each thread; what is alike for all is one.
-  double linesOf(llvm::ArrayRef<int64_t> strides, const RegisterTile &tile) const {
+  double linesOf(llvm::ArrayRef<int64_t> strides, int64_t bytes, const RegisterTile &tile) const {
     double lines = 1;
     int64_t left = warp;
     auto spread = [&](int64_t stride, int64_t step, int64_t count) {
@@ -235,11 +305,11 @@ private:
       if (stride == 0 || along <= 1)
         return;
       double distance =
-          stride == irregular ? lineElements : std::abs(double(stride)) * double(step);
-      lines *= std::max(1.0, std::min(1.0, distance / lineElements) * double(along));
+          stride == irregular ? lineBytes : std::abs(double(stride)) * double(step) * double(bytes);
+      lines *= std::max(1.0, std::min(1.0, distance / lineBytes) * double(along));
     };
     if (isSplit(tile) && tile.apart == 1)
-      spread(strides[tile.vectorIterator], 1, tile.lanes);
+      spread(strides[tile.vectorIterator], tile.vectors, tile.lanes);
     for (unsigned k = numParallel; k-- > 0 && left > 1;)
       spread(strides[k], tile.stepOf(k), int64_t(blocksOf(tile, k)));
     return std::min<double>(lines, warp);
@@ -248,54 +318,99 @@ private:
   struct Moves {
     double instructions = 0;
     double lines = 0;
+    double bytes = 0; ///< Of a thread.
+    double wait = 0;  ///< From asking to having.
   };
 
-  /// Of all reads in one step. Elements side by side in a thread move four at a time.
+  /// How many elements a thread has in one move, of so many in a row.
+  static double together(int64_t bytes, int64_t inRow) {
+    return double(std::max<int64_t>(1, std::min(inRow, mostTogether / bytes)));
+  }
+
+  /// Of all reads in one step.
   Moves movesOf(llvm::ArrayRef<Read> reads, const RegisterTile &tile) const {
+    constexpr double far = 700, cached = 60, near = 30;
+    constexpr double instruction = 0.25; ///< Of a line's time.
     Moves moves;
     for (const Read &read : reads) {
-      double copies = 1, together = 1;
+      const Strides &strides = stridesOf(read, tile);
+      double copies = 1, inMove = 1;
       auto [column, columns] = columnsOf(tile);
-      if (column >= 0 && read.strides[column] != 0) {
+      if (column >= 0 && strides[column] != 0) {
         copies *= columns;
-        if (read.strides[column] == 1 && nest.extentOf(column) % columns == 0)
-          together = std::min(4u, columns);
+        if (strides[column] == 1 && nest.extentOf(column) % columns == 0)
+          inMove = together(read.bytes, columns);
       }
-      bool areStepsApart = isSplit(tile) && tile.apart == 1;
-      if (together == 1 && movesWithSteps(read) && !areStepsApart)
-        together = 4;
-      if (tile.rowIterator >= 0 && read.strides[tile.rowIterator] != 0)
+      if (isSplit(tile) && strides[tile.vectorIterator] != 0) {
+        copies *= tile.vectors;
+        if (strides[tile.vectorIterator] == 1)
+          inMove = std::max(inMove, together(read.bytes, tile.vectors));
+      } else if (inMove == 1 && movesWithSteps(strides)) {
+        inMove = together(read.bytes, 4);
+      }
+      if (tile.rowIterator >= 0 && strides[tile.rowIterator] != 0)
         copies *= tile.rows;
-      double lines = linesOf(read.strides, tile);
-      moves.instructions += copies / together;
-      moves.lines += copies * (lines > 1 ? std::max(1.0, lines / together) : 1 / together);
+      double lines = linesOf(strides, read.bytes, tile);
+      moves.bytes += copies * double(read.bytes);
+      moves.instructions += copies / inMove;
+      moves.lines += (lines + instruction) * copies / inMove;
+      double times = std::max(1.0, timesRead(strides, tile, copies) / read.elements);
+      double wait = read.isFar
+                        ? cached + (far - cached) * std::min(1.0, sharedBy(strides, tile) / times)
+                        : near;
+      moves.wait = std::max(moves.wait, wait);
     }
     return moves;
   }
 
+  /// Elements that all threads ask for, one in each of their copies.
+  double timesRead(llvm::ArrayRef<int64_t> strides, const RegisterTile &tile, double copies) const {
+    double times = copies;
+    for (unsigned k = 0; k < numIterators; ++k)
+      times *= int(k) == tile.vectorIterator && isSplit(tile)
+                   ? double(nest.extentOf(k)) / tile.vectors
+                   : blocksOf(tile, k);
+    return isSplit(tile) && strides[tile.vectorIterator] == 0 ? times * tile.vectors : times;
+  }
+
+  /// How many threads want an element at the same time, and wait for it together.
+  double sharedBy(llvm::ArrayRef<int64_t> strides, const RegisterTile &tile) const {
+    double items = tile.lanes, differ = 1;
+    for (unsigned k = 0; k < numParallel; ++k) {
+      items *= blocksOf(tile, k);
+      differ *= strides[k] != 0 ? blocksOf(tile, k) : 1;
+    }
+    if (isSplit(tile) && strides[tile.vectorIterator] != 0)
+      differ *= tile.lanes;
+    double active = std::min<double>(items, threads);
+    return active / std::min(active, differ);
+  }
+
   /// Whether steps of the innermost sum that are taken together read side by side.
-  bool movesWithSteps(const Read &read) const {
+  bool movesWithSteps(llvm::ArrayRef<int64_t> strides) const {
     unsigned last = numIterators - 1;
-    return nest.numReductions() > 0 && read.strides.size() > last && read.strides[last] == 1 &&
+    return nest.numReductions() > 0 && strides.size() > last && strides[last] == 1 &&
            nest.extentOf(last) % 4 == 0 && !nest.spanOf(last);
   }
 
   double arithmeticOf(const RegisterTile &tile) const {
     uint64_t reduced = ((uint64_t(1) << nest.numReductions()) - 1) << numParallel;
     auto [column, columns] = columnsOf(tile);
-    double total = nest.reduction ? double(tile.rows) * columns : 0, inside = 0;
+    unsigned terms = isSplit(tile) ? tile.vectors : 1;
+    double total = nest.reduction ? double(tile.rows) * columns * terms : 0, inside = 0;
     for (const Operation &operation : operations) {
       if (nest.reduction && !(operation.uses & reduced))
         continue;
       auto changes = [&](int k) { return k >= 0 && operation.uses >> k & 1; };
       inside += operation.cost * (changes(column) ? columns : 1) *
-                (changes(tile.rowIterator) ? tile.rows : 1);
+                (changes(tile.rowIterator) ? tile.rows : 1) *
+                (isSplit(tile) && changes(tile.vectorIterator) ? terms : 1);
     }
     return std::max(total, inside);
   }
 
   BlockCycles estimate(const RegisterTile &tile) const {
-    constexpr double schedulers = 4, step = 2, waiting = 60, start = 600;
+    constexpr double schedulers = 4, step = 2, start = 600;
     double items = tile.lanes, steps = 1;
     for (unsigned k = 0; k < numParallel; ++k)
       items *= blocksOf(tile, k);
@@ -306,31 +421,65 @@ private:
     double warps = std::ceil(std::min<double>(items, threads) / warp);
     Moves moves = movesOf(bodyReads, tile), finish = movesOf(epilogueReads, tile);
     double results = double(tile.rows) * columnsOf(tile).second;
-    double stored = results * linesOf(destinationStrides, tile);
     double issued = arithmeticOf(tile) + moves.instructions + step;
     double each = steps * std::max(issued / schedulers, moves.lines);
     double join = isSplit(tile) ? joinCycles(tile) : 0;
     double after = results * epilogueOperations + finish.instructions + 10;
-    each += std::max((after + join) / schedulers, finish.lines + stored);
-    double wait = moves.instructions > 0 ? waiting : 4;
+    each += std::max((after + join) / schedulers, finish.lines + linesStored(tile, results));
+    double trips = std::max(steps / stepsAtOnce(tile), steps * moves.bytes / mostUnderWay);
+    double waits = std::max(moves.wait * std::ceil(trips), finish.wait);
     BlockCycles cycles;
     cycles.busy = rounds * warps * each;
-    cycles.alone = std::max(cycles.busy, rounds * (steps * (issued + wait) + after + join)) + start;
+    double own = rounds * (steps * issued + after + join) +
+                 std::ceil(rounds / double(blocksAtOnce(tile))) * waits;
+    cycles.alone = std::max(cycles.busy, own) + start;
     return cycles;
   }
 
+  double linesStored(const RegisterTile &tile, double results) const {
+    auto [column, columns] = columnsOf(tile);
+    double inMove = column >= 0 && destination.strides[column] == 1 && !isSplit(tile) &&
+                            nest.extentOf(column) % columns == 0
+                        ? together(destination.bytes, columns)
+                        : 1;
+    double lines = linesOf(destination.strides, destination.bytes, tile);
+    return results * (lines + 0.25) / inMove;
+  }
+
+  double stepsAtOnce(const RegisterTile &tile) const {
+    if (!nest.reduction)
+      return 1;
+    double results = double(tile.rows) * columnsOf(tile).second;
+    return double(stepsTogether(isSplit(tile) ? tile.vectors : 1, int64_t(results)));
+  }
+
+  int64_t blocksAtOnce(const RegisterTile &tile) const {
+    if (nest.reduction)
+      return 1;
+    int64_t blocks = 1;
+    for (unsigned k = 0; k < numParallel; ++k)
+      blocks *= int64_t(blocksOf(tile, k));
+    return blocksTogether(blocks, threads, int64_t(tile.rows) * tile.vectors);
+  }
+
+  /// Neighbours take turns by halves; rows of them meet in memory once, others once a half.
   double joinCycles(const RegisterTile &tile) const {
-    double cycles = 0;
-    for (unsigned lane = 1; lane < tile.lanes; lane *= 2)
-      cycles += (lane * tile.apart < unsigned(warp) ? 30 : 80) * double(tile.rows) * tile.columns;
-    return cycles;
+    constexpr double neighbours = 25, memory = 120, value = 2;
+    double values = double(tile.rows) * tile.columns;
+    unsigned spread = tile.lanes * tile.apart;
+    if (tile.apart == 1)
+      return std::log2(tile.lanes) * (neighbours + value * values) +
+             (spread > unsigned(warp) ? memory + value * values : 0);
+    double halves = std::log2(tile.lanes);
+    return halves * (memory + 4 * value * values);
   }
 
   const LoopNest &nest;
+  const Schedule &schedule;
   int threads;
   unsigned numParallel, numIterators;
   llvm::SmallVector<Read> bodyReads, epilogueReads;
-  llvm::SmallVector<int64_t, 8> destinationStrides;
+  Access destination;
   llvm::SmallVector<Operation> operations; ///< Of the bodies.
   double epilogueOperations = 0;
   int64_t joinBytes = 0;
@@ -340,7 +489,7 @@ private:
 /// Small inner sums are unrolled wholly.
 unsigned unrolledInThread(const LoopNest &nest) {
   constexpr int64_t mostExtent = 8, mostCopies = 128;
-  int64_t size = int64_t(nest.registers.rows) * nest.registers.vectors;
+  int64_t size = int64_t(nest.registers.rows) * nest.registers.vectors * nest.registers.columns;
   unsigned count = 0;
   for (unsigned k = nest.numReductions(); k-- > 0; ++count) {
     unsigned iterator = nest.parallel.size() + k;
@@ -355,9 +504,11 @@ unsigned unrolledInThread(const LoopNest &nest) {
 
 } // namespace
 
-BlockCycles chooseThreads(LoopNest &nest, llvm::ArrayRef<Buffer> buffers, int threads) {
+bool readsPacked(const RegisterTile &tile) { return tile.lanes > 1 && tile.vectors > 1; }
+
+BlockCycles chooseThreads(LoopNest &nest, const Schedule &schedule) {
   RegisterTile best;
-  BlockCycles cycles = ThreadChoice(nest, buffers, threads).choose(best);
+  BlockCycles cycles = ThreadChoice(nest, schedule).choose(best);
   nest.registers = best;
   nest.registers.unrolledReductions = unrolledInThread(nest);
   return cycles;
@@ -391,7 +542,12 @@ double secondsInBlocks(const Schedule &schedule, const BlockCycles &cycles,
   double each = std::ceil(tiles / machine.cores); // Of the busiest core.
   double busy = each * cycles.busy / hertz;
   double alone = std::ceil(each / together) * cycles.alone / hertz;
-  double bytes = Traffic(schedule, machine).bytesReadBesideRings() + schedule.bytesWritten;
+  Traffic traffic(schedule, machine);
+  // What a tile reads first its later nests find near, if there is room for that of all blocks.
+  double near = 2 * double(machine.levels.back().bytes) - together * scratch;
+  bool staysNear = together * traffic.bytesReadBesideRings(true) <= near * tiles;
+  double bytes =
+      schedule.bytesWritten + traffic.bytesReadBesideRings(staysNear);
   const machine::MemoryLevel &shared = machine.levels[machine.levels.size() > 1 ? 1 : 0];
   double moving = bytes / (shared.bytesPerSecond * std::min<double>(tiles, machine.cores));
   double computing = std::max(busy, alone);

@@ -24,9 +24,13 @@ struct BlockCycles {
   double worth() const { return alone + 0.5 * busy; }
 };
 
-/// Sets the registers of a nest, whose iterators are in order (orderForThreads), for a block of so
-/// many threads.
-BlockCycles chooseThreads(LoopNest &nest, llvm::ArrayRef<Buffer> buffers, int threads);
+/// Sets the registers of a nest, whose iterators are in order (orderForThreads), for a block of the
+/// schedule's threads.
+BlockCycles chooseThreads(LoopNest &nest, const Schedule &schedule);
+
+/// Whether threads that share a sum have several terms in a row each, side by side: then constants
+/// lie in the order of the nest's iterators (packInOrder).
+bool readsPacked(const RegisterTile &tile);
 
 /// Of the memory beside scratch through which a block's threads join sums in a nest.
 int64_t exchangeBytesOf(const LoopNest &nest, int threads);

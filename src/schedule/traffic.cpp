@@ -116,7 +116,7 @@ void Traffic::count(Schedule &into) const {
     into.bytesRead += std::min(bytesOf(buffer), bytes * double(schedule.tiles()));
 }
 
-double Traffic::bytesReadBesideRings() const {
+double Traffic::bytesReadBesideRings(bool staysNear) const {
   std::vector<double> ofTile(schedule.buffers.size(), 0);
   for (auto [nest, bytes] : llvm::zip_equal(schedule.nests, ofRuns)) {
     std::vector<double> besideRing;
@@ -125,8 +125,8 @@ double Traffic::bytesReadBesideRings() const {
       finishing.bodies.clear();
       besideRing = bytesOfRun(finishing, schedule);
     }
-    for (auto [most, once] : llvm::zip_equal(ofTile, besideRing.empty() ? bytes : besideRing))
-      most = std::max(most, once);
+    for (auto [all, once] : llvm::zip_equal(ofTile, besideRing.empty() ? bytes : besideRing))
+      all = staysNear ? std::max(all, once) : all + once;
   }
   return double(schedule.tiles()) * std::accumulate(ofTile.begin(), ofTile.end(), 0.0);
 }

@@ -21,8 +21,9 @@ public:
   /// Fills in operations, bytesRead and bytesWritten.
   void count(Schedule &into) const;
   /// What all blocks' tiles read from memory buffers, each for itself, but for what products bring
-  /// through rings: that is in their cycles.
-  double bytesReadBesideRings() const;
+  /// through rings: that is in their cycles. Where a tile does not stay near, each of its nests
+  /// reads for itself, too.
+  double bytesReadBesideRings(bool staysNear) const;
   /// Seconds that one core moves data between its caches for one tile, by nest.
   std::vector<double> movingSeconds() const;
 

@@ -31,6 +31,7 @@ NestEmitter::NestEmitter(KernelScope &scope, ComputeOp nest, Block *block)
     return;
   splitIterator = vectorIterator;
   splitLanes = lanes;
+  splitRun = vectors;
   splitApart = nest.getRegisters().getApart();
   vectorIterator = nest.getRegisters().getColumn();
   vectors = nest.getRegisters().getColumns();
@@ -97,16 +98,16 @@ unsigned NestEmitter::levelOf(Value value) const {
   return level;
 }
 
-/// Iterators of constant value have no level that would forget; they are part of the key, as
-/// digits.
+/// What is constant of an iterator's value has no level that would forget it; it is part of the
+/// key, as a digit.
 Levels::Key NestEmitter::keyOf(Value value, Point point) const {
   uintptr_t digits = 0;
   for (unsigned iterator = 0; iterator < iterators.size(); ++iterator) {
     if (iterator < numParallel && static_cast<int>(iterator) != vectorIterator)
       continue;
-    const Position &start = iterators[iterator].start.position;
-    bool isConstant = dependsOn(value, iterator) && !start.base.value;
-    digits = digits * (iterators[iterator].extent + 1) + (isConstant ? start.constant + 1 : 0);
+    int64_t constant = iterators[iterator].start.position.constant;
+    digits =
+        digits * (iterators[iterator].extent + 1) + (dependsOn(value, iterator) ? constant + 1 : 0);
   }
   return {{value.getAsOpaquePointer(), reinterpret_cast<const void *>(digits)},
           int64_t(point.row) << 32 | point.vector};
@@ -334,7 +335,7 @@ void NestEmitter::emitReduction(unsigned iterator, unsigned level, Accumulators 
   if (bounded || (!isUnrolled && extent > 1)) {
     levels.placeAtEnd(level);
     return emitReductionLoop(iterator, level, bounded ? *bounded : constantRun(extent), 1,
-                             accumulators);
+                             accumulators, {0});
   }
   for (int64_t index = 0; index < extent; ++index)
     emitReductionAt(iterator, level, index, accumulators);
@@ -349,14 +350,15 @@ void NestEmitter::emitReductionAt(unsigned iterator, unsigned level, int64_t ind
 }
 
 void NestEmitter::emitReductionLoop(unsigned iterator, unsigned level, Run run, int64_t step,
-                                    Accumulators &accumulators, unsigned unroll) {
+                                    Accumulators &accumulators, ArrayRef<int64_t> offsets,
+                                    int64_t multiple) {
   levels.placeAtEnd(level);
   SmallVector<Value> flat;
   for (const Tuple &values : accumulators)
     flat.append(values.begin(), values.end());
   Type i64 = make.builder.getI64Type();
   auto loop = scf::ForOp::create(make.builder, make.location, run.begin, run.end,
-                                 make.integer(i64, step * unroll), flat);
+                                 make.integer(i64, step), flat);
   levels.loopCreated(level, loop);
   auto assign = [&](ValueRange values) {
     unsigned next = 0;
@@ -365,10 +367,10 @@ void NestEmitter::emitReductionLoop(unsigned iterator, unsigned level, Run run, 
         value = values[next++];
   };
   assign(loop.getRegionIterArgs());
-  for (unsigned copy = 0; copy < unroll; ++copy) {
-    levels.enter(level + 1, loop.getBody());
-    setStart(iterator, level + 1, loop.getInductionVar(), copy * step,
-             static_cast<int>(iterator) == splitIterator && step > 1 ? 1 : step * unroll);
+  levels.enter(level + 1, loop.getBody());
+  for (int64_t offset : offsets) {
+    levels.resume(level + 1);
+    setStart(iterator, level + 1, loop.getInductionVar(), offset, multiple ? multiple : step);
     emitReduction(iterator + 1, level + 1, accumulators);
   }
   flat.clear();
@@ -386,7 +388,7 @@ void NestEmitter::emitVectorReduction(unsigned iterator, unsigned level,
   int64_t full = extent / step * step, rest = extent - full;
   if (full > step) {
     levels.placeAtEnd(level);
-    emitReductionLoop(iterator, level, constantRun(full), step, accumulators);
+    emitReductionLoop(iterator, level, constantRun(full), step, accumulators, {0});
   } else if (full == step)
     emitReductionAt(iterator, level, 0, accumulators);
   if (rest == 0)

@@ -13,6 +13,7 @@
 #ifndef KINTSUGI_TARGETS_NEST_EMITTER_H
 #define KINTSUGI_TARGETS_NEST_EMITTER_H
 
+#include "schedule/schedule.h"
 #include "targets/levels.h"
 #include "targets/position.h"
 #include "targets/reduction.h"
@@ -82,9 +83,12 @@ private:
   void joinThreads(Accumulators &accumulators);
   void joinThroughMemory(Accumulators &accumulators, unsigned half);
   void joinInMemory(unsigned half);
-  void leave(const Accumulators &accumulators);
-  Accumulators fetch(mlir::Value thread);
-  mlir::Value exchangePlace(unsigned slot, mlir::Value thread);
+  void joinNeighbours(Accumulators &accumulators, unsigned half);
+  bool joinsInRows() const;
+  void joinRows(Accumulators &accumulators);
+  void leave(const Accumulators &accumulators, mlir::Value place);
+  Accumulators fetch(mlir::Value place);
+  mlir::Value exchangePlace(unsigned slot, mlir::Value place);
   void emitPasses();
   void emitParallel(unsigned iterator, unsigned level);
   void emitBlocks(unsigned iterator, unsigned level, int64_t extent, int64_t step);
@@ -102,10 +106,14 @@ private:
   Run constantRun(int64_t end);
   std::optional<Run> boundedRun(unsigned iterator);
   mlir::Value clampedBound(mlir::Value bound, int64_t extent);
-  /// `unroll` steps at a time, of which the run is a multiple.
+  /// Each trip has the iterator at `offsets` from the loop's own number, which is a multiple of
+  /// `multiple`; 0: of the step.
   void emitReductionLoop(unsigned iterator, unsigned level, Run run, int64_t step,
-                         Accumulators &accumulators, unsigned unroll = 1);
+                         Accumulators &accumulators, llvm::ArrayRef<int64_t> offsets,
+                         int64_t multiple = 0);
   void emitThreadReduction(unsigned iterator, unsigned level, Accumulators &accumulators);
+  void emitSharedReduction(unsigned iterator, unsigned level, Accumulators &accumulators);
+  int64_t stepsTogether(int64_t run) const;
   void emitReductionAt(unsigned iterator, unsigned level, int64_t index,
                        Accumulators &accumulators);
   void emitVectorReduction(unsigned iterator, unsigned level, Accumulators &accumulators);
@@ -171,6 +179,7 @@ private:
   /// Among threads: the reduction's iterator that several share, -1: none; how many, how far apart.
   int splitIterator = -1;
   unsigned splitLanes = 1, splitApart = 1;
+  unsigned splitRun = 1;   ///< Of the terms that follow each other, how many each has in turn.
   unsigned pointLevel = 0; ///< Among threads: of the loop in which points are computed.
   mlir::Value storesHere;  ///< Among threads: whether this one stores the results; null: each does.
 };

@@ -4,6 +4,7 @@
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/ADT/Sequence.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <numeric>
@@ -25,6 +26,8 @@ int64_t exchangeBytes(ComputeOp nest, int64_t threads, bool neighbours) {
   int64_t spread = registers.getLanes() * registers.getApart();
   if (registers.getLanes() == 1 || (neighbours && spread <= Threads::neighbours))
     return 0;
+  if (neighbours && registers.getApart() == 1)
+    threads /= Threads::neighbours;
   return threads * accumulatorBytes(nest) * registers.getRows() * registers.getColumns() *
          int64_t(nest.accumulatorTypes().size());
 }
@@ -107,17 +110,28 @@ void NestEmitter::emitOwnBlocks(unsigned level) {
   if (splitIterator >= 0)
     return emitSharedBlocks(level);
   forEachThread(level, [&](unsigned inner) {
+    int64_t blocks = blocksOfAll(), threads = scope.threads->count, together = 1;
+    if (!nest.isReduction())
+      together = schedule::blocksTogether(blocks, threads, int64_t(rows) * vectors);
     levels.placeAtEnd(inner);
     Type type = countType();
     Value first = make.resize(scope.threads->number, type);
-    auto loop =
-        scf::ForOp::create(make.builder, make.location, first, make.integer(type, blocksOfAll()),
-                           make.integer(type, scope.threads->count));
-    levels.loopCreated(inner, loop);
-    levels.enter(inner + 1, loop.getBody());
-    setBlock(loop.getInductionVar(), inner + 1);
+    Block *block = levels.block(inner);
+    if (blocks != together * threads) {
+      auto loop = scf::ForOp::create(make.builder, make.location, first, make.integer(type, blocks),
+                                     make.integer(type, threads * together));
+      levels.loopCreated(inner, loop);
+      first = loop.getInductionVar();
+      block = loop.getBody();
+    }
     pointLevel = inner + 1;
-    emitPoint(inner + 1);
+    for (int64_t copy = 0; copy < together; ++copy) {
+      levels.enter(inner + 1, block);
+      levels.place(inner + 1);
+      Value number = copy ? make.add(first, make.integer(type, copy * threads)) : first;
+      setBlock(number, inner + 1);
+      emitPoint(inner + 1);
+    }
   });
 }
 
@@ -125,10 +139,15 @@ void NestEmitter::emitOwnBlocks(unsigned level) {
 /// other; what is past the last block is not stored.
 void NestEmitter::emitSharedBlocks(unsigned level) {
   Type type = countType();
+  int64_t blocks = blocksOfAll(), groups = scope.threads->count / splitLanes;
   levels.placeAtEnd(level);
+  if (blocks <= groups) {
+    Block *block = levels.block(level);
+    levels.enter(level + 1, block);
+    return emitSharedBlock(level + 1, make.integer(type, 0));
+  }
   auto loop = scf::ForOp::create(make.builder, make.location, make.integer(type, 0),
-                                 make.integer(type, blocksOfAll()),
-                                 make.integer(type, scope.threads->count / splitLanes));
+                                 make.integer(type, blocks), make.integer(type, groups));
   levels.loopCreated(level, loop);
   levels.enter(level + 1, loop.getBody());
   emitSharedBlock(level + 1, loop.getInductionVar());
@@ -143,7 +162,7 @@ void NestEmitter::emitSharedBlock(unsigned level, Value round) {
   }
   forEachThread(level, [&](unsigned inner) {
     setSharedBlock(inner, round);
-    leave(reduceAt(inner));
+    leave(reduceAt(inner), scope.threads->number);
   });
   for (unsigned half = splitLanes / 2; half > 0; half /= 2)
     forEachThread(level, [&](unsigned) { joinInMemory(half); });
@@ -192,49 +211,84 @@ void NestEmitter::setBlock(Value number, unsigned level) {
   }
 }
 
+/// So many steps of a sum at a time, whose moves are under way together; what is left of them
+/// without a loop.
 void NestEmitter::emitThreadReduction(unsigned iterator, unsigned level,
                                       Accumulators &accumulators) {
-  constexpr unsigned most = 4; // Steps at a time, whose moves are under way together.
+  if (static_cast<int>(iterator) == splitIterator)
+    return emitSharedReduction(iterator, level, accumulators);
   int64_t extent = iterators[iterator].extent;
   bool isInnermost = iterator + 1 == iterators.size();
   std::optional<Run> bounded = boundedRun(iterator);
   levels.placeAtEnd(level);
-  Run run = bounded ? *bounded : constantRun(extent);
-  int64_t step = 1;
-  bool isInPieces = false;
-  if (static_cast<int>(iterator) == splitIterator) {
-    step = splitLanes;
-    Type i64 = make.builder.getI64Type();
-    Value lane = arith::ExtUIOp::create(make.builder, make.location, i64, laneNumber());
-    if (!bounded && splitApart > 1 && extent % (splitLanes * most) == 0) {
-      // Lanes that don't read side by side anyway have their part in one piece.
-      step = 1;
-      Value part = make.integer(i64, extent / splitLanes);
-      run.begin = make.mul(lane, part);
-      run.end = make.add(run.begin, part);
-      isInPieces = true;
-    } else {
-      run.begin = bounded ? make.add(run.begin, lane) : lane;
-    }
-  } else if (!bounded && (extent == 1 ||
-                          iterators.size() - iterator <= size_t(nest.getRegisters().getUnroll()))) {
-    for (int64_t index = 0; index < extent; ++index)
-      emitReductionAt(iterator, level, index, accumulators);
-    return;
+  if (bounded)
+    return emitReductionLoop(iterator, level, *bounded, 1, accumulators, {0});
+  int64_t together = isInnermost ? stepsTogether(1) : 1;
+  bool isUnrolled = iterators.size() - iterator <= size_t(nest.getRegisters().getUnroll());
+  int64_t inLoop = isUnrolled || extent <= together ? 0 : extent / together * together;
+  if (inLoop > 0)
+    emitReductionLoop(iterator, level, constantRun(inLoop), together, accumulators,
+                      llvm::to_vector(llvm::seq<int64_t>(0, together)));
+  for (int64_t index = inLoop; index < extent; ++index)
+    emitReductionAt(iterator, level, index, accumulators);
+}
+
+/// Each lane has `run` terms in a row, then those that lie all lanes' runs further, and in the end
+/// single ones.
+void NestEmitter::emitSharedReduction(unsigned iterator, unsigned level,
+                                      Accumulators &accumulators) {
+  constexpr int64_t mostInRow = 128; // Of terms without a loop.
+  Type i64 = make.builder.getI64Type();
+  int64_t extent = iterators[iterator].extent, run = splitRun, step = run * splitLanes;
+  int64_t steps = extent / step, together = stepsTogether(run);
+  int64_t results = int64_t(rows) * vectors;
+  int64_t inLoop = steps * run * results <= mostInRow ? 0 : steps / together * together;
+  levels.placeAtEnd(level);
+  Value lane = arith::ExtUIOp::create(make.builder, make.location, i64, laneNumber());
+  Value first = run > 1 ? make.mul(lane, make.integer(i64, run)) : lane;
+  if (inLoop > 0) {
+    llvm::SmallVector<int64_t> offsets;
+    for (int64_t copy = 0; copy < together; ++copy)
+      for (int64_t term = 0; term < run; ++term)
+        offsets.push_back(copy * step + term);
+    emitReductionLoop(iterator, level, {first, make.integer(i64, inLoop * step)}, step * together,
+                      accumulators, offsets, run);
   }
-  bool isMultiple = isInPieces || (!bounded && extent % (step * most) == 0 && extent > step * most);
-  emitReductionLoop(iterator, level, run, step, accumulators, isMultiple && isInnermost ? most : 1);
+  for (int64_t number = inLoop; number < steps; ++number)
+    for (int64_t term = 0; term < run; ++term) {
+      levels.resume(level);
+      setStart(iterator, level, first, number * step + term, run);
+      emitReduction(iterator + 1, level, accumulators);
+    }
+  if (extent == steps * step)
+    return;
+  levels.resume(level);
+  levels.placeAtEnd(level);
+  Value rest = make.add(lane, make.integer(i64, steps * step));
+  emitReductionLoop(iterator, level, {rest, make.integer(i64, extent)}, splitLanes, accumulators,
+                    {0}, 1);
+}
+
+int64_t NestEmitter::stepsTogether(int64_t run) const {
+  return schedule::stepsTogether(run, int64_t(rows) * vectors);
 }
 
 /// Of the running values of all threads that share a sum, in a tree of fixed order; the first lane
-/// has the whole. Farther ones meet in memory, neighbours hand their values on.
+/// has the whole. Neighbours hand their values on, farther ones meet in memory.
 void NestEmitter::joinThreads(Accumulators &accumulators) {
   unsigned half = splitLanes / 2;
+  if (joinsInRows())
+    return joinRows(accumulators);
   if (half * splitApart >= Threads::neighbours) {
     joinThroughMemory(accumulators, half);
     while (half * splitApart >= Threads::neighbours)
       half /= 2;
   }
+  joinNeighbours(accumulators, half);
+}
+
+/// Those of each so many, and of half as many each time.
+void NestEmitter::joinNeighbours(Accumulators &accumulators, unsigned half) {
   for (; half > 0; half /= 2)
     for (Tuple &values : accumulators) {
       Tuple others;
@@ -244,32 +298,62 @@ void NestEmitter::joinThreads(Accumulators &accumulators) {
     }
 }
 
-Value NestEmitter::exchangePlace(unsigned slot, Value thread) {
-  Type i32 = thread.getType();
+/// Whether the lanes of a sum are several rows of neighbours.
+bool NestEmitter::joinsInRows() const {
+  return scope.threads->areReal() && splitApart == 1 && splitLanes > Threads::neighbours;
+}
+
+/// Each row of neighbours, and then what each of them leaves in memory.
+void NestEmitter::joinRows(Accumulators &accumulators) {
+  constexpr unsigned neighbours = Threads::neighbours;
+  unsigned inGroup = splitLanes / neighbours;
+  joinNeighbours(accumulators, neighbours / 2);
+  scope.threads->wait(make.builder); // Slots may still be read from before.
+  Value number = scope.threads->number;
+  Type i32 = number.getType();
+  Value row = make.shiftRight(number, llvm::Log2_32(neighbours));
+  Value inRow = make.bitAnd(number, make.integer(i32, neighbours - 1));
+  {
+    auto choice = scf::IfOp::create(make.builder, make.location,
+                                    make.equal(inRow, make.integer(i32, 0)), false);
+    OpBuilder::InsertionGuard guard(make.builder);
+    make.builder.setInsertionPointToStart(choice.thenBlock());
+    leave(accumulators, row);
+  }
+  scope.threads->wait(make.builder);
+  Value ofGroup = make.bitAnd(row, make.integer(i32, -int64_t(inGroup)));
+  accumulators =
+      fetch(make.add(ofGroup, make.bitAnd(number, make.integer(i32, int64_t(inGroup) - 1))));
+  joinNeighbours(accumulators, inGroup / 2);
+}
+
+/// `place`: of a thread, or of its row where rows meet.
+Value NestEmitter::exchangePlace(unsigned slot, Value place) {
+  Type i32 = place.getType();
   int64_t bytes = accumulatorBytes(nest);
-  Value offset = make.add(make.mul(thread, make.integer(i32, bytes)),
-                          make.integer(i32, slot * scope.threads->count * bytes));
+  int64_t places = scope.threads->count / (joinsInRows() ? Threads::neighbours : 1);
+  Value offset =
+      make.add(make.mul(place, make.integer(i32, bytes)), make.integer(i32, slot * places * bytes));
   return LLVM::GEPOp::create(make.builder, make.location, scope.threads->exchange.getType(),
                              make.builder.getI8Type(), scope.threads->exchange,
                              ArrayRef<LLVM::GEPArg>(offset));
 }
 
-/// This thread's running values, for others to read.
-void NestEmitter::leave(const Accumulators &accumulators) {
+/// Running values, for others to read.
+void NestEmitter::leave(const Accumulators &accumulators, Value place) {
   unsigned slot = 0;
   for (const Tuple &values : accumulators)
     for (Value value : values)
-      LLVM::StoreOp::create(make.builder, make.location, value,
-                            exchangePlace(slot++, scope.threads->number));
+      LLVM::StoreOp::create(make.builder, make.location, value, exchangePlace(slot++, place));
 }
 
-NestEmitter::Accumulators NestEmitter::fetch(Value thread) {
+NestEmitter::Accumulators NestEmitter::fetch(Value place) {
   Accumulators accumulators(rows * vectors);
   unsigned slot = 0;
   for (Tuple &values : accumulators)
     for (Type type : nest.accumulatorTypes())
       values.push_back(
-          LLVM::LoadOp::create(make.builder, make.location, type, exchangePlace(slot++, thread)));
+          LLVM::LoadOp::create(make.builder, make.location, type, exchangePlace(slot++, place)));
   return accumulators;
 }
 
@@ -285,13 +369,13 @@ void NestEmitter::joinInMemory(unsigned half) {
   Accumulators second = fetch(make.add(own, make.integer(i32, half * splitApart)));
   for (auto [values, others] : llvm::zip_equal(first, second))
     values = combiner.join(values, others);
-  leave(first);
+  leave(first, own);
 }
 
 /// Halves while a partner is no neighbour. All wait first: slots may still be read from before.
 void NestEmitter::joinThroughMemory(Accumulators &accumulators, unsigned half) {
   scope.threads->wait(make.builder);
-  leave(accumulators);
+  leave(accumulators, scope.threads->number);
   for (; half * splitApart >= Threads::neighbours; half /= 2) {
     scope.threads->wait(make.builder);
     joinInMemory(half);

@@ -208,9 +208,8 @@ static LogicalResult verifyRegisters(ComputeOp op) {
       ((column == -1 || registers.getLanes() == 1 || !threads) && registers.getColumns() != 1))
     return op.emitOpError("has columns that no lanes share");
   if (threads && registers.getLanes() > 1 &&
-      (registers.getVector() < parallel || registers.getVectors() > 1 ||
-       !llvm::isPowerOf2_64(threads)))
-    return op.emitOpError("has lanes, which among threads only one vector of a reduction has");
+      (registers.getVector() < parallel || !llvm::isPowerOf2_64(threads)))
+    return op.emitOpError("has lanes, which among threads only a reduction has");
   if (registers.getVectors() < 1 || registers.getRows() < 1 ||
       registers.getVectors() * registers.getRows() > 1024)
     return op.emitOpError("needs 1 to 1024 vectors in its register tile");

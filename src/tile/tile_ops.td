@@ -47,7 +47,7 @@ def RegistersAttr : AttrDef<TileDialect, "Registers"> {
     consecutive points of iterator `vector` share a vector, `vectors` of them stand side by side,
     `rows` points of the parallel iterator `row` are unrolled besides, and the `unroll` innermost
     reduction loops are unrolled wholly. In a kernel with threads, lanes are threads, each `apart`
-    from the next, and only a reduction has several; then
+    from the next, and only a reduction has several, each with `vectors` terms in turn; then
     `columns` points of the parallel iterator `column` are unrolled as well.
   }];
   let parameters = (ins "int64_t":$vector, "int64_t":$lanes, "int64_t":$vectors, "int64_t":$row,

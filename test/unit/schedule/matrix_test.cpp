@@ -1,42 +1,17 @@
 //===- matrix_test.cpp - Products on matrix units -------------------------===//
 
+#include "on_gpu.h"
 #include "schedule/matrix.h"
-#include "schedule/scheduler.h"
-#include "te/parser.h"
 #include "llvm/ADT/STLExtras.h"
 #include "gtest/gtest.h"
 
 using namespace kintsugi;
 using namespace kintsugi::te;
 using namespace kintsugi::schedule;
+using test::parsed;
+using test::scheduled;
 
 namespace {
-
-Program parsed(const std::string &text) {
-  Expected<Program> program = parseProgram(text, "test.te");
-  EXPECT_TRUE(program.ok()) << (program.ok() ? "" : program.error().message);
-  return std::move(*program);
-}
-
-/// All definitions as one kernel for a GPU, `constants` of them known when it is compiled.
-Schedule scheduled(const Program &program, Precision precision = Precision::F32,
-                   llvm::ArrayRef<ValueId> constants = {}, const char *level = "sm_90a") {
-  Group group;
-  for (uint32_t node = 0; node < program.nodes.size(); ++node)
-    group.nodes.push_back(node);
-  for (const Program::Output &output : program.outputs)
-    group.outputs.push_back(output.value);
-  group.constants.assign(constants.begin(), constants.end());
-  ScheduleOptions options;
-  options.machine = *machine::Machine::forLevel("sm_90a");
-  options.machine.level = level;
-  options.scratchLimit = 88 << 10;
-  options.copies = false;
-  options.precision = precision;
-  ScheduleResult result = scheduleGroup(program, group, options);
-  EXPECT_TRUE(result.schedule) << result.reason;
-  return std::move(*result.schedule);
-}
 
 std::string product(const std::string &type, int64_t rows, int64_t columns, int64_t depth,
                     const std::string &place) {

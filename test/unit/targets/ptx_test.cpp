@@ -27,6 +27,22 @@ static ScheduleMaker twoNests() {
   return maker;
 }
 
+/// A product of one row with f16, whose sums all lanes of a warp share, eight terms at a time each.
+static ScheduleMaker oneRow() {
+  ScheduleMaker maker;
+  maker.schedule.threads = 128;
+  constexpr int64_t columns = 64, depth = 1000;
+  unsigned a = maker.buffer(ElementType::F16, depth),
+           b = maker.buffer(ElementType::F16, columns * depth);
+  unsigned c = maker.buffer(ElementType::F32, columns, true);
+  maker
+      .reduce({columns}, {depth}, Combiner::Sum, c, it(0),
+              Expr::cast(ElementType::F32, maker.read(a, it(1))) *
+                  Expr::cast(ElementType::F32, maker.read(b, it(0) * depth + it(1))))
+      .registers = {1, 32, 8, 0, 2, 0};
+  return maker;
+}
+
 static schedule::MatrixTile byWarps() {
   schedule::MatrixTile tile;
   tile.rows = tile.columns = 64;
@@ -82,6 +98,20 @@ TEST(Ptx, HasWaitsAndWideMoves) {
   EXPECT_GE(countOf(text, "ld.shared.v4.b32"), 1u);
   EXPECT_GE(countOf(text, "ld.global.nc"), 1u);
   EXPECT_EQ(countOf(text, "ld.b32"), 0u); // Every move knows its memory.
+}
+
+TEST(Ptx, ReadsSharedSumsInRowsOfTerms) {
+  // Three times 256 terms without a loop: a chunk of the vector and one of each of two rows.
+  std::string text = textOf(oneRow().schedule, "sm_80");
+  EXPECT_EQ(countOf(text, "ld.global.nc.v4.b32"), 9u);
+  EXPECT_EQ(countOf(text, "shfl.sync.down"), 10u);
+  EXPECT_EQ(countOf(text, "bar.sync"), 0u);
+  ScheduleMaker wide = oneRow(); // Lanes of all four warps meet in memory once.
+  wide.schedule.nests[0].registers.lanes = 128;
+  wide.schedule.nests[0].registers.vectors = 4;
+  text = textOf(wide.schedule, "sm_80");
+  EXPECT_EQ(countOf(text, "bar.sync"), 2u);
+  EXPECT_EQ(countOf(text, "shfl.sync.down"), 2u * (5 + 2));
 }
 
 TEST(Ptx, MultipliesOnMatrixUnits) {
@@ -156,6 +186,7 @@ TEST(Ptx, Assembles) {
     GTEST_SKIP() << "there is no ptxas on this machine";
   for (const char *level : {"sm_80", "sm_90a"}) {
     expectAssembles(twoNests().schedule, level, "nests");
+    expectAssembles(oneRow().schedule, level, "row");
     for (ElementType type : {ElementType::F16, ElementType::BF16})
       for (bool transposed : {false, true}) {
         std::string name = std::string(nameOf(type)) + (transposed ? "t" : "");

@@ -109,7 +109,7 @@ TEST(Streamed, MeansTheSameOnAProcessor) {
 
 TEST(Streamed, MultipliesOnMatrixUnits) {
   for (const char *type : {"f16", "bf16"})
-    for (Sizes sizes : {Sizes{4, 256, 512, 64, 64}, {3, 49, 49, 32, 32}, {2, 70, 90, 80, 40}}) {
+    for (Sizes sizes : {Sizes{4, 256, 512, 64, 64}, {3, 49, 49, 32, 32}, {12, 70, 90, 80, 40}}) {
       std::optional<Schedule> schedule = scheduled(attention(sizes, masked, "", type));
       ASSERT_TRUE(schedule);
       ASSERT_TRUE(isStreamed(*schedule)) << schedule->print();

@@ -26,6 +26,12 @@ static RegisterTile withColumns(RegisterTile tile, int iterator, unsigned column
   return tile;
 }
 
+/// Each thread has so many terms in a row in turn.
+static RegisterTile withRun(RegisterTile tile, unsigned run) {
+  tile.vectors = run;
+  return tile;
+}
+
 /// c[i, j] = sum_k a[i, k] * b[k, j], tiles of 24 rows of 40, whose last overlaps the one before.
 static ScheduleMaker product(RegisterTile tile, int threads, int64_t depth) {
   ScheduleMaker maker;
@@ -47,9 +53,11 @@ TEST(Threads, SpreadAProduct) {
        {RegisterTile{}, RegisterTile{1, 1, 4, -1, 1, 0}, RegisterTile{1, 1, 4, 0, 8, 0},
         RegisterTile{1, 1, 8, 0, 5, 0}, RegisterTile{0, 1, 2, 1, 3, 0}, splitTile(2, 8, 1),
         splitTile(2, 64, 1), splitTile(2, 4, 32, 4), splitTile(2, 2, 8, 2),
-        withColumns(splitTile(2, 4, 32, 4), 1, 4), withColumns(splitTile(2, 2, 32, 5), 1, 3)})
+        withColumns(splitTile(2, 4, 32, 4), 1, 4), withColumns(splitTile(2, 2, 32, 5), 1, 3),
+        withRun(splitTile(2, 4, 1), 8), withRun(splitTile(2, 64, 1, 4), 4),
+        withRun(withColumns(splitTile(2, 2, 32), 1, 8), 2)})
     for (int threads : {32, 128})
-      for (int64_t depth : {1, 7, 32, 96}) {
+      for (int64_t depth : {1, 7, 32, 96, 333}) {
         if (tile.lanes * tile.apart > unsigned(threads))
           continue;
         ScheduleMaker maker = product(tile, threads, depth);
@@ -65,8 +73,9 @@ TEST(Threads, ShareReductionsOfAllKinds) {
        {ElementType::F32, ElementType::F64, ElementType::I32, ElementType::I8, ElementType::I64})
     for (Combiner combiner : {Combiner::Sum, Combiner::Max, Combiner::Min})
       for (int64_t length : {1, 33, 256, 1000})
-        for (RegisterTile tile : {splitTile(1, 2, 1), splitTile(1, 32, 1), splitTile(1, 256, 1),
-                                  splitTile(1, 8, 32), splitTile(1, 16, 4, 3)}) {
+        for (RegisterTile tile :
+             {splitTile(1, 2, 1), splitTile(1, 32, 1), splitTile(1, 256, 1), splitTile(1, 8, 32),
+              splitTile(1, 16, 4, 3), withRun(splitTile(1, 32, 1), 4)}) {
           ScheduleMaker maker;
           maker.schedule.threads = 256;
           unsigned x = maker.buffer(type, 5 * length), y = maker.buffer(type, 5, true);
@@ -93,6 +102,22 @@ TEST(Threads, ReadWhatOthersLeftInScratch) {
   maker.reduce({32}, {16}, Combiner::Sum, t, it(0), maker.read(x, it(2) * 16 + it(1)));
   maker.map({32}, y, it(1) * 32 + it(0), maker.read(t, it(0) * -1 + 31));
   EXPECT_EQ(compareKernel(maker.schedule, {numbers(160), {}}, 1e-5), "");
+}
+
+TEST(Threads, HaveSeveralBlocksUnderWay) {
+  // As many rounds as are had together, more, and a last one that is not full.
+  for (int64_t rows : {4, 8, 12, 64, 67})
+    for (RegisterTile tile : {RegisterTile{}, RegisterTile{1, 1, 4, -1, 1, 0}}) {
+      ScheduleMaker maker;
+      maker.schedule.threads = 32;
+      unsigned x = maker.buffer(ElementType::F32, rows * 32),
+               y = maker.buffer(ElementType::F32, rows * 32, true);
+      maker
+          .map({rows, 32}, y, it(1) * rows + it(0),
+               maker.read(x, it(0) * 32 + it(1)) * maker.read(x, it(0) * 32))
+          .registers = tile;
+      EXPECT_EQ(compareKernel(maker.schedule, {numbers(rows * 32), {}}, 1e-5), "") << rows;
+    }
 }
 
 TEST(Threads, FindTheFirstOfTheGreatest) {

@@ -1,0 +1,41 @@
+//===- on_gpu.h - Schedules of programs as one kernel for a GPU ------------===//
+#ifndef KINTSUGI_TEST_UNIT_SCHEDULE_ON_GPU_H
+#define KINTSUGI_TEST_UNIT_SCHEDULE_ON_GPU_H
+
+#include "schedule/scheduler.h"
+#include "te/parser.h"
+#include "gtest/gtest.h"
+
+namespace kintsugi::test {
+
+inline te::Program parsed(const std::string &text) {
+  Expected<te::Program> program = te::parseProgram(text, "test.te");
+  EXPECT_TRUE(program.ok()) << (program.ok() ? "" : program.error().message);
+  return std::move(*program);
+}
+
+/// All definitions as one kernel for a GPU, `constants` of them known when it is compiled.
+inline schedule::Schedule scheduled(const te::Program &program,
+                                    Precision precision = Precision::F32,
+                                    llvm::ArrayRef<te::ValueId> constants = {},
+                                    const char *level = "sm_90a") {
+  schedule::Group group;
+  for (uint32_t node = 0; node < program.nodes.size(); ++node)
+    group.nodes.push_back(node);
+  for (const te::Program::Output &output : program.outputs)
+    group.outputs.push_back(output.value);
+  group.constants.assign(constants.begin(), constants.end());
+  schedule::ScheduleOptions options;
+  options.machine = *machine::Machine::forLevel("sm_90a");
+  options.machine.level = level;
+  options.scratchLimit = 88 << 10;
+  options.copies = false;
+  options.precision = precision;
+  schedule::ScheduleResult result = schedule::scheduleGroup(program, group, options);
+  EXPECT_TRUE(result.schedule) << result.reason;
+  return std::move(*result.schedule);
+}
+
+} // namespace kintsugi::test
+
+#endif // KINTSUGI_TEST_UNIT_SCHEDULE_ON_GPU_H

@@ -1,0 +1,70 @@
+//===- threads_test.cpp - Sums and points shared by a block's threads ------===//
+
+#include "on_gpu.h"
+#include "schedule/threads.h"
+
+using namespace kintsugi;
+using namespace kintsugi::te;
+using namespace kintsugi::schedule;
+using test::parsed;
+using test::scheduled;
+
+namespace {
+
+/// y = W x, W[o, c] or W[c, o].
+std::string oneRow(const std::string &type, const std::string &place) {
+  std::string shape = place == "o, c" ? "2048, 1024" : "1024, 2048";
+  return "input x[1024] " + type + "\ninput w[" + shape + "] " + type +
+         "\ny[o:2048] f32 = sum<f32>[c:1024] f32(x[c]) * f32(w[" + place + "])\noutput y\n";
+}
+
+} // namespace
+
+TEST(Threads, ReadSumsThatTheyShareInWholeMoves) {
+  for (auto [type, run] : {std::pair{"f16", 8u}, {"bf16", 8u}}) {
+    Schedule schedule = scheduled(parsed(oneRow(type, "o, c")));
+    ASSERT_EQ(schedule.nests.size(), 1u);
+    const RegisterTile &tile = schedule.nests[0].registers;
+    EXPECT_EQ(tile.vectorIterator, 1);
+    EXPECT_GT(tile.lanes, 1u);
+    EXPECT_EQ(tile.vectors, run);
+    EXPECT_EQ(tile.apart, 1u);
+    EXPECT_GE(schedule.tiles(), 100); // Every core has work.
+  }
+}
+
+TEST(Threads, HaveConstantsPackedInTheOrderOfTheirSums) {
+  Program program = parsed(oneRow("f16", "c, o"));
+  EXPECT_FALSE(scheduled(program).buffers[1].packing);
+  Schedule schedule = scheduled(program, Precision::F32, {program.inputs[1]});
+  EXPECT_EQ(schedule.nests[0].registers.vectors, 8u);
+  ASSERT_TRUE(schedule.buffers[1].packing);
+  ASSERT_EQ(schedule.buffers[1].packing->dimensions.size(), 2u);
+  EXPECT_EQ(schedule.buffers[1].packing->dimensions[0].stride, 1);
+  EXPECT_EQ(schedule.buffers[1].packing->dimensions[1].stride, 2048);
+}
+
+TEST(Threads, MovePointsInWholeChunks) {
+  for (auto [type, points] : {std::pair{"f16", 8u}, {"f32", 4u}}) {
+    Schedule schedule =
+        scheduled(parsed(std::string("input x[4096, 1024] ") + type + "\ny[i:4096, j:1024] " +
+                         type + " = x[i, j] + x[i, j]\noutput y\n"));
+    const LoopNest &nest = schedule.nests[0];
+    EXPECT_EQ(nest.registers.vectorIterator, int(nest.parallel.size()) - 1);
+    EXPECT_EQ(nest.registers.vectors, points);
+  }
+}
+
+TEST(Threads, KeepRowsNearThatTheyReadAgain) {
+  Schedule schedule = scheduled(parsed(R"(input x[65536, 1024] f32
+most[i:65536] f32 = max[j:1024] x[i, j]
+power[i:65536, j:1024] f32 = exp(x[i, j] - most[i])
+total[i:65536] f32 = sum[j:1024] power[i, j]
+y[i:65536, j:1024] f32 = power[i, j] / total[i]
+output y
+)"));
+  ASSERT_GE(schedule.space.size(), 1u);
+  EXPECT_LE(schedule.space[0].size, 16);
+  for (const TileDimension &dimension : llvm::ArrayRef(schedule.space).drop_front())
+    EXPECT_EQ(dimension.count(), 1); // Whole rows.
+}
