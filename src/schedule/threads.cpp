@@ -430,8 +430,10 @@ private:
     double waits = std::max(moves.wait * std::ceil(trips), finish.wait);
     BlockCycles cycles;
     cycles.busy = rounds * warps * each;
+    // Operations on a point wait for each other; those of a sum's many results don't.
+    double chain = nest.reduction ? 0 : 3 * arithmeticOf(tile) / results;
     double own = rounds * (steps * issued + after + join) +
-                 std::ceil(rounds / double(blocksAtOnce(tile))) * waits;
+                 std::ceil(rounds / double(blocksAtOnce(tile))) * (waits + chain);
     cycles.alone = std::max(cycles.busy, own) + start;
     return cycles;
   }

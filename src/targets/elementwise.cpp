@@ -128,11 +128,27 @@ Value Elementwise::logarithm(Value x) {
   return emit.select(isNumber, result, special);
 }
 
+/// a / b, rounded once, where b is a normal number whose inverse is one, too. A GPU tells such
+/// numbers from others with a branch, which keeps it from computing several quotients side by side;
+/// this is its own way behind that branch, right but for numbers next to the smallest.
+Value Elementwise::quotient(Value a, Value b) {
+  if (imports)
+    return emit.divide(a, b);
+  Value inverse =
+      LLVM::CallIntrinsicOp::create(emit.builder, emit.location, b.getType(),
+                                    emit.builder.getStringAttr("llvm.nvvm.rcp.approx.ftz.f"), b)
+          .getResults();
+  Value opposite = emit.negate(b);
+  inverse = emit.fma(inverse, emit.fma(opposite, inverse, emit.number(b.getType(), 1)), inverse);
+  Value first = emit.mul(a, inverse);
+  return emit.fma(emit.fma(opposite, first, a), inverse, first);
+}
+
 /// An odd function that is 1 from `end` on, as x P(x^2) / Q(x^2), the highest coefficients first.
 Value Elementwise::oddRatio(Value x, double end, ArrayRef<double> over, ArrayRef<double> under) {
   x = clamp(x, -end, end);
   Value square = emit.mul(x, x);
-  Value ratio = emit.divide(emit.mul(x, polynomial(square, over)), polynomial(square, under));
+  Value ratio = quotient(emit.mul(x, polynomial(square, over)), polynomial(square, under));
   return clamp(ratio, -1, 1);
 }
 

@@ -39,6 +39,7 @@ private:
   mlir::Value clamp(mlir::Value x, double low, double high);
   mlir::Value oddRatio(mlir::Value x, double end, llvm::ArrayRef<double> over,
                        llvm::ArrayRef<double> under);
+  mlir::Value quotient(mlir::Value a, mlir::Value b);
   mlir::Value roundToOdd(mlir::Value x);
   mlir::Value toBFloat(mlir::Value x);
   mlir::Value import(llvm::StringRef name, llvm::ArrayRef<mlir::Value> operands);
