@@ -548,8 +548,7 @@ double secondsInBlocks(const Schedule &schedule, const BlockCycles &cycles,
   // What a tile reads first its later nests find near, if there is room for that of all blocks.
   double near = 2 * double(machine.levels.back().bytes) - together * scratch;
   bool staysNear = together * traffic.bytesReadBesideRings(true) <= near * tiles;
-  double bytes =
-      schedule.bytesWritten + traffic.bytesReadBesideRings(staysNear);
+  double bytes = schedule.bytesWritten + traffic.bytesReadBesideRings(staysNear);
   const machine::MemoryLevel &shared = machine.levels[machine.levels.size() > 1 ? 1 : 0];
   double moving = bytes / (shared.bytesPerSecond * std::min<double>(tiles, machine.cores));
   double computing = std::max(busy, alone);
