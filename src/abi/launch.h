@@ -10,6 +10,9 @@
  * are written overlap with no other operand and are not read before: from run to run the runtime
  * may have the same launch write elsewhere. Blocks don't depend on each other.
  *
+ * A code object may say that its kernels wait: each ends its own wait for the launches before it
+ * (griddepcontrol.wait) ahead of all that touches memory, and so may be started while they run.
+ *
  * A variant's code objects hold the same stages for different architectures; each asks for its own
  * as a feature: "sm_80" runs on any device from compute capability 8.0 on, "sm_90a" on 9.0 alone.
  */

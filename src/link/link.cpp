@@ -47,7 +47,7 @@ Status Linker::addCode(const Plan &plan, const Variant::Code &code, Linked &link
   KINTSUGI_ASSIGN(targets::CodeObject object, compileKernels(plan, plan.root, target, forLevel));
   if (object.bytes.empty())
     return Status::success();
-  linked.manifest.code.push_back({code.level, code.features});
+  linked.manifest.code.push_back({code.level, code.features, object.kernelsWait});
   linked.code.emplace_back(code.level, std::move(object.bytes));
   return Status::success();
 }

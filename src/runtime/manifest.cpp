@@ -176,7 +176,10 @@ template <typename T> static Json listJson(const std::vector<T> &values, Json (*
 }
 
 static Json codeJson(const CodeObject &code) {
-  return {{"section", code.section}, {"features", code.features}};
+  Json json = {{"section", code.section}, {"features", code.features}};
+  if (code.kernelsWait)
+    json["kernels_wait"] = true;
+  return json;
 }
 
 Json Manifest::toJson() const {

@@ -149,6 +149,7 @@ struct Plan {
 struct CodeObject {
   std::string section;               ///< The name of its code section.
   std::vector<std::string> features; ///< As in /proc/cpuinfo ("avx2", "fma"), or "sm_80", ...
+  bool kernelsWait = false;          ///< See abi/launch.h.
 
   bool operator==(const CodeObject &) const = default;
 };

@@ -233,6 +233,9 @@ static Expected<CodeObject> readCode(const Json &json) {
   CodeObject code;
   KINTSUGI_ASSIGN(code.section, jsonString(json, "section"));
   KINTSUGI_ASSIGN(code.features, readList<std::string>(json, "features", readText));
+  if (optionalMember(json, "kernels_wait")) {
+    KINTSUGI_ASSIGN(code.kernelsWait, jsonBool(json, "kernels_wait"));
+  }
   return code;
 }
 

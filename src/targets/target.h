@@ -29,6 +29,7 @@ struct CompileOptions {
 struct CodeObject {
   std::vector<std::byte> bytes;
   std::vector<std::string> stages; ///< Its exported symbols, in the order of the programs.
+  bool kernelsWait = false;        ///< See abi/launch.h.
 };
 
 /// Text forms on the way to code.

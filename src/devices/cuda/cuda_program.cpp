@@ -68,6 +68,10 @@ Status CudaProgram::loadCode() {
   std::span<const std::byte> text = artifact.code(chosen->section);
   if (Status status = checkText(text); !status.ok())
     return at(chosen->section, status.takeError());
+  int version = 0;
+  KINTSUGI_RETURN_IF_ERROR(
+      device.driver().check(device.driver().driverVersion(&version), "ask the driver's version"));
+  kernelsWait = chosen->kernelsWait && version >= recordsEarlyStarts;
   char log[2048] = {};
   int options[] = {errorLog, errorLogBytes};
   void *values[] = {log, reinterpret_cast<void *>(sizeof(log) - 1)};

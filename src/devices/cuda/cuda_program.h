@@ -18,6 +18,8 @@ public:
   const runtime::Manifest &manifest() const { return artifact.manifest(); }
   /// Null where the stage is a call.
   cuda::Handle function(uint32_t stage) const { return functions[stage]; }
+  /// Whether a recorded kernel may be started while the one before it runs.
+  bool startsEarly() const { return kernelsWait; }
 
 private:
   CudaProgram(CudaDevice &device, const runtime::Artifact &artifact)
@@ -32,6 +34,7 @@ private:
   CudaDevice &device;
   const runtime::Artifact &artifact;
   void *constantMemory = nullptr;
+  bool kernelsWait = false;
   cuda::Handle module = nullptr; ///< Null where every stage is a call.
   std::vector<cuda::Handle> functions;
 };

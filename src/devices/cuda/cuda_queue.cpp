@@ -102,9 +102,13 @@ Status CudaQueue::recordTrace() {
   KINTSUGI_RETURN_IF_ERROR(
       driver().check(driver().beginCapture(stream, relaxedCapture), "record a run"));
   Status asked;
-  for (const TraceStep &step : trace->steps)
+  for (const TraceStep &step : trace->steps) {
     if (asked.ok())
       asked = askFor(step);
+    if (step.kind != TraceStep::Kind::Nothing)
+      isAfterKernel = step.kind == TraceStep::Kind::Launch;
+  }
+  isAfterKernel = false;
   Handle recorded = nullptr;
   Status status = driver().check(driver().endCapture(stream, &recorded), "record a run");
   if (asked.ok() && status.ok())
@@ -186,9 +190,18 @@ Status CudaQueue::launchNow(uint32_t index, void *const *buffers) {
   const Stage &stage = program.manifest().stages[index];
   for (size_t i = 0; i < stage.buffers.size(); ++i)
     parameters[i] = const_cast<void **>(&buffers[i]);
-  Result result = driver().launch(program.function(index), static_cast<unsigned>(stage.tiles), 1, 1,
-                                  stage.threads, 1, 1, static_cast<unsigned>(stage.scratchBytes),
-                                  stream, parameters.data(), nullptr);
+  LaunchAttribute early = {startEarly, 0, 1, {}};
+  LaunchConfig config = {static_cast<unsigned>(stage.tiles),
+                         1,
+                         1,
+                         stage.threads,
+                         1,
+                         1,
+                         static_cast<unsigned>(stage.scratchBytes),
+                         stream,
+                         &early,
+                         isAfterKernel && program.startsEarly()};
+  Result result = driver().launch(&config, program.function(index), parameters.data(), nullptr);
   if (result == 0 && steps == Steps::Watched)
     result = driver().waitForStream(stream);
   if (result == 0)

@@ -50,6 +50,7 @@ private:
   std::unique_ptr<cuda::Trace> trace; ///< While a run's steps are noted.
   void *added = nullptr;              ///< Memory that the graph uses beside the caller's.
   uint64_t addedBytes = 0;
+  bool isAfterKernel = false;       ///< While steps are recorded: of the one ahead.
   bool isTimed = false;             ///< Whether the events are of this run.
   std::vector<void *> parameters;   ///< Addresses of a launch's operands.
   std::vector<void *> placesOfStep; ///< A recorded launch's operands.

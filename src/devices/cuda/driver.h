@@ -31,6 +31,21 @@ enum DeviceAttribute : int {
 };
 enum FunctionAttribute : int { mostThreads = 0, staticSharedBytes = 1, dynamicSharedBytes = 8 };
 enum JitOption : int { errorLog = 5, errorLogBytes = 6 };
+/// How a kernel is launched, and one of the attributes that say more of that: its value begins
+/// after 8 bytes of 72.
+struct LaunchAttribute {
+  int id, padding;
+  int value;
+  int rest[15];
+};
+struct LaunchConfig {
+  unsigned gridX, gridY, gridZ, blockX, blockY, blockZ, sharedBytes;
+  Handle stream;
+  LaunchAttribute *attributes;
+  unsigned numAttributes;
+};
+inline constexpr int startEarly = 6; ///< An attribute: before the launch ahead of it has ended.
+inline constexpr int recordsEarlyStarts = 12030; ///< The driver's version.
 inline constexpr unsigned nonBlockingStream = 1;
 inline constexpr int relaxedCapture = 2;
 

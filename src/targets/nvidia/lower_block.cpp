@@ -95,8 +95,8 @@ private:
 
 class BlockLowering {
 public:
-  BlockLowering(OpBuilder &builder, KernelOp kernel, bool hasGroups)
-      : builder(builder), kernel(kernel), hasGroups(hasGroups), make(builder),
+  BlockLowering(OpBuilder &builder, KernelOp kernel, bool hasGroups, bool waits)
+      : builder(builder), kernel(kernel), hasGroups(hasGroups), waits(waits), make(builder),
         pointer(LLVM::LLVMPointerType::get(builder.getContext())) {}
 
   Status lower() {
@@ -113,6 +113,8 @@ public:
     builder.setInsertionPointToStart(block);
     TileArguments arguments;
     arguments.buffers.assign(block->args_begin(), block->args_end());
+    if (waits)
+      waitForLaunches(arguments.buffers);
     if (scratchMemory)
       arguments.scratch = addressOf(scratchMemory);
     if (exchangeMemory)
@@ -143,6 +145,20 @@ private:
                           "', for which --target cuda has no code yet; use --target cpu");
     });
     return status;
+  }
+
+  /// Buffers' addresses come of the wait, so that no read of them may stand ahead of it.
+  void waitForLaunches(SmallVectorImpl<Value> &buffers) {
+    Type i64 = builder.getI64Type();
+    auto dialect = LLVM::AsmDialectAttr::get(builder.getContext(), LLVM::AsmDialect::AD_ATT);
+    auto wait = LLVM::InlineAsmOp::create(
+        builder, make.location, i64, ValueRange(),
+        "griddepcontrol.launch_dependents;\n\tgriddepcontrol.wait;\n\tmov.b64 $0, 0;",
+        "=l,~{memory}", /*has_side_effects=*/true, /*is_align_stack=*/false,
+        LLVM::tailcallkind::TailCallKind::None, dialect, ArrayAttr());
+    for (Value &buffer : buffers)
+      buffer = LLVM::GEPOp::create(builder, make.location, pointer, builder.getI8Type(), buffer,
+                                   ArrayRef<LLVM::GEPArg>(wait.getResult(0)));
   }
 
   int64_t mostExchangeBytes() {
@@ -194,12 +210,14 @@ private:
 
   OpBuilder &builder;
   KernelOp kernel;
-  bool hasGroups;
+  bool hasGroups, waits;
   Emit make;
   Type pointer;
 };
 
 } // namespace
+
+bool startsEarly(const std::string &level) { return level == "sm_90a"; }
 
 Expected<std::unique_ptr<llvm::Module>> lowerToBlocks(const tile::TileProgram &program,
                                                       const std::string &level,
@@ -209,7 +227,7 @@ Expected<std::unique_ptr<llvm::Module>> lowerToBlocks(const tile::TileProgram &p
     if (kernel.getThreads() == 0)
       return internalError("kernel '" + kernel.getSymName().str() + "' has no threads");
     threads[kernel.getSymName()] = kernel.getThreads();
-    return BlockLowering(builder, kernel, level == "sm_90a").lower();
+    return BlockLowering(builder, kernel, level == "sm_90a", startsEarly(level)).lower();
   });
   if (!module.ok())
     return module;

@@ -19,6 +19,9 @@ namespace kintsugi::targets {
 
 /// An input error names a kernel and what it does that these devices have no code for yet.
 /// `level`: of the device, which says whether four warps can multiply together.
+/// Whether kernels for a level wait themselves for the launches before them (abi/launch.h).
+bool startsEarly(const std::string &level);
+
 Expected<std::unique_ptr<llvm::Module>> lowerToBlocks(const tile::TileProgram &program,
                                                       const std::string &level,
                                                       llvm::LLVMContext &context);

@@ -49,6 +49,7 @@ public:
                       return compileText(program, options.level);
                     }));
     CodeObject code;
+    code.kernelsWait = startsEarly(options.level);
     if (texts.empty())
       return code;
     std::string text = joinTexts(texts);

@@ -3,6 +3,7 @@
 #include "fake_cuda.h"
 
 #include "abi/stage.h"
+#include "devices/cuda/driver.h"
 
 #include <atomic>
 #include <cstdlib>
@@ -230,17 +231,19 @@ int cuFuncGetAttribute(int *value, int attribute, Handle) {
   return success;
 }
 int cuFuncSetAttribute(Handle, int, int) { return success; }
-int cuLaunchKernel(Handle handle, unsigned blocks, unsigned, unsigned, unsigned threads, unsigned,
-                   unsigned, unsigned sharedBytes, Handle stream, void **parameters, void **) {
+int cuLaunchKernelEx(const kintsugi::devices::cuda::LaunchConfig *config, Handle handle,
+                     void **parameters, void **) {
   auto *function = static_cast<Function *>(handle);
-  auto *queue = static_cast<Stream *>(stream);
+  auto *queue = static_cast<Stream *>(config->stream);
+  unsigned blocks = config->gridX, sharedBytes = config->sharedBytes;
   std::vector<void *> operands;
   {
     std::lock_guard lock(mutex);
     FakeCuda &fake = *fakeCuda();
     ++(queue->recording ? fake.recorded : fake.launches);
     fake.blocks = blocks;
-    fake.threads = threads;
+    fake.threads = config->blockX;
+    fake.early += config->numAttributes;
     fake.sharedBytes = sharedBytes;
   }
   // A real driver knows how many parameters a kernel has.

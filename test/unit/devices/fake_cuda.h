@@ -25,6 +25,7 @@ struct FakeCuda {
   int64_t memoryInUse = 0;                           ///< Blocks.
   int contexts = 0;                                  ///< Retained and not released.
   unsigned blocks = 0, threads = 0, sharedBytes = 0; ///< Of the last launch.
+  unsigned early = 0; ///< Launches that may start before the one ahead has ended.
 };
 
 /// The library's one state; found under this name.

@@ -107,6 +107,40 @@ TEST(Streamed, MeansTheSameOnAProcessor) {
   }
 }
 
+TEST(Streamed, LeavesHiddenBlocksOut) {
+  // Blocks of 64 rows and columns have a flag each.
+  std::string score = "cases { open[i // 64, j // 64]: s[h, i, j] * 0.125; else: -inf }";
+  for (Sizes sizes : {Sizes{2, 128, 512, 64, 64}, {2, 128, 4096, 64, 64}}) {
+    int64_t across = sizes.columns / 64;
+    std::string text = "input open[2, " + std::to_string(across) + "] bool\n";
+    std::optional<Schedule> schedule = scheduled(text + attention(sizes, score));
+    ASSERT_TRUE(schedule);
+    ASSERT_TRUE(isStreamed(*schedule)) << schedule->print();
+    EXPECT_TRUE(schedule->nests[0].skipsBlocks);
+    EXPECT_EQ(64 % schedule->nests[0].matrix->columns, 0u);
+    for (const char *level : {"sm_80", "sm_90a"}) {
+      EXPECT_EQ(countOf(textOf(*schedule, level), "vote.sync.ballot"), across > 32 ? 2u : 1u);
+      if (hasAssembler())
+        expectAssembles(*schedule, level, "hidden");
+    }
+    if (sizes.columns > 1000)
+      continue;
+    Operands memory;
+    for (const auto &buffer : schedule->buffers)
+      if (buffer.home == schedule::Home::Memory)
+        memory.push_back(buffer.written
+                             ? std::vector<double>()
+                             : numbers(buffer.elements, 0, 1.2, buffer.type == ElementType::Bool));
+    EXPECT_EQ(compareKernel(*schedule, memory, 2e-3), "");
+  }
+  // Flags of other blocks than the loop's are only values.
+  std::optional<Schedule> schedule = scheduled(
+      "input open[128, 512] bool\n" +
+      attention({2, 128, 512, 64, 64}, "cases { open[i, j]: s[h, i, j] * 0.125; else: -inf }"));
+  ASSERT_TRUE(schedule && isStreamed(*schedule));
+  EXPECT_FALSE(schedule->nests[0].skipsBlocks);
+}
+
 TEST(Streamed, MultipliesOnMatrixUnits) {
   for (const char *type : {"f16", "bf16"})
     for (Sizes sizes : {Sizes{4, 256, 512, 64, 64}, {3, 49, 49, 32, 32}, {12, 70, 90, 80, 40}}) {

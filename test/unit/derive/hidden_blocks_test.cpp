@@ -1,0 +1,86 @@
+// Blocks that a constant mask hides get a table; what the softmax gives stays the same.
+
+#include "derive/hidden_blocks.h"
+
+#include "../te/random_program.h"
+#include "../te/testing.h"
+#include "te/constant.h"
+#include "te/printer.h"
+
+namespace kintsugi::derive {
+namespace {
+
+using namespace te;
+
+/// x = s + m over 3 x 128 x 192, its maximum, sum, and powers; y sums the powers' quotients.
+std::string softmaxWith(const std::string &mask, const std::string &further = "") {
+  return "input s[h:3, i:128, j:192] f32\n"
+         "g[i:128, j:192] f32 = " +
+         mask +
+         "\n"
+         "x[h:3, i:128, j:192] f32 = s[h, i, j] + g[i, j]\n"
+         "(m[h:3, i:128] f32, z[h:3, i:128] f32) = softmax_stats<f32>[j:192] x[h, i, j]\n"
+         "p[h:3, i:128, j:192] f32 = exp(x[h, i, j] - m[h, i])\n"
+         "y[h:3, i:128, j:192] f32 = p[h, i, j] / z[h, i]\noutput y\n" +
+         further;
+}
+
+Program hidden(const std::string &text) {
+  Program program = parsed(text);
+  Expected<Program> after = hideBlocks(program);
+  EXPECT_TRUE(after.ok()) << after.error().message;
+  Status status = after->verify();
+  EXPECT_TRUE(status.ok()) << status.error().message << printProgram(*after);
+  Chance chance(7);
+  ExactTensor scores{ElementType::F32, {3, 128, 192}, {}, {}};
+  for (int64_t k = 0; k < 3 * 128 * 192; ++k)
+    scores.floats.push_back(double(chance.between(-64, 64)) / 16);
+  std::vector<ExactTensor> expected = evaluated(program, {scores}),
+                           got = evaluated(*after, {scores});
+  expectSame(got, expected);
+  return std::move(*after);
+}
+
+/// The elements of the table, or none.
+std::vector<double> tableOf(const Program &program) {
+  std::vector<double> elements;
+  for (const Value &value : program.values)
+    if (value.kind == ValueKind::Constant && value.name == "x.open") {
+      Expected<Tensor> tensor = loadConstant(value);
+      EXPECT_TRUE(tensor.ok());
+      for (std::byte each : tensor->bytes())
+        elements.push_back(double(each));
+    }
+  return elements;
+}
+
+} // namespace
+
+TEST(HiddenBlocks, AreThoseAboveADiagonal) {
+  for (const char *low : {"-inf", "-3.4028235e38"}) {
+    Program after = hidden(softmaxWith(std::string("cases { i < j: ") + low + "; else: 0.0 }"));
+    EXPECT_EQ(tableOf(after), (std::vector<double>{1, 0, 0, 1, 1, 0}));
+  }
+}
+
+TEST(HiddenBlocks, AreOpenWhereARowIsHiddenAsAWhole) {
+  // Row 70 has equal weights, so none of its columns may be left out.
+  Program after =
+      hidden(softmaxWith("cases { i < j: -3.4028235e38; i == 70: -3.4028235e38; else: 0.0 }"));
+  EXPECT_EQ(tableOf(after), (std::vector<double>{1, 0, 0, 1, 1, 1}));
+}
+
+TEST(HiddenBlocks, LeaveOutAMaskOfZeros) {
+  Program after = hidden(softmaxWith("0.0 * 1.0"));
+  EXPECT_EQ(printProgram(after).find(" + "), std::string::npos);
+}
+
+TEST(HiddenBlocks, StayWhereFewAreHiddenOrOthersReadThem) {
+  EXPECT_TRUE(tableOf(hidden(softmaxWith("cases { j < 3: -inf; else: 1.0 }"))).empty());
+  std::string causal = "cases { i < j: -inf; else: 0.0 }";
+  EXPECT_TRUE(tableOf(hidden(softmaxWith(causal, "output x\n"))).empty());
+  EXPECT_TRUE(
+      tableOf(hidden(softmaxWith(causal, "t[h:3, i:128] f32 = x[h, i, i]\noutput t\n"))).empty());
+}
+
+} // namespace kintsugi::derive
