@@ -102,7 +102,8 @@ private:
       }
       case Combiner::SoftmaxStats: {
         double larger = isFirst ? x.real : std::max(a.real, x.real);
-        b.real = (isFirst ? 0 : b.real * std::exp(a.real - larger)) + std::exp(x.real - larger);
+        bool vanishes = isFirst || (std::isinf(a.real) && larger > a.real); // exp(-inf) is 0.
+        b.real = (vanishes ? 0 : b.real * std::exp(a.real - larger)) + std::exp(x.real - larger);
         a.real = larger;
         break;
       }
