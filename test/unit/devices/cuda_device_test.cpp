@@ -192,6 +192,22 @@ TEST_F(Cuda, RecordsTheSecondRun) {
   }
   EXPECT_EQ(fake->launches, 2);
   EXPECT_EQ(fake->recorded, 2);
+  EXPECT_EQ(fake->early, 0u); // Its kernels don't say that they wait.
+}
+
+TEST_F(Cuda, StartsKernelsEarlyThatWait) {
+  Parts parts = cudaParts(withoutCall(affineParts()));
+  parts.manifest.code[0].kernelsWait = true;
+  auto model = load(parts);
+  ASSERT_TRUE(model.ok()) << model.error().message;
+  auto context = Context::create(*model);
+  ASSERT_TRUE(context.ok());
+  for (int times = 1; times <= 3; ++times) {
+    InputTensor inputs[] = {{"x", ElementType::F32, shape, x.data(), 4000}};
+    OutputTensor outputs[] = {{"y", y.data(), 4000, {}}};
+    ASSERT_TRUE((*context)->run(inputs, outputs).ok());
+  }
+  EXPECT_EQ(fake->early, 1u); // Of the two that are recorded, the one behind a kernel.
 }
 
 TEST_F(Cuda, RecordsOfALoopItsKernels) {
