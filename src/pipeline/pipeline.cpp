@@ -1,5 +1,6 @@
 #include "pipeline/pipeline.h"
 
+#include "abi/launch.h"
 #include "base/files.h"
 #include "derive/behind_sums.h"
 #include "derive/derive_scans.h"
@@ -78,9 +79,10 @@ schedule::ScheduleOptions scheduleOptions(const CompileOptions &options) {
   result.precision = options.precision;
   result.packing = options.abilities.packing;
   result.copies = options.abilities.copies;
-  if (options.machine.threads > 0) {          // Blocks know no copies.
-    constexpr int64_t sharedBytes = 96 << 10; // A block has them on any device from sm_80 on.
-    result.scratchLimit = sharedBytes;
+  if (options.machine.threads > 0) {        // Blocks know no copies.
+    constexpr int64_t onHopper = 226 << 10; // And some for places that are aligned.
+    result.scratchLimit = KIN_LAUNCH_SHARED_BYTES;
+    result.ringLimit = options.machine.level == "sm_90a" ? onHopper : 0;
     result.copies = false;
   }
   return result;

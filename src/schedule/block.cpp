@@ -21,16 +21,18 @@ static int64_t scratchOf(const Schedule &schedule) {
 }
 
 BlockCycles chooseInBlock(LoopNest &nest, const Schedule &schedule,
-                          std::optional<ElementType> rounded, int64_t scratchLimit, bool inFours) {
+                          std::optional<ElementType> rounded, int64_t scratchLimit,
+                          int64_t ringLimit) {
   unsigned dimensions = schedule.space.size();
   orderForThreads(nest, dimensions, schedule.buffers);
   std::optional<MatrixProduct> product = matrixProductOf(nest, rounded);
   if (!product)
     return chooseThreads(nest, schedule);
-  int64_t taken = int64_t(llvm::alignTo(scratchOf(schedule), inFours ? ringAlignment : alignment));
+  int64_t taken =
+      int64_t(llvm::alignTo(scratchOf(schedule), ringLimit ? ringAlignment : alignment));
   LoopNest onUnits = nest;
-  std::optional<BlockCycles> matrix = chooseMatrix(onUnits, *product, dimensions, schedule.buffers,
-                                                   schedule.threads, scratchLimit - taken, inFours);
+  std::optional<BlockCycles> matrix = chooseMatrix(
+      onUnits, *product, schedule, scratchLimit - taken, ringLimit ? ringLimit - taken : 0);
   BlockCycles cycles = chooseThreads(nest, schedule);
   if (!matrix || matrix->worth() > cycles.worth())
     return cycles;
@@ -59,11 +61,20 @@ void placeRings(Schedule &schedule) {
   }
 }
 
-int64_t bytesOfBlock(const Schedule &schedule) {
-  int64_t exchanged = 0;
-  for (const LoopNest &nest : schedule.nests)
+bool fitsInBlock(const Schedule &schedule, int64_t scratchLimit, int64_t ringLimit) {
+  int64_t exchanged = 0, least = 0;
+  bool inFours = false;
+  for (const LoopNest &nest : schedule.nests) {
     exchanged = std::max(exchanged, exchangeBytesOf(nest, schedule.threads));
-  return schedule.scratchBytes + exchanged;
+    if (!nest.matrix || !nest.matrix->inFours)
+      continue;
+    inFours = true;
+    MatrixTile shortest = *nest.matrix;
+    shortest.stages = 2;
+    least = std::max(least, shortest.ring + shortest.ringBytes());
+  }
+  return least + exchanged <= scratchLimit &&
+         schedule.scratchBytes + exchanged <= (inFours ? ringLimit : scratchLimit);
 }
 
 } // namespace kintsugi::schedule

@@ -88,10 +88,12 @@ namespace {
 
 class MatrixChoice {
 public:
-  MatrixChoice(const LoopNest &nest, const MatrixProduct &product, llvm::ArrayRef<Buffer> buffers,
-               int threads, int64_t scratchLimit)
-      : nest(nest), product(product), buffers(buffers), threads(threads),
-        scratchLimit(scratchLimit) {
+  MatrixChoice(const LoopNest &nest, const MatrixProduct &product, const Schedule &schedule,
+               int64_t scratchLimit, int64_t ringLimit)
+      : nest(nest), product(product), buffers(schedule.buffers), threads(schedule.threads),
+        scratchLimit(scratchLimit), ringLimit(ringLimit) {
+    constexpr double ofAll = 4600, mostOfOne = 64, leastOfOne = 35; // Bytes a cycle.
+    farBytes = std::clamp(ofAll / double(schedule.tiles()), leastOfOne, mostOfOne);
     const Expr &body = nest.bodies[0];
     rowsMove = moveOf(body.operand(1 - product.columnsFactor), product.rows);
     columnsMove = moveOf(body.operand(product.columnsFactor), product.columns);
@@ -99,14 +101,14 @@ public:
       epilogueOperations += operationsOf(finish);
   }
 
-  std::optional<BlockCycles> choose(MatrixTile &best, bool inFours) {
+  std::optional<BlockCycles> choose(MatrixTile &best) {
     unsigned warps = unsigned(threads) / warp;
     for (unsigned deep : {1u, 2u, 4u})
       for (unsigned down = 1; down * deep <= warps; down *= 2) {
         for (unsigned warpRows : {16, 32, 64})
           for (unsigned warpColumns : {16, 32, 64, 128})
             considerDepths({down, warps / down / deep, deep, false}, warpRows, warpColumns, best);
-        if (!inFours || down % 4 != 0)
+        if (ringLimit == 0 || down % 4 != 0)
           continue;
         for (unsigned warpRows : {16, 32})
           for (unsigned warpColumns : {16, 32, 64, 128, 256})
@@ -185,9 +187,12 @@ private:
     wanted += tile.inFours ? 1 : 0;
     unsigned most = std::max<int64_t>(2, std::min<int64_t>(8, steps + 1));
     tile.stages = unsigned(std::clamp<double>(wanted, 2, most));
-    while (tile.stages > 2 && tile.ringBytes() > scratchLimit)
+    int64_t limit = tile.inFours ? ringLimit : scratchLimit;
+    while (tile.stages > 2 && tile.ringBytes() > limit)
       --tile.stages;
-    if (tile.ringBytes() <= scratchLimit)
+    MatrixTile shortest = tile; // For other devices.
+    shortest.stages = 2;
+    if (tile.ringBytes() <= limit && shortest.ringBytes() <= scratchLimit)
       consider(tile, best);
   }
 
@@ -239,11 +244,11 @@ private:
   }
 
   /// Cycles from the start of a step's copies until all have come.
-  static double arrival(const MatrixTile &tile) { return fromFar + cutBytes(tile) / farBytes; }
+  double arrival(const MatrixTile &tile) const { return fromFar + cutBytes(tile) / farBytes; }
 
   /// What a block alone waits in a step: at the barrier, and from one instruction to the next.
   double waitStep(const MatrixTile &tile) const {
-    constexpr double eachDepth = 100, computed = 400;
+    constexpr double eachDepth = 200, computed = 400;
     bool waitsForReads = rowsMove > borderMove || columnsMove > borderMove;
     if (tile.inFours) {
       constexpr double barrier = 80, latency = 60;
@@ -284,17 +289,17 @@ private:
     return cycles;
   }
 
-  static constexpr double barrierCycles = 150;
+  static constexpr double barrierCycles = 200;
   static constexpr double directMove = 9;  ///< Instructions of a thread for a copy.
   static constexpr double borderMove = 20; ///< For one that may be outside of its factor.
   static constexpr double fromFar = 900;   ///< Cycles on the way from memory.
-  static constexpr double farBytes = 35;   ///< A cycle, for a core when all bring.
 
   const LoopNest &nest;
   const MatrixProduct &product;
   llvm::ArrayRef<Buffer> buffers;
   int threads;
-  int64_t scratchLimit;
+  int64_t scratchLimit, ringLimit;
+  double farBytes; ///< A cycle, for a core when those of all tiles bring.
   double rowsMove = 0, columnsMove = 0, epilogueOperations = 0;
   std::optional<BlockCycles> bestCycles;
 };
@@ -319,8 +324,6 @@ std::optional<unsigned> chunkedDepth(const LoopNest &nest, llvm::ArrayRef<Buffer
 
 } // namespace
 
-bool multipliesInFours(const machine::Machine &machine) { return machine.level == "sm_90a"; }
-
 int registersOf(const MatrixTile &tile) {
   int warpRows = tile.rows / tile.down, warpColumns = tile.columns / tile.across;
   if (tile.inFours)
@@ -329,13 +332,13 @@ int registersOf(const MatrixTile &tile) {
 }
 
 std::optional<BlockCycles> chooseMatrix(LoopNest &nest, const MatrixProduct &product,
-                                        unsigned tileDimensions, llvm::ArrayRef<Buffer> buffers,
-                                        int threads, int64_t scratchLimit, bool inFours) {
-  if (std::optional<unsigned> depth = chunkedDepth(nest, buffers))
-    moveReductionInnermost(nest, *depth, tileDimensions);
+                                        const Schedule &schedule, int64_t scratchLimit,
+                                        int64_t ringLimit) {
+  if (std::optional<unsigned> depth = chunkedDepth(nest, schedule.buffers))
+    moveReductionInnermost(nest, *depth, schedule.space.size());
   MatrixTile tile;
   std::optional<BlockCycles> cycles =
-      MatrixChoice(nest, product, buffers, threads, scratchLimit).choose(tile, inFours);
+      MatrixChoice(nest, product, schedule, scratchLimit, ringLimit).choose(tile);
   if (cycles)
     nest.matrix = tile;
   return cycles;

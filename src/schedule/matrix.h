@@ -27,14 +27,11 @@ std::optional<MatrixProduct> matrixProductOf(const LoopNest &nest,
                                              std::optional<ElementType> rounded);
 
 /// Sets nest.matrix (but for where its ring lies) and the order of its sums; nullopt, and the nest
-/// stays as it is, where no matrix tile of so many threads fits into `scratchLimit` bytes.
-/// `inFours`: four warps may multiply together.
+/// stays as it is, where no matrix tile of the schedule's threads fits into `scratchLimit` bytes.
+/// `ringLimit`: the same where four warps multiply together; 0: they can't.
 std::optional<BlockCycles> chooseMatrix(LoopNest &nest, const MatrixProduct &product,
-                                        unsigned tileDimensions, llvm::ArrayRef<Buffer> buffers,
-                                        int threads, int64_t scratchLimit, bool inFours);
-
-/// Whether a machine has instructions for that.
-bool multipliesInFours(const machine::Machine &machine);
+                                        const Schedule &schedule, int64_t scratchLimit,
+                                        int64_t ringLimit);
 
 /// That a thread needs, about.
 int registersOf(const MatrixTile &tile);

@@ -452,7 +452,7 @@ private:
       LoopNest part = tiling.parts[number];
       if (threads) {
         BlockCycles each = chooseInBlock(part, schedule, storageOf(options.precision),
-                                         options.scratchLimit, multipliesInFours(options.machine));
+                                         options.scratchLimit, options.ringLimit);
         inBlock.busy += each.busy;
         inBlock.alone += each.alone;
       } else {
@@ -474,7 +474,8 @@ private:
       placeRings(schedule);
       placeStandIns(schedule);
     }
-    if ((threads ? bytesOfBlock(schedule) : schedule.scratchBytes) > options.scratchLimit) {
+    if (threads ? !fitsInBlock(schedule, options.scratchLimit, options.ringLimit)
+                : schedule.scratchBytes > options.scratchLimit) {
       reason = "its intermediate results do not fit in scratch memory";
       return std::nullopt;
     }

@@ -19,8 +19,11 @@ namespace kintsugi::schedule {
 
 struct ScheduleOptions {
   machine::Machine machine;
-  bool scalar = false;                  ///< No vectors (the reference target).
-  int64_t scratchLimit = 4 << 20;       ///< Bytes of scratch that a worker may have.
+  bool scalar = false;            ///< No vectors (the reference target).
+  int64_t scratchLimit = 4 << 20; ///< Bytes of scratch that a worker may have.
+  /// The same for rings of operands that four warps multiply together, which other devices do with
+  /// in `scratchLimit`, by fewer stages. 0: the machine has no instructions for it.
+  int64_t ringLimit = 0;
   bool packing = true;                  ///< Constants may be packed.
   bool copies = true;                   ///< Tiles may copy operands and results on the way.
   Precision precision = Precision::F32; ///< What the factors of products may be rounded to.

@@ -109,6 +109,7 @@ Hash128 tuningKey(const GroupKey &key, const schedule::ScheduleOptions &options)
       .add(options.packing)
       .add(options.copies)
       .add(options.scratchLimit)
+      .add(options.ringLimit)
       .finish();
 }
 

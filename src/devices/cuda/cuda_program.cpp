@@ -65,6 +65,7 @@ Status CudaProgram::loadCode() {
                         std::to_string(info.minor) +
                         ") runs none of the artifact's code; it needs 8.0 or newer");
   }
+  isForAnyDevice = std::ranges::count(chosen->features, "sm_80") > 0;
   std::span<const std::byte> text = artifact.code(chosen->section);
   if (Status status = checkText(text); !status.ok())
     return at(chosen->section, status.takeError());
@@ -99,6 +100,11 @@ Status CudaProgram::checkStage(const Stage &stage) const {
   return Status::success();
 }
 
+uint64_t CudaProgram::sharedBytes(const Stage &stage) const {
+  return isForAnyDevice ? std::min<uint64_t>(stage.scratchBytes, KIN_LAUNCH_SHARED_BYTES)
+                        : stage.scratchBytes;
+}
+
 Expected<Handle> CudaProgram::findFunction(const Stage &stage) {
   const Driver &driver = device.driver();
   Handle function = nullptr;
@@ -112,7 +118,7 @@ Expected<Handle> CudaProgram::findFunction(const Stage &stage) {
   if (static_cast<int64_t>(stage.threads) > threads)
     return machineError("can run " + std::to_string(threads) + " threads a block here, not " +
                         std::to_string(stage.threads));
-  uint64_t all = stage.scratchBytes + static_cast<uint64_t>(std::max(shared, 0));
+  uint64_t all = sharedBytes(stage) + static_cast<uint64_t>(std::max(shared, 0));
   if (all > device.info().sharedBytes)
     return machineError("needs " + std::to_string(all) +
                         " bytes of shared memory, the device has " +
@@ -120,7 +126,7 @@ Expected<Handle> CudaProgram::findFunction(const Stage &stage) {
   if (stage.scratchBytes > 0)
     KINTSUGI_RETURN_IF_ERROR(
         driver.check(driver.setFunctionAttribute(function, dynamicSharedBytes,
-                                                 static_cast<int>(stage.scratchBytes)),
+                                                 static_cast<int>(sharedBytes(stage))),
                      "give it its shared memory"));
   return function;
 }

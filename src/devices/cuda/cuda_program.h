@@ -20,6 +20,8 @@ public:
   cuda::Handle function(uint32_t stage) const { return functions[stage]; }
   /// Whether a recorded kernel may be started while the one before it runs.
   bool startsEarly() const { return kernelsWait; }
+  /// That a launch of a stage gives each block.
+  uint64_t sharedBytes(const runtime::Stage &stage) const;
 
 private:
   CudaProgram(CudaDevice &device, const runtime::Artifact &artifact)
@@ -36,6 +38,7 @@ private:
   void *constantMemory = nullptr;
   bool kernelsWait = false;
   cuda::Handle module = nullptr; ///< Null where every stage is a call.
+  bool isForAnyDevice = false;   ///< The code that was chosen.
   std::vector<cuda::Handle> functions;
 };
 

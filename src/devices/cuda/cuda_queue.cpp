@@ -197,7 +197,7 @@ Status CudaQueue::launchNow(uint32_t index, void *const *buffers) {
                          stage.threads,
                          1,
                          1,
-                         static_cast<unsigned>(stage.scratchBytes),
+                         static_cast<unsigned>(program.sharedBytes(stage)),
                          stream,
                          &early,
                          isAfterKernel && program.startsEarly()};

@@ -93,6 +93,35 @@ private:
   }
 };
 
+/// Blocks that are under way at once have neighbouring numbers. Those of products then read fewer
+/// rows and columns together, if they lie in a square: tiles are numbered along bands of rows.
+Value inBands(Emit &make, KernelOp kernel, Value linear) {
+  constexpr int64_t mostRows = 16;
+  size_t dimensions = kernel.getExtents().size();
+  int64_t rows = dimensions < 2 ? 1 : kernel.tilesAlong(dimensions - 2);
+  int64_t columns = dimensions < 2 ? 1 : kernel.tilesAlong(dimensions - 1);
+  bool hasProducts = false;
+  kernel.walk([&](ComputeOp nest) { hasProducts |= nest.getMatrix().has_value(); });
+  if (!hasProducts || rows == 1 || columns == 1)
+    return linear;
+  auto number = [&](int64_t value) { return make.integer(linear.getType(), value); };
+  auto divide = [&](Value a, Value b) {
+    return arith::DivUIOp::create(make.builder, make.location, a, b);
+  };
+  auto modulo = [&](Value a, Value b) {
+    return arith::RemUIOp::create(make.builder, make.location, a, b);
+  };
+  Value matrix = divide(linear, number(rows * columns));
+  Value within = modulo(linear, number(rows * columns));
+  Value first = make.mul(divide(within, number(mostRows * columns)), number(mostRows));
+  Value inBand = modulo(within, number(mostRows * columns));
+  Value left = make.sub(number(rows), first);
+  Value height = make.select(make.lessUnsigned(left, number(mostRows)), left, number(mostRows));
+  Value row = make.add(first, modulo(inBand, height));
+  Value inMatrix = make.add(make.mul(row, number(columns)), divide(inBand, height));
+  return make.add(make.mul(matrix, number(rows * columns)), inMatrix);
+}
+
 class BlockLowering {
 public:
   BlockLowering(OpBuilder &builder, KernelOp kernel, bool hasGroups, bool waits)
@@ -123,7 +152,7 @@ public:
     Value number = intrinsic(builder, "llvm.nvvm.read.ptx.sreg.tid.x", i32, {});
     Value tile = intrinsic(builder, "llvm.nvvm.read.ptx.sreg.ctaid.x", i32, {});
     tile = arith::ExtUIOp::create(builder, make.location, builder.getI64Type(), tile);
-    arguments.tile = tileNumbers(make, kernel, tile);
+    arguments.tile = tileNumbers(make, kernel, inBands(make, kernel, tile));
     BlockThreads threads(kernel.getThreads(), number, exchange, arguments.scratch, hasGroups);
     arguments.threads = &threads;
     emitTileBody(builder, kernel, arguments, true, block);

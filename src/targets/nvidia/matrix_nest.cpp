@@ -1,5 +1,6 @@
 #include "targets/nvidia/matrix_nest.h"
 
+#include "abi/launch.h"
 #include "schedule/schedule.h"
 #include "targets/elementwise.h"
 
@@ -20,9 +21,8 @@ MatrixNest::MatrixNest(KernelScope &scope, tile::ComputeOp nest, Value scratch, 
                        Levels &levels)
     : scope(scope), nest(nest), matrix(*nest.getMatrix()), make(scope.builder), levels(levels),
       units(scope.builder, matrix.getElement()), warps(scope.builder, matrix.getElement()),
-      inFours(hasGroups && matrix.getInFours()),
-      stepsAhead(matrix.getStages() - (matrix.getInFours() && matrix.getStages() > 2 ? 2 : 1)),
-      thread(scope.threads->number), threads(scope.threads->count) {
+      inFours(hasGroups && matrix.getInFours()), thread(scope.threads->number),
+      threads(scope.threads->count) {
   group();
   levels.placeAtEnd(0);
   ring = units.atByte(units.sharedPointer(scratch), matrix.getRing());
@@ -64,6 +64,11 @@ void MatrixNest::group() {
   };
   columns.offset = bytesOf(rows);
   stageBytes = columns.offset + bytesOf(columns);
+  stages = matrix.getStages();
+  if (matrix.getInFours() && !inFours)
+    stages = std::clamp((KIN_LAUNCH_SHARED_BYTES - int64_t(matrix.getRing())) / stageBytes,
+                        int64_t(2), stages);
+  stepsAhead = inFours && stages > 2 ? stages - 2 : stages - 1; // See schedule::MatrixTile::ahead.
 }
 
 /// Lines follow the iterator along which all reads of a factor lie side by side.
@@ -274,7 +279,7 @@ void MatrixNest::fillRing() {
 }
 
 MatrixNest::Sums MatrixNest::emitSteps() {
-  int64_t ahead = stepsAhead, ringBytes = matrix.getStages() * stageBytes;
+  int64_t ahead = stepsAhead, ringBytes = stages * stageBytes;
   unsigned level = passLevel + 1;
   size_t count = size_t(matrix.getRows() / matrix.getDown() / 16) *
                  (matrix.getColumns() / matrix.getAcross() / 8);
@@ -309,7 +314,7 @@ MatrixNest::Sums MatrixNest::emitSteps() {
   levels.placeAtEnd(level);
   units.commit();
   if (inFours) // What is under way reads the stage that comes last in the ring.
-    warps.waitForAllBut(matrix.getStages() - 1 - ahead);
+    warps.waitForAllBut(stages - 1 - ahead);
   else
     multiplyStep(readAt, sums);
   auto following = [&](Value offset) {

@@ -124,8 +124,8 @@ private:
   Levels &levels;
   MatrixUnits units;
   WarpGroups warps;
-  bool inFours; ///< By those: not only in shape.
-  int64_t stepsAhead;
+  bool inFours;               ///< By those: not only in shape.
+  int64_t stages, stepsAhead; ///< Of the ring: as the tile has it, or as many as fit elsewhere.
   llvm::SmallVector<IteratorGroup> groups;
   std::optional<PointValues> values;
   Operand rows, columns;

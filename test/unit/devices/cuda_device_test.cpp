@@ -160,6 +160,17 @@ TEST_F(Cuda, RefusesLaunchesThatNoDeviceRuns) {
   EXPECT_NE(messageOf(load(parts)).find("kernel 'crush': is not in the code"), std::string::npos);
 }
 
+TEST_F(Cuda, GivesCodeForAnyDeviceWhatAnyDeviceHas) {
+  Parts parts = cudaParts(affineParts());
+  parts.manifest.stages[1].scratchBytes = 200000;
+  for (auto [feature, bytes] : {std::pair{"sm_80", "98304"}, {"sm_90a", "200000"}}) {
+    parts.manifest.code = {{"baseline", {feature}}};
+    EXPECT_NE(
+        messageOf(load(parts)).find("needs " + std::string(bytes) + " bytes of shared memory"),
+        std::string::npos);
+  }
+}
+
 TEST_F(Cuda, LaunchesABlockForEachTile) {
   auto model = load(cudaParts(affineParts()));
   ASSERT_TRUE(model.ok()) << model.error().message;

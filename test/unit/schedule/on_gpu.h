@@ -18,7 +18,7 @@ inline te::Program parsed(const std::string &text) {
 inline schedule::Schedule scheduled(const te::Program &program,
                                     Precision precision = Precision::F32,
                                     llvm::ArrayRef<te::ValueId> constants = {},
-                                    const char *level = "sm_90a") {
+                                    int64_t ringLimit = 200 << 10) {
   schedule::Group group;
   for (uint32_t node = 0; node < program.nodes.size(); ++node)
     group.nodes.push_back(node);
@@ -27,7 +27,7 @@ inline schedule::Schedule scheduled(const te::Program &program,
   group.constants.assign(constants.begin(), constants.end());
   schedule::ScheduleOptions options;
   options.machine = *machine::Machine::forLevel("sm_90a");
-  options.machine.level = level;
+  options.ringLimit = ringLimit;
   options.scratchLimit = 88 << 10;
   options.copies = false;
   options.precision = precision;

@@ -153,6 +153,18 @@ TEST(Ptx, MultipliesByFourWarpsWhereDevicesDo) {
     }
 }
 
+/// Of the ring's bytes, from which on the stages start again.
+TEST(Ptx, RingsAreShorterWhereDevicesHaveLessMemory) {
+  schedule::MatrixTile tile = byFourWarps();
+  tile.stages = 8;
+  ScheduleMaker maker = onMatrixUnits(ElementType::F16, true, ElementType::F16, tile);
+  EXPECT_EQ(maker.schedule.scratchBytes, 8 * 24576);
+  EXPECT_GE(countOf(textOf(maker.schedule, "sm_90a"), ", 196608;"), 1u);
+  std::string text = textOf(maker.schedule, "sm_80");
+  EXPECT_EQ(countOf(text, ", 196608;"), 0u);
+  EXPECT_GE(countOf(text, ", 98304;"), 1u);
+}
+
 TEST(Ptx, RoundsFactorsOnTheWay) {
   std::string text =
       textOf(onMatrixUnits(ElementType::F16, true, ElementType::F32).schedule, "sm_80");
