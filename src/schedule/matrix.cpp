@@ -233,13 +233,16 @@ private:
                      cutBytes(tile) / farBytes, issued});
   }
 
-  static double bytesBrought(const MatrixTile &tile) {
-    return double(tile.rows + tile.columns) * tile.depth * 2;
+  /// What is past the last row or column is not brought.
+  double bytesBrought(const MatrixTile &tile) const {
+    double rows = std::min<double>(tile.rows, double(product.numRows));
+    double columns = std::min<double>(tile.columns, double(product.numColumns));
+    return (rows + columns) * tile.depth * 2;
   }
 
   /// As if so many bytes were brought in long pieces: a copy of a warp is slower, the more places
   /// it comes from.
-  static double cutBytes(const MatrixTile &tile) {
+  double cutBytes(const MatrixTile &tile) const {
     return bytesBrought(tile) * (tile.depth < 32 ? 1.9 : tile.depth < 64 ? 1.1 : 1);
   }
 
@@ -251,7 +254,8 @@ private:
     constexpr double eachDepth = 200, computed = 400;
     bool waitsForReads = rowsMove > borderMove || columnsMove > borderMove;
     if (tile.inFours) {
-      constexpr double barrier = 80, latency = 60;
+      constexpr double latency = 60;
+      double barrier = 60 + 20 * double(threads / warp);
       double products = productsInFours(tile) / (tile.down / 4 * tile.across * tile.deep);
       bool waits = tile.ahead() + 1 == tile.stages;
       return barrier + stagedChunks(tile) + (waitsForReads ? computed : 0) +
@@ -285,7 +289,7 @@ private:
       results += 2 * barrierCycles + rows * columns * 8 * (tile.deep - 1) / 128;
     BlockCycles cycles;
     cycles.busy = passes * (steps * busy + results);
-    cycles.alone = passes * (steps * std::max(busy, waits) + results + fromFar) + start;
+    cycles.alone = passes * (steps * std::max(busy, waits) + results + fromFar + start);
     return cycles;
   }
 

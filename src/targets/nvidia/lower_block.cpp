@@ -22,7 +22,7 @@ namespace kintsugi::targets {
 
 namespace {
 
-constexpr unsigned sharedSpace = 3, sharedAlignment = 1024; // For rings of operands.
+constexpr unsigned sharedSpace = 3;
 
 Value intrinsic(OpBuilder &builder, const char *name, Type result, ValueRange operands) {
   Location location = builder.getUnknownLoc();
@@ -133,9 +133,9 @@ public:
     Value exchange;
     LLVM::GlobalOp scratchMemory, exchangeMemory;
     if (kernel.getScratchBytes() > 0)
-      scratchMemory = declareShared("_scratch", 0, LLVM::Linkage::External);
+      scratchMemory = declareShared("_scratch", 0, LLVM::Linkage::External, scratchAlignment());
     if (int64_t bytes = mostExchangeBytes())
-      exchangeMemory = declareShared("_exchange", bytes, LLVM::Linkage::Internal);
+      exchangeMemory = declareShared("_exchange", bytes, LLVM::Linkage::Internal, 64);
     LLVM::LLVMFuncOp function = declare();
     OpBuilder::InsertionGuard guard(builder);
     Block *block = function.addEntryBlock(builder);
@@ -198,11 +198,22 @@ private:
     return most;
   }
 
+  /// Rings count their places from it.
+  unsigned scratchAlignment() {
+    unsigned alignment = 64;
+    kernel.walk([&](ComputeOp nest) {
+      if (nest.getMatrix() && nest.getMatrix()->getInFours())
+        alignment = 1024;
+    });
+    return alignment;
+  }
+
   /// No bytes: as many as the launch says.
-  LLVM::GlobalOp declareShared(const char *suffix, int64_t bytes, LLVM::Linkage linkage) {
+  LLVM::GlobalOp declareShared(const char *suffix, int64_t bytes, LLVM::Linkage linkage,
+                               unsigned alignment) {
     auto type = LLVM::LLVMArrayType::get(builder.getI8Type(), bytes);
     return LLVM::GlobalOp::create(builder, make.location, type, false, linkage,
-                                  kernel.getSymName().str() + suffix, Attribute(), sharedAlignment,
+                                  kernel.getSymName().str() + suffix, Attribute(), alignment,
                                   sharedSpace);
   }
 

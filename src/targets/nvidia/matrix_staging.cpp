@@ -149,10 +149,13 @@ bool MatrixNest::copyChunk(const Operand &operand, const Move &move) {
     return false;
   Value mask = read.getMask() ? values->evaluate(read.getMask(), at) : Value();
   Value valid = isTerm(operand, move, 0);
+  Value isOne = isPoint(operand.group, operand.alongDepth ? move.line : move.element,
+                        operand.alongDepth ? move.further : 0, passLevel);
   Value from = values->address(scope.pointers.lookup(read.getBuffer()), where, matrix.getElement());
   levels.place(move.level);
-  if (valid)
-    mask = mask ? make.bitAnd(mask, valid) : valid;
+  for (Value also : {valid, isOne}) // What is past the last is zero, and nobody waits for it.
+    if (also)
+      mask = mask ? make.bitAnd(mask, also) : also;
   units.copy(move.place, from, mask ? make.select(mask, i32(16), i32(0)) : Value());
   return true;
 }
