@@ -162,6 +162,10 @@ void MatrixNest::findLanesAt(Value firstRow, Value firstColumn, Value firstTerm)
   }
   laneRow = make.add(firstRow, make.shiftRight(lane, 2));
   laneColumn = make.add(firstColumn, make.shiftLeft(make.bitAnd(lane, i32(3)), 1));
+  Value odd = make.bitAnd(lane, i32(1));
+  laneFour = make.add(make.add(firstColumn, make.shiftLeft(make.bitAnd(lane, i32(2)), 1)),
+                      make.shiftLeft(odd, 3));
+  isOdd = make.equal(odd, i32(1));
 }
 
 /// Of the operand's points, the warp has those from the `first` on.

@@ -108,8 +108,14 @@ private:
   void joinDepths(Sums &sums);
   mlir::Value joinPlace(mlir::Value from, size_t slot);
   void storeResults(const Sums &sums);
-  void storePair(const Coordinates &row, mlir::Value isRow, unsigned block,
-                 std::array<mlir::Value, 2> pair);
+  using Pair = std::array<mlir::Value, 2>;
+  std::array<llvm::SmallVector<mlir::Value>, 2> finishPair(const Coordinates &row, unsigned block,
+                                                           const Pair &pair,
+                                                           std::array<Coordinates, 2> &column);
+  void storePair(const Coordinates &row, mlir::Value isRow, unsigned block, const Pair &pair);
+  bool storeFours(const Coordinates &row, mlir::Value isRow, unsigned block,
+                  const std::array<Pair, 2> &pairs);
+  mlir::Value word(mlir::Value first, mlir::Value second);
   void storeIf(mlir::Value isRow, mlir::Value isColumn, mlir::Value value, mlir::Value place,
                unsigned alignment);
   PointValues::Point resultAt(const Coordinates &row, const Coordinates &column) const;
@@ -133,6 +139,7 @@ private:
   mlir::Value thread, ring;
   mlir::Value rowStart, columnStart; ///< Of the pass; null: 0.
   mlir::Value laneRow, laneColumn;   ///< Of this thread's first result.
+  mlir::Value laneFour, isOdd;       ///< The first of four that it stores; of neighbours, which.
   mlir::Value share, deepNumber;     ///< Of this warp: its results' number, and that among theirs.
   int64_t threads, steps, stageBytes;
   unsigned passLevel = 0, resultLevel = 0;

@@ -183,20 +183,6 @@ void MatrixNest::computeChunk(const Operand &operand, const Move &move) {
   LLVM::StoreOp::create(make.builder, make.location, vector, move.place, 16);
 }
 
-void MatrixNest::storeResults(const Sums &sums) {
-  unsigned down = matrix.getRows() / matrix.getDown() / 16;
-  unsigned across = matrix.getColumns() / matrix.getAcross() / 8;
-  for (unsigned i = 0; i < 2 * down; ++i) {
-    int64_t further = i / 2 * blockOf(rows) + i % 2 * 8;
-    Coordinates row = pointAt(Rows, laneRow, further, 1, i, resultLevel);
-    Value isRow = isPoint(Rows, laneRow, further, resultLevel);
-    for (unsigned j = 0; j < across; ++j) {
-      const MatrixUnits::Results &all = sums[i / 2 * across + j];
-      storePair(row, isRow, j, {all[i % 2 * 2], all[i % 2 * 2 + 1]});
-    }
-  }
-}
-
 /// Null: all are.
 Value MatrixNest::isPoint(Group group, Value within, int64_t further, unsigned level) {
   int64_t points = groups[group].points();
@@ -204,50 +190,6 @@ Value MatrixNest::isPoint(Group group, Value within, int64_t further, unsigned l
     return {};
   levels.place(level);
   return make.lessUnsigned(pointNumber(group, within, further), i32(points));
-}
-
-/// Two results side by side: their values first, so that the stores stand together.
-void MatrixNest::storePair(const Coordinates &row, Value isRow, unsigned block,
-                           std::array<Value, 2> pair) {
-  bool isEven = groups[Columns].extents.back() % 2 == 0;
-  Operation *yield = nest.getEpilogue().front().getTerminator();
-  SmallVector<Value> stored[2];
-  Coordinates column[2];
-  for (unsigned k : {0, 1}) {
-    column[k] = isEven && k ? values->shifted(column[0], 1, block * 2 + k)
-                            : pointAt(Columns, laneColumn, block * 8 + k, isEven ? 2 : 1,
-                                      block * 2 + k, resultLevel);
-    values->setResult(pair[k]);
-    for (Value value : yield->getOperands())
-      stored[k].push_back(values->evaluate(value, resultAt(row, column[k])));
-  }
-  for (unsigned k : {0, 1})
-    for (auto [value, destination] : llvm::zip_equal(stored[k], nest.getDestinations())) {
-      Position where = values->destination(resultAt(row, column[k]));
-      Value place = values->address(scope.pointers.lookup(destination), where, value.getType());
-      Value isColumn = isPoint(Columns, laneColumn, block * 8 + (isEven ? 0 : k), resultLevel);
-      storeIf(isRow, isColumn, value, place, alignmentAt(where, value.getType()));
-    }
-}
-
-void MatrixNest::storeIf(Value isRow, Value isColumn, Value value, Value place,
-                         unsigned alignment) {
-  levels.place(resultLevel);
-  OpBuilder::InsertionGuard guard(make.builder);
-  if (isRow || isColumn) {
-    Value both = isRow && isColumn ? make.bitAnd(isRow, isColumn) : isRow ? isRow : isColumn;
-    auto choice = scf::IfOp::create(make.builder, make.location, both, false);
-    make.builder.setInsertionPointToStart(choice.thenBlock());
-  }
-  LLVM::StoreOp::create(make.builder, make.location, value, place, alignment);
-}
-
-PointValues::Point MatrixNest::resultAt(const Coordinates &row, const Coordinates &column) const {
-  PointValues::Point all{};
-  all[Batch] = &batch;
-  all[Rows] = &row;
-  all[Columns] = &column;
-  return all;
 }
 
 } // namespace kintsugi::targets

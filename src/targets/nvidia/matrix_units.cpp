@@ -61,6 +61,15 @@ MatrixUnits::Fragment MatrixUnits::load(Value shared, bool transposed) {
                      make.builder.getI32Type(), shared);
 }
 
+Value MatrixUnits::fromNeighbour(Value word) {
+  Type i32 = make.builder.getI32Type();
+  Value all = make.integer(i32, -1), last = make.integer(i32, 31), one = make.integer(i32, 1);
+  return LLVM::CallIntrinsicOp::create(make.builder, make.location, i32,
+                                       make.builder.getStringAttr("llvm.nvvm.shfl.sync.bfly.i32"),
+                                       ValueRange{all, word, one, last})
+      .getResults();
+}
+
 MatrixUnits::Results MatrixUnits::multiply(const Fragment &rows, const Fragment &columns,
                                            bool second, const Results &results) {
   SmallVector<Value> operands(rows.begin(), rows.end());

@@ -39,6 +39,8 @@ public:
 
   /// Four 8 x 8 matrices, whose lines the threads' addresses are in turn.
   Fragment load(mlir::Value shared, bool transposed);
+  /// The i32 of the thread whose number differs in the last bit alone. All threads come.
+  mlir::Value fromNeighbour(mlir::Value word);
   /// results + rows x columns; of the columns' fragment the first or second half.
   Results multiply(const Fragment &rows, const Fragment &columns, bool second,
                    const Results &results);

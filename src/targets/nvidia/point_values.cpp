@@ -247,6 +247,12 @@ std::optional<int64_t> PointValues::slope(AffineExpr expr, ValueRange operands,
   }
 }
 
+std::optional<int64_t> PointValues::strideOfDestination(unsigned iterator) {
+  SmallVector<Value> operands(nest.getBody().getArguments().take_front(nest.numParallel()));
+  llvm::append_range(operands, nest.getIndices());
+  return slope(nest.getMap().getResult(0), operands, iterator);
+}
+
 std::optional<int64_t> PointValues::strideOf(tile::ReadOp read, unsigned iterator) const {
   return slope(read.getMap().getResult(0), read.getIndices(), iterator);
 }

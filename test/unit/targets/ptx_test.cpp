@@ -165,6 +165,21 @@ TEST(Ptx, RingsAreShorterWhereDevicesHaveLessMemory) {
   EXPECT_GE(countOf(text, ", 98304;"), 1u);
 }
 
+TEST(Ptx, ResultsOfSixteenBitsFillSectors) {
+  for (const schedule::MatrixTile &tile : {byWarps(), byFourWarps()}) {
+    ScheduleMaker maker = onMatrixUnits(ElementType::F16, true, ElementType::F16, tile);
+    maker.schedule.buffers[2].type = ElementType::F16;
+    Expr &finish = maker.schedule.nests[0].epilogue[0];
+    finish = Expr::cast(ElementType::F16, finish);
+    // A thread's results, as pairs: one of two goes to the neighbour.
+    size_t pairs = tile.rows * tile.columns / maker.schedule.threads / 2;
+    std::string text = textOf(maker.schedule, "sm_90a");
+    EXPECT_EQ(countOf(text, "shfl.sync.bfly"), pairs / 2);
+    EXPECT_EQ(countOf(text, "st.global.v2.b32"), pairs / 2);
+    EXPECT_EQ(countOf(text, "st.global"), pairs / 2);
+  }
+}
+
 TEST(Ptx, RoundsFactorsOnTheWay) {
   std::string text =
       textOf(onMatrixUnits(ElementType::F16, true, ElementType::F32).schedule, "sm_80");
