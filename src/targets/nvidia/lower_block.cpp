@@ -182,7 +182,7 @@ private:
     auto dialect = LLVM::AsmDialectAttr::get(builder.getContext(), LLVM::AsmDialect::AD_ATT);
     auto wait = LLVM::InlineAsmOp::create(
         builder, make.location, i64, ValueRange(),
-        "griddepcontrol.launch_dependents;\n\tgriddepcontrol.wait;\n\tmov.b64 $0, 0;",
+        "griddepcontrol.wait;\n\tmov.b64 $0, 0;",
         "=l,~{memory}", /*has_side_effects=*/true, /*is_align_stack=*/false,
         LLVM::tailcallkind::TailCallKind::None, dialect, ArrayAttr());
     for (Value &buffer : buffers)
