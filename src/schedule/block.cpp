@@ -20,6 +20,16 @@ static int64_t scratchOf(const Schedule &schedule) {
   return bytes;
 }
 
+/// That no choice of threads' registers is worth less than: a multiply-add of each lane in a cycle.
+static double leastOfThreads(const LoopNest &nest) {
+  constexpr double lanes = 128;
+  double terms = 1;
+  for (unsigned k = 0; k < nest.parallel.size() + nest.numReductions(); ++k)
+    terms *= double(nest.extentOf(k));
+  BlockCycles cycles{terms / lanes, terms / lanes};
+  return cycles.worth();
+}
+
 BlockCycles chooseInBlock(LoopNest &nest, const Schedule &schedule,
                           std::optional<ElementType> rounded, int64_t scratchLimit,
                           int64_t ringLimit) {
@@ -33,9 +43,11 @@ BlockCycles chooseInBlock(LoopNest &nest, const Schedule &schedule,
   LoopNest onUnits = nest;
   std::optional<BlockCycles> matrix = chooseMatrix(
       onUnits, *product, schedule, scratchLimit - taken, ringLimit ? ringLimit - taken : 0);
-  BlockCycles cycles = chooseThreads(nest, schedule);
-  if (!matrix || matrix->worth() > cycles.worth())
-    return cycles;
+  if (!matrix || matrix->worth() > leastOfThreads(nest)) {
+    BlockCycles cycles = chooseThreads(nest, schedule);
+    if (!matrix || matrix->worth() > cycles.worth())
+      return cycles;
+  }
   nest = std::move(onUnits);
   return *matrix;
 }

@@ -276,13 +276,16 @@ private:
                          : std::pair{tile.vectorIterator, tile.vectors};
   }
 
-  double blocksOf(const RegisterTile &tile, unsigned k) const {
-    return std::ceil(double(nest.extentOf(k)) / double(tile.stepOf(k)));
+  void countBlocks(const RegisterTile &tile) {
+    blocks.clear();
+    for (unsigned k = 0; k < numIterators; ++k)
+      blocks.push_back(std::ceil(double(nest.extentOf(k)) / double(tile.stepOf(k))));
   }
 
   void consider(const RegisterTile &tile, RegisterTile &best) {
     if (threads * registersOf(tile) > registersACore)
       return;
+    countBlocks(tile);
     BlockCycles cycles = estimate(tile);
     if (cycles.worth() >= bestCycles.worth() * 0.999)
       return;
@@ -311,7 +314,7 @@ private:
     if (isSplit(tile) && tile.apart == 1)
       spread(strides[tile.vectorIterator], tile.vectors, tile.lanes);
     for (unsigned k = numParallel; k-- > 0 && left > 1;)
-      spread(strides[k], tile.stepOf(k), int64_t(blocksOf(tile, k)));
+      spread(strides[k], tile.stepOf(k), int64_t(blocks[k]));
     return std::min<double>(lines, warp);
   }
 
@@ -369,7 +372,7 @@ private:
     for (unsigned k = 0; k < numIterators; ++k)
       times *= int(k) == tile.vectorIterator && isSplit(tile)
                    ? double(nest.extentOf(k)) / tile.vectors
-                   : blocksOf(tile, k);
+                   : blocks[k];
     return isSplit(tile) && strides[tile.vectorIterator] == 0 ? times * tile.vectors : times;
   }
 
@@ -377,8 +380,8 @@ private:
   double sharedBy(llvm::ArrayRef<int64_t> strides, const RegisterTile &tile) const {
     double items = tile.lanes, differ = 1;
     for (unsigned k = 0; k < numParallel; ++k) {
-      items *= blocksOf(tile, k);
-      differ *= strides[k] != 0 ? blocksOf(tile, k) : 1;
+      items *= blocks[k];
+      differ *= strides[k] != 0 ? blocks[k] : 1;
     }
     if (isSplit(tile) && strides[tile.vectorIterator] != 0)
       differ *= tile.lanes;
@@ -413,9 +416,9 @@ private:
     constexpr double schedulers = 4, step = 2, start = 600;
     double items = tile.lanes, steps = 1;
     for (unsigned k = 0; k < numParallel; ++k)
-      items *= blocksOf(tile, k);
+      items *= blocks[k];
     for (unsigned k = numParallel; k < numIterators; ++k)
-      steps *= blocksOf(tile, k);
+      steps *= blocks[k];
     steps *= nest.share();
     double rounds = std::ceil(items / threads);
     double warps = std::ceil(std::min<double>(items, threads) / warp);
@@ -458,10 +461,10 @@ private:
   int64_t blocksAtOnce(const RegisterTile &tile) const {
     if (nest.reduction)
       return 1;
-    int64_t blocks = 1;
+    int64_t all = 1;
     for (unsigned k = 0; k < numParallel; ++k)
-      blocks *= int64_t(blocksOf(tile, k));
-    return blocksTogether(blocks, threads, int64_t(tile.rows) * tile.vectors);
+      all *= int64_t(blocks[k]);
+    return blocksTogether(all, threads, int64_t(tile.rows) * tile.vectors);
   }
 
   /// Neighbours take turns by halves; rows of them meet in memory once, others once a half.
@@ -482,6 +485,7 @@ private:
   unsigned numParallel, numIterators;
   llvm::SmallVector<Read> bodyReads, epilogueReads;
   Access destination;
+  llvm::SmallVector<double, 8> blocks;     ///< Along each iterator, of the tile that is considered.
   llvm::SmallVector<Operation> operations; ///< Of the bodies.
   double epilogueOperations = 0;
   int64_t joinBytes = 0;

@@ -181,8 +181,7 @@ private:
     Type i64 = builder.getI64Type();
     auto dialect = LLVM::AsmDialectAttr::get(builder.getContext(), LLVM::AsmDialect::AD_ATT);
     auto wait = LLVM::InlineAsmOp::create(
-        builder, make.location, i64, ValueRange(),
-        "griddepcontrol.wait;\n\tmov.b64 $0, 0;",
+        builder, make.location, i64, ValueRange(), "griddepcontrol.wait;\n\tmov.b64 $0, 0;",
         "=l,~{memory}", /*has_side_effects=*/true, /*is_align_stack=*/false,
         LLVM::tailcallkind::TailCallKind::None, dialect, ArrayAttr());
     for (Value &buffer : buffers)
