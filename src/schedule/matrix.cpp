@@ -6,6 +6,7 @@
 #include "llvm/Support/MathExtras.h"
 
 #include <cmath>
+#include <numeric>
 
 namespace kintsugi::schedule {
 
@@ -90,8 +91,8 @@ class MatrixChoice {
 public:
   MatrixChoice(const LoopNest &nest, const MatrixProduct &product, const Schedule &schedule,
                int64_t scratchLimit, int64_t ringLimit)
-      : nest(nest), product(product), buffers(schedule.buffers), threads(schedule.threads),
-        scratchLimit(scratchLimit), ringLimit(ringLimit) {
+      : nest(nest), product(product), buffers(schedule.buffers), space(schedule.space),
+        threads(schedule.threads), scratchLimit(scratchLimit), ringLimit(ringLimit) {
     constexpr double ofAll = 4600, mostOfOne = 64, leastOfOne = 35; // Bytes a cycle.
     farBytes = std::clamp(ofAll / double(schedule.tiles()), leastOfOne, mostOfOne);
     const Expr &body = nest.bodies[0];
@@ -143,11 +144,33 @@ private:
       }
     });
     bool inChunks = isAlong[0] || isAlong[1];
-    if (inChunks && isPlain && read->kind() == ExprKind::Read)
+    bool areWhole = inChunks;
+    factor.walk([&](const Expr &e) {
+      if (e.kind() == ExprKind::Read)
+        areWhole &= startsWhole(e.readIndices()[0], isAlong[0] ? last : iterators.back());
+    });
+    if (areWhole && isPlain && read->kind() == ExprKind::Read)
       return hasBorder ? borderMove : directMove;
-    constexpr double inChunk = 2, alone = 40; // With what finds the place.
+    constexpr double inChunk = 2, alone = 40; // With what finds the place, or a line for each.
     double operations = operationsOf(factor) + 1;
-    return chunk * (operations + (inChunks ? inChunk : alone) * reads) + 10;
+    return chunk * (operations + (areWhole ? inChunk : alone) * reads) + 10;
+  }
+
+  /// Whether chunks along an iterator lie at multiples of their size wherever the others stand.
+  bool startsWhole(const Index &position, unsigned along) const {
+    return position.constantTerm() % chunk == 0 &&
+           llvm::all_of(position.terms(), [&](const Term &term) {
+             bool isAlong = term.atom.kind == AtomKind::Iterator && term.atom.iterator == along;
+             return isAlong || term.factor * multipleOf(term.atom) % chunk == 0;
+           });
+  }
+
+  /// Of what an atom stands for.
+  int64_t multipleOf(const Atom &atom) const {
+    for (unsigned d = 0; d < space.size(); ++d)
+      if (atom.kind == AtomKind::Iterator && atom.iterator == nest.originIterator(d))
+        return std::gcd(space[d].size, space[d].extent - space[d].size);
+    return 1;
   }
 
   struct Warps {
@@ -301,6 +324,7 @@ private:
   const LoopNest &nest;
   const MatrixProduct &product;
   llvm::ArrayRef<Buffer> buffers;
+  llvm::ArrayRef<TileDimension> space;
   int threads;
   int64_t scratchLimit, ringLimit;
   double farBytes; ///< A cycle, for a core when those of all tiles bring.

@@ -148,3 +148,14 @@ TEST(Matrix, ConstantsLieAsTheUnitsReadThem) {
   EXPECT_EQ(packed->packing->dimensions[0], (Packing::Dimension{256, 1}));
   EXPECT_EQ(packed->packing->dimensions[1], (Packing::Dimension{512, 256}));
 }
+
+TEST(Matrix, PaysForElementsThatDoNotStartWholeMoves) {
+  auto seconds = [](const std::string &place) {
+    Program program = parsed("input a[128, 512] f16\ninput b[512, 512] f16\n"
+                             "c[i:128, j:256] f32 = sum<f32>[k:512] f32(a[i, k]) * f32(b[k, " +
+                             place + "])\noutput c\n");
+    return kintsugi::test::resultOf(program).computeSeconds;
+  };
+  EXPECT_EQ(seconds("j"), seconds("j + 8"));
+  EXPECT_GT(seconds("j + 1"), 1.2 * seconds("j"));
+}

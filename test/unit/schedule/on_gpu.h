@@ -15,10 +15,10 @@ inline te::Program parsed(const std::string &text) {
 }
 
 /// All definitions as one kernel for a GPU, `constants` of them known when it is compiled.
-inline schedule::Schedule scheduled(const te::Program &program,
-                                    Precision precision = Precision::F32,
-                                    llvm::ArrayRef<te::ValueId> constants = {},
-                                    int64_t ringLimit = 200 << 10) {
+inline schedule::ScheduleResult resultOf(const te::Program &program,
+                                         Precision precision = Precision::F32,
+                                         llvm::ArrayRef<te::ValueId> constants = {},
+                                         int64_t ringLimit = 200 << 10) {
   schedule::Group group;
   for (uint32_t node = 0; node < program.nodes.size(); ++node)
     group.nodes.push_back(node);
@@ -33,7 +33,14 @@ inline schedule::Schedule scheduled(const te::Program &program,
   options.precision = precision;
   schedule::ScheduleResult result = schedule::scheduleGroup(program, group, options);
   EXPECT_TRUE(result.schedule) << result.reason;
-  return std::move(*result.schedule);
+  return result;
+}
+
+inline schedule::Schedule scheduled(const te::Program &program,
+                                    Precision precision = Precision::F32,
+                                    llvm::ArrayRef<te::ValueId> constants = {},
+                                    int64_t ringLimit = 200 << 10) {
+  return std::move(*resultOf(program, precision, constants, ringLimit).schedule);
 }
 
 } // namespace kintsugi::test
