@@ -14,9 +14,7 @@ using namespace mlir;
 
 namespace kintsugi::targets {
 
-static constexpr int64_t warp = 32, eight = 8;
-/// In the groups of the stats' values.
-static constexpr unsigned statsRow = 0, statsTerm = 1;
+static constexpr int64_t warp = 32;
 
 StreamedSoftmax::StreamedSoftmax(KernelScope &scope, ArrayRef<tile::ComputeOp> nests, Value scratch,
                                  Block *block)
@@ -372,20 +370,6 @@ void StreamedSoftmax::finishScores(const Places &places, Scores &all) {
     }
 }
 
-Value StreamedSoftmax::amongFour(Value value, llvm::function_ref<Value(Value, Value)> join) {
-  Type i32Type = make.builder.getI32Type();
-  for (int64_t distance : {1, 2}) {
-    Value bits = make.bitcast(value, i32Type);
-    Value other =
-        LLVM::CallIntrinsicOp::create(make.builder, make.location, i32Type,
-                                      make.builder.getStringAttr("llvm.nvvm.shfl.sync.bfly.i32"),
-                                      ValueRange{i32(-1), bits, i32(distance), i32(warp - 1)})
-            .getResults();
-    value = join(value, make.bitcast(other, make.builder.getF32Type()));
-  }
-  return value;
-}
-
 /// The number of two of which one may be NaN: such a row's total is NaN whatever its maximum is.
 Value StreamedSoftmax::greater(Value a, Value b) {
   return arith::MaxNumFOp::create(make.builder, make.location, a, b);
@@ -458,111 +442,6 @@ void StreamedSoftmax::addWeighted(Value offset, const Scores &powers, Running &r
       }
     }
   }
-}
-
-Value StreamedSoftmax::joinPlace(Value from, int64_t slot) {
-  return scores.units.atByte(from, slot * scores.matrix.getDown() * warp * 16);
-}
-
-/// What the other groups have summed comes through the ring's memory; the first adds it in their
-/// order, and goes on alone.
-void StreamedSoftmax::joinGroups() {
-  levels.placeAtEnd(0);
-  scope.threads->wait(make.builder); // The ring is read to the end.
-  Value isFirst = make.equal(group, i32(0));
-  auto others = scf::IfOp::create(make.builder, make.location, isFirst, true);
-  {
-    OpBuilder::InsertionGuard guard(make.builder);
-    make.builder.setInsertionPointToStart(others.elseBlock());
-    leave();
-  }
-  levels.placeAtEnd(0);
-  scope.threads->wait(make.builder);
-  auto choice = scf::IfOp::create(make.builder, make.location, isFirst, false);
-  levels.loopCreated(0, choice);
-  resultLevel = 1;
-  levels.enter(resultLevel, choice.thenBlock());
-  levels.placeAtEnd(resultLevel);
-  takeFromOthers();
-}
-
-/// Sums, then the rows' maxima and totals.
-void StreamedSoftmax::leave() {
-  int64_t slots = running.sums.size() + 1;
-  Value from = scores.units.atByte(
-      scores.units.atByte(scores.ring, exchange),
-      make.mul(make.sub(group, i32(1)), i32(slots * scores.matrix.getDown() * warp * 16)));
-  auto put = [&](int64_t slot, const MatrixUnits::Results &values) {
-    Value all = make.undefined(VectorType::get({4}, make.builder.getF32Type()));
-    for (unsigned part = 0; part < 4; ++part)
-      all = make.withLane(all, values[part], part);
-    LLVM::StoreOp::create(make.builder, make.location, all, joinPlace(from, slot), 16);
-  };
-  for (auto [slot, sum] : llvm::enumerate(running.sums))
-    put(slot, sum);
-  put(slots - 1, {running.maximum[0], running.maximum[1], running.total[0], running.total[1]});
-}
-
-void StreamedSoftmax::takeFromOthers() {
-  int64_t slots = running.sums.size() + 1;
-  Value from = scores.units.atByte(scores.ring, exchange);
-  auto get = [&](int64_t other, int64_t slot) {
-    Value all = LLVM::LoadOp::create(make.builder, make.location,
-                                     VectorType::get({4}, make.builder.getF32Type()),
-                                     joinPlace(from, other * slots + slot), 16);
-    return MatrixUnits::Results{make.lane(all, 0), make.lane(all, 1), make.lane(all, 2),
-                                make.lane(all, 3)};
-  };
-  for (int64_t other = 0; other < across - 1; ++other) {
-    MatrixUnits::Results rows = get(other, slots - 1);
-    PerRow kept, added;
-    for (unsigned row = 0; row < rowsAThread; ++row) {
-      Value most = greater(running.maximum[row], rows[row]);
-      Value base = baseOf(most);
-      kept[row] = power(running.maximum[row], base);
-      added[row] = power(rows[row], base);
-      running.maximum[row] = most;
-      running.total[row] =
-          make.fma(rows[rowsAThread + row], added[row], make.mul(running.total[row], kept[row]));
-    }
-    for (auto [slot, sum] : llvm::enumerate(running.sums)) {
-      MatrixUnits::Results theirs = get(other, slot);
-      for (unsigned part = 0; part < 4; ++part)
-        sum[part] = make.fma(theirs[part], added[part / 2], make.mul(sum[part], kept[part / 2]));
-    }
-  }
-}
-
-/// The last product's epilogue reads them, of rows that are this warp's own.
-void StreamedSoftmax::storeStats() {
-  levels.placeAtEnd(resultLevel);
-  Value isFirst = make.equal(make.bitAnd(scope.threads->number, i32(3)), i32(0));
-  for (unsigned row = 0; row < rowsAThread; ++row) {
-    levels.placeAtEnd(resultLevel);
-    Value total = amongFour(running.total[row], [&](Value a, Value b) { return make.add(a, b); });
-    Value maximum = running.maximum[row];
-    // With an infinite maximum, exp(x - m) of the greatest is NaN, and so is the sum.
-    total = make.add(total, make.sub(maximum, maximum));
-    Value isRow = scores.isPoint(MatrixNest::Rows, scores.laneRow, row * eight, resultLevel);
-    Value stores = isRow ? make.bitAnd(isFirst, isRow) : isFirst;
-    PointValues::Point at{};
-    at[statsRow] = &statsRows[row];
-    Position where = stats->destination(at);
-    for (auto [value, buffer] :
-         llvm::zip_equal(PerRow{maximum, total}, statsNest.getDestinations())) {
-      Value place = stats->address(scope.pointers.lookup(buffer), where, value.getType());
-      levels.placeAtEnd(resultLevel);
-      auto choice = scf::IfOp::create(make.builder, make.location, stores, false);
-      OpBuilder::InsertionGuard guard(make.builder);
-      make.builder.setInsertionPointToStart(choice.thenBlock());
-      LLVM::StoreOp::create(make.builder, make.location, value, place,
-                            alignmentAt(where, value.getType()));
-    }
-  }
-  levels.placeAtEnd(resultLevel);
-  LLVM::CallIntrinsicOp::create(make.builder, make.location,
-                                make.builder.getStringAttr("llvm.nvvm.bar.warp.sync"),
-                                ValueRange{i32(-1)});
 }
 
 } // namespace kintsugi::targets

@@ -25,6 +25,8 @@ public:
 
 private:
   static constexpr unsigned rowsAThread = 2;
+  static constexpr int64_t eight = 8;                    ///< Columns of the units' results.
+  static constexpr unsigned statsRow = 0, statsTerm = 1; ///< Groups of the stats' values.
   using PerRow = std::array<mlir::Value, rowsAThread>;
   using Scores = llvm::SmallVector<MatrixUnits::Results>; ///< By eight columns.
 
