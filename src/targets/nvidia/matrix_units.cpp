@@ -61,12 +61,12 @@ MatrixUnits::Fragment MatrixUnits::load(Value shared, bool transposed) {
                      make.builder.getI32Type(), shared);
 }
 
-Value MatrixUnits::fromNeighbour(Value word) {
+Value MatrixUnits::fromNeighbour(Value word, int64_t bit) {
   Type i32 = make.builder.getI32Type();
-  Value all = make.integer(i32, -1), last = make.integer(i32, 31), one = make.integer(i32, 1);
+  Value all = make.integer(i32, -1), last = make.integer(i32, 31);
   return LLVM::CallIntrinsicOp::create(make.builder, make.location, i32,
                                        make.builder.getStringAttr("llvm.nvvm.shfl.sync.bfly.i32"),
-                                       ValueRange{all, word, one, last})
+                                       ValueRange{all, word, make.integer(i32, bit), last})
       .getResults();
 }
 

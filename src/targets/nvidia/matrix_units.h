@@ -39,8 +39,8 @@ public:
 
   /// Four 8 x 8 matrices, whose lines the threads' addresses are in turn.
   Fragment load(mlir::Value shared, bool transposed);
-  /// The i32 of the thread whose number differs in the last bit alone. All threads come.
-  mlir::Value fromNeighbour(mlir::Value word);
+  /// The i32 of the thread whose number differs in that bit (1, 2, ...) alone. All threads come.
+  mlir::Value fromNeighbour(mlir::Value word, int64_t bit = 1);
   /// results + rows x columns; of the columns' fragment the first or second half.
   Results multiply(const Fragment &rows, const Fragment &columns, bool second,
                    const Results &results);

@@ -12,14 +12,8 @@ namespace kintsugi::targets {
 static constexpr int64_t warp = 32;
 
 Value StreamedSoftmax::amongFour(Value value, llvm::function_ref<Value(Value, Value)> join) {
-  Type i32Type = make.builder.getI32Type();
-  for (int64_t distance : {1, 2}) {
-    Value bits = make.bitcast(value, i32Type);
-    Value other =
-        LLVM::CallIntrinsicOp::create(make.builder, make.location, i32Type,
-                                      make.builder.getStringAttr("llvm.nvvm.shfl.sync.bfly.i32"),
-                                      ValueRange{i32(-1), bits, i32(distance), i32(warp - 1)})
-            .getResults();
+  for (int64_t bit : {1, 2}) {
+    Value other = scores.units.fromNeighbour(make.bitcast(value, make.builder.getI32Type()), bit);
     value = join(value, make.bitcast(other, make.builder.getF32Type()));
   }
   return value;

@@ -176,6 +176,18 @@ Value StreamedSoftmax::nextBlock(Value number, Value &left) {
   return make.resize(block, make.builder.getI32Type());
 }
 
+/// The block that is taken as `number`th, where there are so many, in the loop of level 1.
+void StreamedSoftmax::stageIfThere(Value number, Value block, Value offset) {
+  auto choice =
+      scf::IfOp::create(make.builder, make.location, make.lessUnsigned(number, order.count), false);
+  levels.loopCreated(1, choice);
+  levels.enter(2, choice.thenBlock());
+  stageBlock(block, offset, 2);
+  levels.resume(1);
+  levels.placeAtEnd(1);
+  scores.units.commit();
+}
+
 void StreamedSoftmax::fillRing() {
   levels.placeAtEnd(0);
   SmallVector<Value> carried;
@@ -188,14 +200,7 @@ void StreamedSoftmax::fillRing() {
   Value number = loop.getInductionVar(), left = order.open ? loop.getRegionIterArg(0) : Value();
   Value block = nextBlock(number, left);
   Value offset = make.add(make.mul(number, i32(stageBytes)), i32(rowBytes));
-  auto choice =
-      scf::IfOp::create(make.builder, make.location, make.lessUnsigned(number, order.count), false);
-  levels.loopCreated(1, choice);
-  levels.enter(2, choice.thenBlock());
-  stageBlock(block, offset, 2);
-  levels.resume(1);
-  levels.placeAtEnd(1);
-  scores.units.commit();
+  stageIfThere(number, block, offset);
   if (order.open) {
     scf::YieldOp::create(make.builder, make.location, left);
     order.open = loop.getResult(0);
@@ -242,14 +247,7 @@ void StreamedSoftmax::emitBlocks(Value toRead) {
   scope.threads->wait(make.builder);
   Value further = make.add(loop.getInductionVar(), i32(ahead));
   Value next = nextBlock(further, leftToStage);
-  auto choice = scf::IfOp::create(make.builder, make.location,
-                                  make.lessUnsigned(further, order.count), false);
-  levels.loopCreated(1, choice);
-  levels.enter(2, choice.thenBlock());
-  stageBlock(next, writeAt, 2);
-  levels.resume(1);
-  levels.placeAtEnd(1);
-  scores.units.commit();
+  stageIfThere(further, next, writeAt);
   Scores ofBlock = scoresOf(readAt);
   finishScores(places, ofBlock);
   levels.placeAtEnd(1);

@@ -56,6 +56,7 @@ private:
   void findBytes();
   void stageRows();
   void fillRing();
+  void stageIfThere(mlir::Value number, mlir::Value block, mlir::Value offset);
   void stageBlock(mlir::Value block, mlir::Value offset, unsigned level);
   void stageSteps(MatrixNest &nest, MatrixNest::Operand &operand, mlir::Value offset,
                   int64_t stepBytes, unsigned level);
