@@ -11,6 +11,8 @@
  * are written overlap with no other operand and are not read before: from run to run the runtime
  * may have the same launch write elsewhere. Blocks don't depend on each other.
  *
+ * A kernel may ask for clusters along x (.reqnctapercluster): each tile then has the blocks of one.
+ *
  * A code object may say that its kernels wait: each ends its own wait for the launches before it
  * (griddepcontrol.wait) ahead of all that touches memory, and so may be started while they run.
  *

@@ -82,7 +82,9 @@ schedule::ScheduleOptions scheduleOptions(const CompileOptions &options) {
   if (options.machine.threads > 0) {        // Blocks know no copies.
     constexpr int64_t onHopper = 226 << 10; // And some for places that are aligned.
     result.scratchLimit = KIN_LAUNCH_SHARED_BYTES;
-    result.ringLimit = options.machine.level == "sm_90a" ? onHopper : 0;
+    bool isHopper = options.machine.level == "sm_90a";
+    result.ringLimit = isHopper ? onHopper : 0;
+    result.clusterBlocks = isHopper ? 8 : 1; // As large as any device has them.
     result.copies = false;
   }
   return result;

@@ -1,7 +1,6 @@
 #include "schedule/block.h"
 
 #include "schedule/loop_order.h"
-#include "schedule/matrix.h"
 #include "schedule/scratch.h"
 #include "schedule/streamed_softmax.h"
 #include "llvm/Support/MathExtras.h"
@@ -30,19 +29,19 @@ static double leastOfThreads(const LoopNest &nest) {
   return cycles.worth();
 }
 
-BlockCycles chooseInBlock(LoopNest &nest, const Schedule &schedule,
-                          std::optional<ElementType> rounded, int64_t scratchLimit,
-                          int64_t ringLimit) {
+BlockCycles chooseInBlock(LoopNest &nest, const Schedule &schedule, const BlockLimits &limits) {
   unsigned dimensions = schedule.space.size();
   orderForThreads(nest, dimensions, schedule.buffers);
-  std::optional<MatrixProduct> product = matrixProductOf(nest, rounded);
+  std::optional<MatrixProduct> product = matrixProductOf(nest, limits.rounded);
   if (!product)
     return chooseThreads(nest, schedule);
   int64_t taken =
-      int64_t(llvm::alignTo(scratchOf(schedule), ringLimit ? ringAlignment : alignment));
+      int64_t(llvm::alignTo(scratchOf(schedule), limits.ringBytes ? ringAlignment : alignment));
+  BlockLimits left = limits;
+  left.scratchBytes -= taken;
+  left.ringBytes -= limits.ringBytes ? taken : 0;
   LoopNest onUnits = nest;
-  std::optional<BlockCycles> matrix = chooseMatrix(
-      onUnits, *product, schedule, scratchLimit - taken, ringLimit ? ringLimit - taken : 0);
+  std::optional<BlockCycles> matrix = chooseMatrix(onUnits, *product, schedule, left);
   if (!matrix || matrix->worth() > leastOfThreads(nest)) {
     BlockCycles cycles = chooseThreads(nest, schedule);
     if (!matrix || matrix->worth() > cycles.worth())
@@ -73,7 +72,7 @@ void placeRings(Schedule &schedule) {
   }
 }
 
-bool fitsInBlock(const Schedule &schedule, int64_t scratchLimit, int64_t ringLimit) {
+bool fitsInBlock(const Schedule &schedule, const BlockLimits &limits) {
   int64_t exchanged = 0, least = 0;
   bool inFours = false;
   for (const LoopNest &nest : schedule.nests) {
@@ -85,8 +84,8 @@ bool fitsInBlock(const Schedule &schedule, int64_t scratchLimit, int64_t ringLim
     shortest.stages = 2;
     least = std::max(least, shortest.ring + shortest.ringBytes());
   }
-  return least + exchanged <= scratchLimit &&
-         schedule.scratchBytes + exchanged <= (inFours ? ringLimit : scratchLimit);
+  return least + exchanged <= limits.scratchBytes &&
+         schedule.scratchBytes + exchanged <= (inFours ? limits.ringBytes : limits.scratchBytes);
 }
 
 } // namespace kintsugi::schedule

@@ -7,23 +7,20 @@
 #ifndef KINTSUGI_SCHEDULE_BLOCK_H
 #define KINTSUGI_SCHEDULE_BLOCK_H
 
-#include "schedule/threads.h"
+#include "schedule/matrix.h"
 
 namespace kintsugi::schedule {
 
 /// Orders a nest's iterators and sets its registers or its matrix tile, whichever takes fewer
-/// cycles of a block of schedule.threads. `rounded`: see matrixProductOf. Rings may take what
-/// scratch leaves of `scratchLimit` bytes. `ringLimit`: see ScheduleOptions.
-BlockCycles chooseInBlock(LoopNest &nest, const Schedule &schedule,
-                          std::optional<ElementType> rounded, int64_t scratchLimit,
-                          int64_t ringLimit);
+/// cycles of a block of schedule.threads. Rings may take what scratch leaves of the limits.
+BlockCycles chooseInBlock(LoopNest &nest, const Schedule &schedule, const BlockLimits &limits);
 
 /// The rings of products stand behind all other scratch, one over the other: nests wait for each
 /// other.
 void placeRings(Schedule &schedule);
 
 /// Whether scratch and what the schedule's threads exchange beside it are within the limits.
-bool fitsInBlock(const Schedule &schedule, int64_t scratchLimit, int64_t ringLimit);
+bool fitsInBlock(const Schedule &schedule, const BlockLimits &limits);
 
 } // namespace kintsugi::schedule
 

@@ -90,11 +90,9 @@ namespace {
 class MatrixChoice {
 public:
   MatrixChoice(const LoopNest &nest, const MatrixProduct &product, const Schedule &schedule,
-               int64_t scratchLimit, int64_t ringLimit)
+               const BlockLimits &limits)
       : nest(nest), product(product), buffers(schedule.buffers), space(schedule.space),
-        threads(schedule.threads), scratchLimit(scratchLimit), ringLimit(ringLimit) {
-    constexpr double ofAll = 4600, mostOfOne = 64, leastOfOne = 35; // Bytes a cycle.
-    farBytes = std::clamp(ofAll / double(schedule.tiles()), leastOfOne, mostOfOne);
+        threads(schedule.threads), limits(limits), tiles(double(schedule.tiles())) {
     const Expr &body = nest.bodies[0];
     rowsMove = moveOf(body.operand(1 - product.columnsFactor), product.rows);
     columnsMove = moveOf(body.operand(product.columnsFactor), product.columns);
@@ -109,7 +107,7 @@ public:
         for (unsigned warpRows : {16, 32, 64})
           for (unsigned warpColumns : {16, 32, 64, 128})
             considerDepths({down, warps / down / deep, deep, false}, warpRows, warpColumns, best);
-        if (ringLimit == 0 || down % 4 != 0)
+        if (limits.ringBytes == 0 || down % 4 != 0)
           continue;
         for (unsigned warpRows : {16, 32})
           for (unsigned warpColumns : {16, 32, 64, 128, 256})
@@ -199,23 +197,25 @@ private:
       if (!isWhole || (tile.depth > 16 && tile.depth >= 2 * product.depth) ||
           (tile.depth > 64 && tile.deep == 1))
         continue;
-      considerStages(tile, best);
+      for (tile.blocks = 1; tile.blocks <= limits.blocks; tile.blocks *= 2)
+        if (tile.blocks == 1 || product.depth >= int64_t(tile.depth) * tile.blocks)
+          considerStages(tile, best);
     }
   }
 
   /// As many stages as hide the way from memory, or as fit.
   void considerStages(MatrixTile tile, MatrixTile &best) {
-    int64_t steps = llvm::divideCeil(product.depth, int64_t(tile.depth));
+    int64_t steps = stepsOf(tile);
     double wanted = std::ceil(arrival(tile) / std::max(busyStep(tile), waitStep(tile))) + 1;
     wanted += tile.inFours ? 1 : 0;
     unsigned most = std::max<int64_t>(2, std::min<int64_t>(8, steps + 1));
     tile.stages = unsigned(std::clamp<double>(wanted, 2, most));
-    int64_t limit = tile.inFours ? ringLimit : scratchLimit;
+    int64_t limit = tile.inFours ? limits.ringBytes : limits.scratchBytes;
     while (tile.stages > 2 && tile.ringBytes() > limit)
       --tile.stages;
     MatrixTile shortest = tile; // For other devices.
     shortest.stages = 2;
-    if (tile.ringBytes() <= limit && shortest.ringBytes() <= scratchLimit)
+    if (tile.ringBytes() <= limit && shortest.ringBytes() <= limits.scratchBytes)
       consider(tile, best);
   }
 
@@ -224,10 +224,32 @@ private:
     if (registersOf(tile) > 255 || threads * registersOf(tile) > registersACore)
       return;
     BlockCycles cycles = estimate(tile);
-    if (bestCycles && cycles.worth() >= bestCycles->worth() * 0.999)
+    double worth = worthOf(cycles, tile);
+    if (bestCycles && worth >= bestWorth * 0.999)
       return;
     bestCycles = cycles;
+    bestWorth = worth;
     best = tile;
+  }
+
+  /// As BlockCycles::worth, where tiles may be of several blocks: a core may have several.
+  double worthOf(const BlockCycles &cycles, const MatrixTile &tile) const {
+    constexpr double together = 2;
+    double alone = std::ceil(tiles / limits.cores);
+    double each = std::ceil(tiles * tile.blocks / coresOfClusters(tile.blocks, limits.cores));
+    double rounds = std::ceil(each / together) / std::ceil(alone / together);
+    return BlockCycles{cycles.busy * each / alone, cycles.alone * rounds}.worth();
+  }
+
+  /// Of one block.
+  int64_t stepsOf(const MatrixTile &tile) const {
+    return llvm::divideCeil(llvm::divideCeil(product.depth, int64_t(tile.depth)), tile.blocks);
+  }
+
+  /// Bytes that a core brings in a cycle when those of all blocks do.
+  double farBytes(const MatrixTile &tile) const {
+    constexpr double ofAll = 4600, mostOfOne = 64, leastOfOne = 35;
+    return std::clamp(ofAll / (tiles * tile.blocks), leastOfOne, mostOfOne);
   }
 
   double stagedChunks(const MatrixTile &tile) const {
@@ -240,20 +262,20 @@ private:
   double busyStep(const MatrixTile &tile) const {
     constexpr double multiplyAdds = 640, scratchBytes = 128, schedulers = 4;
     double rows = tile.rows, columns = tile.columns, depth = tile.depth;
-    double brought = bytesBrought(tile);
+    double stored = (rows + columns) * depth * 2; // Zeros, where nothing is brought.
     double warps = threads / warp, sixteens = depth / 16 / tile.deep;
     double warpRows = rows / tile.down, warpColumns = columns / tile.across;
     if (tile.inFours) {
       double issued = warps / schedulers * (stagedChunks(tile) + 20 + 2 * depth / 16);
-      double moved = brought + productsInFours(tile) * (64 + columns / tile.across) * 32;
+      double moved = stored + productsInFours(tile) * (64 + columns / tile.across) * 32;
       return std::max({productsInFours(tile) * eachInFours(tile), moved / scratchBytes,
-                       cutBytes(tile) / farBytes, issued});
+                       cutBytes(tile) / farBytes(tile), issued});
     }
-    double moved = brought + warps * sixteens * (warpRows + warpColumns) * 32;
+    double moved = stored + warps * sixteens * (warpRows + warpColumns) * 32;
     double onUnits = warpRows / 16 + warpColumns / 16 + warpRows * warpColumns / 128;
     double issued = warps / schedulers * (stagedChunks(tile) + 12 + sixteens * onUnits);
     return std::max({rows * columns * depth / multiplyAdds, moved / scratchBytes,
-                     cutBytes(tile) / farBytes, issued});
+                     cutBytes(tile) / farBytes(tile), issued});
   }
 
   /// What is past the last row or column is not brought.
@@ -270,7 +292,7 @@ private:
   }
 
   /// Cycles from the start of a step's copies until all have come.
-  double arrival(const MatrixTile &tile) const { return fromFar + cutBytes(tile) / farBytes; }
+  double arrival(const MatrixTile &tile) const { return fromFar + cutBytes(tile) / farBytes(tile); }
 
   /// What a block alone waits in a step: at the barrier, and from one instruction to the next.
   double waitStep(const MatrixTile &tile) const {
@@ -306,14 +328,23 @@ private:
     double waits = std::max(waitStep(tile), arrival(tile) / tile.ahead());
     double passes = std::ceil(double(product.numRows) / rows) *
                     std::ceil(double(product.numColumns) / columns) * double(product.numBatch);
-    double steps = std::ceil(double(product.depth) / tile.depth);
-    double results = rows * columns / warp * (epilogueOperations + 8) / schedulers;
-    if (tile.deep > 1)
-      results += 2 * barrierCycles + rows * columns * 8 * (tile.deep - 1) / 128;
+    double steps = double(stepsOf(tile));
+    double results = rows * columns / warp * (epilogueOperations + 8) / schedulers / tile.blocks;
+    if (tile.deep * tile.blocks > 1)
+      results += joining(tile);
     BlockCycles cycles;
     cycles.busy = passes * (steps * busy + results);
     cycles.alone = passes * (steps * std::max(busy, waits) + results + fromFar + start);
     return cycles;
+  }
+
+  /// Sums go through scratch, of a cluster through that of all its blocks.
+  static double joining(const MatrixTile &tile) {
+    constexpr double scratchBytes = 128, clusterBytes = 32, clusterBarrier = 500;
+    double bytes = double(tile.rows) * tile.columns * 4 * tile.deep;
+    bool isCluster = tile.blocks > 1;
+    return 2 * (isCluster ? clusterBarrier : barrierCycles) + bytes / scratchBytes +
+           bytes / (isCluster ? clusterBytes : scratchBytes);
   }
 
   static constexpr double barrierCycles = 200;
@@ -326,10 +357,11 @@ private:
   llvm::ArrayRef<Buffer> buffers;
   llvm::ArrayRef<TileDimension> space;
   int threads;
-  int64_t scratchLimit, ringLimit;
-  double farBytes; ///< A cycle, for a core when those of all tiles bring.
+  const BlockLimits &limits;
+  double tiles;
   double rowsMove = 0, columnsMove = 0, epilogueOperations = 0;
   std::optional<BlockCycles> bestCycles;
+  double bestWorth = 0;
 };
 
 /// The iterator of the sum along which a factor's elements lie side by side, as chunks of one move;
@@ -360,13 +392,11 @@ int registersOf(const MatrixTile &tile) {
 }
 
 std::optional<BlockCycles> chooseMatrix(LoopNest &nest, const MatrixProduct &product,
-                                        const Schedule &schedule, int64_t scratchLimit,
-                                        int64_t ringLimit) {
+                                        const Schedule &schedule, const BlockLimits &limits) {
   if (std::optional<unsigned> depth = chunkedDepth(nest, schedule.buffers))
     moveReductionInnermost(nest, *depth, schedule.space.size());
   MatrixTile tile;
-  std::optional<BlockCycles> cycles =
-      MatrixChoice(nest, product, schedule, scratchLimit, ringLimit).choose(tile);
+  std::optional<BlockCycles> cycles = MatrixChoice(nest, product, schedule, limits).choose(tile);
   if (cycles)
     nest.matrix = tile;
   return cycles;

@@ -21,17 +21,25 @@ struct MatrixProduct {
   int64_t numRows = 1, numColumns = 1, numBatch = 1, depth = 1;
 };
 
+/// What a block has, and what its products may become.
+struct BlockLimits {
+  std::optional<ElementType> rounded; ///< That factors in f32 may be rounded to; none: no type.
+  int64_t scratchBytes = 0;
+  int64_t ringBytes = 0; ///< Where four warps multiply together; 0: they can't.
+  unsigned blocks = 1;   ///< That may share a product's sums,
+  int cores = 1;         ///< on so many cores.
+};
+
 /// nullopt: it is none, or its factors would have to be rounded to a type that they are not of.
 /// `rounded`: the type that factors in f32 may be rounded to; none: no type.
 std::optional<MatrixProduct> matrixProductOf(const LoopNest &nest,
                                              std::optional<ElementType> rounded);
 
 /// Sets nest.matrix (but for where its ring lies) and the order of its sums; nullopt, and the nest
-/// stays as it is, where no matrix tile of the schedule's threads fits into `scratchLimit` bytes.
-/// `ringLimit`: the same where four warps multiply together; 0: they can't.
+/// stays as it is, where no matrix tile of the schedule's threads is within the limits. The cycles
+/// are those of each block.
 std::optional<BlockCycles> chooseMatrix(LoopNest &nest, const MatrixProduct &product,
-                                        const Schedule &schedule, int64_t scratchLimit,
-                                        int64_t ringLimit);
+                                        const Schedule &schedule, const BlockLimits &limits);
 
 /// That a thread needs, about.
 int registersOf(const MatrixTile &tile);

@@ -49,7 +49,7 @@ int64_t MatrixTile::operandBytes(int64_t rows) const {
 
 int64_t MatrixTile::ringBytes() const {
   int64_t staged = stages * (operandBytes(rows) + operandBytes(columns));
-  int64_t joined = int64_t(deep - 1) * rows * columns * 4;
+  int64_t joined = deep * blocks > 1 ? int64_t(deep) * rows * columns * 4 : 0;
   return std::max(staged, joined);
 }
 
@@ -58,6 +58,14 @@ int64_t Schedule::tiles() const {
   for (const TileDimension &dimension : space)
     product *= dimension.count();
   return product;
+}
+
+int64_t Schedule::blocks() const {
+  unsigned each = 1;
+  for (const LoopNest &nest : nests)
+    if (nest.matrix)
+      each = std::max(each, nest.matrix->blocks);
+  return tiles() * each;
 }
 
 unsigned Schedule::memoryBuffers() const {
@@ -122,7 +130,9 @@ std::string Schedule::print() const {
               std::to_string(m->rows) + " x " + std::to_string(m->columns) + " x " +
               std::to_string(m->depth) + " by " + std::to_string(m->down) + " x " +
               std::to_string(m->across) + " x " + std::to_string(m->deep) + " warps, " +
-              (m->inFours ? "four together, " : "") + std::to_string(m->stages) + " stages";
+              (m->inFours ? "four together, " : "") +
+              (m->blocks > 1 ? std::to_string(m->blocks) + " blocks, " : "") +
+              std::to_string(m->stages) + " stages";
     if (nest.streamed)
       text += std::string("; in one loop with the next three") +
               (nest.skipsBlocks ? ", without hidden blocks" : "");

@@ -83,8 +83,11 @@ struct MatrixTile {
   unsigned down = 1, across = 1;          ///< Warps, each with its share of rows and columns,
   unsigned deep = 1;                      ///< and so many for each share's terms.
   bool inFours = false; ///< Four warps down multiply together: of 64 rows each has 16.
-  unsigned stages = 2;  ///< Of the ring of operands, in scratch.
-  int64_t ring = 0;     ///< Where that starts, in bytes.
+  /// Of a cluster, where the machine has those: so many share each sum's steps, and then, as the
+  /// warps deep do, its results. 2 to the power of something.
+  unsigned blocks = 1;
+  unsigned stages = 2; ///< Of the ring of operands, in scratch.
+  int64_t ring = 0;    ///< Where that starts, in bytes.
 
   /// Bytes of a stage for an operand with so many rows, whichever way it lies.
   int64_t operandBytes(int64_t rows) const;
@@ -176,6 +179,8 @@ struct Schedule {
   double bytesWritten = 0;
 
   int64_t tiles() const;
+  /// Of threads: one for a tile, or a cluster of them.
+  int64_t blocks() const;
   /// How often a nest runs, about: workers take tiles in several runs of neighbours.
   double runsOf(const LoopNest &nest, int cores) const;
   unsigned memoryBuffers() const;

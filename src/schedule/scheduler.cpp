@@ -148,9 +148,12 @@ private:
         few[count - 2] = std::min(rows, extentOf(count - 2));
         consider(few, bestSizes, best);
       }
-    cutEvenly(count, bestSizes, best);
+    constexpr double forBlocks[] = {0.7, 1.5, 4, 16, 64, 256}, forClusters[] = {0.09, 0.17, 0.35};
+    if (members.size() == 1 && options.clusterBlocks > 1 && members[0].reduction)
+      cutEvenly(forClusters, count, bestSizes, best);
+    cutEvenly(forBlocks, count, bestSizes, best);
     if (members.size() > 1 && count > 1)
-      cutEvenly(count - 1, bestSizes, best);
+      cutEvenly(forBlocks, count - 1, bestSizes, best);
     constexpr int rounds = 2;
     bool changed = true;
     for (int round = 0; round < rounds && changed; ++round) {
@@ -176,10 +179,12 @@ private:
     return tiles;
   }
 
-  /// Cuts the first `count` iterators, each time the one of the most points.
-  void cutEvenly(size_t count, TileSizes &bestSizes, std::optional<Trial> &best) {
+  /// Cuts the first `count` iterators, each time the one of the most points, until there are so
+  /// many tiles for each core.
+  void cutEvenly(llvm::ArrayRef<double> tilesACore, size_t count, TileSizes &bestSizes,
+                 std::optional<Trial> &best) {
     TileSizes sizes = wholeSizes();
-    for (double wanted : {0.7, 1.5, 4.0, 16.0, 64.0, 256.0}) {
+    for (double wanted : tilesACore) {
       while (tilesOf(sizes) < wanted * options.machine.cores) {
         auto *largest = std::max_element(sizes.begin(), sizes.begin() + count);
         if (count == 0 || *largest == 1)
@@ -444,6 +449,7 @@ private:
     schedule.threads = threads;
     llvm::SmallVector<double> cycles;
     BlockCycles inBlock;
+    BlockLimits limits = limitsOf(tiling);
     for (size_t number = 0; number < tiling.parts.size(); ++number) {
       if (threads && appendStreamed(tiling, number, schedule, inBlock)) {
         number += 3;
@@ -451,8 +457,7 @@ private:
       }
       LoopNest part = tiling.parts[number];
       if (threads) {
-        BlockCycles each = chooseInBlock(part, schedule, storageOf(options.precision),
-                                         options.scratchLimit, options.ringLimit);
+        BlockCycles each = chooseInBlock(part, schedule, limits);
         inBlock.busy += each.busy;
         inBlock.alone += each.alone;
       } else {
@@ -474,8 +479,7 @@ private:
       placeRings(schedule);
       placeStandIns(schedule);
     }
-    if (threads ? !fitsInBlock(schedule, options.scratchLimit, options.ringLimit)
-                : schedule.scratchBytes > options.scratchLimit) {
+    if (threads ? !fitsInBlock(schedule, limits) : schedule.scratchBytes > options.scratchLimit) {
       reason = "its intermediate results do not fit in scratch memory";
       return std::nullopt;
     }
@@ -490,6 +494,13 @@ private:
     account(trial, cycles);
     note(trial, sizes, cycles);
     return trial;
+  }
+
+  /// Blocks share a tile where nothing but the product is done for it.
+  BlockLimits limitsOf(const Tiling &tiling) const {
+    unsigned blocks = tiling.parts.size() == 1 ? options.clusterBlocks : 1;
+    return {storageOf(options.precision), options.scratchLimit, options.ringLimit, blocks,
+            options.machine.cores};
   }
 
   /// The four nests from `number` on as one loop, where they are attention.

@@ -24,6 +24,7 @@ struct ScheduleOptions {
   /// The same for rings of operands that four warps multiply together, which other devices do with
   /// in `scratchLimit`, by fewer stages. 0: the machine has no instructions for it.
   int64_t ringLimit = 0;
+  unsigned clusterBlocks = 1;           ///< That may share a tile: 1, 2, 4, ...
   bool packing = true;                  ///< Constants may be packed.
   bool copies = true;                   ///< Tiles may copy operands and results on the way.
   Precision precision = Precision::F32; ///< What the factors of products may be rounded to.

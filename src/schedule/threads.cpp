@@ -535,17 +535,21 @@ static int registersOf(llvm::ArrayRef<LoopNest> nests) {
   return most;
 }
 
+int coresOfClusters(unsigned blocks, int cores) { return blocks <= 2 ? cores : cores - cores / 11; }
+
 double secondsInBlocks(const Schedule &schedule, const BlockCycles &cycles,
                        const machine::Machine &machine) {
   constexpr double launch = 0.5e-6;
   double threads = schedule.threads, tiles = double(schedule.tiles());
+  double blocks = double(schedule.blocks());
   double scratch = double(std::max<int64_t>(1, schedule.scratchBytes));
   double together = std::min({double(machine.threads) / threads,
                               double(registersACore) / (threads * registersOf(schedule.nests)),
                               2 * double(machine.levels.back().bytes) / scratch});
   together = std::max(1.0, std::floor(together));
   double hertz = machine.flopsPerSecond / 256;
-  double each = std::ceil(tiles / machine.cores); // Of the busiest core.
+  int cores = coresOfClusters(unsigned(schedule.blocks() / schedule.tiles()), machine.cores);
+  double each = std::ceil(blocks / cores); // Of the busiest core.
   double busy = each * cycles.busy / hertz;
   double alone = std::ceil(each / together) * cycles.alone / hertz;
   Traffic traffic(schedule, machine);
@@ -554,7 +558,7 @@ double secondsInBlocks(const Schedule &schedule, const BlockCycles &cycles,
   bool staysNear = together * traffic.bytesReadBesideRings(true) <= near * tiles;
   double bytes = schedule.bytesWritten + traffic.bytesReadBesideRings(staysNear);
   const machine::MemoryLevel &shared = machine.levels[machine.levels.size() > 1 ? 1 : 0];
-  double moving = bytes / (shared.bytesPerSecond * std::min<double>(tiles, machine.cores));
+  double moving = bytes / (shared.bytesPerSecond * std::min<double>(blocks, machine.cores));
   double computing = std::max(busy, alone);
   return launch + std::max(computing, moving) + 0.3 * std::min(computing, moving);
 }

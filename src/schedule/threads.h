@@ -35,6 +35,11 @@ bool readsPacked(const RegisterTile &tile);
 /// Of the memory beside scratch through which a block's threads join sums in a nest.
 int64_t exchangeBytesOf(const LoopNest &nest, int threads);
 
+/// That clusters of so many blocks keep busy: large ones lie in one part of the chip each, and
+/// parts hold no whole number of them. Of an H200's 132 cores, 120 (the driver's cluster
+/// occupancy).
+int coresOfClusters(unsigned blocks, int cores);
+
 /// Of all blocks over all cores: a core runs several at once, as far as their threads, registers
 /// and scratch fit, and their bytes come through its own share of the way to memory.
 double secondsInBlocks(const Schedule &schedule, const BlockCycles &cycles,

@@ -110,6 +110,7 @@ Hash128 tuningKey(const GroupKey &key, const schedule::ScheduleOptions &options)
       .add(options.copies)
       .add(options.scratchLimit)
       .add(options.ringLimit)
+      .add(int64_t(options.clusterBlocks))
       .finish();
 }
 

@@ -302,6 +302,14 @@ static LogicalResult verifyMatrix(ComputeOp op) {
        !llvm::isPowerOf2_64(matrix.getColumns() / across) || matrix.getColumns() / across > 256 ||
        !llvm::isPowerOf2_64(matrix.getRows()) || matrix.getRing() % 1024 != 0))
     return op.emitOpError("has a matrix tile that four warps can't share");
+  int64_t blocks = matrix.getBlocks(), steps = 1;
+  for (int64_t extent : op.getReduction())
+    steps *= extent;
+  steps = llvm::divideCeil(steps, matrix.getDepth());
+  bool isAlone = llvm::hasSingleElement(kernel.getBody().getOps<ComputeOp>());
+  if (blocks < 1 || blocks > 8 || !llvm::isPowerOf2_64(blocks) ||
+      (blocks > 1 && (!isAlone || steps < blocks)))
+    return op.emitOpError("has a matrix tile that a cluster can't share");
   if (matrix.getColumnsFactor() < 0 || matrix.getColumnsFactor() > 1 || matrix.getStages() < 2 ||
       matrix.getRing() < 0 || matrix.getRing() % 16 != 0)
     return op.emitOpError("has no such ring of operands");

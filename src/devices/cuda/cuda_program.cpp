@@ -131,9 +131,21 @@ Expected<Handle> CudaProgram::findFunction(const Stage &stage) {
   return function;
 }
 
+/// Drivers that know no clusters don't know the attribute either.
+Expected<unsigned> CudaProgram::clusterOf(Handle function, const Stage &stage) const {
+  int width = 0;
+  if (device.driver().functionAttribute(&width, clusterWidth, function) != 0 || width <= 1)
+    return 1U;
+  if (stage.tiles > static_cast<uint64_t>(KIN_LAUNCH_MAX_BLOCKS / width))
+    return inputError("has " + std::to_string(stage.tiles) + " clusters of " +
+                      std::to_string(width) + " blocks, which no device runs");
+  return static_cast<unsigned>(width);
+}
+
 Status CudaProgram::findFunctions() {
   for (const Stage &stage : manifest().stages) {
     functions.push_back(nullptr);
+    clusters.push_back(1);
     if (stage.kind == Stage::Kind::Call) {
       if (!calls::find(stage.symbol))
         return inputError("call '" + stage.symbol + "': this runtime has no such call");
@@ -148,6 +160,10 @@ Status CudaProgram::findFunctions() {
     if (!found.ok())
       return at(where, found.takeError());
     functions.back() = *found;
+    auto width = clusterOf(*found, stage);
+    if (!width.ok())
+      return at(where, width.takeError());
+    clusters.back() = *width;
   }
   return Status::success();
 }

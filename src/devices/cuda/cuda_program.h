@@ -18,6 +18,8 @@ public:
   const runtime::Manifest &manifest() const { return artifact.manifest(); }
   /// Null where the stage is a call.
   cuda::Handle function(uint32_t stage) const { return functions[stage]; }
+  /// Of a launch, for each tile: one, or those of a cluster.
+  unsigned blocksOfTile(uint32_t stage) const { return clusters[stage]; }
   /// Whether a recorded kernel may be started while the one before it runs.
   bool startsEarly() const { return kernelsWait; }
   /// That a launch of a stage gives each block.
@@ -32,6 +34,7 @@ private:
   Status findFunctions();
   Status checkStage(const runtime::Stage &stage) const;
   Expected<cuda::Handle> findFunction(const runtime::Stage &stage);
+  Expected<unsigned> clusterOf(cuda::Handle function, const runtime::Stage &stage) const;
 
   CudaDevice &device;
   const runtime::Artifact &artifact;
@@ -40,6 +43,7 @@ private:
   cuda::Handle module = nullptr; ///< Null where every stage is a call.
   bool isForAnyDevice = false;   ///< The code that was chosen.
   std::vector<cuda::Handle> functions;
+  std::vector<unsigned> clusters;
 };
 
 } // namespace kintsugi::devices

@@ -191,7 +191,7 @@ Status CudaQueue::launchNow(uint32_t index, void *const *buffers) {
   for (size_t i = 0; i < stage.buffers.size(); ++i)
     parameters[i] = const_cast<void **>(&buffers[i]);
   LaunchAttribute early = {startEarly, 0, 1, {}};
-  LaunchConfig config = {static_cast<unsigned>(stage.tiles),
+  LaunchConfig config = {static_cast<unsigned>(stage.tiles) * program.blocksOfTile(index),
                          1,
                          1,
                          stage.threads,

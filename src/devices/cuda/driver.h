@@ -29,7 +29,12 @@ enum DeviceAttribute : int {
   capabilityMinor = 76,
   mostSharedBytes = 97, ///< Of a block that asks for them.
 };
-enum FunctionAttribute : int { mostThreads = 0, staticSharedBytes = 1, dynamicSharedBytes = 8 };
+enum FunctionAttribute : int {
+  mostThreads = 0,
+  staticSharedBytes = 1,
+  dynamicSharedBytes = 8,
+  clusterWidth = 11, ///< 0: the function asks for no clusters.
+};
 enum JitOption : int { errorLog = 5, errorLogBytes = 6 };
 /// How a kernel is launched, and one of the attributes that say more of that: its value begins
 /// after 8 bytes of 72.

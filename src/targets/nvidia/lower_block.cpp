@@ -13,6 +13,7 @@
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "llvm/IR/Function.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using kintsugi::tile::ComputeOp;
@@ -33,14 +34,14 @@ Value intrinsic(OpBuilder &builder, const char *name, Type result, ValueRange op
 
 class BlockThreads final : public Threads {
 public:
-  BlockThreads(int64_t count, Value number, Value exchange, Value scratch, bool hasGroups)
-      : Threads(count, exchange), scratch(scratch), hasGroups(hasGroups) {
+  BlockThreads(int64_t count, Value number, Value exchange, Value scratch, bool isHopper)
+      : Threads(count, exchange), scratch(scratch), isHopper(isHopper) {
     this->number = number;
   }
 
   bool emitProducts(KernelScope &scope, ComputeOp nest, Block *block) override {
     Levels levels(scope.builder, MatrixNest::numLevels, block);
-    MatrixNest(scope, nest, scratch, hasGroups, levels).emit();
+    MatrixNest(scope, nest, scratch, isHopper, levels).emit();
     return true;
   }
 
@@ -83,7 +84,7 @@ public:
 
 private:
   Value scratch;
-  bool hasGroups;
+  bool isHopper;
 
   static Value shuffle(Emit &make, Value value, unsigned distance) {
     Type i32 = make.builder.getI32Type();
@@ -122,10 +123,20 @@ Value inBands(Emit &make, KernelOp kernel, Value linear) {
   return make.add(make.mul(matrix, number(rows * columns)), inMatrix);
 }
 
+/// Blocks that share a tile.
+int64_t clusterOf(KernelOp kernel, bool isHopper) {
+  int64_t blocks = 1;
+  kernel.walk([&](ComputeOp nest) {
+    if (nest.getMatrix())
+      blocks = std::max(blocks, MatrixNest::blocksOf(*nest.getMatrix(), isHopper));
+  });
+  return blocks;
+}
+
 class BlockLowering {
 public:
-  BlockLowering(OpBuilder &builder, KernelOp kernel, bool hasGroups, bool waits)
-      : builder(builder), kernel(kernel), hasGroups(hasGroups), waits(waits), make(builder),
+  BlockLowering(OpBuilder &builder, KernelOp kernel, bool isHopper, bool waits)
+      : builder(builder), kernel(kernel), isHopper(isHopper), waits(waits), make(builder),
         pointer(LLVM::LLVMPointerType::get(builder.getContext())) {}
 
   Status lower() {
@@ -151,9 +162,11 @@ public:
     Type i32 = builder.getI32Type();
     Value number = intrinsic(builder, "llvm.nvvm.read.ptx.sreg.tid.x", i32, {});
     Value tile = intrinsic(builder, "llvm.nvvm.read.ptx.sreg.ctaid.x", i32, {});
+    if (int64_t blocks = clusterOf(kernel, isHopper); blocks > 1)
+      tile = make.shiftRight(tile, llvm::Log2_64(blocks));
     tile = arith::ExtUIOp::create(builder, make.location, builder.getI64Type(), tile);
     arguments.tile = tileNumbers(make, kernel, inBands(make, kernel, tile));
-    BlockThreads threads(kernel.getThreads(), number, exchange, arguments.scratch, hasGroups);
+    BlockThreads threads(kernel.getThreads(), number, exchange, arguments.scratch, isHopper);
     arguments.threads = &threads;
     emitTileBody(builder, kernel, arguments, true, block);
     LLVM::ReturnOp::create(builder, make.location, ValueRange());
@@ -249,7 +262,7 @@ private:
 
   OpBuilder &builder;
   KernelOp kernel;
-  bool hasGroups, waits;
+  bool isHopper, waits;
   Emit make;
   Type pointer;
 };
@@ -261,12 +274,14 @@ bool startsEarly(const std::string &level) { return level == "sm_90a"; }
 Expected<std::unique_ptr<llvm::Module>> lowerToBlocks(const tile::TileProgram &program,
                                                       const std::string &level,
                                                       llvm::LLVMContext &context) {
-  llvm::StringMap<int64_t> threads;
+  llvm::StringMap<int64_t> threads, clusters;
+  bool isHopper = level == "sm_90a";
   auto module = lowerKernels(program, context, [&](OpBuilder &builder, KernelOp kernel) -> Status {
     if (kernel.getThreads() == 0)
       return internalError("kernel '" + kernel.getSymName().str() + "' has no threads");
     threads[kernel.getSymName()] = kernel.getThreads();
-    return BlockLowering(builder, kernel, level == "sm_90a", startsEarly(level)).lower();
+    clusters[kernel.getSymName()] = clusterOf(kernel, isHopper);
+    return BlockLowering(builder, kernel, isHopper, startsEarly(level)).lower();
   });
   if (!module.ok())
     return module;
@@ -274,6 +289,8 @@ Expected<std::unique_ptr<llvm::Module>> lowerToBlocks(const tile::TileProgram &p
     if (function.isDeclaration())
       continue;
     function.addFnAttr("nvvm.maxntid", std::to_string(threads.lookup(function.getName())));
+    if (int64_t blocks = clusters.lookup(function.getName()); blocks > 1)
+      function.addFnAttr("nvvm.cluster_dim", std::to_string(blocks));
     function.addFnAttr(llvm::Attribute::NoUnwind);
   }
   return module;

@@ -17,12 +17,14 @@ namespace kintsugi::targets {
 static constexpr int64_t chunk = 8; ///< Elements in 16 bytes.
 static constexpr int64_t warp = 32;
 
-MatrixNest::MatrixNest(KernelScope &scope, tile::ComputeOp nest, Value scratch, bool hasGroups,
+MatrixNest::MatrixNest(KernelScope &scope, tile::ComputeOp nest, Value scratch, bool isHopper,
                        Levels &levels)
     : scope(scope), nest(nest), matrix(*nest.getMatrix()), make(scope.builder), levels(levels),
       units(scope.builder, matrix.getElement()), warps(scope.builder, matrix.getElement()),
-      inFours(hasGroups && matrix.getInFours()), thread(scope.threads->number),
-      threads(scope.threads->count) {
+      cluster(scope.builder, blocksOf(matrix, isHopper)), inFours(isHopper && matrix.getInFours()),
+      thread(scope.threads->number), threads(scope.threads->count),
+      resultRows(matrix.getRows() / matrix.getDown() / 16),
+      resultColumns(matrix.getColumns() / matrix.getAcross() / 8) {
   group();
   levels.placeAtEnd(0);
   ring = units.atByte(units.sharedPointer(scratch), matrix.getRing());
@@ -56,6 +58,7 @@ void MatrixNest::group() {
   columns.factor = factors[ofColumns];
   columns.size = matrix.getColumns();
   steps = llvm::divideCeil(groups[Depth].points(), matrix.getDepth());
+  mostSteps = llvm::divideCeil(steps, cluster.blocks);
   for (Operand *operand : {&rows, &columns})
     chooseMoves(*operand);
   rows.offset = 0;
@@ -128,7 +131,21 @@ Value MatrixNest::least(Value a, int64_t most) {
 
 void MatrixNest::emit() {
   findLanes();
+  findSteps();
   emitPasses();
+}
+
+/// Blocks of a cluster have as many steps each, or one more.
+void MatrixNest::findSteps() {
+  if (cluster.blocks == 1)
+    return;
+  levels.placeAtEnd(0);
+  auto cut = [&](Value rank) {
+    return make.shiftRight(make.mul(rank, i32(steps)), llvm::Log2_64(cluster.blocks));
+  };
+  Value rank = cluster.rank();
+  firstStep = cut(rank);
+  numSteps = make.sub(cut(make.add(rank, i32(1))), firstStep);
 }
 
 /// What this thread of its warp tells the units (matrix_units.h), and which results it has.
@@ -259,22 +276,26 @@ void MatrixNest::emitPass() {
   fillRing();
   Sums sums = emitSteps();
   resultLevel = passLevel;
-  if (matrix.getDeep() > 1)
-    joinDepths(sums);
-  storeResults(sums);
+  if (parts() == 1)
+    return storeResults(sums);
+  leaveSums(sums);
+  joinParts();
 }
 
 /// The steps ahead of the first.
 void MatrixNest::fillRing() {
-  int64_t ahead = stepsAhead, filled = std::min(ahead, steps);
+  int64_t ahead = stepsAhead, filled = std::min(ahead, mostSteps);
+  unsigned level = passLevel + 1;
   levels.placeAtEnd(passLevel);
   auto loop = scf::ForOp::create(make.builder, make.location, i32(0), i32(filled), i32(1));
   levels.loopCreated(passLevel, loop);
-  levels.enter(passLevel + 1, loop.getBody());
-  levels.place(passLevel + 1);
-  Value offset = make.mul(loop.getInductionVar(), i32(stageBytes));
-  stage(loop.getInductionVar(), offset, passLevel + 1);
-  levels.placeAtEnd(passLevel + 1);
+  levels.enter(level, loop.getBody());
+  levels.place(level);
+  Value number = loop.getInductionVar();
+  Value offset = make.mul(number, i32(stageBytes));
+  bool areAll = filled <= steps / cluster.blocks;
+  stageIf(areAll ? Value() : make.lessUnsigned(number, numSteps), number, offset, level);
+  levels.placeAtEnd(level);
   units.commit();
   levels.resume(passLevel);
   levels.placeAtEnd(passLevel);
@@ -282,16 +303,28 @@ void MatrixNest::fillRing() {
     units.commit();
 }
 
+/// Stages a step of this block's where the condition holds; null: it does.
+void MatrixNest::stageIf(Value condition, Value number, Value offset, unsigned level) {
+  Value step = firstStep ? make.add(firstStep, number) : number;
+  if (!condition)
+    return stage(step, offset, level);
+  auto choice = scf::IfOp::create(make.builder, make.location, condition, false);
+  levels.loopCreated(level, choice);
+  levels.enter(level + 1, choice.thenBlock());
+  stage(step, offset, level + 1);
+  levels.resume(level);
+}
+
 MatrixNest::Sums MatrixNest::emitSteps() {
   int64_t ahead = stepsAhead, ringBytes = stages * stageBytes;
   unsigned level = passLevel + 1;
-  size_t count = size_t(matrix.getRows() / matrix.getDown() / 16) *
-                 (matrix.getColumns() / matrix.getAcross() / 8);
+  size_t count = size_t(resultRows) * resultColumns;
+  Value end = numSteps ? numSteps : i32(steps);
   levels.placeAtEnd(passLevel);
   SmallVector<Value> carried(count * 4, make.number(make.builder.getF32Type(), 0));
   carried.push_back(i32(0));
   carried.push_back(i32(ahead * stageBytes));
-  auto loop = scf::ForOp::create(make.builder, make.location, i32(0), i32(steps), i32(1), carried);
+  auto loop = scf::ForOp::create(make.builder, make.location, i32(0), end, i32(1), carried);
   levels.loopCreated(passLevel, loop);
   levels.enter(level, loop.getBody());
   levels.placeAtEnd(level);
@@ -306,14 +339,9 @@ MatrixNest::Sums MatrixNest::emitSteps() {
   scope.threads->wait(make.builder);
   if (inFours)
     startStep(readAt, sums);
-  if (steps > ahead) {
+  if (mostSteps > ahead) {
     Value next = make.add(loop.getInductionVar(), i32(ahead));
-    auto choice =
-        scf::IfOp::create(make.builder, make.location, make.lessUnsigned(next, i32(steps)), false);
-    levels.loopCreated(level, choice);
-    levels.enter(level + 1, choice.thenBlock());
-    stage(next, writeAt, level + 1);
-    levels.resume(level);
+    stageIf(make.lessUnsigned(next, end), next, writeAt, level);
   }
   levels.placeAtEnd(level);
   units.commit();
@@ -382,53 +410,6 @@ MatrixUnits::Fragment MatrixNest::load(const Operand &operand, Value stage, int6
   Value lane = operand.lanes[!turned ? 0 : alongDepth ? sixteen / matrix.getDeep() : block];
   int64_t at = operand.offset + line * operand.pitch + element * 2;
   return units.load(units.atByte(units.atByte(stage, lane), at), !alongDepth);
-}
-
-Value MatrixNest::joinPlace(Value from, size_t slot) {
-  int64_t shares = matrix.getDown() * matrix.getAcross();
-  return units.atByte(from, int64_t(slot) * shares * warp * 16);
-}
-
-/// What the other warps of a share have summed comes through the ring's memory; the first of each
-/// adds it in their order, and goes on alone.
-void MatrixNest::joinDepths(Sums &sums) {
-  int64_t shares = matrix.getDown() * matrix.getAcross(), others = matrix.getDeep() - 1;
-  levels.placeAtEnd(passLevel);
-  scope.threads->wait(make.builder); // The ring is read to the end.
-  Value lane = make.bitAnd(thread, i32(warp - 1));
-  Value own = make.shiftLeft(make.add(make.shiftLeft(share, 5), lane), 4);
-  Value isFirst = make.equal(deepNumber, i32(0));
-  auto vector = VectorType::get({4}, make.builder.getF32Type());
-  auto slotOf = [&](int64_t other, size_t sum) { return size_t(other) * sums.size() + sum; };
-  auto leave = scf::IfOp::create(make.builder, make.location, isFirst, true);
-  {
-    OpBuilder::InsertionGuard guard(make.builder);
-    make.builder.setInsertionPointToStart(leave.elseBlock());
-    Value number = make.sub(deepNumber, i32(1));
-    int64_t apart = int64_t(sums.size()) * shares * warp * 16;
-    Value from = units.atByte(units.atByte(ring, own), make.mul(number, i32(apart)));
-    for (size_t k = 0; k < sums.size(); ++k) {
-      Value all = make.undefined(vector);
-      for (unsigned part = 0; part < 4; ++part)
-        all = make.withLane(all, sums[k][part], part);
-      LLVM::StoreOp::create(make.builder, make.location, all, joinPlace(from, k), 16);
-    }
-  }
-  levels.placeAtEnd(passLevel);
-  scope.threads->wait(make.builder);
-  auto choice = scf::IfOp::create(make.builder, make.location, isFirst, false);
-  levels.loopCreated(passLevel, choice);
-  resultLevel = passLevel + 1;
-  levels.enter(resultLevel, choice.thenBlock());
-  levels.placeAtEnd(resultLevel);
-  Value from = units.atByte(ring, own);
-  for (int64_t other = 0; other < others; ++other)
-    for (size_t k = 0; k < sums.size(); ++k) {
-      Value all = LLVM::LoadOp::create(make.builder, make.location, vector,
-                                       joinPlace(from, slotOf(other, k)), 16);
-      for (unsigned part = 0; part < 4; ++part)
-        sums[k][part] = make.add(sums[k][part], make.lane(all, part));
-    }
 }
 
 } // namespace kintsugi::targets

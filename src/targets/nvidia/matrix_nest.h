@@ -17,6 +17,7 @@
 #ifndef KINTSUGI_TARGETS_NVIDIA_MATRIX_NEST_H
 #define KINTSUGI_TARGETS_NVIDIA_MATRIX_NEST_H
 
+#include "targets/nvidia/cluster.h"
 #include "targets/nvidia/matrix_units.h"
 #include "targets/nvidia/point_values.h"
 #include "targets/nvidia/warp_groups.h"
@@ -27,9 +28,14 @@ class MatrixNest {
 public:
   static constexpr unsigned numLevels = 5;
 
+  /// Blocks of a cluster that share a tile of `matrix`, on a device of sm_90a or of another.
+  static int64_t blocksOf(tile::MatrixAttr matrix, bool isHopper) {
+    return isHopper ? matrix.getBlocks() : 1;
+  }
+
   /// Emits where level 0 of `levels` ends. `scratch`: what the ring's offset counts from.
-  /// `hasGroups`: four warps can multiply together.
-  MatrixNest(KernelScope &scope, tile::ComputeOp nest, mlir::Value scratch, bool hasGroups,
+  /// `isHopper`: four warps can multiply together, and blocks of a cluster share sums.
+  MatrixNest(KernelScope &scope, tile::ComputeOp nest, mlir::Value scratch, bool isHopper,
              Levels &levels);
   void emit();
 
@@ -68,9 +74,11 @@ private:
   void chooseMoves(Operand &operand);
   bool isDirect(const Operand &operand) const;
   void findLanes();
+  void findSteps();
   void emitPasses();
   void emitPass();
   void fillRing();
+  void stageIf(mlir::Value condition, mlir::Value number, mlir::Value offset, unsigned level);
   Sums emitSteps();
   void multiplyStep(mlir::Value offset, Sums &sums);
   /// Of an operand in a stage, 16 of this warp's points by 16 terms.
@@ -105,8 +113,11 @@ private:
   bool copyChunk(const Operand &operand, const Move &move);
   void computeChunk(const Operand &operand, const Move &move);
 
-  void joinDepths(Sums &sums);
-  mlir::Value joinPlace(mlir::Value from, size_t slot);
+  void waitForAll();
+  int64_t parts() const { return matrix.getDeep() * cluster.blocks; }
+  void leaveSums(const Sums &sums);
+  Sums joinSums(mlir::Value first, int64_t apart);
+  void joinParts();
   void storeResults(const Sums &sums);
   using Pair = std::array<mlir::Value, 2>;
   std::array<llvm::SmallVector<mlir::Value>, 2> finishPair(const Coordinates &row, unsigned block,
@@ -130,6 +141,7 @@ private:
   Levels &levels;
   MatrixUnits units;
   WarpGroups warps;
+  Cluster cluster;
   bool inFours;               ///< By those: not only in shape.
   int64_t stages, stepsAhead; ///< Of the ring: as the tile has it, or as many as fit elsewhere.
   llvm::SmallVector<IteratorGroup> groups;
@@ -141,7 +153,12 @@ private:
   mlir::Value laneRow, laneColumn;   ///< Of this thread's first result.
   mlir::Value laneFour, isOdd;       ///< The first of four that it stores; of neighbours, which.
   mlir::Value share, deepNumber;     ///< Of this warp: its results' number, and that among theirs.
+  mlir::Value firstStep, numSteps;   ///< Of this block; null: 0, and all.
   int64_t threads, steps, stageBytes;
+  int64_t mostSteps;                 ///< Of a block.
+  mlir::Value ownSums;               ///< Of this thread, the first part of its first four,
+  int64_t sumsApart, depthsApart;    ///< and bytes to the next four, and to its next part.
+  int64_t resultRows, resultColumns; ///< Of 16 rows and of 8 columns, that this warp finishes.
   unsigned passLevel = 0, resultLevel = 0;
 };
 

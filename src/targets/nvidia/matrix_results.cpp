@@ -10,9 +10,8 @@ using namespace mlir;
 namespace kintsugi::targets {
 
 void MatrixNest::storeResults(const Sums &sums) {
-  unsigned down = matrix.getRows() / matrix.getDown() / 16;
-  unsigned across = matrix.getColumns() / matrix.getAcross() / 8;
-  for (unsigned i = 0; i < 2 * down; ++i) {
+  unsigned across = unsigned(resultColumns);
+  for (unsigned i = 0; i < 2 * unsigned(resultRows); ++i) {
     int64_t further = i / 2 * blockOf(rows) + i % 2 * 8;
     Coordinates row = pointAt(Rows, laneRow, further, 1, i, resultLevel);
     Value isRow = isPoint(Rows, laneRow, further, resultLevel);

@@ -206,6 +206,23 @@ TEST_F(Cuda, RecordsTheSecondRun) {
   EXPECT_EQ(fake->early, 0u); // Its kernels don't say that they wait.
 }
 
+TEST_F(Cuda, LaunchesAClusterForEachTile) {
+  unsigned blocks[2] = {};
+  for (int width : {0, 4}) {
+    fake->clusterWidth = width;
+    auto model = load(cudaParts(withoutCall(affineParts())));
+    ASSERT_TRUE(model.ok()) << model.error().message;
+    auto context = Context::create(*model);
+    ASSERT_TRUE(context.ok());
+    InputTensor inputs[] = {{"x", ElementType::F32, shape, x.data(), 4000}};
+    OutputTensor outputs[] = {{"y", y.data(), 4000, {}}};
+    ASSERT_TRUE((*context)->run(inputs, outputs).ok());
+    EXPECT_NEAR(y[7], std::tanh(x[7] * (7 / 500.0f) - 1), 1e-6);
+    blocks[width / 4] = fake->blocks;
+  }
+  EXPECT_EQ(blocks[1], 4 * blocks[0]);
+}
+
 TEST_F(Cuda, StartsKernelsEarlyThatWait) {
   Parts parts = cudaParts(withoutCall(affineParts()));
   parts.manifest.code[0].kernelsWait = true;

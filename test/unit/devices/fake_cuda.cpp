@@ -227,7 +227,8 @@ int cuModuleGetFunction(Handle *function, Handle module, const char *name) {
   return success;
 }
 int cuFuncGetAttribute(int *value, int attribute, Handle) {
-  *value = attribute == 0 ? 256 : 0;
+  constexpr int mostThreads = 0, width = 11;
+  *value = attribute == mostThreads ? 256 : attribute == width ? fakeCuda()->clusterWidth : 0;
   return success;
 }
 int cuFuncSetAttribute(Handle, int, int) { return success; }
@@ -255,7 +256,8 @@ int cuLaunchKernelEx(const kintsugi::devices::cuda::LaunchConfig *config, Handle
     if (function->name == fakeCuda()->failingKernel)
       return illegalAddress;
     std::vector<char> scratch(sharedBytes + 1);
-    function->body(operands.data(), 0, blocks, scratch.data(), &kinImports);
+    unsigned tiles = blocks / std::max(1, fakeCuda()->clusterWidth);
+    function->body(operands.data(), 0, tiles, scratch.data(), &kinImports);
     return success;
   });
 }

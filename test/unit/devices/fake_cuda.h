@@ -16,6 +16,7 @@ struct FakeCuda {
   int major = 9, minor = 0;
   uint64_t memoryBytes = uint64_t(1) << 33;
   std::string failingKernel; ///< Faults when it is run.
+  int clusterWidth = 0;      ///< That all kernels ask for.
   // What was asked for.
   int launches = 0; ///< One by one.
   int recorded = 0;

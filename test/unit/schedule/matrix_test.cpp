@@ -9,6 +9,7 @@ using namespace kintsugi;
 using namespace kintsugi::te;
 using namespace kintsugi::schedule;
 using test::parsed;
+using test::resultOf;
 using test::scheduled;
 
 namespace {
@@ -102,6 +103,27 @@ TEST(Matrix, OtherDevicesMultiplyByWarps) {
   Schedule schedule = scheduled(program, Precision::F32, {}, 0);
   ASSERT_TRUE(schedule.nests[0].matrix);
   EXPECT_FALSE(schedule.nests[0].matrix->inFours);
+}
+
+TEST(Matrix, ClustersShareLongSumsOfFewTiles) {
+  auto tileOf = [](const std::string &text, unsigned blocks) {
+    Schedule schedule = *resultOf(parsed(text), Precision::F32, {}, 200 << 10, blocks).schedule;
+    EXPECT_EQ(schedule.blocks(), schedule.tiles() * schedule.nests.back().matrix->blocks);
+    return *schedule.nests.back().matrix;
+  };
+  std::string few = product("f16", 49, 512, 4608, "k, j");
+  EXPECT_EQ(tileOf(few, 1).blocks, 1u);
+  MatrixTile shared = tileOf(few, 8);
+  EXPECT_GE(shared.blocks, 2u);
+  EXPECT_GE(shared.ringBytes(), int64_t(shared.deep) * shared.rows * shared.columns * 4);
+  EXPECT_EQ(tileOf(product("f16", 4096, 4096, 4096, "k, j"), 8).blocks, 1u);
+  // What comes ahead of the product in its tile is not done by each block.
+  std::string twice = "input a[49, 256] f16\ninput b[256, 4608] f16\ninput w[4608, 512] f16\n"
+                      "h[i:49, k:4608] f32 = sum<f32>[r:256] f32(a[i, r]) * f32(b[r, k])\n"
+                      "g[i:49, k:4608] f16 = f16(h[i, k])\n"
+                      "c[i:49, j:512] f32 = sum<f32>[k:4608] f32(g[i, k]) * f32(w[k, j])\n"
+                      "output c\n";
+  EXPECT_EQ(tileOf(twice, 8).blocks, 1u);
 }
 
 TEST(Matrix, LeavesOtherSumsAlone) {

@@ -153,6 +153,34 @@ TEST(Ptx, MultipliesByFourWarpsWhereDevicesDo) {
     }
 }
 
+TEST(Ptx, BlocksOfAClusterShareSums) {
+  schedule::MatrixTile tile = byFourWarps();
+  tile.blocks = 2;
+  ScheduleMaker maker = onMatrixUnits(ElementType::F16, true, ElementType::F16, tile);
+  std::string text = textOf(maker.schedule, "sm_90a");
+  EXPECT_EQ(countOf(text, ".reqnctapercluster 2"), 1u);
+  // A thread leaves sixteen fours of results, and finishes half of them from both blocks' parts.
+  EXPECT_EQ(countOf(text, "st.shared.v4"), 16u);
+  EXPECT_EQ(countOf(text, "ld.shared::cluster.v4"), 2 * 8u);
+  EXPECT_EQ(countOf(text, "mapa.shared::cluster"), 2u);
+  EXPECT_EQ(countOf(text, "barrier.cluster.arrive"), 2u); // All have left theirs; all have read.
+  EXPECT_EQ(countOf(text, "barrier.cluster.wait"), 2u);
+
+  text = textOf(maker.schedule, "sm_80"); // One block does all.
+  EXPECT_EQ(countOf(text, "cluster"), 0u);
+  EXPECT_EQ(countOf(text, "st.shared.v4"), 0u);
+}
+
+TEST(Ptx, WarpsOfOneSumFinishItTogether) {
+  schedule::MatrixTile tile = byWarps();
+  tile.deep = 2;
+  ScheduleMaker maker = onMatrixUnits(ElementType::F16, true, ElementType::F16, tile);
+  std::string text = textOf(maker.schedule, "sm_80");
+  EXPECT_EQ(countOf(text, "st.shared.v4"), 8u); // 32 x 32 results of a warp, 16 x 8 at a time.
+  EXPECT_EQ(countOf(text, "ld.shared.v4"), 2 * 4u);
+  EXPECT_EQ(countOf(text, "bar.sync"), 3u);
+}
+
 /// Of the ring's bytes, from which on the stages start again.
 TEST(Ptx, RingsAreShorterWhereDevicesHaveLessMemory) {
   schedule::MatrixTile tile = byFourWarps();
