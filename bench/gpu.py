@@ -1,0 +1,239 @@
+"""Times zoo models on an NVIDIA GPU through Kintsugi and torch, in alternating turns.
+
+usage: gpu.py [MODEL ...] [--precision f16|bf16|f32] [--rounds N] [--jobs N] [--alone] [--out FILE]
+
+torch has two forms: eager in a CUDA graph (graph), and torch.compile with freezing, captured in a CUDA graph by hand
+(inductor); images have their channels last. `reduce-overhead` copies inputs into the graph and is slower than either.
+All that is compiled is compiled first, several models at a time; then one contender runs at a moment. A time is that of
+one run on the device, from events around it, and a contender's the median over rounds of its median in a round. The
+modules' weights are random: what is computed is checked by `kintsugi compare`, not here. Needs torch for CUDA,
+torchvision, transformers and timm, of any version, which are not installed for this.
+Prints milliseconds and the ratio of the best of torch to Kintsugi, and writes them to bench/results/gpu-DATE.json.
+"""
+
+import argparse
+import concurrent.futures
+import datetime
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "zoo"))
+
+import cpu
+import models
+
+FORMS = ["graph", "inductor"]
+REPLAYS = 40
+
+
+def captured(run):
+    """A function that replays what `run` launches."""
+    import torch
+
+    side = torch.cuda.Stream()
+    with torch.cuda.stream(side):
+        for _ in range(3):
+            run()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        run()
+    return graph.replay
+
+
+def replay_times(replay):
+    """Milliseconds of replays, by events."""
+    import torch
+
+    for _ in range(10):
+        replay()
+    torch.cuda.synchronize()
+    found = []
+    for _ in range(REPLAYS):
+        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        start.record()
+        replay()
+        end.record()
+        torch.cuda.synchronize()
+        found.append(start.elapsed_time(end))
+    return found
+
+
+def torch_forms(name, precision):
+    """What replays a model's module, by torch's forms."""
+    import torch
+    from torch._inductor import config
+
+    import contenders
+    import torch_modules
+
+    torch.set_grad_enabled(False)
+    torch.backends.cudnn.benchmark = True
+    config.freezing = True
+    torch.manual_seed(0)
+    kind = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}[precision]
+    module = torch_modules.MODULES[name]().eval().to("cuda", kind)
+    feeds = [torch.from_numpy(value).cuda() for value in contenders.feeds_of(models.FOLDER / f"{name}.onnx").values()]
+    feeds = [feed.to(kind) if feed.is_floating_point() else feed for feed in feeds]
+    if feeds[0].dim() == 4:
+        module = module.to(memory_format=torch.channels_last)
+        feeds[0] = feeds[0].to(memory_format=torch.channels_last)
+    eager = captured(lambda: module(*feeds))
+    compiled = torch.compile(module)
+    return {"graph": eager, "inductor": captured(lambda: compiled(*feeds))}
+
+
+def serve(name, precision):
+    """A worker's life: prepare, say how long it took, then answer each line, a form's name, with a turn's times."""
+    start = time.monotonic()
+    forms = torch_forms(name, precision)
+    print("ANSWER", round(time.monotonic() - start, 1), flush=True)
+    for form in sys.stdin:
+        print("ANSWER", json.dumps(replay_times(forms[form.strip()])), flush=True)
+
+
+class Torch:
+    """torch's forms of a model, in a process that waits for its turns."""
+
+    def __init__(self, name, options):
+        command = [sys.executable, __file__, "--serve", name, options.precision]
+        pipes = dict(stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        threads = dict(TORCHINDUCTOR_COMPILE_THREADS="2")
+        self.process = subprocess.Popen(command, text=True, env=os.environ | threads, **pipes)
+        self.compile_s = self.answer()
+
+    def answer(self):
+        for line in self.process.stdout:
+            if line.startswith("ANSWER "):
+                return json.loads(line[7:])
+        raise models.Failure(f"'{' '.join(self.process.args)}' ended without an answer")
+
+    def turns(self):
+        found = {}
+        for form in FORMS:
+            self.process.stdin.write(f"{form}\n")
+            self.process.stdin.flush()
+            found[form] = statistics.median(self.answer())
+        return found
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
+
+
+class Kintsugi:
+    """A model's artifact, which `kintsugi bench` loads for each turn."""
+
+    def __init__(self, name, folder, options):
+        self.artifact, self.seconds = folder / f"{name}.kin", options.seconds
+        start = time.monotonic()
+        models.kintsugi(
+            *("compile", models.FOLDER / f"{name}.onnx", "--random-weights", "--target", "cuda"),
+            *("--precision", options.precision, "-o", self.artifact, "--quiet"),
+        )
+        self.compile_s = round(time.monotonic() - start, 1)
+        self.report = {}
+
+    def turns(self):
+        self.report = json.loads(models.kintsugi("bench", self.artifact, "--seconds", self.seconds, "--json", "-"))
+        return {"kintsugi": self.report["device_ms"]}
+
+    def close(self):
+        self.artifact.unlink(missing_ok=True)
+
+
+def prepare(name, folder, options):
+    """A model's contenders by name, and why one is absent."""
+    makers = {"kintsugi": lambda: Kintsugi(name, folder, options)}
+    if not options.alone:
+        makers["torch"] = lambda: Torch(name, options)
+    field, failed = {}, {}
+    for who, make in makers.items():
+        try:
+            field[who] = make()
+        except models.Failure as failure:
+            failed[who] = str(failure)
+    return field, failed
+
+
+def compete(field, failed, options):
+    """One model's row: the median of each form's turns."""
+    found = {}
+    for _ in range(options.rounds):
+        for who, contender in field.items():
+            try:
+                for form, ms in contender.turns().items():
+                    found.setdefault(form, []).append(ms)
+            except (models.Failure, OSError) as failure:
+                failed[who] = str(failure)
+    row = dict(ms={form: statistics.median(times) for form, times in found.items()}, failed=failed)
+    row["compile_s"] = {who: contender.compile_s for who, contender in field.items()}
+    if "kintsugi" in row["ms"]:
+        row |= {key: field["kintsugi"].report[key] for key in ("predicted_ms", "kernels")}
+    return row
+
+
+def line(name, row):
+    ours, lead = row["ms"].get("kintsugi"), cpu.lead(row, FORMS)
+    cells = [f"{row['ms'][who]:10.4f}" if who in row["ms"] else f"{'-':>10}" for who in ("kintsugi", *FORMS)]
+    text = f"{name:32}{''.join(cells)} {f'{lead:8.2f}' if lead else '       -'} {row['compile_s'].get('kintsugi', 0):9.1f}"
+    text += f" {row['kernels']:7}" if ours else ""
+    return text + "".join(f"\n    {who}: {why}" for who, why in row["failed"].items())
+
+
+def parse(words):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("models", nargs="*")
+    parser.add_argument("--precision", choices=("f32", "f16", "bf16"), default="f16")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=0.15, help="of one of Kintsugi's turns")
+    parser.add_argument("--jobs", type=int, default=max(1, (os.cpu_count() or 2) // 2), help="compilations at a time")
+    parser.add_argument("--alone", action="store_true", help="without torch")
+    parser.add_argument("--out", type=pathlib.Path, help="instead of bench/results/gpu-DATE.json")
+    options = parser.parse_args(words)
+    try:
+        options.names = [path.stem for path in models.choose(options.models)]
+    except KeyError as error:
+        parser.error(error.args[0])
+    return options
+
+
+def main(words=None):
+    options = parse(words)
+    today = datetime.date.today().isoformat()
+    out = options.out or cpu.RESULTS / f"gpu-{today}.json"
+    out.parent.mkdir(parents=True, exist_ok=True)
+    report = dict(date=today, precision=options.precision, rounds=options.rounds, models={})
+    with models.workspace("gpu") as folder, concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        ready = {name: pool.submit(prepare, name, folder, options) for name in options.names}
+        concurrent.futures.wait(ready.values())
+        titles = "".join(f"{who:>10}" for who in ("kintsugi", *FORMS))
+        print(f"{'model':32}{titles} {'best/ours':>9} {'compile s':>8} {'kernels':>7}")
+        for name, future in ready.items():
+            field, failed = future.result()
+            row = report["models"][name] = compete(field, failed, options)
+            for contender in field.values():
+                contender.close()
+            print(line(name, row), flush=True)
+    leads = {name: cpu.lead(row, FORMS) for name, row in report["models"].items()}
+    leads = {name: lead for name, lead in leads.items() if lead}
+    if leads:
+        found = report["best_over_kintsugi"] = cpu.geometric(leads, min)
+        print(f"best of torch over Kintsugi: geometric mean {found['geometric_mean']:.2f}x over {found['models']}"
+              f" models, worst {found['worst']:.2f}x ({found['worst_model']})")
+    out.write_text(json.dumps(report, indent=1) + "\n")
+    print(f"written to {out}")
+    return 0 if all("kintsugi" in row["ms"] for row in report["models"].values()) else 1
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--serve"]:
+        serve(*sys.argv[2:])
+    else:
+        sys.exit(main())
