@@ -161,6 +161,10 @@ Value PointValues::evaluate(Value value, const Point &point) {
   auto load = value.getDefiningOp<tile::ReadOp>();
   if (isa<BlockArgument>(value) || (load && taken && load.getBuffer() == taken))
     return result;
+  if (llvm::is_contained(assumed, value)) {
+    levels.place(0);
+    return make.integer(value.getType(), 1);
+  }
   uint64_t changing = groupsOf(value);
   unsigned level = levelOf(value, point);
   int64_t key = 0;
@@ -211,7 +215,8 @@ Value PointValues::read(tile::ReadOp op, const Point &point, unsigned level) {
   }
   Value pointer = scope.pointers.lookup(op.getBuffer());
   Position where = position(op.getMap(), op.getIndices(), point);
-  Value mask = op.getMask() ? evaluate(op.getMask(), point) : Value();
+  bool isMasked = op.getMask() && !llvm::is_contained(assumed, op.getMask());
+  Value mask = isMasked ? evaluate(op.getMask(), point) : Value();
   Value place = address(pointer, where, element);
   levels.place(level);
   return readScalar(make, pointer, place, element, mask, alignmentAt(where, element));

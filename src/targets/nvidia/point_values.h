@@ -49,6 +49,8 @@ public:
   void setResult(mlir::Value result) { this->result = result; }
   /// From here on, what reads of this buffer give is the result.
   void takeResultFor(mlir::Value buffer);
+  /// From here on, a condition of the nest holds wherever it is asked for.
+  void assume(mlir::Value condition) { assumed.push_back(condition); }
   /// Evaluates what a region reads at a point on the way to what comes of the result: those reads
   /// are then under way while the result is still computed.
   void readAhead(mlir::Region &region, const Point &point);
@@ -81,6 +83,7 @@ private:
   llvm::SmallVector<IteratorGroup> groups;
   llvm::DenseMap<mlir::Value, uint64_t> dependences; ///< Bits of iterators; the last: the result.
   mlir::Value result;
+  llvm::SmallVector<mlir::Value, 1> assumed;
   mlir::Value taken; ///< A buffer whose elements are the result; null: none.
 };
 

@@ -64,6 +64,8 @@ void StreamedSoftmax::emit() {
   stageRows();
   findOrder();
   Value all = order.open;
+  if (all) // Of the blocks that the loop takes, all are.
+    scores.values->assume(isOpen());
   fillRing();
   emitBlocks(all);
   if (across > 1)
@@ -138,14 +140,15 @@ void StreamedSoftmax::findOrder() {
   order.count = make.resize(count, make.builder.getI32Type());
 }
 
+/// The condition under which a score is not minus infinity.
+Value StreamedSoftmax::isOpen() {
+  Value score = scores.nest.getEpilogue().front().getTerminator()->getOperand(0);
+  return score.getDefiningOp<arith::SelectOp>().getCondition();
+}
+
 /// Of 32 blocks, an i32.
 Value StreamedSoftmax::bitsOfOpen(Value lane, int64_t first) {
   constexpr unsigned ofBlocks = 30000; // Numbers that no other point at this level has.
-  auto chosen = scores.nest.getEpilogue()
-                    .front()
-                    .getTerminator()
-                    ->getOperand(0)
-                    .getDefiningOp<arith::SelectOp>();
   levels.place(0);
   Value block = first ? make.add(lane, i32(first)) : lane;
   Value at = scores.least(make.mul(block, i32(scores.columns.size)),
@@ -158,12 +161,12 @@ Value StreamedSoftmax::bitsOfOpen(Value lane, int64_t first) {
   point[MatrixNest::Batch] = &scores.batch;
   point[MatrixNest::Rows] = &row;
   point[MatrixNest::Columns] = &column;
-  Value isOpen = scores.values->evaluate(chosen.getCondition(), point);
+  Value bit = scores.values->evaluate(isOpen(), point);
   levels.place(0);
-  isOpen = make.bitAnd(isOpen, make.lessUnsigned(block, i32(blocks)));
+  bit = make.bitAnd(bit, make.lessUnsigned(block, i32(blocks)));
   return LLVM::CallIntrinsicOp::create(make.builder, make.location, make.builder.getI32Type(),
                                        make.builder.getStringAttr("llvm.nvvm.vote.ballot.sync"),
-                                       ValueRange{i32(-1), isOpen})
+                                       ValueRange{i32(-1), bit})
       .getResults();
 }
 

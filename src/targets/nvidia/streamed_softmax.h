@@ -52,6 +52,7 @@ private:
   mlir::Value nextBlock(mlir::Value number, mlir::Value &left);
   void findOrder();
   mlir::Value bitsOfOpen(mlir::Value lane, int64_t first);
+  mlir::Value isOpen();
 
   void findBytes();
   void stageRows();
