@@ -11,6 +11,12 @@
  * are written overlap with no other operand and are not read before: from run to run the runtime
  * may have the same launch write elsewhere. Blocks don't depend on each other.
  *
+ * Where the manifest says that a stage's blocks meet, they wait for each other: they are all under
+ * way at once, as many as the device has room for, and any number of them does the work of all
+ * tiles. Its last parameter, behind the operands, is the address of 4 bytes that no other launch
+ * uses while it runs, which were 0 once and since then are only written by such launches. They may
+ * read what they have written.
+ *
  * A kernel may ask for clusters along x (.reqnctapercluster): each tile then has the blocks of one.
  *
  * A code object may say that its kernels wait: each ends its own wait for the launches before it

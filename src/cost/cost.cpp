@@ -61,6 +61,61 @@ double predictLanesSeconds(llvm::ArrayRef<double> seconds, const machine::Machin
   return machine.stageSeconds + *std::max_element(workers.begin(), workers.end());
 }
 
+/// Of so many threads and bytes of scratch, on one core.
+static double blocksAtOnce(int64_t threads, int64_t scratch, const machine::Machine &machine) {
+  constexpr int64_t most = 32;
+  int64_t byThreads = machine.threads / std::max<int64_t>(1, threads);
+  int64_t byScratch = scratch ? machine.levels.back().bytes / scratch : most;
+  return double(std::clamp<int64_t>(std::min(byThreads, byScratch), 1, most));
+}
+
+/// Blocks of a launch that are under way at once: each takes what the largest kernel takes.
+static double roomFor(llvm::ArrayRef<const space::KernelShape *> kernels,
+                      const machine::Machine &machine) {
+  int64_t threads = 1, scratch = 0;
+  for (const space::KernelShape *kernel : kernels) {
+    threads = std::max<int64_t>(threads, kernel->schedule.threads);
+    scratch = std::max<int64_t>(scratch, kernel->schedule.scratchBytes);
+  }
+  return machine.cores * blocksAtOnce(threads, scratch, machine);
+}
+
+double predictTogetherSeconds(llvm::ArrayRef<const space::KernelShape *> kernels,
+                              const machine::Machine &machine) {
+  if (kernels.size() == 1)
+    return predictSeconds(*kernels.front(), machine);
+  double room = roomFor(kernels, machine), longest = 0, all = 0;
+  for (const space::KernelShape *kernel : kernels) {
+    const schedule::Schedule &schedule = kernel->schedule;
+    double tiles = double(schedule.tiles()), own = roomFor(kernel, machine);
+    double seconds = predictSeconds(*kernel, machine) - machine.stageSeconds;
+    seconds *= std::ceil(tiles / room) / std::ceil(tiles / own);
+    longest = std::max(longest, seconds); // Those that fill the machine take turns.
+    all += seconds * std::min(1.0, tiles / room);
+  }
+  return machine.stageSeconds + std::max(longest, all);
+}
+
+double predictPhasesSeconds(llvm::ArrayRef<Phase> phases, const machine::Machine &machine) {
+  constexpr double most = 0.5; // Of a phase's work, what a launch that is under way may save.
+  llvm::SmallVector<const space::KernelShape *> all;
+  for (const Phase &phase : phases)
+    all.append(phase.kernels.begin(), phase.kernels.end());
+  double room = roomFor(all, machine), seconds = machine.stageSeconds;
+  for (const Phase &phase : phases) {
+    double tiles = 0;
+    for (const space::KernelShape *kernel : phase.kernels)
+      tiles += double(kernel->schedule.tiles());
+    double work = predictTogetherSeconds(phase.kernels, machine) - machine.stageSeconds;
+    work *= std::ceil(tiles / room) / std::ceil(tiles / roomFor(phase.kernels, machine));
+    seconds += work;
+    if (&phase != &phases.front())
+      seconds += machine.barrierSeconds -
+                 std::min(most * work, phase.constantBytes / machine.freshBytesPerSecond);
+  }
+  return seconds;
+}
+
 double predictCallSeconds(double bytes, const machine::Machine &machine) {
   return machine.stageSeconds + 4 * bytes / std::max(1e9, machine.memory().bytesPerSecond);
 }

@@ -28,6 +28,19 @@ double predictStepSeconds(const space::KernelShape &kernel, const machine::Machi
 /// Of pieces of work that take so long each, side by side on all cores.
 double predictLanesSeconds(llvm::ArrayRef<double> seconds, const machine::Machine &machine);
 
+/// Of kernels that share a launch and don't wait for each other, of blocks of threads.
+double predictTogetherSeconds(llvm::ArrayRef<const space::KernelShape *> kernels,
+                              const machine::Machine &machine);
+
+/// Kernels that don't wait for each other, in a launch whose phases do.
+struct Phase {
+  llvm::SmallVector<const space::KernelShape *, 2> kernels;
+  double constantBytes = 0; ///< That they read.
+};
+
+/// Of phases that share a launch, on a machine whose blocks can wait for each other.
+double predictPhasesSeconds(llvm::ArrayRef<Phase> phases, const machine::Machine &machine);
+
 /// Seconds of a call that moves so many bytes on one thread.
 double predictCallSeconds(double bytes, const machine::Machine &machine);
 

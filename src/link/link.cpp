@@ -1,7 +1,10 @@
 #include "link/link.h"
 
+#include "link/joins.h"
 #include "link/manifest.h"
 #include "llvm/ADT/STLExtras.h"
+
+#include <set>
 
 namespace kintsugi::link {
 
@@ -18,23 +21,47 @@ std::vector<unsigned> kernelsOf(const Plan &plan, const PlanNode &node) {
   return kernels;
 }
 
-/// Compiles the kernels in programs of a few: targets compile programs at the same time.
+Expected<tile::TileProgram> programOf(const Plan &plan, llvm::ArrayRef<tile::Launch> launches) {
+  std::set<llvm::StringRef> names;
+  for (const tile::Launch &launch : launches)
+    for (const std::vector<tile::Launch::Part> &phase : launch.phases)
+      for (const tile::Launch::Part &part : phase)
+        names.insert(part.kernel);
+  std::vector<tile::NamedSchedule> kernels;
+  for (const orchestrate::Kernel &kernel : plan.kernels)
+    if (names.count(kernel.symbol))
+      kernels.push_back({kernel.symbol, &kernel.shape->schedule});
+  KINTSUGI_ASSIGN(tile::TileProgram program, tile::buildTileProgram(kernels));
+  program.launches = launches.vec();
+  return program;
+}
+
+/// In programs of a few launches: targets compile programs at the same time.
+static Expected<std::vector<tile::TileProgram>> programsOf(const Plan &plan,
+                                                           llvm::ArrayRef<tile::Launch> kernels,
+                                                           llvm::ArrayRef<tile::Launch> joins) {
+  constexpr size_t kernelsAProgram = 8;
+  std::vector<tile::TileProgram> programs;
+  auto add = [&](llvm::ArrayRef<tile::Launch> launches) -> Status {
+    KINTSUGI_ASSIGN(tile::TileProgram program, programOf(plan, launches));
+    programs.push_back(std::move(program));
+    return Status::success();
+  };
+  for (; !kernels.empty(); kernels = kernels.drop_front(std::min(kernelsAProgram, kernels.size())))
+    KINTSUGI_RETURN_IF_ERROR(add(kernels.take_front(kernelsAProgram)));
+  for (const tile::Launch &join : joins)
+    KINTSUGI_RETURN_IF_ERROR(add(join));
+  return programs;
+}
+
 static Expected<targets::CodeObject> compileKernels(const Plan &plan, const PlanNode &node,
+                                                    llvm::ArrayRef<tile::Launch> joins,
                                                     const targets::Target &target,
                                                     const targets::CompileOptions &options) {
-  constexpr size_t kernelsAProgram = 8;
-  std::vector<tile::NamedSchedule> kernels;
-  for (unsigned number : kernelsOf(plan, node))
-    kernels.push_back({plan.kernels[number].symbol, &plan.kernels[number].shape->schedule});
-  if (kernels.empty())
+  KINTSUGI_ASSIGN(std::vector<tile::TileProgram> programs,
+                  programsOf(plan, launchesOfKernels(plan, node), joins));
+  if (programs.empty())
     return targets::CodeObject{};
-  std::vector<tile::TileProgram> programs;
-  for (llvm::ArrayRef<tile::NamedSchedule> rest = kernels; !rest.empty();) {
-    auto part = rest.take_front(kernelsAProgram);
-    rest = rest.drop_front(part.size());
-    KINTSUGI_ASSIGN(tile::TileProgram program, tile::buildTileProgram(part));
-    programs.push_back(std::move(program));
-  }
   std::vector<const tile::TileProgram *> pointers;
   for (const tile::TileProgram &program : programs)
     pointers.push_back(&program);
@@ -44,7 +71,8 @@ static Expected<targets::CodeObject> compileKernels(const Plan &plan, const Plan
 Status Linker::addCode(const Plan &plan, const Variant::Code &code, Linked &linked) {
   targets::CompileOptions forLevel = options.target;
   forLevel.level = code.level;
-  KINTSUGI_ASSIGN(targets::CodeObject object, compileKernels(plan, plan.root, target, forLevel));
+  KINTSUGI_ASSIGN(targets::CodeObject object,
+                  compileKernels(plan, plan.root, Joins(plan).entries, target, forLevel));
   if (object.bytes.empty())
     return Status::success();
   linked.manifest.code.push_back({code.level, code.features, object.kernelsWait});
@@ -55,7 +83,7 @@ Status Linker::addCode(const Plan &plan, const Variant::Code &code, Linked &link
 Status Linker::add(const Plan &plan, const Variant &variant) {
   const targets::Target &host = options.constantsTarget ? *options.constantsTarget : target;
   KINTSUGI_ASSIGN(targets::CodeObject constantCode,
-                  compileKernels(plan, plan.constants, host, options.target));
+                  compileKernels(plan, plan.constants, {}, host, options.target));
   KINTSUGI_ASSIGN(
       ConstantResult constants,
       runConstantProgram(plan, constantCode.bytes, host.name(), device, pool, options.constants));

@@ -44,6 +44,10 @@ struct LinkReport {
 /// The kernels that stages below a node of the plan run, each once.
 std::vector<unsigned> kernelsOf(const orchestrate::Plan &plan, const orchestrate::PlanNode &node);
 
+/// Some launches of a plan's kernels.
+Expected<tile::TileProgram> programOf(const orchestrate::Plan &plan,
+                                      llvm::ArrayRef<tile::Launch> launches);
+
 class Linker {
 public:
   /// `device` runs the constant programs. The writer must be fresh.

@@ -1,5 +1,7 @@
 #include "link/manifest.h"
 
+#include "link/joins.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 namespace kintsugi::link {
@@ -47,8 +49,9 @@ runtime::Buffer bufferOf(const orchestrate::PlanBuffer &buffer, runtime::Home ho
   return result;
 }
 
-runtime::Stage stageOf(const Plan &plan, const orchestrate::Stage &stage,
-                       llvm::function_ref<uint32_t(unsigned)> bufferNumber) {
+/// What is known of a stage whatever it runs.
+static runtime::Stage describedStage(const orchestrate::Stage &stage,
+                                     llvm::function_ref<uint32_t(unsigned)> bufferNumber) {
   runtime::Stage result;
   result.nodes = stage.origins;
   for (unsigned operand : stage.operands)
@@ -57,6 +60,12 @@ runtime::Stage stageOf(const Plan &plan, const orchestrate::Stage &stage,
   result.predictedSeconds = stage.predictedSeconds;
   result.movedBytes = stage.movedBytes;
   result.expressions = stage.expressions;
+  return result;
+}
+
+runtime::Stage stageOf(const Plan &plan, const orchestrate::Stage &stage,
+                       llvm::function_ref<uint32_t(unsigned)> bufferNumber) {
+  runtime::Stage result = describedStage(stage, bufferNumber);
   if (stage.kind == orchestrate::Stage::Kind::Call) {
     result.kind = runtime::Stage::Kind::Call;
     result.symbol = stage.callee;
@@ -76,7 +85,7 @@ namespace {
 class ManifestWriter {
 public:
   ManifestWriter(const Plan &plan, const std::map<unsigned, uint64_t> &constantOffsets)
-      : plan(plan), numbers(plan.buffers.size(), ~0u) {
+      : plan(plan), joins(plan), numbers(plan.buffers.size(), ~0u) {
     std::vector<bool> used = buffersOfRoot(plan);
     for (auto [number, buffer] : llvm::enumerate(plan.buffers)) {
       if (!used[number])
@@ -94,13 +103,7 @@ public:
       manifest.inputs.push_back(portOf(plan.buffers[input].name, input));
     for (const Plan::Output &output : plan.outputs)
       manifest.outputs.push_back(portOf(output.name, output.buffer));
-    std::map<unsigned, uint32_t> stageNumbers;
-    Plan::forEachStage(plan.root, [&](unsigned stage) {
-      stageNumbers[stage] = manifest.stages.size();
-      manifest.stages.push_back(
-          stageOf(plan, plan.stages[stage], [&](unsigned buffer) { return numbers[buffer]; }));
-    });
-    manifest.plan = nodeOf(plan.root, stageNumbers);
+    manifest.plan = nodeOf(plan.root);
     return std::move(manifest);
   }
 
@@ -153,13 +156,36 @@ private:
     return buffer == ~0u ? runtime::none : static_cast<int64_t>(numbers[buffer]);
   }
 
-  runtime::Plan nodeOf(const PlanNode &node, const std::map<unsigned, uint32_t> &stages) const {
+  runtime::Plan addStage(runtime::Stage stage) {
+    manifest.stages.push_back(std::move(stage));
+    return runtime::Plan::ofStage(manifest.stages.size() - 1);
+  }
+
+  runtime::Stage joinedStage(const JoinedStage &joined) const {
+    runtime::Stage stage = describedStage(joined.stage, numberOf());
+    stage.symbol = joined.symbol;
+    stage.tiles = joined.tiles;
+    stage.scratchBytes = joined.scratchBytes;
+    stage.threads = joined.threads;
+    stage.meets = joined.meets;
+    return stage;
+  }
+
+  std::function<uint32_t(unsigned)> numberOf() const {
+    return [&](unsigned buffer) { return numbers[buffer]; };
+  }
+
+  runtime::Plan nodeOf(const PlanNode &node) {
+    if (node.kind == PlanNode::Kind::Joined)
+      return addStage(joinedStage(joins.of(node)));
     std::vector<runtime::Plan> children;
     for (const PlanNode &child : node.children)
-      children.push_back(nodeOf(child, stages));
+      children.push_back(nodeOf(child));
     switch (node.kind) {
     case PlanNode::Kind::Stage:
-      return runtime::Plan::ofStage(stages.at(node.stage));
+      return addStage(stageOf(plan, plan.stages[node.stage], numberOf()));
+    case PlanNode::Kind::Joined:
+      break;
     case PlanNode::Kind::Sequence:
       return runtime::Plan::sequence(std::move(children));
     case PlanNode::Kind::Repeat:
@@ -177,6 +203,7 @@ private:
   }
 
   const Plan &plan;
+  Joins joins;
   runtime::Manifest manifest;
   std::vector<uint32_t> numbers;
 };

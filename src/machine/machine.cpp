@@ -92,6 +92,11 @@ Expected<Machine> parseMachine(const Json &object) {
     KINTSUGI_ASSIGN(int64_t threads, countIn(object, "threads", 1 << 16));
     machine.threads = static_cast<int>(threads);
   }
+  if (object.contains("barrierSeconds")) {
+    KINTSUGI_RETURN_IF_ERROR(requirePositive(object, "barrierSeconds", machine.barrierSeconds));
+    KINTSUGI_RETURN_IF_ERROR(
+        requirePositive(object, "freshBytesPerSecond", machine.freshBytesPerSecond));
+  }
   KINTSUGI_RETURN_IF_ERROR(requirePositive(object, "flopsPerSecond", machine.flopsPerSecond));
   KINTSUGI_RETURN_IF_ERROR(requirePositive(object, "stageSeconds", machine.stageSeconds));
 
@@ -180,6 +185,10 @@ std::string Machine::print() const {
                  {"levels", std::move(inside)}};
   if (threads > 0)
     object["threads"] = threads;
+  if (barrierSeconds > 0) {
+    object["barrierSeconds"] = barrierSeconds;
+    object["freshBytesPerSecond"] = freshBytesPerSecond;
+  }
   return printJson(object, 2) + "\n";
 }
 
@@ -205,6 +214,7 @@ static Machine describeHopper() {
   machine.threads = 2048;
   machine.flopsPerSecond = 2 * 128 * 1.755e9;
   machine.stageSeconds = 1e-6;
+  machine.barrierSeconds = 1.45e-6;
   machine.levels = {{"memory", 140 * gibi, 132, 34e9, 4.5e12},
                     {"L2", 50 * mebi, 132, 42e9, 5.5e12},
                     {"shared", 96 * kibi, 1, 220e9, 132 * 220e9}};

@@ -55,8 +55,14 @@ struct Machine {
   /// Threads that a core keeps under way at once, to work while others wait; a tile is then the
   /// work of a block of them. 0: a core is one worker.
   int threads = 0;
-  double flopsPerSecond = 0;       ///< One core, f32 multiply-adds counted as two.
-  double stageSeconds = 2e-6;      ///< Start and barrier of one stage over all cores.
+  double flopsPerSecond = 0;  ///< One core, f32 multiply-adds counted as two.
+  double stageSeconds = 2e-6; ///< Start and barrier of one stage over all cores.
+  /// Where tiles are the work of blocks: between two stages of one launch; 0: blocks can't wait for
+  /// each other.
+  double barrierSeconds = 0;
+  /// Constants of so many bytes keep the first stage of a launch a second longer than a later one,
+  /// which brings them without starting anew.
+  double freshBytesPerSecond = 1e13;
   std::vector<MemoryLevel> levels; ///< From memory inwards; at least one.
 
   const MemoryLevel &memory() const { return levels.front(); }

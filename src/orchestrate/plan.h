@@ -64,16 +64,19 @@ struct BufferCopy {
 };
 
 struct PlanNode {
-  enum class Kind : uint8_t { Stage, Sequence, Repeat, Branch, Copy, Lanes };
+  enum class Kind : uint8_t { Stage, Sequence, Repeat, Branch, Copy, Lanes, Joined };
   Kind kind = Kind::Sequence;
   unsigned stage = 0;             ///< Stage
   std::vector<PlanNode> children; ///< Sequence: all; Repeat: the body; Branch: then, otherwise;
-                                  ///< Lanes: all, each the work of one worker alone.
+                                  ///< Lanes: all, each the work of one worker alone;
+                                  ///< Joined: phases of one launch, each a stage or a sequence
+                                  ///< of stages that don't wait for each other.
   int64_t count = 0;              ///< Repeat
   unsigned step = ~0u;            ///< Repeat: a scalar i64 that holds the step.
   std::vector<BufferCopy> copies; ///< Copy; Repeat: carried tensors, after each step.
   std::vector<BufferCopy> stacks; ///< Repeat: each step's tensor into its place of the stack.
   unsigned condition = ~0u;       ///< Branch: a scalar boolean.
+  double predictedSeconds = 0;    ///< Joined: of the launch.
 };
 
 struct Plan {

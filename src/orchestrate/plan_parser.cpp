@@ -274,8 +274,11 @@ private:
       KINTSUGI_RETURN_IF_ERROR(branch(node));
     else if (acceptWord(lexer, "lanes"))
       node.kind = PlanNode::Kind::Lanes;
+    else if (acceptWord(lexer, "joined"))
+      KINTSUGI_RETURN_IF_ERROR(joined(node));
     else if (!acceptWord(lexer, "sequence"))
-      return unexpected(lexer, lexer.peek(), "stage, copy, sequence, repeat, branch or lanes");
+      return unexpected(lexer, lexer.peek(),
+                        "stage, copy, sequence, repeat, branch, lanes or joined");
     KINTSUGI_RETURN_IF_ERROR(expectSign(lexer, "{"));
     while (!acceptSign(lexer, "}")) {
       KINTSUGI_ASSIGN(PlanNode child, this->node(depth + 1));
@@ -285,6 +288,8 @@ private:
       return lexer.errorAt(offset, "a repeat has one child, its body");
     if (node.kind == PlanNode::Kind::Branch && node.children.size() != 2)
       return lexer.errorAt(offset, "a branch has two children, then and otherwise");
+    if (node.kind == PlanNode::Kind::Joined && !isOfKernels(node))
+      return lexer.errorAt(offset, "what is joined is stages of kernels and sequences of them");
     return node;
   }
 
@@ -312,6 +317,22 @@ private:
     if (acceptWord(lexer, "stack"))
       KINTSUGI_RETURN_IF_ERROR(copies(node.stacks, node.count));
     return Status::success();
+  }
+
+  Status joined(PlanNode &node) {
+    node.kind = PlanNode::Kind::Joined;
+    return clause("seconds", node.predictedSeconds);
+  }
+
+  bool isOfKernels(const PlanNode &joined) const {
+    auto isKernel = [&](const PlanNode &node) {
+      return node.kind == PlanNode::Kind::Stage &&
+             plan.stages[node.stage].kind == Stage::Kind::Kernel;
+    };
+    return !joined.children.empty() && llvm::all_of(joined.children, [&](const PlanNode &phase) {
+      return isKernel(phase) || (phase.kind == PlanNode::Kind::Sequence &&
+                                 !phase.children.empty() && llvm::all_of(phase.children, isKernel));
+    });
   }
 
   Status branch(PlanNode &node) {

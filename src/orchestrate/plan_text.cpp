@@ -37,6 +37,8 @@ std::string headOf(const PlanNode &node) {
     return "lanes";
   case PlanNode::Kind::Branch:
     return "branch " + std::to_string(node.condition);
+  case PlanNode::Kind::Joined:
+    return "joined seconds " + spellReal(node.predictedSeconds);
   case PlanNode::Kind::Repeat:
     break;
   }

@@ -19,6 +19,7 @@
 //     repeat 5 step 7 carry [4 > 3] stack [4 > 6] { sequence { ... } }
 //     branch 8 { sequence { ... } sequence { ... } }
 //     lanes { sequence { ... } sequence { ... } }     # side by side, a worker each
+//     joined seconds 3e-06 { sequence { stage 4 stage 6 } stage 5 }   # one launch
 //   }
 //
 // A copy "a > b" is from buffer a to buffer b. What a plan was made from is not in its text: a plan

@@ -10,8 +10,10 @@
 #include "derive/split_dimensions.h"
 #include "import/random_weights.h"
 #include "layout/layout.h"
+#include "link/joins.h"
 #include "link/link.h"
 #include "machine/describe.h"
+#include "orchestrate/joins.h"
 #include "pipeline/targets.h"
 #include "pipeline/tuning.h"
 #include "simplify/simplify.h"
@@ -141,6 +143,8 @@ Json describeExactness(const te::Program &program, Precision precision) {
 /// Of kernels and calls in one run.
 unsigned countLaunches(const orchestrate::PlanNode &node) {
   using Kind = orchestrate::PlanNode::Kind;
+  if (node.kind == Kind::Joined)
+    return 1;
   unsigned count = node.kind == Kind::Stage ? 1 : 0;
   for (const orchestrate::PlanNode &child : node.children)
     count += countLaunches(child);
@@ -300,6 +304,8 @@ Status choosePlan(const CompileOptions &options, const targets::Target &target, 
                   Front &front) {
   KINTSUGI_ASSIGN(front.plan,
                   planOf(front.program, options, target, phases, front.memo, &front.texts));
+  if (options.abilities.joins && options.machine.threads > 0)
+    orchestrate::joinStages(front.plan, options.machine, options.log);
   return Status::success();
 }
 
@@ -504,6 +510,8 @@ Expected<std::string> emit(const std::string &path, const CompileOptions &option
   KINTSUGI_RETURN_IF_ERROR(tiles.verify());
   if (box == Box::Tile)
     return tiles.print();
+  if (!runsOnHost(*target))
+    tiles.launches = link::launchesOf(front.plan);
   auto form = box == Box::Llvm ? targets::CodeForm::LLVM : targets::CodeForm::Assembly;
   return target->emit(tiles, form, targetOptions(options));
 }

@@ -40,6 +40,7 @@ struct CompileOptions {
     bool scans = true;    ///< Scans may run side by side.
     bool splits = true;   ///< Dimensions that are read in equal parts may become two.
     bool sums = true;     ///< What is the same for all terms of a sum may be applied to it.
+    bool joins = true;    ///< Stages may share a launch.
   } abilities;
   machine::Machine machine;
   /// The artifact is for these too, in order: the same machine with fewer instructions.

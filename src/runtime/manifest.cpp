@@ -112,6 +112,8 @@ static Json stageJson(const Stage &stage) {
                {"expressions", stage.expressions}};
   if (stage.threads != 0)
     json["threads"] = stage.threads;
+  if (stage.meets)
+    json["meets"] = true;
   if (!stage.attributes.empty())
     json["attributes"] = stage.attributes;
   return json;

@@ -95,6 +95,7 @@ struct Stage {
   uint64_t tiles = 1;
   uint64_t scratchBytes = 0; ///< For each worker or block of threads.
   uint32_t threads = 0;      ///< Of the block that works on a tile; 0 where workers are single.
+  bool meets = false;        ///< Blocks wait for each other; any number of them does the work.
   Json attributes = Json::object();
   double predictedSeconds = 0;
   uint64_t movedBytes = 0; ///< That it reads and writes at the least, for roofline figures.

@@ -145,6 +145,9 @@ static Expected<Stage> readStage(const Json &json) {
   if (optionalMember(json, "threads")) {
     KINTSUGI_ASSIGN(stage.threads, readIndex(json, "threads"));
   }
+  if (optionalMember(json, "meets")) {
+    KINTSUGI_ASSIGN(stage.meets, jsonBool(json, "meets"));
+  }
   if (optionalMember(json, "attributes")) {
     KINTSUGI_ASSIGN(const Json *attributes, jsonObject(json, "attributes"));
     stage.attributes = *attributes;

@@ -154,7 +154,7 @@ Status convertToLLVM(ModuleOp module) {
 
 Expected<std::unique_ptr<llvm::Module>>
 lowerKernels(const tile::TileProgram &program, llvm::LLVMContext &llvmContext,
-             llvm::function_ref<Status(OpBuilder &, KernelOp)> lowerKernel) {
+             llvm::function_ref<Status(OpBuilder &, ModuleOp)> lowerAll) {
   tile::ProgramImpl &impl = program.implementation();
   DialectRegistry registry;
   registerBuiltinDialectTranslation(registry);
@@ -165,8 +165,7 @@ lowerKernels(const tile::TileProgram &program, llvm::LLVMContext &llvmContext,
   OpBuilder builder(&impl.context);
   OwningOpRef<ModuleOp> module = ModuleOp::create(builder.getUnknownLoc());
   builder.setInsertionPointToEnd(module->getBody());
-  for (KernelOp kernel : impl.module->getOps<KernelOp>())
-    KINTSUGI_RETURN_IF_ERROR(lowerKernel(builder, kernel));
+  KINTSUGI_RETURN_IF_ERROR(lowerAll(builder, *impl.module));
   KINTSUGI_RETURN_IF_ERROR(tile::verifyModule(*module));
   KINTSUGI_RETURN_IF_ERROR(convertToLLVM(*module));
   auto lowered = translateModuleToLLVMIR(*module, llvmContext, "kintsugi");
@@ -178,8 +177,9 @@ lowerKernels(const tile::TileProgram &program, llvm::LLVMContext &llvmContext,
 Expected<std::unique_ptr<llvm::Module>> lowerToLLVM(const tile::TileProgram &program,
                                                     llvm::LLVMContext &context,
                                                     const LoweringOptions &options) {
-  return lowerKernels(program, context, [&](OpBuilder &builder, KernelOp kernel) {
-    StageLowering(builder, kernel, options).lower();
+  return lowerKernels(program, context, [&](OpBuilder &builder, ModuleOp kernels) {
+    for (KernelOp kernel : kernels.getOps<KernelOp>())
+      StageLowering(builder, kernel, options).lower();
     return Status::success();
   });
 }

@@ -12,10 +12,11 @@
 
 namespace kintsugi::targets {
 
-/// `lowerKernel` adds a kernel's functions where the builder stands, at the end of a module.
+/// `lowerAll` adds the functions of a program's kernels where the builder stands, at the end of a
+/// module.
 Expected<std::unique_ptr<llvm::Module>>
 lowerKernels(const tile::TileProgram &program, llvm::LLVMContext &context,
-             llvm::function_ref<Status(mlir::OpBuilder &, tile::KernelOp)> lowerKernel);
+             llvm::function_ref<Status(mlir::OpBuilder &, mlir::ModuleOp)> lowerAll);
 
 } // namespace kintsugi::targets
 

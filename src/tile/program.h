@@ -9,6 +9,7 @@
 #define KINTSUGI_TILE_PROGRAM_H
 
 #include "base/status.h"
+#include "tile/launch.h"
 
 #include <memory>
 #include <string>
@@ -33,6 +34,9 @@ public:
   std::string print() const;
   /// Checks every operation's invariants.
   Status verify() const;
+
+  /// Where there are none, each kernel is one of its own.
+  std::vector<Launch> launches;
 
   /// For `tile` and the targets: see program_impl.h.
   ProgramImpl &implementation() const { return *impl; }

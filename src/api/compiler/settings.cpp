@@ -75,7 +75,7 @@ Status readWithout(const Json &value, pipeline::CompileOptions &options) {
       {"formats", &abilities.formats}, {"packing", &abilities.packing},
       {"copies", &abilities.copies},   {"winograd", &abilities.winograd},
       {"scans", &abilities.scans},     {"splits", &abilities.splits},
-      {"sums", &abilities.sums}};
+      {"sums", &abilities.sums},       {"joins", &abilities.joins}};
   for (size_t start = 0; start <= list.size();) {
     size_t end = std::min(list.find(',', start), list.size());
     std::string word = list.substr(start, end - start);
@@ -84,7 +84,7 @@ Status readWithout(const Json &value, pipeline::CompileOptions &options) {
     if (found == std::end(known))
       return usageError("--without " + word +
                         ": use a list of fusion, masks, formats, packing, copies, winograd, "
-                        "scans, splits and sums, with commas between");
+                        "scans, splits, sums and joins, with commas between");
     *found->second = false;
     start = end + 1;
   }
@@ -238,9 +238,9 @@ void Settings::addTo(Sha256 &key) const {
   json["precision"] = nameOf(compile.precision);
   json["plan"] = static_cast<int>(compile.plan);
   const pipeline::CompileOptions::Abilities &abilities = compile.abilities;
-  json["abilities"] = {abilities.fusion,  abilities.masks,  abilities.formats,
-                       abilities.packing, abilities.copies, abilities.winograd,
-                       abilities.scans,   abilities.splits, abilities.sums};
+  json["abilities"] = {abilities.fusion, abilities.masks,    abilities.formats, abilities.packing,
+                       abilities.copies, abilities.winograd, abilities.scans,   abilities.splits,
+                       abilities.sums,   abilities.joins};
   json["dims"] = compile.import.dims;
   json["bound"] = identity;
   json["random_weights"] = compile.import.randomWeights;

@@ -131,21 +131,36 @@ Expected<Handle> CudaProgram::findFunction(const Stage &stage) {
   return function;
 }
 
-/// Drivers that know no clusters don't know the attribute either.
-Expected<unsigned> CudaProgram::clusterOf(Handle function, const Stage &stage) const {
-  int width = 0;
+/// As many as are under way at once, and no more than there are tiles.
+Expected<unsigned> CudaProgram::blocksThatMeet(Handle function, const Stage &stage) const {
+  int atOnce = 0;
+  KINTSUGI_RETURN_IF_ERROR(device.driver().check(
+      device.driver().blocksAtOnce(&atOnce, function, static_cast<int>(stage.threads),
+                                   sharedBytes(stage)),
+      "ask how many of its blocks have room"));
+  if (atOnce <= 0)
+    return machineError("has no room for a block on a multiprocessor of the device");
+  uint64_t room = static_cast<uint64_t>(atOnce) * device.info().multiprocessors;
+  return static_cast<unsigned>(std::min<uint64_t>(stage.tiles, room));
+}
+
+/// One for each tile, or those of a cluster, or fewer that meet.
+Expected<unsigned> CudaProgram::blocksFor(Handle function, const Stage &stage) const {
+  if (stage.meets)
+    return blocksThatMeet(function, stage);
+  int width = 0; // Drivers that know no clusters don't know the attribute either.
   if (device.driver().functionAttribute(&width, clusterWidth, function) != 0 || width <= 1)
-    return 1U;
+    return static_cast<unsigned>(stage.tiles);
   if (stage.tiles > static_cast<uint64_t>(KIN_LAUNCH_MAX_BLOCKS / width))
     return inputError("has " + std::to_string(stage.tiles) + " clusters of " +
                       std::to_string(width) + " blocks, which no device runs");
-  return static_cast<unsigned>(width);
+  return static_cast<unsigned>(stage.tiles) * width;
 }
 
 Status CudaProgram::findFunctions() {
   for (const Stage &stage : manifest().stages) {
     functions.push_back(nullptr);
-    clusters.push_back(1);
+    blocks.push_back(0);
     if (stage.kind == Stage::Kind::Call) {
       if (!calls::find(stage.symbol))
         return inputError("call '" + stage.symbol + "': this runtime has no such call");
@@ -160,10 +175,10 @@ Status CudaProgram::findFunctions() {
     if (!found.ok())
       return at(where, found.takeError());
     functions.back() = *found;
-    auto width = clusterOf(*found, stage);
-    if (!width.ok())
-      return at(where, width.takeError());
-    clusters.back() = *width;
+    auto count = blocksFor(*found, stage);
+    if (!count.ok())
+      return at(where, count.takeError());
+    blocks.back() = *count;
   }
   return Status::success();
 }

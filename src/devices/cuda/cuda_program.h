@@ -18,8 +18,8 @@ public:
   const runtime::Manifest &manifest() const { return artifact.manifest(); }
   /// Null where the stage is a call.
   cuda::Handle function(uint32_t stage) const { return functions[stage]; }
-  /// Of a launch, for each tile: one, or those of a cluster.
-  unsigned blocksOfTile(uint32_t stage) const { return clusters[stage]; }
+  /// Of a launch.
+  unsigned blocksOf(uint32_t stage) const { return blocks[stage]; }
   /// Whether a recorded kernel may be started while the one before it runs.
   bool startsEarly() const { return kernelsWait; }
   /// That a launch of a stage gives each block.
@@ -34,7 +34,8 @@ private:
   Status findFunctions();
   Status checkStage(const runtime::Stage &stage) const;
   Expected<cuda::Handle> findFunction(const runtime::Stage &stage);
-  Expected<unsigned> clusterOf(cuda::Handle function, const runtime::Stage &stage) const;
+  Expected<unsigned> blocksFor(cuda::Handle function, const runtime::Stage &stage) const;
+  Expected<unsigned> blocksThatMeet(cuda::Handle function, const runtime::Stage &stage) const;
 
   CudaDevice &device;
   const runtime::Artifact &artifact;
@@ -43,7 +44,7 @@ private:
   cuda::Handle module = nullptr; ///< Null where every stage is a call.
   bool isForAnyDevice = false;   ///< The code that was chosen.
   std::vector<cuda::Handle> functions;
-  std::vector<unsigned> clusters;
+  std::vector<unsigned> blocks;
 };
 
 } // namespace kintsugi::devices

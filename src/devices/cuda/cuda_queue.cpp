@@ -26,9 +26,20 @@ Expected<std::unique_ptr<CudaQueue>> CudaQueue::create(CudaDevice &device,
   size_t most = 0;
   for (const Stage &stage : program.manifest().stages)
     most = std::max(most, stage.buffers.size());
-  queue->parameters.resize(most);
+  queue->parameters.resize(most + 1);
   queue->placesOfStep.resize(most);
+  KINTSUGI_RETURN_IF_ERROR(queue->makeCounter());
   return queue;
+}
+
+constexpr uint64_t counterBytes = sizeof(uint32_t);
+
+Status CudaQueue::makeCounter() {
+  auto meets = [](const Stage &stage) { return stage.meets; };
+  if (std::ranges::none_of(program.manifest().stages, meets))
+    return Status::success();
+  KINTSUGI_ASSIGN(counter, device.allocate(counterBytes));
+  return driver().check(driver().fill(addressOf(counter), 0, 1, stream), "clear a counter");
 }
 
 CudaQueue::~CudaQueue() {
@@ -44,6 +55,7 @@ CudaQueue::~CudaQueue() {
   if (stream)
     driver().destroyStream(stream);
   device.release(added, addedBytes);
+  device.release(counter, counterBytes);
 }
 
 /// "kernel 'k3' of node 'conv1', node 'relu1'"
@@ -190,8 +202,10 @@ Status CudaQueue::launchNow(uint32_t index, void *const *buffers) {
   const Stage &stage = program.manifest().stages[index];
   for (size_t i = 0; i < stage.buffers.size(); ++i)
     parameters[i] = const_cast<void **>(&buffers[i]);
-  LaunchAttribute early = {startEarly, 0, 1, {}};
-  LaunchConfig config = {static_cast<unsigned>(stage.tiles) * program.blocksOfTile(index),
+  parameters[stage.buffers.size()] = &counter;
+  bool startsEarly = isAfterKernel && program.startsEarly() && !stage.meets;
+  LaunchAttribute attribute = {stage.meets ? allAtOnce : startEarly, 0, 1, {}};
+  LaunchConfig config = {program.blocksOf(index),
                          1,
                          1,
                          stage.threads,
@@ -199,8 +213,8 @@ Status CudaQueue::launchNow(uint32_t index, void *const *buffers) {
                          1,
                          static_cast<unsigned>(program.sharedBytes(stage)),
                          stream,
-                         &early,
-                         isAfterKernel && program.startsEarly()};
+                         &attribute,
+                         startsEarly || stage.meets};
   Result result = driver().launch(&config, program.function(index), parameters.data(), nullptr);
   if (result == 0 && steps == Steps::Watched)
     result = driver().waitForStream(stream);

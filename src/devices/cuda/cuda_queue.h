@@ -38,6 +38,7 @@ private:
   Status copyNow(cuda::Address to, cuda::Address from, uint64_t bytes);
   Status fillNow(cuda::Address to, const std::byte *from, uint64_t bytes);
   void noteLaunch(uint32_t stage, void *const *buffers);
+  Status makeCounter();
   Status recordTrace();
   Status placeTrace();
   Status askFor(const cuda::TraceStep &step);
@@ -48,6 +49,7 @@ private:
   cuda::Handle graph = nullptr;                                  ///< Ready to start; or null.
   Steps steps = Steps::Unseen;
   std::unique_ptr<cuda::Trace> trace; ///< While a run's steps are noted.
+  void *counter = nullptr;            ///< Of blocks that meet; null where none do.
   void *added = nullptr;              ///< Memory that the graph uses beside the caller's.
   uint64_t addedBytes = 0;
   bool isAfterKernel = false;       ///< While steps are recorded: of the one ahead.

@@ -49,6 +49,7 @@ struct LaunchConfig {
   LaunchAttribute *attributes;
   unsigned numAttributes;
 };
+inline constexpr int allAtOnce = 2;  ///< An attribute: refused where blocks would have to wait.
 inline constexpr int startEarly = 6; ///< An attribute: before the launch ahead of it has ended.
 inline constexpr int recordsEarlyStarts = 12030; ///< The driver's version.
 inline constexpr unsigned nonBlockingStream = 1;

@@ -1,23 +1,23 @@
-//===- lower_block.cpp - Kernels of blocks of threads ---------------------===//
+//===- lower_block.cpp - Entries of blocks of threads ---------------------===//
 
 #include "targets/nvidia/lower_block.h"
 
 #include "abi/launch.h"
-#include "targets/double_functions.h"
-#include "targets/elementwise.h"
 #include "targets/lower_kernels.h"
-#include "targets/nest_emitter.h"
-#include "targets/nvidia/matrix_nest.h"
-#include "targets/nvidia/streamed_softmax.h"
-#include "targets/tile_body.h"
+#include "targets/nvidia/block_body.h"
+#include "targets/nvidia/grid_wait.h"
+#include "tile/program_impl.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/IR/Function.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using kintsugi::tile::ComputeOp;
 using kintsugi::tile::KernelOp;
+using kintsugi::tile::Launch;
 
 namespace kintsugi::targets {
 
@@ -25,199 +25,218 @@ namespace {
 
 constexpr unsigned sharedSpace = 3;
 
-Value intrinsic(OpBuilder &builder, const char *name, Type result, ValueRange operands) {
-  Location location = builder.getUnknownLoc();
-  auto call = LLVM::CallIntrinsicOp::create(builder, location, result, builder.getStringAttr(name),
-                                            operands);
-  return call.getResults();
-}
+/// Parts of a phase that are the same kernel, with its operands in each.
+struct Alike {
+  KernelOp kernel;
+  SmallVector<ArrayRef<unsigned>> operands;
 
-class BlockThreads final : public Threads {
-public:
-  BlockThreads(int64_t count, Value number, Value exchange, Value scratch, bool isHopper)
-      : Threads(count, exchange), scratch(scratch), isHopper(isHopper) {
-    this->number = number;
-  }
-
-  bool emitProducts(KernelScope &scope, ComputeOp nest, Block *block) override {
-    Levels levels(scope.builder, MatrixNest::numLevels, block);
-    MatrixNest(scope, nest, scratch, isHopper, levels).emit();
-    return true;
-  }
-
-  bool emitStreamed(KernelScope &scope, ArrayRef<ComputeOp> nests, Block *block) override {
-    StreamedSoftmax(scope, nests, scratch, block).emit();
-    return true;
-  }
-
-  bool areReal() const override { return true; }
-
-  void wait(OpBuilder &builder) override {
-    Value zero = Emit(builder).integer(builder.getI32Type(), 0);
-    LLVM::CallIntrinsicOp::create(builder, builder.getUnknownLoc(),
-                                  builder.getStringAttr("llvm.nvvm.barrier.cta.sync.aligned.all"),
-                                  ValueRange{zero});
-  }
-
-  Value fromNeighbour(OpBuilder &builder, Value value, unsigned distance) override {
-    Emit make(builder);
-    Type type = value.getType(), i32 = builder.getI32Type();
-    unsigned bits = type.getIntOrFloatBitWidth();
-    Type integer = builder.getIntegerType(bits);
-    Value raw = value;
-    if (isa<FloatType>(type))
-      raw = make.bitcast(raw, integer);
-    if (bits == 64) {
-      Value low = arith::TruncIOp::create(builder, make.location, i32, raw);
-      Value high = arith::TruncIOp::create(builder, make.location, i32, make.shiftRight(raw, 32));
-      low = arith::ExtUIOp::create(builder, make.location, integer, shuffle(make, low, distance));
-      high = arith::ExtUIOp::create(builder, make.location, integer, shuffle(make, high, distance));
-      raw = make.bitOr(low, make.shiftLeft(high, 32));
-    } else if (bits < 32) {
-      raw = arith::ExtUIOp::create(builder, make.location, i32, raw);
-      raw = arith::TruncIOp::create(builder, make.location, integer, shuffle(make, raw, distance));
-    } else {
-      raw = shuffle(make, raw, distance);
-    }
-    return isa<FloatType>(type) ? make.bitcast(raw, type) : raw;
-  }
-
-private:
-  Value scratch;
-  bool isHopper;
-
-  static Value shuffle(Emit &make, Value value, unsigned distance) {
-    Type i32 = make.builder.getI32Type();
-    return intrinsic(make.builder, "llvm.nvvm.shfl.sync.down.i32", i32,
-                     {make.integer(i32, -1), value, make.integer(i32, distance),
-                      make.integer(i32, neighbours - 1)});
-  }
+  int64_t tiles() { return kernel.numTiles() * int64_t(operands.size()); }
 };
 
-/// Blocks that are under way at once have neighbouring numbers. Those of products then read fewer
-/// rows and columns together, if they lie in a square: tiles are numbered along bands of rows.
-Value inBands(Emit &make, KernelOp kernel, Value linear) {
-  constexpr int64_t mostRows = 16;
-  size_t dimensions = kernel.getExtents().size();
-  int64_t rows = dimensions < 2 ? 1 : kernel.tilesAlong(dimensions - 2);
-  int64_t columns = dimensions < 2 ? 1 : kernel.tilesAlong(dimensions - 1);
-  bool hasProducts = false;
-  kernel.walk([&](ComputeOp nest) { hasProducts |= nest.getMatrix().has_value(); });
-  if (!hasProducts || rows == 1 || columns == 1)
-    return linear;
-  auto number = [&](int64_t value) { return make.integer(linear.getType(), value); };
-  auto divide = [&](Value a, Value b) {
-    return arith::DivUIOp::create(make.builder, make.location, a, b);
-  };
-  auto modulo = [&](Value a, Value b) {
-    return arith::RemUIOp::create(make.builder, make.location, a, b);
-  };
-  Value matrix = divide(linear, number(rows * columns));
-  Value within = modulo(linear, number(rows * columns));
-  Value first = make.mul(divide(within, number(mostRows * columns)), number(mostRows));
-  Value inBand = modulo(within, number(mostRows * columns));
-  Value left = make.sub(number(rows), first);
-  Value height = make.select(make.lessUnsigned(left, number(mostRows)), left, number(mostRows));
-  Value row = make.add(first, modulo(inBand, height));
-  Value inMatrix = make.add(make.mul(row, number(columns)), divide(inBand, height));
-  return make.add(make.mul(matrix, number(rows * columns)), inMatrix);
-}
-
-/// Blocks that share a tile.
-int64_t clusterOf(KernelOp kernel, bool isHopper) {
-  int64_t blocks = 1;
-  kernel.walk([&](ComputeOp nest) {
-    if (nest.getMatrix())
-      blocks = std::max(blocks, MatrixNest::blocksOf(*nest.getMatrix(), isHopper));
-  });
-  return blocks;
-}
-
-class BlockLowering {
+/// The entry of one launch.
+class LaunchLowering {
 public:
-  BlockLowering(OpBuilder &builder, KernelOp kernel, bool isHopper, bool waits)
-      : builder(builder), kernel(kernel), isHopper(isHopper), waits(waits), make(builder),
-        pointer(LLVM::LLVMPointerType::get(builder.getContext())) {}
+  LaunchLowering(OpBuilder &builder, ModuleOp kernels, const Launch &launch, bool isHopper,
+                 bool waits)
+      : builder(builder), launch(launch), waits(waits), make(builder),
+        pointer(LLVM::LLVMPointerType::get(builder.getContext())), i64(builder.getI64Type()) {
+    frame.isHopper = isHopper;
+    for (const std::vector<Launch::Part> &phase : launch.phases)
+      phases.push_back(groupedByKernel(kernels, phase));
+  }
 
   Status lower() {
-    KINTSUGI_RETURN_IF_ERROR(checkOperations());
-    Value exchange;
+    for (auto &phase : phases)
+      for (Alike &alike : phase)
+        KINTSUGI_RETURN_IF_ERROR(checkOperations(alike.kernel));
+    Needs needs = measure();
+    threads = needs.threads;
+    if (Alike &first = phases.front().front(); !isMeeting())
+      cluster = clusterOf(first.kernel, frame.isHopper);
+    frame.hasIdle = needs.hasIdle && isMeeting();
     LLVM::GlobalOp scratchMemory, exchangeMemory;
-    if (kernel.getScratchBytes() > 0)
-      scratchMemory = declareShared("_scratch", 0, LLVM::Linkage::External, scratchAlignment());
-    if (int64_t bytes = mostExchangeBytes())
-      exchangeMemory = declareShared("_exchange", bytes, LLVM::Linkage::Internal, 64);
+    if (needs.scratch)
+      scratchMemory = declareShared("_scratch", 0, LLVM::Linkage::External, needs.alignment);
+    if (needs.exchangeBytes)
+      exchangeMemory = declareShared("_exchange", needs.exchangeBytes, LLVM::Linkage::Internal, 64);
     LLVM::LLVMFuncOp function = declare();
     OpBuilder::InsertionGuard guard(builder);
     Block *block = function.addEntryBlock(builder);
     builder.setInsertionPointToStart(block);
-    TileArguments arguments;
-    arguments.buffers.assign(block->args_begin(), block->args_end());
+    operands.assign(block->args_begin(), block->args_end());
+    frame.thread = special("llvm.nvvm.read.ptx.sreg.tid.x");
     if (waits)
-      waitForLaunches(arguments.buffers);
+      waitForLaunches();
     if (scratchMemory)
-      arguments.scratch = addressOf(scratchMemory);
+      frame.scratch = addressOf(scratchMemory);
     if (exchangeMemory)
-      exchange = addressOf(exchangeMemory);
-    Type i32 = builder.getI32Type();
-    Value number = intrinsic(builder, "llvm.nvvm.read.ptx.sreg.tid.x", i32, {});
-    Value tile = intrinsic(builder, "llvm.nvvm.read.ptx.sreg.ctaid.x", i32, {});
-    if (int64_t blocks = clusterOf(kernel, isHopper); blocks > 1)
-      tile = make.shiftRight(tile, llvm::Log2_64(blocks));
-    tile = arith::ExtUIOp::create(builder, make.location, builder.getI64Type(), tile);
-    arguments.tile = tileNumbers(make, kernel, inBands(make, kernel, tile));
-    BlockThreads threads(kernel.getThreads(), number, exchange, arguments.scratch, isHopper);
-    arguments.threads = &threads;
-    emitTileBody(builder, kernel, arguments, true, block);
+      frame.exchange = addressOf(exchangeMemory);
+    emitPhases(block);
+    builder.setInsertionPointToEnd(block);
     LLVM::ReturnOp::create(builder, make.location, ValueRange());
     return Status::success();
   }
 
+  int64_t threads = 0, cluster = 1;
+
 private:
-  /// What the import table serves on a processor has no code here.
-  Status checkOperations() {
-    Status status;
-    kernel.walk([&](Operation *op) {
-      if (!status.ok() || Elementwise::importOf(op).empty())
-        return;
-      if (op->getResult(0).getType().isF32() && DoubleFunctions::has(Elementwise::importOf(op)))
-        return;
-      status = inputError("kernel '" + kernel.getSymName().str() + "' computes '" +
-                          Elementwise::importOf(op).str() +
-                          "', for which --target cuda has no code yet; use --target cpu");
-    });
-    return status;
+  struct Needs {
+    int64_t threads = 0, exchangeBytes = 0;
+    unsigned alignment = 64;
+    bool scratch = false;
+    bool hasIdle = false; ///< Some kernel leaves some threads without work.
+  };
+
+  static SmallVector<Alike> groupedByKernel(ModuleOp kernels, ArrayRef<Launch::Part> phase) {
+    SmallVector<Alike> all;
+    for (const Launch::Part &part : phase) {
+      auto kernel = kernels.lookupSymbol<KernelOp>(part.kernel);
+      auto alike = llvm::find_if(all, [&](const Alike &a) { return a.kernel == kernel; });
+      if (alike == all.end())
+        alike = all.insert(all.end(), Alike{kernel, {}});
+      alike->operands.push_back(part.operands);
+    }
+    return all;
+  }
+
+  /// Whether all its blocks are under way at once and wait for each other.
+  bool isMeeting() const { return phases.size() > 1; }
+
+  Needs measure() {
+    Needs needs;
+    for (auto &phase : phases)
+      for (Alike &alike : phase) {
+        KernelOp kernel = alike.kernel;
+        int64_t own = kernel.getThreads();
+        needs.hasIdle |= needs.threads && needs.threads != own;
+        needs.threads = std::max(needs.threads, own);
+        needs.exchangeBytes = std::max(needs.exchangeBytes, mostExchangeBytes(kernel));
+        needs.alignment = std::max(needs.alignment, scratchAlignment(kernel));
+        needs.scratch |= kernel.getScratchBytes() > 0;
+      }
+    return needs;
+  }
+
+  Value special(const char *name) {
+    return LLVM::CallIntrinsicOp::create(builder, make.location, builder.getI32Type(),
+                                         builder.getStringAttr(name), ValueRange())
+        .getResults();
+  }
+
+  Value wide(Value number) { return arith::ExtUIOp::create(builder, make.location, i64, number); }
+
+  void emitPhases(Block *block) {
+    Value first = wide(special("llvm.nvvm.read.ptx.sreg.ctaid.x"));
+    if (cluster > 1)
+      first = make.shiftRight(first, llvm::Log2_64(cluster));
+    if (!isMeeting())
+      return emitParts(phases.front(), first, block);
+    Value step = wide(special("llvm.nvvm.read.ptx.sreg.nctaid.x"));
+    for (auto &phase : phases) {
+      builder.setInsertionPointToEnd(block);
+      if (&phase != &phases.front()) {
+        askForConstants(phase);
+        emitGridWait(builder, frame, operands.back());
+      }
+      int64_t blocks = 0;
+      for (Alike &alike : phase)
+        blocks += alike.tiles();
+      auto loop =
+          scf::ForOp::create(builder, make.location, first, make.integer(i64, blocks), step);
+      Block *body = loop.getBody();
+      body->getTerminator()->erase();
+      emitParts(phase, loop.getInductionVar(), body);
+      builder.setInsertionPointToEnd(body);
+      emitBlockWait(builder); // The next tile's scratch is this one's.
+      scf::YieldOp::create(builder, make.location);
+    }
+  }
+
+  /// The block with a number works on one part's tile.
+  void emitParts(MutableArrayRef<Alike> phase, Value number, Block *block) {
+    int64_t begin = 0;
+    for (Alike &alike : phase) {
+      int64_t end = begin + alike.tiles();
+      builder.setInsertionPointToEnd(block);
+      Value isHere = condition(alike, number, begin, end, phase.size() > 1);
+      Block *inner = block;
+      if (isHere) {
+        inner = scf::IfOp::create(builder, make.location, isHere, false).thenBlock();
+        inner->getTerminator()->erase();
+        builder.setInsertionPointToEnd(inner);
+      }
+      emitAlike(alike, begin ? make.sub(number, make.integer(i64, begin)) : number, inner);
+      if (isHere) {
+        builder.setInsertionPointToEnd(inner);
+        scf::YieldOp::create(builder, make.location);
+      }
+      begin = end;
+    }
+  }
+
+  /// Whether a block's number is in [begin, end), and the thread one of the kernel's; null: always.
+  Value condition(Alike alike, Value number, int64_t begin, int64_t end, bool hasOthers) {
+    Value result;
+    auto both = [&](Value other) { result = result ? make.bitAnd(result, other) : other; };
+    if (hasOthers) {
+      Value local = make.sub(number, make.integer(i64, begin));
+      both(make.lessUnsigned(local, make.integer(i64, end - begin)));
+    }
+    if (int64_t own = alike.kernel.getThreads(); own < threads)
+      both(make.lessUnsigned(frame.thread, make.integer(builder.getI32Type(), own)));
+    return result;
+  }
+
+  /// Equal kernels are one body, whose operands are chosen.
+  void emitAlike(Alike alike, Value number, Block *block) {
+    int64_t tiles = alike.kernel.numTiles();
+    SmallVector<Value> buffers;
+    for (unsigned operand : alike.operands.back())
+      buffers.push_back(operands[operand]);
+    for (size_t part = alike.operands.size() - 1; part-- > 0;) {
+      Value isHere = make.lessUnsigned(number, make.integer(i64, tiles * int64_t(part + 1)));
+      for (auto [buffer, operand] : llvm::zip_equal(buffers, alike.operands[part]))
+        if (buffer != operands[operand])
+          buffer = make.select(isHere, operands[operand], buffer);
+    }
+    if (alike.operands.size() > 1)
+      number = arith::RemUIOp::create(builder, make.location, number, make.integer(i64, tiles));
+    emitBlockBody(builder, alike.kernel, frame, buffers, number, block);
+  }
+
+  int64_t bytesOf(KernelOp kernel, unsigned number) {
+    auto type = cast<MemRefType>(kernel.getBody().getArgument(number).getType());
+    return type.getNumElements() * int64_t(type.getElementTypeBitWidth()) / 8;
+  }
+
+  /// What a phase's kernels read of constants, if that is little: much is quicker read at once.
+  void askForConstants(MutableArrayRef<Alike> phase) {
+    constexpr int64_t most = 12 << 20;
+    llvm::SmallMapVector<unsigned, int64_t, 8> bytes;
+    for (Alike &alike : phase)
+      for (ArrayRef<unsigned> part : alike.operands)
+        for (auto [number, operand] : llvm::enumerate(part))
+          if (launch.constants[operand])
+            bytes[operand] = bytesOf(alike.kernel, number);
+    int64_t all = 0;
+    for (auto [operand, its] : bytes)
+      all += its;
+    if (!frame.isHopper || all > most)
+      return;
+    for (auto [operand, its] : bytes)
+      emitPrefetch(builder, frame, operands[operand], its);
   }
 
   /// Buffers' addresses come of the wait, so that no read of them may stand ahead of it.
-  void waitForLaunches(SmallVectorImpl<Value> &buffers) {
-    Type i64 = builder.getI64Type();
+  void waitForLaunches() {
     auto dialect = LLVM::AsmDialectAttr::get(builder.getContext(), LLVM::AsmDialect::AD_ATT);
     auto wait = LLVM::InlineAsmOp::create(
         builder, make.location, i64, ValueRange(), "griddepcontrol.wait;\n\tmov.b64 $0, 0;",
         "=l,~{memory}", /*has_side_effects=*/true, /*is_align_stack=*/false,
         LLVM::tailcallkind::TailCallKind::None, dialect, ArrayAttr());
-    for (Value &buffer : buffers)
-      buffer = LLVM::GEPOp::create(builder, make.location, pointer, builder.getI8Type(), buffer,
-                                   ArrayRef<LLVM::GEPArg>(wait.getResult(0)));
-  }
-
-  int64_t mostExchangeBytes() {
-    int64_t most = 0;
-    kernel.walk([&](ComputeOp nest) {
-      most = std::max(most, exchangeBytes(nest, kernel.getThreads(), true));
-    });
-    return most;
-  }
-
-  /// Rings count their places from it.
-  unsigned scratchAlignment() {
-    unsigned alignment = 64;
-    kernel.walk([&](ComputeOp nest) {
-      if (nest.getMatrix() && nest.getMatrix()->getInFours())
-        alignment = 1024;
-    });
-    return alignment;
+    for (Value &operand : operands)
+      operand = LLVM::GEPOp::create(builder, make.location, pointer, builder.getI8Type(), operand,
+                                    ArrayRef<LLVM::GEPArg>(wait.getResult(0)));
   }
 
   /// No bytes: as many as the launch says.
@@ -225,8 +244,7 @@ private:
                                unsigned alignment) {
     auto type = LLVM::LLVMArrayType::get(builder.getI8Type(), bytes);
     return LLVM::GlobalOp::create(builder, make.location, type, false, linkage,
-                                  kernel.getSymName().str() + suffix, Attribute(), alignment,
-                                  sharedSpace);
+                                  launch.symbol + suffix, Attribute(), alignment, sharedSpace);
   }
 
   Value addressOf(LLVM::GlobalOp global) {
@@ -234,25 +252,37 @@ private:
     return LLVM::AddrSpaceCastOp::create(builder, make.location, pointer, address);
   }
 
-  bool isWritten(BlockArgument buffer) {
+  static bool isWritten(KernelOp kernel, unsigned number) {
     bool written = false;
-    kernel.walk(
-        [&](ComputeOp nest) { written |= llvm::is_contained(nest.getDestinations(), buffer); });
+    kernel.walk([&](ComputeOp nest) {
+      written |= llvm::is_contained(nest.getDestinations(), kernel.getBody().getArgument(number));
+    });
     return written;
   }
 
-  /// What a kernel writes its threads may read again after a wait, which promises nothing of
+  SmallVector<bool> writtenOperands() {
+    SmallVector<bool> written(launch.constants.size(), false);
+    for (auto &phase : phases)
+      for (Alike &alike : phase)
+        for (unsigned number = 0; number < alike.operands.front().size(); ++number)
+          if (isWritten(alike.kernel, number))
+            for (ArrayRef<unsigned> part : alike.operands)
+              written[part[number]] = true;
+    return written;
+  }
+
+  /// What a launch writes its threads may read again after a wait, which promises nothing of
   /// operands that no other pointer leads to: only those that are never written are marked so.
   LLVM::LLVMFuncOp declare() {
-    SmallVector<Type> parameters(kernel.numBuffers(), pointer);
+    SmallVector<Type> parameters(launch.constants.size() + isMeeting(), pointer);
     auto type =
         LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(builder.getContext()), parameters);
-    auto function = LLVM::LLVMFuncOp::create(builder, make.location, kernel.getSymName(), type);
+    auto function = LLVM::LLVMFuncOp::create(builder, make.location, launch.symbol, type);
     function.setCConv(LLVM::CConv::PTX_Kernel);
-    for (unsigned number = 0; number < kernel.numBuffers(); ++number) {
+    for (auto [number, written] : llvm::enumerate(writtenOperands())) {
       function.setArgAttr(number, LLVM::LLVMDialect::getAlignAttrName(),
                           builder.getI64IntegerAttr(KIN_LAUNCH_ALIGNMENT));
-      if (isWritten(kernel.getBody().getArgument(number)))
+      if (written)
         continue;
       function.setArgAttr(number, LLVM::LLVMDialect::getNoAliasAttrName(), builder.getUnitAttr());
       function.setArgAttr(number, LLVM::LLVMDialect::getReadonlyAttrName(), builder.getUnitAttr());
@@ -261,27 +291,51 @@ private:
   }
 
   OpBuilder &builder;
-  KernelOp kernel;
-  bool isHopper, waits;
+  const Launch &launch;
+  bool waits;
   Emit make;
-  Type pointer;
+  Type pointer, i64;
+  SmallVector<SmallVector<Alike>> phases;
+  SmallVector<Value> operands; ///< The last one is the grid's counter where there are phases.
+  BlockFrame frame;
 };
+
+/// A kernel that has a launch of its own.
+Launch launchOf(KernelOp kernel) {
+  Launch::Part part{kernel.getSymName().str(), {}};
+  for (unsigned number = 0; number < kernel.numBuffers(); ++number)
+    part.operands.push_back(number);
+  return {part.kernel, std::vector<bool>(kernel.numBuffers(), false), {{part}}};
+}
 
 } // namespace
 
 bool startsEarly(const std::string &level) { return level == "sm_90a"; }
 
+std::vector<Launch> launchesOf(const tile::TileProgram &program) {
+  if (!program.launches.empty())
+    return program.launches;
+  std::vector<Launch> launches;
+  for (KernelOp kernel : program.implementation().module->getOps<KernelOp>())
+    launches.push_back(launchOf(kernel));
+  return launches;
+}
+
 Expected<std::unique_ptr<llvm::Module>> lowerToBlocks(const tile::TileProgram &program,
                                                       const std::string &level,
                                                       llvm::LLVMContext &context) {
   llvm::StringMap<int64_t> threads, clusters;
-  bool isHopper = level == "sm_90a";
-  auto module = lowerKernels(program, context, [&](OpBuilder &builder, KernelOp kernel) -> Status {
-    if (kernel.getThreads() == 0)
-      return internalError("kernel '" + kernel.getSymName().str() + "' has no threads");
-    threads[kernel.getSymName()] = kernel.getThreads();
-    clusters[kernel.getSymName()] = clusterOf(kernel, isHopper);
-    return BlockLowering(builder, kernel, isHopper, startsEarly(level)).lower();
+  auto module = lowerKernels(program, context, [&](OpBuilder &builder, ModuleOp kernels) -> Status {
+    for (KernelOp kernel : kernels.getOps<KernelOp>())
+      if (kernel.getThreads() == 0)
+        return internalError("kernel '" + kernel.getSymName().str() + "' has no threads");
+    for (const Launch &launch : launchesOf(program)) {
+      LaunchLowering lowering(builder, kernels, launch, level == "sm_90a", startsEarly(level));
+      KINTSUGI_RETURN_IF_ERROR(lowering.lower());
+      threads[launch.symbol] = lowering.threads;
+      clusters[launch.symbol] = lowering.cluster;
+    }
+    return Status::success();
   });
   if (!module.ok())
     return module;

@@ -1,7 +1,7 @@
-//===- lower_block.h - Kernels of blocks of threads -------------------------===//
+//===- lower_block.h - Entries of blocks of threads -------------------------===//
 //
-// From tile programs to LLVM IR for NVIDIA's devices: each kernel is one function, in which a block
-// computes its tile.
+// From tile programs to LLVM IR for NVIDIA's devices: each launch is one function, in which a block
+// computes a tile of the kernel, or of one of the kernels that share the launch.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KINTSUGI_TARGETS_NVIDIA_LOWER_BLOCK_H
@@ -17,11 +17,14 @@
 
 namespace kintsugi::targets {
 
-/// An input error names a kernel and what it does that these devices have no code for yet.
-/// `level`: of the device, which says whether four warps can multiply together.
 /// Whether kernels for a level wait themselves for the launches before them (abi/launch.h).
 bool startsEarly(const std::string &level);
 
+/// Those that a program says, or one for each kernel.
+std::vector<tile::Launch> launchesOf(const tile::TileProgram &program);
+
+/// An input error names a kernel and what it does that these devices have no code for yet.
+/// `level`: of the device, which says whether four warps can multiply together.
 Expected<std::unique_ptr<llvm::Module>> lowerToBlocks(const tile::TileProgram &program,
                                                       const std::string &level,
                                                       llvm::LLVMContext &context);

@@ -56,8 +56,8 @@ public:
     code.bytes.resize(text.size() + 1); // Ended by a zero byte.
     std::memcpy(code.bytes.data(), text.data(), text.size());
     for (const tile::TileProgram *program : programs)
-      for (std::string &kernel : program->kernels())
-        code.stages.push_back(std::move(kernel));
+      for (tile::Launch &launch : launchesOf(*program))
+        code.stages.push_back(std::move(launch.symbol));
     return code;
   }
 

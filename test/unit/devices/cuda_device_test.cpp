@@ -30,6 +30,7 @@ protected:
     *fake = FakeCuda();
   }
   void TearDown() override {
+    contexts.clear();
     if (library)
       dlclose(library);
   }
@@ -62,6 +63,7 @@ protected:
   }
 
   void *library = nullptr;
+  std::vector<std::unique_ptr<Context>> contexts;
   FakeCuda *fake = nullptr;
   std::vector<float> x = affineInput(), y = std::vector<float>(1000), best = std::vector<float>(5);
   std::vector<int64_t> where = std::vector<int64_t>(5), shape = {1000};
@@ -182,6 +184,31 @@ TEST_F(Cuda, LaunchesABlockForEachTile) {
   EXPECT_EQ(fake->graphLaunches, 0);
   EXPECT_EQ(fake->blocks, 16u);
   EXPECT_EQ(fake->threads, 64u);
+}
+
+TEST_F(Cuda, BlocksThatMeetAreAsManyAsThereIsRoomFor) {
+  Parts parts = cudaParts(withoutCall(affineParts()));
+  parts.manifest.stages[1].meets = true;
+  fake->threadsAtOnce = 256;
+  auto model = load(parts);
+  ASSERT_TRUE(model.ok()) << model.error().message;
+  for (size_t queues : {1, 2}) { // Each has a counter of its own, for all its runs.
+    auto context = Context::create(*model);
+    ASSERT_TRUE(context.ok());
+    for (int times = 0; times < 2; ++times) {
+      InputTensor inputs[] = {{"x", ElementType::F32, shape, x.data(), 4000}};
+      OutputTensor outputs[] = {{"y", y.data(), 4000, {}}};
+      ASSERT_TRUE((*context)->run(inputs, outputs).ok());
+      EXPECT_EQ(fake->blocks, 16u); // Four on each multiprocessor.
+    }
+    EXPECT_EQ(fake->meeting, 2 * queues);
+    EXPECT_EQ(fake->counters.size(), queues);
+    contexts.push_back(std::move(*context));
+  }
+  fake->threadsAtOnce = 128;
+  ASSERT_TRUE(load(parts).ok());
+  fake->threadsAtOnce = 32;
+  EXPECT_NE(messageOf(load(parts)).find("'squash': has no room for a block"), std::string::npos);
 }
 
 TEST_F(Cuda, RecordsTheSecondRun) {

@@ -231,6 +231,10 @@ int cuFuncGetAttribute(int *value, int attribute, Handle) {
   *value = attribute == mostThreads ? 256 : attribute == width ? fakeCuda()->clusterWidth : 0;
   return success;
 }
+int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, Handle, int threads, size_t) {
+  *blocks = fakeCuda()->threadsAtOnce / threads;
+  return success;
+}
 int cuFuncSetAttribute(Handle, int, int) { return success; }
 int cuLaunchKernelEx(const kintsugi::devices::cuda::LaunchConfig *config, Handle handle,
                      void **parameters, void **) {
@@ -244,14 +248,20 @@ int cuLaunchKernelEx(const kintsugi::devices::cuda::LaunchConfig *config, Handle
     ++(queue->recording ? fake.recorded : fake.launches);
     fake.blocks = blocks;
     fake.threads = config->blockX;
-    fake.early += config->numAttributes;
+    for (unsigned i = 0; i < config->numAttributes; ++i) {
+      fake.early += config->attributes[i].id == kintsugi::devices::cuda::startEarly;
+      fake.meeting += config->attributes[i].id == kintsugi::devices::cuda::allAtOnce;
+    }
     fake.sharedBytes = sharedBytes;
   }
   // A real driver knows how many parameters a kernel has.
   static const std::map<std::string, int> parametersOf = {
       {"affine", 4}, {"squash", 2}, {"accumulate", 5}, {"reset", 2}, {"negate", 2}, {"locate", 1}};
-  for (int i = 0; i < parametersOf.at(function->name); ++i)
+  int count = parametersOf.at(function->name);
+  for (int i = 0; i < count; ++i)
     operands.push_back(*static_cast<void **>(parameters[i]));
+  if (config->numAttributes && config->attributes[0].id == kintsugi::devices::cuda::allAtOnce)
+    fakeCuda()->counters.insert(*static_cast<uint32_t **>(parameters[count]));
   return perform(queue, [=] {
     if (function->name == fakeCuda()->failingKernel)
       return illegalAddress;

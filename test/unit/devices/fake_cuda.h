@@ -9,6 +9,7 @@
 #define KINTSUGI_TEST_DEVICES_FAKE_CUDA_H
 
 #include <cstdint>
+#include <set>
 #include <string>
 
 struct FakeCuda {
@@ -26,7 +27,10 @@ struct FakeCuda {
   int64_t memoryInUse = 0;                           ///< Blocks.
   int contexts = 0;                                  ///< Retained and not released.
   unsigned blocks = 0, threads = 0, sharedBytes = 0; ///< Of the last launch.
-  unsigned early = 0; ///< Launches that may start before the one ahead has ended.
+  unsigned early = 0;            ///< Launches that may start before the one ahead has ended.
+  unsigned meeting = 0;          ///< Launches whose blocks are all under way at once.
+  std::set<uint32_t *> counters; ///< That those were given.
+  int threadsAtOnce = 512;       ///< Of each of the four multiprocessors.
 };
 
 /// The library's one state; found under this name.

@@ -82,6 +82,7 @@ private:
       return runStage(plan.stages[node.stage]);
     case PlanNode::Kind::Sequence:
     case PlanNode::Kind::Lanes:
+    case PlanNode::Kind::Joined:
       for (const PlanNode &child : node.children)
         visit(child);
       return;

@@ -31,6 +31,10 @@ stage 2 call TopK {"axis":0,"name":"} \" {","nested":{"k":[1,2]}} operands [0, 5
 }
 stage 3 kernel "a kernel" operands [] results 0 definitions 0 seconds 0 moves 0 serves [] {
 }
+stage 4 kernel k0 operands [0, 6] results 1 definitions 1 seconds 1e-06 moves 48 serves [] {
+}
+stage 5 kernel k0 operands [0, 5] results 1 definitions 1 seconds 1e-06 moves 48 serves [] {
+}
 output "y" 7
 output "x as it came" 0
 constants sequence {
@@ -53,7 +57,13 @@ root sequence {
     }
   }
   copy []
-  stage 3
+  joined seconds 1.5e-06 {
+    stage 3
+    sequence {
+      stage 4
+      stage 5
+    }
+  }
 }
 )plan";
 
@@ -110,13 +120,17 @@ TEST(PlanText, AWrittenPlanIsReadAsItSays) {
   EXPECT_EQ(branch.condition, 1u);
   ASSERT_EQ(branch.children.size(), 2u);
   EXPECT_EQ(branch.children[1].kind, PlanNode::Kind::Lanes);
+  const PlanNode &joined = plan.root.children[3];
+  EXPECT_EQ(joined.kind, PlanNode::Kind::Joined);
+  EXPECT_EQ(joined.predictedSeconds, 1.5e-6);
+  EXPECT_EQ(joined.children[1].children.size(), 2u);
 }
 
 TEST(PlanText, EachStageIsVisitedOnceInOrder) {
   Plan plan = read(written);
   std::vector<unsigned> seen;
   Plan::forEachStage(plan.root, [&](unsigned stage) { seen.push_back(stage); });
-  EXPECT_EQ(seen, (std::vector<unsigned>{1, 2, 3}));
+  EXPECT_EQ(seen, (std::vector<unsigned>{1, 2, 3, 4, 5}));
 }
 
 /// The written plan with one thing replaced, and what must be said about it.
@@ -163,8 +177,9 @@ const Wrong wrongs[] = {
      "a repeat has one child"},
     {"        sequence {\n          stage 1\n        }\n", "", "a branch has two children"},
     {"repeat 3 step", "repeat -3 step", "expected how often it repeats"},
-    {"stage 3\n}\n", "stage 3\n", "expected stage, copy, sequence, repeat, branch or lanes"},
-    {"stage 3\n}\n", "stage 3\n}\nroot", "expected the end of the plan"},
+    {"    stage 3\n", "    copy []\n", "what is joined is stages of kernels"},
+    {"    }\n  }\n}\n", "    }\n  }\n", "expected stage, copy, sequence, repeat, branch, lanes or"},
+    {"    }\n  }\n}\n", "    }\n  }\n}\nroot", "expected the end of the plan"},
     {"\"y\" 7", "\"y 7", "a quoted name is not closed"},
 };
 

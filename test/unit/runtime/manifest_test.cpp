@@ -19,6 +19,8 @@ TEST(Manifest, RoundTripsThroughText) {
     manifest.stages[0].predictedSeconds = 1.25e-6;
     manifest.stages[0].movedBytes = 12000;
     manifest.stages[0].expressions = "t[i] = x[i] * w[i] + b[]\n";
+    manifest.stages[0].threads = 64;
+    manifest.stages[0].meets = true;
     manifest.outputs[0].mayAlias = 0;
     manifest.buffers.push_back(
         {"view", ElementType::I4, {3}, 2, Home::alias(manifest.outputs[0].buffer, 4)});
@@ -55,6 +57,8 @@ struct Mistake {
 /// affineParts() has buffers x 0, w 1, b 2, t 3, y 4, best 5, where 6.
 TEST(Manifest, MistakesAreNamed) {
   const Mistake mistakes[] = {
+      {[](Manifest &m) { m.stages[0].meets = true; },
+       "has workers without threads that wait for each other"},
       {[](Manifest &m) { m.buffers[3].bytes = 3999; },
        "buffer 't': has 3999 bytes, its shape needs 4000"},
       {[](Manifest &m) { m.buffers[3].shape = {int64_t(1) << 62, 8}; },

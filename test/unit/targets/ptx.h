@@ -12,24 +12,30 @@
 
 namespace kintsugi::test {
 
-/// The PTX of a schedule whose kernel is called "kernel".
-inline std::string textOf(const schedule::Schedule &schedule, const std::string &level) {
-  auto program = tile::buildTileProgram(tile::NamedSchedule{"kernel", &schedule});
-  EXPECT_TRUE(program.ok()) << program.error().message;
+/// The PTX of a program with one launch, which is called `name`.
+inline std::string textOf(const tile::TileProgram &program, const std::string &name,
+                          const std::string &level) {
   targets::CompileOptions options;
   options.level = level;
-  auto code = targets::createNvidiaTarget()->compile({&*program}, options);
+  auto code = targets::createNvidiaTarget()->compile({&program}, options);
   EXPECT_TRUE(code.ok()) << code.error().message;
-  EXPECT_EQ(code->stages, std::vector<std::string>{"kernel"});
+  EXPECT_EQ(code->stages, std::vector<std::string>{name});
   EXPECT_EQ(code->bytes.back(), std::byte(0));
   return reinterpret_cast<const char *>(code->bytes.data());
 }
 
+/// The PTX of a schedule whose kernel is called "kernel".
+inline std::string textOf(const schedule::Schedule &schedule, const std::string &level) {
+  auto program = tile::buildTileProgram(tile::NamedSchedule{"kernel", &schedule});
+  EXPECT_TRUE(program.ok()) << program.error().message;
+  return textOf(*program, "kernel", level);
+}
+
 /// By ptxas, without spills.
-inline void expectAssembles(const schedule::Schedule &schedule, const std::string &level,
-                            const std::string &name) {
+inline void expectTextAssembles(const std::string &text, const std::string &level,
+                                const std::string &name) {
   std::string base = testing::TempDir() + name + "_" + level;
-  std::ofstream(base + ".ptx") << textOf(schedule, level);
+  std::ofstream(base + ".ptx") << text;
   std::string command =
       "ptxas -v -arch " + level + " " + base + ".ptx -o " + base + ".cubin >" + base + ".log 2>&1";
   int status = std::system(command.c_str());
@@ -38,6 +44,11 @@ inline void expectAssembles(const schedule::Schedule &schedule, const std::strin
   EXPECT_EQ(status, 0) << log;
   EXPECT_EQ(log.find("C7510"), std::string::npos) << log; // Products that wait for each other.
   EXPECT_NE(log.find(" 0 bytes spill stores, 0 bytes spill loads"), std::string::npos) << log;
+}
+
+inline void expectAssembles(const schedule::Schedule &schedule, const std::string &level,
+                            const std::string &name) {
+  expectTextAssembles(textOf(schedule, level), level, name);
 }
 
 inline size_t countOf(const std::string &text, const std::string &what) {

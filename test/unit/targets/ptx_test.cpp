@@ -216,6 +216,54 @@ TEST(Ptx, RoundsFactorsOnTheWay) {
   EXPECT_GE(countOf(text, "cvt.rn.f16"), 16u);
 }
 
+/// Two nests, a row of sums and two nests again on operands of their own; then `phases` times the
+/// row on what is left of that.
+static tile::TileProgram joinedProgram(unsigned phases) {
+  static const ScheduleMaker nests = twoNests(), row = oneRow();
+  auto program = tile::buildTileProgram({{"nests", &nests.schedule}, {"row", &row.schedule}});
+  EXPECT_TRUE(program.ok()) << program.error().message;
+  tile::Launch launch{"joined",
+                      std::vector<bool>(8, false),
+                      {{{"nests", {0, 1, 5}}, {"row", {2, 3, 6}}, {"nests", {0, 4, 7}}}}};
+  while (launch.phases.size() < phases)
+    launch.phases.push_back({{"row", {2, 3, 6}}});
+  program->launches = {launch};
+  return std::move(*program);
+}
+
+TEST(Ptx, JoinsKernelsInOneLaunch) {
+  for (const char *level : {"sm_80", "sm_90a"}) {
+    std::string text = textOf(joinedProgram(1), "joined", level);
+    EXPECT_EQ(countOf(text, ".visible .entry joined("), 1u);
+    EXPECT_EQ(countOf(text, ".entry"), 1u);
+    EXPECT_EQ(countOf(text, ".param .u64 .ptr .align 16 joined_param_"), 8u);
+    EXPECT_EQ(countOf(text, ".maxntid 256"), 1u);
+    // What is alike is there once: as often as in launches of their own.
+    EXPECT_EQ(countOf(text, "bar.sync"), 5u);
+    EXPECT_EQ(countOf(text, "shfl.sync.down"), 10u);
+    EXPECT_GE(countOf(text, "ld.global.nc"), 10u);
+    EXPECT_EQ(countOf(text, "ld.b32"), 0u);
+    EXPECT_EQ(countOf(text, "atom"), 0u);
+  }
+}
+
+TEST(Ptx, BlocksMeetBetweenPhases) {
+  tile::TileProgram program = joinedProgram(3);
+  program.launches[0].constants[3] = true;
+  for (const char *level : {"sm_80", "sm_90a"}) {
+    std::string text = textOf(program, "joined", level);
+    EXPECT_EQ(countOf(text, ".param .u64 .ptr .align 16 joined_param_"), 8u);
+    EXPECT_EQ(countOf(text, "joined_param_8"), 2u);
+    EXPECT_EQ(countOf(text, "atom.add.release.gpu.global.u32"), 2u);
+    EXPECT_EQ(countOf(text, "ld.acquire.gpu.global.u32"), 2u);
+    // Two for each meeting, one after each tile, and in the nests those of their own threads.
+    EXPECT_EQ(countOf(text, "barrier.sync.aligned"), 0u);
+    EXPECT_EQ(countOf(text, "bar.sync \t0;") + countOf(text, "bar.sync 0;"), 4u + 3u);
+    EXPECT_EQ(countOf(text, "cp.async.bulk.prefetch.L2.global"),
+              level == std::string("sm_90a") ? 2u : 0u);
+  }
+}
+
 TEST(Ptx, RefusesOtherLevelsAndUnknownFunctions) {
   ScheduleMaker maker = twoNests();
   auto program = tile::buildTileProgram(tile::NamedSchedule{"kernel", &maker.schedule});
@@ -251,6 +299,9 @@ TEST(Ptx, Assembles) {
         expectAssembles(onMatrixUnits(type, transposed, type, byFourWarps()).schedule, level,
                         "fours_" + name);
       }
+    for (unsigned phases : {1, 3})
+      expectTextAssembles(textOf(joinedProgram(phases), "joined", level), level,
+                          "joined_" + std::to_string(phases));
   }
 }
 

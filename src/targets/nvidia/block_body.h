@@ -1,0 +1,43 @@
+//===- block_body.h - A kernel's tile as the work of a block ------------------===//
+//
+// What a block of threads does for one tile of a kernel, and what of shared memory it needs for
+// that. What is around it, an entry of its own or one that several kernels share, is lower_block's.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KINTSUGI_TARGETS_NVIDIA_BLOCK_BODY_H
+#define KINTSUGI_TARGETS_NVIDIA_BLOCK_BODY_H
+
+#include "base/status.h"
+#include "targets/emit.h"
+#include "tile/dialect.h"
+
+namespace kintsugi::targets {
+
+/// What a block's threads have in common.
+struct BlockFrame {
+  mlir::Value thread;            ///< This one's number, an i32.
+  mlir::Value scratch, exchange; ///< Shared memory; null where no kernel needs any.
+  bool isHopper = false;         ///< Whether there are groups of warps, and clusters.
+  bool hasIdle = false; ///< Whether threads that a kernel does not need may wait elsewhere.
+};
+
+/// What the import table serves on a processor has no code here.
+Status checkOperations(tile::KernelOp kernel);
+/// That its threads hand values on through, beside scratch.
+int64_t mostExchangeBytes(tile::KernelOp kernel);
+/// Rings count their places from it.
+unsigned scratchAlignment(tile::KernelOp kernel);
+/// Blocks that share a tile.
+int64_t clusterOf(tile::KernelOp kernel, bool isHopper);
+
+/// Emits the work of a tile, of which `number` (an i64) says which, at the end of `block`, which
+/// has no terminator yet.
+void emitBlockBody(mlir::OpBuilder &builder, tile::KernelOp kernel, const BlockFrame &frame,
+                   llvm::ArrayRef<mlir::Value> buffers, mlir::Value number, mlir::Block *block);
+
+/// Until all threads of a block are here and see what each has stored. Without a count all come.
+void emitBlockWait(mlir::OpBuilder &builder, int64_t count = 0);
+
+} // namespace kintsugi::targets
+
+#endif // KINTSUGI_TARGETS_NVIDIA_BLOCK_BODY_H

@@ -1,0 +1,32 @@
+//===- launch.h - What of a program's kernels is started together ---------------===//
+//
+// On machines whose cores run blocks of threads. Most launches are one kernel; a join has the tiles
+// of several as its blocks. The parts of a phase don't wait for each other; between phases all
+// blocks do.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KINTSUGI_TILE_LAUNCH_H
+#define KINTSUGI_TILE_LAUNCH_H
+
+#include <string>
+#include <vector>
+
+namespace kintsugi::tile {
+
+struct Launch {
+  /// A kernel at work on some of the launch's operands.
+  struct Part {
+    std::string kernel;
+    std::vector<unsigned> operands; ///< The number of each of the kernel's.
+
+    bool operator==(const Part &) const = default;
+  };
+
+  std::string symbol;
+  std::vector<bool> constants; ///< For each operand: whether nothing writes it while a model runs.
+  std::vector<std::vector<Part>> phases;
+};
+
+} // namespace kintsugi::tile
+
+#endif // KINTSUGI_TILE_LAUNCH_H

@@ -1,0 +1,164 @@
+// Stages that share a launch: none waits for another, and the plan computes what it did.
+
+#include "orchestrate/joins.h"
+
+#include "plan_runner.h"
+#include "programs.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <random>
+#include <set>
+
+namespace kintsugi::orchestrate {
+namespace {
+
+/// Branches that all begin at x, of which every second one is a step longer, and a sum of all.
+std::string branches(int count, int size) {
+  std::string n = std::to_string(size);
+  std::string text = "input x[i:" + n + "] f32\n", sum;
+  for (int k = 0; k < count; ++k) {
+    std::string name = std::to_string(k);
+    text += "input w" + name + "[i:" + n + ", j:" + n + "] f32\n";
+    text += "a" + name + "[i:" + n + "] f32 = sum<f32>[j:" + n + "] w" + name + "[i, j] * x[j]\n";
+    if (k % 2)
+      text += "b" + name + "[i:" + n + "] f32 = sum<f32>[j:" + n + "] w" + name + "[j, i] * a" +
+              name + "[j]\n";
+    sum += (k ? " + " : "") + std::string(k % 2 ? "b" : "a") + name + "[i]";
+  }
+  return text + "y[i:" + n + "] f32 = " + sum + "\noutput y\n";
+}
+
+Plan plannedForBlocks(const te::Program &program) {
+  OrchestrateOptions options = smallOptions();
+  options.space.schedule.machine = *machine::Machine::forLevel("sm_90a");
+  options.space.schedule.packing = options.space.schedule.copies = false;
+  options.mode = PlanMode::Separate;
+  Expected<Plan> plan = orchestrate(program, options);
+  EXPECT_TRUE(plan.ok());
+  return std::move(*plan);
+}
+
+void collectJoined(const PlanNode &node, std::vector<const PlanNode *> &joined) {
+  if (node.kind == PlanNode::Kind::Joined)
+    joined.push_back(&node);
+  for (const PlanNode &child : node.children)
+    collectJoined(child, joined);
+}
+
+std::vector<const PlanNode *> joinedOf(const Plan &plan) {
+  std::vector<const PlanNode *> joined;
+  collectJoined(plan.root, joined);
+  return joined;
+}
+
+std::set<unsigned> stagesOf(const PlanNode &node) {
+  std::set<unsigned> stages;
+  Plan::forEachStage(node, [&](unsigned stage) { stages.insert(stage); });
+  return stages;
+}
+
+std::vector<std::vector<double>> randomInputs(const te::Program &program) {
+  std::mt19937 random(7);
+  std::uniform_real_distribution<double> uniform(-1, 1);
+  std::vector<std::vector<double>> inputs;
+  for (te::ValueId input : program.inputs) {
+    size_t elements = 1;
+    for (te::Extent extent : program.shape(input))
+      elements *= size_t(extent.constant());
+    for (double &value : inputs.emplace_back(elements))
+      value = uniform(random);
+  }
+  return inputs;
+}
+
+TEST(Joins, StagesSideBySideShareALaunch) {
+  te::Program program = programOf(branches(4, 24).c_str());
+  Plan plan = plannedForBlocks(program);
+  PlanRun before = runPlan(plan, randomInputs(program));
+  double apart = plan.objectiveSeconds;
+  explain::Log log;
+  joinStages(plan, *machine::Machine::forLevel("sm_90a"), &log);
+  std::vector<const PlanNode *> joined = joinedOf(plan);
+  ASSERT_EQ(joined.size(), 2u) << plan.print(); // What reads x, and what reads that.
+  EXPECT_EQ(stagesOf(*joined[0]).size(), 4u);
+  EXPECT_EQ(stagesOf(*joined[1]).size(), 2u);
+  EXPECT_LT(plan.objectiveSeconds, apart);
+  ASSERT_EQ(log.size(), 2u);
+  EXPECT_EQ(log.records()[0].decision, "side by side in one launch");
+  PlanRun after = runPlan(plan, randomInputs(program));
+  EXPECT_EQ(after.problem, "");
+  EXPECT_EQ(after.outputs, before.outputs);
+}
+
+TEST(Joins, GroupsShareALaunchWhereItsBlocksWaitForLess) {
+  machine::Machine machine = *machine::Machine::forLevel("sm_90a");
+  machine.barrierSeconds = 1e-9;
+  te::Program program = programOf(branches(4, 24).c_str());
+  Plan plan = plannedForBlocks(program);
+  PlanRun before = runPlan(plan, randomInputs(program));
+  explain::Log log;
+  joinStages(plan, machine, &log);
+  std::vector<const PlanNode *> joined = joinedOf(plan);
+  ASSERT_EQ(joined.size(), 1u) << plan.print();
+  std::vector<size_t> sizes;
+  for (const PlanNode &phase : joined[0]->children)
+    sizes.push_back(stagesOf(phase).size());
+  EXPECT_EQ(sizes, (std::vector<size_t>{4, 2, 1}));
+  EXPECT_EQ(log.records().back().decision, "one launch whose blocks wait for each other");
+  PlanRun after = runPlan(plan, randomInputs(program));
+  EXPECT_EQ(after.problem, "");
+  EXPECT_EQ(after.outputs, before.outputs);
+  machine.barrierSeconds = 0; // Blocks can't wait.
+  plan = plannedForBlocks(program);
+  joinStages(plan, machine, nullptr);
+  for (const PlanNode *node : joinedOf(plan))
+    EXPECT_EQ(node->children.size(), 1u) << plan.print();
+}
+
+TEST(Joins, EachStageStaysAndNoneReadsWhatSharesItsLaunch) {
+  Plan plan = plannedForBlocks(programOf(branches(7, 20).c_str()));
+  std::set<unsigned> before = stagesOf(plan.root);
+  joinStages(plan, *machine::Machine::forLevel("sm_90a"), nullptr);
+  EXPECT_EQ(stagesOf(plan.root), before);
+  for (const PlanNode *joined : joinedOf(plan))
+    for (unsigned one : stagesOf(*joined))
+      for (unsigned other : stagesOf(*joined))
+        for (unsigned result : llvm::ArrayRef(plan.stages[one].operands).take_back(1))
+          for (unsigned operand : plan.stages[other].operands) {
+            const PlanBuffer &a = plan.buffers[result], &b = plan.buffers[operand];
+            bool apart = a.arenaOffset + a.bytes <= b.arenaOffset ||
+                         b.arenaOffset + b.bytes <= a.arenaOffset;
+            EXPECT_TRUE((one == other && result == operand) || apart ||
+                        b.kind != BufferKind::Temporary)
+                << plan.print();
+          }
+}
+
+TEST(Joins, ChainsStayAsTheyAre) {
+  for (const char *text : {smallPrograms[1].text, smallPrograms[3].text}) {
+    Plan plan = plannedForBlocks(programOf(text));
+    std::string before = plan.print();
+    joinStages(plan, *machine::Machine::forLevel("sm_90a"), nullptr);
+    EXPECT_EQ(plan.print(), before);
+  }
+}
+
+TEST(Joins, WhatFillsTheMachineInUnlikeBlocksStaysApart) {
+  // A block that takes all of a core's scratch leaves no room for the other's many blocks.
+  machine::Machine machine = *machine::Machine::forLevel("sm_90a");
+  te::Program program = programOf(branches(2, 512).c_str());
+  Plan plan = plannedForBlocks(program);
+  for (Kernel &kernel : plan.kernels) {
+    auto shape = std::make_shared<space::KernelShape>(*kernel.shape);
+    shape->computeSeconds = 1e-3;
+    if (&kernel == &plan.kernels.front())
+      shape->schedule.scratchBytes = machine.levels.back().bytes;
+    kernel.shape = shape;
+  }
+  joinStages(plan, machine, nullptr);
+  EXPECT_TRUE(joinedOf(plan).empty()) << plan.print();
+}
+
+} // namespace
+} // namespace kintsugi::orchestrate
