@@ -54,6 +54,7 @@ static runtime::Stage describedStage(const orchestrate::Stage &stage,
                                      llvm::function_ref<uint32_t(unsigned)> bufferNumber) {
   runtime::Stage result;
   result.nodes = stage.origins;
+  result.operations = stage.operations;
   for (unsigned operand : stage.operands)
     result.buffers.push_back(bufferNumber(operand));
   result.resultCount = stage.results;

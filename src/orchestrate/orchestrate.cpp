@@ -4,6 +4,7 @@
 #include "cost/cost.h"
 #include "orchestrate/choice.h"
 #include "space/constants.h"
+#include "te/operations.h"
 #include "te/printer.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -308,6 +309,23 @@ private:
     return entry->second;
   }
 
+  /// What several nodes became one definition for counts for each of them alike.
+  static void addOrigins(const Program &program, llvm::ArrayRef<uint32_t> nodes, Stage &stage) {
+    for (uint32_t node : nodes) {
+      const auto &origins = program.origins[node];
+      double each = te::operationsOf(std::get<te::Definition>(program.nodes[node])) /
+                    std::max<double>(1, origins.size());
+      for (const std::string &origin : origins) {
+        size_t place = llvm::find(stage.origins, origin) - stage.origins.begin();
+        if (place == stage.origins.size()) {
+          stage.origins.push_back(origin);
+          stage.operations.push_back(0);
+        }
+        stage.operations[place] += static_cast<uint64_t>(each);
+      }
+    }
+  }
+
   Status emitKernel(const Program &program, const space::Candidate &candidate, bool isConstant,
                     Numbers &numbers, PlanNode &sequence) {
     Stage stage;
@@ -325,10 +343,7 @@ private:
       }
       stage.operands.push_back(number);
     }
-    for (uint32_t node : candidate.group.nodes)
-      for (const std::string &origin : program.origins[node])
-        if (!llvm::is_contained(stage.origins, origin))
-          stage.origins.push_back(origin);
+    addOrigins(program, candidate.group.nodes, stage);
     stage.definitions = candidate.group.nodes.size();
     stage.expressions = describe(program, candidate.group.nodes);
     addStage(std::move(stage), sequence);
@@ -365,6 +380,7 @@ private:
     stage.attributes = call.attributes;
     stage.results = call.results.size();
     stage.origins = program.origins[node];
+    stage.operations.resize(stage.origins.size());
     for (ValueId operand : call.operands)
       stage.operands.push_back(bufferOf(program, operand, numbers));
     for (ValueId result : call.results)
@@ -403,8 +419,10 @@ private:
     plan.objectiveSeconds =
         before + (plan.objectiveSeconds - before) * static_cast<double>(repeat.count);
     for (size_t stage = firstStage; stage < plan.stages.size(); ++stage)
-      if (plan.stages[stage].origins.empty())
+      if (plan.stages[stage].origins.empty()) {
         plan.stages[stage].origins = origins;
+        plan.stages[stage].operations.assign(origins.size(), 0);
+      }
     for (size_t k = 0; k < scan.results.size(); ++k) {
       unsigned produced = bufferOf(body, body.outputs[k].value, inner);
       unsigned result = bufferOf(program, scan.results[k], numbers);

@@ -53,6 +53,7 @@ struct Stage {
   llvm::SmallVector<unsigned, 6> operands; ///< Buffer numbers; the last `results` are written.
   unsigned results = 1;
   std::vector<std::string> origins; ///< ONNX nodes.
+  std::vector<uint64_t> operations; ///< Of each of them, in a launch: te/operations.h.
   unsigned definitions = 0;         ///< How many expressions it computes.
   double predictedSeconds = 0;
   uint64_t movedBytes = 0;

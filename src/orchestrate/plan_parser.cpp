@@ -175,7 +175,9 @@ private:
     KINTSUGI_RETURN_IF_ERROR(expectWord(lexer, "serves"));
     KINTSUGI_RETURN_IF_ERROR(expectList(lexer, [&]() -> Status {
       KINTSUGI_ASSIGN(std::string origin, expectQuoted(lexer, "an operator's name in quotes"));
+      KINTSUGI_ASSIGN(int64_t operations, expectInteger(lexer, "its operations", 0, maxNumber));
       stage.origins.push_back(std::move(origin));
+      stage.operations.push_back(operations);
       return Status::success();
     }));
     KINTSUGI_RETURN_IF_ERROR(expectSign(lexer, "{"));

@@ -90,7 +90,11 @@ std::string stageText(const Stage &stage, const Plan &plan) {
   text += " definitions " + std::to_string(stage.definitions);
   text += " seconds " + spellReal(stage.predictedSeconds);
   text += " moves " + std::to_string(stage.movedBytes);
-  text += " serves " + listed(stage.origins, [](const std::string &name) { return quote(name); });
+  text += " serves [";
+  for (auto [origin, operations] : llvm::zip_equal(stage.origins, stage.operations))
+    text += (&origin == &stage.origins.front() ? "" : ", ") + quote(origin) + " " +
+            std::to_string(operations);
+  text += "]";
   text += " {\n";
   llvm::SmallVector<llvm::StringRef> lines;
   llvm::StringRef(stage.expressions).split(lines, '\n', -1, /*KeepEmpty=*/false);

@@ -9,7 +9,7 @@
 //   buffer 2 "y" f32 [4, 8] temporary at 0
 //   kernel k0 key "0123..." seconds 2.5e-06
 //   stage 0 kernel k0 operands [0, 1, 2] results 1 definitions 2 seconds 2.5e-06 moves 288 serves
-//     ["conv1", "relu1"] { "y[i:4, j:8] f32 = max(x[i, j] * w[j], 0)" }
+//     ["conv1" 64, "relu1" 32] { "y[i:4, j:8] f32 = max(x[i, j] * w[j], 0)" }
 //   stage 1 call TopK {"axis":0} operands [...] ...
 //   output "y" 2
 //   constants sequence { }
@@ -22,7 +22,8 @@
 //     joined seconds 3e-06 { sequence { stage 4 stage 6 } stage 5 }   # one launch
 //   }
 //
-// A copy "a > b" is from buffer a to buffer b. What a plan was made from is not in its text: a plan
+// A stage serves nodes of the model, each with the operations that a launch does for it. A copy
+// "a > b" is from buffer a to buffer b. What a plan was made from is not in its text: a plan
 // that was read has kernels without schedules and constants without bytes, each under its identity.
 //
 //===----------------------------------------------------------------------===//

@@ -6,6 +6,7 @@
 #include "import/onnx_reader.h"
 #include "import/registry.h"
 #include "simplify/simplify.h"
+#include "te/operations.h"
 
 #include <filesystem>
 #include <set>
@@ -149,7 +150,7 @@ Status addProgram(const te::Program &imported, Json &report) {
   report["input_bytes"] = feeds;
   report["output_bytes"] = results;
   report["definitions"] = program.nodes.size();
-  report["arithmetic"] = operationsOf(program);
+  report["arithmetic"] = te::operationsOf(program);
   return Status::success();
 }
 
@@ -177,38 +178,7 @@ void addGraph(const import::Model &model, const CompileOptions &options,
   report["weight_bytes"] = weightBytes;
 }
 
-void addScalars(const te::Expr &expr, double &count) {
-  expr.walk([&](const te::Expr &e) {
-    count += e.kind() == te::ExprKind::Unary || e.kind() == te::ExprKind::Binary;
-  });
-}
-
-double operationsOf(const te::Definition &definition) {
-  double each = 0, points = 1;
-  for (const te::Expr &body : definition.bodies)
-    addScalars(body, each);
-  for (const te::Iterator &iterator : definition.parallel)
-    points *= double(iterator.extent.constant());
-  if (definition.reduction) {
-    ++each;
-    for (const te::Iterator &iterator : definition.reduction->iterators)
-      points *= double(iterator.extent.constant());
-  }
-  return points * each;
-}
-
 } // namespace
-
-double operationsOf(const te::Program &program) {
-  double count = 0;
-  for (const te::Node &node : program.nodes) {
-    if (const auto *definition = std::get_if<te::Definition>(&node))
-      count += operationsOf(*definition);
-    else if (const auto *scan = std::get_if<te::Scan>(&node))
-      count += double(scan->trip.constant()) * operationsOf(*scan->body);
-  }
-  return count;
-}
 
 Expected<Json> inspect(const std::string &path, const CompileOptions &options,
                        Diagnostics &diagnostics) {

@@ -17,10 +17,6 @@ namespace kintsugi::pipeline {
 Expected<Json> inspect(const std::string &path, const CompileOptions &options,
                        Diagnostics &diagnostics);
 
-/// Arithmetic operations of one run: each scalar operation and each step of a reduction is one, so
-/// a multiply-add counts as two; calls count none.
-double operationsOf(const te::Program &program);
-
 } // namespace kintsugi::pipeline
 
 #endif // KINTSUGI_PIPELINE_INSPECT_H

@@ -110,6 +110,8 @@ static Json stageJson(const Stage &stage) {
                {"predicted_seconds", stage.predictedSeconds},
                {"moved_bytes", stage.movedBytes},
                {"expressions", stage.expressions}};
+  if (!stage.operations.empty())
+    json["operations"] = stage.operations;
   if (stage.threads != 0)
     json["threads"] = stage.threads;
   if (stage.meets)

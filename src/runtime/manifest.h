@@ -89,9 +89,11 @@ struct Stage {
   };
   Kind kind = Kind::Kernel;
   std::string symbol;
-  std::vector<std::string> nodes; ///< The model's nodes it serves, for profiles and errors.
-  std::vector<uint32_t> buffers;  ///< Operands; those that are only read come first,
-  uint32_t resultCount = 0;       ///< and the last so many are written.
+  std::vector<std::string> nodes;   ///< The model's nodes it serves, for profiles and errors.
+  std::vector<uint64_t> operations; ///< For each of them in a launch (a multiply-add is two), or
+                                    ///< empty where that is not known.
+  std::vector<uint32_t> buffers;    ///< Operands; those that are only read come first,
+  uint32_t resultCount = 0;         ///< and the last so many are written.
   uint64_t tiles = 1;
   uint64_t scratchBytes = 0; ///< For each worker or block of threads.
   uint32_t threads = 0;      ///< Of the block that works on a tile; 0 where workers are single.

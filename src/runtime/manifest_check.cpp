@@ -153,6 +153,8 @@ Status Checker::checkStage(const Stage &stage) const {
     return inputError("asks for too many threads");
   if (stage.meets && stage.threads == 0)
     return inputError("has workers without threads that wait for each other");
+  if (!stage.operations.empty() && stage.operations.size() != stage.nodes.size())
+    return inputError("has operations of other nodes than its own");
   if (stage.resultCount > stage.buffers.size())
     return inputError("has more results than buffers");
   size_t firstResult = stage.buffers.size() - stage.resultCount;

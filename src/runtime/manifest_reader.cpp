@@ -65,6 +65,13 @@ static Expected<int64_t> readExtent(const Json &value) {
   return static_cast<int64_t>(*extent);
 }
 
+static Expected<uint64_t> readCount(const Json &value) {
+  auto count = readBounded(value, std::numeric_limits<uint64_t>::max());
+  if (!count)
+    return inputError("is not a count");
+  return *count;
+}
+
 static Expected<ElementType> readType(const Json &object) {
   KINTSUGI_ASSIGN(std::string name, jsonString(object, "type"));
   auto type = elementTypeFromName(name);
@@ -142,6 +149,9 @@ static Expected<Stage> readStage(const Json &json) {
   KINTSUGI_ASSIGN(stage.predictedSeconds, jsonNumber(json, "predicted_seconds"));
   KINTSUGI_ASSIGN(stage.movedBytes, jsonUnsigned(json, "moved_bytes"));
   KINTSUGI_ASSIGN(stage.expressions, jsonString(json, "expressions"));
+  if (optionalMember(json, "operations")) {
+    KINTSUGI_ASSIGN(stage.operations, readList<uint64_t>(json, "operations", readCount));
+  }
   if (optionalMember(json, "threads")) {
     KINTSUGI_ASSIGN(stage.threads, readIndex(json, "threads"));
   }

@@ -23,11 +23,11 @@ kernel k0 key "0123456789abcdef0123456789abcdef" seconds 1e-06
 kernel "a kernel" key "ffffffffffffffffffffffffffffffff" seconds 0
 stage 0 kernel k0 operands [2, 3] results 1 definitions 1 seconds 1e-06 moves 32 serves [] {
 }
-stage 1 kernel k0 operands [5, 6] results 1 definitions 2 seconds 1e-06 moves 32 serves ["a", "b \\ \""] {
+stage 1 kernel k0 operands [5, 6] results 1 definitions 2 seconds 1e-06 moves 32 serves ["a" 7, "b \\ \"" 0] {
   "t[i:4] f32 = h[i] + 1"
   "next[i:4] f32 = tanh(\"odd name\"[i])"
 }
-stage 2 call TopK {"axis":0,"name":"} \" {","nested":{"k":[1,2]}} operands [0, 5, 6] results 2 definitions 0 seconds 3e-06 moves 64 serves ["topk"] {
+stage 2 call TopK {"axis":0,"name":"} \" {","nested":{"k":[1,2]}} operands [0, 5, 6] results 2 definitions 0 seconds 3e-06 moves 64 serves ["topk" 0] {
 }
 stage 3 kernel "a kernel" operands [] results 0 definitions 0 seconds 0 moves 0 serves [] {
 }
@@ -108,6 +108,7 @@ TEST(PlanText, AWrittenPlanIsReadAsItSays) {
   EXPECT_EQ(plan.buffers[2].source->identity(), "bytes:1");
   EXPECT_EQ(plan.stages[1].kernel, 0u);
   EXPECT_EQ(plan.stages[1].origins[1], "b \\ \"");
+  EXPECT_EQ(plan.stages[1].operations, (std::vector<uint64_t>{7, 0}));
   EXPECT_EQ(plan.stages[2].attributes["name"], "} \" {");
   ASSERT_EQ(plan.root.children.size(), 4u);
   const PlanNode &repeat = plan.root.children[1];
@@ -164,7 +165,9 @@ const Wrong wrongs[] = {
     {"operands [5, 6] results 1", "operands [5, 2] results 1", "buffer 2 is written"},
     {"{\"axis\":0,", "{axis:0,", "the attributes are not JSON"},
     {"call TopK {", "call TopK [", "expected the attributes as a JSON object"},
-    {"serves [\"topk\"]", "serves [topk]", "expected an operator's name in quotes"},
+    {"serves [\"topk\" 0]", "serves [topk]", "expected an operator's name in quotes"},
+    {"serves [\"topk\" 0]", "serves [\"topk\"]", "expected its operations"},
+    {"serves [\"topk\" 0]", "serves [\"topk\" -1]", "its operations"},
     {"output \"y\" 7", "output \"y\" 70", "expected a buffer's number"},
     {"constants sequence {\n  stage 0", "constants sequence {\n  stage 1", "stage 1 stands twice"},
     {"constants sequence {\n  stage 0", "constants sequence {\n", "stage 0 stands in neither tree"},

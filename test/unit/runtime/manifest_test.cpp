@@ -18,6 +18,7 @@ TEST(Manifest, RoundTripsThroughText) {
     Manifest manifest = parts.manifest;
     manifest.stages[0].predictedSeconds = 1.25e-6;
     manifest.stages[0].movedBytes = 12000;
+    manifest.stages[0].operations.assign(manifest.stages[0].nodes.size(), 500);
     manifest.stages[0].expressions = "t[i] = x[i] * w[i] + b[]\n";
     manifest.stages[0].threads = 64;
     manifest.stages[0].meets = true;
@@ -113,6 +114,8 @@ TEST(Manifest, MistakesAreNamed) {
        "stage 'affine': asks for too many tiles or too much scratch"},
       {[](Manifest &m) { m.stages[0].scratchBytes = uint64_t(-1); },
        "stage 'affine': asks for too many tiles or too much scratch"},
+      {[](Manifest &m) { m.stages[0].operations.assign(m.stages[0].nodes.size() + 1, 3); },
+       "stage 'affine': has operations of other nodes than its own"},
       {[](Manifest &m) { m.stages[0].resultCount = 5; },
        "stage 'affine': has more results than buffers"},
       {[](Manifest &m) { m.stages[0].buffers[2] = 7; },
