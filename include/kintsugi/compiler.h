@@ -106,6 +106,13 @@ KIN_API KinStatus kin_run_file(const char *model, const char *inputs, const char
 KIN_API KinStatus kin_bench(const char *model, const char *inputs, double seconds,
                             const KinCompilerOptions *options, KinText **report, KinError **error);
 
+/* Runs the model over and over, half of the seconds with each stage timed alone: where the time
+   goes, by stage and by node of the model. One of these runs goes to the file `trace`, in the Trace
+   Event Format that Perfetto opens, or nowhere for NULL. */
+KIN_API KinStatus kin_profile(const char *model, const char *inputs, double seconds,
+                              const char *trace, const KinCompilerOptions *options,
+                              KinText **report, KinError **error);
+
 /* Compares the model's outputs with those in the file `expected`, or where that is NULL with those
    of the target "reference". KIN_FAILED_COMPARISON where they differ by more than the error policy
    allows; there is a report then too. */

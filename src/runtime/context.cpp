@@ -3,7 +3,6 @@
 #include "runtime/context.h"
 
 #include <algorithm>
-#include <chrono>
 
 using namespace kintsugi;
 using namespace kintsugi::runtime;
@@ -211,16 +210,23 @@ Status Context::run(std::span<const InputTensor> inputs, std::span<const OutputT
   KINTSUGI_RETURN_IF_ERROR(bindOutputs(manifest, outputs, boundOutputs));
   KINTSUGI_RETURN_IF_ERROR(checkOverlaps(manifest, boundInputs, boundOutputs));
   patchOperands();
+  isTimedByDevice = queue->timeStages(options.profile) && options.profile;
   RunScope scope(*queue);
   KINTSUGI_RETURN_IF_ERROR(uploadInputs());
   KINTSUGI_RETURN_IF_ERROR(runSteps(options));
-  return downloadOutputs();
+  KINTSUGI_RETURN_IF_ERROR(downloadOutputs());
+  return options.profile ? collectSpans() : Status::success();
 }
 
 /// The plan, as a whole where it has the same steps in each run and nobody looks at single ones.
 Status Context::runSteps(const RunOptions &options) {
   const Plan &plan = shared->manifest().plan;
-  if (!hasFixedSteps || options.profile || options.observer)
+  if (options.profile) {
+    spans.clear();
+    stepsBegan = std::chrono::steady_clock::now();
+  }
+  bool areSeen = options.observer || (options.profile && !isTimedByDevice);
+  if (!hasFixedSteps || areSeen)
     return walk(plan, {*queue, options});
   KINTSUGI_RETURN_IF_ERROR(checkCancelled(options));
   KINTSUGI_ASSIGN(bool isUnderWay, queue->beginSteps(lasting));
@@ -285,7 +291,7 @@ Status Context::runLanes(const Plan &plan, Walk to) {
   } work{*this, plan, to.options};
   auto runLane = [](void *argument, DeviceQueue &lane, uint32_t number) {
     auto &work = *static_cast<Work *>(argument);
-    return work.context.walk(work.plan.children[number], {lane, work.options});
+    return work.context.walk(work.plan.children[number], {lane, work.options, number});
   };
   return to.queue.runLanes(static_cast<uint32_t>(plan.children.size()), runLane, &work);
 }
@@ -299,21 +305,37 @@ Status Context::checkCancelled(const RunOptions &options) const {
 Status Context::launch(uint32_t stage, Walk to) {
   KINTSUGI_RETURN_IF_ERROR(checkCancelled(to.options));
   void *const *buffers = operands.data() + firstOperand[stage];
-  KINTSUGI_RETURN_IF_ERROR(to.options.profile ? launchTimed(stage, buffers, to.queue)
-                                              : to.queue.launch(stage, buffers));
+  bool isTimedHere = to.options.profile && !isTimedByDevice;
+  KINTSUGI_RETURN_IF_ERROR(isTimedHere ? launchTimed(stage, buffers, to)
+                                       : to.queue.launch(stage, buffers));
   if (!to.options.observer)
     return Status::success();
   size_t count = shared->manifest().stages[stage].buffers.size();
   return to.options.observer->launched(stage, {buffers, count}, to.queue);
 }
 
-Status Context::launchTimed(uint32_t stage, void *const *buffers, DeviceQueue &queue) {
-  auto start = std::chrono::steady_clock::now();
-  KINTSUGI_RETURN_IF_ERROR(queue.launch(stage, buffers));
-  KINTSUGI_RETURN_IF_ERROR(queue.finish());
-  auto taken = std::chrono::steady_clock::now() - start;
-  ++times[stage].launches;
-  times[stage].nanoseconds += std::chrono::duration_cast<std::chrono::nanoseconds>(taken).count();
+Status Context::launchTimed(uint32_t stage, void *const *buffers, Walk to) {
+  using Clock = std::chrono::steady_clock;
+  auto nanoseconds = [](Clock::duration taken) {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(taken).count();
+  };
+  auto start = Clock::now();
+  KINTSUGI_RETURN_IF_ERROR(to.queue.launch(stage, buffers));
+  KINTSUGI_RETURN_IF_ERROR(to.queue.finish());
+  auto taken = Clock::now() - start;
+  std::lock_guard lock(addingSpans);
+  spans.push_back({stage, to.lane, nanoseconds(start - stepsBegan), nanoseconds(taken)});
+  return Status::success();
+}
+
+Status Context::collectSpans() {
+  if (isTimedByDevice) {
+    KINTSUGI_ASSIGN(spans, queue->stageSpans());
+  }
+  for (const StageSpan &span : spans) {
+    ++times[span.stage].launches;
+    times[span.stage].nanoseconds += static_cast<uint64_t>(span.nanoseconds);
+  }
   return Status::success();
 }
 

@@ -13,6 +13,7 @@
 #include "runtime/model.h"
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -39,7 +40,7 @@ public:
 struct RunOptions {
   /// Looked at between stages; a run that finds it raised ends with a usage error.
   const std::atomic<bool> *cancel = nullptr;
-  /// Whether to time each stage; see stageTimes().
+  /// Whether to time each stage; see stageTimes() and stageSpans().
   bool profile = false;
   StageObserver *observer = nullptr;
 };
@@ -67,6 +68,11 @@ public:
   /// By stage of the manifest. Not during a run.
   std::span<const StageTime> stageTimes() const { return times; }
   void clearStageTimes();
+
+  /// Every launch of the last run that was profiled. Not during a run.
+  std::span<const StageSpan> stageSpans() const { return spans; }
+  /// Whether they are what the device's clock says, not the host's. Not during a run.
+  bool timesByDevice() const { return isTimedByDevice; }
 
   /// How long the device took for the last run's stages, by its own clock; nothing where it does
   /// not tell, or the stages depend on data. Not during a run.
@@ -99,13 +105,15 @@ private:
   struct Walk {
     DeviceQueue &queue;
     const RunOptions &options;
+    uint32_t lane = 0;
   };
   Status runSteps(const RunOptions &options);
+  Status collectSpans();
   Status walk(const Plan &plan, Walk to);
   Status repeat(const Plan &plan, Walk to);
   Status runLanes(const Plan &plan, Walk to);
   Status launch(uint32_t stage, Walk to);
-  Status launchTimed(uint32_t stage, void *const *buffers, DeviceQueue &queue);
+  Status launchTimed(uint32_t stage, void *const *buffers, Walk to);
   Status checkCancelled(const RunOptions &options) const;
   Status copyBuffers(const std::vector<BufferCopy> &copies, uint64_t iteration, DeviceQueue &queue);
   Expected<bool> readFlag(int64_t buffer, DeviceQueue &queue);
@@ -131,6 +139,10 @@ private:
   std::vector<const InputTensor *> boundInputs;   ///< By input; of the run under way.
   std::vector<const OutputTensor *> boundOutputs; ///< By output.
   std::vector<StageTime> times;
+  std::vector<StageSpan> spans;
+  std::mutex addingSpans; ///< By lanes.
+  bool isTimedByDevice = false;
+  std::chrono::steady_clock::time_point stepsBegan;
 };
 
 } // namespace kintsugi::runtime

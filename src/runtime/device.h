@@ -19,6 +19,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 namespace kintsugi::runtime {
 
@@ -46,6 +47,14 @@ struct MemoryRange {
   uint64_t bytes = 0;
 };
 
+/// When a launch of a stage was under way.
+struct StageSpan {
+  uint32_t stage = 0;
+  uint32_t lane = 0; ///< Of several that run side by side; spans of one don't overlap.
+  int64_t begin = 0; ///< In nanoseconds since the steps of the run began.
+  int64_t nanoseconds = 0;
+};
+
 /// Runs work in order. Belongs to one context and is used by one thread at a time. After the first
 /// run of a plan nothing here allocates host memory, but for calls of host functions.
 class DeviceQueue {
@@ -66,6 +75,13 @@ public:
   /// How long the device took for them in the last run, by its own clock; to be asked for when the
   /// run is over. Nothing where it does not tell.
   virtual std::optional<double> secondsOfSteps() { return std::nullopt; }
+
+  /// Whether launches from now on are timed one by one, outside of a run. False where the device
+  /// has no clock of its own: whoever wants to know then times launches and waits.
+  virtual bool timeStages(bool wanted) { return false; }
+  /// Of the last run, in the order in which they began; to be asked for when the run is over. How
+  /// a queue finds them is its own business: events around launches, clocks inside of them.
+  virtual Expected<std::vector<StageSpan>> stageSpans() { return std::vector<StageSpan>(); }
 
   /// Runs a stage of the artifact's manifest. `buffers` are device addresses of its operands in the
   /// manifest's order; the array may be reused when the call returns. Calls of host functions may

@@ -136,6 +136,14 @@ KinStatus kin_bench(const char *model, const char *inputs, double seconds,
                    });
 }
 
+KinStatus kin_profile(const char *model, const char *inputs, double seconds, const char *trace,
+                      const KinCompilerOptions *options, KinText **report, KinError **error) {
+  return withModel(model, options, report, error,
+                   [&](const std::string &path, const api::Settings &settings) {
+                     return api::profile(path, orEmpty(inputs), seconds, orEmpty(trace), settings);
+                   });
+}
+
 KinStatus kin_explain(const char *model, const KinCompilerOptions *options, KinText **report,
                       KinError **error) {
   return withModel(model, options, report, error, api::explain);

@@ -18,6 +18,11 @@ Expected<Json> runFile(const std::string &model, const std::string &inputs,
 Expected<Json> bench(const std::string &model, const std::string &inputs, double seconds,
                      const Settings &settings);
 
+/// Times each stage of runs, and says what the model's nodes have of it; `trace` is a file for one
+/// of the runs, stage by stage, or empty.
+Expected<Json> profile(const std::string &model, const std::string &inputs, double seconds,
+                       const std::string &trace, const Settings &settings);
+
 /// Against the outputs in the file `expected`, or those of the reference where it is empty. The
 /// report's "within" says whether all are what the policy allows.
 Expected<Json> compare(const std::string &model, const std::string &inputs,

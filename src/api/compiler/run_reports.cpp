@@ -1,8 +1,8 @@
 //===- run_reports.cpp - Reports of runs: run, bench, explain ---------------===//
 
-#include "api/compiler/reports.h"
+#include "api/compiler/run_reports.h"
 
-#include "api/compiler/session.h"
+#include "api/compiler/reports.h"
 #include "api/compiler/tuned_store.h"
 #include "explain/render.h"
 #include "explain/summary.h"
@@ -22,12 +22,6 @@ void countLaunches(const runtime::Plan &plan, uint64_t times, std::vector<uint64
     launches[plan.stage] += times;
   for (const runtime::Plan &child : plan.children)
     countLaunches(child, plan.kind == Kind::Repeat ? times * plan.count : times, launches);
-}
-
-std::vector<uint64_t> launchesOf(const runtime::Manifest &manifest) {
-  std::vector<uint64_t> launches(manifest.stages.size(), 0);
-  countLaunches(manifest.plan, 1, launches);
-  return launches;
 }
 
 /// Least, greatest and mean of the finite elements; null where there are none.
@@ -56,7 +50,8 @@ Json describePort(const runtime::Port &port, TensorView tensor) {
   return json;
 }
 
-/// What every report of a run says of its model.
+} // namespace
+
 Json describeModel(const Session &session) {
   const runtime::Manifest &manifest = session.manifest();
   Json json = {{"model", manifest.modelName},           {"target", manifest.target},
@@ -69,6 +64,12 @@ Json describeModel(const Session &session) {
   return json;
 }
 
+std::vector<uint64_t> launchesOf(const runtime::Manifest &manifest) {
+  std::vector<uint64_t> launches(manifest.stages.size(), 0);
+  countLaunches(manifest.plan, 1, launches);
+  return launches;
+}
+
 double predictedSeconds(const runtime::Manifest &manifest, const std::vector<uint64_t> &launches) {
   double seconds = 0;
   for (size_t i = 0; i < launches.size(); ++i)
@@ -76,7 +77,25 @@ double predictedSeconds(const runtime::Manifest &manifest, const std::vector<uin
   return seconds;
 }
 
-} // namespace
+Status addTimes(Session &session, double seconds, Json &report) {
+  verify::TimingOptions options;
+  options.seconds = seconds;
+  std::vector<double> onDevice;
+  auto run = [&] {
+    Status status = session.run();
+    if (std::optional<double> taken = session.deviceSeconds())
+      onDevice.push_back(*taken);
+    return status;
+  };
+  KINTSUGI_ASSIGN(verify::Timing timing, verify::timeRuns(run, options));
+  if (!onDevice.empty()) // Without what goes to the device and comes from it.
+    report["device_ms"] = verify::summarize(onDevice).medianSeconds * 1e3;
+  report["median_ms"] = timing.medianSeconds * 1e3;
+  report["min_ms"] = timing.minSeconds * 1e3;
+  report["p99_ms"] = timing.p99Seconds * 1e3;
+  report["runs"] = timing.runs;
+  return Status::success();
+}
 
 Expected<Json> runFile(const std::string &model, const std::string &inputs,
                        const std::string &outputs, const Settings &settings) {
@@ -109,28 +128,11 @@ Expected<Json> bench(const std::string &model, const std::string &inputs, double
   if (!(seconds >= 0 && seconds <= 86400))
     return usageError("--seconds must be from 0 to 86400");
   KINTSUGI_ASSIGN(Session session, Session::open(model, inputs, settings));
-  verify::TimingOptions options;
-  options.seconds = seconds;
   KINTSUGI_RETURN_IF_ERROR(settings.tell("timing runs"));
-  std::vector<double> onDevice;
-  auto run = [&] {
-    Status status = session.run();
-    if (std::optional<double> seconds = session.deviceSeconds())
-      onDevice.push_back(*seconds);
-    return status;
-  };
-  KINTSUGI_ASSIGN(verify::Timing timing, verify::timeRuns(run, options));
+  Json report = describeModel(session);
+  KINTSUGI_RETURN_IF_ERROR(addTimes(session, seconds, report));
   const runtime::Manifest &manifest = session.manifest();
   std::vector<uint64_t> launches = launchesOf(manifest);
-  Json report = describeModel(session);
-  if (!onDevice.empty()) { // Without what goes to the device and comes from it.
-    std::ranges::nth_element(onDevice, onDevice.begin() + onDevice.size() / 2);
-    report["device_ms"] = onDevice[onDevice.size() / 2] * 1e3;
-  }
-  report["median_ms"] = timing.medianSeconds * 1e3;
-  report["min_ms"] = timing.minSeconds * 1e3;
-  report["p99_ms"] = timing.p99Seconds * 1e3;
-  report["runs"] = timing.runs;
   report["threads"] = settings.compile.threads;
   report["predicted_ms"] = predictedSeconds(manifest, launches) * 1e3;
   report["kernels"] = manifest.stages.size();
@@ -161,12 +163,27 @@ static Expected<Json> describeDecisions(const std::string &model, const Settings
               {"records", explain::renderJson(records)}};
 }
 
-Expected<Json> explain(const std::string &model, const Settings &given) {
-  explain::Log log;
-  Settings settings = given;
-  settings.compile.log = &log;
-  KINTSUGI_ASSIGN(Session session, Session::open(model, "", settings));
-  const runtime::Manifest &manifest = session.manifest();
+static Json describeKernels(const runtime::Manifest &manifest,
+                            const std::vector<uint64_t> &launches) {
+  Json kernels = Json::array();
+  for (size_t i = 0; i < manifest.stages.size(); ++i) {
+    const runtime::Stage &stage = manifest.stages[i];
+    bool call = stage.kind == runtime::Stage::Kind::Call;
+    kernels.push_back({{"name", stage.symbol},
+                       {"kind", call ? "call" : "generated"},
+                       {"nodes", stage.nodes},
+                       {"expressions", stage.expressions},
+                       {"bytes", stage.movedBytes},
+                       {"tiles", stage.tiles},
+                       {"launches", launches[i]},
+                       {"predicted_ms", stage.predictedSeconds * double(launches[i]) * 1e3},
+                       {"measured_ms", Json()}});
+  }
+  return kernels;
+}
+
+/// Adds what runs took to the report.
+static Status measureKernels(Session &session, const Settings &settings, Json &report) {
   KINTSUGI_RETURN_IF_ERROR(settings.tell("timing kernels"));
   KINTSUGI_RETURN_IF_ERROR(session.run());
   session.clearStageTimes();
@@ -179,26 +196,26 @@ Expected<Json> explain(const std::string &model, const Settings &given) {
                                                return session.run({.profile = true});
                                              },
                                              options));
+  report["measured_ms"] = timing.medianSeconds * 1e3;
+  for (size_t i = 0; i < report["kernels"].size(); ++i)
+    report["kernels"][i]["measured_ms"] =
+        double(session.stageTimes()[i].nanoseconds) / double(runs) * 1e-6;
+  return Status::success();
+}
+
+Expected<Json> explain(const std::string &model, const Settings &given) {
+  explain::Log log;
+  Settings settings = given;
+  settings.compile.log = &log;
+  KINTSUGI_ASSIGN(Session session, Session::openOrLook(model, settings));
+  const runtime::Manifest &manifest = session.manifest();
   std::vector<uint64_t> launches = launchesOf(manifest);
   Json report = describeModel(session);
   report["predicted_ms"] = predictedSeconds(manifest, launches) * 1e3;
-  report["measured_ms"] = timing.medianSeconds * 1e3;
-  report["kernels"] = Json::array();
-  for (size_t i = 0; i < manifest.stages.size(); ++i) {
-    const runtime::Stage &stage = manifest.stages[i];
-    bool call = stage.kind == runtime::Stage::Kind::Call;
-    double measured = double(session.stageTimes()[i].nanoseconds) / double(runs);
-    report["kernels"].push_back(
-        {{"name", stage.symbol},
-         {"kind", call ? "call" : "generated"},
-         {"nodes", stage.nodes},
-         {"expressions", stage.expressions},
-         {"bytes", stage.movedBytes},
-         {"tiles", stage.tiles},
-         {"launches", launches[i]},
-         {"predicted_ms", stage.predictedSeconds * double(launches[i]) * 1e3},
-         {"measured_ms", measured * 1e-6}});
-  }
+  report["measured_ms"] = Json();
+  report["kernels"] = describeKernels(manifest, launches);
+  if (session.runs())
+    KINTSUGI_RETURN_IF_ERROR(measureKernels(session, settings, report));
   KINTSUGI_ASSIGN(report["decisions"], describeDecisions(model, settings));
   return report;
 }

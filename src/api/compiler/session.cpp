@@ -47,28 +47,52 @@ static Expected<std::shared_ptr<runtime::Device>> deviceFor(const std::string &a
 Expected<Session> Session::open(const std::string &path, const std::string &inputs,
                                 const Settings &settings) {
   KINTSUGI_ASSIGN(Prepared prepared, prepare(path, settings));
+  KINTSUGI_ASSIGN(auto device, deviceFor(prepared.path, settings));
+  return load(std::move(prepared), std::move(device), path, inputs, settings);
+}
+
+Expected<Session> Session::load(Prepared prepared, std::shared_ptr<runtime::Device> device,
+                                const std::string &path, const std::string &inputs,
+                                const Settings &settings) {
   runtime::ReadOptions readOptions;
   if (settings.level)
     readOptions.variant = machine::nameOf(*settings.level);
-  KINTSUGI_ASSIGN(auto device, deviceFor(prepared.path, settings));
-  auto loaded = runtime::Model::load(prepared.path, device, readOptions);
+  auto loaded = runtime::Model::load(prepared.path, std::move(device), readOptions);
   if (!loaded.ok() && prepared.fromCache && loaded.error().kind == ErrorKind::Input)
     return openAnew(prepared.path, path, inputs, settings);
   KINTSUGI_ASSIGN(auto model, std::move(loaded));
   Session session;
-  session.compilation = std::move(prepared.report);
-  session.compilationNote = std::move(prepared.note);
-  if (session.compilation.is_null()) {
-    Expected<Json> provenance = parseJson(model->artifact().provenance());
-    session.compilation = provenance.ok() ? std::move(*provenance) : Json::object();
-  }
   runtime::ContextOptions options;
   options.threads = settings.compile.threads;
   KINTSUGI_ASSIGN(session.context, runtime::Context::create(model, options));
+  session.takeReport(std::move(prepared));
   KINTSUGI_RETURN_IF_ERROR(inputs.empty() ? session.makeInputs() : session.readInputs(inputs));
   KINTSUGI_RETURN_IF_ERROR(session.makeOutputs());
   session.bind();
   return session;
+}
+
+Expected<Session> Session::openOrLook(const std::string &path, const Settings &settings) {
+  KINTSUGI_ASSIGN(Prepared prepared, prepare(path, settings));
+  auto device = deviceFor(prepared.path, settings);
+  if (device.ok())
+    return load(std::move(prepared), std::move(*device), path, "", settings);
+  Session session;
+  KINTSUGI_ASSIGN(session.unloaded, runtime::Artifact::open(prepared.path, {}));
+  prepared.note +=
+      (prepared.note.empty() ? "" : "; ") + device.error().message + "; nothing is measured";
+  session.takeReport(std::move(prepared));
+  return session;
+}
+
+/// What is known of how the artifact came to be.
+void Session::takeReport(Prepared prepared) {
+  compilation = std::move(prepared.report);
+  compilationNote = std::move(prepared.note);
+  if (!compilation.is_null())
+    return;
+  Expected<Json> provenance = parseJson(artifact().provenance());
+  compilation = provenance.ok() ? std::move(*provenance) : Json::object();
 }
 
 Status Session::makeInputs() {

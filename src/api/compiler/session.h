@@ -21,12 +21,21 @@ public:
   static Expected<Session> open(const std::string &path, const std::string &inputs,
                                 const Settings &settings);
 
+  /// The same for what is worth a look where there is no device for it: then the session does not
+  /// run, and its note says why.
+  static Expected<Session> openOrLook(const std::string &path, const Settings &settings);
+  bool runs() const { return context != nullptr; }
+
   Status run(const runtime::RunOptions &options = {});
 
-  const runtime::Manifest &manifest() const { return context->model().manifest(); }
-  const runtime::Artifact &artifact() const { return context->model().artifact(); }
+  const runtime::Manifest &manifest() const { return artifact().manifest(); }
+  const runtime::Artifact &artifact() const {
+    return context ? context->model().artifact() : *unloaded;
+  }
   std::span<const runtime::StageTime> stageTimes() const { return context->stageTimes(); }
   void clearStageTimes() { context->clearStageTimes(); }
+  std::span<const runtime::StageSpan> stageSpans() const { return context->stageSpans(); }
+  bool timesByDevice() const { return context->timesByDevice(); }
   std::optional<double> deviceSeconds() { return context->deviceSeconds(); }
 
   /// Of the last run.
@@ -40,6 +49,10 @@ public:
   const std::string &note() const { return compilationNote; }
 
 private:
+  static Expected<Session> load(Prepared prepared, std::shared_ptr<runtime::Device> device,
+                                const std::string &path, const std::string &inputs,
+                                const Settings &settings);
+  void takeReport(Prepared prepared);
   static Expected<Session> openAnew(const std::string &damaged, const std::string &path,
                                     const std::string &inputs, const Settings &settings);
   Status readInputs(const std::string &path);
@@ -48,6 +61,7 @@ private:
   void bind();
 
   std::unique_ptr<runtime::Context> context;
+  std::optional<runtime::Artifact> unloaded; ///< Where there is no context.
   Json compilation;
   std::string compilationNote;
   std::vector<Tensor> inputs, outputs;

@@ -3,6 +3,7 @@
 #include "devices/cuda/cuda_queue.h"
 
 #include "calls/call.h"
+#include "devices/cuda/record.h"
 
 #include <algorithm>
 #include <cstring>
@@ -47,6 +48,7 @@ CudaQueue::~CudaQueue() {
     return;
   if (stream)
     driver().waitForStream(stream);
+  dropTimedGraph();
   if (graph)
     driver().destroyRunnable(graph);
   for (Handle event : {start, end})
@@ -66,7 +68,11 @@ static std::string describe(const Stage &stage) {
   return text;
 }
 
-void CudaQueue::beginRun() { isTimed = false; }
+void CudaQueue::beginRun() {
+  isTimed = false;
+  alone.clear();
+  runBegan = Clock::now();
+}
 
 //===----------------------------------------------------------------------===//
 // Steps that are the same in each run
@@ -74,14 +80,15 @@ void CudaQueue::beginRun() { isTimed = false; }
 
 Status CudaQueue::startGraph() {
   KINTSUGI_RETURN_IF_ERROR(driver().check(driver().recordEvent(start, stream), "time a run"));
-  KINTSUGI_RETURN_IF_ERROR(driver().check(driver().launchGraph(graph, stream), "start a run"));
+  KINTSUGI_RETURN_IF_ERROR(
+      driver().check(driver().launchGraph(graphOfRun(), stream), "start a run"));
   isTimed = true;
   return driver().check(driver().recordEvent(end, stream), "time a run");
 }
 
 Expected<bool> CudaQueue::beginSteps(std::span<const MemoryRange> lasting) {
   KINTSUGI_RETURN_IF_ERROR(device.enter());
-  if (steps == Steps::Recorded) {
+  if (graphOfRun()) {
     KINTSUGI_RETURN_IF_ERROR(startGraph());
     return true;
   }
@@ -104,30 +111,25 @@ Status CudaQueue::endSteps(bool complete) {
   trace.reset();
   if (!complete || !status.ok())
     return status;
-  steps = Steps::Recorded;
   return startGraph();
 }
 
 Status CudaQueue::recordTrace() {
   trace->shorten();
   KINTSUGI_RETURN_IF_ERROR(placeTrace());
-  KINTSUGI_RETURN_IF_ERROR(
-      driver().check(driver().beginCapture(stream, relaxedCapture), "record a run"));
-  Status asked;
+  KINTSUGI_ASSIGN(graphOfRun(), record(driver(), stream, [&] { return askForTrace(); }));
+  return Status::success();
+}
+
+Status CudaQueue::askForTrace() {
+  isAfterKernel = false;
   for (const TraceStep &step : trace->steps) {
-    if (asked.ok())
-      asked = askFor(step);
+    KINTSUGI_RETURN_IF_ERROR(askFor(step));
     if (step.kind != TraceStep::Kind::Nothing)
-      isAfterKernel = step.kind == TraceStep::Kind::Launch;
+      isAfterKernel = step.kind == TraceStep::Kind::Launch && !isTiming;
   }
   isAfterKernel = false;
-  Handle recorded = nullptr;
-  Status status = driver().check(driver().endCapture(stream, &recorded), "record a run");
-  if (asked.ok() && status.ok())
-    status = driver().check(driver().instantiate(&graph, recorded, 0), "prepare a recorded run");
-  if (recorded)
-    driver().destroyGraph(recorded);
-  return asked.ok() ? std::move(status) : std::move(asked);
+  return Status::success();
 }
 
 /// Memory that the shortened steps use, with the numbers that they read there.
@@ -155,7 +157,8 @@ Status CudaQueue::askFor(const TraceStep &step) {
   case TraceStep::Kind::Launch:
     for (size_t i = 0; i < step.operands.size(); ++i)
       placesOfStep[i] = reinterpret_cast<void *>(place(i));
-    return launchNow(step.stage, placesOfStep.data());
+    return isTiming ? launchBetweenEvents(step.stage, placesOfStep.data())
+                    : launchNow(step.stage, placesOfStep.data());
   case TraceStep::Kind::Copy:
     return copyNow(place(1), place(0), step.operands[0].bytes);
   case TraceStep::Kind::Set:
@@ -174,18 +177,77 @@ std::optional<double> CudaQueue::secondsOfSteps() {
 }
 
 //===----------------------------------------------------------------------===//
+// Times of single launches
+//===----------------------------------------------------------------------===//
+
+bool CudaQueue::timeStages(bool wanted) {
+  isTiming = wanted;
+  return true;
+}
+
+Expected<std::vector<StageSpan>> CudaQueue::stageSpans() {
+  if (!alone.empty())
+    return alone;
+  KINTSUGI_RETURN_IF_ERROR(device.enter());
+  return timer.read(stream);
+}
+
+void CudaQueue::dropTimedGraph() {
+  if (timedGraph)
+    driver().destroyRunnable(timedGraph);
+  timedGraph = nullptr;
+  timer.forget();
+}
+
+/// While a graph is recorded.
+Status CudaQueue::launchBetweenEvents(uint32_t index, void *const *buffers) {
+  KINTSUGI_RETURN_IF_ERROR(timer.before(index, stream));
+  KINTSUGI_RETURN_IF_ERROR(launchNow(index, buffers));
+  return timer.after(stream);
+}
+
+/// Where a run is not recorded as a whole: a graph of this launch alone.
+Status CudaQueue::launchTimed(uint32_t index, void *const *buffers) {
+  dropTimedGraph();
+  auto began = Clock::now();
+  KINTSUGI_ASSIGN(Handle launch,
+                  record(driver(), stream, [&] { return launchBetweenEvents(index, buffers); }));
+  Result result = driver().launchGraph(launch, stream);
+  if (result == 0)
+    result = driver().waitForStream(stream);
+  driver().destroyRunnable(launch);
+  if (result != 0)
+    return driver().check(result, "run " + describe(program.manifest().stages[index]));
+  KINTSUGI_ASSIGN(std::vector<StageSpan> spans, timer.read(stream));
+  timer.forget();
+  addAlone(index, began, spans.front().nanoseconds);
+  return Status::success();
+}
+
+Status CudaQueue::runCallTimed(uint32_t index, void *const *buffers) {
+  auto began = Clock::now();
+  KINTSUGI_RETURN_IF_ERROR(runCall(program.manifest().stages[index], buffers));
+  addAlone(index, began, std::chrono::nanoseconds(Clock::now() - began).count());
+  return Status::success();
+}
+
+void CudaQueue::addAlone(uint32_t stage, Clock::time_point began, int64_t nanoseconds) {
+  alone.push_back({stage, 0, std::chrono::nanoseconds(began - runBegan).count(), nanoseconds});
+}
+
+//===----------------------------------------------------------------------===//
 // Single steps
 //===----------------------------------------------------------------------===//
 
 Status CudaQueue::launch(uint32_t index, void *const *buffers) {
   const Stage &stage = program.manifest().stages[index];
   if (stage.kind == Stage::Kind::Call)
-    return runCall(stage, buffers);
+    return isTiming ? runCallTimed(index, buffers) : runCall(stage, buffers);
   if (stage.tiles == 0)
     return Status::success();
   KINTSUGI_RETURN_IF_ERROR(device.enter());
   if (!trace)
-    return launchNow(index, buffers);
+    return isTiming ? launchTimed(index, buffers) : launchNow(index, buffers);
   noteLaunch(index, buffers);
   return Status::success();
 }
@@ -216,7 +278,7 @@ Status CudaQueue::launchNow(uint32_t index, void *const *buffers) {
                          &attribute,
                          startsEarly || stage.meets};
   Result result = driver().launch(&config, program.function(index), parameters.data(), nullptr);
-  if (result == 0 && steps == Steps::Watched)
+  if (result == 0 && steps == Steps::Watched && !isTiming)
     result = driver().waitForStream(stream);
   if (result == 0)
     return Status::success();

@@ -3,13 +3,16 @@
 #define KINTSUGI_DEVICES_CUDA_CUDA_QUEUE_H
 
 #include "devices/cuda/cuda_program.h"
+#include "devices/cuda/stage_timer.h"
 #include "devices/cuda/trace.h"
+
+#include <chrono>
 
 namespace kintsugi::devices {
 
 /// The steps of a queue's first run are waited for one by one, so that a fault is known to be a
 /// stage's; the second run's are noted, shortened and recorded into a graph, which that and all
-/// later runs start.
+/// later runs start. Runs whose stages are timed have a graph of their own.
 class CudaQueue final : public runtime::DeviceQueue {
 public:
   static Expected<std::unique_ptr<CudaQueue>> create(CudaDevice &device,
@@ -20,6 +23,8 @@ public:
   Expected<bool> beginSteps(std::span<const runtime::MemoryRange> lasting) override;
   Status endSteps(bool complete) override;
   std::optional<double> secondsOfSteps() override;
+  bool timeStages(bool wanted) override;
+  Expected<std::vector<runtime::StageSpan>> stageSpans() override;
   Status launch(uint32_t stage, void *const *buffers) override;
   Status copy(void *to, const void *from, uint64_t bytes) override;
   Status upload(void *to, const void *from, uint64_t bytes) override;
@@ -27,35 +32,48 @@ public:
   Status finish() override;
 
 private:
-  enum class Steps : uint8_t { Unseen, Watched, Seen, Recorded };
+  using Clock = std::chrono::steady_clock;
+  enum class Steps : uint8_t { Unseen, Watched, Seen };
 
-  CudaQueue(CudaDevice &device, const CudaProgram &program) : device(device), program(program) {}
+  CudaQueue(CudaDevice &device, const CudaProgram &program)
+      : device(device), program(program), timer(device) {}
 
   const cuda::Driver &driver() const { return device.driver(); }
   Status runCall(const runtime::Stage &stage, void *const *buffers);
+  cuda::Handle &graphOfRun() { return isTiming ? timedGraph : graph; }
   Status startGraph();
   Status launchNow(uint32_t stage, void *const *buffers);
+  Status launchBetweenEvents(uint32_t stage, void *const *buffers);
+  Status launchTimed(uint32_t stage, void *const *buffers);
+  Status runCallTimed(uint32_t stage, void *const *buffers);
+  void addAlone(uint32_t stage, Clock::time_point began, int64_t nanoseconds);
+  void dropTimedGraph();
   Status copyNow(cuda::Address to, cuda::Address from, uint64_t bytes);
   Status fillNow(cuda::Address to, const std::byte *from, uint64_t bytes);
   void noteLaunch(uint32_t stage, void *const *buffers);
   Status makeCounter();
   Status recordTrace();
+  Status askForTrace();
   Status placeTrace();
   Status askFor(const cuda::TraceStep &step);
 
   CudaDevice &device;
   const CudaProgram &program;
   cuda::Handle stream = nullptr, start = nullptr, end = nullptr; ///< A stream and two events.
-  cuda::Handle graph = nullptr;                                  ///< Ready to start; or null.
+  cuda::Handle graph = nullptr, timedGraph = nullptr;            ///< Ready to start; or null.
   Steps steps = Steps::Unseen;
   std::unique_ptr<cuda::Trace> trace; ///< While a run's steps are noted.
   void *counter = nullptr;            ///< Of blocks that meet; null where none do.
   void *added = nullptr;              ///< Memory that the graph uses beside the caller's.
   uint64_t addedBytes = 0;
-  bool isAfterKernel = false;       ///< While steps are recorded: of the one ahead.
-  bool isTimed = false;             ///< Whether the events are of this run.
-  std::vector<void *> parameters;   ///< Addresses of a launch's operands.
-  std::vector<void *> placesOfStep; ///< A recorded launch's operands.
+  bool isAfterKernel = false; ///< While steps are recorded: of the one ahead.
+  bool isTimed = false;       ///< Whether the events are of this run.
+  bool isTiming = false;      ///< Whether runs' launches are timed one by one.
+  StageTimer timer;           ///< Of the timed graph.
+  Clock::time_point runBegan;
+  std::vector<runtime::StageSpan> alone; ///< What this run timed one by one.
+  std::vector<void *> parameters;        ///< Addresses of a launch's operands.
+  std::vector<void *> placesOfStep;      ///< A recorded launch's operands.
 };
 
 } // namespace kintsugi::devices

@@ -54,6 +54,7 @@ inline constexpr int startEarly = 6; ///< An attribute: before the launch ahead 
 inline constexpr int recordsEarlyStarts = 12030; ///< The driver's version.
 inline constexpr unsigned nonBlockingStream = 1;
 inline constexpr int relaxedCapture = 2;
+inline constexpr unsigned eventOfGraph = 1; ///< Of a recorded stream: the graph's runs pass it.
 
 class Driver {
 public:

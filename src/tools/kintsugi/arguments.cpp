@@ -39,6 +39,7 @@ public:
     addCompile();
     addRun();
     addBench();
+    addProfile();
     addCompare();
     addInspect();
     addExplain();
@@ -176,6 +177,19 @@ private:
   void addBench() {
     CLI::App &verb =
         addModelVerb("bench", "Time a model's runs", "An ONNX file, a .te file or an artifact");
+    addTiming(verb);
+  }
+
+  void addProfile() {
+    CLI::App &verb = addModelVerb("profile", "Say where the time of a model's runs goes",
+                                  "An ONNX file, a .te file or an artifact");
+    addTiming(verb);
+    verb.add_option("--trace", arguments.trace,
+                    "Write a run to this file, stage by stage; ui.perfetto.dev opens it")
+        ->type_name("FILE");
+  }
+
+  void addTiming(CLI::App &verb) {
     addInputs(verb);
     verb.add_option("--seconds", arguments.seconds, "How long to run; 3 by default");
     verb.add_option("--json", arguments.output, "Write the report to this file; - for the output")

@@ -17,11 +17,12 @@ namespace kintsugi::tool {
 
 struct Arguments {
   std::string verb;
-  std::string model;                  ///< A path; for `cache` the action.
-  std::string output;                 ///< -o, --outputs; for `bench` the file of --json.
-  std::string emit;                   ///< A box, or empty.
-  std::string inputs;                 ///< An .npz file, or empty.
-  std::string expected;               ///< An .npz file, or empty.
+  std::string model;    ///< A path; for `cache` the action.
+  std::string output;   ///< -o, --outputs; for `bench` and `profile` the file of --json.
+  std::string emit;     ///< A box, or empty.
+  std::string inputs;   ///< An .npz file, or empty.
+  std::string expected; ///< An .npz file, or empty.
+  std::string trace;    ///< Of `profile`: a file, or empty.
   std::string machineAction = "show"; ///< Of `doctor`.
   double seconds = 3;
   std::optional<uint64_t> maxBytes;

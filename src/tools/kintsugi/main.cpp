@@ -49,6 +49,9 @@ KinStatus call(const Arguments &arguments, const KinCompilerOptions &options, Ki
                         error);
   if (verb == "bench")
     return kin_bench(model, orNull(arguments.inputs), arguments.seconds, &options, report, error);
+  if (verb == "profile")
+    return kin_profile(model, orNull(arguments.inputs), arguments.seconds, orNull(arguments.trace),
+                       &options, report, error);
   if (verb == "compare" && arguments.perKernel)
     return kin_compare_kernels(model, orNull(arguments.inputs), &options, report, error);
   if (verb == "compare")
@@ -94,7 +97,8 @@ int deliver(const Arguments &arguments, const std::string &result) {
   if (auto notes = report->find("notes"); notes != report->end() && !arguments.quiet)
     for (const Json &note : *notes)
       std::fprintf(stderr, "kintsugi: %s\n", note.get<std::string>().c_str());
-  if (arguments.verb == "bench" && !arguments.output.empty()) {
+  bool toFile = arguments.verb == "bench" || arguments.verb == "profile";
+  if (toFile && !arguments.output.empty()) {
     int code = writeText(arguments.output, result + "\n");
     if (code != KIN_OK || arguments.output == "-")
       return code;
@@ -117,9 +121,11 @@ std::string conflictIn(const Arguments &arguments) {
   if (arguments.verb == "cache" && arguments.model != "gc" && arguments.maxBytes)
     return "cache: --max-bytes is for gc";
   std::error_code isMissing;
-  if (!arguments.output.empty() &&
-      std::filesystem::equivalent(arguments.model, arguments.output, isMissing))
-    return arguments.output + ": is the model itself; name another file for what is written";
+  for (const std::string &written : {arguments.output, arguments.trace})
+    if (!written.empty() && std::filesystem::equivalent(arguments.model, written, isMissing))
+      return written + ": is the model itself; name another file for what is written";
+  if (!arguments.trace.empty() && arguments.trace == arguments.output)
+    return arguments.trace + ": is for the report; name another file for the trace";
   return "";
 }
 

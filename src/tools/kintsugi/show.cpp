@@ -61,22 +61,28 @@ std::string showBench(const Json &report) {
                 bytes(number(report, "arena_bytes")).c_str());
 }
 
+/// What was measured, where there was a device to do it.
+std::string measured(const Json &entry) {
+  return entry["measured_ms"].is_null() ? "not measured"
+                                        : milliseconds(number(entry, "measured_ms"));
+}
+
 std::string showExplain(const Json &report) {
+  const char *times = report["measured_ms"].is_null() ? "predicted_ms" : "measured_ms";
   double total = 0;
   for (const Json &kernel : report["kernels"])
-    total += number(kernel, "measured_ms");
+    total += number(kernel, times);
   std::string all =
-      format("%s: %s became %s; %s a run, predicted %s\n", text(report, "model").c_str(),
+      format("%s: %s became %s; a run: %s, predicted %s\n", text(report, "model").c_str(),
              counted(number(report, "operators"), "operator").c_str(),
              counted(static_cast<double>(report["kernels"].size()), "kernel").c_str(),
-             milliseconds(number(report, "measured_ms")).c_str(),
-             milliseconds(number(report, "predicted_ms")).c_str());
+             measured(report).c_str(), milliseconds(number(report, "predicted_ms")).c_str());
   all += "code of " + text(report, "level") + "; there is code for " +
          joined(report["levels"], " and ") + "\n\n";
   for (const Json &kernel : report["kernels"]) {
-    double measured = number(kernel, "measured_ms"), launches = number(kernel, "launches");
+    double launches = number(kernel, "launches");
     all += format("%s  %.0f %%  %s, predicted %s, %s", text(kernel, "name").c_str(),
-                  total > 0 ? 100 * measured / total : 0, milliseconds(measured).c_str(),
+                  total > 0 ? 100 * number(kernel, times) / total : 0, measured(kernel).c_str(),
                   milliseconds(number(kernel, "predicted_ms")).c_str(),
                   bytes(number(kernel, "bytes")).c_str());
     all += launches == 1 ? "\n" : format(", %.0f launches\n", launches);
@@ -177,6 +183,8 @@ std::string show(const std::string &verb, const Json &report, bool allDecisions)
     return showRun(report);
   if (verb == "bench")
     return showBench(report);
+  if (verb == "profile")
+    return showProfile(report);
   if (verb == "explain")
     return showExplain(report) + "\n" + showDecisions(report["decisions"], allDecisions);
   if (verb == "compare")

@@ -15,6 +15,9 @@ namespace kintsugi::tool {
 /// The text for a verb's report, every line ended. `allDecisions`: see below.
 std::string show(const std::string &verb, const Json &report, bool allDecisions);
 
+/// Stages and nodes, those that take longest first.
+std::string showProfile(const Json &report);
+
 /// What the compiler decided: what happened mostly, in what a person reads, or all of it.
 std::string showDecisions(const Json &decisions, bool all);
 

@@ -49,7 +49,7 @@ protected:
   }
 
   /// Runs the affine model so many times; the last outcome.
-  Status run(Context &context, int times) {
+  Status run(Context &context, int times, const RunOptions &options = {}) {
     Status status;
     for (int i = 0; i < times && status.ok(); ++i) {
       std::ranges::fill(y, 7);
@@ -57,7 +57,7 @@ protected:
       OutputTensor outputs[] = {{"y", y.data(), 4000, {}},
                                 {"best", best.data(), 20, {}},
                                 {"where", where.data(), 40, {}}};
-      status = context.run(inputs, outputs);
+      status = context.run(inputs, outputs, options);
     }
     return status;
   }
@@ -248,6 +248,52 @@ TEST_F(Cuda, LaunchesAClusterForEachTile) {
     blocks[width / 4] = fake->blocks;
   }
   EXPECT_EQ(blocks[1], 4 * blocks[0]);
+}
+
+TEST_F(Cuda, TimesStagesByEventsOfAGraph) {
+  auto model = load(cudaParts(withoutCall(affineParts())));
+  ASSERT_TRUE(model.ok()) << model.error().message;
+  auto context = Context::create(*model);
+  ASSERT_TRUE(context.ok());
+  InputTensor inputs[] = {{"x", ElementType::F32, shape, x.data(), 4000}};
+  OutputTensor outputs[] = {{"y", y.data(), 4000, {}}};
+  RunOptions profiled;
+  profiled.profile = true;
+  for (int times = 1; times <= 6; ++times) { // Alone, then recorded, with and without times.
+    RunOptions options = times == 3 || times == 4 ? RunOptions() : profiled;
+    ASSERT_TRUE((*context)->run(inputs, outputs, options).ok());
+    EXPECT_NEAR(y[7], std::tanh(x[7] * (7 / 500.0f) - 1), 1e-6);
+    auto spans = (*context)->stageSpans();
+    ASSERT_EQ(spans.size(), 2u);
+    EXPECT_TRUE(spans[0].stage == 0 && spans[1].stage == 1);
+    if (times > 1) {
+      EXPECT_EQ(spans[0].begin, 0);
+      EXPECT_EQ(spans[1].begin, 1'500'000);
+    }
+    for (const StageSpan &span : spans) // Four ticks of a kernel; that of the event is taken off.
+      EXPECT_EQ(span.nanoseconds, 1'000'000);
+  }
+  EXPECT_TRUE((*context)->timesByDevice());
+  EXPECT_EQ((*context)->stageTimes()[1].launches, 4u);
+  EXPECT_EQ((*context)->stageTimes()[1].nanoseconds, 4'000'000u);
+}
+
+TEST_F(Cuda, TimesStagesBetweenCallsOfTheHost) {
+  auto model = load(cudaParts(affineParts()));
+  ASSERT_TRUE(model.ok()) << model.error().message;
+  auto context = Context::create(*model);
+  ASSERT_TRUE(context.ok());
+  RunOptions profiled;
+  profiled.profile = true;
+  for (int times = 1; times <= 3; ++times) {
+    ASSERT_TRUE(run(**context, 1, profiled).ok());
+    auto spans = (*context)->stageSpans();
+    ASSERT_EQ(spans.size(), 3u);
+    EXPECT_EQ(spans[0].nanoseconds, 1'000'000);
+    EXPECT_EQ(spans[1].nanoseconds, 1'000'000);
+    EXPECT_EQ(spans[2].stage, 2u); // The call, by the host's clock.
+    EXPECT_GT(spans[2].nanoseconds, 0);
+  }
 }
 
 TEST_F(Cuda, StartsKernelsEarlyThatWait) {

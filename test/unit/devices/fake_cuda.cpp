@@ -188,17 +188,25 @@ int cuGraphDestroy(Handle graph) {
   return success;
 }
 int cuGraphExecDestroy(Handle graph) { return cuGraphDestroy(graph); }
+// An event is when the device passed it: the clock goes on by a tick with each event and by four
+// with each kernel.
 int cuEventCreate(Handle *event, unsigned) {
-  *event = new int;
+  *event = new int(0);
   return success;
 }
 int cuEventDestroy_v2(Handle event) {
   delete static_cast<int *>(event);
   return success;
 }
-int cuEventRecord(Handle, Handle) { return success; }
-int cuEventElapsedTime(float *milliseconds, Handle, Handle) {
-  *milliseconds = 0.25f;
+int cuEventRecord(Handle event, Handle) {
+  *static_cast<int *>(event) = ++fakeCuda()->ticks;
+  return success;
+}
+int cuEventRecordWithFlags(Handle event, Handle stream, unsigned) {
+  return perform(static_cast<Stream *>(stream), [=] { return cuEventRecord(event, stream); });
+}
+int cuEventElapsedTime(float *milliseconds, Handle start, Handle end) {
+  *milliseconds = 0.25f * float(*static_cast<int *>(end) - *static_cast<int *>(start));
   return success;
 }
 int cuModuleLoadDataEx(Handle *module, const void *image, unsigned, int *, void **values) {
@@ -256,7 +264,8 @@ int cuLaunchKernelEx(const kintsugi::devices::cuda::LaunchConfig *config, Handle
   }
   // A real driver knows how many parameters a kernel has.
   static const std::map<std::string, int> parametersOf = {
-      {"affine", 4}, {"squash", 2}, {"accumulate", 5}, {"reset", 2}, {"negate", 2}, {"locate", 1}};
+      {"affine", 4}, {"squash", 2}, {"accumulate", 5}, {"reset", 2},
+      {"negate", 2}, {"locate", 1}, {"nothing", 0}};
   int count = parametersOf.at(function->name);
   for (int i = 0; i < count; ++i)
     operands.push_back(*static_cast<void **>(parameters[i]));
@@ -265,6 +274,7 @@ int cuLaunchKernelEx(const kintsugi::devices::cuda::LaunchConfig *config, Handle
   return perform(queue, [=] {
     if (function->name == fakeCuda()->failingKernel)
       return illegalAddress;
+    fakeCuda()->ticks += 4;
     std::vector<char> scratch(sharedBytes + 1);
     unsigned tiles = blocks / std::max(1, fakeCuda()->clusterWidth);
     function->body(operands.data(), 0, tiles, scratch.data(), &kinImports);

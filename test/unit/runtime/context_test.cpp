@@ -10,6 +10,7 @@
 #include <cfenv>
 #include <cmath>
 #include <gtest/gtest.h>
+#include <map>
 #include <set>
 #include <thread>
 
@@ -174,6 +175,18 @@ TEST(Context, LanesAreTimedAndObservedInTurn) {
   ASSERT_TRUE(lanes.run(*context, profile).ok());
   for (size_t stage = 0; stage < context->stageTimes().size(); ++stage)
     EXPECT_EQ(context->stageTimes()[stage].launches, stage % 3 == 0 ? 1u : 8u) << stage;
+  EXPECT_FALSE(context->timesByDevice());
+  std::map<uint32_t, int64_t> ends;
+  for (const StageSpan &span : context->stageSpans()) {
+    EXPECT_EQ(span.lane, span.stage / 3);
+    EXPECT_GE(span.begin, ends[span.lane]);
+    EXPECT_GE(span.nanoseconds, 0);
+    ends[span.lane] = span.begin + span.nanoseconds;
+  }
+  EXPECT_EQ(context->stageSpans().size(), 4u * 17);
+  ASSERT_TRUE(lanes.run(*context, profile).ok());
+  EXPECT_EQ(context->stageSpans().size(), 4u * 17); // Of the last run.
+  EXPECT_EQ(context->stageTimes()[1].launches, 16u);
   OneThreadObserver observer;
   RunOptions observed;
   observed.observer = &observer;

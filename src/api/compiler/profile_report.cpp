@@ -1,0 +1,106 @@
+//===- profile_report.cpp - Where the time of runs goes ---------------------===//
+
+#include "api/compiler/reports.h"
+#include "api/compiler/run_reports.h"
+#include "base/files.h"
+#include "verify/profile.h"
+#include "verify/trace_events.h"
+
+#include <numeric>
+
+namespace kintsugi::api {
+
+namespace {
+
+/// Runs are profiled until so much time has passed, and there are a few.
+Expected<verify::Profile> profileRuns(Session &session, double seconds) {
+  using Clock = std::chrono::steady_clock;
+  constexpr size_t leastRuns = 5, mostSpans = 10'000'000;
+  runtime::RunOptions profiled;
+  profiled.profile = true;
+  // A device may want to see a run before it records one.
+  for (int i = 0; i < 2; ++i)
+    KINTSUGI_RETURN_IF_ERROR(session.run(profiled));
+  std::vector<std::vector<runtime::StageSpan>> runs;
+  size_t spans = 0;
+  std::chrono::duration<double> limit(seconds);
+  for (auto start = Clock::now();
+       runs.size() < leastRuns || (Clock::now() - start < limit && spans < mostSpans);) {
+    KINTSUGI_RETURN_IF_ERROR(session.run(profiled));
+    runs.emplace_back(session.stageSpans().begin(), session.stageSpans().end());
+    spans += runs.back().size();
+  }
+  return verify::summarize(runs, session.manifest().stages.size());
+}
+
+/// "name": how many of something a second, in thousands of millions; null where there are none.
+Json rate(double count, double seconds) {
+  return count > 0 && seconds > 0 ? Json(count / seconds * 1e-9) : Json();
+}
+
+Json describeStages(const runtime::Manifest &manifest, const verify::Profile &profile) {
+  std::vector<size_t> order(manifest.stages.size());
+  std::iota(order.begin(), order.end(), size_t(0));
+  std::ranges::sort(order, {}, [&](size_t i) { return std::pair(-profile.stages[i].seconds, i); });
+  Json list = Json::array();
+  for (size_t number : order) {
+    const runtime::Stage &stage = manifest.stages[number];
+    const verify::StageProfile &measured = profile.stages[number];
+    auto launches = double(measured.launches);
+    double bytes = double(stage.movedBytes) * launches;
+    double operations =
+        launches * std::accumulate(stage.operations.begin(), stage.operations.end(), 0.0);
+    list.push_back({{"stage", number},
+                    {"name", stage.symbol},
+                    {"kind", stage.kind == runtime::Stage::Kind::Call ? "call" : "generated"},
+                    {"nodes", stage.nodes},
+                    {"launches", measured.launches},
+                    {"measured_ms", measured.seconds * 1e3},
+                    {"predicted_ms", stage.predictedSeconds * launches * 1e3},
+                    {"share", profile.seconds > 0 ? measured.seconds / profile.seconds : 0},
+                    {"bytes", bytes},
+                    {"operations", operations},
+                    {"gb_per_s", rate(bytes, measured.seconds)},
+                    {"gflop_per_s", rate(operations, measured.seconds)}});
+  }
+  return list;
+}
+
+Json describeNodes(const runtime::Manifest &manifest, const verify::Profile &profile) {
+  Json list = Json::array();
+  for (const verify::NodeProfile &node : verify::profileOfNodes(manifest, profile))
+    list.push_back({{"node", node.node},
+                    {"measured_ms", node.seconds * 1e3},
+                    {"share", profile.seconds > 0 ? node.seconds / profile.seconds : 0},
+                    {"stages", node.stages}});
+  return list;
+}
+
+} // namespace
+
+Expected<Json> profile(const std::string &model, const std::string &inputs, double seconds,
+                       const std::string &trace, const Settings &settings) {
+  if (!(seconds >= 0 && seconds <= 86400))
+    return usageError("--seconds must be from 0 to 86400");
+  KINTSUGI_ASSIGN(Session session, Session::open(model, inputs, settings));
+  const runtime::Manifest &manifest = session.manifest();
+  Json report = describeModel(session);
+  KINTSUGI_RETURN_IF_ERROR(settings.tell("timing runs"));
+  KINTSUGI_RETURN_IF_ERROR(addTimes(session, seconds / 2, report));
+  KINTSUGI_RETURN_IF_ERROR(settings.tell("timing stages"));
+  KINTSUGI_ASSIGN(verify::Profile found, profileRuns(session, seconds / 2));
+  if (!trace.empty()) {
+    std::string text = printJson(verify::traceEvents(manifest, found.shown));
+    KINTSUGI_RETURN_IF_ERROR(writeFileAtomic(trace, text));
+  }
+  report["threads"] = settings.compile.threads;
+  report["predicted_ms"] = predictedSeconds(manifest, launchesOf(manifest)) * 1e3;
+  report["clock"] = session.timesByDevice() ? "device" : "host";
+  report["profiled_runs"] = found.runs;
+  report["stages_ms"] = found.seconds * 1e3;
+  report["stages"] = describeStages(manifest, found);
+  report["nodes"] = describeNodes(manifest, found);
+  return report;
+}
+
+} // namespace kintsugi::api
