@@ -1,5 +1,6 @@
 #include "api/compiler/session.h"
 
+#include "base/file_cache.h"
 #include "devices/cuda/cuda_device.h"
 #include "import/random_weights.h"
 
@@ -39,9 +40,10 @@ static Expected<std::shared_ptr<runtime::Device>> deviceFor(const std::string &a
   }
   if (!isForGpu)
     return hostDevice();
-  KINTSUGI_ASSIGN(std::shared_ptr<runtime::Device> device,
-                  devices::CudaDevice::open(settings.device));
-  return device;
+  KINTSUGI_ASSIGN(auto device, devices::CudaDevice::open(settings.device));
+  if (auto folder = FileCache::defaultFolder(); settings.cache && folder.ok())
+    device->keepCodeIn(*folder);
+  return std::shared_ptr<runtime::Device>(std::move(device));
 }
 
 Expected<Session> Session::open(const std::string &path, const std::string &inputs,

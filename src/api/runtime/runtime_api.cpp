@@ -2,6 +2,7 @@
 
 #include "api/runtime/runtime_api.h"
 
+#include "base/file_cache.h"
 #include "devices/cpu/cpu_device.h"
 #include "devices/cuda/cuda_device.h"
 #include "devices/null/null_device.h"
@@ -30,7 +31,10 @@ static Expected<std::shared_ptr<Device>> cudaDevice(int number) {
   std::lock_guard lock(mutex);
   std::shared_ptr<Device> &device = devices[number];
   if (!device) {
-    KINTSUGI_ASSIGN(device, devices::CudaDevice::open(number));
+    KINTSUGI_ASSIGN(auto opened, devices::CudaDevice::open(number));
+    if (auto folder = FileCache::defaultFolder(); folder.ok())
+      opened->keepCodeIn(*folder);
+    device = std::move(opened);
   }
   return device;
 }

@@ -33,6 +33,10 @@ public:
   static Expected<std::vector<CudaDeviceInfo>> list(const char *driverLibrary = "libcuda.so.1");
   ~CudaDevice() override;
 
+  /// Has code that the driver compiled kept in a folder, which a FileCache shares with others;
+  /// without it code is compiled at each load. Ahead of the first load.
+  void keepCodeIn(std::string folder) { codeFolder = std::move(folder); }
+
   std::string_view name() const override { return label; }
   bool runsTarget(std::string_view target) const override { return target == "cuda"; }
   bool supports(std::string_view feature) const override;
@@ -46,6 +50,7 @@ public:
 
   const cuda::Driver &driver() const { return *api; }
   const CudaDeviceInfo &info() const { return described; }
+  const std::string &folderOfCode() const { return codeFolder; }
   /// Makes this device's context the calling thread's; all else asks for that first.
   Status enter() const;
 
@@ -53,7 +58,7 @@ private:
   explicit CudaDevice(std::shared_ptr<const cuda::Driver> driver) : api(std::move(driver)) {}
 
   std::shared_ptr<const cuda::Driver> api;
-  std::string label;
+  std::string label, codeFolder;
   CudaDeviceInfo described;
   cuda::DeviceNumber number = 0;
   cuda::Handle context = nullptr;

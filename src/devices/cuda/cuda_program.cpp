@@ -4,6 +4,7 @@
 
 #include "abi/launch.h"
 #include "calls/call.h"
+#include "devices/cuda/code_cache.h"
 #include "runtime/binding.h"
 
 #include <algorithm>
@@ -73,17 +74,14 @@ Status CudaProgram::loadCode() {
   KINTSUGI_RETURN_IF_ERROR(
       device.driver().check(device.driver().driverVersion(&version), "ask the driver's version"));
   kernelsWait = chosen->kernelsWait && version >= recordsEarlyStarts;
-  char log[2048] = {};
-  int options[] = {errorLog, errorLogBytes};
-  void *values[] = {log, reinterpret_cast<void *>(sizeof(log) - 1)};
-  const Driver &driver = device.driver();
-  Status loaded = driver.check(driver.loadModule(&module, text.data(), 2, options, values),
-                               "load the code for " + chosen->section);
-  if (loaded.ok() || !log[0])
-    return loaded;
-  std::string said = log;
-  std::ranges::replace(said, '\n', ' ');
-  return machineError(loaded.error().message + ": " + said);
+  const CudaDeviceInfo &info = device.info();
+  CodeCache code(device.driver(), device.folderOfCode(),
+                 std::to_string(info.major) + "." + std::to_string(info.minor));
+  Expected<Handle> loaded = code.load(text);
+  if (!loaded.ok())
+    return at(chosen->section, loaded.takeError());
+  module = *loaded;
+  return Status::success();
 }
 
 Status CudaProgram::checkStage(const Stage &stage) const {

@@ -53,6 +53,7 @@ inline constexpr int allAtOnce = 2;  ///< An attribute: refused where blocks wou
 inline constexpr int startEarly = 6; ///< An attribute: before the launch ahead of it has ended.
 inline constexpr int recordsEarlyStarts = 12030; ///< The driver's version.
 inline constexpr unsigned nonBlockingStream = 1;
+inline constexpr int inputIsPtx = 1; ///< Of a link.
 inline constexpr int relaxedCapture = 2;
 inline constexpr unsigned eventOfGraph = 1; ///< Of a recorded stream: the graph's runs pass it.
 

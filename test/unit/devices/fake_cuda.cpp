@@ -67,7 +67,7 @@ FakeCuda *fakeCuda() {
 
 int cuInit(unsigned) { return success; }
 int cuDriverGetVersion(int *version) {
-  *version = 13000;
+  *version = fakeCuda()->version;
   return success;
 }
 int cuGetErrorName(int error, const char **name) {
@@ -209,15 +209,44 @@ int cuEventElapsedTime(float *milliseconds, Handle start, Handle end) {
   *milliseconds = 0.25f * float(*static_cast<int *>(end) - *static_cast<int *>(start));
   return success;
 }
-int cuModuleLoadDataEx(Handle *module, const void *image, unsigned, int *, void **values) {
+int cuModuleLoadDataEx(Handle *module, const void *image, unsigned count, int *, void **values) {
   std::lock_guard lock(mutex);
-  fakeCuda()->loadedText = static_cast<const char *>(image);
-  if (fakeCuda()->loadedText.find("nonsense") != std::string::npos) {
-    std::strcpy(static_cast<char *>(values[0]), "line 1: a word\nthat is none");
+  FakeCuda &fake = *fakeCuda();
+  fake.loadedText = static_cast<const char *>(image);
+  if (fake.loadedText.find("nonsense") != std::string::npos) {
+    if (count > 0)
+      std::strcpy(static_cast<char *>(values[0]), "line 1: a word\nthat is none");
     return invalidValue;
   }
+  bool isCode = fake.loadedText.starts_with("code of ");
+  if (isCode && fake.refusedCode-- > 0)
+    return invalidValue;
+  fake.textsLoaded += !isCode;
   *module = dlopen(STAGES_OBJECT, RTLD_NOW | RTLD_LOCAL);
   return *module ? success : invalidValue;
+}
+// The code of a text says so ahead of it.
+int cuLinkCreate_v2(unsigned, int *, void **, Handle *state) {
+  *state = new std::string;
+  return success;
+}
+int cuLinkAddData_v2(Handle state, int, void *data, size_t, const char *, unsigned, int *,
+                     void **) {
+  std::string text = static_cast<const char *>(data);
+  *static_cast<std::string *>(state) = "code of " + text;
+  return text.find("nonsense") == std::string::npos ? success : invalidValue;
+}
+int cuLinkComplete(Handle state, void **code, size_t *bytes) {
+  auto &text = *static_cast<std::string *>(state);
+  *code = text.data();
+  *bytes = text.size() + 1;
+  std::lock_guard lock(mutex);
+  ++fakeCuda()->linked;
+  return success;
+}
+int cuLinkDestroy(Handle state) {
+  delete static_cast<std::string *>(state);
+  return success;
 }
 int cuModuleUnload(Handle module) {
   dlclose(module);

@@ -16,14 +16,18 @@ struct FakeCuda {
   int devices = 2;
   int major = 9, minor = 0;
   uint64_t memoryBytes = uint64_t(1) << 33;
+  int version = 13000;
   std::string failingKernel; ///< Faults when it is run.
   int clusterWidth = 0;      ///< That all kernels ask for.
+  int refusedCode = 0;       ///< So many modules of code are not taken.
   // What was asked for.
   int launches = 0; ///< One by one.
   int recorded = 0;
   int recordedMoves = 0; ///< Copies and fills.
   int graphLaunches = 0;
   std::string loadedText;
+  int linked = 0;                                    ///< Texts made code of.
+  int textsLoaded = 0;                               ///< Texts loaded without that.
   int64_t memoryInUse = 0;                           ///< Blocks.
   int contexts = 0;                                  ///< Retained and not released.
   unsigned blocks = 0, threads = 0, sharedBytes = 0; ///< Of the last launch.
