@@ -70,8 +70,14 @@ static std::string describe(const Stage &stage) {
 
 void CudaQueue::beginRun() {
   isTimed = false;
+  hasFixedSteps = false;
   alone.clear();
   runBegan = Clock::now();
+}
+
+void CudaQueue::endRun() {
+  if (!hasFixedSteps)
+    isWatched = false;
 }
 
 //===----------------------------------------------------------------------===//
@@ -92,19 +98,18 @@ Expected<bool> CudaQueue::beginSteps(std::span<const MemoryRange> lasting) {
     KINTSUGI_RETURN_IF_ERROR(startGraph());
     return true;
   }
-  if (steps == Steps::Seen) {
+  hasFixedSteps = true;
+  if (!isWatched) {
     trace = std::make_unique<Trace>();
     for (const MemoryRange &range : lasting)
       trace->lasting.push_back({addressOf(range.begin), range.bytes});
-  } else {
-    steps = Steps::Watched;
   }
   return false;
 }
 
 Status CudaQueue::endSteps(bool complete) {
   if (!trace) {
-    steps = complete ? Steps::Seen : Steps::Unseen;
+    isWatched = !complete;
     return Status::success();
   }
   Status status = complete ? recordTrace() : Status::success();
@@ -278,7 +283,7 @@ Status CudaQueue::launchNow(uint32_t index, void *const *buffers) {
                          &attribute,
                          startsEarly || stage.meets};
   Result result = driver().launch(&config, program.function(index), parameters.data(), nullptr);
-  if (result == 0 && steps == Steps::Watched && !isTiming)
+  if (result == 0 && isWatched && !isTiming)
     result = driver().waitForStream(stream);
   if (result == 0)
     return Status::success();

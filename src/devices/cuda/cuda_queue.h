@@ -20,6 +20,7 @@ public:
   ~CudaQueue() override;
 
   void beginRun() override;
+  void endRun() override;
   Expected<bool> beginSteps(std::span<const runtime::MemoryRange> lasting) override;
   Status endSteps(bool complete) override;
   std::optional<double> secondsOfSteps() override;
@@ -33,7 +34,6 @@ public:
 
 private:
   using Clock = std::chrono::steady_clock;
-  enum class Steps : uint8_t { Unseen, Watched, Seen };
 
   CudaQueue(CudaDevice &device, const CudaProgram &program)
       : device(device), program(program), timer(device) {}
@@ -61,7 +61,8 @@ private:
   const CudaProgram &program;
   cuda::Handle stream = nullptr, start = nullptr, end = nullptr; ///< A stream and two events.
   cuda::Handle graph = nullptr, timedGraph = nullptr;            ///< Ready to start; or null.
-  Steps steps = Steps::Unseen;
+  bool isWatched = true;              ///< Each launch is waited for; until a run was seen through.
+  bool hasFixedSteps = false;         ///< The run under way.
   std::unique_ptr<cuda::Trace> trace; ///< While a run's steps are noted.
   void *counter = nullptr;            ///< Of blocks that meet; null where none do.
   void *added = nullptr;              ///< Memory that the graph uses beside the caller's.

@@ -329,15 +329,26 @@ TEST_F(Cuda, RecordsOfALoopItsKernels) {
 }
 
 TEST_F(Cuda, NamesTheStageThatFaults) {
-  auto model = load(cudaParts(withoutCall(affineParts())));
-  ASSERT_TRUE(model.ok());
-  auto context = Context::create(*model);
-  fake->failingKernel = "squash";
-  InputTensor inputs[] = {{"x", ElementType::F32, shape, x.data(), 4000}};
-  OutputTensor outputs[] = {{"y", y.data(), 4000, {}}};
-  EXPECT_EQ(messageOf((*context)->run(inputs, outputs)),
-            "cannot run kernel 'squash' of node 'squash_node': CUDA_ERROR_ILLEGAL_ADDRESS, an "
-            "illegal memory access was encountered");
+  const std::string expected = "cannot run kernel 'squash' of node 'squash_node': "
+                               "CUDA_ERROR_ILLEGAL_ADDRESS, an illegal memory access was "
+                               "encountered";
+  for (bool profiled : {false, true}) {
+    for (const Parts &parts : {withoutCall(affineParts()), affineParts()}) {
+      auto model = load(cudaParts(parts));
+      ASSERT_TRUE(model.ok());
+      auto context = Context::create(*model);
+      fake->failingKernel = "squash";
+      InputTensor inputs[] = {{"x", ElementType::F32, shape, x.data(), 4000}};
+      OutputTensor outputs[] = {{"y", y.data(), 4000, {}},
+                                {"best", best.data(), 20, {}},
+                                {"where", where.data(), 40, {}}};
+      std::span<const OutputTensor> taken(outputs, parts.manifest.outputs.size());
+      RunOptions options;
+      options.profile = profiled;
+      EXPECT_EQ(messageOf((*context)->run(inputs, taken, options)), expected);
+      *fake = FakeCuda();
+    }
+  }
 }
 
 TEST_F(Cuda, GivesEverythingBack) {

@@ -158,7 +158,10 @@ int cuStreamDestroy_v2(Handle stream) {
   delete static_cast<Stream *>(stream);
   return success;
 }
-int cuStreamSynchronize(Handle) { return success; }
+int cuStreamSynchronize(Handle) {
+  std::lock_guard lock(mutex);
+  return fakeCuda()->fault;
+}
 int cuStreamBeginCapture_v2(Handle stream, int) {
   static_cast<Stream *>(stream)->recording = new std::vector<std::function<int()>>;
   return success;
@@ -301,8 +304,10 @@ int cuLaunchKernelEx(const kintsugi::devices::cuda::LaunchConfig *config, Handle
   if (config->numAttributes && config->attributes[0].id == kintsugi::devices::cuda::allAtOnce)
     fakeCuda()->counters.insert(*static_cast<uint32_t **>(parameters[count]));
   return perform(queue, [=] {
-    if (function->name == fakeCuda()->failingKernel)
-      return illegalAddress;
+    if (function->name == fakeCuda()->failingKernel) {
+      fakeCuda()->fault = illegalAddress;
+      return success;
+    }
     fakeCuda()->ticks += 4;
     std::vector<char> scratch(sharedBytes + 1);
     unsigned tiles = blocks / std::max(1, fakeCuda()->clusterWidth);

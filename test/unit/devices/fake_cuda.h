@@ -17,9 +17,10 @@ struct FakeCuda {
   int major = 9, minor = 0;
   uint64_t memoryBytes = uint64_t(1) << 33;
   int version = 13000;
-  std::string failingKernel; ///< Faults when it is run.
+  std::string failingKernel; ///< Faults when it is run, which whoever waits for it learns.
   int clusterWidth = 0;      ///< That all kernels ask for.
   int refusedCode = 0;       ///< So many modules of code are not taken.
+  int fault = 0;             ///< What waiting gives.
   // What was asked for.
   int launches = 0; ///< One by one.
   int recorded = 0;
