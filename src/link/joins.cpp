@@ -44,7 +44,6 @@ public:
     stage.operands.assign(read.begin(), read.end());
     stage.operands.append(written.begin(), written.end());
     stage.results = written.size();
-    stage.origins = std::move(origins);
     stage.predictedSeconds = node.predictedSeconds;
     for (unsigned operand : stage.operands)
       launch.constants.push_back(isConstant(plan, operand));
@@ -61,11 +60,21 @@ private:
       addOnce(read, buffer);
     for (unsigned buffer : operands.take_back(part.results))
       addOnce(written, buffer);
-    for (const std::string &origin : part.origins)
-      addOnce(origins, origin);
+    for (auto [origin, operations] : llvm::zip_equal(part.origins, part.operations))
+      addOperations(origin, operations);
     result.stage.definitions += part.definitions;
     result.stage.movedBytes += part.movedBytes;
     result.stage.expressions += part.expressions;
+  }
+
+  void addOperations(const std::string &origin, uint64_t operations) {
+    std::vector<std::string> &origins = result.stage.origins;
+    size_t place = llvm::find(origins, origin) - origins.begin();
+    if (place == origins.size()) {
+      origins.push_back(origin);
+      result.stage.operations.push_back(0);
+    }
+    result.stage.operations[place] += operations;
   }
 
   std::vector<tile::Launch::Part> phaseOf(const PlanNode &phase) {
@@ -92,7 +101,6 @@ private:
   const PlanNode &node;
   JoinedStage result;
   std::vector<unsigned> read, written;
-  std::vector<std::string> origins;
 };
 
 } // namespace

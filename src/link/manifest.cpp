@@ -1,6 +1,7 @@
 #include "link/manifest.h"
 
 #include "link/joins.h"
+#include "schedule/threads.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -78,6 +79,8 @@ runtime::Stage stageOf(const Plan &plan, const orchestrate::Stage &stage,
   result.tiles = kernel.shape->schedule.tiles();
   result.scratchBytes = kernel.shape->schedule.scratchBytes;
   result.threads = kernel.shape->schedule.threads;
+  if (result.threads > 0)
+    result.registers = schedule::registersOf(kernel.shape->schedule);
   return result;
 }
 

@@ -116,6 +116,8 @@ static Json stageJson(const Stage &stage) {
     json["threads"] = stage.threads;
   if (stage.meets)
     json["meets"] = true;
+  if (stage.registers != 0)
+    json["registers"] = stage.registers;
   if (!stage.attributes.empty())
     json["attributes"] = stage.attributes;
   return json;

@@ -98,6 +98,7 @@ struct Stage {
   uint64_t scratchBytes = 0; ///< For each worker or block of threads.
   uint32_t threads = 0;      ///< Of the block that works on a tile; 0 where workers are single.
   bool meets = false;        ///< Blocks wait for each other; any number of them does the work.
+  uint32_t registers = 0;    ///< That each of them is thought to need, for checks of the code.
   Json attributes = Json::object();
   double predictedSeconds = 0;
   uint64_t movedBytes = 0; ///< That it reads and writes at the least, for roofline figures.

@@ -158,6 +158,9 @@ static Expected<Stage> readStage(const Json &json) {
   if (optionalMember(json, "meets")) {
     KINTSUGI_ASSIGN(stage.meets, jsonBool(json, "meets"));
   }
+  if (optionalMember(json, "registers")) {
+    KINTSUGI_ASSIGN(stage.registers, readIndex(json, "registers"));
+  }
   if (optionalMember(json, "attributes")) {
     KINTSUGI_ASSIGN(const Json *attributes, jsonObject(json, "attributes"));
     stage.attributes = *attributes;

@@ -524,9 +524,9 @@ int64_t exchangeBytesOf(const LoopNest &nest, int threads) {
   return nest.matrix ? 0 : bytesOfJoin(nest.registers, threads, joinBytesOf(nest));
 }
 
-/// The most that a thread of such nests needs.
-static int registersOf(llvm::ArrayRef<LoopNest> nests) {
+int registersOf(const Schedule &schedule) {
   int most = 0;
+  const std::vector<LoopNest> &nests = schedule.nests;
   for (auto [number, nest] : llvm::enumerate(nests)) {
     most = std::max(most, nest.matrix ? registersOf(*nest.matrix) : registersOf(nest.registers));
     if (nest.streamed)
@@ -544,7 +544,7 @@ double secondsInBlocks(const Schedule &schedule, const BlockCycles &cycles,
   double blocks = double(schedule.blocks());
   double scratch = double(std::max<int64_t>(1, schedule.scratchBytes));
   double together = std::min({double(machine.threads) / threads,
-                              double(registersACore) / (threads * registersOf(schedule.nests)),
+                              double(registersACore) / (threads * registersOf(schedule)),
                               2 * double(machine.levels.back().bytes) / scratch});
   together = std::max(1.0, std::floor(together));
   double hertz = machine.flopsPerSecond / 256;

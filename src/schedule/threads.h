@@ -40,6 +40,9 @@ int64_t exchangeBytesOf(const LoopNest &nest, int threads);
 /// occupancy).
 int coresOfClusters(unsigned blocks, int cores);
 
+/// That a thread of the schedule's blocks is thought to need at most.
+int registersOf(const Schedule &schedule);
+
 /// Of all blocks over all cores: a core runs several at once, as far as their threads, registers
 /// and scratch fit, and their bytes come through its own share of the way to memory.
 double secondsInBlocks(const Schedule &schedule, const BlockCycles &cycles,

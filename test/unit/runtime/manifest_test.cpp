@@ -18,6 +18,7 @@ TEST(Manifest, RoundTripsThroughText) {
     Manifest manifest = parts.manifest;
     manifest.stages[0].predictedSeconds = 1.25e-6;
     manifest.stages[0].movedBytes = 12000;
+    manifest.stages[0].registers = 96;
     manifest.stages[0].operations.assign(manifest.stages[0].nodes.size(), 500);
     manifest.stages[0].expressions = "t[i] = x[i] * w[i] + b[]\n";
     manifest.stages[0].threads = 64;
