@@ -210,6 +210,7 @@ def main(words=None):
     out = options.out or cpu.RESULTS / f"gpu-{today}.json"
     out.parent.mkdir(parents=True, exist_ok=True)
     report = dict(date=today, precision=options.precision, rounds=options.rounds, models={})
+    leads = {}
     with models.workspace("gpu") as folder, concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         ready = {name: pool.submit(prepare, name, folder, options) for name in options.names}
         concurrent.futures.wait(ready.values())
@@ -221,13 +222,14 @@ def main(words=None):
             for contender in field.values():
                 contender.close()
             print(line(name, row), flush=True)
-    leads = {name: cpu.lead(row, FORMS) for name, row in report["models"].items()}
-    leads = {name: lead for name, lead in leads.items() if lead}
+            if lead := cpu.lead(row, FORMS):
+                leads[name] = lead
+                report["best_over_kintsugi"] = cpu.geometric(leads, min)
+            out.write_text(json.dumps(report, indent=1) + "\n")
     if leads:
-        found = report["best_over_kintsugi"] = cpu.geometric(leads, min)
+        found = report["best_over_kintsugi"]
         print(f"best of torch over Kintsugi: geometric mean {found['geometric_mean']:.2f}x over {found['models']}"
               f" models, worst {found['worst']:.2f}x ({found['worst_model']})")
-    out.write_text(json.dumps(report, indent=1) + "\n")
     print(f"written to {out}")
     return 0 if all("kintsugi" in row["ms"] for row in report["models"].values()) else 1
 
