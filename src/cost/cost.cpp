@@ -97,21 +97,17 @@ double predictTogetherSeconds(llvm::ArrayRef<const space::KernelShape *> kernels
 }
 
 double predictPhasesSeconds(llvm::ArrayRef<Phase> phases, const machine::Machine &machine) {
-  constexpr double most = 0.5; // Of a phase's work, what a launch that is under way may save.
   llvm::SmallVector<const space::KernelShape *> all;
   for (const Phase &phase : phases)
-    all.append(phase.kernels.begin(), phase.kernels.end());
-  double room = roomFor(all, machine), seconds = machine.stageSeconds;
+    all.append(phase.begin(), phase.end());
+  double room = roomFor(all, machine);
+  double seconds = machine.stageSeconds + machine.barrierSeconds * double(phases.size() - 1);
   for (const Phase &phase : phases) {
     double tiles = 0;
-    for (const space::KernelShape *kernel : phase.kernels)
+    for (const space::KernelShape *kernel : phase)
       tiles += double(kernel->schedule.tiles());
-    double work = predictTogetherSeconds(phase.kernels, machine) - machine.stageSeconds;
-    work *= std::ceil(tiles / room) / std::ceil(tiles / roomFor(phase.kernels, machine));
-    seconds += work;
-    if (&phase != &phases.front())
-      seconds += machine.barrierSeconds -
-                 std::min(most * work, phase.constantBytes / machine.freshBytesPerSecond);
+    double turns = std::ceil(tiles / room) / std::ceil(tiles / roomFor(phase, machine));
+    seconds += turns * (predictTogetherSeconds(phase, machine) - machine.stageSeconds);
   }
   return seconds;
 }

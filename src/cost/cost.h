@@ -33,10 +33,7 @@ double predictTogetherSeconds(llvm::ArrayRef<const space::KernelShape *> kernels
                               const machine::Machine &machine);
 
 /// Kernels that don't wait for each other, in a launch whose phases do.
-struct Phase {
-  llvm::SmallVector<const space::KernelShape *, 2> kernels;
-  double constantBytes = 0; ///< That they read.
-};
+using Phase = llvm::SmallVector<const space::KernelShape *, 2>;
 
 /// Of phases that share a launch, on a machine whose blocks can wait for each other.
 double predictPhasesSeconds(llvm::ArrayRef<Phase> phases, const machine::Machine &machine);

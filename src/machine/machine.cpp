@@ -92,11 +92,8 @@ Expected<Machine> parseMachine(const Json &object) {
     KINTSUGI_ASSIGN(int64_t threads, countIn(object, "threads", 1 << 16));
     machine.threads = static_cast<int>(threads);
   }
-  if (object.contains("barrierSeconds")) {
+  if (object.contains("barrierSeconds"))
     KINTSUGI_RETURN_IF_ERROR(requirePositive(object, "barrierSeconds", machine.barrierSeconds));
-    KINTSUGI_RETURN_IF_ERROR(
-        requirePositive(object, "freshBytesPerSecond", machine.freshBytesPerSecond));
-  }
   KINTSUGI_RETURN_IF_ERROR(requirePositive(object, "flopsPerSecond", machine.flopsPerSecond));
   KINTSUGI_RETURN_IF_ERROR(requirePositive(object, "stageSeconds", machine.stageSeconds));
 
@@ -185,10 +182,8 @@ std::string Machine::print() const {
                  {"levels", std::move(inside)}};
   if (threads > 0)
     object["threads"] = threads;
-  if (barrierSeconds > 0) {
+  if (barrierSeconds > 0)
     object["barrierSeconds"] = barrierSeconds;
-    object["freshBytesPerSecond"] = freshBytesPerSecond;
-  }
   return printJson(object, 2) + "\n";
 }
 

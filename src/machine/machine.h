@@ -60,9 +60,6 @@ struct Machine {
   /// Where tiles are the work of blocks: between two stages of one launch; 0: blocks can't wait for
   /// each other.
   double barrierSeconds = 0;
-  /// Constants of so many bytes keep the first stage of a launch a second longer than a later one,
-  /// which brings them without starting anew.
-  double freshBytesPerSecond = 1e13;
   std::vector<MemoryLevel> levels; ///< From memory inwards; at least one.
 
   const MemoryLevel &memory() const { return levels.front(); }

@@ -4,6 +4,8 @@
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
 
+#include <climits>
+
 namespace kintsugi::orchestrate {
 
 namespace {
@@ -112,7 +114,7 @@ private:
 
   bool pays(const Group &group, unsigned stage, const Group &with) const {
     double alone = plan.stages[stage].predictedSeconds;
-    return operandsOf(with) <= mostOperands &&
+    return operandsOf(with) <= mostOperands && haveRegisters(with) &&
            with.together < group.together + alone - leastSaving * machine.stageSeconds;
   }
 
@@ -155,15 +157,22 @@ private:
 
   cost::Phase phaseOf(const Group &group) const {
     cost::Phase phase;
-    for (unsigned stage : group.stages) {
-      phase.kernels.push_back(&shapeOf(stage));
-      for (unsigned operand : plan.stages[stage].operands) {
-        BufferKind kind = plan.buffers[operand].kind;
-        if (kind == BufferKind::Source || kind == BufferKind::Derived)
-          phase.constantBytes += double(plan.buffers[operand].bytes);
-      }
-    }
+    for (unsigned stage : group.stages)
+      phase.push_back(&shapeOf(stage));
     return phase;
+  }
+
+  /// Up to so many threads of a block each has as many registers as a thread can have. Of larger
+  /// ones each has less, which is enough only for kernels that are made for blocks of that size.
+  bool haveRegisters(llvm::ArrayRef<Group> groups) const {
+    constexpr int enoughFor = 256;
+    int least = INT_MAX, most = 0;
+    for (const Group &group : groups)
+      for (unsigned stage : group.stages) {
+        least = std::min(least, shapeOf(stage).schedule.threads);
+        most = std::max(most, shapeOf(stage).schedule.threads);
+      }
+    return most <= enoughFor || least == most;
   }
 
   /// Where each launch of a run of groups begins, so that all take the least time together; blocks
@@ -183,9 +192,11 @@ private:
       size_t operands = operandsOf(groups[end - 1]);
       for (size_t begin = end - 1; begin-- > 0 && end - begin <= mostPhases;) {
         operands += operandsOf(groups[begin]);
+        if (operands > mostOperands || !haveRegisters(groups.slice(begin, end - begin)))
+          break;
         double seconds = best[begin] + leastSaving * machine.stageSeconds +
                          secondsOf(llvm::ArrayRef(phases).slice(begin, end - begin));
-        if (operands > mostOperands || seconds >= best[end])
+        if (seconds >= best[end])
           continue;
         best[end] = seconds;
         begins[end] = begin;
@@ -270,7 +281,7 @@ private:
     log->add({"joins",
               "stages " + names,
               "one launch whose blocks wait for each other",
-              {"constants keep a launch that is under way less long than one that starts"},
+              {"blocks wait for each other in less time than launches start"},
               {{"launches", launches, "s"}, {"together", together, "s"}}});
   }
 

@@ -144,6 +144,25 @@ TEST(Joins, ChainsStayAsTheyAre) {
   }
 }
 
+TEST(Joins, LargeBlocksHaveRegistersForTheirOwnKernelsAlone) {
+  machine::Machine machine = *machine::Machine::forLevel("sm_90a");
+  machine.barrierSeconds = 1e-9;
+  te::Program program = programOf(branches(4, 24).c_str());
+  for (int threads : {256, 512}) {
+    Plan plan = plannedForBlocks(program);
+    for (Kernel &kernel : plan.kernels) {
+      auto shape = std::make_shared<space::KernelShape>(*kernel.shape);
+      shape->schedule.threads = &kernel == &plan.kernels.back() ? 128 : threads;
+      kernel.shape = shape;
+    }
+    joinStages(plan, machine, nullptr);
+    unsigned phases = 0;
+    for (const PlanNode *joined : joinedOf(plan))
+      phases += joined->children.size();
+    EXPECT_EQ(phases, threads == 256 ? 3u : 2u) << plan.print(); // The last one is alone.
+  }
+}
+
 TEST(Joins, WhatFillsTheMachineInUnlikeBlocksStaysApart) {
   // A block that takes all of a core's scratch leaves no room for the other's many blocks.
   machine::Machine machine = *machine::Machine::forLevel("sm_90a");

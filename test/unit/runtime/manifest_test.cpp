@@ -60,7 +60,7 @@ struct Mistake {
 TEST(Manifest, MistakesAreNamed) {
   const Mistake mistakes[] = {
       {[](Manifest &m) { m.stages[0].meets = true; },
-       "has workers without threads that wait for each other"},
+       "stage 'affine': has workers without threads that wait for each other"},
       {[](Manifest &m) { m.buffers[3].bytes = 3999; },
        "buffer 't': has 3999 bytes, its shape needs 4000"},
       {[](Manifest &m) { m.buffers[3].shape = {int64_t(1) << 62, 8}; },
