@@ -2,7 +2,8 @@
 //
 // What a target's code generator would turn into calls of a C library is spelled out here: exp,
 // log, erf and tanh in f32 as polynomials of our own (the same bits in every lane and on every
-// machine), the rest as calls through the stage's import table, lane by lane.
+// processor; a GPU's special units take their share), the rest as calls through the stage's import
+// table, lane by lane.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KINTSUGI_TARGETS_ELEMENTWISE_H
@@ -32,6 +33,7 @@ public:
 private:
   mlir::Value logarithm(mlir::Value x);
   bool canScale(mlir::Type type) const;
+  bool hasUnits(mlir::Type type) const;
   mlir::Value scaled(mlir::Value x, mlir::Value exponent, mlir::Value wanted);
   mlir::Value tangentH(mlir::Value x);
   mlir::Value errorFunction(mlir::Value x);

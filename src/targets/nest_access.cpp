@@ -2,6 +2,7 @@
 
 #include "targets/elementwise.h"
 #include "targets/nest_emitter.h"
+#include "targets/special_units.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -40,39 +41,88 @@ Value NestEmitter::evaluate(Value value, Point point) {
   return result;
 }
 
-/// A vector over a number that stays for many vectors: one division gives 1 / b, and a product with
-/// it is made exact by the remainder (Markstein 1990). Where that is zero or not finite, the
-/// product is right already, with its sign. Both are scaled where b is so small that 1 / b is none.
-Value NestEmitter::divideByScalar(Operation *op, ArrayRef<Value> operands, Point point,
+/// Whether several points, side by side or one after another, have the same divisor.
+bool NestEmitter::sharesDivisor(arith::DivFOp division, unsigned level) const {
+  Value quotient = division.getResult(), divisor = division.getRhs();
+  if (quotient.getType().getIntOrFloatBitWidth() < 32)
+    return false;
+  if (!scope.threads)
+    return isVector(quotient) && !isVector(divisor) && levelOf(divisor) < level;
+  bool isShared = levelOf(divisor) < level;
+  for (int iterator : {vectorIterator, rowIterator})
+    isShared |= dependsOn(quotient, iterator) && !dependsOn(divisor, iterator);
+  return isShared && quotient.getType().isF32();
+}
+
+/// Whether all that is done with a value is to round it to 16 bits.
+static bool isNarrowed(Value value) {
+  return llvm::all_of(value.getUsers(), [](Operation *user) {
+    return isa<arith::TruncFOp>(user) && user->getResult(0).getType().getIntOrFloatBitWidth() == 16;
+  });
+}
+
+/// A quotient over a number that stays for many: one division gives 1 / b, and a product with it is
+/// made exact by the remainder (Markstein 1990). Where that is zero or not finite, the product is
+/// right already, with its sign. Both are scaled where b is so small, or large, that 1 / b is none.
+Value NestEmitter::divideByShared(Operation *op, ArrayRef<Value> operands, Point point,
                                   unsigned level) {
   auto division = dyn_cast<arith::DivFOp>(op);
-  if (!division || !isVector(op->getResult(0)) || isVector(division.getRhs()) ||
-      levelOf(division.getRhs()) >= level ||
-      op->getResult(0).getType().getIntOrFloatBitWidth() < 32)
+  if (!division || !sharesDivisor(division, level))
     return {};
   Value divisor = evaluate(division.getRhs(), point);
-  Type scalar = divisor.getType(), vector = operands[0].getType();
+  Type scalar = divisor.getType(), type = operands[0].getType();
   auto once = [&](int64_t part, llvm::function_ref<Value()> create) {
     return levels.once(levelOf(division.getRhs()),
                        {{divisor.getAsOpaquePointer(), &inverseTag}, part}, create);
   };
-  double tiny = scalar.isF64() ? 0x1p-900 : 0x1p-100, large = scalar.isF64() ? 0x1p200 : 0x1p64;
-  Value scale = once(0, [&] {
-    Value isTiny = make.less(make.absolute(divisor), make.number(scalar, tiny));
-    return make.select(isTiny, make.number(scalar, large), make.number(scalar, 1));
-  });
+  auto spread = [&](Value value) { return lanes > 1 ? make.splat(value, lanes) : value; };
+  bool byUnits = scope.threads && !scope.imports,
+       isExact = !byUnits || !isNarrowed(op->getResult(0));
+  Value scale = once(0, [&] { return scaleOfDivisor(divisor, byUnits); });
   Value scaled = once(1, [&] { return make.mul(divisor, scale); });
-  Value by = once(2, [&] { return make.splat(scaled, lanes); });
-  Value inverse =
-      once(3, [&] { return make.splat(make.divide(make.number(scalar, 1), scaled), lanes); });
-  Value factor = once(4, [&] { return make.splat(scale, lanes); });
+  if (!isExact) {
+    Value factor = once(5, [&] { return factorOfDivisor(divisor, scale, scaled); });
+    levels.place(level);
+    return make.mul(operands[0], factor);
+  }
+  Value by = once(2, [&] { return spread(scaled); });
+  Value inverse = once(3, [&] {
+    if (!byUnits)
+      return spread(make.divide(make.number(scalar, 1), scaled));
+    return roundedInverseByUnits(make, scaled);
+  });
+  Value factor = once(4, [&] { return spread(scale); });
   levels.place(level);
   Value dividend = make.mul(operands[0], factor), product = make.mul(dividend, inverse);
   Value rest = make.fma(make.negate(product), by, dividend), size = make.absolute(rest);
   Value quotient = make.fma(rest, inverse, product);
-  Value isFinite = make.less(size, make.number(vector, std::numeric_limits<double>::infinity()));
-  Value isRest = make.bitAnd(isFinite, make.less(make.number(vector, 0), size));
+  Value isFinite = make.less(size, make.number(type, std::numeric_limits<double>::infinity()));
+  Value isRest = make.bitAnd(isFinite, make.less(make.number(type, 0), size));
   return make.select(isRest, quotient, product);
+}
+
+/// A power of two with which a divisor has an inverse; `byUnits`: which is no number next to the
+/// smallest.
+Value NestEmitter::scaleOfDivisor(Value divisor, bool byUnits) {
+  Type type = divisor.getType();
+  double tiny = type.isF64() ? 0x1p-900 : 0x1p-100, large = type.isF64() ? 0x1p200 : 0x1p64;
+  Value size = make.absolute(divisor);
+  Value scale = make.select(make.less(size, make.number(type, tiny)), make.number(type, large),
+                            make.number(type, 1));
+  if (!byUnits)
+    return scale;
+  Value isLarge = make.less(make.number(type, 1 / tiny), size);
+  return make.select(isLarge, make.number(type, 1 / large), scale);
+}
+
+/// The inverse of a divisor, finite unless that is zero: zeros over it stay zeros.
+Value NestEmitter::factorOfDivisor(Value divisor, Value scale, Value scaled) {
+  Type type = divisor.getType();
+  constexpr double most = 0x1.fffffep127;
+  Value inverse = make.mul(inverseByUnits(make, scaled), scale);
+  Value finite = extremumByUnits(make, inverse, make.number(type, -most), true);
+  finite = extremumByUnits(make, finite, make.number(type, most), false);
+  return make.select(make.equal(divisor, make.number(type, 0)), inverse, finite);
 }
 
 /// Operands first, where they belong; then the operation at its own level.
@@ -90,7 +140,7 @@ Value NestEmitter::evaluateNew(Operation *op, Point point, unsigned level) {
     operands.push_back(onVectors && !staysScalar ? asVector(operand, point)
                                                  : evaluate(operand, point));
   }
-  if (Value quotient = divideByScalar(op, operands, point, level))
+  if (Value quotient = divideByShared(op, operands, point, level))
     return quotient;
   levels.place(level);
   if (isa<arith::ConstantOp>(op))

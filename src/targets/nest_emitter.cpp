@@ -21,10 +21,10 @@ static constexpr uint64_t onPoint = 1ull << 63;
 
 NestEmitter::NestEmitter(KernelScope &scope, ComputeOp nest, Block *block)
     : scope(scope), nest(nest), make(scope.builder),
-      levels(scope.builder, nest.numIterators() + 4, block), lanes(nest.getRegisters().getLanes()),
-      vectors(nest.getRegisters().getVectors()), rows(nest.getRegisters().getRows()),
-      numParallel(nest.numParallel()), vectorIterator(nest.getRegisters().getVector()),
-      rowIterator(nest.getRegisters().getRow()),
+      levels(scope.builder, nest.numIterators() + 4 + mostBlocksTogether, block),
+      lanes(nest.getRegisters().getLanes()), vectors(nest.getRegisters().getVectors()),
+      rows(nest.getRegisters().getRows()), numParallel(nest.numParallel()),
+      vectorIterator(nest.getRegisters().getVector()), rowIterator(nest.getRegisters().getRow()),
       positions(scope.builder, levels, scope.threads ? 1 : lanes),
       combiner(scope.builder, nest.getCombiner().value_or(CombinerKind::Sum), scope.imports) {
   if (!scope.threads || lanes == 1)

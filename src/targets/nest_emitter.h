@@ -67,6 +67,7 @@ private:
   unsigned levelOf(mlir::Value value) const;
 
   void emitOverThreads();
+  void readBlock();
   void emitOwnBlocks(unsigned level);
   void emitSharedBlocks(unsigned level);
   void emitSharedBlock(unsigned level, mlir::Value round);
@@ -125,7 +126,10 @@ private:
 
   mlir::Value evaluate(mlir::Value value, Point point);
   mlir::Value evaluateNew(mlir::Operation *op, Point point, unsigned level);
-  mlir::Value divideByScalar(mlir::Operation *op, llvm::ArrayRef<mlir::Value> operands, Point point,
+  mlir::Value scaleOfDivisor(mlir::Value divisor, bool byUnits);
+  mlir::Value factorOfDivisor(mlir::Value divisor, mlir::Value scale, mlir::Value scaled);
+  bool sharesDivisor(mlir::arith::DivFOp division, unsigned level) const;
+  mlir::Value divideByShared(mlir::Operation *op, llvm::ArrayRef<mlir::Value> operands, Point point,
                              unsigned level);
   mlir::Value asVector(mlir::Value value, Point point);
   mlir::Value read(tile::ReadOp op, Point point, unsigned level);
@@ -161,6 +165,9 @@ private:
   bool allActive(Point point) const { return active[point.vector] == lanes; }
   Levels::Key keyOf(mlir::Value value, Point point) const;
   Point canonical(mlir::Value value, Point point) const;
+
+  /// Each has a level of its own.
+  static constexpr int64_t mostBlocksTogether = 4;
 
   KernelScope &scope;
   tile::ComputeOp nest;

@@ -105,6 +105,15 @@ void NestEmitter::forEachThread(unsigned level, llvm::function_ref<void(unsigned
   levels.resume(level);
 }
 
+/// All that the body reads at this block of points, ahead of what is made of it: a GPU waits for a
+/// value where it is needed first, and stores keep later reads behind them.
+void NestEmitter::readBlock() {
+  for (auto read : nest.getBody().front().getOps<tile::ReadOp>())
+    for (unsigned row = 0; row < rows; ++row)
+      for (unsigned vector = 0; vector < vectors; ++vector)
+        evaluate(read.getElement(), {row, vector});
+}
+
 /// Block after block, as many at a time as there are threads.
 void NestEmitter::emitOwnBlocks(unsigned level) {
   if (splitIterator >= 0)
@@ -113,6 +122,7 @@ void NestEmitter::emitOwnBlocks(unsigned level) {
     int64_t blocks = blocksOfAll(), threads = scope.threads->count, together = 1;
     if (!nest.isReduction())
       together = schedule::blocksTogether(blocks, threads, int64_t(rows) * vectors);
+    assert(together <= mostBlocksTogether && "levels enough");
     levels.placeAtEnd(inner);
     Type type = countType();
     Value first = make.resize(scope.threads->number, type);
@@ -124,13 +134,21 @@ void NestEmitter::emitOwnBlocks(unsigned level) {
       first = loop.getInductionVar();
       block = loop.getBody();
     }
-    pointLevel = inner + 1;
+    llvm::SmallVector<llvm::SmallVector<IteratorState>> copies;
     for (int64_t copy = 0; copy < together; ++copy) {
-      levels.enter(inner + 1, block);
-      levels.place(inner + 1);
+      unsigned own = inner + 1 + copy;
+      levels.enter(own, block);
+      levels.place(own);
       Value number = copy ? make.add(first, make.integer(type, copy * threads)) : first;
-      setBlock(number, inner + 1);
-      emitPoint(inner + 1);
+      setBlock(number, own);
+      if (!nest.isReduction())
+        readBlock();
+      copies.push_back(iterators);
+    }
+    for (auto [copy, starts] : llvm::enumerate(copies)) {
+      iterators = starts;
+      pointLevel = inner + 1 + copy;
+      emitPoint(pointLevel);
     }
   });
 }

@@ -3,6 +3,7 @@
 #include "targets/reduction.h"
 
 #include "targets/elementwise.h"
+#include "targets/special_units.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -24,7 +25,9 @@ static bool isNumber(Value value) {
 
 /// x86's max gives its second operand if either is NaN: one compare-and-choose whose other operand
 /// is known to be a number is enough.
-Value extremum(Emit &emit, Value a, Value b, bool isMax) {
+Value extremum(Emit &emit, Value a, Value b, bool isMax, bool byUnits) {
+  if (byUnits)
+    return extremumByUnits(emit, a, b, isMax);
   if (isNumber(b))
     std::swap(a, b);
   Value chosen = emit.select(isMax ? emit.less(b, a) : emit.less(a, b), a, b);
@@ -106,6 +109,10 @@ Tuple Combiner::join(ArrayRef<Value> first, ArrayRef<Value> second) {
   return {joinOne(first[0], second[0])};
 }
 
+Value Combiner::extreme(Value a, Value b, bool isMax) {
+  return extremum(emit, a, b, isMax, !imports && a.getType().isF32());
+}
+
 Value Combiner::joinOne(Value a, Value b) {
   auto make = [&]<typename Op>() -> Value { return Op::create(emit.builder, emit.location, a, b); };
   bool isFloat = isFloatLike(a.getType());
@@ -115,9 +122,9 @@ Value Combiner::joinOne(Value a, Value b) {
   case CombinerKind::Prod:
     return emit.mul(a, b);
   case CombinerKind::Max:
-    return isFloat ? extremum(emit, a, b, true) : make.operator()<arith::MaxSIOp>();
+    return isFloat ? extreme(a, b, true) : make.operator()<arith::MaxSIOp>();
   case CombinerKind::Min:
-    return isFloat ? extremum(emit, a, b, false) : make.operator()<arith::MinSIOp>();
+    return isFloat ? extreme(a, b, false) : make.operator()<arith::MinSIOp>();
   case CombinerKind::UMax:
     return make.operator()<arith::MaxUIOp>();
   case CombinerKind::UMin:
@@ -155,7 +162,7 @@ Tuple Combiner::joinStats(ArrayRef<Value> first, ArrayRef<Value> second) {
   Value rises = emit.less(a, b);
   Value scaledFirst = emit.add(emit.mul(first[1], scale), second[1]);
   Value scaledSecond = emit.add(first[1], emit.mul(second[1], scale));
-  return {extremum(emit, a, b, true), emit.select(rises, scaledFirst, scaledSecond)};
+  return {extreme(a, b, true), emit.select(rises, scaledFirst, scaledSecond)};
 }
 
 Tuple Combiner::joinLanes(ArrayRef<Value> vectors) {

@@ -35,6 +35,7 @@ public:
 private:
   mlir::Value joinOne(mlir::Value a, mlir::Value b);
   Tuple joinArgs(llvm::ArrayRef<mlir::Value> first, llvm::ArrayRef<mlir::Value> second);
+  mlir::Value extreme(mlir::Value a, mlir::Value b, bool isMax);
   Tuple joinStats(llvm::ArrayRef<mlir::Value> first, llvm::ArrayRef<mlir::Value> second);
 
   Emit emit;
@@ -42,8 +43,8 @@ private:
   mlir::Value imports;
 };
 
-/// Max or min where a NaN operand gives NaN.
-mlir::Value extremum(Emit &emit, mlir::Value a, mlir::Value b, bool isMax);
+/// Max or min where a NaN operand gives NaN; `byUnits`: a GPU's, in one instruction.
+mlir::Value extremum(Emit &emit, mlir::Value a, mlir::Value b, bool isMax, bool byUnits);
 
 } // namespace kintsugi::targets
 

@@ -114,6 +114,29 @@ TEST(Ptx, ReadsSharedSumsInRowsOfTerms) {
   EXPECT_EQ(countOf(text, "shfl.sync.down"), 2u * (5 + 2));
 }
 
+/// y = exp(x) / sum, four columns by two rows of a thread.
+static ScheduleMaker powersOverSums(ElementType type) {
+  ScheduleMaker maker;
+  maker.schedule.threads = 32;
+  unsigned x = maker.buffer(ElementType::F32, 16 * 64), by = maker.buffer(ElementType::F32, 16),
+           y = maker.buffer(type, 16 * 64, true);
+  Expr power = Expr::unary(UnaryOp::Exp, maker.read(x, it(0) * 64 + it(1)));
+  maker.map({16, 64}, y, it(0) * 64 + it(1), Expr::cast(type, power / maker.read(by, it(0))))
+      .registers = {1, 1, 4, 0, 2, 0};
+  return maker;
+}
+
+TEST(Ptx, TakesPowersFromUnitsAndDividesOnce) {
+  for (ElementType type : {ElementType::F32, ElementType::F16}) {
+    std::string text = textOf(powersOverSums(type).schedule, "sm_80");
+    EXPECT_EQ(countOf(text, "ex2.approx.ftz.f32"), countOf(text, "cvt.sat.f32.f32"));
+    EXPECT_EQ(countOf(text, "ex2.approx.ftz.f32"), 4 * countOf(text, "rcp.approx.ftz.f32"));
+    EXPECT_EQ(countOf(text, "div.rn.f32"), 0u);
+    size_t first = text.find("st.global"), last = text.rfind("ld.global");
+    EXPECT_LT(last, first); // What is read is under way together.
+  }
+}
+
 TEST(Ptx, MultipliesOnMatrixUnits) {
   for (ElementType type : {ElementType::F16, ElementType::BF16})
     for (bool transposed : {false, true}) {

@@ -120,6 +120,22 @@ TEST(Threads, HaveSeveralBlocksUnderWay) {
     }
 }
 
+TEST(Threads, HaveRowsAndColumnsOfPoints) {
+  // Each row's divisor serves its points; factors by column serve the rows.
+  for (RegisterTile tile : {RegisterTile{1, 1, 4, 0, 2, 0}, RegisterTile{1, 1, 8, 0, 4, 0}}) {
+    ScheduleMaker maker;
+    maker.schedule.threads = 32;
+    unsigned x = maker.buffer(ElementType::F32, 16 * 64), by = maker.buffer(ElementType::F32, 16),
+             scale = maker.buffer(ElementType::F32, 64),
+             y = maker.buffer(ElementType::F32, 16 * 64, true);
+    Expr quotient = maker.read(x, it(0) * 64 + it(1)) / maker.read(by, it(0));
+    maker.map({16, 64}, y, it(0) * 64 + it(1), quotient * maker.read(scale, it(1))).registers =
+        tile;
+    Operands memory = {numbers(16 * 64), numbers(16, 0.5, 4), numbers(64), {}};
+    EXPECT_EQ(compareKernel(maker.schedule, memory, 1e-6), "") << tile.rows;
+  }
+}
+
 TEST(Threads, FindTheFirstOfTheGreatest) {
   ScheduleMaker maker;
   maker.schedule.threads = 32;

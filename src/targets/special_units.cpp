@@ -1,0 +1,52 @@
+//===- special_units.cpp - What a GPU approximates in one instruction -----===//
+
+#include "targets/special_units.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+
+using namespace mlir;
+
+namespace kintsugi::targets {
+
+static Value call(Emit &emit, const char *name, ValueRange operands) {
+  return LLVM::CallIntrinsicOp::create(emit.builder, emit.location, operands[0].getType(),
+                                       emit.builder.getStringAttr(name), operands)
+      .getResults();
+}
+
+Value inverseByUnits(Emit &emit, Value x) { return call(emit, "llvm.nvvm.rcp.approx.ftz.f", x); }
+
+/// A step of Newton's.
+Value roundedInverseByUnits(Emit &emit, Value x) {
+  Value inverse = inverseByUnits(emit, x);
+  Value rest = emit.fma(emit.negate(x), inverse, emit.number(x.getType(), 1));
+  return emit.fma(inverse, rest, inverse);
+}
+
+/// x = n ln 2 + r, n rounded down: 2^(r / ln 2) by the unit, times 2^n, whose exponent comes of the
+/// low bits of a sum with 1.5 * 2^23. n is kept in a normal number's exponents by cutting its share
+/// of them to 0 to 1; what is beyond then makes the first factor 0 or infinite.
+Value exponentialByUnits(Emit &emit, Value x) {
+  auto number = [&](double value) { return emit.number(x.getType(), value); };
+  constexpr double log2e = 0x1.715476p0, rest = 0x1.4ae0cp-26, exponents = 252;
+  Value share = emit.fma(x, number(log2e / exponents), number(0.5));
+  share = call(emit, "llvm.nvvm.saturate.f", share);
+  Value shifted = call(emit, "llvm.nvvm.fma.rm.f",
+                       {share, number(exponents), number(0x1.8p23 + 1)}); // 2^-126 is the least.
+  Value n = emit.sub(shifted, number(0x1.8p23 + 127));
+  Value fraction = emit.fma(x, number(log2e), emit.negate(n));
+  fraction = emit.fma(x, number(rest), fraction);
+  Value power = call(emit, "llvm.nvvm.ex2.approx.ftz.f", fraction);
+  Type i32 = emit.builder.getI32Type();
+  Value scale = emit.bitcast(emit.shiftLeft(emit.bitcast(shifted, i32), 23), x.getType());
+  return emit.mul(power, scale);
+}
+
+Value extremumByUnits(Emit &emit, Value a, Value b, bool isMax) {
+  if (isMax)
+    return arith::MaximumFOp::create(emit.builder, emit.location, a, b);
+  return arith::MinimumFOp::create(emit.builder, emit.location, a, b);
+}
+
+} // namespace kintsugi::targets

@@ -1,0 +1,26 @@
+//===- special_units.h - What a GPU approximates in one instruction ---------===//
+//
+// Units beside a GPU's multiply-adders give 1 / x and 2^x of scalars in f32, right but for the last
+// bit or two. Functions made from them take a third of the instructions of polynomials.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KINTSUGI_TARGETS_SPECIAL_UNITS_H
+#define KINTSUGI_TARGETS_SPECIAL_UNITS_H
+
+#include "targets/emit.h"
+
+namespace kintsugi::targets {
+
+/// 1 / x, where both are normal numbers: within a unit in the last place, and rounded.
+mlir::Value inverseByUnits(Emit &emit, mlir::Value x);
+mlir::Value roundedInverseByUnits(Emit &emit, mlir::Value x);
+
+/// e^x within 2 units in the last place, smallest numbers, infinities and NaN included.
+mlir::Value exponentialByUnits(Emit &emit, mlir::Value x);
+
+/// The greater or lesser of two; NaN if either is.
+mlir::Value extremumByUnits(Emit &emit, mlir::Value a, mlir::Value b, bool isMax);
+
+} // namespace kintsugi::targets
+
+#endif // KINTSUGI_TARGETS_SPECIAL_UNITS_H
