@@ -29,8 +29,12 @@ public:
     if (placement.home == Home::Memory)
       return simplify(linearize(coordinates, values.shape(value)), ranges);
     Index flat(0);
-    for (auto [coordinate, side] : llvm::zip_equal(coordinates, placement.box))
-      flat = flat * side.extent + (coordinate - atOrigin(side.origin));
+    for (auto [d, coordinate] : llvm::enumerate(coordinates)) {
+      const Side &side = placement.box[d];
+      bool isLast = d + 1 == placement.box.size();
+      flat = flat * (isLast && placement.pitch ? placement.pitch : side.extent) +
+             (coordinate - atOrigin(side.origin));
+    }
     return simplify(flat, ranges);
   }
 

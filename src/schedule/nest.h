@@ -15,7 +15,8 @@ namespace kintsugi::schedule {
 struct Placement {
   unsigned buffer;
   Home home;
-  Box box; ///< Scratch: the part of the value that the buffer holds.
+  Box box;           ///< Scratch: the part of the value that the buffer holds.
+  int64_t pitch = 0; ///< Scratch: from one of its rows to the next, if more than they have.
 };
 
 using PlacementOf = llvm::function_ref<const Placement &(te::ValueId)>;

@@ -13,6 +13,7 @@
 #include "schedule/streams.h"
 #include "schedule/traffic.h"
 #include "schedule/visit.h"
+#include "schedule/warp_moves.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
@@ -81,6 +82,8 @@ private:
   void tryWays(std::optional<Trial> &best) {
     if (unbounded)
       tryMembers(std::move(*unbounded), best);
+    if (inBlocks())
+      tryTurning(best);
     if (!options.scalar && options.copies) {
       tryPadding(best);
       tryStaging(best);
@@ -236,6 +239,11 @@ private:
     ways.back() = taken;
     if (!taken)
       std::swap(members, trial);
+  }
+
+  void tryTurning(std::optional<Trial> &best) {
+    if (std::optional<std::vector<Member>> staged = stageTurned(values, members, turned))
+      tryMembers(std::move(*staged), best);
   }
 
   void tryPadding(std::optional<Trial> &best) {
@@ -457,9 +465,7 @@ private:
       }
       LoopNest part = tiling.parts[number];
       if (threads) {
-        BlockCycles each = chooseInBlock(part, schedule, limits);
-        inBlock.busy += each.busy;
-        inBlock.alone += each.alone;
+        inBlock += chooseInBlock(part, schedule, limits);
       } else {
         std::optional<double> each = setRegisters(part, schedule);
         if (!each)
@@ -513,8 +519,7 @@ private:
         streamSoftmax(nests, schedule, storageOf(options.precision), options.scratchLimit);
     if (!all)
       return false;
-    cycles.busy += all->busy;
-    cycles.alone += all->alone;
+    cycles += *all;
     llvm::append_range(schedule.nests, std::move(nests));
     return true;
   }
@@ -668,8 +673,13 @@ private:
           elements *= side.extent;
         if (packable) // Panels are full.
           elements = elements / box.back().extent * llvm::alignTo(box.back().extent, mostLanes);
-        placements[id.number] = {static_cast<unsigned>(schedule.buffers.size()), Home::Scratch,
-                                 box};
+        int64_t pitch = 0;
+        if (llvm::is_contained(turned, id)) {
+          pitch = rowPitch(box.back().extent, bytesOfElement(values.value(id).type));
+          elements = elements / box.back().extent * pitch;
+        }
+        placements[id.number] = {static_cast<unsigned>(schedule.buffers.size()), Home::Scratch, box,
+                                 pitch};
         schedule.buffers.push_back(
             {id, values.value(id).type, elements, Home::Scratch, true, 0, packable});
       }
@@ -699,6 +709,7 @@ private:
   std::vector<Member> members;
   VectorUnit unit;
   llvm::SmallVector<ValueId> staged; ///< Copies that may be packed.
+  llvm::SmallVector<ValueId> turned; ///< Copies that are read across their rows.
   std::optional<bool> worthCutting;
   std::map<uint32_t, Placement> placements;
   std::string reason;

@@ -37,13 +37,14 @@ void replaceRead(Member &member, const Expr &read, const Expr &replacement) {
     body = rewrite(body, [&](const Expr &e) { return e == read ? replacement : e; });
 }
 
-/// A copy of all that a read with affine indices can reach, its fill included.
-struct PaddedCopy {
+/// A copy of what a read can reach, and the read of it.
+struct StagedCopy {
   Member copy;
   Expr read;
 };
 
-std::optional<PaddedCopy> padded(GroupValues &values, const Member &member, const Expr &read) {
+/// Of all that a read with affine indices can reach, its fill included.
+std::optional<StagedCopy> padded(GroupValues &values, const Member &member, const Expr &read) {
   llvm::SmallVector<Interval> ranges = member.ranges();
   llvm::SmallVector<Iterator, 4> parallel;
   llvm::SmallVector<Index> source, target;
@@ -63,7 +64,7 @@ std::optional<PaddedCopy> padded(GroupValues &values, const Member &member, cons
   const Value &value = values.value(read.readValue());
   ValueId copy = values.add(value.name + ".padded", value.type, shapeOf(parallel));
   Expr body = Expr::read(read.readValue(), read.type(), source, *read.readFill());
-  return PaddedCopy{copyMember(member.node, copy, std::move(parallel), std::move(body)),
+  return StagedCopy{copyMember(member.node, copy, std::move(parallel), std::move(body)),
                     Expr::read(copy, read.type(), target)};
 }
 
@@ -84,7 +85,7 @@ std::optional<std::vector<Member>> stagePadding(GroupValues &values,
             reads.push_back(e);
         });
     for (const Expr &read : reads) {
-      std::optional<PaddedCopy> staged = padded(values, member, read);
+      std::optional<StagedCopy> staged = padded(values, member, read);
       if (!staged)
         continue;
       replaceRead(member, read, staged->read);
@@ -210,6 +211,87 @@ std::vector<Member> stageOperand(GroupValues &values, llvm::ArrayRef<Member> mem
   result[choice.member] = std::move(member);
   result.insert(result.begin() + choice.member,
                 copyMember(result[choice.member].node, copy, std::move(parallel), std::move(body)));
+  return result;
+}
+
+namespace {
+
+/// A read's flat position in row-major order, for how far iterators move it.
+Index positionOf(const GroupValues &values, const Expr &read) {
+  return linearize(read.readIndices(), values.shape(read.readValue()));
+}
+
+/// Whether neighbours along the last iterator with more than one point lie apart, and those along
+/// another one side by side.
+bool isTurned(const GroupValues &values, const Member &member, const Expr &read) {
+  constexpr int64_t leastPoints = 8; // Of a row that is worth moving as one.
+  auto extentOf = [&](unsigned k) { return member.parallel[k].extent.constant(); };
+  unsigned last = member.parallel.size();
+  while (last > 0 && extentOf(last - 1) == 1)
+    --last;
+  if (last < 2 || read.readFill() ||
+      llvm::any_of(read.readIndices(), [](const Index &index) { return !index.isAffine(); }))
+    return false;
+  Index position = positionOf(values, read);
+  if (extentOf(last - 1) < leastPoints || std::abs(position.coefficientOf(last - 1)) < 2)
+    return false;
+  for (unsigned k = 0; k + 1 < last; ++k)
+    if (position.coefficientOf(k) == 1 && extentOf(k) >= leastPoints)
+      return true;
+  return false;
+}
+
+/// A copy over the iterators that move the read, the farthest first.
+StagedCopy turnedCopy(GroupValues &values, const Member &member, const Expr &read) {
+  Index position = positionOf(values, read);
+  llvm::SmallVector<unsigned> order;
+  for (unsigned k = 0; k < member.parallel.size(); ++k)
+    if (llvm::any_of(read.readIndices(), [&](const Index &index) { return index.uses(k); }))
+      order.push_back(k);
+  llvm::sort(order, [&](unsigned a, unsigned b) {
+    int64_t first = std::abs(position.coefficientOf(a));
+    int64_t second = std::abs(position.coefficientOf(b));
+    return first != second ? first > second : a < b;
+  });
+  llvm::SmallVector<Iterator, 4> parallel;
+  llvm::SmallVector<Index> target, source(member.parallel.size(), Index(0));
+  for (unsigned k : order) {
+    source[k] = Index::iterator(parallel.size());
+    target.push_back(Index::iterator(k));
+    parallel.push_back(member.parallel[k]);
+  }
+  const Value &value = values.value(read.readValue());
+  ElementType type = value.type;
+  ValueId copy = values.add(value.name + ".turned", type, shapeOf(parallel));
+  Expr body = Expr::read(read.readValue(), read.type(), substitute(read.readIndices(), source));
+  return {copyMember(member.node, copy, std::move(parallel), std::move(body)),
+          Expr::read(copy, read.type(), target)};
+}
+
+} // namespace
+
+std::optional<std::vector<Member>> stageTurned(GroupValues &values, llvm::ArrayRef<Member> members,
+                                               llvm::SmallVectorImpl<ValueId> &copies) {
+  Member last = members.back();
+  if (last.reduction)
+    return std::nullopt;
+  llvm::SmallVector<Expr> reads;
+  for (const Expr &body : last.bodies)
+    body.walk([&](const Expr &e) {
+      if (e.kind() == ExprKind::Read && !isMemberValue(members, e.readValue()) &&
+          isTurned(values, last, e) && !llvm::is_contained(reads, e))
+        reads.push_back(e);
+    });
+  if (reads.empty())
+    return std::nullopt;
+  std::vector<Member> result(members.begin(), members.end() - 1);
+  for (const Expr &read : reads) {
+    StagedCopy staged = turnedCopy(values, last, read);
+    copies.push_back(staged.copy.results[0]);
+    replaceRead(last, read, staged.read);
+    result.push_back(std::move(staged.copy));
+  }
+  result.push_back(std::move(last));
   return result;
 }
 

@@ -34,6 +34,12 @@ llvm::SmallVector<StagingChoice> stagingChoices(llvm::ArrayRef<Member> members,
 std::vector<Member> stageOperand(GroupValues &values, llvm::ArrayRef<Member> members,
                                  const StagingChoice &choice);
 
+/// The members with a copy of each operand that the last one, which is no sum, reads along another
+/// iterator than the one along which it stores: elements come in the order in which they lie, and
+/// are turned on the way from scratch. `copies` are told of these. nullopt if there is none.
+std::optional<std::vector<Member>> stageTurned(GroupValues &values, llvm::ArrayRef<Member> members,
+                                               llvm::SmallVectorImpl<te::ValueId> &copies);
+
 /// The members with the last one's sums stored to a copy first, in which its parallel iterator
 /// `innermost` moves fastest: so that vectors can run along it, and the result still lies as the
 /// program wants it. nullopt if the last member is no sum.

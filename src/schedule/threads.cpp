@@ -7,10 +7,12 @@
 #include "schedule/scratch.h"
 #include "schedule/streamed_softmax.h"
 #include "schedule/traffic.h"
+#include "schedule/warp_moves.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <cmath>
+#include <numeric>
 
 namespace kintsugi::schedule {
 
@@ -25,15 +27,17 @@ constexpr unsigned mostRegisters = 64; ///< Of running values.
 constexpr int64_t mostJoinBytes = 32 << 10;
 /// Bytes of a thread for which the assembler has registers at a time: it keeps room for others.
 constexpr double mostUnderWay = 80;
+/// Likewise where there are no running values, and all is asked for before it is used.
+constexpr double mostOfPoints = 128;
 
 constexpr int registersACore = 65536;
 
 /// That a thread needs, about: running values, and what is on its way to them.
-int registersOf(const RegisterTile &tile) {
+int registersOf(const RegisterTile &tile, bool isSum) {
   int results = int(tile.rows * tile.columns);
   if (tile.lanes == 1)
-    return 40 + 2 * results * int(tile.vectors);
-  return 40 + 2 * results + int(tile.vectors * stepsTogether(tile.vectors, results)) * results / 2;
+    return (isSum ? 40 : 32) + (isSum ? 2 : 1) * results * int(tile.vectors);
+  return 28 + 2 * results + int(tile.vectors * stepsTogether(tile.vectors, results)) * results / 2;
 }
 
 /// Of the running values of one result.
@@ -64,7 +68,10 @@ public:
       epilogueOperations += operationsOf(finish);
     for (unsigned k = 0; k < numIterators; ++k)
       destination.strides.push_back(k < numParallel ? strideOf(nest.destinationIndex, k) : 0);
-    destination.bytes = bytesOfElement(schedule.buffers[nest.destinations[0]].type);
+    const Buffer &stored = schedule.buffers[nest.destinations[0]];
+    destination.bytes = bytesOfElement(stored.type);
+    destination.isFar = stored.home == Home::Memory;
+    noteAlignment(destination, nest.destinationIndex);
     joinBytes = joinBytesOf(nest);
   }
 
@@ -81,14 +88,15 @@ private:
 
   struct Access {
     Strides strides;
-    int64_t bytes = 4; ///< Of an element.
+    int64_t bytes = 4;    ///< Of an element.
+    bool isFar = false;   ///< Not in scratch.
+    Strides alignedAlong; ///< Elements that blocks along each iterator start at a multiple of.
   };
   struct Read : Access {
     explicit Read(Expr expr) : expr(std::move(expr)) {}
 
     Expr expr;
     std::optional<Strides> packed; ///< Once it lies as threads that share a sum read it in rows.
-    bool isFar = false;            ///< Not from scratch.
     double elements = 0;           ///< That differ, of all that the nest reads.
   };
   struct Operation {
@@ -96,7 +104,7 @@ private:
     uint64_t uses;
   };
 
-  void collect(llvm::ArrayRef<Expr> exprs, llvm::SmallVector<Read> &reads) const {
+  void collect(llvm::ArrayRef<Expr> exprs, std::vector<Read> &reads) const {
     for (const Expr &expr : exprs)
       expr.walk([&](const Expr &e) {
         if (e.kind() == ExprKind::Read && !LoopNest::isAccumulator(e.readValue()) &&
@@ -111,6 +119,7 @@ private:
     read.strides = stridesOf(expr.readIndices()[0]);
     read.bytes = bytesOfElement(buffer.type);
     read.isFar = buffer.home == Home::Memory;
+    noteAlignment(read, expr.readIndices()[0]);
     read.elements = 1;
     for (unsigned k = 0; k < numIterators; ++k)
       if (read.strides[k] != 0)
@@ -123,11 +132,26 @@ private:
     return read;
   }
 
+  void noteAlignment(Access &access, const Index &position) const {
+    for (unsigned k = 0; k < numIterators; ++k)
+      access.alignedAlong.push_back(
+          access.strides[k] == 1
+              ? alignedElements(nest, schedule.space, position, k, mostTogether / access.bytes)
+              : 1);
+  }
+
   Strides stridesOf(const Index &position) const {
     Strides strides;
     for (unsigned k = 0; k < numIterators; ++k)
       strides.push_back(strideOf(position, k));
     return strides;
+  }
+
+  /// Operations that special units take off what an expression costs without.
+  static double savedByUnits(const Expr &expr) {
+    if (expr.kind() == ExprKind::Unary && expr.unaryOp() == UnaryOp::Exp)
+      return 5;
+    return expr.kind() == ExprKind::Binary && expr.binaryOp() == BinaryOp::Div ? 2 : 0;
   }
 
   /// The iterators that change an expression of the body; notes its operations on the way.
@@ -147,7 +171,7 @@ private:
       uses |= usesOf(operand);
       below += operationsOf(operand);
     }
-    if (double own = operationsOf(expr) - below; own > 0)
+    if (double own = operationsOf(expr) - below - savedByUnits(expr); own > 0)
       operations.push_back({own, uses});
     return uses;
   }
@@ -164,19 +188,27 @@ private:
         if (tile.vectors > nest.extentOf(v))
           break;
         consider(tile, best);
-        if (nest.reduction)
-          considerRows(tile, 8, best);
+        considerRows(tile, nest.reduction ? 8 : 4, best);
       }
     }
   }
 
+  /// Rows share what does not change with them, or are turned to columns.
+  bool servesRows(const RegisterTile &tile, unsigned u) const {
+    return nest.reduction || llvm::any_of(bodyReads, [&](const Read &read) {
+             bool isTurned = read.strides[u] == 1 && destination.strides[u] != 1;
+             return read.strides[tile.vectorIterator] != 0 && (read.strides[u] == 0 || isTurned);
+           });
+  }
+
   void considerRows(RegisterTile tile, unsigned most, RegisterTile &best) {
     for (unsigned u = 0; u < numParallel; ++u) {
-      if (int(u) == tile.vectorIterator || !canUnroll(u))
+      if (int(u) == tile.vectorIterator || !canUnroll(u) || !servesRows(tile, u))
         continue;
       tile.rowIterator = u;
       for (tile.rows = 2; tile.rows <= most; tile.rows *= 2) {
-        if (tile.rows > nest.extentOf(u) || tile.rows * tile.vectors > mostRegisters)
+        if (tile.rows > nest.extentOf(u) || tile.rows * tile.vectors > mostRegisters ||
+            (!nest.reduction && nest.extentOf(u) % tile.rows != 0))
           break;
         consider(tile, best);
       }
@@ -283,7 +315,7 @@ private:
   }
 
   void consider(const RegisterTile &tile, RegisterTile &best) {
-    if (threads * registersOf(tile) > registersACore)
+    if (threads * registersOf(tile, nest.reduction.has_value()) > registersACore)
       return;
     countBlocks(tile);
     BlockCycles cycles = estimate(tile);
@@ -318,6 +350,37 @@ private:
     return std::min<double>(lines, warp);
   }
 
+  /// Bytes from the first thread's element to those of the others of a warp; nullopt where they are
+  /// not known.
+  std::optional<llvm::SmallVector<int64_t, warp>> offsetsOf(const Access &access,
+                                                            const RegisterTile &tile) const {
+    llvm::SmallVector<int64_t, warp> offsets(warp, 0);
+    int64_t inside = 1; ///< Threads that differ in the iterators so far.
+    auto spread = [&](int64_t stride, int64_t step, int64_t count) {
+      if (count > 1 && stride == irregular)
+        return false;
+      for (int64_t thread = 0; thread < warp; ++thread)
+        offsets[thread] += thread / inside % count * step * stride * access.bytes;
+      inside *= count;
+      return true;
+    };
+    bool isKnown = !isSplit(tile) || tile.apart != 1 ||
+                   spread(access.strides[tile.vectorIterator], tile.vectors, tile.lanes);
+    for (unsigned k = numParallel; k-- > 0 && inside < warp && isKnown;)
+      isKnown = spread(access.strides[k], tile.stepOf(k), int64_t(blocks[k]));
+    if (!isKnown)
+      return std::nullopt;
+    return offsets;
+  }
+
+  /// The same for `inMove` elements of each thread, from where they lie.
+  double turnsOf(const Access &access, double inMove, const RegisterTile &tile) const {
+    if (!access.isFar)
+      if (auto offsets = offsetsOf(access, tile))
+        return bankTurns(*offsets, int64_t(inMove) * access.bytes);
+    return linesOf(access.strides, access.bytes, tile);
+  }
+
   struct Moves {
     double instructions = 0;
     double lines = 0;
@@ -325,9 +388,9 @@ private:
     double wait = 0;  ///< From asking to having.
   };
 
-  /// How many elements a thread has in one move, of so many in a row.
-  static double together(int64_t bytes, int64_t inRow) {
-    return double(std::max<int64_t>(1, std::min(inRow, mostTogether / bytes)));
+  /// How many elements a thread has in one move, of so many in a row along an iterator.
+  static double together(const Access &access, unsigned along, int64_t inRow) {
+    return double(std::gcd(inRow, access.alignedAlong[along]));
   }
 
   /// Of all reads in one step.
@@ -342,18 +405,25 @@ private:
       if (column >= 0 && strides[column] != 0) {
         copies *= columns;
         if (strides[column] == 1 && nest.extentOf(column) % columns == 0)
-          inMove = together(read.bytes, columns);
+          inMove = together(read, column, columns);
       }
       if (isSplit(tile) && strides[tile.vectorIterator] != 0) {
         copies *= tile.vectors;
-        if (strides[tile.vectorIterator] == 1)
-          inMove = std::max(inMove, together(read.bytes, tile.vectors));
+        if (strides[tile.vectorIterator] == 1) {
+          bool isPacked = read.packed && readsPacked(tile);
+          inMove = std::max(
+              inMove, isPacked ? double(std::min<int64_t>(tile.vectors, mostTogether / read.bytes))
+                               : together(read, tile.vectorIterator, tile.vectors));
+        }
       } else if (inMove == 1 && movesWithSteps(strides)) {
-        inMove = together(read.bytes, 4);
+        inMove = together(read, numIterators - 1, 4);
       }
-      if (tile.rowIterator >= 0 && strides[tile.rowIterator] != 0)
+      if (tile.rowIterator >= 0 && strides[tile.rowIterator] != 0) {
         copies *= tile.rows;
-      double lines = linesOf(strides, read.bytes, tile);
+        if (inMove == 1 && strides[tile.rowIterator] == 1)
+          inMove = together(read, tile.rowIterator, tile.rows);
+      }
+      double lines = turnsOf(read, inMove, tile);
       moves.bytes += copies * double(read.bytes);
       moves.instructions += copies / inMove;
       moves.lines += (lines + instruction) * copies / inMove;
@@ -414,6 +484,8 @@ private:
 
   BlockCycles estimate(const RegisterTile &tile) const {
     constexpr double schedulers = 4, step = 2, start = 600;
+    constexpr double move = 2;    ///< Of what another instruction takes.
+    constexpr double places = 20; ///< Of a block: where it stands, and its elements lie.
     double items = tile.lanes, steps = 1;
     for (unsigned k = 0; k < numParallel; ++k)
       items *= blocks[k];
@@ -424,12 +496,15 @@ private:
     double warps = std::ceil(std::min<double>(items, threads) / warp);
     Moves moves = movesOf(bodyReads, tile), finish = movesOf(epilogueReads, tile);
     double results = double(tile.rows) * columnsOf(tile).second;
-    double issued = arithmeticOf(tile) + moves.instructions + step;
-    double each = steps * std::max(issued / schedulers, moves.lines);
+    double issued = arithmeticOf(tile) + move * moves.instructions + step;
     double join = isSplit(tile) ? joinCycles(tile) : 0;
-    double after = results * epilogueOperations + finish.instructions + 10;
-    each += std::max((after + join) / schedulers, finish.lines + linesStored(tile, results));
-    double trips = std::max(steps / stepsAtOnce(tile), steps * moves.bytes / mostUnderWay);
+    double after = results * epilogueOperations + move * finish.instructions +
+                   move * results / elementsStored(tile) + places;
+    double joining = isSplit(tile) ? joinInstructions(tile) : 0;
+    double each = std::max((steps * issued + after + joining) / schedulers,
+                           steps * moves.lines + finish.lines + linesStored(tile, results));
+    double most = nest.reduction ? mostUnderWay : mostOfPoints;
+    double trips = std::max(steps / stepsAtOnce(tile), steps * moves.bytes / most);
     double waits = std::max(moves.wait * std::ceil(trips), finish.wait);
     BlockCycles cycles;
     cycles.busy = rounds * warps * each;
@@ -438,17 +513,56 @@ private:
     double own = rounds * (steps * issued + after + join) +
                  std::ceil(rounds / double(blocksAtOnce(tile))) * (waits + chain);
     cycles.alone = std::max(cycles.busy, own) + start;
+    cycles.scattered = scatteredBytes(tile);
     return cycles;
   }
 
-  double linesStored(const RegisterTile &tile, double results) const {
+  double scatteredBytes(const RegisterTile &tile) const {
+    double points = 1;
+    for (unsigned k = 0; k < numParallel; ++k)
+      points *= double(nest.extentOf(k));
+    // Moves of the same lines meet near the threads on their way from memory, not to it.
+    double bytes = scatteredBytes(destination, destination.strides, points, mostTogether, tile);
+    for (const Read &read : bodyReads)
+      bytes += scatteredBytes(read, stridesOf(read, tile), read.elements, lineBytes, tile);
+    return bytes;
+  }
+
+  /// Of lines that a warp touches at once, what its threads do not want; each wants `most` bytes.
+  double scatteredBytes(const Access &access, const Strides &strides, double elements, int64_t most,
+                        const RegisterTile &tile) const {
+    if (!access.isFar)
+      return 0;
+    double inRow = 1, differ = 1, left = warp;
+    for (auto [iterator, points] : {columnsOf(tile), std::pair{tile.rowIterator, tile.rows},
+                                    std::pair{tile.vectorIterator, tile.vectors}})
+      if (iterator >= 0 && strides[iterator] == 1)
+        inRow = std::max(inRow, double(points));
+    auto count = [&](int64_t stride, double threads) {
+      double along = std::min(left, threads);
+      left = std::ceil(left / along);
+      differ *= stride == 0 ? 1 : along;
+    };
+    if (isSplit(tile) && tile.apart == 1)
+      count(strides[tile.vectorIterator], tile.lanes);
+    for (unsigned k = numParallel; k-- > 0 && left > 1;)
+      count(strides[k], blocks[k]);
+    double wanted = differ * std::min(inRow * double(access.bytes), double(most));
+    double touched = linesOf(strides, access.bytes, tile) * double(lineBytes);
+    return differ == 1 ? 0 : elements * double(access.bytes) * std::max(0.0, touched / wanted - 1);
+  }
+
+  /// Results that a thread stores in one move.
+  double elementsStored(const RegisterTile &tile) const {
     auto [column, columns] = columnsOf(tile);
-    double inMove = column >= 0 && destination.strides[column] == 1 && !isSplit(tile) &&
-                            nest.extentOf(column) % columns == 0
-                        ? together(destination.bytes, columns)
-                        : 1;
-    double lines = linesOf(destination.strides, destination.bytes, tile);
-    return results * (lines + 0.25) / inMove;
+    bool isInRow = column >= 0 && destination.strides[column] == 1 && !isSplit(tile) &&
+                   nest.extentOf(column) % columns == 0;
+    return isInRow ? together(destination, column, columns) : 1;
+  }
+
+  double linesStored(const RegisterTile &tile, double results) const {
+    double inMove = elementsStored(tile);
+    return results * (turnsOf(destination, inMove, tile) + 0.25) / inMove;
   }
 
   double stepsAtOnce(const RegisterTile &tile) const {
@@ -467,6 +581,11 @@ private:
     return blocksTogether(all, threads, int64_t(tile.rows) * tile.vectors);
   }
 
+  double joinInstructions(const RegisterTile &tile) const {
+    constexpr double value = 3; ///< Hand it on, take another's, join both.
+    return std::log2(tile.lanes) * value * double(tile.rows) * tile.columns;
+  }
+
   /// Neighbours take turns by halves; rows of them meet in memory once, others once a half.
   double joinCycles(const RegisterTile &tile) const {
     constexpr double neighbours = 25, memory = 120, value = 2;
@@ -483,7 +602,7 @@ private:
   const Schedule &schedule;
   int threads;
   unsigned numParallel, numIterators;
-  llvm::SmallVector<Read> bodyReads, epilogueReads;
+  std::vector<Read> bodyReads, epilogueReads;
   Access destination;
   llvm::SmallVector<double, 8> blocks;     ///< Along each iterator, of the tile that is considered.
   llvm::SmallVector<Operation> operations; ///< Of the bodies.
@@ -512,6 +631,13 @@ unsigned unrolledInThread(const LoopNest &nest) {
 
 bool readsPacked(const RegisterTile &tile) { return tile.lanes > 1 && tile.vectors > 1; }
 
+BlockCycles &BlockCycles::operator+=(const BlockCycles &other) {
+  busy += other.busy;
+  alone += other.alone;
+  scattered += other.scattered;
+  return *this;
+}
+
 BlockCycles chooseThreads(LoopNest &nest, const Schedule &schedule) {
   RegisterTile best;
   BlockCycles cycles = ThreadChoice(nest, schedule).choose(best);
@@ -528,7 +654,8 @@ int registersOf(const Schedule &schedule) {
   int most = 0;
   const std::vector<LoopNest> &nests = schedule.nests;
   for (auto [number, nest] : llvm::enumerate(nests)) {
-    most = std::max(most, nest.matrix ? registersOf(*nest.matrix) : registersOf(nest.registers));
+    most = std::max(most, nest.matrix ? registersOf(*nest.matrix)
+                                      : registersOf(nest.registers, nest.reduction.has_value()));
     if (nest.streamed)
       most = std::max(most, registersOfStream(nest, nests[number + 1], nests[number + 3]));
   }
@@ -536,6 +663,15 @@ int registersOf(const Schedule &schedule) {
 }
 
 int coresOfClusters(unsigned blocks, int cores) { return blocks <= 2 ? cores : cores - cores / 11; }
+
+/// Which share of moving and computing is not done at the same time. Between its waits a block does
+/// one or the other: it takes several of them, at different places, to do both.
+static double apartShare(const Schedule &schedule, double blocks) {
+  bool waits = schedule.nests.size() > 1 && llvm::none_of(schedule.nests, [](const LoopNest &nest) {
+                 return nest.matrix.has_value();
+               });
+  return waits ? 0.15 + 0.85 / blocks : 0.3;
+}
 
 double secondsInBlocks(const Schedule &schedule, const BlockCycles &cycles,
                        const machine::Machine &machine) {
@@ -556,11 +692,18 @@ double secondsInBlocks(const Schedule &schedule, const BlockCycles &cycles,
   // What a tile reads first its later nests find near, if there is room for that of all blocks.
   double near = 2 * double(machine.levels.back().bytes) - together * scratch;
   bool staysNear = together * traffic.bytesReadBesideRings(true) <= near * tiles;
-  double bytes = schedule.bytesWritten + traffic.bytesReadBesideRings(staysNear);
+  // What else lies in a line is not brought, but a part of one is asked for as a whole one is.
+  constexpr double asked = 0.25;
+  double bytes = schedule.bytesWritten + traffic.bytesReadBesideRings(staysNear) +
+                 asked * tiles * cycles.scattered;
   const machine::MemoryLevel &shared = machine.levels[machine.levels.size() > 1 ? 1 : 0];
   double moving = bytes / (shared.bytesPerSecond * std::min<double>(blocks, machine.cores));
+  // Blocks that start together have uneven shares of the way; those that follow even them out.
+  constexpr double uneven = 0.1;
+  moving *= 1 + uneven * std::min(each, together) / each;
   double computing = std::max(busy, alone);
-  return launch + std::max(computing, moving) + 0.3 * std::min(computing, moving);
+  double apart = apartShare(schedule, std::min(each, together));
+  return launch + std::max(computing, moving) + apart * std::min(computing, moving);
 }
 
 } // namespace kintsugi::schedule

@@ -17,11 +17,14 @@ namespace kintsugi::schedule {
 
 /// What a block takes for a nest, or for all of them.
 struct BlockCycles {
-  double busy = 0;  ///< Of a core's units: blocks of one core add up.
-  double alone = 0; ///< From start to end for a block that has a core to itself.
+  double busy = 0;      ///< Of a core's units: blocks of one core add up.
+  double alone = 0;     ///< From start to end for a block that has a core to itself.
+  double scattered = 0; ///< Bytes that lie in lines with those that warps ask memory for together.
+
+  BlockCycles &operator+=(const BlockCycles &other);
 
   /// What is to be small where it is not known how many blocks a core has.
-  double worth() const { return alone + 0.5 * busy; }
+  double worth() const { return alone + 0.5 * busy + scattered / 100; }
 };
 
 /// Sets the registers of a nest, whose iterators are in order (orderForThreads), for a block of the

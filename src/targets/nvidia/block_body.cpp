@@ -82,8 +82,36 @@ private:
   }
 };
 
+/// Whether neighbours along the last tile dimension but one read memory side by side.
+bool readsAlongRows(KernelOp kernel) {
+  unsigned rows = kernel.getExtents().size() - 2;
+  bool found = false;
+  kernel.walk([&](tile::ReadOp read) {
+    AffineMap map = read.getMap();
+    if (!isa<BlockArgument>(read.getBuffer()))
+      return;
+    for (auto [d, index] : llvm::enumerate(read.getIndices())) {
+      auto origin = index.getDefiningOp<tile::OriginOp>();
+      if (!origin || origin.getDimension() != rows)
+        continue;
+      SmallVector<Attribute> zeros(map.getNumInputs(),
+                                   IntegerAttr::get(IndexType::get(read.getContext()), 0));
+      SmallVector<Attribute> ones = zeros;
+      ones[d] = IntegerAttr::get(IndexType::get(read.getContext()), 1);
+      auto at = [&](ArrayRef<Attribute> place) {
+        SmallVector<Attribute> result;
+        bool isKnown = succeeded(map.constantFold(place, result));
+        return isKnown ? cast<IntegerAttr>(result[0]).getInt() : 0;
+      };
+      found |= at(ones) - at(zeros) == 1;
+    }
+  });
+  return found;
+}
+
 /// Blocks that are under way at once have neighbouring numbers. Those of products then read fewer
-/// rows and columns together, if they lie in a square: tiles are numbered along bands of rows.
+/// rows and columns together, and those that turn what they read read longer runs, if they lie in a
+/// square: tiles are numbered along bands of rows.
 Value inBands(Emit &make, KernelOp kernel, Value linear) {
   constexpr int64_t mostRows = 16;
   size_t dimensions = kernel.getExtents().size();
@@ -91,7 +119,7 @@ Value inBands(Emit &make, KernelOp kernel, Value linear) {
   int64_t columns = dimensions < 2 ? 1 : kernel.tilesAlong(dimensions - 1);
   bool hasProducts = false;
   kernel.walk([&](ComputeOp nest) { hasProducts |= nest.getMatrix().has_value(); });
-  if (!hasProducts || rows == 1 || columns == 1)
+  if (rows == 1 || columns == 1 || !(hasProducts || readsAlongRows(kernel)))
     return linear;
   auto number = [&](int64_t value) { return make.integer(linear.getType(), value); };
   auto divide = [&](Value a, Value b) {

@@ -68,3 +68,29 @@ output y
   for (const TileDimension &dimension : llvm::ArrayRef(schedule.space).drop_front())
     EXPECT_EQ(dimension.count(), 1); // Whole rows.
 }
+
+TEST(Threads, ShareWhatRowsHaveInCommon) {
+  Schedule schedule = scheduled(parsed(R"(input x[65536, 1024] f16
+input scale[1024] f32
+input shift[1024] f32
+y[i:65536, j:1024] f16 = f16(f32(x[i, j]) * scale[j] + shift[j])
+output y
+)"));
+  const LoopNest &nest = schedule.nests[0];
+  EXPECT_EQ(nest.registers.vectorIterator, int(nest.parallel.size()) - 1);
+  EXPECT_EQ(nest.registers.vectors, 8u); // A whole move.
+  EXPECT_EQ(nest.registers.rowIterator, 0);
+  EXPECT_GE(nest.registers.rows, 2u);
+}
+
+TEST(Threads, TurnRowsToColumnsInScratch) {
+  for (const char *type : {"f32", "f16"}) {
+    Schedule schedule =
+        scheduled(parsed(std::string("input x[16384, 4096] ") + type + "\ny[j:4096, i:16384] " +
+                         type + " = x[i, j]\noutput y\n"));
+    ASSERT_EQ(schedule.nests.size(), 2u);
+    EXPECT_GT(schedule.scratchBytes, 0);
+    for (const TileDimension &dimension : schedule.space)
+      EXPECT_GE(dimension.size, 32);
+  }
+}
