@@ -8,6 +8,7 @@
 #include "derive/hidden_blocks.h"
 #include "derive/masks.h"
 #include "derive/split_dimensions.h"
+#include "derive/split_sums.h"
 #include "import/random_weights.h"
 #include "layout/layout.h"
 #include "link/joins.h"
@@ -200,6 +201,13 @@ derive::WinogradOptions winogradOptions(const CompileOptions &options) {
   return result;
 }
 
+derive::SplitSumsOptions splitSumsOptions(const CompileOptions &options) {
+  derive::SplitSumsOptions result;
+  result.schedule = scheduleOptions(options);
+  result.log = options.log;
+  return result;
+}
+
 /// Ahead of the formats, which are chosen for what is between scans, too.
 Expected<te::Program> withScansMerged(te::Program program, const CompileOptions &options,
                                       const targets::Target &target, Phases &phases) {
@@ -247,6 +255,8 @@ Expected<te::Program> derived(te::Program program, const CompileOptions &options
     }
     if (winograd)
       program = derive::deriveWinograd(program, winogradOptions(options));
+    if (options.abilities.phases && options.machine.threads > 0)
+      program = derive::splitSums(program, splitSumsOptions(options));
     return checked(std::move(program));
   });
 }

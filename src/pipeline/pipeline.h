@@ -41,6 +41,7 @@ struct CompileOptions {
     bool splits = true;   ///< Dimensions that are read in equal parts may become two.
     bool sums = true;     ///< What is the same for all terms of a sum may be applied to it.
     bool joins = true;    ///< Stages may share a launch.
+    bool phases = true;   ///< Long sums of few results may be sums of sums.
   } abilities;
   machine::Machine machine;
   /// The artifact is for these too, in order: the same machine with fewer instructions.

@@ -75,7 +75,8 @@ Status readWithout(const Json &value, pipeline::CompileOptions &options) {
       {"formats", &abilities.formats}, {"packing", &abilities.packing},
       {"copies", &abilities.copies},   {"winograd", &abilities.winograd},
       {"scans", &abilities.scans},     {"splits", &abilities.splits},
-      {"sums", &abilities.sums},       {"joins", &abilities.joins}};
+      {"sums", &abilities.sums},       {"joins", &abilities.joins},
+      {"phases", &abilities.phases}};
   for (size_t start = 0; start <= list.size();) {
     size_t end = std::min(list.find(',', start), list.size());
     std::string word = list.substr(start, end - start);
@@ -84,7 +85,7 @@ Status readWithout(const Json &value, pipeline::CompileOptions &options) {
     if (found == std::end(known))
       return usageError("--without " + word +
                         ": use a list of fusion, masks, formats, packing, copies, winograd, "
-                        "scans, splits, sums and joins, with commas between");
+                        "scans, splits, sums, joins and phases, with commas between");
     *found->second = false;
     start = end + 1;
   }

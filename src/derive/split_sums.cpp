@@ -1,0 +1,276 @@
+#include "derive/split_sums.h"
+
+#include "cost/cost.h"
+#include "simplify/rebuild.h"
+#include "space/constants.h"
+#include "space/group_key.h"
+#include "te/product.h"
+#include "llvm/ADT/STLExtras.h"
+
+#include <cmath>
+#include <limits>
+#include <map>
+
+namespace kintsugi::derive {
+
+using namespace te;
+
+namespace {
+
+constexpr double impossible = std::numeric_limits<double>::infinity();
+
+/// What two kernels must save in place of one: estimates err.
+constexpr double leastSaving = 0.2, leastSecondsSaved = 2e-6;
+/// Fewer terms are no more than a block's threads share well.
+constexpr int64_t leastTerms = 1024;
+/// Terms of a run: fewer, and moving what comes of the runs costs as much as the terms.
+constexpr int64_t leastInRun = 32;
+
+/// A reduction's iterator, and into how many runs its terms are cut.
+struct Split {
+  unsigned iterator = 0; ///< Of the reduction.
+  int64_t runs = 0;
+};
+
+int64_t pointsOf(llvm::ArrayRef<Iterator> iterators) {
+  int64_t points = 1;
+  for (const Iterator &iterator : iterators)
+    points *= iterator.extent.constant();
+  return points;
+}
+
+/// What each run gives. An iterator of which every step is a run of its own is none of the sum's.
+Definition partialOf(const Definition &whole, Split split) {
+  unsigned numParallel = whole.parallel.size();
+  int64_t inRun = whole.reduction->iterators[split.iterator].extent.constant() / split.runs;
+  Definition partial;
+  partial.parallel.push_back({"p", Extent(split.runs)});
+  llvm::append_range(partial.parallel, whole.parallel);
+  partial.reduction = whole.reduction;
+  llvm::SmallVector<Iterator, 3> &iterators = partial.reduction->iterators;
+  iterators[split.iterator].extent = Extent(inRun);
+  llvm::SmallVector<Index> replacements;
+  for (unsigned k = 0; k < whole.numIterators(); ++k) {
+    bool isBehind = inRun == 1 && k > numParallel + split.iterator;
+    replacements.push_back(Index::iterator(isBehind ? k : k + 1));
+  }
+  Index &terms = replacements[numParallel + split.iterator];
+  terms = inRun == 1 ? Index::iterator(0) : Index::iterator(0) * inRun + terms;
+  if (inRun == 1)
+    iterators.erase(iterators.begin() + split.iterator);
+  partial.bodies = {substitute(whole.bodies[0], replacements)};
+  return partial;
+}
+
+/// What all runs give together.
+Definition joinOf(const Definition &whole, Split split, ValueId partial) {
+  unsigned numParallel = whole.parallel.size();
+  Definition join;
+  join.parallel = whole.parallel;
+  join.reduction = whole.reduction;
+  join.reduction->iterators = {{"p", Extent(split.runs)}};
+  llvm::SmallVector<Index> place = {Index::iterator(numParallel)};
+  for (unsigned k = 0; k < numParallel; ++k)
+    place.push_back(Index::iterator(k));
+  join.bodies = {Expr::read(partial, whole.reduction->accumulator, place)};
+  return join;
+}
+
+/// Adds both in place of an old node.
+void addSplit(simplify::Rebuilder &out, uint32_t node, Split split) {
+  const auto &whole = std::get<Definition>(out.old.nodes[node]);
+  Definition partial = partialOf(whole, split);
+  for (Expr &body : partial.bodies)
+    body = out.rename(body);
+  out.fresh.currentOrigin = out.old.origins[node];
+  const std::string &name = out.old.value(whole.results[0]).name;
+  ValueId runs = out.fresh.define(name + ".runs", whole.reduction->accumulator, partial);
+  out.define(node, joinOf(whole, split, runs));
+}
+
+class SumSplitter {
+public:
+  SumSplitter(const Program &program, const SplitSumsOptions &options)
+      : program(program), options(options), fuel(options.fuel),
+        constant(space::constantNodes(program)) {}
+
+  Program run() {
+    std::vector<std::optional<Split>> splits;
+    for (uint32_t node = 0; node < program.nodes.size(); ++node)
+      splits.push_back(choose(node));
+    if (llvm::none_of(splits, [](const auto &split) { return split.has_value(); }))
+      return program;
+    simplify::Rebuilder out(program);
+    for (auto [node, split] : llvm::enumerate(splits)) {
+      if (!split) {
+        out.copy(node);
+        continue;
+      }
+      addSplit(out, node, *split);
+      out.keepFacts(node);
+    }
+    return out.finish();
+  }
+
+private:
+  struct Priced {
+    std::optional<Split> split;
+    double before = 0, after = 0;
+  };
+
+  /// Sums that matrix units work on cut their terms themselves.
+  bool isSplittable(uint32_t node) const {
+    const auto *whole = std::get_if<Definition>(&program.nodes[node]);
+    if (!whole || constant[node] || !whole->reduction || whole->bodies.size() != 1 ||
+        whole->results.size() != 1)
+      return false;
+    switch (whole->reduction->combiner) {
+    case Combiner::Sum:
+    case Combiner::Prod:
+    case Combiner::Max:
+    case Combiner::Min:
+    case Combiner::And:
+    case Combiner::Or:
+      break;
+    default:
+      return false;
+    }
+    const machine::Machine &machine = options.schedule.machine;
+    int64_t threads = int64_t(machine.threads) * machine.cores;
+    return pointsOf(whole->parallel) < threads &&
+           pointsOf(whole->reduction->iterators) >= leastTerms &&
+           !multipliesMatrices(whole->bodies[0], whole->parallel.size());
+  }
+
+  std::optional<Split> choose(uint32_t node) {
+    if (!isSplittable(node))
+      return std::nullopt;
+    std::string key = space::keyOf(program, groupOf(program, {node})).text;
+    auto [entry, isNew] = known.try_emplace(std::move(key));
+    Priced &priced = entry->second;
+    if (isNew)
+      price(node, priced);
+    if (priced.split)
+      explain(node, priced);
+    return priced.split;
+  }
+
+  void price(uint32_t node, Priced &priced) {
+    constexpr double muchLonger = 1.5;
+    const auto &whole = std::get<Definition>(program.nodes[node]);
+    double moving = 0;
+    priced.before = seconds(program, {node}, &moving);
+    if (priced.before < muchLonger * moving + leastSecondsSaved || fuel == 0)
+      return;
+    --fuel;
+    priced.after = std::min(priced.before * (1 - leastSaving), priced.before - leastSecondsSaved);
+    for (Split split : splitsOf(whole)) {
+      double time = secondsOf(node, split);
+      if (time >= priced.after)
+        continue;
+      priced.after = time;
+      priced.split = split;
+    }
+  }
+
+  /// Of each iterator, into about so many runs of equal length.
+  static llvm::SmallVector<Split> splitsOf(const Definition &whole) {
+    llvm::SmallVector<Split> splits;
+    int64_t terms = pointsOf(whole.reduction->iterators);
+    bool isOnly = whole.reduction->iterators.size() == 1;
+    for (auto [number, iterator] : llvm::enumerate(whole.reduction->iterators))
+      for (double wanted : {16.0, 64.0, 256.0, 1024.0}) {
+        int64_t extent = iterator.extent.constant(), nearest = 1;
+        auto distance = [&](int64_t runs) { return std::abs(std::log(double(runs) / wanted)); };
+        for (int64_t runs = 2; runs <= std::min<int64_t>(extent, 4096); ++runs)
+          if (extent % runs == 0 && terms / runs >= leastInRun && !(isOnly && runs == extent) &&
+              distance(runs) < distance(nearest))
+            nearest = runs;
+        bool isKnown = llvm::any_of(
+            splits, [&](Split split) { return split.iterator == number && split.runs == nearest; });
+        if (nearest > 1 && !isKnown)
+          splits.push_back({unsigned(number), nearest});
+      }
+    return splits;
+  }
+
+  schedule::Group groupOf(const Program &in, llvm::ArrayRef<uint32_t> nodes) const {
+    schedule::Group group;
+    group.nodes.assign(nodes.begin(), nodes.end());
+    group.outputs = {in.resultsOf(nodes.back())[0]};
+    return group;
+  }
+
+  /// The definition and what it reads as a program of its own, split.
+  Program alone(uint32_t node, Split split) const {
+    Program one;
+    std::map<uint32_t, ValueId> inputs;
+    for (ValueId operand : program.operandsOf(node)) {
+      const Value &value = program.value(operand);
+      inputs[operand.number] = one.addInput(value.name, value.type, value.shape);
+    }
+    Definition whole = std::get<Definition>(program.nodes[node]);
+    whole.results.clear();
+    for (Expr &body : whole.bodies)
+      body = rewrite(body, [&](const Expr &e) {
+        if (e.kind() != ExprKind::Read)
+          return e;
+        std::optional<Expr> fill;
+        if (const Expr *f = e.readFill())
+          fill = *f;
+        return Expr::read(inputs.at(e.readValue().number), e.type(), e.readIndices(),
+                          std::move(fill));
+      });
+    const Value &result = program.value(program.resultsOf(node)[0]);
+    one.addOutput("y", one.define("y", result.type, std::move(whole)));
+    simplify::Rebuilder out(one);
+    addSplit(out, 0, split);
+    return out.finish();
+  }
+
+  double secondsOf(uint32_t node, Split split) const {
+    Program one = alone(node, split);
+    return seconds(one, {0}) + seconds(one, {1});
+  }
+
+  /// Of a kernel of one definition; `moving`: those that its bytes take.
+  double seconds(const Program &in, llvm::ArrayRef<uint32_t> nodes,
+                 double *moving = nullptr) const {
+    schedule::ScheduleResult result =
+        schedule::scheduleGroup(in, groupOf(in, nodes), options.schedule);
+    if (!result.schedule)
+      return impossible;
+    space::KernelShape kernel;
+    kernel.schedule = std::move(*result.schedule);
+    kernel.computeSeconds = result.computeSeconds;
+    const machine::Machine &machine = options.schedule.machine;
+    if (moving)
+      *moving = (kernel.schedule.bytesRead + kernel.schedule.bytesWritten) /
+                std::max(1e9, machine.memory().bytesPerSecondAll);
+    return cost::predictSeconds(kernel, machine);
+  }
+
+  void explain(uint32_t node, const Priced &priced) const {
+    if (!options.log)
+      return;
+    options.log->add({"derive",
+                      "value '" + program.value(program.resultsOf(node)[0]).name + "'",
+                      "summed in " + std::to_string(priced.split->runs) + " runs, then those",
+                      {"there are too few results for all cores"},
+                      {{"before", priced.before, "s"}, {"after", priced.after, "s"}}});
+  }
+
+  const Program &program;
+  const SplitSumsOptions &options;
+  unsigned fuel;
+  std::vector<bool> constant; ///< By node.
+  std::map<std::string, Priced> known;
+};
+
+} // namespace
+
+Program splitSums(const Program &program, const SplitSumsOptions &options) {
+  return SumSplitter(program, options).run();
+}
+
+} // namespace kintsugi::derive

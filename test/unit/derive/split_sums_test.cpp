@@ -1,0 +1,78 @@
+// Long sums of few results become sums of sums where a machine's cores would be idle; what is
+// computed stays the same but for rounding.
+
+#include "derive/split_sums.h"
+
+#include "../te/random_program.h"
+#include "../te/testing.h"
+#include "te/printer.h"
+
+namespace kintsugi::derive {
+namespace {
+
+using namespace te;
+
+SplitSumsOptions onGpu() {
+  SplitSumsOptions options;
+  options.schedule.machine = *machine::Machine::forLevel("sm_90a");
+  options.schedule.scratchLimit = 88 << 10;
+  options.schedule.copies = false;
+  return options;
+}
+
+Program split(const std::string &text) {
+  Program after = splitSums(parsed(text), onGpu());
+  Status status = after.verify();
+  EXPECT_TRUE(status.ok()) << status.error().message << printProgram(after);
+  return after;
+}
+
+size_t nodesOf(const std::string &text) { return split(text).nodes.size(); }
+
+/// The same values before and after, from small whole numbers, whose sums are exact.
+void expectSplitAndEqual(const std::string &text) {
+  Program before = parsed(text), after = split(text);
+  ASSERT_EQ(after.nodes.size(), 2u) << printProgram(after);
+  const Value &input = before.value(before.inputs[0]);
+  ExactTensor tensor{input.type, {}, {}, {}};
+  int64_t count = 1;
+  for (Extent extent : input.shape) {
+    tensor.shape.push_back(extent.constant());
+    count *= extent.constant();
+  }
+  Chance chance(7);
+  for (int64_t k = 0; k < count; ++k)
+    tensor.floats.push_back(double(chance.between(-8, 8)));
+  expectSame(evaluated(after, {tensor}), evaluated(before, {tensor}));
+}
+
+} // namespace
+
+TEST(SplitSums, ComputeColumnsInRuns) {
+  expectSplitAndEqual("input x[65536, 8] f32\ny[j:8] f32 = sum[i:65536] x[i, j]\noutput y\n");
+}
+
+TEST(SplitSums, TakeOneOfSeveralIterators) {
+  expectSplitAndEqual("input x[4, 512, 512] f32\n"
+                      "y[c:4] f32 = max[h:512, w:512] x[c, h, w] * 2\noutput y\n");
+  expectSplitAndEqual("input x[600, 1000] f32\ny[] f32 = sum[i:600, j:1000] x[i, j]\noutput y\n");
+}
+
+TEST(SplitSums, KeepTheTypeOfTheRunningValue) {
+  Program after = split("input x[131072, 16] f16\n"
+                        "y[j:16] f16 = sum<f32>[i:131072] f32(x[i, j])\noutput y\n");
+  ASSERT_EQ(after.nodes.size(), 2u);
+  EXPECT_EQ(after.value(after.resultsOf(0)[0]).type, ElementType::F32);
+  EXPECT_EQ(after.value(after.resultsOf(1)[0]).type, ElementType::F16);
+}
+
+TEST(SplitSums, LeaveWhatKeepsCoresBusy) {
+  EXPECT_EQ(nodesOf("input x[65536, 1024] f32\ny[i:65536] f32 = sum[j:1024] x[i, j]\noutput y\n"),
+            1u);
+  EXPECT_EQ(nodesOf("input x[64, 2048] f32\ny[i:64] f32 = sum[j:2048] x[i, j]\noutput y\n"), 1u);
+  // The first of several greatest stands where terms are in order.
+  EXPECT_EQ(nodesOf("input x[262144] f32\ny[] i64 = argmax<f32>[i:262144] (x[i], i)\noutput y\n"),
+            1u);
+}
+
+} // namespace kintsugi::derive
