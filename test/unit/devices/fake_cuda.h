@@ -32,7 +32,7 @@ struct FakeCuda {
   int64_t memoryInUse = 0;                           ///< Blocks.
   int contexts = 0;                                  ///< Retained and not released.
   unsigned blocks = 0, threads = 0, sharedBytes = 0; ///< Of the last launch.
-  int ticks = 0;      ///< The device's clock, in quarters of a millisecond.
+  int ticks = 0;                 ///< The device's clock, in quarters of a millisecond.
   unsigned early = 0;            ///< Launches that may start before the one ahead has ended.
   unsigned meeting = 0;          ///< Launches whose blocks are all under way at once.
   std::set<uint32_t *> counters; ///< That those were given.
