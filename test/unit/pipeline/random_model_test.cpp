@@ -108,6 +108,7 @@ protected:
       std::string level = options.machine.level;
       options.machine = *machine::Machine::forLevel("sm_90a");
       options.machine.level = level;
+      options.abilities.joins = false; // A processor's code has a function for each kernel.
     }
     options.target = GetParam().target;
     options.plan = GetParam().plan;
