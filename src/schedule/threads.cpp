@@ -355,18 +355,20 @@ private:
   std::optional<llvm::SmallVector<int64_t, warp>> offsetsOf(const Access &access,
                                                             const RegisterTile &tile) const {
     llvm::SmallVector<int64_t, warp> offsets(warp, 0);
-    int64_t inside = 1; ///< Threads that differ in the iterators so far.
+    uint32_t inside = 1; ///< Threads that differ in the iterators so far.
     auto spread = [&](int64_t stride, int64_t step, int64_t count) {
       if (count > 1 && stride == irregular)
         return false;
-      for (int64_t thread = 0; thread < warp; ++thread)
-        offsets[thread] += thread / inside % count * step * stride * access.bytes;
-      inside *= count;
+      auto along = uint32_t(std::min<int64_t>(count, warp));
+      int64_t apart = step * stride * access.bytes;
+      for (uint32_t thread = 0; apart != 0 && thread < uint32_t(warp); ++thread)
+        offsets[thread] += int64_t(thread / inside % along) * apart;
+      inside *= along;
       return true;
     };
     bool isKnown = !isSplit(tile) || tile.apart != 1 ||
                    spread(access.strides[tile.vectorIterator], tile.vectors, tile.lanes);
-    for (unsigned k = numParallel; k-- > 0 && inside < warp && isKnown;)
+    for (unsigned k = numParallel; k-- > 0 && inside < uint32_t(warp) && isKnown;)
       isKnown = spread(access.strides[k], tile.stepOf(k), int64_t(blocks[k]));
     if (!isKnown)
       return std::nullopt;

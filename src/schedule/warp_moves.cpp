@@ -11,15 +11,16 @@ namespace kintsugi::schedule {
 static constexpr int64_t wordBytes = 4, banks = 32;
 
 double bankTurns(llvm::ArrayRef<int64_t> offsets, int64_t bytes) {
-  llvm::SmallVector<int64_t, 128> words;
+  llvm::SmallVector<int64_t, 4> inBank[banks]; ///< Different words.
+  size_t most = 1;
   for (int64_t offset : offsets)
-    for (int64_t word = offset / wordBytes; word <= (offset + bytes - 1) / wordBytes; ++word)
-      words.push_back(word);
-  llvm::sort(words);
-  words.erase(std::unique(words.begin(), words.end()), words.end());
-  int64_t inBank[banks] = {}, most = 1;
-  for (int64_t word : words)
-    most = std::max(most, ++inBank[word % banks]);
+    for (int64_t word = offset / wordBytes; word <= (offset + bytes - 1) / wordBytes; ++word) {
+      auto &wanted = inBank[uint64_t(word) % banks];
+      if (llvm::is_contained(wanted, word))
+        continue;
+      wanted.push_back(word);
+      most = std::max(most, wanted.size());
+    }
   return double(most);
 }
 
