@@ -3,6 +3,7 @@
 #include "targets/x86_codegen.h"
 
 #include "targets/bfloat_moves.h"
+#include "targets/single_lanes.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Support/TargetSelect.h"
@@ -52,6 +53,7 @@ Status prepareForLevel(llvm::Module &module, const std::string &level) {
     function.addFnAttr(llvm::Attribute::NoUnwind);
   }
   moveBFloatAsIntegers(module);
+  storeSingleLanes(module);
   return Status::success();
 }
 
