@@ -61,20 +61,10 @@ private:
     for (unsigned buffer : operands.take_back(part.results))
       addOnce(written, buffer);
     for (auto [origin, operations] : llvm::zip_equal(part.origins, part.operations))
-      addOperations(origin, operations);
+      result.stage.addOperations(origin, operations);
     result.stage.definitions += part.definitions;
     result.stage.movedBytes += part.movedBytes;
     result.stage.expressions += part.expressions;
-  }
-
-  void addOperations(const std::string &origin, uint64_t operations) {
-    std::vector<std::string> &origins = result.stage.origins;
-    size_t place = llvm::find(origins, origin) - origins.begin();
-    if (place == origins.size()) {
-      origins.push_back(origin);
-      result.stage.operations.push_back(0);
-    }
-    result.stage.operations[place] += operations;
   }
 
   std::vector<tile::Launch::Part> phaseOf(const PlanNode &phase) {

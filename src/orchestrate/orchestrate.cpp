@@ -315,14 +315,8 @@ private:
       const auto &origins = program.origins[node];
       double each = te::operationsOf(std::get<te::Definition>(program.nodes[node])) /
                     std::max<double>(1, origins.size());
-      for (const std::string &origin : origins) {
-        size_t place = llvm::find(stage.origins, origin) - stage.origins.begin();
-        if (place == stage.origins.size()) {
-          stage.origins.push_back(origin);
-          stage.operations.push_back(0);
-        }
-        stage.operations[place] += static_cast<uint64_t>(each);
-      }
+      for (const std::string &origin : origins)
+        stage.addOperations(origin, static_cast<uint64_t>(each));
     }
   }
 

@@ -1,6 +1,17 @@
 #include "orchestrate/plan.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 namespace kintsugi::orchestrate {
+
+void Stage::addOperations(const std::string &origin, uint64_t count) {
+  size_t place = llvm::find(origins, origin) - origins.begin();
+  if (place == origins.size()) {
+    origins.push_back(origin);
+    operations.push_back(0);
+  }
+  operations[place] += count;
+}
 
 void Plan::forEachStage(const PlanNode &node, llvm::function_ref<void(unsigned)> visit) {
   if (node.kind == PlanNode::Kind::Stage)

@@ -58,6 +58,9 @@ struct Stage {
   double predictedSeconds = 0;
   uint64_t movedBytes = 0;
   std::string expressions; ///< The definitions it computes, a line each.
+
+  /// Adds operations that it does for a node of the model.
+  void addOperations(const std::string &origin, uint64_t count);
 };
 
 struct BufferCopy {
