@@ -166,10 +166,12 @@ Expected<te::Program> simplified(const te::Program &imported, const CompileOptio
   report.exactness = describeExactness(imported, options.precision);
   KINTSUGI_ASSIGN(te::Program program, phases.run("simplify", [&] {
     te::Program result = simplify::simplify(imported, options.log);
-    if (std::optional<ElementType> narrow = storageOf(options.precision))
-      result = simplify::simplify(simplify::storeNarrow(result, *narrow, options.log));
-    return checked(options.target == "reference" ? simplify::promoteToDouble(result)
-                                                 : std::move(result));
+    std::optional<ElementType> narrow = storageOf(options.precision);
+    if (narrow)
+      result = simplify::storeNarrow(result, *narrow, options.log);
+    if (options.target == "reference")
+      return checked(simplify::promoteToDouble(result, narrow));
+    return checked(narrow ? simplify::simplify(result) : std::move(result));
   }));
   return program;
 }

@@ -83,7 +83,7 @@ private:
 
 class Promoter {
 public:
-  explicit Promoter(const Program &program) : out(program) {}
+  Promoter(const Program &program, std::optional<ElementType> kept) : out(program), kept(kept) {}
 
   Program run() {
     for (uint32_t node = 0; node < out.old.nodes.size(); ++node) {
@@ -108,15 +108,16 @@ private:
       body = out.rename(body);
     Promotion promotion(out.fresh);
     llvm::SmallVector<Expr, 1> promotedBodies;
+    bool isRounded = !definition.reduction && isKept(old.results[0]);
     for (const Expr &body : definition.bodies)
-      promotedBodies.push_back(promotion(body));
+      promotedBodies.push_back(isRounded ? Expr::cast(*kept, promotion(body)) : promotion(body));
     definition.bodies = std::move(promotedBodies);
     out.fresh.currentOrigin = out.old.origins[node];
     llvm::SmallVector<std::string> names;
     llvm::SmallVector<ElementType> types;
     for (ValueId result : old.results) {
       names.push_back(out.old.value(result).name);
-      types.push_back(promoted(out.old.value(result).type));
+      types.push_back(isKept(result) ? *kept : promoted(out.old.value(result).type));
     }
     for (auto [before, after] :
          llvm::zip(old.results, out.fresh.defineMany(names, types, std::move(definition))))
@@ -132,11 +133,13 @@ private:
     }
     std::shared_ptr<const Program> body;
     if (const auto *scan = std::get_if<Scan>(&out.old.nodes[node]))
-      body = std::make_shared<const Program>(promoteToDouble(*scan->body));
+      body = std::make_shared<const Program>(promoteToDouble(*scan->body, kept));
     out.copyNode(node, body);
     for (auto [operand, value] : llvm::zip(operands, promotedValues))
       out.bind(operand, value);
   }
+
+  bool isKept(ValueId old) const { return out.old.value(old).type == kept; }
 
   /// A value converted back to `type`.
   ValueId stored(ValueId id, ElementType type) {
@@ -155,10 +158,13 @@ private:
   }
 
   Rebuilder out;
+  std::optional<ElementType> kept;
 };
 
 } // namespace
 
-Program promoteToDouble(const Program &program) { return Promoter(program).run(); }
+Program promoteToDouble(const Program &program, std::optional<ElementType> kept) {
+  return Promoter(program, kept).run();
+}
 
 } // namespace kintsugi::simplify

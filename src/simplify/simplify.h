@@ -20,8 +20,10 @@ namespace kintsugi::simplify {
 te::Program simplify(const te::Program &program, explain::Log *log = nullptr);
 
 /// The program with every real-valued intermediate in f64 (inputs, constants and outputs keep their
-/// types): what the reference target runs.
-te::Program promoteToDouble(const te::Program &program);
+/// types): what the reference target runs. Values of the type `kept` are computed in f64, too, but
+/// stored as they are: what then differs is the rounding of what lies in memory, and nothing else.
+te::Program promoteToDouble(const te::Program &program,
+                            std::optional<ElementType> kept = std::nullopt);
 
 } // namespace kintsugi::simplify
 

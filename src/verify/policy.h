@@ -35,6 +35,12 @@ std::vector<Exactness> exactnessOf(const te::Program &program,
 /// times that. Integers and booleans: 0.
 double tolerance(ElementType output, const Exactness &exactness);
 
+/// Some networks amplify what rounding their weights alone changes beyond any fixed tolerance.
+/// Where f32 values are stored in fewer bits at the user's word, a difference is therefore also
+/// allowed that is at most this many times that of the model as it is written, computed in f64 and
+/// rounded only where a value is stored: half of it again, for another order of roundings.
+constexpr double shareOfRounding = 1.5;
+
 } // namespace kintsugi::verify
 
 #endif // KINTSUGI_VERIFY_POLICY_H

@@ -56,6 +56,38 @@ def test_zoo_in_bf16(model):
     assert output["max_rel"] > 1e-4 or model == "mmoe", "bf16 rounds"
 
 
+def amplifier(path, strength):
+    """Differences of sums that are nearly equal: relative errors of what they are made from grow by `strength`."""
+    random = np.random.default_rng(3)
+    w = random.normal(0, 1, (64, 64)).astype(np.float32)
+    v = random.normal(0, 1, (64, 64)).astype(np.float32)
+    near = (w + v / strength).astype(np.float32)
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["a"]),
+        helper.make_node("MatMul", ["x", "near"], ["b"]),
+        helper.make_node("Sub", ["b", "a"], ["y"]),
+    ]
+    ports = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [32, 64]) for name in "xy"]
+    constants = [numpy_helper.from_array(w, "w"), numpy_helper.from_array(near, "near")]
+    graph = helper.make_graph(nodes, "amplifier", ports[:1], ports[1:], constants)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9), path)
+    return path
+
+
+def test_rounding_that_the_model_amplifies_is_allowed(tmp_path):
+    (calm,) = compare(amplifier(tmp_path / "calm.onnx", 1), "f16")
+    assert "rounding" not in calm
+    (loud,) = compare(amplifier(tmp_path / "loud.onnx", 300), "f16")
+    assert loud["max_rel"] > 0.02 and loud["allowed"] == pytest.approx(1.5 * loud["rounding"])
+
+
+def test_rounding_excuses_nothing_against_a_file(tmp_path):
+    path = amplifier(tmp_path / "loud.onnx", 300)
+    run("run", path, "--no-cache", "--quiet", "--outputs", tmp_path / "right.npz")
+    narrow = ("compare", path, "--no-cache", "--precision", "f16", "--expected", tmp_path / "right.npz")
+    assert "OUTSIDE" in run(*narrow, code=1)
+
+
 def decoder(path, heads=8, groups=2, size=64, tokens=24, hidden=256):
     """A block as Llama has it: RMS norms, grouped queries under a causal mask of the lowest number, a gated product."""
     width = heads * size

@@ -233,6 +233,13 @@ Settings Settings::forReference() const {
   return result;
 }
 
+Settings Settings::forRoundedReference() const {
+  Settings result = forReference();
+  result.compile.precision =
+      roundingOf(compile.precision) == ElementType::BF16 ? Precision::BF16 : Precision::F16;
+  return result;
+}
+
 void Settings::addTo(Sha256 &key) const {
   Json json = Json::object();
   json["target"] = compile.target;

@@ -28,6 +28,9 @@ struct Settings {
   /// The same for the reference, against which others are compared.
   Settings forReference() const;
 
+  /// The reference with values stored as the precision stores them: what that alone costs a model.
+  Settings forRoundedReference() const;
+
   /// Tells the caller what goes on besides the phases of a compilation; a usage error where it asks
   /// to stop.
   Status tell(std::string_view phase) const;

@@ -121,6 +121,9 @@ std::string showCompare(const Json &report) {
                     number(output, "max_abs"), number(output, "max_rel"), number(output, "allowed"),
                     number(output, "depth"), number(output, "ulps"), number(output, "cosine"));
     all += output["within"] == true ? "  ok\n" : "  OUTSIDE\n";
+    if (output.contains("rounding"))
+      all += format("  the model as written, rounded where it stores values: max rel %.3g\n",
+                    number(output, "rounding"));
   }
   return all;
 }

@@ -181,6 +181,30 @@ TEST(PromoteToDouble, KeepsWhatIsComputed) {
   }
 }
 
+TEST(PromoteToDouble, StoresAKeptTypeAsItIs) {
+  Program program = parsed("input x[2] f32\n"
+                           "s[i:2] f16 = f16(x[i] + 1.0)\n"
+                           "t[] f16 = sum<f32>[k:2] f32(s[k])\n"
+                           "u[i:2] f32 = f32(s[i]) * 2\n"
+                           "y[i:2] f32 = u[i] - f32(t[])\noutput y");
+  for (bool keeps : {false, true}) {
+    std::optional<ElementType> kept;
+    if (keeps)
+      kept = ElementType::F16;
+    Program wide = promoteToDouble(program, kept);
+    ASSERT_TRUE(wide.verify().ok()) << wide.verify().error().message;
+    ElementType narrow = kept.value_or(ElementType::F64);
+    std::vector<ElementType> types;
+    for (const Node &node : wide.nodes)
+      types.push_back(wide.value(std::get<Definition>(node).results[0]).type);
+    EXPECT_EQ(types, (std::vector<ElementType>{narrow, narrow, ElementType::F64, ElementType::F64,
+                                               ElementType::F32}));
+    EXPECT_EQ(std::get<Definition>(wide.nodes[1]).reduction->accumulator, ElementType::F64);
+    std::vector<ExactTensor> inputs = {floats({2}, {0.5, 3})};
+    expectSame(evaluated(wide, inputs), evaluated(program, inputs));
+  }
+}
+
 TEST(PromoteToDouble, IndicesReadFromFloatsFollow) {
   Program program = parsed("input x[8] f32\ninput at[4] f32\n"
                            "h[i:4] f32 = at[i] * 2\n"
