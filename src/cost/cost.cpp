@@ -84,7 +84,7 @@ double predictTogetherSeconds(llvm::ArrayRef<const space::KernelShape *> kernels
                               const machine::Machine &machine) {
   if (kernels.size() == 1)
     return predictSeconds(*kernels.front(), machine);
-  double room = roomFor(kernels, machine), longest = 0, all = 0;
+  double room = roomFor(kernels, machine), longest = 0, all = 0, inTurn = 0, waves = 0;
   for (const space::KernelShape *kernel : kernels) {
     const schedule::Schedule &schedule = kernel->schedule;
     double tiles = double(schedule.tiles()), own = roomFor(kernel, machine);
@@ -92,8 +92,12 @@ double predictTogetherSeconds(llvm::ArrayRef<const space::KernelShape *> kernels
     seconds *= std::ceil(tiles / room) / std::ceil(tiles / own);
     longest = std::max(longest, seconds); // Those that fill the machine take turns.
     all += seconds * std::min(1.0, tiles / room);
+    inTurn += seconds;
+    waves += tiles / room;
   }
-  return machine.stageSeconds + std::max(longest, all);
+  // The last wave takes as long as a full one, however few blocks are left for it.
+  double inWaves = std::min(inTurn, all * std::ceil(waves) / std::max(waves, 1e-9));
+  return machine.stageSeconds + std::max(longest, inWaves);
 }
 
 double predictPhasesSeconds(llvm::ArrayRef<Phase> phases, const machine::Machine &machine) {

@@ -9,6 +9,7 @@
 #include "derive/masks.h"
 #include "derive/split_dimensions.h"
 #include "derive/split_sums.h"
+#include "derive/stack_products.h"
 #include "import/random_weights.h"
 #include "layout/layout.h"
 #include "link/joins.h"
@@ -230,6 +231,18 @@ Expected<te::Program> withSplits(te::Program program, const CompileOptions &opti
   return phases.run("derive", [&] { return checked(derive::splitInScans(program, options.log)); });
 }
 
+/// For kernels of blocks of threads: fewer and larger products.
+Expected<te::Program> withStacks(te::Program program, const CompileOptions &options,
+                                 Phases &phases) {
+  if (!options.abilities.stacks || options.machine.threads == 0)
+    return program;
+  derive::StackOptions stackOptions;
+  stackOptions.schedule = scheduleOptions(options);
+  stackOptions.log = options.log;
+  return phases.run("derive",
+                    [&] { return checked(derive::stackProducts(program, stackOptions)); });
+}
+
 /// For kernels of blocks of threads: products as matrix units take them.
 Expected<te::Program> withPlainSums(te::Program program, const CompileOptions &options,
                                     Phases &phases) {
@@ -291,6 +304,7 @@ Expected<te::Program> specialized(te::Program program, const CompileOptions &opt
                                   space::ScheduleMemo &memo) {
   KINTSUGI_ASSIGN(program, withScansMerged(std::move(program), options, target, phases));
   KINTSUGI_ASSIGN(program, withSplits(std::move(program), options, phases));
+  KINTSUGI_ASSIGN(program, withStacks(std::move(program), options, phases));
   KINTSUGI_ASSIGN(program, withPlainSums(std::move(program), options, phases));
   KINTSUGI_ASSIGN(te::Program inFormats, formatted(program, options, target, phases));
   KINTSUGI_ASSIGN(inFormats, derived(std::move(inFormats), options, target, phases));

@@ -42,6 +42,7 @@ struct CompileOptions {
     bool sums = true;     ///< What is the same for all terms of a sum may be applied to it.
     bool joins = true;    ///< Stages may share a launch.
     bool phases = true;   ///< Long sums of few results may be sums of sums.
+    bool stacks = true;   ///< Products of one value may be one product.
   } abilities;
   machine::Machine machine;
   /// The artifact is for these too, in order: the same machine with fewer instructions.
