@@ -94,8 +94,12 @@ public:
       : nest(nest), product(product), buffers(schedule.buffers), space(schedule.space),
         threads(schedule.threads), limits(limits), tiles(double(schedule.tiles())) {
     const Expr &body = nest.bodies[0];
-    rowsMove = moveOf(body.operand(1 - product.columnsFactor), product.rows);
-    columnsMove = moveOf(body.operand(product.columnsFactor), product.columns);
+    const Expr &ofRows = body.operand(1 - product.columnsFactor);
+    const Expr &ofColumns = body.operand(product.columnsFactor);
+    rowsMove = moveOf(ofRows, product.rows);
+    columnsMove = moveOf(ofColumns, product.columns);
+    rowsLieAlong = liesAlongDepth(ofRows);
+    columnsLieAlong = liesAlongDepth(ofColumns);
     for (const Expr &finish : nest.epilogue)
       epilogueOperations += operationsOf(finish);
   }
@@ -104,13 +108,13 @@ public:
     unsigned warps = unsigned(threads) / warp;
     for (unsigned deep : {1u, 2u, 4u})
       for (unsigned down = 1; down * deep <= warps; down *= 2) {
-        for (unsigned warpRows : {16, 32, 64})
-          for (unsigned warpColumns : {16, 32, 64, 128})
+        for (unsigned warpRows : {16, 32, 48, 64})
+          for (unsigned warpColumns : {16, 32, 48, 64, 96, 128})
             considerDepths({down, warps / down / deep, deep, false}, warpRows, warpColumns, best);
         if (limits.ringBytes == 0 || down % 4 != 0)
           continue;
-        for (unsigned warpRows : {16, 32})
-          for (unsigned warpColumns : {16, 32, 64, 128, 256})
+        for (unsigned warpRows : {16, 32, 48})
+          for (unsigned warpColumns : {16, 32, 64, 96, 128, 192, 256})
             considerDepths({down, warps / down / deep, deep, true}, warpRows, warpColumns, best);
       }
     return bestCycles;
@@ -154,6 +158,31 @@ private:
     return chunk * (operations + (areWhole ? inChunk : alone) * reads) + 10;
   }
 
+  /// Whether each point's terms are staged side by side, as many lines as there are points: of
+  /// lines of terms there are 2 to the power of something (see targets/nvidia/matrix_nest).
+  bool liesAlongDepth(const Expr &factor) const {
+    unsigned last = nest.parallel.size() + nest.numReductions() - 1;
+    if (nest.extentOf(last) % chunk != 0)
+      return false;
+    bool all = true, any = false;
+    factor.walk([&](const Expr &e) {
+      if (e.kind() != ExprKind::Read)
+        return;
+      int64_t stride =
+          buffers[e.readValue().number].packable ? 1 : strideOf(e.readIndices()[0], last);
+      all &= stride == 0 || stride == 1;
+      any |= stride == 1;
+    });
+    return all && any;
+  }
+
+  /// Three sixteens, or twice or four times as many, where a tile has just so many lines.
+  static bool isThreefold(unsigned size) { return size % 3 == 0; }
+  bool fits(const MatrixTile &tile, unsigned warpRows, unsigned warpColumns) const {
+    return (!isThreefold(warpRows) || (rowsLieAlong && product.numRows == tile.rows)) &&
+           (!isThreefold(warpColumns) || (columnsLieAlong && product.numColumns == tile.columns));
+  }
+
   /// Whether chunks along an iterator lie at multiples of their size wherever the others stand.
   bool startsWhole(const Index &position, unsigned along) const {
     return position.constantTerm() % chunk == 0 &&
@@ -189,7 +218,7 @@ private:
     constexpr unsigned mostResults = 64 * 64; // Of a warp: 128 registers of each thread.
     bool isTooLarge = (tile.rows > 16 * tile.down && tile.rows >= 2 * product.numRows) ||
                       (tile.columns > 16 * tile.across && tile.columns >= 2 * product.numColumns);
-    if (warpRows * warpColumns > mostResults || isTooLarge)
+    if (warpRows * warpColumns > mostResults || isTooLarge || !fits(tile, warpRows, warpColumns))
       return;
     for (tile.depth = 16 * tile.deep; tile.depth <= 128; tile.depth *= 2) {
       bool isWhole = tile.rows * tile.depth % (chunk * threads) == 0 &&
@@ -360,6 +389,7 @@ private:
   const BlockLimits &limits;
   double tiles;
   double rowsMove = 0, columnsMove = 0, epilogueOperations = 0;
+  bool rowsLieAlong = false, columnsLieAlong = false;
   std::optional<BlockCycles> bestCycles;
   double bestWorth = 0;
 };

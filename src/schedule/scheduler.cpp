@@ -165,6 +165,26 @@ private:
         changed |= step(bestSizes, k, best);
       changed |= trade(bestSizes, best);
     }
+    for (size_t k = 0; k < bestSizes.size() && usesMatrixUnits(best); ++k)
+      threefold(bestSizes, k, best);
+  }
+
+  static bool usesMatrixUnits(const std::optional<Trial> &trial) {
+    return trial && llvm::any_of(trial->schedule.nests,
+                                 [](const LoopNest &nest) { return nest.matrix.has_value(); });
+  }
+
+  /// Of tiles whose sizes double, the best may leave a third of the cores idle: so one between two
+  /// of them, where it cuts the extent evenly.
+  void threefold(TileSizes &sizes, size_t k, std::optional<Trial> &best) {
+    constexpr int64_t least = 64;
+    for (int64_t size : {sizes[k] / 4 * 3, sizes[k] / 2 * 3}) {
+      if (sizes[k] < least || extentOf(k) % size != 0)
+        continue;
+      TileSizes trial = sizes;
+      trial[k] = size;
+      consider(trial, sizes, best);
+    }
   }
 
   void consider(const TileSizes &sizes, TileSizes &bestSizes, std::optional<Trial> &best) {

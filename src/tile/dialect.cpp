@@ -292,6 +292,9 @@ static LogicalResult verifyMatrix(ComputeOp op) {
   auto isCut = [](int64_t size, int64_t parts) {
     return size > 0 && size <= 1024 && size % (16 * parts) == 0;
   };
+  auto halvesToFew = [](int64_t size) {
+    return llvm::isPowerOf2_64(size) || (size % 3 == 0 && llvm::isPowerOf2_64(size / 3));
+  };
   if (!isCut(matrix.getRows(), down) || !isCut(matrix.getColumns(), across) ||
       !isCut(matrix.getDepth(), deep) ||
       (matrix.getRows() * matrix.getDepth()) % (8 * threads) != 0 ||
@@ -299,8 +302,8 @@ static LogicalResult verifyMatrix(ComputeOp op) {
     return op.emitOpError("has a matrix tile that its threads can't share");
   if (matrix.getInFours() &&
       (down % 4 != 0 || deep > 4 || !llvm::isPowerOf2_64(matrix.getDepth()) ||
-       !llvm::isPowerOf2_64(matrix.getColumns() / across) || matrix.getColumns() / across > 256 ||
-       !llvm::isPowerOf2_64(matrix.getRows()) || matrix.getRing() % 1024 != 0))
+       !halvesToFew(matrix.getColumns() / across) || matrix.getColumns() / across > 256 ||
+       !halvesToFew(matrix.getRows()) || matrix.getRing() % 1024 != 0))
     return op.emitOpError("has a matrix tile that four warps can't share");
   int64_t blocks = matrix.getBlocks(), steps = 1;
   for (int64_t extent : op.getReduction())

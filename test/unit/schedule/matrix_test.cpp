@@ -98,6 +98,23 @@ TEST(Matrix, FourWarpsMultiplyLargeProducts) {
     }
 }
 
+TEST(Matrix, TilesBetweenTwoPowersFillTheCores) {
+  auto scheduleOf = [](const std::string &place) {
+    std::string text = product("f16", 384, 3072, 768, place);
+    text.replace(text.find("output c"), 8, "y[i:384, j:3072] f16 = f16(c[i, j])\noutput y");
+    return *resultOf(parsed(text), Precision::F32, {}, 200 << 10, 8).schedule;
+  };
+  // 72 tiles of 128 columns would leave 60 of 132 cores idle.
+  Schedule schedule = scheduleOf("j, k");
+  ASSERT_TRUE(schedule.nests[0].matrix);
+  EXPECT_EQ(schedule.nests[0].matrix->columns, 96u);
+  EXPECT_EQ(schedule.tiles(), 96);
+  // Lines of terms are 2 to the power of something.
+  Schedule turned = scheduleOf("k, j");
+  ASSERT_TRUE(turned.nests[0].matrix);
+  EXPECT_NE(turned.nests[0].matrix->columns % 3, 0u);
+}
+
 TEST(Matrix, OtherDevicesMultiplyByWarps) {
   Program program = parsed(product("f16", 4096, 4096, 4096, "j, k"));
   Schedule schedule = scheduled(program, Precision::F32, {}, 0);
