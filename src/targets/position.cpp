@@ -202,32 +202,59 @@ Value PositionBuilder::divide(Value value, int64_t divisor, bool remainder, bool
 /// it can.
 Position PositionBuilder::finish(const Sum &sum) {
   SmallVector<Part> parts;
-  for (const Part &part : sum.parts)
-    parts.insert(llvm::upper_bound(
-                     parts, part,
-                     [](const Part &a, const Part &b) { return a.scalar.level < b.scalar.level; }),
-                 part);
   Position position;
   position.constant = sum.constant;
   position.stride = sum.stride;
   position.lanes = sum.lanes;
   position.lanesLevel = sum.lanesLevel;
-  for (const Part &part : parts) {
+  for (const Part &part : sum.parts) {
     if (part.factor == 0)
       continue;
     position.multiple = std::gcd(position.multiple, part.factor * part.multiple);
-    unsigned level = part.scalar.level;
-    Value term = part.scalar.value;
-    if (part.factor != 1)
-      term = levels.once(level, {{term.getAsOpaquePointer(), &levels}, part.factor},
-                         [&] { return emit.mul(term, emit.integer(term.getType(), part.factor)); });
-    Value before = position.base.value;
-    if (before)
-      term = levels.once(level, {{before.getAsOpaquePointer(), term.getAsOpaquePointer()}, SumTag},
-                         [&] { return emit.add(before, term); });
-    position.base = {term, level};
+    parts.insert(llvm::upper_bound(
+                     parts, part,
+                     [](const Part &a, const Part &b) { return a.scalar.level < b.scalar.level; }),
+                 part);
   }
+  if (order == PartOrder::InTurn)
+    addInTurn(parts, position);
+  else
+    addLevelByLevel(parts, position);
   return position;
+}
+
+LeveledScalar PositionBuilder::term(const Part &part) {
+  auto [value, level] = part.scalar;
+  if (part.factor != 1)
+    value = levels.once(
+        level, {{value.getAsOpaquePointer(), &levels}, part.factor},
+        [&, value = value] { return emit.mul(value, emit.integer(value.getType(), part.factor)); });
+  return {value, level};
+}
+
+LeveledScalar PositionBuilder::together(const LeveledScalar &before, const LeveledScalar &further) {
+  if (!before.value)
+    return further;
+  Levels::Key key{{before.value.getAsOpaquePointer(), further.value.getAsOpaquePointer()}, SumTag};
+  Value all =
+      levels.once(further.level, key, [&] { return emit.add(before.value, further.value); });
+  return {all, further.level};
+}
+
+void PositionBuilder::addInTurn(ArrayRef<Part> parts, Position &position) {
+  for (const Part &part : parts)
+    position.base = together(position.base, term(part));
+}
+
+void PositionBuilder::addLevelByLevel(ArrayRef<Part> parts, Position &position) {
+  while (!parts.empty()) {
+    unsigned level = parts.front().scalar.level;
+    position.outer = position.base;
+    position.inner = {};
+    for (; !parts.empty() && parts.front().scalar.level == level; parts = parts.drop_front())
+      position.inner = together(position.inner, term(parts.front()));
+    position.base = together(position.outer, position.inner);
+  }
 }
 
 Value PositionBuilder::scalar(const Position &position) {

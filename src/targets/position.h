@@ -25,6 +25,9 @@ struct LeveledScalar {
 /// lane -> base + constant + stride * lane + lanes[lane].
 struct Position {
   LeveledScalar base;
+  /// The base is the sum of these where both have values: what loops further out fix, and what the
+  /// loop of its own level does, which many positions share.
+  LeveledScalar outer, inner;
   int64_t multiple = 0; ///< Which the base is one of; 0: it is zero.
   int64_t constant = 0;
   int64_t stride = 0;
@@ -49,10 +52,15 @@ unsigned alignmentAt(const Position &position, mlir::Type element);
 /// Of an integer that was read.
 te::Interval anyNumberOf(mlir::Type integer);
 
+/// How the parts of a base are added up, from the outermost level inwards: one after the other, or
+/// first those of each level, which leaves one addition to positions that differ further out alone.
+enum class PartOrder : uint8_t { InTurn, LevelByLevel };
+
 class PositionBuilder {
 public:
-  PositionBuilder(mlir::OpBuilder &builder, Levels &levels, unsigned lanes)
-      : emit(builder), levels(levels), numLanes(lanes) {}
+  PositionBuilder(mlir::OpBuilder &builder, Levels &levels, unsigned lanes,
+                  PartOrder order = PartOrder::InTurn)
+      : emit(builder), levels(levels), numLanes(lanes), order(order) {}
 
   Position build(mlir::AffineExpr expr, llvm::ArrayRef<DimensionValue> dimensions);
   /// base + constant, as an i64 value.
@@ -87,6 +95,11 @@ private:
   bool staysInOnePeriod(const Sum &inner, int64_t divisor) const;
   void addLanes(mlir::Value lanes, unsigned level, int64_t factor, Sum &sum);
   Position finish(const Sum &sum);
+  /// A part times its factor; what is equal is computed once.
+  LeveledScalar term(const Part &part);
+  LeveledScalar together(const LeveledScalar &before, const LeveledScalar &further);
+  void addInTurn(llvm::ArrayRef<Part> parts, Position &position);
+  void addLevelByLevel(llvm::ArrayRef<Part> parts, Position &position);
   mlir::Value divide(mlir::Value value, int64_t divisor, bool remainder, bool nonnegative);
   te::Interval rangeOf(mlir::AffineExpr expr) const;
   bool fitsInt32(mlir::AffineExpr expr) const;
@@ -94,6 +107,7 @@ private:
   Emit emit;
   Levels &levels;
   unsigned numLanes;
+  PartOrder order;
   llvm::ArrayRef<DimensionValue> dimensions;
   mlir::Type laneType;
 };

@@ -3,6 +3,7 @@
 #include "targets/elementwise.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/Matchers.h"
 
 #include <numeric>
 
@@ -22,7 +23,7 @@ int64_t IteratorGroup::points() const {
 PointValues::PointValues(KernelScope &scope, tile::ComputeOp nest, Levels &levels,
                          ArrayRef<IteratorGroup> groups)
     : scope(scope), nest(nest), make(scope.builder), levels(levels),
-      positions(scope.builder, levels, 1), groups(groups) {
+      positions(scope.builder, levels, 1, PartOrder::LevelByLevel), groups(groups) {
   findDependences(nest.getBody());
   findDependences(nest.getEpilogue());
 }
@@ -140,17 +141,22 @@ Position PointValues::destination(const Point &point) {
   return positions.build(nest.getMap().getResult(0), dimensions);
 }
 
-/// The base's address is shared by all that differ in the constant.
+/// Addresses of what loops further out fix, and of the base, are shared by all that differ in the
+/// rest.
 Value PointValues::address(Value pointer, const Position &position, Type element) {
   auto offset = [&](Value from, Value by) -> Value {
     return LLVM::GEPOp::create(make.builder, make.location, from.getType(), element, from,
                                ArrayRef<LLVM::GEPArg>(by));
   };
+  auto sharedOffset = [&](Value from, const LeveledScalar &by) {
+    return levels.once(by.level, {{from.getAsOpaquePointer(), by.value.getAsOpaquePointer()}, 1},
+                       [&] { return offset(from, by.value); });
+  };
   Value base = pointer;
-  if (Value by = position.base.value)
-    base = levels.once(position.base.level,
-                       {{pointer.getAsOpaquePointer(), by.getAsOpaquePointer()}, 1},
-                       [&] { return offset(pointer, by); });
+  if (position.outer.value)
+    base = sharedOffset(sharedOffset(pointer, position.outer), position.inner);
+  else if (position.base.value)
+    base = sharedOffset(pointer, position.base);
   if (position.constant == 0)
     return base;
   levels.place(position.base.level);
@@ -198,6 +204,8 @@ Value PointValues::evaluateNew(Operation *op, const Point &point, unsigned level
     levels.place(level);
     return make.resize(number, index.getValue().getType());
   }
+  if (Value inRange = evaluateRange(op, point, level))
+    return inRange;
   SmallVector<Value> operands;
   for (Value operand : op->getOperands())
     operands.push_back(evaluate(operand, point));
@@ -205,6 +213,25 @@ Value PointValues::evaluateNew(Operation *op, const Point &point, unsigned level
   if (isa<arith::ConstantOp>(op))
     return make.builder.clone(*op)->getResult(0);
   return Elementwise(make.builder, scope.imports).apply(op, operands);
+}
+
+/// 0 <= x and x < n is one comparison of x as a number without a sign; null where it isn't that.
+Value PointValues::evaluateRange(Operation *op, const Point &point, unsigned level) {
+  auto both = dyn_cast<arith::AndIOp>(op);
+  if (!both)
+    return {};
+  auto low = both.getLhs().getDefiningOp<arith::CmpIOp>();
+  auto high = both.getRhs().getDefiningOp<arith::CmpIOp>();
+  if (!low || !high || low.getPredicate() != arith::CmpIPredicate::sle ||
+      high.getPredicate() != arith::CmpIPredicate::slt || low.getRhs() != high.getLhs() ||
+      !matchPattern(low.getLhs(), m_Zero()))
+    return {};
+  APInt end;
+  if (!matchPattern(high.getRhs(), m_ConstantInt(&end)) || end.isNegative())
+    return {};
+  Value number = evaluate(high.getLhs(), point), limit = evaluate(high.getRhs(), point);
+  levels.place(level);
+  return make.lessUnsigned(number, limit);
 }
 
 Value PointValues::read(tile::ReadOp op, const Point &point, unsigned level) {

@@ -71,6 +71,7 @@ private:
   DimensionValue dimension(mlir::Value operand, const Point &point);
   const DimensionValue &iterator(unsigned number, const Point &point) const;
   mlir::Value evaluateNew(mlir::Operation *op, const Point &point, unsigned level);
+  mlir::Value evaluateRange(mlir::Operation *op, const Point &point, unsigned level);
   mlir::Value read(tile::ReadOp op, const Point &point, unsigned level);
   std::optional<int64_t> slope(mlir::AffineExpr expr, mlir::ValueRange operands,
                                unsigned iterator) const;

@@ -35,7 +35,7 @@ private:
     Coordinates column, term; ///< In the scores and in the stats.
     mlir::Value isColumn;     ///< Null: it is one.
   };
-  using Places = llvm::SmallVector<Place>;
+  using Places = llvm::SmallVector<Place, 0>;
 
   /// What the loop carries.
   struct Running {
