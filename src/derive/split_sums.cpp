@@ -1,6 +1,6 @@
 #include "derive/split_sums.h"
 
-#include "cost/cost.h"
+#include "derive/definition_price.h"
 #include "simplify/rebuild.h"
 #include "space/constants.h"
 #include "space/group_key.h"
@@ -8,7 +8,6 @@
 #include "llvm/ADT/STLExtras.h"
 
 #include <cmath>
-#include <limits>
 #include <map>
 
 namespace kintsugi::derive {
@@ -16,8 +15,6 @@ namespace kintsugi::derive {
 using namespace te;
 
 namespace {
-
-constexpr double impossible = std::numeric_limits<double>::infinity();
 
 /// What two kernels must save in place of one: estimates err.
 constexpr double leastSaving = 0.2, leastSecondsSaved = 2e-6;
@@ -145,7 +142,10 @@ private:
   std::optional<Split> choose(uint32_t node) {
     if (!isSplittable(node))
       return std::nullopt;
-    std::string key = space::keyOf(program, groupOf(program, {node})).text;
+    schedule::Group group;
+    group.nodes = {node};
+    group.outputs = {program.resultsOf(node)[0]};
+    std::string key = space::keyOf(program, group).text;
     auto [entry, isNew] = known.try_emplace(std::move(key));
     Priced &priced = entry->second;
     if (isNew)
@@ -159,7 +159,7 @@ private:
     constexpr double muchLonger = 1.5;
     const auto &whole = std::get<Definition>(program.nodes[node]);
     double moving = 0;
-    priced.before = seconds(program, {node}, &moving);
+    priced.before = kernelSeconds(program, node, options.schedule, &moving);
     if (priced.before < muchLonger * moving + leastSecondsSaved || fuel == 0)
       return;
     --fuel;
@@ -194,60 +194,12 @@ private:
     return splits;
   }
 
-  schedule::Group groupOf(const Program &in, llvm::ArrayRef<uint32_t> nodes) const {
-    schedule::Group group;
-    group.nodes.assign(nodes.begin(), nodes.end());
-    group.outputs = {in.resultsOf(nodes.back())[0]};
-    return group;
-  }
-
-  /// The definition and what it reads as a program of its own, split.
-  Program alone(uint32_t node, Split split) const {
-    Program one;
-    std::map<uint32_t, ValueId> inputs;
-    for (ValueId operand : program.operandsOf(node)) {
-      const Value &value = program.value(operand);
-      inputs[operand.number] = one.addInput(value.name, value.type, value.shape);
-    }
-    Definition whole = std::get<Definition>(program.nodes[node]);
-    whole.results.clear();
-    for (Expr &body : whole.bodies)
-      body = rewrite(body, [&](const Expr &e) {
-        if (e.kind() != ExprKind::Read)
-          return e;
-        std::optional<Expr> fill;
-        if (const Expr *f = e.readFill())
-          fill = *f;
-        return Expr::read(inputs.at(e.readValue().number), e.type(), e.readIndices(),
-                          std::move(fill));
-      });
-    const Value &result = program.value(program.resultsOf(node)[0]);
-    one.addOutput("y", one.define("y", result.type, std::move(whole)));
+  double secondsOf(uint32_t node, Split split) const {
+    Program one = alone(program, constant, node);
     simplify::Rebuilder out(one);
     addSplit(out, 0, split);
-    return out.finish();
-  }
-
-  double secondsOf(uint32_t node, Split split) const {
-    Program one = alone(node, split);
-    return seconds(one, {0}) + seconds(one, {1});
-  }
-
-  /// Of a kernel of one definition; `moving`: those that its bytes take.
-  double seconds(const Program &in, llvm::ArrayRef<uint32_t> nodes,
-                 double *moving = nullptr) const {
-    schedule::ScheduleResult result =
-        schedule::scheduleGroup(in, groupOf(in, nodes), options.schedule);
-    if (!result.schedule)
-      return impossible;
-    space::KernelShape kernel;
-    kernel.schedule = std::move(*result.schedule);
-    kernel.computeSeconds = result.computeSeconds;
-    const machine::Machine &machine = options.schedule.machine;
-    if (moving)
-      *moving = (kernel.schedule.bytesRead + kernel.schedule.bytesWritten) /
-                std::max(1e9, machine.memory().bytesPerSecondAll);
-    return cost::predictSeconds(kernel, machine);
+    Program both = out.finish();
+    return kernelSeconds(both, 0, options.schedule) + kernelSeconds(both, 1, options.schedule);
   }
 
   void explain(uint32_t node, const Priced &priced) const {

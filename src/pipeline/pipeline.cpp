@@ -9,6 +9,7 @@
 #include "derive/masks.h"
 #include "derive/split_dimensions.h"
 #include "derive/split_sums.h"
+#include "derive/split_windows.h"
 #include "derive/stack_products.h"
 #include "import/random_weights.h"
 #include "layout/layout.h"
@@ -204,6 +205,13 @@ derive::WinogradOptions winogradOptions(const CompileOptions &options) {
   return result;
 }
 
+derive::SplitWindowsOptions splitWindowsOptions(const CompileOptions &options) {
+  derive::SplitWindowsOptions result;
+  result.schedule = scheduleOptions(options);
+  result.log = options.log;
+  return result;
+}
+
 derive::SplitSumsOptions splitSumsOptions(const CompileOptions &options) {
   derive::SplitSumsOptions result;
   result.schedule = scheduleOptions(options);
@@ -270,6 +278,8 @@ Expected<te::Program> derived(te::Program program, const CompileOptions &options
     }
     if (winograd)
       program = derive::deriveWinograd(program, winogradOptions(options));
+    if (options.abilities.windows && options.machine.threads > 0)
+      program = derive::splitWindows(program, splitWindowsOptions(options));
     if (options.abilities.phases && options.machine.threads > 0)
       program = derive::splitSums(program, splitSumsOptions(options));
     return checked(std::move(program));

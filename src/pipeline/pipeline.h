@@ -43,6 +43,7 @@ struct CompileOptions {
     bool joins = true;    ///< Stages may share a launch.
     bool phases = true;   ///< Long sums of few results may be sums of sums.
     bool stacks = true;   ///< Products of one value may be one product.
+    bool windows = true;  ///< Windows may be multiplied for all their places at once.
   } abilities;
   machine::Machine machine;
   /// The artifact is for these too, in order: the same machine with fewer instructions.

@@ -76,16 +76,18 @@ Status readWithout(const Json &value, pipeline::CompileOptions &options) {
       {"copies", &abilities.copies},   {"winograd", &abilities.winograd},
       {"scans", &abilities.scans},     {"splits", &abilities.splits},
       {"sums", &abilities.sums},       {"joins", &abilities.joins},
-      {"phases", &abilities.phases},   {"stacks", &abilities.stacks}};
+      {"phases", &abilities.phases},   {"stacks", &abilities.stacks},
+      {"windows", &abilities.windows}};
   for (size_t start = 0; start <= list.size();) {
     size_t end = std::min(list.find(',', start), list.size());
     std::string word = list.substr(start, end - start);
     auto found = std::find_if(std::begin(known), std::end(known),
                               [&](const auto &entry) { return entry.first == word; });
     if (found == std::end(known))
-      return usageError("--without " + word +
-                        ": use a list of fusion, masks, formats, packing, copies, winograd, "
-                        "scans, splits, sums, joins, phases and stacks, with commas between");
+      return usageError(
+          "--without " + word +
+          ": use a list of fusion, masks, formats, packing, copies, winograd, "
+          "scans, splits, sums, joins, phases, stacks and windows, with commas between");
     *found->second = false;
     start = end + 1;
   }
@@ -248,7 +250,8 @@ void Settings::addTo(Sha256 &key) const {
   const pipeline::CompileOptions::Abilities &abilities = compile.abilities;
   json["abilities"] = {abilities.fusion, abilities.masks,    abilities.formats, abilities.packing,
                        abilities.copies, abilities.winograd, abilities.scans,   abilities.splits,
-                       abilities.sums,   abilities.joins,    abilities.phases,  abilities.stacks};
+                       abilities.sums,   abilities.joins,    abilities.phases,  abilities.stacks,
+                       abilities.windows};
   json["dims"] = compile.import.dims;
   json["bound"] = identity;
   json["random_weights"] = compile.import.randomWeights;

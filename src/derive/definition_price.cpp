@@ -1,0 +1,55 @@
+#include "derive/definition_price.h"
+
+#include "cost/cost.h"
+#include "space/constants.h"
+
+#include <limits>
+#include <map>
+
+namespace kintsugi::derive {
+
+using namespace te;
+
+Program alone(const Program &program, const std::vector<bool> &constant, uint32_t node) {
+  Program one;
+  std::map<uint32_t, ValueId> read;
+  for (ValueId operand : program.operandsOf(node)) {
+    const Value &value = program.value(operand);
+    read[operand.number] = space::isConstant(program, constant, operand)
+                               ? one.addConstant(value.name, value.type, value.shape, nullptr)
+                               : one.addInput(value.name, value.type, value.shape);
+  }
+  Definition definition = std::get<Definition>(program.nodes[node]);
+  definition.results.clear();
+  for (Expr &body : definition.bodies)
+    body = rewrite(body, [&](const Expr &e) {
+      if (e.kind() != ExprKind::Read)
+        return e;
+      std::optional<Expr> fill;
+      if (const Expr *f = e.readFill())
+        fill = *f;
+      return Expr::read(read.at(e.readValue().number), e.type(), e.readIndices(), std::move(fill));
+    });
+  const Value &result = program.value(program.resultsOf(node)[0]);
+  one.addOutput("y", one.define("y", result.type, std::move(definition)));
+  return one;
+}
+
+double kernelSeconds(const Program &program, uint32_t node,
+                     const schedule::ScheduleOptions &options, double *moving) {
+  schedule::Group group;
+  group.nodes = {node};
+  group.outputs = {program.resultsOf(node)[0]};
+  schedule::ScheduleResult result = schedule::scheduleGroup(program, group, options);
+  if (!result.schedule)
+    return std::numeric_limits<double>::infinity();
+  space::KernelShape kernel;
+  kernel.schedule = std::move(*result.schedule);
+  kernel.computeSeconds = result.computeSeconds;
+  if (moving)
+    *moving = (kernel.schedule.bytesRead + kernel.schedule.bytesWritten) /
+              std::max(1e9, options.machine.memory().bytesPerSecondAll);
+  return cost::predictSeconds(kernel, options.machine);
+}
+
+} // namespace kintsugi::derive

@@ -1,0 +1,38 @@
+//===- split_windows.h - Windows of few results, a place at a time -----------===//
+//
+// A convolution with few channels of results gives matrix units few columns, and reads each point
+// of what it slides over once for every place of the window. Its products are then made for all
+// places of the window along one dimension at once, as if those were channels, and summed where the
+// window says:
+//
+//     y[c, x] = sum[k, w:9] v[k, x + w] * f[c, k, w]
+//   =>  t[x, c, w:9] = sum[k] v[k, x] * f[c, k, w]
+//       y[c, x] = sum[w:9] t[x + w, c, w]
+//
+// (OLLIE, Zheng et al. 2021, section 2: a convolution as a product and a sum at offsets.) What is
+// multiplied stays the same; sums are added in another order.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KINTSUGI_DERIVE_SPLIT_WINDOWS_H
+#define KINTSUGI_DERIVE_SPLIT_WINDOWS_H
+
+#include "explain/log.h"
+#include "schedule/scheduler.h"
+
+namespace kintsugi::derive {
+
+struct SplitWindowsOptions {
+  schedule::ScheduleOptions schedule;
+  unsigned fuel = 32; ///< Distinct definitions that are priced.
+  /// As a share: estimates err.
+  double leastSaving = 0.2;
+  /// Told which windows were split, and what that saves.
+  explain::Log *log = nullptr;
+};
+
+/// The program with each window split for which two kernels cost clearly less than one.
+te::Program splitWindows(const te::Program &program, const SplitWindowsOptions &options);
+
+} // namespace kintsugi::derive
+
+#endif // KINTSUGI_DERIVE_SPLIT_WINDOWS_H

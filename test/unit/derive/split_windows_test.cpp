@@ -1,0 +1,107 @@
+// Convolutions with few channels of results become products for all places of their windows along
+// a dimension, and sums of those; what is computed stays the same.
+
+#include "derive/split_windows.h"
+
+#include "../te/random_program.h"
+#include "../te/testing.h"
+#include "te/printer.h"
+
+namespace kintsugi::derive {
+namespace {
+
+using namespace te;
+
+SplitWindowsOptions onGpu() {
+  SplitWindowsOptions options;
+  options.schedule.machine = *machine::Machine::forLevel("sm_90a");
+  options.schedule.scratchLimit = 88 << 10;
+  options.schedule.copies = false;
+  options.leastSaving = -100; // Whatever it costs.
+  return options;
+}
+
+Program split(const std::string &text, const SplitWindowsOptions &options = onGpu()) {
+  Program after = splitWindows(parsed(text), options);
+  Status status = after.verify();
+  EXPECT_TRUE(status.ok()) << status.error().message << printProgram(after);
+  return after;
+}
+
+/// The same values before and after, from small whole numbers, whose sums are exact.
+void expectSplitAndEqual(const std::string &text) {
+  Program before = parsed(text), after = split(text);
+  ASSERT_EQ(after.nodes.size(), before.nodes.size() + 1) << printProgram(after);
+  const Value &input = before.value(before.inputs[0]);
+  ExactTensor tensor{input.type, {}, {}, {}};
+  int64_t count = 1;
+  for (Extent extent : input.shape) {
+    tensor.shape.push_back(extent.constant());
+    count *= extent.constant();
+  }
+  Chance chance(5);
+  for (int64_t k = 0; k < count; ++k)
+    tensor.floats.push_back(double(chance.between(-4, 4)));
+  expectSame(evaluated(after, {tensor}), evaluated(before, {tensor}));
+}
+
+size_t nodesOf(const std::string &text) { return split(text).nodes.size(); }
+
+} // namespace
+
+TEST(SplitWindows, OfConvolutions) {
+  expectSplitAndEqual("input x[1, 8, 12, 14] f16\n"
+                      "f[o:3, c:8, h:5, w:3] f16 = f16(mod(i64(o + 2*c + 3*h + 5*w), 7) - 3)\n"
+                      "y[n:1, o:3, i:8, j:12] f32 = sum<f32>[c:8, h:5, w:3] "
+                      "f32(x[0, c, i+h, j+w]) * f32(f[o, c, h, w])\noutput y\n");
+}
+
+TEST(SplitWindows, OfSpreadWindowsAndOtherOrders) {
+  expectSplitAndEqual("input x[20, 8] f16\n"
+                      "f[w:3, c:8, o:4] f16 = f16(mod(i64(o + 2*c + 5*w), 5) - 2)\n"
+                      "y[i:14, o:4] f32 = sum<f32>[w:3, c:8] "
+                      "f32(x[i+3*w, c]) * f32(f[w, c, o])\noutput y\n");
+}
+
+TEST(SplitWindows, OfPhases) {
+  // As a transposed convolution has them: what is not in the window is multiplied by 0.
+  expectSplitAndEqual("input x[1, 8, 10] f16\n"
+                      "f[c:8, w:9] f16 = f16(mod(i64(2*c + 5*w), 5) - 2)\n"
+                      "y[n:1, i:8, p:3] f32 = sum<f32>[c:8, w:3] "
+                      "f32(x[0, c, i+w]) * f32((f[c, p-3*w+6] | 0))\noutput y\n");
+}
+
+TEST(SplitWindows, LeaveOthers) {
+  std::string f = "f[o:4, c:8, w:3] f16 = f16(mod(i64(o + 2*c + 5*w), 5) - 2)\n";
+  // Every second place, of which half of the products would be for nothing.
+  EXPECT_EQ(nodesOf("input x[8, 31] f16\n" + f +
+                    "y[o:4, i:15] f32 = sum<f32>[c:8, w:3] f32(x[c, 2*i+w]) * f32(f[o, c, w])\n"
+                    "output y\n"),
+            2u);
+  // The window itself is the only sum.
+  EXPECT_EQ(nodesOf("input x[32] f16\nf[o:4, w:9] f16 = f16(mod(i64(o + 5*w), 5) - 2)\n"
+                    "y[o:4, i:24] f32 = sum<f32>[w:9] f32(x[i+w]) * f32(f[o, w])\noutput y\n"),
+            2u);
+  // Both factors are given.
+  EXPECT_EQ(nodesOf("input x[8, 18] f16\ninput f[4, 8, 3] f16\n"
+                    "y[o:4, i:16] f32 = sum<f32>[c:8, w:3] f32(x[c, i+w]) * f32(f[o, c, w])\n"
+                    "output y\n"),
+            1u);
+}
+
+TEST(SplitWindows, OnlyWhereThatIsQuicker) {
+  SplitWindowsOptions options = onGpu();
+  options.leastSaving = SplitWindowsOptions().leastSaving;
+  auto convolution = [](const std::string &channels) {
+    return "input x[1, 32, 232, 232] f16\nf[o:" + channels +
+           ", c:32, h:9, w:9] f16 = f16(mod(i64(o + 2*c + 3*h + 5*w), 7) - 3)\n"
+           "y[n:1, i:224, j:224, o:" +
+           channels +
+           "] f32 = sum<f32>[c:32, h:9, w:9] f32(x[0, c, i+h, j+w]) * f32(f[o, c, h, w])\n"
+           "output y\n";
+  };
+  EXPECT_EQ(split(convolution("3"), options).nodes.size(), 3u);
+  EXPECT_EQ(split(convolution("64"), options).nodes.size(), 2u);
+}
+
+} // namespace kintsugi::derive
