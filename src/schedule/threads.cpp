@@ -8,6 +8,7 @@
 #include "schedule/streamed_softmax.h"
 #include "schedule/traffic.h"
 #include "schedule/warp_moves.h"
+#include "schedule/warp_walk.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -20,8 +21,7 @@ using namespace te;
 
 namespace {
 
-constexpr int warp = 32;
-constexpr int64_t lineBytes = 128;     ///< That a core moves at once.
+constexpr int warp = WarpWalk::threads;
 constexpr int64_t mostTogether = 16;   ///< Bytes that a thread moves at once.
 constexpr unsigned mostRegisters = 64; ///< Of running values.
 constexpr int64_t mostJoinBytes = 32 << 10;
@@ -312,6 +312,11 @@ private:
     blocks.clear();
     for (unsigned k = 0; k < numIterators; ++k)
       blocks.push_back(std::ceil(double(nest.extentOf(k)) / double(tile.stepOf(k))));
+    walk = WarpWalk();
+    if (isSplit(tile) && tile.apart == 1)
+      walk.add(tile.vectorIterator, tile.vectors, tile.lanes);
+    for (unsigned k = numParallel; k-- > 0 && !walk.isFull();)
+      walk.add(k, tile.stepOf(k), int64_t(blocks[k]));
   }
 
   void consider(const RegisterTile &tile, RegisterTile &best) {
@@ -330,57 +335,12 @@ private:
     return read.packed && readsPacked(tile) ? *read.packed : read.strides;
   }
 
-  /// Lines that a warp touches for one element of each thread; what is alike for all is one.
-  double linesOf(llvm::ArrayRef<int64_t> strides, int64_t bytes, const RegisterTile &tile) const {
-    double lines = 1;
-    int64_t left = warp;
-    auto spread = [&](int64_t stride, int64_t step, int64_t count) {
-      int64_t along = std::min(left, count);
-      left = (left + along - 1) / along;
-      if (stride == 0 || along <= 1)
-        return;
-      double distance =
-          stride == irregular ? lineBytes : std::abs(double(stride)) * double(step) * double(bytes);
-      lines *= std::max(1.0, std::min(1.0, distance / lineBytes) * double(along));
-    };
-    if (isSplit(tile) && tile.apart == 1)
-      spread(strides[tile.vectorIterator], tile.vectors, tile.lanes);
-    for (unsigned k = numParallel; k-- > 0 && left > 1;)
-      spread(strides[k], tile.stepOf(k), int64_t(blocks[k]));
-    return std::min<double>(lines, warp);
-  }
-
-  /// Bytes from the first thread's element to those of the others of a warp; nullopt where they are
-  /// not known.
-  std::optional<llvm::SmallVector<int64_t, warp>> offsetsOf(const Access &access,
-                                                            const RegisterTile &tile) const {
-    llvm::SmallVector<int64_t, warp> offsets(warp, 0);
-    uint32_t inside = 1; ///< Threads that differ in the iterators so far.
-    auto spread = [&](int64_t stride, int64_t step, int64_t count) {
-      if (count > 1 && stride == irregular)
-        return false;
-      auto along = uint32_t(std::min<int64_t>(count, warp));
-      int64_t apart = step * stride * access.bytes;
-      for (uint32_t thread = 0; apart != 0 && thread < uint32_t(warp); ++thread)
-        offsets[thread] += int64_t(thread / inside % along) * apart;
-      inside *= along;
-      return true;
-    };
-    bool isKnown = !isSplit(tile) || tile.apart != 1 ||
-                   spread(access.strides[tile.vectorIterator], tile.vectors, tile.lanes);
-    for (unsigned k = numParallel; k-- > 0 && inside < uint32_t(warp) && isKnown;)
-      isKnown = spread(access.strides[k], tile.stepOf(k), int64_t(blocks[k]));
-    if (!isKnown)
-      return std::nullopt;
-    return offsets;
-  }
-
-  /// The same for `inMove` elements of each thread, from where they lie.
-  double turnsOf(const Access &access, double inMove, const RegisterTile &tile) const {
+  /// Lines or turns of banks for `inMove` elements of each thread of a warp, from where they lie.
+  double turnsOf(const Access &access, double inMove) const {
     if (!access.isFar)
-      if (auto offsets = offsetsOf(access, tile))
-        return bankTurns(*offsets, int64_t(inMove) * access.bytes);
-    return linesOf(access.strides, access.bytes, tile);
+      if (auto turns = walk.turnsOf(access.strides, access.bytes, int64_t(inMove) * access.bytes))
+        return *turns;
+    return walk.linesOf(access.strides, access.bytes);
   }
 
   struct Moves {
@@ -425,7 +385,7 @@ private:
         if (inMove == 1 && strides[tile.rowIterator] == 1)
           inMove = together(read, tile.rowIterator, tile.rows);
       }
-      double lines = turnsOf(read, inMove, tile);
+      double lines = turnsOf(read, inMove);
       moves.bytes += copies * double(read.bytes);
       moves.instructions += copies / inMove;
       moves.lines += (lines + instruction) * copies / inMove;
@@ -526,7 +486,8 @@ private:
     // Moves of the same lines meet near the threads on their way from memory, not to it.
     double bytes = scatteredBytes(destination, destination.strides, points, mostTogether, tile);
     for (const Read &read : bodyReads)
-      bytes += scatteredBytes(read, stridesOf(read, tile), read.elements, lineBytes, tile);
+      bytes +=
+          scatteredBytes(read, stridesOf(read, tile), read.elements, WarpWalk::lineBytes, tile);
     return bytes;
   }
 
@@ -535,22 +496,14 @@ private:
                         const RegisterTile &tile) const {
     if (!access.isFar)
       return 0;
-    double inRow = 1, differ = 1, left = warp;
+    double inRow = 1;
     for (auto [iterator, points] : {columnsOf(tile), std::pair{tile.rowIterator, tile.rows},
                                     std::pair{tile.vectorIterator, tile.vectors}})
       if (iterator >= 0 && strides[iterator] == 1)
         inRow = std::max(inRow, double(points));
-    auto count = [&](int64_t stride, double threads) {
-      double along = std::min(left, threads);
-      left = std::ceil(left / along);
-      differ *= stride == 0 ? 1 : along;
-    };
-    if (isSplit(tile) && tile.apart == 1)
-      count(strides[tile.vectorIterator], tile.lanes);
-    for (unsigned k = numParallel; k-- > 0 && left > 1;)
-      count(strides[k], blocks[k]);
+    double differ = walk.differing(strides);
     double wanted = differ * std::min(inRow * double(access.bytes), double(most));
-    double touched = linesOf(strides, access.bytes, tile) * double(lineBytes);
+    double touched = walk.linesOf(strides, access.bytes) * double(WarpWalk::lineBytes);
     return differ == 1 ? 0 : elements * double(access.bytes) * std::max(0.0, touched / wanted - 1);
   }
 
@@ -564,7 +517,7 @@ private:
 
   double linesStored(const RegisterTile &tile, double results) const {
     double inMove = elementsStored(tile);
-    return results * (turnsOf(destination, inMove, tile) + 0.25) / inMove;
+    return results * (turnsOf(destination, inMove) + 0.25) / inMove;
   }
 
   double stepsAtOnce(const RegisterTile &tile) const {
@@ -607,6 +560,7 @@ private:
   std::vector<Read> bodyReads, epilogueReads;
   Access destination;
   llvm::SmallVector<double, 8> blocks;     ///< Along each iterator, of the tile that is considered.
+  WarpWalk walk;                           ///< Likewise.
   llvm::SmallVector<Operation> operations; ///< Of the bodies.
   double epilogueOperations = 0;
   int64_t joinBytes = 0;
