@@ -338,7 +338,8 @@ private:
   /// Lines or turns of banks for `inMove` elements of each thread of a warp, from where they lie.
   double turnsOf(const Access &access, double inMove) const {
     if (!access.isFar)
-      if (auto turns = walk.turnsOf(access.strides, access.bytes, int64_t(inMove) * access.bytes))
+      if (auto turns = walk.turnsOf(access.strides, access.bytes, int64_t(inMove) * access.bytes,
+                                    knownTurns))
         return *turns;
     return walk.linesOf(access.strides, access.bytes);
   }
@@ -559,8 +560,9 @@ private:
   unsigned numParallel, numIterators;
   std::vector<Read> bodyReads, epilogueReads;
   Access destination;
-  llvm::SmallVector<double, 8> blocks;     ///< Along each iterator, of the tile that is considered.
-  WarpWalk walk;                           ///< Likewise.
+  llvm::SmallVector<double, 8> blocks; ///< Along each iterator, of the tile that is considered.
+  WarpWalk walk;                       ///< Likewise.
+  mutable KnownTurns knownTurns;
   llvm::SmallVector<Operation> operations; ///< Of the bodies.
   double epilogueOperations = 0;
   int64_t joinBytes = 0;

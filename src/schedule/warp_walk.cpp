@@ -2,6 +2,8 @@
 
 #include "schedule/loop_order.h"
 #include "schedule/warp_moves.h"
+#include "llvm/ADT/Hashing.h"
+#include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>
 #include <cmath>
@@ -38,17 +40,38 @@ double WarpWalk::differing(llvm::ArrayRef<int64_t> strides) const {
 }
 
 std::optional<double> WarpWalk::turnsOf(llvm::ArrayRef<int64_t> strides, int64_t bytes,
-                                        int64_t moved) const {
-  llvm::SmallVector<int64_t, threads> offsets{0};
+                                        int64_t moved, KnownTurns &known) const {
+  llvm::SmallVector<KnownTurns::Row, 5> rows;
   for (const Stretch &along : stretches) {
     int64_t stride = strides[along.iterator];
     if (stride == irregular)
       return std::nullopt;
-    size_t inside = offsets.size(), all = std::min<size_t>(inside * along.count, threads);
-    for (size_t thread = inside; thread < all; ++thread)
-      offsets.push_back(offsets[thread - inside] + along.step * stride * bytes);
+    rows.push_back({along.step * stride * bytes, along.count});
   }
-  return bankTurns(offsets, moved);
+  return known.of(rows, moved);
+}
+
+size_t KnownTurns::Hash::operator()(const Key &key) const {
+  return llvm::hash_combine_range(key.begin(), key.end());
+}
+
+double KnownTurns::of(llvm::ArrayRef<Row> rows, int64_t moved) {
+  Key key{moved};
+  assert(2 * rows.size() < key.size() && "each row has two threads and more");
+  for (auto [number, row] : llvm::enumerate(rows)) {
+    key[1 + 2 * number] = row.apart;
+    key[2 + 2 * number] = row.count;
+  }
+  auto [entry, isNew] = known.try_emplace(key);
+  if (!isNew)
+    return entry->second;
+  llvm::SmallVector<int64_t, WarpWalk::threads> offsets{0};
+  for (const Row &row : rows) {
+    size_t inside = offsets.size(), all = std::min<size_t>(inside * row.count, WarpWalk::threads);
+    for (size_t thread = inside; thread < all; ++thread)
+      offsets.push_back(offsets[thread - inside] + row.apart);
+  }
+  return entry->second = bankTurns(offsets, moved);
 }
 
 } // namespace kintsugi::schedule

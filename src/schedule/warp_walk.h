@@ -11,10 +11,31 @@
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/SmallVector.h"
 
+#include <array>
 #include <cstdint>
 #include <optional>
+#include <unordered_map>
 
 namespace kintsugi::schedule {
+
+/// Turns of banks by how threads lie: most of the ways to use registers that are compared make
+/// threads lie in one of few ways.
+class KnownTurns {
+public:
+  /// Of moves of `moved` bytes. Threads stand in rows, rows in rows of those, and so on; each kind
+  /// has so many, so many bytes apart.
+  struct Row {
+    int64_t apart, count;
+  };
+  double of(llvm::ArrayRef<Row> rows, int64_t moved);
+
+private:
+  using Key = std::array<int64_t, 11>; ///< Two to the fifth threads: five rows are most.
+  struct Hash {
+    size_t operator()(const Key &key) const;
+  };
+  std::unordered_map<Key, double, Hash> known;
+};
 
 class WarpWalk {
 public:
@@ -33,8 +54,8 @@ public:
   double differing(llvm::ArrayRef<int64_t> strides) const;
   /// Turns of scratch's banks for one move of `moved` bytes of each thread; nullopt where it is not
   /// known how far apart the threads' elements lie.
-  std::optional<double> turnsOf(llvm::ArrayRef<int64_t> strides, int64_t bytes,
-                                int64_t moved) const;
+  std::optional<double> turnsOf(llvm::ArrayRef<int64_t> strides, int64_t bytes, int64_t moved,
+                                KnownTurns &known) const;
 
 private:
   struct Stretch {

@@ -22,6 +22,7 @@ TEST(WarpWalk, StandsAlongTheFirstIteratorFirst) {
 }
 
 TEST(WarpWalk, CountsTurnsWhereItsThreadsStand) {
+  KnownTurns known;
   for (int64_t inner : {1, 3, 6, 8, 32, 50})
     for (int64_t outer : {1, 2, 5, 64})
       for (int64_t step : {1, 4})
@@ -34,15 +35,17 @@ TEST(WarpWalk, CountsTurnsWhereItsThreadsStand) {
             for (int64_t thread = 0; thread < 32; ++thread)
               offsets.push_back(4 *
                                 (thread % inner * step * stride + thread / inner % outer * 100));
-            EXPECT_EQ(walk.turnsOf({100, stride}, 4, moved), bankTurns(offsets, moved))
-                << inner << " " << outer << " " << step << " " << stride << " " << moved;
+            for (int time = 0; time < 2; ++time)
+              EXPECT_EQ(walk.turnsOf({100, stride}, 4, moved, known), bankTurns(offsets, moved))
+                  << inner << " " << outer << " " << step << " " << stride << " " << moved;
           }
 }
 
 TEST(WarpWalk, SaysWhereItDoesNotKnow) {
+  KnownTurns known;
   WarpWalk walk;
   walk.add(1, 1, 4);
   walk.add(0, 1, 1);
-  EXPECT_TRUE(walk.turnsOf({irregular, 1}, 4, 4));
-  EXPECT_FALSE(walk.turnsOf({1, irregular}, 4, 4));
+  EXPECT_TRUE(walk.turnsOf({irregular, 1}, 4, 4, known));
+  EXPECT_FALSE(walk.turnsOf({1, irregular}, 4, 4, known));
 }
