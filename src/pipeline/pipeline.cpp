@@ -95,9 +95,22 @@ schedule::ScheduleOptions scheduleOptions(const CompileOptions &options) {
   return result;
 }
 
+unsigned threadsOf(const CompileOptions &options) {
+  return options.threads ? options.threads : std::thread::hardware_concurrency();
+}
+
+space::SpaceOptions spaceOptions(const CompileOptions &options) {
+  space::SpaceOptions result;
+  result.schedule = scheduleOptions(options);
+  result.fuse = options.abilities.fusion;
+  result.threads = threadsOf(options);
+  return result;
+}
+
 /// Constants are computed while linking: by kernels that any processor runs.
 space::SpaceOptions hostSpace(const CompileOptions &options) {
   space::SpaceOptions result;
+  result.threads = threadsOf(options);
   result.schedule.machine = *machine::Machine::forLevel(machine::nameOf(machine::Level::V3));
   result.schedule.copies = options.abilities.copies;
   result.fuse = options.abilities.fusion;
@@ -109,9 +122,8 @@ orchestrate::OrchestrateOptions orchestrateOptions(const CompileOptions &options
   orchestrate::OrchestrateOptions result;
   result.mode = options.plan;
   result.log = options.log;
-  result.space.schedule = scheduleOptions(options);
+  result.space = spaceOptions(options);
   result.space.schedule.scalar = isReference(target);
-  result.space.fuse = options.abilities.fusion;
   if (options.machine.threads > 0) // A kernel more costs a launch.
     result.space.caps.candidatesARoot = 48;
   result.lanes = options.abilities.scans && !isReference(target);
@@ -192,8 +204,7 @@ Expected<te::Program> formatted(te::Program program, const CompileOptions &optio
 
 derive::MaskOptions maskOptions(const CompileOptions &options) {
   derive::MaskOptions result;
-  result.space.schedule = scheduleOptions(options);
-  result.space.fuse = options.abilities.fusion;
+  result.space = spaceOptions(options);
   result.log = options.log;
   return result;
 }
@@ -225,8 +236,7 @@ Expected<te::Program> withScansMerged(te::Program program, const CompileOptions 
   if (!options.abilities.scans || isReference(target))
     return program;
   derive::ScanOptions scanOptions;
-  scanOptions.space.schedule = scheduleOptions(options);
-  scanOptions.space.fuse = options.abilities.fusion;
+  scanOptions.space = spaceOptions(options);
   scanOptions.log = options.log;
   return phases.run("derive", [&] { return checked(derive::deriveScans(program, scanOptions)); });
 }
@@ -365,7 +375,7 @@ void describePlan(const orchestrate::Plan &plan, CompileReport &report) {
 targets::CompileOptions targetOptions(const CompileOptions &options) {
   targets::CompileOptions result;
   result.level = options.machine.level;
-  result.threads = options.threads ? options.threads : std::thread::hardware_concurrency();
+  result.threads = threadsOf(options);
   return result;
 }
 

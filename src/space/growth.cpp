@@ -10,7 +10,7 @@ namespace kintsugi::space {
 using namespace te;
 
 Growth::Growth(const Program &program, llvm::ArrayRef<uint32_t> nodes, const SpaceOptions &options)
-    : program(program), options(options), fuel(options.fuel), eligible(program.nodes.size(), false),
+    : program(program), options(options), eligible(program.nodes.size(), false),
       alone(program.nodes.size(), 0), producers(program.nodes.size()),
       consumers(program.nodes.size()), isProgramOutput(program.numValues(), false) {
   for (uint32_t node : nodes)
@@ -139,7 +139,8 @@ bool Growth::withinCaps(const schedule::Group &group) const {
   return group.outputs.size() <= options.caps.outputs && inputs.size() <= options.caps.inputs;
 }
 
-void Growth::from(uint32_t root, llvm::function_ref<std::optional<double>(schedule::Group)> price) {
+void Growth::from(uint32_t root, unsigned &fuel,
+                  llvm::function_ref<std::optional<double>(schedule::Group)> price) const {
   constexpr double tolerance = 1.15;
   struct Grown {
     Nodes nodes;

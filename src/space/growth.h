@@ -23,13 +23,13 @@ public:
 
   /// Offers each group of two and more nodes that ends in `root`. `price` gives its rough seconds,
   /// nullopt if it can't be scheduled. Groups that cost clearly more than their parts grow no
-  /// further: what is added later would have to win back their loss.
-  void from(uint32_t root, llvm::function_ref<std::optional<double>(schedule::Group)> price);
+  /// further: what is added later would have to win back their loss. Looks at no more than `fuel`
+  /// groups, and takes those off.
+  void from(uint32_t root, unsigned &fuel,
+            llvm::function_ref<std::optional<double>(schedule::Group)> price) const;
 
   /// The rough seconds of a definition alone; said before growth starts.
   void setAlone(uint32_t node, double seconds) { alone[node] = seconds; }
-
-  bool outOfFuel() const { return fuel == 0; }
 
 private:
   using Nodes = llvm::SmallVector<uint32_t, 8>; ///< In program order.
@@ -45,7 +45,6 @@ private:
 
   const te::Program &program;
   const SpaceOptions &options;
-  unsigned fuel;
   std::vector<bool> eligible;              ///< By node.
   std::vector<double> alone;               ///< By node.
   std::vector<Nodes> producers, consumers; ///< By node; among all nodes of the program.

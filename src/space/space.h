@@ -9,6 +9,7 @@
 #ifndef KINTSUGI_SPACE_SPACE_H
 #define KINTSUGI_SPACE_SPACE_H
 
+#include "base/memo.h"
 #include "explain/log.h"
 #include "schedule/scheduler.h"
 #include "space/group_key.h"
@@ -19,7 +20,7 @@ namespace kintsugi::space {
 
 /// A kernel's program-independent part, shared by all equal candidates.
 struct KernelShape {
-  GroupKey key;
+  GroupKey key; ///< Its values, and the schedule's, are those of the group alone: lone_group.h.
   schedule::Schedule schedule;
   double computeSeconds = 0;
   schedule::Point point; ///< Of the schedule; empty where it was read from text.
@@ -55,21 +56,20 @@ struct Caps {
   unsigned candidatesARoot = 24;
 };
 
-/// What scheduling groups gave, for whoever plans programs more than once under equal options: by
-/// the text of their keys, the kernel that the search finds, or why there is none.
-struct ScheduleMemo {
-  struct Entry {
-    std::shared_ptr<const KernelShape> kernel;
-    std::string reason;
-  };
-  std::map<std::string, Entry> entries;
+/// What scheduling a group gave: the kernel that the search finds, or why there is none.
+struct Scheduled {
+  std::shared_ptr<const KernelShape> kernel;
+  std::string reason;
 };
+/// By the texts of groups' keys; for whoever plans programs more than once under equal options.
+using ScheduleMemo = Memo<Scheduled>;
 
 struct SpaceOptions {
   schedule::ScheduleOptions schedule;
   Caps caps;
   bool fuse = true;      ///< Otherwise only single definitions.
   unsigned fuel = 60000; ///< Groups that are looked at.
+  unsigned threads = 1;  ///< That schedule. The space is the same with any number of them.
   /// By value: known when the model is compiled, so that kernels may have it packed. May be short.
   std::vector<bool> constants;
   /// Used where they can be made, in place of what the search finds; may be null.

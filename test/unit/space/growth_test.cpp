@@ -83,8 +83,9 @@ TEST(Growth, OffersConvexGroupsThatStoreWhatIsReadOutside) {
     SpaceOptions options = smallOptions().space;
     Growth growth(program, definitionsOf(program), options);
     std::set<std::vector<uint32_t>> seen;
+    unsigned fuel = options.fuel;
     for (uint32_t node : definitionsOf(program))
-      growth.from(node, [&](schedule::Group group) -> std::optional<double> {
+      growth.from(node, fuel, [&](schedule::Group group) -> std::optional<double> {
         checkGroup(program, group, reaches);
         EXPECT_EQ(group.nodes.back(), node);
         EXPECT_TRUE(seen.insert({group.nodes.begin(), group.nodes.end()}).second) << "met twice";
@@ -190,8 +191,10 @@ TEST(TunedSchedules, TakeThePlaceOfWhatTheSearchFinds) {
     Expected<Space> remembered = buildSpace(program, {0}, options);
     ASSERT_TRUE(remembered.ok());
     EXPECT_EQ(remembered->print(), space->print());
-    EXPECT_EQ(memo.entries.size(), 1u);
-    EXPECT_EQ(memo.entries.begin()->second.kernel->schedule.print(), usual.schedule.print());
+    EXPECT_EQ(memo.size(), 1u);
+    const Scheduled &kept = memo.at(usual.key.text, [] { return Scheduled(); });
+    ASSERT_NE(kept.kernel, nullptr);
+    EXPECT_EQ(kept.kernel->schedule.print(), usual.schedule.print());
   }
 
   tuned[key].point = *schedule::Point::parse("- 33,48 -");

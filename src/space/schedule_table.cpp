@@ -1,0 +1,104 @@
+#include "space/schedule_table.h"
+
+#include "space/lone_group.h"
+#include "llvm/ADT/STLExtras.h"
+
+namespace kintsugi::space {
+
+using namespace te;
+
+double roughSeconds(const KernelShape &kernel, const machine::Machine &machine) {
+  if (kernel.untuned)
+    return kernel.gain * roughSeconds(*kernel.untuned, machine);
+  double bytes = kernel.schedule.bytesRead + kernel.schedule.bytesWritten;
+  double moving = bytes / std::max(1e9, machine.memory().bytesPerSecondAll);
+  return machine.stageSeconds + kernel.computeSeconds + moving;
+}
+
+ScheduleTable::ScheduleTable(const Program &program, const SpaceOptions &options,
+                             ScheduleMemo &memo, explain::Log *log)
+    : program(program), options(options.schedule), tuned(options.tuned), memo(memo), log(log) {}
+
+Candidate ScheduleTable::candidateOf(schedule::Group group, std::string &reason) {
+  GroupKey key = keyOf(program, group);
+  const Scheduled &entry = *scheduled(group, key, true);
+  reason = entry.reason;
+  Candidate candidate{std::move(group), entry.kernel, {}};
+  if (!candidate.kernel)
+    return candidate;
+  for (const schedule::Buffer &buffer : candidate.kernel->schedule.buffers)
+    if (buffer.home == schedule::Home::Memory)
+      candidate.operands.push_back(key.values[buffer.value.number]);
+  return candidate;
+}
+
+ScheduleTable::Price ScheduleTable::priceOf(const schedule::Group &group, bool waits) {
+  const Scheduled *entry = scheduled(group, keyOf(program, group), waits);
+  if (!entry)
+    return {std::nullopt, false};
+  if (!entry->kernel)
+    return {};
+  return {roughSeconds(*entry->kernel, options.machine)};
+}
+
+const Scheduled *ScheduleTable::scheduled(const schedule::Group &group, const GroupKey &key,
+                                          bool waits) {
+  if (auto found = kernels.find(key.text); found != kernels.end())
+    return &found->second;
+  auto make = [&] { return search(group, key); };
+  const Scheduled *usual = waits ? &memo.at(key.text, make) : memo.atIfFree(key.text, make);
+  if (!usual)
+    return nullptr;
+  if (!usual->kernel && log)
+    log->add({"space", namesOf(group), "no schedule", {usual->reason}, {}});
+  Scheduled entry =
+      usual->kernel ? Scheduled{withTunedSchedule(group, key, usual->kernel), ""} : *usual;
+  return &kernels.emplace(key.text, std::move(entry)).first->second;
+}
+
+/// The kernel speaks of values by their numbers in the key.
+Scheduled ScheduleTable::search(const schedule::Group &group, const GroupKey &key) const {
+  LoneGroup alone = loneGroupOf(program, group, key);
+  schedule::ScheduleResult result = schedule::scheduleGroup(alone.program, alone.group, options);
+  if (!result.schedule)
+    return {nullptr, result.reason};
+  return {std::make_shared<KernelShape>(KernelShape{
+              alone.key, std::move(*result.schedule), result.computeSeconds, result.point, {}}),
+          ""};
+}
+
+/// The same kernel with the schedule that measuring found, if any.
+std::shared_ptr<const KernelShape>
+ScheduleTable::withTunedSchedule(const schedule::Group &group, const GroupKey &key,
+                                 std::shared_ptr<const KernelShape> kernel) {
+  if (!tuned)
+    return kernel;
+  auto found = tuned->find(tuningKey(key, options));
+  if (found == tuned->end())
+    return kernel;
+  const TunedSchedule &better = found->second;
+  LoneGroup alone = loneGroupOf(program, group, key);
+  schedule::ScheduleResult result =
+      schedule::scheduleAt(alone.program, alone.group, options, better.point);
+  if (log)
+    log->add({"space",
+              namesOf(group),
+              result.schedule ? "tuned schedule" : "no such schedule as was tuned",
+              {better.point.print()},
+              {{"share of the default's time", better.gain, ""}}});
+  if (!result.schedule)
+    return kernel;
+  return std::make_shared<KernelShape>(KernelShape{kernel->key, std::move(*result.schedule),
+                                                   result.computeSeconds, better.point, kernel,
+                                                   better.gain});
+}
+
+std::string ScheduleTable::namesOf(const schedule::Group &group) const {
+  std::string names;
+  for (uint32_t node : group.nodes)
+    names +=
+        (names.empty() ? "group '" : ", '") + program.value(program.resultsOf(node)[0]).name + "'";
+  return names;
+}
+
+} // namespace kintsugi::space

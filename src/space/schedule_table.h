@@ -1,0 +1,54 @@
+//===- schedule_table.h - The candidates of groups --------------------------===//
+//
+// Makes candidates of a program's groups: each distinct group is scheduled once, or taken from a
+// memo; where measuring found a better schedule, the candidate has that.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KINTSUGI_SPACE_SCHEDULE_TABLE_H
+#define KINTSUGI_SPACE_SCHEDULE_TABLE_H
+
+#include "space/space.h"
+
+namespace kintsugi::space {
+
+class ScheduleTable {
+public:
+  /// `log` may be null.
+  ScheduleTable(const te::Program &program, const SpaceOptions &options, ScheduleMemo &memo,
+                explain::Log *log);
+
+  /// The candidate of a group; no kernel (and `reason`) where it can't be scheduled.
+  Candidate candidateOf(schedule::Group group, std::string &reason);
+
+  struct Price {
+    std::optional<double> seconds; ///< Rough ones; nullopt where it can't be scheduled.
+    bool isKnown = true;           ///< Otherwise another thread is scheduling it.
+  };
+  /// What candidateOf will give costs; without waiting for others if not `waits`.
+  Price priceOf(const schedule::Group &group, bool waits);
+
+  unsigned size() const { return kernels.size(); }
+
+private:
+  /// Null where another thread is at it, and not `waits`.
+  const Scheduled *scheduled(const schedule::Group &group, const GroupKey &key, bool waits);
+  Scheduled search(const schedule::Group &group, const GroupKey &key) const;
+  std::shared_ptr<const KernelShape> withTunedSchedule(const schedule::Group &group,
+                                                       const GroupKey &key,
+                                                       std::shared_ptr<const KernelShape> kernel);
+  std::string namesOf(const schedule::Group &group) const;
+
+  const te::Program &program;
+  const schedule::ScheduleOptions &options;
+  const TunedSchedules *tuned;
+  ScheduleMemo &memo;
+  explain::Log *log;
+  std::map<std::string, Scheduled> kernels; ///< By the text of the key.
+};
+
+/// Arithmetic, memory and start, enough to tell a good group from a bad one; cost/ knows better.
+double roughSeconds(const KernelShape &kernel, const machine::Machine &machine);
+
+} // namespace kintsugi::space
+
+#endif // KINTSUGI_SPACE_SCHEDULE_TABLE_H
