@@ -48,6 +48,8 @@ namespace {
 /// Puts the iterators in the given orders (numbers from 0 in each).
 void permute(LoopNest &nest, llvm::ArrayRef<unsigned> order, llvm::ArrayRef<unsigned> reductions,
              unsigned tileDimensions) {
+  if (llvm::is_sorted(order) && llvm::is_sorted(reductions))
+    return;
   unsigned numParallel = nest.parallel.size();
   llvm::SmallVector<Index> replacements(numParallel + reductions.size());
   llvm::SmallVector<Iterator, 4> parallel;

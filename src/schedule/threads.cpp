@@ -323,8 +323,15 @@ private:
     if (threads * registersOf(tile, nest.reduction.has_value()) > registersACore)
       return;
     countBlocks(tile);
-    BlockCycles cycles = estimate(tile);
-    if (cycles.worth() >= bestCycles.worth() * 0.999)
+    double enough = bestCycles.worth() * 0.999;
+    Arithmetic work = workOf(tile);
+    if (leastCycles(work).worth() >= enough)
+      return;
+    BlockCycles cycles = estimate(tile, work);
+    if (cycles.worth() >= enough)
+      return;
+    cycles.scattered = scatteredBytes(tile);
+    if (cycles.worth() >= enough)
       return;
     bestCycles = cycles;
     best = tile;
@@ -445,25 +452,56 @@ private:
     return std::max(total, inside);
   }
 
-  BlockCycles estimate(const RegisterTile &tile) const {
-    constexpr double schedulers = 4, step = 2, start = 600;
-    constexpr double move = 2;    ///< Of what another instruction takes.
-    constexpr double places = 20; ///< Of a block: where it stands, and its elements lie.
-    double items = tile.lanes, steps = 1;
+  static constexpr double schedulers = 4, step = 2, start = 600;
+  static constexpr double places = 20; ///< Of a block: where it stands, and its elements lie.
+
+  /// What a block does besides moving.
+  struct Arithmetic {
+    double rounds, warps; ///< Of blocks of points, and in each of them.
+    double steps = 1;
+    double each;    ///< Of a step.
+    double results; ///< Of a thread.
+    double join = 0, joining = 0;
+  };
+
+  Arithmetic workOf(const RegisterTile &tile) const {
+    Arithmetic work;
+    double items = tile.lanes;
     for (unsigned k = 0; k < numParallel; ++k)
       items *= blocks[k];
     for (unsigned k = numParallel; k < numIterators; ++k)
-      steps *= blocks[k];
-    steps *= nest.share();
-    double rounds = std::ceil(items / threads);
-    double warps = std::ceil(std::min<double>(items, threads) / warp);
+      work.steps *= blocks[k];
+    work.steps *= nest.share();
+    work.rounds = std::ceil(items / threads);
+    work.warps = std::ceil(std::min<double>(items, threads) / warp);
+    work.each = arithmeticOf(tile);
+    work.results = double(tile.rows) * columnsOf(tile).second;
+    if (isSplit(tile)) {
+      work.join = joinCycles(tile);
+      work.joining = joinInstructions(tile);
+    }
+    return work;
+  }
+
+  /// If moves took no time: each term is one of the estimate's, so that it is never more.
+  BlockCycles leastCycles(const Arithmetic &work) const {
+    double issued = work.each + step, after = work.results * epilogueOperations + places;
+    BlockCycles cycles;
+    cycles.busy =
+        work.rounds * work.warps * ((work.steps * issued + after + work.joining) / schedulers);
+    cycles.alone =
+        std::max(cycles.busy, work.rounds * (work.steps * issued + after + work.join)) + start;
+    return cycles;
+  }
+
+  /// All but what is scattered.
+  BlockCycles estimate(const RegisterTile &tile, const Arithmetic &work) const {
+    constexpr double move = 2; ///< Of what another instruction takes.
+    auto [rounds, warps, steps, arithmetic, results, join, joining] = work;
     Moves moves = movesOf(bodyReads, tile), finish = movesOf(epilogueReads, tile);
-    double results = double(tile.rows) * columnsOf(tile).second;
-    double issued = arithmeticOf(tile) + move * moves.instructions + step;
-    double join = isSplit(tile) ? joinCycles(tile) : 0;
+    double issued = arithmetic + move * moves.instructions + step;
     double after = results * epilogueOperations + move * finish.instructions +
                    move * results / elementsStored(tile) + places;
-    double joining = isSplit(tile) ? joinInstructions(tile) : 0;
     double each = std::max((steps * issued + after + joining) / schedulers,
                            steps * moves.lines + finish.lines + linesStored(tile, results));
     double most = nest.reduction ? mostUnderWay : mostOfPoints;
@@ -472,11 +510,10 @@ private:
     BlockCycles cycles;
     cycles.busy = rounds * warps * each;
     // Operations on a point wait for each other; those of a sum's many results don't.
-    double chain = nest.reduction ? 0 : 3 * arithmeticOf(tile) / results;
+    double chain = nest.reduction ? 0 : 3 * arithmetic / results;
     double own = rounds * (steps * issued + after + join) +
                  std::ceil(rounds / double(blocksAtOnce(tile))) * (waits + chain);
     cycles.alone = std::max(cycles.busy, own) + start;
-    cycles.scattered = scatteredBytes(tile);
     return cycles;
   }
 
@@ -537,9 +574,11 @@ private:
     return blocksTogether(all, threads, int64_t(tile.rows) * tile.vectors);
   }
 
+  static double halvesOf(const RegisterTile &tile) { return llvm::Log2_32(tile.lanes); }
+
   double joinInstructions(const RegisterTile &tile) const {
     constexpr double value = 3; ///< Hand it on, take another's, join both.
-    return std::log2(tile.lanes) * value * double(tile.rows) * tile.columns;
+    return halvesOf(tile) * value * double(tile.rows) * tile.columns;
   }
 
   /// Neighbours take turns by halves; rows of them meet in memory once, others once a half.
@@ -548,10 +587,9 @@ private:
     double values = double(tile.rows) * tile.columns;
     unsigned spread = tile.lanes * tile.apart;
     if (tile.apart == 1)
-      return std::log2(tile.lanes) * (neighbours + value * values) +
+      return halvesOf(tile) * (neighbours + value * values) +
              (spread > unsigned(warp) ? memory + value * values : 0);
-    double halves = std::log2(tile.lanes);
-    return halves * (memory + 4 * value * values);
+    return halvesOf(tile) * (memory + 4 * value * values);
   }
 
   const LoopNest &nest;

@@ -11,15 +11,18 @@ namespace kintsugi::schedule {
 static constexpr int64_t wordBytes = 4, banks = 32;
 
 double bankTurns(llvm::ArrayRef<int64_t> offsets, int64_t bytes) {
-  llvm::SmallVector<int64_t, 4> inBank[banks]; ///< Different words.
+  constexpr size_t threads = 32;
+  assert(offsets.size() <= threads && bytes < banks * wordBytes && "a thread has a bank once");
+  int64_t inBank[banks][threads]; ///< Different words,
+  size_t counts[banks] = {};      ///< and how many.
   size_t most = 1;
   for (int64_t offset : offsets)
     for (int64_t word = offset / wordBytes; word <= (offset + bytes - 1) / wordBytes; ++word) {
-      auto &wanted = inBank[uint64_t(word) % banks];
-      if (llvm::is_contained(wanted, word))
+      size_t bank = uint64_t(word) % banks;
+      if (llvm::is_contained(llvm::ArrayRef(inBank[bank], counts[bank]), word))
         continue;
-      wanted.push_back(word);
-      most = std::max(most, wanted.size());
+      inBank[bank][counts[bank]++] = word;
+      most = std::max(most, counts[bank]);
     }
   return double(most);
 }

@@ -2,7 +2,6 @@
 
 #include "schedule/loop_order.h"
 #include "schedule/warp_moves.h"
-#include "llvm/ADT/Hashing.h"
 #include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>
@@ -52,7 +51,10 @@ std::optional<double> WarpWalk::turnsOf(llvm::ArrayRef<int64_t> strides, int64_t
 }
 
 size_t KnownTurns::Hash::operator()(const Key &key) const {
-  return llvm::hash_combine_range(key.begin(), key.end());
+  size_t hash = 0;
+  for (int64_t part : key)
+    hash = (hash ^ size_t(part)) * 0x9E3779B97F4A7C15;
+  return hash ^ hash >> 32;
 }
 
 double KnownTurns::of(llvm::ArrayRef<Row> rows, int64_t moved) {
