@@ -8,6 +8,7 @@
 #define KINTSUGI_DERIVE_DEFINITION_PRICE_H
 
 #include "schedule/scheduler.h"
+#include "space/space.h"
 
 namespace kintsugi::derive {
 
@@ -15,9 +16,19 @@ namespace kintsugi::derive {
 /// constants without bytes where that is constant (`constant`: by node, see space/constants.h).
 te::Program alone(const te::Program &program, const std::vector<bool> &constant, uint32_t node);
 
+/// Definitions as a kernel that shares nothing with others, and is told which operands are
+/// constants.
+schedule::Group kernelGroup(const te::Program &program, const std::vector<bool> &constant,
+                            llvm::ArrayRef<uint32_t> nodes, llvm::ArrayRef<te::ValueId> outputs);
+
+/// The kernel of a group as the cost model sees it; none where it can't be one.
+std::optional<space::KernelShape> kernelShape(const te::Program &program,
+                                              const schedule::Group &group,
+                                              const schedule::ScheduleOptions &options);
+
 /// Predicted seconds of a definition of one result as a kernel; infinite where it can't be one.
 /// `moving`: seconds that its bytes take.
-double kernelSeconds(const te::Program &program, uint32_t node,
+double kernelSeconds(const te::Program &program, const std::vector<bool> &constant, uint32_t node,
                      const schedule::ScheduleOptions &options, double *moving = nullptr);
 
 } // namespace kintsugi::derive

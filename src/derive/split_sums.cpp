@@ -142,9 +142,7 @@ private:
   std::optional<Split> choose(uint32_t node) {
     if (!isSplittable(node))
       return std::nullopt;
-    schedule::Group group;
-    group.nodes = {node};
-    group.outputs = {program.resultsOf(node)[0]};
+    schedule::Group group = kernelGroup(program, constant, {node}, {program.resultsOf(node)[0]});
     std::string key = space::keyOf(program, group).text;
     auto [entry, isNew] = known.try_emplace(std::move(key));
     Priced &priced = entry->second;
@@ -159,7 +157,7 @@ private:
     constexpr double muchLonger = 1.5;
     const auto &whole = std::get<Definition>(program.nodes[node]);
     double moving = 0;
-    priced.before = kernelSeconds(program, node, options.schedule, &moving);
+    priced.before = kernelSeconds(program, constant, node, options.schedule, &moving);
     if (priced.before < muchLonger * moving + leastSecondsSaved || fuel == 0)
       return;
     --fuel;
@@ -199,7 +197,9 @@ private:
     simplify::Rebuilder out(one);
     addSplit(out, 0, split);
     Program both = out.finish();
-    return kernelSeconds(both, 0, options.schedule) + kernelSeconds(both, 1, options.schedule);
+    std::vector<bool> none(both.nodes.size(), false);
+    return kernelSeconds(both, none, 0, options.schedule) +
+           kernelSeconds(both, none, 1, options.schedule);
   }
 
   void explain(uint32_t node, const Priced &priced) const {

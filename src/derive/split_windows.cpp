@@ -242,9 +242,7 @@ private:
     llvm::SmallVector<Window> windows = WindowFinder(program, constant, whole).windows();
     if (windows.empty())
       return std::nullopt;
-    schedule::Group group;
-    group.nodes = {node};
-    group.outputs = {whole.results[0]};
+    schedule::Group group = kernelGroup(program, constant, {node}, {whole.results[0]});
     auto [entry, isNew] = known.try_emplace(space::keyOf(program, group).text);
     if (isNew && fuel > 0) {
       --fuel;
@@ -257,15 +255,15 @@ private:
 
   void price(uint32_t node, llvm::ArrayRef<Window> windows, Priced &priced) {
     Program one = alone(program, constant, node);
-    std::vector<bool> none(one.nodes.size(), false);
-    priced.before = kernelSeconds(one, 0, options.schedule);
+    std::vector<bool> none(2, false);
+    priced.before = kernelSeconds(one, none, 0, options.schedule);
     priced.after = priced.before * (1 - options.leastSaving);
     for (const Window &window : windows) {
       simplify::Rebuilder out(one);
       WindowWriter(out, none, 0, window).write();
       Program both = out.finish();
-      double seconds =
-          kernelSeconds(both, 0, options.schedule) + kernelSeconds(both, 1, options.schedule);
+      double seconds = kernelSeconds(both, none, 0, options.schedule) +
+                       kernelSeconds(both, none, 1, options.schedule);
       if (seconds >= priced.after)
         continue;
       priced.after = seconds;

@@ -2,6 +2,7 @@
 
 #include "cost/cost.h"
 #include "derive/alike.h"
+#include "derive/definition_price.h"
 #include "simplify/rebuild.h"
 #include "simplify/simplify.h"
 #include "space/constants.h"
@@ -283,8 +284,10 @@ private:
 /// Which stacks are quicker than what they are made of.
 class StackPricer {
 public:
-  StackPricer(const Program &program, const ChainFinder &finder, const StackOptions &options)
-      : program(program), finder(finder), options(options), fuel(options.fuel) {}
+  StackPricer(const Program &program, const std::vector<bool> &constant, const ChainFinder &finder,
+              const StackOptions &options)
+      : program(program), constant(constant), finder(finder), options(options), fuel(options.fuel) {
+  }
 
   std::vector<const Stack *> choose(llvm::ArrayRef<const Stack *> stacks, const Stacker &stacked) {
     std::vector<const Stack *> chosen;
@@ -309,15 +312,15 @@ private:
   };
 
   Priced price(const Stack &stack, const Program &fresh, const schedule::Group &group) const {
-    std::optional<space::KernelShape> together = kernelOf(fresh, group);
+    schedule::Group all =
+        kernelGroup(fresh, space::constantNodes(fresh), group.nodes, group.outputs);
+    std::optional<space::KernelShape> together = kernelShape(fresh, all, options.schedule);
     if (!together)
       return {};
     std::vector<space::KernelShape> kernels;
     for (const Chain &member : stack.members) {
-      schedule::Group own;
-      own.nodes.assign(member.begin(), member.end());
-      own.outputs = finder.outputsOf(member);
-      std::optional<space::KernelShape> kernel = kernelOf(program, own);
+      schedule::Group own = kernelGroup(program, constant, member, finder.outputsOf(member));
+      std::optional<space::KernelShape> kernel = kernelShape(program, own, options.schedule);
       if (!kernel)
         return {};
       kernels.push_back(std::move(*kernel));
@@ -330,17 +333,6 @@ private:
     priced.stacked = cost::predictSeconds(*together, options.schedule.machine);
     priced.pays = priced.stacked <= priced.apart * (1 - options.leastSaving);
     return priced;
-  }
-
-  std::optional<space::KernelShape> kernelOf(const Program &in,
-                                             const schedule::Group &group) const {
-    schedule::ScheduleResult result = schedule::scheduleGroup(in, group, options.schedule);
-    if (!result.schedule)
-      return std::nullopt;
-    space::KernelShape kernel;
-    kernel.schedule = std::move(*result.schedule);
-    kernel.computeSeconds = result.computeSeconds;
-    return kernel;
   }
 
   void explain(const Stack &stack, const Priced &priced) const {
@@ -358,6 +350,7 @@ private:
   }
 
   const Program &program;
+  const std::vector<bool> &constant;
   const ChainFinder &finder;
   const StackOptions &options;
   unsigned fuel;
@@ -379,7 +372,8 @@ Program stackProducts(const Program &program, const StackOptions &options) {
   llvm::sort(all,
              [](const Stack *a, const Stack *b) { return a->members[0][0] < b->members[0][0]; });
   Stacker everything(program, constant, finder, all);
-  std::vector<const Stack *> chosen = StackPricer(program, finder, options).choose(all, everything);
+  std::vector<const Stack *> chosen =
+      StackPricer(program, constant, finder, options).choose(all, everything);
   if (chosen.empty())
     return program;
   if (chosen.size() < all.size())
