@@ -7,6 +7,7 @@
 #include "llvm/ADT/STLExtras.h"
 
 #include <cmath>
+#include <deque>
 #include <limits>
 #include <map>
 
@@ -27,15 +28,53 @@ struct Masked {
   llvm::SmallVector<unsigned> used; ///< The mask's iterators, ascending; the column is the last.
 };
 
-/// Which blocks are open: by the mask's iterators, the last two in blocks.
-struct Blocks {
-  std::vector<int64_t> shape;
-  std::vector<bool> open;
-  bool hasRows = false; ///< The iterator ahead of the column is in blocks, too.
-  double hidden = 0;    ///< Share.
-};
-
 bool isHidden(double value) { return value <= std::numeric_limits<float>::lowest() / 2; }
+
+/// What a mask's rows say, one after the other.
+class MaskScan {
+public:
+  /// `rows`: that share blocks, before others begin.
+  MaskScan(int64_t rows, int64_t columns)
+      : rows(rows), columns(columns), across((columns + blockSize - 1) / blockSize) {}
+
+  void add(const double *row) {
+    bool isWhole = true;
+    if (number % rows % blockSize == 0) {
+      isOneHidden = false;
+      open.resize(open.size() + across, false);
+    }
+    words.resize(words.size() + across, 0);
+    auto openHere = open.end() - across;
+    uint64_t *wordsHere = &*(words.end() - across);
+    for (int64_t column = 0; column < columns; ++column) {
+      isZero &= row[column] == 0;
+      if (isHidden(row[column]))
+        continue;
+      isWhole = false;
+      isBinary &= row[column] == 0;
+      openHere[column / blockSize] = true;
+      wordsHere[column / blockSize] |= uint64_t(1) << column % blockSize;
+    }
+    isOneHidden |= isWhole;
+    isBinary &= !isWhole;
+    if (isOneHidden)
+      std::fill(openHere, open.end(), true);
+    ++number;
+  }
+
+  double hidden() const { return double(llvm::count(open, false)) / double(open.size()); }
+
+  int64_t rows, columns, across;
+  std::vector<bool> open; ///< By blocks of rows and of columns.
+  std::vector<uint64_t>
+      words; ///< By rows and blocks of columns, a bit of each column that is shown.
+  bool isZero = true;
+  bool isBinary = true; ///< Zeros and what hides, but no row is hidden as a whole.
+
+private:
+  int64_t number = 0;
+  bool isOneHidden = false; ///< Of the rows that share the newest blocks.
+};
 
 class BlockHider {
 public:
@@ -103,101 +142,158 @@ private:
            });
   }
 
-  /// In the order of the mask's iterators; none: too many, or their bytes are not at hand.
-  std::optional<std::vector<double>> valuesOfMask(const Masked &masked,
-                                                  const Definition &scores) const {
+  /// A mask that was looked at, which the scores of several layers may have in common.
+  struct Known {
+    Expr mask;
+    llvm::SmallVector<int64_t> extents; ///< Of its iterators.
+    llvm::SmallVector<unsigned> used;
+    MaskScan scan;
+    std::map<std::string, ValueId> tables; ///< By suffix.
+  };
+
+  /// Null: there are too many values, or their bytes are not at hand.
+  Known *look(const Masked &masked, const Definition &scores) {
+    llvm::SmallVector<int64_t> extents;
+    for (unsigned iterator : masked.used)
+      extents.push_back(scores.parallel[iterator].extent.constant());
+    for (Known &each : known)
+      if (each.mask == masked.mask && each.extents == extents && each.used == masked.used)
+        return &each;
+    std::optional<MaskScan> found = scan(masked, scores);
+    if (!found)
+      return nullptr;
+    known.push_back({masked.mask, std::move(extents), masked.used, std::move(*found), {}});
+    return &known.back();
+  }
+
+  /// What is computed point by point is part of the expression, as far as it goes.
+  Expr opened(Expr expr) const {
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (ValueId id : readsOf(expr)) {
+        const Definition *definition = old.definitionOf(id);
+        changed = definition && !definition->reduction && definition->bodies.size() == 1;
+        if (changed) {
+          expr = inlineInto(expr, *definition, old.shape(id));
+          break;
+        }
+      }
+    }
+    return expr;
+  }
+
+  std::optional<MaskScan> scan(const Masked &masked, const Definition &scores) const {
+    constexpr int64_t mostAtOnce = int64_t(1) << 22;
+    auto extentOf = [&](unsigned iterator) { return scores.parallel[iterator].extent.constant(); };
     llvm::SmallVector<Index> places(scores.parallel.size(), Index(0));
     llvm::SmallVector<Extent> extents;
     for (auto [position, iterator] : llvm::enumerate(masked.used)) {
       places[iterator] = Index::iterator(position);
       extents.push_back(scores.parallel[iterator].extent);
     }
-    return valuesOf(substitute(masked.mask, places), old, extents);
-  }
-
-  static Blocks blocksOf(const std::vector<double> &values, const Masked &masked,
-                         const Definition &scores) {
-    Blocks blocks;
-    int64_t columns = scores.parallel[masked.column].extent.constant();
-    int64_t rows = 1, outer = 1;
-    blocks.hasRows = masked.used.size() > 1;
-    for (unsigned k = 0; k + 1 < masked.used.size(); ++k) {
-      int64_t extent = scores.parallel[masked.used[k]].extent.constant();
-      bool isRow = k + 2 == masked.used.size();
-      (isRow ? rows : outer) *= extent;
-      blocks.shape.push_back(isRow ? (extent + blockSize - 1) / blockSize : extent);
-    }
-    int64_t across = (columns + blockSize - 1) / blockSize;
-    blocks.shape.push_back(across);
-    int64_t hidden = 0;
-    for (int64_t o = 0; o < outer; ++o)
-      for (int64_t first = 0; first < rows; first += blockSize) {
-        std::vector<bool> open(across, false);
-        bool isOneHidden = false;
-        for (int64_t row = first; row < std::min(rows, first + blockSize); ++row) {
-          bool isWhole = true;
-          for (int64_t column = 0; column < columns; ++column)
-            if (!isHidden(values[(o * rows + row) * columns + column])) {
-              open[column / blockSize] = true;
-              isWhole = false;
-            }
-          isOneHidden |= isWhole;
-        }
-        for (bool each : open) {
-          blocks.open.push_back(each || isOneHidden);
-          hidden += !blocks.open.back();
-        }
+    int64_t columns = extentOf(masked.column);
+    int64_t rows = masked.used.size() > 1 ? extentOf(masked.used.end()[-2]) : 1, atOnce = rows;
+    Expr mask = opened(masked.mask);
+    // What stands alone is looked at part by part; what others make has to be made as a whole.
+    bool isAlone = masked.used.size() == 2 && llvm::all_of(readsOf(mask), [&](ValueId id) {
+                     return old.value(id).kind == ValueKind::Constant;
+                   });
+    if (isAlone)
+      atOnce = std::max<int64_t>(1, mostAtOnce / columns);
+    MaskScan found(rows, columns);
+    for (int64_t first = 0; first < rows; first += atOnce) {
+      if (isAlone) {
+        places[masked.used[0]] = Index::iterator(0) + Index(first);
+        extents[0] = Extent(std::min(atOnce, rows - first));
       }
-    blocks.hidden = double(hidden) / double(blocks.open.size());
-    return blocks;
+      std::optional<std::vector<double>> values = valuesOf(substitute(mask, places), old, extents);
+      if (!values)
+        return std::nullopt;
+      for (size_t row = 0; row < values->size(); row += columns)
+        found.add(&(*values)[row]);
+    }
+    return found;
   }
 
   Status rewrite(uint32_t node, const Masked &masked) {
     const auto &scores = std::get<Definition>(old.nodes[node]);
-    std::optional<std::vector<double>> values = valuesOfMask(masked, scores);
-    if (!values) {
+    Known *looked = look(masked, scores);
+    const MaskScan *mask = looked ? &looked->scan : nullptr;
+    bool skips = mask && mask->hidden() >= leastHidden;
+    if (!mask || (!mask->isZero && !mask->isBinary && !skips)) {
       out.copy(node);
       return Status::success();
     }
     Definition changed = scores;
     changed.results.clear();
-    if (llvm::all_of(*values, [](double value) { return value == 0; })) {
-      changed.bodies = {out.rename(masked.scores)};
+    Expr body = out.rename(mask->isBinary ? masked.scores : scores.bodies[0]);
+    Expr low = Expr::literal(ElementType::F32, -INFINITY);
+    if (mask->isZero) {
       note(node, "leave the mask out", "it adds zeros");
     } else {
-      Blocks blocks = blocksOf(*values, masked, scores);
-      if (blocks.hidden < leastHidden) {
-        out.copy(node);
-        return Status::success();
+      if (mask->isBinary) {
+        KINTSUGI_ASSIGN(Expr shown, shownAt(node, masked, *looked));
+        body = Expr::select(shown, body, low);
+        note(node, "read the mask as bits", "it hides or adds zeros");
       }
-      KINTSUGI_ASSIGN(Expr open, openAt(node, masked, blocks));
-      changed.bodies = {Expr::select(open, out.rename(scores.bodies[0]),
-                                     Expr::literal(ElementType::F32, -INFINITY))};
-      note(node, "leave hidden blocks out",
-           std::to_string(int(100 * blocks.hidden + 0.5)) + " % of blocks of " +
-               std::to_string(blockSize) + " columns are hidden");
+      if (skips) {
+        KINTSUGI_ASSIGN(Expr open, openAt(node, masked, *looked));
+        body = Expr::select(open, body, low);
+        note(node, "leave hidden blocks out",
+             std::to_string(int(100 * mask->hidden() + 0.5)) + " % of blocks of " +
+                 std::to_string(blockSize) + " columns are hidden");
+      }
     }
+    changed.bodies = {body};
     out.fresh.currentOrigin = old.origins[node];
     out.define(node, std::move(changed));
     return Status::success();
   }
 
-  Expected<Expr> openAt(uint32_t node, const Masked &masked, const Blocks &blocks) {
-    KINTSUGI_ASSIGN(Tensor tensor, Tensor::create(ElementType::Bool, blocks.shape));
-    for (size_t k = 0; k < blocks.open.size(); ++k)
-      storeDouble(ElementType::Bool, tensor.bytes(), int64_t(k), blocks.open[k]);
+  /// A table of constants by the mask's iterators, the last `inBlocks` of them in blocks, read
+  /// where those are.
+  Expected<Expr> tableAt(uint32_t node, const Masked &masked, Known &looked, const char *suffix,
+                         ElementType type, size_t inBlocks,
+                         llvm::function_ref<int64_t(size_t)> element) {
+    const auto &scores = std::get<Definition>(old.nodes[node]);
+    std::vector<int64_t> extents;
     Shape shape;
     llvm::SmallVector<Index> place;
-    for (auto [k, extent] : llvm::enumerate(blocks.shape)) {
-      shape.push_back(Extent(extent));
-      bool isInBlocks = k + (blocks.hasRows ? 2 : 1) >= blocks.shape.size();
-      Index at = Index::iterator(masked.used[k]);
-      place.push_back(isInBlocks ? at.floorDiv(blockSize) : at);
+    for (auto [k, iterator] : llvm::enumerate(masked.used)) {
+      bool isCut = k + inBlocks >= masked.used.size();
+      int64_t extent = scores.parallel[iterator].extent.constant();
+      extents.push_back(isCut ? (extent + blockSize - 1) / blockSize : extent);
+      shape.push_back(Extent(extents.back()));
+      Index at = Index::iterator(iterator);
+      place.push_back(isCut ? at.floorDiv(blockSize) : at);
     }
-    const std::string &name = old.value(old.resultsOf(node)[0]).name;
-    ValueId table = out.fresh.addConstant(name + ".open", ElementType::Bool, shape,
-                                          std::make_shared<TensorConstant>(std::move(tensor)));
-    return Expr::read(table, ElementType::Bool, place);
+    auto table = looked.tables.find(suffix);
+    if (table == looked.tables.end()) {
+      KINTSUGI_ASSIGN(Tensor tensor, Tensor::create(type, extents));
+      for (int64_t k = 0; k < tensor.count(); ++k)
+        storeInteger(type, tensor.bytes(), k, element(size_t(k)));
+      const std::string &name = old.value(old.resultsOf(node)[0]).name;
+      ValueId constant = out.fresh.addConstant(name + suffix, type, shape,
+                                               std::make_shared<TensorConstant>(std::move(tensor)));
+      table = looked.tables.emplace(suffix, constant).first;
+    }
+    return Expr::read(table->second, type, place);
+  }
+
+  Expected<Expr> openAt(uint32_t node, const Masked &masked, Known &looked) {
+    return tableAt(node, masked, looked, ".open", ElementType::Bool, 2,
+                   [&](size_t k) { return int64_t(looked.scan.open[k]); });
+  }
+
+  /// The bit of a column in the word of its row and block.
+  Expected<Expr> shownAt(uint32_t node, const Masked &masked, Known &looked) {
+    constexpr ElementType type = ElementType::U64;
+    KINTSUGI_ASSIGN(Expr words, tableAt(node, masked, looked, ".shown", type, 1,
+                                        [&](size_t k) { return int64_t(looked.scan.words[k]); }));
+    Expr bit = Expr::index(Index::iterator(masked.column).mod(blockSize), type);
+    Expr shifted = Expr::binary(BinaryOp::ShiftRight, words, bit);
+    Expr one = Expr::literal(type, int64_t(1)), zero = Expr::literal(type, int64_t(0));
+    return Expr::binary(BinaryOp::NotEqual, Expr::binary(BinaryOp::And, shifted, one), zero);
   }
 
   void note(uint32_t node, const char *what, std::string why) {
@@ -215,6 +311,7 @@ private:
   std::vector<bool> constant;                       ///< By node.
   std::vector<llvm::SmallVector<uint32_t>> readers; ///< Nodes, by value.
   std::map<uint32_t, Masked> found;                 ///< By the scores' node.
+  std::deque<Known> known;
 };
 
 } // namespace

@@ -66,7 +66,9 @@ void placeRings(Schedule &schedule) {
       int64_t terms = 1;
       for (const te::Iterator &iterator : nest.reduction->iterators)
         terms *= iterator.extent.constant();
-      bytes = StreamBytes(*nest.matrix, *weighted.matrix, terms).all;
+      int64_t blocks = weighted.extentOf(weighted.parallel.size()) / weighted.matrix->depth;
+      int64_t listed = nest.skipsBlocks ? blocks : 0;
+      bytes = streamBytes(*nest.matrix, *weighted.matrix, terms, listed);
     }
     schedule.scratchBytes = std::max(schedule.scratchBytes, start + bytes);
   }

@@ -535,8 +535,7 @@ private:
     if (number + 4 > tiling.parts.size())
       return false;
     std::vector<LoopNest> nests(tiling.parts.begin() + number, tiling.parts.begin() + number + 4);
-    std::optional<BlockCycles> all =
-        streamSoftmax(nests, schedule, storageOf(options.precision), options.scratchLimit);
+    std::optional<BlockCycles> all = streamSoftmax(nests, schedule, limitsOf(tiling));
     if (!all)
       return false;
     cycles += *all;

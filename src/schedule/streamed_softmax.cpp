@@ -19,40 +19,53 @@ constexpr int64_t warp = 32, unitRows = 16, chunk = 8;
 
 bool isNarrow(ElementType type) { return isFloat(type) && bitsOf(type) == 16; }
 
-/// What a thread reads for each score while that is made.
+/// What a thread reads for each score while that is made; not what many columns share.
 unsigned readsAhead(const LoopNest &scores, const LoopNest &stats) {
   unsigned reads = 0;
+  auto moves = [](const Index &index, unsigned column) {
+    return index.uses(column) && !llvm::all_of(index.terms(), [&](const Term &term) {
+             return term.atom.kind == AtomKind::FloorDiv ||
+                    (term.atom.kind == AtomKind::Iterator && term.atom.iterator != column);
+           });
+  };
   auto count = [&](const Expr &expr, unsigned column) {
-    expr.walk([&](const Expr &e) { reads += e.kind() == ExprKind::Read && e.uses(column); });
+    expr.walk([&](const Expr &e) {
+      reads += e.kind() == ExprKind::Read && llvm::any_of(e.readIndices(), [&](const Index &index) {
+                 return moves(index, column);
+               });
+    });
   };
   count(scores.epilogue[0], scores.parallel.size() - 1);
   count(stats.bodies[0], stats.parallel.size());
   return reads - 1; // Of which one is the score.
 }
 
-int registersFor(int64_t own, int64_t values, unsigned ahead) {
-  return 72 + int(own / 2 * (1 + ahead) + own / 4 + values / 2);
+int registersFor(int64_t own, int64_t values, unsigned ahead, bool inFours) {
+  int sums = int(own / 2 * (1 + ahead) + values / 2);
+  return inFours ? 40 + sums : 72 + sums + int(own / 4); // Powers take the place of scores.
 }
 
 class Streamed {
 public:
-  Streamed(llvm::MutableArrayRef<LoopNest> nests, Schedule &schedule,
-           std::optional<ElementType> rounded)
+  Streamed(llvm::MutableArrayRef<LoopNest> nests, Schedule &schedule, const BlockLimits &limits)
       : scores(nests[0]), stats(nests[1]), powers(nests[2]), weighted(nests[3]), schedule(schedule),
-        rounded(rounded) {}
+        limits(limits) {}
 
   bool matches() {
     return findProducts() && areStats() && arePowers() && areWeights() && serveNothingElse();
   }
 
-  std::optional<BlockCycles> choose(int64_t scratchLimit) {
+  std::optional<BlockCycles> choose() {
     std::optional<BlockCycles> best;
     int64_t uniform = uniformColumns();
     unsigned warps = schedule.threads / warp;
     for (unsigned across = 1; across <= warps; across *= 2)
       for (int64_t own : {32, 64, 128})
-        for (unsigned stages : {2, 3})
-          consider(warps / across, across, own, stages, uniform, scratchLimit, best);
+        for (unsigned stages : {2, 3}) {
+          consider({warps / across, across, false}, own, stages, uniform, best);
+          if (limits.ringBytes > 0 && across == 1 && warps % 4 == 0)
+            consider({warps, across, true}, own, stages, uniform, best);
+        }
     return best;
   }
 
@@ -69,8 +82,8 @@ private:
   unsigned powersBuffer() const { return powers.destinations[0]; }
 
   bool findProducts() {
-    std::optional<MatrixProduct> ofScores = matrixProductOf(scores, rounded),
-                                 ofWeighted = matrixProductOf(weighted, rounded);
+    std::optional<MatrixProduct> ofScores = matrixProductOf(scores, limits.rounded),
+                                 ofWeighted = matrixProductOf(weighted, limits.rounded);
     if (!ofScores || !ofWeighted || ofScores->numBatch != 1 || ofWeighted->numBatch != 1)
       return false;
     scoresProduct = *ofScores;
@@ -247,20 +260,29 @@ private:
     return uniform;
   }
 
-  /// Whether (origin + row) / divisor is the same for all rows of any tile.
+  /// Whether (origin + row) / divisor is the same for all rows of any tile, or for those from a
+  /// multiple of `rowsOpenTogether` on.
   bool areRowsOfOneBlock(const Index &index, unsigned row, int64_t divisor) const {
     for (unsigned d = 0; d < schedule.space.size(); ++d) {
       const TileDimension &dimension = schedule.space[d];
       if (index == Index::iterator(scores.originIterator(d)) + Index::iterator(row))
-        return scores.extentOf(row) == dimension.size && divisor % dimension.size == 0 &&
-               dimension.extent % dimension.size == 0;
+        return scores.extentOf(row) == dimension.size && dimension.extent % dimension.size == 0 &&
+               (divisor % dimension.size == 0 ||
+                (divisor % rowsOpenTogether == 0 && dimension.size % rowsOpenTogether == 0 &&
+                 row == scoresProduct.rows.back()));
     }
     return index.asIterator() == int(row) && scores.extentOf(row) <= divisor;
   }
 
+  struct Warps {
+    unsigned down, across;
+    bool inFours;
+  };
+
   /// `own`: columns of a block that a warp has.
-  void consider(unsigned down, unsigned across, int64_t own, unsigned stages, int64_t uniform,
-                int64_t limit, std::optional<BlockCycles> &best) {
+  void consider(Warps warps, int64_t own, unsigned stages, int64_t uniform,
+                std::optional<BlockCycles> &best) {
+    auto [down, across, inFours] = warps;
     int64_t block = own * across, most = std::max<int64_t>(columns, 32);
     if (rows > unitRows * down || (down > 1 && unitRows * down >= 2 * rows) || block >= 2 * most)
       return;
@@ -268,6 +290,7 @@ private:
     first.element = second.element = scoresProduct.element;
     first.columnsFactor = scoresProduct.columnsFactor;
     second.columnsFactor = weightedProduct.columnsFactor;
+    first.inFours = second.inFours = inFours;
     first.down = second.down = down;
     first.across = second.deep = across;
     first.rows = second.rows = unitRows * down;
@@ -279,15 +302,15 @@ private:
       return tile.columns * tile.depth % (chunk * schedule.threads) == 0 &&
              tile.rows * tile.depth % (chunk * schedule.threads) == 0;
     };
-    StreamBytes bytes(first, second, scoresProduct.depth);
-    int registers = registersFor(own, second.columns, readsAhead(scores, stats));
+    int registers = registersFor(own, second.columns, readsAhead(scores, stats), inFours);
     constexpr int registersACore = 65536, mostRegisters = 255;
-    if (!isShared(first) || !isShared(second) || bytes.all > limit || registers > mostRegisters ||
-        registers * schedule.threads > registersACore)
-      return;
-    constexpr int64_t mostBlocks = 64;
+    constexpr int64_t mostBlocks = 1024; // In a list.
     bool skips = uniform > 1 && uniform % block == 0 && columns % block == 0 &&
                  columns / block <= mostBlocks;
+    int64_t bytes = streamBytes(first, second, scoresProduct.depth, skips ? columns / block : 0);
+    if (!isShared(first) || !isShared(second) || bytes > limits.scratchBytes ||
+        registers > mostRegisters || registers * schedule.threads > registersACore)
+      return;
     BlockCycles cycles = estimate(first, second, skips);
     if (best && cycles.worth() >= best->worth() * 0.98)
       return;
@@ -307,14 +330,20 @@ private:
     constexpr double shown = 0.5; // Of blocks, about: constants are not at hand here.
     double values = double(second.columns), steps = std::ceil(double(columns) / block);
     steps *= skips ? shown : 1;
-    double onUnits = double(first.rows) * block * (terms + values) / multiplyAdds;
-    double brought = block * (terms + values) * 2;
-    double moved = brought + first.down * brought + double(first.rows) * terms * 2 * first.across;
+    double brought = block * (terms + values) * 2, rows = double(first.rows);
+    double onUnits = rows * block * (terms + values) / multiplyAdds;
+    double moved = brought + first.down * brought + rows * terms * 2 * first.across;
     double ofWarp = unitRows * own / warp * (operationsOf(stats.bodies[0]) + 12) +
                     (terms + values) / 16 * (own / 8) * 1.5;
+    if (first.inFours) { // See MatrixChoice: each reads 16 terms of 64 rows, but powers.
+      double products = rows / 64 * first.across;
+      onUnits = products * (terms / 16 * std::max(own / 2, (64 + own) / 4) + own / 16 * values / 2);
+      moved = brought + products * (terms * (64 + own) + own * values) * 2;
+      ofWarp = unitRows * own / warp * (operationsOf(stats.bodies[0]) + 8) + 60;
+    }
     double issued = ofWarp * first.down * first.across / schedulers;
-    double busy = std::max({onUnits, moved / scratchBytes, brought / farBytes,
-                            double(first.rows) * block / exponentials, issued});
+    double busy = std::max(
+        {onUnits, moved / scratchBytes, brought / farBytes, rows * block / exponentials, issued});
     double waits = std::max(latency + barrier + schedulers * ofWarp,
                             (fromFar + brought / farBytes) / (first.stages - 1));
     BlockCycles cycles;
@@ -327,7 +356,7 @@ private:
 
   LoopNest &scores, &stats, &powers, &weighted;
   Schedule &schedule;
-  std::optional<ElementType> rounded;
+  const BlockLimits &limits;
   MatrixProduct scoresProduct, weightedProduct;
   int64_t rows = 0, columns = 0;
 };
@@ -340,30 +369,32 @@ bool mayStreamSoftmax(llvm::ArrayRef<Member> members) {
          });
 }
 
-StreamBytes::StreamBytes(const MatrixTile &scores, const MatrixTile &weighted, int64_t terms) {
+int64_t streamBytes(const MatrixTile &scores, const MatrixTile &weighted, int64_t terms,
+                    int64_t listed) {
+  constexpr int64_t word = 4;
   int64_t steps = llvm::divideCeil(terms, int64_t(scores.depth));
-  rowStep = scores.operandBytes(scores.rows);
-  columnStep = scores.operandBytes(scores.columns);
-  values = steps * columnStep;
-  stage = values + weighted.operandBytes(weighted.columns);
+  int64_t stage =
+      steps * scores.operandBytes(scores.columns) + weighted.operandBytes(weighted.columns);
+  int64_t list = listed ? (listed + scores.stages + llvm::divideCeil(listed, warp)) * word : 0;
   int64_t joined =
       int64_t(scores.across - 1) * scores.down * warp * 16 * (weighted.columns / 8 + 1);
-  all = std::max(steps * rowStep + int64_t(scores.stages) * stage, joined);
+  int64_t ring = steps * scores.operandBytes(scores.rows) + int64_t(scores.stages) * stage;
+  return std::max(ring + list, joined);
 }
 
 int registersOfStream(const LoopNest &scores, const LoopNest &stats, const LoopNest &weighted) {
   return registersFor(scores.matrix->columns / scores.matrix->across, weighted.matrix->columns,
-                      readsAhead(scores, stats));
+                      readsAhead(scores, stats), scores.matrix->inFours);
 }
 
 std::optional<BlockCycles> streamSoftmax(llvm::MutableArrayRef<LoopNest> nests, Schedule &schedule,
-                                         std::optional<ElementType> rounded, int64_t scratchLimit) {
+                                         const BlockLimits &limits) {
   if (nests.size() < 4)
     return std::nullopt;
-  Streamed streamed(nests, schedule, rounded);
+  Streamed streamed(nests, schedule, limits);
   if (!streamed.matches())
     return std::nullopt;
-  std::optional<BlockCycles> cycles = streamed.choose(scratchLimit);
+  std::optional<BlockCycles> cycles = streamed.choose();
   if (cycles)
     streamed.mark();
   return cycles;

@@ -21,19 +21,19 @@ bool mayStreamSoftmax(llvm::ArrayRef<Member> members);
 
 /// Sets what the first four of `nests` need to run as one in blocks of schedule.threads, and marks
 /// their buffers of scores and powers; nullopt where they are something else, or do not fit.
-/// `rounded`: see matrixProductOf.
+/// The limits are those of the block's scratch; ringBytes says no more than whether four warps
+/// multiply together.
 std::optional<BlockCycles> streamSoftmax(llvm::MutableArrayRef<LoopNest> nests, Schedule &schedule,
-                                         std::optional<ElementType> rounded, int64_t scratchLimit);
+                                         const BlockLimits &limits);
 
-/// How the loop's memory is cut, in bytes from the ring's start: the rows of the scores' product,
-/// then the stages, each a block of its columns and one of values.
-struct StreamBytes {
-  int64_t rowStep, columnStep; ///< Of one step of the scores' sum.
-  int64_t values;              ///< Where they start in a stage.
-  int64_t stage, all;
+/// Rows from a multiple of that on, of a tile of more, that are open in the same blocks.
+constexpr int64_t rowsOpenTogether = 64;
 
-  StreamBytes(const MatrixTile &scores, const MatrixTile &weighted, int64_t terms);
-};
+/// What the loop takes in memory, in bytes from the ring's start: the rows of the scores' product,
+/// the stages, each a block of its columns and one of values, and a list of open blocks, out of
+/// `listed` (0: there is none).
+int64_t streamBytes(const MatrixTile &scores, const MatrixTile &weighted, int64_t terms,
+                    int64_t listed);
 
 /// That a thread needs, about.
 int registersOfStream(const LoopNest &scores, const LoopNest &stats, const LoopNest &weighted);

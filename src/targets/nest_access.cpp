@@ -54,13 +54,6 @@ bool NestEmitter::sharesDivisor(arith::DivFOp division, unsigned level) const {
   return isShared && quotient.getType().isF32();
 }
 
-/// Whether all that is done with a value is to round it to 16 bits.
-static bool isNarrowed(Value value) {
-  return llvm::all_of(value.getUsers(), [](Operation *user) {
-    return isa<arith::TruncFOp>(user) && user->getResult(0).getType().getIntOrFloatBitWidth() == 16;
-  });
-}
-
 /// A quotient over a number that stays for many: one division gives 1 / b, and a product with it is
 /// made exact by the remainder (Markstein 1990). Where that is zero or not finite, the product is
 /// right already, with its sign. Both are scaled where b is so small, or large, that 1 / b is none.
@@ -78,13 +71,13 @@ Value NestEmitter::divideByShared(Operation *op, ArrayRef<Value> operands, Point
   auto spread = [&](Value value) { return lanes > 1 ? make.splat(value, lanes) : value; };
   bool byUnits = scope.threads && !scope.imports,
        isExact = !byUnits || !isNarrowed(op->getResult(0));
-  Value scale = once(0, [&] { return scaleOfDivisor(divisor, byUnits); });
-  Value scaled = once(1, [&] { return make.mul(divisor, scale); });
   if (!isExact) {
-    Value factor = once(5, [&] { return factorOfDivisor(divisor, scale, scaled); });
+    Value factor = once(5, [&] { return factorOfDivisor(make, divisor); });
     levels.place(level);
     return make.mul(operands[0], factor);
   }
+  Value scale = once(0, [&] { return scaleOfDivisor(make, divisor, byUnits); });
+  Value scaled = once(1, [&] { return make.mul(divisor, scale); });
   Value by = once(2, [&] { return spread(scaled); });
   Value inverse = once(3, [&] {
     if (!byUnits)
@@ -99,30 +92,6 @@ Value NestEmitter::divideByShared(Operation *op, ArrayRef<Value> operands, Point
   Value isFinite = make.less(size, make.number(type, std::numeric_limits<double>::infinity()));
   Value isRest = make.bitAnd(isFinite, make.less(make.number(type, 0), size));
   return make.select(isRest, quotient, product);
-}
-
-/// A power of two with which a divisor has an inverse; `byUnits`: which is no number next to the
-/// smallest.
-Value NestEmitter::scaleOfDivisor(Value divisor, bool byUnits) {
-  Type type = divisor.getType();
-  double tiny = type.isF64() ? 0x1p-900 : 0x1p-100, large = type.isF64() ? 0x1p200 : 0x1p64;
-  Value size = make.absolute(divisor);
-  Value scale = make.select(make.less(size, make.number(type, tiny)), make.number(type, large),
-                            make.number(type, 1));
-  if (!byUnits)
-    return scale;
-  Value isLarge = make.less(make.number(type, 1 / tiny), size);
-  return make.select(isLarge, make.number(type, 1 / large), scale);
-}
-
-/// The inverse of a divisor, finite unless that is zero: zeros over it stay zeros.
-Value NestEmitter::factorOfDivisor(Value divisor, Value scale, Value scaled) {
-  Type type = divisor.getType();
-  constexpr double most = 0x1.fffffep127;
-  Value inverse = make.mul(inverseByUnits(make, scaled), scale);
-  Value finite = extremumByUnits(make, inverse, make.number(type, -most), true);
-  finite = extremumByUnits(make, finite, make.number(type, most), false);
-  return make.select(make.equal(divisor, make.number(type, 0)), inverse, finite);
 }
 
 /// Operands first, where they belong; then the operation at its own level.

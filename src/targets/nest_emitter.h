@@ -126,8 +126,6 @@ private:
 
   mlir::Value evaluate(mlir::Value value, Point point);
   mlir::Value evaluateNew(mlir::Operation *op, Point point, unsigned level);
-  mlir::Value scaleOfDivisor(mlir::Value divisor, bool byUnits);
-  mlir::Value factorOfDivisor(mlir::Value divisor, mlir::Value scale, mlir::Value scaled);
   bool sharesDivisor(mlir::arith::DivFOp division, unsigned level) const;
   mlir::Value divideByShared(mlir::Operation *op, llvm::ArrayRef<mlir::Value> operands, Point point,
                              unsigned level);

@@ -24,6 +24,34 @@ Value roundedInverseByUnits(Emit &emit, Value x) {
   return emit.fma(inverse, rest, inverse);
 }
 
+bool isNarrowed(Value value) {
+  return llvm::all_of(value.getUsers(), [](Operation *user) {
+    return isa<arith::TruncFOp>(user) && user->getResult(0).getType().getIntOrFloatBitWidth() == 16;
+  });
+}
+
+Value scaleOfDivisor(Emit &emit, Value divisor, bool byUnits) {
+  Type type = divisor.getType();
+  double tiny = type.isF64() ? 0x1p-900 : 0x1p-100, large = type.isF64() ? 0x1p200 : 0x1p64;
+  Value size = emit.absolute(divisor);
+  Value scale = emit.select(emit.less(size, emit.number(type, tiny)), emit.number(type, large),
+                            emit.number(type, 1));
+  if (!byUnits)
+    return scale;
+  Value isLarge = emit.less(emit.number(type, 1 / tiny), size);
+  return emit.select(isLarge, emit.number(type, 1 / large), scale);
+}
+
+Value factorOfDivisor(Emit &emit, Value divisor) {
+  Type type = divisor.getType();
+  constexpr double most = 0x1.fffffep127;
+  Value scale = scaleOfDivisor(emit, divisor, true);
+  Value inverse = emit.mul(inverseByUnits(emit, emit.mul(divisor, scale)), scale);
+  Value finite = extremumByUnits(emit, inverse, emit.number(type, -most), true);
+  finite = extremumByUnits(emit, finite, emit.number(type, most), false);
+  return emit.select(emit.equal(divisor, emit.number(type, 0)), inverse, finite);
+}
+
 /// x = n ln 2 + r, n rounded down: 2^(r / ln 2) by the unit, times 2^n, whose exponent comes of the
 /// low bits of a sum with 1.5 * 2^23. n is kept in a normal number's exponents by cutting its share
 /// of them to 0 to 1; what is beyond then makes the first factor 0 or infinite.

@@ -15,6 +15,16 @@ namespace kintsugi::targets {
 mlir::Value inverseByUnits(Emit &emit, mlir::Value x);
 mlir::Value roundedInverseByUnits(Emit &emit, mlir::Value x);
 
+/// Whether nothing but its rounding to 16 bits is used.
+bool isNarrowed(mlir::Value value);
+
+/// A power of two with which a divisor has an inverse; `byUnits`: which is no number next to the
+/// smallest.
+mlir::Value scaleOfDivisor(Emit &emit, mlir::Value divisor, bool byUnits);
+
+/// The inverse of a divisor, finite unless that is zero: zeros over it stay zeros.
+mlir::Value factorOfDivisor(Emit &emit, mlir::Value divisor);
+
 /// e^x within 2 units in the last place, smallest numbers, infinities and NaN included.
 mlir::Value exponentialByUnits(Emit &emit, mlir::Value x);
 

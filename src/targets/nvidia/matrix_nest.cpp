@@ -62,11 +62,8 @@ void MatrixNest::group() {
   for (Operand *operand : {&rows, &columns})
     chooseMoves(*operand);
   rows.offset = 0;
-  auto bytesOf = [&](const Operand &operand) {
-    return operand.apart() * std::max<int64_t>(1, operand.chunks * 16 / operand.pitch);
-  };
-  columns.offset = bytesOf(rows);
-  stageBytes = columns.offset + bytesOf(columns);
+  columns.offset = rows.bytes();
+  stageBytes = columns.offset + columns.bytes();
   stages = matrix.getStages();
   if (matrix.getInFours() && !inFours)
     stages = std::clamp((KIN_LAUNCH_SHARED_BYTES - int64_t(matrix.getRing())) / stageBytes,
@@ -163,8 +160,9 @@ void MatrixNest::findLanes() {
   Value firstRow = make.mul(down, i32(matrix.getRows() / matrix.getDown() * four));
   Value firstColumn = make.mul(across, i32(matrix.getColumns() / matrix.getAcross()));
   if (inFours) {
-    describe(rows, firstRow);
-    describe(columns, firstColumn);
+    Value firstTerm = make.shiftLeft(deepNumber, 4);
+    describe(rows, firstRow, firstTerm);
+    describe(columns, firstColumn, firstTerm);
   }
   firstRow = make.add(firstRow, make.shiftLeft(make.bitAnd(share, i32(four - 1)), 4));
   findLanesAt(firstRow, firstColumn, make.shiftLeft(deepNumber, 4));
@@ -228,16 +226,15 @@ int64_t MatrixNest::furtherIn(const Operand &operand, int64_t block, int64_t six
 }
 
 /// A warp's terms go on in the same 128 bytes: it has one, two or four of the sixteens there.
-void MatrixNest::describe(Operand &operand, Value first) {
-  Value start = units.atByte(ring, operand.offset), terms = make.shiftLeft(deepNumber, 4);
+void MatrixNest::describe(Operand &operand, Value first, Value terms) {
+  Value start = units.atByte(ring, operand.offset);
   Value line = operand.alongDepth ? first : terms;
   Value bytes = make.shiftLeft(operand.alongDepth ? terms : first, 1);
   Value at =
       make.add(make.mul(line, i32(operand.pitch)), make.bitAnd(bytes, i32(operand.pitch - 1)));
   Value beyond = make.shiftRight(bytes, llvm::Log2_64(operand.pitch));
   at = make.add(at, make.mul(beyond, i32(operand.apart())));
-  operand.described = warps.operandAt(units.atByte(start, at),
-                                      {operand.pitch, operand.alongDepth, operand.apart()});
+  operand.described = warps.operandAt(units.atByte(start, at), operand.layout());
 }
 
 void MatrixNest::emitPasses() {
@@ -376,12 +373,9 @@ void MatrixNest::startStep(Value offset, Sums &sums) {
     for (int64_t block = 0; block < matrix.getRows() / matrix.getDown() / 16; ++block)
       products.push_back(
           {unsigned(block), furtherIn(rows, block, sixteen), furtherIn(columns, 0, sixteen)});
-  auto layoutOf = [](const Operand &operand) {
-    return WarpGroups::Layout{operand.pitch, operand.alongDepth, operand.apart()};
-  };
   warps.multiply(sums, matrix.getColumns() / matrix.getAcross(),
-                 warps.moved(rows.described, offset), layoutOf(rows),
-                 warps.moved(columns.described, offset), layoutOf(columns), products);
+                 warps.moved(rows.described, offset), rows.layout(),
+                 warps.moved(columns.described, offset), columns.layout(), products);
 }
 
 void MatrixNest::multiplyStep(Value offset, Sums &sums) {

@@ -59,6 +59,8 @@ private:
     int64_t lines, chunks; ///< Chunks of 16 bytes in a line.
 
     int64_t apart() const { return lines * pitch; }
+    int64_t bytes() const { return apart() * std::max<int64_t>(1, chunks * 16 / pitch); }
+    WarpGroups::Layout layout() const { return {pitch, alongDepth, apart()}; }
   };
   using Sums = llvm::SmallVector<MatrixUnits::Results>;
 
@@ -85,7 +87,7 @@ private:
   MatrixUnits::Fragment load(const Operand &operand, mlir::Value stage, int64_t block,
                              int64_t sixteen);
   void startStep(mlir::Value offset, Sums &sums);
-  void describe(Operand &operand, mlir::Value first);
+  void describe(Operand &operand, mlir::Value first, mlir::Value firstTerm);
   void findLanesAt(mlir::Value firstRow, mlir::Value firstColumn, mlir::Value firstTerm);
   void findLanesOf(Operand &operand, mlir::Value first, mlir::Value firstTerm, mlir::Value lane);
   mlir::Value placeIn(const Operand &operand, mlir::Value line, mlir::Value element);

@@ -1,6 +1,7 @@
 #include "targets/nvidia/point_values.h"
 
 #include "targets/elementwise.h"
+#include "targets/special_units.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/Matchers.h"
@@ -209,6 +210,8 @@ Value PointValues::evaluateNew(Operation *op, const Point &point, unsigned level
   SmallVector<Value> operands;
   for (Value operand : op->getOperands())
     operands.push_back(evaluate(operand, point));
+  if (Value quotient = divideByShared(op, operands, point, level))
+    return quotient;
   levels.place(level);
   if (isa<arith::ConstantOp>(op))
     return make.builder.clone(*op)->getResult(0);
@@ -232,6 +235,20 @@ Value PointValues::evaluateRange(Operation *op, const Point &point, unsigned lev
   Value number = evaluate(high.getLhs(), point), limit = evaluate(high.getRhs(), point);
   levels.place(level);
   return make.lessUnsigned(number, limit);
+}
+
+/// A quotient that is rounded to 16 bits, over what is the same for many points.
+Value PointValues::divideByShared(Operation *op, ArrayRef<Value> operands, const Point &point,
+                                  unsigned level) {
+  auto division = dyn_cast<arith::DivFOp>(op);
+  if (!division || scope.imports || !division.getType().isF32() || !isNarrowed(division) ||
+      llvm::popcount(groupsOf(division.getRhs())) >= llvm::popcount(groupsOf(division)))
+    return {};
+  unsigned ofDivisor = levelOf(division.getRhs(), point);
+  Value factor = levels.once(ofDivisor, {{operands[1].getAsOpaquePointer(), this}, 2},
+                             [&] { return factorOfDivisor(make, operands[1]); });
+  levels.place(level);
+  return make.mul(operands[0], factor);
 }
 
 Value PointValues::read(tile::ReadOp op, const Point &point, unsigned level) {

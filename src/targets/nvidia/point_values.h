@@ -72,6 +72,8 @@ private:
   const DimensionValue &iterator(unsigned number, const Point &point) const;
   mlir::Value evaluateNew(mlir::Operation *op, const Point &point, unsigned level);
   mlir::Value evaluateRange(mlir::Operation *op, const Point &point, unsigned level);
+  mlir::Value divideByShared(mlir::Operation *op, llvm::ArrayRef<mlir::Value> operands,
+                             const Point &point, unsigned level);
   mlir::Value read(tile::ReadOp op, const Point &point, unsigned level);
   std::optional<int64_t> slope(mlir::AffineExpr expr, mlir::ValueRange operands,
                                unsigned iterator) const;

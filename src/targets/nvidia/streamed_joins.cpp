@@ -100,6 +100,8 @@ void StreamedSoftmax::storeStats() {
     levels.placeAtEnd(resultLevel);
     Value total = amongFour(running.total[row], [&](Value a, Value b) { return make.add(a, b); });
     Value maximum = running.maximum[row];
+    if (form)
+      maximum = make.mul(maximum, f32(form->scale));
     // With an infinite maximum, exp(x - m) of the greatest is NaN, and so is the sum.
     total = make.add(total, make.sub(maximum, maximum));
     Value isRow = scores.isPoint(MatrixNest::Rows, scores.laneRow, row * eight, resultLevel);

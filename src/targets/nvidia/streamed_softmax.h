@@ -20,7 +20,7 @@ class StreamedSoftmax {
 public:
   /// `nests`: scores, stats, powers, weighted sum. Emits at the end of `block`.
   StreamedSoftmax(KernelScope &scope, llvm::ArrayRef<tile::ComputeOp> nests, mlir::Value scratch,
-                  mlir::Block *block);
+                  bool isHopper, mlir::Block *block);
   void emit();
 
 private:
@@ -46,29 +46,54 @@ private:
   /// Blocks of columns in the order in which the loop takes them: all, or those that are open.
   struct Order {
     mlir::Value count; ///< An i32.
-    mlir::Value open;  ///< Bits of blocks, an i64; null: all.
+    mlir::Value list;  ///< In shared memory, i32 each: blocks, with what is open; null: all.
   };
-  /// The next block of what is left, of which it is the `number`th in all.
-  mlir::Value nextBlock(mlir::Value number, mlir::Value &left);
   void findOrder();
-  mlir::Value bitsOfOpen(mlir::Value lane, int64_t first);
+  mlir::Value entryOf(mlir::Value block, unsigned round);
+  mlir::Value entryAt(mlir::Value number);
+  mlir::Value blockOf(mlir::Value entry);
+  mlir::Value isOpenHere(mlir::Value entry);
   mlir::Value isOpen();
+  mlir::Value ballot(mlir::Value bit);
+  std::pair<mlir::Value, llvm::SmallVector<mlir::Value>>
+  countVotes(mlir::Value votes, llvm::ArrayRef<mlir::Value> ends);
+  mlir::Value loadWord(mlir::Value from, mlir::Value number);
+  void storeWord(mlir::Value condition, mlir::Value value, mlir::Value to, mlir::Value number);
+
+  /// Terms that are the scores' sums times a positive number, or minus infinity where some
+  /// condition does not hold. What is kept of such terms is them over the scale.
+  struct Form {
+    double scale = 1;
+    llvm::SmallVector<mlir::Value, 2> conditions;
+    llvm::SmallVector<mlir::Value, 2> words; ///< Of which each is the column's bit, or null.
+  };
+  void findForm();
+  mlir::Value wordOf(mlir::Value condition);
+  bool isBitOf(tile::IndexOp number, tile::ReadOp word);
 
   void findBytes();
   void stageRows();
   void fillRing();
-  void stageIfThere(mlir::Value number, mlir::Value block, mlir::Value offset);
+  void stageIfThere(mlir::Value number, mlir::Value offset);
   void stageBlock(mlir::Value block, mlir::Value offset, unsigned level);
   void stageSteps(MatrixNest &nest, MatrixNest::Operand &operand, mlir::Value offset,
                   int64_t stepBytes, unsigned level);
-  void emitBlocks(mlir::Value toRead);
+  void emitBlocks();
+  void addBlock(mlir::Value readAt, const Places &places);
+  void addIfOpen(mlir::Value readAt, mlir::Value entry);
+  llvm::SmallVector<mlir::Value> allOf(const Running &running) const;
+  void take(mlir::ValueRange values);
   Scores scoresOf(mlir::Value offset);
   Places placesOf(mlir::Value block);
   PointValues::Point scoreAt(unsigned row, const Place &place) const;
   PointValues::Point termAt(unsigned row, const Place &place) const;
+  void readWords(const Places &places);
   void finishScores(const Places &places, Scores &scores);
+  void hideByWords(Scores &scores);
+  mlir::Value hidden(mlir::Value score, unsigned row, int64_t column);
   void rescale(const Scores &scores, Running &running, PerRow &base);
   void toPowers(Scores &scores, const PerRow &base, Running &running);
+  MatrixUnits::Fragment fragmentOf(const Scores &powers, int64_t sixteen);
   void addWeighted(mlir::Value offset, const Scores &powers, Running &running);
   mlir::Value packed(mlir::Value first, mlir::Value second);
   void findLanes();
@@ -96,11 +121,17 @@ private:
   std::array<Coordinates, rowsAThread> scoreRows, statsRows;
   Running running;
   Order order;
+  std::optional<Form> form;
+  double slope;                        ///< Powers of two in one of what is kept of terms.
+  llvm::SmallVector<mlir::Value> bits; ///< See readWords.
   mlir::Value group, exchange; ///< Of this warp; where this thread's values lie among a group's.
+  mlir::Value rowGroup;        ///< Of this warp: by its rows.
   unsigned resultLevel = 0;
-  int64_t rowStep = 0, columnStep = 0, stageBytes = 0, rowBytes = 0;
+  unsigned inner = 1; ///< Where a block's values are found.
+  int64_t rowStep = 0, columnStep = 0, stageBytes = 0, rowBytes = 0, listAt = 0;
   int64_t blocks, ahead;
-  int64_t across, own; ///< Groups of warps, and columns of a block that each has.
+  int64_t across, own;            ///< Groups of warps, and columns of a block that each has.
+  int64_t rowGroups, rowsOfGroup; ///< What is open is the same for so many rows.
 };
 
 } // namespace kintsugi::targets

@@ -17,20 +17,20 @@ Value WarpGroups::uniform(Value number) {
 
 void WarpGroups::run(const std::string &text) { runOn({}, text, {}); }
 
-void WarpGroups::runOn(MutableArrayRef<Results> sums, const std::string &text,
-                       ValueRange operands) {
+void WarpGroups::runOn(MutableArrayRef<Results> sums, const std::string &text, ValueRange operands,
+                       bool sets) {
   std::string constraints;
   SmallVector<Value> inputs;
-  for (const Results &each : sums)
-    for (Value value : each) {
-      constraints += "=f,";
-      inputs.push_back(value);
+  SmallVector<Type> types(sums.size() * 4, make.builder.getF32Type());
+  for (size_t k = 0; k < types.size(); ++k)
+    constraints += "=f,";
+  if (!sets)
+    for (size_t k = 0; k < types.size(); ++k) {
+      constraints += std::to_string(k) + ",";
+      inputs.push_back(sums[k / 4][k % 4]);
     }
-  for (size_t k = 0; k < inputs.size(); ++k)
-    constraints += std::to_string(k) + ",";
-  SmallVector<Type> types(inputs.size(), make.builder.getF32Type());
   for (Value operand : operands) {
-    constraints += "l,";
+    constraints += operand.getType().isInteger(32) ? "r," : "l,";
     inputs.push_back(operand);
   }
   constraints += "~{memory}";
@@ -65,12 +65,16 @@ Value WarpGroups::moved(Value operand, Value bytes) {
   return make.add(operand, units);
 }
 
+std::string WarpGroups::nameOf(unsigned columns) const {
+  std::string type = element.isF16() ? "f16" : "bf16";
+  return "wgmma.mma_async.sync.aligned.m64n" + std::to_string(columns) + "k16.f32." + type + "." +
+         type;
+}
+
 void WarpGroups::multiply(MutableArrayRef<Results> sums, unsigned columns, Value rowsAt,
                           const Layout &ofRows, Value columnsAt, const Layout &ofColumns,
                           ArrayRef<Product> products) {
-  std::string type = element.isF16() ? "f16" : "bf16";
-  std::string name = "wgmma.mma_async.sync.aligned.m64n" + std::to_string(columns) + "k16.f32." +
-                     type + "." + type;
+  std::string name = nameOf(columns);
   std::string ways = std::string(", yes, 1, 1, ") + (ofRows.alongDepth ? "0" : "1") + ", " +
                      (ofColumns.alongDepth ? "0" : "1") + ";\n";
   unsigned inBlock = columns / 8 * 4, inputs = 2 * unsigned(sums.size()) * 4;
@@ -87,6 +91,53 @@ void WarpGroups::multiply(MutableArrayRef<Results> sums, unsigned columns, Value
   }
   text += "wgmma.commit_group.sync.aligned;\n}";
   runOn(sums, text, {rowsAt, columnsAt});
+}
+
+/// $first, $first + 1, ..., in braces.
+static std::string numbered(size_t first, size_t count) {
+  std::string text = "{";
+  for (size_t k = first; k < first + count; ++k)
+    text += (k > first ? ", $" : "$") + std::to_string(k);
+  return text + "}";
+}
+
+static std::string moveBy(const char *target, size_t operand, int64_t bytes) {
+  return std::string("add.s64 ") + target + ", $" + std::to_string(operand) + ", " +
+         std::to_string(bytes / 16) + ";\n";
+}
+
+constexpr const char *start = "{\n.reg .b64 left, right;\n.reg .pred yes, adds;\n"
+                              "setp.eq.u32 yes, 0, 0;\nsetp.ne.u32 adds, 0, 0;\n"
+                              "wgmma.fence.sync.aligned;\n";
+constexpr const char *end = "wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;\n}";
+
+void WarpGroups::multiplyNow(MutableArrayRef<Results> sums, Value rowsAt, const Layout &ofRows,
+                             Value columnsAt, const Layout &ofColumns, ArrayRef<Product> products) {
+  size_t count = sums.size() * 4;
+  std::string text = start, all = numbered(0, count);
+  for (const Product &product : products) {
+    text += moveBy("left", count, product.rowsFurther);
+    text += moveBy("right", count + 1, product.columnsFurther);
+    text += nameOf(unsigned(sums.size()) * 8) + " " + all + ", left, right, " +
+            (&product == products.begin() ? "adds" : "yes") + ", 1, 1, " +
+            (ofRows.alongDepth ? "0, " : "1, ") + (ofColumns.alongDepth ? "0" : "1") + ";\n";
+  }
+  runOn(sums, text + end, {rowsAt, columnsAt}, true);
+}
+
+void WarpGroups::multiplyNow(MutableArrayRef<Results> sums, ArrayRef<MatrixUnits::Fragment> rows,
+                             Value columnsAt, const Layout &ofColumns, ArrayRef<Product> products) {
+  size_t count = sums.size() * 4, ofRows = 2 * count + 1;
+  std::string text = start, all = numbered(0, count);
+  SmallVector<Value> operands{columnsAt};
+  for (auto [number, product] : llvm::enumerate(products)) {
+    llvm::append_range(operands, rows[number]);
+    text += moveBy("right", 2 * count, product.columnsFurther);
+    text += nameOf(unsigned(sums.size()) * 8) + " " + all + ", " +
+            numbered(ofRows + 4 * number, 4) + ", right, yes, 1, 1, " +
+            (ofColumns.alongDepth ? "0" : "1") + ";\n";
+  }
+  runOn(sums, text + end, operands);
 }
 
 void WarpGroups::waitForAllBut(unsigned groups) {

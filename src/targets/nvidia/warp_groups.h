@@ -45,6 +45,15 @@ public:
   void multiply(llvm::MutableArrayRef<Results> sums, unsigned columns, mlir::Value rowsAt,
                 const Layout &ofRows, mlir::Value columnsAt, const Layout &ofColumns,
                 llvm::ArrayRef<Product> products);
+  /// sums = rows x columns, done.
+  void multiplyNow(llvm::MutableArrayRef<Results> sums, mlir::Value rowsAt, const Layout &ofRows,
+                   mlir::Value columnsAt, const Layout &ofColumns,
+                   llvm::ArrayRef<Product> products);
+  /// sums += rows x columns, done, of rows that lie as results of 64 do: one fragment for each
+  /// product, whose rowsFurther counts for nothing.
+  void multiplyNow(llvm::MutableArrayRef<Results> sums, llvm::ArrayRef<MatrixUnits::Fragment> rows,
+                   mlir::Value columnsAt, const Layout &ofColumns,
+                   llvm::ArrayRef<Product> products);
   /// Until at most so many groups are under way.
   void waitForAllBut(unsigned groups);
   /// Until all are done, whose results these are.
@@ -52,9 +61,12 @@ public:
 
 private:
   void run(const std::string &text);
-  /// Text that changes the sums, the first of its numbered operands, and reads `operands`.
+  /// Text that changes the sums, the first of its numbered operands, and reads `operands`; or that
+  /// sets them.
   void runOn(llvm::MutableArrayRef<Results> sums, const std::string &text,
-             mlir::ValueRange operands);
+             mlir::ValueRange operands, bool sets = false);
+  /// An instruction's name, with its number of columns, and what follows its operands.
+  std::string nameOf(unsigned columns) const;
 
   Emit make;
   mlir::Type element;

@@ -75,6 +75,31 @@ TEST(HiddenBlocks, LeaveOutAMaskOfZeros) {
   EXPECT_EQ(printProgram(after).find(" + "), std::string::npos);
 }
 
+TEST(HiddenBlocks, ReadMasksThatOnlyHideAsBits) {
+  // Also where few are hidden; a row that is hidden as a whole, or a bias, keeps its numbers.
+  auto hasBits = [](const std::string &mask) {
+    return printProgram(hidden(softmaxWith(mask))).find("x.shown[") != std::string::npos;
+  };
+  EXPECT_TRUE(hasBits("cases { i < j: -inf; else: 0.0 }"));
+  EXPECT_TRUE(hasBits("cases { j < 3: -3.4028235e38; else: 0.0 }"));
+  EXPECT_FALSE(hasBits("cases { i < j: -inf; else: 0.5 }"));
+  EXPECT_FALSE(hasBits("cases { i == 70: -3.4028235e38; i < j: -inf; else: 0.0 }"));
+}
+
+TEST(HiddenBlocks, OfOneMaskShareTheirTables) {
+  std::string text = softmaxWith("cases { i < j: -inf; else: 0.0 }");
+  std::string further =
+      "a[h:3, i:128, j:192] f32 = y[h, i, j] + g[i, j]\n"
+      "(b[h:3, i:128] f32, c[h:3, i:128] f32) = softmax_stats<f32>[j:192] a[h, i, "
+      "j]\n"
+      "w[h:3, i:128, j:192] f32 = exp(a[h, i, j] - b[h, i])\n"
+      "d[h:3, i:128, j:192] f32 = w[h, i, j] / c[h, i]\noutput d\n";
+  Program after = hidden(text + further);
+  EXPECT_EQ(llvm::count_if(after.values,
+                           [](const Value &value) { return value.kind == ValueKind::Constant; }),
+            2);
+}
+
 TEST(HiddenBlocks, StayWhereFewAreHiddenOrOthersReadThem) {
   EXPECT_TRUE(tableOf(hidden(softmaxWith("cases { j < 3: -inf; else: 1.0 }"))).empty());
   std::string causal = "cases { i < j: -inf; else: 0.0 }";

@@ -46,7 +46,8 @@ std::string attention(Sizes sizes, const std::string &score, const std::string &
          "y[" + h + ", " + i + ", " + d + "] f32 = o[h, i, d] / z[h, i]\noutput y\n" + outputs;
 }
 
-std::optional<Schedule> scheduled(const std::string &text) {
+/// `ringLimit`: see ScheduleOptions; 0: no warps multiply together.
+std::optional<Schedule> scheduled(const std::string &text, int64_t ringLimit = 0) {
   Expected<Program> program = parseProgram(text, "test.te");
   EXPECT_TRUE(program.ok()) << (program.ok() ? "" : program.error().message);
   schedule::Group group;
@@ -57,6 +58,7 @@ std::optional<Schedule> scheduled(const std::string &text) {
   schedule::ScheduleOptions options;
   options.machine = *machine::Machine::forLevel("sm_90a");
   options.scratchLimit = 88 << 10;
+  options.ringLimit = ringLimit;
   return scheduleGroup(*program, group, options).schedule;
 }
 
@@ -119,7 +121,7 @@ TEST(Streamed, LeavesHiddenBlocksOut) {
     EXPECT_TRUE(schedule->nests[0].skipsBlocks);
     EXPECT_EQ(64 % schedule->nests[0].matrix->columns, 0u);
     for (const char *level : {"sm_80", "sm_90a"}) {
-      EXPECT_EQ(countOf(textOf(*schedule, level), "vote.sync.ballot"), across > 32 ? 2u : 1u);
+      EXPECT_EQ(countOf(textOf(*schedule, level), "vote.sync.ballot"), 1u);
       if (hasAssembler())
         expectAssembles(*schedule, level, "hidden");
     }
@@ -139,6 +141,62 @@ TEST(Streamed, LeavesHiddenBlocksOut) {
       attention({2, 128, 512, 64, 64}, "cases { open[i, j]: s[h, i, j] * 0.125; else: -inf }"));
   ASSERT_TRUE(schedule && isStreamed(*schedule));
   EXPECT_FALSE(schedule->nests[0].skipsBlocks);
+}
+
+TEST(Streamed, AsksForBitsWhereSomeAreNotSet) {
+  std::string score =
+      "cases { open[i // 64, j // 64]: cases { (shr(words[i, j // 64], {j % 64}) and "
+      "1) != 0: s[h, i, j] * 0.125; else: -inf }; else: -inf }";
+  for (int64_t ringLimit : {0, 200 << 10})
+    for (Sizes sizes : {Sizes{2, 128, 512, 64, 64}, {12, 4096, 16384, 64, 64}}) {
+      auto n = [](int64_t number) { return std::to_string(number); };
+      std::string text = "input open[" + n(sizes.rows / 64) + ", " + n(sizes.columns / 64) +
+                         "] bool\ninput words[" + n(sizes.rows) + ", " + n(sizes.columns / 64) +
+                         "] u64\n";
+      std::optional<Schedule> schedule = scheduled(text + attention(sizes, score), ringLimit);
+      ASSERT_TRUE(schedule && isStreamed(*schedule));
+      EXPECT_TRUE(schedule->nests[0].skipsBlocks);
+      for (const char *level : {"sm_80", "sm_90a"}) {
+        EXPECT_EQ(countOf(textOf(*schedule, level), "vote.sync.all"), 1u);
+        if (hasAssembler())
+          expectAssembles(*schedule, level, "bits");
+      }
+      if (sizes.columns > 1000)
+        continue;
+      Operands memory;
+      for (const auto &buffer : schedule->buffers)
+        if (buffer.home == schedule::Home::Memory) {
+          std::vector<double> values;
+          for (int64_t k = 0; k < buffer.elements && !buffer.written; ++k)
+            values.push_back(buffer.type == ElementType::U64
+                                 ? double(k * 2654435761 % 65536 * 2 + 1)
+                             : buffer.type == ElementType::Bool ? double(k % 3 != 1)
+                                                                : double(k * 7 % 31) / 16 - 1);
+          memory.push_back(values);
+        }
+      EXPECT_EQ(compareKernel(*schedule, memory, 2e-3), "");
+    }
+}
+
+TEST(Streamed, LetsFourWarpsMultiplyTogether) {
+  for (Sizes sizes :
+       {Sizes{12, 4096, 4096, 64, 64}, {12, 4096, 4096, 128, 128}, {12, 4096, 4096, 80, 32}})
+    for (const char *type : {"f16", "bf16"}) {
+      std::optional<Schedule> schedule =
+          scheduled(attention(sizes, "s[h, i, j] * 0.125", "", type), 200 << 10);
+      ASSERT_TRUE(schedule && isStreamed(*schedule)) << schedule->print();
+      const schedule::MatrixTile &scores = *schedule->nests[0].matrix;
+      ASSERT_TRUE(scores.inFours && schedule->nests[3].matrix->inFours) << schedule->print();
+      size_t steps = (sizes.terms + scores.depth - 1) / scores.depth;
+      std::string text = textOf(*schedule, "sm_90a");
+      EXPECT_EQ(countOf(text, "wgmma.mma_async"),
+                steps * scores.depth / 16 + scores.columns / scores.across / 16);
+      EXPECT_EQ(countOf(text, "mma.sync"), 0u);
+      EXPECT_EQ(countOf(textOf(*schedule, "sm_80"), "wgmma"), 0u);
+      if (hasAssembler())
+        for (const char *level : {"sm_80", "sm_90a"})
+          expectAssembles(*schedule, level, std::string("fours_") + type);
+    }
 }
 
 TEST(Streamed, MultipliesOnMatrixUnits) {
