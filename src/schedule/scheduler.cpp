@@ -429,6 +429,8 @@ private:
     std::optional<Trial> best;
     for (int threads : {128, 256, 512, 1024}) {
       std::optional<Trial> trial = attemptWith(*tiling, sizes, threads);
+      if (!trial && !best && mayStreamSoftmax(members))
+        continue; // One loop may want more warps than these, and needs less scratch than nests.
       if (!trial)
         break;
       if (best && trial->computeSeconds >= best->computeSeconds * 0.98)

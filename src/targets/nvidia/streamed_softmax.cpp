@@ -184,12 +184,13 @@ void StreamedSoftmax::addBlock(Value readAt, const Places &places) {
 /// Where several groups of rows share a tile, some may have nothing in a block.
 void StreamedSoftmax::addIfOpen(Value readAt, Value entry) {
   SmallVector<Value> before = allOf(running);
+  Value block = blockOf(entry);
   auto choice = scf::IfOp::create(make.builder, make.location, ValueRange(before).getTypes(),
                                   isOpenHere(entry), true);
   levels.loopCreated(1, choice);
   levels.enter(2, choice.thenBlock());
   inner = 2;
-  addBlock(readAt, placesOf(blockOf(entry)));
+  addBlock(readAt, placesOf(block));
   levels.placeAtEnd(2);
   scf::YieldOp::create(make.builder, make.location, allOf(running));
   make.builder.setInsertionPointToEnd(choice.elseBlock());

@@ -46,8 +46,10 @@ std::string attention(Sizes sizes, const std::string &score, const std::string &
          "y[" + h + ", " + i + ", " + d + "] f32 = o[h, i, d] / z[h, i]\noutput y\n" + outputs;
 }
 
-/// `ringLimit`: see ScheduleOptions; 0: no warps multiply together.
-std::optional<Schedule> scheduled(const std::string &text, int64_t ringLimit = 0) {
+/// `ringLimit`: see ScheduleOptions; 0: no warps multiply together. `rows`: of a head's tile; 0:
+/// the search's.
+std::optional<Schedule> scheduled(const std::string &text, int64_t ringLimit = 0,
+                                  int64_t rows = 0) {
   Expected<Program> program = parseProgram(text, "test.te");
   EXPECT_TRUE(program.ok()) << (program.ok() ? "" : program.error().message);
   schedule::Group group;
@@ -59,7 +61,14 @@ std::optional<Schedule> scheduled(const std::string &text, int64_t ringLimit = 0
   options.machine = *machine::Machine::forLevel("sm_90a");
   options.scratchLimit = 88 << 10;
   options.ringLimit = ringLimit;
-  return scheduleGroup(*program, group, options).schedule;
+  schedule::ScheduleResult found = scheduleGroup(*program, group, options);
+  if (rows == 0)
+    return found.schedule;
+  found.point.registers.clear();
+  found.point.sizes[found.point.sizes.size() - 3] = 1;
+  found.point.sizes.end()[-2] = rows;
+  found.point.sizes.back() = 64;
+  return scheduleAt(*program, group, options, found.point).schedule;
 }
 
 bool isStreamed(const Schedule &schedule) {
@@ -176,6 +185,31 @@ TEST(Streamed, AsksForBitsWhereSomeAreNotSet) {
         }
       EXPECT_EQ(compareKernel(*schedule, memory, 2e-3), "");
     }
+}
+
+TEST(Streamed, LeavesBlocksOutThatARowGroupDoesNotSee) {
+  // 128 rows share keys, of which each 64 have flags of their own.
+  for (int64_t columns : {256, 4096}) {
+    std::optional<Schedule> schedule =
+        scheduled("input open[4, " + std::to_string(columns / 64) + "] bool\n" +
+                      attention({2, 256, columns, 64, 64},
+                                "cases { open[i // 64, j // 64]: s[h, i, j]; else: -inf }"),
+                  200 << 10, 128);
+    ASSERT_TRUE(schedule && isStreamed(*schedule));
+    EXPECT_TRUE(schedule->nests[0].skipsBlocks);
+    EXPECT_EQ(schedule->nests[0].matrix->rows, 128u);
+    for (const char *level : {"sm_80", "sm_90a"})
+      if (hasAssembler())
+        expectAssembles(*schedule, level, "groups");
+    Operands memory;
+    for (const auto &buffer : schedule->buffers)
+      if (buffer.home == schedule::Home::Memory)
+        memory.push_back(buffer.written
+                             ? std::vector<double>()
+                             : numbers(buffer.elements, 0, 1.2, buffer.type == ElementType::Bool));
+    if (columns < 1000)
+      EXPECT_EQ(compareKernel(*schedule, memory, 2e-3), "");
+  }
 }
 
 TEST(Streamed, LetsFourWarpsMultiplyTogether) {
