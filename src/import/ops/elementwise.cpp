@@ -139,8 +139,12 @@ Status power(OpContext &c) {
     return c.error("booleans have no arithmetic");
   // An integer to a real power is computed in f64 and truncated.
   bool wide = isInteger(base) && isFloat(exponent);
+  // Powers whose exponent is seen to be small are products.
+  const Tensor *known = isFloat(exponent) ? c.knownValue(1) : nullptr;
   return broadcastBinary(c, [&](Expr a, Expr b) {
     ElementType type = wide ? ElementType::F64 : base;
+    if (known && known->count() == 1)
+      b = Expr::literal(exponent, loadDouble(known->view(), 0));
     return Expr::cast(base, Expr::binary(BinaryOp::Pow, Expr::cast(type, a), Expr::cast(type, b)));
   });
 }

@@ -4,6 +4,7 @@
 
 #include "proto_writer.h"
 #include "te/interpreter.h"
+#include "te/printer.h"
 
 #include <gtest/gtest.h>
 
@@ -106,6 +107,24 @@ TEST(Import, BoundInputsBecomeConstants) {
   options.bound.clear();
   options.bound["none"] = std::make_shared<Tensor>(std::move(*Tensor::from<int64_t>({2}, shape)));
   EXPECT_NE(errorOf(model, options).find("no input of that name"), std::string::npos);
+}
+
+TEST(Import, PowersSeeTheirExponent) {
+  GraphParts parts{{test::node("Pow", {"x", "e"}, {"y"}, "p")},
+                   {},
+                   {test::valueInfo("x", 1, {"6"}), test::valueInfo("e", 1, {"1"})},
+                   {test::valueInfo("y", 1, {})}};
+  std::string model = test::model(test::graph(parts));
+  Expected<te::Program> program = import(model);
+  ASSERT_TRUE(program.ok()) << program.error().message;
+  EXPECT_NE(te::printProgram(*program).find("pow(x[i0], e[0])"), std::string::npos);
+  std::vector<float> two{2};
+  ImportOptions options;
+  options.bound["e"] = std::make_shared<Tensor>(std::move(*Tensor::from<float>({1}, two)));
+  program = import(model, options);
+  ASSERT_TRUE(program.ok()) << program.error().message;
+  EXPECT_NE(te::printProgram(*program).find("pow(x[i0], 2)"), std::string::npos)
+      << te::printProgram(*program);
 }
 
 TEST(Import, SizesThatOverflowAreErrors) {
