@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 
 namespace kintsugi::cost {
 
@@ -78,6 +79,16 @@ static double roomFor(llvm::ArrayRef<const space::KernelShape *> kernels,
     scratch = std::max<int64_t>(scratch, kernel->schedule.scratchBytes);
   }
   return machine.cores * blocksAtOnce(threads, scratch, machine);
+}
+
+bool mayShareLaunch(llvm::ArrayRef<const space::KernelShape *> kernels) {
+  constexpr int enoughFor = 256;
+  int least = std::numeric_limits<int>::max(), most = 0;
+  for (const space::KernelShape *kernel : kernels) {
+    least = std::min(least, kernel->schedule.threads);
+    most = std::max(most, kernel->schedule.threads);
+  }
+  return most <= enoughFor || least == most;
 }
 
 double predictTogetherSeconds(llvm::ArrayRef<const space::KernelShape *> kernels,

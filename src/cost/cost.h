@@ -28,6 +28,11 @@ double predictStepSeconds(const space::KernelShape &kernel, const machine::Machi
 /// Of pieces of work that take so long each, side by side on all cores.
 double predictLanesSeconds(llvm::ArrayRef<double> seconds, const machine::Machine &machine);
 
+/// Whether kernels of blocks of threads can share a launch. Up to so many threads of a block each
+/// has as many registers as a thread can have; of larger ones each has less, which is enough only
+/// for kernels that are made for blocks of that size.
+bool mayShareLaunch(llvm::ArrayRef<const space::KernelShape *> kernels);
+
 /// Of kernels that share a launch and don't wait for each other, of blocks of threads.
 double predictTogetherSeconds(llvm::ArrayRef<const space::KernelShape *> kernels,
                               const machine::Machine &machine);

@@ -325,14 +325,31 @@ private:
         return {};
       kernels.push_back(std::move(*kernel));
     }
-    llvm::SmallVector<const space::KernelShape *> apart;
-    for (const space::KernelShape &kernel : kernels)
-      apart.push_back(&kernel);
     Priced priced;
-    priced.apart = cost::predictTogetherSeconds(apart, options.schedule.machine);
+    priced.apart = secondsApart(kernels);
     priced.stacked = cost::predictSeconds(*together, options.schedule.machine);
     priced.pays = priced.stacked <= priced.apart * (1 - options.leastSaving);
     return priced;
+  }
+
+  /// Side by side in as few launches as may be.
+  double secondsApart(llvm::ArrayRef<space::KernelShape> kernels) const {
+    std::vector<llvm::SmallVector<const space::KernelShape *>> launches;
+    for (const space::KernelShape &kernel : kernels) {
+      bool isShared = llvm::any_of(launches, [&](auto &launch) {
+        launch.push_back(&kernel);
+        bool may = cost::mayShareLaunch(launch);
+        if (!may)
+          launch.pop_back();
+        return may;
+      });
+      if (!isShared)
+        launches.push_back({&kernel});
+    }
+    double seconds = 0;
+    for (const auto &launch : launches)
+      seconds += cost::predictTogetherSeconds(launch, options.schedule.machine);
+    return seconds;
   }
 
   void explain(const Stack &stack, const Priced &priced) const {

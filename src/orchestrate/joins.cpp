@@ -4,8 +4,6 @@
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
 
-#include <climits>
-
 namespace kintsugi::orchestrate {
 
 namespace {
@@ -162,17 +160,11 @@ private:
     return phase;
   }
 
-  /// Up to so many threads of a block each has as many registers as a thread can have. Of larger
-  /// ones each has less, which is enough only for kernels that are made for blocks of that size.
   bool haveRegisters(llvm::ArrayRef<Group> groups) const {
-    constexpr int enoughFor = 256;
-    int least = INT_MAX, most = 0;
+    llvm::SmallVector<const space::KernelShape *> kernels;
     for (const Group &group : groups)
-      for (unsigned stage : group.stages) {
-        least = std::min(least, shapeOf(stage).schedule.threads);
-        most = std::max(most, shapeOf(stage).schedule.threads);
-      }
-    return most <= enoughFor || least == most;
+      kernels.append(phaseOf(group));
+    return cost::mayShareLaunch(kernels);
   }
 
   /// Where each launch of a run of groups begins, so that all take the least time together; blocks
