@@ -344,7 +344,8 @@ private:
     double issued = ofWarp * first.down * first.across / schedulers;
     double busy = std::max(
         {onUnits, moved / scratchBytes, brought / farBytes, rows * block / exponentials, issued});
-    double waits = std::max(latency + barrier + schedulers * ofWarp,
+    double apart = first.inFours ? 3 : schedulers; // From one instruction of a warp to the next.
+    double waits = std::max(latency + barrier + apart * ofWarp,
                             (fromFar + brought / farBytes) / (first.stages - 1));
     BlockCycles cycles;
     cycles.busy = steps * busy;
