@@ -25,10 +25,8 @@ constexpr int warp = WarpWalk::threads;
 constexpr int64_t mostTogether = 16;   ///< Bytes that a thread moves at once.
 constexpr unsigned mostRegisters = 64; ///< Of running values.
 constexpr int64_t mostJoinBytes = 32 << 10;
-/// Bytes of a thread for which the assembler has registers at a time: it keeps room for others.
-constexpr double mostUnderWay = 80;
-/// Likewise where there are no running values, and all is asked for before it is used.
-constexpr double mostOfPoints = 128;
+/// Bytes that a thread asks for before it uses the first of them.
+constexpr double mostUnderWay = 128;
 
 constexpr int registersACore = 65536;
 
@@ -504,8 +502,7 @@ private:
                    move * results / elementsStored(tile) + places;
     double each = std::max((steps * issued + after + joining) / schedulers,
                            steps * moves.lines + finish.lines + linesStored(tile, results));
-    double most = nest.reduction ? mostUnderWay : mostOfPoints;
-    double trips = std::max(steps / stepsAtOnce(tile), steps * moves.bytes / most);
+    double trips = std::max(steps / stepsAtOnce(tile), steps * moves.bytes / mostUnderWay);
     double waits = std::max(moves.wait * std::ceil(trips), finish.wait);
     BlockCycles cycles;
     cycles.busy = rounds * warps * each;
