@@ -223,14 +223,6 @@ SmallVector<Value> emitLaunchWait(OpBuilder &builder, const BlockOperands &opera
   return buffers;
 }
 
-void emitLaunchTrigger(OpBuilder &builder) {
-  auto dialect = LLVM::AsmDialectAttr::get(builder.getContext(), LLVM::AsmDialect::AD_ATT);
-  LLVM::InlineAsmOp::create(builder, builder.getUnknownLoc(), TypeRange(), ValueRange(),
-                            "griddepcontrol.launch_dependents;", "~{memory}",
-                            /*has_side_effects=*/true, /*is_align_stack=*/false,
-                            LLVM::tailcallkind::TailCallKind::None, dialect, ArrayAttr());
-}
-
 void emitBlockWait(OpBuilder &builder, int64_t count) {
   Emit make(builder);
   SmallVector<Value> operands{make.integer(builder.getI32Type(), count ? 1 : 0)};

@@ -46,8 +46,6 @@ bool emitBlockBody(mlir::OpBuilder &builder, tile::KernelOp kernel, const BlockF
 /// then. The others stay.
 llvm::SmallVector<mlir::Value> emitLaunchWait(mlir::OpBuilder &builder,
                                               const BlockOperands &operands);
-/// From here on the launch behind this one may start, as far as there is room for its blocks.
-void emitLaunchTrigger(mlir::OpBuilder &builder);
 
 /// Until all threads of a block are here and see what each has stored. Without a count all come.
 void emitBlockWait(mlir::OpBuilder &builder, int64_t count = 0);

@@ -65,8 +65,6 @@ public:
     builder.setInsertionPointToStart(block);
     operands.assign(block->args_begin(), block->args_end());
     frame.thread = special("llvm.nvvm.read.ptx.sreg.tid.x");
-    if (waits && leavesRoom())
-      emitLaunchTrigger(builder);
     if (waits && isMeeting())
       operands = emitLaunchWait(builder, {operands, SmallVector<bool>(operands.size(), false)});
     if (scratchMemory)
@@ -105,16 +103,6 @@ private:
 
   /// Whether all its blocks are under way at once and wait for each other.
   bool isMeeting() const { return phases.size() > 1; }
-
-  /// Whether the blocks of the next launch find room beside those of this one, on all
-  /// multiprocessors alike. Where they don't they gather on those that are free first.
-  bool leavesRoom() {
-    constexpr int64_t multiprocessors = 132, threadsOfEach = 2048;
-    int64_t blocks = 0;
-    for (Alike &alike : phases.front())
-      blocks += alike.tiles();
-    return !isMeeting() && blocks * cluster * threads <= multiprocessors * threadsOfEach / 2;
-  }
 
   Needs measure() {
     Needs needs;

@@ -141,20 +141,6 @@ TEST(Ptx, AsksForConstantsAheadOfTheWait) {
   EXPECT_EQ(countOf(text, "ld.global.nc.v4.b32"), 9u);
 }
 
-TEST(Ptx, LetsTheNextLaunchStartWhereThereIsRoom) {
-  constexpr const char *trigger = "griddepcontrol.launch_dependents;";
-  for (int64_t tiles : {1, 1024, 2048}) { // Of 128 threads; half of an H200 has room for 1056.
-    ScheduleMaker maker;
-    maker.schedule.threads = 128;
-    unsigned x = maker.buffer(ElementType::F32, tiles * 128),
-             y = maker.buffer(ElementType::F32, tiles * 128, true);
-    maker.tile(tiles * 128, 128);
-    maker.map({128}, y, it(0) + it(1), maker.read(x, it(0) + it(1)));
-    EXPECT_EQ(countOf(textOf(maker.schedule, "sm_90a"), trigger), tiles < 2048 ? 1u : 0u);
-    EXPECT_EQ(countOf(textOf(maker.schedule, "sm_80"), trigger), 0u);
-  }
-}
-
 TEST(Ptx, AsksForNoMoreAheadThanThereAreRegistersFor) {
   ScheduleMaker maker = oneRow();
   maker.schedule.threads = 1024; // Of 64 registers each, of which two chunks of two rows take 16.
