@@ -20,8 +20,7 @@
  * A kernel may ask for clusters along x (.reqnctapercluster): each tile then has the blocks of one.
  *
  * A code object may say that its kernels wait: each ends its own wait for the launches before it
- * (griddepcontrol.wait) ahead of all that touches memory but constants, and so may be started while
- * they run. Constants are operands that no launch of a run writes.
+ * (griddepcontrol.wait) ahead of all that touches memory, and so may be started while they run.
  *
  * A variant's code objects hold the same stages for different architectures; each asks for its own
  * as a feature: "sm_80" runs on any device from compute capability 8.0 on, "sm_90a" on 9.0 alone.

@@ -119,8 +119,6 @@ NestEmitter::Point NestEmitter::canonical(Value value, Point point) const {
 }
 
 void NestEmitter::emit() {
-  if (stepsAhead > 0)
-    return emitSharedBlock(1, {});
   chooseShape();
   for (unsigned iterator = 0; iterator < numParallel; ++iterator)
     if (iterators[iterator].extent == 0)

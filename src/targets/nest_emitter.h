@@ -41,11 +41,6 @@ public:
   /// Emits at the end of `block`.
   NestEmitter(KernelScope &scope, tile::ComputeOp nest, mlir::Block *block);
   void emit();
-  /// Asks for what the sums of real threads start with of such buffers, where it is known without
-  /// reading others: it is on its way, to registers, while the rest can't be read yet. Then emit()
-  /// goes on in the same block, behind whatever else has been emitted there. False: there is no
-  /// such buffer, or nothing has been asked for, and emit() is another emitter's.
-  bool readAhead(llvm::function_ref<bool(mlir::Value)> isReadable);
 
 private:
   /// A place in the register tile.
@@ -119,14 +114,6 @@ private:
                          int64_t multiple = 0);
   void emitThreadReduction(unsigned iterator, unsigned level, Accumulators &accumulators);
   void emitSharedReduction(unsigned iterator, unsigned level, Accumulators &accumulators);
-  /// Of a sum that threads share: its steps, and those of them that are taken in a loop.
-  struct SharedSteps {
-    int64_t all, together, inLoop;
-  };
-  SharedSteps sharedSteps();
-  void setSharedStep(unsigned level, int64_t number, int64_t term);
-  int64_t mostBytesAhead() const;
-  bool isReadable(mlir::Value value, llvm::function_ref<bool(mlir::Value)> isBufferReadable);
   int64_t stepsTogether(int64_t run) const;
   void emitReductionAt(unsigned iterator, unsigned level, int64_t index,
                        Accumulators &accumulators);
@@ -200,8 +187,6 @@ private:
   unsigned splitRun = 1;   ///< Of the terms that follow each other, how many each has in turn.
   unsigned pointLevel = 0; ///< Among threads: of the loop in which points are computed.
   mlir::Value storesHere;  ///< Among threads: whether this one stores the results; null: each does.
-  mlir::Value laneStart;   ///< Of a sum that threads share: this one's first term.
-  int64_t stepsAhead = 0;  ///< Of such a sum, for which constants have been asked for.
 };
 
 /// An element, or zero where the mask (null: none) is off: such a read goes to the buffer's first

@@ -173,8 +173,7 @@ void NestEmitter::emitSharedBlocks(unsigned level) {
 
 void NestEmitter::emitSharedBlock(unsigned level, Value round) {
   if (scope.threads->areReal()) {
-    if (stepsAhead == 0)
-      setSharedBlock(level, round);
+    setSharedBlock(level, round);
     Accumulators accumulators = reduceAt(level);
     joinThreads(accumulators);
     return emitResults(accumulators);
@@ -252,125 +251,40 @@ void NestEmitter::emitThreadReduction(unsigned iterator, unsigned level,
     emitReductionAt(iterator, level, index, accumulators);
 }
 
-NestEmitter::SharedSteps NestEmitter::sharedSteps() {
-  constexpr int64_t mostInRow = 128; // Of terms without a loop.
-  int64_t run = splitRun, results = int64_t(rows) * vectors;
-  SharedSteps steps;
-  steps.all = iterators[splitIterator].extent / (run * splitLanes);
-  steps.together = stepsTogether(run);
-  steps.inLoop = (steps.all - stepsAhead) / steps.together * steps.together;
-  if (steps.all * run * results <= mostInRow)
-    steps.inLoop = 0;
-  return steps;
-}
-
-/// The sum's iterator at a term of this thread's in a step.
-void NestEmitter::setSharedStep(unsigned level, int64_t number, int64_t term) {
-  setStart(splitIterator, level, laneStart, number * splitRun * splitLanes + term, splitRun);
-}
-
 /// Each lane has `run` terms in a row, then those that lie all lanes' runs further, and in the end
 /// single ones.
 void NestEmitter::emitSharedReduction(unsigned iterator, unsigned level,
                                       Accumulators &accumulators) {
+  constexpr int64_t mostInRow = 128; // Of terms without a loop.
   Type i64 = make.builder.getI64Type();
   int64_t extent = iterators[iterator].extent, run = splitRun, step = run * splitLanes;
-  SharedSteps steps = sharedSteps();
+  int64_t steps = extent / step, together = stepsTogether(run);
+  int64_t results = int64_t(rows) * vectors;
+  int64_t inLoop = steps * run * results <= mostInRow ? 0 : steps / together * together;
   levels.placeAtEnd(level);
   Value lane = arith::ExtUIOp::create(make.builder, make.location, i64, laneNumber());
-  if (stepsAhead == 0)
-    laneStart = run > 1 ? make.mul(lane, make.integer(i64, run)) : lane;
-  auto emitSteps = [&](int64_t begin, int64_t end) {
-    for (int64_t number = begin; number < end; ++number)
-      for (int64_t term = 0; term < run; ++term) {
-        levels.resume(level);
-        setSharedStep(level, number, term);
-        emitReduction(iterator + 1, level, accumulators);
-      }
-  };
-  emitSteps(0, stepsAhead);
-  if (steps.inLoop > 0) {
+  Value first = run > 1 ? make.mul(lane, make.integer(i64, run)) : lane;
+  if (inLoop > 0) {
     llvm::SmallVector<int64_t> offsets;
-    for (int64_t copy = 0; copy < steps.together; ++copy)
+    for (int64_t copy = 0; copy < together; ++copy)
       for (int64_t term = 0; term < run; ++term)
         offsets.push_back(copy * step + term);
-    levels.resume(level);
-    levels.placeAtEnd(level);
-    Value begin =
-        stepsAhead ? make.add(laneStart, make.integer(i64, stepsAhead * step)) : laneStart;
-    Value end = make.integer(i64, (stepsAhead + steps.inLoop) * step);
-    emitReductionLoop(iterator, level, {begin, end}, step * steps.together, accumulators, offsets,
-                      run);
+    emitReductionLoop(iterator, level, {first, make.integer(i64, inLoop * step)}, step * together,
+                      accumulators, offsets, run);
   }
-  emitSteps(stepsAhead + steps.inLoop, steps.all);
-  if (extent == steps.all * step)
+  for (int64_t number = inLoop; number < steps; ++number)
+    for (int64_t term = 0; term < run; ++term) {
+      levels.resume(level);
+      setStart(iterator, level, first, number * step + term, run);
+      emitReduction(iterator + 1, level, accumulators);
+    }
+  if (extent == steps * step)
     return;
   levels.resume(level);
   levels.placeAtEnd(level);
-  Value rest = make.add(lane, make.integer(i64, steps.all * step));
+  Value rest = make.add(lane, make.integer(i64, steps * step));
   emitReductionLoop(iterator, level, {rest, make.integer(i64, extent)}, splitLanes, accumulators,
                     {0}, 1);
-}
-
-/// Whether a value of the body follows from such buffers alone.
-bool NestEmitter::isReadable(Value value, llvm::function_ref<bool(Value)> isBufferReadable) {
-  Operation *op = value.getDefiningOp();
-  if (!op) // An iterator.
-    return true;
-  if (auto read = dyn_cast<tile::ReadOp>(op))
-    if (!isBufferReadable(read.getBuffer()))
-      return false;
-  return scope.origins.contains(value) || llvm::all_of(op->getOperands(), [&](Value operand) {
-           return isa<MemRefType>(operand.getType()) || isReadable(operand, isBufferReadable);
-         });
-}
-
-/// Of a thread: half of the registers that there are for it.
-int64_t NestEmitter::mostBytesAhead() const {
-  constexpr int64_t registersOfAll = 65536, most = 255, bytes = 4;
-  return std::min(registersOfAll / scope.threads->count, most) / 2 * bytes;
-}
-
-bool NestEmitter::readAhead(llvm::function_ref<bool(Value)> isBufferReadable) {
-  if (splitIterator < 0 || nest.getReduction().size() != 1 || nest.getPasses() || nest.getBounded())
-    return false;
-  SmallVector<tile::ReadOp> reads;
-  for (auto read : nest.getBody().front().getOps<tile::ReadOp>())
-    if (isReadable(read.getElement(), isBufferReadable))
-      reads.push_back(read);
-  if (reads.empty() || llvm::is_contained(nest.getParallel(), 0))
-    return false;
-  chooseShape();
-  SharedSteps steps = sharedSteps();
-  int64_t groups = scope.threads->count / splitLanes;
-  if (blocksOfAll() > groups || steps.all == 0)
-    return false;
-  findDependences(nest.getBody());
-  findDependences(nest.getEpilogue());
-  int64_t bytes = 0; // Of a step.
-  for (tile::ReadOp read : reads)
-    bytes += splitRun * (dependsOn(read.getElement(), rowIterator) ? rows : 1) *
-             (dependsOn(read.getElement(), vectorIterator) ? vectors : 1) *
-             llvm::divideCeil(read.getElement().getType().getIntOrFloatBitWidth(), 8);
-  stepsAhead = std::min(steps.inLoop ? steps.together : steps.all, mostBytesAhead() / bytes);
-  if (stepsAhead == 0)
-    return false;
-  constexpr unsigned level = 1;
-  levels.enter(level, levels.block(0));
-  setSharedBlock(level, make.integer(countType(), 0));
-  Type i64 = make.builder.getI64Type();
-  laneStart = arith::ExtUIOp::create(make.builder, make.location, i64, laneNumber());
-  if (splitRun > 1)
-    laneStart = make.mul(laneStart, make.integer(i64, splitRun));
-  for (int64_t number = 0; number < stepsAhead; ++number)
-    for (unsigned row = 0; row < rows; ++row)
-      for (unsigned vector = 0; vector < vectors; ++vector)
-        for (tile::ReadOp read : reads)
-          for (int64_t term = 0; term < splitRun; ++term) {
-            setSharedStep(level, number, term);
-            evaluate(read.getElement(), {row, vector});
-          }
-  return true;
 }
 
 int64_t NestEmitter::stepsTogether(int64_t run) const {

@@ -25,76 +25,34 @@ public:
   TileBody(OpBuilder &builder, KernelOp kernel, const TileArguments &arguments, Block *block)
       : builder(builder), kernel(kernel), arguments(arguments), block(block), make(builder) {}
 
-  bool emit(bool hasAllMasks) {
+  void emit(bool hasAllMasks) {
     KernelScope scope(builder, arguments.imports, hasAllMasks);
     scope.threads = arguments.threads;
-    setBuffers(scope, arguments.buffers);
-    for (Operation &op : kernel.getBody().front())
-      emitPlace(scope, op);
-    Started started;
-    if (arguments.waitForOthers)
-      startAhead(scope, started);
+    for (auto [number, buffer] : llvm::enumerate(arguments.buffers))
+      scope.pointers[kernel.getBody().getArgument(number)] = buffer;
     bool isFirst = true;
     Operation *emitted = nullptr; ///< The last of several nests that were emitted as one.
     for (Operation &op : kernel.getBody().front()) {
       if (emitted && !emitted->isBeforeInBlock(&op))
         continue;
       builder.setInsertionPointToEnd(block);
-      if (auto nest = dyn_cast<ComputeOp>(op)) { // A nest looks up its bounds itself.
+      if (auto scratch = dyn_cast<ScratchOp>(op)) {
+        scope.pointers[scratch.getBuffer()] = placeOf(scratch);
+      } else if (auto origin = dyn_cast<OriginOp>(op)) {
+        scope.origins[origin.getOrigin()] = originOf(origin);
+      } else if (auto nest = dyn_cast<ComputeOp>(op)) { // A nest looks up its bounds itself.
         if (arguments.threads && !isFirst)
           arguments.threads->wait(builder);
-        emitted = emitStreamed(scope, nest);
-        if (!emitted && nest == started.nest)
-          started.emitter->emit();
-        else if (!emitted)
-          emitNest(scope, nest);
         isFirst = false;
+        emitted = emitStreamed(scope, nest);
+        if (!emitted)
+          emitNest(scope, nest);
       }
     }
     builder.setInsertionPointToEnd(block);
-    return started.nest != nullptr;
   }
 
 private:
-  void setBuffers(KernelScope &scope, ArrayRef<Value> buffers) {
-    for (auto [number, buffer] : llvm::enumerate(buffers))
-      scope.pointers[kernel.getBody().getArgument(number)] = buffer;
-  }
-
-  void emitPlace(KernelScope &scope, Operation &op) {
-    builder.setInsertionPointToEnd(block);
-    if (auto scratch = dyn_cast<ScratchOp>(op))
-      scope.pointers[scratch.getBuffer()] = placeOf(scratch);
-    else if (auto origin = dyn_cast<OriginOp>(op))
-      scope.origins[origin.getOrigin()] = originOf(origin);
-  }
-
-  bool isConstant(Value buffer) const {
-    auto argument = dyn_cast<BlockArgument>(buffer);
-    return argument && arguments.constants[argument.getArgNumber()];
-  }
-
-  /// A nest that has been started ahead of its turn.
-  struct Started {
-    ComputeOp nest;
-    std::optional<NestEmitter> emitter;
-  };
-
-  /// Waits for others, and ahead of that asks for constants that the first sum of any starts with.
-  void startAhead(KernelScope &scope, Started &started) {
-    for (auto nest : kernel.getBody().getOps<ComputeOp>()) {
-      if (nest.getMatrix() || nest.getStreamed() || !nest.isReduction())
-        continue;
-      started.emitter.emplace(scope, nest, block);
-      if (started.emitter->readAhead([&](Value buffer) { return isConstant(buffer); })) {
-        started.nest = nest;
-        break;
-      }
-    }
-    builder.setInsertionPointToEnd(block);
-    setBuffers(scope, arguments.waitForOthers());
-  }
-
   /// Where real threads make one loop of nests: the last of them.
   Operation *emitStreamed(KernelScope &scope, ComputeOp nest) {
     if (!nest.getStreamed() || !arguments.threads)
@@ -190,9 +148,9 @@ private:
 
 } // namespace
 
-bool emitTileBody(OpBuilder &builder, KernelOp kernel, const TileArguments &arguments,
+void emitTileBody(OpBuilder &builder, KernelOp kernel, const TileArguments &arguments,
                   bool hasAllMasks, Block *block) {
-  return TileBody(builder, kernel, arguments, block).emit(hasAllMasks);
+  TileBody(builder, kernel, arguments, block).emit(hasAllMasks);
 }
 
 SmallVector<Value> tileNumbers(Emit &make, KernelOp kernel, Value linear) {

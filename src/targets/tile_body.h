@@ -11,8 +11,6 @@
 #include "targets/threads.h"
 #include "tile/dialect.h"
 
-#include <functional>
-
 namespace kintsugi::targets {
 
 /// What a tile is given.
@@ -23,15 +21,10 @@ struct TileArguments {
   llvm::SmallVector<mlir::Value> tile; ///< Its number in each dimension.
   mlir::Value startsRun; ///< Whether it is the first of a worker's run; null: each tile is alone.
   Threads *threads = nullptr; ///< Those that work on it together.
-  /// Where a tile may start before what it reads has been written: emits the wait for that, and
-  /// gives the buffers as they are behind it. Null: there is nothing to wait for.
-  std::function<llvm::SmallVector<mlir::Value>()> waitForOthers;
-  llvm::SmallVector<bool> constants; ///< Then: which buffers may be read ahead of the wait.
 };
 
-/// Emits at the end of `block`, which has no terminator yet. Whether constants are read ahead of
-/// the wait for others.
-bool emitTileBody(mlir::OpBuilder &builder, tile::KernelOp kernel, const TileArguments &arguments,
+/// Emits at the end of `block`, which has no terminator yet.
+void emitTileBody(mlir::OpBuilder &builder, tile::KernelOp kernel, const TileArguments &arguments,
                   bool hasAllMasks, mlir::Block *block);
 
 /// Of a tile by its number in the whole space, row-major.

@@ -191,36 +191,17 @@ int64_t clusterOf(KernelOp kernel, bool isHopper) {
   return blocks;
 }
 
-bool emitBlockBody(OpBuilder &builder, KernelOp kernel, const BlockFrame &frame,
-                   const BlockOperands &operands, Value number, Block *block) {
+void emitBlockBody(OpBuilder &builder, KernelOp kernel, const BlockFrame &frame,
+                   ArrayRef<Value> buffers, Value number, Block *block) {
   Emit make(builder);
   builder.setInsertionPointToEnd(block);
   TileArguments arguments;
-  arguments.buffers = operands.buffers;
-  arguments.constants = operands.constants;
-  if (operands.waits)
-    arguments.waitForOthers = [&] { return emitLaunchWait(builder, operands); };
+  arguments.buffers.assign(buffers.begin(), buffers.end());
   arguments.scratch = frame.scratch;
   arguments.tile = tileNumbers(make, kernel, inBands(make, kernel, inOrder(make, kernel, number)));
   BlockThreads threads(kernel.getThreads(), frame);
   arguments.threads = &threads;
-  return emitTileBody(builder, kernel, arguments, true, block);
-}
-
-/// Addresses come of the wait, so that no read of them may stand ahead of it.
-SmallVector<Value> emitLaunchWait(OpBuilder &builder, const BlockOperands &operands) {
-  Emit make(builder);
-  auto dialect = LLVM::AsmDialectAttr::get(builder.getContext(), LLVM::AsmDialect::AD_ATT);
-  auto wait = LLVM::InlineAsmOp::create(
-      builder, make.location, builder.getI64Type(), ValueRange(),
-      "griddepcontrol.wait;\n\tmov.b64 $0, 0;", "=l,~{memory}", /*has_side_effects=*/true,
-      /*is_align_stack=*/false, LLVM::tailcallkind::TailCallKind::None, dialect, ArrayAttr());
-  SmallVector<Value> buffers = operands.buffers;
-  for (auto [buffer, isConstant] : llvm::zip_equal(buffers, operands.constants))
-    if (!isConstant)
-      buffer = LLVM::GEPOp::create(builder, make.location, buffer.getType(), builder.getI8Type(),
-                                   buffer, ArrayRef<LLVM::GEPArg>(wait.getResult(0)));
-  return buffers;
+  emitTileBody(builder, kernel, arguments, true, block);
 }
 
 void emitBlockWait(OpBuilder &builder, int64_t count) {

@@ -21,13 +21,6 @@ struct BlockFrame {
   bool hasIdle = false; ///< Whether threads that a kernel does not need may wait elsewhere.
 };
 
-/// What a kernel's tile works on.
-struct BlockOperands {
-  llvm::SmallVector<mlir::Value> buffers;
-  llvm::SmallVector<bool> constants; ///< For each buffer: whether nothing writes it.
-  bool waits = false;                ///< Whether the others may still be written: see startsEarly.
-};
-
 /// What the import table serves on a processor has no code here.
 Status checkOperations(tile::KernelOp kernel);
 /// That its threads hand values on through, beside scratch.
@@ -38,14 +31,9 @@ unsigned scratchAlignment(tile::KernelOp kernel);
 int64_t clusterOf(tile::KernelOp kernel, bool isHopper);
 
 /// Emits the work of a tile, of which `number` (an i64) says which, at the end of `block`, which
-/// has no terminator yet. Whether some of it stands ahead of the wait for other launches.
-bool emitBlockBody(mlir::OpBuilder &builder, tile::KernelOp kernel, const BlockFrame &frame,
-                   const BlockOperands &operands, mlir::Value number, mlir::Block *block);
-
-/// Waits for the launches before this one, and gives the buffers that may be read and written only
-/// then. The others stay.
-llvm::SmallVector<mlir::Value> emitLaunchWait(mlir::OpBuilder &builder,
-                                              const BlockOperands &operands);
+/// has no terminator yet.
+void emitBlockBody(mlir::OpBuilder &builder, tile::KernelOp kernel, const BlockFrame &frame,
+                   llvm::ArrayRef<mlir::Value> buffers, mlir::Value number, mlir::Block *block);
 
 /// Until all threads of a block are here and see what each has stored. Without a count all come.
 void emitBlockWait(mlir::OpBuilder &builder, int64_t count = 0);

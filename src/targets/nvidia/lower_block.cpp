@@ -65,15 +65,13 @@ public:
     builder.setInsertionPointToStart(block);
     operands.assign(block->args_begin(), block->args_end());
     frame.thread = special("llvm.nvvm.read.ptx.sreg.tid.x");
-    if (waits && isMeeting())
-      operands = emitLaunchWait(builder, {operands, SmallVector<bool>(operands.size(), false)});
+    if (waits)
+      waitForLaunches();
     if (scratchMemory)
       frame.scratch = addressOf(scratchMemory);
     if (exchangeMemory)
       frame.exchange = addressOf(exchangeMemory);
     emitPhases(block);
-    if (readsAhead)
-      keepReadsInOrder(function);
     builder.setInsertionPointToEnd(block);
     LLVM::ReturnOp::create(builder, make.location, ValueRange());
     return Status::success();
@@ -192,29 +190,18 @@ private:
   /// Equal kernels are one body, whose operands are chosen.
   void emitAlike(Alike alike, Value number, Block *block) {
     int64_t tiles = alike.kernel.numTiles();
-    BlockOperands its;
-    its.waits = waits && !isMeeting();
+    SmallVector<Value> buffers;
     for (unsigned operand : alike.operands.back())
-      its.buffers.push_back(operands[operand]);
-    its.constants = constantsOf(alike);
+      buffers.push_back(operands[operand]);
     for (size_t part = alike.operands.size() - 1; part-- > 0;) {
       Value isHere = make.lessUnsigned(number, make.integer(i64, tiles * int64_t(part + 1)));
-      for (auto [buffer, operand] : llvm::zip_equal(its.buffers, alike.operands[part]))
+      for (auto [buffer, operand] : llvm::zip_equal(buffers, alike.operands[part]))
         if (buffer != operands[operand])
           buffer = make.select(isHere, operands[operand], buffer);
     }
     if (alike.operands.size() > 1)
       number = arith::RemUIOp::create(builder, make.location, number, make.integer(i64, tiles));
-    readsAhead |= emitBlockBody(builder, alike.kernel, frame, its, number, block);
-  }
-
-  /// Which of a kernel's operands nothing writes, in whichever part.
-  SmallVector<bool> constantsOf(const Alike &alike) const {
-    SmallVector<bool> constants(alike.operands.front().size(), true);
-    for (ArrayRef<unsigned> part : alike.operands)
-      for (auto [isConstant, operand] : llvm::zip_equal(constants, part))
-        isConstant = isConstant && launch.constants[operand];
-    return constants;
+    emitBlockBody(builder, alike.kernel, frame, buffers, number, block);
   }
 
   int64_t bytesOf(KernelOp kernel, unsigned number) {
@@ -238,6 +225,18 @@ private:
       return;
     for (auto [operand, its] : bytes)
       emitPrefetch(builder, frame, operands[operand], its);
+  }
+
+  /// Buffers' addresses come of the wait, so that no read of them may stand ahead of it.
+  void waitForLaunches() {
+    auto dialect = LLVM::AsmDialectAttr::get(builder.getContext(), LLVM::AsmDialect::AD_ATT);
+    auto wait = LLVM::InlineAsmOp::create(
+        builder, make.location, i64, ValueRange(), "griddepcontrol.wait;\n\tmov.b64 $0, 0;",
+        "=l,~{memory}", /*has_side_effects=*/true, /*is_align_stack=*/false,
+        LLVM::tailcallkind::TailCallKind::None, dialect, ArrayAttr());
+    for (Value &operand : operands)
+      operand = LLVM::GEPOp::create(builder, make.location, pointer, builder.getI8Type(), operand,
+                                    ArrayRef<LLVM::GEPArg>(wait.getResult(0)));
   }
 
   /// No bytes: as many as the launch says.
@@ -291,17 +290,9 @@ private:
     return function;
   }
 
-  /// The assembler is free to move reads of what never changes, to either side of the wait: they
-  /// would not be on their way by then, or read what is not there yet.
-  static void keepReadsInOrder(LLVM::LLVMFuncOp function) {
-    for (unsigned number = 0; number < function.getNumArguments(); ++number)
-      function.removeArgAttr(number, LLVM::LLVMDialect::getReadonlyAttrName());
-  }
-
   OpBuilder &builder;
   const Launch &launch;
   bool waits;
-  bool readsAhead = false; ///< Constants, before the launches ahead of this one are over.
   Emit make;
   Type pointer, i64;
   SmallVector<SmallVector<Alike>> phases;

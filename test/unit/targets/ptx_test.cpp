@@ -28,10 +28,10 @@ static ScheduleMaker twoNests() {
 }
 
 /// A product of one row with f16, whose sums all lanes of a warp share, eight terms at a time each.
-static ScheduleMaker oneRow(int64_t columns = 64) {
+static ScheduleMaker oneRow() {
   ScheduleMaker maker;
   maker.schedule.threads = 128;
-  constexpr int64_t depth = 1000;
+  constexpr int64_t columns = 64, depth = 1000;
   unsigned a = maker.buffer(ElementType::F16, depth),
            b = maker.buffer(ElementType::F16, columns * depth);
   unsigned c = maker.buffer(ElementType::F32, columns, true);
@@ -41,17 +41,6 @@ static ScheduleMaker oneRow(int64_t columns = 64) {
                   Expr::cast(ElementType::F32, maker.read(b, it(0) * depth + it(1))))
       .registers = {1, 32, 8, 0, 2, 0};
   return maker;
-}
-
-/// A kernel in a launch of its own, some of whose operands are constants.
-static tile::TileProgram withConstants(const ScheduleMaker &maker, std::vector<bool> constants) {
-  auto program = tile::buildTileProgram(tile::NamedSchedule{"kernel", &maker.schedule});
-  EXPECT_TRUE(program.ok()) << program.error().message;
-  tile::Launch::Part part{"kernel", {}};
-  for (unsigned number = 0; number < constants.size(); ++number)
-    part.operands.push_back(number);
-  program->launches = {{"kernel", std::move(constants), {{part}}}};
-  return std::move(*program);
 }
 
 static schedule::MatrixTile byWarps() {
@@ -123,32 +112,6 @@ TEST(Ptx, ReadsSharedSumsInRowsOfTerms) {
   text = textOf(wide.schedule, "sm_80");
   EXPECT_EQ(countOf(text, "bar.sync"), 2u);
   EXPECT_EQ(countOf(text, "shfl.sync.down"), 2u * (5 + 2));
-}
-
-TEST(Ptx, AsksForConstantsAheadOfTheWait) {
-  constexpr const char *wait = "griddepcontrol.wait;", *wide = "ld.global.v4.b32";
-  std::string text = textOf(withConstants(oneRow(8), {false, true, false}), "kernel", "sm_90a");
-  ASSERT_EQ(countOf(text, wait), 1u);
-  std::string ahead = text.substr(0, text.find(wait)), behind = text.substr(text.find(wait));
-  EXPECT_EQ(countOf(ahead, wide), 6u); // Three chunks of each of two rows, and none of the vector.
-  EXPECT_EQ(countOf(behind, wide), 3u);
-  EXPECT_EQ(countOf(text, "ld.global.nc"), 0u); // Which might be moved across the wait.
-  // Without constants all waits, and so it does where devices know no early starts.
-  text = textOf(withConstants(oneRow(8), {false, false, false}), "kernel", "sm_90a");
-  EXPECT_EQ(countOf(text.substr(0, text.find(wait)), "ld.global"), 0u);
-  text = textOf(withConstants(oneRow(8), {false, true, false}), "kernel", "sm_80");
-  EXPECT_EQ(countOf(text, wait), 0u);
-  EXPECT_EQ(countOf(text, "ld.global.nc.v4.b32"), 9u);
-}
-
-TEST(Ptx, AsksForNoMoreAheadThanThereAreRegistersFor) {
-  ScheduleMaker maker = oneRow();
-  maker.schedule.threads = 1024; // Of 64 registers each, of which two chunks of two rows take 16.
-  maker.schedule.nests[0].registers.lanes = 16;
-  std::string text = textOf(withConstants(maker, {false, true, false}), "kernel", "sm_90a");
-  std::string ahead = text.substr(0, text.find("griddepcontrol.wait;"));
-  EXPECT_EQ(countOf(ahead, "ld.global.v4.b32"), 8u);
-  EXPECT_EQ(countOf(text, "ld.global.v4.b32"), 2u * 7 + 7);
 }
 
 /// y = exp(x) / sum, four columns by two rows of a thread.
@@ -350,8 +313,6 @@ TEST(Ptx, Assembles) {
   for (const char *level : {"sm_80", "sm_90a"}) {
     expectAssembles(twoNests().schedule, level, "nests");
     expectAssembles(oneRow().schedule, level, "row");
-    expectTextAssembles(textOf(withConstants(oneRow(8), {false, true, false}), "kernel", level),
-                        level, "row_ahead");
     for (ElementType type : {ElementType::F16, ElementType::BF16})
       for (bool transposed : {false, true}) {
         std::string name = std::string(nameOf(type)) + (transposed ? "t" : "");
