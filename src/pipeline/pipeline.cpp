@@ -315,7 +315,7 @@ Expected<te::Program> ofQuickerPlan(te::Program first, te::Program second,
                                     Phases &phases, space::ScheduleMemo &memo) {
   KINTSUGI_ASSIGN(orchestrate::Plan one, planOf(first, options, target, phases, memo, nullptr));
   KINTSUGI_ASSIGN(orchestrate::Plan other, planOf(second, options, target, phases, memo, nullptr));
-  constexpr double clearly = 0.85;
+  constexpr double clearly = 0.92;
   bool isFirst = other.objectiveSeconds > clearly * one.objectiveSeconds;
   return isFirst ? std::move(first) : std::move(second);
 }
