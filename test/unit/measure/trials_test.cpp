@@ -34,11 +34,14 @@ TEST(Trials, withoutAnyThatCountsThereIsNoFigure) {
 
 TEST(Trials, shortWorkIsRepeated) {
   uint64_t most = 0;
-  double rate = bestRate([&](uint64_t times) {
-    most = std::max(most, times);
-    std::this_thread::sleep_for(std::chrono::microseconds(10 * times));
-    return true;
-  });
+  double rate = 0;
+  for (int attempt = 0; attempt < 10 && most <= 1;
+       ++attempt) // On a busy machine a nap may be long.
+    rate = bestRate([&](uint64_t times) {
+      most = std::max(most, times);
+      std::this_thread::sleep_for(std::chrono::microseconds(10 * times));
+      return true;
+    });
   EXPECT_GT(most, 1u);
   EXPECT_GT(rate, 0);
   EXPECT_LE(rate, 1e5);
