@@ -75,11 +75,13 @@ bool Alike::matchesRead(const Expr &a, const Expr &b) {
       (fillA && !(*fillA == *fillB)))
     return false;
   if (auto local = locals.find(a.readValue().number); local != locals.end())
-    return b.readValue() == local->second;
-  if (!a.uses(dimension))
-    return a.readValue() == b.readValue();
-  return !fillA && space::isConstant(program, constant, a.readValue()) &&
-         space::isConstant(program, constant, b.readValue()) && matchesConstant(a, b);
+    return b.readValue() == local->second &&
+           a.readIndices()[dimension].asIterator() == int(dimension);
+  bool isConstant = space::isConstant(program, constant, a.readValue());
+  if (!a.uses(dimension)) // A fill may be found past the end, where the next one's elements are.
+    return a.readValue() == b.readValue() && !(fillA && isConstant);
+  return !fillA && isConstant && space::isConstant(program, constant, b.readValue()) &&
+         matchesConstant(a, b);
 }
 
 /// Read along the dimension by one index, which is nothing else, and as long as it.

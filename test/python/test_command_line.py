@@ -164,6 +164,27 @@ def test_profile_says_what_is_wrong(folder, kintsugi, artifact):
     assert code == 3 and "missing.onnx" in errors
 
 
+THRESHOLD = """input q[8, 512, 64] f16
+input k[8, 512, 64] f16
+input v[8, 512, 64] f16
+s[h:8, i:512, j:512] f32 = sum<f32>[c:64] f32(q[h, i, c]) * f32(k[h, j, c])
+x[h:8, i:512, j:512] f32 = cases { 0 < s[h, i, j]: s[h, i, j] * 0.125; else: -inf }
+(m[h:8, i:512] f32, z[h:8, i:512] f32) = softmax_stats<f32>[j:512] x[h, i, j]
+w[h:8, i:512, j:512] f16 = stored f16(exp(x[h, i, j] - m[h, i]))
+o[h:8, i:512, d:64] f32 = sum<f32>[j:512] f32(w[h, i, j]) * f32(v[h, j, d])
+y[h:8, i:512, d:64] f32 = o[h, i, d] / z[h, i]
+output y
+"""
+
+
+def test_scores_may_hide_themselves(folder, kintsugi):
+    model, text = folder / "threshold.te", folder / "threshold.ptx"
+    model.write_text(THRESHOLD)
+    flags = ("--target", "cuda", "--precision", "f16", "--emit", "asm", "-o", text, "--quiet")
+    assert kintsugi("compile", model, *flags) == (0, "", "")
+    assert ".visible .entry" in text.read_text()
+
+
 @pytest.mark.skipif(os.path.exists("/dev/nvidia0"), reason="there is a GPU")
 def test_cuda_is_compiled_and_explained_without_a_device(folder, kintsugi):
     path = folder / "gpu.kin"

@@ -148,7 +148,8 @@ Expected<Json> compare(const std::string &model, const std::string &inputs,
     double allowed = verify::tolerance(port.type, exactness) * (expected.empty() ? 1 : 2);
     Json entry = compareOutput(port, session.output(i), expectation.output(i), allowed);
     entry["depth"] = exactness.depth;
-    if (mayBeRounded && entry["within"] == false && !entry.contains("problem")) {
+    if (mayBeRounded && isFloat(port.type) && entry["within"] == false &&
+        !entry.contains("problem")) {
       KINTSUGI_ASSIGN(double rounding, rounded.errorOf(i, expectation.output(i)));
       entry["rounding"] = finite(rounding);
       if (std::isfinite(rounding))

@@ -71,7 +71,8 @@ void MatrixNest::group() {
   stepsAhead = inFours && stages > 2 ? stages - 2 : stages - 1; // See schedule::MatrixTile::ahead.
 }
 
-/// Lines follow the iterator along which all reads of a factor lie side by side.
+/// Lines follow the iterator along which all reads of a factor lie side by side. Those of terms
+/// have 2 to the power of something points: others have lines of points, however they lie.
 void MatrixNest::chooseMoves(Operand &operand) {
   if (auto widened = operand.factor.getDefiningOp<arith::ExtFOp>())
     if (widened.getIn().getType() == matrix.getElement())
@@ -99,7 +100,8 @@ void MatrixNest::chooseMoves(Operand &operand) {
   };
   auto isWhole = [&](Group group) { return groups[group].extents.back() % chunk == 0; };
   bool alongDepth = liesAlong(Depth), alongPoints = liesAlong(operand.group);
-  operand.alongDepth = !alongPoints || (alongDepth && (isWhole(Depth) || !isWhole(operand.group)));
+  operand.alongDepth = !alongPoints || !llvm::isPowerOf2_64(operand.size) ||
+                       (alongDepth && (isWhole(Depth) || !isWhole(operand.group)));
   operand.inChunks = (operand.alongDepth ? alongDepth : alongPoints) &&
                      isWhole(operand.alongDepth ? Depth : operand.group);
   int64_t depth = matrix.getDepth();

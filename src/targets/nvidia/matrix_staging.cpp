@@ -76,6 +76,7 @@ Coordinates MatrixNest::pointAt(Group group, Value within, int64_t further, int6
 void MatrixNest::stageOperand(Operand &operand, Value step, Value offset, unsigned level) {
   constexpr unsigned ofOperand = 4096, ofMove = 16;
   int64_t moves = operand.lines * operand.chunks / threads, apart = threads / operand.chunks;
+  assert(llvm::isPowerOf2_64(operand.chunks) && "a thread's chunk is some bits of its number");
   bool staysInTurn = !matrix.getInFours() || apart * operand.pitch % turnedBytes == 0;
   for (int64_t move = 0; move < moves; ++move) {
     levels.place(0);

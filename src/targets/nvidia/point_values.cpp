@@ -50,6 +50,10 @@ void PointValues::findDependences(Region &region) {
   }
 }
 
+bool PointValues::dependsOnResult(Value value) const {
+  return dependences.lookup(value) & onResult;
+}
+
 /// Bits of the groups that change a value; what comes of the result is a point's own.
 uint64_t PointValues::groupsOf(Value value) const {
   uint64_t iterators = dependences.lookup(value), found = 0;

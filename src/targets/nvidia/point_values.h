@@ -57,6 +57,8 @@ public:
   Position position(mlir::AffineMap map, mlir::ValueRange operands, const Point &point);
   Position destination(const Point &point);
   mlir::Value address(mlir::Value pointer, const Position &position, mlir::Type element);
+  /// Whether a value of the epilogue is made from what was summed.
+  bool dependsOnResult(mlir::Value value) const;
   bool dependsOn(mlir::Value value, unsigned iterator) const {
     return dependences.lookup(value) >> iterator & 1;
   }

@@ -119,7 +119,7 @@ Value StreamedSoftmax::entryOf(Value block, unsigned round) {
   Value entry = block;
   for (int64_t group = 0; group < rowGroups; ++group) {
     levels.place(0);
-    Value first = i32(group * rowsOfGroup);
+    Value first = i32(std::min(group * rowsOfGroup, scores.groups[MatrixNest::Rows].points() - 1));
     Coordinates row = scores.values->split(scores.groups[MatrixNest::Rows], first, 1, 0,
                                            ofBlocks + unsigned(group));
     PointValues::Point point{};

@@ -27,7 +27,7 @@ static bool isInteger(Value value, int64_t number) {
 }
 
 /// Finds that the terms are the scores' sums times a positive number, or minus infinity where a
-/// condition does not hold.
+/// condition on its place does not hold.
 void StreamedSoftmax::findForm() {
   Block &epilogue = scores.nest.getEpilogue().front();
   auto term = statsNest.getBody().front().getTerminator()->getOperand(0);
@@ -39,7 +39,8 @@ void StreamedSoftmax::findForm() {
   while (Operation *op = value.getDefiningOp()) {
     FloatAttr factor;
     if (auto choice = dyn_cast<arith::SelectOp>(op)) {
-      if (!isMinusInfinity(choice.getFalseValue()))
+      if (!isMinusInfinity(choice.getFalseValue()) ||
+          scores.values->dependsOnResult(choice.getCondition()))
         return;
       found.conditions.push_back(choice.getCondition());
       value = choice.getTrueValue();

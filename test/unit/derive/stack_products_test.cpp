@@ -126,6 +126,19 @@ TEST(StackProducts, LeavesWhatDiffersInMoreThanConstants) {
             2u);
 }
 
+TEST(StackProducts, LeavesNeighboursAlongTheDimension) {
+  // Past its last column each has a fill, not the first column of the next.
+  expectEqual(weights +
+                  "s[i:32, j:64] f32 = sum<f32>[k:64] f32(x[i, k]) * f32(a[k, j])\n"
+                  "t[i:32, j:96] f32 = sum<f32>[k:64] f32(x[i, k]) * f32(b[k, j])\n"
+                  "g[i:32, j:64] f16 = f16(max(s[i, j], 0))\n"
+                  "h[i:32, j:96] f16 = f16(max(t[i, j], 0))\n"
+                  "p[i:32, j:64] f16 = f16(s[i, j] + f32((g[i, j+1] | 0)))\n"
+                  "q[i:32, j:96] f16 = f16(t[i, j] + f32((h[i, j+1] | 0)))\n" +
+                  turned,
+              2);
+}
+
 TEST(StackProducts, LeavesWhatIsAsQuickApart) {
   // Both fit on the machine side by side.
   std::string text = weights +

@@ -176,6 +176,17 @@ TEST(Ptx, MultipliesByFourWarpsWhereDevicesDo) {
     }
 }
 
+TEST(Ptx, StagesThreefoldTilesInLinesOfPoints) {
+  schedule::MatrixTile tile = byWarps();
+  tile.columns = 96;
+  for (bool transposed : {false, true}) { // Lines of 96 terms would be no whole chunks of threads.
+    std::string text = textOf(
+        onMatrixUnits(ElementType::F16, transposed, ElementType::F16, tile).schedule, "sm_80");
+    EXPECT_EQ(countOf(text, "ldmatrix.sync.aligned.m8n8.x4.trans"), 0u);
+    EXPECT_GE(countOf(text, "mma.sync"), 1u);
+  }
+}
+
 TEST(Ptx, BlocksOfAClusterShareSums) {
   schedule::MatrixTile tile = byFourWarps();
   tile.blocks = 2;
