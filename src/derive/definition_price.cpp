@@ -2,6 +2,7 @@
 
 #include "cost/cost.h"
 #include "space/constants.h"
+#include "te/rename.h"
 #include "llvm/ADT/STLExtras.h"
 
 #include <limits>
@@ -23,14 +24,7 @@ Program alone(const Program &program, const std::vector<bool> &constant, uint32_
   Definition definition = std::get<Definition>(program.nodes[node]);
   definition.results.clear();
   for (Expr &body : definition.bodies)
-    body = rewrite(body, [&](const Expr &e) {
-      if (e.kind() != ExprKind::Read)
-        return e;
-      std::optional<Expr> fill;
-      if (const Expr *f = e.readFill())
-        fill = *f;
-      return Expr::read(read.at(e.readValue().number), e.type(), e.readIndices(), std::move(fill));
-    });
+    body = renameReads(body, [&](ValueId id) { return read.at(id.number); });
   const Value &result = program.value(program.resultsOf(node)[0]);
   one.addOutput("y", one.define("y", result.type, std::move(definition)));
   return one;

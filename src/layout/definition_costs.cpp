@@ -2,6 +2,7 @@
 
 #include "space/constants.h"
 #include "space/group_key.h"
+#include "te/rename.h"
 #include "llvm/ADT/STLExtras.h"
 
 #include <limits>
@@ -55,17 +56,6 @@ bool DefinitionCosts::followsOperands(const Definition &definition, OrderOf orde
   return follows;
 }
 
-static Expr readInstead(const Expr &expr, const std::map<ValueId, ValueId> &values) {
-  return rewrite(expr, [&](const Expr &e) {
-    if (e.kind() != ExprKind::Read)
-      return e;
-    std::optional<Expr> fill;
-    if (const Expr *f = e.readFill())
-      fill = *f;
-    return Expr::read(values.at(e.readValue()), e.type(), e.readIndices(), std::move(fill));
-  });
-}
-
 double DefinitionCosts::seconds(uint32_t node, OrderOf orderOf) {
   Definition changed = reorder(std::get<Definition>(program.nodes[node]), orderOf);
   if (followsOperands(changed, orderOf))
@@ -81,7 +71,7 @@ double DefinitionCosts::seconds(uint32_t node, OrderOf orderOf) {
       group.constants.push_back(inputs[operand]);
   }
   for (Expr &body : changed.bodies)
-    body = readInstead(body, inputs);
+    body = renameReads(body, [&](ValueId id) { return inputs.at(id); });
   llvm::SmallVector<std::string> names;
   llvm::SmallVector<ElementType> types;
   for (ValueId result : changed.results) {

@@ -1,5 +1,6 @@
 #include "simplify/rebuild.h"
 
+#include "te/rename.h"
 #include "llvm/ADT/STLExtras.h"
 
 namespace kintsugi::simplify {
@@ -28,14 +29,7 @@ ValueId Rebuilder::operator[](ValueId id) {
 }
 
 Expr Rebuilder::rename(const Expr &expr) {
-  return rewrite(expr, [&](const Expr &e) {
-    if (e.kind() != ExprKind::Read)
-      return e;
-    std::optional<Expr> fill;
-    if (const Expr *f = e.readFill())
-      fill = *f;
-    return Expr::read((*this)[e.readValue()], e.type(), e.readIndices(), std::move(fill));
-  });
+  return renameReads(expr, [&](ValueId id) { return (*this)[id]; });
 }
 
 void Rebuilder::copyNode(uint32_t node, std::shared_ptr<const Program> body) {

@@ -1,5 +1,6 @@
 #include "space/lone_group.h"
 
+#include "te/rename.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -52,14 +53,7 @@ private:
 
   void addDefinition(Definition definition) {
     for (Expr &body : definition.bodies)
-      body = rewrite(body, [&](const Expr &e) {
-        if (e.kind() != ExprKind::Read)
-          return e;
-        std::optional<Expr> fill;
-        if (const Expr *old = e.readFill())
-          fill = *old;
-        return Expr::read(numberOf(e.readValue()), e.type(), e.readIndices(), std::move(fill));
-      });
+      body = renameReads(body, [&](ValueId id) { return numberOf(id); });
     llvm::SmallVector<std::string> names;
     llvm::SmallVector<ElementType> types;
     for (ValueId id : definition.results) {

@@ -1,6 +1,7 @@
 #include "verify/isolate.h"
 
 #include "space/constants.h"
+#include "te/rename.h"
 
 #include <map>
 
@@ -70,14 +71,7 @@ private:
   }
 
   Expr rename(const Level &where, const Expr &expr) {
-    return rewrite(expr, [&](const Expr &e) {
-      if (e.kind() != ExprKind::Read)
-        return e;
-      std::optional<Expr> fill;
-      if (const Expr *f = e.readFill())
-        fill = *f;
-      return Expr::read(read(where, e.readValue()), e.type(), e.readIndices(), std::move(fill));
-    });
+    return renameReads(expr, [&](ValueId id) { return read(where, id); });
   }
 
   /// The outer value that an input of a scan's body stands for, where that is a constant.

@@ -3,8 +3,7 @@
 
 #include "derive/split_sums.h"
 
-#include "../te/random_program.h"
-#include "../te/testing.h"
+#include "on_gpu.h"
 #include "te/printer.h"
 
 namespace kintsugi::derive {
@@ -14,9 +13,7 @@ using namespace te;
 
 SplitSumsOptions onGpu() {
   SplitSumsOptions options;
-  options.schedule.machine = *machine::Machine::forLevel("sm_90a");
-  options.schedule.scratchLimit = 88 << 10;
-  options.schedule.copies = false;
+  options.schedule = onHopper();
   return options;
 }
 
@@ -33,17 +30,7 @@ size_t nodesOf(const std::string &text) { return split(text).nodes.size(); }
 void expectSplitAndEqual(const std::string &text) {
   Program before = parsed(text), after = split(text);
   ASSERT_EQ(after.nodes.size(), 2u) << printProgram(after);
-  const Value &input = before.value(before.inputs[0]);
-  ExactTensor tensor{input.type, {}, {}, {}};
-  int64_t count = 1;
-  for (Extent extent : input.shape) {
-    tensor.shape.push_back(extent.constant());
-    count *= extent.constant();
-  }
-  Chance chance(7);
-  for (int64_t k = 0; k < count; ++k)
-    tensor.floats.push_back(double(chance.between(-8, 8)));
-  expectSame(evaluated(after, {tensor}), evaluated(before, {tensor}));
+  expectSameOfWholeNumbers(after, before, 8, 7);
 }
 
 } // namespace

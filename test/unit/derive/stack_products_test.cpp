@@ -3,8 +3,7 @@
 
 #include "derive/stack_products.h"
 
-#include "../te/random_program.h"
-#include "../te/testing.h"
+#include "on_gpu.h"
 #include "te/printer.h"
 
 namespace kintsugi::derive {
@@ -14,10 +13,8 @@ using namespace te;
 
 StackOptions onGpu() {
   StackOptions options;
-  options.schedule.machine = *machine::Machine::forLevel("sm_90a");
-  options.schedule.scratchLimit = 88 << 10;
+  options.schedule = onHopper();
   options.schedule.ringLimit = 220 << 10;
-  options.schedule.copies = false;
   options.leastSaving = -1; // Whatever it costs.
   return options;
 }
@@ -42,17 +39,7 @@ unsigned productsOf(const Program &program) {
 void expectEqual(const std::string &text, unsigned products) {
   Program before = parsed(text), after = stacked(text);
   EXPECT_EQ(productsOf(after), products) << printProgram(after);
-  const Value &input = before.value(before.inputs[0]);
-  ExactTensor tensor{input.type, {}, {}, {}};
-  int64_t count = 1;
-  for (Extent extent : input.shape) {
-    tensor.shape.push_back(extent.constant());
-    count *= extent.constant();
-  }
-  Chance chance(11);
-  for (int64_t k = 0; k < count; ++k)
-    tensor.floats.push_back(double(chance.between(-4, 4)));
-  expectSame(evaluated(after, {tensor}), evaluated(before, {tensor}));
+  expectSameOfWholeNumbers(after, before, 4, 11);
 }
 
 // Values of constants come from their places.

@@ -8,6 +8,7 @@
 
 #include "../orchestrate/programs.h"
 #include "../te/random_program.h"
+#include "definitions.h"
 #include "llvm/ADT/STLExtras.h"
 
 #include <set>
@@ -17,14 +18,6 @@ namespace {
 
 using orchestrate::programOf;
 using orchestrate::smallOptions;
-
-llvm::SmallVector<uint32_t> definitionsOf(const te::Program &program) {
-  llvm::SmallVector<uint32_t> nodes;
-  for (uint32_t node = 0; node < program.nodes.size(); ++node)
-    if (std::holds_alternative<te::Definition>(program.nodes[node]))
-      nodes.push_back(node);
-  return nodes;
-}
 
 /// reaches[a][b]: a path of at least one edge leads from node a to node b.
 std::vector<std::vector<bool>> reachability(const te::Program &program) {

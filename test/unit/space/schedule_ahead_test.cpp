@@ -6,20 +6,13 @@
 
 #include "../orchestrate/programs.h"
 #include "../te/random_program.h"
+#include "definitions.h"
 
 namespace kintsugi::space {
 namespace {
 
 using orchestrate::programOf;
 using orchestrate::smallOptions;
-
-llvm::SmallVector<uint32_t> definitionsOf(const te::Program &program) {
-  llvm::SmallVector<uint32_t> nodes;
-  for (uint32_t node = 0; node < program.nodes.size(); ++node)
-    if (std::holds_alternative<te::Definition>(program.nodes[node]))
-      nodes.push_back(node);
-  return nodes;
-}
 
 std::string spaceOf(const te::Program &program, unsigned threads) {
   SpaceOptions options = smallOptions().space;

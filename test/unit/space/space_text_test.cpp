@@ -3,6 +3,7 @@
 #include "space/space_text.h"
 
 #include "../orchestrate/programs.h"
+#include "definitions.h"
 #include "llvm/ADT/Sequence.h"
 
 namespace kintsugi::space {
@@ -12,14 +13,6 @@ using orchestrate::programOf;
 using orchestrate::smallOptions;
 using orchestrate::SmallProgram;
 using orchestrate::smallPrograms;
-
-llvm::SmallVector<uint32_t> definitionsOf(const te::Program &program) {
-  llvm::SmallVector<uint32_t> nodes;
-  for (uint32_t node = 0; node < program.nodes.size(); ++node)
-    if (std::holds_alternative<te::Definition>(program.nodes[node]))
-      nodes.push_back(node);
-  return nodes;
-}
 
 TEST(SpaceText, SpacesOfProgramsRoundTrip) {
   for (const SmallProgram &small : smallPrograms) {
