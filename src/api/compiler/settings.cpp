@@ -66,29 +66,40 @@ Status readPlan(const Json &value, pipeline::CompileOptions &options) {
   return Status::success();
 }
 
+using Abilities = pipeline::CompileOptions::Abilities;
+
+/// What --without takes away.
+constexpr std::pair<std::string_view, bool Abilities::*> abilityNames[] = {
+    {"fusion", &Abilities::fusion},   {"masks", &Abilities::masks},
+    {"formats", &Abilities::formats}, {"packing", &Abilities::packing},
+    {"copies", &Abilities::copies},   {"winograd", &Abilities::winograd},
+    {"scans", &Abilities::scans},     {"splits", &Abilities::splits},
+    {"sums", &Abilities::sums},       {"joins", &Abilities::joins},
+    {"phases", &Abilities::phases},   {"stacks", &Abilities::stacks},
+    {"windows", &Abilities::windows}};
+
+/// "fusion, masks and windows"
+std::string allAbilities() {
+  std::string all;
+  for (const auto &[name, member] : abilityNames) {
+    bool isLast = name == std::rbegin(abilityNames)->first;
+    all += (all.empty() ? "" : isLast ? " and " : ", ") + std::string(name);
+  }
+  return all;
+}
+
 /// "fusion,formats": a list of what the compiler is not to do.
 Status readWithout(const Json &value, pipeline::CompileOptions &options) {
   KINTSUGI_ASSIGN(std::string list, textOf("without", value));
-  pipeline::CompileOptions::Abilities &abilities = options.abilities;
-  const std::pair<std::string_view, bool *> known[] = {
-      {"fusion", &abilities.fusion},   {"masks", &abilities.masks},
-      {"formats", &abilities.formats}, {"packing", &abilities.packing},
-      {"copies", &abilities.copies},   {"winograd", &abilities.winograd},
-      {"scans", &abilities.scans},     {"splits", &abilities.splits},
-      {"sums", &abilities.sums},       {"joins", &abilities.joins},
-      {"phases", &abilities.phases},   {"stacks", &abilities.stacks},
-      {"windows", &abilities.windows}};
   for (size_t start = 0; start <= list.size();) {
     size_t end = std::min(list.find(',', start), list.size());
     std::string word = list.substr(start, end - start);
-    auto found = std::find_if(std::begin(known), std::end(known),
+    auto found = std::find_if(std::begin(abilityNames), std::end(abilityNames),
                               [&](const auto &entry) { return entry.first == word; });
-    if (found == std::end(known))
-      return usageError(
-          "--without " + word +
-          ": use a list of fusion, masks, formats, packing, copies, winograd, "
-          "scans, splits, sums, joins, phases, stacks and windows, with commas between");
-    *found->second = false;
+    if (found == std::end(abilityNames))
+      return usageError("--without " + word + ": use a list of " + allAbilities() +
+                        ", with commas between");
+    options.abilities.*found->second = false;
     start = end + 1;
   }
   return Status::success();
@@ -247,11 +258,8 @@ void Settings::addTo(Sha256 &key) const {
   json["target"] = compile.target;
   json["precision"] = nameOf(compile.precision);
   json["plan"] = static_cast<int>(compile.plan);
-  const pipeline::CompileOptions::Abilities &abilities = compile.abilities;
-  json["abilities"] = {abilities.fusion, abilities.masks,    abilities.formats, abilities.packing,
-                       abilities.copies, abilities.winograd, abilities.scans,   abilities.splits,
-                       abilities.sums,   abilities.joins,    abilities.phases,  abilities.stacks,
-                       abilities.windows};
+  for (const auto &[name, member] : abilityNames)
+    json["abilities"].push_back(compile.abilities.*member);
   json["dims"] = compile.import.dims;
   json["bound"] = identity;
   json["random_weights"] = compile.import.randomWeights;
