@@ -8,6 +8,7 @@
 #include "derive/hidden_blocks.h"
 #include "derive/masks.h"
 #include "derive/split_dimensions.h"
+#include "derive/split_repeats.h"
 #include "derive/split_sums.h"
 #include "derive/split_windows.h"
 #include "derive/stack_products.h"
@@ -249,6 +250,17 @@ Expected<te::Program> withSplits(te::Program program, const CompileOptions &opti
   return phases.run("derive", [&] { return checked(derive::splitInScans(program, options.log)); });
 }
 
+/// What is repeated is read where it is.
+Expected<te::Program> withSharedOperands(te::Program program, const CompileOptions &options,
+                                         const targets::Target &target, Phases &phases) {
+  if (!options.abilities.splits || isReference(target))
+    return program;
+  return phases.run("derive", [&]() -> Expected<te::Program> {
+    std::optional<te::Program> split = derive::splitRepeats(program, options.log);
+    return split ? checked(simplify::simplify(*split, options.log)) : std::move(program);
+  });
+}
+
 /// For kernels of blocks of threads: fewer and larger products.
 Expected<te::Program> withStacks(te::Program program, const CompileOptions &options,
                                  Phases &phases) {
@@ -326,6 +338,7 @@ Expected<te::Program> specialized(te::Program program, const CompileOptions &opt
                                   space::ScheduleMemo &memo) {
   KINTSUGI_ASSIGN(program, withScansMerged(std::move(program), options, target, phases));
   KINTSUGI_ASSIGN(program, withSplits(std::move(program), options, phases));
+  KINTSUGI_ASSIGN(program, withSharedOperands(std::move(program), options, target, phases));
   KINTSUGI_ASSIGN(program, withStacks(std::move(program), options, phases));
   KINTSUGI_ASSIGN(program, withPlainSums(std::move(program), options, phases));
   KINTSUGI_ASSIGN(te::Program inFormats, formatted(program, options, target, phases));

@@ -60,6 +60,14 @@ llvm::SmallVector<Expr, 2> bareFactorsOf(const Definition &definition) {
   return result;
 }
 
+const Expr *copiedReadOf(const Definition &definition) {
+  if (definition.reduction || definition.bodies.size() != 1)
+    return nullptr;
+  const Expr &body = definition.bodies[0];
+  bool isRead = body.kind() == ExprKind::Read && body.type() == ElementType::F32;
+  return isRead && !body.readFill() ? &body : nullptr;
+}
+
 std::optional<Expr> sameLiteral(const Expr &literal, ElementType narrow) {
   if (!literal.isLiteral() || !isFloat(literal.type()))
     return std::nullopt;
@@ -72,13 +80,15 @@ StorageChoice::StorageChoice(const Program &program, ElementType narrow,
     : program(program), narrow(narrow), isScanBody(isScanBody),
       constantNodes(nodesOfConstants(program)), magnitudes(program, narrow, constantNodes, inputs),
       chosen(program.numValues()), readers(program.numValues()), exact(program.numValues()),
-      fixed(program.numValues()), factor(program.numValues()), filled(program.numValues()) {
+      fixed(program.numValues()), factor(program.numValues()), repeated(program.numValues()),
+      filled(program.numValues()) {
   for (uint32_t node = 0; node < program.nodes.size(); ++node)
     for (ValueId operand : program.operandsOf(node))
       readers[operand.number].push_back(node);
   findExact();
   findFixed();
   findFactors();
+  findRepeated();
   findFills();
   for (uint32_t number = 0; number < program.numValues(); ++number)
     if (program.values[number].type == ElementType::F32)
@@ -133,6 +143,17 @@ void StorageChoice::findFactors() {
             if (read.readValue() == inner)
               factor[id.number] = true;
         });
+  }
+}
+
+/// A copy of fewer elements, ahead of what repeats them, lets the readers of that read through it.
+void StorageChoice::findRepeated() {
+  for (const auto [node, constant] : llvm::zip_equal(program.nodes, constantNodes)) {
+    const auto *definition = std::get_if<Definition>(&node);
+    const Expr *read = definition && !constant ? copiedReadOf(*definition) : nullptr;
+    if (read &&
+        elementsOf(program, definition->results[0]) > elementsOf(program, read->readValue()))
+      repeated[read->readValue().number] = true;
   }
 }
 
@@ -207,8 +228,8 @@ void StorageChoice::choose(ValueId id) {
   storage.narrow = isDefined && !fixed[id.number] && !isFinishedByReader(id);
   if (storage.narrow)
     return;
-  storage.copied = !isScanBody &&
-                   (factor[id.number] || (value.kind == ValueKind::Constant && !fixed[id.number]));
+  storage.copied = !isScanBody && (factor[id.number] || repeated[id.number] ||
+                                   (value.kind == ValueKind::Constant && !fixed[id.number]));
   if (isDefined && !fixed[id.number])
     return stays("one definition finishes the sum");
   if (!storage.copied)

@@ -13,8 +13,8 @@ namespace kintsugi::simplify {
 /// What is decided about an f32 value.
 struct Storage {
   bool narrow = false; ///< A result that is stored in the narrow type.
-  /// A constant, an input or a result that stays f32 and that contractions read as a narrow copy;
-  /// other readers take the copy of a constant too.
+  /// A constant, an input or a result that stays f32 and that contractions and what repeats its
+  /// elements read as a narrow copy; other readers take the copy of a constant too.
   bool copied = false;
   const char *reason = ""; ///< Why it stays f32.
 };
@@ -33,6 +33,7 @@ private:
   void findExact();
   void findFixed();
   void findFactors();
+  void findRepeated();
   void findFills();
   void choose(te::ValueId id);
   bool isSmall(te::ValueId id) const;
@@ -46,14 +47,18 @@ private:
   std::vector<Storage> chosen;
   std::vector<llvm::SmallVector<uint32_t, 2>> readers; ///< Nodes, by value.
   std::vector<bool> exact;                             ///< Integers are made from it, or steps.
-  std::vector<bool> fixed;  ///< Its type is told by an output, a scan or a call.
-  std::vector<bool> factor; ///< A product of matrices outside of the constant program reads it.
-  std::vector<bool> filled; ///< It is read with a fill that the narrow type does not have.
+  std::vector<bool> fixed;    ///< Its type is told by an output, a scan or a call.
+  std::vector<bool> factor;   ///< A product of matrices outside of the constant program reads it.
+  std::vector<bool> repeated; ///< A definition does nothing but read its elements several times.
+  std::vector<bool> filled;   ///< It is read with a fill that the narrow type does not have.
 };
 
 /// The reads that are a factor of a contraction's products as they stand, if these are products of
 /// matrices: either factor has a dimension of the result to itself.
 llvm::SmallVector<te::Expr, 2> bareFactorsOf(const te::Definition &definition);
+
+/// The read that a definition is, where nothing else is done to what it reads.
+const te::Expr *copiedReadOf(const te::Definition &definition);
 
 /// A literal of the narrow type, where it is the same number.
 std::optional<te::Expr> sameLiteral(const te::Expr &literal, ElementType narrow);

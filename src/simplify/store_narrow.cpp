@@ -35,6 +35,8 @@ private:
     Definition definition = old;
     definition.results.clear();
     llvm::SmallVector<Expr, 2> factors = bareFactorsOf(old);
+    if (const Expr *read = copiedReadOf(old); read && choice.of(old.results[0]).narrow)
+      factors.push_back(*read);
     for (Expr &body : definition.bodies)
       body = widened(node, body, factors);
     out.fresh.currentOrigin = out.old.origins[node];

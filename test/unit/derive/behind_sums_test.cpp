@@ -147,6 +147,11 @@ TEST(BehindSums, ScalesASum) {
                   rest)
                 .nodes.size(),
             2u);
+  // A product of one row is scaled alike.
+  Program row = moved("input q[k:3] f16\ninput b[j:6, k:3] f16\ninput c[] f32\n"
+                      "a[k:3] f16 = stored f16(f32(q[k]) * c[])\n"
+                      "s[j:6] f32 = sum<f32>[k:3] f32(a[k]) * f32(b[j, k])\noutput s\n");
+  EXPECT_EQ(countOf(row, "s.unscaled"), 2u) << printProgram(row);
 }
 
 } // namespace kintsugi::derive

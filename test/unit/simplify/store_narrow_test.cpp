@@ -41,6 +41,17 @@ protected:
   explain::Log log;
 };
 
+TEST_F(StoreNarrow, CopiesAheadOfWhatRepeats) {
+  store("input x[2, 70, 64] f32\ninput q[8, 64] f32\n"
+        "c[g:2, j:71, r:64] = cases { j < 70: x[g, j, r]; else: 0 }\n"
+        "k[h:8, j:71, r:64] = c[h//4, j, r]\n"
+        "s[h:8, j:71] = sum[r:64] q[h, r] * k[h, j, r]\n"
+        "output c\noutput s\n");
+  EXPECT_EQ(typeOf("c"), ElementType::F32);
+  EXPECT_EQ(definitionOf("c.f16"), "c.f16[i0:2, i1:71, i2:64] f16 = stored f16(c[i0, i1, i2])");
+  EXPECT_EQ(definitionOf("k"), "k[h:8, j:71, r:64] f16 = c.f16[h//4, j, r]");
+}
+
 TEST_F(StoreNarrow, AChainOfProducts) {
   store("input x[2, 4] f32\n"
         "const k[3, 4] f32 = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]\n"
