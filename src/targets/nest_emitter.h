@@ -114,6 +114,8 @@ private:
                          int64_t multiple = 0);
   void emitThreadReduction(unsigned iterator, unsigned level, Accumulators &accumulators);
   void emitSharedReduction(unsigned iterator, unsigned level, Accumulators &accumulators);
+  void emitSharedRest(unsigned iterator, unsigned level, mlir::Value lane, int64_t done,
+                      Accumulators &accumulators);
   int64_t stepsTogether(int64_t run) const;
   void emitReductionAt(unsigned iterator, unsigned level, int64_t index,
                        Accumulators &accumulators);

@@ -278,13 +278,37 @@ void NestEmitter::emitSharedReduction(unsigned iterator, unsigned level,
       setStart(iterator, level, first, number * step + term, run);
       emitReduction(iterator + 1, level, accumulators);
     }
-  if (extent == steps * step)
+  int64_t done = steps * step;
+  if (extent == done)
     return;
   levels.resume(level);
+  if (scope.threads->areReal() && (extent - done) * results <= mostInRow * splitLanes)
+    return emitSharedRest(iterator, level, lane, done, accumulators);
   levels.placeAtEnd(level);
-  Value rest = make.add(lane, make.integer(i64, steps * step));
+  Value rest = make.add(lane, make.integer(i64, done));
   emitReductionLoop(iterator, level, {rest, make.integer(i64, extent)}, splitLanes, accumulators,
                     {0}, 1);
+}
+
+/// Terms from `done` on, one for each lane at a time, without a branch that would keep them from
+/// being asked for together with those before: lanes past the end take the last one and drop it.
+void NestEmitter::emitSharedRest(unsigned iterator, unsigned level, Value lane, int64_t done,
+                                 Accumulators &accumulators) {
+  Type i64 = lane.getType();
+  Value last = make.integer(i64, iterators[iterator].extent - 1);
+  for (; done < iterators[iterator].extent; done += splitLanes) {
+    levels.resume(level);
+    levels.placeAtEnd(level);
+    Value own = make.add(lane, make.integer(i64, done));
+    Value isPast = make.lessUnsigned(last, own);
+    setStart(iterator, level, make.select(isPast, last, own), 0, 1);
+    Accumulators before = accumulators;
+    emitReduction(iterator + 1, level, accumulators);
+    levels.placeAtEnd(level);
+    for (auto [values, old] : llvm::zip_equal(accumulators, before))
+      for (auto [value, kept] : llvm::zip_equal(values, old))
+        value = make.select(isPast, kept, value);
+  }
 }
 
 int64_t NestEmitter::stepsTogether(int64_t run) const {
