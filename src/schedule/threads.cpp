@@ -340,13 +340,13 @@ private:
     return read.packed && readsPacked(tile) ? *read.packed : read.strides;
   }
 
-  /// Lines or turns of banks for `inMove` elements of each thread of a warp, from where they lie.
-  double turnsOf(const Access &access, double inMove) const {
+  /// Lines or turns of banks for `inMove` elements of each thread of a warp, which lie so.
+  double turnsOf(const Access &access, const Strides &strides, double inMove) const {
     if (!access.isFar)
-      if (auto turns = walk.turnsOf(access.strides, access.bytes, int64_t(inMove) * access.bytes,
-                                    knownTurns))
+      if (auto turns =
+              walk.turnsOf(strides, access.bytes, int64_t(inMove) * access.bytes, knownTurns))
         return *turns;
-    return walk.linesOf(access.strides, access.bytes);
+    return walk.linesOf(strides, access.bytes);
   }
 
   struct Moves {
@@ -391,7 +391,7 @@ private:
         if (inMove == 1 && strides[tile.rowIterator] == 1)
           inMove = together(read, tile.rowIterator, tile.rows);
       }
-      double lines = turnsOf(read, inMove);
+      double lines = turnsOf(read, strides, inMove);
       moves.bytes += copies * double(read.bytes);
       moves.instructions += copies / inMove;
       moves.lines += (lines + instruction) * copies / inMove;
@@ -552,7 +552,7 @@ private:
 
   double linesStored(const RegisterTile &tile, double results) const {
     double inMove = elementsStored(tile);
-    return results * (turnsOf(destination, inMove) + 0.25) / inMove;
+    return results * (turnsOf(destination, destination.strides, inMove) + 0.25) / inMove;
   }
 
   double stepsAtOnce(const RegisterTile &tile) const {
