@@ -282,7 +282,7 @@ void NestEmitter::emitSharedReduction(unsigned iterator, unsigned level,
   if (extent == done)
     return;
   levels.resume(level);
-  if (scope.threads->areReal() && (extent - done) * results <= mostInRow * splitLanes)
+  if ((extent - done) * results <= mostInRow * splitLanes)
     return emitSharedRest(iterator, level, lane, done, accumulators);
   levels.placeAtEnd(level);
   Value rest = make.add(lane, make.integer(i64, done));
@@ -300,11 +300,12 @@ void NestEmitter::emitSharedRest(unsigned iterator, unsigned level, Value lane, 
     levels.resume(level);
     levels.placeAtEnd(level);
     Value own = make.add(lane, make.integer(i64, done));
-    Value isPast = make.lessUnsigned(last, own);
-    setStart(iterator, level, make.select(isPast, last, own), 0, 1);
+    Value isPast = make.lessUnsigned(last, own), term = make.select(isPast, last, own);
     Accumulators before = accumulators;
-    emitReduction(iterator + 1, level, accumulators);
-    levels.placeAtEnd(level);
+    levels.enter(level + 1, levels.block(level)); // Another start than that of the terms before.
+    setStart(iterator, level + 1, term, 0, 1);
+    emitReduction(iterator + 1, level + 1, accumulators);
+    levels.placeAtEnd(level + 1);
     for (auto [values, old] : llvm::zip_equal(accumulators, before))
       for (auto [value, kept] : llvm::zip_equal(values, old))
         value = make.select(isPast, kept, value);
