@@ -236,7 +236,9 @@ private:
   void considerStages(MatrixTile tile, MatrixTile &best) {
     int64_t steps = stepsOf(tile);
     double wanted = std::ceil(arrival(tile) / std::max(busyStep(tile), waitStep(tile))) + 1;
-    wanted += tile.inFours ? 1 : 0;
+    constexpr double unevenWays = 2; // Where no other block works meanwhile, more are on their way.
+    bool isAlone = tiles * tile.blocks <= coresOfClusters(tile.blocks, limits.cores);
+    wanted += tile.inFours ? 1 + (isAlone ? unevenWays : 0) : 0;
     unsigned most = std::max<int64_t>(2, std::min<int64_t>(8, steps + 1));
     tile.stages = unsigned(std::clamp<double>(wanted, 2, most));
     int64_t limit = tile.inFours ? limits.ringBytes : limits.scratchBytes;
