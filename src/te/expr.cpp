@@ -2,12 +2,12 @@
 
 #include "base/half.h"
 #include "te/scalar.h"
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallPtrSet.h"
 
 #include <cmath>
 #include <cstring>
-#include <unordered_map>
 
 namespace kintsugi::te {
 
@@ -350,7 +350,7 @@ public:
   }
 
 private:
-  std::unordered_map<const void *, Expr> known;
+  llvm::SmallDenseMap<const void *, Expr, 8> known;
 };
 
 } // namespace

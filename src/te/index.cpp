@@ -32,11 +32,6 @@ Atom dividingAtom(AtomKind kind, Index operand, int64_t divisor) {
   return atom;
 }
 
-const std::shared_ptr<const IndexNode> &zeroNode() {
-  static const std::shared_ptr<const IndexNode> zero = std::make_shared<IndexNode>();
-  return zero;
-}
-
 } // namespace
 
 int Atom::compare(const Atom &other) const {
@@ -57,10 +52,8 @@ int Atom::compare(const Atom &other) const {
 }
 
 Index::Index(int64_t constant) {
-  if (constant == 0) {
-    node = zeroNode();
-    return;
-  }
+  if (constant == 0)
+    return; // Zero has no node: indices of several threads would all count its owners.
   auto fresh = std::make_shared<IndexNode>();
   fresh->constant = constant;
   node = std::move(fresh);
@@ -81,7 +74,11 @@ Index Index::fromTerms(int64_t constant, std::vector<Term> terms) {
   return Index(std::shared_ptr<const IndexNode>(std::move(fresh)));
 }
 
-Index Index::iterator(unsigned number) { return fromTerms(0, {Term{1, iteratorAtom(number)}}); }
+Index Index::iterator(unsigned number) {
+  auto fresh = std::make_shared<IndexNode>();
+  fresh->terms.push_back({1, iteratorAtom(number)});
+  return Index(std::shared_ptr<const IndexNode>(std::move(fresh)));
+}
 
 Index Index::data(Expr value) {
   Atom atom{AtomKind::Data};
@@ -89,24 +86,42 @@ Index Index::data(Expr value) {
   return fromTerms(0, {Term{1, std::move(atom)}});
 }
 
-int64_t Index::constantTerm() const { return node->constant; }
-llvm::ArrayRef<Term> Index::terms() const { return node->terms; }
+int64_t Index::constantTerm() const { return node ? node->constant : 0; }
+llvm::ArrayRef<Term> Index::terms() const {
+  return node ? llvm::ArrayRef<Term>(node->terms) : llvm::ArrayRef<Term>();
+}
 
 Index Index::operator+(const Index &other) const {
-  std::vector<Term> all(terms().begin(), terms().end());
-  all.insert(all.end(), other.terms().begin(), other.terms().end());
-  return fromTerms(constantTerm() + other.constantTerm(), std::move(all));
+  if (!node)
+    return other;
+  if (!other.node)
+    return *this;
+  auto fresh = std::make_shared<IndexNode>();
+  fresh->constant = constantTerm() + other.constantTerm();
+  const Term *mine = terms().begin(), *theirs = other.terms().begin();
+  while (mine != terms().end() || theirs != other.terms().end()) {
+    int order = mine == terms().end()           ? 1
+                : theirs == other.terms().end() ? -1
+                                                : mine->atom.compare(theirs->atom);
+    fresh->terms.push_back(order <= 0 ? *mine++ : *theirs++);
+    if (order == 0 && (fresh->terms.back().factor += theirs++->factor) == 0)
+      fresh->terms.pop_back();
+  }
+  return Index(std::shared_ptr<const IndexNode>(std::move(fresh)));
 }
 
 Index Index::operator-(const Index &other) const { return *this + other * -1; }
 
 Index Index::operator*(int64_t factor) const {
+  if (factor == 1 || !node)
+    return *this;
   if (factor == 0)
     return Index(0);
-  std::vector<Term> scaled(terms().begin(), terms().end());
-  for (Term &term : scaled)
+  auto fresh = std::make_shared<IndexNode>(*node);
+  fresh->constant *= factor;
+  for (Term &term : fresh->terms)
     term.factor *= factor;
-  return fromTerms(constantTerm() * factor, std::move(scaled));
+  return Index(std::shared_ptr<const IndexNode>(std::move(fresh)));
 }
 
 Index Index::floorDiv(int64_t divisor) const {
