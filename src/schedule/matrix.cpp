@@ -1,5 +1,6 @@
 #include "schedule/matrix.h"
 
+#include "schedule/block_seconds.h"
 #include "schedule/fuse.h"
 #include "schedule/loop_order.h"
 #include "llvm/ADT/STLExtras.h"

@@ -1,6 +1,7 @@
 #include "schedule/scheduler.h"
 
 #include "schedule/block.h"
+#include "schedule/block_seconds.h"
 #include "schedule/bounds.h"
 #include "schedule/matrix.h"
 #include "schedule/nest.h"

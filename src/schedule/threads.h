@@ -10,7 +10,6 @@
 #ifndef KINTSUGI_SCHEDULE_THREADS_H
 #define KINTSUGI_SCHEDULE_THREADS_H
 
-#include "machine/machine.h"
 #include "schedule/schedule.h"
 
 namespace kintsugi::schedule {
@@ -38,18 +37,8 @@ bool readsPacked(const RegisterTile &tile);
 /// Of the memory beside scratch through which a block's threads join sums in a nest.
 int64_t exchangeBytesOf(const LoopNest &nest, int threads);
 
-/// That clusters of so many blocks keep busy: large ones lie in one part of the chip each, and
-/// parts hold no whole number of them. Of an H200's 132 cores, 120 (the driver's cluster
-/// occupancy).
-int coresOfClusters(unsigned blocks, int cores);
-
 /// That a thread of the schedule's blocks is thought to need at most.
 int registersOf(const Schedule &schedule);
-
-/// Of all blocks over all cores: a core runs several at once, as far as their threads, registers
-/// and scratch fit, and their bytes come through its own share of the way to memory.
-double secondsInBlocks(const Schedule &schedule, const BlockCycles &cycles,
-                       const machine::Machine &machine);
 
 } // namespace kintsugi::schedule
 

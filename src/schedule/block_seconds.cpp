@@ -1,0 +1,56 @@
+#include "schedule/block_seconds.h"
+
+#include "schedule/thread_work.h"
+#include "schedule/threads.h"
+#include "schedule/traffic.h"
+#include "llvm/ADT/STLExtras.h"
+
+#include <cmath>
+
+namespace kintsugi::schedule {
+
+int coresOfClusters(unsigned blocks, int cores) { return blocks <= 2 ? cores : cores - cores / 11; }
+
+/// Which share of moving and computing is not done at the same time. Between its waits a block does
+/// one or the other: it takes several of them, at different places, to do both.
+static double apartShare(const Schedule &schedule, double blocks) {
+  bool waits = schedule.nests.size() > 1 && llvm::none_of(schedule.nests, [](const LoopNest &nest) {
+                 return nest.matrix.has_value();
+               });
+  return waits ? 0.15 + 0.85 / blocks : 0.3;
+}
+
+double secondsInBlocks(const Schedule &schedule, const BlockCycles &cycles,
+                       const machine::Machine &machine) {
+  constexpr double launch = 0.5e-6;
+  double threads = schedule.threads, tiles = double(schedule.tiles());
+  double blocks = double(schedule.blocks());
+  double scratch = double(std::max<int64_t>(1, schedule.scratchBytes));
+  double together = std::min({double(machine.threads) / threads,
+                              double(registersACore) / (threads * registersOf(schedule)),
+                              2 * double(machine.levels.back().bytes) / scratch});
+  together = std::max(1.0, std::floor(together));
+  double hertz = machine.flopsPerSecond / 256;
+  int cores = coresOfClusters(unsigned(schedule.blocks() / schedule.tiles()), machine.cores);
+  double each = std::ceil(blocks / cores); // Of the busiest core.
+  double busy = each * cycles.busy / hertz;
+  double alone = std::ceil(each / together) * cycles.alone / hertz;
+  Traffic traffic(schedule, machine);
+  // What a tile reads first its later nests find near, if there is room for that of all blocks.
+  double near = 2 * double(machine.levels.back().bytes) - together * scratch;
+  bool staysNear = together * traffic.bytesReadBesideRings(true) <= near * tiles;
+  // What else lies in a line is not brought, but a part of one is asked for as a whole one is.
+  constexpr double asked = 0.25;
+  double bytes = schedule.bytesWritten + traffic.bytesReadBesideRings(staysNear) +
+                 asked * tiles * cycles.scattered;
+  const machine::MemoryLevel &shared = machine.levels[machine.levels.size() > 1 ? 1 : 0];
+  double moving = bytes / (shared.bytesPerSecond * std::min<double>(blocks, machine.cores));
+  // Blocks that start together have uneven shares of the way; those that follow even them out.
+  constexpr double uneven = 0.1;
+  moving *= 1 + uneven * std::min(each, together) / each;
+  double computing = std::max(busy, alone);
+  double apart = apartShare(schedule, std::min(each, together));
+  return launch + std::max(computing, moving) + apart * std::min(computing, moving);
+}
+
+} // namespace kintsugi::schedule

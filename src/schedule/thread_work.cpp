@@ -1,0 +1,126 @@
+#include "schedule/thread_work.h"
+
+#include "schedule/fuse.h"
+#include "schedule/loop_order.h"
+#include "schedule/packing.h"
+#include "schedule/scratch.h"
+#include "schedule/warp_moves.h"
+#include "schedule/warp_walk.h"
+#include "llvm/ADT/STLExtras.h"
+
+namespace kintsugi::schedule {
+
+using namespace te;
+
+int registersOf(const RegisterTile &tile, bool isSum) {
+  int results = int(tile.rows * tile.columns);
+  if (tile.lanes == 1)
+    return (isSum ? 40 : 32) + (isSum ? 2 : 1) * results * int(tile.vectors);
+  return 28 + 2 * results + int(tile.vectors * stepsTogether(tile.vectors, results)) * results / 2;
+}
+
+int64_t joinBytesOf(const LoopNest &nest) {
+  if (!nest.reduction)
+    return 0;
+  return bitsOf(nest.reduction->accumulator) / 8 *
+         (nest.reduction->combiner == Combiner::SoftmaxStats ? 2 : 1);
+}
+
+int64_t bytesOfJoin(const RegisterTile &tile, int threads, int64_t bytesOfResult) {
+  bool inMemory = tile.lanes > 1 && tile.lanes * tile.apart > unsigned(WarpWalk::threads);
+  int64_t places = tile.apart == 1 ? threads / int(WarpWalk::threads) : threads;
+  return inMemory ? int64_t(tile.rows) * tile.columns * places * bytesOfResult : 0;
+}
+
+ThreadWork::ThreadWork(const LoopNest &nest, const Schedule &schedule)
+    : nest(nest), numParallel(nest.parallel.size()),
+      numIterators(numParallel + nest.numReductions()), joinBytes(joinBytesOf(nest)) {
+  collect(nest.bodies, schedule, bodyReads);
+  collect(nest.epilogue, schedule, epilogueReads);
+  for (const Expr &body : nest.bodies)
+    usesOf(body);
+  for (const Expr &finish : nest.epilogue)
+    epilogueOperations += operationsOf(finish);
+  for (unsigned k = 0; k < numIterators; ++k)
+    destination.strides.push_back(k < numParallel ? strideOf(nest.destinationIndex, k) : 0);
+  const Buffer &stored = schedule.buffers[nest.destinations[0]];
+  destination.bytes = bytesOfElement(stored.type);
+  destination.isFar = stored.home == Home::Memory;
+  noteAlignment(destination, nest.destinationIndex, schedule);
+}
+
+/// Operations that special units take off what an expression costs without.
+static double savedByUnits(const Expr &expr) {
+  if (expr.kind() == ExprKind::Unary && expr.unaryOp() == UnaryOp::Exp)
+    return 5;
+  return expr.kind() == ExprKind::Binary && expr.binaryOp() == BinaryOp::Div ? 2 : 0;
+}
+
+void ThreadWork::collect(llvm::ArrayRef<Expr> exprs, const Schedule &schedule,
+                         std::vector<Read> &reads) const {
+  for (const Expr &expr : exprs)
+    expr.walk([&](const Expr &e) {
+      if (e.kind() == ExprKind::Read && !LoopNest::isAccumulator(e.readValue()) &&
+          llvm::none_of(reads, [&](const Read &read) { return read.expr == e; }))
+        reads.push_back(readOf(e, schedule));
+    });
+}
+
+ThreadWork::Read ThreadWork::readOf(const Expr &expr, const Schedule &schedule) const {
+  const Buffer &buffer = schedule.buffers[expr.readValue().number];
+  Read read(expr);
+  read.strides = stridesOf(expr.readIndices()[0]);
+  read.bytes = bytesOfElement(buffer.type);
+  read.isFar = buffer.home == Home::Memory;
+  noteAlignment(read, expr.readIndices()[0], schedule);
+  read.elements = 1;
+  for (unsigned k = 0; k < numIterators; ++k)
+    if (read.strides[k] != 0)
+      read.elements *= double(nest.extentOf(k));
+  read.elements = std::min(read.elements, double(buffer.elements));
+  if (!buffer.packable || buffer.packing || !read.isFar || !nest.reduction)
+    return read;
+  if (auto packed = packReadInOrder(nest, schedule.space, expr.readIndices()[0], buffer.elements))
+    read.packed = stridesOf(packed->position);
+  return read;
+}
+
+void ThreadWork::noteAlignment(Access &access, const Index &position,
+                               const Schedule &schedule) const {
+  for (unsigned k = 0; k < numIterators; ++k)
+    access.alignedAlong.push_back(
+        access.strides[k] == 1
+            ? alignedElements(nest, schedule.space, position, k, mostTogether / access.bytes)
+            : 1);
+}
+
+ThreadWork::Strides ThreadWork::stridesOf(const Index &position) const {
+  Strides strides;
+  for (unsigned k = 0; k < numIterators; ++k)
+    strides.push_back(strideOf(position, k));
+  return strides;
+}
+
+/// The iterators that change an expression of the body; notes its operations on the way.
+uint64_t ThreadWork::usesOf(const Expr &expr) {
+  uint64_t uses = 0;
+  auto add = [&](const Index &index) {
+    for (unsigned k = 0; k < numIterators; ++k)
+      uses |= uint64_t(index.uses(k)) << k;
+  };
+  if (expr.kind() == ExprKind::Read)
+    for (const Index &index : expr.readIndices())
+      add(index);
+  if (expr.kind() == ExprKind::Index)
+    add(expr.indexValue());
+  double below = 0;
+  for (const Expr &operand : expr.operands()) {
+    uses |= usesOf(operand);
+    below += operationsOf(operand);
+  }
+  if (double own = operationsOf(expr) - below - savedByUnits(expr); own > 0)
+    operations.push_back({own, uses});
+  return uses;
+}
+
+} // namespace kintsugi::schedule

@@ -1,0 +1,78 @@
+//===- thread_work.h - A nest as work for threads ---------------------------===//
+//
+// What the choice of a nest's registers depends on but for the number of threads: its extents, how
+// what it reads and writes lies, and its arithmetic. Two nests of equal work have the same choice.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KINTSUGI_SCHEDULE_THREAD_WORK_H
+#define KINTSUGI_SCHEDULE_THREAD_WORK_H
+
+#include "schedule/schedule.h"
+
+namespace kintsugi::schedule {
+
+class ThreadWork {
+public:
+  static constexpr int64_t mostTogether = 16;    ///< Bytes that a thread moves at once.
+  using Strides = llvm::SmallVector<int64_t, 8>; ///< By iterator.
+
+  struct Access {
+    Strides strides;
+    int64_t bytes = 4;    ///< Of an element.
+    bool isFar = false;   ///< Not in scratch.
+    Strides alignedAlong; ///< Elements that blocks along each iterator start at a multiple of.
+  };
+  struct Read : Access {
+    explicit Read(te::Expr expr) : expr(std::move(expr)) {}
+
+    te::Expr expr;
+    std::optional<Strides> packed; ///< Once it lies as threads that share a sum read it in rows.
+    double elements = 0;           ///< That differ, of all that the nest reads.
+  };
+  struct Operation {
+    double cost;
+    uint64_t uses; ///< The iterators that change it, by bit.
+  };
+
+  /// Of a nest that outlives this.
+  ThreadWork(const LoopNest &nest, const Schedule &schedule);
+
+  bool isSplit(const RegisterTile &tile) const { return tile.vectorIterator >= int(numParallel); }
+  /// The iterator whose points stand side by side in a thread, and how many of them.
+  std::pair<int, unsigned> columnsOf(const RegisterTile &tile) const {
+    return isSplit(tile) ? std::pair{tile.columnIterator, tile.columns}
+                         : std::pair{tile.vectorIterator, tile.vectors};
+  }
+
+  const LoopNest &nest;
+  const unsigned numParallel, numIterators;
+  std::vector<Read> bodyReads, epilogueReads;
+  Access destination;
+  llvm::SmallVector<Operation> operations; ///< Of the bodies.
+  double epilogueOperations = 0;
+  int64_t joinBytes = 0; ///< Of the running values of one result.
+
+private:
+  void collect(llvm::ArrayRef<te::Expr> exprs, const Schedule &schedule,
+               std::vector<Read> &reads) const;
+  Read readOf(const te::Expr &expr, const Schedule &schedule) const;
+  void noteAlignment(Access &access, const te::Index &position, const Schedule &schedule) const;
+  Strides stridesOf(const te::Index &position) const;
+  uint64_t usesOf(const te::Expr &expr);
+};
+
+/// Of all threads of a core.
+constexpr int registersACore = 65536;
+
+/// That a thread needs, about: running values, and what is on its way to them.
+int registersOf(const RegisterTile &tile, bool isSum);
+
+/// Of the running values of one result.
+int64_t joinBytesOf(const LoopNest &nest);
+
+/// Threads that are no neighbours join what they have summed through memory.
+int64_t bytesOfJoin(const RegisterTile &tile, int threads, int64_t bytesOfResult);
+
+} // namespace kintsugi::schedule
+
+#endif // KINTSUGI_SCHEDULE_THREAD_WORK_H
