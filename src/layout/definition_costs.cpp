@@ -17,6 +17,7 @@ DefinitionCosts::DefinitionCosts(const Program &program, const schedule::Schedul
                                  unsigned fuel)
     : program(program), options(schedule), cores(schedule.machine.cores), fuel(fuel),
       constant(space::constantNodes(program)) {
+  options.threadMemo = &threads;
   // How a nest uses registers doesn't depend on how it is cut into tiles for several cores, and
   // one tile is scheduled much faster than many tilings. A block of threads waits more than it
   // works, so that what it takes is no share of what all take.

@@ -10,6 +10,7 @@
 
 #include "layout/reorder.h"
 #include "schedule/scheduler.h"
+#include "schedule/thread_memo.h"
 
 #include <map>
 
@@ -33,6 +34,7 @@ private:
   double schedule(const te::Program &alone, const schedule::Group &group);
 
   const te::Program &program;
+  schedule::ThreadMemo threads;
   schedule::ScheduleOptions options;
   double cores;
   unsigned fuel;

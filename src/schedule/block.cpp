@@ -29,12 +29,13 @@ static double leastOfThreads(const LoopNest &nest) {
   return cycles.worth();
 }
 
-BlockCycles chooseInBlock(LoopNest &nest, const Schedule &schedule, const BlockLimits &limits) {
+BlockCycles chooseInBlock(LoopNest &nest, const Schedule &schedule, const BlockLimits &limits,
+                          ThreadMemo &memo) {
   unsigned dimensions = schedule.space.size();
   orderForThreads(nest, dimensions, schedule.buffers);
   std::optional<MatrixProduct> product = matrixProductOf(nest, limits.rounded);
   if (!product)
-    return chooseThreads(nest, schedule);
+    return chooseThreads(nest, schedule, memo);
   int64_t taken =
       int64_t(llvm::alignTo(scratchOf(schedule), limits.ringBytes ? ringAlignment : alignment));
   BlockLimits left = limits;
@@ -43,7 +44,7 @@ BlockCycles chooseInBlock(LoopNest &nest, const Schedule &schedule, const BlockL
   LoopNest onUnits = nest;
   std::optional<BlockCycles> matrix = chooseMatrix(onUnits, *product, schedule, left);
   if (!matrix || matrix->worth() > leastOfThreads(nest)) {
-    BlockCycles cycles = chooseThreads(nest, schedule);
+    BlockCycles cycles = chooseThreads(nest, schedule, memo);
     if (!matrix || matrix->worth() > cycles.worth())
       return cycles;
   }

@@ -13,7 +13,8 @@ namespace kintsugi::schedule {
 
 /// Orders a nest's iterators and sets its registers or its matrix tile, whichever takes fewer
 /// cycles of a block of schedule.threads. Rings may take what scratch leaves of the limits.
-BlockCycles chooseInBlock(LoopNest &nest, const Schedule &schedule, const BlockLimits &limits);
+BlockCycles chooseInBlock(LoopNest &nest, const Schedule &schedule, const BlockLimits &limits,
+                          ThreadMemo &memo);
 
 /// The rings of products stand behind all other scratch, one over the other: nests wait for each
 /// other.

@@ -12,6 +12,7 @@
 #include "schedule/stage_operands.h"
 #include "schedule/streamed_softmax.h"
 #include "schedule/streams.h"
+#include "schedule/thread_memo.h"
 #include "schedule/traffic.h"
 #include "schedule/visit.h"
 #include "schedule/warp_moves.h"
@@ -42,7 +43,9 @@ struct Trial {
 class Scheduler {
 public:
   Scheduler(const Program &program, const Group &group, const ScheduleOptions &options)
-      : values(program), group(group), options(options), members(fuse(program, group, inBlocks())) {
+      : values(program), group(group), options(options),
+        memo(options.threadMemo ? *options.threadMemo : ownMemo),
+        members(fuse(program, group, inBlocks())) {
     unit.bits = options.scalar ? 0 : options.machine.vectorBits;
     unit.registers = options.machine.vectorRegisters;
     unit.nearBytes = options.machine.nearBytes();
@@ -488,7 +491,7 @@ private:
       }
       LoopNest part = tiling.parts[number];
       if (threads) {
-        inBlock += chooseInBlock(part, schedule, limits);
+        inBlock += chooseInBlock(part, schedule, limits, memo);
       } else {
         std::optional<double> each = setRegisters(part, schedule);
         if (!each)
@@ -534,11 +537,11 @@ private:
 
   /// The four nests from `number` on as one loop, where they are attention.
   bool appendStreamed(const Tiling &tiling, size_t number, Schedule &schedule,
-                      BlockCycles &cycles) const {
+                      BlockCycles &cycles) {
     if (number + 4 > tiling.parts.size())
       return false;
     std::vector<LoopNest> nests(tiling.parts.begin() + number, tiling.parts.begin() + number + 4);
-    std::optional<BlockCycles> all = streamSoftmax(nests, schedule, limitsOf(tiling));
+    std::optional<BlockCycles> all = streamSoftmax(nests, schedule, limitsOf(tiling), memo);
     if (!all)
       return false;
     cycles += *all;
@@ -728,6 +731,7 @@ private:
   GroupValues values;
   const Group &group;
   const ScheduleOptions &options;
+  ThreadMemo ownMemo, &memo;
   std::vector<Member> members;
   VectorUnit unit;
   llvm::SmallVector<ValueId> staged; ///< Copies that may be packed.

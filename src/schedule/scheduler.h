@@ -17,6 +17,8 @@
 
 namespace kintsugi::schedule {
 
+class ThreadMemo;
+
 struct ScheduleOptions {
   machine::Machine machine;
   bool scalar = false;            ///< No vectors (the reference target).
@@ -28,6 +30,7 @@ struct ScheduleOptions {
   bool packing = true;                  ///< Constants may be packed.
   bool copies = true;                   ///< Tiles may copy operands and results on the way.
   Precision precision = Precision::F32; ///< What the factors of products may be rounded to.
+  ThreadMemo *threadMemo = nullptr;     ///< Read and added to; may be null.
 };
 
 struct ScheduleResult {

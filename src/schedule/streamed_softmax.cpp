@@ -69,12 +69,12 @@ public:
     return best;
   }
 
-  void mark() {
+  void mark(ThreadMemo &memo) {
     for (unsigned buffer : {scoresBuffer(), powersBuffer()})
       schedule.buffers[buffer].standsIn = true;
     scores.streamed = true;
     for (LoopNest *nest : {&stats, &powers})
-      chooseThreads(*nest, schedule);
+      chooseThreads(*nest, schedule, memo);
   }
 
 private:
@@ -393,7 +393,7 @@ int registersOfStream(const LoopNest &scores, const LoopNest &stats, const LoopN
 }
 
 std::optional<BlockCycles> streamSoftmax(llvm::MutableArrayRef<LoopNest> nests, Schedule &schedule,
-                                         const BlockLimits &limits) {
+                                         const BlockLimits &limits, ThreadMemo &memo) {
   if (nests.size() < 4)
     return std::nullopt;
   Streamed streamed(nests, schedule, limits);
@@ -401,7 +401,7 @@ std::optional<BlockCycles> streamSoftmax(llvm::MutableArrayRef<LoopNest> nests, 
     return std::nullopt;
   std::optional<BlockCycles> cycles = streamed.choose();
   if (cycles)
-    streamed.mark();
+    streamed.mark(memo);
   return cycles;
 }
 

@@ -24,7 +24,7 @@ bool mayStreamSoftmax(llvm::ArrayRef<Member> members);
 /// The limits are those of the block's scratch; ringBytes says no more than whether four warps
 /// multiply together.
 std::optional<BlockCycles> streamSoftmax(llvm::MutableArrayRef<LoopNest> nests, Schedule &schedule,
-                                         const BlockLimits &limits);
+                                         const BlockLimits &limits, ThreadMemo &memo);
 
 /// Rows from a multiple of that on, of a tile of more, that are open in the same blocks.
 constexpr int64_t rowsOpenTogether = 64;

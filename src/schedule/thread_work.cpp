@@ -49,6 +49,30 @@ ThreadWork::ThreadWork(const LoopNest &nest, const Schedule &schedule)
   noteAlignment(destination, nest.destinationIndex, schedule);
 }
 
+static void add(Hasher &hasher, const ThreadWork::Access &access) {
+  hasher.addRange(access.strides).add(access.bytes).add(access.isFar);
+  hasher.addRange(access.alignedAlong);
+}
+
+Hash128 ThreadWork::hash(int threads) const {
+  Hasher hasher("threads");
+  hasher.add(threads).add(numParallel).add(numIterators).add(nest.share());
+  for (unsigned k = 0; k < numIterators; ++k)
+    hasher.add(nest.extentOf(k)).add(nest.spanOf(k) != nullptr);
+  hasher.add(nest.reduction ? int(nest.reduction->combiner) : -1).add(joinBytes);
+  add(hasher, destination);
+  for (const std::vector<Read> *reads : {&bodyReads, &epilogueReads}) {
+    hasher.add(reads->size());
+    for (const Read &read : *reads) {
+      add(hasher, read);
+      hasher.add(read.elements).addRange(read.packed.value_or(Strides()));
+    }
+  }
+  for (const Operation &operation : operations)
+    hasher.add(operation.cost).add(operation.uses);
+  return hasher.add(epilogueOperations).finish();
+}
+
 /// Operations that special units take off what an expression costs without.
 static double savedByUnits(const Expr &expr) {
   if (expr.kind() == ExprKind::Unary && expr.unaryOp() == UnaryOp::Exp)

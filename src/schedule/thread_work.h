@@ -7,6 +7,7 @@
 #ifndef KINTSUGI_SCHEDULE_THREAD_WORK_H
 #define KINTSUGI_SCHEDULE_THREAD_WORK_H
 
+#include "base/hash.h"
 #include "schedule/schedule.h"
 
 namespace kintsugi::schedule {
@@ -36,6 +37,9 @@ public:
 
   /// Of a nest that outlives this.
   ThreadWork(const LoopNest &nest, const Schedule &schedule);
+
+  /// Of all that the choice for so many threads depends on.
+  Hash128 hash(int threads) const;
 
   bool isSplit(const RegisterTile &tile) const { return tile.vectorIterator >= int(numParallel); }
   /// The iterator whose points stand side by side in a thread, and how many of them.

@@ -2,7 +2,7 @@
 
 #include "schedule/matrix.h"
 #include "schedule/streamed_softmax.h"
-#include "schedule/thread_choice.h"
+#include "schedule/thread_memo.h"
 #include "llvm/ADT/STLExtras.h"
 
 namespace kintsugi::schedule {
@@ -32,8 +32,8 @@ BlockCycles &BlockCycles::operator+=(const BlockCycles &other) {
   return *this;
 }
 
-BlockCycles chooseThreads(LoopNest &nest, const Schedule &schedule) {
-  ThreadTile best = bestThreadTile(ThreadWork(nest, schedule), schedule.threads);
+BlockCycles chooseThreads(LoopNest &nest, const Schedule &schedule, ThreadMemo &memo) {
+  ThreadTile best = memo.at(ThreadWork(nest, schedule), schedule.threads);
   nest.registers = best.registers;
   nest.registers.unrolledReductions = unrolledInThread(nest);
   return best.cycles;

@@ -14,6 +14,8 @@
 
 namespace kintsugi::schedule {
 
+class ThreadMemo;
+
 /// What a block takes for a nest, or for all of them.
 struct BlockCycles {
   double busy = 0;      ///< Of a core's units: blocks of one core add up.
@@ -28,7 +30,7 @@ struct BlockCycles {
 
 /// Sets the registers of a nest, whose iterators are in order (orderForThreads), for a block of the
 /// schedule's threads.
-BlockCycles chooseThreads(LoopNest &nest, const Schedule &schedule);
+BlockCycles chooseThreads(LoopNest &nest, const Schedule &schedule, ThreadMemo &memo);
 
 /// Whether threads that share a sum have several terms in a row each, side by side: then constants
 /// lie in the order of the nest's iterators (packInOrder).

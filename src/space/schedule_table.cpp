@@ -17,7 +17,9 @@ double roughSeconds(const KernelShape &kernel, const machine::Machine &machine) 
 
 ScheduleTable::ScheduleTable(const Program &program, const SpaceOptions &options,
                              ScheduleMemo &memo, explain::Log *log)
-    : program(program), options(options.schedule), tuned(options.tuned), memo(memo), log(log) {}
+    : program(program), options(options.schedule), tuned(options.tuned), memo(memo), log(log) {
+  this->options.threadMemo = &memo.threads;
+}
 
 Candidate ScheduleTable::candidateOf(schedule::Group group, std::string &reason) {
   GroupKey key = keyOf(program, group);

@@ -39,7 +39,7 @@ private:
   std::string namesOf(const schedule::Group &group) const;
 
   const te::Program &program;
-  const schedule::ScheduleOptions &options;
+  schedule::ScheduleOptions options; ///< With the memo's choices of threads.
   const TunedSchedules *tuned;
   ScheduleMemo &memo;
   explain::Log *log;

@@ -12,6 +12,7 @@
 #include "base/memo.h"
 #include "explain/log.h"
 #include "schedule/scheduler.h"
+#include "schedule/thread_memo.h"
 #include "space/group_key.h"
 
 #include <map>
@@ -62,7 +63,9 @@ struct Scheduled {
   std::string reason;
 };
 /// By the texts of groups' keys; for whoever plans programs more than once under equal options.
-using ScheduleMemo = Memo<Scheduled>;
+struct ScheduleMemo : Memo<Scheduled> {
+  schedule::ThreadMemo threads; ///< What the groups' nests have in common.
+};
 
 struct SpaceOptions {
   schedule::ScheduleOptions schedule;
