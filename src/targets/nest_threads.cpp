@@ -295,11 +295,10 @@ void NestEmitter::emitSharedReduction(unsigned iterator, unsigned level,
 void NestEmitter::emitSharedRest(unsigned iterator, unsigned level, Value lane, int64_t done,
                                  Accumulators &accumulators) {
   Type i64 = lane.getType();
-  Value last = make.integer(i64, iterators[iterator].extent - 1);
-  for (; done < iterators[iterator].extent; done += splitLanes) {
+  for (int64_t extent = iterators[iterator].extent; done < extent; done += splitLanes) {
     levels.resume(level);
     levels.placeAtEnd(level);
-    Value own = make.add(lane, make.integer(i64, done));
+    Value last = make.integer(i64, extent - 1), own = make.add(lane, make.integer(i64, done));
     Value isPast = make.lessUnsigned(last, own), term = make.select(isPast, last, own);
     Accumulators before = accumulators;
     levels.enter(level + 1, levels.block(level)); // Another start than that of the terms before.

@@ -72,7 +72,7 @@ TEST(Threads, ShareReductionsOfAllKinds) {
   for (ElementType type :
        {ElementType::F32, ElementType::F64, ElementType::I32, ElementType::I8, ElementType::I64})
     for (Combiner combiner : {Combiner::Sum, Combiner::Max, Combiner::Min})
-      for (int64_t length : {1, 33, 256, 1000})
+      for (int64_t length : {1, 33, 256, 1025})
         for (RegisterTile tile :
              {splitTile(1, 2, 1), splitTile(1, 32, 1), splitTile(1, 256, 1), splitTile(1, 8, 32),
               splitTile(1, 16, 4, 3), withRun(splitTile(1, 32, 1), 4)}) {
