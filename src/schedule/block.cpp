@@ -29,23 +29,23 @@ static double leastOfThreads(const LoopNest &nest) {
   return cycles.worth();
 }
 
-BlockCycles chooseInBlock(LoopNest &nest, const Schedule &schedule, const BlockLimits &limits,
-                          ThreadMemo &memo) {
+std::optional<BlockCycles> chooseInBlock(LoopNest &nest, const Schedule &schedule,
+                                         const BlockLimits &limits, ThreadMemo &memo, Wish wish) {
   unsigned dimensions = schedule.space.size();
   orderForThreads(nest, dimensions, schedule.buffers);
   std::optional<MatrixProduct> product = matrixProductOf(nest, limits.rounded);
   if (!product)
-    return chooseThreads(nest, schedule, memo);
+    return chooseThreads(nest, schedule, memo, wish);
   int64_t taken =
       int64_t(llvm::alignTo(scratchOf(schedule), limits.ringBytes ? ringAlignment : alignment));
   BlockLimits left = limits;
   left.scratchBytes -= taken;
   left.ringBytes -= limits.ringBytes ? taken : 0;
   LoopNest onUnits = nest;
-  std::optional<BlockCycles> matrix = chooseMatrix(onUnits, *product, schedule, left);
+  std::optional<BlockCycles> matrix = chooseMatrix(onUnits, *product, schedule, left, wish);
   if (!matrix || matrix->worth() > leastOfThreads(nest)) {
-    BlockCycles cycles = chooseThreads(nest, schedule, memo);
-    if (!matrix || matrix->worth() > cycles.worth())
+    std::optional<BlockCycles> cycles = chooseThreads(nest, schedule, memo, wish);
+    if (!matrix || (cycles && matrix->worth() > cycles->worth()))
       return cycles;
   }
   nest = std::move(onUnits);

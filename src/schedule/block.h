@@ -13,8 +13,10 @@ namespace kintsugi::schedule {
 
 /// Orders a nest's iterators and sets its registers or its matrix tile, whichever takes fewer
 /// cycles of a block of schedule.threads. Rings may take what scratch leaves of the limits.
-BlockCycles chooseInBlock(LoopNest &nest, const Schedule &schedule, const BlockLimits &limits,
-                          ThreadMemo &memo);
+/// nullopt: what is wished for is no choice of the nest.
+std::optional<BlockCycles> chooseInBlock(LoopNest &nest, const Schedule &schedule,
+                                         const BlockLimits &limits, ThreadMemo &memo,
+                                         Wish wish = {});
 
 /// The rings of products stand behind all other scratch, one over the other: nests wait for each
 /// other.

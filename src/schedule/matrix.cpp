@@ -91,9 +91,9 @@ namespace {
 class MatrixChoice {
 public:
   MatrixChoice(const LoopNest &nest, const MatrixProduct &product, const Schedule &schedule,
-               const BlockLimits &limits)
+               const BlockLimits &limits, Wish wish)
       : nest(nest), product(product), buffers(schedule.buffers), space(schedule.space),
-        threads(schedule.threads), limits(limits), tiles(double(schedule.tiles())) {
+        threads(schedule.threads), limits(limits), wish(wish), tiles(double(schedule.tiles())) {
     const Expr &body = nest.bodies[0];
     const Expr &ofRows = body.operand(1 - product.columnsFactor);
     const Expr &ofColumns = body.operand(product.columnsFactor);
@@ -243,6 +243,8 @@ private:
     unsigned most = std::max<int64_t>(2, std::min<int64_t>(8, steps + 1));
     tile.stages = unsigned(std::clamp<double>(wanted, 2, most));
     int64_t limit = tile.inFours ? limits.ringBytes : limits.scratchBytes;
+    if (const MatrixTile *own = wish.wanted ? std::get_if<MatrixTile>(wish.wanted) : nullptr)
+      tile.stages = std::clamp(own->stages, 2u, most); // Those may be any.
     while (tile.stages > 2 && tile.ringBytes() > limit)
       --tile.stages;
     MatrixTile shortest = tile; // For other devices.
@@ -253,10 +255,12 @@ private:
 
   void consider(const MatrixTile &tile, MatrixTile &best) {
     constexpr int registersACore = 65536;
-    if (registersOf(tile) > 255 || threads * registersOf(tile) > registersACore)
+    if (registersOf(tile) > 255 || threads * registersOf(tile) > registersACore ||
+        !wish.allows(chosenOf(tile)))
       return;
     BlockCycles cycles = estimate(tile);
     double worth = worthOf(cycles, tile);
+    wish.tell(worth, chosenOf(tile));
     if (bestCycles && worth >= bestWorth * 0.999)
       return;
     bestCycles = cycles;
@@ -390,6 +394,7 @@ private:
   llvm::ArrayRef<TileDimension> space;
   int threads;
   const BlockLimits &limits;
+  Wish wish;
   double tiles;
   double rowsMove = 0, columnsMove = 0, epilogueOperations = 0;
   bool rowsLieAlong = false, columnsLieAlong = false;
@@ -425,11 +430,13 @@ int registersOf(const MatrixTile &tile) {
 }
 
 std::optional<BlockCycles> chooseMatrix(LoopNest &nest, const MatrixProduct &product,
-                                        const Schedule &schedule, const BlockLimits &limits) {
+                                        const Schedule &schedule, const BlockLimits &limits,
+                                        Wish wish) {
   if (std::optional<unsigned> depth = chunkedDepth(nest, schedule.buffers))
     moveReductionInnermost(nest, *depth, schedule.space.size());
   MatrixTile tile;
-  std::optional<BlockCycles> cycles = MatrixChoice(nest, product, schedule, limits).choose(tile);
+  std::optional<BlockCycles> cycles =
+      MatrixChoice(nest, product, schedule, limits, wish).choose(tile);
   if (cycles)
     nest.matrix = tile;
   return cycles;

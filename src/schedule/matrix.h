@@ -36,10 +36,11 @@ std::optional<MatrixProduct> matrixProductOf(const LoopNest &nest,
                                              std::optional<ElementType> rounded);
 
 /// Sets nest.matrix (but for where its ring lies) and the order of its sums; nullopt, and the nest
-/// stays as it is, where no matrix tile of the schedule's threads is within the limits. The cycles
-/// are those of each block.
+/// stays as it is, where no matrix tile of the schedule's threads is within the limits, or not the
+/// one that is wished for. The cycles are those of each block.
 std::optional<BlockCycles> chooseMatrix(LoopNest &nest, const MatrixProduct &product,
-                                        const Schedule &schedule, const BlockLimits &limits);
+                                        const Schedule &schedule, const BlockLimits &limits,
+                                        Wish wish = {});
 
 /// That a thread needs, about.
 int registersOf(const MatrixTile &tile);

@@ -9,41 +9,90 @@ namespace {
 
 constexpr size_t mostParts = 64; ///< Of ways, dimensions or nests; what is read may be anything.
 
-std::string printTile(const std::optional<RegisterTile> &tile) {
-  if (!tile)
-    return "-";
-  if (*tile == RegisterTile())
+std::string printTile(const RegisterTile &tile) {
+  if (tile == RegisterTile())
     return "scalar";
-  std::string text = std::to_string(tile->vectorIterator) + "x" + std::to_string(tile->lanes) +
-                     "x" + std::to_string(tile->vectors);
-  if (tile->rowIterator >= 0)
-    text += "+" + std::to_string(tile->rowIterator) + "x" + std::to_string(tile->rows);
+  std::string text = std::to_string(tile.vectorIterator) + "x" + std::to_string(tile.lanes) + "x" +
+                     std::to_string(tile.vectors);
+  if (tile.rowIterator >= 0)
+    text += "+" + std::to_string(tile.rowIterator) + "x" + std::to_string(tile.rows);
+  if (tile.columnIterator >= 0)
+    text += "|" + std::to_string(tile.columnIterator) + "x" + std::to_string(tile.columns);
+  if (tile.apart > 1)
+    text += "@" + std::to_string(tile.apart);
   return text;
+}
+
+std::string printTile(const MatrixTile &tile) {
+  std::string text = tile.inFours ? "U" : "u";
+  for (unsigned number : {tile.rows, tile.columns, tile.depth, tile.down, tile.across, tile.deep,
+                          tile.blocks, tile.stages})
+    text += (text.size() > 1 ? "x" : "") + std::to_string(number);
+  return text;
+}
+
+std::string printChoice(const std::optional<NestChoice> &choice) {
+  return choice ? std::visit([](const auto &tile) { return printTile(tile); }, *choice) : "-";
 }
 
 template <typename Integer> bool isNumber(llvm::StringRef text, Integer &number) {
   return !text.getAsInteger(10, number) && number >= 0 && std::to_string(number) == text;
 }
 
-std::optional<RegisterTile> parseTile(llvm::StringRef text) {
+/// "ITERATORxCOUNT", where there is a mark for it.
+bool isPair(llvm::StringRef text, bool isThere, int &iterator, unsigned &count) {
+  auto [first, second] = text.split('x');
+  return isThere ? isNumber(first, iterator) && isNumber(second, count) : text.empty();
+}
+
+std::optional<NestChoice> parseRegisters(llvm::StringRef text) {
   RegisterTile tile;
   if (text == "scalar")
     return tile;
-  auto [vectors, rows] = text.split('+');
+  auto [beforeApart, apart] = text.split('@');
+  auto [beforeColumns, columns] = beforeApart.split('|');
+  auto [vectors, rows] = beforeColumns.split('+');
   llvm::SmallVector<llvm::StringRef> parts;
   vectors.split(parts, 'x');
-  if (parts.size() != 3 || !isNumber(parts[0], tile.vectorIterator) ||
-      !isNumber(parts[1], tile.lanes) || !isNumber(parts[2], tile.vectors))
+  bool isTile =
+      parts.size() == 3 && isNumber(parts[0], tile.vectorIterator) &&
+      isNumber(parts[1], tile.lanes) && isNumber(parts[2], tile.vectors) &&
+      isPair(rows, text.contains('+'), tile.rowIterator, tile.rows) &&
+      isPair(columns, text.contains('|'), tile.columnIterator, tile.columns) &&
+      (text.contains('@') ? isNumber(apart, tile.apart) && tile.apart > 1 : apart.empty());
+  return isTile ? std::optional<NestChoice>(tile) : std::nullopt;
+}
+
+std::optional<NestChoice> parseUnits(llvm::StringRef text) {
+  MatrixTile tile;
+  tile.inFours = text.front() == 'U';
+  llvm::SmallVector<llvm::StringRef> parts;
+  text.drop_front().split(parts, 'x');
+  unsigned *const numbers[] = {&tile.rows,   &tile.columns, &tile.depth,  &tile.down,
+                               &tile.across, &tile.deep,    &tile.blocks, &tile.stages};
+  if (parts.size() != std::size(numbers))
     return std::nullopt;
-  if (rows.empty())
-    return text.contains('+') ? std::nullopt : std::optional(tile);
-  auto [iterator, count] = rows.split('x');
-  if (!isNumber(iterator, tile.rowIterator) || !isNumber(count, tile.rows))
-    return std::nullopt;
+  for (auto [part, number] : llvm::zip_equal(parts, numbers))
+    if (!isNumber(part, *number))
+      return std::nullopt;
   return tile;
 }
 
+std::optional<NestChoice> parseChoice(llvm::StringRef text) {
+  bool isOnUnits = text.starts_with("u") || text.starts_with("U");
+  return isOnUnits ? parseUnits(text) : parseRegisters(text);
+}
+
 } // namespace
+
+MatrixTile chosenOf(const MatrixTile &tile) {
+  MatrixTile chosen = tile;
+  const MatrixTile none;
+  chosen.element = none.element;
+  chosen.columnsFactor = none.columnsFactor;
+  chosen.ring = none.ring;
+  return chosen;
+}
 
 std::string Point::print() const {
   std::string text;
@@ -57,7 +106,9 @@ std::string Point::print() const {
       text += "-";
   };
   list(sizes, [](int64_t size) { return std::to_string(size); });
-  list(registers, printTile);
+  list(registers, printChoice);
+  if (threads > 0)
+    text += " " + std::to_string(threads);
   return text;
 }
 
@@ -65,7 +116,8 @@ std::optional<Point> Point::parse(std::string_view text) {
   Point point;
   llvm::SmallVector<llvm::StringRef> parts, sizes, registers;
   llvm::StringRef(text).split(parts, ' ', mostParts);
-  if (parts.size() != 3 || parts[0].size() > mostParts)
+  bool hasThreads = parts.size() == 4 && isNumber(parts[3], point.threads) && point.threads > 0;
+  if ((parts.size() != 3 && !hasThreads) || parts[0].size() > mostParts)
     return std::nullopt;
   if (parts[0] != "-")
     for (char way : parts[0]) {
@@ -83,10 +135,10 @@ std::optional<Point> Point::parse(std::string_view text) {
   }
   parts[2].split(registers, ',', mostParts);
   for (llvm::StringRef part : registers) {
-    std::optional<RegisterTile> tile = parseTile(part);
-    if (!tile && part != "-")
+    std::optional<NestChoice> choice = parseChoice(part);
+    if (!choice && part != "-")
       return std::nullopt;
-    point.registers.push_back(tile);
+    point.registers.push_back(choice);
   }
   while (!point.registers.empty() && !point.registers.back())
     point.registers.pop_back();

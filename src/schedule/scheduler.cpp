@@ -432,6 +432,8 @@ private:
       return attemptWith(*tiling, sizes, 0);
     std::optional<Trial> best;
     for (int threads : {128, 256, 512, 1024}) {
+      if (wanted && wanted->threads && wanted->threads != threads)
+        continue;
       std::optional<Trial> trial = attemptWith(*tiling, sizes, threads);
       if (!trial && !best && mayStreamSoftmax(members))
         continue; // One loop may want more warps than these, and needs less scratch than nests.
@@ -481,6 +483,8 @@ private:
     Schedule &schedule = trial.schedule;
     schedule = tiling.schedule;
     schedule.threads = threads;
+    if (choices)
+      choices->clear();
     llvm::SmallVector<double> cycles;
     BlockCycles inBlock;
     BlockLimits limits = limitsOf(tiling);
@@ -491,7 +495,15 @@ private:
       }
       LoopNest part = tiling.parts[number];
       if (threads) {
-        inBlock += chooseInBlock(part, schedule, limits, memo);
+        std::vector<RankedChoice> ranked;
+        if (LoopNest any = part; choices)
+          chooseInBlock(any, schedule, limits, memo, {nullptr, &ranked});
+        std::optional<BlockCycles> own =
+            chooseInBlock(part, schedule, limits, memo, wishFor(schedule));
+        if (!own)
+          return std::nullopt;
+        inBlock += *own;
+        noteChoices(std::move(ranked), *own, 1);
       } else {
         std::optional<double> each = setRegisters(part, schedule);
         if (!each)
@@ -516,6 +528,7 @@ private:
       return std::nullopt;
     }
     if (threads) {
+      shareChoices();
       Traffic(schedule, options.machine).count(schedule);
       trial.computeSeconds = secondsInBlocks(schedule, inBlock, options.machine);
       note(trial, sizes, {});
@@ -541,16 +554,58 @@ private:
     if (number + 4 > tiling.parts.size())
       return false;
     std::vector<LoopNest> nests(tiling.parts.begin() + number, tiling.parts.begin() + number + 4);
-    std::optional<BlockCycles> all = streamSoftmax(nests, schedule, limitsOf(tiling), memo);
+    std::vector<RankedChoice> ranked;
+    BlockLimits limits = limitsOf(tiling);
+    if (std::vector<LoopNest> any = nests; choices) {
+      Schedule scratch = schedule;
+      streamSoftmax(any, scratch, limits, memo, {nullptr, &ranked});
+    }
+    std::optional<BlockCycles> all =
+        streamSoftmax(nests, schedule, limits, memo, wishFor(schedule));
     if (!all)
       return false;
     cycles += *all;
+    noteChoices(std::move(ranked), *all, nests.size());
     llvm::append_range(schedule.nests, std::move(nests));
     return true;
   }
 
   std::optional<MatrixProduct> productOf(const LoopNest &nest) const {
     return inBlocks() ? matrixProductOf(nest, storageOf(options.precision)) : std::nullopt;
+  }
+
+  /// What the next nest of a schedule is to do.
+  Wish wishFor(const Schedule &schedule) const {
+    size_t number = schedule.nests.size();
+    bool isNamed = wanted && number < wanted->registers.size() && wanted->registers[number];
+    return {isNamed ? &*wanted->registers[number] : nullptr, nullptr};
+  }
+
+  /// Of a nest, or of several that are one loop.
+  void noteChoices(std::vector<RankedChoice> ranked, const BlockCycles &cycles, size_t nests) {
+    constexpr size_t most = 256;
+    if (!choices)
+      return;
+    std::vector<std::pair<double, size_t>> order; ///< Worth and number.
+    for (auto [number, each] : llvm::enumerate(ranked))
+      order.emplace_back(each.worth, number);
+    llvm::sort(order);
+    order.resize(std::min(most, order.size()));
+    NestChoices &own = choices->emplace_back();
+    own.share = cycles.worth();
+    for (auto [worth, number] : order)
+      own.registers.push_back(ranked[number].choice);
+    choices->resize(choices->size() + nests - 1);
+  }
+
+  void shareChoices() {
+    double total = 0;
+    if (!choices)
+      return;
+    for (const NestChoices &choice : *choices)
+      total += choice.share;
+    for (NestChoices &choice : *choices)
+      choice.share /= total;
   }
 
   /// A nest for each side of what it chooses by its iterators.
@@ -576,12 +631,16 @@ private:
   std::optional<double> setRegisters(LoopNest &nest, const Schedule &schedule) {
     constexpr size_t mostChoices = 32;
     size_t number = schedule.nests.size();
-    if (choices)
-      choices->push_back(
-          {0, bestRegisters(nest, schedule.space, schedule.buffers, unit, mostChoices)});
-    if (wanted && number < wanted->registers.size() && wanted->registers[number])
-      return takeRegisters(nest, schedule.space, schedule.buffers, unit,
-                           *wanted->registers[number]);
+    if (choices) {
+      NestChoices &own = choices->emplace_back();
+      llvm::append_range(own.registers,
+                         bestRegisters(nest, schedule.space, schedule.buffers, unit, mostChoices));
+    }
+    if (wanted && number < wanted->registers.size() && wanted->registers[number]) {
+      const auto *tile = std::get_if<RegisterTile>(&*wanted->registers[number]);
+      return tile ? takeRegisters(nest, schedule.space, schedule.buffers, unit, *tile)
+                  : std::nullopt;
+    }
     return chooseRegisters(nest, schedule.space, schedule.buffers, unit);
   }
 
@@ -596,6 +655,7 @@ private:
     while (!point.ways.empty() && !point.ways.back())
       point.ways.pop_back();
     point.sizes.assign(sizes.begin(), sizes.end());
+    point.threads = trial.schedule.threads;
     if (wanted)
       point.registers = wanted->registers;
     if (allTried)

@@ -49,10 +49,10 @@ struct Tried {
 ScheduleResult scheduleGroup(const te::Program &program, const Group &group,
                              const ScheduleOptions &options, std::vector<Tried> *tried = nullptr);
 
-/// What a nest could do with its registers, the best estimate first.
+/// What a nest could do, the best estimate first.
 struct NestChoices {
   double share = 0; ///< Of the kernel's cycles.
-  std::vector<RegisterTile> registers;
+  std::vector<NestChoice> registers;
 };
 
 /// The schedule of a point, which may come from anywhere: none where the group has no such point.

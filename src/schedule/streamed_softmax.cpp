@@ -47,9 +47,10 @@ int registersFor(int64_t own, int64_t values, unsigned ahead, bool inFours) {
 
 class Streamed {
 public:
-  Streamed(llvm::MutableArrayRef<LoopNest> nests, Schedule &schedule, const BlockLimits &limits)
+  Streamed(llvm::MutableArrayRef<LoopNest> nests, Schedule &schedule, const BlockLimits &limits,
+           Wish wish)
       : scores(nests[0]), stats(nests[1]), powers(nests[2]), weighted(nests[3]), schedule(schedule),
-        limits(limits) {}
+        limits(limits), wish(wish) {}
 
   bool matches() {
     return findProducts() && areStats() && arePowers() && areWeights() && serveNothingElse();
@@ -309,9 +310,11 @@ private:
                  columns / block <= mostBlocks;
     int64_t bytes = streamBytes(first, second, scoresProduct.depth, skips ? columns / block : 0);
     if (!isShared(first) || !isShared(second) || bytes > limits.scratchBytes ||
-        registers > mostRegisters || registers * schedule.threads > registersACore)
+        registers > mostRegisters || registers * schedule.threads > registersACore ||
+        !wish.allows(chosenOf(first)))
       return;
     BlockCycles cycles = estimate(first, second, skips);
+    wish.tell(cycles.worth(), chosenOf(first));
     if (best && cycles.worth() >= best->worth() * 0.98)
       return;
     best = cycles;
@@ -362,6 +365,7 @@ private:
   LoopNest &scores, &stats, &powers, &weighted;
   Schedule &schedule;
   const BlockLimits &limits;
+  Wish wish;
   MatrixProduct scoresProduct, weightedProduct;
   int64_t rows = 0, columns = 0;
 };
@@ -393,10 +397,10 @@ int registersOfStream(const LoopNest &scores, const LoopNest &stats, const LoopN
 }
 
 std::optional<BlockCycles> streamSoftmax(llvm::MutableArrayRef<LoopNest> nests, Schedule &schedule,
-                                         const BlockLimits &limits, ThreadMemo &memo) {
+                                         const BlockLimits &limits, ThreadMemo &memo, Wish wish) {
   if (nests.size() < 4)
     return std::nullopt;
-  Streamed streamed(nests, schedule, limits);
+  Streamed streamed(nests, schedule, limits, wish);
   if (!streamed.matches())
     return std::nullopt;
   std::optional<BlockCycles> cycles = streamed.choose();

@@ -22,9 +22,10 @@ bool mayStreamSoftmax(llvm::ArrayRef<Member> members);
 /// Sets what the first four of `nests` need to run as one in blocks of schedule.threads, and marks
 /// their buffers of scores and powers; nullopt where they are something else, or do not fit.
 /// The limits are those of the block's scratch; ringBytes says no more than whether four warps
-/// multiply together.
+/// multiply together. A choice is the matrix tile of the first nest, from which the rest follows.
 std::optional<BlockCycles> streamSoftmax(llvm::MutableArrayRef<LoopNest> nests, Schedule &schedule,
-                                         const BlockLimits &limits, ThreadMemo &memo);
+                                         const BlockLimits &limits, ThreadMemo &memo,
+                                         Wish wish = {});
 
 /// Rows from a multiple of that on, of a tile of more, that are open in the same blocks.
 constexpr int64_t rowsOpenTogether = 64;

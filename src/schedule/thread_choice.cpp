@@ -15,8 +15,8 @@ constexpr int64_t mostJoinBytes = 32 << 10;
 
 class ThreadChoice {
 public:
-  ThreadChoice(const ThreadWork &work, int threads)
-      : work(work), nest(work.nest), threads(threads), cycles(work, threads) {}
+  ThreadChoice(const ThreadWork &work, int threads, Wish wish)
+      : work(work), nest(work.nest), threads(threads), wish(wish), cycles(work, threads) {}
 
   ThreadTile choose() {
     consider(RegisterTile());
@@ -152,23 +152,29 @@ private:
   }
 
   void consider(const RegisterTile &tile) {
-    if (threads * registersOf(tile, nest.reduction.has_value()) > registersACore)
+    if (threads * registersOf(tile, nest.reduction.has_value()) > registersACore ||
+        !wish.allows(tile))
       return;
-    if (auto fewer = cycles.below(best.cycles.worth() * 0.999, tile))
+    double enough = best.cycles.worth() * 0.999;
+    std::optional<BlockCycles> fewer = cycles.below(wish.isNone() ? enough : INFINITY, tile);
+    if (fewer)
+      wish.tell(fewer->worth(), tile);
+    if (fewer && fewer->worth() < enough)
       best = {tile, *fewer};
   }
 
   const ThreadWork &work;
   const LoopNest &nest;
   const int threads;
+  const Wish wish;
   ThreadCycles cycles;
   ThreadTile best{{}, {INFINITY, INFINITY}};
 };
 
 } // namespace
 
-ThreadTile bestThreadTile(const ThreadWork &work, int threads) {
-  return ThreadChoice(work, threads).choose();
+ThreadTile bestThreadTile(const ThreadWork &work, int threads, Wish wish) {
+  return ThreadChoice(work, threads, wish).choose();
 }
 
 } // namespace kintsugi::schedule

@@ -16,8 +16,8 @@ struct ThreadTile {
   BlockCycles cycles;
 };
 
-/// The one of the fewest cycles.
-ThreadTile bestThreadTile(const ThreadWork &work, int threads);
+/// The one of the fewest cycles, or that which is wished for: they are infinite where it is none.
+ThreadTile bestThreadTile(const ThreadWork &work, int threads, Wish wish = {});
 
 } // namespace kintsugi::schedule
 

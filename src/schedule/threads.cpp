@@ -5,6 +5,8 @@
 #include "schedule/thread_memo.h"
 #include "llvm/ADT/STLExtras.h"
 
+#include <cmath>
+
 namespace kintsugi::schedule {
 
 /// Small inner sums are unrolled wholly.
@@ -32,8 +34,13 @@ BlockCycles &BlockCycles::operator+=(const BlockCycles &other) {
   return *this;
 }
 
-BlockCycles chooseThreads(LoopNest &nest, const Schedule &schedule, ThreadMemo &memo) {
-  ThreadTile best = memo.at(ThreadWork(nest, schedule), schedule.threads);
+std::optional<BlockCycles> chooseThreads(LoopNest &nest, const Schedule &schedule, ThreadMemo &memo,
+                                         Wish wish) {
+  ThreadWork work(nest, schedule);
+  ThreadTile best = wish.isNone() ? memo.at(work, schedule.threads)
+                                  : bestThreadTile(work, schedule.threads, wish);
+  if (std::isinf(best.cycles.busy))
+    return std::nullopt;
   nest.registers = best.registers;
   nest.registers.unrolledReductions = unrolledInThread(nest);
   return best.cycles;

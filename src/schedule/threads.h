@@ -10,7 +10,7 @@
 #ifndef KINTSUGI_SCHEDULE_THREADS_H
 #define KINTSUGI_SCHEDULE_THREADS_H
 
-#include "schedule/schedule.h"
+#include "schedule/choices.h"
 
 namespace kintsugi::schedule {
 
@@ -29,8 +29,9 @@ struct BlockCycles {
 };
 
 /// Sets the registers of a nest, whose iterators are in order (orderForThreads), for a block of the
-/// schedule's threads.
-BlockCycles chooseThreads(LoopNest &nest, const Schedule &schedule, ThreadMemo &memo);
+/// schedule's threads. nullopt: what is wished for is no choice of the nest.
+std::optional<BlockCycles> chooseThreads(LoopNest &nest, const Schedule &schedule, ThreadMemo &memo,
+                                         Wish wish = {});
 
 /// Whether threads that share a sum have several terms in a row each, side by side: then constants
 /// lie in the order of the nest's iterators (packInOrder).
