@@ -95,4 +95,22 @@ Expected<Measurement> Measurement::fromJson(const Json &json) {
   return measurement;
 }
 
+Machine MeasuredLaunches::applyTo(Machine machine) const {
+  machine.stageSeconds = stageSeconds;
+  machine.barrierSeconds = barrierSeconds;
+  return machine;
+}
+
+Json MeasuredLaunches::toJson() const {
+  return {{"device", device}, {"stageSeconds", stageSeconds}, {"barrierSeconds", barrierSeconds}};
+}
+
+Expected<MeasuredLaunches> MeasuredLaunches::fromJson(const Json &json) {
+  MeasuredLaunches launches;
+  KINTSUGI_ASSIGN(launches.device, jsonString(json, "device"));
+  KINTSUGI_ASSIGN(launches.stageSeconds, numberIn(json, "stageSeconds", 1e-9, 1));
+  KINTSUGI_ASSIGN(launches.barrierSeconds, numberIn(json, "barrierSeconds", 1e-9, 1));
+  return launches;
+}
+
 } // namespace kintsugi::machine

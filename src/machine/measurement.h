@@ -33,6 +33,21 @@ struct MeasuredLevel {
   bool operator==(const MeasuredLevel &) const = default;
 };
 
+/// Of a device whose stages are launches.
+struct MeasuredLaunches {
+  std::string device;        ///< As its driver names it.
+  double stageSeconds = 0;   ///< Another launch in a recorded run.
+  double barrierSeconds = 0; ///< Another phase of a launch.
+
+  Machine applyTo(Machine assumed) const;
+
+  Json toJson() const;
+  /// As Measurement::fromJson.
+  static Expected<MeasuredLaunches> fromJson(const Json &json);
+
+  bool operator==(const MeasuredLaunches &) const = default;
+};
+
 struct Measurement {
   double stageSeconds = 0; ///< Start and barrier of one stage on workers that spin.
   double wakeSeconds = 0;  ///< The same where they sleep.

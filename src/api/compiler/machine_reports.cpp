@@ -15,12 +15,16 @@ static Json describeCudaDevices() {
   if (!devices.ok())
     return {{"problem", devices.error().message}};
   Json list = Json::array();
-  for (const devices::CudaDeviceInfo &device : *devices)
+  std::vector<std::optional<machine::MeasuredLaunches>> measured = measuredGpus(*devices);
+  for (size_t number = 0; number < devices->size(); ++number) {
+    const devices::CudaDeviceInfo &device = (*devices)[number];
     list.push_back(
         {{"name", device.name},
          {"capability", std::to_string(device.major) + "." + std::to_string(device.minor)},
          {"multiprocessors", device.multiprocessors},
-         {"bytes", device.memoryBytes}});
+         {"bytes", device.memoryBytes},
+         {"measured", measured[number] ? measured[number]->toJson() : Json()}});
+  }
   return {{"devices", list}};
 }
 

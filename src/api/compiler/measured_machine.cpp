@@ -1,6 +1,7 @@
 #include "api/compiler/measured_machine.h"
 
 #include "base/file_cache.h"
+#include "devices/cuda/launch_costs.h"
 #include "measure/measure.h"
 
 #include <cerrno>
@@ -11,12 +12,16 @@
 namespace kintsugi::api {
 
 using machine::Machine;
+using machine::MeasuredLaunches;
 using machine::Measurement;
 
 /// The number grows when figures are measured in another way or mean something else.
 static Digest keyOfThisMachine() { return sha256("measurement 1 of " + Machine::identity()); }
 
-static std::optional<Measurement> load() {
+static Digest keyOfGpus() { return sha256("launches 1 of " + Machine::identity()); }
+
+/// Nothing where it is not there, or damaged.
+static std::optional<Json> loadJson(const Digest &key) {
   Expected<std::string> folder = FileCache::defaultFolder();
   std::error_code error;
   if (!folder.ok() || !std::filesystem::is_directory(*folder, error))
@@ -24,15 +29,66 @@ static std::optional<Measurement> load() {
   Expected<FileCache> cache = FileCache::open(*folder);
   if (!cache.ok())
     return std::nullopt;
-  auto entry = cache->get(keyOfThisMachine());
+  auto entry = cache->get(key);
   if (!entry.ok() || !*entry)
     return std::nullopt;
   auto bytes = (*entry)->bytes();
   Expected<Json> json = parseJson({reinterpret_cast<const char *>(bytes.data()), bytes.size()},
                                   {.maxBytes = 1 << 20, .maxDepth = 8});
-  Expected<Measurement> measurement =
-      json.ok() ? Measurement::fromJson(*json) : Expected<Measurement>(json.takeError());
+  return json.ok() ? std::optional(std::move(*json)) : std::nullopt;
+}
+
+static std::optional<Measurement> load() {
+  std::optional<Json> json = loadJson(keyOfThisMachine());
+  if (!json)
+    return std::nullopt;
+  Expected<Measurement> measurement = Measurement::fromJson(*json);
   return measurement.ok() ? std::optional(std::move(*measurement)) : std::nullopt;
+}
+
+std::string identityOf(const devices::CudaDeviceInfo &device) {
+  return device.name + ", " + std::to_string(device.multiprocessors) + " multiprocessors, driver " +
+         std::to_string(device.driverVersion);
+}
+
+std::vector<std::optional<MeasuredLaunches>>
+measuredGpus(const std::vector<devices::CudaDeviceInfo> &devices) {
+  std::vector<std::optional<MeasuredLaunches>> all(devices.size());
+  std::optional<Json> json = loadJson(keyOfGpus());
+  if (!json || !json->is_array())
+    return all;
+  for (const Json &each : *json) {
+    auto launches = MeasuredLaunches::fromJson(each);
+    for (size_t number = 0; number < devices.size() && launches.ok(); ++number)
+      if (identityOf(devices[number]) == launches->device)
+        all[number] = *launches;
+  }
+  return all;
+}
+
+Machine knownGpu(int number) {
+  Machine assumed = *Machine::forLevel("sm_90a");
+  if (!loadJson(keyOfGpus())) // Then nobody has to ask the driver.
+    return assumed;
+  auto devices = devices::CudaDevice::list();
+  if (!devices.ok() || size_t(number) >= devices->size())
+    return assumed;
+  std::optional<MeasuredLaunches> measured = measuredGpus(*devices)[size_t(number)];
+  return measured ? measured->applyTo(assumed) : assumed;
+}
+
+/// Of all devices that there are.
+static Expected<Json> measureGpus() {
+  Json list = Json::array();
+  auto devices = devices::CudaDevice::list();
+  for (size_t number = 0; devices.ok() && number < devices->size(); ++number) {
+    KINTSUGI_ASSIGN(auto device, devices::CudaDevice::open(int(number)));
+    KINTSUGI_ASSIGN(devices::LaunchCosts costs, devices::measureLaunchCosts(*device));
+    MeasuredLaunches launches{identityOf((*devices)[number]), costs.launchSeconds,
+                              costs.barrierSeconds};
+    list.push_back(launches.toJson());
+  }
+  return list;
 }
 
 KnownMachine knownMachine() { return {Machine::detect(), load()}; }
@@ -46,17 +102,25 @@ Expected<KnownMachine> measureMachine() {
   if (levels.empty())
     levels.push_back(known.assumed);
   KINTSUGI_ASSIGN(known.measured, measure::measure(levels));
-  std::string text = printJson(known.measured->toJson(), 1) + "\n";
-  KINTSUGI_RETURN_IF_ERROR(cache.put(keyOfThisMachine(), std::as_bytes(std::span(text))));
+  KINTSUGI_ASSIGN(Json gpus, measureGpus());
+  auto keep = [&](const Digest &key, const Json &json) {
+    std::string text = printJson(json, 1) + "\n";
+    return cache.put(key, std::as_bytes(std::span(text)));
+  };
+  KINTSUGI_RETURN_IF_ERROR(keep(keyOfThisMachine(), known.measured->toJson()));
+  if (!gpus.empty())
+    KINTSUGI_RETURN_IF_ERROR(keep(keyOfGpus(), gpus));
   return known;
 }
 
 Status forgetMeasurement() {
   KINTSUGI_ASSIGN(std::string folder, FileCache::defaultFolder());
   KINTSUGI_ASSIGN(FileCache cache, FileCache::open(folder));
-  std::optional<std::string> path = cache.find(keyOfThisMachine());
-  if (path && ::unlink(path->c_str()) != 0 && errno != ENOENT)
-    return machineError(*path + ": can't remove: " + std::strerror(errno));
+  for (const Digest &key : {keyOfThisMachine(), keyOfGpus()}) {
+    std::optional<std::string> path = cache.find(key);
+    if (path && ::unlink(path->c_str()) != 0 && errno != ENOENT)
+      return machineError(*path + ": can't remove: " + std::strerror(errno));
+  }
   return Status::success();
 }
 

@@ -8,6 +8,7 @@
 #ifndef KINTSUGI_API_COMPILER_MEASURED_MACHINE_H
 #define KINTSUGI_API_COMPILER_MEASURED_MACHINE_H
 
+#include "devices/cuda/cuda_device.h"
 #include "machine/measurement.h"
 
 #include <optional>
@@ -35,10 +36,21 @@ private:
 /// The machine that this runs on.
 KnownMachine knownMachine();
 
-/// Measures it and keeps the result.
+/// The device that the target cuda compiles for and runs on, by number: as it is assumed to be,
+/// with what was measured of it. Without it nothing is known of it.
+machine::Machine knownGpu(int number);
+
+/// What was measured of the devices of this machine, in their order, as they are now.
+std::vector<std::optional<machine::MeasuredLaunches>>
+measuredGpus(const std::vector<devices::CudaDeviceInfo> &devices);
+
+/// That which measurements of a device hold for.
+std::string identityOf(const devices::CudaDeviceInfo &device);
+
+/// Measures it, and the devices that it has, and keeps the result.
 Expected<KnownMachine> measureMachine();
 
-/// Afterwards there is no measurement of it.
+/// Afterwards there is no measurement of them.
 Status forgetMeasurement();
 
 } // namespace kintsugi::api

@@ -298,7 +298,7 @@ Expected<Settings> readSettings(const KinCompilerOptions *options) {
       return usageError("--cpu-level: the target cuda has code for sm_80 and sm_90a");
     if (settings.compile.tuneSeconds > 0)
       return usageError("--tune: kernels of the target cuda can't be tuned yet");
-    KINTSUGI_ASSIGN(settings.compile.machine, machine::Machine::forLevel("sm_90a"));
+    settings.compile.machine = knownGpu(settings.device);
   }
   if (settings.level)
     settings.compile.machine = knownMachine().inUseAt(*settings.level);

@@ -24,6 +24,7 @@ static Expected<CudaDeviceInfo> describe(const Driver &driver, DeviceNumber devi
   auto asked = [&](Result result) { return driver.check(result, "describe an NVIDIA device"); };
   KINTSUGI_RETURN_IF_ERROR(asked(driver.deviceName(name, sizeof(name) - 1, device)));
   KINTSUGI_RETURN_IF_ERROR(asked(driver.deviceMemory(&bytes, device)));
+  KINTSUGI_RETURN_IF_ERROR(asked(driver.driverVersion(&info.driverVersion)));
   for (auto [attribute, value] :
        {std::pair{capabilityMajor, &info.major}, std::pair{capabilityMinor, &info.minor},
         std::pair{multiprocessors, &info.multiprocessors}, std::pair{mostSharedBytes, &shared}})

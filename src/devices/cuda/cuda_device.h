@@ -22,6 +22,7 @@ struct CudaDeviceInfo {
   int multiprocessors = 0;
   uint64_t memoryBytes = 0;
   uint64_t sharedBytes = 0; ///< That a block may have.
+  int driverVersion = 0;    ///< 12040 for CUDA 12.4.
 };
 
 class CudaDevice final : public runtime::Device {

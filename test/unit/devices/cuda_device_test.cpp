@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "devices/cuda/cuda_device.h"
+#include "devices/cuda/launch_costs.h"
 
 #include "cuda_parts.h"
 #include "fake_cuda.h"
@@ -348,6 +349,24 @@ TEST_F(Cuda, NamesTheStageThatFaults) {
       EXPECT_EQ(messageOf((*context)->run(inputs, taken, options)), expected);
       *fake = FakeCuda();
     }
+  }
+}
+
+TEST_F(Cuda, MeasuresLaunchesAndWaits) {
+  for (auto [major, startsEarly] : {std::pair{9, true}, {8, false}}) {
+    fake->major = major;
+    auto device = CudaDevice::open(0, FAKE_CUDA);
+    ASSERT_TRUE(device.ok());
+    auto costs = devices::measureLaunchCosts(**device);
+    ASSERT_TRUE(costs.ok()) << costs.error().message;
+    EXPECT_DOUBLE_EQ(costs->launchSeconds, 1e-3) << "four ticks";
+    EXPECT_DOUBLE_EQ(costs->barrierSeconds, 0.75e-3) << "three";
+    EXPECT_EQ(fake->early > 0, startsEarly);
+    EXPECT_GT(fake->meeting, 0u);
+    EXPECT_EQ(fake->counters.size(), 1u);
+    device->reset();
+    EXPECT_EQ(fake->memoryInUse, 0);
+    *fake = FakeCuda();
   }
 }
 

@@ -16,6 +16,10 @@ void affine(void *const *buffers, int64_t begin, int64_t end, void *scratch,
 
 void nothing(void *const *buffers, int64_t begin, int64_t end, void *scratch,
              const KinImports *imports) {}
+void start(void *const *buffers, int64_t begin, int64_t end, void *scratch,
+           const KinImports *imports) {}
+void meet(void *const *buffers, int64_t begin, int64_t end, void *scratch,
+          const KinImports *imports) {}
 
 /* y[i] = tanh(x[i]), likewise. */
 void squash(void *const *buffers, int64_t begin, int64_t end, void *scratch,
