@@ -1,7 +1,7 @@
 //===- measurer.h - What corrects the roofline -------------------------------===//
 //
-// Times schedules where they will run. The cost model only says which are worth it; tune/ has the
-// one that compiles and runs kernels on a device, and tests have theirs.
+// Times schedules where they will run. The cost model only says which are worth it; tune/ has those
+// that compile and run kernels on a device, and tests have theirs.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KINTSUGI_COST_MEASURER_H
@@ -22,13 +22,25 @@ enum class Effort : uint8_t {
   Confirm, ///< Whether one is quicker indeed.
 };
 
+/// A schedule that is ready to be timed.
+class Contender {
+public:
+  virtual ~Contender() = default;
+};
+
 class Measurer {
 public:
   virtual ~Measurer() = default;
 
+  /// How many threads may prepare schedules while others are timed. 0: none, it would disturb.
+  virtual unsigned preparers() const { return 0; }
+
+  /// The schedule outlives what is made of it. An error where it can't be run. Any thread.
+  virtual Expected<std::unique_ptr<Contender>> prepare(const schedule::Schedule &schedule) = 0;
+
   /// Times schedules of one group side by side, each run of the one beside runs of the others. An
   /// error where they can't be run.
-  virtual Expected<std::vector<Timed>> measure(llvm::ArrayRef<const schedule::Schedule *> schedules,
+  virtual Expected<std::vector<Timed>> measure(llvm::ArrayRef<const Contender *> contenders,
                                                Effort effort) = 0;
 };
 

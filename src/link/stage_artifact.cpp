@@ -11,7 +11,8 @@ using orchestrate::Plan;
 
 Expected<runtime::Artifact> artifactOfStages(const Plan &plan, llvm::ArrayRef<unsigned> stages,
                                              std::span<const std::byte> code,
-                                             std::string_view targetName) {
+                                             std::string_view targetName,
+                                             runtime::CodeObject about) {
   runtime::Manifest manifest;
   manifest.compilerVersion = "link";
   manifest.modelName = plan.model;
@@ -33,7 +34,8 @@ Expected<runtime::Artifact> artifactOfStages(const Plan &plan, llvm::ArrayRef<un
   std::vector<std::byte> bytes;
   runtime::ArtifactWriter writer = runtime::ArtifactWriter::toMemory(bytes);
   if (!code.empty()) {
-    manifest.code.push_back({"code", {}});
+    about.section = "code";
+    manifest.code.push_back(std::move(about));
     KINTSUGI_RETURN_IF_ERROR(writer.addCode("code", code));
   }
   KINTSUGI_RETURN_IF_ERROR(writer.finish(manifest));

@@ -13,11 +13,13 @@
 
 namespace kintsugi::link {
 
-/// `code` has the stages' kernels; the artifact's stages are numbered as in `stages`.
+/// `code` has the stages' kernels, and says itself what it asks of a machine, but for its section;
+/// the artifact's stages are numbered as in `stages`.
 Expected<runtime::Artifact> artifactOfStages(const orchestrate::Plan &plan,
                                              llvm::ArrayRef<unsigned> stages,
                                              std::span<const std::byte> code,
-                                             std::string_view targetName);
+                                             std::string_view targetName,
+                                             runtime::CodeObject about = {});
 
 } // namespace kintsugi::link
 

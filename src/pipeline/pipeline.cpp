@@ -17,7 +17,6 @@
 #include "link/joins.h"
 #include "link/link.h"
 #include "machine/describe.h"
-#include "orchestrate/joins.h"
 #include "pipeline/targets.h"
 #include "pipeline/tuning.h"
 #include "simplify/simplify.h"
@@ -325,8 +324,10 @@ Expected<orchestrate::Plan> planOf(const te::Program &program, const CompileOpti
 Expected<te::Program> ofQuickerPlan(te::Program first, te::Program second,
                                     const CompileOptions &options, const targets::Target &target,
                                     Phases &phases, space::ScheduleMemo &memo) {
-  KINTSUGI_ASSIGN(orchestrate::Plan one, planOf(first, options, target, phases, memo, nullptr));
-  KINTSUGI_ASSIGN(orchestrate::Plan other, planOf(second, options, target, phases, memo, nullptr));
+  CompileOptions untuned = options; // What was measured of one of them alone would favour it.
+  untuned.records = nullptr;
+  KINTSUGI_ASSIGN(orchestrate::Plan one, planOf(first, untuned, target, phases, memo, nullptr));
+  KINTSUGI_ASSIGN(orchestrate::Plan other, planOf(second, untuned, target, phases, memo, nullptr));
   constexpr double clearly = 0.92;
   bool isFirst = other.objectiveSeconds > clearly * one.objectiveSeconds;
   return isFirst ? std::move(first) : std::move(second);
@@ -365,8 +366,7 @@ Status choosePlan(const CompileOptions &options, const targets::Target &target, 
                   Front &front) {
   KINTSUGI_ASSIGN(front.plan,
                   planOf(front.program, options, target, phases, front.memo, &front.texts));
-  if (options.abilities.joins && options.machine.threads > 0)
-    orchestrate::joinStages(front.plan, options.machine, options.log);
+  joinWhereItPays(front.plan, options, options.log);
   return Status::success();
 }
 
@@ -466,22 +466,37 @@ static link::LinkOptions linkOptions(const CompileOptions &options) {
   return result;
 }
 
+/// The best of the levels that code for a machine is compiled for that a device runs.
+static std::string levelOn(const runtime::Device &device, const std::string &level) {
+  std::vector<std::string> levels = lesserCodeOf(level);
+  levels.insert(levels.begin(), level);
+  auto runs = [&](const std::string &each) {
+    return llvm::all_of(featuresOf(each),
+                        [&](const std::string &feature) { return device.supports(feature); });
+  };
+  auto best = llvm::find_if(levels, runs);
+  return best == levels.end() ? level : *best;
+}
+
+/// `host` computes constants.
 static Expected<Json> measurePhase(const CompileOptions &options, const targets::Target &target,
-                                   runtime::Device &device, Phases &phases, Front &front) {
-  link::LinkOptions linking = linkOptions(options);
+                                   runtime::Device &host, link::LinkOptions linking, Phases &phases,
+                                   Front &front) {
   linking.target.progress = nullptr;
   linking.severalVariants = false;
-  const std::string &level = options.machine.level;
-  auto linkPlan = [&](const orchestrate::Plan &plan, runtime::ArtifactWriter &writer) -> Status {
-    link::Linker linker(target, device, writer, linking);
-    KINTSUGI_RETURN_IF_ERROR(linker.add(plan, variantOf(level)));
+  Measuring measuring{
+      target, targetOptions(options), options.tuneDevice ? *options.tuneDevice : host, {}};
+  measuring.target.level = levelOn(measuring.device, options.machine.level);
+  measuring.link = [&](const orchestrate::Plan &plan, runtime::ArtifactWriter &writer) -> Status {
+    link::Linker linker(target, host, writer, linking);
+    const std::string &level = measuring.target.level;
+    KINTSUGI_RETURN_IF_ERROR(linker.add(plan, {level, featuresOf(level)}));
     return linker.finish(Json::object()).status();
   };
   return phases.run("tune", [&] {
     orchestrate::OrchestrateOptions planning = orchestrateOptions(options, target);
     planning.space.memo = &front.memo;
-    return measure(front.program, options, planning, target, targetOptions(options), device,
-                   linkPlan);
+    return measure(front.program, options, planning, measuring);
   });
 }
 
@@ -504,7 +519,8 @@ compileImported(const te::Program &imported, const CompileOptions &options, runt
     Front front;
     KINTSUGI_ASSIGN(front.program, specialized(program, forLevel, *target, phases, front.memo));
     if (forLevel.recordsInUse() && options.tuneSeconds > 0) {
-      KINTSUGI_ASSIGN(report.tuning, measurePhase(forLevel, *target, device, phases, front));
+      KINTSUGI_ASSIGN(report.tuning,
+                      measurePhase(forLevel, *target, device, linking, phases, front));
     }
     KINTSUGI_RETURN_IF_ERROR(choosePlan(forLevel, *target, phases, front));
     if (report.levels.empty()) {

@@ -54,6 +54,8 @@ struct CompileOptions {
   tune::Records *records = nullptr;
   std::string recordsLevel; ///< They hold for this level of the instruction set.
   double tuneSeconds = 0;   ///< The budget of measuring; 0: nothing is measured.
+  /// Where that is done; null: where constants are computed.
+  std::shared_ptr<runtime::Device> tuneDevice;
   Progress progress;
   explain::Log *log = nullptr; ///< Told what the phases decided, and why.
 

@@ -1,8 +1,15 @@
 #include "pipeline/tuning.h"
 
 #include "import/random_weights.h"
+#include "link/manifest.h"
+#include "orchestrate/joins.h"
+#include "pipeline/targets.h"
 #include "tune/device_measurer.h"
+#include "tune/row_measurer.h"
 #include "tune/tune.h"
+#include "llvm/ADT/STLExtras.h"
+
+#include <thread>
 
 namespace kintsugi::pipeline {
 
@@ -76,20 +83,47 @@ Json describe(const tune::TuneReport &report) {
   return json;
 }
 
+/// That a run reads.
+uint64_t constantBytesOf(const Plan &plan) {
+  uint64_t bytes = 0;
+  for (auto [buffer, isUsed] : llvm::zip_equal(plan.buffers, link::buffersOfRoot(plan))) {
+    bool isConstant = buffer.kind == orchestrate::BufferKind::Source ||
+                      buffer.kind == orchestrate::BufferKind::Derived;
+    bytes += isUsed && isConstant ? buffer.bytes : 0;
+  }
+  return bytes;
+}
+
+std::unique_ptr<cost::Measurer> measurerFor(const Plan &plan, const CompileOptions &options,
+                                            const Measuring &measuring) {
+  if (runsOnHost(measuring.compiler))
+    return std::make_unique<tune::DeviceMeasurer>(measuring.compiler, measuring.target,
+                                                  measuring.device, options.threads);
+  const std::vector<machine::MemoryLevel> &levels = options.machine.levels;
+  tune::RowOptions row;
+  unsigned threads = options.threads ? options.threads : std::thread::hardware_concurrency();
+  row.threads = std::max(2u, threads) - 1; // One asks the device.
+  row.cacheBytes = levels.size() > 1 ? uint64_t(levels[1].bytes) : 0;
+  row.constantBytes = constantBytesOf(plan);
+  row.code.features = featuresOf(measuring.target.level);
+  return std::make_unique<tune::RowMeasurer>(measuring.compiler, measuring.target, measuring.device,
+                                             std::move(row));
+}
+
 Expected<tune::TuneReport> tuneOn(const te::Program &program, const CompileOptions &options,
                                   const OrchestrateOptions &orchestrateOptions,
-                                  const targets::Target &target,
-                                  const targets::CompileOptions &targetOptions,
-                                  runtime::Device &device, const LinkPlan &linkPlan) {
+                                  const Measuring &measuring) {
   OrchestrateOptions quiet = orchestrateOptions;
   quiet.log = nullptr;
   // The caller's device outlives what is built here.
-  std::shared_ptr<runtime::Device> borrowed(std::shared_ptr<void>(), &device);
+  std::shared_ptr<runtime::Device> borrowed(std::shared_ptr<void>(), &measuring.device);
   tune::Workshop workshop;
-  workshop.plan = [&](const space::TunedSchedules *schedules) {
-    return planWith(program, quiet, schedules, nullptr);
+  workshop.plan = [&](const space::TunedSchedules *schedules) -> Expected<Plan> {
+    KINTSUGI_ASSIGN(Plan plan, planWith(program, quiet, schedules, nullptr));
+    joinWhereItPays(plan, options, nullptr);
+    return plan;
   };
-  workshop.build = [&](const Plan &plan) { return build(plan, linkPlan, borrowed); };
+  workshop.build = [&](const Plan &plan) { return build(plan, measuring.link, borrowed); };
   KINTSUGI_ASSIGN(workshop.feeds, madeUpFeeds(program));
   tune::TuneOptions tuneOptions;
   tuneOptions.seconds = options.tuneSeconds;
@@ -97,20 +131,22 @@ Expected<tune::TuneReport> tuneOn(const te::Program &program, const CompileOptio
   tuneOptions.schedule = orchestrateOptions.space.schedule;
   tuneOptions.progress = options.progress;
   tuneOptions.log = options.log;
-  tune::DeviceMeasurer measurer(target, targetOptions, device, options.threads);
   space::TunedSchedules schedules = options.records->schedules();
   KINTSUGI_ASSIGN(Plan plan, workshop.plan(&schedules));
-  return tune::tune(plan, *options.records, workshop, measurer, tuneOptions);
+  std::unique_ptr<cost::Measurer> measurer = measurerFor(plan, options, measuring);
+  return tune::tune(plan, *options.records, workshop, *measurer, tuneOptions);
 }
 
 } // namespace
 
+void joinWhereItPays(Plan &plan, const CompileOptions &options, explain::Log *log) {
+  if (options.abilities.joins && options.machine.threads > 0)
+    orchestrate::joinStages(plan, options.machine, log);
+}
+
 Expected<Json> measure(const te::Program &program, const CompileOptions &options,
-                       const OrchestrateOptions &orchestrateOptions, const targets::Target &target,
-                       const targets::CompileOptions &targetOptions, runtime::Device &device,
-                       const LinkPlan &linkPlan) {
-  auto report =
-      tuneOn(program, options, orchestrateOptions, target, targetOptions, device, linkPlan);
+                       const OrchestrateOptions &orchestrateOptions, const Measuring &measuring) {
+  auto report = tuneOn(program, options, orchestrateOptions, measuring);
   if (report.ok())
     return describe(*report);
   if (report.error().kind == ErrorKind::Usage) // Somebody asked to stop.

@@ -23,12 +23,22 @@ Expected<orchestrate::Plan> planWithRecords(const te::Program &program,
 /// How a plan becomes a file, as link::link does it.
 using LinkPlan = std::function<Status(const orchestrate::Plan &, runtime::ArtifactWriter &)>;
 
-/// Measures on the device for options.tuneSeconds and adds to the records; what it says of it.
-/// Where that is not possible, it says why, and the records are as they were.
+/// Has stages share launches, where the machine's blocks of threads make that a gain.
+void joinWhereItPays(orchestrate::Plan &plan, const CompileOptions &options, explain::Log *log);
+
+/// Where kernels and models run to be measured, and how they come there.
+struct Measuring {
+  const targets::Target &compiler;
+  targets::CompileOptions target;
+  runtime::Device &device;
+  LinkPlan link;
+};
+
+/// Measures for options.tuneSeconds and adds to the records; what it says of it. Where that is not
+/// possible, it says why, and the records are as they were.
 Expected<Json> measure(const te::Program &program, const CompileOptions &options,
                        const orchestrate::OrchestrateOptions &orchestrateOptions,
-                       const targets::Target &target, const targets::CompileOptions &targetOptions,
-                       runtime::Device &device, const LinkPlan &linkPlan);
+                       const Measuring &measuring);
 
 } // namespace kintsugi::pipeline
 

@@ -1,4 +1,4 @@
-//===- device_measurer.h - Times kernels on a device ---------------------------===//
+//===- device_measurer.h - Times kernels by the host's clock ---------------------------===//
 //
 // Compiles schedules of one group into a code object of their own and launches them in turns on
 // made-up values. What flows between kernels is shared, as it is warm when a model runs; each
@@ -14,9 +14,6 @@
 
 namespace kintsugi::tune {
 
-/// Whether made-up values serve: integers could be positions or how often a loop runs.
-bool canBeMeasured(const schedule::Schedule &schedule);
-
 class DeviceMeasurer : public cost::Measurer {
 public:
   /// `threads` as in runtime::QueueOptions.
@@ -24,7 +21,8 @@ public:
                  runtime::Device &device, unsigned threads)
       : target(target), options(std::move(options)), device(device), threads(threads) {}
 
-  Expected<std::vector<cost::Timed>> measure(llvm::ArrayRef<const schedule::Schedule *> schedules,
+  Expected<std::unique_ptr<cost::Contender>> prepare(const schedule::Schedule &schedule) override;
+  Expected<std::vector<cost::Timed>> measure(llvm::ArrayRef<const cost::Contender *> contenders,
                                              cost::Effort effort) override;
 
 private:

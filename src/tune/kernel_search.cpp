@@ -3,29 +3,46 @@
 #include "tune/records.h"
 #include "llvm/ADT/STLExtras.h"
 
+#include <cmath>
+
 namespace kintsugi::tune {
 
+using schedule::MatrixTile;
 using schedule::NestChoices;
 using schedule::Point;
-using schedule::RegisterTile;
 using schedule::ScheduleResult;
 using schedule::Tried;
 
 /// All that differs between schedules of a group. Points may differ and say the same.
 static std::string textOf(const schedule::Schedule &schedule) {
-  std::string text = schedule.print();
+  Point choices;
+  choices.threads = schedule.threads;
   for (const schedule::LoopNest &nest : schedule.nests)
-    text += " " + std::to_string(nest.registers.rowIterator);
-  return text;
+    choices.registers.push_back(nest.matrix ? schedule::NestChoice(schedule::chosenOf(*nest.matrix))
+                                            : schedule::NestChoice(nest.registers));
+  return schedule.print() + choices.print();
+}
+
+void KernelSearch::Candidate::prepare(cost::Measurer &measurer) {
+  if (ready || !problem.empty())
+    return;
+  auto prepared = measurer.prepare(schedule);
+  if (prepared.ok())
+    ready = std::move(*prepared);
+  else
+    problem = prepared.error().message;
 }
 
 KernelSearch::KernelSearch(const te::Program &program, schedule::Group group,
                            schedule::ScheduleOptions options, Fuel fuel)
     : program(program), group(std::move(group)), options(std::move(options)), fuel(fuel) {
-  defaults = schedule::scheduleGroup(program, this->group, this->options, &tilings);
-  ended = !defaults.schedule;
-  if (defaults.schedule)
-    seen = {textOf(*defaults.schedule)};
+  ScheduleResult found = schedule::scheduleGroup(program, this->group, this->options, &tilings);
+  ended = !found.schedule;
+  if (found.schedule) {
+    seen = {textOf(*found.schedule)};
+    usual = std::make_shared<Candidate>(
+        Candidate{std::move(found.point), std::move(*found.schedule), nullptr, ""});
+  }
   std::vector<std::pair<double, size_t>> order;
   for (auto [number, tried] : llvm::enumerate(tilings))
     order.emplace_back(tried.computeSeconds, number);
@@ -42,34 +59,61 @@ void KernelSearch::resume(const Point &best, double share, int64_t spent) {
   ScheduleResult result = schedule::scheduleAt(program, group, options, best);
   if (share >= 1 || !result.schedule)
     return;
-  bestPoint = best;
-  bestShare = share;
   seen.insert(textOf(*result.schedule));
+  better = std::make_shared<Candidate>(Candidate{best, std::move(*result.schedule), nullptr, ""});
+  bestShare = share;
 }
 
-Status KernelSearch::step(cost::Measurer &measurer) {
-  std::vector<Candidate> batch = nextBatch();
-  if (batch.empty()) {
-    ended = true;
-    return Status::success();
+/// Some in each direction: nobody knows which one leads on.
+KernelSearch::Batch KernelSearch::propose() {
+  if (ended)
+    return {};
+  Batch batch{usual};
+  if (better)
+    batch.push_back(better);
+  size_t third = (fuel.aBatch + 2) / 3, all = known() + fuel.aBatch;
+  addChoices(batch, known() + third);
+  addTilings(batch, known() + 2 * third);
+  addStages(batch, all);
+  addNeighbours(batch, all);
+  addChoices(batch, all);
+  addTilings(batch, all);
+  ended = batch.size() == known();
+  return ended ? Batch() : batch;
+}
+
+/// The others run against what is best so far.
+Status KernelSearch::judge(const Batch &batch, cost::Measurer &measurer) {
+  if (!usual->ready)
+    return machineError(usual->problem);
+  if (better && !better->ready) // Of an earlier run: it is a point, and no kernel any more.
+    better = nullptr, bestShare = 1;
+  std::vector<std::shared_ptr<Candidate>> runners{better ? better : usual};
+  for (const std::shared_ptr<Candidate> &candidate : batch)
+    if (candidate->ready && candidate != usual && candidate != better)
+      runners.push_back(candidate);
+  pointsSpent += llvm::count_if(batch, [&](const std::shared_ptr<Candidate> &candidate) {
+    return candidate != usual && candidate != better;
+  });
+  bool hasFound = false;
+  if (runners.size() > 1) {
+    llvm::SmallVector<const cost::Contender *> contenders;
+    for (const std::shared_ptr<Candidate> &runner : runners)
+      contenders.push_back(runner->ready.get());
+    KINTSUGI_ASSIGN(std::vector<cost::Timed> times,
+                    measurer.measure(contenders, cost::Effort::Compare));
+    if (seconds == 0)
+      seconds = times[0].seconds / bestShare;
+    size_t quickest = 1;
+    for (size_t i = 2; i < times.size(); ++i)
+      if (times[i].share < times[quickest].share)
+        quickest = i;
+    double before = bestShare;
+    if (times[quickest].share < clearGain)
+      KINTSUGI_RETURN_IF_ERROR(take(runners[quickest], measurer));
+    hasFound = bestShare != before;
   }
-  ScheduleResult current = schedule::scheduleAt(program, group, options, start());
-  llvm::SmallVector<const schedule::Schedule *> schedules{&*current.schedule};
-  for (const Candidate &candidate : batch)
-    schedules.push_back(&candidate.schedule);
-  KINTSUGI_ASSIGN(std::vector<cost::Timed> times,
-                  measurer.measure(schedules, cost::Effort::Compare));
-  pointsSpent += batch.size();
-  if (seconds == 0)
-    seconds = times[0].seconds / bestShare;
-  size_t quickest = 1;
-  for (size_t i = 2; i < times.size(); ++i)
-    if (times[i].share < times[quickest].share)
-      quickest = i;
-  Point before = start();
-  if (times[quickest].share < clearGain)
-    KINTSUGI_RETURN_IF_ERROR(take(batch[quickest - 1], measurer));
-  fruitless = start() == before ? fruitless + 1 : 0;
+  fruitless = hasFound ? 0 : fruitless + 1;
   constexpr unsigned mostFruitless = 5; // Batches, one after the other.
   ended = pointsSpent >= fuel.points || fruitless >= mostFruitless;
   return Status::success();
@@ -77,76 +121,88 @@ Status KernelSearch::step(cost::Measurer &measurer) {
 
 /// Becomes the best where it beats the default as clearly when the two are timed for longer, and
 /// more clearly than what was best so far.
-Status KernelSearch::take(const Candidate &candidate, cost::Measurer &measurer) {
+Status KernelSearch::take(const std::shared_ptr<Candidate> &candidate, cost::Measurer &measurer) {
   KINTSUGI_ASSIGN(
       std::vector<cost::Timed> times,
-      measurer.measure({&*defaults.schedule, &candidate.schedule}, cost::Effort::Confirm));
+      measurer.measure({usual->ready.get(), candidate->ready.get()}, cost::Effort::Confirm));
   seconds = times[0].seconds;
   if (times[1].share >= clearGain || times[1].share >= bestShare)
     return Status::success();
-  bestPoint = candidate.point;
+  better = candidate;
   bestShare = times[1].share;
   return Status::success();
 }
 
-/// Some in each direction: nobody knows which one leads on.
-std::vector<KernelSearch::Candidate> KernelSearch::nextBatch() {
-  std::vector<Candidate> batch;
-  size_t third = (fuel.aBatch + 2) / 3;
-  addRegisters(batch, third);
-  addTilings(batch, 2 * third);
-  addNeighbours(batch, fuel.aBatch);
-  addRegisters(batch, fuel.aBatch);
-  addTilings(batch, fuel.aBatch);
-  return batch;
-}
-
 /// Adds a point that the group has and that was not measured, unless there are `most` already.
-void KernelSearch::consider(Point point, std::vector<Candidate> &batch, size_t most) {
+void KernelSearch::consider(Point point, Batch &batch, size_t most) {
   if (batch.size() >= most || !seen.insert(point.print()).second)
     return;
   ScheduleResult result = schedule::scheduleAt(program, group, options, point);
   if (result.schedule && seen.insert(textOf(*result.schedule)).second)
-    batch.push_back({std::move(point), std::move(*result.schedule)});
+    batch.push_back(std::make_shared<Candidate>(
+        Candidate{std::move(point), std::move(*result.schedule), nullptr, ""}));
 }
 
-void KernelSearch::addTilings(std::vector<Candidate> &batch, size_t most) {
+void KernelSearch::addTilings(Batch &batch, size_t most) {
   constexpr double stillPossible = 4; ///< Times the best estimate.
   for (const Tried &tried : tilings)
     if (tried.computeSeconds < stillPossible * tilings.front().computeSeconds)
       consider(tried.point, batch, most);
 }
 
-void KernelSearch::addRegisters(std::vector<Candidate> &batch, size_t most) {
+static Point withChoice(Point point, size_t nest, schedule::NestChoice choice) {
+  if (point.registers.size() <= nest)
+    point.registers.resize(nest + 1);
+  point.registers[nest] = std::move(choice);
+  return point;
+}
+
+void KernelSearch::addChoices(Batch &batch, size_t most) {
   constexpr double worthIt = 0.1; ///< Share of the kernel's cycles.
   std::vector<NestChoices> nests;
-  const Point from = start();
+  const Point from = start().point;
   schedule::scheduleAt(program, group, options, from, &nests);
   size_t ranks = 0;
   for (const NestChoices &nest : nests)
     ranks = std::max(ranks, nest.registers.size());
-  for (size_t rank = 0; rank < ranks; ++rank)
-    for (auto [number, nest] : llvm::enumerate(nests)) {
-      if (nest.share < worthIt || rank >= nest.registers.size())
-        continue;
-      Point point = from;
-      if (point.registers.size() <= number)
-        point.registers.resize(number + 1);
-      point.registers[number] = nest.registers[rank];
-      consider(std::move(point), batch, most);
-    }
+  for (size_t rank = 0; rank < ranks && batch.size() < most; ++rank)
+    for (auto [number, nest] : llvm::enumerate(nests))
+      if (nest.share >= worthIt && rank < nest.registers.size())
+        consider(withChoice(from, number, nest.registers[rank]), batch, most);
 }
 
-void KernelSearch::addNeighbours(std::vector<Candidate> &batch, size_t most) {
-  const Point from = start();
+/// Rings of other lengths; what a core then has no room for follows from the rest.
+void KernelSearch::addStages(Batch &batch, size_t most) {
+  for (auto [number, nest] : llvm::enumerate(start().schedule.nests)) {
+    if (!nest.matrix)
+      continue;
+    for (unsigned stages : {nest.matrix->stages + 1, nest.matrix->stages - 1}) {
+      MatrixTile tile = schedule::chosenOf(*nest.matrix);
+      tile.stages = stages;
+      consider(withChoice(start().point, number, tile), batch, most);
+    }
+  }
+}
+
+void KernelSearch::addNeighbours(Batch &batch, size_t most) {
+  const Point from = start().point;
+  auto considerBoth = [&](Point point) {
+    consider(point, batch, most);
+    point.registers.clear();
+    consider(std::move(point), batch, most);
+  };
+  for (int threads : {from.threads / 2, 2 * from.threads}) {
+    Point point = from;
+    point.threads = threads;
+    if (threads > 0)
+      considerBoth(std::move(point));
+  }
   // The last iterator is the one that vectors run along most often.
   for (size_t k = from.sizes.size(); k-- > 0;)
     for (int64_t size : {from.sizes[k] / 2, 2 * from.sizes[k], from.sizes[k] * 3 / 2}) {
       Point point = from;
       point.sizes[k] = size;
-      consider(point, batch, most);
-      point.registers.clear();
-      consider(std::move(point), batch, most);
+      considerBoth(std::move(point));
     }
 }
 

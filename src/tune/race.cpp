@@ -26,24 +26,37 @@ Expected<Runner> Runner::create(Model model, const std::vector<Tensor> &feeds, u
   return runner;
 }
 
-Expected<double> Runner::run() {
+Expected<double> Runner::runOnce(bool byStage) {
   context->clearStageTimes();
   runtime::RunOptions options;
-  options.profile = true;
+  options.profile = byStage;
   auto start = std::chrono::steady_clock::now();
   KINTSUGI_RETURN_IF_ERROR(context->run(boundInputs, boundOutputs, options));
   std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
-  for (size_t stage = 0; stage < stageSeconds.size(); ++stage)
-    stageSeconds[stage].push_back(double(context->stageTimes()[stage].nanoseconds) * 1e-9);
-  return taken.count();
+  if (byStage)
+    for (size_t stage = 0; stage < stageSeconds.size(); ++stage)
+      stageSeconds[stage].push_back(double(context->stageTimes()[stage].nanoseconds) * 1e-9);
+  return context->deviceSeconds().value_or(taken.count());
 }
+
+/// The first run is not like the others. A device's queue sees one through and records the next.
+Status Runner::warmUp() {
+  constexpr int recording = 3;
+  KINTSUGI_RETURN_IF_ERROR(runOnce(true).status());
+  isTimedByDevice = context->timesByDevice();
+  for (int run = 0; run < recording && timesStagesApart(); ++run)
+    KINTSUGI_RETURN_IF_ERROR(runOnce(false).status());
+  stageSeconds.assign(stageSeconds.size(), {});
+  return Status::success();
+}
+
+/// Events around stages make a device wait for each.
+Expected<double> Runner::run() { return runOnce(!timesStagesApart()); }
+
+Status Runner::timeStages() { return runOnce(true).status(); }
 
 Expected<Race> race(Runner &first, Runner &second, size_t leastPairs,
                     const std::function<bool(size_t)> &goOn) {
-  for (Runner *runner : {&first, &second}) { // The first run is not like the others.
-    KINTSUGI_RETURN_IF_ERROR(runner->run().status());
-    runner->forgetTimes();
-  }
   Race result;
   for (size_t pair = 0; pair < leastPairs || goOn(pair); ++pair) {
     bool turned = pair % 2;

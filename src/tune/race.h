@@ -22,27 +22,37 @@ public:
   /// `feeds`: a tensor for each input; they must outlive the runner.
   static Expected<Runner> create(Model model, const std::vector<Tensor> &feeds, unsigned threads);
 
-  /// Seconds of one run; those of its stages are added to `stages`.
+  /// Runs until a run is like those that follow.
+  Status warmUp();
+
+  /// Seconds of one run; on a device with a clock of its own, by that.
   Expected<double> run();
 
-  void forgetTimes() { stageSeconds.assign(stageSeconds.size(), {}); }
+  /// Whether runs' times of stages come along with run(), or take runs of their own.
+  bool timesStagesApart() const { return isTimedByDevice; }
+  /// A run that is there for the times of its stages.
+  Status timeStages();
 
   /// By stage of the manifest, the seconds of each run since.
   const std::vector<std::vector<double>> &stages() const { return stageSeconds; }
 
 private:
+  Expected<double> runOnce(bool byStage);
+
   std::unique_ptr<runtime::Context> context;
   std::vector<Tensor> outputs;
   std::vector<runtime::InputTensor> boundInputs;
   std::vector<runtime::OutputTensor> boundOutputs;
   std::vector<std::vector<double>> stageSeconds;
+  bool isTimedByDevice = false; ///< Known when it is warm.
 };
 
 struct Race {
   std::vector<double> first, second; ///< Seconds of the runs, in pairs.
 };
 
-/// At least `leastPairs`, and more while `goOn`, which is told how many there are, says so.
+/// Of runners that are warm: at least `leastPairs`, and more while `goOn`, which is told how many
+/// there are, says so.
 Expected<Race> race(Runner &first, Runner &second, size_t leastPairs,
                     const std::function<bool(size_t)> &goOn);
 

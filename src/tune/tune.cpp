@@ -1,8 +1,9 @@
 #include "tune/tune.h"
 
-#include "tune/device_measurer.h"
 #include "tune/kernel_search.h"
+#include "tune/made_up.h"
 #include "tune/pairs.h"
+#include "tune/preparation.h"
 #include "llvm/ADT/STLExtras.h"
 
 #include <chrono>
@@ -11,6 +12,7 @@ namespace kintsugi::tune {
 
 using orchestrate::Kernel;
 using orchestrate::Plan;
+using orchestrate::PlanNode;
 using orchestrate::Stage;
 
 namespace {
@@ -32,27 +34,67 @@ private:
   std::chrono::steady_clock::time_point start;
 };
 
-/// The kernel of each stage of the main program; -1 for a call.
-std::vector<int> kernelsOfStages(const Plan &plan) {
-  std::vector<int> kernels;
-  Plan::forEachStage(plan.root, [&](unsigned number) {
+/// A kernel of a stage of the manifest.
+struct Part {
+  unsigned kernel;
+  double share;     ///< Of the stage's time.
+  int64_t launches; ///< Of the stage, in a run.
+};
+using Parts = llvm::SmallVector<Part, 1>; ///< None for a call.
+
+void collectParts(const Plan &plan, const PlanNode &node, int64_t times, std::vector<Parts> &all) {
+  if (node.kind == PlanNode::Kind::Repeat)
+    times *= node.count;
+  if (node.kind != PlanNode::Kind::Stage && node.kind != PlanNode::Kind::Joined) {
+    for (const PlanNode &child : node.children)
+      collectParts(plan, child, times, all);
+    return;
+  }
+  Parts parts;
+  double total = 0;
+  Plan::forEachStage(node, [&](unsigned number) {
     const Stage &stage = plan.stages[number];
-    kernels.push_back(stage.kind == Stage::Kind::Kernel ? int(stage.kernel) : -1);
+    if (stage.kind != Stage::Kind::Kernel)
+      return;
+    parts.push_back({stage.kernel, stage.predictedSeconds, times});
+    total += stage.predictedSeconds;
   });
-  return kernels;
+  for (Part &part : parts)
+    part.share = parts.size() == 1 ? 1 : part.share / std::max(total, 1e-12);
+  all.push_back(std::move(parts));
+}
+
+/// By stage of the main program's manifest.
+std::vector<Parts> partsOfStages(const Plan &plan) {
+  std::vector<Parts> all;
+  collectParts(plan, plan.root, 1, all);
+  return all;
 }
 
 /// By kernel of the plan, the seconds of each run.
 std::vector<std::vector<double>> timesOfKernels(const Plan &plan, const Runner &runner) {
   std::vector<std::vector<double>> seconds(plan.kernels.size());
-  for (auto [kernel, times] : llvm::zip(kernelsOfStages(plan), runner.stages())) {
-    if (kernel < 0)
-      continue;
-    seconds[kernel].resize(times.size(), 0);
-    for (auto [sum, each] : llvm::zip(seconds[kernel], times))
-      sum += each;
-  }
+  for (const auto &[parts, times] : llvm::zip(partsOfStages(plan), runner.stages()))
+    for (const Part &part : parts) {
+      seconds[part.kernel].resize(times.size(), 0);
+      for (auto [sum, each] : llvm::zip(seconds[part.kernel], times))
+        sum += part.share * each;
+    }
   return seconds;
+}
+
+/// How many launches of a plan run a kernel and nothing else; none where it shares some.
+unsigned launchesAlone(const Plan &plan, unsigned kernel) {
+  unsigned count = 0;
+  for (const Parts &parts : partsOfStages(plan))
+    for (const Part &part : parts) {
+      if (part.kernel != kernel)
+        continue;
+      if (parts.size() > 1)
+        return 0;
+      ++count;
+    }
+  return count;
 }
 
 class Tuner {
@@ -60,13 +102,19 @@ public:
   Tuner(Records &records, const Workshop &workshop, cost::Measurer &measurer,
         const TuneOptions &options)
       : records(records), workshop(workshop), measurer(measurer), options(options),
-        deadline(options.seconds) {}
+        deadline(options.seconds) {
+    if (overlaps())
+      fuel = {240, 8};
+  }
 
   Expected<TuneReport> run(const Plan &plan) {
     collectKernels(plan);
     if (!report.complete) {
-      KINTSUGI_RETURN_IF_ERROR(weigh(plan));
+      if (!overlaps())
+        KINTSUGI_RETURN_IF_ERROR(weigh(plan));
       KINTSUGI_RETURN_IF_ERROR(searchKernels());
+      if (llvm::all_of(jobs, [](const Job &job) { return !job.problem.empty(); }))
+        return machineError(jobs.front().problem); // The device's, it seems.
     }
     KINTSUGI_RETURN_IF_ERROR(raceWithDefault());
     note();
@@ -78,30 +126,41 @@ private:
     const Kernel *kernel;
     Hash128 key;
     double weight; ///< Its share of a run.
-    std::optional<KernelSearch> search;
+    int64_t launches = 0;
+    std::optional<store::Measurement> known = std::nullopt; ///< Of an earlier run.
+    std::optional<KernelSearch> search = std::nullopt;
     unsigned steps = 0;
-    bool failed = false; ///< Can't be measured.
+    bool isUnderWay = false; ///< Its search is with those who prepare.
+    std::string problem;     ///< Why it can't be measured; empty where it can.
 
-    bool isDone() const { return failed || (search && search->hasEnded()); }
+    bool isDone() const { return !problem.empty() || (search && search->hasEnded()); }
   };
+
+  /// Whether kernels are made ready while others are timed. Then the host is busy, the device's
+  /// time is not, and what a kernel takes in the model is known about as well from timing it.
+  bool overlaps() const { return measurer.preparers() > 0; }
 
   /// Those that take a share worth looking at, by the cost model's word: the same in every run.
   void collectKernels(const Plan &plan) {
     constexpr double least = 0.004;
     std::vector<double> seconds(plan.kernels.size(), 0);
-    double total = 0;
-    for (int kernel : kernelsOfStages(plan))
-      if (kernel >= 0) {
-        seconds[kernel] += plan.kernels[kernel].predictedSeconds;
-        total += plan.kernels[kernel].predictedSeconds;
+    std::vector<int64_t> launches(plan.kernels.size(), 0);
+    for (const Parts &parts : partsOfStages(plan))
+      for (const Part &part : parts) {
+        double own = double(part.launches) * plan.kernels[part.kernel].predictedSeconds;
+        seconds[part.kernel] += own;
+        predicted += own;
+        launches[part.kernel] += part.launches;
       }
-    for (auto [kernel, own] : llvm::zip(plan.kernels, seconds)) {
-      if (own < least * total || !kernel.program || !canBeMeasured(kernel.shape->schedule))
+    for (auto [kernel, own, times] : llvm::zip_equal(plan.kernels, seconds, launches)) {
+      if (own < least * predicted || !kernel.program || !canBeMeasured(kernel.shape->schedule))
         continue;
       ++report.kernels;
-      Job job{&kernel, space::tuningKey(kernel.shape->key, options.schedule), own / total, {}};
-      const store::Measurement *known = records.find(job.key);
-      if (known && known->tried >= fuel.points)
+      Job job{&kernel, space::tuningKey(kernel.shape->key, options.schedule), own / predicted,
+              times};
+      if (const store::Measurement *known = records.find(job.key))
+        job.known = *known;
+      if (job.known && job.known->tried >= fuel.points)
         continue;
       report.complete = false;
       jobs.push_back(std::move(job));
@@ -112,11 +171,10 @@ private:
   Status weigh(const Plan &plan) {
     KINTSUGI_ASSIGN(Model model, workshop.build(plan));
     KINTSUGI_ASSIGN(Runner runner, Runner::create(model, workshop.feeds, options.threads));
-    KINTSUGI_RETURN_IF_ERROR(runner.run().status());
-    runner.forgetTimes();
+    KINTSUGI_RETURN_IF_ERROR(runner.warmUp());
     constexpr int runs = 3;
     for (int run = 0; run < runs && deadline.within(0.2); ++run)
-      KINTSUGI_RETURN_IF_ERROR(runner.run().status());
+      KINTSUGI_RETURN_IF_ERROR(runner.timeStages());
     if (!runner.stages().empty() && runner.stages()[0].empty())
       return Status::success();
     std::vector<double> seconds;
@@ -132,32 +190,61 @@ private:
 
   /// One batch at a time for whoever has had the fewest, in proportion to its weight.
   Status searchKernels() {
-    while (deadline.within(shareForKernels)) {
-      Job *next = nullptr;
-      auto urgency = [](const Job &job) { return job.weight / (1 + job.steps); };
-      for (Job &job : jobs)
-        if (!job.isDone() && (!next || urgency(job) > urgency(*next)))
-          next = &job;
-      if (!next)
-        break;
-      if (options.progress && !options.progress("tuning kernels", report.schedules, 0))
-        return usageError("the tuning was stopped");
-      KINTSUGI_RETURN_IF_ERROR(searchOn(*next));
-    }
-    report.complete =
-        llvm::all_of(jobs, [](const Job &job) { return job.search && job.search->hasEnded(); });
-    return Status::success();
+    Status status = searchWhilePreparing();
+    report.complete = llvm::all_of(jobs, [](const Job &job) {
+      return !job.isUnderWay && job.search && job.search->hasEnded();
+    });
+    return status;
   }
 
-  Status searchOn(Job &job) {
-    if (!job.search)
-      startSearch(job);
+  Status searchWhilePreparing() {
+    Preparation preparation(measurer);
+    while (true) {
+      Job *next = nullptr;
+      while (deadline.within(shareForKernels) && preparation.underWay() < preparation.enough() &&
+             (next = mostUrgent()))
+        start(*next, preparation);
+      bool isLate = overlaps() && !deadline.within(shareForKernels);
+      if (preparation.underWay() == 0 || isLate)
+        return Status::success();
+      if (options.progress && !options.progress("tuning kernels", report.schedules, 0))
+        return usageError("the tuning was stopped");
+      Preparation::Proposal proposal = preparation.take();
+      Job &job = jobs[proposal.job];
+      job.isUnderWay = false;
+      KINTSUGI_RETURN_IF_ERROR(searchOn(job, proposal.batch));
+    }
+  }
+
+  Job *mostUrgent() {
+    Job *next = nullptr;
+    auto urgency = [](const Job &job) { return job.weight / (1 + job.steps); };
+    for (Job &job : jobs)
+      if (!job.isUnderWay && !job.isDone() && (!next || urgency(job) > urgency(*next)))
+        next = &job;
+    return next;
+  }
+
+  void start(Job &job, Preparation &preparation) {
+    report.searched += job.steps == 0;
+    ++job.steps;
+    job.isUnderWay = true;
+    preparation.start(&job - jobs.data(), [this, &job] {
+      if (!job.search)
+        startSearch(job);
+      return job.search->propose();
+    });
+  }
+
+  Status searchOn(Job &job, const KernelSearch::Batch &batch) {
     KernelSearch &search = *job.search;
     int64_t before = search.spent();
-    ++job.steps;
-    if (Status status = search.step(measurer); !status.ok())
-      return fail(job, status.error().message);
+    if (!batch.empty())
+      if (Status status = search.judge(batch, measurer); !status.ok())
+        return fail(job, status.error().message);
     report.schedules += search.spent() - before;
+    if (overlaps() && search.defaultSeconds() > 0)
+      job.weight = double(job.launches) * search.defaultSeconds() / predicted;
     store::Measurement found{job.key, "", 0, 0, 0};
     found.tried = search.hasEnded() ? fuel.points : search.spent();
     // Where there was nothing to measure there is no time either, and any will do.
@@ -171,21 +258,21 @@ private:
 
   /// The model has its default then; the other kernels can still be tuned.
   Status fail(Job &job, const std::string &reason) {
-    job.failed = true;
+    job.problem = reason;
     if (options.log)
       options.log->add({"tune", "kernel " + job.kernel->symbol, "can't be measured", {reason}, {}});
     return Status::success();
   }
 
-  void startSearch(Job &job) {
+  /// Any thread: it touches nothing but the job.
+  void startSearch(Job &job) const {
     job.search.emplace(*job.kernel->program, job.kernel->group, options.schedule, fuel);
-    ++report.searched;
-    const store::Measurement *known = records.find(job.key);
-    if (!known)
+    if (!job.known)
       return;
-    std::optional<schedule::Point> point = schedule::Point::parse(known->schedule);
+    std::optional<schedule::Point> point = schedule::Point::parse(job.known->schedule);
     job.search->resume(point.value_or(schedule::Point()),
-                       point ? known->seconds / known->defaultSeconds : 1, known->tried);
+                       point ? job.known->seconds / job.known->defaultSeconds : 1,
+                       job.known->tried);
   }
 
   /// The plan with tuned kernels against the one without, unless that is known.
@@ -207,7 +294,7 @@ private:
       KINTSUGI_ASSIGN(Model model, workshop.build(tuned));
       KINTSUGI_ASSIGN(Runner runner, Runner::create(model, workshop.feeds, options.threads));
       KINTSUGI_ASSIGN(Race times, raceOf(*plainRunner, runner));
-      bool isLast = round + 1 == mostRaces;
+      bool isLast = round + 1 == mostRaces || !deadline.within(1.5);
       KINTSUGI_ASSIGN(bool any, isLast ? Expected<bool>(false)
                                        : dropLosers(*plain, *plainRunner, tuned, runner));
       if (!any)
@@ -217,10 +304,13 @@ private:
   }
 
   Expected<Race> raceOf(Runner &plain, Runner &tuned) const {
-    constexpr size_t leastPairs = 5, enoughPairs = 11, mostPairs = 200;
+    constexpr size_t enoughPairs = 11, mostPairs = 200;
     constexpr double eachRace = 0.12; ///< Of the budget.
     if (options.progress && !options.progress("timing the tuned model", 0, 0))
       return usageError("the tuning was stopped");
+    for (Runner *runner : {&plain, &tuned})
+      KINTSUGI_RETURN_IF_ERROR(runner->warmUp());
+    size_t leastPairs = plain.timesStagesApart() ? 31 : 5; // Of a device, they take no time.
     Deadline own(options.seconds);
     return race(plain, tuned, leastPairs, [&](size_t pairs) {
       return pairs < enoughPairs ? deadline.within(1) : pairs < mostPairs && own.within(eachRace);
@@ -229,10 +319,13 @@ private:
 
   /// Tuned kernels that take longer in the model than the default does, by all that the times say.
   /// Whether there are any.
-  Expected<bool> dropLosers(const Plan &plain, const Runner &plainRunner, const Plan &tuned,
-                            const Runner &tunedRunner) {
+  Expected<bool> dropLosers(const Plan &plain, Runner &plainRunner, const Plan &tuned,
+                            Runner &tunedRunner) {
+    constexpr int pairs = 15;
+    for (int pair = 0; pair < pairs && tunedRunner.timesStagesApart(); ++pair)
+      for (Runner *runner : {&plainRunner, &tunedRunner})
+        KINTSUGI_RETURN_IF_ERROR(runner->timeStages());
     auto before = timesOfKernels(plain, plainRunner), after = timesOfKernels(tuned, tunedRunner);
-    std::vector<int> plainStages = kernelsOfStages(plain), tunedStages = kernelsOfStages(tuned);
     bool any = false;
     for (auto [number, kernel] : llvm::enumerate(tuned.kernels)) {
       auto same =
@@ -240,10 +333,9 @@ private:
       if (!kernel.shape->untuned || same == plain.kernels.end())
         continue;
       size_t other = same - plain.kernels.begin();
-      bool isComparable =
-          llvm::count(plainStages, int(other)) == llvm::count(tunedStages, int(number));
-      if (!isComparable || after[number].empty()) // Empty: of the constant program.
-        continue;
+      unsigned launches = launchesAlone(tuned, number);
+      if (launches == 0 || launches != launchesAlone(plain, other))
+        continue; // Or of the constant program.
       double share = std::min(shareOf(after[number], before[other]),
                               quietShareOf(after[number], before[other]));
       if (share < 1)
@@ -294,7 +386,7 @@ private:
     if (!options.log)
       return;
     for (const Job &job : jobs) {
-      if (!job.search)
+      if (!job.search || !job.problem.empty())
         continue;
       const KernelSearch &search = *job.search;
       explain::Record record{"tune",
@@ -321,6 +413,7 @@ private:
   Deadline deadline;
   KernelSearch::Fuel fuel;
   std::vector<Job> jobs;
+  double predicted = 0; ///< Seconds of all kernels in a run, by the cost model.
   TuneReport report;
 };
 

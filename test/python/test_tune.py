@@ -1,5 +1,6 @@
 """--tune: measured schedules are kept, used by every later compile, survive a kill, and never make an answer wrong."""
 
+import ctypes
 import json
 import os
 import pathlib
@@ -155,3 +156,33 @@ def test_any_schedule_of_the_store_gives_right_answers(tmp_path, environment, mo
 def test_without_a_cache_nothing_is_kept(environment, model, report):
     assert report("run", model, "--tune", 1, "--no-cache")["model"]
     assert not store_of(environment).exists()
+
+
+def has_driver():
+    try:
+        ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return False
+    return True
+
+
+@pytest.mark.skipif(has_driver(), reason="there is a driver")
+def test_without_a_driver_a_gpu_can_not_be_tuned_for(tmp_path, environment, model, kintsugi, report):
+    code, _, errors = kintsugi("compile", model, "-o", tmp_path / "tuned.kin", "--target", "cuda", "--tune", 1)
+    assert code == 5 and errors.startswith("kintsugi: --tune: there is no NVIDIA driver: libcuda.so.1")
+    assert not (tmp_path / "tuned.kin").exists() and errors.count("\n") == 1
+    report("compile", model, "-o", tmp_path / "first.kin", "--target", "cuda")
+    report("compile", model, "-o", tmp_path / "cpu.kin", "--tune", 1)
+    report("compile", model, "-o", tmp_path / "second.kin", "--target", "cuda")
+    assert (tmp_path / "first.kin").read_bytes() == (tmp_path / "second.kin").read_bytes()
+
+
+@pytest.mark.skipif(not has_driver(), reason="there is no driver")
+def test_a_gpu_is_tuned_for_by_itself(tmp_path, model, report):
+    on_gpu = ("--target", "cuda", "--precision", "f16")
+    first = report("compile", model, "-o", tmp_path / "first.kin", "--tune", 20, *on_gpu)
+    assert first["notes"] == [] and first["tuning"]["measured_schedules"] > 10
+    third = report("compile", model, "-o", tmp_path / "third.kin", *on_gpu)
+    assert third["tuned_kernels"] == first["tuned_kernels"]
+    assert (tmp_path / "first.kin").read_bytes() == (tmp_path / "third.kin").read_bytes()
+    assert report("compare", model, *on_gpu)["within"] is True

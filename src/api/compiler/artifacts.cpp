@@ -6,6 +6,7 @@
 #include "base/file_cache.h"
 #include "base/files.h"
 #include "devices/cpu/cpu_device.h"
+#include "devices/cuda/cuda_device.h"
 #include "pipeline/model_identity.h"
 
 #include <chrono>
@@ -37,6 +38,17 @@ std::shared_ptr<runtime::Device> hostDevice() {
 
 static machine::Level ownLevel() { return *machine::levelOf(machine::Machine::detect().level); }
 
+/// A device of its own is what --tune measures.
+static Status openTuneDevice(pipeline::CompileOptions &options, int number) {
+  if (options.target != "cuda" || options.tuneSeconds == 0)
+    return Status::success();
+  auto device = devices::CudaDevice::open(number);
+  if (!device.ok())
+    return at("--tune", device.takeError());
+  options.tuneDevice = std::move(*device);
+  return Status::success();
+}
+
 /// Adds to the records under --tune.
 static Expected<Json> compileWith(TunedRecords &tuned, const std::string &artifact,
                                   const std::string &model, const Settings &settings) {
@@ -47,6 +59,7 @@ static Expected<Json> compileWith(TunedRecords &tuned, const std::string &artifa
   Diagnostics diagnostics;
   pipeline::CompileOptions options = settings.compile;
   tuned.lendTo(options);
+  KINTSUGI_RETURN_IF_ERROR(openTuneDevice(options, settings.device));
   KINTSUGI_ASSIGN(runtime::ArtifactWriter writer, runtime::ArtifactWriter::toFile(artifact));
   KINTSUGI_ASSIGN(pipeline::CompileReport report,
                   pipeline::compile(model, options, *hostDevice(), writer, diagnostics));

@@ -296,8 +296,6 @@ Expected<Settings> readSettings(const KinCompilerOptions *options) {
   if (settings.compile.target == "cuda") {
     if (settings.level)
       return usageError("--cpu-level: the target cuda has code for sm_80 and sm_90a");
-    if (settings.compile.tuneSeconds > 0)
-      return usageError("--tune: kernels of the target cuda can't be tuned yet");
     settings.compile.machine = knownGpu(settings.device);
   }
   if (settings.level)

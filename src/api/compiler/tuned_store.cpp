@@ -1,6 +1,7 @@
 #include "api/compiler/tuned_store.h"
 
 #include "api/compiler/identity.h"
+#include "api/compiler/measured_machine.h"
 #include "base/file_cache.h"
 #include "machine/machine.h"
 
@@ -26,6 +27,8 @@ void TunedRecords::lendTo(pipeline::CompileOptions &options) {
 /// That of the artifact's machines that this one counts as when it runs the artifact: the first
 /// whose instructions it has. Null where it is none of them.
 static const machine::Machine *machineAtHand(const pipeline::CompileOptions &options) {
+  if (options.target == "cuda")
+    return &options.machine;
   machine::Level own = *machine::levelOf(machine::Machine::detect().level);
   auto runs = [&](const machine::Machine &machine) {
     return machine::checkRuns(own, *machine::levelOf(machine.level)).ok();
@@ -38,22 +41,27 @@ static const machine::Machine *machineAtHand(const pipeline::CompileOptions &opt
   return nullptr;
 }
 
-/// What a measurement holds for: the machine as it is described, and the threads that ran.
-static std::string identityOf(const machine::Machine &machine, unsigned threads) {
-  return machine.name + ", " + std::to_string(threads) + " threads, " +
-         sha256(machine.print()).hex();
+/// The device that runs what the settings' compilation makes, and whose driver compiles it.
+static Expected<std::string> nameOfGpu(int number) {
+  KINTSUGI_ASSIGN(std::vector<devices::CudaDeviceInfo> all, devices::CudaDevice::list());
+  if (size_t(number) >= all.size())
+    return machineError("there is no NVIDIA device " + std::to_string(number));
+  return identityOf(all[number]);
 }
 
-static Expected<tune::Records> readRecords(std::shared_ptr<store::Store> store,
-                                           const Settings &settings) {
-  const pipeline::CompileOptions &options = settings.compile;
-  return tune::Records::read(std::move(store), identityOf(*machineAtHand(options), options.threads),
-                             compilerIdentity());
+/// What a measurement holds for: the machine as it is described, and what ran.
+static Expected<std::string> identityOf(const machine::Machine &machine, const Settings &settings) {
+  std::string digest = sha256(machine.print()).hex();
+  if (settings.compile.target != "cuda")
+    return machine.name + ", " + std::to_string(settings.compile.threads) + " threads, " + digest;
+  KINTSUGI_ASSIGN(std::string device, nameOfGpu(settings.device));
+  return device + ", " + digest;
 }
 
-static Expected<tune::Records> readStore(const std::string &path, const Settings &settings) {
+static Expected<tune::Records> readStore(const std::string &path, const std::string &identity) {
   KINTSUGI_ASSIGN(store::Store store, store::Store::open(path));
-  return readRecords(std::make_shared<store::Store>(std::move(store)), settings);
+  return tune::Records::read(std::make_shared<store::Store>(std::move(store)), identity,
+                             compilerIdentity());
 }
 
 /// The store's file, in a folder that is there; nothing where the compilation needs none.
@@ -73,12 +81,12 @@ TunedRecords openTunedRecords(const Settings &settings) {
   TunedRecords result;
   bool isTuning = settings.compile.tuneSeconds > 0;
   const machine::Machine *machine = machineAtHand(settings.compile);
-  if (settings.compile.target != "cpu" || !machine)
+  if (settings.compile.target == "reference" || !machine)
     return result;
   result.level = machine->level;
   auto keepNothing = [&](const std::string &problem) {
     if (isTuning)
-      result.records.emplace(*readRecords(nullptr, settings));
+      result.records.emplace(*tune::Records::read(nullptr, "", ""));
     if (!problem.empty())
       result.note = problem + (isTuning ? "; what is measured now is not kept"
                                         : "; compiled without tuned schedules");
@@ -91,7 +99,10 @@ TunedRecords openTunedRecords(const Settings &settings) {
     return keepNothing(path.error().message);
   if (!*path)
     return result;
-  auto records = readStore(**path, settings);
+  Expected<std::string> identity = identityOf(*machine, settings);
+  if (!identity.ok()) // Without its device: there is nothing that holds for it, nor can be.
+    return result;
+  auto records = readStore(**path, *identity);
   if (!records.ok())
     return keepNothing(records.error().message);
   result.records.emplace(std::move(*records));

@@ -3,6 +3,7 @@
 #include "devices/cpu/cpu_device.h"
 #include "product.h"
 #include "targets/cpu/cpu.h"
+#include "tune/made_up.h"
 
 namespace kintsugi::tune {
 namespace {
@@ -21,7 +22,9 @@ TEST(DeviceMeasurer, TellsVectorsFromScalars) {
   devices::CpuDevice device;
   DeviceMeasurer measurer(*target, options, device, 1);
   for (cost::Effort effort : {cost::Effort::Compare, cost::Effort::Confirm}) {
-    auto times = measurer.measure({&*slow.schedule, &*quick.schedule}, effort);
+    auto first = measurer.prepare(*slow.schedule), second = measurer.prepare(*quick.schedule);
+    ASSERT_TRUE(first.ok() && second.ok());
+    auto times = measurer.measure({first->get(), second->get()}, effort);
     ASSERT_TRUE(times.ok()) << times.error().message;
     ASSERT_EQ(times->size(), 2u);
     EXPECT_EQ((*times)[0].share, 1);

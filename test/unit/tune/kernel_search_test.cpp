@@ -1,5 +1,6 @@
 #include "tune/kernel_search.h"
 
+#include "imagined.h"
 #include "product.h"
 #include "tune/records.h"
 #include "llvm/ADT/STLExtras.h"
@@ -13,27 +14,6 @@ using cost::Effort;
 using cost::Timed;
 using schedule::Schedule;
 
-/// Says what a rule says that a schedule takes.
-class Imagined : public cost::Measurer {
-public:
-  explicit Imagined(std::function<double(const Schedule &)> rule) : rule(std::move(rule)) {}
-
-  Expected<std::vector<Timed>> measure(llvm::ArrayRef<const Schedule *> schedules,
-                                       Effort effort) override {
-    std::vector<Timed> times;
-    for (const Schedule *schedule : schedules)
-      times.push_back({rule(*schedule), rule(*schedule) / rule(*schedules[0])});
-    measured += effort == Effort::Compare ? schedules.size() - 1 : 0;
-    largest = std::max(largest, schedules.size());
-    return times;
-  }
-
-  size_t measured = 0, largest = 0;
-
-private:
-  std::function<double(const Schedule &)> rule;
-};
-
 /// The tile's size along dimension `d` of the result, cut or not.
 int64_t sizeAlong(const Schedule &schedule, int64_t extent) {
   for (const schedule::TileDimension &dimension : schedule.space)
@@ -46,9 +26,16 @@ KernelSearch searchOf(const Product &product, KernelSearch::Fuel fuel = {}) {
   return KernelSearch(product.program, product.group, product.options, fuel);
 }
 
+Status step(KernelSearch &search, cost::Measurer &measurer) {
+  KernelSearch::Batch batch = search.propose();
+  for (const std::shared_ptr<KernelSearch::Candidate> &candidate : batch)
+    candidate->prepare(measurer);
+  return batch.empty() ? Status::success() : search.judge(batch, measurer);
+}
+
 void runToTheEnd(KernelSearch &search, cost::Measurer &measurer) {
-  for (int step = 0; !search.hasEnded() && step < 1000; ++step)
-    ASSERT_TRUE(search.step(measurer).ok());
+  for (int number = 0; !search.hasEnded() && number < 1000; ++number)
+    ASSERT_TRUE(step(search, measurer).ok());
   ASSERT_TRUE(search.hasEnded());
 }
 
@@ -95,8 +82,8 @@ TEST(KernelSearch, KeepsTheDefaultWhereNothingIsClearlyBetter) {
 
 TEST(KernelSearch, WhatIsOnlyLuckyOnceIsNotTaken) {
   Product product;
-  class Lucky : public cost::Measurer {
-    Expected<std::vector<Timed>> measure(llvm::ArrayRef<const Schedule *> schedules,
+  class Lucky : public ImaginedMeasurer {
+    Expected<std::vector<Timed>> timesOf(const std::vector<const Schedule *> &schedules,
                                          Effort effort) override {
       std::vector<Timed> times(schedules.size(), {1e-3, effort == Effort::Compare ? 0.5 : 1.1});
       times[0].share = 1;
@@ -124,7 +111,7 @@ TEST(KernelSearch, FuelCountsPoints) {
   EXPECT_GE(search.spent(), fuel.points);
   EXPECT_LT(search.spent(), fuel.points + int64_t(fuel.aBatch));
   EXPECT_EQ(size_t(search.spent()), measurer.measured);
-  EXPECT_LE(measurer.largest, fuel.aBatch + 1);
+  EXPECT_LE(measurer.largest, fuel.aBatch + 1) << "beside the best so far";
 }
 
 TEST(KernelSearch, GoesOnWhereItWas) {
@@ -155,15 +142,70 @@ TEST(KernelSearch, GoesOnWhereItWas) {
 
 TEST(KernelSearch, AnErrorIsPassedOn) {
   Product product;
-  class Broken : public cost::Measurer {
-    Expected<std::vector<Timed>> measure(llvm::ArrayRef<const Schedule *>, Effort) override {
+  class Broken : public ImaginedMeasurer {
+    Expected<std::vector<Timed>> timesOf(const std::vector<const Schedule *> &, Effort) override {
       return machineError("no device");
     }
   } measurer;
   KernelSearch search = searchOf(product);
-  Status status = search.step(measurer);
+  Status status = step(search, measurer);
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(status.error().message, "no device");
+}
+
+TEST(KernelSearch, WhatCannotBePreparedIsLeftOut) {
+  Product product;
+  std::string usual = product.defaults().schedule->print();
+  class Picky : public Imagined {
+  public:
+    using Imagined::Imagined;
+    std::string usual;
+    bool takesUsual = true;
+
+    Expected<std::unique_ptr<cost::Contender>> prepare(const Schedule &schedule) override {
+      if ((schedule.print() == usual) != takesUsual)
+        return machineError("too much memory");
+      return Imagined::prepare(schedule);
+    }
+  } measurer([](const Schedule &) { return 1e-3; });
+  measurer.usual = usual;
+  KernelSearch search = searchOf(product);
+  runToTheEnd(search, measurer);
+  EXPECT_FALSE(search.best());
+  EXPECT_LT(measurer.measured, size_t(search.spent())) << "they are not tried again";
+
+  measurer.takesUsual = false;
+  KernelSearch hopeless = searchOf(product);
+  Status status = step(hopeless, measurer);
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().message, "too much memory");
+}
+
+TEST(KernelSearch, OnAGpuTriesThreadsAndChoicesOfUnits) {
+  Product product(Product::Where::Gpu);
+  auto unitsOf = [](const Schedule &schedule) { return *schedule.nests[0].matrix; };
+  const Schedule usual = *product.defaults().schedule;
+  ASSERT_TRUE(usual.nests[0].matrix);
+  std::set<int> threads;
+  std::set<unsigned> stages, depths;
+  Imagined measurer([&](const Schedule &schedule) {
+    threads.insert(schedule.threads);
+    if (!schedule.nests[0].matrix)
+      return 2e-3;
+    stages.insert(unitsOf(schedule).stages);
+    depths.insert(unitsOf(schedule).depth);
+    return unitsOf(schedule).stages == unitsOf(usual).stages + 1 ? 0.5e-3 : 1e-3;
+  });
+  KernelSearch search = searchOf(product, {240, 8});
+  runToTheEnd(search, measurer);
+  EXPECT_GT(threads.size(), 1u);
+  EXPECT_GT(stages.size(), 1u);
+  EXPECT_GT(depths.size(), 1u);
+  ASSERT_TRUE(search.best());
+  schedule::ScheduleResult found =
+      schedule::scheduleAt(product.program, product.group, product.options, *search.best());
+  ASSERT_TRUE(found.schedule);
+  EXPECT_EQ(unitsOf(*found.schedule).stages, unitsOf(usual).stages + 1);
 }
 
 } // namespace

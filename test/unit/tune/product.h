@@ -14,13 +14,15 @@ struct Product {
   schedule::Group group;
   schedule::ScheduleOptions options;
 
-  Product() {
-    auto parsed = te::parseProgram("input x[m:64, k:96] f32\n"
-                                   "input w[k:96, n:128] f32\n"
-                                   "t[m:64, n:128] f32 = sum<f32>[k:96] x[m, k] * w[k, n]\n"
-                                   "y[m:64, n:128] f32 = max(t[m, n], 0.0)\n"
-                                   "output y\n",
-                                   "product.te");
+  enum class Where : uint8_t { Processor, Gpu };
+
+  explicit Product(Where where = Where::Processor) {
+    std::string m = where == Where::Gpu ? "256" : "64", k = where == Where::Gpu ? "512" : "96";
+    auto parsed = te::parseProgram(
+        "input x[m:" + m + ", k:" + k + "] f32\n" + "input w[k:" + k + ", n:128] f32\n" + //
+            "t[m:" + m + ", n:128] f32 = sum<f32>[k:" + k + "] x[m, k] * w[k, n]\n" +     //
+            "y[m:" + m + ", n:128] f32 = max(t[m, n], 0.0)\n" + "output y\n",
+        "product.te");
     EXPECT_TRUE(parsed.ok());
     program = std::move(*parsed);
     group.nodes = {0, 1};
@@ -29,6 +31,14 @@ struct Product {
     options.machine = *machine::Machine::forLevel("x86-64-v3");
     options.machine.cores = 4;
     options.machine.stageSeconds = 1e-7;
+    if (where == Where::Processor)
+      return;
+    options.machine = *machine::Machine::forLevel("sm_90a");
+    options.precision = Precision::F16;
+    options.scratchLimit = 88 << 10;
+    options.ringLimit = 200 << 10;
+    options.clusterBlocks = 8;
+    options.copies = false;
   }
 
   schedule::ScheduleResult defaults() const {

@@ -1,0 +1,20 @@
+//===- made_up.h - Values for kernels that are timed alone ------------------===//
+#ifndef KINTSUGI_TUNE_MADE_UP_H
+#define KINTSUGI_TUNE_MADE_UP_H
+
+#include "schedule/schedule.h"
+
+#include <cstddef>
+#include <vector>
+
+namespace kintsugi::tune {
+
+/// Whether made-up values serve: integers could be positions or how often a loop runs.
+bool canBeMeasured(const schedule::Schedule &schedule);
+
+/// Floats on [-1.73, 1.73), booleans even; the same few over and over.
+std::vector<std::byte> madeUpValues(ElementType type, uint64_t bytes);
+
+} // namespace kintsugi::tune
+
+#endif // KINTSUGI_TUNE_MADE_UP_H
