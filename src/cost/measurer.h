@@ -14,12 +14,13 @@ namespace kintsugi::cost {
 struct Timed {
   double seconds = 0; ///< Of one run: the median.
   double share = 1;   ///< Of the first schedule's time, on a quiet machine.
+  bool agrees = true; ///< Whether it computes what the first does, where that was looked at.
 };
 
 /// How sure the answer has to be.
 enum class Effort : uint8_t {
   Compare, ///< Which of many are worth another look.
-  Confirm, ///< Whether one is quicker indeed.
+  Confirm, ///< Whether one is quicker indeed, and no worse otherwise.
 };
 
 /// A schedule that is ready to be timed.

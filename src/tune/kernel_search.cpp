@@ -126,7 +126,9 @@ Status KernelSearch::take(const std::shared_ptr<Candidate> &candidate, cost::Mea
       std::vector<cost::Timed> times,
       measurer.measure({usual->ready.get(), candidate->ready.get()}, cost::Effort::Confirm));
   seconds = times[0].seconds;
-  if (times[1].share >= clearGain || times[1].share >= bestShare)
+  if (!times[1].agrees)
+    wrong.push_back(candidate->point);
+  if (!times[1].agrees || times[1].share >= clearGain || times[1].share >= bestShare)
     return Status::success();
   better = candidate;
   bestShare = times[1].share;

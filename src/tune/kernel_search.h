@@ -56,6 +56,8 @@ public:
   }
   double share() const { return bestShare; }
   double defaultSeconds() const { return seconds; }
+  /// Those that were quicker and computed something else: a fault of the compiler's.
+  const std::vector<schedule::Point> &wrongPoints() const { return wrong; }
 
 private:
   void addTilings(Batch &batch, size_t most);
@@ -75,6 +77,7 @@ private:
   std::shared_ptr<Candidate> better;    ///< Null where the default is the best known.
   std::vector<schedule::Tried> tilings; ///< The best estimate first.
   std::set<std::string> seen;           ///< Points and schedules, as text.
+  std::vector<schedule::Point> wrong;
   double bestShare = 1, seconds = 0;
   unsigned fruitless = 0;
   int64_t pointsSpent = 0;

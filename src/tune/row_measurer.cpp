@@ -3,6 +3,7 @@
 #include "link/stage_artifact.h"
 #include "schedule/scratch.h"
 #include "tile/build.h"
+#include "tune/agreement.h"
 #include "tune/made_up.h"
 #include "tune/turns.h"
 #include "llvm/ADT/STLExtras.h"
@@ -26,6 +27,8 @@ struct Operand {
   ElementType type;
   uint64_t bytes;
   bool isConstant, isWritten;
+  uint64_t bytesOfValue; ///< Before it is packed.
+  std::optional<schedule::Packing> packing;
 };
 
 Rounds roundsFor(cost::Effort effort) {
@@ -72,7 +75,9 @@ private:
       uint64_t bytes = uint64_t(elements) * schedule::bytesOfElement(buffer.type);
       stage.operands.push_back(plan.buffers.size());
       stage.results += buffer.written;
-      operands.push_back({buffer.value.number, buffer.type, bytes, isConstant, buffer.written});
+      uint64_t bytesOfValue = uint64_t(buffer.elements) * schedule::bytesOfElement(buffer.type);
+      operands.push_back({buffer.value.number, buffer.type, bytes, isConstant, buffer.written,
+                          bytesOfValue, buffer.packing});
       orchestrate::PlanBuffer described;
       described.name = "b" + std::to_string(plan.buffers.size());
       described.type = buffer.type;
@@ -200,6 +205,46 @@ public:
     return row;
   }
 
+  /// What a kernel stores, where constants are the same for all contenders.
+  Expected<Results> resultsOf(const Kernel &kernel) {
+    KINTSUGI_ASSIGN(Row row, Row::create(of.device, kernel));
+    runtime::DeviceQueue &queue = row.ownQueue();
+    std::vector<DeviceBlock> constants;
+    std::vector<Place> places;
+    for (const Operand &operand : kernel.operands) {
+      if (operand.isConstant) {
+        std::vector<std::byte> values = madeUpValues(operand.type, operand.bytesOfValue);
+        if (operand.packing)
+          values = packed(*operand.packing, operand.type, values);
+        KINTSUGI_ASSIGN(DeviceBlock block,
+                        DeviceBlock::allocate(of.device, std::max<uint64_t>(values.size(), 1)));
+        KINTSUGI_RETURN_IF_ERROR(queue.upload(block.address(), values.data(), values.size()));
+        places.push_back({static_cast<std::byte *>(block.address())});
+        constants.push_back(std::move(block));
+        continue;
+      }
+      KINTSUGI_ASSIGN(std::byte * pool, of.poolOf(operand.type, operand.bytes, queue));
+      KINTSUGI_ASSIGN(std::byte * address, placeOf(operand, pool, queue));
+      places.push_back({address});
+      if (!operand.isWritten)
+        continue;
+      std::vector<std::byte> nothing(operand.bytes, std::byte(0xff)); // What is not stored shows.
+      KINTSUGI_RETURN_IF_ERROR(queue.upload(address, nothing.data(), nothing.size()));
+    }
+    KINTSUGI_RETURN_IF_ERROR(queue.finish());
+    row.place(places);
+    KINTSUGI_RETURN_IF_ERROR(row.run(1).status());
+    Results results;
+    for (auto [operand, at] : llvm::zip_equal(kernel.operands, places)) {
+      if (!operand.isWritten)
+        continue;
+      std::vector<std::byte> bytes(operand.bytes);
+      KINTSUGI_RETURN_IF_ERROR(queue.download(bytes.data(), at.address, bytes.size()));
+      results[operand.value] = {operand.type, std::move(bytes)};
+    }
+    return results;
+  }
+
 private:
   Expected<std::byte *> placeOf(const Operand &operand, const std::byte *values,
                                 runtime::DeviceQueue &queue) {
@@ -291,11 +336,27 @@ RowMeasurer::measure(llvm::ArrayRef<const cost::Contender *> contenders, cost::E
     else if (&row == &rows[0])
       return entered.takeError();
   }
-  return inTurns(rows.size(), roundsFor(effort), [&](size_t number) -> Expected<double> {
+  auto times = inTurns(rows.size(), roundsFor(effort), [&](size_t number) -> Expected<double> {
     if (!rows[number])
       return INFINITY; // It does not run here.
     return rows[number]->run(launches);
   });
+  if (times.ok() && effort == cost::Effort::Confirm)
+    KINTSUGI_RETURN_IF_ERROR(checkAgreement(contenders, contest, *times));
+  return times;
+}
+
+Status RowMeasurer::checkAgreement(llvm::ArrayRef<const cost::Contender *> contenders,
+                                   Contest &contest, std::vector<cost::Timed> &times) {
+  KINTSUGI_ASSIGN(Results right, contest.resultsOf(*static_cast<const Kernel *>(contenders[0])));
+  for (size_t number = 1; number < contenders.size(); ++number) {
+    if (std::isinf(times[number].share))
+      continue;
+    KINTSUGI_ASSIGN(Results own,
+                    contest.resultsOf(*static_cast<const Kernel *>(contenders[number])));
+    times[number].agrees = agree(right, own);
+  }
+  return Status::success();
 }
 
 } // namespace kintsugi::tune

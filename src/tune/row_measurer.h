@@ -51,6 +51,8 @@ private:
   uint64_t bytesBetween() const;
   Expected<std::byte *> poolOf(ElementType type, uint64_t bytes, runtime::DeviceQueue &queue);
   Expected<size_t> launchesFor(const Kernel &kernel, Contest &contest);
+  Status checkAgreement(llvm::ArrayRef<const cost::Contender *> contenders, Contest &contest,
+                        std::vector<cost::Timed> &times);
 
   const targets::Target &target;
   targets::CompileOptions options;

@@ -403,6 +403,12 @@ private:
                         {"default", search.defaultSeconds(), "s"},
                         {"schedules measured", double(search.spent()), ""}};
       options.log->add(std::move(record));
+      for (const schedule::Point &point : search.wrongPoints())
+        options.log->add({"tune",
+                          "kernel " + job.kernel->symbol,
+                          "left out a schedule that computes something else",
+                          {point.print()},
+                          {}});
     }
   }
 

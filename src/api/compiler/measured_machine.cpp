@@ -96,20 +96,20 @@ KnownMachine knownMachine() { return {Machine::detect(), load()}; }
 Expected<KnownMachine> measureMachine() {
   KINTSUGI_ASSIGN(std::string folder, FileCache::defaultFolder());
   KINTSUGI_ASSIGN(FileCache cache, FileCache::open(folder));
+  auto keep = [&](const Digest &key, const Json &json) {
+    std::string text = printJson(json, 1) + "\n";
+    return cache.put(key, std::as_bytes(std::span(text)));
+  };
+  KINTSUGI_ASSIGN(Json gpus, measureGpus());
+  if (!gpus.empty()) // Whether the processor is busy is nothing to them.
+    KINTSUGI_RETURN_IF_ERROR(keep(keyOfGpus(), gpus));
   KnownMachine known;
   known.assumed = Machine::detect();
   std::vector<Machine> levels = Machine::detectLevels();
   if (levels.empty())
     levels.push_back(known.assumed);
   KINTSUGI_ASSIGN(known.measured, measure::measure(levels));
-  KINTSUGI_ASSIGN(Json gpus, measureGpus());
-  auto keep = [&](const Digest &key, const Json &json) {
-    std::string text = printJson(json, 1) + "\n";
-    return cache.put(key, std::as_bytes(std::span(text)));
-  };
   KINTSUGI_RETURN_IF_ERROR(keep(keyOfThisMachine(), known.measured->toJson()));
-  if (!gpus.empty())
-    KINTSUGI_RETURN_IF_ERROR(keep(keyOfGpus(), gpus));
   return known;
 }
 

@@ -95,6 +95,22 @@ TEST(KernelSearch, WhatIsOnlyLuckyOnceIsNotTaken) {
   EXPECT_FALSE(search.best());
 }
 
+TEST(KernelSearch, WhatComputesSomethingElseIsNotTaken) {
+  Product product;
+  class Wrong : public ImaginedMeasurer {
+    Expected<std::vector<Timed>> timesOf(const std::vector<const Schedule *> &schedules,
+                                         Effort effort) override {
+      std::vector<Timed> times(schedules.size(), {1e-3, 0.5, effort == Effort::Compare});
+      times[0] = {1e-3, 1};
+      return times;
+    }
+  } measurer;
+  KernelSearch search = searchOf(product);
+  runToTheEnd(search, measurer);
+  EXPECT_FALSE(search.best());
+  EXPECT_FALSE(search.wrongPoints().empty());
+}
+
 TEST(KernelSearch, FuelCountsPoints) {
   Product product;
   double next = 1; // Each is better than all before: it would never end by itself.

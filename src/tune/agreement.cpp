@@ -1,0 +1,59 @@
+#include "tune/agreement.h"
+
+#include "base/tensor.h"
+#include "schedule/scratch.h"
+#include "llvm/ADT/STLExtras.h"
+
+#include <cmath>
+#include <cstring>
+
+namespace kintsugi::tune {
+
+std::vector<std::byte> packed(const schedule::Packing &packing, ElementType type,
+                              const std::vector<std::byte> &value) {
+  int64_t size = schedule::bytesOfElement(type), elements = packing.elements();
+  std::vector<std::byte> bytes(elements * size);
+  std::vector<int64_t> at(packing.dimensions.size(), 0);
+  for (int64_t element = 0; element < elements; ++element) {
+    int64_t source = packing.offset;
+    for (auto [index, dimension] : llvm::zip_equal(at, packing.dimensions))
+      source += index * dimension.stride;
+    bool isPadding = at[packing.panels] * packing.lanes() + at.back() >= packing.columns;
+    if (!isPadding && (source + 1) * size <= int64_t(value.size()))
+      std::memcpy(bytes.data() + element * size, value.data() + source * size, size);
+    for (size_t d = at.size(); d-- > 0 && ++at[d] == packing.dimensions[d].extent;)
+      at[d] = 0;
+  }
+  return bytes;
+}
+
+static bool agree(const Result &result, const Result &other) {
+  if (!isFloat(result.type) || result.bytes.size() != other.bytes.size())
+    return result.bytes == other.bytes;
+  constexpr double ofGreatest = 5e-3;
+  int64_t elements = int64_t(result.bytes.size()) / schedule::bytesOfElement(result.type);
+  std::vector<int64_t> shape{elements};
+  TensorView a{result.type, shape, result.bytes}, b{other.type, shape, other.bytes};
+  double greatest = 0, difference = 0;
+  for (int64_t i = 0; i < elements; ++i) {
+    double one = loadDouble(a, i), two = loadDouble(b, i);
+    bool areFinite = std::isfinite(one) && std::isfinite(two);
+    if (!areFinite && !(std::isnan(one) && std::isnan(two)) && one != two)
+      return false;
+    if (!areFinite)
+      continue;
+    greatest = std::max(greatest, std::abs(one));
+    difference = std::max(difference, std::abs(one - two));
+  }
+  return difference <= ofGreatest * greatest;
+}
+
+bool agree(const Results &results, const Results &others) {
+  return results.size() == others.size() && llvm::all_of(results, [&](const auto &entry) {
+           auto other = others.find(entry.first);
+           return other != others.end() && other->second.type == entry.second.type &&
+                  agree(entry.second, other->second);
+         });
+}
+
+} // namespace kintsugi::tune
