@@ -160,7 +160,7 @@ bool comesBackToRows(const LoopNest &nest, const RegisterTile &tile, const Expr 
 /// Passes of so few rows that each is read as one run, and so many that the running values move
 /// seldom.
 static void passOverRows(LoopNest &nest, llvm::ArrayRef<TileDimension> space) {
-  constexpr int64_t most = 4;
+  constexpr int64_t most = 8;
   int64_t extent = nest.extentOf(nest.parallel.size()), slice = std::min(most, extent);
   while (extent % slice != 0)
     --slice;

@@ -224,7 +224,7 @@ private:
   /// Of the reads of the body: lanes that want different reads have all of them, under masks.
   double bodyLoads(const RegisterTile &tile) const {
     constexpr double masked = 5;
-    double cycles = loads(bodyStrides, tile);
+    double cycles = loads(bodyReads, bodyStrides, tile);
     for (Uses guard : guards)
       if (tile.vectorIterator >= 0 && guard >> tile.vectorIterator & 1)
         cycles += masked * tile.vectors * tile.rows;
@@ -248,9 +248,10 @@ private:
     return 0.5 * double(stride) * std::min(1.0, double(tile.lanes) / line);
   }
 
-  double loads(const Strides &reads, const RegisterTile &tile) const {
+  double loads(llvm::ArrayRef<Expr> reads, const Strides &readStrides,
+               const RegisterTile &tile) const {
     double cycles = 0;
-    for (llvm::ArrayRef<int64_t> strides : reads) {
+    for (auto [read, strides] : llvm::zip_equal(reads, readStrides)) {
       int64_t stride = tile.vectorIterator < 0 ? 0 : strides[tile.vectorIterator];
       double copies = 1;
       if (stride != 0)
@@ -258,7 +259,7 @@ private:
       if (tile.rowIterator >= 0 && strides[tile.rowIterator] != 0)
         copies *= tile.rows;
       cycles += copies * (isTurned(strides, tile)
-                              ? turningCycles(strides, tile)
+                              ? turningCycles(read, strides, tile)
                               : vectorMoveCost(stride, tile.lanes) + crossing(strides, tile));
     }
     return cycles;
@@ -267,14 +268,24 @@ private:
   /// Of a vector: its share of a block's loads and shuffles. Where each row is on a page of its
   /// own, it costs besides to go through more of them than prefetchers follow, and to take little
   /// of each.
-  double turningCycles(llvm::ArrayRef<int64_t> strides, const RegisterTile &tile) const {
+  double turningCycles(const Expr &read, llvm::ArrayRef<int64_t> strides,
+                       const RegisterTile &tile) const {
     constexpr double turning = 5, followed = 32, page = 1024;
     if (double(std::abs(strides[tile.vectorIterator])) < page)
       return turning;
     double pages = double(nest.extentOf(tile.vectorIterator));
-    double taken = std::min(page, double(nest.extentOf(tile.rowIterator)));
+    double taken =
+        nextTileGoesOn(read) ? page : std::min(page, double(nest.extentOf(tile.rowIterator)));
     return turning + 0.5 * std::log2(std::max(1.0, pages / followed)) +
            0.3 * std::log2(page / taken);
+  }
+
+  /// Whether the next tile reads what lies beside what this one reads.
+  bool nextTileGoesOn(const Expr &read) const {
+    for (unsigned d = space.size(); d-- > 0;)
+      if (space[d].count() > 1)
+        return strideOf(read.readIndices()[0], nest.originIterator(d)) == 1;
+    return false;
   }
 
   /// Cycles lost in each step of the reduction on cache lines that the last step did not touch.
@@ -395,19 +406,43 @@ private:
     return std::abs(stride) < page || buffer.home == Home::Scratch ? 3 : 10;
   }
 
+  /// Of a vector that goes past the caches and fills a part of a line, when the next one goes
+  /// elsewhere: memory takes each part by itself.
+  double cyclesOfPartLines(const RegisterTile &tile) const {
+    constexpr double lost = 40, line = 64; // Bytes.
+    const Buffer &buffer = buffers[nest.destinations[0]];
+    double each = bitsOf(buffer.type) / 8.0;
+    if (nest.reduction || buffer.home != Home::Memory ||
+        double(buffer.elements) * each <= unit.allBytes)
+      return 0;
+    return double(storedRun(tile)) * each < line ? lost : 0;
+  }
+
+  /// Elements that are stored side by side, one soon after the other.
+  int64_t storedRun(const RegisterTile &tile) const {
+    int64_t run = tile.rowIterator < 0 ? nest.extentOf(tile.vectorIterator)
+                                       : int64_t(tile.lanes) * tile.vectors;
+    for (unsigned k = numParallel; k-- > 0;)
+      if (int(k) != tile.vectorIterator && nest.extentOf(k) > 1 &&
+          std::abs(destinationStrides[k]) <= run)
+        run = std::max(run, std::abs(destinationStrides[k]) * nest.extentOf(k));
+    return run;
+  }
+
   double storeCycles(const RegisterTile &tile, bool vectorReduces) const {
     double stored = double(tile.rows) * (vectorReduces ? 1 : tile.vectors);
     double cost = 1;
     if (tile.vectorIterator >= 0 && !vectorReduces) {
       int64_t stride = strideOf(nest.destinationIndex, tile.vectorIterator);
-      cost = stride == 1 ? 1.0 + 2 * crossing(destinationStrides, tile)
+      cost = stride == 1 ? 1.0 + 2 * crossing(destinationStrides, tile) + cyclesOfPartLines(tile)
                          : scatterCycles(stride) * tile.lanes;
     }
     double horizontal = vectorReduces ? 3.0 * std::log2(double(tile.lanes)) : 0;
     RegisterTile scalar = tile;
     if (vectorReduces)
       scalar.vectorIterator = -1, scalar.lanes = scalar.vectors = 1;
-    return stored * (cost + horizontal + epilogueOperations * 0.5) + loads(epilogueStrides, scalar);
+    return stored * (cost + horizontal + epilogueOperations * 0.5) +
+           loads(epilogueReads, epilogueStrides, scalar);
   }
 
   const LoopNest &nest;

@@ -9,6 +9,7 @@
 
 #include "schedule/schedule.h"
 
+#include <cmath>
 #include <optional>
 
 namespace kintsugi::schedule {
@@ -17,6 +18,7 @@ struct VectorUnit {
   unsigned bits = 256; ///< 0: scalar code only.
   unsigned registers = 16;
   int64_t nearBytes = 1 << 20; ///< Of the cache that a core has to itself.
+  double allBytes = INFINITY;  ///< Of the last cache, all there are of it.
 };
 
 /// Sets nest.registers, reorders the iterators (unrolled ones innermost among the parallel ones,

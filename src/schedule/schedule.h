@@ -108,12 +108,11 @@ struct Span {
   double share = 1;              ///< Of the extent, on the average of the tiles.
 };
 
-/// Reads of a buffer that ask memory for what lies `elements` further, too: the share `part` of
-/// `parts` of them.
+/// Reads of a buffer that ask memory for what lies `elements` further, too.
 struct Ahead {
   unsigned buffer;
   int64_t elements;
-  unsigned part, parts;
+  bool isNextTile; ///< For which the nearest cache has room until its turn comes.
 
   bool operator==(const Ahead &) const = default;
 };

@@ -49,6 +49,7 @@ public:
     unit.bits = options.scalar ? 0 : options.machine.vectorBits;
     unit.registers = options.machine.vectorRegisters;
     unit.nearBytes = options.machine.nearBytes();
+    unit.allBytes = cachedBytes(options.machine);
   }
 
   /// What the search finds, and all that it looks at on its way.
@@ -92,6 +93,7 @@ private:
       tryPadding(best);
       tryStaging(best);
       tryStagedResult(best);
+      tryTurnedResult(best);
     }
   }
 
@@ -292,6 +294,23 @@ private:
     }
   }
 
+  /// Blocks that are turned store the part of a line here and that of another there; a copy stores
+  /// runs. Where caches hold the result, they join its lines.
+  void tryTurnedResult(std::optional<Trial> &best) {
+    constexpr int64_t line = 64, leastLane = 4;
+    int64_t each = bytesOfElement(values.value(members.back().results[0]).type);
+    double bytes = double(each);
+    for (const Iterator &iterator : members.back().parallel)
+      bytes *= double(iterator.extent.constant());
+    bool isWholeLine = unit.bits / 8 / std::max(each, leastLane) * each >= line;
+    if (isWholeLine || !isBeyondCaches(bytes, options.machine))
+      return;
+    turnsResult = true;
+    if (std::optional<std::vector<Member>> trial = stageTurnedResult(values, members))
+      tryMembers(std::move(*trial), best);
+    turnsResult = false;
+  }
+
   /// Vectors may want to run along another iterator than the result's last one: one along which a
   /// constant can be packed.
   void tryStagedResult(std::optional<Trial> &best) {
@@ -328,7 +347,7 @@ private:
   /// share scratch, steps to either side. Which iterator is cut first decides how often a copy is
   /// made, and whether what is turned is read or written in long runs: there both orders are tried.
   void refine(const TileSizes &sizes, std::optional<Trial> &best) {
-    bool twice = !staged.empty() || turnsBlocks(best);
+    bool twice = !staged.empty() || turnsResult || turnsBlocks(best);
     std::optional<Trial> other = twice ? best : std::nullopt;
     TileSizes bestSizes = sizes, otherSizes = sizes;
     for (size_t k = 0; k < sizes.size(); ++k)
@@ -796,6 +815,7 @@ private:
   VectorUnit unit;
   llvm::SmallVector<ValueId> staged; ///< Copies that may be packed.
   llvm::SmallVector<ValueId> turned; ///< Copies that are read across their rows.
+  bool turnsResult = false;          ///< The last member copies what the one before it turned.
   std::optional<bool> worthCutting;
   std::map<uint32_t, Placement> placements;
   std::string reason;

@@ -1,6 +1,7 @@
 #include "schedule/stage_operands.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Sequence.h"
 
 namespace kintsugi::schedule {
 
@@ -241,17 +242,24 @@ bool isTurned(const GroupValues &values, const Member &member, const Expr &read)
   return false;
 }
 
-/// A copy over the iterators that move the read, the farthest first.
-StagedCopy turnedCopy(GroupValues &values, const Member &member, const Expr &read) {
+/// The member's parallel iterators, those first that move a read the farthest.
+llvm::SmallVector<unsigned> orderOfReading(const GroupValues &values, const Member &member,
+                                           const Expr &read) {
   Index position = positionOf(values, read);
-  llvm::SmallVector<unsigned> order;
-  for (unsigned k = 0; k < member.parallel.size(); ++k)
-    if (llvm::any_of(read.readIndices(), [&](const Index &index) { return index.uses(k); }))
-      order.push_back(k);
+  auto order = llvm::to_vector(llvm::seq<unsigned>(0, member.parallel.size()));
   llvm::sort(order, [&](unsigned a, unsigned b) {
     int64_t first = std::abs(position.coefficientOf(a));
     int64_t second = std::abs(position.coefficientOf(b));
     return first != second ? first > second : a < b;
+  });
+  return order;
+}
+
+/// A copy over the iterators that move the read, the farthest first.
+StagedCopy turnedCopy(GroupValues &values, const Member &member, const Expr &read) {
+  llvm::SmallVector<unsigned> order = orderOfReading(values, member, read);
+  llvm::erase_if(order, [&](unsigned k) {
+    return llvm::none_of(read.readIndices(), [&](const Index &index) { return index.uses(k); });
   });
   llvm::SmallVector<Iterator, 4> parallel;
   llvm::SmallVector<Index> target, source(member.parallel.size(), Index(0));
@@ -270,20 +278,28 @@ StagedCopy turnedCopy(GroupValues &values, const Member &member, const Expr &rea
 
 } // namespace
 
-std::optional<std::vector<Member>> stageTurned(GroupValues &values, llvm::ArrayRef<Member> members,
-                                               llvm::SmallVectorImpl<ValueId> &copies) {
-  Member last = members.back();
-  if (last.reduction)
-    return std::nullopt;
+/// Of memory, by the last member, which is no sum.
+static llvm::SmallVector<Expr> turnedReads(const GroupValues &values,
+                                           llvm::ArrayRef<Member> members) {
+  const Member &last = members.back();
   llvm::SmallVector<Expr> reads;
+  if (last.reduction)
+    return reads;
   for (const Expr &body : last.bodies)
     body.walk([&](const Expr &e) {
       if (e.kind() == ExprKind::Read && !isMemberValue(members, e.readValue()) &&
           isTurned(values, last, e) && !llvm::is_contained(reads, e))
         reads.push_back(e);
     });
+  return reads;
+}
+
+std::optional<std::vector<Member>> stageTurned(GroupValues &values, llvm::ArrayRef<Member> members,
+                                               llvm::SmallVectorImpl<ValueId> &copies) {
+  llvm::SmallVector<Expr> reads = turnedReads(values, members);
   if (reads.empty())
     return std::nullopt;
+  Member last = members.back();
   std::vector<Member> result(members.begin(), members.end() - 1);
   for (const Expr &read : reads) {
     StagedCopy staged = turnedCopy(values, last, read);
@@ -292,6 +308,39 @@ std::optional<std::vector<Member>> stageTurned(GroupValues &values, llvm::ArrayR
     result.push_back(std::move(staged.copy));
   }
   result.push_back(std::move(last));
+  return result;
+}
+
+std::optional<std::vector<Member>> stageTurnedResult(GroupValues &values,
+                                                     llvm::ArrayRef<Member> members) {
+  llvm::SmallVector<Expr> reads = turnedReads(values, members);
+  Member last = members.back();
+  if (reads.empty() || last.results.size() != 1 || last.bodies.size() != 1)
+    return std::nullopt;
+  const Value &value = values.value(last.results[0]);
+  ElementType type = value.type;
+  ValueId staged = values.add(value.name + ".turned", type, shapeOf(last.parallel));
+  llvm::SmallVector<unsigned> order = orderOfReading(values, last, reads[0]);
+  llvm::SmallVector<Iterator, 4> parallel;
+  llvm::SmallVector<Index> places(order.size(), Index(0));
+  for (auto [position, k] : llvm::enumerate(order)) {
+    places[k] = Index::iterator(position);
+    parallel.push_back(last.parallel[k]);
+  }
+  Member copy =
+      copyMember(last.node, last.results[0], std::move(parallel), Expr::read(staged, type, places));
+  copy.resultIndices.clear();
+  for (const Index &index : last.resultIndices)
+    copy.resultIndices.push_back(substitute(index, places));
+  copy.isOutput = last.isOutput;
+  last.results = {staged};
+  last.resultIndices.clear();
+  for (unsigned k = 0; k < last.parallel.size(); ++k)
+    last.resultIndices.push_back(Index::iterator(k));
+  last.isOutput = false;
+  std::vector<Member> result(members.begin(), members.end() - 1);
+  result.push_back(std::move(last));
+  result.push_back(std::move(copy));
   return result;
 }
 

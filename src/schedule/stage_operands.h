@@ -40,6 +40,12 @@ std::vector<Member> stageOperand(GroupValues &values, llvm::ArrayRef<Member> mem
 std::optional<std::vector<Member>> stageTurned(GroupValues &values, llvm::ArrayRef<Member> members,
                                                llvm::SmallVectorImpl<te::ValueId> &copies);
 
+/// The members with the last one, which is no sum, computed in scratch first where it reads along
+/// another iterator than the one along which it stores, and its result copied from there. Tiles of
+/// the copy follow what is read. nullopt if there is no such read.
+std::optional<std::vector<Member>> stageTurnedResult(GroupValues &values,
+                                                     llvm::ArrayRef<Member> members);
+
 /// The members with the last one's sums stored to a copy first, in which its parallel iterator
 /// `innermost` moves fastest: so that vectors can run along it, and the result still lies as the
 /// program wants it. nullopt if the last member is no sum.

@@ -73,38 +73,39 @@ private:
     return true;
   }
 
-  /// Of several nests that read it the first may still wait for memory; the last two of the others
-  /// share the work.
+  /// Of several nests that read it the last: the first waits for memory, the others have arithmetic
+  /// and stores to do meanwhile. All lines in their order, which the processor goes on with.
   void readAhead(unsigned buffer) {
-    llvm::SmallVector<std::pair<LoopNest *, int64_t>> readers;
-    for (LoopNest &nest : schedule.nests)
+    for (LoopNest &nest : llvm::reverse(schedule.nests))
       if (std::optional<Index> index = readOf(nest, buffer))
-        if (int64_t distance = distanceOf(nest, *index, buffer))
-          readers.push_back({&nest, distance});
-    constexpr size_t most = 2;
-    auto sharing = llvm::ArrayRef(readers).drop_front(readers.size() > 1 ? 1 : 0);
-    sharing = sharing.take_back(std::min(most, sharing.size()));
-    for (auto [part, reader] : llvm::enumerate(sharing))
-      reader.first->ahead.push_back(
-          {buffer, reader.second, unsigned(part), unsigned(sharing.size())});
+        if (Ahead ahead = aheadOf(nest, *index, buffer); ahead.elements != 0) {
+          nest.ahead.push_back(ahead);
+          return;
+        }
   }
 
-  /// In elements; 0: no such thing.
-  int64_t distanceOf(const LoopNest &nest, const Index &index, unsigned buffer) const {
+  /// No elements: no such thing.
+  Ahead aheadOf(const LoopNest &nest, const Index &index, unsigned buffer) const {
     const RegisterTile &tile = nest.registers;
-    bool isTurned = !nest.reduction && tile.rowIterator >= 0;
-    if (isTurned && strideOf(index, tile.rowIterator) == 1)
-      return tile.rows;
-    if (tile.vectorIterator < 0 || strideOf(index, tile.vectorIterator) != 1)
-      return 0;
+    bool isTurned =
+        !nest.reduction && tile.rowIterator >= 0 && strideOf(index, tile.rowIterator) == 1;
+    if (isTurned && schedule.nests.size() == 1)
+      return {buffer, tile.rows, false};
+    if (tile.vectorIterator < 0 || (!isTurned && strideOf(index, tile.vectorIterator) != 1))
+      return {buffer, 0, false};
     double each = double(bytesOfElement(schedule.buffers[buffer].type));
     llvm::SmallVector<int64_t> extents;
     for (unsigned k = 0; k < nest.parallel.size() + nest.numReductions(); ++k)
       extents.push_back(nest.extentOf(k));
     double held = positionsOf(index, extents) * each;
     if (schedule.nests.size() > 1 && held <= 0.25 * double(machine.nearBytes()))
-      return toNextTile(nest, index);
-    return nest.inPasses ? toNextPass(nest, index, each) : alongLoops(nest, index, each);
+      return {buffer, toNextTile(nest, index), true};
+    if (nest.inPasses)
+      return {buffer, toNextPass(nest, index, each), false};
+    // A move waits for nothing but the lines on their way to the nearest cache, of which there may
+    // be few: those that are asked for ahead had better not be among them.
+    bool isMove = !nest.reduction && nest.bodies[0].kind() == ExprKind::Read;
+    return {buffer, alongLoops(nest, index, each), !isMove};
   }
 
   /// A pass goes over all that its rows hold.
@@ -157,11 +158,15 @@ private:
 
 } // namespace
 
-bool isBeyondCaches(double bytes, const machine::Machine &machine) {
+double cachedBytes(const machine::Machine &machine) {
   if (machine.levels.size() < 2)
-    return false;
+    return INFINITY;
   const machine::MemoryLevel &last = machine.levels[1];
-  return bytes > double(last.bytes) * machine.instancesOf(last);
+  return double(last.bytes) * machine.instancesOf(last);
+}
+
+bool isBeyondCaches(double bytes, const machine::Machine &machine) {
+  return bytes > cachedBytes(machine);
 }
 
 void chooseStreams(Schedule &schedule, const machine::Machine &machine) {

@@ -2,9 +2,8 @@
 //
 // A buffer larger than the last cache is met once: nothing of it is there from before, and nothing
 // that is stored to it stays for whoever comes next. Stores to it bypass the caches, since a line
-// is otherwise read before it is written; loads from it are asked for some way ahead, spread over
-// the nests of a tile, so that memory works while a tile's later nests compute (IntelliGen, moves
-// with a pipeline depth).
+// is otherwise read before it is written; loads from it are asked for some way ahead, so that
+// memory works while a tile's later nests compute (IntelliGen, moves with a pipeline depth).
 //
 //===----------------------------------------------------------------------===//
 #ifndef KINTSUGI_SCHEDULE_STREAMS_H
@@ -14,6 +13,9 @@
 #include "schedule/schedule.h"
 
 namespace kintsugi::schedule {
+
+/// What the last caches hold together; without caches all bytes.
+double cachedBytes(const machine::Machine &machine);
 
 /// Whether memory alone holds so many bytes.
 bool isBeyondCaches(double bytes, const machine::Machine &machine);

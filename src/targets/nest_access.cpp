@@ -274,13 +274,14 @@ void NestEmitter::askAhead(tile::ReadOp op, const Position &where, Point point, 
   ArrayRef<int64_t> ahead = *op.getAhead();
   unsigned inLine = std::max<unsigned>(1, lineBytes / (lanes * alignmentOf(element)));
   unsigned number = point.row * vectors + point.vector;
-  if (number % inLine != 0 || number / inLine % ahead[2] != uint64_t(ahead[1]))
+  if (number % inLine != 0)
     return;
   Value pointer = scope.pointers.lookup(op.getBuffer());
   Value place = address(pointer, where, element, further + ahead[0]);
   levels.place(level);
-  constexpr unsigned forReading = 0, toAllLevels = 3, asData = 1;
-  LLVM::Prefetch::create(make.builder, make.location, place, forReading, toAllLevels, asData);
+  constexpr unsigned forReading = 0, toAllLevels = 3, toAllButTheNearest = 2, asData = 1;
+  LLVM::Prefetch::create(make.builder, make.location, place, forReading,
+                         ahead[1] ? toAllLevels : toAllButTheNearest, asData);
 }
 
 /// Where no lane is wanted the address may be far from any memory, and a processor takes hundreds

@@ -78,7 +78,7 @@ Value ExprBuilder::buildNew(const te::Expr &expr, Value mask) {
 DenseI64ArrayAttr ExprBuilder::aheadOf(unsigned buffer) {
   for (const schedule::Ahead &ahead : scope.ahead)
     if (ahead.buffer == buffer && askedAhead.insert(buffer).second)
-      return builder.getDenseI64ArrayAttr({ahead.elements, ahead.part, ahead.parts});
+      return builder.getDenseI64ArrayAttr({ahead.elements, ahead.isNextTile});
   return {};
 }
 

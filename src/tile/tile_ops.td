@@ -183,8 +183,8 @@ def ReadOp : TileOp<"read", [Pure, AttrSizedOperandSegments]> {
   let description = [{
     The map (one result, one dimension for each operand) gives the position. Where the mask is
     false, nothing is accessed and the value is zero. At the kernel's level it gives a nest's bounds.
-    With `ahead` = [elements, part, parts], every `parts`-th read, from number `part` on, asks memory
-    for what lies so many elements further.
+    With `ahead` = [elements, nearest], it asks memory for what lies so many elements further: for
+    the nearest cache, or else for the next one.
   }];
   let arguments = (ins AnyMemRef:$buffer, AffineMapAttr:$map, Variadic<Index>:$indices,
                        Optional<I1>:$mask, OptionalAttr<DenseI64ArrayAttr>:$ahead);

@@ -1,3 +1,4 @@
+#include "runner.h"
 #include "schedule/scheduler.h"
 #include "te/parser.h"
 #include "gtest/gtest.h"
@@ -8,7 +9,7 @@ using namespace kintsugi::schedule;
 namespace {
 
 /// The schedule of a whole program where the last cache holds `cacheBytes`.
-Schedule scheduled(const char *text, int64_t cacheBytes) {
+Schedule scheduled(const char *text, int64_t cacheBytes, int vectorBits = 512) {
   te::Program program = std::move(*te::parseProgram(text, "test"));
   Group group;
   for (uint32_t node = 0; node < program.nodes.size(); ++node)
@@ -17,7 +18,7 @@ Schedule scheduled(const char *text, int64_t cacheBytes) {
     group.outputs.push_back(output.value);
   ScheduleOptions options;
   options.machine.cores = 2;
-  options.machine.vectorBits = 512;
+  options.machine.vectorBits = vectorBits;
   options.machine.vectorRegisters = 32;
   options.machine.flopsPerSecond = 2e11;
   options.machine.levels = {{"memory", int64_t(1) << 34, 2, 2e10, 4e10},
@@ -38,15 +39,13 @@ y[i:512, j:1024] f32 = d[i, j] * r[i]
 output y
 )";
 
-TEST(Streams, LaterNestsAskForTheNextTileAndTheResultGoesPastTheCaches) {
+TEST(Streams, TheLastNestAsksForTheNextTileAndTheResultGoesPastTheCaches) {
   Schedule schedule = scheduled(normalization, 1 << 20);
   ASSERT_EQ(schedule.nests.size(), 3u);
   EXPECT_TRUE(schedule.nests[0].ahead.empty());
-  int64_t tile = schedule.space[0].size * 1024;
-  for (unsigned number : {1u, 2u}) {
-    ASSERT_EQ(schedule.nests[number].ahead.size(), 1u);
-    EXPECT_EQ(schedule.nests[number].ahead[0], (Ahead{0, tile, number - 1, 2}));
-  }
+  EXPECT_TRUE(schedule.nests[1].ahead.empty());
+  ASSERT_EQ(schedule.nests[2].ahead.size(), 1u);
+  EXPECT_EQ(schedule.nests[2].ahead[0], (Ahead{0, schedule.space[0].size * 1024, true}));
   EXPECT_FALSE(schedule.nests[1].pastCaches);
   EXPECT_TRUE(schedule.nests[2].pastCaches);
 }
@@ -63,17 +62,61 @@ TEST(Streams, WhatCachesHoldIsNotStreamed) {
   }
 }
 
-TEST(Streams, WhatIsTurnedIsReadInWholeRows) {
-  Schedule schedule = scheduled(R"(
+const char *const turned = R"(
 input x[i:8192, j:1024] f32
 y[j:1024, i:8192] f32 = x[i, j]
 output y
-)",
-                                1 << 20);
+)";
+
+/// One vector is a line, and goes to memory as a whole.
+TEST(Streams, WhatIsTurnedIsReadInWholeRows) {
+  Schedule schedule = scheduled(turned, 1 << 20);
   ASSERT_EQ(schedule.nests.size(), 1u);
   ASSERT_EQ(schedule.space.size(), 1u); // Rows are not cut.
   EXPECT_EQ(schedule.space[0].extent, 8192);
   EXPECT_LE(schedule.space[0].size, 32); // No more than prefetchers follow.
+  EXPECT_TRUE(schedule.nests[0].pastCaches);
+}
+
+TEST(Streams, PartsOfLinesAreJoinedInScratch) {
+  Schedule schedule = scheduled(turned, 1 << 20, 256);
+  ASSERT_EQ(schedule.nests.size(), 2u);
+  const LoopNest &turns = schedule.nests[0], &stores = schedule.nests[1];
+  EXPECT_EQ(schedule.buffers[turns.destinations[0]].home, Home::Scratch);
+  ASSERT_EQ(schedule.space.size(), 2u);
+  EXPECT_EQ(schedule.space[0].extent, 8192);
+  EXPECT_EQ(schedule.space[1].extent, 1024); // The next tile has the next part of the rows.
+  ASSERT_EQ(turns.ahead.size(), 1u);
+  EXPECT_EQ(turns.ahead[0], (Ahead{0, schedule.space[1].size, true}));
+  EXPECT_TRUE(stores.pastCaches);
+  EXPECT_EQ(stores.destinationIndex.coefficientOf(stores.registers.vectorIterator), 1);
+  EXPECT_GE(stores.extentOf(stores.registers.vectorIterator), 16);
+}
+
+/// Tiles that overlap at both ends, and blocks that no tile holds a whole number of.
+TEST(Streams, WhatGoesThroughScratchIsTurnedAllTheSame) {
+  Schedule schedule = scheduled(R"(
+input x[i:1003, b:2, j:205] f32
+y[b:2, j:205, i:1003] f32 = x[i, b, j] * 2.0
+output y
+)",
+                                1 << 20, 256);
+  ASSERT_EQ(schedule.nests.size(), 2u) << schedule.print();
+  test::Memory memory(schedule.buffers.size());
+  for (int64_t position = 0; position < 1003 * 2 * 205; ++position)
+    memory[0].push_back(double(position));
+  memory[1].assign(memory[0].size(), -1);
+  ASSERT_EQ(test::runSchedule(schedule, memory), "");
+  for (int64_t i = 0; i < 1003; ++i)
+    for (int64_t row = 0; row < 2 * 205; ++row)
+      ASSERT_EQ(memory[1][row * 1003 + i], 2 * memory[0][i * 2 * 205 + row]);
+}
+
+TEST(Streams, WhatCachesHoldIsTurnedOnTheWayToMemory) {
+  Schedule schedule = scheduled(turned, 1 << 27, 256);
+  ASSERT_EQ(schedule.nests.size(), 1u);
+  ASSERT_EQ(schedule.space.size(), 1u); // Rows are not cut.
+  EXPECT_LE(schedule.space[0].size, 32);
 }
 
 TEST(Streams, AnElementwiseKernelAsksAlongItsLoop) {
@@ -85,7 +128,19 @@ output y
                                 1 << 20);
   ASSERT_EQ(schedule.nests.size(), 1u);
   ASSERT_EQ(schedule.nests[0].ahead.size(), 1u);
-  EXPECT_EQ(schedule.nests[0].ahead[0].elements, 1024); // 4 KiB.
+  EXPECT_EQ(schedule.nests[0].ahead[0], (Ahead{0, 1024, true})); // 4 KiB.
+}
+
+TEST(Streams, WhatIsMovedIsAskedForOutsideOfTheNearestCache) {
+  Schedule schedule = scheduled(R"(
+input x[i:256, j:64, k:64] f32
+y[i:256, j:64, k:64] f32 = x[i, 16 * (j % 4) + j // 4, k]
+output y
+)",
+                                1 << 20);
+  ASSERT_EQ(schedule.nests.size(), 1u);
+  ASSERT_EQ(schedule.nests[0].ahead.size(), 1u);
+  EXPECT_FALSE(schedule.nests[0].ahead[0].isNextTile);
 }
 
 TEST(Streams, AResultThatIsReadAgainStays) {

@@ -147,7 +147,8 @@ TEST(Access, TilesOfTwoDimensionsAndScatteredStores) {
 
 /// As copies(), with stores past the caches and reads that ask ahead; `more` elements at the
 /// destination's end move its start away from a line's.
-static ScheduleMaker streams(int64_t rows, int64_t columns, int64_t more, RegisterTile tile) {
+static ScheduleMaker streams(int64_t rows, int64_t columns, int64_t more, RegisterTile tile,
+                             bool isNextTile = false) {
   ScheduleMaker maker;
   unsigned x = maker.buffer(ElementType::F32, rows * columns);
   unsigned y = maker.buffer(ElementType::F32, rows * columns + more, true);
@@ -155,7 +156,7 @@ static ScheduleMaker streams(int64_t rows, int64_t columns, int64_t more, Regist
                              maker.read(x, it(0) * columns + it(1)));
   nest.registers = tile;
   nest.pastCaches = true;
-  nest.ahead = {{x, 1024, 0, 1}};
+  nest.ahead = {{x, 1024, isNextTile}};
   return maker;
 }
 
@@ -169,13 +170,16 @@ TEST(Access, StoresPastTheCaches) {
 }
 
 TEST(Access, StreamsAreInTheCode) {
-  ScheduleMaker maker = streams(20, 64, 0, {1, 8, 2, -1, 1, 0});
-  auto program = tile::buildTileProgram(tile::NamedSchedule{"kernel", &maker.schedule});
-  ASSERT_TRUE(program.ok());
-  auto text = targets::createCpuTarget()->emit(*program, targets::CodeForm::Assembly, {});
-  ASSERT_TRUE(text.ok());
-  for (const char *instruction : {"vmovntps", "prefetcht0", "vmovups", "sfence"})
-    EXPECT_NE(text->find(instruction), std::string::npos) << instruction;
+  for (bool isNextTile : {false, true}) {
+    ScheduleMaker maker = streams(20, 64, 0, {1, 8, 2, -1, 1, 0}, isNextTile);
+    auto program = tile::buildTileProgram(tile::NamedSchedule{"kernel", &maker.schedule});
+    ASSERT_TRUE(program.ok());
+    auto text = targets::createCpuTarget()->emit(*program, targets::CodeForm::Assembly, {});
+    ASSERT_TRUE(text.ok());
+    const char *prefetch = isNextTile ? "prefetcht0" : "prefetcht1";
+    for (const char *instruction : {"vmovntps", prefetch, "vmovups", "sfence"})
+      EXPECT_NE(text->find(instruction), std::string::npos) << instruction;
+  }
 }
 
 TEST(Access, QuotientsByANumberForAllLanes) {
