@@ -50,6 +50,11 @@ std::optional<Split> repeatOf(const Definition &definition) {
   return std::nullopt;
 }
 
+int64_t extentOf(const Definition &definition, unsigned iterator) {
+  Interval range = definition.ranges()[iterator];
+  return range.high - range.low + 1;
+}
+
 bool isAffine(const Expr &read) {
   return llvm::all_of(read.readIndices(), [](const Index &index) { return index.isAffine(); });
 }
@@ -132,7 +137,8 @@ private:
             if (iterator < 0)
               return;
             auto [entry, isNew] = splits.try_emplace(reader, Split{unsigned(iterator), split.size});
-            fits &= entry->second.iterator == unsigned(iterator);
+            fits &= entry->second.iterator == unsigned(iterator) &&
+                    extentOf(*definitions[reader], iterator) % split.size == 0;
             if (isNew)
               open.push_back(reader);
           });

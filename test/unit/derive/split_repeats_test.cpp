@@ -94,6 +94,13 @@ TEST(SplitRepeats, NotForWhatNoContractionReads) {
             "as before");
 }
 
+TEST(SplitRepeats, NotWhereAReaderTakesHalfAPart) {
+  EXPECT_EQ(split(inputs + "v[h:6, j:5, r:4] f32 = k[h//3, j, r]\n"
+                           "s[h:4, j:5] f32 = sum<f32>[r:4] q[h, r] * v[h, j, r]\n"
+                           "y[i:20] f32 = s[i//5, i%5]\noutput y\n"),
+            "as before");
+}
+
 TEST(SplitRepeats, NotWherePartsDiffer) {
   EXPECT_EQ(split("input a[12, 3] f32\ninput k[3, 4] f32\ninput l[4, 4] f32\n"
                   "v[h:12, j:4] f32 = k[h//4, j]\nu[h:12, j:4] f32 = l[h//3, j]\n"
