@@ -118,6 +118,8 @@ public:
           for (unsigned warpColumns : {16, 32, 64, 96, 128, 192, 256})
             considerDepths({down, warps / down / deep, deep, true}, warpRows, warpColumns, best);
       }
+    if (bestCycles && !wish.wanted)
+      lengthenRing(best);
     return bestCycles;
   }
 
@@ -237,9 +239,7 @@ private:
   void considerStages(MatrixTile tile, MatrixTile &best) {
     int64_t steps = stepsOf(tile);
     double wanted = std::ceil(arrival(tile) / std::max(busyStep(tile), waitStep(tile))) + 1;
-    constexpr double unevenWays = 2; // Where no other block works meanwhile, more are on their way.
-    bool isAlone = tiles * tile.blocks <= coresOfClusters(tile.blocks, limits.cores);
-    wanted += tile.inFours ? 1 + (isAlone ? unevenWays : 0) : 0;
+    wanted += tile.inFours ? 1 : 0;
     unsigned most = std::max<int64_t>(2, std::min<int64_t>(8, steps + 1));
     tile.stages = unsigned(std::clamp<double>(wanted, 2, most));
     int64_t limit = tile.inFours ? limits.ringBytes : limits.scratchBytes;
@@ -251,6 +251,18 @@ private:
     shortest.stages = 2;
     if (tile.ringBytes() <= limit && shortest.ringBytes() <= limits.scratchBytes)
       consider(tile, best);
+  }
+
+  /// Blocks have uneven shares of the way from memory, which the estimate does not know: where no
+  /// other block works meanwhile, more of a long sum is on its way than it asks for.
+  void lengthenRing(MatrixTile &tile) const {
+    constexpr unsigned more = 2, most = 8;
+    bool isAlone = tiles * tile.blocks <= coresOfClusters(tile.blocks, limits.cores);
+    if (!tile.inFours || !isAlone || stepsOf(tile) <= 2 * int64_t(tile.stages))
+      return;
+    tile.stages = std::min(most, tile.stages + more);
+    while (tile.ringBytes() > limits.ringBytes)
+      --tile.stages;
   }
 
   void consider(const MatrixTile &tile, MatrixTile &best) {
