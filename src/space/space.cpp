@@ -18,6 +18,7 @@ Hash128 tuningKey(const GroupKey &key, const schedule::ScheduleOptions &options)
       .add(options.scratchLimit)
       .add(options.ringLimit)
       .add(int64_t(options.clusterBlocks))
+      .add(int64_t(options.precision))
       .finish();
 }
 

@@ -15,11 +15,11 @@ bool canBeMeasured(const schedule::Schedule &schedule) {
   });
 }
 
-std::vector<std::byte> madeUpValues(ElementType type, uint64_t bytes) {
+std::vector<std::byte> madeUpValues(ElementType type, uint64_t bytes, uint64_t seed) {
   constexpr int64_t period = 4093;
   std::vector<std::byte> values(bytes);
   int64_t size = schedule::bytesOfElement(type), elements = int64_t(bytes) / size;
-  uint64_t state = 1;
+  uint64_t state = 1 + seed;
   for (int64_t i = 0; i < std::min(period, elements); ++i) {
     state = state * 6364136223846793005 + 1442695040888963407;
     double unit = double(state >> 40) / double(1 << 24);

@@ -12,8 +12,8 @@ namespace kintsugi::tune {
 /// Whether made-up values serve: integers could be positions or how often a loop runs.
 bool canBeMeasured(const schedule::Schedule &schedule);
 
-/// Floats on [-1.73, 1.73), booleans even; the same few over and over.
-std::vector<std::byte> madeUpValues(ElementType type, uint64_t bytes);
+/// Floats on [-1.73, 1.73), booleans even; the same few over and over, others for each seed.
+std::vector<std::byte> madeUpValues(ElementType type, uint64_t bytes, uint64_t seed = 0);
 
 } // namespace kintsugi::tune
 

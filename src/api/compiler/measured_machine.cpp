@@ -77,15 +77,20 @@ Machine knownGpu(int number) {
   return measured ? measured->applyTo(assumed) : assumed;
 }
 
-/// Of all devices that there are.
-static Expected<Json> measureGpus() {
+/// Of all devices that can be measured: one that is busy, or too old for this code, keeps nobody
+/// from measuring the rest.
+static Json measureGpus() {
   Json list = Json::array();
   auto devices = devices::CudaDevice::list();
   for (size_t number = 0; devices.ok() && number < devices->size(); ++number) {
-    KINTSUGI_ASSIGN(auto device, devices::CudaDevice::open(int(number)));
-    KINTSUGI_ASSIGN(devices::LaunchCosts costs, devices::measureLaunchCosts(*device));
-    MeasuredLaunches launches{identityOf((*devices)[number]), costs.launchSeconds,
-                              costs.barrierSeconds};
+    auto device = devices::CudaDevice::open(int(number));
+    if (!device.ok())
+      continue;
+    auto costs = devices::measureLaunchCosts(**device);
+    if (!costs.ok())
+      continue;
+    MeasuredLaunches launches{identityOf((*devices)[number]), costs->launchSeconds,
+                              costs->barrierSeconds};
     list.push_back(launches.toJson());
   }
   return list;
@@ -100,7 +105,7 @@ Expected<KnownMachine> measureMachine() {
     std::string text = printJson(json, 1) + "\n";
     return cache.put(key, std::as_bytes(std::span(text)));
   };
-  KINTSUGI_ASSIGN(Json gpus, measureGpus());
+  Json gpus = measureGpus();
   if (!gpus.empty()) // Whether the processor is busy is nothing to them.
     KINTSUGI_RETURN_IF_ERROR(keep(keyOfGpus(), gpus));
   KnownMachine known;

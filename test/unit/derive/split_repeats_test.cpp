@@ -99,6 +99,9 @@ TEST(SplitRepeats, NotWhereAReaderTakesHalfAPart) {
                            "s[h:4, j:5] f32 = sum<f32>[r:4] q[h, r] * v[h, j, r]\n"
                            "y[i:20] f32 = s[i//5, i%5]\noutput y\n"),
             "as before");
+  EXPECT_EQ(split(inputs + "v[h:6, j:5, r:4] f32 = k[h//3, j, r]\n" + scores +
+                  "t[h:4, j:5] f32 = s[h, j] + 1\ny[i:20] f32 = t[i//5, i%5]\noutput y\n"),
+            "as before");
 }
 
 TEST(SplitRepeats, NotWherePartsDiffer) {

@@ -1,7 +1,7 @@
 //===- tuning_test.cpp - Tuning for a device of its own, without one --------===//
 //
-// The device computes nothing and its clock says what a rule says of stages; all else, down to the
-// text of kernels, is as for a GPU.
+// The device computes nothing, or what a rule says, and its clock says what a rule says of stages;
+// all else, down to the text of kernels, is as for a GPU.
 //
 //===----------------------------------------------------------------------===//
 
@@ -11,6 +11,7 @@
 #include "runtime/artifact.h"
 #include "te/parser.h"
 
+#include <cstring>
 #include <functional>
 #include <gtest/gtest.h>
 
@@ -24,6 +25,8 @@ using runtime::Stage;
 
 /// Seconds of a stage, in the model or alone.
 using Rule = std::function<double(const Stage &stage, bool isAlone)>;
+/// The byte that a stage's last result is full of; none: it stores nothing.
+using Stored = std::function<int(const Stage &stage)>;
 
 class ClockedProgram final : public DeviceProgram {
 public:
@@ -38,8 +41,9 @@ public:
 /// Keeps the second run, as a queue with graphs does.
 class ClockedQueue final : public DeviceQueue {
 public:
-  ClockedQueue(std::unique_ptr<DeviceQueue> none, const ClockedProgram &program, const Rule &rule)
-      : none(std::move(none)), program(program), rule(rule) {}
+  ClockedQueue(std::unique_ptr<DeviceQueue> none, const ClockedProgram &program, const Rule &rule,
+               const Stored &stored)
+      : none(std::move(none)), program(program), rule(rule), stored(stored) {}
 
   Expected<bool> beginSteps(std::span<const runtime::MemoryRange>) override {
     bool isKept = runs++ >= 2 && !isTiming;
@@ -58,6 +62,10 @@ public:
     double own = rule(manifest.stages[number], manifest.plan.children.empty());
     spans.push_back({number, 0, int64_t(seconds * 1e9), int64_t(own * 1e9)});
     seconds += own;
+    const Stage &stage = manifest.stages[number];
+    if (stored)
+      std::memset(buffers[stage.buffers.size() - 1], stored(stage),
+                  manifest.buffers[stage.buffers.back()].bytes);
     return none->launch(number, buffers);
   }
   Status copy(void *to, const void *from, uint64_t bytes) override {
@@ -75,6 +83,7 @@ private:
   std::unique_ptr<DeviceQueue> none;
   const ClockedProgram &program;
   const Rule &rule;
+  const Stored &stored;
   std::vector<runtime::StageSpan> spans;
   double seconds = 0;
   size_t runs = 0;
@@ -83,7 +92,8 @@ private:
 
 class ClockedDevice final : public runtime::Device {
 public:
-  explicit ClockedDevice(Rule rule) : rule(std::move(rule)) {}
+  explicit ClockedDevice(Rule rule, Stored stored)
+      : rule(std::move(rule)), stored(std::move(stored)) {}
 
   std::string_view name() const override { return "clocked"; }
   bool runsTarget(std::string_view target) const override { return target == "cuda"; }
@@ -104,12 +114,13 @@ public:
     const auto &own = static_cast<const ClockedProgram &>(program);
     KINTSUGI_ASSIGN(std::unique_ptr<DeviceQueue> queue, none.createQueue(*own.none, options));
     return std::unique_ptr<DeviceQueue>(
-        std::make_unique<ClockedQueue>(std::move(queue), own, rule));
+        std::make_unique<ClockedQueue>(std::move(queue), own, rule, stored));
   }
 
 private:
   devices::NullDevice none;
   Rule rule;
+  Stored stored;
 
 public:
   bool isForOther = false; ///< It was given code that it does not run.
@@ -148,8 +159,8 @@ Compiled compileWith(tune::Records &records, std::shared_ptr<runtime::Device> de
 
 tune::Records noRecords() { return *tune::Records::read(nullptr, "", ""); }
 
-std::shared_ptr<ClockedDevice> deviceWith(Rule rule) {
-  return std::make_shared<ClockedDevice>(std::move(rule));
+std::shared_ptr<ClockedDevice> deviceWith(Rule rule, Stored stored = nullptr) {
+  return std::make_shared<ClockedDevice>(std::move(rule), std::move(stored));
 }
 
 TEST(TuningForADevice, KeepsWhatIsQuickerThereAndUsesItFromThenOn) {
@@ -171,6 +182,21 @@ TEST(TuningForADevice, KeepsWhatIsQuickerThereAndUsesItFromThenOn) {
   EXPECT_NE(tuned.bytes, plain.bytes);
   const Compiled again = compileWith(records, nullptr, 0);
   EXPECT_EQ(again.bytes, tuned.bytes) << "the same model, options and records";
+}
+
+TEST(TuningForADevice, WhatComputesSomethingElseDoesNotShip) {
+  for (bool isRight : {false, true}) {
+    tune::Records records = noRecords();
+    uint64_t usual = 0;
+    auto device = deviceWith(
+        [&](const Stage &stage, bool) {
+          usual = usual ? usual : stage.tiles;
+          return stage.tiles == usual ? 2e-6 : 1e-6;
+        },
+        [&](const Stage &stage) { return isRight || stage.tiles == usual ? 0x3f : 0x40; });
+    const Compiled tuned = compileWith(records, device, 3);
+    EXPECT_EQ(tuned.report->tunedKernels, isRight ? 1u : 0u);
+  }
 }
 
 TEST(TuningForADevice, WhatIsSlowerInTheModelDoesNotShip) {
