@@ -515,8 +515,10 @@ private:
       LoopNest part = tiling.parts[number];
       if (threads) {
         std::vector<RankedChoice> ranked;
-        if (LoopNest any = part; choices)
-          chooseInBlock(any, schedule, limits, memo, {nullptr, &ranked});
+        if (choices) {
+          LoopNest other = part;
+          chooseInBlock(other, schedule, limits, memo, {nullptr, &ranked});
+        }
         std::optional<BlockCycles> own =
             chooseInBlock(part, schedule, limits, memo, wishFor(schedule));
         if (!own)
@@ -575,9 +577,10 @@ private:
     std::vector<LoopNest> nests(tiling.parts.begin() + number, tiling.parts.begin() + number + 4);
     std::vector<RankedChoice> ranked;
     BlockLimits limits = limitsOf(tiling);
-    if (std::vector<LoopNest> any = nests; choices) {
+    if (choices) {
+      std::vector<LoopNest> others = nests;
       Schedule scratch = schedule;
-      streamSoftmax(any, scratch, limits, memo, {nullptr, &ranked});
+      streamSoftmax(others, scratch, limits, memo, {nullptr, &ranked});
     }
     std::optional<BlockCycles> all =
         streamSoftmax(nests, schedule, limits, memo, wishFor(schedule));
