@@ -119,7 +119,7 @@ public:
             considerDepths({down, warps / down / deep, deep, true}, warpRows, warpColumns, best);
       }
     if (bestCycles && !wish.wanted)
-      lengthenRing(best);
+      best = withLongRing(best);
     return bestCycles;
   }
 
@@ -235,12 +235,15 @@ private:
     }
   }
 
+  unsigned mostStages(const MatrixTile &tile) const {
+    return unsigned(std::clamp<int64_t>(stepsOf(tile) + 1, 2, 8));
+  }
+
   /// As many stages as hide the way from memory, or as fit.
   void considerStages(MatrixTile tile, MatrixTile &best) {
-    int64_t steps = stepsOf(tile);
     double wanted = std::ceil(arrival(tile) / std::max(busyStep(tile), waitStep(tile))) + 1;
     wanted += tile.inFours ? 1 : 0;
-    unsigned most = std::max<int64_t>(2, std::min<int64_t>(8, steps + 1));
+    unsigned most = mostStages(tile);
     tile.stages = unsigned(std::clamp<double>(wanted, 2, most));
     int64_t limit = tile.inFours ? limits.ringBytes : limits.scratchBytes;
     if (const MatrixTile *own = wish.wanted ? std::get_if<MatrixTile>(wish.wanted) : nullptr)
@@ -254,15 +257,16 @@ private:
   }
 
   /// Blocks have uneven shares of the way from memory, which the estimate does not know: where no
-  /// other block works meanwhile, more of a long sum is on its way than it asks for.
-  void lengthenRing(MatrixTile &tile) const {
-    constexpr unsigned more = 2, most = 8;
+  /// other block works meanwhile, more is on its way than it asks for.
+  MatrixTile withLongRing(MatrixTile tile) const {
+    constexpr unsigned more = 2;
     bool isAlone = tiles * tile.blocks <= coresOfClusters(tile.blocks, limits.cores);
-    if (!tile.inFours || !isAlone || stepsOf(tile) <= 2 * int64_t(tile.stages))
-      return;
-    tile.stages = std::min(most, tile.stages + more);
+    if (!tile.inFours || !isAlone)
+      return tile;
+    tile.stages = std::min(mostStages(tile), tile.stages + more);
     while (tile.ringBytes() > limits.ringBytes)
       --tile.stages;
+    return tile;
   }
 
   void consider(const MatrixTile &tile, MatrixTile &best) {
@@ -272,7 +276,7 @@ private:
       return;
     BlockCycles cycles = estimate(tile);
     double worth = worthOf(cycles, tile);
-    wish.tell(worth, chosenOf(tile));
+    wish.tell(worth, chosenOf(withLongRing(tile)));
     if (bestCycles && worth >= bestWorth * 0.999)
       return;
     bestCycles = cycles;

@@ -357,7 +357,7 @@ private:
       cycles.alone += first.across * (values * 2 + 100);
     // Two such blocks on a core took half as long again as one, measured on an H200.
     constexpr double inTheWay = 0.75;
-    if (!first.inFours)
+    if (!first.inFours && schedule.tiles() > limits.cores)
       cycles.busy = std::max(cycles.busy, inTheWay * cycles.alone);
     return cycles;
   }

@@ -64,6 +64,7 @@ std::optional<Schedule> scheduled(const std::string &text, int64_t ringLimit = 0
   schedule::ScheduleResult found = scheduleGroup(*program, group, options);
   if (rows == 0)
     return found.schedule;
+  found.point.threads = 0;
   found.point.registers.clear();
   found.point.sizes[found.point.sizes.size() - 3] = 1;
   found.point.sizes.end()[-2] = rows;
