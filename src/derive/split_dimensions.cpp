@@ -1,5 +1,6 @@
 #include "derive/split_dimensions.h"
 
+#include "derive/split_iterator.h"
 #include "simplify/rebuild.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -107,7 +108,7 @@ private:
     ValueId id = definitions[node]->results[0];
     for (uint32_t reader : readers[id.number])
       readParts(*definitions[reader], id, split);
-    splitIterator(*definitions[node], split);
+    splitIterator(*definitions[node], split.dimension, split.size);
     if (log)
       log->add({"derive",
                 "value '" + old.value(id).name + "'",
@@ -131,31 +132,12 @@ private:
       });
   }
 
-  static void splitIterator(Definition &definition, Split split) {
-    unsigned d = split.dimension, count = definition.numIterators();
-    llvm::SmallVector<Index> replacements;
-    for (unsigned k = 0; k < count; ++k)
-      replacements.push_back(Index::iterator(k < d ? k : k + 1));
-    replacements[d] = Index::iterator(d) * split.size + Index::iterator(d + 1);
-    for (Expr &body : definition.bodies)
-      body = substitute(body, replacements);
-    Iterator part{definition.parallel[d].name + "p",
-                  Extent(definition.parallel[d].extent.constant() / split.size)};
-    definition.parallel[d].extent = Extent(split.size);
-    definition.parallel.insert(definition.parallel.begin() + d, part);
-  }
-
   void copy(uint32_t node, simplify::Rebuilder &out) const {
     if (std::holds_alternative<Scan>(old.nodes[node]))
       return copyScan(node, out, log);
     if (!definitions[node])
       return out.copy(node);
-    Definition definition = *definitions[node];
-    definition.results.clear();
-    for (Expr &body : definition.bodies)
-      body = out.rename(body);
-    out.define(node, std::move(definition));
-    out.keepFacts(node);
+    out.copyAs(node, *definitions[node]);
   }
 
   explain::Log *log;

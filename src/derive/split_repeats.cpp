@@ -1,7 +1,9 @@
 #include "derive/split_repeats.h"
 
+#include "derive/split_iterator.h"
 #include "simplify/magnitude.h"
 #include "simplify/rebuild.h"
+#include "simplify/simplify.h"
 #include "llvm/ADT/STLExtras.h"
 
 #include <map>
@@ -53,10 +55,6 @@ std::optional<Split> repeatOf(const Definition &definition) {
 int64_t extentOf(const Definition &definition, unsigned iterator) {
   Interval range = definition.ranges()[iterator];
   return range.high - range.low + 1;
-}
-
-bool isAffine(const Expr &read) {
-  return llvm::all_of(read.readIndices(), [](const Index &index) { return index.isAffine(); });
 }
 
 class RepeatSplitter {
@@ -174,7 +172,7 @@ private:
     for (Expr &body : definition.bodies)
       body = rewrite(body, [&](const Expr &e) { return inParts(e, splits); });
     if (auto own = splits.find(node); own != splits.end())
-      splitIterator(definition, own->second);
+      splitIterator(definition, own->second.iterator, own->second.size);
     llvm::SmallVector<Interval> ranges = definition.ranges();
     for (Expr &body : definition.bodies)
       body = simplifyIndices(body, ranges, [&](ValueId id) { return old.shape(id); });
@@ -196,26 +194,14 @@ private:
     return Expr::read(e.readValue(), e.type(), indices);
   }
 
-  static void splitIterator(Definition &definition, Split split) {
-    unsigned d = split.iterator;
-    llvm::SmallVector<Index> replacements;
-    for (unsigned k = 0; k < definition.numIterators(); ++k)
-      replacements.push_back(Index::iterator(k < d ? k : k + 1));
-    replacements[d] = Index::iterator(d) * split.size + Index::iterator(d + 1);
-    for (Expr &body : definition.bodies)
-      body = substitute(body, replacements);
-    Iterator part{definition.parallel[d].name + "p",
-                  Extent(definition.parallel[d].extent.constant() / split.size)};
-    definition.parallel[d].extent = Extent(split.size);
-    definition.parallel.insert(definition.parallel.begin() + d, part);
-  }
-
   /// Whether no read that was affine has become another.
   static bool isAsSimple(const Definition &before, const Definition &after) {
     auto countOthers = [](const Definition &definition) {
       unsigned others = 0;
       for (const Expr &body : definition.bodies)
-        body.walk([&](const Expr &e) { others += e.kind() == ExprKind::Read && !isAffine(e); });
+        body.walk([&](const Expr &e) {
+          others += e.kind() == ExprKind::Read && !simplify::isAffineRead(e);
+        });
       return others;
     };
     return countOthers(after) <= countOthers(before);
@@ -224,12 +210,7 @@ private:
   void copy(uint32_t node, simplify::Rebuilder &out) const {
     if (!definitions[node])
       return out.copy(node);
-    Definition definition = *definitions[node];
-    definition.results.clear();
-    for (Expr &body : definition.bodies)
-      body = out.rename(body);
-    out.define(node, std::move(definition));
-    out.keepFacts(node);
+    out.copyAs(node, *definitions[node]);
   }
 
   explain::Log *log;

@@ -3,6 +3,7 @@
 #include "schedule/fuse.h"
 #include "schedule/loop_order.h"
 #include "schedule/passes.h"
+#include "schedule/visit.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -94,18 +95,9 @@ private:
   /// The iterators that change an expression of the body; notes its operations on the way, and for
   /// reads what changes whether they are wanted (`guard`).
   Uses usesOf(const Expr &expr, Uses guard) {
-    Uses uses = 0;
+    Uses uses = usedByIndices(expr, numParallel + nest.numReductions());
     if (auto read = llvm::find(bodyReads, expr); read != bodyReads.end())
       guards[read - bodyReads.begin()] |= guard;
-    auto add = [&](const Index &index) {
-      for (unsigned k = 0; k < numParallel + nest.numReductions(); ++k)
-        uses |= Uses(index.uses(k)) << k;
-    };
-    if (expr.kind() == ExprKind::Read)
-      for (const Index &index : expr.readIndices())
-        add(index);
-    if (expr.kind() == ExprKind::Index)
-      add(expr.indexValue());
     double below = 0;
     for (const Expr &operand : expr.operands()) {
       uses |= usesOf(operand, guard);

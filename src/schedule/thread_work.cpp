@@ -4,6 +4,7 @@
 #include "schedule/loop_order.h"
 #include "schedule/packing.h"
 #include "schedule/scratch.h"
+#include "schedule/visit.h"
 #include "schedule/warp_moves.h"
 #include "schedule/warp_walk.h"
 #include "llvm/ADT/STLExtras.h"
@@ -127,16 +128,7 @@ ThreadWork::Strides ThreadWork::stridesOf(const Index &position) const {
 
 /// The iterators that change an expression of the body; notes its operations on the way.
 uint64_t ThreadWork::usesOf(const Expr &expr) {
-  uint64_t uses = 0;
-  auto add = [&](const Index &index) {
-    for (unsigned k = 0; k < numIterators; ++k)
-      uses |= uint64_t(index.uses(k)) << k;
-  };
-  if (expr.kind() == ExprKind::Read)
-    for (const Index &index : expr.readIndices())
-      add(index);
-  if (expr.kind() == ExprKind::Index)
-    add(expr.indexValue());
+  uint64_t uses = usedByIndices(expr, numIterators);
   double below = 0;
   for (const Expr &operand : expr.operands()) {
     uses |= usesOf(operand);

@@ -36,6 +36,20 @@ void forEachIndex(const Expr &expr, VisitIndex visit) {
 
 } // namespace
 
+uint64_t usedByIndices(const Expr &expr, unsigned iterators) {
+  uint64_t uses = 0;
+  auto add = [&](const Index &index) {
+    for (unsigned k = 0; k < iterators; ++k)
+      uses |= uint64_t(index.uses(k)) << k;
+  };
+  if (expr.kind() == ExprKind::Read)
+    for (const Index &index : expr.readIndices())
+      add(index);
+  if (expr.kind() == ExprKind::Index)
+    add(expr.indexValue());
+  return uses;
+}
+
 void forEachIndex(const LoopNest &nest, VisitIndex visit) {
   for (const Expr &body : nest.bodies)
     forEachIndex(body, visit);

@@ -16,6 +16,10 @@ void forEachIndex(const LoopNest &nest, llvm::function_ref<void(const te::Index 
 /// Each read in a nest's bodies and its epilogue, but for those of accumulators.
 void forEachRead(const LoopNest &nest, llvm::function_ref<void(const te::Expr &)> visit);
 
+/// Which of the first `iterators` an expression's own indices use, not those of its operands: a bit
+/// for each.
+uint64_t usedByIndices(const te::Expr &expr, unsigned iterators);
+
 /// Substitutes iterators in all of a nest's expressions and its destination.
 void replaceIterators(LoopNest &nest, llvm::ArrayRef<te::Index> replacements);
 

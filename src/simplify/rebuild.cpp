@@ -76,15 +76,17 @@ void Rebuilder::define(uint32_t node, Definition definition) {
 }
 
 void Rebuilder::copy(uint32_t node) {
-  if (const auto *definition = std::get_if<Definition>(&old.nodes[node])) {
-    Definition same = *definition;
-    same.results.clear();
-    for (Expr &body : same.bodies)
-      body = rename(body);
-    define(node, std::move(same));
-  } else {
-    copyNode(node);
-  }
+  if (const auto *definition = std::get_if<Definition>(&old.nodes[node]))
+    return copyAs(node, *definition);
+  copyNode(node);
+  keepFacts(node);
+}
+
+void Rebuilder::copyAs(uint32_t node, Definition definition) {
+  definition.results.clear();
+  for (Expr &body : definition.bodies)
+    body = rename(body);
+  define(node, std::move(definition));
   keepFacts(node);
 }
 

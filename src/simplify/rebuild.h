@@ -28,6 +28,9 @@ public:
   void copyNode(uint32_t node, std::shared_ptr<const te::Program> body = nullptr);
   /// Copies any node as it stands, with what is known of its results.
   void copy(uint32_t node);
+  /// Adds a definition of the old program's values in place of an old node, with what is known of
+  /// its results.
+  void copyAs(uint32_t node, te::Definition definition);
   /// What was known of an old node's results holds for the new ones.
   void keepFacts(uint32_t node);
   /// Adds a definition in place of an old node, under its results' names.

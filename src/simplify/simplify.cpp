@@ -24,10 +24,6 @@ const Definition *viewOf(const Program &program, ValueId id) {
   return isView ? definition : nullptr;
 }
 
-bool isAffineRead(const Expr &read) {
-  return llvm::all_of(read.readIndices(), [](const Index &i) { return i.isAffine(); });
-}
-
 class Simplifier {
 public:
   Simplifier(const Program &program, explain::Log *log) : out(program), log(log) {}
@@ -205,6 +201,10 @@ private:
 };
 
 } // namespace
+
+bool isAffineRead(const Expr &read) {
+  return llvm::all_of(read.readIndices(), [](const Index &i) { return i.isAffine(); });
+}
 
 Program simplify(const Program &program, explain::Log *log) {
   return withoutUnneeded(Simplifier(program, log).run());

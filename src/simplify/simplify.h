@@ -25,6 +25,9 @@ te::Program simplify(const te::Program &program, explain::Log *log = nullptr);
 te::Program promoteToDouble(const te::Program &program,
                             std::optional<ElementType> kept = std::nullopt);
 
+/// Whether every index of a read is affine.
+bool isAffineRead(const te::Expr &read);
+
 } // namespace kintsugi::simplify
 
 #endif // KINTSUGI_SIMPLIFY_SIMPLIFY_H

@@ -61,11 +61,7 @@ Preparation::Proposal Preparation::take() {
       changed.wait(lock);
       continue;
     }
-    Task task = std::move(tasks.front());
-    tasks.pop_front();
-    lock.unlock();
-    task();
-    lock.lock();
+    runFirst(lock);
   }
   Proposal proposal = std::move(*ready.front());
   ready.pop_front();
@@ -79,13 +75,17 @@ void Preparation::work() {
       changed.wait(lock);
       continue;
     }
-    Task task = std::move(tasks.front());
-    tasks.pop_front();
-    lock.unlock();
-    task();
-    task = nullptr; // What it held goes while others work.
-    lock.lock();
+    runFirst(lock);
   }
+}
+
+void Preparation::runFirst(std::unique_lock<std::mutex> &lock) {
+  Task task = std::move(tasks.front());
+  tasks.pop_front();
+  lock.unlock();
+  task();
+  task = nullptr; // What it held goes while others work.
+  lock.lock();
 }
 
 } // namespace kintsugi::tune

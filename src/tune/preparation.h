@@ -47,6 +47,8 @@ private:
   void prepare(const std::shared_ptr<Proposal> &proposal);
   void finish(const std::shared_ptr<Proposal> &proposal);
   void work();
+  /// The first task, without the lock meanwhile.
+  void runFirst(std::unique_lock<std::mutex> &lock);
 
   cost::Measurer &measurer;
   size_t proposals = 0; ///< That were started and not taken.

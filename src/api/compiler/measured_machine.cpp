@@ -51,13 +51,13 @@ std::string identityOf(const devices::CudaDeviceInfo &device) {
          std::to_string(device.driverVersion);
 }
 
-std::vector<std::optional<MeasuredLaunches>>
-measuredGpus(const std::vector<devices::CudaDeviceInfo> &devices) {
+/// What is kept of devices, by device.
+static std::vector<std::optional<MeasuredLaunches>>
+matched(const std::optional<Json> &kept, const std::vector<devices::CudaDeviceInfo> &devices) {
   std::vector<std::optional<MeasuredLaunches>> all(devices.size());
-  std::optional<Json> json = loadJson(keyOfGpus());
-  if (!json || !json->is_array())
+  if (!kept || !kept->is_array())
     return all;
-  for (const Json &each : *json) {
+  for (const Json &each : *kept) {
     auto launches = MeasuredLaunches::fromJson(each);
     for (size_t number = 0; number < devices.size() && launches.ok(); ++number)
       if (identityOf(devices[number]) == launches->device)
@@ -66,14 +66,20 @@ measuredGpus(const std::vector<devices::CudaDeviceInfo> &devices) {
   return all;
 }
 
+std::vector<std::optional<MeasuredLaunches>>
+measuredGpus(const std::vector<devices::CudaDeviceInfo> &devices) {
+  return matched(loadJson(keyOfGpus()), devices);
+}
+
 Machine knownGpu(int number) {
   Machine assumed = *Machine::forLevel("sm_90a");
-  if (!loadJson(keyOfGpus())) // Then nobody has to ask the driver.
+  std::optional<Json> kept = loadJson(keyOfGpus());
+  if (!kept) // Then nobody has to ask the driver.
     return assumed;
   auto devices = devices::CudaDevice::list();
   if (!devices.ok() || size_t(number) >= devices->size())
     return assumed;
-  std::optional<MeasuredLaunches> measured = measuredGpus(*devices)[size_t(number)];
+  std::optional<MeasuredLaunches> measured = matched(kept, *devices)[size_t(number)];
   return measured ? measured->applyTo(assumed) : assumed;
 }
 

@@ -12,24 +12,6 @@ namespace {
 
 using namespace te;
 
-/// Small whole numbers, of which sums are exact.
-std::vector<ExactTensor> wholeNumbers(const Program &program) {
-  Chance chance(7);
-  std::vector<ExactTensor> inputs;
-  for (ValueId id : program.inputs) {
-    ExactTensor tensor{program.value(id).type, {}, {}, {}};
-    int64_t count = 1;
-    for (Extent extent : program.shape(id)) {
-      tensor.shape.push_back(extent.constant());
-      count *= extent.constant();
-    }
-    for (int64_t k = 0; k < count; ++k)
-      tensor.floats.push_back(double(chance.between(-4, 4)));
-    inputs.push_back(std::move(tensor));
-  }
-  return inputs;
-}
-
 /// The program in parts, as the pipeline has it: views are composed away.
 std::string split(const std::string &text) {
   Program before = parsed(text);
@@ -39,7 +21,7 @@ std::string split(const std::string &text) {
   for (const Program &program : {*after, simplify::simplify(*after)}) {
     Status status = program.verify();
     EXPECT_TRUE(status.ok()) << status.error().message << printProgram(program);
-    std::vector<ExactTensor> inputs = wholeNumbers(before);
+    std::vector<ExactTensor> inputs = randomInputs(before, 7);
     expectSame(evaluated(program, inputs), evaluated(before, inputs));
   }
   return printProgram(simplify::simplify(*after));
