@@ -1,6 +1,6 @@
 """Compiles and runs zoo models and compares every output with ONNX Runtime's.
 
-usage: check.py [MODEL ...] [--limit SECONDS] [--json FILE]
+usage: check.py [MODEL ...] [--target cpu|cuda[:N]] [--limit SECONDS] [--json FILE]
 
 One model's weights exist at a time. Columns: the largest relative difference of any output beside what the error
 policy allows it (the output nearest to its limit is shown), seconds to compile, milliseconds for a run, kernels.
@@ -30,7 +30,7 @@ def reference(path, feeds):
     return dict(zip(names, session.run(names, feeds)))
 
 
-def check(path, limit):
+def check(path, target, limit):
     """What compiling, running and comparing one model gave. Raises models.Failure."""
     with models.workspace(path.stem) as folder:
         model = models.with_weights(path, folder)
@@ -39,7 +39,7 @@ def check(path, limit):
         np.savez(folder / "feeds.npz", **feeds)
         artifact, outputs = folder / "model.kin", folder / "outputs.npz"
         start = time.monotonic()
-        models.kintsugi("compile", model, "-o", artifact, "--quiet", timeout=limit)
+        models.kintsugi("compile", model, "--target", target, "-o", artifact, "--quiet", timeout=limit)
         compile_s = time.monotonic() - start
         models.kintsugi("run", artifact, "--inputs", folder / "feeds.npz", "--outputs", outputs, timeout=limit)
         models.kintsugi("bench", artifact, "--seconds", 1, "--json", folder / "bench.json", timeout=limit)
@@ -60,6 +60,7 @@ def check(path, limit):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("models", nargs="*")
+    parser.add_argument("--target", default="cpu", help="what to compile for and run on, as kintsugi takes it")
     parser.add_argument("--limit", type=float, default=900, help="seconds that one command may take")
     parser.add_argument("--json", help="write the table to this file as well")
     options = parser.parse_args()
@@ -71,7 +72,7 @@ def main():
     print(HEADER, flush=True)
     for path in paths:
         try:
-            row = results[path.stem] = check(path, options.limit)
+            row = results[path.stem] = check(path, options.target, options.limit)
             print(
                 f"{path.stem:32} {'yes' if row['ok'] else 'NO':4} {row['difference']:10.2e} {row['allowed']:9.1e}"
                 f" {row['compile_s']:9.1f} {row['run_ms']:9.3f} {row['kernels']:7}",
