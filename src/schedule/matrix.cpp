@@ -97,12 +97,27 @@ public:
     const Expr &body = nest.bodies[0];
     const Expr &ofRows = body.operand(1 - product.columnsFactor);
     const Expr &ofColumns = body.operand(product.columnsFactor);
-    rowsMove = moveOf(ofRows, product.rows);
-    columnsMove = moveOf(ofColumns, product.columns);
+    Move rows = moveOf(ofRows, product.rows), columns = moveOf(ofColumns, product.columns);
+    rowsMove = rows.instructions;
+    columnsMove = columns.instructions;
+    rowsComeAlone = rows.isAlone;
+    columnsComeAlone = columns.isAlone;
     rowsLieAlong = liesAlongDepth(ofRows);
     columnsLieAlong = liesAlongDepth(ofColumns);
     for (const Expr &finish : nest.epilogue)
       epilogueOperations += operationsOf(finish);
+  }
+
+  /// That a thread needs, about.
+  int registersOf(const MatrixTile &tile) const {
+    int warpRows = tile.rows / tile.down, warpColumns = tile.columns / tile.across;
+    int results = warpRows * warpColumns / warp;
+    int most = tile.inFours ? 64 + results : 56 + results + warpRows / 4 + warpColumns / 4;
+    // Elements that come one by one are all on their way at once, each with its place.
+    constexpr double ofElement = 1.5;
+    int mostAlone = 64;
+    int alone = (rowsComeAlone * tile.rows + columnsComeAlone * tile.columns) * tile.depth;
+    return most + int(ofElement * std::min(mostAlone, alone / threads));
   }
 
   std::optional<BlockCycles> choose(MatrixTile &best) {
@@ -124,8 +139,12 @@ public:
   }
 
 private:
-  /// Instructions of a thread that stages eight elements.
-  double moveOf(const Expr &factor, llvm::ArrayRef<unsigned> iterators) const {
+  struct Move {
+    double instructions; ///< Of a thread that stages eight elements.
+    bool isAlone;        ///< Whether they come one by one.
+  };
+
+  Move moveOf(const Expr &factor, llvm::ArrayRef<unsigned> iterators) const {
     const Expr *read = &unwidened(factor);
     bool isPlain = read->type() == product.element;
     bool hasBorder = read->kind() == ExprKind::Select && read->operand(2).isLiteral();
@@ -134,7 +153,7 @@ private:
     unsigned last = nest.parallel.size() + nest.numReductions() - 1;
     if (isPlain && read->kind() == ExprKind::Read && buffers[read->readValue().number].packable &&
         nest.extentOf(last) % chunk == 0)
-      return directMove;
+      return {directMove, false};
     bool isAlong[2] = {true, true}; // The sum; the iterators' last.
     unsigned reads = 0;
     factor.walk([&](const Expr &e) {
@@ -155,10 +174,10 @@ private:
         areWhole &= startsWhole(e.readIndices()[0], isAlong[0] ? last : iterators.back());
     });
     if (areWhole && isPlain && read->kind() == ExprKind::Read)
-      return hasBorder ? borderMove : directMove;
+      return {hasBorder ? borderMove : directMove, false};
     constexpr double inChunk = 2, alone = 40; // With what finds the place, or a line for each.
     double operations = operationsOf(factor) + 1;
-    return chunk * (operations + (areWhole ? inChunk : alone) * reads) + 10;
+    return {chunk * (operations + (areWhole ? inChunk : alone) * reads) + 10, !areWhole};
   }
 
   /// Whether each point's terms are staged side by side, as many lines as there are points: of
@@ -414,6 +433,7 @@ private:
   double tiles;
   double rowsMove = 0, columnsMove = 0, epilogueOperations = 0;
   bool rowsLieAlong = false, columnsLieAlong = false;
+  bool rowsComeAlone = false, columnsComeAlone = false;
   std::optional<BlockCycles> bestCycles;
   double bestWorth = 0;
 };
@@ -438,11 +458,10 @@ std::optional<unsigned> chunkedDepth(const LoopNest &nest, llvm::ArrayRef<Buffer
 
 } // namespace
 
-int registersOf(const MatrixTile &tile) {
-  int warpRows = tile.rows / tile.down, warpColumns = tile.columns / tile.across;
-  if (tile.inFours)
-    return 64 + warpRows * warpColumns / warp;
-  return 56 + warpRows * warpColumns / warp + warpRows / 4 + warpColumns / 4;
+int registersOf(const LoopNest &nest, const Schedule &schedule) {
+  std::optional<MatrixProduct> product = matrixProductOf(nest, nest.matrix->element);
+  assert(product && "a nest with a matrix tile is a product");
+  return MatrixChoice(nest, *product, schedule, {}, {}).registersOf(*nest.matrix);
 }
 
 std::optional<BlockCycles> chooseMatrix(LoopNest &nest, const MatrixProduct &product,

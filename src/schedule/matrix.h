@@ -42,8 +42,8 @@ std::optional<BlockCycles> chooseMatrix(LoopNest &nest, const MatrixProduct &pro
                                         const Schedule &schedule, const BlockLimits &limits,
                                         Wish wish = {});
 
-/// That a thread needs, about.
-int registersOf(const MatrixTile &tile);
+/// That a thread needs, about, for a nest that has a matrix tile.
+int registersOf(const LoopNest &nest, const Schedule &schedule);
 
 } // namespace kintsugi::schedule
 

@@ -54,7 +54,7 @@ int registersOf(const Schedule &schedule) {
   int most = 0;
   const std::vector<LoopNest> &nests = schedule.nests;
   for (auto [number, nest] : llvm::enumerate(nests)) {
-    most = std::max(most, nest.matrix ? registersOf(*nest.matrix)
+    most = std::max(most, nest.matrix ? registersOf(nest, schedule)
                                       : registersOf(nest.registers, nest.reduction.has_value()));
     if (nest.streamed)
       most = std::max(most, registersOfStream(nest, nests[number + 1], nests[number + 3]));

@@ -2,6 +2,7 @@
 
 #include "tile/build.h"
 
+#include "schedule/threads.h"
 #include "tile/build_expr.h"
 #include "tile/dialect.h"
 #include "tile/program_impl.h"
@@ -62,10 +63,11 @@ KernelOp KernelBuilder::declare() {
     extents.push_back(dimension.extent);
     sizes.push_back(dimension.size);
   }
-  auto kernel = KernelOp::create(builder, builder.getUnknownLoc(), name, extents, sizes,
-                                 static_cast<uint64_t>(schedule.scratchBytes),
-                                 static_cast<uint64_t>(schedule.threads),
-                                 static_cast<uint64_t>(schedule.standInBytes));
+  int registers = schedule.threads > 0 ? schedule::registersOf(schedule) : 0;
+  auto kernel = KernelOp::create(
+      builder, builder.getUnknownLoc(), name, extents, sizes,
+      static_cast<uint64_t>(schedule.scratchBytes), static_cast<uint64_t>(schedule.threads),
+      static_cast<uint64_t>(schedule.standInBytes), static_cast<uint64_t>(registers));
   Block &block = kernel.getBody().emplaceBlock();
   builder.setInsertionPointToStart(&block);
   Location location = builder.getUnknownLoc();

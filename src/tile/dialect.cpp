@@ -111,6 +111,9 @@ LogicalResult KernelOp::verify() {
   int64_t threads = getThreads();
   if (threads < 0 || threads > 1024 || threads % 32 != 0)
     return emitOpError("needs up to 1024 threads, in warps of 32");
+  constexpr int64_t mostRegisters = 1024;
+  if (getRegisters() < 0 || getRegisters() > mostRegisters)
+    return emitOpError("has negative registers, or too many");
   ArrayRef<BlockArgument> arguments = getBody().getArguments();
   if (arguments.size() < extents.size())
     return emitOpError("needs an argument for each dimension of the tile space");

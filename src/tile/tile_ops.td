@@ -85,13 +85,15 @@ def KernelOp : TileOp<"kernel", [IsolatedFromAbove, NoTerminator, SingleBlock, S
     The block's arguments are the kernel's operands (flat, static memrefs in space 0), then for each
     dimension of the tile space the number of this tile in it. A dimension cuts `extents[d]` into
     tiles of `sizes[d]`. With `threads`, so many of them work on a tile together: on the points of
-    each nest, and on a nest when all are done with the one before. Behind the scratch bytes lie
+    each nest, and on a nest when all are done with the one before; each has about so many
+    `registers`, or who chose the threads was wrong. Behind the scratch bytes lie
     `stand_in_bytes` that only what works in place of threads needs: see `streamed`.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, DenseI64ArrayAttr:$extents,
                        DenseI64ArrayAttr:$sizes, I64Attr:$scratch_bytes,
                        DefaultValuedAttr<I64Attr, "0">:$threads,
-                       DefaultValuedAttr<I64Attr, "0">:$stand_in_bytes);
+                       DefaultValuedAttr<I64Attr, "0">:$stand_in_bytes,
+                       DefaultValuedAttr<I64Attr, "0">:$registers);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
     $sym_name `over` $extents `by` $sizes `scratch` custom<Integer>($scratch_bytes) $body attr-dict

@@ -119,7 +119,11 @@ Expected<KnownMachine> measureMachine() {
   std::vector<Machine> levels = Machine::detectLevels();
   if (levels.empty())
     levels.push_back(known.assumed);
-  KINTSUGI_ASSIGN(known.measured, measure::measure(levels));
+  Expected<Measurement> measured = measure::measure(levels);
+  if (!measured.ok() && !gpus.empty())
+    return machineError(std::string(measured.message()) +
+                        " (GPUs were measured, and that is kept)");
+  KINTSUGI_ASSIGN(known.measured, std::move(measured));
   KINTSUGI_RETURN_IF_ERROR(keep(keyOfThisMachine(), known.measured->toJson()));
   return known;
 }

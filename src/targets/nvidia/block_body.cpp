@@ -173,14 +173,13 @@ int64_t mostExchangeBytes(KernelOp kernel) {
   return most;
 }
 
-unsigned scratchAlignment(KernelOp kernel) {
-  unsigned alignment = 64;
-  kernel.walk([&](ComputeOp nest) {
-    if (nest.getMatrix() && nest.getMatrix()->getInFours())
-      alignment = 1024;
+bool multipliesInFours(KernelOp kernel) {
+  return llvm::any_of(kernel.getOps<ComputeOp>(), [](ComputeOp nest) {
+    return nest.getMatrix() && nest.getMatrix()->getInFours();
   });
-  return alignment;
 }
+
+unsigned scratchAlignment(KernelOp kernel) { return multipliesInFours(kernel) ? 1024 : 64; }
 
 int64_t clusterOf(KernelOp kernel, bool isHopper) {
   int64_t blocks = 1;

@@ -25,6 +25,8 @@ struct BlockFrame {
 Status checkOperations(tile::KernelOp kernel);
 /// That its threads hand values on through, beside scratch.
 int64_t mostExchangeBytes(tile::KernelOp kernel);
+/// Whether four warps multiply together somewhere, on machines whose warps can.
+bool multipliesInFours(tile::KernelOp kernel);
 /// Rings count their places from it.
 unsigned scratchAlignment(tile::KernelOp kernel);
 /// Blocks that share a tile.

@@ -3,6 +3,8 @@
 #include "targets/nvidia/lower_block.h"
 
 #include "abi/launch.h"
+#include "machine/machine.h"
+#include "schedule/thread_work.h"
 #include "targets/lower_kernels.h"
 #include "targets/nvidia/block_body.h"
 #include "targets/nvidia/grid_wait.h"
@@ -33,12 +35,28 @@ struct Alike {
   int64_t tiles() { return kernel.numTiles() * int64_t(operands.size()); }
 };
 
+/// How many of a launch's blocks a core has at a time, as was thought when its threads were chosen;
+/// 0 where nothing was. What four warps multiply together takes single warps more registers.
+int64_t blocksTogether(KernelOp kernel, int64_t blocks, const machine::Machine &machine,
+                       bool isHopper) {
+  if (kernel.getRegisters() == 0)
+    return 0;
+  if (!isHopper && multipliesInFours(kernel))
+    return 1;
+  constexpr int64_t unit = 8; // Registers are given out in eights.
+  int64_t threads = kernel.getThreads();
+  int64_t registers = threads * llvm::alignTo(uint64_t(kernel.getRegisters()), unit);
+  return std::max<int64_t>(
+      1, std::min<int64_t>({int64_t(llvm::divideCeil(blocks, machine.cores)),
+                            machine.threads / threads, schedule::registersACore / registers}));
+}
+
 /// The entry of one launch.
 class LaunchLowering {
 public:
-  LaunchLowering(OpBuilder &builder, ModuleOp kernels, const Launch &launch, bool isHopper,
-                 bool waits)
-      : builder(builder), launch(launch), waits(waits), make(builder),
+  LaunchLowering(OpBuilder &builder, ModuleOp kernels, const Launch &launch,
+                 const machine::Machine &plannedFor, bool isHopper, bool waits)
+      : builder(builder), launch(launch), plannedFor(plannedFor), waits(waits), make(builder),
         pointer(LLVM::LLVMPointerType::get(builder.getContext())), i64(builder.getI64Type()) {
     frame.isHopper = isHopper;
     for (const std::vector<Launch::Part> &phase : launch.phases)
@@ -51,8 +69,12 @@ public:
         KINTSUGI_RETURN_IF_ERROR(checkOperations(alike.kernel));
     Needs needs = measure();
     threads = needs.threads;
-    if (Alike &first = phases.front().front(); !isMeeting())
+    if (Alike &first = phases.front().front(); !isMeeting()) {
       cluster = clusterOf(first.kernel, frame.isHopper);
+      if (phases.front().size() == 1)
+        together =
+            blocksTogether(first.kernel, first.tiles() * cluster, plannedFor, frame.isHopper);
+    }
     frame.hasIdle = needs.hasIdle && isMeeting();
     LLVM::GlobalOp scratchMemory, exchangeMemory;
     if (needs.scratch)
@@ -78,6 +100,7 @@ public:
   }
 
   int64_t threads = 0, cluster = 1;
+  int64_t together = 0; ///< Blocks that a core has at a time; 0: as it happens.
 
 private:
   struct Needs {
@@ -292,6 +315,7 @@ private:
 
   OpBuilder &builder;
   const Launch &launch;
+  const machine::Machine &plannedFor;
   bool waits;
   Emit make;
   Type pointer, i64;
@@ -324,16 +348,20 @@ std::vector<Launch> launchesOf(const tile::TileProgram &program) {
 Expected<std::unique_ptr<llvm::Module>> lowerToBlocks(const tile::TileProgram &program,
                                                       const std::string &level,
                                                       llvm::LLVMContext &context) {
-  llvm::StringMap<int64_t> threads, clusters;
+  // Whichever level the code is for, its schedules were chosen for this machine.
+  KINTSUGI_ASSIGN(machine::Machine plannedFor, machine::Machine::forLevel("sm_90a"));
+  llvm::StringMap<int64_t> threads, clusters, together;
   auto module = lowerKernels(program, context, [&](OpBuilder &builder, ModuleOp kernels) -> Status {
     for (KernelOp kernel : kernels.getOps<KernelOp>())
       if (kernel.getThreads() == 0)
         return internalError("kernel '" + kernel.getSymName().str() + "' has no threads");
     for (const Launch &launch : launchesOf(program)) {
-      LaunchLowering lowering(builder, kernels, launch, level == "sm_90a", startsEarly(level));
+      LaunchLowering lowering(builder, kernels, launch, plannedFor, level == "sm_90a",
+                              startsEarly(level));
       KINTSUGI_RETURN_IF_ERROR(lowering.lower());
       threads[launch.symbol] = lowering.threads;
       clusters[launch.symbol] = lowering.cluster;
+      together[launch.symbol] = lowering.together;
     }
     return Status::success();
   });
@@ -343,6 +371,8 @@ Expected<std::unique_ptr<llvm::Module>> lowerToBlocks(const tile::TileProgram &p
     if (function.isDeclaration())
       continue;
     function.addFnAttr("nvvm.maxntid", std::to_string(threads.lookup(function.getName())));
+    if (int64_t blocks = together.lookup(function.getName()))
+      function.addFnAttr("nvvm.minctasm", std::to_string(blocks));
     if (int64_t blocks = clusters.lookup(function.getName()); blocks > 1)
       function.addFnAttr("nvvm.cluster_dim", std::to_string(blocks));
     function.addFnAttr(llvm::Attribute::NoUnwind);

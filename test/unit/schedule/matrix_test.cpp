@@ -198,3 +198,16 @@ TEST(Matrix, PaysForElementsThatDoNotStartWholeMoves) {
   EXPECT_EQ(seconds("j"), seconds("j + 8"));
   EXPECT_GT(seconds("j + 1"), 1.2 * seconds("j"));
 }
+
+TEST(Matrix, ElementsThatComeOneByOneTakeRegisters) {
+  auto scheduledAt = [](const std::string &place) {
+    return scheduled(parsed("input a[128, 512] f16\ninput b[512, 512] f16\n"
+                            "c[i:128, j:256] f32 = sum<f32>[k:512] f32(a[i, k]) * f32(b[k, " +
+                            place + "])\noutput c\n"));
+  };
+  Schedule whole = scheduledAt("j"), single = scheduledAt("j + 1");
+  ASSERT_TRUE(whole.nests[0].matrix);
+  single.nests[0].matrix = whole.nests[0].matrix;
+  single.threads = whole.threads;
+  EXPECT_GT(registersOf(single.nests[0], single), registersOf(whole.nests[0], whole));
+}

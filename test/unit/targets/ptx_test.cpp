@@ -91,6 +91,27 @@ TEST(Ptx, IsOfItsArchitecture) {
   }
 }
 
+TEST(Ptx, LeavesRoomForTheBlocksThatCoresHave) {
+  constexpr int64_t cores = 132, block = 128;
+  for (auto [each, bound] : {std::pair(1, "1"), {3, "3"}, {40, "12"}}) { // Of 40 registers each.
+    ScheduleMaker maker;
+    maker.schedule.threads = block;
+    int64_t elements = cores * each * block;
+    unsigned x = maker.buffer(ElementType::F32, elements);
+    unsigned y = maker.buffer(ElementType::F32, elements, true);
+    maker.tile(elements, block);
+    auto &nest = maker.map({block}, y, it(0) + it(1), maker.read(x, it(0) + it(1)));
+    nest.registers = {0, 1, 1, -1, 1, 0};
+    for (const char *level : {"sm_80", "sm_90a"})
+      EXPECT_EQ(
+          countOf(textOf(maker.schedule, level), ".minnctapersm " + std::string(bound) + "\n"), 1u);
+  }
+  // What four warps of newer devices do takes single warps more registers than were counted.
+  schedule::MatrixTile tile = byFourWarps();
+  ScheduleMaker maker = onMatrixUnits(ElementType::F16, false, ElementType::F16, tile);
+  EXPECT_EQ(countOf(textOf(maker.schedule, "sm_80"), ".minnctapersm 1\n"), 1u);
+}
+
 TEST(Ptx, HasWaitsAndWideMoves) {
   std::string text = textOf(twoNests().schedule, "sm_80");
   EXPECT_EQ(countOf(text, "bar.sync"), 5u); // A wait for each half of eight lanes, ahead, between.
