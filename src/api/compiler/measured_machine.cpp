@@ -121,8 +121,7 @@ Expected<KnownMachine> measureMachine() {
     levels.push_back(known.assumed);
   Expected<Measurement> measured = measure::measure(levels);
   if (!measured.ok() && !gpus.empty())
-    return machineError(std::string(measured.message()) +
-                        " (GPUs were measured, and that is kept)");
+    return machineError(measured.error().message + " (GPUs were measured, and that is kept)");
   KINTSUGI_ASSIGN(known.measured, std::move(measured));
   KINTSUGI_RETURN_IF_ERROR(keep(keyOfThisMachine(), known.measured->toJson()));
   return known;
