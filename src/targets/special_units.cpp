@@ -52,23 +52,16 @@ Value factorOfDivisor(Emit &emit, Value divisor) {
   return emit.select(emit.equal(divisor, emit.number(type, 0)), inverse, finite);
 }
 
-/// x = n ln 2 + r, n rounded down: 2^(r / ln 2) by the unit, times 2^n, whose exponent comes of the
-/// low bits of a sum with 1.5 * 2^23. n is kept in a normal number's exponents by cutting its share
-/// of them to 0 to 1; what is beyond then makes the first factor 0 or infinite.
+/// 2^t by the unit, t = x / ln 2 rounded down, so that what the rounding cut off is a small number
+/// that is not negative: cutting it to 0 to 1 changes only what it is at infinities, where it is
+/// none.
 Value exponentialByUnits(Emit &emit, Value x) {
   auto number = [&](double value) { return emit.number(x.getType(), value); };
-  constexpr double log2e = 0x1.715476p0, rest = 0x1.4ae0cp-26, exponents = 252;
-  Value share = emit.fma(x, number(log2e / exponents), number(0.5));
-  share = call(emit, "llvm.nvvm.saturate.f", share);
-  Value shifted = call(emit, "llvm.nvvm.fma.rm.f",
-                       {share, number(exponents), number(0x1.8p23 + 1)}); // 2^-126 is the least.
-  Value n = emit.sub(shifted, number(0x1.8p23 + 127));
-  Value fraction = emit.fma(x, number(log2e), emit.negate(n));
-  fraction = emit.fma(x, number(rest), fraction);
-  Value power = call(emit, "llvm.nvvm.ex2.approx.ftz.f", fraction);
-  Type i32 = emit.builder.getI32Type();
-  Value scale = emit.bitcast(emit.shiftLeft(emit.bitcast(shifted, i32), 23), x.getType());
-  return emit.mul(power, scale);
+  constexpr double log2e = 0x1.715476p0, ln2 = 0x1.62e430p-1;
+  Value t = call(emit, "llvm.nvvm.mul.rm.f", {x, number(log2e)});
+  Value rest = call(emit, "llvm.nvvm.fma.rn.sat.f", {x, number(log2e), emit.negate(t)});
+  Value power = call(emit, "llvm.nvvm.ex2.approx.ftz.f", t);
+  return emit.mul(power, emit.fma(rest, number(ln2), number(1)));
 }
 
 Value extremumByUnits(Emit &emit, Value a, Value b, bool isMax) {

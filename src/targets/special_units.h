@@ -25,7 +25,8 @@ mlir::Value scaleOfDivisor(Emit &emit, mlir::Value divisor, bool byUnits);
 /// The inverse of a divisor, finite unless that is zero: zeros over it stay zeros.
 mlir::Value factorOfDivisor(Emit &emit, mlir::Value divisor);
 
-/// e^x within 2 units in the last place, smallest numbers, infinities and NaN included.
+/// e^x, relatively within 3e-7 + 1.4e-8 |x|, infinities and NaN included; 0 where that is less than
+/// 2^-126.
 mlir::Value exponentialByUnits(Emit &emit, mlir::Value x);
 
 /// The greater or lesser of two; NaN if either is.

@@ -9,6 +9,7 @@ import bandwidth
 import contenders
 import cost
 import cpu
+import kernels
 import limits
 import memory
 import models
@@ -307,3 +308,20 @@ class TestTorch:
     @staticmethod
     def names(model):
         return [output.name for output in onnx.load(model, load_external_data=False).graph.output]
+
+
+def test_kernels_of_a_gpu_are_whole_models(tmp_path):
+    options = kernels.parse(["moves", "--mib", "1"])
+    cases = list(kernels.move_cases(options))
+    assert len(cases) == 2 * len(bandwidth.KERNELS)
+    for name, text, times, size in cases:
+        assert text.count("output ") == times
+        assert name.endswith("f32") or " f16" in text.split("\n")[0]
+        assert 0.9 < size / (2 << 20) < 1.1 or name.startswith("sums")
+        kernels.compiled(tmp_path, name, text)
+
+
+def test_products_of_a_gpu_are_whole_models():
+    for _, text, times, (rows, columns, depth), kind in kernels.product_cases():
+        assert text.count("output ") == text.count("sum<f32>") == times
+        assert f"input a_0[{rows}, {depth}] {kind}" in text and f"w_0[{columns}, {depth}]" in text

@@ -150,7 +150,7 @@ static ScheduleMaker powersOverSums(ElementType type) {
 TEST(Ptx, TakesPowersFromUnitsAndDividesOnce) {
   for (ElementType type : {ElementType::F32, ElementType::F16}) {
     std::string text = textOf(powersOverSums(type).schedule, "sm_80");
-    EXPECT_EQ(countOf(text, "ex2.approx.ftz.f32"), countOf(text, "cvt.sat.f32.f32"));
+    EXPECT_EQ(countOf(text, "ex2.approx.ftz.f32"), countOf(text, "fma.rn.sat.f32"));
     EXPECT_EQ(countOf(text, "ex2.approx.ftz.f32"), 4 * countOf(text, "rcp.approx.ftz.f32"));
     EXPECT_EQ(countOf(text, "div.rn.f32"), 0u);
     size_t first = text.find("st.global"), last = text.rfind("ld.global");
