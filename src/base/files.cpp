@@ -77,6 +77,13 @@ MappedFile::~MappedFile() {
     ::munmap(const_cast<std::byte *>(mapped.data()), mapped.size());
 }
 
+void MappedFile::evict(std::span<const std::byte> part) const {
+  auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  auto begin = reinterpret_cast<uintptr_t>(part.data()) / page * page;
+  auto end = reinterpret_cast<uintptr_t>(part.data() + part.size());
+  ::madvise(reinterpret_cast<void *>(begin), end - begin, MADV_DONTNEED); // A hint.
+}
+
 /// The size of an open regular file.
 static Expected<uint64_t> regularSize(int fd, const std::string &path) {
   struct stat info;

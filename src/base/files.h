@@ -52,6 +52,10 @@ public:
   /// Maps what is open already; `name` is for messages.
   static Expected<MappedFile> map(const FileDescriptor &file, const std::string &name);
 
+  /// Lets go of the physical memory under a part of the bytes, which comes back, from the file,
+  /// where somebody reads them again.
+  void evict(std::span<const std::byte> part) const;
+
   std::span<const std::byte> bytes() const { return mapped; }
   std::string_view text() const {
     return {reinterpret_cast<const char *>(mapped.data()), mapped.size()};

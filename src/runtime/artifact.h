@@ -86,6 +86,7 @@ private:
   Status readSection(const KinArtifactSection &entry, uint64_t end);
   Status checkGaps(uint64_t end) const;
   Status checkConstantsOrder() const;
+  Digest digestOf(const Section &section) const;
   Status checkDigest(const Section &section) const;
   Status checkDigests(const ReadOptions &options) const;
   Expected<Manifest> readManifest(const Section &section) const;

@@ -32,6 +32,8 @@ TEST(Files, WriteThenReadAndMap) {
   MappedFile moved = std::move(*mapped);
   ASSERT_TRUE(writeFileAtomic(folder / "a", "new").ok());
   EXPECT_EQ(moved.text(), text) << "a mapping keeps the file it was made of";
+  moved.evict(moved.bytes().subspan(5000, 50000));
+  EXPECT_EQ(moved.text(), text);
   EXPECT_EQ(*readTextFile(folder / "a"), "new");
   EXPECT_EQ(folder.size(), 1u) << "no temporary file is left";
 }

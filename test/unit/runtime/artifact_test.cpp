@@ -10,8 +10,11 @@
 #include "runtime/model.h"
 #include "runtime/section_digest.h"
 
+#include <cinttypes>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <gtest/gtest.h>
 #include <random>
 
@@ -36,6 +39,21 @@ void replaceManifest(std::vector<std::byte> &bytes, std::string text) {
       std::memcpy(section.digest, digest.bytes.data(), 32);
     }
   reseal(bytes, headerOf(bytes), table);
+}
+
+/// How many bytes of the mapping that holds `address` are in this process's memory.
+uint64_t residentAround(const void *address) {
+  std::ifstream mappings("/proc/self/smaps");
+  std::string line;
+  for (bool inside = false; std::getline(mappings, line);) {
+    uint64_t begin = 0, end = 0, kilobytes = 0;
+    auto at = reinterpret_cast<uintptr_t>(address);
+    if (std::sscanf(line.c_str(), "%" SCNx64 "-%" SCNx64 " ", &begin, &end) == 2)
+      inside = begin <= at && at < end;
+    else if (inside && std::sscanf(line.c_str(), "Rss: %" SCNu64 " kB", &kilobytes) == 1)
+      return kilobytes * 1024;
+  }
+  return 0;
 }
 
 } // namespace
@@ -101,6 +119,22 @@ TEST(Artifact, ConstantsMayBeStreamedInPieces) {
   EXPECT_EQ(artifact->constants()[299], std::byte{7});
   EXPECT_EQ(artifact->constants()[300], std::byte{0});
   EXPECT_EQ(artifact->constants()[320], std::byte{7});
+}
+
+TEST(Artifact, CheckingAFileLeavesItOutOfMemory) {
+  constexpr size_t size = (size_t(6) << 20) + 100;
+  std::string path = testing::TempDir() + "table.kin";
+  auto writer = ArtifactWriter::toFile(path);
+  ASSERT_TRUE(writer.ok());
+  ASSERT_TRUE(writer->addConstant(std::vector<std::byte>(size, std::byte{7})).ok());
+  ASSERT_TRUE(writer->finish(Manifest()).ok());
+  auto artifact = Artifact::open(path);
+  ASSERT_TRUE(artifact.ok()) << artifact.error().message;
+  auto constants = artifact->constants();
+  ASSERT_EQ(constants.size(), size);
+  EXPECT_LT(residentAround(constants.data()), size / 8) << "a run may never need it";
+  EXPECT_TRUE(std::ranges::all_of(constants, [](std::byte b) { return b == std::byte{7}; }));
+  EXPECT_GT(residentAround(constants.data()), size - size / 8);
 }
 
 TEST(Artifact, AnUnfinishedFileLeavesNothing) {
