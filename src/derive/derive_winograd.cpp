@@ -1,6 +1,7 @@
 #include "derive/derive_winograd.h"
 
 #include "cost/cost.h"
+#include "derive/ways_within.h"
 #include "derive/winograd.h"
 #include "space/constants.h"
 #include "te/constant.h"
@@ -19,6 +20,9 @@ constexpr double impossible = std::numeric_limits<double>::infinity();
 
 /// What a derived form must save: estimates err, and it takes more memory and rounds more.
 constexpr double leastSaving = 0.12;
+
+/// All constants may grow to so many times their bytes, or to what is little anyway.
+constexpr double mostGrowth = 2, littleBytes = 32 << 20;
 
 /// Depth below which moving the points costs more than the multiplications that they save.
 constexpr int64_t leastDepth = 8;
@@ -42,34 +46,36 @@ public:
   }
 
   Program run() {
-    std::vector<std::optional<Choice>> choices(program.nodes.size());
-    bool any = false;
-    for (uint32_t node = 0; node < program.nodes.size(); ++node) {
-      choices[node] = choose(node);
-      any |= choices[node].has_value();
-    }
-    if (!any)
+    std::vector<std::optional<Candidate>> candidates(program.nodes.size());
+    for (uint32_t node = 0; node < program.nodes.size(); ++node)
+      candidates[node] = candidateOf(node);
+    choose(candidates);
+    if (llvm::none_of(candidates, [](const auto &candidate) { return bool(candidate); }))
       return program;
     simplify::Rebuilder rebuilder(program);
     for (uint32_t node = 0; node < program.nodes.size(); ++node) {
-      if (!choices[node]) {
+      if (!candidates[node]) {
         rebuilder.copy(node);
         continue;
       }
-      addBilinear(rebuilder, node, choices[node]->correlation, choices[node]->steps);
+      const Candidate &candidate = *candidates[node];
+      addBilinear(rebuilder, node, candidate.correlation,
+                  stepsOf(candidate.correlation, candidate.priced->algorithms[candidate.way]));
       rebuilder.keepFacts(node);
     }
     return simplify::withoutUnneeded(rebuilder.finish());
   }
 
 private:
-  struct Choice {
-    Correlation correlation;
-    llvm::SmallVector<Step, 3> steps;
-  };
+  /// The first way is as it is, the others are clearly quicker.
   struct Priced {
-    Algorithms algorithms; ///< Empty: as it is.
-    double before = impossible, after = impossible;
+    std::vector<Algorithms> algorithms; ///< By way.
+    std::vector<Way> ways;
+  };
+  struct Candidate {
+    Correlation correlation;
+    const Priced *priced;
+    size_t way = 0;
   };
 
   static double bytesOf(const Value &value) {
@@ -79,7 +85,7 @@ private:
     return elements * bitsOf(value.type) / 8;
   }
 
-  std::optional<Choice> choose(uint32_t node) {
+  std::optional<Candidate> candidateOf(uint32_t node) {
     const auto *definition = std::get_if<Definition>(&program.nodes[node]);
     if (!definition || constant[node])
       return std::nullopt;
@@ -90,10 +96,30 @@ private:
       return std::nullopt;
     throughPadding(*correlation);
     const Priced &priced = price(node, *correlation);
-    if (priced.algorithms.empty())
+    if (priced.ways.size() < 2)
       return std::nullopt;
-    explain(node, priced);
-    return Choice{*correlation, stepsOf(*correlation, priced.algorithms)};
+    return Candidate{*correlation, &priced};
+  }
+
+  /// Leaves those that are to be replaced, each with its way.
+  void choose(std::vector<std::optional<Candidate>> &candidates) {
+    std::vector<uint32_t> nodes;
+    std::vector<std::vector<Way>> things;
+    double others = constantBytes;
+    for (auto [node, candidate] : llvm::enumerate(candidates))
+      if (candidate) {
+        nodes.push_back(node);
+        things.push_back(candidate->priced->ways);
+        others -= things.back()[0].bytes;
+      }
+    double limit = std::max(littleBytes, mostGrowth * constantBytes);
+    for (auto [node, way] : llvm::zip_equal(nodes, chooseWithin(things, limit - others))) {
+      candidates[node]->way = way;
+      if (way == 0)
+        candidates[node].reset();
+      else
+        explain(node, *candidates[node]);
+    }
   }
 
   /// A window that slides over a padded copy may slide over the original: outside of both are
@@ -199,14 +225,18 @@ private:
     if (!isNew || fuel == 0)
       return priced;
     --fuel;
-    priced.before = seconds(one.program, {0});
-    priced.after = priced.before * (1 - leastSaving);
+    const Value &kernel = program.value(correlation.kernel.readValue());
+    double before = seconds(one.program, {0});
+    priced.algorithms.push_back({});
+    priced.ways.push_back({before, bytesOf(kernel)});
     for (const Algorithms &way : ways(correlation)) {
-      double time = derivedSeconds(one, way);
-      if (time < priced.after) {
-        priced.after = time;
-        priced.algorithms = way;
-      }
+      double time = derivedSeconds(one, way), bytes = bytesOf(kernel);
+      if (time >= before * (1 - leastSaving))
+        continue;
+      for (const BilinearAlgorithm *algorithm : way)
+        bytes *= algorithm ? double(algorithm->points()) / double(algorithm->taps) : 1;
+      priced.algorithms.push_back(way);
+      priced.ways.push_back({time, bytes});
     }
     return priced;
   }
@@ -272,18 +302,20 @@ private:
     return cost::overlapped(seconds, moving);
   }
 
-  void explain(uint32_t node, const Priced &priced) const {
+  void explain(uint32_t node, const Candidate &candidate) const {
     if (!options.log)
       return;
     std::string names;
-    for (const BilinearAlgorithm *algorithm : priced.algorithms)
+    const Priced &priced = *candidate.priced;
+    for (const BilinearAlgorithm *algorithm : priced.algorithms[candidate.way])
       if (algorithm)
         names += (names.empty() ? "" : " x ") + std::string(algorithm->name);
     options.log->add({"derive",
                       "value '" + program.value(program.resultsOf(node)[0]).name + "'",
                       "computed by Winograd's " + names,
                       {},
-                      {{"before", priced.before, "s"}, {"after", priced.after, "s"}}});
+                      {{"before", priced.ways[0].seconds, "s"},
+                       {"after", priced.ways[candidate.way].seconds, "s"}}});
   }
 
   const Program &program;
