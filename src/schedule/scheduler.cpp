@@ -801,12 +801,15 @@ private:
     traffic.count(trial.schedule);
     double lanes = std::max(1, machine.vectorBits / 32);
     double cyclesPerSecond = std::max(1e9, machine.flopsPerSecond / (4 * lanes));
-    double tile = 10e-9 + 5e-9 * double(trial.schedule.nests.size());
+    llvm::SmallVector<double> seconds;
     // Loads run ahead of the arithmetic of their own nest, but not perfectly.
     for (auto [each, moving] : llvm::zip_equal(cycles, traffic.movingSeconds())) {
       double arithmetic = each / cyclesPerSecond;
-      tile += std::max(arithmetic, moving) + 0.3 * std::min(arithmetic, moving);
+      seconds.push_back(std::max(arithmetic, moving) + 0.3 * std::min(arithmetic, moving));
     }
+    double tile = 10e-9 + 5e-9 * double(trial.schedule.nests.size()) +
+                  std::accumulate(seconds.begin(), seconds.end(), 0.0) +
+                  traffic.secondsInTurns(seconds);
     trial.computeSeconds = std::ceil(double(trial.schedule.tiles()) / machine.cores) * tile;
   }
 

@@ -15,15 +15,13 @@ using namespace te;
 
 namespace {
 
-/// Bytes that cover the latency of memory at its bandwidth.
-constexpr double reach = 4096;
-
 class Streams {
 public:
   Streams(Schedule &schedule, const machine::Machine &machine)
       : schedule(schedule), machine(machine) {}
 
   void run() {
+    llvm::SmallVector<unsigned> read;
     for (auto [number, buffer] : llvm::enumerate(schedule.buffers)) {
       double bytes = double(buffer.elements) * double(bytesOfElement(buffer.type));
       if (buffer.home != Home::Memory || !isBeyondCaches(bytes, machine))
@@ -31,8 +29,10 @@ public:
       if (buffer.written)
         storePastCaches(number);
       else
-        readAhead(number);
+        read.push_back(number);
     }
+    for (unsigned buffer : read)
+      readAhead(buffer);
   }
 
 private:
@@ -74,14 +74,18 @@ private:
   }
 
   /// Of several nests that read it the last: the first waits for memory, the others have arithmetic
-  /// and stores to do meanwhile. All lines in their order, which the processor goes on with.
+  /// to do meanwhile; one before that which stores to memory, where there is such a one, so that
+  /// memory is busy during both. All lines in their order, which the processor goes on with.
   void readAhead(unsigned buffer) {
+    llvm::SmallVector<std::pair<LoopNest *, Ahead>, 4> able;
     for (LoopNest &nest : llvm::reverse(schedule.nests))
       if (std::optional<Index> index = readOf(nest, buffer))
-        if (Ahead ahead = aheadOf(nest, *index, buffer); ahead.elements != 0) {
-          nest.ahead.push_back(ahead);
-          return;
-        }
+        if (Ahead ahead = aheadOf(nest, *index, buffer); ahead.elements != 0)
+          able.push_back({&nest, ahead});
+    if (able.empty())
+      return;
+    auto &[nest, ahead] = able[able.size() > 2 && able[0].first->pastCaches];
+    nest->ahead.push_back(ahead);
   }
 
   /// No elements: no such thing.
@@ -115,7 +119,7 @@ private:
     for (unsigned k = 0; k < pass + nest.numReductions(); ++k)
       extents.push_back(k == pass ? 1 : nest.extentOf(k));
     int64_t stride = strideOf(index, pass);
-    double passes = std::ceil(reach / (positionsOf(index, extents) * each));
+    double passes = std::ceil(bytesUnderWay / (positionsOf(index, extents) * each));
     return stride == irregular ? 0 : stride * int64_t(passes);
   }
 
@@ -142,7 +146,7 @@ private:
       inside[k] = stepOf(k);
     for (unsigned k = count; k-- > 0;) {
       int64_t stride = strideOf(index, k), step = stepOf(k);
-      double steps = std::ceil(reach / (positionsOf(index, inside) * each));
+      double steps = std::ceil(bytesUnderWay / (positionsOf(index, inside) * each));
       if (stride == irregular)
         return 0;
       if (stride != 0 && steps < double(nest.extentOf(k)) / double(step))

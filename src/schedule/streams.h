@@ -17,6 +17,9 @@ namespace kintsugi::schedule {
 /// What the last caches hold together; without caches all bytes.
 double cachedBytes(const machine::Machine &machine);
 
+/// Bytes that cover the latency of memory at its bandwidth.
+constexpr double bytesUnderWay = 4096;
+
 /// Whether memory alone holds so many bytes.
 bool isBeyondCaches(double bytes, const machine::Machine &machine);
 

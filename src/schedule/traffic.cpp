@@ -168,4 +168,31 @@ std::vector<double> Traffic::movingSeconds() const {
   return seconds;
 }
 
+double Traffic::secondsInTurns(llvm::ArrayRef<double> seconds) const {
+  std::vector<double> streamed(schedule.nests.size(), 0);
+  double most = 0;
+  for (auto [number, buffer] : llvm::enumerate(schedule.buffers)) {
+    if (buffer.home != Home::Memory || !isBeyondCaches(bytesOf(buffer), machine))
+      continue;
+    double bytes = buffer.written ? bytesOf(buffer) / double(schedule.tiles()) : ofTile[number];
+    for (size_t k = schedule.nests.size(); k-- > 0;)
+      if (llvm::is_contained(schedule.nests[k].destinations, number) ||
+          llvm::is_contained(buffersRead(schedule.nests[k]), number)) {
+        streamed[k] += bytes;
+        most = std::max({most, bytes, ofRuns[k][number]});
+        break;
+      }
+  }
+  constexpr double oneWay = 0.8; ///< Of the rate of memory that is read and written at once.
+  double inTurns = 0, computing = 0, moving = 0;
+  for (auto [each, bytes] : llvm::zip_equal(seconds, streamed)) {
+    double memory = bytes / std::max(1e9, machine.memory().bytesPerSecond);
+    inTurns += std::max(each, memory / oneWay);
+    computing += each;
+    moving += memory;
+  }
+  return most > bytesUnderWay ? (1 - bytesUnderWay / most) * (inTurns - std::max(computing, moving))
+                              : 0;
+}
+
 } // namespace kintsugi::schedule

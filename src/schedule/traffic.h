@@ -26,6 +26,10 @@ public:
   double bytesReadBesideRings(bool staysNear) const;
   /// Seconds that one core moves data between its caches for one tile, by nest.
   std::vector<double> movingSeconds() const;
+  /// Seconds of a tile in which its nests, which take `seconds` each, and memory wait for each
+  /// other: what is streamed comes and goes while one nest runs, and rests while the others do, but
+  /// for what is under way from nest to nest.
+  double secondsInTurns(llvm::ArrayRef<double> seconds) const;
 
 private:
   double secondsReadingAgain(const LoopNest &nest) const;
