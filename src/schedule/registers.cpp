@@ -142,8 +142,10 @@ private:
     bool hasTail = nest.reduction && v < numParallel;
     int64_t mostVectors =
         hasTail ? llvm::divideCeil(size, tile.lanes) : std::max<int64_t>(1, size / tile.lanes);
-    for (unsigned vectors : {1u, 2u, 3u, 4u}) {
-      if (vectors > mostVectors || (!nest.reduction && vectors > unit.registers / 8))
+    for (unsigned vectors : {1u, 2u, 3u, 4u, 8u}) {
+      bool isChains = v >= numParallel; // Of one sum: they wait for nothing but each itself.
+      if (vectors > mostVectors || (vectors > 4 && !isChains) ||
+          (!nest.reduction && vectors > unit.registers / 8))
         break;
       tile.vectors = vectors;
       tile.rowIterator = -1;

@@ -62,10 +62,11 @@ Value Elementwise::scaled(Value x, Value exponent, Value wanted) {
       .getResults();
 }
 
-/// x = n ln 2 + r with |r| <= ln(2) / 2; the polynomial is that of Cephes' expf (Moshier). Adding
-/// and subtracting 1.5 * 2^23 rounds to an integer, which then stands in the low bits and is added
-/// to the exponent. Where that leaves a normal number's range, another value is chosen. A processor
-/// that scales by powers of two gives the same bits.
+/// x / ln 2 = n + f with |f| <= 1/2; the polynomial is 2^f but for 4e-9 of it. Adding and
+/// subtracting 1.5 * 2^23 rounds to an integer, which then stands in the low bits and is added to
+/// the exponent. What 1 / ln 2 loses as an f32 is added where it counts. Where that leaves a normal
+/// number's range, another value is chosen. A processor that scales by powers of two gives the same
+/// bits.
 Value Elementwise::exponential(Value x) {
   Type type = x.getType();
   if (getElementTypeOrSelf(type).isF64())
@@ -78,14 +79,13 @@ Value Elementwise::exponential(Value x) {
   bool inOne = canScale(type);
   if (inOne)
     x = emit.select(emit.less(number(beyond), x), number(beyond), x);
+  constexpr double inverse = 0x1.715476p0, lost = 0x1.4ae0cp-26; ///< Together 1 / ln 2.
   Value magic = number(0x1.8p23);
-  Value shifted = emit.fma(x, number(1.44269504088896341), magic);
+  Value shifted = emit.fma(x, number(inverse), magic);
   Value n = emit.sub(shifted, magic);
-  Value r = emit.fma(n, number(-0.693359375), x);
-  r = emit.fma(n, number(2.12194440e-4), r);
-  Value p = polynomial(r, {1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2,
-                           1.6666665459e-1, 5.0000001201e-1});
-  Value value = emit.add(emit.fma(emit.mul(r, r), p, r), number(1));
+  Value f = emit.fma(x, number(lost), emit.fma(x, number(inverse), emit.negate(n)));
+  Value value = polynomial(f, {0x1.417814p-13, 0x1.5f0978p-10, 0x1.3b2dd6p-7, 0x1.c6af7ap-5,
+                               0x1.ebfbdcp-3, 0x1.62e43p-1, 1});
   // No denormals: masked scores give them in masses, and each costs an assist wherever it is used.
   if (inOne)
     return scaled(value, n,

@@ -104,6 +104,9 @@ Value Emit::fma(Value a, Value b, Value c) {
 }
 Value Emit::negate(Value a) { return arith::NegFOp::create(builder, location, a); }
 Value Emit::absolute(Value a) { return math::AbsFOp::create(builder, location, a); }
+Value Emit::withSignOf(Value magnitude, Value sign) {
+  return math::CopySignOp::create(builder, location, magnitude, sign);
+}
 Value Emit::bitAnd(Value a, Value b) { return arith::AndIOp::create(builder, location, a, b); }
 Value Emit::bitOr(Value a, Value b) { return arith::OrIOp::create(builder, location, a, b); }
 Value Emit::bitXor(Value a, Value b) { return arith::XOrIOp::create(builder, location, a, b); }

@@ -35,6 +35,7 @@ public:
   mlir::Value fma(mlir::Value a, mlir::Value b, mlir::Value c);
   mlir::Value negate(mlir::Value a);   ///< Floats.
   mlir::Value absolute(mlir::Value a); ///< Floats.
+  mlir::Value withSignOf(mlir::Value magnitude, mlir::Value sign);
   mlir::Value bitAnd(mlir::Value a, mlir::Value b);
   mlir::Value bitOr(mlir::Value a, mlir::Value b);
   mlir::Value bitXor(mlir::Value a, mlir::Value b);

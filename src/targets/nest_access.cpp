@@ -54,6 +54,15 @@ bool NestEmitter::sharesDivisor(arith::DivFOp division, unsigned level) const {
   return isShared && quotient.getType().isF32();
 }
 
+/// A product with 1 / b made exact by the remainder. Where that is not finite the product is right
+/// already; b is positive, so that where the remainder is zero, the product stays with its sign.
+static Value correctedQuotient(Emit &make, Value dividend, Value by, Value inverse) {
+  Value product = make.mul(dividend, inverse);
+  Value rest = make.fma(product, by, make.negate(dividend));
+  Value quotient = make.fma(make.negate(rest), inverse, product);
+  return make.select(make.isNaN(quotient), product, quotient);
+}
+
 /// A quotient over a number that stays for many: one division gives 1 / b, and a product with it is
 /// made exact by the remainder (Markstein 1990). Where that is zero or not finite, the product is
 /// right already, with its sign. Both are scaled where b is so small, or large, that 1 / b is none.
@@ -76,7 +85,10 @@ Value NestEmitter::divideByShared(Operation *op, ArrayRef<Value> operands, Point
     levels.place(level);
     return make.mul(operands[0], factor);
   }
-  Value scale = once(0, [&] { return scaleOfDivisor(make, divisor, byUnits); });
+  Value scale = once(0, [&] {
+    Value size = scaleOfDivisor(make, divisor, byUnits);
+    return byUnits ? size : make.withSignOf(size, divisor);
+  });
   Value scaled = once(1, [&] { return make.mul(divisor, scale); });
   Value by = once(2, [&] { return spread(scaled); });
   Value inverse = once(3, [&] {
@@ -86,7 +98,10 @@ Value NestEmitter::divideByShared(Operation *op, ArrayRef<Value> operands, Point
   });
   Value factor = once(4, [&] { return spread(scale); });
   levels.place(level);
-  Value dividend = make.mul(operands[0], factor), product = make.mul(dividend, inverse);
+  Value dividend = make.mul(operands[0], factor);
+  if (!byUnits)
+    return correctedQuotient(make, dividend, by, inverse);
+  Value product = make.mul(dividend, inverse);
   Value rest = make.fma(make.negate(product), by, dividend), size = make.absolute(rest);
   Value quotient = make.fma(rest, inverse, product);
   Value isFinite = make.less(size, make.number(type, std::numeric_limits<double>::infinity()));
