@@ -2,16 +2,17 @@
 
 usage: bandwidth.py [KERNEL ...] [--mib N] [--rounds N] [--seconds S] [--out FILE]
 
-Each kernel reads a float32 tensor of N MiB (128: beyond the last cache) and writes its result, on one core and on all.
-Its bytes are those it has to read and write at the least, its bandwidth those over the median time of a run. The copy
-(limits.c) reads and writes as many bytes on the same cores, with plain and with non-temporal stores, in every round;
-its best counts. A kernel that writes next to nothing is compared with a plain sum over its bytes as well, which is what
-cores can read at most. Writes bench/results/bandwidth-DATE.json.
+Each kernel reads a float32 tensor of N MiB (if not said: at least 128, and twice what the last caches hold, so that
+memory alone has it) and writes its result, on one core and on all. Its bytes are those it has to read and write at the
+least, its bandwidth those over the median time of a run. The copy (limits.c) reads and writes as many bytes on the same
+cores, with plain and with non-temporal stores, in every round; its best counts. A kernel that writes next to nothing is
+compared as well with the better of two sums over its bytes, which is what cores can read at most. Writes bench/results/bandwidth-DATE.json.
 """
 
 import argparse
 import datetime
 import json
+import math
 import os
 import pathlib
 import statistics
@@ -26,6 +27,13 @@ import models
 RESULTS = pathlib.Path(__file__).resolve().parent / "results"
 COLUMNS = 1024
 GROUPS, CHANNELS, PIXELS = 4, 64, 1024
+
+
+def beyond_caches():
+    """MiB that are twice what the last caches hold, in steps of 128."""
+    levels = json.loads(models.kintsugi("doctor", "--json"))["assumed"]["levels"]
+    last = max((level["bytes"] for level in levels[1:]), default=0)
+    return 128 * max(1, math.ceil(2 * last / (128 << 20)))
 
 
 def rows_of(mib):
@@ -157,7 +165,7 @@ def measure(folder, options, cores):
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("kernels", nargs="*", help=", ".join(KERNELS))
-    parser.add_argument("--mib", type=int, default=128, help="of the tensor that is read")
+    parser.add_argument("--mib", type=int, help="of the tensor that is read; without: what no cache holds")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=0.5, help="of each timing")
     parser.add_argument("--out", type=pathlib.Path, help="instead of bench/results/bandwidth-DATE.json")
@@ -166,6 +174,7 @@ def main(arguments=None):
     if unknown:
         parser.error(f"no kernel '{unknown.pop()}'; there are {', '.join(KERNELS)}")
     options.kernels = options.kernels or list(KERNELS)
+    options.mib = options.mib or beyond_caches()
     cores = sorted(os.sched_getaffinity(0))
     today = datetime.date.today().isoformat()
     out = options.out or RESULTS / f"bandwidth-{today}.json"

@@ -5,7 +5,8 @@
  *        limits read BYTES REPEATS CORE...   a sum over so many bytes
  *
  * One thread on each core named, all at once. Prints operations or bytes a second of all together:
- * the best of several turns, for a copy also the better of plain and non-temporal stores.
+ * the best of several turns, for a copy also the better of plain and non-temporal stores, for a sum
+ * that of one run and of several at once.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -116,12 +117,28 @@ static void *runFma(void *argument) {
 }
 
 /* Sums enough that adding is not what it waits for. */
-static void readAll(const Vector *from, size_t count) {
+static void readInOrder(const Vector *from, size_t count) {
   Vector sums[8] = {{0}};
   for (size_t i = 0; i + 8 <= count; i += 8)
 #pragma GCC unroll 8
     for (int k = 0; k < 8; ++k)
       sums[k] += from[i + (size_t)k];
+  for (int k = 0; k < 8; ++k)
+    __asm__ volatile("" ::"v"(sums[k]));
+}
+
+/* Four runs at once, each asked for ahead: more is under way than a prefetcher asks for. */
+static void readInRuns(const Vector *from, size_t count) {
+  enum { runs = 4, ahead = 16 * cacheLine };
+  Vector sums[8] = {{0}};
+  size_t each = count / runs;
+  for (size_t i = 0; i + 2 <= each; i += 2)
+#pragma GCC unroll 8
+    for (size_t k = 0; k < 8; ++k) {
+      const Vector *next = from + k / 2 * each + i + k % 2;
+      __builtin_prefetch((const char *)next + ahead);
+      sums[k] += *next;
+    }
   for (int k = 0; k < 8; ++k)
     __asm__ volatile("" ::"v"(sums[k]));
 }
@@ -133,10 +150,11 @@ static void *runRead(void *argument) {
   size_t begin = vectors * work->index / work->count;
   size_t count = vectors * (work->index + 1) / work->count - begin;
   const Vector *from = (const Vector *)work->from + begin;
-  for (size_t turn = 0; turn < work->repeats; ++turn) {
+  void (*ways[])(const Vector *, size_t) = {readInOrder, readInRuns};
+  for (size_t turn = 0; turn < 2 * work->repeats; ++turn) {
     pthread_barrier_wait(work->barrier);
     work->start = now();
-    readAll(from, count);
+    ways[turn % 2](from, count);
     work->end = now();
     pthread_barrier_wait(work->barrier);
     note(work, (double)(vectors * VECTOR_BYTES));
