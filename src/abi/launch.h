@@ -17,6 +17,9 @@
  * uses while it runs, which were 0 once and since then are only written by such launches. They may
  * read what they have written.
  *
+ * A code object may say that a stage takes tensor maps (abi/tensor_map.h): its last parameters are
+ * those, encoded by the driver for this launch's operands, as values of 128 bytes.
+ *
  * A kernel may ask for clusters along x (.reqnctapercluster): each tile then has the blocks of one.
  *
  * A code object may say that its kernels wait: each ends its own wait for the launches before it

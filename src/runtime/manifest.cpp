@@ -185,6 +185,8 @@ static Json codeJson(const CodeObject &code) {
   Json json = {{"section", code.section}, {"features", code.features}};
   if (code.kernelsWait)
     json["kernels_wait"] = true;
+  if (!code.maps.empty())
+    json["tensor_maps"] = listJson(code.maps, mapsJson);
   return json;
 }
 

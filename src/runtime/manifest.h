@@ -12,6 +12,7 @@
 #include "base/element_type.h"
 #include "base/json.h"
 #include "base/status.h"
+#include "runtime/tensor_maps.h"
 
 #include <cstdint>
 #include <string>
@@ -20,7 +21,7 @@
 namespace kintsugi::runtime {
 
 /// Grows with every change of the manifest that an old reader would misunderstand.
-inline constexpr uint32_t manifestVersion = 1;
+inline constexpr uint32_t manifestVersion = 2;
 
 /// Names no buffer or port.
 inline constexpr int64_t none = -1;
@@ -154,6 +155,7 @@ struct CodeObject {
   std::string section;               ///< The name of its code section.
   std::vector<std::string> features; ///< As in /proc/cpuinfo ("avx2", "fma"), or "sm_80", ...
   bool kernelsWait = false;          ///< See abi/launch.h.
+  std::vector<StageMaps> maps;       ///< Of the stages that take any.
 
   bool operator==(const CodeObject &) const = default;
 };

@@ -252,6 +252,9 @@ static Expected<CodeObject> readCode(const Json &json) {
   if (optionalMember(json, "kernels_wait")) {
     KINTSUGI_ASSIGN(code.kernelsWait, jsonBool(json, "kernels_wait"));
   }
+  if (optionalMember(json, "tensor_maps")) {
+    KINTSUGI_ASSIGN(code.maps, readList<StageMaps>(json, "tensor_maps", readStageMaps));
+  }
   return code;
 }
 

@@ -5,6 +5,7 @@
 #include "abi/launch.h"
 #include "calls/call.h"
 #include "devices/cuda/code_cache.h"
+#include "devices/cuda/tensor_map.h"
 #include "runtime/binding.h"
 
 #include <algorithm>
@@ -75,9 +76,10 @@ Status CudaProgram::loadCode() {
       device.driver().check(device.driver().driverVersion(&version), "ask the driver's version"));
   kernelsWait = chosen->kernelsWait && version >= recordsEarlyStarts;
   const CudaDeviceInfo &info = device.info();
-  CodeCache code(device.driver(), device.folderOfCode(),
-                 std::to_string(info.major) + "." + std::to_string(info.minor));
-  Expected<Handle> loaded = code.load(text);
+  code = &*chosen;
+  CodeCache cache(device.driver(), device.folderOfCode(),
+                  std::to_string(info.major) + "." + std::to_string(info.minor));
+  Expected<Handle> loaded = cache.load(text);
   if (!loaded.ok())
     return at(chosen->section, loaded.takeError());
   module = *loaded;
@@ -96,6 +98,21 @@ Status CudaProgram::checkStage(const Stage &stage) const {
       return inputError("has the operand '" + buffer.name + "' at an odd address");
   }
   return Status::success();
+}
+
+Expected<std::vector<KinTensorMap>> CudaProgram::findMaps(const Stage &stage) const {
+  auto found = std::ranges::find(code->maps, stage.symbol, &StageMaps::symbol);
+  if (found == code->maps.end())
+    return std::vector<KinTensorMap>();
+  if (found->maps.size() > KIN_TENSOR_MAX_MAPS)
+    return inputError("takes " + std::to_string(found->maps.size()) + " tensor maps");
+  for (const KinTensorMap &map : found->maps) {
+    if (map.operand >= stage.buffers.size())
+      return inputError("has a tensor map of an operand that there is not");
+    const Buffer &operand = manifest().buffers[stage.buffers[map.operand]];
+    KINTSUGI_RETURN_IF_ERROR(checkMap(map, operand.bytes, stage.scratchBytes));
+  }
+  return found->maps;
 }
 
 uint64_t CudaProgram::sharedBytes(const Stage &stage) const {
@@ -159,6 +176,7 @@ Status CudaProgram::findFunctions() {
   for (const Stage &stage : manifest().stages) {
     functions.push_back(nullptr);
     blocks.push_back(0);
+    maps.emplace_back();
     if (stage.kind == Stage::Kind::Call) {
       if (!calls::find(stage.symbol))
         return inputError("call '" + stage.symbol + "': this runtime has no such call");
@@ -173,6 +191,10 @@ Status CudaProgram::findFunctions() {
     if (!found.ok())
       return at(where, found.takeError());
     functions.back() = *found;
+    auto described = findMaps(stage);
+    if (!described.ok())
+      return at(where, described.takeError());
+    maps.back() = std::move(*described);
     auto count = blocksFor(*found, stage);
     if (!count.ok())
       return at(where, count.takeError());

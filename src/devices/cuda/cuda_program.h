@@ -18,6 +18,8 @@ public:
   const runtime::Manifest &manifest() const { return artifact.manifest(); }
   /// Null where the stage is a call.
   cuda::Handle function(uint32_t stage) const { return functions[stage]; }
+  /// What a stage takes of its operands as boxes.
+  const std::vector<KinTensorMap> &mapsOf(uint32_t stage) const { return maps[stage]; }
   /// Of a launch.
   unsigned blocksOf(uint32_t stage) const { return blocks[stage]; }
   /// Whether a recorded kernel may be started while the one before it runs.
@@ -33,6 +35,7 @@ private:
   Status loadCode();
   Status findFunctions();
   Status checkStage(const runtime::Stage &stage) const;
+  Expected<std::vector<KinTensorMap>> findMaps(const runtime::Stage &stage) const;
   Expected<cuda::Handle> findFunction(const runtime::Stage &stage);
   Expected<unsigned> blocksFor(cuda::Handle function, const runtime::Stage &stage) const;
   Expected<unsigned> blocksThatMeet(cuda::Handle function, const runtime::Stage &stage) const;
@@ -45,6 +48,8 @@ private:
   bool isForAnyDevice = false;   ///< The code that was chosen.
   std::vector<cuda::Handle> functions;
   std::vector<unsigned> blocks;
+  const runtime::CodeObject *code = nullptr; ///< That was chosen.
+  std::vector<std::vector<KinTensorMap>> maps;
 };
 
 } // namespace kintsugi::devices

@@ -27,7 +27,8 @@ Expected<std::unique_ptr<CudaQueue>> CudaQueue::create(CudaDevice &device,
   size_t most = 0;
   for (const Stage &stage : program.manifest().stages)
     most = std::max(most, stage.buffers.size());
-  queue->parameters.resize(most + 1);
+  queue->parameters.resize(most + 1 + KIN_TENSOR_MAX_MAPS);
+  queue->encoded.resize(KIN_TENSOR_MAX_MAPS);
   queue->placesOfStep.resize(most);
   KINTSUGI_RETURN_IF_ERROR(queue->makeCounter());
   return queue;
@@ -265,11 +266,26 @@ void CudaQueue::noteLaunch(uint32_t index, void *const *buffers) {
   trace->addLaunch(index, std::move(operands), stage.resultCount);
 }
 
+/// Tensor maps are of where the operands are in this launch.
+Status CudaQueue::setParameters(uint32_t index, void *const *buffers) {
+  const Stage &stage = program.manifest().stages[index];
+  size_t count = 0;
+  for (; count < stage.buffers.size(); ++count)
+    parameters[count] = const_cast<void **>(&buffers[count]);
+  if (stage.meets)
+    parameters[count++] = &counter;
+  size_t number = 0;
+  for (const KinTensorMap &map : program.mapsOf(index)) {
+    KINTSUGI_RETURN_IF_ERROR(
+        encodeMap(driver(), map, addressOf(buffers[map.operand]), encoded[number]));
+    parameters[count++] = &encoded[number++];
+  }
+  return Status::success();
+}
+
 Status CudaQueue::launchNow(uint32_t index, void *const *buffers) {
   const Stage &stage = program.manifest().stages[index];
-  for (size_t i = 0; i < stage.buffers.size(); ++i)
-    parameters[i] = const_cast<void **>(&buffers[i]);
-  parameters[stage.buffers.size()] = &counter;
+  KINTSUGI_RETURN_IF_ERROR(setParameters(index, buffers));
   bool startsEarly = isAfterKernel && program.startsEarly() && !stage.meets;
   LaunchAttribute attribute = {stage.meets ? allAtOnce : startEarly, 0, 1, {}};
   LaunchConfig config = {program.blocksOf(index),

@@ -4,6 +4,7 @@
 
 #include "devices/cuda/cuda_program.h"
 #include "devices/cuda/stage_timer.h"
+#include "devices/cuda/tensor_map.h"
 #include "devices/cuda/trace.h"
 
 #include <chrono>
@@ -43,6 +44,7 @@ private:
   cuda::Handle &graphOfRun() { return isTiming ? timedGraph : graph; }
   Status startGraph();
   Status launchNow(uint32_t stage, void *const *buffers);
+  Status setParameters(uint32_t stage, void *const *buffers);
   Status launchBetweenEvents(uint32_t stage, void *const *buffers);
   Status launchTimed(uint32_t stage, void *const *buffers);
   Status runCallTimed(uint32_t stage, void *const *buffers);
@@ -73,7 +75,8 @@ private:
   StageTimer timer;           ///< Of the timed graph.
   Clock::time_point runBegan;
   std::vector<runtime::StageSpan> alone; ///< What this run timed one by one.
-  std::vector<void *> parameters;        ///< Addresses of a launch's operands.
+  std::vector<void *> parameters;        ///< Addresses of a launch's operands and the rest.
+  std::vector<cuda::EncodedMap> encoded; ///< A launch's tensor maps.
   std::vector<void *> placesOfStep;      ///< A recorded launch's operands.
 };
 

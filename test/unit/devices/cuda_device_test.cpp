@@ -6,6 +6,7 @@
 
 #include "devices/cuda/cuda_device.h"
 #include "devices/cuda/launch_costs.h"
+#include "devices/cuda/tensor_map.h"
 
 #include "cuda_parts.h"
 #include "fake_cuda.h"
@@ -310,6 +311,90 @@ TEST_F(Cuda, StartsKernelsEarlyThatWait) {
     ASSERT_TRUE((*context)->run(inputs, outputs).ok());
   }
   EXPECT_EQ(fake->early, 1u); // Of the two that are recorded, the one behind a kernel.
+}
+
+/// Of the first stage's first operand, 1000 numbers of 4 bytes, as pairs of 2 bytes.
+static KinTensorMap mapOfOperand() { return {0, 2, 64, 32, {64, 31}, {2, 128}, {32, 8}, {1, 1}}; }
+
+static Parts partsWithMap(const KinTensorMap &map) {
+  Parts parts = cudaParts(withoutCall(affineParts()));
+  parts.manifest.code[0].maps = {{parts.manifest.stages[0].symbol, {map}}};
+  parts.manifest.stages[0].scratchBytes = 512; // As much as a box.
+  return parts;
+}
+
+TEST_F(Cuda, DescribesOperandsOfEachLaunch) {
+  auto model = load(partsWithMap(mapOfOperand()));
+  ASSERT_TRUE(model.ok()) << model.error().message;
+  auto context = Context::create(*model);
+  ASSERT_TRUE(context.ok());
+  for (int times = 1; times <= 4; ++times) {
+    InputTensor inputs[] = {{"x", ElementType::F32, shape, x.data(), 4000}};
+    OutputTensor outputs[] = {{"y", y.data(), 4000, {}}};
+    ASSERT_TRUE((*context)->run(inputs, outputs).ok());
+  }
+  EXPECT_EQ(fake->encodedMaps, 2); // When it is watched, and when it is recorded.
+}
+
+TEST_F(Cuda, RefusesMapsOfWhatIsNotThere) {
+  struct Mistake {
+    std::function<void(KinTensorMap &)> make;
+    const char *message;
+  };
+  const Mistake mistakes[] = {
+      {[](KinTensorMap &map) { map.operand = 9; }, "an operand that there is not"},
+      {[](KinTensorMap &map) { map.line_bytes = 48; }, "that no device knows"},
+      {[](KinTensorMap &map) { map.box[1] = 257; }, "that no device knows"},
+      {[](KinTensorMap &map) { map.box[1] = 0; }, "that no device knows"},
+      {[](KinTensorMap &map) { map.box[0] = 64; }, "that no device knows"},
+      {[](KinTensorMap &map) { map.steps[0] = 2; }, "that no device knows"},
+      {[](KinTensorMap &map) { map.steps[1] = 0; }, "that no device knows"},
+      {[](KinTensorMap &map) { map.steps[1] = 9; }, "that no device knows"},
+      {[](KinTensorMap &map) { map.extents[1] = 0; }, "that no device knows"},
+      {[](KinTensorMap &map) { map.strides[0] = 4; }, "that no device knows"},
+      {[](KinTensorMap &map) { map.strides[1] = 136; }, "that no device knows"},
+      {[](KinTensorMap &map) { map.strides[1] = 0; }, "that no device knows"},
+      {[](KinTensorMap &map) { map.strides[1] = uint64_t(1) << 40; }, "that no device knows"},
+      {[](KinTensorMap &map) { map.extents[1] = (uint64_t(1) << 32) + 1; }, "that no device knows"},
+      {[](KinTensorMap &map) { map.start = 8; }, "that no device knows"},
+      {[](KinTensorMap &map) { map.extents[1] = 32; }, "past the end of its operand"},
+      {[](KinTensorMap &map) { map.start = 4096; }, "past the end of its operand"},
+      {[](KinTensorMap &map) { map.start = uint64_t(-16); }, "past the end of its operand"},
+      {[](KinTensorMap &map) { map.extents[0] = uint64_t(1) << 32; },
+       "past the end of its operand"},
+      {[](KinTensorMap &map) { // That wraps around.
+         map.extents[1] = uint64_t(1) << 32;
+         map.strides[1] = uint64_t(1) << 36;
+       },
+       "past the end of its operand"},
+      {[](KinTensorMap &map) { map.box[1] = 9; }, "whose boxes have no room"},
+  };
+  for (const Mistake &mistake : mistakes) {
+    KinTensorMap map = mapOfOperand();
+    mistake.make(map);
+    auto model = load(partsWithMap(map));
+    ASSERT_FALSE(model.ok()) << mistake.message;
+    EXPECT_EQ(model.error().kind, ErrorKind::Input);
+    EXPECT_NE(model.error().message.find(mistake.message), std::string::npos)
+        << model.error().message;
+  }
+}
+
+TEST(TensorMap, HasOneToFiveDimensions) {
+  KinTensorMap map = mapOfOperand();
+  EXPECT_TRUE(devices::cuda::checkMap(map, 4000, 512).ok());
+  for (uint16_t rank : {0, 6, 65535}) {
+    map.rank = rank;
+    EXPECT_FALSE(devices::cuda::checkMap(map, 4000, 512).ok());
+  }
+}
+
+TEST_F(Cuda, RefusesMoreMapsThanALaunchTakes) {
+  Parts parts = partsWithMap(mapOfOperand());
+  parts.manifest.code[0].maps[0].maps.assign(KIN_TENSOR_MAX_MAPS, mapOfOperand());
+  EXPECT_TRUE(load(parts).ok());
+  parts.manifest.code[0].maps[0].maps.push_back(mapOfOperand());
+  EXPECT_NE(messageOf(load(parts)).find("takes 17 tensor maps"), std::string::npos);
 }
 
 TEST_F(Cuda, RecordsOfALoopItsKernels) {

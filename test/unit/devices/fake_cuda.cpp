@@ -276,6 +276,15 @@ int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, Handle, int threads
   return success;
 }
 int cuFuncSetAttribute(Handle, int, int) { return success; }
+int cuTensorMapEncodeTiled(void *map, int, unsigned rank, Address start, const uint64_t *extents,
+                           const uint64_t *, const unsigned *, const unsigned *, int, int, int,
+                           int) {
+  std::memcpy(map, &start, sizeof start);
+  std::memcpy(static_cast<char *>(map) + 8, extents, rank * sizeof *extents);
+  std::lock_guard lock(mutex);
+  ++fakeCuda()->encodedMaps;
+  return reinterpret_cast<uintptr_t>(map) % 64 == 0 ? success : invalidValue;
+}
 int cuLaunchKernelEx(const kintsugi::devices::cuda::LaunchConfig *config, Handle handle,
                      void **parameters, void **) {
   auto *function = static_cast<Function *>(handle);

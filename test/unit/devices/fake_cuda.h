@@ -19,6 +19,7 @@ struct FakeCuda {
   int version = 13000;
   std::string failingKernel; ///< Faults when it is run, which whoever waits for it learns.
   int clusterWidth = 0;      ///< That all kernels ask for.
+  int encodedMaps = 0;       ///< For all launches so far.
   int refusedCode = 0;       ///< So many modules of code are not taken.
   int fault = 0;             ///< What waiting gives.
   // What was asked for.

@@ -253,10 +253,13 @@ TEST(Artifact, SealedLiesInTheManifestAreFound) {
   replaceManifest(bytes, "[]");
   EXPECT_EQ(readError(bytes), "a.kin: manifest: the manifest is not an object");
   Json json = affineParts().manifest.toJson();
-  json["version"] = 2;
-  replaceManifest(bytes, printJson(json));
-  EXPECT_EQ(readError(bytes), "a.kin: manifest: the manifest has version 2, this runtime reads "
-                              "version 1; compile the model again");
+  for (int version : {1, 3}) {
+    json["version"] = version;
+    replaceManifest(bytes, printJson(json));
+    EXPECT_EQ(readError(bytes), "a.kin: manifest: the manifest has version " +
+                                    std::to_string(version) +
+                                    ", this runtime reads version 2; compile the model again");
+  }
   json = affineParts().manifest.toJson();
   json["buffers"][3]["home"] = {{"arena", 1 << 20}};
   replaceManifest(bytes, printJson(json));

@@ -12,9 +12,17 @@ using namespace kintsugi::runtime;
 
 static constexpr uint64_t constantBytes = 4036;
 
+static Parts partsWithMaps() {
+  Parts parts = affineParts();
+  KinTensorMap map{1, 2, 128, 64, {64, 24}, {2, 128}, {64, 9}, {1, 2}};
+  parts.manifest.code.resize(1);
+  parts.manifest.code[0].maps = {{"affine", {map, map}}};
+  return parts;
+}
+
 TEST(Manifest, RoundTripsThroughText) {
-  for (const Parts &parts :
-       {affineParts(), loopParts(), raggedParts(), locateParts(3), lanesParts(2)}) {
+  for (const Parts &parts : {affineParts(), loopParts(), raggedParts(), locateParts(3),
+                             lanesParts(2), partsWithMaps()}) {
     Manifest manifest = parts.manifest;
     manifest.stages[0].predictedSeconds = 1.25e-6;
     manifest.stages[0].movedBytes = 12000;
@@ -40,6 +48,33 @@ TEST(Manifest, RoundTripsWithoutText) {
   auto read = Manifest::fromJson(manifest.toJson());
   ASSERT_TRUE(read.ok()) << read.error().message;
   EXPECT_EQ(*read, manifest);
+}
+
+TEST(Manifest, SaysWhatIsWrongWithATensorMap) {
+  struct Lie {
+    std::function<void(Json &)> make;
+    const char *message;
+  };
+  const Lie lies[] = {
+      {[](Json &map) { map["operand"] = uint64_t(1) << 32; }, "operand: is too large"},
+      {[](Json &map) { map["line_bytes"] = 1 << 16; }, "line_bytes: is too large"},
+      {[](Json &map) { map["start"] = -16; }, "start"},
+      {[](Json &map) { map["extents"] = Json::array(); }, "extents: a tensor map has as many"},
+      {[](Json &map) { map["extents"] = Json(std::vector<int>(6, 1)); }, "extents: a tensor map"},
+      {[](Json &map) { map["strides"] = {2}; }, "strides: a tensor map has as many as dimensions"},
+      {[](Json &map) { map["box"][1] = -1; }, "box: is not a list of counts"},
+      {[](Json &map) { map["box"][1] = uint64_t(1) << 32; }, "box: is not a list of counts"},
+      {[](Json &map) { map["steps"][0] = "1"; }, "steps: is not a list of counts"},
+      {[](Json &map) { map.erase("steps"); }, "steps"},
+  };
+  for (const Lie &lie : lies) {
+    Json json = partsWithMaps().manifest.toJson();
+    lie.make(json["code"][0]["tensor_maps"][0]["maps"][1]);
+    auto read = Manifest::fromJson(json);
+    ASSERT_FALSE(read.ok()) << lie.message;
+    EXPECT_EQ(read.error().kind, ErrorKind::Input);
+    EXPECT_NE(read.error().message.find(lie.message), std::string::npos) << read.error().message;
+  }
 }
 
 TEST(Manifest, WhatTheLinkerMakesIsValid) {
@@ -182,7 +217,7 @@ static void mutateEach(Json &node, const std::function<void()> &visit) {
 }
 
 TEST(Manifest, AnyValueMayBeReplacedByAnyOther) {
-  for (const Parts &parts : {affineParts(), loopParts(), raggedParts()}) {
+  for (const Parts &parts : {affineParts(), loopParts(), raggedParts(), partsWithMaps()}) {
     Json json = parts.manifest.toJson();
     int refused = 0, accepted = 0;
     mutateEach(json, [&] {
