@@ -1,5 +1,6 @@
 #include "link/link.h"
 
+#include "link/code_object.h"
 #include "link/joins.h"
 #include "link/manifest.h"
 #include "llvm/ADT/STLExtras.h"
@@ -75,7 +76,7 @@ Status Linker::addCode(const Plan &plan, const Variant::Code &code, Linked &link
                   compileKernels(plan, plan.root, Joins(plan).entries, target, forLevel));
   if (object.bytes.empty())
     return Status::success();
-  linked.manifest.code.push_back({code.level, code.features, object.kernelsWait});
+  linked.manifest.code.push_back(describeCode(object, code.level, code.features));
   linked.code.emplace_back(code.level, std::move(object.bytes));
   return Status::success();
 }

@@ -84,8 +84,10 @@ schedule::ScheduleOptions scheduleOptions(const CompileOptions &options) {
   result.precision = options.precision;
   result.packing = options.abilities.packing;
   result.copies = options.abilities.copies;
-  if (options.machine.threads > 0) {        // Blocks know no copies.
-    constexpr int64_t onHopper = 226 << 10; // And some for places that are aligned.
+  result.bulk = options.abilities.bulk;
+  if (options.machine.threads > 0) { // Blocks know no copies.
+    // Of 227 KiB, without places that are aligned and those where boxes arrive.
+    constexpr int64_t onHopper = 225 << 10;
     result.scratchLimit = KIN_LAUNCH_SHARED_BYTES;
     bool isHopper = options.machine.level == "sm_90a";
     result.ringLimit = isHopper ? onHopper : 0;

@@ -44,6 +44,7 @@ struct CompileOptions {
     bool phases = true;   ///< Long sums of few results may be sums of sums.
     bool stacks = true;   ///< Products of one value may be one product.
     bool windows = true;  ///< Windows may be multiplied for all their places at once.
+    bool bulk = true;     ///< Operands of products may be brought as boxes.
   } abilities;
   machine::Machine machine;
   /// The artifact is for these too, in order: the same machine with fewer instructions.

@@ -135,6 +135,7 @@ public:
       }
     if (bestCycles && !wish.wanted)
       best = withLongRing(best);
+    best.inBulk = best.inFours && limits.bulk; // Estimated as if threads copied all.
     return bestCycles;
   }
 

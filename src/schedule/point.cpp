@@ -90,6 +90,7 @@ MatrixTile chosenOf(const MatrixTile &tile) {
   const MatrixTile none;
   chosen.element = none.element;
   chosen.columnsFactor = none.columnsFactor;
+  chosen.inBulk = none.inBulk;
   chosen.ring = none.ring;
   return chosen;
 }

@@ -130,7 +130,7 @@ std::string Schedule::print() const {
               std::to_string(m->rows) + " x " + std::to_string(m->columns) + " x " +
               std::to_string(m->depth) + " by " + std::to_string(m->down) + " x " +
               std::to_string(m->across) + " x " + std::to_string(m->deep) + " warps, " +
-              (m->inFours ? "four together, " : "") +
+              (m->inFours ? "four together, " : "") + (m->inBulk ? "in bulk, " : "") +
               (m->blocks > 1 ? std::to_string(m->blocks) + " blocks, " : "") +
               std::to_string(m->stages) + " stages";
     if (nest.streamed)

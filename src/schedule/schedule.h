@@ -82,7 +82,8 @@ struct MatrixTile {
   unsigned depth = 0;                     ///< Terms of the sums that are staged at once.
   unsigned down = 1, across = 1;          ///< Warps, each with its share of rows and columns,
   unsigned deep = 1;                      ///< and so many for each share's terms.
-  bool inFours = false; ///< Four warps down multiply together: of 64 rows each has 16.
+  bool inFours = false; ///< Four warps down multiply together: of 64 rows each has 16,
+  bool inBulk = false;  ///< and factors that are boxes come in bulk.
   /// Of a cluster, where the machine has those: so many share each sum's steps, and then, as the
   /// warps deep do, its results. 2 to the power of something.
   unsigned blocks = 1;

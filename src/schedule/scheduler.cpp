@@ -565,8 +565,9 @@ private:
   /// Blocks share a tile where nothing but the product is done for it.
   BlockLimits limitsOf(const Tiling &tiling) const {
     unsigned blocks = tiling.parts.size() == 1 ? options.clusterBlocks : 1;
-    return {storageOf(options.precision), options.scratchLimit, options.ringLimit, blocks,
-            options.machine.cores};
+    return {
+        storageOf(options.precision), options.scratchLimit, options.ringLimit, options.bulk, blocks,
+        options.machine.cores};
   }
 
   /// The four nests from `number` on as one loop, where they are attention.

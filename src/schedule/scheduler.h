@@ -26,6 +26,7 @@ struct ScheduleOptions {
   /// The same for rings of operands that four warps multiply together, which other devices do with
   /// in `scratchLimit`, by fewer stages. 0: the machine has no instructions for it.
   int64_t ringLimit = 0;
+  bool bulk = true;                     ///< Those operands may come as boxes.
   unsigned clusterBlocks = 1;           ///< That may share a tile: 1, 2, 4, ...
   bool packing = true;                  ///< Constants may be packed.
   bool copies = true;                   ///< Tiles may copy operands and results on the way.

@@ -17,6 +17,7 @@ Hash128 tuningKey(const GroupKey &key, const schedule::ScheduleOptions &options)
       .add(options.copies)
       .add(options.scratchLimit)
       .add(options.ringLimit)
+      .add(options.bulk)
       .add(int64_t(options.clusterBlocks))
       .add(int64_t(options.precision))
       .finish();

@@ -8,6 +8,7 @@
 #ifndef KINTSUGI_TARGETS_TARGET_H
 #define KINTSUGI_TARGETS_TARGET_H
 
+#include "abi/tensor_map.h"
 #include "base/status.h"
 #include "tile/program.h"
 
@@ -30,6 +31,8 @@ struct CodeObject {
   std::vector<std::byte> bytes;
   std::vector<std::string> stages; ///< Its exported symbols, in the order of the programs.
   bool kernelsWait = false;        ///< See abi/launch.h.
+  /// By stage, those whose values it takes; empty: no stage takes any.
+  std::vector<std::vector<KinTensorMap>> maps;
 };
 
 /// Text forms on the way to code.

@@ -211,7 +211,8 @@ MatrixAttr KernelBuilder::matrixOf(const LoopNest &nest) const {
   const schedule::MatrixTile &tile = *nest.matrix;
   return MatrixAttr::get(builder.getContext(), valueType(builder.getContext(), tile.element),
                          tile.columnsFactor, tile.rows, tile.columns, tile.depth, tile.down,
-                         tile.across, tile.deep, tile.inFours, tile.blocks, tile.stages, tile.ring);
+                         tile.across, tile.deep, tile.inFours, tile.inBulk, tile.blocks,
+                         tile.stages, tile.ring);
 }
 
 /// A begin and an end for each span, ahead of the nest.

@@ -68,12 +68,15 @@ def MatrixAttr : AttrDef<TileDialect, "Matrix"> {
     `deep` warps for the terms of each, which are joined in their order at the end; it
     brings `depth` terms of both factors at a time through a ring of `stages` in scratch, from byte
     `ring` on. Warps `in_fours` multiply together where the units can: four of those down, in a row,
-    have 64 rows by turns of 16. Where there are clusters, as many `blocks` of one share each sum's
-    steps, in their order; elsewhere one block does all. The sum's iterators are one, the last the fastest; terms past their end are zero.
+    have 64 rows by turns of 16. What the machine can bring as boxes then comes `in_bulk`. Where
+    there are clusters, as many `blocks` of one share each sum's steps, in their order; elsewhere
+    one block does all. The sum's iterators are one, the last the fastest; terms past their end are
+    zero.
   }];
   let parameters = (ins "::mlir::Type":$element, "int64_t":$columns_factor, "int64_t":$rows,
                         "int64_t":$columns, "int64_t":$depth, "int64_t":$down, "int64_t":$across,
                         "int64_t":$deep, DefaultValuedParameter<"bool", "false">:$in_fours,
+                        DefaultValuedParameter<"bool", "false">:$in_bulk,
                         DefaultValuedParameter<"int64_t", "1">:$blocks,
                         "int64_t":$stages, "int64_t":$ring);
   let assemblyFormat = "`<` struct(params) `>`";

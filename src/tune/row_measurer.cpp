@@ -1,5 +1,6 @@
 #include "tune/row_measurer.h"
 
+#include "link/code_object.h"
 #include "link/stage_artifact.h"
 #include "schedule/scratch.h"
 #include "tile/build.h"
@@ -49,10 +50,10 @@ public:
     targets::CompileOptions options = of.options;
     options.threads = 1;
     KINTSUGI_ASSIGN(targets::CodeObject code, of.target.compile({&program}, options));
-    runtime::CodeObject about = of.row.code;
-    about.kernelsWait = code.kernelsWait;
     KINTSUGI_ASSIGN(runtime::Artifact artifact,
-                    link::artifactOfStages(plan, {0}, code.bytes, of.target.name(), about));
+                    link::artifactOfStages(
+                        plan, {0}, code.bytes, of.target.name(),
+                        link::describeCode(code, of.row.code.section, of.row.code.features)));
     kernel->artifact.emplace(std::move(artifact));
     KINTSUGI_ASSIGN(kernel->program, of.device.load(*kernel->artifact));
     return kernel;

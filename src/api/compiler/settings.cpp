@@ -76,7 +76,7 @@ constexpr std::pair<std::string_view, bool Abilities::*> abilityNames[] = {
     {"scans", &Abilities::scans},     {"splits", &Abilities::splits},
     {"sums", &Abilities::sums},       {"joins", &Abilities::joins},
     {"phases", &Abilities::phases},   {"stacks", &Abilities::stacks},
-    {"windows", &Abilities::windows}};
+    {"windows", &Abilities::windows}, {"bulk", &Abilities::bulk}};
 
 /// "fusion, masks and windows"
 std::string allAbilities() {

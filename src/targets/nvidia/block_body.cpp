@@ -35,7 +35,7 @@ public:
 
   bool emitProducts(KernelScope &scope, ComputeOp nest, Block *block) override {
     Levels levels(scope.builder, MatrixNest::numLevels, block);
-    MatrixNest(scope, nest, frame.scratch, frame.isHopper, levels).emit();
+    MatrixNest(scope, nest, frame.scratch, frame.isHopper, levels, frame.bulk).emit();
     return true;
   }
 

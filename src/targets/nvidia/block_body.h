@@ -8,7 +8,7 @@
 #define KINTSUGI_TARGETS_NVIDIA_BLOCK_BODY_H
 
 #include "base/status.h"
-#include "targets/emit.h"
+#include "targets/nvidia/bulk_copies.h"
 #include "tile/dialect.h"
 
 namespace kintsugi::targets {
@@ -19,6 +19,7 @@ struct BlockFrame {
   mlir::Value scratch, exchange; ///< Shared memory; null where no kernel needs any.
   bool isHopper = false;         ///< Whether there are groups of warps, and clusters.
   bool hasIdle = false; ///< Whether threads that a kernel does not need may wait elsewhere.
+  BulkResources *bulk = nullptr; ///< Null: nothing comes in bulk.
 };
 
 /// What the import table serves on a processor has no code here.

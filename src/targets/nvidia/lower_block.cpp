@@ -3,6 +3,7 @@
 #include "targets/nvidia/lower_block.h"
 
 #include "abi/launch.h"
+#include "abi/tensor_map.h"
 #include "machine/machine.h"
 #include "schedule/thread_work.h"
 #include "targets/lower_kernels.h"
@@ -16,6 +17,8 @@
 #include "llvm/IR/Function.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <cstring>
+
 using namespace mlir;
 using kintsugi::tile::ComputeOp;
 using kintsugi::tile::KernelOp;
@@ -26,6 +29,11 @@ namespace kintsugi::targets {
 namespace {
 
 constexpr unsigned sharedSpace = 3;
+constexpr int64_t encodedBytes = 128; ///< Of a tensor map as a parameter.
+/// What of shared memory is declared with its size fills such pieces: what follows, the scratch
+/// whose size the launch says, is aligned as the pieces are, whatever a linker promises.
+constexpr int64_t ringAlignment = 1024;
+constexpr int64_t mostArrivals = ringAlignment / BulkCopies::arrivalBytes;
 
 /// Parts of a phase that are the same kernel, with its operands in each.
 struct Alike {
@@ -52,13 +60,14 @@ int64_t blocksTogether(KernelOp kernel, int64_t blocks, const machine::Machine &
 }
 
 /// The entry of one launch.
-class LaunchLowering {
+class LaunchLowering final : private BulkResources {
 public:
   LaunchLowering(OpBuilder &builder, ModuleOp kernels, const Launch &launch,
                  const machine::Machine &plannedFor, bool isHopper, bool waits)
       : builder(builder), launch(launch), plannedFor(plannedFor), waits(waits), make(builder),
         pointer(LLVM::LLVMPointerType::get(builder.getContext())), i64(builder.getI64Type()) {
     frame.isHopper = isHopper;
+    frame.bulk = isHopper && launch.phases.size() == 1 ? this : nullptr;
     for (const std::vector<Launch::Part> &phase : launch.phases)
       phases.push_back(groupedByKernel(kernels, phase));
   }
@@ -80,8 +89,10 @@ public:
     if (needs.scratch)
       scratchMemory = declareShared("_scratch", 0, LLVM::Linkage::External, needs.alignment);
     if (needs.exchangeBytes)
-      exchangeMemory = declareShared("_exchange", needs.exchangeBytes, LLVM::Linkage::Internal, 64);
-    LLVM::LLVMFuncOp function = declare();
+      exchangeMemory =
+          declareShared("_exchange", int64_t(llvm::alignTo(needs.exchangeBytes, needs.alignment)),
+                        LLVM::Linkage::Internal, needs.alignment);
+    function = declare();
     OpBuilder::InsertionGuard guard(builder);
     Block *block = function.addEntryBlock(builder);
     builder.setInsertionPointToStart(block);
@@ -96,11 +107,14 @@ public:
     emitPhases(block);
     builder.setInsertionPointToEnd(block);
     LLVM::ReturnOp::create(builder, make.location, ValueRange());
+    builder.setInsertionPointAfterValue(frame.thread); // While the launches before are under way.
+    startBulk();
     return Status::success();
   }
 
   int64_t threads = 0, cluster = 1;
-  int64_t together = 0; ///< Blocks that a core has at a time; 0: as it happens.
+  int64_t together = 0;           ///< Blocks that a core has at a time; 0: as it happens.
+  std::vector<KinTensorMap> maps; ///< By the last parameters.
 
 private:
   struct Needs {
@@ -213,18 +227,117 @@ private:
   /// Equal kernels are one body, whose operands are chosen.
   void emitAlike(Alike alike, Value number, Block *block) {
     int64_t tiles = alike.kernel.numTiles();
+    underway = alike;
+    usedArrivals = 0; // A block has one of these.
+    isOfPart.assign(alike.operands.size(), Value());
+    for (size_t part = 0; part + 1 < alike.operands.size(); ++part)
+      isOfPart[part] = make.lessUnsigned(number, make.integer(i64, tiles * int64_t(part + 1)));
     SmallVector<Value> buffers;
-    for (unsigned operand : alike.operands.back())
-      buffers.push_back(operands[operand]);
-    for (size_t part = alike.operands.size() - 1; part-- > 0;) {
-      Value isHere = make.lessUnsigned(number, make.integer(i64, tiles * int64_t(part + 1)));
-      for (auto [buffer, operand] : llvm::zip_equal(buffers, alike.operands[part]))
-        if (buffer != operands[operand])
-          buffer = make.select(isHere, operands[operand], buffer);
-    }
+    for (size_t buffer = 0; buffer < alike.operands.front().size(); ++buffer)
+      buffers.push_back(
+          ofPart([&](size_t part) { return operands[alike.operands[part][buffer]]; }));
     if (alike.operands.size() > 1)
       number = arith::RemUIOp::create(builder, make.location, number, make.integer(i64, tiles));
     emitBlockBody(builder, alike.kernel, frame, buffers, number, block);
+  }
+
+  /// What a value is in the part that this block works on, of the kernel underway.
+  Value ofPart(llvm::function_ref<Value(size_t)> valueIn) {
+    Value value = valueIn(isOfPart.size() - 1);
+    for (size_t part = isOfPart.size() - 1; part-- > 0;)
+      if (Value other = valueIn(part); other != value)
+        value = make.select(isOfPart[part], other, value);
+    return value;
+  }
+
+  SmallVector<Value> mapsOf(ArrayRef<KinTensorMap> wanted) override {
+    constexpr int64_t ofNest = 16; // More than a ring has stages.
+    std::vector<KinTensorMap> all = maps;
+    for (const KinTensorMap &map : wanted) {
+      if (isWritten(underway.kernel, map.operand) || usedArrivals + ofNest > mostArrivals)
+        return {};
+      for (size_t part = 0; part < isOfPart.size(); ++part)
+        if (KinTensorMap own = inPart(map, part); numberIn(all, own) == all.size())
+          all.push_back(own);
+    }
+    if (all.size() > KIN_TENSOR_MAX_MAPS)
+      return {};
+    SmallVector<Value> pointers;
+    for (const KinTensorMap &map : wanted)
+      pointers.push_back(ofPart([&](size_t part) { return parameterFor(inPart(map, part)); }));
+    return pointers;
+  }
+
+  /// Of the launch's operand.
+  KinTensorMap inPart(KinTensorMap map, size_t part) const {
+    map.operand = underway.operands[part][map.operand];
+    return map;
+  }
+
+  /// As many as there are: it is none of them.
+  static size_t numberIn(const std::vector<KinTensorMap> &maps, const KinTensorMap &map) {
+    auto isEqual = [&](const KinTensorMap &other) {
+      return std::memcmp(&map, &other, sizeof map) == 0;
+    };
+    return size_t(llvm::find_if(maps, isEqual) - maps.begin());
+  }
+
+  Value parameterFor(const KinTensorMap &map) {
+    size_t number = numberIn(maps, map);
+    if (number == maps.size()) {
+      maps.push_back(map);
+      addParameter();
+    }
+    return mapArgument(number);
+  }
+
+  Value mapArgument(size_t number) {
+    return function.getArgument(function.getNumArguments() - maps.size() + number);
+  }
+
+  /// Behind the others, of an encoded map as a value.
+  void addParameter() {
+    SmallVector<Type> types(function.getArgumentTypes());
+    types.push_back(pointer);
+    function.setFunctionType(
+        LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(builder.getContext()), types));
+    function.front().addArgument(pointer, make.location);
+    auto bytes = LLVM::LLVMArrayType::get(builder.getI8Type(), encodedBytes);
+    NamedAttrList attributes;
+    attributes.set(LLVM::LLVMDialect::getByValAttrName(), TypeAttr::get(bytes));
+    attributes.set(LLVM::LLVMDialect::getAlignAttrName(), builder.getI64IntegerAttr(64));
+    SmallVector<Attribute> all(function.getArgAttrsAttr().getValue());
+    all.push_back(attributes.getDictionary(builder.getContext()));
+    function.setArgAttrsAttr(builder.getArrayAttr(all));
+  }
+
+  /// By the first thread: others look at arrivals behind a wait of all.
+  void startBulk() {
+    if (maps.empty())
+      return;
+    Value isFirst = make.equal(frame.thread, make.integer(builder.getI32Type(), 0));
+    auto first = scf::IfOp::create(builder, make.location, isFirst, false);
+    builder.setInsertionPointToStart(first.thenBlock());
+    BulkCopies bulk(builder);
+    for (size_t number = 0; number < maps.size(); ++number)
+      bulk.askFor(mapArgument(number));
+    bulk.start(addressOf(arrivalMemory), mostUsedArrivals, false);
+  }
+
+  /// Each nest's follow those of the one before, in memory of its own.
+  Value arrivals(int64_t count) override {
+    if (!arrivalMemory) {
+      OpBuilder::InsertionGuard guard(builder);
+      builder.setInsertionPoint(function);
+      arrivalMemory =
+          declareShared("_arrivals", ringAlignment, LLVM::Linkage::Internal, ringAlignment);
+    }
+    int64_t begin = usedArrivals * BulkCopies::arrivalBytes;
+    usedArrivals += count;
+    mostUsedArrivals = std::max(mostUsedArrivals, usedArrivals);
+    assert(usedArrivals <= mostArrivals && "mapOf keeps room");
+    return LLVM::GEPOp::create(builder, make.location, pointer, builder.getI8Type(),
+                               addressOf(arrivalMemory), ArrayRef<LLVM::GEPArg>(begin));
   }
 
   int64_t bytesOf(KernelOp kernel, unsigned number) {
@@ -322,6 +435,11 @@ private:
   SmallVector<SmallVector<Alike>> phases;
   SmallVector<Value> operands; ///< The last one is the grid's counter where there are phases.
   BlockFrame frame;
+  LLVM::LLVMFuncOp function;
+  Alike underway;              ///< The kernel whose code is emitted,
+  SmallVector<Value> isOfPart; ///< and whether a block's part is that or one before; null: it is.
+  LLVM::GlobalOp arrivalMemory;
+  int64_t usedArrivals = 0, mostUsedArrivals = 0;
 };
 
 /// A kernel that has a launch of its own.
@@ -345,11 +463,11 @@ std::vector<Launch> launchesOf(const tile::TileProgram &program) {
   return launches;
 }
 
-Expected<std::unique_ptr<llvm::Module>> lowerToBlocks(const tile::TileProgram &program,
-                                                      const std::string &level,
-                                                      llvm::LLVMContext &context) {
+Expected<LoweredBlocks> lowerToBlocks(const tile::TileProgram &program, const std::string &level,
+                                      llvm::LLVMContext &context) {
   // Whichever level the code is for, its schedules were chosen for this machine.
   KINTSUGI_ASSIGN(machine::Machine plannedFor, machine::Machine::forLevel("sm_90a"));
+  LoweredBlocks lowered;
   llvm::StringMap<int64_t> threads, clusters, together;
   auto module = lowerKernels(program, context, [&](OpBuilder &builder, ModuleOp kernels) -> Status {
     for (KernelOp kernel : kernels.getOps<KernelOp>())
@@ -362,11 +480,12 @@ Expected<std::unique_ptr<llvm::Module>> lowerToBlocks(const tile::TileProgram &p
       threads[launch.symbol] = lowering.threads;
       clusters[launch.symbol] = lowering.cluster;
       together[launch.symbol] = lowering.together;
+      lowered.maps.push_back(std::move(lowering.maps));
     }
     return Status::success();
   });
   if (!module.ok())
-    return module;
+    return module.takeError();
   for (llvm::Function &function : **module) {
     if (function.isDeclaration())
       continue;
@@ -376,8 +495,12 @@ Expected<std::unique_ptr<llvm::Module>> lowerToBlocks(const tile::TileProgram &p
     if (int64_t blocks = clusters.lookup(function.getName()); blocks > 1)
       function.addFnAttr("nvvm.cluster_dim", std::to_string(blocks));
     function.addFnAttr(llvm::Attribute::NoUnwind);
+    for (llvm::Argument &argument : function.args())
+      if (argument.hasByValAttr()) // Where the device can find it, not each thread's own.
+        argument.addAttr(llvm::Attribute::get(context, "nvvm.grid_constant"));
   }
-  return module;
+  lowered.module = std::move(*module);
+  return lowered;
 }
 
 } // namespace kintsugi::targets

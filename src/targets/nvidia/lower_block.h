@@ -7,6 +7,7 @@
 #ifndef KINTSUGI_TARGETS_NVIDIA_LOWER_BLOCK_H
 #define KINTSUGI_TARGETS_NVIDIA_LOWER_BLOCK_H
 
+#include "abi/tensor_map.h"
 #include "base/status.h"
 #include "tile/program.h"
 
@@ -23,11 +24,15 @@ bool startsEarly(const std::string &level);
 /// Those that a program says, or one for each kernel.
 std::vector<tile::Launch> launchesOf(const tile::TileProgram &program);
 
+struct LoweredBlocks {
+  std::unique_ptr<llvm::Module> module;
+  std::vector<std::vector<KinTensorMap>> maps; ///< By launch (launchesOf): its last parameters.
+};
+
 /// An input error names a kernel and what it does that these devices have no code for yet.
 /// `level`: of the device, which says whether four warps can multiply together.
-Expected<std::unique_ptr<llvm::Module>> lowerToBlocks(const tile::TileProgram &program,
-                                                      const std::string &level,
-                                                      llvm::LLVMContext &context);
+Expected<LoweredBlocks> lowerToBlocks(const tile::TileProgram &program, const std::string &level,
+                                      llvm::LLVMContext &context);
 
 } // namespace kintsugi::targets
 

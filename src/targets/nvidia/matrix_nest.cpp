@@ -18,15 +18,15 @@ static constexpr int64_t chunk = 8; ///< Elements in 16 bytes.
 static constexpr int64_t warp = 32;
 
 MatrixNest::MatrixNest(KernelScope &scope, tile::ComputeOp nest, Value scratch, bool isHopper,
-                       Levels &levels)
+                       Levels &levels, BulkResources *resources)
     : scope(scope), nest(nest), matrix(*nest.getMatrix()), make(scope.builder), levels(levels),
       units(scope.builder, matrix.getElement()), warps(scope.builder, matrix.getElement()),
-      cluster(scope.builder, blocksOf(matrix, isHopper)), inFours(isHopper && matrix.getInFours()),
-      thread(scope.threads->number), threads(scope.threads->count),
-      resultRows(matrix.getRows() / matrix.getDown() / 16),
+      bulk(scope.builder), resources(resources), cluster(scope.builder, blocksOf(matrix, isHopper)),
+      inFours(isHopper && matrix.getInFours()), thread(scope.threads->number),
+      threads(scope.threads->count), resultRows(matrix.getRows() / matrix.getDown() / 16),
       resultColumns(matrix.getColumns() / matrix.getAcross() / 8) {
-  group();
   levels.placeAtEnd(0);
+  group();
   ring = units.atByte(units.sharedPointer(scratch), matrix.getRing());
 }
 
@@ -61,6 +61,8 @@ void MatrixNest::group() {
   mostSteps = llvm::divideCeil(steps, cluster.blocks);
   for (Operand *operand : {&rows, &columns})
     chooseMoves(*operand);
+  if (inFours && matrix.getInBulk() && resources)
+    chooseBoxes();
   rows.offset = 0;
   columns.offset = rows.bytes();
   stageBytes = columns.offset + columns.bytes();
@@ -243,12 +245,15 @@ void MatrixNest::emitPasses() {
   int64_t down = llvm::divideCeil(groups[Rows].points(), rows.size);
   int64_t across = llvm::divideCeil(groups[Columns].points(), columns.size);
   int64_t passes = down * across * groups[Batch].points();
+  levels.placeAtEnd(0);
+  if (hasBoxes())
+    arrivals = units.sharedPointer(resources->arrivals(stages));
   if (passes == 1) {
-    levels.placeAtEnd(0);
+    if (hasBoxes() && !isFirstNest())
+      releaseRing();
     batch = values->split(groups[Batch], i32(0), 0, 0, 0);
     return emitPass();
   }
-  levels.placeAtEnd(0);
   auto loop = scf::ForOp::create(make.builder, make.location, i32(0), i32(passes), i32(1));
   levels.loopCreated(0, loop);
   levels.enter(1, loop.getBody());
@@ -267,8 +272,17 @@ void MatrixNest::emitPasses() {
   if (Value number = digit(down))
     rowStart = make.mul(number, i32(rows.size));
   batch = values->split(groups[Batch], pass, 1, 1, 0);
-  scope.threads->wait(make.builder); // The ring is read to the end.
+  releaseRing();
+  if (hasBoxes())
+    restartArrivals();
   emitPass();
+}
+
+/// Until nobody reads it any more, nor what was there before.
+void MatrixNest::releaseRing() {
+  if (hasBoxes())
+    warps.publish();
+  scope.threads->wait(make.builder);
 }
 
 void MatrixNest::emitPass() {
@@ -291,38 +305,46 @@ void MatrixNest::fillRing() {
   levels.enter(level, loop.getBody());
   levels.place(level);
   Value number = loop.getInductionVar();
-  Value offset = make.mul(number, i32(stageBytes));
+  Value place = make.mul(number, i32(placesApart()));
   bool areAll = filled <= steps / cluster.blocks;
-  stageIf(areAll ? Value() : make.lessUnsigned(number, numSteps), number, offset, level);
+  stageIf(areAll ? Value() : make.lessUnsigned(number, numSteps), number, place, level);
   levels.placeAtEnd(level);
-  units.commit();
+  commit();
   levels.resume(passLevel);
   levels.placeAtEnd(passLevel);
   for (int64_t empty = filled; empty < ahead; ++empty)
+    commit();
+}
+
+/// Ends a step's copies of this thread's own.
+void MatrixNest::commit() {
+  if (!hasBoxes())
     units.commit();
 }
 
 /// Stages a step of this block's where the condition holds; null: it does.
-void MatrixNest::stageIf(Value condition, Value number, Value offset, unsigned level) {
+void MatrixNest::stageIf(Value condition, Value number, Value place, unsigned level) {
   Value step = firstStep ? make.add(firstStep, number) : number;
   if (!condition)
-    return stage(step, offset, level);
+    return stage(step, place, level);
   auto choice = scf::IfOp::create(make.builder, make.location, condition, false);
   levels.loopCreated(level, choice);
   levels.enter(level + 1, choice.thenBlock());
-  stage(step, offset, level + 1);
+  stage(step, place, level + 1);
   levels.resume(level);
 }
 
 MatrixNest::Sums MatrixNest::emitSteps() {
-  int64_t ahead = stepsAhead, ringBytes = stages * stageBytes;
+  int64_t ahead = stepsAhead, apart = placesApart();
   unsigned level = passLevel + 1;
   size_t count = size_t(resultRows) * resultColumns;
   Value end = numSteps ? numSteps : i32(steps);
   levels.placeAtEnd(passLevel);
   SmallVector<Value> carried(count * 4, make.number(make.builder.getF32Type(), 0));
   carried.push_back(i32(0));
-  carried.push_back(i32(ahead * stageBytes));
+  carried.push_back(i32(ahead * apart));
+  if (hasBoxes())
+    carried.push_back(i32(0)); // The parity of what is waited for.
   auto loop = scf::ForOp::create(make.builder, make.location, i32(0), end, i32(1), carried);
   levels.loopCreated(passLevel, loop);
   levels.enter(level, loop.getBody());
@@ -332,31 +354,46 @@ MatrixNest::Sums MatrixNest::emitSteps() {
   for (size_t k = 0; k < count * 4; ++k)
     sums[k / 4][k % 4] = arguments[k];
   Value readAt = arguments[count * 4], writeAt = arguments[count * 4 + 1];
-  units.waitForAllBut(ahead - 1);
-  if (inFours)
-    warps.publish();
-  scope.threads->wait(make.builder);
-  if (inFours)
-    startStep(readAt, sums);
-  if (mostSteps > ahead) {
-    Value next = make.add(loop.getInductionVar(), i32(ahead));
-    stageIf(make.lessUnsigned(next, end), next, writeAt, level);
+  if (!hasBoxes()) {
+    units.waitForAllBut(ahead - 1);
+    if (inFours)
+      warps.publish();
   }
-  levels.placeAtEnd(level);
-  units.commit();
+  scope.threads->wait(make.builder);
+  auto stageNext = [&] {
+    if (mostSteps > ahead) {
+      Value next = make.add(loop.getInductionVar(), i32(ahead));
+      stageIf(make.lessUnsigned(next, end), next, writeAt, level);
+    }
+    levels.placeAtEnd(level);
+    commit();
+  };
+  if (hasBoxes()) { // To be asked for ahead of products, which a thread waits to start.
+    stageNext();
+    bulk.waitFor(arrivalOf(readAt), arguments[count * 4 + 2]);
+  }
+  if (inFours)
+    startStep(offsetOf(readAt), sums);
+  if (!hasBoxes())
+    stageNext();
   if (inFours) // What is under way reads the stage that comes last in the ring.
     warps.waitForAllBut(stages - 1 - ahead);
   else
     multiplyStep(readAt, sums);
-  auto following = [&](Value offset) {
-    Value next = make.add(offset, i32(stageBytes));
-    return make.select(make.equal(next, i32(ringBytes)), i32(0), next);
+  auto following = [&](Value place) {
+    Value next = make.add(place, i32(apart));
+    return make.select(make.equal(next, i32(stages * apart)), i32(0), next);
   };
   SmallVector<Value> yielded;
   for (const MatrixUnits::Results &each : sums)
     llvm::append_range(yielded, each);
   yielded.push_back(following(readAt));
   yielded.push_back(following(writeAt));
+  if (hasBoxes()) {
+    Value parity = arguments[count * 4 + 2];
+    Value starts = make.equal(yielded[count * 4], i32(0));
+    yielded.push_back(make.select(starts, make.bitXor(parity, i32(1)), parity));
+  }
   scf::YieldOp::create(make.builder, make.location, yielded);
   for (size_t k = 0; k < count * 4; ++k)
     sums[k / 4][k % 4] = loop.getResult(k);

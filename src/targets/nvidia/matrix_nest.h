@@ -13,13 +13,18 @@
 // bytes, and what is longer goes on in another block of lines; their chunks of 16 bytes have turned
 // places instead, as the units of sm_90a want it. Other devices run the same tiles by mma.sync.
 //
+// Where both factors are boxes of tensors they come to four warps in bulk: the first thread asks
+// for them, and all wait for the bytes (matrix_boxes.cpp).
+//
 //===----------------------------------------------------------------------===//
 #ifndef KINTSUGI_TARGETS_NVIDIA_MATRIX_NEST_H
 #define KINTSUGI_TARGETS_NVIDIA_MATRIX_NEST_H
 
+#include "targets/nvidia/bulk_copies.h"
 #include "targets/nvidia/cluster.h"
 #include "targets/nvidia/matrix_units.h"
 #include "targets/nvidia/point_values.h"
+#include "targets/nvidia/tensor_box.h"
 #include "targets/nvidia/warp_groups.h"
 
 namespace kintsugi::targets {
@@ -34,9 +39,10 @@ public:
   }
 
   /// Emits where level 0 of `levels` ends. `scratch`: what the ring's offset counts from.
-  /// `isHopper`: four warps can multiply together, and blocks of a cluster share sums.
+  /// `isHopper`: four warps can multiply together, and blocks of a cluster share sums. `resources`:
+  /// for what comes in bulk; null: nothing does.
   MatrixNest(KernelScope &scope, tile::ComputeOp nest, mlir::Value scratch, bool isHopper,
-             Levels &levels);
+             Levels &levels, BulkResources *resources = nullptr);
   void emit();
 
 private:
@@ -57,9 +63,13 @@ private:
     llvm::SmallVector<mlir::Value> lanes;
     mlir::Value described; ///< To four warps: the first stage's, from their first point and term.
     int64_t lines, chunks; ///< Chunks of 16 bytes in a line.
+    std::optional<TensorBox> box; ///< Of so many lines as fit into `pitch`; none: no box.
+    mlir::Value map;              ///< That of the box.
 
     int64_t apart() const { return lines * pitch; }
-    int64_t bytes() const { return apart() * std::max<int64_t>(1, chunks * 16 / pitch); }
+    int64_t bytes() const { return apart() * pieces(); }
+    /// Blocks of lines.
+    int64_t pieces() const { return std::max<int64_t>(1, chunks * 16 / pitch); }
     WarpGroups::Layout layout() const { return {pitch, alongDepth, apart()}; }
   };
   using Sums = llvm::SmallVector<MatrixUnits::Results>;
@@ -75,12 +85,20 @@ private:
   void group();
   void chooseMoves(Operand &operand);
   bool isDirect(const Operand &operand) const;
+  void chooseBoxes();
+  std::optional<TensorBox> boxOf(const Operand &operand);
+  bool addLines(const Operand &operand, llvm::SmallVectorImpl<BoxAxis> &axes);
+  bool endsAtZero(const Operand &operand, const Walk &walk, int64_t elements);
+  bool hasBoxes() const { return rows.box.has_value(); }
   void findLanes();
   void findSteps();
   void emitPasses();
+  bool isFirstNest() const;
+  void releaseRing();
   void emitPass();
   void fillRing();
-  void stageIf(mlir::Value condition, mlir::Value number, mlir::Value offset, unsigned level);
+  void commit();
+  void stageIf(mlir::Value condition, mlir::Value number, mlir::Value place, unsigned level);
   Sums emitSteps();
   void multiplyStep(mlir::Value offset, Sums &sums);
   /// Of an operand in a stage, 16 of this warp's points by 16 terms.
@@ -97,7 +115,18 @@ private:
     return matrix.getInFours() && operand.group == Rows ? 64 : 16;
   }
 
-  void stage(mlir::Value step, mlir::Value offset, unsigned level);
+  void stage(mlir::Value step, mlir::Value place, unsigned level);
+  void restartArrivals();
+  void stageBoxes(mlir::Value step, mlir::Value place, unsigned level);
+  mlir::Value coordinateOf(const LinearForm &place, const PointValues::Point &at, unsigned level);
+  void copyPiece(const Operand &operand, int64_t piece, mlir::Value step, mlir::Value place,
+                 unsigned level);
+  mlir::Value arrivalOf(mlir::Value place);
+  /// Places in the ring are numbers of stages where boxes come, else bytes.
+  int64_t placesApart() const { return hasBoxes() ? 1 : stageBytes; }
+  mlir::Value offsetOf(mlir::Value place) {
+    return hasBoxes() ? make.mul(place, i32(stageBytes)) : place;
+  }
   void stageOperand(Operand &operand, mlir::Value step, mlir::Value offset, unsigned level);
   const Operand &operandOf(Group group) const { return group == Rows ? rows : columns; }
   mlir::Value termNumber(mlir::Value step, mlir::Value within, int64_t further);
@@ -143,6 +172,8 @@ private:
   Levels &levels;
   MatrixUnits units;
   WarpGroups warps;
+  BulkCopies bulk;
+  BulkResources *resources;
   Cluster cluster;
   bool inFours;               ///< By those: not only in shape.
   int64_t stages, stepsAhead; ///< Of the ring: as the tile has it, or as many as fit elsewhere.
@@ -150,7 +181,7 @@ private:
   std::optional<PointValues> values;
   Operand rows, columns;
   Coordinates batch;
-  mlir::Value thread, ring;
+  mlir::Value thread, ring, arrivals;
   mlir::Value rowStart, columnStart; ///< Of the pass; null: 0.
   mlir::Value laneRow, laneColumn;   ///< Of this thread's first result.
   mlir::Value laneFour, isOdd;       ///< The first of four that it stores; of neighbours, which.

@@ -13,9 +13,11 @@ namespace kintsugi::targets {
 static constexpr int64_t chunk = 8;
 static constexpr int64_t turnedBytes = 1024; ///< In which lines that turn are all different.
 
-void MatrixNest::stage(Value step, Value offset, unsigned level) {
+void MatrixNest::stage(Value step, Value place, unsigned level) {
+  if (hasBoxes())
+    return stageBoxes(step, place, level);
   for (Operand *operand : {&rows, &columns})
-    stageOperand(*operand, step, offset, level);
+    stageOperand(*operand, step, place, level);
 }
 
 Value MatrixNest::termNumber(Value step, Value within, int64_t further) {

@@ -14,18 +14,21 @@ namespace kintsugi::targets {
 
 namespace {
 
-Expected<std::unique_ptr<llvm::Module>> lowerForLevel(const tile::TileProgram &program,
-                                                      const std::string &level,
-                                                      llvm::LLVMContext &context) {
-  KINTSUGI_ASSIGN(std::unique_ptr<llvm::Module> module, lowerToBlocks(program, level, context));
-  KINTSUGI_RETURN_IF_ERROR(prepareForNvptx(*module, level));
-  return module;
+using Maps = std::vector<std::vector<KinTensorMap>>; ///< By launch.
+
+Expected<LoweredBlocks> lowerForLevel(const tile::TileProgram &program, const std::string &level,
+                                      llvm::LLVMContext &context) {
+  KINTSUGI_ASSIGN(LoweredBlocks lowered, lowerToBlocks(program, level, context));
+  KINTSUGI_RETURN_IF_ERROR(prepareForNvptx(*lowered.module, level));
+  return lowered;
 }
 
-Expected<std::string> compileText(const tile::TileProgram &program, const std::string &level) {
+Expected<std::string> compileText(const tile::TileProgram &program, const std::string &level,
+                                  Maps &maps) {
   llvm::LLVMContext context;
-  KINTSUGI_ASSIGN(std::unique_ptr<llvm::Module> module, lowerForLevel(program, level, context));
-  return generatePtx(*module, level);
+  KINTSUGI_ASSIGN(LoweredBlocks lowered, lowerForLevel(program, level, context));
+  maps = std::move(lowered.maps);
+  return generatePtx(*lowered.module, level);
 }
 
 /// Several texts as one: the directives that a text starts with stand once.
@@ -44,9 +47,11 @@ public:
 
   Expected<CodeObject> compile(const std::vector<const tile::TileProgram *> &programs,
                                const CompileOptions &options) const override {
+    std::vector<Maps> maps(programs.size());
     KINTSUGI_ASSIGN(std::vector<std::string> texts,
                     compileEach(programs, options, [&](const tile::TileProgram &program) {
-                      return compileText(program, options.level);
+                      size_t number = size_t(llvm::find(programs, &program) - programs.begin());
+                      return compileText(program, options.level, maps[number]);
                     }));
     CodeObject code;
     code.kernelsWait = startsEarly(options.level);
@@ -58,19 +63,21 @@ public:
     for (const tile::TileProgram *program : programs)
       for (tile::Launch &launch : launchesOf(*program))
         code.stages.push_back(std::move(launch.symbol));
+    for (Maps &ofProgram : maps)
+      llvm::move(ofProgram, std::back_inserter(code.maps));
     return code;
   }
 
   Expected<std::string> emit(const tile::TileProgram &program, CodeForm form,
                              const CompileOptions &options) const override {
+    Maps maps;
     if (form == CodeForm::Assembly)
-      return compileText(program, options.level);
+      return compileText(program, options.level, maps);
     llvm::LLVMContext context;
-    KINTSUGI_ASSIGN(std::unique_ptr<llvm::Module> module,
-                    lowerForLevel(program, options.level, context));
+    KINTSUGI_ASSIGN(LoweredBlocks lowered, lowerForLevel(program, options.level, context));
     std::string text;
     llvm::raw_string_ostream stream(text);
-    module->print(stream, nullptr);
+    lowered.module->print(stream, nullptr);
     return text;
   }
 };

@@ -204,10 +204,9 @@ Value PointValues::evaluateNew(Operation *op, const Point &point, unsigned level
   if (auto load = dyn_cast<tile::ReadOp>(op))
     return read(load, point, level);
   if (auto index = dyn_cast<tile::IndexOp>(op)) {
-    Position where = position(index.getMap(), index.getIndices(), point);
-    Value number = positions.scalar(where);
+    Value where = number(index.getMap(), index.getIndices(), point);
     levels.place(level);
-    return make.resize(number, index.getValue().getType());
+    return make.resize(where, index.getValue().getType());
   }
   if (Value inRange = evaluateRange(op, point, level))
     return inRange;

@@ -55,6 +55,10 @@ public:
   /// are then under way while the result is still computed.
   void readAhead(mlir::Region &region, const Point &point);
   Position position(mlir::AffineMap map, mlir::ValueRange operands, const Point &point);
+  /// A position as an i64.
+  mlir::Value number(mlir::AffineMap map, mlir::ValueRange operands, const Point &point) {
+    return positions.scalar(position(map, operands, point));
+  }
   Position destination(const Point &point);
   mlir::Value address(mlir::Value pointer, const Position &position, mlir::Type element);
   /// Whether a value of the epilogue is made from what was summed.

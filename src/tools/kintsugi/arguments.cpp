@@ -91,7 +91,7 @@ private:
     addText(verb, "--plan", "plan", "search, greedy or separate");
     addText(verb, "--without", "without",
             "What not to do: a list of fusion, masks, formats, packing, copies, winograd, scans, "
-            "splits, sums, joins, phases, stacks, windows");
+            "splits, sums, joins, phases, stacks, windows, bulk");
     addText(verb, "--cpu-level", "cpu_level",
             "Instructions: v3 (AVX2), v4 (AVX-512) or native, this machine's");
     verb.add_option_function<unsigned>(

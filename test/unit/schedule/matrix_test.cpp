@@ -98,6 +98,32 @@ TEST(Matrix, FourWarpsMultiplyLargeProducts) {
     }
 }
 
+TEST(Matrix, BoxesComeWhereTheMachineBringsThem) {
+  auto tileOf = [](const std::string &text, Precision precision, int64_t ringLimit, bool bulk) {
+    ScheduleResult result = resultOf(parsed(text), precision, {}, ringLimit, 8, bulk);
+    return *result.schedule->nests[0].matrix;
+  };
+  for (const char *place : {"k, j", "j, k"}) {
+    std::string text = product("f16", 1024, 1024, 4096, place);
+    EXPECT_TRUE(tileOf(text, Precision::F32, 200 << 10, true).inBulk);
+    EXPECT_FALSE(tileOf(text, Precision::F32, 200 << 10, false).inBulk);
+    EXPECT_FALSE(tileOf(text, Precision::F32, 0, true).inBulk); // No four warps together.
+  }
+}
+
+TEST(Matrix, BoxesChangeNoOtherChoice) {
+  Program program =
+      parsed("input p[56, 56, 64] f16\ninput k[64, 3, 3, 64] f16\n"
+             "t[h:56, w:56, o:64] f32 = sum<f32>[r:3, s:3, c:64] "
+             "f32((p[h + r - 1, w + s - 1, c] | 0)) * f32(k[o, r, s, c])\noutput t\n");
+  ScheduleResult with = resultOf(program, Precision::F32, {}, 200 << 10, 8, true);
+  ScheduleResult without = resultOf(program, Precision::F32, {}, 200 << 10, 8, false);
+  EXPECT_TRUE(with.schedule->nests[0].matrix->inBulk);
+  EXPECT_FALSE(without.schedule->nests[0].matrix->inBulk);
+  EXPECT_EQ(with.point, without.point);
+  EXPECT_EQ(with.computeSeconds, without.computeSeconds);
+}
+
 TEST(Matrix, TilesBetweenTwoPowersFillTheCores) {
   auto scheduleOf = [](const std::string &place) {
     std::string text = product("f16", 384, 3072, 768, place);

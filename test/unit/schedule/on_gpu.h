@@ -18,8 +18,8 @@ inline te::Program parsed(const std::string &text) {
 inline schedule::ScheduleResult resultOf(const te::Program &program,
                                          Precision precision = Precision::F32,
                                          llvm::ArrayRef<te::ValueId> constants = {},
-                                         int64_t ringLimit = 200 << 10,
-                                         unsigned clusterBlocks = 1) {
+                                         int64_t ringLimit = 200 << 10, unsigned clusterBlocks = 1,
+                                         bool bulk = true) {
   schedule::Group group;
   for (uint32_t node = 0; node < program.nodes.size(); ++node)
     group.nodes.push_back(node);
@@ -30,6 +30,7 @@ inline schedule::ScheduleResult resultOf(const te::Program &program,
   options.machine = *machine::Machine::forLevel("sm_90a");
   options.ringLimit = ringLimit;
   options.clusterBlocks = clusterBlocks;
+  options.bulk = bulk;
   options.scratchLimit = 88 << 10;
   options.copies = false;
   options.precision = precision;

@@ -31,6 +31,38 @@ inline std::string textOf(const schedule::Schedule &schedule, const std::string 
   return textOf(*program, "kernel", level);
 }
 
+/// What the kernel of a schedule takes as boxes on sm_90a.
+inline std::vector<KinTensorMap> mapsOf(const schedule::Schedule &schedule) {
+  auto program = tile::buildTileProgram(tile::NamedSchedule{"kernel", &schedule});
+  EXPECT_TRUE(program.ok()) << program.error().message;
+  targets::CompileOptions options;
+  options.level = "sm_90a";
+  auto code = targets::createNvidiaTarget()->compile({&*program}, options);
+  EXPECT_TRUE(code.ok()) << code.error().message;
+  return code->maps.at(0);
+}
+
+/// Of a map in one dimension.
+struct MappedDimension {
+  uint64_t extent, stride;
+  uint32_t box, step;
+};
+
+inline void expectMap(const KinTensorMap &map, unsigned operand,
+                      std::initializer_list<MappedDimension> dimensions) {
+  EXPECT_EQ(map.operand, operand);
+  EXPECT_EQ(map.line_bytes, dimensions.begin()->box * 2);
+  ASSERT_EQ(map.rank, dimensions.size());
+  unsigned d = 0;
+  for (const MappedDimension &dimension : dimensions) {
+    EXPECT_EQ(map.extents[d], dimension.extent);
+    EXPECT_EQ(map.strides[d], dimension.stride);
+    EXPECT_EQ(map.box[d], dimension.box);
+    EXPECT_EQ(map.steps[d], dimension.step);
+    ++d;
+  }
+}
+
 /// By ptxas, without spills.
 inline void expectTextAssembles(const std::string &text, const std::string &level,
                                 const std::string &name) {

@@ -1,6 +1,6 @@
 //===- ptx_test.cpp - The text of kernels for NVIDIA's devices ------------===//
 
-#include "nests.h"
+#include "matrix_products.h"
 #include "ptx.h"
 
 namespace kintsugi::test {
@@ -40,43 +40,6 @@ static ScheduleMaker oneRow() {
               Expr::cast(ElementType::F32, maker.read(a, it(1))) *
                   Expr::cast(ElementType::F32, maker.read(b, it(0) * depth + it(1))))
       .registers = {1, 32, 8, 0, 2, 0};
-  return maker;
-}
-
-static schedule::MatrixTile byWarps() {
-  schedule::MatrixTile tile;
-  tile.rows = tile.columns = 64;
-  tile.depth = 32;
-  tile.down = tile.across = 2;
-  tile.stages = 3;
-  return tile;
-}
-
-static schedule::MatrixTile byFourWarps() {
-  schedule::MatrixTile tile;
-  tile.rows = 128;
-  tile.columns = tile.depth = 64;
-  tile.down = 4;
-  tile.stages = 3;
-  tile.inFours = true;
-  return tile;
-}
-
-/// c = a b^T on matrix units; the depth is no multiple of what is staged, nor are the rows.
-static ScheduleMaker onMatrixUnits(ElementType type, bool transposed, ElementType of,
-                                   schedule::MatrixTile tile = byWarps()) {
-  ScheduleMaker maker;
-  maker.schedule.threads = int(tile.down * tile.across * tile.deep) * 32;
-  constexpr int64_t rows = 40, columns = 64, depth = 72;
-  unsigned a = maker.buffer(of, rows * depth), b = maker.buffer(type, columns * depth);
-  unsigned c = maker.buffer(ElementType::F32, rows * columns, true);
-  Index place = transposed ? it(1) * depth + it(2) : it(2) * columns + it(1);
-  auto &product = maker.reduce({rows, columns}, {depth}, Combiner::Sum, c, it(0) * columns + it(1),
-                               Expr::cast(ElementType::F32, maker.read(a, it(0) * depth + it(2))) *
-                                   Expr::cast(ElementType::F32, maker.read(b, place)));
-  tile.element = type;
-  product.matrix = tile;
-  maker.schedule.scratchBytes = tile.ringBytes();
   return maker;
 }
 
@@ -187,6 +150,7 @@ TEST(Ptx, MultipliesByFourWarpsWhereDevicesDo) {
       EXPECT_EQ(countOf(text, "fence.proxy.async"), 1u);
       EXPECT_EQ(countOf(text, "ldmatrix"), 0u);
       EXPECT_EQ(countOf(text, "cp.async.cg.shared.global"), 2 * (8u + 4u));
+      EXPECT_EQ(countOf(text, "mbarrier"), 0u);
       EXPECT_EQ(countOf(text, "mma.sync"), 0u);
 
       text = textOf(maker.schedule, "sm_80");

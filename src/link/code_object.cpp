@@ -1,0 +1,16 @@
+#include "link/code_object.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+namespace kintsugi::link {
+
+runtime::CodeObject describeCode(const targets::CodeObject &code, std::string section,
+                                 std::vector<std::string> features) {
+  runtime::CodeObject described{std::move(section), std::move(features), code.kernelsWait, {}};
+  for (const auto &[stage, maps] : llvm::zip(code.stages, code.maps))
+    if (!maps.empty())
+      described.maps.push_back({stage, maps});
+  return described;
+}
+
+} // namespace kintsugi::link
