@@ -72,6 +72,9 @@ struct Call {
   std::string_view name;
   InferFunction infer;
   BodyFunction body;
+  /// What is wrong where operands' values can be: a text for base/fill_numbers.h, whose numbers the
+  /// body finds, or device code. Empty where they can't.
+  std::string_view failure = "";
 };
 
 /// The call of that name; null where there is none.

@@ -1,7 +1,9 @@
 //===- scatter_nd.cpp - Writing slices at indices given as data -----------===//
 
+#include "base/fill_numbers.h"
 #include "calls/checks.h"
 #include "calls/list.h"
+#include "calls/scatter_nd.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,11 +11,9 @@
 using namespace kintsugi;
 using namespace kintsugi::calls;
 
-namespace {
-enum class Reduction { None, Add, Mul, Max, Min };
-} // namespace
+using Reduction = ScatterReduction;
 
-static Expected<Reduction> readReduction(const Json &attributes) {
+Expected<ScatterReduction> kintsugi::calls::readScatterReduction(const Json &attributes) {
   KINTSUGI_ASSIGN(std::string name, stringOr(attributes, "reduction", "none"));
   constexpr std::pair<std::string_view, Reduction> reductions[] = {{"none", Reduction::None},
                                                                    {"add", Reduction::Add},
@@ -30,7 +30,7 @@ static Expected<std::vector<ResultType>> infer(std::span<const TensorType> opera
                                                const Json &attributes) {
   KINTSUGI_RETURN_IF_ERROR(expectOperands(operands, 3));
   const TensorType &data = operands[0], &indices = operands[1], &updates = operands[2];
-  KINTSUGI_ASSIGN(Reduction reduction, readReduction(attributes));
+  KINTSUGI_ASSIGN(Reduction reduction, readScatterReduction(attributes));
   if (indices.type != ElementType::I64 || indices.shape.empty())
     return inputError("the indices must be i64 of rank 1 or more");
   if (updates.type != data.type || bitsOf(data.type) % 8 != 0 || bitsOf(data.type) == 0)
@@ -103,8 +103,8 @@ static Expected<int64_t> sliceOf(std::span<const int64_t> coordinates,
   for (size_t d = 0; d < coordinates.size(); ++d) {
     int64_t extent = shape[d], index = coordinates[d];
     if (index < -extent || index >= extent)
-      return inputError("index " + std::to_string(index) + " is outside dimension " +
-                        std::to_string(d) + " of extent " + std::to_string(extent));
+      return inputError(
+          fillNumbers(scatterNd.failure, {{index, static_cast<int64_t>(d), extent}}));
     slice = slice * extent + (index < 0 ? index + extent : index);
   }
   return slice;
@@ -114,7 +114,7 @@ static Status body(std::span<const TensorView> operands, const Json &attributes,
                    std::span<const ResultView> results) {
   TensorView data = operands[0], indices = operands[1], updates = operands[2];
   const ResultView &result = results[0];
-  KINTSUGI_ASSIGN(Reduction reduction, readReduction(attributes));
+  KINTSUGI_ASSIGN(Reduction reduction, readScatterReduction(attributes));
   std::ranges::copy(data.bytes, result.bytes.begin());
   auto depth = static_cast<size_t>(indices.shape.back());
   int64_t sliceElements = *elementCount(data.shape.subspan(depth));
@@ -134,4 +134,5 @@ static Status body(std::span<const TensorView> operands, const Json &attributes,
   return Status::success();
 }
 
-const Call kintsugi::calls::scatterNd = {"ScatterND", infer, body};
+const Call kintsugi::calls::scatterNd = {"ScatterND", infer, body,
+                                        "index {} is outside dimension {} of extent {}"};

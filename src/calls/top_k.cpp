@@ -2,6 +2,7 @@
 
 #include "calls/checks.h"
 #include "calls/list.h"
+#include "calls/top_k.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,16 +11,8 @@
 using namespace kintsugi;
 using namespace kintsugi::calls;
 
-namespace {
-struct TopKAttributes {
-  int64_t k;
-  size_t axis;
-  bool largest;
-};
-} // namespace
-
-static Expected<TopKAttributes> readAttributes(const Json &attributes, size_t rank) {
-  TopKAttributes read;
+Expected<TopKAttributes> TopKAttributes::read(const Json &attributes, size_t rank) {
+  TopKAttributes read{};
   KINTSUGI_ASSIGN(read.k, jsonInteger(attributes, "k"));
   KINTSUGI_ASSIGN(int64_t axis, integerOr(attributes, "axis", -1));
   KINTSUGI_ASSIGN(read.axis, normalizeAxis(axis, rank));
@@ -33,7 +26,7 @@ static Expected<std::vector<ResultType>> infer(std::span<const TensorType> opera
   const TensorType &x = operands[0];
   if (!isFloat(x.type) && !isInteger(x.type))
     return inputError("can't order elements of type " + std::string(nameOf(x.type)));
-  KINTSUGI_ASSIGN(TopKAttributes read, readAttributes(attributes, x.shape.size()));
+  KINTSUGI_ASSIGN(TopKAttributes read, TopKAttributes::read(attributes, x.shape.size()));
   int64_t extent = x.shape[read.axis];
   if (read.k < 0 || read.k > extent)
     return inputError("k is " + std::to_string(read.k) + ", but there are " +
@@ -87,7 +80,7 @@ static void run(TensorView x, TopKAttributes attributes, std::span<const ResultV
 static Status body(std::span<const TensorView> operands, const Json &attributes,
                    std::span<const ResultView> results) {
   TensorView x = operands[0];
-  KINTSUGI_ASSIGN(TopKAttributes read, readAttributes(attributes, x.shape.size()));
+  KINTSUGI_ASSIGN(TopKAttributes read, TopKAttributes::read(attributes, x.shape.size()));
   if (isFloat(x.type))
     run<double>(x, read, results, loadDouble);
   else if (isSigned(x.type))

@@ -43,6 +43,11 @@ public:
   virtual ~Target() = default;
 
   virtual std::string_view name() const = 0;
+  /// The launches of a call that its rule accepts, whose code compile() makes where a program names
+  /// the site; or why the host does it.
+  virtual calls::DeviceCall launchesOfCall(const calls::Site &site) const {
+    return {"the target has no code for calls", {}, {}, {}};
+  }
   /// One code object with a stage for each kernel of all programs; kernels' names differ. The same
   /// programs and options give the same bytes, whatever the number of threads.
   virtual Expected<CodeObject> compile(const std::vector<const tile::TileProgram *> &programs,

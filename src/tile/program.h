@@ -9,6 +9,7 @@
 #define KINTSUGI_TILE_PROGRAM_H
 
 #include "base/status.h"
+#include "calls/device_call.h"
 #include "tile/launch.h"
 
 #include <memory>
@@ -37,6 +38,8 @@ public:
 
   /// Where there are none, each kernel is one of its own.
   std::vector<Launch> launches;
+  /// Calls whose device code stands beside the kernels.
+  std::vector<calls::Site> calls;
 
   /// For `tile` and the targets: see program_impl.h.
   ProgramImpl &implementation() const { return *impl; }

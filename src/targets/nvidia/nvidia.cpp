@@ -2,6 +2,7 @@
 
 #include "targets/nvidia/nvidia.h"
 
+#include "targets/nvidia/calls/lower_call.h"
 #include "targets/nvidia/lower_block.h"
 #include "targets/nvidia/nvptx_codegen.h"
 #include "targets/work.h"
@@ -20,6 +21,8 @@ Expected<LoweredBlocks> lowerForLevel(const tile::TileProgram &program, const st
                                       llvm::LLVMContext &context) {
   KINTSUGI_ASSIGN(LoweredBlocks lowered, lowerToBlocks(program, level, context));
   KINTSUGI_RETURN_IF_ERROR(prepareForNvptx(*lowered.module, level));
+  for (const calls::Site &site : program.calls)
+    emitCall(site, startsEarly(level), *lowered.module);
   return lowered;
 }
 
@@ -45,6 +48,10 @@ class NvidiaTarget final : public Target {
 public:
   std::string_view name() const override { return "cuda"; }
 
+  calls::DeviceCall launchesOfCall(const calls::Site &site) const override {
+    return targets::launchesOfCall(site);
+  }
+
   Expected<CodeObject> compile(const std::vector<const tile::TileProgram *> &programs,
                                const CompileOptions &options) const override {
     std::vector<Maps> maps(programs.size());
@@ -60,11 +67,16 @@ public:
     std::string text = joinTexts(texts);
     code.bytes.resize(text.size() + 1); // Ended by a zero byte.
     std::memcpy(code.bytes.data(), text.data(), text.size());
-    for (const tile::TileProgram *program : programs)
+    for (auto [program, ofProgram] : llvm::zip_equal(programs, maps)) {
       for (tile::Launch &launch : launchesOf(*program))
         code.stages.push_back(std::move(launch.symbol));
-    for (Maps &ofProgram : maps)
       llvm::move(ofProgram, std::back_inserter(code.maps));
+      for (const calls::Site &site : program->calls)
+        for (calls::Launch &launch : launchesOfCall(site).launches) {
+          code.stages.push_back(std::move(launch.symbol));
+          code.maps.emplace_back();
+        }
+    }
     return code;
   }
 
