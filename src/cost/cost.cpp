@@ -131,4 +131,9 @@ double predictCallSeconds(double bytes, const machine::Machine &machine) {
   return machine.stageSeconds + 4 * bytes / std::max(1e9, machine.memory().bytesPerSecond);
 }
 
+double predictLaunchesSeconds(size_t launches, double bytes, const machine::Machine &machine) {
+  return static_cast<double>(launches) * machine.stageSeconds +
+         bytes / std::max(1e9, machine.memory().bytesPerSecondAll);
+}
+
 } // namespace kintsugi::cost

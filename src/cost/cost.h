@@ -46,6 +46,9 @@ double predictPhasesSeconds(llvm::ArrayRef<Phase> phases, const machine::Machine
 /// Seconds of a call that moves so many bytes on one thread.
 double predictCallSeconds(double bytes, const machine::Machine &machine);
 
+/// Seconds of launches one after the other that move so many bytes in all.
+double predictLaunchesSeconds(size_t launches, double bytes, const machine::Machine &machine);
+
 } // namespace kintsugi::cost
 
 #endif // KINTSUGI_COST_COST_H

@@ -40,7 +40,8 @@ Expected<tile::TileProgram> programOf(const Plan &plan, llvm::ArrayRef<tile::Lau
 /// In programs of a few launches: targets compile programs at the same time.
 static Expected<std::vector<tile::TileProgram>> programsOf(const Plan &plan,
                                                            llvm::ArrayRef<tile::Launch> kernels,
-                                                           llvm::ArrayRef<tile::Launch> joins) {
+                                                           llvm::ArrayRef<tile::Launch> joins,
+                                                           llvm::ArrayRef<calls::Site> calls) {
   constexpr size_t kernelsAProgram = 8;
   std::vector<tile::TileProgram> programs;
   auto add = [&](llvm::ArrayRef<tile::Launch> launches) -> Status {
@@ -52,15 +53,18 @@ static Expected<std::vector<tile::TileProgram>> programsOf(const Plan &plan,
     KINTSUGI_RETURN_IF_ERROR(add(kernels.take_front(kernelsAProgram)));
   for (const tile::Launch &join : joins)
     KINTSUGI_RETURN_IF_ERROR(add(join));
+  for (const calls::Site &call : calls)
+    programs.emplace_back().calls.push_back(call);
   return programs;
 }
 
 static Expected<targets::CodeObject> compileKernels(const Plan &plan, const PlanNode &node,
                                                     llvm::ArrayRef<tile::Launch> joins,
+                                                    llvm::ArrayRef<calls::Site> calls,
                                                     const targets::Target &target,
                                                     const targets::CompileOptions &options) {
   KINTSUGI_ASSIGN(std::vector<tile::TileProgram> programs,
-                  programsOf(plan, launchesOfKernels(plan, node), joins));
+                  programsOf(plan, launchesOfKernels(plan, node), joins, calls));
   if (programs.empty())
     return targets::CodeObject{};
   std::vector<const tile::TileProgram *> pointers;
@@ -73,7 +77,7 @@ Status Linker::addCode(const Plan &plan, const Variant::Code &code, Linked &link
   targets::CompileOptions forLevel = options.target;
   forLevel.level = code.level;
   KINTSUGI_ASSIGN(targets::CodeObject object,
-                  compileKernels(plan, plan.root, Joins(plan).entries, target, forLevel));
+                  compileKernels(plan, plan.root, Joins(plan).entries, plan.sites, target, forLevel));
   if (object.bytes.empty())
     return Status::success();
   linked.manifest.code.push_back(describeCode(object, code.level, code.features));
@@ -84,7 +88,7 @@ Status Linker::addCode(const Plan &plan, const Variant::Code &code, Linked &link
 Status Linker::add(const Plan &plan, const Variant &variant) {
   const targets::Target &host = options.constantsTarget ? *options.constantsTarget : target;
   KINTSUGI_ASSIGN(targets::CodeObject constantCode,
-                  compileKernels(plan, plan.constants, {}, host, options.target));
+                  compileKernels(plan, plan.constants, {}, {}, host, options.target));
   KINTSUGI_ASSIGN(
       ConstantResult constants,
       runConstantProgram(plan, constantCode.bytes, host.name(), device, pool, options.constants));

@@ -16,8 +16,10 @@ static void markNode(const Plan &plan, const PlanNode &node, std::vector<bool> &
     if (buffer != ~0u)
       used[buffer] = true;
   };
-  if (node.kind == PlanNode::Kind::Stage)
+  if (node.kind == PlanNode::Kind::Stage) {
     llvm::for_each(plan.stages[node.stage].operands, mark);
+    llvm::for_each(plan.stages[node.stage].memory, mark);
+  }
   for (const auto *copies : {&node.copies, &node.stacks})
     for (const orchestrate::BufferCopy &copy : *copies) {
       mark(copy.from);
@@ -107,6 +109,8 @@ public:
       manifest.inputs.push_back(portOf(plan.buffers[input].name, input));
     for (const Plan::Output &output : plan.outputs)
       manifest.outputs.push_back(portOf(output.name, output.buffer));
+    for (const Plan::Check &check : plan.checks)
+      manifest.checks.push_back({numbers[check.buffer], check.node, check.text});
     manifest.plan = nodeOf(plan.root);
     return std::move(manifest);
   }
@@ -175,6 +179,34 @@ private:
     return stage;
   }
 
+  /// One of the launches that a call is on the device.
+  runtime::Stage launchedStage(const orchestrate::Stage &call, const calls::Launch &launch) const {
+    runtime::Stage stage;
+    stage.symbol = launch.symbol;
+    stage.call = call.callee;
+    stage.attributes = call.attributes;
+    stage.expressions = "call " + call.callee + " " + printJson(call.attributes) + "\n";
+    stage.nodes = call.origins;
+    for (const auto *places : {&launch.reads, &launch.writes})
+      for (unsigned place : *places) {
+        stage.buffers.push_back(numbers[call.bufferAt(place)]);
+        stage.movedBytes += plan.buffers[call.bufferAt(place)].bytes;
+      }
+    stage.resultCount = launch.writes.size();
+    stage.tiles = launch.blocks;
+    stage.threads = launch.threads;
+    stage.scratchBytes = launch.sharedBytes;
+    stage.predictedSeconds = call.predictedSeconds / double(call.device->launches.size());
+    return stage;
+  }
+
+  runtime::Plan callNode(const orchestrate::Stage &call) {
+    std::vector<runtime::Plan> launches;
+    for (const calls::Launch &launch : call.device->launches)
+      launches.push_back(addStage(launchedStage(call, launch)));
+    return runtime::Plan::sequence(std::move(launches));
+  }
+
   std::function<uint32_t(unsigned)> numberOf() const {
     return [&](unsigned buffer) { return numbers[buffer]; };
   }
@@ -187,6 +219,8 @@ private:
       children.push_back(nodeOf(child));
     switch (node.kind) {
     case PlanNode::Kind::Stage:
+      if (plan.stages[node.stage].device)
+        return callNode(plan.stages[node.stage]);
       return addStage(stageOf(plan, plan.stages[node.stage], numberOf()));
     case PlanNode::Kind::Joined:
       break;

@@ -24,6 +24,8 @@ public:
     visit(plan.root);
     for (const Plan::Output &output : plan.outputs)
       lives[output.buffer].touch(position);
+    for (const Plan::Check &check : plan.checks)
+      lives[check.buffer].touch(position);
   }
 
   std::vector<Life> lives;
@@ -43,8 +45,10 @@ private:
     touch(node.step);
     touch(node.condition);
     if (node.kind == PlanNode::Kind::Stage)
-      for (unsigned operand : plan.stages[node.stage].operands)
-        touch(operand);
+      for (const auto &buffers :
+           {llvm::ArrayRef(plan.stages[node.stage].operands), llvm::ArrayRef(plan.stages[node.stage].memory)})
+        for (unsigned buffer : buffers)
+          touch(buffer);
     for (const PlanNode &child : node.children)
       touchAll(child);
   }

@@ -9,6 +9,7 @@
 #ifndef KINTSUGI_ORCHESTRATE_PLAN_H
 #define KINTSUGI_ORCHESTRATE_PLAN_H
 
+#include "calls/device_call.h"
 #include "space/space.h"
 #include "llvm/ADT/StringRef.h"
 
@@ -58,7 +59,15 @@ struct Stage {
   double predictedSeconds = 0;
   uint64_t movedBytes = 0;
   std::string expressions; ///< The definitions it computes, a line each.
+  /// Call: its launches, where the device does it itself, and the buffers of their memory. None in
+  /// a plan that was read from text.
+  std::optional<calls::DeviceCall> device;
+  llvm::SmallVector<unsigned, 2> memory;
 
+  /// The buffer at a place of calls::Launch.
+  unsigned bufferAt(unsigned place) const {
+    return place < operands.size() ? operands[place] : memory[place - operands.size()];
+  }
   /// Adds operations that it does for a node of the model.
   void addOperations(const std::string &origin, uint64_t count);
 };
@@ -94,6 +103,14 @@ struct Plan {
     std::string name;
     unsigned buffer;
   };
+  /// A call's report, to be looked at when all is done: see calls::DeviceCall.
+  struct Check {
+    unsigned buffer;
+    std::string node; ///< Of the model, which its message begins with; or "".
+    std::string text;
+  };
+  std::vector<calls::Site> sites; ///< Whose code the device's calls share.
+  std::vector<Check> checks;
   std::vector<unsigned> inputs; ///< Buffer of each port.
   std::vector<Output> outputs;
   uint64_t arenaBytes = 0;

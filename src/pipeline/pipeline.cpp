@@ -14,6 +14,7 @@
 #include "derive/stack_products.h"
 #include "import/random_weights.h"
 #include "layout/layout.h"
+#include "link/device_calls.h"
 #include "link/joins.h"
 #include "link/link.h"
 #include "machine/describe.h"
@@ -158,13 +159,17 @@ Json describeExactness(const te::Program &program, Precision precision) {
 }
 
 /// Of kernels and calls in one run.
-unsigned countLaunches(const orchestrate::PlanNode &node) {
+unsigned countLaunches(const orchestrate::Plan &plan, const orchestrate::PlanNode &node) {
   using Kind = orchestrate::PlanNode::Kind;
   if (node.kind == Kind::Joined)
     return 1;
-  unsigned count = node.kind == Kind::Stage ? 1 : 0;
+  if (node.kind == Kind::Stage) {
+    const std::optional<calls::DeviceCall> &call = plan.stages[node.stage].device;
+    return call ? call->launches.size() : 1;
+  }
+  unsigned count = 0;
   for (const orchestrate::PlanNode &child : node.children)
-    count += countLaunches(child);
+    count += countLaunches(plan, child);
   return node.kind == Kind::Repeat ? count * node.count : count;
 }
 
@@ -369,6 +374,8 @@ Status choosePlan(const CompileOptions &options, const targets::Target &target, 
   KINTSUGI_ASSIGN(front.plan,
                   planOf(front.program, options, target, phases, front.memo, &front.texts));
   joinWhereItPays(front.plan, options, options.log);
+  if (!runsOnHost(target))
+    link::placeCalls(front.plan, target, options.machine, options.log);
   return Status::success();
 }
 
@@ -383,7 +390,7 @@ void describePlan(const orchestrate::Plan &plan, CompileReport &report) {
   report.candidates = plan.candidates;
   orchestrate::Plan::forEachStage(plan.root, [&](unsigned) { ++report.kernels; });
   report.distinctKernels = link::kernelsOf(plan, plan.root).size();
-  report.launches = countLaunches(plan.root);
+  report.launches = countLaunches(plan, plan.root);
   report.objectiveSeconds = plan.objectiveSeconds;
   report.gap = plan.gap;
   report.arenaBytes = plan.arenaBytes;
@@ -591,6 +598,7 @@ Expected<std::string> emit(const std::string &path, const CompileOptions &option
     return tiles.print();
   if (!runsOnHost(*target))
     tiles.launches = link::launchesOf(front.plan);
+  tiles.calls = front.plan.sites;
   auto form = box == Box::Llvm ? targets::CodeForm::LLVM : targets::CodeForm::Assembly;
   return target->emit(tiles, form, targetOptions(options));
 }

@@ -1,6 +1,7 @@
 #include "pipeline/tuning.h"
 
 #include "import/random_weights.h"
+#include "link/device_calls.h"
 #include "link/manifest.h"
 #include "orchestrate/joins.h"
 #include "pipeline/targets.h"
@@ -121,6 +122,8 @@ Expected<tune::TuneReport> tuneOn(const te::Program &program, const CompileOptio
   workshop.plan = [&](const space::TunedSchedules *schedules) -> Expected<Plan> {
     KINTSUGI_ASSIGN(Plan plan, planWith(program, quiet, schedules, nullptr));
     joinWhereItPays(plan, options, nullptr);
+    if (!runsOnHost(measuring.compiler))
+      link::placeCalls(plan, measuring.compiler, options.machine, nullptr);
     return plan;
   };
   workshop.build = [&](const Plan &plan) { return build(plan, measuring.link, borrowed); };

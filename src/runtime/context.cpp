@@ -2,6 +2,8 @@
 
 #include "runtime/context.h"
 
+#include "base/fill_numbers.h"
+
 #include <algorithm>
 
 using namespace kintsugi;
@@ -61,6 +63,8 @@ Status Context::setUp(ContextOptions options) {
     }
   }
   times.resize(manifest.stages.size());
+  for (const Check &check : manifest.checks)
+    reported.resize(std::max<size_t>(reported.size(), manifest.buffers[check.buffer].bytes / 8));
   hasFixedSteps = !device.sharesHostMemory() && isFixed(manifest, manifest.plan);
   placeBuffers();
   collectOperands();
@@ -69,7 +73,8 @@ Status Context::setUp(ContextOptions options) {
   return Status::success();
 }
 
-/// Outputs and what says how much of them is valid: nothing else is looked at after a run.
+/// Outputs, what says how much of them is valid, and reports: nothing else is looked at after a
+/// run.
 void Context::findLasting() {
   const Manifest &manifest = shared->manifest();
   patchOperands(); // The caller's tensors are elsewhere.
@@ -81,6 +86,8 @@ void Context::findLasting() {
     for (const DynamicDimension &dynamic : port.dynamic)
       add(dynamic.buffer);
   }
+  for (const Check &check : manifest.checks)
+    add(check.buffer);
 }
 
 /// The device addresses of all buffers that are not the caller's.
@@ -214,8 +221,25 @@ Status Context::run(std::span<const InputTensor> inputs, std::span<const OutputT
   RunScope scope(*queue);
   KINTSUGI_RETURN_IF_ERROR(uploadInputs());
   KINTSUGI_RETURN_IF_ERROR(runSteps(options));
+  KINTSUGI_RETURN_IF_ERROR(lookAtReports());
   KINTSUGI_RETURN_IF_ERROR(downloadOutputs());
   return options.profile ? collectSpans() : Status::success();
+}
+
+/// Of operands that were wrong only the device knew.
+Status Context::lookAtReports() {
+  const Manifest &manifest = shared->manifest();
+  for (const Check &check : manifest.checks) {
+    uint64_t bytes = manifest.buffers[check.buffer].bytes;
+    std::vector<int64_t> &numbers = reported;
+    KINTSUGI_RETURN_IF_ERROR(queue->download(numbers.data(), addresses[check.buffer], bytes));
+    if (numbers[0] == 0)
+      continue;
+    Error error =
+        inputError(fillNumbers(check.text, std::span(numbers).first(bytes / 8).subspan(1)));
+    return check.node.empty() ? std::move(error) : at("node '" + check.node + "'", std::move(error));
+  }
+  return Status::success();
 }
 
 /// The plan, as a whole where it has the same steps in each run and nobody looks at single ones.

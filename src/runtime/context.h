@@ -108,6 +108,7 @@ private:
     uint32_t lane = 0;
   };
   Status runSteps(const RunOptions &options);
+  Status lookAtReports();
   Status collectSpans();
   Status walk(const Plan &plan, Walk to);
   Status repeat(const Plan &plan, Walk to);
@@ -130,6 +131,7 @@ private:
   std::vector<std::byte *> stagedInputs, stagedOutputs; ///< Where the device has its own memory.
   std::unique_ptr<DeviceQueue> queue;
   std::vector<MemoryRange> lasting; ///< What is read after fixed steps.
+  std::vector<int64_t> reported;    ///< Room for any report.
   bool hasFixedSteps = false;       ///< Whether a run's steps depend on nothing but the plan.
 
   std::vector<std::byte *> addresses; ///< Of each buffer on the device.

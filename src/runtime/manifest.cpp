@@ -112,6 +112,8 @@ static Json stageJson(const Stage &stage) {
                {"expressions", stage.expressions}};
   if (!stage.operations.empty())
     json["operations"] = stage.operations;
+  if (!stage.call.empty())
+    json["call"] = stage.call;
   if (stage.threads != 0)
     json["threads"] = stage.threads;
   if (stage.meets)
@@ -190,6 +192,10 @@ static Json codeJson(const CodeObject &code) {
   return json;
 }
 
+static Json checkJson(const Check &check) {
+  return {{"buffer", check.buffer}, {"node", check.node}, {"text", check.text}};
+}
+
 Json Manifest::toJson() const {
   return {{"version", manifestVersion},
           {"compiler", compilerVersion},
@@ -201,6 +207,7 @@ Json Manifest::toJson() const {
           {"inputs", listJson(inputs, portJson)},
           {"outputs", listJson(outputs, portJson)},
           {"stages", listJson(stages, stageJson)},
+          {"checks", listJson(checks, checkJson)},
           {"plan", planJson(plan)},
           {"code", listJson(code, codeJson)}};
 }

@@ -90,6 +90,7 @@ struct Stage {
   };
   Kind kind = Kind::Kernel;
   std::string symbol;
+  std::string call;                 ///< Of a kernel: the call that it is a part of, or "".
   std::vector<std::string> nodes;   ///< The model's nodes it serves, for profiles and errors.
   std::vector<uint64_t> operations; ///< For each of them in a launch (a multiply-add is two), or
                                     ///< empty where that is not known.
@@ -106,6 +107,16 @@ struct Stage {
   std::string expressions; ///< The text form of what it computes.
 
   bool operator==(const Stage &) const = default;
+};
+
+/// What a run has to look at when all is done: i64 numbers, of which the first is not 0 where an
+/// operand was wrong.
+struct Check {
+  uint32_t buffer = 0;
+  std::string node; ///< Of the model, for the message; or "".
+  std::string text; ///< The message, with the numbers behind the first one (base/fill_numbers.h).
+
+  bool operator==(const Check &) const = default;
 };
 
 /// Copies the bytes of one buffer over another of as many. In a repeat either may be a slice of its
@@ -170,6 +181,7 @@ struct Manifest {
   std::vector<Port> inputs;
   std::vector<Port> outputs;
   std::vector<Stage> stages;
+  std::vector<Check> checks; ///< Of stages that run exactly once.
   Plan plan;
   std::vector<CodeObject> code; ///< Best first: the first one that the machine can run is loaded.
 

@@ -16,6 +16,7 @@ static constexpr uint64_t maxTiles = uint64_t(1) << 40;
 static constexpr uint32_t maxThreads = 1024;
 static constexpr uint64_t maxScratchBytes = uint64_t(1) << 36;
 static constexpr size_t maxRank = 64;
+static constexpr uint64_t mostReportBytes = 1 << 10;
 
 static std::string quoted(std::string_view kind, std::string_view name) {
   return std::string(kind) + " '" + std::string(name) + "'";
@@ -270,6 +271,11 @@ Status Checker::check() const {
   }
   for (const Stage &stage : manifest.stages)
     KINTSUGI_RETURN_IF_ERROR(within(quoted("stage", stage.symbol), checkStage(stage)));
+  for (const runtime::Check &each : manifest.checks)
+    if (!isBuffer(each.buffer) || manifest.buffers[each.buffer].bytes == 0 ||
+        manifest.buffers[each.buffer].bytes % sizeof(int64_t) != 0 ||
+        manifest.buffers[each.buffer].bytes > mostReportBytes)
+      return inputError("a check has a buffer that is not there or no report");
   return checkPlan(manifest.plan);
 }
 

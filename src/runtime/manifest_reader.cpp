@@ -152,6 +152,9 @@ static Expected<Stage> readStage(const Json &json) {
   if (optionalMember(json, "operations")) {
     KINTSUGI_ASSIGN(stage.operations, readList<uint64_t>(json, "operations", readCount));
   }
+  if (optionalMember(json, "call")) {
+    KINTSUGI_ASSIGN(stage.call, jsonString(json, "call"));
+  }
   if (optionalMember(json, "threads")) {
     KINTSUGI_ASSIGN(stage.threads, readIndex(json, "threads"));
   }
@@ -166,6 +169,14 @@ static Expected<Stage> readStage(const Json &json) {
     stage.attributes = *attributes;
   }
   return stage;
+}
+
+static Expected<Check> readCheck(const Json &json) {
+  Check check;
+  KINTSUGI_ASSIGN(check.buffer, readIndex(json, "buffer"));
+  KINTSUGI_ASSIGN(check.node, jsonString(json, "node"));
+  KINTSUGI_ASSIGN(check.text, jsonString(json, "text"));
+  return check;
 }
 
 static Expected<BufferCopy> readCopy(const Json &json) {
@@ -276,6 +287,7 @@ Expected<Manifest> Manifest::fromJson(const Json &json) {
   KINTSUGI_ASSIGN(manifest.inputs, readList<Port>(json, "inputs", readPort));
   KINTSUGI_ASSIGN(manifest.outputs, readList<Port>(json, "outputs", readPort));
   KINTSUGI_ASSIGN(manifest.stages, readList<Stage>(json, "stages", readStage));
+  KINTSUGI_ASSIGN(manifest.checks, readList<Check>(json, "checks", readCheck));
   KINTSUGI_ASSIGN(manifest.plan, readPlanMember(json, "plan"));
   KINTSUGI_ASSIGN(manifest.code, readList<CodeObject>(json, "code", readCode));
   return manifest;

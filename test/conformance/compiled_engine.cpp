@@ -13,7 +13,7 @@ Means meansOf(const runtime::Manifest &manifest) {
   if (manifest.stages.empty())
     return Means::Folded;
   for (const runtime::Stage &stage : manifest.stages)
-    if (stage.kind == runtime::Stage::Kind::Call)
+    if (stage.kind == runtime::Stage::Kind::Call || !stage.call.empty())
       return Means::Call;
   return Means::Generated;
 }

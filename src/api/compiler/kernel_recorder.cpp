@@ -33,7 +33,7 @@ public:
 private:
   void addStage(uint32_t number, KernelLevel &level) {
     const runtime::Stage &stage = manifest.stages[number];
-    if (stage.kind == runtime::Stage::Kind::Call)
+    if (stage.kind == runtime::Stage::Kind::Call || !stage.call.empty())
       return;
     level.stages.push_back(number);
     for (uint32_t buffer : std::span(stage.buffers).last(stage.resultCount)) {

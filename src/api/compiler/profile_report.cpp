@@ -52,7 +52,6 @@ Json describeStages(const runtime::Manifest &manifest, const verify::Profile &pr
         launches * std::accumulate(stage.operations.begin(), stage.operations.end(), 0.0);
     list.push_back({{"stage", number},
                     {"name", stage.symbol},
-                    {"kind", stage.kind == runtime::Stage::Kind::Call ? "call" : "generated"},
                     {"nodes", stage.nodes},
                     {"launches", measured.launches},
                     {"measured_ms", measured.seconds * 1e3},
@@ -62,6 +61,7 @@ Json describeStages(const runtime::Manifest &manifest, const verify::Profile &pr
                     {"operations", operations},
                     {"gb_per_s", rate(bytes, measured.seconds)},
                     {"gflop_per_s", rate(operations, measured.seconds)}});
+    addKind(stage, list.back());
   }
   return list;
 }

@@ -163,14 +163,20 @@ static Expected<Json> describeDecisions(const std::string &model, const Settings
               {"records", explain::renderJson(records)}};
 }
 
+void addKind(const runtime::Stage &stage, Json &entry) {
+  bool isOnHost = stage.kind == runtime::Stage::Kind::Call;
+  bool isCall = isOnHost || !stage.call.empty();
+  entry["kind"] = isCall ? "call" : "generated";
+  if (isCall)
+    entry["runs_on"] = isOnHost ? "host" : "device";
+}
+
 static Json describeKernels(const runtime::Manifest &manifest,
                             const std::vector<uint64_t> &launches) {
   Json kernels = Json::array();
   for (size_t i = 0; i < manifest.stages.size(); ++i) {
     const runtime::Stage &stage = manifest.stages[i];
-    bool call = stage.kind == runtime::Stage::Kind::Call;
     kernels.push_back({{"name", stage.symbol},
-                       {"kind", call ? "call" : "generated"},
                        {"nodes", stage.nodes},
                        {"expressions", stage.expressions},
                        {"bytes", stage.movedBytes},
@@ -178,6 +184,7 @@ static Json describeKernels(const runtime::Manifest &manifest,
                        {"launches", launches[i]},
                        {"predicted_ms", stage.predictedSeconds * double(launches[i]) * 1e3},
                        {"measured_ms", Json()}});
+    addKind(stage, kernels.back());
   }
   return kernels;
 }

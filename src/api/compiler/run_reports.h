@@ -9,6 +9,9 @@ namespace kintsugi::api {
 /// What every report of a run says of its model.
 Json describeModel(const Session &session);
 
+/// Adds to a stage's entry its "kind", "generated" or "call", and of a call where it "runs_on".
+void addKind(const runtime::Stage &stage, Json &entry);
+
 /// How often a run launches each stage: repeats multiply.
 std::vector<uint64_t> launchesOf(const runtime::Manifest &manifest);
 

@@ -85,6 +85,8 @@ std::string showExplain(const Json &report) {
                   total > 0 ? 100 * number(kernel, times) / total : 0, measured(kernel).c_str(),
                   milliseconds(number(kernel, "predicted_ms")).c_str(),
                   bytes(number(kernel, "bytes")).c_str());
+    if (text(kernel, "kind") == "call")
+      all += ", on the " + text(kernel, "runs_on");
     all += launches == 1 ? "\n" : format(", %.0f launches\n", launches);
     all += "  " + joined(kernel["nodes"], ", ") + "\n";
     std::string expressions = text(kernel, "expressions");

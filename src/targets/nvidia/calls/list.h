@@ -18,6 +18,7 @@ struct DeviceCode {
   CallCode (*codeOf)(const calls::Site &site);
 };
 
+extern const DeviceCode scatterNdCode;
 extern const DeviceCode topKCode;
 
 } // namespace kintsugi::targets

@@ -7,7 +7,7 @@
 namespace kintsugi::targets {
 
 static CallCode codeOf(const calls::Site &site) {
-  static constexpr const DeviceCode *all[] = {&topKCode};
+  static constexpr const DeviceCode *all[] = {&scatterNdCode, &topKCode};
   for (const DeviceCode *each : all)
     if (each->callee == site.callee) {
       CallCode code = each->codeOf(site);
