@@ -36,7 +36,7 @@ struct Launch {
 };
 
 struct DeviceCall {
-  std::string reason; ///< Why the host has to do it; empty where it has not to, and then:
+  std::string reason;           ///< Why the host has to do it; empty where it has not to, and then:
   std::vector<Launch> launches; ///< One after the other.
   std::vector<uint64_t> memory; ///< Bytes of each buffer between them, of the call's own.
   /// Among the memory, where operands can be wrong: i64 numbers, of which the first is not 0 where

@@ -1,9 +1,9 @@
 //===- scatter_nd.cpp - Writing slices at indices given as data -----------===//
 
+#include "calls/scatter_nd.h"
 #include "base/fill_numbers.h"
 #include "calls/checks.h"
 #include "calls/list.h"
-#include "calls/scatter_nd.h"
 
 #include <algorithm>
 #include <cmath>
@@ -103,8 +103,7 @@ static Expected<int64_t> sliceOf(std::span<const int64_t> coordinates,
   for (size_t d = 0; d < coordinates.size(); ++d) {
     int64_t extent = shape[d], index = coordinates[d];
     if (index < -extent || index >= extent)
-      return inputError(
-          fillNumbers(scatterNd.failure, {{index, static_cast<int64_t>(d), extent}}));
+      return inputError(fillNumbers(scatterNd.failure, {{index, static_cast<int64_t>(d), extent}}));
     slice = slice * extent + (index < 0 ? index + extent : index);
   }
   return slice;
@@ -135,4 +134,4 @@ static Status body(std::span<const TensorView> operands, const Json &attributes,
 }
 
 const Call kintsugi::calls::scatterNd = {"ScatterND", infer, body,
-                                        "index {} is outside dimension {} of extent {}"};
+                                         "index {} is outside dimension {} of extent {}"};

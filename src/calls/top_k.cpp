@@ -1,8 +1,8 @@
 //===- top_k.cpp - The greatest or least elements along an axis -----------===//
 
+#include "calls/top_k.h"
 #include "calls/checks.h"
 #include "calls/list.h"
-#include "calls/top_k.h"
 
 #include <algorithm>
 #include <cmath>

@@ -105,10 +105,10 @@ private:
         "calls", "stage " + std::to_string(number), "call " + stage.callee, {}, {}};
     if (call.reason.empty()) {
       record.decision += " runs on the device";
-      record.numbers = {{"launches", double(call.launches.size()), ""},
-                        {"memory",
-                         double(std::accumulate(call.memory.begin(), call.memory.end(), uint64_t(0))),
-                         "bytes"}};
+      record.numbers = {
+          {"launches", double(call.launches.size()), ""},
+          {"memory", double(std::accumulate(call.memory.begin(), call.memory.end(), uint64_t(0))),
+           "bytes"}};
     } else {
       record.decision += " runs on the host, between copies";
       record.reasons.push_back(call.reason);

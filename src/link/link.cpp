@@ -76,8 +76,8 @@ static Expected<targets::CodeObject> compileKernels(const Plan &plan, const Plan
 Status Linker::addCode(const Plan &plan, const Variant::Code &code, Linked &linked) {
   targets::CompileOptions forLevel = options.target;
   forLevel.level = code.level;
-  KINTSUGI_ASSIGN(targets::CodeObject object,
-                  compileKernels(plan, plan.root, Joins(plan).entries, plan.sites, target, forLevel));
+  KINTSUGI_ASSIGN(targets::CodeObject object, compileKernels(plan, plan.root, Joins(plan).entries,
+                                                             plan.sites, target, forLevel));
   if (object.bytes.empty())
     return Status::success();
   linked.manifest.code.push_back(describeCode(object, code.level, code.features));

@@ -45,8 +45,8 @@ private:
     touch(node.step);
     touch(node.condition);
     if (node.kind == PlanNode::Kind::Stage)
-      for (const auto &buffers :
-           {llvm::ArrayRef(plan.stages[node.stage].operands), llvm::ArrayRef(plan.stages[node.stage].memory)})
+      for (const auto &buffers : {llvm::ArrayRef(plan.stages[node.stage].operands),
+                                  llvm::ArrayRef(plan.stages[node.stage].memory)})
         for (unsigned buffer : buffers)
           touch(buffer);
     for (const PlanNode &child : node.children)

@@ -237,7 +237,8 @@ Status Context::lookAtReports() {
       continue;
     Error error =
         inputError(fillNumbers(check.text, std::span(numbers).first(bytes / 8).subspan(1)));
-    return check.node.empty() ? std::move(error) : at("node '" + check.node + "'", std::move(error));
+    return check.node.empty() ? std::move(error)
+                              : at("node '" + check.node + "'", std::move(error));
   }
   return Status::success();
 }

@@ -235,6 +235,25 @@ TEST_F(Cuda, RecordsTheSecondRun) {
   EXPECT_EQ(fake->early, 0u); // Its kernels don't say that they wait.
 }
 
+TEST_F(Cuda, LooksAtReportsAfterEachRun) {
+  Parts parts = cudaParts(raggedParts());
+  Manifest &m = parts.manifest;
+  m.outputs[0].dynamic.clear();
+  m.checks = {{m.stages[0].buffers[2], "cut", "Ragged: there are columns"}};
+  auto model = load(parts);
+  ASSERT_TRUE(model.ok()) << model.error().message;
+  auto context = Context::create(*model);
+  ASSERT_TRUE(context.ok());
+  float rows[12];
+  OutputTensor outputs[] = {{"rows", rows, sizeof(rows), {}}};
+  for (int64_t count : {2, 0, 1, 0}) {
+    InputTensor inputs[] = {{"count", ElementType::I64, {}, &count, 8}};
+    EXPECT_EQ(messageOf((*context)->run(inputs, outputs)),
+              count ? "node 'cut': Ragged: there are columns" : "success");
+  }
+  EXPECT_EQ(fake->graphLaunches, 3); // What was reported does not keep a run from being recorded.
+}
+
 TEST_F(Cuda, LaunchesAClusterForEachTile) {
   unsigned blocks[2] = {};
   for (int width : {0, 4}) {

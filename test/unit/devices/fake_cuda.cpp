@@ -306,7 +306,7 @@ int cuLaunchKernelEx(const kintsugi::devices::cuda::LaunchConfig *config, Handle
   // A real driver knows how many parameters a kernel has.
   static const std::map<std::string, int> parametersOf = {
       {"affine", 4}, {"squash", 2},  {"accumulate", 5}, {"reset", 2}, {"negate", 2},
-      {"locate", 1}, {"nothing", 0}, {"start", 0},      {"meet", 1}};
+      {"locate", 1}, {"nothing", 0}, {"start", 0},      {"meet", 1},  {"ragged", 3}};
   int count = parametersOf.at(function->name);
   for (int i = 0; i < count; ++i)
     operands.push_back(*static_cast<void **>(parameters[i]));

@@ -226,6 +226,24 @@ TEST(Context, DynamicExtentsAreReportedAndElementsMovedTogether) {
             "output 'rows' has 5 elements along dimension 1, the model has room for 4");
 }
 
+TEST(Context, ReportsOfTheDeviceAreErrors) {
+  Parts parts = raggedParts();
+  Manifest &m = parts.manifest;
+  m.outputs[0].dynamic.clear();
+  m.checks = {{m.stages[0].buffers[2], "cut", "Ragged: there are columns"}};
+  auto context = makeContext(loadModel(parts));
+  int64_t count = 3;
+  float rows[12];
+  InputTensor inputs[] = {{"count", ElementType::I64, {}, &count, 8}};
+  OutputTensor outputs[] = {{"rows", rows, sizeof(rows), {}}};
+  Status wrong = context->run(inputs, outputs);
+  ASSERT_FALSE(wrong.ok());
+  EXPECT_EQ(wrong.error().kind, ErrorKind::Input);
+  EXPECT_EQ(wrong.error().message, "node 'cut': Ragged: there are columns");
+  count = 0;
+  EXPECT_TRUE(context->run(inputs, outputs).ok());
+}
+
 TEST(Context, OutputsMayLieInInputsConstantsAndOtherOutputs) {
   Parts parts = affineParts();
   Manifest &m = parts.manifest;

@@ -161,8 +161,7 @@ private:
     llvm::SmallVector<llvm::Value *> operands;
     for (unsigned number = 0; number < body->arg_size(); ++number)
       operands.push_back(ir.CreateLoad(
-          ir.getPtrTy(),
-          ir.CreateConstInBoundsGEP1_32(ir.getPtrTy(), entry->getArg(0), number)));
+          ir.getPtrTy(), ir.CreateConstInBoundsGEP1_32(ir.getPtrTy(), entry->getArg(0), number)));
     ir.CreateCall(body, operands);
     ir.CreateRetVoid();
   }

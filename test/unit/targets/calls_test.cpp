@@ -187,8 +187,8 @@ TEST(DeviceCalls, ScattersElementsAndWholeTensors) {
 
 TEST(DeviceCalls, ReportsTheFirstIndexThatIsOutside) {
   Tensor data = numbers(ElementType::F32, {5, 3}, 1), values = numbers(ElementType::F32, {4}, 3);
-  Tensor indices = std::move(*Tensor::from<int64_t>(
-      {4, 2}, std::vector<int64_t>{0, 2, -5, -4, 7, 3, 6, 0}));
+  Tensor indices =
+      std::move(*Tensor::from<int64_t>({4, 2}, std::vector<int64_t>{0, 2, -5, -4, 7, 3, 6, 0}));
   std::vector<std::byte> result(data.view().bytes.size()), report;
   std::vector<std::byte *> places = {data.bytes().data(), indices.bytes().data(),
                                      values.bytes().data(), result.data()};
@@ -215,10 +215,11 @@ TEST(DeviceCalls, TellsWhyTheHostHasToDoOne) {
   auto reasonOf = [](const calls::Site &site) { return targets::launchesOfCall(site).reason; };
   EXPECT_EQ(reasonOf(topKSite(ElementType::U4, {9}, 2)), "its elements are no whole bytes");
   EXPECT_EQ(reasonOf({"c0", "NoSuch", Json::object(), {}}), "there is no device code for it");
-  calls::Site scatter{"c0",
-                      "ScatterND",
-                      {{"reduction", "add"}},
-                      {{ElementType::F8E5M2, {4}}, {ElementType::I64, {2, 1}}, {ElementType::F8E5M2, {2}}}};
+  calls::Site scatter{
+      "c0",
+      "ScatterND",
+      {{"reduction", "add"}},
+      {{ElementType::F8E5M2, {4}}, {ElementType::I64, {2, 1}}, {ElementType::F8E5M2, {2}}}};
   EXPECT_EQ(reasonOf(scatter), "there is no arithmetic on f8e5m2 there");
 }
 
@@ -238,10 +239,11 @@ TEST(DeviceCalls, Assemble) {
   std::vector<calls::Site> sites = {
       topKSite(ElementType::F32, {100, 10}, 3), topKSite(ElementType::F16, {9001}, 9001),
       topKSite(ElementType::F64, {9001, 3}, 20), topKSite(ElementType::I64, {9001}, 9001)};
-  sites.push_back({"c0",
-                   "ScatterND",
-                   {{"reduction", "add"}},
-                   {{ElementType::BF16, {40, 7}}, {ElementType::I64, {20, 1}}, {ElementType::BF16, {20, 7}}}});
+  sites.push_back(
+      {"c0",
+       "ScatterND",
+       {{"reduction", "add"}},
+       {{ElementType::BF16, {40, 7}}, {ElementType::I64, {20, 1}}, {ElementType::BF16, {20, 7}}}});
   for (auto [number, site] : llvm::enumerate(sites))
     for (const char *level : {"sm_80", "sm_90a"}) {
       tile::TileProgram program;

@@ -10,7 +10,7 @@ calls::Launch ListMerge::launch() const {
   calls::Launch launch;
   launch.blocks = rows * pairs() * tiles();
   launch.threads = tile() / itemsOfThread;
-  launch.sharedBytes = uint64_t(tile()) * format.bytes() + 2 * sizeof(uint64_t);
+  launch.sharedBytes = uint64_t(tile()) * format.bytes() + 4 * sizeof(uint64_t);
   return launch;
 }
 
@@ -18,7 +18,7 @@ namespace {
 
 /// Where two sorted lists of so many items are.
 struct Pair {
-  Value *first, *second;           ///< Their places in memory.
+  Value *first, *second; ///< Their places in memory.
   Value *firstLength, *secondLength;
 };
 
@@ -68,42 +68,66 @@ private:
 
   Value *load(Value *place) { return b.load(merge.format.type(b), from, place); }
 
-  /// Of the first `count` of both lists together, how many are of the first one.
-  Value *ofFirst(Value *count) {
-    Value *zero = b.ir.getInt64(0);
-    Value *isMore = b.ir.CreateICmpUGT(count, lists.secondLength);
-    Value *low = b.ir.CreateSelect(isMore, b.ir.CreateSub(count, lists.secondLength), zero);
-    Value *high = b.least(count, lists.firstLength);
-    return b.firstNot(low, high, [&](Value *middle) {
-      Value *other = b.ir.CreateSub(b.ir.CreateSub(count, middle), b.ir.getInt64(1));
-      return b.ir.CreateICmpULE(load(b.ir.CreateAdd(lists.first, middle)),
-                                load(b.ir.CreateAdd(lists.second, other)));
-    });
+  /// Whether of the first `count` of both lists together more than `number` are of the first one.
+  Value *areMoreOfFirst(Value *count, Value *number) {
+    Value *other = b.ir.CreateSub(b.ir.CreateSub(count, number), b.ir.getInt64(1));
+    return b.ir.CreateICmpULE(load(b.ir.CreateAdd(lists.first, number)),
+                              load(b.ir.CreateAdd(lists.second, other)));
   }
 
-  /// Two threads of different warps search where the tile's part of the first list begins and ends,
-  /// and leave it behind the items.
+  /// Half of the threads search for the place in the first list where the tile begins, half for
+  /// where it ends: each looks at the ends of its own part of what is left, and the one whose part
+  /// has the place leaves that for the next step. What is left lies behind the items.
   void findEnds() {
     Value *all = b.ir.CreateAdd(lists.firstLength, lists.secondLength);
     Value *begin = b.least(tileBegin, all);
     Value *end = b.least(b.add(tileBegin, merge.tile()), all);
     Value *memory = b.place(b.shared, merge.format.type(b), b.ir.getInt32(merge.tile()));
-    constexpr unsigned warp = 32;
-    Value *which = b.ir.CreateUDiv(b.thread, b.ir.getInt32(warp));
-    Value *searches = b.ir.CreateAnd(b.less(which, 2),
-                                     b.ir.CreateICmpEQ(b.rem(b.thread, warp), b.ir.getInt32(0)));
-    b.ifThen(searches, [&] {
-      Value *isFirst = b.ir.CreateICmpEQ(which, b.ir.getInt32(0));
-      b.store(ofFirst(b.ir.CreateSelect(isFirst, begin, end)), memory, which);
+    unsigned searchers = b.threads / 2;
+    Value *which = b.div(b.thread, searchers), *mine = b.wide(b.rem(b.thread, searchers));
+    Value *count = b.ir.CreateSelect(b.less(b.thread, searchers), begin, end);
+    Value *low = b.mul(which, 2), *high = b.add(low, 1);
+    b.ifThen(b.ir.CreateICmpEQ(mine, b.ir.getInt64(0)), [&] {
+      Value *isMore = b.ir.CreateICmpUGT(count, lists.secondLength);
+      Value *least = b.ir.CreateSub(count, lists.secondLength);
+      b.store(b.ir.CreateSelect(isMore, least, b.ir.getInt64(0)), memory, low);
+      b.store(b.least(count, lists.firstLength), memory, high);
     });
     b.wait();
+    for (uint64_t left = merge.length; left > 0; left = (left - 1) / searchers)
+      searchStep(memory, low, high, count, mine, searchers);
     Value *firstBegin = b.load(b.ir.getInt64Ty(), memory, b.ir.getInt32(0));
-    Value *firstEnd = b.load(b.ir.getInt64Ty(), memory, b.ir.getInt32(1));
+    Value *firstEnd = b.load(b.ir.getInt64Ty(), memory, b.ir.getInt32(2));
     auto narrow = [&](Value *number) { return b.ir.CreateTrunc(number, b.ir.getInt32Ty()); };
     ofFirstHere = narrow(b.ir.CreateSub(firstEnd, firstBegin));
     allHere = narrow(b.ir.CreateSub(end, begin));
     partOfFirst = b.ir.CreateAdd(lists.first, firstBegin);
     partOfSecond = b.ir.CreateAdd(lists.second, b.ir.CreateSub(begin, firstBegin));
+  }
+
+  /// One step: of n numbers that are left, no more than (n - 1) / searchers stay.
+  void searchStep(Value *memory, Value *lowPlace, Value *highPlace, Value *count, Value *mine,
+                  unsigned searchers) {
+    Value *low = b.load(b.ir.getInt64Ty(), memory, lowPlace);
+    Value *high = b.load(b.ir.getInt64Ty(), memory, highPlace);
+    b.wait();
+    Value *part = b.div(b.add(b.ir.CreateSub(high, low), searchers - 1), searchers);
+    Value *begin = b.ir.CreateAdd(low, b.ir.CreateMul(mine, part));
+    b.ifThen(b.ir.CreateICmpULT(begin, high), [&] {
+      Value *end = b.least(b.ir.CreateAdd(begin, part), high);
+      Value *isEnd = b.ir.CreateICmpEQ(end, high);
+      Value *isBehind = areMoreOfFirst(count, begin);
+      Value *isBehindEnd = areMoreOfFirst(count, b.ir.CreateSelect(isEnd, begin, end));
+      Value *isHere = b.ir.CreateAnd(isBehind, b.ir.CreateOr(isEnd, b.ir.CreateNot(isBehindEnd)));
+      b.ifThen(isHere, [&] {
+        b.store(b.add(begin, 1), memory, lowPlace);
+        b.store(end, memory, highPlace);
+      });
+      Value *isFirst =
+          b.ir.CreateAnd(b.ir.CreateICmpEQ(mine, b.ir.getInt64(0)), b.ir.CreateNot(isBehind));
+      b.ifThen(isFirst, [&] { b.store(low, memory, highPlace); });
+    });
+    b.wait();
   }
 
   /// The tile's part of the first list, of the second one behind it, and then none.
@@ -128,8 +152,7 @@ private:
     Value *low = b.ir.CreateSelect(isMore, b.ir.CreateSub(mine, ofSecondHere), b.ir.getInt32(0));
     Value *i = b.firstNot(low, b.least(mine, ofFirstHere), [&](Value *middle) {
       Value *other = b.ir.CreateSub(b.ir.CreateSub(mine, middle), b.ir.getInt32(1));
-      return b.ir.CreateICmpULE(items.load(middle),
-                                items.load(b.ir.CreateAdd(ofFirstHere, other)));
+      return b.ir.CreateICmpULE(items.load(middle), items.load(b.ir.CreateAdd(ofFirstHere, other)));
     });
     Value *j = b.ir.CreateSub(mine, i);
     Items merged;

@@ -51,9 +51,8 @@ private:
     for (unsigned above = stage; above > 0;) {
       unsigned bits = (above - 1) % mostBits + 1;
       above -= bits;
-      rounds(above, bits, [&](Units &unit, Value *base) {
-        merge(unit, bits, descends(base, stage));
-      });
+      rounds(above, bits,
+             [&](Units &unit, Value *base) { merge(unit, bits, descends(base, stage)); });
     }
   }
 

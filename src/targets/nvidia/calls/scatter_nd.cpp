@@ -7,8 +7,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "abi/launch.h"
 #include "calls/scatter_nd.h"
+#include "abi/launch.h"
 #include "targets/nvidia/calls/list.h"
 #include "targets/nvidia/calls/row_sort.h"
 
@@ -196,9 +196,8 @@ private:
   /// How many updates go to slices ahead of one.
   Value *updatesAhead(Value *slice) {
     Value *wanted = s.format.item(b, slice, b.ir.getInt64(0));
-    return b.firstNot(b.ir.getInt64(0), b.ir.getInt64(s.updates), [&](Value *number) {
-      return b.ir.CreateICmpULT(item(number), wanted);
-    });
+    return b.firstNot(b.ir.getInt64(0), b.ir.getInt64(s.updates),
+                      [&](Value *number) { return b.ir.CreateICmpULT(item(number), wanted); });
   }
 
   Value *update(Value *item, Value *offset) {
@@ -229,8 +228,7 @@ private:
     Value *end = updatesAhead(b.add(slice, 1));
     Value *hasOne = b.ir.CreateICmpNE(end, b.ir.getInt64(0));
     Value *last = item(b.ir.CreateSelect(hasOne, b.ir.CreateSub(end, b.ir.getInt64(1)), end));
-    Value *isHere =
-        b.ir.CreateAnd(hasOne, b.ir.CreateICmpEQ(s.format.key(b, last), slice));
+    Value *isHere = b.ir.CreateAnd(hasOne, b.ir.CreateICmpEQ(s.format.key(b, last), slice));
     return b.loopWhile(
         {value, isHere}, [&](auto now) { return now[1]; },
         [&](auto) -> BlockBuilder::Values { return {update(last, offset), b.ir.getFalse()}; })[0];

@@ -49,8 +49,8 @@ CallCode codeOf(const calls::Site &site) {
     return code;
   }
   auto item = [=](BlockBuilder &b, ArrayRef<Value *> operands, Value *row, Value *number) {
-    Value *element = b.load(b.integerType(bits), operands[0],
-                            rows.place(b, row, number, rows.extent));
+    Value *element =
+        b.load(b.integerType(bits), operands[0], rows.place(b, row, number, rows.extent));
     return format->item(b, orderKey(b, x.type, attributes.largest, element), number);
   };
   uint64_t k = uint64_t(attributes.k);
