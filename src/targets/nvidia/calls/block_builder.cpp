@@ -81,6 +81,21 @@ void BlockBuilder::ifThen(Value *condition, llvm::function_ref<void()> then) {
   ir.SetInsertPoint(after);
 }
 
+BlockBuilder::Value *BlockBuilder::valueOr(Value *condition, Value *value,
+                                           llvm::function_ref<Value *()> otherwise) {
+  llvm::BasicBlock *before = ir.GetInsertBlock(), *inside = newBlock(), *after = newBlock();
+  ir.CreateCondBr(condition, after, inside);
+  ir.SetInsertPoint(inside);
+  Value *other = otherwise();
+  llvm::BasicBlock *end = ir.GetInsertBlock();
+  ir.CreateBr(after);
+  ir.SetInsertPoint(after);
+  llvm::PHINode *result = ir.CreatePHI(value->getType(), 2);
+  result->addIncoming(value, before);
+  result->addIncoming(other, end);
+  return result;
+}
+
 BlockBuilder::Values
 BlockBuilder::loopWhile(llvm::ArrayRef<Value *> first,
                         llvm::function_ref<Value *(llvm::ArrayRef<Value *>)> condition,

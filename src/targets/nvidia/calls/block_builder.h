@@ -45,6 +45,8 @@ public:
   void store(Value *value, Value *memory, Value *index);
 
   void ifThen(Value *condition, llvm::function_ref<void()> then);
+  /// A value where a condition holds, or what else is made of it.
+  Value *valueOr(Value *condition, Value *value, llvm::function_ref<Value *()> otherwise);
   /// For begin, begin + step, ... below end.
   void loop(Value *begin, Value *end, uint64_t step, llvm::function_ref<void(Value *)> body);
   /// While a condition of some values holds, the body makes the next ones.

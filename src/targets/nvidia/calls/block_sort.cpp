@@ -90,13 +90,13 @@ private:
     forUnits(units, [&](Value *number) {
       Value *rest = b.ir.CreateShl(b.ir.CreateLShr(number, low), low + bits);
       Value *base = b.ir.CreateOr(rest, b.ir.CreateAnd(number, b.number(number, (1u << low) - 1)));
-      auto place = [&](unsigned i) { return b.ir.CreateOr(base, b.number(base, i << low)); };
+      Value *start = items.turned(base);
       Units unit;
       for (unsigned i = 0; i < 1u << bits; ++i)
-        unit.push_back(items.load(place(i)));
+        unit.push_back(items.loadFrom(start, i << low));
       work(unit, base);
       for (unsigned i = 0; i < 1u << bits; ++i)
-        items.store(unit[i], place(i));
+        items.storeFrom(unit[i], start, i << low);
     });
     b.wait();
   }

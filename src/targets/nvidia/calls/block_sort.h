@@ -38,8 +38,20 @@ public:
   }
   void store(llvm::Value *item, llvm::Value *number) { b.store(item, b.shared, turned(number)); }
 
-private:
+  /// Of `base | number` for many numbers, where both have no bit in common.
+  llvm::Value *loadFrom(llvm::Value *turnedBase, unsigned number) {
+    return b.load(format.type(b), b.shared, placeFrom(turnedBase, number));
+  }
+  void storeFrom(llvm::Value *item, llvm::Value *turnedBase, unsigned number) {
+    b.store(item, b.shared, placeFrom(turnedBase, number));
+  }
   llvm::Value *turned(llvm::Value *number);
+
+private:
+  /// Turning is linear: places of sums without carry are such sums of places.
+  llvm::Value *placeFrom(llvm::Value *turnedBase, unsigned number) {
+    return b.ir.CreateXor(turnedBase, turned(b.number(turnedBase, number)));
+  }
 
   BlockBuilder &b;
   ItemFormat format;

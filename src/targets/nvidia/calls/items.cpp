@@ -90,4 +90,21 @@ Value *orderKey(BlockBuilder &b, ElementType type, bool descending, Value *bits)
   return descending ? b.ir.CreateNot(key) : key;
 }
 
+KeyedElement elementOf(BlockBuilder &b, ElementType type, bool descending, Value *key) {
+  auto &ir = b.ir;
+  key = descending ? ir.CreateNot(key) : key;
+  Value *sign = b.number(key, uint64_t(1) << (bitsOf(type) - 1));
+  Value *turned = ir.CreateXor(key, sign);
+  if (isInteger(type))
+    return {isSigned(type) ? turned : key, ir.getTrue()};
+  if (type == ElementType::F8E8M0)
+    return {key, ir.getTrue()};
+  if (hasOneZero(type)) // Rare: what the key says is not worked out.
+    return {key, ir.getFalse()};
+  Value *isNegative = ir.CreateICmpULT(key, sign);
+  Value *ones = llvm::Constant::getAllOnesValue(key->getType());
+  Value *isKnown = ir.CreateAnd(ir.CreateICmpNE(key, sign), ir.CreateICmpNE(key, ones));
+  return {ir.CreateSelect(isNegative, ir.CreateNot(key), turned), isKnown};
+}
+
 } // namespace kintsugi::targets

@@ -34,6 +34,13 @@ bool hasOrderKey(ElementType type);
 /// bits, and zeros are equal. `descending`: the other way round.
 llvm::Value *orderKey(BlockBuilder &b, ElementType type, bool descending, llvm::Value *bits);
 
+/// The element that a key was made of, where all that have the key are the same; and whether that
+/// is so, which NaN and zeros are not.
+struct KeyedElement {
+  llvm::Value *bits, *isKnown;
+};
+KeyedElement elementOf(BlockBuilder &b, ElementType type, bool descending, llvm::Value *key);
+
 } // namespace kintsugi::targets
 
 #endif // KINTSUGI_TARGETS_NVIDIA_CALLS_ITEMS_H

@@ -136,7 +136,7 @@ public:
 
   void run() {
     uint64_t most = mostItems(sort.format);
-    while (sort.length > most && 2 * sort.kept <= most)
+    while (sort.length > most && sortsAgain(most))
       addParts(sort.kept);
     if (sort.length <= most)
       return addLast();
@@ -145,6 +145,13 @@ public:
   }
 
 private:
+  /// Whether what is left of all parts is sorted again, not merged: where it then has room in a
+  /// block, or is little of each.
+  bool sortsAgain(uint64_t most) const {
+    constexpr uint64_t little = 16;
+    return divideCeil(sort.length, most) * sort.kept <= most || little * sort.kept <= most;
+  }
+
   void addLast() {
     PartSort last{sort, PartSort::blockOf(sort, sort.kept), 1, sort.kept, source, sink};
     add(last.launch(), [last](BlockBuilder &b) { last.emit(b); });

@@ -229,9 +229,7 @@ private:
     Value *hasOne = b.ir.CreateICmpNE(end, b.ir.getInt64(0));
     Value *last = item(b.ir.CreateSelect(hasOne, b.ir.CreateSub(end, b.ir.getInt64(1)), end));
     Value *isHere = b.ir.CreateAnd(hasOne, b.ir.CreateICmpEQ(s.format.key(b, last), slice));
-    return b.loopWhile(
-        {value, isHere}, [&](auto now) { return now[1]; },
-        [&](auto) -> BlockBuilder::Values { return {update(last, offset), b.ir.getFalse()}; })[0];
+    return b.valueOr(b.ir.CreateNot(isHere), value, [&] { return update(last, offset); });
   }
 
   /// 1, the index, its dimension and that one's extent, for the first index that is outside of the

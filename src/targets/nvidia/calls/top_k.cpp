@@ -57,8 +57,12 @@ CallCode codeOf(const calls::Site &site) {
   auto store = [=](BlockBuilder &b, ArrayRef<Value *> reads, ArrayRef<Value *> writes, Value *row,
                    Value *rank, Value *item) {
     Value *index = format->index(b, item), *to = rows.place(b, row, rank, k);
-    Value *from = rows.place(b, row, index, rows.extent);
-    b.store(b.load(b.integerType(bits), reads[0], from), writes[0], to);
+    Value *key = b.ir.CreateTrunc(format->key(b, item), b.integerType(bits));
+    KeyedElement element = elementOf(b, x.type, attributes.largest, key);
+    Value *value = b.valueOr(element.isKnown, element.bits, [&] { // Reads are far apart.
+      return b.load(b.integerType(bits), reads[0], rows.place(b, row, index, rows.extent));
+    });
+    b.store(value, writes[0], to);
     b.store(index, writes[1], to);
   };
   addRowSort(code, {rows.outer * rows.inner, rows.extent, k, *format, rows.inner > 1}, {{0}, item},
