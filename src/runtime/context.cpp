@@ -231,12 +231,11 @@ Status Context::lookAtReports() {
   const Manifest &manifest = shared->manifest();
   for (const Check &check : manifest.checks) {
     uint64_t bytes = manifest.buffers[check.buffer].bytes;
-    std::vector<int64_t> &numbers = reported;
-    KINTSUGI_RETURN_IF_ERROR(queue->download(numbers.data(), addresses[check.buffer], bytes));
-    if (numbers[0] == 0)
+    KINTSUGI_RETURN_IF_ERROR(queue->download(reported.data(), addresses[check.buffer], bytes));
+    std::span<const int64_t> report = std::span(reported).first(bytes / sizeof(int64_t));
+    if (report[0] == 0)
       continue;
-    Error error =
-        inputError(fillNumbers(check.text, std::span(numbers).first(bytes / 8).subspan(1)));
+    Error error = inputError(fillNumbers(check.text, report.subspan(1)));
     return check.node.empty() ? std::move(error)
                               : at("node '" + check.node + "'", std::move(error));
   }

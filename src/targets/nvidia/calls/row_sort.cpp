@@ -13,7 +13,7 @@ using llvm::divideCeil;
 using llvm::PowerOf2Ceil;
 using llvm::Value;
 
-ItemSink itemsIn(unsigned place, uint64_t itemsOfRow, ItemFormat format) {
+ItemSink itemsIn(unsigned place, uint64_t itemsOfRow) {
   auto store = [=](BlockBuilder &b, ArrayRef<Value *>, ArrayRef<Value *> writes, Value *row,
                    Value *rank, Value *item) {
     b.store(item, writes[0], b.ir.CreateAdd(b.mul(row, itemsOfRow), rank));
@@ -162,7 +162,7 @@ private:
     BlockSort block = PartSort::blockOf(sort, kept);
     uint64_t parts = divideCeil(sort.length, block.run), length = parts * kept;
     unsigned place = memoryFor(length);
-    PartSort each{sort, block, parts, kept, source, itemsIn(place, length, sort.format)};
+    PartSort each{sort, block, parts, kept, source, itemsIn(place, length)};
     add(each.launch(), [each](BlockBuilder &b) { each.emit(b); });
     source = itemsFrom(place, length, sort.format);
     sort.length = length;
@@ -183,7 +183,7 @@ private:
       ItemSink goal = sink;
       if (!isLast) {
         to = memoryFor(length);
-        goal = itemsIn(to, length, sort.format);
+        goal = itemsIn(to, length);
       }
       calls::Launch launch = merge.launch();
       launch.reads = {from};

@@ -1,7 +1,7 @@
 //===- row_sort.h - The least items of rows, in order -----------------------===//
 //
 // Rows of any length: blocks sort what has room in their shared memory and keep as many items as
-// are wanted. While those are few, the same is done with what is left of all blocks, until it has
+// are wanted. Where those are few, the same is done with what is left of all blocks, until it has
 // room in one; otherwise sorted lists are merged two by two, each pair by as many blocks as it
 // takes, which find by search where their part of both begins. What makes the items and where
 // results go is the call's business.
@@ -46,7 +46,7 @@ struct RowSort {
 void addRowSort(CallCode &code, const RowSort &sort, ItemSource source, ItemSink sink);
 
 /// Sorted items in memory that is the code's own: a sink for them, row by row, and its place.
-ItemSink itemsIn(unsigned place, uint64_t itemsOfRow, ItemFormat format);
+ItemSink itemsIn(unsigned place, uint64_t itemsOfRow);
 ItemSource itemsFrom(unsigned place, uint64_t itemsOfRow, ItemFormat format);
 
 } // namespace kintsugi::targets

@@ -267,7 +267,7 @@ unsigned addSort(CallCode &code, const Scatter &s) {
   sort.rows = 1;
   sort.length = sort.kept = s.updates;
   sort.format = s.format;
-  addRowSort(code, sort, {{indicesPlace}, item}, itemsIn(items, s.updates, s.format));
+  addRowSort(code, sort, {{indicesPlace}, item}, itemsIn(items, s.updates));
   return items;
 }
 
