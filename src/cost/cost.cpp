@@ -31,12 +31,20 @@ static double exchange(const schedule::Schedule &schedule, const machine::Machin
 
 double overlapped(double a, double b) { return std::max(a, b) + 0.4 * std::min(a, b); }
 
+/// What blocks of threads compute and move has its way from memory in it, where it is not brought
+/// through rings.
+static double withMemory(double computing, double moving, const machine::Machine &machine) {
+  constexpr double apart = 0.1;
+  return machine.threads > 0 ? std::max(computing, moving) + apart * std::min(computing, moving)
+                             : overlapped(computing, moving);
+}
+
 double predictSeconds(const space::KernelShape &kernel, const machine::Machine &machine) {
   if (kernel.untuned)
     return kernel.gain * predictSeconds(*kernel.untuned, machine);
   double bytes = kernel.schedule.bytesRead + kernel.schedule.bytesWritten;
   double moving = bytes / bandwidthFor(bytes, machine, true) + exchange(kernel.schedule, machine);
-  return machine.stageSeconds + overlapped(kernel.computeSeconds, moving);
+  return machine.stageSeconds + withMemory(kernel.computeSeconds, moving, machine);
 }
 
 double predictAloneSeconds(const space::KernelShape &kernel, const machine::Machine &machine) {

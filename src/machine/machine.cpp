@@ -211,7 +211,7 @@ static Machine describeHopper() {
   machine.stageSeconds = 1e-6;
   machine.barrierSeconds = 1.45e-6;
   machine.levels = {{"memory", 140 * gibi, 132, 34e9, 4.5e12},
-                    {"L2", 50 * mebi, 132, 42e9, 5.5e12},
+                    {"L2", 50 * mebi, 132, 52e9, 5.5e12},
                     {"shared", 96 * kibi, 1, 220e9, 132 * 220e9}};
   return machine;
 }

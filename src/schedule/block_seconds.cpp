@@ -34,20 +34,30 @@ double secondsInBlocks(const Schedule &schedule, const BlockCycles &cycles,
   int cores = coresOfClusters(unsigned(schedule.blocks() / schedule.tiles()), machine.cores);
   double each = std::ceil(blocks / cores); // Of the busiest core.
   double busy = each * cycles.busy / hertz;
-  double alone = std::ceil(each / together) * cycles.alone / hertz;
+  // Blocks that share a core are in each other's way; streamed ones know that themselves.
+  bool isStreamed =
+      llvm::any_of(schedule.nests, [](const LoopNest &nest) { return nest.streamed; });
+  double delay = isStreamed ? 0 : 0.5;
+  double beside = delay * (std::min(each, together) - 1) * cycles.busy;
+  double alone = std::ceil(each / together) * (cycles.alone + beside) / hertz;
   Traffic traffic(schedule, machine);
   // What a tile reads first its later nests find near, if there is room for that of all blocks.
   double near = 2 * double(machine.levels.back().bytes) - together * scratch;
   bool staysNear = together * traffic.bytesReadBesideRings(true) <= near * tiles;
   // What else lies in a line is not brought, but a part of one is asked for as a whole one is.
   constexpr double asked = 0.25;
-  double bytes = schedule.bytesWritten + traffic.bytesReadBesideRings(staysNear) +
-                 asked * tiles * cycles.scattered;
+  double besides = schedule.bytesWritten + asked * tiles * cycles.scattered;
+  double all = besides + traffic.bytesReadBesideRings(staysNear);
+  double once = besides + traffic.bytesOnceBesideRings();
   const machine::MemoryLevel &shared = machine.levels[machine.levels.size() > 1 ? 1 : 0];
-  double moving = bytes / (shared.bytesPerSecond * std::min<double>(blocks, machine.cores));
+  double moving = std::max(all / shared.bytesPerSecond, once / machine.memory().bytesPerSecond) /
+                  std::min<double>(blocks, machine.cores);
   // Blocks that start together have uneven shares of the way; those that follow even them out.
   constexpr double uneven = 0.1;
   moving *= 1 + uneven * std::min(each, together) / each;
+  // A block that follows another has nothing on its way at first, as others of its core have.
+  constexpr double first = 0.8e-6;
+  moving += (std::ceil(each / together) - 1) * first / (together * together);
   double computing = std::max(busy, alone);
   double apart = apartShare(schedule, std::min(each, together));
   return launch + std::max(computing, moving) + apart * std::min(computing, moving);

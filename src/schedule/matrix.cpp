@@ -320,7 +320,7 @@ private:
 
   /// Bytes that a core brings in a cycle when those of all blocks do.
   double farBytes(const MatrixTile &tile) const {
-    constexpr double ofAll = 4600, mostOfOne = 64, leastOfOne = 35;
+    constexpr double ofAll = 6000, mostOfOne = 64, leastOfOne = 35;
     return std::clamp(ofAll / (tiles * tile.blocks), leastOfOne, mostOfOne);
   }
 
@@ -360,7 +360,7 @@ private:
   /// As if so many bytes were brought in long pieces: a copy of a warp is slower, the more places
   /// it comes from.
   double cutBytes(const MatrixTile &tile) const {
-    return bytesBrought(tile) * (tile.depth < 32 ? 1.9 : tile.depth < 64 ? 1.1 : 1);
+    return bytesBrought(tile) * (tile.depth < 32 ? 2.7 : tile.depth < 64 ? 1.2 : 1);
   }
 
   /// Cycles from the start of a step's copies until all have come.
@@ -372,7 +372,7 @@ private:
     bool waitsForReads = rowsMove > borderMove || columnsMove > borderMove;
     if (tile.inFours) {
       constexpr double latency = 60;
-      double barrier = 60 + 20 * double(threads / warp);
+      double barrier = 60 + 30 * double(threads / warp);
       double products = productsInFours(tile) / (tile.down / 4 * tile.across * tile.deep);
       bool waits = tile.ahead() + 1 == tile.stages;
       return barrier + stagedChunks(tile) + (waitsForReads ? computed : 0) +
@@ -394,25 +394,28 @@ private:
   }
 
   BlockCycles estimate(const MatrixTile &tile) const {
-    constexpr double schedulers = 4, start = 600;
+    constexpr double schedulers = 4, start = 600, betweenSteps = 60;
+    constexpr double latency = 2.8; // Of one instruction of a warp after the other.
     double rows = tile.rows, columns = tile.columns;
     double busy = busyStep(tile);
     double waits = std::max(waitStep(tile), arrival(tile) / tile.ahead());
     double passes = std::ceil(double(product.numRows) / rows) *
                     std::ceil(double(product.numColumns) / columns) * double(product.numBatch);
     double steps = double(stepsOf(tile));
-    double results = rows * columns / warp * (epilogueOperations + 8) / schedulers / tile.blocks;
-    if (tile.deep * tile.blocks > 1)
-      results += joining(tile);
+    double own = rows * columns / threads / tile.blocks; // Results of a thread.
+    double join = tile.deep * tile.blocks > 1 ? joining(tile) : 0;
+    double results = own * (epilogueOperations + 8) * threads / warp / schedulers + join;
+    double waiting = own * (epilogueOperations + 3) * latency + join;
     BlockCycles cycles;
     cycles.busy = passes * (steps * busy + results);
-    cycles.alone = passes * (steps * std::max(busy, waits) + results + fromFar + start);
+    cycles.alone = passes * (steps * (std::max(busy, waits) + betweenSteps) +
+                             std::max(results, waiting) + fromFar + start);
     return cycles;
   }
 
   /// Sums go through scratch, of a cluster through that of all its blocks.
   static double joining(const MatrixTile &tile) {
-    constexpr double scratchBytes = 128, clusterBytes = 32, clusterBarrier = 500;
+    constexpr double scratchBytes = 128, clusterBytes = 10, clusterBarrier = 250;
     double bytes = double(tile.rows) * tile.columns * 4 * tile.deep;
     bool isCluster = tile.blocks > 1;
     return 2 * (isCluster ? clusterBarrier : barrierCycles) + bytes / scratchBytes +
@@ -422,7 +425,7 @@ private:
   static constexpr double barrierCycles = 200;
   static constexpr double directMove = 9;  ///< Instructions of a thread for a copy.
   static constexpr double borderMove = 20; ///< For one that may be outside of its factor.
-  static constexpr double fromFar = 900;   ///< Cycles on the way from memory.
+  static constexpr double fromFar = 700;   ///< Cycles on the way from memory.
 
   const LoopNest &nest;
   const MatrixProduct &product;

@@ -171,8 +171,11 @@ private:
         changed |= step(bestSizes, k, best);
       changed |= trade(bestSizes, best);
     }
+    changed = false;
     for (size_t k = 0; k < bestSizes.size() && usesMatrixUnits(best); ++k)
-      threefold(bestSizes, k, best);
+      changed |= threefold(bestSizes, k, best);
+    for (size_t k = 0; k < bestSizes.size() && changed; ++k)
+      step(bestSizes, k, best); // Another size may be better beside it.
   }
 
   static bool usesMatrixUnits(const std::optional<Trial> &trial) {
@@ -182,8 +185,9 @@ private:
 
   /// Of tiles whose sizes double, the best may leave a third of the cores idle: so one between two
   /// of them, where it cuts the extent evenly.
-  void threefold(TileSizes &sizes, size_t k, std::optional<Trial> &best) {
+  bool threefold(TileSizes &sizes, size_t k, std::optional<Trial> &best) {
     constexpr int64_t least = 64;
+    TileSizes before = sizes;
     for (int64_t size : {sizes[k] / 4 * 3, sizes[k] / 2 * 3}) {
       if (sizes[k] < least || extentOf(k) % size != 0)
         continue;
@@ -191,6 +195,7 @@ private:
       trial[k] = size;
       consider(trial, sizes, best);
     }
+    return sizes != before;
   }
 
   void consider(const TileSizes &sizes, TileSizes &bestSizes, std::optional<Trial> &best) {

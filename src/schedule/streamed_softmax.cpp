@@ -353,8 +353,9 @@ private:
     BlockCycles cycles;
     cycles.busy = steps * busy;
     cycles.alone = steps * std::max(busy, waits) + fromFar + start;
+    constexpr double waitForOther = 550; // Of warps that share rows, for what each has found.
     if (first.across > 1)
-      cycles.alone += first.across * (values * 2 + 100);
+      cycles.alone += first.across * (values * 2 + waitForOther);
     // Two such blocks on a core took half as long again as one, measured on an H200.
     constexpr double inTheWay = 0.75;
     if (!first.inFours && schedule.tiles() > limits.cores)

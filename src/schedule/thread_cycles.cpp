@@ -132,7 +132,7 @@ double ThreadCycles::arithmeticOf(const RegisterTile &tile) const {
   uint64_t reduced = ((uint64_t(1) << nest.numReductions()) - 1) << numParallel;
   auto [column, columns] = work.columnsOf(tile);
   unsigned terms = work.isSplit(tile) ? tile.vectors : 1;
-  double total = nest.reduction ? double(tile.rows) * columns * terms : 0, inside = 0;
+  double joined = work.joinOperations * double(tile.rows) * columns * terms, inside = 0;
   for (const ThreadWork::Operation &operation : work.operations) {
     if (nest.reduction && !(operation.uses & reduced))
       continue;
@@ -141,7 +141,9 @@ double ThreadCycles::arithmeticOf(const RegisterTile &tile) const {
               (changes(tile.rowIterator) ? tile.rows : 1) *
               (work.isSplit(tile) && changes(tile.vectorIterator) ? terms : 1);
   }
-  return std::max(total, inside);
+  // A product is added in the instruction that makes it.
+  bool isSum = nest.reduction && nest.reduction->combiner == Combiner::Sum;
+  return isSum ? std::max(joined, inside) : joined + inside;
 }
 
 ThreadCycles::Arithmetic ThreadCycles::workOf(const RegisterTile &tile) const {
@@ -153,7 +155,9 @@ ThreadCycles::Arithmetic ThreadCycles::workOf(const RegisterTile &tile) const {
     block.steps *= blocks[k];
   block.steps *= nest.share();
   block.rounds = std::ceil(items / threads);
-  block.warps = std::ceil(std::min<double>(items, threads) / double(WarpWalk::threads));
+  // Those that share a sum all stay, since they wait for each other.
+  double active = work.isSplit(tile) ? threads : std::min<double>(items, threads);
+  block.warps = std::ceil(active / double(WarpWalk::threads));
   block.each = arithmeticOf(tile);
   block.results = double(tile.rows) * work.columnsOf(tile).second;
   if (work.isSplit(tile)) {
@@ -252,12 +256,13 @@ int64_t ThreadCycles::blocksAtOnce(const RegisterTile &tile) const {
 double ThreadCycles::halvesOf(const RegisterTile &tile) { return llvm::Log2_32(tile.lanes); }
 
 double ThreadCycles::joinInstructions(const RegisterTile &tile) const {
-  constexpr double value = 3; ///< Hand it on, take another's, join both.
-  return halvesOf(tile) * value * double(tile.rows) * tile.columns;
+  double handed = 2 * double(work.joinBytes) / 4; // Hand each value on, and take another's.
+  return halvesOf(tile) * (handed + work.joinOperations) * double(tile.rows) * tile.columns;
 }
 
 double ThreadCycles::joinCycles(const RegisterTile &tile) const {
-  constexpr double neighbours = 25, memory = 120, value = 2;
+  constexpr double latency = 4, memory = 120;
+  double neighbours = 21 + latency * work.joinOperations, value = 1 + work.joinOperations;
   double values = double(tile.rows) * tile.columns;
   unsigned spread = tile.lanes * tile.apart;
   if (tile.apart == 1)

@@ -27,6 +27,21 @@ int64_t joinBytesOf(const LoopNest &nest) {
          (nest.reduction->combiner == Combiner::SoftmaxStats ? 2 : 1);
 }
 
+/// Of two running values, or of a running value and a term.
+static double joinOperationsOf(const LoopNest &nest) {
+  if (!nest.reduction)
+    return 0;
+  switch (nest.reduction->combiner) {
+  case Combiner::SoftmaxStats: // Whichever maximum is less, its sum is scaled by a power.
+    return 14;
+  case Combiner::ArgMax:
+  case Combiner::ArgMin:
+    return 5;
+  default:
+    return 1;
+  }
+}
+
 int64_t bytesOfJoin(const RegisterTile &tile, int threads, int64_t bytesOfResult) {
   bool inMemory = tile.lanes > 1 && tile.lanes * tile.apart > unsigned(WarpWalk::threads);
   int64_t places = tile.apart == 1 ? threads / int(WarpWalk::threads) : threads;
@@ -35,7 +50,8 @@ int64_t bytesOfJoin(const RegisterTile &tile, int threads, int64_t bytesOfResult
 
 ThreadWork::ThreadWork(const LoopNest &nest, const Schedule &schedule)
     : nest(nest), numParallel(nest.parallel.size()),
-      numIterators(numParallel + nest.numReductions()), joinBytes(joinBytesOf(nest)) {
+      numIterators(numParallel + nest.numReductions()), joinBytes(joinBytesOf(nest)),
+      joinOperations(joinOperationsOf(nest)) {
   collect(nest.bodies, schedule, bodyReads);
   collect(nest.epilogue, schedule, epilogueReads);
   for (const Expr &body : nest.bodies)

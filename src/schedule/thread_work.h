@@ -54,7 +54,8 @@ public:
   Access destination;
   llvm::SmallVector<Operation> operations; ///< Of the bodies.
   double epilogueOperations = 0;
-  int64_t joinBytes = 0; ///< Of the running values of one result.
+  int64_t joinBytes = 0;     ///< Of the running values of one result.
+  double joinOperations = 0; ///< Of joining a term, or what another thread has, to those.
 
 private:
   void collect(llvm::ArrayRef<te::Expr> exprs, const Schedule &schedule,

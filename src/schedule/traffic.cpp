@@ -116,7 +116,7 @@ void Traffic::count(Schedule &into) const {
     into.bytesRead += std::min(bytesOf(buffer), bytes * double(schedule.tiles()));
 }
 
-double Traffic::bytesReadBesideRings(bool staysNear) const {
+std::vector<double> Traffic::besideRings(bool staysNear) const {
   std::vector<double> ofTile(schedule.buffers.size(), 0);
   for (auto [nest, bytes] : llvm::zip_equal(schedule.nests, ofRuns)) {
     std::vector<double> besideRing;
@@ -128,7 +128,19 @@ double Traffic::bytesReadBesideRings(bool staysNear) const {
     for (auto [all, once] : llvm::zip_equal(ofTile, besideRing.empty() ? bytes : besideRing))
       all = staysNear ? std::max(all, once) : all + once;
   }
+  return ofTile;
+}
+
+double Traffic::bytesReadBesideRings(bool staysNear) const {
+  std::vector<double> ofTile = besideRings(staysNear);
   return double(schedule.tiles()) * std::accumulate(ofTile.begin(), ofTile.end(), 0.0);
+}
+
+double Traffic::bytesOnceBesideRings() const {
+  double all = 0;
+  for (auto [buffer, bytes] : llvm::zip_equal(schedule.buffers, besideRings(true)))
+    all += std::min(bytesOf(buffer), double(schedule.tiles()) * bytes);
+  return all;
 }
 
 /// What the near cache does not hold until a parallel loop that does not move it comes back to it,

@@ -24,6 +24,8 @@ public:
   /// through rings: that is in their cycles. Where a tile does not stay near, each of its nests
   /// reads for itself, too.
   double bytesReadBesideRings(bool staysNear) const;
+  /// The same, each element once for all tiles together.
+  double bytesOnceBesideRings() const;
   /// Seconds that one core moves data between its caches for one tile, by nest.
   std::vector<double> movingSeconds() const;
   /// Seconds of a tile in which its nests, which take `seconds` each, and memory wait for each
@@ -33,6 +35,8 @@ public:
 
 private:
   double secondsReadingAgain(const LoopNest &nest) const;
+  /// Of a tile, by buffer.
+  std::vector<double> besideRings(bool staysNear) const;
 
   const Schedule &schedule;
   const machine::Machine &machine;

@@ -141,6 +141,18 @@ TEST(Matrix, TilesBetweenTwoPowersFillTheCores) {
   EXPECT_NE(turned.nests[0].matrix->columns % 3, 0u);
 }
 
+TEST(Matrix, ManyThreadsFinishWhatTakesLong) {
+  Program program = parsed(R"(
+input a[128, 768] f16
+input b[768, 3072] f16
+t[i:128, j:3072] f32 = sum<f32>[k:768] f32(a[i, k]) * f32(b[k, j])
+y[i:128, j:3072] f16 = f16(t[i, j] * 0.5 * (1 + erf(t[i, j] * 0.70710678)))
+output y
+)");
+  // One warp on a scheduler waits for each of its instructions.
+  EXPECT_GE(scheduled(program, Precision::F32, {program.inputs[1]}).threads, 256);
+}
+
 TEST(Matrix, OtherDevicesMultiplyByWarps) {
   Program program = parsed(product("f16", 4096, 4096, 4096, "j, k"));
   Schedule schedule = scheduled(program, Precision::F32, {}, 0);

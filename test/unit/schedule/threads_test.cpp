@@ -1,6 +1,7 @@
 //===- threads_test.cpp - Sums and points shared by a block's threads ------===//
 
 #include "on_gpu.h"
+#include "schedule/thread_memo.h"
 #include "schedule/threads.h"
 
 using namespace kintsugi;
@@ -16,6 +17,21 @@ std::string oneRow(const std::string &type, const std::string &place) {
   std::string shape = place == "o, c" ? "2048, 1024" : "1024, 2048";
   return "input x[1024] " + type + "\ninput w[" + shape + "] " + type +
          "\ny[o:2048] f32 = sum<f32>[c:1024] f32(x[c]) * f32(w[" + place + "])\noutput y\n";
+}
+
+/// Cycles of a block of so many threads, 64 of which share what is made of each row of x[4, 513].
+double busyOfFourRows(const std::string &definition, int threads) {
+  Schedule schedule = scheduled(parsed("input x[4, 513] f32\n" + definition + "\noutput most\n"));
+  LoopNest nest = schedule.nests[0];
+  schedule.threads = threads;
+  RegisterTile tile;
+  tile.vectorIterator = 1;
+  tile.lanes = 64;
+  NestChoice wanted = tile;
+  ThreadMemo memo;
+  std::optional<BlockCycles> cycles = chooseThreads(nest, schedule, memo, {&wanted, nullptr});
+  EXPECT_TRUE(cycles);
+  return cycles ? cycles->busy : 0;
 }
 
 } // namespace
@@ -42,6 +58,24 @@ TEST(Threads, HaveConstantsPackedInTheOrderOfTheirSums) {
   ASSERT_EQ(schedule.buffers[1].packing->dimensions.size(), 2u);
   EXPECT_EQ(schedule.buffers[1].packing->dimensions[0].stride, 1);
   EXPECT_EQ(schedule.buffers[1].packing->dimensions[1].stride, 2048);
+}
+
+TEST(Threads, StreamLongRowsThroughSeveralBlocksACore) {
+  Program program = parsed("input x[8192] f16\ninput w[8192, 2048] f16\n"
+                           "y[o:2048] f32 = sum<f32>[c:8192] f32(x[c]) * f32(w[c, o])\noutput y\n");
+  // While one block starts or ends, others of its core keep memory busy.
+  EXPECT_GT(scheduled(program, Precision::F32, {program.inputs[1]}).tiles(), 132);
+}
+
+TEST(Threads, AllTakePartInSumsThatWaitForAll) {
+  EXPECT_GT(busyOfFourRows("most[h:4] f32 = max[r:513] x[h, r]", 1024),
+            2 * busyOfFourRows("most[h:4] f32 = max[r:513] x[h, r]", 256));
+}
+
+TEST(Threads, JoinStatisticsByPowers) {
+  EXPECT_GT(
+      busyOfFourRows("(most[h:4] f32, all[h:4] f32) = softmax_stats<f32>[r:513] x[h, r]", 256),
+      3 * busyOfFourRows("most[h:4] f32 = max[r:513] x[h, r]", 256));
 }
 
 TEST(Threads, MovePointsInWholeChunks) {

@@ -210,7 +210,7 @@ TEST(KernelSearch, OnAGpuTriesThreadsAndChoicesOfUnits) {
       return 2e-3;
     stages.insert(unitsOf(schedule).stages);
     depths.insert(unitsOf(schedule).depth);
-    return unitsOf(schedule).stages == unitsOf(usual).stages + 1 ? 0.5e-3 : 1e-3;
+    return unitsOf(schedule).stages + 1 == unitsOf(usual).stages ? 0.5e-3 : 1e-3;
   });
   KernelSearch search = searchOf(product, {240, 8});
   runToTheEnd(search, measurer);
@@ -221,7 +221,7 @@ TEST(KernelSearch, OnAGpuTriesThreadsAndChoicesOfUnits) {
   schedule::ScheduleResult found =
       schedule::scheduleAt(product.program, product.group, product.options, *search.best());
   ASSERT_TRUE(found.schedule);
-  EXPECT_EQ(unitsOf(*found.schedule).stages, unitsOf(usual).stages + 1);
+  EXPECT_EQ(unitsOf(*found.schedule).stages + 1, unitsOf(usual).stages);
 }
 
 } // namespace
