@@ -31,8 +31,9 @@ GROUPS, CHANNELS, PIXELS = 4, 64, 1024
 
 def beyond_caches():
     """MiB that are twice what the last caches hold, in steps of 128."""
-    levels = json.loads(models.kintsugi("doctor", "--json"))["assumed"]["levels"]
-    last = max((level["bytes"] for level in levels[1:]), default=0)
+    assumed = json.loads(models.kintsugi("doctor", "--json"))["assumed"]
+    instances = lambda level: max(1, assumed["cores"] // max(1, level["sharedBy"]))
+    last = max((level["bytes"] * instances(level) for level in assumed["levels"][1:]), default=0)
     return 128 * max(1, math.ceil(2 * last / (128 << 20)))
 
 

@@ -13,12 +13,13 @@
  *
  * Where the manifest says that a stage's blocks meet, they wait for each other: they are all under
  * way at once, as many as the device has room for, and any number of them does the work of all
- * tiles. Its last parameter, behind the operands, is the address of 4 bytes that no other launch
+ * tiles. Its parameter behind the operands is the address of 4 bytes that no other launch
  * uses while it runs, which were 0 once and since then are only written by such launches. They may
  * read what they have written.
  *
- * A code object may say that a stage takes tensor maps (abi/tensor_map.h): its last parameters are
- * those, encoded by the driver for this launch's operands, as values of 128 bytes.
+ * A code object may say that a stage takes tensor maps (abi/tensor_map.h): its last parameters,
+ * behind the operands and those 4 bytes' address where there is one, are the maps, encoded by the
+ * driver for this launch's operands, as values of 128 bytes.
  *
  * A kernel may ask for clusters along x (.reqnctapercluster): each tile then has the blocks of one.
  *

@@ -26,7 +26,8 @@ struct Site {
 };
 
 /// One launch of blocks of threads. Places count the call's operands, then its results, then its
-/// memory. What it writes it writes as a whole, and does not read.
+/// memory. What it writes it writes as a whole, of its own memory perhaps a part, and does not
+/// read.
 struct Launch {
   std::string symbol;
   uint64_t blocks = 0;

@@ -24,7 +24,7 @@ std::vector<size_t> chooseWithin(llvm::ArrayRef<std::vector<Way>> things, double
         const Way &now = ways[chosen[number]];
         double saved = now.bytes - candidate.bytes;
         double price = saved > 0 ? (candidate.seconds - now.seconds) / saved : least;
-        if (price < least)
+        if (saved > 0 && (thing == things.size() || price < least))
           least = price, thing = number, way = other;
       }
     if (thing == things.size())

@@ -7,6 +7,7 @@ namespace kintsugi::link {
 runtime::CodeObject describeCode(const targets::CodeObject &code, std::string section,
                                  std::vector<std::string> features) {
   runtime::CodeObject described{std::move(section), std::move(features), code.kernelsWait, {}};
+  assert((code.maps.empty() || code.maps.size() == code.stages.size()) && "maps lie by launch");
   for (const auto &[stage, maps] : llvm::zip(code.stages, code.maps))
     if (!maps.empty())
       described.maps.push_back({stage, maps});

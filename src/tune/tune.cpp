@@ -40,7 +40,7 @@ struct Part {
   double share;     ///< Of the stage's time.
   int64_t launches; ///< Of the stage, in a run.
 };
-using Parts = llvm::SmallVector<Part, 1>; ///< None for a call.
+using Parts = llvm::SmallVector<Part, 1>; ///< None for a call, or a launch of one.
 
 void collectParts(const Plan &plan, const PlanNode &node, int64_t times, std::vector<Parts> &all) {
   if (node.kind == PlanNode::Kind::Repeat)
@@ -48,6 +48,10 @@ void collectParts(const Plan &plan, const PlanNode &node, int64_t times, std::ve
   if (node.kind != PlanNode::Kind::Stage && node.kind != PlanNode::Kind::Joined) {
     for (const PlanNode &child : node.children)
       collectParts(plan, child, times, all);
+    return;
+  }
+  if (node.kind == PlanNode::Kind::Stage && plan.stages[node.stage].device) {
+    all.resize(all.size() + plan.stages[node.stage].device->launches.size());
     return;
   }
   Parts parts;

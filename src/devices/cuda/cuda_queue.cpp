@@ -27,7 +27,8 @@ Expected<std::unique_ptr<CudaQueue>> CudaQueue::create(CudaDevice &device,
   size_t most = 0;
   for (const Stage &stage : program.manifest().stages)
     most = std::max(most, stage.buffers.size());
-  queue->parameters.resize(most + 1 + KIN_TENSOR_MAX_MAPS);
+  constexpr size_t mostOfDevices = 4096 / sizeof(Address); // That an entry can have.
+  queue->parameters.resize(std::max(most + 1 + KIN_TENSOR_MAX_MAPS, mostOfDevices));
   queue->encoded.resize(KIN_TENSOR_MAX_MAPS);
   queue->placesOfStep.resize(most);
   KINTSUGI_RETURN_IF_ERROR(queue->makeCounter());
@@ -276,10 +277,13 @@ Status CudaQueue::setParameters(uint32_t index, void *const *buffers) {
     parameters[count++] = &counter;
   size_t number = 0;
   for (const KinTensorMap &map : program.mapsOf(index)) {
-    KINTSUGI_RETURN_IF_ERROR(
-        encodeMap(driver(), map, addressOf(buffers[map.operand]), encoded[number]));
+    Status status = encodeMap(driver(), map, addressOf(buffers[map.operand]), encoded[number]);
+    if (!status.ok())
+      return at(describe(stage), status.takeError());
     parameters[count++] = &encoded[number++];
   }
+  // The driver reads as many as the entry declares, whatever the manifest says.
+  std::fill(parameters.begin() + count, parameters.end(), &none);
   return Status::success();
 }
 

@@ -77,6 +77,7 @@ private:
   std::vector<runtime::StageSpan> alone; ///< What this run timed one by one.
   std::vector<void *> parameters;        ///< Addresses of a launch's operands and the rest.
   std::vector<cuda::EncodedMap> encoded; ///< A launch's tensor maps.
+  cuda::EncodedMap none = {};            ///< In place of parameters that nobody gave.
   std::vector<void *> placesOfStep;      ///< A recorded launch's operands.
 };
 

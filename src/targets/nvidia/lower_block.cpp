@@ -335,7 +335,7 @@ private:
     int64_t begin = usedArrivals * BulkCopies::arrivalBytes;
     usedArrivals += count;
     mostUsedArrivals = std::max(mostUsedArrivals, usedArrivals);
-    assert(usedArrivals <= mostArrivals && "mapOf keeps room");
+    assert(usedArrivals <= mostArrivals && "mapsOf keeps room");
     return LLVM::GEPOp::create(builder, make.location, pointer, builder.getI8Type(),
                                addressOf(arrivalMemory), ArrayRef<LLVM::GEPArg>(begin));
   }

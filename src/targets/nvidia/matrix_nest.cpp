@@ -219,7 +219,8 @@ Value MatrixNest::placeIn(const Operand &operand, Value line, Value element) {
   at = make.bitXor(at, make.shiftLeft(turn, 4));
   if (operand.chunks * 16 <= operand.pitch)
     return at;
-  return make.add(at, make.mul(make.shiftRight(bytes, 7), i32(operand.apart())));
+  return make.add(
+      at, make.mul(make.shiftRight(bytes, llvm::Log2_64(operand.pitch)), i32(operand.apart())));
 }
 
 /// From the first block's first terms to others, for four warps.
