@@ -41,9 +41,9 @@ def judged(model, feeds, folder, flags, limit):
     return worst["max_rel"], worst["allowed"]
 
 
-def check(path, options):
+def check(path, limit, target="cpu", precision="f32"):
     """What compiling, running and comparing one model gave. Raises models.Failure."""
-    limit, flags = options.limit, ("--target", options.target, "--precision", options.precision)
+    flags = ("--target", target, "--precision", precision)
     with models.workspace(path.stem) as folder:
         model = models.with_weights(path, folder)
         graph = onnx.load(path, load_external_data=False)
@@ -57,7 +57,7 @@ def check(path, options):
         models.kintsugi("bench", artifact, "--seconds", 1, "--json", folder / "bench.json", timeout=limit)
         timing = json.loads((folder / "bench.json").read_text())
         artifact.unlink()
-        if options.precision != "f32":
+        if precision != "f32":
             found, allowed = judged(model, feeds, folder, flags, limit)
         else:
             with np.load(outputs) as ours:
@@ -88,7 +88,7 @@ def main():
     print(HEADER, flush=True)
     for path in paths:
         try:
-            row = results[path.stem] = check(path, options)
+            row = results[path.stem] = check(path, options.limit, options.target, options.precision)
             print(
                 f"{path.stem:32} {'yes' if row['ok'] else 'NO':4} {row['difference']:10.2e} {row['allowed']:9.1e}"
                 f" {row['compile_s']:9.1f} {row['run_ms']:9.3f} {row['kernels']:7}",
