@@ -1,5 +1,7 @@
 """What the benchmarks' command lines have in common."""
 
+import sys
+
 import contenders
 import models
 
@@ -12,8 +14,21 @@ def choose_models(parser, options):
         parser.error(error.args[0])
 
 
+def check_known(parser, word, named, known):
+    """A usage error for a name that is not among those known, which `word` says what they are."""
+    unknown = set(named) - set(known)
+    if unknown:
+        parser.error(f"no {word} '{unknown.pop()}'; there are {', '.join(known)}")
+
+
 def check_peers(parser, options):
     """A usage error for a peer that nobody knows."""
-    unknown = set(options.peers) - set(contenders.PEERS)
-    if unknown:
-        parser.error(f"no peer '{unknown.pop()}'; there are {', '.join(contenders.PEERS)}")
+    check_known(parser, "peer", options.peers, contenders.PEERS)
+
+
+def run(name, main):
+    """Runs a benchmark's main; a model's failure ends it with the benchmark's name ahead."""
+    try:
+        main()
+    except models.Failure as failure:
+        sys.exit(f"{name}: {failure}")

@@ -16,12 +16,12 @@ import concurrent.futures
 import datetime
 import json
 import pathlib
-import statistics
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "zoo"))
 
+import arguments
 import cpu
 import gpu
 import models
@@ -146,15 +146,9 @@ def difference(artifact, length, options, kept):
 
 
 def compete(mask, length, artifact, options):
-    found = dict(kintsugi=[], flex=[])
-    if not options.alone:
-        replay, kept = flex(mask, length, options)
-    for _ in range(options.rounds):
-        said = models.kintsugi("bench", artifact, "--seconds", options.seconds, "--json", "-")
-        found["kintsugi"].append(json.loads(said)["device_ms"])
-        if not options.alone:
-            found["flex"].append(statistics.median(gpu.replay_times(replay)))
-    row = {who: round(statistics.median(times) / options.chain * 1e3, 2) for who, times in found.items() if times}
+    replay, kept = (None, None) if options.alone else flex(mask, length, options)
+    medians = zip(("kintsugi", "flex"), gpu.turns(artifact, replay, options))
+    row = {who: round(ms / options.chain * 1e3, 2) for who, ms in medians if ms}
     if not options.alone:
         row["lead"] = round(row["flex"] / row["kintsugi"], 3)
         row["difference"] = difference(artifact, length, options, kept)
@@ -168,16 +162,11 @@ def parse(words):
     parser.add_argument("--heads", type=int, default=12)
     parser.add_argument("--size", type=int, default=64, help="of a head")
     parser.add_argument("--chain", type=int, default=CHAIN)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--seconds", type=float, default=0.15, help="of one of Kintsugi's turns")
-    parser.add_argument("--jobs", type=int, default=4, help="compilations at a time")
-    parser.add_argument("--alone", action="store_true", help="without torch")
+    gpu.add_turns(parser, seconds=0.15, jobs=4)
     parser.add_argument("--artifacts", type=pathlib.Path, help="a folder in which those that are there are taken")
     parser.add_argument("--out", type=pathlib.Path, help="instead of bench/results/attention-DATE.json")
     options = parser.parse_args(words)
-    unknown = set(options.masks) - set(MASKS)
-    if unknown:
-        parser.error(f"no mask '{unknown.pop()}'; there are {', '.join(MASKS)}")
+    arguments.check_known(parser, "mask", options.masks, MASKS)
     options.masks = options.masks or MASKS
     return options
 
@@ -203,7 +192,4 @@ def main(words=None):
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except models.Failure as failure:
-        sys.exit(f"attention: {failure}")
+    arguments.run("attention", main)

@@ -20,6 +20,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "zoo"))
 
+import arguments
 import limits
 import machine
 import models
@@ -163,17 +164,15 @@ def measure(folder, options, cores):
     return found
 
 
-def main(arguments=None):
+def main(words=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("kernels", nargs="*", help=", ".join(KERNELS))
     parser.add_argument("--mib", type=int, help="of the tensor that is read; without: what no cache holds")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=0.5, help="of each timing")
     parser.add_argument("--out", type=pathlib.Path, help="instead of bench/results/bandwidth-DATE.json")
-    options = parser.parse_args(arguments)
-    unknown = set(options.kernels) - set(KERNELS)
-    if unknown:
-        parser.error(f"no kernel '{unknown.pop()}'; there are {', '.join(KERNELS)}")
+    options = parser.parse_args(words)
+    arguments.check_known(parser, "kernel", options.kernels, KERNELS)
     options.kernels = options.kernels or list(KERNELS)
     options.mib = options.mib or beyond_caches()
     cores = sorted(os.sched_getaffinity(0))
@@ -188,7 +187,4 @@ def main(arguments=None):
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except models.Failure as failure:
-        sys.exit(f"bandwidth: {failure}")
+    arguments.run("bandwidth", main)

@@ -65,6 +65,29 @@ def replay_times(replay):
     return found
 
 
+def device_report(artifact, seconds):
+    """What `kintsugi bench` says of an artifact."""
+    return json.loads(models.kintsugi("bench", artifact, "--seconds", seconds, "--json", "-"))
+
+
+def turns(artifact, replay, options):
+    """Medians in milliseconds over alternating turns: Kintsugi's and the replay's, 0 where there is none."""
+    ours, theirs = [], []
+    for _ in range(options.rounds):
+        ours.append(device_report(artifact, options.seconds)["device_ms"])
+        if replay:
+            theirs.append(statistics.median(replay_times(replay)))
+    return statistics.median(ours), statistics.median(theirs or [0])
+
+
+def add_turns(parser, seconds, jobs):
+    """Options of who takes turns with torch."""
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=seconds, help="of one of Kintsugi's turns")
+    parser.add_argument("--jobs", type=int, default=jobs, help="compilations at a time")
+    parser.add_argument("--alone", action="store_true", help="without torch")
+
+
 def torch_forms(name, precision):
     """What replays a model's module, by torch's forms."""
     import torch
@@ -141,7 +164,7 @@ class Kintsugi:
         self.report = {}
 
     def turns(self):
-        self.report = json.loads(models.kintsugi("bench", self.artifact, "--seconds", self.seconds, "--json", "-"))
+        self.report = device_report(self.artifact, self.seconds)
         return {"kintsugi": self.report["device_ms"]}
 
     def close(self):
@@ -191,10 +214,7 @@ def parse(words):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("models", nargs="*")
     parser.add_argument("--precision", choices=("f32", "f16", "bf16"), default="f16")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--seconds", type=float, default=0.15, help="of one of Kintsugi's turns")
-    parser.add_argument("--jobs", type=int, default=max(1, (os.cpu_count() or 2) // 2), help="compilations at a time")
-    parser.add_argument("--alone", action="store_true", help="without torch")
+    add_turns(parser, seconds=0.15, jobs=max(1, (os.cpu_count() or 2) // 2))
     parser.add_argument("--out", type=pathlib.Path, help="instead of bench/results/gpu-DATE.json")
     options = parser.parse_args(words)
     try:

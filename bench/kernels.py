@@ -26,6 +26,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "zoo"))
 
+import arguments
 import bandwidth
 import cpu
 import gpu
@@ -136,13 +137,8 @@ def products(shape, kind, times):
 
 def compete(artifact, replay, times, options):
     """Microseconds of one kernel, of both."""
-    found = dict(kintsugi=[], torch=[])
-    for _ in range(options.rounds):
-        said = models.kintsugi("bench", artifact, "--seconds", options.seconds, "--json", "-")
-        found["kintsugi"].append(json.loads(said)["device_ms"])
-        if replay:
-            found["torch"].append(statistics.median(gpu.replay_times(replay)))
-    return {who: round(statistics.median(each) / times * 1e3, 2) for who, each in found.items() if each}
+    medians = zip(("kintsugi", "torch"), gpu.turns(artifact, replay, options))
+    return {who: round(ms / times * 1e3, 2) for who, ms in medians if ms}
 
 
 def measure_moves(pool, options):
@@ -186,16 +182,11 @@ def parse(words):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("kinds", nargs="*", metavar="KIND", help=", ".join(KINDS))
     parser.add_argument("--mib", type=int, default=256, help="of the tensor that a move reads")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--seconds", type=float, default=0.1, help="of one of Kintsugi's turns")
-    parser.add_argument("--jobs", type=int, default=4, help="compilations at a time")
-    parser.add_argument("--alone", action="store_true", help="without torch")
+    gpu.add_turns(parser, seconds=0.1, jobs=4)
     parser.add_argument("--artifacts", type=pathlib.Path, help="a folder in which those that are there are taken")
     parser.add_argument("--out", type=pathlib.Path, help="instead of bench/results/kernels-DATE.json")
     options = parser.parse_args(words)
-    unknown = set(options.kinds) - set(KINDS)
-    if unknown:
-        parser.error(f"no kind '{unknown.pop()}'; there are {', '.join(KINDS)}")
+    arguments.check_known(parser, "kind", options.kinds, KINDS)
     options.kinds = options.kinds or KINDS
     return options
 
@@ -216,7 +207,4 @@ def main(words=None):
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except models.Failure as failure:
-        sys.exit(f"kernels: {failure}")
+    arguments.run("kernels", main)

@@ -18,6 +18,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "zoo"))
 
+import arguments
 import limits
 import machine
 import models
@@ -54,13 +55,13 @@ def measure(folder, sizes, cores, options):
     return {count: max(found) / 1e9 for count, found in peaks.items()}, rows
 
 
-def main(arguments=None):
+def main(words=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sizes", type=lambda given: [int(n) for n in given.split(",")], default=SIZES)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=0.5, help="of each timing")
     parser.add_argument("--out", type=pathlib.Path, help="instead of bench/results/products-DATE.json")
-    options = parser.parse_args(arguments)
+    options = parser.parse_args(words)
     cores = sorted(os.sched_getaffinity(0))
     today = datetime.date.today().isoformat()
     out = options.out or RESULTS / f"products-{today}.json"
@@ -78,7 +79,4 @@ def main(arguments=None):
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except models.Failure as failure:
-        sys.exit(f"products: {failure}")
+    arguments.run("products", main)

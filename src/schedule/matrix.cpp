@@ -3,6 +3,7 @@
 #include "schedule/block_seconds.h"
 #include "schedule/fuse.h"
 #include "schedule/loop_order.h"
+#include "schedule/thread_work.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -290,9 +291,8 @@ private:
   }
 
   void consider(const MatrixTile &tile, MatrixTile &best) {
-    constexpr int registersACore = 65536;
-    if (registersOf(tile) > 255 || threads * registersOf(tile) > registersACore ||
-        !wish.allows(chosenOf(tile)))
+    int registers = registersOf(tile);
+    if (registers > 255 || threads * registers > registersACore || !wish.allows(chosenOf(tile)))
       return;
     BlockCycles cycles = estimate(tile);
     double worth = worthOf(cycles, tile);

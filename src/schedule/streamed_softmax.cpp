@@ -2,6 +2,7 @@
 
 #include "schedule/loop_order.h"
 #include "schedule/scratch.h"
+#include "schedule/thread_work.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Sequence.h"
 #include "llvm/Support/MathExtras.h"
@@ -304,7 +305,7 @@ private:
              tile.rows * tile.depth % (chunk * schedule.threads) == 0;
     };
     int registers = registersFor(own, second.columns, readsAhead(scores, stats), inFours);
-    constexpr int registersACore = 65536, mostRegisters = 255;
+    constexpr int mostRegisters = 255;
     constexpr int64_t mostBlocks = 1024; // In a list.
     bool skips = uniform > 1 && uniform % block == 0 && columns % block == 0 &&
                  columns / block <= mostBlocks;

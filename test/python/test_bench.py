@@ -5,6 +5,7 @@ import os
 import pathlib
 import shutil
 
+import attention
 import bandwidth
 import contenders
 import cost
@@ -325,3 +326,10 @@ def test_products_of_a_gpu_are_whole_models():
     for _, text, times, (rows, columns, depth), kind in kernels.product_cases():
         assert text.count("output ") == text.count("sum<f32>") == times
         assert f"input a_0[{rows}, {depth}] {kind}" in text and f"w_0[{columns}, {depth}]" in text
+
+
+@pytest.mark.parametrize("main", [bandwidth.main, kernels.main, attention.main])
+def test_names_that_nobody_knows_are_usage_errors(main, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["nosuch"])
+    assert ended.value.code == 2 and "'nosuch'; there are " in capsys.readouterr().err

@@ -28,7 +28,7 @@ Expected<std::unique_ptr<CudaQueue>> CudaQueue::create(CudaDevice &device,
   for (const Stage &stage : program.manifest().stages)
     most = std::max(most, stage.buffers.size());
   constexpr size_t mostOfDevices = 4096 / sizeof(Address); // That an entry can have.
-  queue->parameters.resize(std::max(most + 1 + KIN_TENSOR_MAX_MAPS, mostOfDevices));
+  queue->parameters.resize(std::max(most + 1 + KIN_TENSOR_MAX_MAPS, mostOfDevices), &queue->none);
   queue->encoded.resize(KIN_TENSOR_MAX_MAPS);
   queue->placesOfStep.resize(most);
   KINTSUGI_RETURN_IF_ERROR(queue->makeCounter());
@@ -283,7 +283,8 @@ Status CudaQueue::setParameters(uint32_t index, void *const *buffers) {
     parameters[count++] = &encoded[number++];
   }
   // The driver reads as many as the entry declares, whatever the manifest says.
-  std::fill(parameters.begin() + count, parameters.end(), &none);
+  std::fill(parameters.begin() + count, parameters.begin() + std::max(count, given), &none);
+  given = count;
   return Status::success();
 }
 

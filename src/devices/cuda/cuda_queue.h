@@ -76,6 +76,7 @@ private:
   Clock::time_point runBegan;
   std::vector<runtime::StageSpan> alone; ///< What this run timed one by one.
   std::vector<void *> parameters;        ///< Addresses of a launch's operands and the rest.
+  size_t given = 0;                      ///< Of the last launch.
   std::vector<cuda::EncodedMap> encoded; ///< A launch's tensor maps.
   cuda::EncodedMap none = {};            ///< In place of parameters that nobody gave.
   std::vector<void *> placesOfStep;      ///< A recorded launch's operands.

@@ -64,6 +64,13 @@ protected:
     return status;
   }
 
+  /// Runs the affine model without its call.
+  Status runWithoutCall(Context &context, const RunOptions &options = {}) {
+    InputTensor inputs[] = {{"x", ElementType::F32, shape, x.data(), 4000}};
+    OutputTensor outputs[] = {{"y", y.data(), 4000, {}}};
+    return context.run(inputs, outputs, options);
+  }
+
   void *library = nullptr;
   std::vector<std::unique_ptr<Context>> contexts;
   FakeCuda *fake = nullptr;
@@ -198,9 +205,7 @@ TEST_F(Cuda, BlocksThatMeetAreAsManyAsThereIsRoomFor) {
     auto context = Context::create(*model);
     ASSERT_TRUE(context.ok());
     for (int times = 0; times < 2; ++times) {
-      InputTensor inputs[] = {{"x", ElementType::F32, shape, x.data(), 4000}};
-      OutputTensor outputs[] = {{"y", y.data(), 4000, {}}};
-      ASSERT_TRUE((*context)->run(inputs, outputs).ok());
+      ASSERT_TRUE(runWithoutCall(**context).ok());
       EXPECT_EQ(fake->blocks, 16u); // Four on each multiprocessor.
     }
     EXPECT_EQ(fake->meeting, 2 * queues);
@@ -222,9 +227,7 @@ TEST_F(Cuda, RecordsTheSecondRun) {
     std::ranges::fill(y, 7);
     for (float &value : x)
       value *= 0.5f; // The graph reads what this run was given.
-    InputTensor inputs[] = {{"x", ElementType::F32, shape, x.data(), 4000}};
-    OutputTensor outputs[] = {{"y", y.data(), 4000, {}}};
-    Status status = (*context)->run(inputs, outputs);
+    Status status = runWithoutCall(**context);
     ASSERT_TRUE(status.ok()) << status.error().message;
     EXPECT_NEAR(y[7], std::tanh(x[7] * (7 / 500.0f) - 1), 1e-6);
     EXPECT_EQ(fake->graphLaunches, times - 1);
@@ -262,9 +265,7 @@ TEST_F(Cuda, LaunchesAClusterForEachTile) {
     ASSERT_TRUE(model.ok()) << model.error().message;
     auto context = Context::create(*model);
     ASSERT_TRUE(context.ok());
-    InputTensor inputs[] = {{"x", ElementType::F32, shape, x.data(), 4000}};
-    OutputTensor outputs[] = {{"y", y.data(), 4000, {}}};
-    ASSERT_TRUE((*context)->run(inputs, outputs).ok());
+    ASSERT_TRUE(runWithoutCall(**context).ok());
     EXPECT_NEAR(y[7], std::tanh(x[7] * (7 / 500.0f) - 1), 1e-6);
     blocks[width / 4] = fake->blocks;
   }
@@ -276,13 +277,11 @@ TEST_F(Cuda, TimesStagesByEventsOfAGraph) {
   ASSERT_TRUE(model.ok()) << model.error().message;
   auto context = Context::create(*model);
   ASSERT_TRUE(context.ok());
-  InputTensor inputs[] = {{"x", ElementType::F32, shape, x.data(), 4000}};
-  OutputTensor outputs[] = {{"y", y.data(), 4000, {}}};
   RunOptions profiled;
   profiled.profile = true;
   for (int times = 1; times <= 6; ++times) { // Alone, then recorded, with and without times.
     RunOptions options = times == 3 || times == 4 ? RunOptions() : profiled;
-    ASSERT_TRUE((*context)->run(inputs, outputs, options).ok());
+    ASSERT_TRUE(runWithoutCall(**context, options).ok());
     EXPECT_NEAR(y[7], std::tanh(x[7] * (7 / 500.0f) - 1), 1e-6);
     auto spans = (*context)->stageSpans();
     ASSERT_EQ(spans.size(), 2u);
@@ -324,11 +323,8 @@ TEST_F(Cuda, StartsKernelsEarlyThatWait) {
   ASSERT_TRUE(model.ok()) << model.error().message;
   auto context = Context::create(*model);
   ASSERT_TRUE(context.ok());
-  for (int times = 1; times <= 3; ++times) {
-    InputTensor inputs[] = {{"x", ElementType::F32, shape, x.data(), 4000}};
-    OutputTensor outputs[] = {{"y", y.data(), 4000, {}}};
-    ASSERT_TRUE((*context)->run(inputs, outputs).ok());
-  }
+  for (int times = 1; times <= 3; ++times)
+    ASSERT_TRUE(runWithoutCall(**context).ok());
   EXPECT_EQ(fake->early, 1u); // Of the two that are recorded, the one behind a kernel.
 }
 
@@ -347,11 +343,8 @@ TEST_F(Cuda, DescribesOperandsOfEachLaunch) {
   ASSERT_TRUE(model.ok()) << model.error().message;
   auto context = Context::create(*model);
   ASSERT_TRUE(context.ok());
-  for (int times = 1; times <= 4; ++times) {
-    InputTensor inputs[] = {{"x", ElementType::F32, shape, x.data(), 4000}};
-    OutputTensor outputs[] = {{"y", y.data(), 4000, {}}};
-    ASSERT_TRUE((*context)->run(inputs, outputs).ok());
-  }
+  for (int times = 1; times <= 4; ++times)
+    ASSERT_TRUE(runWithoutCall(**context).ok());
   EXPECT_EQ(fake->encodedMaps, 2); // When it is watched, and when it is recorded.
 }
 

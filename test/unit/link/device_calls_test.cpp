@@ -4,14 +4,11 @@
 #include "link/device_calls.h"
 
 #include "explain/log.h"
+#include "gpu_plan.h"
 #include "link/manifest.h"
-#include "orchestrate/orchestrate.h"
 #include "targets/nvidia/nvidia.h"
-#include "te/parser.h"
 
 #include "llvm/ADT/STLExtras.h"
-
-#include <gtest/gtest.h>
 
 namespace kintsugi::link {
 namespace {
@@ -47,19 +44,11 @@ output s
 output last
 )";
 
-class DeviceCalls : public testing::Test {
+class DeviceCalls : public test::GpuPlan {
 protected:
   void SetUp() override {
-    machine = *machine::Machine::forLevel("sm_90a");
-    auto parsed = te::parseProgram(text, "test.te");
-    ASSERT_TRUE(parsed.ok()) << parsed.error().message;
-    program = std::move(*parsed);
-    orchestrate::OrchestrateOptions options;
-    options.space.schedule.machine = machine;
-    options.space.schedule.copies = false;
-    auto planned = orchestrate::orchestrate(program, options);
-    ASSERT_TRUE(planned.ok()) << planned.error().message;
-    plan = std::move(*planned);
+    ASSERT_NO_FATAL_FAILURE(parse(text));
+    plan = planned(orchestrate::OrchestrateOptions().mode);
     placeCalls(plan, *targets::createNvidiaTarget(), machine, &log);
   }
 
@@ -68,8 +57,6 @@ protected:
         plan.stages, [&](const auto &stage) { return llvm::is_contained(stage.origins, node); });
   }
 
-  machine::Machine machine;
-  te::Program program;
   Plan plan;
   explain::Log log;
 };

@@ -2,12 +2,9 @@
 
 #include "link/joins.h"
 
+#include "gpu_plan.h"
 #include "link/manifest.h"
 #include "orchestrate/joins.h"
-#include "orchestrate/orchestrate.h"
-#include "te/parser.h"
-
-#include <gtest/gtest.h>
 
 namespace kintsugi::link {
 namespace {
@@ -32,28 +29,15 @@ t[i:24] f32 = d[i] + e[i] + f[i]
 output t
 )";
 
-class LinkJoins : public testing::Test {
+class LinkJoins : public test::GpuPlan {
 protected:
-  void SetUp() override {
-    machine = *machine::Machine::forLevel("sm_90a");
-    auto parsed = te::parseProgram(text, "test.te");
-    ASSERT_TRUE(parsed.ok()) << parsed.error().message;
-    program = std::move(*parsed);
-  }
+  void SetUp() override { ASSERT_NO_FATAL_FAILURE(parse(text)); }
 
-  Plan planned() {
-    orchestrate::OrchestrateOptions options;
-    options.space.schedule.machine = machine;
-    options.space.schedule.copies = false;
-    options.mode = orchestrate::PlanMode::Separate;
-    auto plan = orchestrate::orchestrate(program, options);
-    EXPECT_TRUE(plan.ok());
-    orchestrate::joinStages(*plan, machine, nullptr);
-    return std::move(*plan);
+  Plan joined() const {
+    Plan plan = planned(orchestrate::PlanMode::Separate);
+    orchestrate::joinStages(plan, machine, nullptr);
+    return plan;
   }
-
-  machine::Machine machine;
-  te::Program program;
 };
 
 const PlanNode *firstJoined(const Plan &plan) {
@@ -64,7 +48,7 @@ const PlanNode *firstJoined(const Plan &plan) {
 }
 
 TEST_F(LinkJoins, EqualOnesShareAnEntry) {
-  Plan plan = planned();
+  Plan plan = joined();
   Joins joins(plan);
   ASSERT_EQ(joins.entries.size(), 1u) << plan.print();
   const tile::Launch &entry = joins.entries[0];
@@ -78,7 +62,7 @@ TEST_F(LinkJoins, EqualOnesShareAnEntry) {
 }
 
 TEST_F(LinkJoins, EachIsAStageOfTheManifest) {
-  Plan plan = planned();
+  Plan plan = joined();
   runtime::Manifest manifest = manifestOf(plan, {});
   ASSERT_EQ(manifest.stages.size(), 4u) << plan.print();
   const runtime::Stage &stage = manifest.stages[0];
@@ -100,7 +84,7 @@ TEST_F(LinkJoins, EachIsAStageOfTheManifest) {
 
 TEST_F(LinkJoins, PhasesMeet) {
   machine.barrierSeconds = 1e-9;
-  Plan plan = planned();
+  Plan plan = joined();
   runtime::Manifest manifest = manifestOf(plan, {});
   ASSERT_EQ(manifest.stages.size(), 1u) << plan.print();
   EXPECT_TRUE(manifest.stages[0].meets);
