@@ -2,10 +2,14 @@
 
 #include "base/temporary_path.h"
 
+#include "base/files.h"
+
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <fcntl.h>
 #include <unistd.h>
 #include <utility>
 
@@ -25,6 +29,15 @@ static int enter(const std::string &path) {
 }
 
 TemporaryPath::TemporaryPath(std::string path) : path(std::move(path)), slot(enter(this->path)) {}
+
+Expected<TemporaryPath> TemporaryPath::ofNewFile() {
+  const char *folder = std::getenv("TMPDIR");
+  std::string name = std::string(folder && *folder ? folder : "/tmp") + "/kintsugi-XXXXXX";
+  FileDescriptor file(::mkostemp(name.data(), O_CLOEXEC));
+  if (!file.valid())
+    return machineError(name + ": can't make a temporary file: " + std::strerror(errno));
+  return TemporaryPath(std::move(name));
+}
 
 TemporaryPath::TemporaryPath(TemporaryPath &&other)
     : path(std::exchange(other.path, {})), slot(std::exchange(other.slot, -1)) {}

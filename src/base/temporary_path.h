@@ -7,6 +7,8 @@
 #ifndef KINTSUGI_BASE_TEMPORARY_PATH_H
 #define KINTSUGI_BASE_TEMPORARY_PATH_H
 
+#include "base/status.h"
+
 #include <string>
 
 namespace kintsugi {
@@ -16,6 +18,9 @@ class TemporaryPath {
 public:
   TemporaryPath() = default;
   explicit TemporaryPath(std::string path);
+  /// Of an empty file that nobody else may read, in $TMPDIR or /tmp. A machine error where it can't
+  /// be made.
+  static Expected<TemporaryPath> ofNewFile();
   TemporaryPath(TemporaryPath &&other);
   TemporaryPath &operator=(TemporaryPath &&) = delete;
   ~TemporaryPath();

@@ -10,7 +10,6 @@
 #include "pipeline/model_identity.h"
 
 #include <chrono>
-#include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
 #include <unistd.h>
@@ -88,12 +87,8 @@ Expected<Json> compileTo(const std::string &artifact, const std::string &model,
 }
 
 static Expected<Prepared> prepareWithoutCache(const std::string &model, const Settings &settings) {
-  const char *folder = std::getenv("TMPDIR");
-  std::string name = std::string(folder && *folder ? folder : "/tmp") + "/kintsugi-XXXXXX";
-  FileDescriptor file(::mkostemp(name.data(), O_CLOEXEC));
-  if (!file.valid())
-    return machineError(name + ": can't make a temporary file: " + std::strerror(errno));
-  TemporaryPath temporary(name);
+  KINTSUGI_ASSIGN(TemporaryPath temporary, TemporaryPath::ofNewFile());
+  std::string name = temporary.str();
   KINTSUGI_ASSIGN(Json report, compileTo(name, model, settings));
   return Prepared{name, std::move(temporary), false, std::move(report)};
 }
