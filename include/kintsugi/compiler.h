@@ -24,6 +24,8 @@
  *   "threads"         how many threads may work; 0 (default) for one on each core
  *   "tune"            so many seconds may be spent on measuring schedules of kernels; what is found
  *                     is kept in the cache's folder, for all models
+ *   "cubins"          true: beside its PTX, code for GPUs is there as NVIDIA's ptxas assembles it
+ *                     (where it is installed)
  *   "cache"           false: neither look into the cache of artifacts nor add to it
  *
  * Functions here may be called from any thread. Results are JSON objects in UTF-8 unless said

@@ -26,6 +26,9 @@
  * A code object may say that its kernels wait: each ends its own wait for the launches before it
  * (griddepcontrol.wait) ahead of all that touches memory, and so may be started while they run.
  *
+ * A code object may have a second section, with machine code for its own architecture made of the
+ * text: a loader takes that where the device runs it and its driver accepts it, and else the text.
+ *
  * A variant's code objects hold the same stages for different architectures; each asks for its own
  * as a feature: "sm_80" runs on any device from compute capability 8.0 on, "sm_90a" on 9.0 alone.
  */

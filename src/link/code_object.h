@@ -7,6 +7,9 @@
 
 namespace kintsugi::link {
 
+/// Of machine code beside code in a section.
+std::string machineCodeSection(const std::string &section);
+
 /// Of code that asks for such features, in a section.
 runtime::CodeObject describeCode(const targets::CodeObject &code, std::string section,
                                  std::vector<std::string> features);

@@ -82,6 +82,8 @@ Status Linker::addCode(const Plan &plan, const Variant::Code &code, Linked &link
     return Status::success();
   linked.manifest.code.push_back(describeCode(object, code.level, code.features));
   linked.code.emplace_back(code.level, std::move(object.bytes));
+  if (!object.machineCode.empty())
+    linked.code.emplace_back(machineCodeSection(code.level), std::move(object.machineCode));
   return Status::success();
 }
 
@@ -109,8 +111,8 @@ Status Linker::add(const Plan &plan, const Variant &variant) {
 Expected<LinkReport> Linker::finish(const Json &provenance) {
   LinkReport report{writer.constantBytes(), peakBytes};
   for (const Linked &variant : variants)
-    for (const auto &[level, code] : variant.code)
-      KINTSUGI_RETURN_IF_ERROR(writer.addCode(level, code));
+    for (const auto &[section, code] : variant.code)
+      KINTSUGI_RETURN_IF_ERROR(writer.addCode(section, code));
   KINTSUGI_RETURN_IF_ERROR(writer.addProvenance(provenance));
   for (const Linked &variant : variants)
     KINTSUGI_RETURN_IF_ERROR(writer.addManifest(variant.level, variant.manifest));

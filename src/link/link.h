@@ -65,7 +65,7 @@ public:
 private:
   struct Linked {
     std::string level;
-    /// By level; none where no stage is a kernel.
+    /// By section; none where no stage is a kernel.
     std::vector<std::pair<std::string, std::vector<std::byte>>> code;
     runtime::Manifest manifest;
   };

@@ -492,6 +492,7 @@ static Expected<Json> measurePhase(const CompileOptions &options, const targets:
                                    runtime::Device &host, link::LinkOptions linking, Phases &phases,
                                    Front &front) {
   linking.target.progress = nullptr;
+  linking.target.assembler.clear(); // The driver makes code of what is only timed.
   linking.severalVariants = false;
   Measuring measuring{
       target, targetOptions(options), options.tuneDevice ? *options.tuneDevice : host, {}};
@@ -514,9 +515,12 @@ static Expected<CompileReport>
 compileImported(const te::Program &imported, const CompileOptions &options, runtime::Device &device,
                 runtime::ArtifactWriter &writer, Phases &phases, CompileReport &report) {
   KINTSUGI_ASSIGN(std::unique_ptr<targets::Target> target, makeTarget(options.target));
+  link::LinkOptions linking = linkOptions(options);
+  if (options.cubins) {
+    KINTSUGI_ASSIGN(linking.target.assembler, findAssembler());
+  }
   KINTSUGI_ASSIGN(te::Program program, prepared(imported, options, phases, report));
   std::unique_ptr<targets::Target> constantsTarget;
-  link::LinkOptions linking = linkOptions(options);
   if (!runsOnHost(*target)) {
     KINTSUGI_ASSIGN(constantsTarget, makeTarget("cpu"));
     linking.constantsTarget = constantsTarget.get();

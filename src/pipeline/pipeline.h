@@ -46,6 +46,7 @@ struct CompileOptions {
     bool windows = true;  ///< Windows may be multiplied for all their places at once.
     bool bulk = true;     ///< Operands of products may be brought as boxes.
   } abilities;
+  bool cubins = false; ///< Machine code for GPUs stands beside their PTX.
   machine::Machine machine;
   /// The artifact is for these too, in order: the same machine with fewer instructions.
   std::vector<machine::Machine> lesser;

@@ -1,6 +1,7 @@
 #include "pipeline/targets.h"
 
 #include "targets/cpu/cpu.h"
+#include "targets/nvidia/assembler.h"
 #include "targets/nvidia/nvidia.h"
 #include "targets/reference/reference.h"
 
@@ -33,6 +34,13 @@ std::vector<std::string> featuresOf(const std::string &level) {
 
 std::vector<std::string> lesserCodeOf(const std::string &level) {
   return level == "sm_90a" ? std::vector<std::string>{"sm_80"} : std::vector<std::string>();
+}
+
+Expected<std::string> findAssembler() {
+  auto path = targets::findAssembler();
+  if (!path.ok())
+    return at("--cubins", path.takeError());
+  return path;
 }
 
 } // namespace kintsugi::pipeline

@@ -24,6 +24,10 @@ bool runsOnHost(const targets::Target &target);
 /// Levels for which the same kernels are compiled as well, best first.
 std::vector<std::string> lesserCodeOf(const std::string &level);
 
+/// The path of the program that makes machine code of a GPU's text; a machine error where it is not
+/// installed.
+Expected<std::string> findAssembler();
+
 /// What code of an instruction set level asks of a machine, as the manifest names it.
 std::vector<std::string> featuresOf(const std::string &level);
 

@@ -77,8 +77,9 @@ bool Artifact::isUsed(const Section &section) const {
   if (section.kind == KIN_SECTION_MANIFEST)
     return section.name == picked;
   if (section.kind == KIN_SECTION_CODE)
-    return std::any_of(contents.code.begin(), contents.code.end(),
-                       [&](const CodeObject &object) { return object.section == section.name; });
+    return std::any_of(contents.code.begin(), contents.code.end(), [&](const CodeObject &object) {
+      return object.section == section.name || object.machineCode == section.name;
+    });
   for (const std::string &variant : variants()) {
     if (variant == section.name)
       return section.kind == KIN_SECTION_CONSTANTS;
@@ -304,9 +305,15 @@ Status Artifact::pickVariant(const ReadOptions &options) {
 Status Artifact::checkManifest() const {
   if (Status status = contents.validate(constants().size()); !status.ok())
     return at("manifest", status.takeError());
-  for (const CodeObject &object : contents.code)
-    if (object.section.empty() || !find(KIN_SECTION_CODE, object.section))
+  auto isThere = [&](const std::string &name) {
+    return !name.empty() && find(KIN_SECTION_CODE, name);
+  };
+  for (const CodeObject &object : contents.code) {
+    if (!isThere(object.section))
       return inputError("manifest: the code object '" + object.section + "' is not there");
+    if (!object.machineCode.empty() && !isThere(object.machineCode))
+      return inputError("manifest: the machine code '" + object.machineCode + "' is not there");
+  }
   return Status::success();
 }
 

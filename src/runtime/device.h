@@ -33,6 +33,9 @@ public:
 
   /// Where the constants section is in device memory; null where it is empty.
   virtual const void *constants() const = 0;
+
+  /// The section of the code that runs, where the device may choose between several; or "".
+  virtual std::string_view codeSection() const { return {}; }
 };
 
 struct QueueOptions {

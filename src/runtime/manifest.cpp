@@ -189,6 +189,8 @@ static Json codeJson(const CodeObject &code) {
     json["kernels_wait"] = true;
   if (!code.maps.empty())
     json["tensor_maps"] = listJson(code.maps, mapsJson);
+  if (!code.machineCode.empty())
+    json["machine_code"] = code.machineCode;
   return json;
 }
 

@@ -167,6 +167,8 @@ struct CodeObject {
   std::vector<std::string> features; ///< As in /proc/cpuinfo ("avx2", "fma"), or "sm_80", ...
   bool kernelsWait = false;          ///< See abi/launch.h.
   std::vector<StageMaps> maps;       ///< Of the stages that take any.
+  /// Of the section with machine code made of it, for devices that run that; or "".
+  std::string machineCode = {};
 
   bool operator==(const CodeObject &) const = default;
 };

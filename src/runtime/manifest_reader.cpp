@@ -266,6 +266,9 @@ static Expected<CodeObject> readCode(const Json &json) {
   if (optionalMember(json, "tensor_maps")) {
     KINTSUGI_ASSIGN(code.maps, readList<StageMaps>(json, "tensor_maps", readStageMaps));
   }
+  if (optionalMember(json, "machine_code")) {
+    KINTSUGI_ASSIGN(code.machineCode, jsonString(json, "machine_code"));
+  }
   return code;
 }
 

@@ -23,6 +23,8 @@ namespace kintsugi::targets {
 struct CompileOptions {
   std::string level = "x86-64-v3"; ///< Instruction set level that the code may use.
   unsigned threads = 1; ///< Programs compiled at the same time; each program is one unit.
+  /// A program that makes machine code of the target's text, by its path; "": none is wanted.
+  std::string assembler = {};
   /// Called after each program with how many are done; false stops the work.
   std::function<bool(size_t done, size_t all)> progress;
 };
@@ -33,6 +35,7 @@ struct CodeObject {
   bool kernelsWait = false;        ///< See abi/launch.h.
   /// By stage, those whose values it takes; empty: no stage takes any.
   std::vector<std::vector<KinTensorMap>> maps;
+  std::vector<std::byte> machineCode = {}; ///< Of the same stages; empty where it is not wanted.
 };
 
 /// Text forms on the way to code.

@@ -90,6 +90,8 @@ static Expected<std::string> emitBox(const char *model, const char *name,
   KINTSUGI_ASSIGN(api::Settings settings, api::readSettings(options));
   if (settings.compile.tuneSeconds > 0)
     return usageError("--tune: has no effect on a step that is shown; compile with it first");
+  if (settings.compile.cubins)
+    return usageError("--cubins: has no effect on a step that is shown");
   Diagnostics diagnostics;
   api::TunedRecords tuned = api::openTunedRecords(settings);
   tuned.lendTo(settings.compile);

@@ -57,6 +57,8 @@ Json describeModel(const Session &session) {
   Json json = {{"model", manifest.modelName},           {"target", manifest.target},
                {"precision", manifest.precision},       {"compiler", manifest.compilerVersion},
                {"level", session.artifact().variant()}, {"levels", session.artifact().variants()}};
+  if (std::string_view section = session.codeSection(); !section.empty())
+    json["code"] = section;
   Expected<int64_t> operators = jsonInteger(session.report(), "operators");
   json["operators"] = operators.ok() ? Json(*operators) : Json();
   if (!session.note().empty())

@@ -32,6 +32,10 @@ public:
   const runtime::Artifact &artifact() const {
     return context ? context->model().artifact() : *unloaded;
   }
+  /// What the device chose to run; "" where it had no choice or there is none.
+  std::string_view codeSection() const {
+    return context ? context->model().program().codeSection() : std::string_view();
+  }
   std::span<const runtime::StageTime> stageTimes() const { return context->stageTimes(); }
   void clearStageTimes() { context->clearStageTimes(); }
   std::span<const runtime::StageSpan> stageSpans() const { return context->stageSpans(); }

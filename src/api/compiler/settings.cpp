@@ -207,12 +207,15 @@ Status readOption(const std::string &key, const Json &value, Settings &settings,
     return readLevel(value, settings);
   if (key == "tune")
     return readTune(value, options);
-  if (key != "random_weights" && key != "cache")
+  if (key != "random_weights" && key != "cache" && key != "cubins")
     return usageError("unknown option \"" + key +
                       "\"; there are: target, precision, plan, without, dims, bind, "
-                      "random_weights, cpu_level, threads, tune, cache");
+                      "random_weights, cpu_level, threads, tune, cache, cubins");
   KINTSUGI_ASSIGN(bool flag, truthOf(key, value));
-  (key == "cache" ? settings.cache : options.import.randomWeights) = flag;
+  bool &option = key == "cache"    ? settings.cache
+                 : key == "cubins" ? options.cubins
+                                   : options.import.randomWeights;
+  option = flag;
   return Status::success();
 }
 
@@ -243,6 +246,7 @@ Settings Settings::forReference() const {
   result.compile.target = "reference";
   result.compile.precision = Precision::F32;
   result.compile.tuneSeconds = 0;
+  result.compile.cubins = false;
   return result;
 }
 
@@ -263,6 +267,7 @@ void Settings::addTo(Sha256 &key) const {
   json["dims"] = compile.import.dims;
   json["bound"] = identity;
   json["random_weights"] = compile.import.randomWeights;
+  json["cubins"] = compile.cubins;
   json["machine"] = compile.machine.print();
   key.update(printJson(json));
 }
@@ -298,6 +303,8 @@ Expected<Settings> readSettings(const KinCompilerOptions *options) {
       return usageError("--cpu-level: the target cuda has code for sm_80 and sm_90a");
     settings.compile.machine = knownGpu(settings.device);
   }
+  if (settings.compile.cubins && settings.compile.target != "cuda")
+    return usageError("--cubins: is for the target cuda; other code needs no assembler");
   if (settings.level)
     settings.compile.machine = knownMachine().inUseAt(*settings.level);
   if (settings.compile.tuneSeconds > 0 && settings.compile.target == "reference")

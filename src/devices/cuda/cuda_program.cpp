@@ -5,6 +5,7 @@
 #include "abi/launch.h"
 #include "calls/call.h"
 #include "devices/cuda/code_cache.h"
+#include "devices/cuda/machine_code.h"
 #include "devices/cuda/tensor_map.h"
 #include "runtime/binding.h"
 
@@ -51,8 +52,8 @@ static Status checkText(std::span<const std::byte> bytes) {
   return Status::success();
 }
 
-/// The first code object that the device runs.
-Status CudaProgram::loadCode() {
+/// The first that the device runs.
+Expected<const CodeObject *> CudaProgram::chooseCode() const {
   auto suits = [&](const CodeObject &object) {
     return std::ranges::all_of(object.features,
                                [&](const std::string &name) { return device.supports(name); });
@@ -60,29 +61,57 @@ Status CudaProgram::loadCode() {
   if (manifest().code.empty())
     return inputError("the artifact has kernels but no code");
   auto chosen = std::ranges::find_if(manifest().code, suits);
-  if (chosen == manifest().code.end()) {
-    const CudaDeviceInfo &info = device.info();
-    return machineError("the device '" + std::string(device.name()) + "' (" + info.name +
-                        ", compute capability " + std::to_string(info.major) + "." +
-                        std::to_string(info.minor) +
-                        ") runs none of the artifact's code; it needs 8.0 or newer");
-  }
-  isForAnyDevice = std::ranges::count(chosen->features, "sm_80") > 0;
-  std::span<const std::byte> text = artifact.code(chosen->section);
-  if (Status status = checkText(text); !status.ok())
-    return at(chosen->section, status.takeError());
-  int version = 0;
-  KINTSUGI_RETURN_IF_ERROR(
-      device.driver().check(device.driver().driverVersion(&version), "ask the driver's version"));
-  kernelsWait = chosen->kernelsWait && version >= recordsEarlyStarts;
+  if (chosen != manifest().code.end())
+    return &*chosen;
   const CudaDeviceInfo &info = device.info();
-  code = &*chosen;
+  return machineError("the device '" + std::string(device.name()) + "' (" + info.name +
+                      ", compute capability " + std::to_string(info.major) + "." +
+                      std::to_string(info.minor) +
+                      ") runs none of the artifact's code; it needs 8.0 or newer");
+}
+
+/// Null where there is none for this device, or the driver does not take it: an older one than the
+/// assembler, say. The text then tells what is wrong, if something is.
+Expected<Handle> CudaProgram::loadMachineCode() const {
+  const CudaDeviceInfo &info = device.info();
+  auto runs = [&](const std::string &name) {
+    return runsMachineCode(name, info.major, info.minor);
+  };
+  if (code->machineCode.empty() || !std::ranges::any_of(code->features, runs))
+    return nullptr;
+  std::span<const std::byte> bytes = artifact.code(code->machineCode);
+  if (Status status = checkMachineCode(bytes); !status.ok())
+    return at(code->machineCode, status.takeError());
+  Handle loaded = nullptr;
+  bool isTaken = device.driver().loadModule(&loaded, bytes.data(), 0, nullptr, nullptr) == 0;
+  return isTaken ? loaded : nullptr;
+}
+
+Expected<Handle> CudaProgram::loadText() const {
+  std::span<const std::byte> text = artifact.code(code->section);
+  if (Status status = checkText(text); !status.ok())
+    return at(code->section, status.takeError());
+  const CudaDeviceInfo &info = device.info();
   CodeCache cache(device.driver(), device.folderOfCode(),
                   std::to_string(info.major) + "." + std::to_string(info.minor));
   Expected<Handle> loaded = cache.load(text);
   if (!loaded.ok())
-    return at(chosen->section, loaded.takeError());
-  module = *loaded;
+    return at(code->section, loaded.takeError());
+  return loaded;
+}
+
+Status CudaProgram::loadCode() {
+  KINTSUGI_ASSIGN(code, chooseCode());
+  isForAnyDevice = std::ranges::count(code->features, "sm_80") > 0;
+  int version = 0;
+  KINTSUGI_RETURN_IF_ERROR(
+      device.driver().check(device.driver().driverVersion(&version), "ask the driver's version"));
+  kernelsWait = code->kernelsWait && version >= recordsEarlyStarts;
+  KINTSUGI_ASSIGN(module, loadMachineCode());
+  section = module ? code->machineCode : code->section;
+  if (!module) {
+    KINTSUGI_ASSIGN(module, loadText());
+  }
   return Status::success();
 }
 

@@ -15,6 +15,7 @@ public:
   ~CudaProgram() override;
 
   const void *constants() const override { return constantMemory; }
+  std::string_view codeSection() const override { return section; }
   const runtime::Manifest &manifest() const { return artifact.manifest(); }
   /// Null where the stage is a call.
   cuda::Handle function(uint32_t stage) const { return functions[stage]; }
@@ -33,6 +34,9 @@ private:
 
   Status uploadConstants();
   Status loadCode();
+  Expected<const runtime::CodeObject *> chooseCode() const;
+  Expected<cuda::Handle> loadMachineCode() const;
+  Expected<cuda::Handle> loadText() const;
   Status findFunctions();
   Status checkStage(const runtime::Stage &stage) const;
   Expected<std::vector<KinTensorMap>> findMaps(const runtime::Stage &stage) const;
@@ -49,6 +53,7 @@ private:
   std::vector<cuda::Handle> functions;
   std::vector<unsigned> blocks;
   const runtime::CodeObject *code = nullptr; ///< That was chosen.
+  std::string section;                       ///< Of what the module was made from.
   std::vector<std::vector<KinTensorMap>> maps;
 };
 

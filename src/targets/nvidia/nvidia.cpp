@@ -2,6 +2,7 @@
 
 #include "targets/nvidia/nvidia.h"
 
+#include "targets/nvidia/assembler.h"
 #include "targets/nvidia/calls/lower_call.h"
 #include "targets/nvidia/lower_block.h"
 #include "targets/nvidia/nvptx_codegen.h"
@@ -65,6 +66,9 @@ public:
     if (texts.empty())
       return code;
     std::string text = joinTexts(texts);
+    if (!options.assembler.empty()) {
+      KINTSUGI_ASSIGN(code.machineCode, assemble(options.assembler, text, options.level));
+    }
     code.bytes.resize(text.size() + 1); // Ended by a zero byte.
     std::memcpy(code.bytes.data(), text.data(), text.size());
     for (auto [program, ofProgram] : llvm::zip_equal(programs, maps)) {

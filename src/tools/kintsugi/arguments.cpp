@@ -92,6 +92,9 @@ private:
     addText(verb, "--without", "without",
             "What not to do: a list of fusion, masks, formats, packing, copies, winograd, scans, "
             "splits, sums, joins, phases, stacks, windows, bulk");
+    verb.add_flag_callback(
+        "--cubins", [this] { arguments.options["cubins"] = true; },
+        "Machine code for GPUs as well, made by NVIDIA's ptxas where it is installed");
     addText(verb, "--cpu-level", "cpu_level",
             "Instructions: v3 (AVX2), v4 (AVX-512) or native, this machine's");
     verb.add_option_function<unsigned>(

@@ -221,7 +221,10 @@ int cuModuleLoadDataEx(Handle *module, const void *image, unsigned count, int *,
       std::strcpy(static_cast<char *>(values[0]), "line 1: a word\nthat is none");
     return invalidValue;
   }
-  bool isCode = fake.loadedText.starts_with("code of ");
+  bool isElf = fake.loadedText.starts_with("\177ELF");
+  if (isElf)
+    fake.loadedText = "machine code";
+  bool isCode = isElf || fake.loadedText.starts_with("code of ");
   if (isCode && fake.refusedCode-- > 0)
     return invalidValue;
   fake.textsLoaded += !isCode;

@@ -20,14 +20,14 @@ struct FakeCuda {
   std::string failingKernel; ///< Faults when it is run, which whoever waits for it learns.
   int clusterWidth = 0;      ///< That all kernels ask for.
   int encodedMaps = 0;       ///< For all launches so far.
-  int refusedCode = 0;       ///< So many modules of code are not taken.
+  int refusedCode = 0;       ///< So many modules of code, made by it or not, are not taken.
   int fault = 0;             ///< What waiting gives.
   // What was asked for.
   int launches = 0; ///< One by one.
   int recorded = 0;
   int recordedMoves = 0; ///< Copies and fills.
   int graphLaunches = 0;
-  std::string loadedText;
+  std::string loadedText;                            ///< "machine code" for what begins like that.
   int linked = 0;                                    ///< Texts made code of.
   int textsLoaded = 0;                               ///< Texts loaded without that.
   int64_t memoryInUse = 0;                           ///< Blocks.

@@ -25,6 +25,8 @@ static void writeParts(const Parts &parts, ArtifactWriter &writer) {
   for (const std::vector<std::byte> &constant : parts.constants)
     EXPECT_TRUE(writer.addConstant(constant).ok());
   EXPECT_TRUE(writer.addCode("baseline", parts.code).ok());
+  if (!parts.machineCode.empty())
+    EXPECT_TRUE(writer.addCode("cubin", parts.machineCode).ok());
   EXPECT_TRUE(writer.addProvenance({{"from", "a test"}}).ok());
   auto digest = writer.finish(parts.manifest);
   EXPECT_TRUE(digest.ok()) << digest.error().message;

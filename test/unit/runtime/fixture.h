@@ -25,6 +25,7 @@ struct Parts {
   Manifest manifest;
   std::vector<std::vector<std::byte>> constants;
   std::vector<std::byte> code = stagesObject();
+  std::vector<std::byte> machineCode = {}; ///< The section "cubin", where it is not empty.
 
   std::vector<std::byte> bytes() const;
   /// Writes a file in the test's temporary folder and returns its path.
