@@ -339,13 +339,34 @@ static Parts partsWithMap(const KinTensorMap &map) {
 }
 
 TEST_F(Cuda, DescribesOperandsOfEachLaunch) {
-  auto model = load(partsWithMap(mapOfOperand()));
-  ASSERT_TRUE(model.ok()) << model.error().message;
-  auto context = Context::create(*model);
-  ASSERT_TRUE(context.ok());
-  for (int times = 1; times <= 4; ++times)
-    ASSERT_TRUE(runWithoutCall(**context).ok());
-  EXPECT_EQ(fake->encodedMaps, 2); // When it is watched, and when it is recorded.
+  // In three dimensions of which one is taken in steps, and in lines of each length.
+  const KinTensorMap steps = {0, 3, 128, 16, {64, 5, 3}, {2, 256, 1280}, {64, 3, 1}, {1, 2, 1}};
+  constexpr int halves = 1, plain = 0, by128Bytes = 2, zeros = 0;
+  const std::pair<KinTensorMap, FakeTensorMap> described[] = {
+      {mapOfOperand(), {halves, 32, {64, 31}, {128}, {32, 8}, {1, 1}, plain, 2, by128Bytes, zeros}},
+      {{0, 1, 32, 0, {2000}, {2}, {16}, {1}},
+       {halves, 0, {2000}, {}, {16}, {1}, plain, 1, by128Bytes, zeros}},
+      {steps,
+       {halves, 16, {64, 5, 3}, {256, 1280}, {64, 3, 1}, {1, 2, 1}, plain, 3, by128Bytes, zeros}}};
+  for (auto [map, expected] : described) {
+    *fake = FakeCuda();
+    fake->mappedKernel = "affine";
+    auto model = load(partsWithMap(map));
+    ASSERT_TRUE(model.ok()) << model.error().message;
+    auto context = Context::create(*model);
+    ASSERT_TRUE(context.ok());
+    for (int times = 1; times <= 4; ++times)
+      ASSERT_TRUE(runWithoutCall(**context).ok());
+    ASSERT_EQ(fake->encodedMaps.size(), 2u); // When it is watched, and when it is recorded.
+    ASSERT_EQ(fake->takenMaps.size(), 2u);
+    for (uint64_t launch : {0, 1}) {
+      auto [number, operand] = fake->takenMaps[launch];
+      EXPECT_EQ(number, launch);
+      FakeTensorMap encoded = fake->encodedMaps[launch];
+      encoded.start -= operand;
+      EXPECT_EQ(encoded, expected);
+    }
+  }
 }
 
 TEST_F(Cuda, RefusesMapsOfWhatIsNotThere) {

@@ -279,13 +279,25 @@ int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, Handle, int threads
   return success;
 }
 int cuFuncSetAttribute(Handle, int, int) { return success; }
-int cuTensorMapEncodeTiled(void *map, int, unsigned rank, Address start, const uint64_t *extents,
-                           const uint64_t *, const unsigned *, const unsigned *, int, int, int,
-                           int) {
-  std::memcpy(map, &start, sizeof start);
-  std::memcpy(static_cast<char *>(map) + 8, extents, rank * sizeof *extents);
+// A map is its number among those made.
+int cuTensorMapEncodeTiled(void *map, int type, unsigned rank, Address start,
+                           const uint64_t *extents, const uint64_t *strides, const unsigned *box,
+                           const unsigned *steps, int interleave, int swizzle, int promotion,
+                           int fill) {
   std::lock_guard lock(mutex);
-  ++fakeCuda()->encodedMaps;
+  std::vector<FakeTensorMap> &all = fakeCuda()->encodedMaps;
+  uint64_t number = all.size();
+  std::memcpy(map, &number, sizeof number);
+  all.push_back({type,
+                 start,
+                 {extents, extents + rank},
+                 {strides, strides + rank - 1},
+                 {box, box + rank},
+                 {steps, steps + rank},
+                 interleave,
+                 swizzle,
+                 promotion,
+                 fill});
   return reinterpret_cast<uintptr_t>(map) % 64 == 0 ? success : invalidValue;
 }
 int cuLaunchKernelEx(const kintsugi::devices::cuda::LaunchConfig *config, Handle handle,
@@ -313,6 +325,9 @@ int cuLaunchKernelEx(const kintsugi::devices::cuda::LaunchConfig *config, Handle
   int count = parametersOf.at(function->name);
   for (int i = 0; i < count; ++i)
     operands.push_back(*static_cast<void **>(parameters[i]));
+  if (function->name == fakeCuda()->mappedKernel)
+    fakeCuda()->takenMaps.emplace_back(*static_cast<uint64_t *>(parameters[count]),
+                                       reinterpret_cast<uint64_t>(operands[0]));
   if (config->numAttributes && config->attributes[0].id == kintsugi::devices::cuda::allAtOnce)
     fakeCuda()->counters.insert(*static_cast<uint32_t **>(parameters[count]));
   return perform(queue, [=] {

@@ -11,6 +11,19 @@
 #include <cstdint>
 #include <set>
 #include <string>
+#include <utility>
+#include <vector>
+
+/// What a tensor map was made from, as it was told: numbers have the driver's meaning.
+struct FakeTensorMap {
+  int type;
+  uint64_t start;
+  std::vector<uint64_t> extents, strides; ///< Of all dimensions; of all but the first.
+  std::vector<unsigned> box, steps;
+  int interleave, swizzle, promotion, fill;
+
+  bool operator==(const FakeTensorMap &) const = default;
+};
 
 struct FakeCuda {
   int devices = 2;
@@ -19,7 +32,7 @@ struct FakeCuda {
   int version = 13000;
   std::string failingKernel; ///< Faults when it is run, which whoever waits for it learns.
   int clusterWidth = 0;      ///< That all kernels ask for.
-  int encodedMaps = 0;       ///< For all launches so far.
+  std::string mappedKernel;  ///< Takes a tensor map behind its operands.
   int refusedCode = 0;       ///< So many modules of code, made by it or not, are not taken.
   int fault = 0;             ///< What waiting gives.
   // What was asked for.
@@ -27,6 +40,9 @@ struct FakeCuda {
   int recorded = 0;
   int recordedMoves = 0; ///< Copies and fills.
   int graphLaunches = 0;
+  std::vector<FakeTensorMap> encodedMaps;
+  /// Of each launch of that kernel, which of them it was given, and its first operand.
+  std::vector<std::pair<uint64_t, uint64_t>> takenMaps;
   std::string loadedText;                            ///< "machine code" for what begins like that.
   int linked = 0;                                    ///< Texts made code of.
   int textsLoaded = 0;                               ///< Texts loaded without that.
