@@ -4,7 +4,8 @@
  * the section) with one entry for each stage under the stage's symbol. A launch has one block for
  * each tile of the stage's linear tile space, along x, of the threads that the manifest says, along
  * x, and as many bytes of dynamic shared memory as the manifest says for scratch. Code for sm_80
- * needs no more than KIN_LAUNCH_SHARED_BYTES of them, and is given no more: any device has those.
+ * needs no more than KIN_LAUNCH_SHARED_BYTES of shared memory, what its entries declare included,
+ * and is given no more: any device has those for a block.
  *
  * The parameters are the device addresses of the operands, in the manifest's order and multiples of
  * KIN_LAUNCH_ALIGNMENT, row-major and dense; nothing outside their bytes is touched. Operands that
@@ -39,6 +40,6 @@
 #define KIN_LAUNCH_ALIGNMENT 16
 #define KIN_LAUNCH_MAX_THREADS 1024
 #define KIN_LAUNCH_MAX_BLOCKS 0x7fffffff
-#define KIN_LAUNCH_SHARED_BYTES 98304
+#define KIN_LAUNCH_SHARED_BYTES 101376
 
 #endif /* KINTSUGI_ABI_LAUNCH_H */

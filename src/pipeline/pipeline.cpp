@@ -87,9 +87,10 @@ schedule::ScheduleOptions scheduleOptions(const CompileOptions &options) {
   result.copies = options.abilities.copies;
   result.bulk = options.abilities.bulk;
   if (options.machine.threads > 0) { // Blocks know no copies.
-    // Of 227 KiB, without places that are aligned and those where boxes arrive.
-    constexpr int64_t onHopper = 225 << 10;
-    result.scratchLimit = KIN_LAUNCH_SHARED_BYTES;
+    // Without places that are aligned: of 99 KiB; and, where boxes arrive, of 227 KiB.
+    constexpr int64_t onAny = 96 << 10, onHopper = 225 << 10;
+    static_assert(onAny + (3 << 10) == KIN_LAUNCH_SHARED_BYTES);
+    result.scratchLimit = onAny;
     bool isHopper = options.machine.level == "sm_90a";
     result.ringLimit = isHopper ? onHopper : 0;
     result.clusterBlocks = isHopper ? 8 : 1; // As large as any device has them.

@@ -52,6 +52,25 @@ std::optional<BlockCycles> chooseInBlock(LoopNest &nest, const Schedule &schedul
   return *matrix;
 }
 
+/// Behind the ring of the product, or of the attention, that begins with the first nest.
+/// `isElsewhere`: where no four warps multiply together, a product's has as few stages as it can.
+static int64_t endOfRing(llvm::ArrayRef<LoopNest> nests, bool isElsewhere) {
+  const LoopNest &nest = nests.front();
+  if (!nest.streamed) {
+    MatrixTile tile = *nest.matrix;
+    if (isElsewhere && tile.inFours)
+      tile.stages = 2;
+    return tile.ring + tile.ringBytes();
+  }
+  const LoopNest &weighted = nests[3];
+  int64_t terms = 1;
+  for (const te::Iterator &iterator : nest.reduction->iterators)
+    terms *= iterator.extent.constant();
+  int64_t blocks = weighted.extentOf(weighted.parallel.size()) / weighted.matrix->depth;
+  int64_t listed = nest.skipsBlocks ? blocks : 0;
+  return nest.matrix->ring + streamBytes(*nest.matrix, *weighted.matrix, terms, listed);
+}
+
 void placeRings(Schedule &schedule) {
   const int64_t taken = schedule.scratchBytes;
   for (size_t number = 0; number < schedule.nests.size(); ++number) {
@@ -59,36 +78,43 @@ void placeRings(Schedule &schedule) {
     if (!nest.matrix)
       continue;
     int64_t start = int64_t(llvm::alignTo(taken, nest.matrix->inFours ? ringAlignment : alignment));
-    int64_t bytes = nest.matrix->ringBytes();
     nest.matrix->ring = start;
-    if (nest.streamed) {
-      LoopNest &weighted = schedule.nests[number += 3];
-      weighted.matrix->ring = start;
-      int64_t terms = 1;
-      for (const te::Iterator &iterator : nest.reduction->iterators)
-        terms *= iterator.extent.constant();
-      int64_t blocks = weighted.extentOf(weighted.parallel.size()) / weighted.matrix->depth;
-      int64_t listed = nest.skipsBlocks ? blocks : 0;
-      bytes = streamBytes(*nest.matrix, *weighted.matrix, terms, listed);
-    }
-    schedule.scratchBytes = std::max(schedule.scratchBytes, start + bytes);
+    auto from = llvm::ArrayRef(schedule.nests).drop_front(number);
+    if (nest.streamed)
+      schedule.nests[number += 3].matrix->ring = start;
+    schedule.scratchBytes = std::max(schedule.scratchBytes, endOfRing(from, false));
   }
 }
 
-bool fitsInBlock(const Schedule &schedule, const BlockLimits &limits) {
-  int64_t exchanged = 0, least = 0;
-  bool inFours = false;
-  for (const LoopNest &nest : schedule.nests) {
-    exchanged = std::max(exchanged, exchangeBytesOf(nest, schedule.threads));
-    if (!nest.matrix || !nest.matrix->inFours)
+BlockMemory memoryOf(const Schedule &schedule) {
+  BlockMemory memory{.scratch = schedule.scratchBytes};
+  bool hasRings = false;
+  for (size_t number = 0; number < schedule.nests.size(); ++number) {
+    const LoopNest &nest = schedule.nests[number];
+    memory.exchanged = std::max(memory.exchanged, exchangeBytesOf(nest, schedule.threads));
+    if (!nest.matrix)
       continue;
-    inFours = true;
-    MatrixTile shortest = *nest.matrix;
-    shortest.stages = 2;
-    least = std::max(least, shortest.ring + shortest.ringBytes());
+    hasRings = true;
+    memory.inFours |= nest.matrix->inFours;
+    auto from = llvm::ArrayRef(schedule.nests).drop_front(number);
+    memory.elsewhere = std::max(memory.elsewhere, endOfRing(from, true));
+    number += nest.streamed ? 3 : 0;
   }
-  return least + exchanged <= limits.scratchBytes &&
-         schedule.scratchBytes + exchanged <= (inFours ? limits.ringBytes : limits.scratchBytes);
+  if (!hasRings)
+    memory.elsewhere = memory.scratch;
+  return memory;
+}
+
+void BlockMemory::add(const BlockMemory &other) {
+  scratch = std::max(scratch, other.scratch);
+  elsewhere = std::max(elsewhere, other.elsewhere);
+  exchanged = std::max(exchanged, other.exchanged);
+  inFours |= other.inFours;
+}
+
+bool BlockMemory::isWithin(const BlockLimits &limits) const {
+  return elsewhere + exchanged <= limits.scratchBytes &&
+         scratch + exchanged <= (inFours ? limits.ringBytes : limits.scratchBytes);
 }
 
 } // namespace kintsugi::schedule

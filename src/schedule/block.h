@@ -22,8 +22,20 @@ std::optional<BlockCycles> chooseInBlock(LoopNest &nest, const Schedule &schedul
 /// other.
 void placeRings(Schedule &schedule);
 
-/// Whether scratch and what the schedule's threads exchange beside it are within the limits.
-bool fitsInBlock(const Schedule &schedule, const BlockLimits &limits);
+/// What of shared memory the blocks of a launch take.
+struct BlockMemory {
+  int64_t scratch = 0;   ///< On the machine that was scheduled for,
+  int64_t elsewhere = 0; ///< and where no four warps multiply together, whose rings are shorter.
+  int64_t exchanged = 0; ///< By threads, beside either.
+  bool inFours = false;
+
+  /// With another kernel's blocks in the same launch: each has what any of them takes.
+  void add(const BlockMemory &other);
+  bool isWithin(const BlockLimits &limits) const;
+};
+
+/// Where rings have their places.
+BlockMemory memoryOf(const Schedule &schedule);
 
 } // namespace kintsugi::schedule
 

@@ -549,7 +549,8 @@ private:
       placeRings(schedule);
       placeStandIns(schedule);
     }
-    if (threads ? !fitsInBlock(schedule, limits) : schedule.scratchBytes > options.scratchLimit) {
+    if (threads ? !memoryOf(schedule).isWithin(limits)
+                : schedule.scratchBytes > options.scratchLimit) {
       reason = "its intermediate results do not fit in scratch memory";
       return std::nullopt;
     }

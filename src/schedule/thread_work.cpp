@@ -8,6 +8,7 @@
 #include "schedule/warp_moves.h"
 #include "schedule/warp_walk.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
 
 namespace kintsugi::schedule {
 
@@ -23,8 +24,13 @@ int registersOf(const RegisterTile &tile, bool isSum) {
 int64_t joinBytesOf(const LoopNest &nest) {
   if (!nest.reduction)
     return 0;
-  return bitsOf(nest.reduction->accumulator) / 8 *
-         (nest.reduction->combiner == Combiner::SoftmaxStats ? 2 : 1);
+  const te::Reduction &reduction = *nest.reduction;
+  bool isArg = reduction.combiner == Combiner::ArgMax || reduction.combiner == Combiner::ArgMin;
+  uint32_t bits = bitsOf(reduction.accumulator);
+  if (isArg) // Two places alike, of a key and of what belongs to it.
+    bits = std::max(bits, bitsOf(nest.bodies[1].type()));
+  bool hasTwo = isArg || reduction.combiner == Combiner::SoftmaxStats;
+  return int64_t(llvm::divideCeil(bits, 8)) * (hasTwo ? 2 : 1);
 }
 
 /// Of two running values, or of a running value and a term.

@@ -59,6 +59,7 @@ def test_what_is_wrong_has_words():
     assert ptx.judge(FINE | dict(registers=65, tiles=132 * 7), "sm_90a") == []  # No core gets more blocks than fit.
     assert ptx.judge(FINE | dict(registers=65, tiles=264, cluster=4), "sm_90a") == ["leaves room for 7 blocks, not 8"]
     assert ptx.judge(FINE | dict(scratch=200000), "sm_80") == []  # It is given what any device has.
+    assert ptx.judge(FINE | dict(static=101377), "sm_80") == ["asks for 101377 bytes of shared memory"]
     assert "bytes of shared memory" in ptx.judge(FINE | dict(scratch=240000), "sm_90a")[0]
     assert ptx.is_bad(FINE | dict(wrong=["so"], share=0.03)) and not ptx.is_bad(FINE | dict(wrong=["so"], share=0.01))
 

@@ -144,43 +144,47 @@ Expected<std::vector<KinTensorMap>> CudaProgram::findMaps(const Stage &stage) co
   return found->maps;
 }
 
-uint64_t CudaProgram::sharedBytes(const Stage &stage) const {
-  return isForAnyDevice ? std::min<uint64_t>(stage.scratchBytes, KIN_LAUNCH_SHARED_BYTES)
-                        : stage.scratchBytes;
-}
-
-Expected<Handle> CudaProgram::findFunction(const Stage &stage) {
+Expected<Handle> CudaProgram::findFunction(const Stage &stage) const {
   const Driver &driver = device.driver();
   Handle function = nullptr;
   if (driver.function(&function, module, stage.symbol.c_str()) != 0)
     return inputError("is not in the code; compile the model again");
-  int threads = 0, shared = 0;
+  int threads = 0;
   KINTSUGI_RETURN_IF_ERROR(
       driver.check(driver.functionAttribute(&threads, mostThreads, function), "look at it"));
-  KINTSUGI_RETURN_IF_ERROR(
-      driver.check(driver.functionAttribute(&shared, staticSharedBytes, function), "look at it"));
   if (static_cast<int64_t>(stage.threads) > threads)
     return machineError("can run " + std::to_string(threads) + " threads a block here, not " +
                         std::to_string(stage.threads));
-  uint64_t all = sharedBytes(stage) + static_cast<uint64_t>(std::max(shared, 0));
-  if (all > device.info().sharedBytes)
-    return machineError("needs " + std::to_string(all) +
-                        " bytes of shared memory, the device has " +
-                        std::to_string(device.info().sharedBytes));
-  if (stage.scratchBytes > 0)
-    KINTSUGI_RETURN_IF_ERROR(
-        driver.check(driver.setFunctionAttribute(function, dynamicSharedBytes,
-                                                 static_cast<int>(sharedBytes(stage))),
-                     "give it its shared memory"));
   return function;
 }
 
+Expected<unsigned> CudaProgram::giveShared(Handle function, const Stage &stage) const {
+  const Driver &driver = device.driver();
+  int declared = 0;
+  KINTSUGI_RETURN_IF_ERROR(
+      driver.check(driver.functionAttribute(&declared, staticSharedBytes, function), "look at it"));
+  constexpr uint64_t onAny = KIN_LAUNCH_SHARED_BYTES;
+  uint64_t own = static_cast<uint64_t>(std::max(declared, 0)), given = stage.scratchBytes;
+  if (isForAnyDevice)
+    given = std::min(given, onAny - std::min(own, onAny));
+  if (given > device.info().sharedBytes || own > device.info().sharedBytes - given)
+    return machineError("needs " + std::to_string(given + own) +
+                        " bytes of shared memory, the device has " +
+                        std::to_string(device.info().sharedBytes));
+  if (given > 0)
+    KINTSUGI_RETURN_IF_ERROR(driver.check(
+        driver.setFunctionAttribute(function, dynamicSharedBytes, static_cast<int>(given)),
+        "give it its shared memory"));
+  return static_cast<unsigned>(given);
+}
+
 /// As many as are under way at once, and no more than there are tiles.
-Expected<unsigned> CudaProgram::blocksThatMeet(Handle function, const Stage &stage) const {
+Expected<unsigned> CudaProgram::blocksThatMeet(uint32_t number) const {
+  const Stage &stage = manifest().stages[number];
   int atOnce = 0;
   KINTSUGI_RETURN_IF_ERROR(device.driver().check(
-      device.driver().blocksAtOnce(&atOnce, function, static_cast<int>(stage.threads),
-                                   sharedBytes(stage)),
+      device.driver().blocksAtOnce(&atOnce, functions[number], static_cast<int>(stage.threads),
+                                   sharedBytes[number]),
       "ask how many of its blocks have room"));
   if (atOnce <= 0)
     return machineError("has no room for a block on a multiprocessor of the device");
@@ -189,11 +193,12 @@ Expected<unsigned> CudaProgram::blocksThatMeet(Handle function, const Stage &sta
 }
 
 /// One for each tile, or those of a cluster, or fewer that meet.
-Expected<unsigned> CudaProgram::blocksFor(Handle function, const Stage &stage) const {
+Expected<unsigned> CudaProgram::blocksFor(uint32_t number) const {
+  const Stage &stage = manifest().stages[number];
   if (stage.meets)
-    return blocksThatMeet(function, stage);
+    return blocksThatMeet(number);
   int width = 0; // Drivers that know no clusters don't know the attribute either.
-  if (device.driver().functionAttribute(&width, clusterWidth, function) != 0 || width <= 1)
+  if (device.driver().functionAttribute(&width, clusterWidth, functions[number]) != 0 || width <= 1)
     return static_cast<unsigned>(stage.tiles);
   if (stage.tiles > static_cast<uint64_t>(KIN_LAUNCH_MAX_BLOCKS / width))
     return inputError("has " + std::to_string(stage.tiles) + " clusters of " +
@@ -201,10 +206,20 @@ Expected<unsigned> CudaProgram::blocksFor(Handle function, const Stage &stage) c
   return static_cast<unsigned>(stage.tiles) * width;
 }
 
+/// Of the last stage so far.
+Status CudaProgram::findKernel(const Stage &stage) {
+  KINTSUGI_ASSIGN(functions.back(), findFunction(stage));
+  KINTSUGI_ASSIGN(sharedBytes.back(), giveShared(functions.back(), stage));
+  KINTSUGI_ASSIGN(maps.back(), findMaps(stage));
+  KINTSUGI_ASSIGN(blocks.back(), blocksFor(static_cast<uint32_t>(blocks.size() - 1)));
+  return Status::success();
+}
+
 Status CudaProgram::findFunctions() {
   for (const Stage &stage : manifest().stages) {
     functions.push_back(nullptr);
     blocks.push_back(0);
+    sharedBytes.push_back(0);
     maps.emplace_back();
     if (stage.kind == Stage::Kind::Call) {
       if (!calls::find(stage.symbol))
@@ -216,18 +231,8 @@ Status CudaProgram::findFunctions() {
       return at(where, status.takeError());
     if (!module)
       KINTSUGI_RETURN_IF_ERROR(loadCode());
-    auto found = findFunction(stage);
-    if (!found.ok())
-      return at(where, found.takeError());
-    functions.back() = *found;
-    auto described = findMaps(stage);
-    if (!described.ok())
-      return at(where, described.takeError());
-    maps.back() = std::move(*described);
-    auto count = blocksFor(*found, stage);
-    if (!count.ok())
-      return at(where, count.takeError());
-    blocks.back() = *count;
+    if (Status status = findKernel(stage); !status.ok())
+      return at(where, status.takeError());
   }
   return Status::success();
 }

@@ -25,8 +25,8 @@ public:
   unsigned blocksOf(uint32_t stage) const { return blocks[stage]; }
   /// Whether a recorded kernel may be started while the one before it runs.
   bool startsEarly() const { return kernelsWait; }
-  /// That a launch of a stage gives each block.
-  uint64_t sharedBytes(const runtime::Stage &stage) const;
+  /// That a launch of a stage gives each block, beside what its entry declares.
+  unsigned sharedBytesOf(uint32_t stage) const { return sharedBytes[stage]; }
 
 private:
   CudaProgram(CudaDevice &device, const runtime::Artifact &artifact)
@@ -38,11 +38,13 @@ private:
   Expected<cuda::Handle> loadMachineCode() const;
   Expected<cuda::Handle> loadText() const;
   Status findFunctions();
+  Status findKernel(const runtime::Stage &stage);
   Status checkStage(const runtime::Stage &stage) const;
   Expected<std::vector<KinTensorMap>> findMaps(const runtime::Stage &stage) const;
-  Expected<cuda::Handle> findFunction(const runtime::Stage &stage);
-  Expected<unsigned> blocksFor(cuda::Handle function, const runtime::Stage &stage) const;
-  Expected<unsigned> blocksThatMeet(cuda::Handle function, const runtime::Stage &stage) const;
+  Expected<cuda::Handle> findFunction(const runtime::Stage &stage) const;
+  Expected<unsigned> giveShared(cuda::Handle function, const runtime::Stage &stage) const;
+  Expected<unsigned> blocksFor(uint32_t stage) const;
+  Expected<unsigned> blocksThatMeet(uint32_t stage) const;
 
   CudaDevice &device;
   const runtime::Artifact &artifact;
@@ -51,7 +53,7 @@ private:
   cuda::Handle module = nullptr; ///< Null where every stage is a call.
   bool isForAnyDevice = false;   ///< The code that was chosen.
   std::vector<cuda::Handle> functions;
-  std::vector<unsigned> blocks;
+  std::vector<unsigned> blocks, sharedBytes;
   const runtime::CodeObject *code = nullptr; ///< That was chosen.
   std::string section;                       ///< Of what the module was made from.
   std::vector<std::vector<KinTensorMap>> maps;

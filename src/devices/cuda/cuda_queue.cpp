@@ -299,7 +299,7 @@ Status CudaQueue::launchNow(uint32_t index, void *const *buffers) {
                          stage.threads,
                          1,
                          1,
-                         static_cast<unsigned>(program.sharedBytes(stage)),
+                         program.sharedBytesOf(index),
                          stream,
                          &attribute,
                          startsEarly || stage.meets};

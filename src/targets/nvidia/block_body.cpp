@@ -35,12 +35,12 @@ public:
 
   bool emitProducts(KernelScope &scope, ComputeOp nest, Block *block) override {
     Levels levels(scope.builder, MatrixNest::numLevels, block);
-    MatrixNest(scope, nest, frame.scratch, frame.isHopper, levels, frame.bulk).emit();
+    MatrixNest(scope, nest, frame, levels).emit();
     return true;
   }
 
   bool emitStreamed(KernelScope &scope, ArrayRef<ComputeOp> nests, Block *block) override {
-    StreamedSoftmax(scope, nests, frame.scratch, frame.isHopper, block).emit();
+    StreamedSoftmax(scope, nests, frame, block).emit();
     return true;
   }
 

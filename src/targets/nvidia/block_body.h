@@ -8,19 +8,10 @@
 #define KINTSUGI_TARGETS_NVIDIA_BLOCK_BODY_H
 
 #include "base/status.h"
-#include "targets/nvidia/bulk_copies.h"
+#include "targets/nvidia/block_frame.h"
 #include "tile/dialect.h"
 
 namespace kintsugi::targets {
-
-/// What a block's threads have in common.
-struct BlockFrame {
-  mlir::Value thread;            ///< This one's number, an i32.
-  mlir::Value scratch, exchange; ///< Shared memory; null where no kernel needs any.
-  bool isHopper = false;         ///< Whether there are groups of warps, and clusters.
-  bool hasIdle = false; ///< Whether threads that a kernel does not need may wait elsewhere.
-  BulkResources *bulk = nullptr; ///< Null: nothing comes in bulk.
-};
 
 /// What the import table serves on a processor has no code here.
 Status checkOperations(tile::KernelOp kernel);

@@ -86,12 +86,13 @@ public:
     }
     frame.hasIdle = needs.hasIdle && isMeeting();
     LLVM::GlobalOp scratchMemory, exchangeMemory;
+    int64_t exchangeBytes = int64_t(llvm::alignTo(needs.exchangeBytes, needs.alignment));
+    frame.scratchBytes = KIN_LAUNCH_SHARED_BYTES - exchangeBytes;
     if (needs.scratch)
       scratchMemory = declareShared("_scratch", 0, LLVM::Linkage::External, needs.alignment);
-    if (needs.exchangeBytes)
+    if (exchangeBytes)
       exchangeMemory =
-          declareShared("_exchange", int64_t(llvm::alignTo(needs.exchangeBytes, needs.alignment)),
-                        LLVM::Linkage::Internal, needs.alignment);
+          declareShared("_exchange", exchangeBytes, LLVM::Linkage::Internal, needs.alignment);
     function = declare();
     OpBuilder::InsertionGuard guard(builder);
     Block *block = function.addEntryBlock(builder);

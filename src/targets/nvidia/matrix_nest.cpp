@@ -1,6 +1,5 @@
 #include "targets/nvidia/matrix_nest.h"
 
-#include "abi/launch.h"
 #include "schedule/schedule.h"
 #include "targets/elementwise.h"
 
@@ -17,17 +16,20 @@ namespace kintsugi::targets {
 static constexpr int64_t chunk = 8; ///< Elements in 16 bytes.
 static constexpr int64_t warp = 32;
 
-MatrixNest::MatrixNest(KernelScope &scope, tile::ComputeOp nest, Value scratch, bool isHopper,
-                       Levels &levels, BulkResources *resources)
+MatrixNest::MatrixNest(KernelScope &scope, tile::ComputeOp nest, const BlockFrame &frame,
+                       Levels &levels)
     : scope(scope), nest(nest), matrix(*nest.getMatrix()), make(scope.builder), levels(levels),
       units(scope.builder, matrix.getElement()), warps(scope.builder, matrix.getElement()),
-      bulk(scope.builder), resources(resources), cluster(scope.builder, blocksOf(matrix, isHopper)),
-      inFours(isHopper && matrix.getInFours()), thread(scope.threads->number),
+      bulk(scope.builder), resources(frame.bulk),
+      cluster(scope.builder, blocksOf(matrix, frame.isHopper)),
+      inFours(frame.isHopper && matrix.getInFours()), thread(scope.threads->number),
       threads(scope.threads->count), resultRows(matrix.getRows() / matrix.getDown() / 16),
       resultColumns(matrix.getColumns() / matrix.getAcross() / 8) {
   levels.placeAtEnd(0);
   group();
-  ring = units.atByte(units.sharedPointer(scratch), matrix.getRing());
+  stages = stagesWithin(frame.scratchBytes);
+  stepsAhead = inFours && stages > 2 ? stages - 2 : stages - 1; // See schedule::MatrixTile::ahead.
+  ring = units.atByte(units.sharedPointer(frame.scratch), matrix.getRing());
 }
 
 /// Iterators by what they change: rows, columns, both factors, the sum.
@@ -66,11 +68,16 @@ void MatrixNest::group() {
   rows.offset = 0;
   columns.offset = rows.bytes();
   stageBytes = columns.offset + columns.bytes();
-  stages = matrix.getStages();
-  if (matrix.getInFours() && !inFours)
-    stages = std::clamp((KIN_LAUNCH_SHARED_BYTES - int64_t(matrix.getRing())) / stageBytes,
-                        int64_t(2), stages);
-  stepsAhead = inFours && stages > 2 ? stages - 2 : stages - 1; // See schedule::MatrixTile::ahead.
+}
+
+/// As the tile has it, or where devices may have less memory than it was chosen for as many as fit.
+int64_t MatrixNest::stagesWithin(int64_t scratchBytes) const {
+  int64_t all = matrix.getStages();
+  if (inFours || !matrix.getInFours())
+    return all;
+  int64_t fitting = (scratchBytes - int64_t(matrix.getRing())) / stageBytes;
+  assert(fitting >= std::min<int64_t>(2, all) && "see schedule::BlockMemory::elsewhere");
+  return std::min(all, fitting);
 }
 
 /// Lines follow the iterator along which all reads of a factor lie side by side. Those of terms

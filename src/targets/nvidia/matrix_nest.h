@@ -20,7 +20,7 @@
 #ifndef KINTSUGI_TARGETS_NVIDIA_MATRIX_NEST_H
 #define KINTSUGI_TARGETS_NVIDIA_MATRIX_NEST_H
 
-#include "targets/nvidia/bulk_copies.h"
+#include "targets/nvidia/block_frame.h"
 #include "targets/nvidia/cluster.h"
 #include "targets/nvidia/matrix_units.h"
 #include "targets/nvidia/point_values.h"
@@ -38,11 +38,8 @@ public:
     return isHopper ? matrix.getBlocks() : 1;
   }
 
-  /// Emits where level 0 of `levels` ends. `scratch`: what the ring's offset counts from.
-  /// `isHopper`: four warps can multiply together, and blocks of a cluster share sums. `resources`:
-  /// for what comes in bulk; null: nothing does.
-  MatrixNest(KernelScope &scope, tile::ComputeOp nest, mlir::Value scratch, bool isHopper,
-             Levels &levels, BulkResources *resources = nullptr);
+  /// Emits where level 0 of `levels` ends. The ring's offset counts from the frame's scratch.
+  MatrixNest(KernelScope &scope, tile::ComputeOp nest, const BlockFrame &frame, Levels &levels);
   void emit();
 
 private:
@@ -83,6 +80,7 @@ private:
   };
 
   void group();
+  int64_t stagesWithin(int64_t scratchBytes) const;
   void chooseMoves(Operand &operand);
   bool isDirect(const Operand &operand) const;
   void chooseBoxes();

@@ -17,12 +17,17 @@ namespace kintsugi::targets {
 
 static constexpr int64_t warp = 32;
 
-StreamedSoftmax::StreamedSoftmax(KernelScope &scope, ArrayRef<tile::ComputeOp> nests, Value scratch,
-                                 bool isHopper, Block *block)
+static BlockFrame withoutBulk(BlockFrame frame) {
+  frame.bulk = nullptr;
+  return frame;
+}
+
+StreamedSoftmax::StreamedSoftmax(KernelScope &scope, ArrayRef<tile::ComputeOp> nests,
+                                 const BlockFrame &frame, Block *block)
     : scope(scope), statsNest(nests[1]), make(scope.builder),
       levels(scope.builder, MatrixNest::numLevels, block),
-      scores(scope, nests[0], scratch, isHopper, levels),
-      weighted(scope, nests[3], scratch, isHopper, levels), statsGroups(2),
+      scores(scope, nests[0], withoutBulk(frame), levels),
+      weighted(scope, nests[3], withoutBulk(frame), levels), statsGroups(2),
       slope(std::numbers::log2e),
       blocks(llvm::divideCeil(weighted.groups[MatrixNest::Depth].points(),
                               weighted.matrix.getDepth())),

@@ -19,8 +19,8 @@ namespace kintsugi::targets {
 class StreamedSoftmax {
 public:
   /// `nests`: scores, stats, powers, weighted sum. Emits at the end of `block`.
-  StreamedSoftmax(KernelScope &scope, llvm::ArrayRef<tile::ComputeOp> nests, mlir::Value scratch,
-                  bool isHopper, mlir::Block *block);
+  StreamedSoftmax(KernelScope &scope, llvm::ArrayRef<tile::ComputeOp> nests,
+                  const BlockFrame &frame, mlir::Block *block);
   void emit();
 
 private:

@@ -172,13 +172,22 @@ TEST_F(Cuda, RefusesLaunchesThatNoDeviceRuns) {
 }
 
 TEST_F(Cuda, GivesCodeForAnyDeviceWhatAnyDeviceHas) {
-  Parts parts = cudaParts(affineParts());
+  Parts parts = cudaParts(withoutCall(affineParts()));
   parts.manifest.stages[1].scratchBytes = 200000;
-  for (auto [feature, bytes] : {std::pair{"sm_80", "98304"}, {"sm_90a", "200000"}}) {
+  fake->declaredBytes = 1024;
+  for (auto [feature, bytes] : {std::pair{"sm_80", 101376 - 1024}, {"sm_90a", 200000}}) {
     parts.manifest.code = {{"baseline", {feature}}};
-    EXPECT_NE(
-        messageOf(load(parts)).find("needs " + std::string(bytes) + " bytes of shared memory"),
-        std::string::npos);
+    fake->sharedBytesOfBlocks = bytes + 1024;
+    auto model = load(parts);
+    ASSERT_TRUE(model.ok()) << model.error().message;
+    auto context = Context::create(*model);
+    ASSERT_TRUE(context.ok());
+    ASSERT_TRUE(runWithoutCall(**context).ok());
+    EXPECT_EQ(fake->sharedBytes, unsigned(bytes));
+    --fake->sharedBytesOfBlocks;
+    EXPECT_NE(messageOf(load(parts))
+                  .find("needs " + std::to_string(bytes + 1024) + " bytes of shared memory"),
+              std::string::npos);
   }
 }
 

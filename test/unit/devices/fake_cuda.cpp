@@ -96,7 +96,7 @@ int cuDeviceGetAttribute(int *value, int attribute, int) {
   *value = attribute == 75   ? fakeCuda()->major
            : attribute == 76 ? fakeCuda()->minor
            : attribute == 16 ? 4
-                             : 64 << 10;
+                             : fakeCuda()->sharedBytesOfBlocks;
   return success;
 }
 int cuDeviceTotalMem_v2(size_t *bytes, int) {
@@ -270,8 +270,11 @@ int cuModuleGetFunction(Handle *function, Handle module, const char *name) {
   return success;
 }
 int cuFuncGetAttribute(int *value, int attribute, Handle) {
-  constexpr int mostThreads = 0, width = 11;
-  *value = attribute == mostThreads ? 256 : attribute == width ? fakeCuda()->clusterWidth : 0;
+  constexpr int mostThreads = 0, declared = 1, width = 11;
+  *value = attribute == mostThreads ? 256
+           : attribute == declared  ? fakeCuda()->declaredBytes
+           : attribute == width     ? fakeCuda()->clusterWidth
+                                    : 0;
   return success;
 }
 int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, Handle, int threads, size_t) {

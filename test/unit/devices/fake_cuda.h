@@ -32,9 +32,11 @@ struct FakeCuda {
   int version = 13000;
   std::string failingKernel; ///< Faults when it is run, which whoever waits for it learns.
   int clusterWidth = 0;      ///< That all kernels ask for.
-  std::string mappedKernel;  ///< Takes a tensor map behind its operands.
-  int refusedCode = 0;       ///< So many modules of code, made by it or not, are not taken.
-  int fault = 0;             ///< What waiting gives.
+  int declaredBytes = 0;     ///< Of shared memory, by all kernels.
+  int sharedBytesOfBlocks = 64 << 10;
+  std::string mappedKernel; ///< Takes a tensor map behind its operands.
+  int refusedCode = 0;      ///< So many modules of code, made by it or not, are not taken.
+  int fault = 0;            ///< What waiting gives.
   // What was asked for.
   int launches = 0; ///< One by one.
   int recorded = 0;

@@ -210,6 +210,17 @@ TEST(Ptx, RingsAreShorterWhereDevicesHaveLessMemory) {
   std::string text = textOf(maker.schedule, "sm_80");
   EXPECT_EQ(countOf(text, ", 196608;"), 0u);
   EXPECT_GE(countOf(text, ", 98304;"), 1u);
+
+  // What threads exchange beside it leaves room for a stage less: 101376 bytes are all.
+  unsigned y = maker.buffer(ElementType::F32, 8, true);
+  auto &sum = maker.reduce({8}, {72}, Combiner::Sum, y, it(0),
+                           Expr::cast(ElementType::F32, maker.read(0, it(0) * 72 + it(1))));
+  sum.registers = {1, 4, 1, 0, 8, 0};
+  sum.registers.apart = 32;
+  text = textOf(maker.schedule, "sm_80");
+  EXPECT_EQ(countOf(text, "kernel_exchange[4096]"), 1u);
+  EXPECT_EQ(countOf(text, ", 98304;"), 0u);
+  EXPECT_GE(countOf(text, ", 73728;"), 1u);
 }
 
 TEST(Ptx, ResultsOfSixteenBitsFillSectors) {
