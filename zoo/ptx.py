@@ -104,6 +104,12 @@ def clusters(text):
     return {name.decode(): int(blocks) for name, blocks in re.findall(pattern, text)}
 
 
+def promises(text):
+    """By kernel, for how many blocks at a time its code leaves room on a core; those that say nothing are left out."""
+    pattern = rb"\.entry (\w+)\([^{]*?\.minnctapersm (\d+)"
+    return {name.decode(): int(blocks) for name, blocks in re.findall(pattern, text)}
+
+
 def assemble(text, level, folder, limit):
     """What ptxas says of a text. Raises models.Failure."""
     source = folder / f"{level}.ptx"
@@ -132,7 +138,9 @@ def judge(kernel, level):
     if kernel.get("waits"):
         wrong.append("waits for each product of four warps")
     if kernel["assumed"]:  # Nothing is thought of launches that kernels share.
-        thought, found = blocks(kernel, kernel["assumed"]), blocks(kernel, kernel["registers"])
+        # Code for any device may have left room for fewer on purpose.
+        thought = min(blocks(kernel, kernel["assumed"]), kernel.get("promised", THREADS))
+        found = blocks(kernel, kernel["registers"])
         if found < thought:
             wrong.append(f"leaves room for {found} blocks, not {thought}")
     # Code for any device is given no more than those have beside what it declares.
@@ -155,8 +163,12 @@ def check(path, options):
         for kind, level, text in contents:
             if kind == CODE and level in options.levels:
                 said, together = assemble(text, level, folder, options.limit), clusters(text)
+                promised = promises(text)
                 found[level] = {
-                    name: kernel | said[name] | dict(cluster=together.get(name, 1)) for name, kernel in known.items()
+                    name: kernel
+                    | said[name]
+                    | dict(cluster=together.get(name, 1), promised=promised.get(name, THREADS))
+                    for name, kernel in known.items()
                 }
                 for kernel in found[level].values():
                     kernel["wrong"] = judge(kernel, level)

@@ -40,6 +40,14 @@ def test_clusters_are_found():
     assert ptx.clusters(text) == {"k2": 4}
 
 
+def test_room_is_what_code_promises():
+    text = b".visible .entry k1(\n.param .u64 a\n)\n.maxntid 128\n{\nret;\n}\n"
+    text += text.replace(b"k1", b"k2").replace(b"128\n", b"128\n.minnctapersm 6\n")
+    assert ptx.promises(text) == {"k2": 6}
+    assert ptx.judge(FINE | dict(registers=80, promised=6), "sm_80") == []
+    assert ptx.judge(FINE | dict(registers=88, promised=6), "sm_80") == ["leaves room for 5 blocks, not 6"]
+
+
 def test_shares_are_of_a_run():
     loop = {"repeat": {"count": 3, "body": {"sequence": [{"stage": 1}, {"copy": [[0, 1]]}]}}}
     plan = {"sequence": [{"stage": 0}, loop, {"lanes": [{"stage": 2}]}]}

@@ -44,19 +44,25 @@ struct Alike {
 };
 
 /// How many of a launch's blocks a core has at a time, as was thought when its threads were chosen;
-/// 0 where nothing was. What four warps multiply together takes single warps more registers.
+/// 0 where nothing was. On other machines than was thought of, single warps take more registers for
+/// what four multiply together, and assemblers keep a little more at once: where registers are just
+/// enough for many blocks, a few blocks less leave some to spare.
 int64_t blocksTogether(KernelOp kernel, int64_t blocks, const machine::Machine &machine,
                        bool isHopper) {
   if (kernel.getRegisters() == 0)
     return 0;
   if (!isHopper && multipliesInFours(kernel))
     return 1;
-  constexpr int64_t unit = 8; // Registers are given out in eights.
-  int64_t threads = kernel.getThreads();
-  int64_t registers = threads * llvm::alignTo(uint64_t(kernel.getRegisters()), unit);
-  return std::max<int64_t>(
-      1, std::min<int64_t>({int64_t(llvm::divideCeil(blocks, machine.cores)),
-                            machine.threads / threads, schedule::registersACore / registers}));
+  constexpr int64_t unit = 8, spare = 2 * unit; // Registers are given out in eights.
+  int64_t threads = kernel.getThreads(), registers = kernel.getRegisters();
+  auto withRegisters = [&](int64_t each) {
+    int64_t fitting = schedule::registersACore / (threads * int64_t(llvm::alignTo(each, unit)));
+    int64_t wanted = int64_t(llvm::divideCeil(blocks, machine.cores));
+    return std::max<int64_t>(1, std::min<int64_t>({wanted, machine.threads / threads, fitting}));
+  };
+  int64_t most = withRegisters(registers), fewer = withRegisters(registers + spare);
+  bool areEnough = withRegisters(registers + unit) == most;
+  return isHopper || areEnough || 4 * fewer < 3 * most ? most : fewer;
 }
 
 /// The entry of one launch.
