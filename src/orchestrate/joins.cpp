@@ -1,6 +1,7 @@
 #include "orchestrate/joins.h"
 
 #include "cost/cost.h"
+#include "schedule/block.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -22,8 +23,11 @@ struct Group {
 
 class Joiner {
 public:
-  Joiner(Plan &plan, const machine::Machine &machine, explain::Log *log)
-      : plan(plan), machine(machine), log(log) {}
+  Joiner(Plan &plan, const schedule::ScheduleOptions &options, explain::Log *log)
+      : plan(plan), machine(options.machine), log(log) {
+    limits.scratchBytes = options.scratchLimit;
+    limits.ringBytes = options.ringLimit;
+  }
 
   bool joinedAny = false;
 
@@ -112,7 +116,7 @@ private:
 
   bool pays(const Group &group, unsigned stage, const Group &with) const {
     double alone = plan.stages[stage].predictedSeconds;
-    return operandsOf(with) <= mostOperands && haveRegisters(with) &&
+    return operandsOf(with) <= mostOperands && haveRoom(with) &&
            with.together < group.together + alone - leastSaving * machine.stageSeconds;
   }
 
@@ -160,11 +164,15 @@ private:
     return phase;
   }
 
-  bool haveRegisters(llvm::ArrayRef<Group> groups) const {
+  /// Whether a block has the registers and the shared memory that any of the kernels take.
+  bool haveRoom(llvm::ArrayRef<Group> groups) const {
     llvm::SmallVector<const space::KernelShape *> kernels;
     for (const Group &group : groups)
       kernels.append(phaseOf(group));
-    return cost::mayShareLaunch(kernels);
+    schedule::BlockMemory memory;
+    for (const space::KernelShape *kernel : kernels)
+      memory.add(schedule::memoryOf(kernel->schedule));
+    return cost::mayShareLaunch(kernels) && memory.isWithin(limits);
   }
 
   /// Where each launch of a run of groups begins, so that all take the least time together; blocks
@@ -184,7 +192,7 @@ private:
       size_t operands = operandsOf(groups[end - 1]);
       for (size_t begin = end - 1; begin-- > 0 && end - begin <= mostPhases;) {
         operands += operandsOf(groups[begin]);
-        if (operands > mostOperands || !haveRegisters(groups.slice(begin, end - begin)))
+        if (operands > mostOperands || !haveRoom(groups.slice(begin, end - begin)))
           break;
         double seconds = best[begin] + leastSaving * machine.stageSeconds +
                          secondsOf(llvm::ArrayRef(phases).slice(begin, end - begin));
@@ -279,13 +287,14 @@ private:
 
   Plan &plan;
   const machine::Machine &machine;
+  schedule::BlockLimits limits;
   explain::Log *log;
 };
 
 } // namespace
 
-void joinStages(Plan &plan, const machine::Machine &machine, explain::Log *log) {
-  Joiner joiner(plan, machine, log);
+void joinStages(Plan &plan, const schedule::ScheduleOptions &options, explain::Log *log) {
+  Joiner joiner(plan, options, log);
   joiner.visit(plan.root, 1);
   if (joiner.joinedAny)
     assignArena(plan);

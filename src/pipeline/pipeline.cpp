@@ -374,7 +374,7 @@ Status choosePlan(const CompileOptions &options, const targets::Target &target, 
                   Front &front) {
   KINTSUGI_ASSIGN(front.plan,
                   planOf(front.program, options, target, phases, front.memo, &front.texts));
-  joinWhereItPays(front.plan, options, options.log);
+  joinWhereItPays(front.plan, options, scheduleOptions(options), options.log);
   if (!runsOnHost(target))
     link::placeCalls(front.plan, target, options.machine, options.log);
   return Status::success();

@@ -121,7 +121,7 @@ Expected<tune::TuneReport> tuneOn(const te::Program &program, const CompileOptio
   tune::Workshop workshop;
   workshop.plan = [&](const space::TunedSchedules *schedules) -> Expected<Plan> {
     KINTSUGI_ASSIGN(Plan plan, planWith(program, quiet, schedules, nullptr));
-    joinWhereItPays(plan, options, nullptr);
+    joinWhereItPays(plan, options, orchestrateOptions.space.schedule, nullptr);
     if (!runsOnHost(measuring.compiler))
       link::placeCalls(plan, measuring.compiler, options.machine, nullptr);
     return plan;
@@ -142,9 +142,10 @@ Expected<tune::TuneReport> tuneOn(const te::Program &program, const CompileOptio
 
 } // namespace
 
-void joinWhereItPays(Plan &plan, const CompileOptions &options, explain::Log *log) {
+void joinWhereItPays(Plan &plan, const CompileOptions &options,
+                     const schedule::ScheduleOptions &scheduling, explain::Log *log) {
   if (options.abilities.joins && options.machine.threads > 0)
-    orchestrate::joinStages(plan, options.machine, log);
+    orchestrate::joinStages(plan, scheduling, log);
 }
 
 Expected<Json> measure(const te::Program &program, const CompileOptions &options,

@@ -24,7 +24,8 @@ Expected<orchestrate::Plan> planWithRecords(const te::Program &program,
 using LinkPlan = std::function<Status(const orchestrate::Plan &, runtime::ArtifactWriter &)>;
 
 /// Has stages share launches, where the machine's blocks of threads make that a gain.
-void joinWhereItPays(orchestrate::Plan &plan, const CompileOptions &options, explain::Log *log);
+void joinWhereItPays(orchestrate::Plan &plan, const CompileOptions &options,
+                     const schedule::ScheduleOptions &scheduling, explain::Log *log);
 
 /// Where kernels and models run to be measured, and how they come there.
 struct Measuring {

@@ -35,7 +35,9 @@ protected:
 
   Plan joined() const {
     Plan plan = planned(orchestrate::PlanMode::Separate);
-    orchestrate::joinStages(plan, machine, nullptr);
+    schedule::ScheduleOptions options;
+    options.machine = machine;
+    orchestrate::joinStages(plan, options, nullptr);
     return plan;
   }
 };

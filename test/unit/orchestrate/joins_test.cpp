@@ -4,6 +4,7 @@
 
 #include "plan_runner.h"
 #include "programs.h"
+#include "schedule/block.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -27,6 +28,15 @@ std::string branches(int count, int size) {
     sum += (k ? " + " : "") + std::string(k % 2 ? "b" : "a") + name + "[i]";
   }
   return text + "y[i:" + n + "] f32 = " + sum + "\noutput y\n";
+}
+
+schedule::ScheduleOptions
+onGpu(const machine::Machine &machine = *machine::Machine::forLevel("sm_90a")) {
+  schedule::ScheduleOptions options;
+  options.machine = machine;
+  options.scratchLimit = 96 << 10;
+  options.ringLimit = 225 << 10;
+  return options;
 }
 
 Plan plannedForBlocks(const te::Program &program) {
@@ -78,7 +88,7 @@ TEST(Joins, StagesSideBySideShareALaunch) {
   PlanRun before = runPlan(plan, randomInputs(program));
   double apart = plan.objectiveSeconds;
   explain::Log log;
-  joinStages(plan, *machine::Machine::forLevel("sm_90a"), &log);
+  joinStages(plan, onGpu(), &log);
   std::vector<const PlanNode *> joined = joinedOf(plan);
   ASSERT_EQ(joined.size(), 2u) << plan.print(); // What reads x, and what reads that.
   EXPECT_EQ(stagesOf(*joined[0]).size(), 4u);
@@ -98,7 +108,7 @@ TEST(Joins, GroupsShareALaunchWhereItsBlocksWaitForLess) {
   Plan plan = plannedForBlocks(program);
   PlanRun before = runPlan(plan, randomInputs(program));
   explain::Log log;
-  joinStages(plan, machine, &log);
+  joinStages(plan, onGpu(machine), &log);
   std::vector<const PlanNode *> joined = joinedOf(plan);
   ASSERT_EQ(joined.size(), 1u) << plan.print();
   std::vector<size_t> sizes;
@@ -111,7 +121,7 @@ TEST(Joins, GroupsShareALaunchWhereItsBlocksWaitForLess) {
   EXPECT_EQ(after.outputs, before.outputs);
   machine.barrierSeconds = 0; // Blocks can't wait.
   plan = plannedForBlocks(program);
-  joinStages(plan, machine, nullptr);
+  joinStages(plan, onGpu(machine), nullptr);
   for (const PlanNode *node : joinedOf(plan))
     EXPECT_EQ(node->children.size(), 1u) << plan.print();
 }
@@ -119,7 +129,7 @@ TEST(Joins, GroupsShareALaunchWhereItsBlocksWaitForLess) {
 TEST(Joins, EachStageStaysAndNoneReadsWhatSharesItsLaunch) {
   Plan plan = plannedForBlocks(programOf(branches(7, 20).c_str()));
   std::set<unsigned> before = stagesOf(plan.root);
-  joinStages(plan, *machine::Machine::forLevel("sm_90a"), nullptr);
+  joinStages(plan, onGpu(), nullptr);
   EXPECT_EQ(stagesOf(plan.root), before);
   for (const PlanNode *joined : joinedOf(plan))
     for (unsigned one : stagesOf(*joined))
@@ -139,7 +149,7 @@ TEST(Joins, ChainsStayAsTheyAre) {
   for (const char *text : {smallPrograms[1].text, smallPrograms[3].text}) {
     Plan plan = plannedForBlocks(programOf(text));
     std::string before = plan.print();
-    joinStages(plan, *machine::Machine::forLevel("sm_90a"), nullptr);
+    joinStages(plan, onGpu(), nullptr);
     EXPECT_EQ(plan.print(), before);
   }
 }
@@ -155,11 +165,38 @@ TEST(Joins, LargeBlocksHaveRegistersForTheirOwnKernelsAlone) {
       shape->schedule.threads = &kernel == &plan.kernels.back() ? 128 : threads;
       kernel.shape = shape;
     }
-    joinStages(plan, machine, nullptr);
+    joinStages(plan, onGpu(machine), nullptr);
     unsigned phases = 0;
     for (const PlanNode *joined : joinedOf(plan))
       phases += joined->children.size();
     EXPECT_EQ(phases, threads == 256 ? 3u : 2u) << plan.print(); // The last one is alone.
+  }
+}
+
+TEST(Joins, BlocksHaveMemoryForWhatAnyKernelTakes) {
+  te::Program program = programOf("input x[i:24] f32\ninput v[i:24, j:24] f32\n"
+                                  "input w[i:24, j:24] f32\n"
+                                  "a[i:24] f32 = sum<f32>[j:24] v[i, j] * x[j]\n"
+                                  "b[i:24] f32 = sum<f32>[j:24] w[j, i] * x[j]\n"
+                                  "y[i:24] f32 = a[i] + b[i]\noutput y\n");
+  constexpr int64_t limit = 96 << 10, exchanged = 256 * 4;
+  for (int64_t scratch : {limit - exchanged, limit - exchanged + 1}) {
+    Plan plan = plannedForBlocks(program);
+    ASSERT_EQ(plan.kernels.size(), 3u);
+    for (Kernel &kernel : llvm::MutableArrayRef(plan.kernels).take_front(2)) {
+      bool isFirst = &kernel == &plan.kernels.front();
+      auto shape = std::make_shared<space::KernelShape>(*kernel.shape);
+      schedule::Schedule &schedule = shape->schedule;
+      schedule.threads = 256;
+      schedule.scratchBytes = isFirst ? scratch : 0;
+      schedule.nests.back().registers = {};
+      schedule.nests.back().registers.lanes = isFirst ? 1 : 64;
+      schedule.nests.back().registers.apart = 4;
+      ASSERT_EQ(schedule::memoryOf(schedule).exchanged, isFirst ? 0 : exchanged);
+      kernel.shape = shape;
+    }
+    joinStages(plan, onGpu(), nullptr);
+    EXPECT_EQ(joinedOf(plan).empty(), scratch + exchanged > limit) << plan.print();
   }
 }
 
@@ -175,7 +212,7 @@ TEST(Joins, WhatFillsTheMachineInUnlikeBlocksStaysApart) {
       shape->schedule.scratchBytes = machine.levels.back().bytes;
     kernel.shape = shape;
   }
-  joinStages(plan, machine, nullptr);
+  joinStages(plan, onGpu(machine), nullptr);
   EXPECT_TRUE(joinedOf(plan).empty()) << plan.print();
 }
 
