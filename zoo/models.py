@@ -52,8 +52,9 @@ class Failure(Exception):
     """A command of Kintsugi ended badly; the message is its last line."""
 
 
-def kintsugi(*arguments, timeout=900):
-    """Runs build/bin/kintsugi (or $KINTSUGI) and returns what it printed. Raises Failure."""
+def kintsugi(*arguments, timeout=900, codes=(0,)):
+    """Runs build/bin/kintsugi (or $KINTSUGI) and returns what it printed. Raises Failure where it ends with none of
+    `codes`."""
     program = os.environ.get("KINTSUGI", str(ROOT / "build" / "bin" / "kintsugi"))
     command = [program, *map(str, arguments)]
     try:
@@ -62,7 +63,7 @@ def kintsugi(*arguments, timeout=900):
         raise Failure(f"{arguments[0]}: over {timeout} s") from None
     except OSError as error:
         raise Failure(f"{program}: {error.strerror}; './dev build' makes it") from None
-    if done.returncode != 0:
+    if done.returncode not in codes:
         said = (done.stderr.strip() or done.stdout.strip() or "no message").splitlines()[-1]
         raise Failure(f"{arguments[0]}: exit {done.returncode}: {said}")
     return done.stdout

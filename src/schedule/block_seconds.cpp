@@ -20,6 +20,37 @@ static double apartShare(const Schedule &schedule, double blocks) {
   return waits ? 0.15 + 0.85 / blocks : 0.3;
 }
 
+namespace {
+
+/// Bytes that all blocks move beside rings.
+struct Moving {
+  double first; ///< That tiles store, and read for the first time.
+  double again; ///< That tiles read once more, and do not find near.
+  double once;  ///< Each counted once, however many tiles read it.
+  double stored;
+  double underWay; ///< The share of tiles that are under way together.
+};
+
+} // namespace
+
+/// One core's way for all of it. What stays in the cache of all cores comes from there as fast as
+/// anything else. Beyond it, memory works while blocks bring what others have brought, but what a
+/// nest reads again is asked for when its block has nothing else to bring. And memory that is read
+/// and stored at once changes from one to the other: the less often, the more of what lies together
+/// is under way together; what tiles bring and store in many places shares the cache with it.
+static double secondsMoving(const Moving &bytes, const machine::Machine &machine) {
+  constexpr double mostCrowded = 0.13;
+  const machine::MemoryLevel &shared = machine.levels[machine.levels.size() > 1 ? 1 : 0];
+  double fromMemory = bytes.once / machine.memory().bytesPerSecond;
+  double room = double(shared.bytes);
+  if (bytes.once <= room)
+    return std::max((bytes.first + bytes.again) / shared.bytesPerSecond, fromMemory);
+  double inTurns = 2 * std::min(bytes.once - bytes.stored, bytes.stored) * bytes.underWay;
+  return (std::max(bytes.first / shared.bytesPerSecond, fromMemory) +
+          bytes.again / shared.bytesPerSecond) *
+         (1 + mostCrowded * std::min(1.0, inTurns / room));
+}
+
 double secondsInBlocks(const Schedule &schedule, const BlockCycles &cycles,
                        const machine::Machine &machine) {
   constexpr double launch = 0.5e-6;
@@ -47,17 +78,18 @@ double secondsInBlocks(const Schedule &schedule, const BlockCycles &cycles,
   // What else lies in a line is not brought, but a part of one is asked for as a whole one is.
   constexpr double asked = 0.25;
   double besides = schedule.bytesWritten + asked * tiles * cycles.scattered;
-  double all = besides + traffic.bytesReadBesideRings(staysNear);
+  double first = besides + traffic.bytesReadBesideRings(true);
+  double again = besides + traffic.bytesReadBesideRings(staysNear) - first;
   double once = besides + traffic.bytesOnceBesideRings();
-  const machine::MemoryLevel &shared = machine.levels[machine.levels.size() > 1 ? 1 : 0];
-  double moving = std::max(all / shared.bytesPerSecond, once / machine.memory().bytesPerSecond) /
-                  std::min<double>(blocks, machine.cores);
+  double share = std::min(1.0, together * cores / blocks); // Of all blocks, those under way.
+  Moving parts{first, again, once, schedule.bytesWritten, share};
+  double moving = secondsMoving(parts, machine) / std::min<double>(blocks, machine.cores);
   // Blocks that start together have uneven shares of the way; those that follow even them out.
   constexpr double uneven = 0.1;
   moving *= 1 + uneven * std::min(each, together) / each;
   // A block that follows another has nothing on its way at first, as others of its core have.
-  constexpr double first = 0.8e-6;
-  moving += (std::ceil(each / together) - 1) * first / (together * together);
+  constexpr double follows = 0.8e-6, starts = 0.1e-9;
+  moving += (std::ceil(each / together) - 1) * follows / (together * together) + starts * blocks;
   double computing = std::max(busy, alone);
   double apart = apartShare(schedule, std::min(each, together));
   return launch + std::max(computing, moving) + apart * std::min(computing, moving);

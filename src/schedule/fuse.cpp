@@ -105,8 +105,8 @@ bool isDirty(const Expr &body) {
 
 class Fuser {
 public:
-  Fuser(const Program &program, const Group &group, bool fillsAreFree)
-      : program(program), group(group), fillsAreFree(fillsAreFree) {}
+  Fuser(const Program &program, const Group &group, const FuseOptions &options)
+      : program(program), group(group), options(options) {}
 
   std::vector<Member> run() {
     for (uint32_t node : group.nodes)
@@ -154,12 +154,12 @@ private:
     const Expr &body = producer.bodies[0];
     if (isCleanMap(body) || body.isLiteral())
       return true;
-    if (fillsAreFree && isBorder(body) && isFactorOnly(producer.results[0]))
+    if (options.fillsAreFree && isBorder(body) && isFactorOnly(producer.results[0]))
       return true;
     double factor = readsOfValue(producer.results[0]) / std::max(1.0, points(producer.ranges()));
     if (factor <= 1.01)
       return !(isDirty(body) && readByReduction(producer.results[0]));
-    return !isDirty(body) && factor <= 4 && operationsOf(body) * (factor - 1) <= 4;
+    return !isDirty(body) && factor <= 4 && operationsOf(body) * (factor - 1) <= options.mostAgain;
   }
 
   static bool isBorder(const Expr &body) {
@@ -247,14 +247,14 @@ private:
 
   const Program &program;
   const Group &group;
-  const bool fillsAreFree;
+  const FuseOptions options;
   std::vector<Member> members;
 };
 
 } // namespace
 
-std::vector<Member> fuse(const Program &program, const Group &group, bool fillsAreFree) {
-  return Fuser(program, group, fillsAreFree).run();
+std::vector<Member> fuse(const Program &program, const Group &group, const FuseOptions &options) {
+  return Fuser(program, group, options).run();
 }
 
 } // namespace kintsugi::schedule

@@ -48,9 +48,17 @@ struct Member {
   llvm::SmallVector<te::Expr> expressions() const;
 };
 
-/// The nests of a group in the order in which they run. `fillsAreFree`: a product takes what lies
-/// outside of a factor as zero at no cost, so that a border needs no nest of its own.
-std::vector<Member> fuse(const te::Program &program, const Group &group, bool fillsAreFree);
+struct FuseOptions {
+  /// A product takes what lies outside of a factor as zero at no cost, so that a border needs no
+  /// nest of its own.
+  bool fillsAreFree = false;
+  /// What computing an element anew for each further reader may cost at most, in operations.
+  double mostAgain = 4;
+};
+
+/// The nests of a group in the order in which they run.
+std::vector<Member> fuse(const te::Program &program, const Group &group,
+                         const FuseOptions &options);
 
 /// Scalar operations that one evaluation takes, in units of one addition; reads are free.
 double operationsOf(const te::Expr &expr);

@@ -43,9 +43,9 @@ struct Trial {
 class Scheduler {
 public:
   Scheduler(const Program &program, const Group &group, const ScheduleOptions &options)
-      : values(program), group(group), options(options),
+      : program(program), values(program), group(group), options(options),
         memo(options.threadMemo ? *options.threadMemo : ownMemo),
-        members(fuse(program, group, inBlocks())) {
+        members(fuse(program, group, {.fillsAreFree = inBlocks()})) {
     unit.bits = options.scalar ? 0 : options.machine.vectorBits;
     unit.registers = options.machine.vectorRegisters;
     unit.nearBytes = options.machine.nearBytes();
@@ -87,8 +87,10 @@ private:
   void tryWays(std::optional<Trial> &best) {
     if (unbounded)
       tryMembers(std::move(*unbounded), best);
-    if (inBlocks())
+    if (inBlocks()) {
+      tryComputingAgain(best);
       tryTurning(best);
+    }
     if (!options.scalar && options.copies) {
       tryPadding(best);
       tryStaging(best);
@@ -270,6 +272,20 @@ private:
     ways.back() = taken;
     if (!taken)
       std::swap(members, trial);
+  }
+
+  /// What lies in scratch for several readers is stored and read by all threads of a block, which
+  /// wait for each other in between: computing it anew for each reader may take less.
+  void tryComputingAgain(std::optional<Trial> &best) {
+    constexpr double mostAgain = 32;
+    if (mayStreamSoftmax(members))
+      return;
+    std::vector<Member> fewer =
+        fuse(program, group, {.fillsAreFree = true, .mostAgain = mostAgain});
+    if (!options.scalar)
+      boundLoops(fewer);
+    if (fewer.size() < members.size())
+      tryMembers(std::move(fewer), best);
   }
 
   void tryTurning(std::optional<Trial> &best) {
@@ -820,6 +836,7 @@ private:
     trial.computeSeconds = std::ceil(double(trial.schedule.tiles()) / machine.cores) * tile;
   }
 
+  const Program &program;
   GroupValues values;
   const Group &group;
   const ScheduleOptions &options;

@@ -98,9 +98,23 @@ y[i:65536, j:1024] f32 = power[i, j] / total[i]
 output y
 )"));
   ASSERT_GE(schedule.space.size(), 1u);
-  EXPECT_LE(schedule.space[0].size, 16);
   for (const TileDimension &dimension : llvm::ArrayRef(schedule.space).drop_front())
     EXPECT_EQ(dimension.count(), 1); // Whole rows.
+  int64_t rowBytes = schedule.space[0].size * 1024 * 4, threads = schedule.threads;
+  int64_t together = std::min<int64_t>(2048 / threads, 65536 / (threads * registersOf(schedule)));
+  EXPECT_LE(together * (schedule.scratchBytes + rowBytes), 256 << 10); // What a core has.
+}
+
+TEST(Threads, ComputeAnewWhatScratchWouldHoldForTwo) {
+  Schedule schedule = scheduled(parsed(R"(input x[131072, 1024] f16
+most[i:131072] f32 = max[j:1024] f32(x[i, j])
+power[i:131072, j:1024] f32 = exp(f32(x[i, j]) - most[i])
+total[i:131072] f32 = sum[j:1024] power[i, j]
+y[i:131072, j:1024] f16 = f16(power[i, j] / total[i])
+output y
+)"));
+  EXPECT_EQ(schedule.nests.size(), 3u);
+  EXPECT_LT(schedule.scratchBytes, 4096); // Two numbers of each row.
 }
 
 TEST(Threads, ShareWhatRowsHaveInCommon) {
