@@ -38,7 +38,7 @@ public:
 
   JoinedStage run(tile::Launch &launch) {
     for (const PlanNode &phase : node.children)
-      Plan::forEachStage(phase, [&](unsigned number) { collect(plan.stages[number]); });
+      Plan::forEachStage(phase, [&](unsigned number) { collect(number); });
     llvm::erase_if(read, [&](unsigned buffer) { return llvm::is_contained(written, buffer); });
     Stage &stage = result.stage;
     stage.operands.assign(read.begin(), read.end());
@@ -50,11 +50,15 @@ public:
     for (const PlanNode &phase : node.children)
       launch.phases.push_back(phaseOf(phase));
     result.meets = launch.phases.size() > 1;
+    for (size_t part : launch.orderOfParts())
+      result.parts.push_back(stages[part]);
     return std::move(result);
   }
 
 private:
-  void collect(const Stage &part) {
+  void collect(unsigned number) {
+    stages.push_back(number);
+    const Stage &part = plan.stages[number];
     llvm::ArrayRef<unsigned> operands = part.operands;
     for (unsigned buffer : operands.drop_back(part.results))
       addOnce(read, buffer);
@@ -90,7 +94,7 @@ private:
   const Plan &plan;
   const PlanNode &node;
   JoinedStage result;
-  std::vector<unsigned> read, written;
+  std::vector<unsigned> stages, read, written;
 };
 
 } // namespace

@@ -19,7 +19,8 @@ struct JoinedStage {
   std::string symbol;
   uint64_t tiles = 0, scratchBytes = 0;
   uint32_t threads = 0;
-  bool meets = false; ///< Has phases between which its blocks wait for each other.
+  std::vector<unsigned> parts; ///< The plan's stages, as the entry numbers them.
+  bool meets = false;          ///< Has phases between which its blocks wait for each other.
 };
 
 class Joins {

@@ -52,32 +52,32 @@ runtime::Buffer bufferOf(const orchestrate::PlanBuffer &buffer, runtime::Home ho
   return result;
 }
 
+static runtime::Work workOf(const orchestrate::Stage &stage, const std::string &symbol) {
+  return {symbol, stage.origins, stage.operations, stage.predictedSeconds, stage.movedBytes};
+}
+
 /// What is known of a stage whatever it runs.
-static runtime::Stage describedStage(const orchestrate::Stage &stage,
+static runtime::Stage describedStage(const orchestrate::Stage &stage, const std::string &symbol,
                                      llvm::function_ref<uint32_t(unsigned)> bufferNumber) {
   runtime::Stage result;
-  result.nodes = stage.origins;
-  result.operations = stage.operations;
+  static_cast<runtime::Work &>(result) = workOf(stage, symbol);
   for (unsigned operand : stage.operands)
     result.buffers.push_back(bufferNumber(operand));
   result.resultCount = stage.results;
-  result.predictedSeconds = stage.predictedSeconds;
-  result.movedBytes = stage.movedBytes;
   result.expressions = stage.expressions;
   return result;
 }
 
 runtime::Stage stageOf(const Plan &plan, const orchestrate::Stage &stage,
                        llvm::function_ref<uint32_t(unsigned)> bufferNumber) {
-  runtime::Stage result = describedStage(stage, bufferNumber);
   if (stage.kind == orchestrate::Stage::Kind::Call) {
+    runtime::Stage result = describedStage(stage, stage.callee, bufferNumber);
     result.kind = runtime::Stage::Kind::Call;
-    result.symbol = stage.callee;
     result.attributes = stage.attributes;
     return result;
   }
   const orchestrate::Kernel &kernel = plan.kernels[stage.kernel];
-  result.symbol = kernel.symbol;
+  runtime::Stage result = describedStage(stage, kernel.symbol, bufferNumber);
   result.tiles = kernel.shape->schedule.tiles();
   result.scratchBytes = kernel.shape->schedule.scratchBytes;
   result.threads = kernel.shape->schedule.threads;
@@ -169,9 +169,13 @@ private:
     return runtime::Plan::ofStage(manifest.stages.size() - 1);
   }
 
-  runtime::Stage joinedStage(const JoinedStage &joined) const {
-    runtime::Stage stage = describedStage(joined.stage, numberOf());
-    stage.symbol = joined.symbol;
+  runtime::Stage joinedStage(const PlanNode &node) const {
+    const JoinedStage &joined = joins.of(node);
+    runtime::Stage stage = describedStage(joined.stage, joined.symbol, numberOf());
+    for (unsigned number : joined.parts) {
+      const orchestrate::Stage &part = plan.stages[number];
+      stage.parts.push_back(workOf(part, plan.kernels[part.kernel].symbol));
+    }
     stage.tiles = joined.tiles;
     stage.scratchBytes = joined.scratchBytes;
     stage.threads = joined.threads;
@@ -213,7 +217,7 @@ private:
 
   runtime::Plan nodeOf(const PlanNode &node) {
     if (node.kind == PlanNode::Kind::Joined)
-      return addStage(joinedStage(joins.of(node)));
+      return addStage(joinedStage(node));
     std::vector<runtime::Plan> children;
     for (const PlanNode &child : node.children)
       children.push_back(nodeOf(child));

@@ -99,19 +99,31 @@ static Json portJson(const Port &port) {
   return json;
 }
 
+template <typename T> static Json listJson(const std::vector<T> &values, Json (*print)(const T &)) {
+  Json list = Json::array();
+  for (const T &value : values)
+    list.push_back(print(value));
+  return list;
+}
+
+static Json workJson(const Work &work) {
+  Json json = {{"symbol", work.symbol},
+               {"nodes", work.nodes},
+               {"predicted_seconds", work.predictedSeconds},
+               {"moved_bytes", work.movedBytes}};
+  if (!work.operations.empty())
+    json["operations"] = work.operations;
+  return json;
+}
+
 static Json stageJson(const Stage &stage) {
-  Json json = {{"kind", stage.kind == Stage::Kind::Kernel ? "kernel" : "call"},
-               {"symbol", stage.symbol},
-               {"nodes", stage.nodes},
-               {"buffers", stage.buffers},
-               {"results", stage.resultCount},
-               {"tiles", stage.tiles},
-               {"scratch_bytes", stage.scratchBytes},
-               {"predicted_seconds", stage.predictedSeconds},
-               {"moved_bytes", stage.movedBytes},
-               {"expressions", stage.expressions}};
-  if (!stage.operations.empty())
-    json["operations"] = stage.operations;
+  Json json = workJson(stage);
+  json["kind"] = stage.kind == Stage::Kind::Kernel ? "kernel" : "call";
+  json["buffers"] = stage.buffers;
+  json["results"] = stage.resultCount;
+  json["tiles"] = stage.tiles;
+  json["scratch_bytes"] = stage.scratchBytes;
+  json["expressions"] = stage.expressions;
   if (!stage.call.empty())
     json["call"] = stage.call;
   if (stage.threads != 0)
@@ -122,6 +134,8 @@ static Json stageJson(const Stage &stage) {
     json["registers"] = stage.registers;
   if (!stage.attributes.empty())
     json["attributes"] = stage.attributes;
+  if (!stage.parts.empty())
+    json["parts"] = listJson(stage.parts, workJson);
   return json;
 }
 
@@ -174,13 +188,6 @@ static Json planJson(const Plan &plan) {
     return {{"copy", copiesJson(plan.copies)}};
   }
   return {};
-}
-
-template <typename T> static Json listJson(const std::vector<T> &values, Json (*print)(const T &)) {
-  Json list = Json::array();
-  for (const T &value : values)
-    list.push_back(print(value));
-  return list;
 }
 
 static Json codeJson(const CodeObject &code) {

@@ -82,29 +82,38 @@ struct Port {
   bool operator==(const Port &) const = default;
 };
 
+/// What a stage computes, or a part of one.
+struct Work {
+  std::string symbol;
+  std::vector<std::string> nodes;   ///< The model's nodes it serves, for profiles and errors.
+  std::vector<uint64_t> operations; ///< For each of them in a launch (a multiply-add is two), or
+                                    ///< empty where that is not known.
+  double predictedSeconds = 0;
+  uint64_t movedBytes = 0; ///< That it reads and writes at the least, for roofline figures.
+
+  bool operator==(const Work &) const = default;
+};
+
 /// One step of work: `tiles` independent tiles of a generated kernel, or a call of a host function.
-struct Stage {
+struct Stage : Work {
   enum class Kind : uint8_t {
     Kernel, ///< A function of the code object, by `symbol`: see abi/stage.h and abi/launch.h.
     Call,   ///< The function of calls/ named `symbol`, with `attributes`.
   };
   Kind kind = Kind::Kernel;
-  std::string symbol;
-  std::string call;                 ///< Of a kernel: the call that it is a part of, or "".
-  std::vector<std::string> nodes;   ///< The model's nodes it serves, for profiles and errors.
-  std::vector<uint64_t> operations; ///< For each of them in a launch (a multiply-add is two), or
-                                    ///< empty where that is not known.
-  std::vector<uint32_t> buffers;    ///< Operands; those that are only read come first,
-  uint32_t resultCount = 0;         ///< and the last so many are written.
+  std::string call;              ///< Of a kernel: the call that it is a part of, or "".
+  std::vector<uint32_t> buffers; ///< Operands; those that are only read come first,
+  uint32_t resultCount = 0;      ///< and the last so many are written.
   uint64_t tiles = 1;
   uint64_t scratchBytes = 0; ///< For each worker or block of threads.
   uint32_t threads = 0;      ///< Of the block that works on a tile; 0 where workers are single.
   bool meets = false;        ///< Blocks wait for each other; any number of them does the work.
   uint32_t registers = 0;    ///< That each of them is thought to need, for checks of the code.
   Json attributes = Json::object();
-  double predictedSeconds = 0;
-  uint64_t movedBytes = 0; ///< That it reads and writes at the least, for roofline figures.
   std::string expressions; ///< The text form of what it computes.
+  std::vector<Work>
+      parts; ///< Kernels that share the launch, which notes when each was under way
+             ///< (abi/launch.h): its nodes are all of theirs. Empty: it is one kernel.
 
   bool operator==(const Stage &) const = default;
 };

@@ -17,6 +17,7 @@ static constexpr uint32_t maxThreads = 1024;
 static constexpr uint64_t maxScratchBytes = uint64_t(1) << 36;
 static constexpr size_t maxRank = 64;
 static constexpr uint64_t mostReportBytes = 1 << 10;
+static constexpr size_t maxParts = 1024;
 
 static std::string quoted(std::string_view kind, std::string_view name) {
   return std::string(kind) + " '" + std::string(name) + "'";
@@ -145,17 +146,34 @@ Status Checker::checkOutput(size_t index) const {
   return Status::success();
 }
 
-Status Checker::checkStage(const Stage &stage) const {
-  if (stage.symbol.empty() || stage.symbol.find('\0') != std::string::npos)
+static Status checkWork(const Work &work) {
+  if (work.symbol.empty() || work.symbol.find('\0') != std::string::npos)
     return inputError("has no symbol");
+  if (!work.operations.empty() && work.operations.size() != work.nodes.size())
+    return inputError("has operations of other nodes than its own");
+  return Status::success();
+}
+
+static Status checkParts(const Stage &stage) {
+  if (!stage.parts.empty() && (stage.kind != Stage::Kind::Kernel || stage.threads == 0))
+    return inputError("has parts without blocks of threads");
+  if (stage.parts.size() > maxParts)
+    return inputError("has too many parts");
+  for (const Work &part : stage.parts)
+    if (Status status = checkWork(part); !status.ok())
+      return at(quoted("part", part.symbol), status.takeError());
+  return Status::success();
+}
+
+Status Checker::checkStage(const Stage &stage) const {
+  KINTSUGI_RETURN_IF_ERROR(checkWork(stage));
   if (stage.tiles > maxTiles || stage.scratchBytes > maxScratchBytes)
     return inputError("asks for too many tiles or too much scratch");
   if (stage.threads > maxThreads)
     return inputError("asks for too many threads");
   if (stage.meets && stage.threads == 0)
     return inputError("has workers without threads that wait for each other");
-  if (!stage.operations.empty() && stage.operations.size() != stage.nodes.size())
-    return inputError("has operations of other nodes than its own");
+  KINTSUGI_RETURN_IF_ERROR(checkParts(stage));
   if (stage.resultCount > stage.buffers.size())
     return inputError("has more results than buffers");
   size_t firstResult = stage.buffers.size() - stage.resultCount;

@@ -134,24 +134,30 @@ static Expected<Port> readPort(const Json &json) {
   return port;
 }
 
+static Expected<Work> readWork(const Json &json) {
+  Work work;
+  KINTSUGI_ASSIGN(work.symbol, jsonString(json, "symbol"));
+  KINTSUGI_ASSIGN(work.nodes, readList<std::string>(json, "nodes", readText));
+  KINTSUGI_ASSIGN(work.predictedSeconds, jsonNumber(json, "predicted_seconds"));
+  KINTSUGI_ASSIGN(work.movedBytes, jsonUnsigned(json, "moved_bytes"));
+  if (optionalMember(json, "operations")) {
+    KINTSUGI_ASSIGN(work.operations, readList<uint64_t>(json, "operations", readCount));
+  }
+  return work;
+}
+
 static Expected<Stage> readStage(const Json &json) {
   Stage stage;
   KINTSUGI_ASSIGN(std::string kind, jsonString(json, "kind"));
   if (kind != "kernel" && kind != "call")
     return inputError("unknown kind of stage '" + kind + "'");
   stage.kind = kind == "kernel" ? Stage::Kind::Kernel : Stage::Kind::Call;
-  KINTSUGI_ASSIGN(stage.symbol, jsonString(json, "symbol"));
-  KINTSUGI_ASSIGN(stage.nodes, readList<std::string>(json, "nodes", readText));
+  KINTSUGI_ASSIGN(static_cast<Work &>(stage), readWork(json));
   KINTSUGI_ASSIGN(stage.buffers, readList<uint32_t>(json, "buffers", readIndexValue));
   KINTSUGI_ASSIGN(stage.resultCount, readIndex(json, "results"));
   KINTSUGI_ASSIGN(stage.tiles, jsonUnsigned(json, "tiles"));
   KINTSUGI_ASSIGN(stage.scratchBytes, jsonUnsigned(json, "scratch_bytes"));
-  KINTSUGI_ASSIGN(stage.predictedSeconds, jsonNumber(json, "predicted_seconds"));
-  KINTSUGI_ASSIGN(stage.movedBytes, jsonUnsigned(json, "moved_bytes"));
   KINTSUGI_ASSIGN(stage.expressions, jsonString(json, "expressions"));
-  if (optionalMember(json, "operations")) {
-    KINTSUGI_ASSIGN(stage.operations, readList<uint64_t>(json, "operations", readCount));
-  }
   if (optionalMember(json, "call")) {
     KINTSUGI_ASSIGN(stage.call, jsonString(json, "call"));
   }
@@ -167,6 +173,9 @@ static Expected<Stage> readStage(const Json &json) {
   if (optionalMember(json, "attributes")) {
     KINTSUGI_ASSIGN(const Json *attributes, jsonObject(json, "attributes"));
     stage.attributes = *attributes;
+  }
+  if (optionalMember(json, "parts")) {
+    KINTSUGI_ASSIGN(stage.parts, readList<Work>(json, "parts", readWork));
   }
   return stage;
 }

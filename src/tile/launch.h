@@ -8,6 +8,7 @@
 #ifndef KINTSUGI_TILE_LAUNCH_H
 #define KINTSUGI_TILE_LAUNCH_H
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,12 @@ struct Launch {
   std::string symbol;
   std::vector<bool> constants; ///< For each operand: whether nothing writes it while a model runs.
   std::vector<std::vector<Part>> phases;
+
+  /// Whether its code notes when each of its parts is under way (abi/launch.h).
+  bool isClocked() const;
+  /// The parts, as they follow each other in the phases, in the order in which code numbers them:
+  /// in each phase those of one kernel in a row.
+  std::vector<size_t> orderOfParts() const;
 };
 
 } // namespace kintsugi::tile

@@ -80,6 +80,14 @@ TEST_F(LinkJoins, EachIsAStageOfTheManifest) {
     tiles += plan.kernels[plan.stages[number].kernel].shape->schedule.tiles();
   });
   EXPECT_EQ(stage.tiles, tiles);
+  ASSERT_EQ(stage.parts.size(), 3u);
+  double seconds = 0;
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_GT(stage.parts[i].movedBytes, 0u);
+    seconds += stage.parts[i].predictedSeconds;
+  }
+  EXPECT_GT(seconds, stage.predictedSeconds); // Apart they take longer.
+  EXPECT_TRUE(manifest.stages[1].parts.empty());
   manifest.code.push_back({"sm_90a", {}});
   EXPECT_TRUE(manifest.validate(0).ok());
 }
@@ -91,7 +99,25 @@ TEST_F(LinkJoins, PhasesMeet) {
   ASSERT_EQ(manifest.stages.size(), 1u) << plan.print();
   EXPECT_TRUE(manifest.stages[0].meets);
   EXPECT_EQ(manifest.stages[0].resultCount, 8u);
-  EXPECT_EQ(Joins(plan).entries[0].phases.size(), 4u);
+  tile::Launch entry = Joins(plan).entries[0];
+  EXPECT_EQ(entry.phases.size(), 4u);
+  std::vector<std::string> kernels, symbols;
+  for (const std::vector<tile::Launch::Part> &phase : entry.phases)
+    for (const tile::Launch::Part &part : phase)
+      kernels.push_back(part.kernel);
+  for (size_t part : entry.orderOfParts())
+    symbols.push_back(kernels[part]);
+  ASSERT_EQ(manifest.stages[0].parts.size(), 8u);
+  for (size_t i = 0; i < 8; ++i)
+    EXPECT_EQ(manifest.stages[0].parts[i].symbol, symbols[i]);
+}
+
+TEST(Launch, NumbersPartsOfOneKernelInARow) {
+  tile::Launch launch{"joined", {}, {{{"a", {}}, {"b", {}}, {"a", {}}}, {{"c", {}}, {"a", {}}}}};
+  EXPECT_EQ(launch.orderOfParts(), (std::vector<size_t>{0, 2, 1, 3, 4}));
+  EXPECT_TRUE(launch.isClocked());
+  launch.phases = {{{"a", {}}}};
+  EXPECT_FALSE(launch.isClocked());
 }
 
 } // namespace

@@ -12,17 +12,20 @@ using namespace kintsugi::runtime;
 
 static constexpr uint64_t constantBytes = 4036;
 
-static Parts partsWithMaps() {
+/// What launches of a GPU have.
+static Parts partsOfLaunches() {
   Parts parts = affineParts();
   KinTensorMap map{1, 2, 128, 64, {64, 24}, {2, 128}, {64, 9}, {1, 2}};
   parts.manifest.code.resize(1);
   parts.manifest.code[0].maps = {{"affine", {map, map}}};
+  parts.manifest.stages[0].threads = 64;
+  parts.manifest.stages[0].parts = {{"k0", {"a", "b"}, {20, 30}, 1e-6, 64}, {"k1", {}, {}, 0, 0}};
   return parts;
 }
 
 TEST(Manifest, RoundTripsThroughText) {
   for (const Parts &parts : {affineParts(), loopParts(), raggedParts(), locateParts(3),
-                             lanesParts(2), partsWithMaps()}) {
+                             lanesParts(2), partsOfLaunches()}) {
     Manifest manifest = parts.manifest;
     manifest.stages[0].predictedSeconds = 1.25e-6;
     manifest.stages[0].movedBytes = 12000;
@@ -70,7 +73,7 @@ TEST(Manifest, SaysWhatIsWrongWithATensorMap) {
       {[](Json &map) { map.erase("steps"); }, "steps"},
   };
   for (const Lie &lie : lies) {
-    Json json = partsWithMaps().manifest.toJson();
+    Json json = partsOfLaunches().manifest.toJson();
     lie.make(json["code"][0]["tensor_maps"][0]["maps"][1]);
     auto read = Manifest::fromJson(json);
     ASSERT_FALSE(read.ok()) << lie.message;
@@ -158,6 +161,18 @@ TEST(Manifest, MistakesAreNamed) {
        "stage 'affine': asks for too many tiles or too much scratch"},
       {[](Manifest &m) { m.stages[0].operations.assign(m.stages[0].nodes.size() + 1, 3); },
        "stage 'affine': has operations of other nodes than its own"},
+      {[](Manifest &m) { m.stages[0].parts = {{"k0", {"a"}, {}, 0, 0}}; },
+       "stage 'affine': has parts without blocks of threads"},
+      {[](Manifest &m) { m.stages[2].threads = 64, m.stages[2].parts = {{"k0", {}, {}, 0, 0}}; },
+       "stage 'TopK': has parts without blocks of threads"},
+      {[](Manifest &m) { m.stages[0].threads = 64, m.stages[0].parts = {{"k0", {}, {1}, 0, 0}}; },
+       "stage 'affine': part 'k0': has operations of other nodes than its own"},
+      {[](Manifest &m) { m.stages[0].threads = 64, m.stages[0].parts = {{"", {}, {}, 0, 0}}; },
+       "stage 'affine': part '': has no symbol"},
+      {[](Manifest &m) {
+         m.stages[0].threads = 64, m.stages[0].parts.resize(1025, {"k0", {}, {}, 0, 0});
+       },
+       "stage 'affine': has too many parts"},
       {[](Manifest &m) { m.stages[0].resultCount = 5; },
        "stage 'affine': has more results than buffers"},
       {[](Manifest &m) { m.stages[0].buffers[2] = 7; },
@@ -223,7 +238,7 @@ static void mutateEach(Json &node, const std::function<void()> &visit) {
 }
 
 TEST(Manifest, AnyValueMayBeReplacedByAnyOther) {
-  for (const Parts &parts : {affineParts(), loopParts(), raggedParts(), partsWithMaps()}) {
+  for (const Parts &parts : {affineParts(), loopParts(), raggedParts(), partsOfLaunches()}) {
     Json json = parts.manifest.toJson();
     int refused = 0, accepted = 0;
     mutateEach(json, [&] {
