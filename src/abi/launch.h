@@ -18,9 +18,15 @@
  * uses while it runs, which were 0 once and since then are only written by such launches. They may
  * read what they have written.
  *
- * A code object may say that a stage takes tensor maps (abi/tensor_map.h): its last parameters,
- * behind the operands and those 4 bytes' address where there is one, are the maps, encoded by the
- * driver for this launch's operands, as values of 128 bytes.
+ * A code object may say that a stage takes tensor maps (abi/tensor_map.h): behind the operands and
+ * those 4 bytes' address where there is one come the maps, encoded by the driver for this launch's
+ * operands, as values of 128 bytes.
+ *
+ * Where the manifest says that a launch has parts, its last parameter is the address of two
+ * 64-bit numbers for each of them in the manifest's order, or 0 where nobody wants to know when
+ * they were under way. Each block that works on a part raises the first number to ~t when it
+ * begins, t being the device's clock in nanoseconds (%globaltimer), and the second to t when it
+ * ends: so both are 0 before the launch. Nothing else depends on that address.
  *
  * A kernel may ask for clusters along x (.reqnctapercluster): each tile then has the blocks of one.
  *

@@ -3,7 +3,7 @@
  * Some devices bring a box of an operand to shared memory by themselves (on NVIDIA's from sm_90 on
  * cp.async.bulk.tensor). They want a description of the operand's dimensions made ahead, which
  * follows from this and from the operand's address: a kernel of code that says so takes one for
- * each of its tensor maps, of 128 bytes and as values, behind its other parameters (abi/launch.h).
+ * each of its tensor maps, of 128 bytes and as values, behind its operands (abi/launch.h).
  *
  * Elements have 2 bytes. Coordinate 0 of all dimensions is `start` bytes behind the operand's
  * address; dimension d goes on by strides[d] bytes, and has extents[d] coordinates. Others read as

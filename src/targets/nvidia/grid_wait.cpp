@@ -2,6 +2,8 @@
 
 #include "targets/nvidia/grid_wait.h"
 
+#include "targets/nvidia/inline_asm.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -34,14 +36,6 @@ static Value special(OpBuilder &builder, const char *name) {
                                                builder.getStringAttr(name), ValueRange())
                      .getResults();
   return arith::ExtUIOp::create(builder, make.location, builder.getI64Type(), number);
-}
-
-static void emitAsm(OpBuilder &builder, const char *text, const char *constraints,
-                    ValueRange operands) {
-  auto dialect = LLVM::AsmDialectAttr::get(builder.getContext(), LLVM::AsmDialect::AD_ATT);
-  LLVM::InlineAsmOp::create(builder, builder.getUnknownLoc(), TypeRange(), operands, text,
-                            constraints, /*has_side_effects=*/true, /*is_align_stack=*/false,
-                            LLVM::tailcallkind::TailCallKind::None, dialect, ArrayAttr());
 }
 
 void emitPrefetch(OpBuilder &builder, const BlockFrame &frame, Value address, int64_t bytes) {

@@ -9,6 +9,7 @@
 #include "targets/lower_kernels.h"
 #include "targets/nvidia/block_body.h"
 #include "targets/nvidia/grid_wait.h"
+#include "targets/nvidia/part_clocks.h"
 #include "tile/program_impl.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -39,6 +40,7 @@ constexpr int64_t mostArrivals = ringAlignment / BulkCopies::arrivalBytes;
 struct Alike {
   KernelOp kernel;
   SmallVector<ArrayRef<unsigned>> operands;
+  int64_t firstPart = 0; ///< The number of the first of them; those of the others follow.
 
   int64_t tiles() { return kernel.numTiles() * int64_t(operands.size()); }
 };
@@ -74,8 +76,14 @@ public:
         pointer(LLVM::LLVMPointerType::get(builder.getContext())), i64(builder.getI64Type()) {
     frame.isHopper = isHopper;
     frame.bulk = isHopper && launch.phases.size() == 1 ? this : nullptr;
-    for (const std::vector<Launch::Part> &phase : launch.phases)
+    int64_t parts = 0;
+    for (const std::vector<Launch::Part> &phase : launch.phases) {
       phases.push_back(groupedByKernel(kernels, phase));
+      for (Alike &alike : phases.back()) {
+        alike.firstPart = parts;
+        parts += int64_t(alike.operands.size());
+      }
+    }
   }
 
   Status lower() {
@@ -103,7 +111,9 @@ public:
     OpBuilder::InsertionGuard guard(builder);
     Block *block = function.addEntryBlock(builder);
     builder.setInsertionPointToStart(block);
-    operands.assign(block->args_begin(), block->args_end());
+    operands.assign(block->args_begin(), block->args_begin() + numAddresses());
+    if (launch.isClocked())
+      clocks = block->getArguments().back();
     frame.thread = special("llvm.nvvm.read.ptx.sreg.tid.x");
     if (waits)
       waitForLaunches();
@@ -121,7 +131,7 @@ public:
 
   int64_t threads = 0, cluster = 1;
   int64_t together = 0;           ///< Blocks that a core has at a time; 0: as it happens.
-  std::vector<KinTensorMap> maps; ///< By the last parameters.
+  std::vector<KinTensorMap> maps; ///< Parameters behind the operands.
 
 private:
   struct Needs {
@@ -234,6 +244,7 @@ private:
   /// Equal kernels are one body, whose operands are chosen.
   void emitAlike(Alike alike, Value number, Block *block) {
     int64_t tiles = alike.kernel.numTiles();
+    Value linear = number; ///< Among the tiles of all its parts.
     underway = alike;
     usedArrivals = 0; // A block has one of these.
     isOfPart.assign(alike.operands.size(), Value());
@@ -245,7 +256,21 @@ private:
           ofPart([&](size_t part) { return operands[alike.operands[part][buffer]]; }));
     if (alike.operands.size() > 1)
       number = arith::RemUIOp::create(builder, make.location, number, make.integer(i64, tiles));
+    auto part = [&, linear]() -> Value {
+      Value first = make.integer(i64, alike.firstPart);
+      if (alike.operands.size() == 1)
+        return first;
+      Value local =
+          arith::DivUIOp::create(builder, make.location, linear, make.integer(i64, tiles));
+      return make.add(first, local);
+    };
+    if (clocks)
+      PartClocks(builder, frame, clocks, part).emitBegin();
     emitBlockBody(builder, alike.kernel, frame, buffers, number, block);
+    builder.setInsertionPointToEnd(block);
+    if (clocks)
+      PartClocks(builder, frame, clocks, part)
+          .emitEnd(frame.hasIdle ? alike.kernel.getThreads() : 0);
   }
 
   /// What a value is in the part that this block works on, of the kernel underway.
@@ -298,23 +323,25 @@ private:
     return mapArgument(number);
   }
 
-  Value mapArgument(size_t number) {
-    return function.getArgument(function.getNumArguments() - maps.size() + number);
-  }
+  /// Addresses of operands, and of the grid's counter.
+  size_t numAddresses() const { return launch.constants.size() + isMeeting(); }
 
-  /// Behind the others, of an encoded map as a value.
+  Value mapArgument(size_t number) { return function.getArgument(numAddresses() + number); }
+
+  /// Behind the other maps, of an encoded one as a value.
   void addParameter() {
+    size_t place = numAddresses() + maps.size() - 1;
     SmallVector<Type> types(function.getArgumentTypes());
-    types.push_back(pointer);
+    types.insert(types.begin() + place, pointer);
     function.setFunctionType(
         LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(builder.getContext()), types));
-    function.front().addArgument(pointer, make.location);
+    function.front().insertArgument(place, pointer, make.location);
     auto bytes = LLVM::LLVMArrayType::get(builder.getI8Type(), encodedBytes);
     NamedAttrList attributes;
     attributes.set(LLVM::LLVMDialect::getByValAttrName(), TypeAttr::get(bytes));
     attributes.set(LLVM::LLVMDialect::getAlignAttrName(), builder.getI64IntegerAttr(64));
     SmallVector<Attribute> all(function.getArgAttrsAttr().getValue());
-    all.push_back(attributes.getDictionary(builder.getContext()));
+    all.insert(all.begin() + place, attributes.getDictionary(builder.getContext()));
     function.setArgAttrsAttr(builder.getArrayAttr(all));
   }
 
@@ -417,7 +444,9 @@ private:
   /// What a launch writes its threads may read again after a wait, which promises nothing of
   /// operands that no other pointer leads to: only those that are never written are marked so.
   LLVM::LLVMFuncOp declare() {
-    SmallVector<Type> parameters(launch.constants.size() + isMeeting(), pointer);
+    SmallVector<Type> parameters(numAddresses(), pointer);
+    if (launch.isClocked())
+      parameters.push_back(i64);
     auto type =
         LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(builder.getContext()), parameters);
     auto function = LLVM::LLVMFuncOp::create(builder, make.location, launch.symbol, type);
@@ -441,6 +470,7 @@ private:
   Type pointer, i64;
   SmallVector<SmallVector<Alike>> phases;
   SmallVector<Value> operands; ///< The last one is the grid's counter where there are phases.
+  Value clocks;                ///< The last parameter, where parts note when they are under way.
   BlockFrame frame;
   LLVM::LLVMFuncOp function;
   Alike underway;              ///< The kernel whose code is emitted,

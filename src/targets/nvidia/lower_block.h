@@ -26,7 +26,7 @@ std::vector<tile::Launch> launchesOf(const tile::TileProgram &program);
 
 struct LoweredBlocks {
   std::unique_ptr<llvm::Module> module;
-  std::vector<std::vector<KinTensorMap>> maps; ///< By launch (launchesOf): its last parameters.
+  std::vector<std::vector<KinTensorMap>> maps; ///< By launch (launchesOf).
 };
 
 /// An input error names a kernel and what it does that these devices have no code for yet.

@@ -168,6 +168,10 @@ TEST(Bulk, JoinedProductsHaveMapsOfTheirOwn) {
       operands.insert(map.operand);
     EXPECT_EQ(operands.size(), code->maps[0].size());
     EXPECT_TRUE(!haveAll || *operands.rbegin() == products); // What is read, the first of all.
+    // Behind the operands as values, and behind all that where the parts' clocks lie.
+    EXPECT_EQ(countOf(text, ".param .align 64 .b8 joined_param_"), code->maps[0].size());
+    std::string last = std::to_string(1 + 2 * products + code->maps[0].size());
+    EXPECT_EQ(countOf(text, ".param .u64 joined_param_" + last + "\n"), 1u);
     EXPECT_EQ(countOf(text, "mbarrier.try_wait.parity"), haveAll ? 1u : 0u);
     EXPECT_EQ(countOf(text, "cp.async.cg.shared.global"), haveAll ? 0u : 2 * (8u + 4u));
   }

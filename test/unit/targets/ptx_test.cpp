@@ -274,13 +274,30 @@ TEST(Ptx, JoinsKernelsInOneLaunch) {
     EXPECT_EQ(countOf(text, ".entry"), 1u);
     EXPECT_EQ(countOf(text, ".param .u64 .ptr .align 16 joined_param_"), 8u);
     EXPECT_EQ(countOf(text, ".maxntid 256"), 1u);
-    // What is alike is there once: as often as in launches of their own.
-    EXPECT_EQ(countOf(text, "bar.sync"), 5u);
+    // What is alike is there once: as often as in launches of their own, and a wait before each is
+    // said to have ended.
+    EXPECT_EQ(countOf(text, "bar.sync"), 5u + 2);
     EXPECT_EQ(countOf(text, "shfl.sync.down"), 10u);
     EXPECT_GE(countOf(text, "ld.global.nc"), 10u);
     EXPECT_EQ(countOf(text, "ld.b32"), 0u);
     EXPECT_EQ(countOf(text, "atom"), 0u);
   }
+}
+
+TEST(Ptx, PartsNoteWhenTheyAreUnderWay) {
+  for (const char *level : {"sm_80", "sm_90a"})
+    for (unsigned phases : {1, 3}) {
+      std::string text = textOf(joinedProgram(phases), "joined", level);
+      std::string number =
+          std::to_string(phases > 1 ? 9 : 8); // Behind the counter, where blocks meet.
+      EXPECT_EQ(countOf(text, ".param .u64 joined_param_" + number + "\n"), 1u);
+      // By the first thread, two bodies in the first phase and one in each other.
+      size_t bodies = phases + 1;
+      EXPECT_EQ(countOf(text, "mov.u64 now, %globaltimer;"), 2 * bodies);
+      EXPECT_EQ(countOf(text, "not.b64 now, now;"), bodies);
+      EXPECT_EQ(countOf(text, "red.relaxed.gpu.global.max.u64"), 2 * bodies);
+    }
+  EXPECT_EQ(countOf(textOf(twoNests().schedule, "sm_90a"), "%globaltimer"), 0u);
 }
 
 TEST(Ptx, BlocksMeetBetweenPhases) {
