@@ -50,12 +50,21 @@ struct MemoryRange {
   uint64_t bytes = 0;
 };
 
+/// When a part of a launch was under way, from the first of its blocks to the last.
+struct PartSpan {
+  int64_t begin = 0; ///< In nanoseconds since the launch began.
+  int64_t nanoseconds = 0;
+};
+
 /// When a launch of a stage was under way.
 struct StageSpan {
   uint32_t stage = 0;
   uint32_t lane = 0; ///< Of several that run side by side; spans of one don't overlap.
   int64_t begin = 0; ///< In nanoseconds since the steps of the run began.
   int64_t nanoseconds = 0;
+  /// As the stage has; those of parts that run side by side overlap. Empty where that is not known:
+  /// there is no clock inside of launches, or none fine enough for this one.
+  std::vector<PartSpan> parts = {};
 };
 
 /// Runs work in order. Belongs to one context and is used by one thread at a time. After the first

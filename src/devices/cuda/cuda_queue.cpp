@@ -28,7 +28,7 @@ Expected<std::unique_ptr<CudaQueue>> CudaQueue::create(CudaDevice &device,
   for (const Stage &stage : program.manifest().stages)
     most = std::max(most, stage.buffers.size());
   constexpr size_t mostOfDevices = 4096 / sizeof(Address); // That an entry can have.
-  queue->parameters.resize(std::max(most + 1 + KIN_TENSOR_MAX_MAPS, mostOfDevices), &queue->none);
+  queue->parameters.resize(std::max(most + 2 + KIN_TENSOR_MAX_MAPS, mostOfDevices), &queue->none);
   queue->encoded.resize(KIN_TENSOR_MAX_MAPS);
   queue->placesOfStep.resize(most);
   KINTSUGI_RETURN_IF_ERROR(queue->makeCounter());
@@ -63,7 +63,7 @@ CudaQueue::~CudaQueue() {
 }
 
 /// "kernel 'k3' of node 'conv1', node 'relu1'"
-static std::string describe(const Stage &stage) {
+std::string CudaQueue::describe(const Stage &stage) {
   std::string text = "kernel '" + stage.symbol + "'";
   for (const std::string &node : stage.nodes)
     text += (&node == &stage.nodes.front() ? " of node '" : ", node '") + node + "'";
@@ -124,12 +124,16 @@ Status CudaQueue::endSteps(bool complete) {
 Status CudaQueue::recordTrace() {
   trace->shorten();
   KINTSUGI_RETURN_IF_ERROR(placeTrace());
+  if (isTiming)
+    KINTSUGI_RETURN_IF_ERROR(timer.makeRoom(partsOfTrace()));
   KINTSUGI_ASSIGN(graphOfRun(), record(driver(), stream, [&] { return askForTrace(); }));
   return Status::success();
 }
 
 Status CudaQueue::askForTrace() {
   isAfterKernel = false;
+  if (isTiming)
+    KINTSUGI_RETURN_IF_ERROR(timer.start(stream));
   for (const TraceStep &step : trace->steps) {
     KINTSUGI_RETURN_IF_ERROR(askFor(step));
     if (step.kind != TraceStep::Kind::Nothing)
@@ -184,65 +188,6 @@ std::optional<double> CudaQueue::secondsOfSteps() {
 }
 
 //===----------------------------------------------------------------------===//
-// Times of single launches
-//===----------------------------------------------------------------------===//
-
-bool CudaQueue::timeStages(bool wanted) {
-  isTiming = wanted;
-  return true;
-}
-
-Expected<std::vector<StageSpan>> CudaQueue::stageSpans() {
-  if (!alone.empty())
-    return alone;
-  KINTSUGI_RETURN_IF_ERROR(device.enter());
-  return timer.read(stream);
-}
-
-void CudaQueue::dropTimedGraph() {
-  if (timedGraph)
-    driver().destroyRunnable(timedGraph);
-  timedGraph = nullptr;
-  timer.forget();
-}
-
-/// While a graph is recorded.
-Status CudaQueue::launchBetweenEvents(uint32_t index, void *const *buffers) {
-  KINTSUGI_RETURN_IF_ERROR(timer.before(index, stream));
-  KINTSUGI_RETURN_IF_ERROR(launchNow(index, buffers));
-  return timer.after(stream);
-}
-
-/// Where a run is not recorded as a whole: a graph of this launch alone.
-Status CudaQueue::launchTimed(uint32_t index, void *const *buffers) {
-  dropTimedGraph();
-  auto began = Clock::now();
-  KINTSUGI_ASSIGN(Handle launch,
-                  record(driver(), stream, [&] { return launchBetweenEvents(index, buffers); }));
-  Result result = driver().launchGraph(launch, stream);
-  if (result == 0)
-    result = driver().waitForStream(stream);
-  driver().destroyRunnable(launch);
-  if (result != 0)
-    return driver().check(result, "run " + describe(program.manifest().stages[index]));
-  KINTSUGI_ASSIGN(std::vector<StageSpan> spans, timer.read(stream));
-  timer.forget();
-  addAlone(index, began, spans.front().nanoseconds);
-  return Status::success();
-}
-
-Status CudaQueue::runCallTimed(uint32_t index, void *const *buffers) {
-  auto began = Clock::now();
-  KINTSUGI_RETURN_IF_ERROR(runCall(program.manifest().stages[index], buffers));
-  addAlone(index, began, std::chrono::nanoseconds(Clock::now() - began).count());
-  return Status::success();
-}
-
-void CudaQueue::addAlone(uint32_t stage, Clock::time_point began, int64_t nanoseconds) {
-  alone.push_back({stage, 0, std::chrono::nanoseconds(began - runBegan).count(), nanoseconds});
-}
-
-//===----------------------------------------------------------------------===//
 // Single steps
 //===----------------------------------------------------------------------===//
 
@@ -282,6 +227,8 @@ Status CudaQueue::setParameters(uint32_t index, void *const *buffers) {
       return at(describe(stage), status.takeError());
     parameters[count++] = &encoded[number++];
   }
+  if (!stage.parts.empty())
+    parameters[count++] = &clocks;
   // The driver reads as many as the entry declares, whatever the manifest says.
   std::fill(parameters.begin() + count, parameters.begin() + std::max(count, given), &none);
   given = count;

@@ -40,6 +40,7 @@ private:
       : device(device), program(program), timer(device) {}
 
   const cuda::Driver &driver() const { return device.driver(); }
+  static std::string describe(const runtime::Stage &stage);
   Status runCall(const runtime::Stage &stage, void *const *buffers);
   cuda::Handle &graphOfRun() { return isTiming ? timedGraph : graph; }
   Status startGraph();
@@ -48,8 +49,9 @@ private:
   Status launchBetweenEvents(uint32_t stage, void *const *buffers);
   Status launchTimed(uint32_t stage, void *const *buffers);
   Status runCallTimed(uint32_t stage, void *const *buffers);
-  void addAlone(uint32_t stage, Clock::time_point began, int64_t nanoseconds);
+  void addAlone(runtime::StageSpan span, Clock::time_point began);
   void dropTimedGraph();
+  size_t partsOfTrace() const;
   Status copyNow(cuda::Address to, cuda::Address from, uint64_t bytes);
   Status fillNow(cuda::Address to, const std::byte *from, uint64_t bytes);
   void noteLaunch(uint32_t stage, void *const *buffers);
@@ -73,6 +75,7 @@ private:
   bool isTimed = false;       ///< Whether the events are of this run.
   bool isTiming = false;      ///< Whether runs' launches are timed one by one.
   StageTimer timer;           ///< Of the timed graph.
+  cuda::Address clocks = 0;   ///< What the launch asked for is given for its parts.
   Clock::time_point runBegan;
   std::vector<runtime::StageSpan> alone; ///< What this run timed one by one.
   std::vector<void *> parameters;        ///< Addresses of a launch's operands and the rest.

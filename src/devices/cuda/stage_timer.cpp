@@ -8,6 +8,7 @@
 using namespace kintsugi;
 using namespace kintsugi::devices;
 using namespace kintsugi::devices::cuda;
+using runtime::PartSpan;
 using runtime::StageSpan;
 
 StageTimer::~StageTimer() {
@@ -28,12 +29,14 @@ Status StageTimer::place(size_t number, Handle stream) {
                         "time a launch");
 }
 
-Status StageTimer::before(uint32_t stage, Handle stream) {
-  stages.push_back(stage);
-  return place(2 * stages.size() - 2, stream);
+Expected<Address> StageTimer::before(uint32_t stage, size_t parts, Handle stream) {
+  size_t first = launches.empty() ? 0 : launches.back().firstPart + launches.back().parts;
+  launches.push_back({stage, first, parts});
+  KINTSUGI_RETURN_IF_ERROR(place(2 * launches.size() - 2, stream));
+  return parts > 0 ? clocks.entryOf(first) : 0;
 }
 
-Status StageTimer::after(Handle stream) { return place(2 * stages.size() - 1, stream); }
+Status StageTimer::after(Handle stream) { return place(2 * launches.size() - 1, stream); }
 
 Expected<double> StageTimer::nanoseconds(size_t from, size_t to) const {
   float milliseconds = 0;
@@ -100,16 +103,37 @@ Status StageTimer::measureOverhead(Handle stream) {
   return Status::success();
 }
 
+/// With what the events add.
+Expected<StageSpan> StageTimer::spanOf(size_t launch) const {
+  KINTSUGI_ASSIGN(double begin, nanoseconds(0, 2 * launch));
+  KINTSUGI_ASSIGN(double taken, nanoseconds(2 * launch, 2 * launch + 1));
+  auto whole = static_cast<int64_t>(taken);
+  const Launch &its = launches[launch];
+  return StageSpan{its.stage, 0, static_cast<int64_t>(begin), whole,
+                   clocks.spansOf(its.firstPart, its.parts, whole)};
+}
+
+/// A launch ends with its last block; what is ahead of its first one is the start.
+static void placeAtEnd(std::vector<PartSpan> &parts, int64_t launch) {
+  int64_t end = 0;
+  for (const PartSpan &part : parts)
+    end = std::max(end, part.begin + part.nanoseconds);
+  for (PartSpan &part : parts)
+    part.begin += std::max<int64_t>(0, launch - end);
+}
+
 Expected<std::vector<StageSpan>> StageTimer::read(Handle stream) {
+  KINTSUGI_RETURN_IF_ERROR(clocks.read(stream));
   std::vector<StageSpan> spans;
-  for (size_t i = 0; i < stages.size(); ++i) {
-    KINTSUGI_ASSIGN(double begin, nanoseconds(0, 2 * i));
-    KINTSUGI_ASSIGN(double taken, nanoseconds(2 * i, 2 * i + 1));
-    spans.push_back({stages[i], 0, static_cast<int64_t>(begin), static_cast<int64_t>(taken)});
+  for (size_t launch = 0; launch < launches.size(); ++launch) {
+    KINTSUGI_ASSIGN(StageSpan span, spanOf(launch));
+    spans.push_back(std::move(span));
   }
   if (!overhead && !spans.empty())
     KINTSUGI_RETURN_IF_ERROR(measureOverhead(stream));
-  for (StageSpan &span : spans)
+  for (StageSpan &span : spans) {
     span.nanoseconds = std::max<int64_t>(0, span.nanoseconds - static_cast<int64_t>(*overhead));
+    placeAtEnd(span.parts, span.nanoseconds);
+  }
   return spans;
 }

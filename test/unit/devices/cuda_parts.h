@@ -22,6 +22,9 @@ inline Parts cudaParts(Parts parts) {
   return parts;
 }
 
+/// Of a stage's first operand, 1000 numbers of 4 bytes, as pairs of 2 bytes; its boxes have 512.
+inline KinTensorMap mapOfOperand() { return {0, 2, 64, 32, {64, 31}, {2, 128}, {32, 8}, {1, 1}}; }
+
 /// The affine model's kernels alone.
 inline Parts withoutCall(Parts parts) {
   parts.manifest.stages.pop_back();

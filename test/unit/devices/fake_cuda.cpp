@@ -5,6 +5,7 @@
 #include "abi/stage.h"
 #include "devices/cuda/driver.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
@@ -41,6 +42,15 @@ int perform(Stream *stream, std::function<int()> work) {
     return success;
   }
   return work();
+}
+
+/// As code does that says when its parts are under way (abi/launch.h).
+void noteTimes(uint64_t *table) {
+  for (auto [begin, end] : fakeCuda()->partTimes) {
+    table[0] = std::max(table[0], ~begin);
+    table[1] = std::max(table[1], end);
+    table += 2;
+  }
 }
 
 void countMove(Stream *stream) {
@@ -323,8 +333,8 @@ int cuLaunchKernelEx(const kintsugi::devices::cuda::LaunchConfig *config, Handle
   }
   // A real driver knows how many parameters a kernel has.
   static const std::map<std::string, int> parametersOf = {
-      {"affine", 4}, {"squash", 2},  {"accumulate", 5}, {"reset", 2}, {"negate", 2},
-      {"locate", 1}, {"nothing", 0}, {"start", 0},      {"meet", 1},  {"ragged", 3}};
+      {"affine", 4},  {"squash", 2}, {"accumulate", 5}, {"reset", 2},  {"negate", 2}, {"locate", 1},
+      {"nothing", 0}, {"start", 0},  {"meet", 1},       {"ragged", 3}, {"ticks", 1}};
   int count = parametersOf.at(function->name);
   for (int i = 0; i < count; ++i)
     operands.push_back(*static_cast<void **>(parameters[i]));
@@ -332,7 +342,12 @@ int cuLaunchKernelEx(const kintsugi::devices::cuda::LaunchConfig *config, Handle
     fakeCuda()->takenMaps.emplace_back(*static_cast<uint64_t *>(parameters[count]),
                                        reinterpret_cast<uint64_t>(operands[0]));
   if (config->numAttributes && config->attributes[0].id == kintsugi::devices::cuda::allAtOnce)
-    fakeCuda()->counters.insert(*static_cast<uint32_t **>(parameters[count]));
+    fakeCuda()->counters.insert(*static_cast<uint32_t **>(parameters[count++]));
+  uint64_t *table = nullptr; // Its last parameter, behind tensor maps.
+  if (function->name == fakeCuda()->clockedKernel) {
+    table = *static_cast<uint64_t **>(parameters[count + fakeCuda()->mapsOfClocked]);
+    fakeCuda()->tables.insert(table);
+  }
   return perform(queue, [=] {
     if (function->name == fakeCuda()->failingKernel) {
       fakeCuda()->fault = illegalAddress;
@@ -340,6 +355,10 @@ int cuLaunchKernelEx(const kintsugi::devices::cuda::LaunchConfig *config, Handle
     }
     bool isMeeting = function->name == "meet"; // Its parameter says how often.
     fakeCuda()->ticks += isMeeting ? 3 * int(reinterpret_cast<intptr_t>(operands[0])) : 4;
+    if (table)
+      noteTimes(table);
+    if (function->name == "ticks")
+      *static_cast<uint64_t *>(operands[0]) = fakeCuda()->clockStep;
     std::vector<char> scratch(sharedBytes + 1);
     unsigned tiles = blocks / std::max(1, fakeCuda()->clusterWidth);
     function->body(operands.data(), 0, tiles, scratch.data(), &kinImports);

@@ -37,6 +37,11 @@ struct FakeCuda {
   std::string mappedKernel; ///< Takes a tensor map behind its operands.
   int refusedCode = 0;      ///< So many modules of code, made by it or not, are not taken.
   int fault = 0;            ///< What waiting gives.
+  /// A kernel that notes when its parts are under way, and when they begin and end.
+  std::string clockedKernel;
+  std::vector<std::pair<uint64_t, uint64_t>> partTimes;
+  uint64_t clockStep = 32;
+  int mapsOfClocked = 0; ///< Tensor maps that it takes.
   // What was asked for.
   int launches = 0; ///< One by one.
   int recorded = 0;
@@ -55,6 +60,7 @@ struct FakeCuda {
   unsigned early = 0;            ///< Launches that may start before the one ahead has ended.
   unsigned meeting = 0;          ///< Launches whose blocks are all under way at once.
   std::set<uint32_t *> counters; ///< That those were given.
+  std::set<uint64_t *> tables;   ///< That the clocked kernel was given, null as well.
   int threadsAtOnce = 512;       ///< Of each of the four multiprocessors.
 };
 

@@ -18,6 +18,8 @@ void nothing(void *const *buffers, int64_t begin, int64_t end, void *scratch,
              const KinImports *imports) {}
 void start(void *const *buffers, int64_t begin, int64_t end, void *scratch,
            const KinImports *imports) {}
+void ticks(void *const *buffers, int64_t begin, int64_t end, void *scratch,
+           const KinImports *imports) {}
 void meet(void *const *buffers, int64_t begin, int64_t end, void *scratch,
           const KinImports *imports) {}
 
