@@ -2,7 +2,8 @@
 //
 // The Trace Event Format of Chromium, which Perfetto (ui.perfetto.dev) opens: a track for each lane
 // with a slice for each launch of a stage, below it slices for the model's nodes, which share its
-// time (verify/profile.h) in the order in which the stage names them.
+// time (verify/profile.h) in the order in which the stage names them. Parts of a launch whose times
+// are known have slices on tracks of their own, with their nodes below them.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KINTSUGI_VERIFY_TRACE_EVENTS_H

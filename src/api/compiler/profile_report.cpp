@@ -2,11 +2,9 @@
 
 #include "api/compiler/reports.h"
 #include "api/compiler/run_reports.h"
+#include "api/compiler/stage_report.h"
 #include "base/files.h"
-#include "verify/profile.h"
 #include "verify/trace_events.h"
-
-#include <numeric>
 
 namespace kintsugi::api {
 
@@ -28,52 +26,10 @@ Expected<verify::Profile> profileRuns(Session &session, double seconds) {
        runs.size() < leastRuns || (Clock::now() - start < limit && spans < mostSpans);) {
     KINTSUGI_RETURN_IF_ERROR(session.run(profiled));
     runs.emplace_back(session.stageSpans().begin(), session.stageSpans().end());
-    spans += runs.back().size();
+    for (const runtime::StageSpan &span : runs.back())
+      spans += 1 + span.parts.size();
   }
-  return verify::summarize(runs, session.manifest().stages.size());
-}
-
-/// "name": how many of something a second, in thousands of millions; null where there are none.
-Json rate(double count, double seconds) {
-  return count > 0 && seconds > 0 ? Json(count / seconds * 1e-9) : Json();
-}
-
-Json describeStages(const runtime::Manifest &manifest, const verify::Profile &profile) {
-  std::vector<size_t> order(manifest.stages.size());
-  std::iota(order.begin(), order.end(), size_t(0));
-  std::ranges::sort(order, {}, [&](size_t i) { return std::pair(-profile.stages[i].seconds, i); });
-  Json list = Json::array();
-  for (size_t number : order) {
-    const runtime::Stage &stage = manifest.stages[number];
-    const verify::StageProfile &measured = profile.stages[number];
-    auto launches = double(measured.launches);
-    double bytes = double(stage.movedBytes) * launches;
-    double operations =
-        launches * std::accumulate(stage.operations.begin(), stage.operations.end(), 0.0);
-    list.push_back({{"stage", number},
-                    {"name", stage.symbol},
-                    {"nodes", stage.nodes},
-                    {"launches", measured.launches},
-                    {"measured_ms", measured.seconds * 1e3},
-                    {"predicted_ms", stage.predictedSeconds * launches * 1e3},
-                    {"share", profile.seconds > 0 ? measured.seconds / profile.seconds : 0},
-                    {"bytes", bytes},
-                    {"operations", operations},
-                    {"gb_per_s", rate(bytes, measured.seconds)},
-                    {"gflop_per_s", rate(operations, measured.seconds)}});
-    addKind(stage, list.back());
-  }
-  return list;
-}
-
-Json describeNodes(const runtime::Manifest &manifest, const verify::Profile &profile) {
-  Json list = Json::array();
-  for (const verify::NodeProfile &node : verify::profileOfNodes(manifest, profile))
-    list.push_back({{"node", node.node},
-                    {"measured_ms", node.seconds * 1e3},
-                    {"share", profile.seconds > 0 ? node.seconds / profile.seconds : 0},
-                    {"stages", node.stages}});
-  return list;
+  return verify::summarize(runs, session.manifest());
 }
 
 } // namespace

@@ -24,16 +24,38 @@ std::string shortened(const Json &names) {
   return joined(first, ", ") + format(" and %zu more", names.size() - first.size());
 }
 
+/// A stage, or one of its parts.
+std::string showWork(const Json &work, const std::string &share, const std::string &launches,
+                     const std::string &before) {
+  bool isTimed = !work["measured_ms"].is_null();
+  return format("%10s %7s %8s %10s %7s %8s  %s %s  %s\n",
+                isTimed ? milliseconds(number(work, "measured_ms")).c_str() : "-", share.c_str(),
+                launches.c_str(), milliseconds(number(work, "predicted_ms")).c_str(),
+                rate(work, "gb_per_s").c_str(), rate(work, "gflop_per_s").c_str(), before.c_str(),
+                text(work, "name").c_str(), shortened(work["nodes"]).c_str());
+}
+
 std::string showStages(const Json &stages) {
   std::string all = format("%10s %7s %8s %10s %7s %8s  %s\n", "time", "share", "launches",
                            "predicted", "GB/s", "GFLOP/s", "stage");
-  for (const Json &stage : stages)
-    all += format("%10s %7s %8.0f %10s %7s %8s  %.0f %s  %s\n",
-                  milliseconds(number(stage, "measured_ms")).c_str(), share(stage).c_str(),
-                  number(stage, "launches"), milliseconds(number(stage, "predicted_ms")).c_str(),
-                  rate(stage, "gb_per_s").c_str(), rate(stage, "gflop_per_s").c_str(),
-                  number(stage, "stage"), text(stage, "name").c_str(),
-                  shortened(stage["nodes"]).c_str());
+  bool hasParts = false, isPredicted = false;
+  for (const Json &stage : stages) {
+    all += showWork(stage, share(stage), format("%.0f", number(stage, "launches")),
+                    format("%.0f", number(stage, "stage")));
+    if (!stage.contains("parts"))
+      continue;
+    bool isGuess = text(stage, "shared_by") == "prediction";
+    for (const Json &part : stage["parts"])
+      all += showWork(part, (isGuess ? "~" : "") + share(part), "", "  +");
+    hasParts = true;
+    isPredicted |= isGuess;
+  }
+  if (hasParts)
+    all += "+: kernels that share the launch, and for how long each was under way. These times may "
+           "overlap; its share is\nthat of its time in all of theirs.\n";
+  if (isPredicted)
+    all +=
+        "~: as predicted; no clock tells, or the launch is too short for the one inside of it.\n";
   return all;
 }
 

@@ -37,6 +37,29 @@ TEST(ShowProfile, IsATableOfStagesAndOneOfNodes) {
             "  250.0 us  11.1 %  top  0\n");
 }
 
+TEST(ShowProfile, HasLinesForPartsOfAStage) {
+  Json json = report();
+  json["stages"][0]["shared_by"] = "clock";
+  json["stages"][0]["parts"] = *parseJson(R"([
+      {"part": 1, "name": "k7", "nodes": ["b"], "measured_ms": 1.5, "predicted_ms": 1,
+       "share": 0.6, "bytes": 6000000, "operations": 0, "gb_per_s": 4, "gflop_per_s": null},
+      {"part": 0, "name": "k6", "nodes": ["a"], "measured_ms": null, "predicted_ms": 0.5,
+       "share": 0.289, "bytes": 0, "operations": 0, "gb_per_s": null, "gflop_per_s": null}])");
+  std::string text = showProfile(json);
+  std::string lines =
+      "   2.00 ms  88.9 %        3    1.50 ms     4.0      450  4 k2  a, b, c and 2 more\n"
+      "   1.50 ms  60.0 %             1.00 ms     4.0        -    + k7  b\n"
+      "         -  28.9 %            500.0 us       -        -    + k6  a\n"
+      "  250.0 us  11.1 %";
+  EXPECT_NE(text.find(lines), std::string::npos) << text;
+  EXPECT_NE(text.find("\n+: kernels that share the launch"), std::string::npos);
+  EXPECT_EQ(text.find("~"), std::string::npos);
+  json["stages"][0]["shared_by"] = "prediction";
+  text = showProfile(json);
+  EXPECT_NE(text.find(" ~60.0 % "), std::string::npos) << text;
+  EXPECT_NE(text.find("\n~: as predicted;"), std::string::npos);
+}
+
 TEST(ShowProfile, SaysWhatADeviceTakes) {
   Json json = report();
   json["device_ms"] = 2.0;
