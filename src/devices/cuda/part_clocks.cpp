@@ -46,18 +46,22 @@ Status PartClocks::read(Handle stream) {
   return step == 0 ? measureStep(stream) : Status::success();
 }
 
-/// The least by which the clock is seen to go on.
+/// The least by which the clock is seen to go on; the greatest number where it stands still.
 constexpr char ticks[] = ".version 7.0\n.target sm_80\n.address_size 64\n"
                          ".visible .entry ticks(.param .u64 result) {\n"
-                         ".reg .pred same, more;\n"
-                         ".reg .b32 left;\n"
+                         ".reg .pred same, more, over;\n"
+                         ".reg .b32 left, reads;\n"
                          ".reg .b64 place, before, now, step, least;\n"
                          "ld.param.u64 place, [result];\n"
                          "mov.u32 left, 16;\n"
+                         "mov.u32 reads, 0x100000;\n"
                          "mov.u64 least, 0xffffffffffffffff;\n"
                          "mov.u64 before, %globaltimer;\n"
                          "again:\n"
                          "mov.u64 now, %globaltimer;\n"
+                         "sub.u32 reads, reads, 1;\n"
+                         "setp.eq.u32 over, reads, 0;\n"
+                         "@over bra done;\n"
                          "setp.eq.u64 same, now, before;\n"
                          "@same bra again;\n"
                          "sub.u64 step, now, before;\n"
@@ -66,6 +70,7 @@ constexpr char ticks[] = ".version 7.0\n.target sm_80\n.address_size 64\n"
                          "sub.u32 left, left, 1;\n"
                          "setp.ne.u32 more, left, 0;\n"
                          "@more bra again;\n"
+                         "done:\n"
                          "st.global.u64 [place], least;\n"
                          "ret;\n"
                          "}\n";
