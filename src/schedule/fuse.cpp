@@ -19,9 +19,21 @@ llvm::SmallVector<Interval> Member::ranges() const {
 llvm::SmallVector<Expr> Member::expressions() const {
   llvm::SmallVector<Expr> all(bodies.begin(), bodies.end());
   all.append(epilogue.begin(), epilogue.end());
+  for (const KeptValue &each : kept)
+    all.push_back(each.expr);
   for (const Bound &bound : bounds)
     all.push_back(bound.end);
   return all;
+}
+
+const KeptValue *Member::keptValue(ValueId value) const {
+  const KeptValue *found =
+      llvm::find_if(kept, [&](const KeptValue &k) { return k.value == value; });
+  return found == kept.end() ? nullptr : found;
+}
+
+bool Member::stores(ValueId value) const {
+  return llvm::is_contained(results, value) || keptValue(value);
 }
 
 static double unaryCost(UnaryOp op) {

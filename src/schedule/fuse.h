@@ -26,6 +26,14 @@ struct Bound {
   te::Expr end; ///< An integer read at indices over other iterators.
 };
 
+/// A value that a member stores beside its results, at each point of all its iterators: a part of
+/// what it reduces. See keep.h.
+struct KeptValue {
+  te::ValueId value;
+  te::Expr expr;
+  llvm::SmallVector<unsigned, 4> iterators; ///< By dimension of the value; each is there once.
+};
+
 /// A definition that keeps a loop nest: as in the program, with others inlined into it. Its indices
 /// still speak of whole tensors.
 struct Member {
@@ -37,6 +45,7 @@ struct Member {
   llvm::SmallVector<te::ValueId, 1> results;
   /// Where a point of the parallel iterators is stored in each result.
   llvm::SmallVector<te::Index, 4> resultIndices;
+  llvm::SmallVector<KeptValue, 0> kept;
   llvm::SmallVector<Bound, 1> bounds; ///< See bounds.h.
   bool isOutput = false;
 
@@ -44,7 +53,10 @@ struct Member {
     return parallel.size() + (reduction ? reduction->iterators.size() : 0);
   }
   llvm::SmallVector<te::Interval> ranges() const;
-  /// Bodies, epilogue and the ends of bounds.
+  /// Whether a value is one of its results, or kept.
+  bool stores(te::ValueId value) const;
+  const KeptValue *keptValue(te::ValueId value) const;
+  /// Bodies, epilogue, what is kept and the ends of bounds.
   llvm::SmallVector<te::Expr> expressions() const;
 };
 

@@ -137,6 +137,14 @@ LoopNest makeNest(const GroupValues &values, const Member &member, const Box &bo
     if (globals[bound.iterator].asIterator() == static_cast<int>(bound.iterator))
       nest.spans.push_back({Index::iterator(bound.iterator), std::nullopt,
                             flattener.flatten(substitute(bound.end, globals))});
+  for (const KeptValue &kept : member.kept) {
+    llvm::SmallVector<Index> coordinates;
+    for (unsigned iterator : kept.iterators)
+      coordinates.push_back(globals[iterator]);
+    nest.kept.push_back({flattener.flatten(substitute(kept.expr, globals)),
+                         placementOf(kept.value).buffer,
+                         flattener.position(kept.value, coordinates)});
+  }
   llvm::SmallVector<Index> coordinates = substitute(member.resultIndices, globals);
   nest.destinationIndex = flattener.position(member.results[0], coordinates);
   return nest;

@@ -290,8 +290,8 @@ std::optional<Expr> packBehind(Schedule &schedule, const LoopNest &nest, const E
 static void packReads(Schedule &schedule, LoopNest &nest,
                       llvm::function_ref<std::optional<Expr>(const Expr &)> pack) {
   llvm::SmallVector<std::pair<Expr, Expr>> packedReads; // The same element may be read twice.
-  for (Expr &body : nest.bodies)
-    body = rewrite(body, [&](const Expr &e) {
+  auto packIn = [&](Expr &expr) {
+    expr = rewrite(expr, [&](const Expr &e) {
       if (e.kind() != ExprKind::Read || LoopNest::isAccumulator(e.readValue()))
         return e;
       for (const auto &[read, packed] : packedReads)
@@ -305,6 +305,10 @@ static void packReads(Schedule &schedule, LoopNest &nest,
         packedReads.push_back({e, *packed});
       return packed.value_or(e);
     });
+  };
+  llvm::for_each(nest.bodies, packIn);
+  for (Kept &kept : nest.kept)
+    packIn(kept.value);
 }
 
 void packOperands(Schedule &schedule) {

@@ -104,9 +104,8 @@ private:
 
   void requireRead(const Expr &read, unsigned iterators, llvm::ArrayRef<Index> replacements,
                    llvm::ArrayRef<Interval> ranges) {
-    auto producer = llvm::find_if(members, [&](const Member &member) {
-      return llvm::is_contained(member.results, read.readValue());
-    });
+    auto producer = llvm::find_if(
+        members, [&](const Member &member) { return member.stores(read.readValue()); });
     if (producer == members.end())
       return;
     llvm::SmallVector<Index> inverse = resultToIterators(*producer);
@@ -114,7 +113,27 @@ private:
     for (auto [index, extent] : llvm::zip(read.readIndices(), values.shape(read.readValue())))
       needed.push_back(sideOf(simplify(substitute(index, replacements), ranges), iterators, ranges,
                               extent.constant(), read.readFill() != nullptr));
+    if (const KeptValue *kept = producer->keptValue(read.readValue())) {
+      needed = iteratedFor(*producer, *kept, needed);
+      inverse = identityOf(producer->parallel.size());
+    }
     merge(*producer, needed, inverse);
+  }
+
+  /// The part of a member's iterators that keeps so much of a value.
+  static Box iteratedFor(const Member &producer, const KeptValue &kept, const Box &needed) {
+    Box iterated(producer.parallel.size());
+    for (auto [iterator, side] : llvm::zip_equal(kept.iterators, needed))
+      if (iterator < iterated.size())
+        iterated[iterator] = side;
+    return iterated;
+  }
+
+  static llvm::SmallVector<Index> identityOf(size_t count) {
+    llvm::SmallVector<Index> identity;
+    for (unsigned k = 0; k < count; ++k)
+      identity.push_back(Index::iterator(k));
+    return identity;
   }
 
   /// A result's dimension k is the member's iterator k unless an epilogue was joined over other

@@ -45,6 +45,8 @@ public:
     unsigned bits = 32;
     for (unsigned destination : nest.destinations)
       bits = std::max(bits, bitsOf(buffers[destination].type));
+    for (const Kept &kept : nest.kept)
+      bits = std::max(bits, bitsOf(buffers[kept.buffer].type));
     if (nest.reduction)
       bits = std::max(bits, bitsOf(nest.reduction->accumulator));
     for (const Expr &read : bodyReads)
@@ -372,7 +374,8 @@ private:
     if (!nest.reduction)
       return points * (std::max(bodyLoads(tile), 0.5) + arithmetic + outside);
     constexpr double chain = 4; ///< Cycles from one sum to the next.
-    double step = std::max({arithmetic, bodyLoads(tile), chain}) + 0.25 + farCycles(tile);
+    double step =
+        std::max({arithmetic, bodyLoads(tile), chain}) + keepCycles(tile) + 0.25 + farCycles(tile);
     return points * (steps * step + outside);
   }
 
@@ -391,10 +394,20 @@ private:
     return total;
   }
 
+  /// Of storing in each step what is kept.
+  double keepCycles(const RegisterTile &tile) const {
+    double cycles = 0;
+    for (const Kept &kept : nest.kept) {
+      int64_t stride = tile.vectorIterator < 0 ? 1 : strideOf(kept.index, tile.vectorIterator);
+      double each = stride == 1 ? 1 : scatterCycles(stride, buffers[kept.buffer]) * tile.lanes;
+      cycles += each * tile.vectors * tile.rows;
+    }
+    return cycles;
+  }
+
   /// Of storing one lane apart from the others.
-  double scatterCycles(int64_t stride) const {
+  static double scatterCycles(int64_t stride, const Buffer &buffer) {
     constexpr int64_t page = 1024, line = 16;
-    const Buffer &buffer = buffers[nest.destinations[0]];
     if (std::abs(stride) < line)
       return 1.5;
     return std::abs(stride) < page || buffer.home == Home::Scratch ? 3 : 10;
@@ -429,7 +442,7 @@ private:
     if (tile.vectorIterator >= 0 && !vectorReduces) {
       int64_t stride = strideOf(nest.destinationIndex, tile.vectorIterator);
       cost = stride == 1 ? 1.0 + 2 * crossing(destinationStrides, tile) + cyclesOfPartLines(tile)
-                         : scatterCycles(stride) * tile.lanes;
+                         : scatterCycles(stride, buffers[nest.destinations[0]]) * tile.lanes;
     }
     double horizontal = vectorReduces ? 3.0 * std::log2(double(tile.lanes)) : 0;
     RegisterTile scalar = tile;

@@ -78,6 +78,11 @@ int64_t LoopNest::extentOf(unsigned iterator) const {
              : reduction->iterators[iterator - parallel.size()].extent.constant();
 }
 
+bool LoopNest::writes(unsigned buffer) const {
+  return llvm::is_contained(destinations, buffer) ||
+         llvm::any_of(kept, [&](const Kept &each) { return each.buffer == buffer; });
+}
+
 const Span *LoopNest::spanOf(unsigned iterator) const {
   const Span *span = llvm::find_if(
       spans, [&](const Span &s) { return s.iterator.asIterator() == static_cast<int>(iterator); });
@@ -117,6 +122,8 @@ std::string Schedule::print() const {
       for (const Iterator &iterator : nest.reduction->iterators)
         text += " " + iterator.name + ":" + std::to_string(iterator.extent.constant());
     }
+    for (const Kept &kept : nest.kept)
+      text += "; buffer " + std::to_string(kept.buffer) + " keeps what is reduced";
     for (const Span &span : nest.spans)
       text += "; along " + std::to_string(span.iterator.asIterator()) + " " +
               std::to_string(static_cast<int>(100 * span.share + 0.5)) + " % on average";

@@ -118,6 +118,14 @@ struct Ahead {
   bool operator==(const Ahead &) const = default;
 };
 
+/// A part of what a reduction joins that is stored as well, at each of the nest's points: who needs
+/// both computes it once.
+struct Kept {
+  te::Expr value;  ///< Over all of the nest's iterators.
+  unsigned buffer; ///< In scratch.
+  te::Index index;
+};
+
 /// destinations[destinationIndex] = epilogue(reduce bodies) over all parallel iterators.
 ///
 /// Iterators are numbered: parallel ones (outermost loop first), then the reduction's, then one for
@@ -132,6 +140,7 @@ struct LoopNest {
   llvm::SmallVector<te::Expr, 1> epilogue;
   llvm::SmallVector<unsigned, 1> destinations; ///< Buffer numbers; all share one index.
   te::Index destinationIndex;
+  llvm::SmallVector<Kept, 0> kept;  ///< Of a worker's reduction with one running value.
   llvm::SmallVector<Span, 1> spans; ///< At most one for an iterator.
   RegisterTile registers;
   std::optional<MatrixTile> matrix; ///< In its place.
@@ -152,6 +161,8 @@ struct LoopNest {
 
   static te::ValueId accumulator(unsigned result) { return {0xFFFFFF00u + result}; }
   static bool isAccumulator(te::ValueId id) { return id.number >= 0xFFFFFF00u; }
+  /// Whether a buffer is a destination, or has what is kept.
+  bool writes(unsigned buffer) const;
   unsigned numReductions() const { return reduction ? reduction->iterators.size() : 0; }
   /// Of a parallel iterator or one of the reduction, by number.
   int64_t extentOf(unsigned iterator) const;

@@ -3,6 +3,7 @@
 #include "schedule/block.h"
 #include "schedule/block_seconds.h"
 #include "schedule/bounds.h"
+#include "schedule/keep.h"
 #include "schedule/matrix.h"
 #include "schedule/nest.h"
 #include "schedule/parts.h"
@@ -90,6 +91,8 @@ private:
     if (inBlocks()) {
       tryComputingAgain(best);
       tryTurning(best);
+    } else if (!options.scalar) {
+      tryKeeping(best);
     }
     if (!options.scalar && options.copies) {
       tryPadding(best);
@@ -291,6 +294,21 @@ private:
   void tryTurning(std::optional<Trial> &best) {
     if (std::optional<std::vector<Member>> staged = stageTurned(values, members, turned))
       tryMembers(std::move(*staged), best);
+  }
+
+  void tryKeeping(std::optional<Trial> &best) {
+    constexpr unsigned most = 3;
+    llvm::SmallVector<ValueId> tried;
+    while (tried.size() < most) {
+      llvm::SmallVector<KeepChoice> choices = keepChoices(members);
+      const auto *next = llvm::find_if(choices, [&](const KeepChoice &choice) {
+        return !llvm::is_contained(tried, members[choice.producer].results[0]);
+      });
+      if (next == choices.end())
+        return;
+      tried.push_back(members[next->producer].results[0]);
+      tryMembers(keepReduced(values, members, *next), best);
+    }
   }
 
   void tryPadding(std::optional<Trial> &best) {
@@ -724,6 +742,8 @@ private:
         moved = schedule.buffers[destination].home == Home::Memory
                     ? dimensions
                     : std::max(moved, moves[destination]);
+      for (const Kept &kept : nest.kept)
+        moved = std::max(moved, moves[kept.buffer]);
       return moved;
     };
     for (int round = 0; round < 2; ++round) // Parts of one buffer have a nest each.
@@ -731,6 +751,8 @@ private:
         unsigned moved = movedBy(nest);
         for (unsigned destination : nest.destinations)
           moves[destination] = moved;
+        for (const Kept &kept : nest.kept)
+          moves[kept.buffer] = moved;
         nest.sharedDimensions = dimensions - moved;
       }
   }
@@ -749,8 +771,7 @@ private:
           options.packing && llvm::is_contained(group.constants, id) && isReadInOneWay(id);
     };
     auto isMember = [&](ValueId id) {
-      return llvm::any_of(members,
-                          [&](const Member &m) { return llvm::is_contained(m.results, id); });
+      return llvm::any_of(members, [&](const Member &m) { return m.stores(id); });
     };
     for (const Member &member : members)
       for (const Expr &expr : member.expressions())
@@ -793,6 +814,8 @@ private:
 
   void placeScratch(Schedule &schedule, llvm::ArrayRef<Box> boxes) {
     for (auto [member, iterated] : llvm::zip(members, boxes)) {
+      for (const KeptValue &kept : member.kept)
+        placeKept(schedule, kept, iterated);
       if (member.isOutput)
         continue;
       for (ValueId id : member.results) {
@@ -814,6 +837,20 @@ private:
             {id, values.value(id).type, elements, Home::Scratch, true, 0, packable});
       }
     }
+  }
+
+  /// What iterators of a reduction keep is there as a whole.
+  void placeKept(Schedule &schedule, const KeptValue &kept, const Box &iterated) {
+    Box box;
+    int64_t elements = 1;
+    for (auto [iterator, extent] : llvm::zip_equal(kept.iterators, values.shape(kept.value))) {
+      box.push_back(iterator < iterated.size() ? iterated[iterator]
+                                               : Side{Index(0), extent.constant()});
+      elements *= box.back().extent;
+    }
+    placements[kept.value.number] = {unsigned(schedule.buffers.size()), Home::Scratch, box};
+    schedule.buffers.push_back(
+        {kept.value, values.value(kept.value).type, elements, Home::Scratch, true});
   }
 
   /// Fills in what the cost model reads, and the estimate that compares tilings. `cycles`: of a

@@ -44,7 +44,7 @@ std::vector<Life> livesOf(const Schedule &schedule) {
     Life life{static_cast<unsigned>(number)};
     life.bytes = int64_t(llvm::alignTo(buffer.elements * bytesOfElement(buffer.type), 64));
     for (auto [position, nest] : llvm::enumerate(schedule.nests)) {
-      bool writes = llvm::is_contained(nest.destinations, number);
+      bool writes = nest.writes(number);
       if (!writes && !llvm::is_contained(buffersRead(nest), number))
         continue;
       life.first = writes && nest.sharedDimensions ? 0 : std::min(life.first, position);

@@ -68,6 +68,9 @@ void splitIterators(LoopNest &nest, llvm::ArrayRef<TileDimension> space) {
     for (Expr &finish : nest.epilogue)
       finish = simplifyIndices(finish, ranges, nullptr);
     nest.destinationIndex = simplify(nest.destinationIndex, ranges);
+    for (Kept &kept : nest.kept)
+      kept = {simplifyIndices(kept.value, ranges, nullptr), kept.buffer,
+              simplify(kept.index, ranges)};
   }
 }
 

@@ -10,8 +10,7 @@ using namespace te;
 namespace {
 
 bool isMemberValue(llvm::ArrayRef<Member> members, ValueId value) {
-  return llvm::any_of(
-      members, [&](const Member &member) { return llvm::is_contained(member.results, value); });
+  return llvm::any_of(members, [&](const Member &member) { return member.stores(value); });
 }
 
 /// A member that stores `body` over iterators of the given extents.
@@ -34,8 +33,12 @@ Shape shapeOf(llvm::ArrayRef<Iterator> iterators) {
 }
 
 void replaceRead(Member &member, const Expr &read, const Expr &replacement) {
-  for (Expr &body : member.bodies)
-    body = rewrite(body, [&](const Expr &e) { return e == read ? replacement : e; });
+  auto replaceIn = [&](Expr &expr) {
+    expr = rewrite(expr, [&](const Expr &e) { return e == read ? replacement : e; });
+  };
+  llvm::for_each(member.bodies, replaceIn);
+  for (KeptValue &kept : member.kept)
+    replaceIn(kept.expr);
 }
 
 /// A copy of what a read can reach, and the read of it.

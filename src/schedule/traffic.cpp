@@ -69,6 +69,8 @@ double scratchBytesOfRun(const LoopNest &nest, const Schedule &schedule) {
   };
   for (unsigned destination : nest.destinations)
     add(destination, 2);
+  for (const Kept &kept : nest.kept)
+    add(kept.buffer, 2);
   for (unsigned read : buffersRead(nest))
     add(read, 1);
   return bytes;

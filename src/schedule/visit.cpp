@@ -56,6 +56,10 @@ void forEachIndex(const LoopNest &nest, VisitIndex visit) {
   for (const Expr &finish : nest.epilogue)
     forEachIndex(finish, visit);
   forEachNested(nest.destinationIndex, visit);
+  for (const Kept &kept : nest.kept) {
+    forEachIndex(kept.value, visit);
+    forEachNested(kept.index, visit);
+  }
   for (const Span &span : nest.spans) {
     visit(span.iterator);
     for (const std::optional<Expr> *bound : {&span.begin, &span.end})
@@ -71,6 +75,8 @@ void forEachRead(const LoopNest &nest, llvm::function_ref<void(const Expr &)> vi
   };
   for (const Expr &body : nest.bodies)
     body.walk(look);
+  for (const Kept &kept : nest.kept)
+    kept.value.walk(look);
   for (const Expr &finish : nest.epilogue)
     finish.walk(look);
 }
@@ -81,6 +87,10 @@ void replaceIterators(LoopNest &nest, llvm::ArrayRef<Index> replacements) {
   for (Expr &finish : nest.epilogue)
     finish = substitute(finish, replacements);
   nest.destinationIndex = substitute(nest.destinationIndex, replacements);
+  for (Kept &kept : nest.kept) {
+    kept.value = substitute(kept.value, replacements);
+    kept.index = substitute(kept.index, replacements);
+  }
   for (Span &span : nest.spans) {
     span.iterator = substitute(span.iterator, replacements);
     for (std::optional<Expr> *bound : {&span.begin, &span.end})

@@ -13,7 +13,8 @@ namespace kintsugi::schedule {
 
 void forEachIndex(const LoopNest &nest, llvm::function_ref<void(const te::Index &)> visit);
 
-/// Each read in a nest's bodies and its epilogue, but for those of accumulators.
+/// Each read in a nest's bodies, in what it keeps and in its epilogue, but for those of
+/// accumulators.
 void forEachRead(const LoopNest &nest, llvm::function_ref<void(const te::Expr &)> visit);
 
 /// Which of the first `iterators` an expression's own indices use, not those of its operands: a bit

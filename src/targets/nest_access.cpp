@@ -445,21 +445,41 @@ bool NestEmitter::isWholeVector(const Position &where, Type element) const {
 }
 
 void NestEmitter::storeAt(Value stored, unsigned destination, Point point) {
-  bool asLanes = lanesOf(stored.getType()) > 0;
-  Position where = destinationAt(point);
-  Value pointer = scope.pointers.lookup(nest.getDestinations()[destination]);
-  Type element = getElementTypeOrSelf(stored.getType());
-  unsigned level = pointLevel, alignment = alignmentAt(where, element);
-  if (pass)
-    level = 1;
+  unsigned level = pass ? 1 : pointLevel;
   for (unsigned iterator = 0; iterator < numParallel; ++iterator)
     level = std::max(level, iterators[iterator].level);
+  storeTo(scope.pointers.lookup(nest.getDestinations()[destination]), destinationAt(point), stored,
+          level, point, scope.pastCaches);
+}
+
+/// Stores what is kept of a point of the reduction.
+void NestEmitter::keep(unsigned level, Point point) {
+  for (auto [number, value] : llvm::enumerate(nest.keptValues())) {
+    Value stored =
+        vectorIterator >= 0 && lanes > 1 ? asVector(value, point) : evaluate(value, point);
+    SmallVector<DimensionValue> dimensions;
+    for (unsigned iterator = 0; iterator < iterators.size(); ++iterator)
+      dimensions.push_back(iteratorValue(iterator, point));
+    for (Value index : nest.getIndices())
+      dimensions.push_back(dimension(index, point));
+    AffineMap map = cast<AffineMapAttr>((*nest.getKeptMaps())[number]).getValue();
+    storeTo(scope.pointers.lookup(nest.getKept()[number]),
+            positions.build(map.getResult(0), dimensions), stored, level, point, false);
+  }
+}
+
+/// A value, or the lanes of `point` that take part.
+void NestEmitter::storeTo(Value pointer, const Position &where, Value stored, unsigned level,
+                          Point point, bool pastCaches) {
+  bool asLanes = lanesOf(stored.getType()) > 0;
+  Type element = getElementTypeOrSelf(stored.getType());
+  unsigned alignment = alignmentAt(where, element);
   OpBuilder &builder = make.builder;
   if (!asLanes || (!where.lanes && where.stride == 1)) {
     Value place = address(pointer, where, element);
     Value mask = asLanes ? activeLanes(point, level) : Value();
     levels.place(level);
-    bool bypasses = scope.pastCaches && asLanes && !mask && isWholeVector(where, element);
+    bool bypasses = pastCaches && asLanes && !mask && isWholeVector(where, element);
     OpBuilder::InsertionGuard guard(builder);
     if (storesHere) {
       auto choice = scf::IfOp::create(builder, make.location, storesHere, false);

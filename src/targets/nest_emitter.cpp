@@ -405,12 +405,12 @@ void NestEmitter::accumulate(unsigned level, Accumulators &accumulators) {
       if (active[vector] > 0) {
         Tuple &values = accumulators[row * vectors + vector];
         values = accumulateOne(level, values, {row, vector});
+        keep(level, {row, vector});
       }
 }
 
 Tuple NestEmitter::accumulateOne(unsigned level, const Tuple &before, Point point) {
-  Operation *yield = nest.getBody().front().getTerminator();
-  Value body = yield->getOperand(0);
+  Value body = nest.bodyValues()[0];
   auto product = body.getDefiningOp<arith::MulFOp>();
   bool isFused = product && *nest.getCombiner() == CombinerKind::Sum &&
                  body.getType().getIntOrFloatBitWidth() >= 32;
@@ -421,7 +421,7 @@ Tuple NestEmitter::accumulateOne(unsigned level, const Tuple &before, Point poin
     after = {make.fma(left, right, before[0])};
   } else {
     Tuple values;
-    for (Value value : yield->getOperands())
+    for (Value value : nest.bodyValues())
       values.push_back(asVector(value, point));
     levels.placeAtEnd(level);
     after = combiner.join(before, combiner.lift(values));

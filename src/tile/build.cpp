@@ -32,6 +32,8 @@ private:
   SmallVector<Value> buildBounds(const LoopNest &nest, ArrayRef<te::Interval> ranges);
   CombinerKind combinerOf(const te::Reduction &reduction) const;
   SmallVector<Type, 2> accumulatorTypes(const LoopNest &nest) const;
+  AffineMap mapOf(const te::Index &index, const LoopNest &nest, unsigned iterators,
+                  ArrayRef<te::Interval> ranges);
   Block *addBlock(Region &region, const LoopNest &nest, unsigned iterators, ArrayRef<Type> others);
   ExprScope scopeOf(ArrayRef<te::Interval> ranges, ArrayRef<Value> iterators,
                     ArrayRef<Value> accumulators, ArrayRef<schedule::Ahead> ahead = {}) const;
@@ -39,6 +41,7 @@ private:
   void buildBody(const LoopNest &nest, Block &block, ArrayRef<te::Interval> ranges,
                  ArrayRef<Type> accumulators);
   void buildEpilogue(const LoopNest &nest, Block &block, ArrayRef<te::Interval> ranges);
+  Value asStored(Value value, ElementType type, unsigned buffer, ExprBuilder &exprs) const;
   void yieldStored(const LoopNest &nest, SmallVector<Value, 2> values, ArrayRef<ElementType> types,
                    ExprBuilder &exprs);
 
@@ -154,15 +157,33 @@ ExprScope KernelBuilder::scopeOf(ArrayRef<te::Interval> ranges, ArrayRef<Value> 
 }
 
 /// Booleans lie in memory as bytes; everything is stored in its buffer's type.
+Value KernelBuilder::asStored(Value value, ElementType type, unsigned buffer,
+                              ExprBuilder &exprs) const {
+  ElementType stored = schedule.buffers[buffer].type;
+  value = exprs.operations().cast(type, stored, value);
+  return stored == ElementType::Bool
+             ? exprs.operations().cast(ElementType::Bool, ElementType::U8, value)
+             : value;
+}
+
 void KernelBuilder::yieldStored(const LoopNest &nest, SmallVector<Value, 2> values,
                                 ArrayRef<ElementType> types, ExprBuilder &exprs) {
-  for (auto [position, value] : llvm::enumerate(values)) {
-    ElementType stored = schedule.buffers[nest.destinations[position]].type;
-    value = exprs.operations().cast(types[position], stored, value);
-    if (stored == ElementType::Bool)
-      value = exprs.operations().cast(ElementType::Bool, ElementType::U8, value);
-  }
+  for (auto [position, value] : llvm::enumerate(values))
+    value = asStored(value, types[position], nest.destinations[position], exprs);
   YieldOp::create(builder, builder.getUnknownLoc(), values);
+}
+
+/// An expression in which what stands in `others` too is the very same, and so is built once.
+static te::Expr sharedWith(const te::Expr &expr, ArrayRef<te::Expr> others) {
+  return te::rewrite(expr, [&](const te::Expr &e) {
+    te::Expr same = e;
+    for (const te::Expr &other : others)
+      other.walk([&](const te::Expr &part) {
+        if (part == e)
+          same = part;
+      });
+    return same;
+  });
 }
 
 void KernelBuilder::buildBody(const LoopNest &nest, Block &block, ArrayRef<te::Interval> ranges,
@@ -182,6 +203,10 @@ void KernelBuilder::buildBody(const LoopNest &nest, Block &block, ArrayRef<te::I
   if (!nest.reduction)
     return yieldStored(nest, values, types, exprs);
   values[0] = exprs.operations().cast(types[0], nest.reduction->accumulator, values[0]);
+  for (const schedule::Kept &kept : nest.kept) {
+    te::Expr value = sharedWith(kept.value, nest.bodies);
+    values.push_back(asStored(exprs.build(value), value.type(), kept.buffer, exprs));
+  }
   YieldOp::create(builder, builder.getUnknownLoc(), values);
 }
 
@@ -232,6 +257,27 @@ SmallVector<Value> KernelBuilder::buildBounds(const LoopNest &nest, ArrayRef<te:
   return bounds;
 }
 
+/// A position's map, whose dimensions are the first `iterators`, then the origins.
+AffineMap KernelBuilder::mapOf(const te::Index &index, const LoopNest &nest, unsigned iterators,
+                               ArrayRef<te::Interval> ranges) {
+  assert(index.isStatic() && "where values are stored does not depend on data");
+  Block numbering;
+  for (unsigned iterator = 0; iterator < iterators; ++iterator)
+    numbering.addArgument(builder.getIndexType(), builder.getUnknownLoc());
+  SmallVector<Value> values = iteratorsOf(numbering, nest, iterators);
+  ExprScope scope = scopeOf(ranges, values, {});
+  IndexMap found = ExprBuilder(builder, scope).indexMap(index);
+  SmallVector<AffineExpr> dimensions;
+  for (Value operand : found.operands) {
+    unsigned position = llvm::find(values, operand) - values.begin();
+    if (position >= iterators)
+      position -= nest.parallel.size() + nest.numReductions() - iterators;
+    dimensions.push_back(getAffineDimExpr(position, builder.getContext()));
+  }
+  return AffineMap::get(iterators + origins.size(), 0,
+                        found.map.getResult(0).replaceDims(dimensions));
+}
+
 void KernelBuilder::buildNest(const LoopNest &nest) {
   SmallVector<int64_t> parallel, reduction;
   for (const te::Iterator &iterator : nest.parallel)
@@ -244,25 +290,15 @@ void KernelBuilder::buildNest(const LoopNest &nest) {
   SmallVector<Value> destinations;
   for (unsigned destination : nest.destinations)
     destinations.push_back(buffers[destination]);
-  // Dimensions of the map: all parallel iterators, then the origins.
-  MLIRContext *context = builder.getContext();
-  Block numbering;
-  for (unsigned iterator = 0; iterator < parallel.size(); ++iterator)
-    numbering.addArgument(builder.getIndexType(), builder.getUnknownLoc());
-  SmallVector<Value> iterators = iteratorsOf(numbering, nest, parallel.size());
-  ExprScope scope = scopeOf(ranges, iterators, {});
-  assert(nest.destinationIndex.isStatic() && "destinations do not depend on data");
-  IndexMap found = ExprBuilder(builder, scope).indexMap(nest.destinationIndex);
-  SmallVector<AffineExpr> dimensions;
-  for (Value operand : found.operands) {
-    unsigned position = llvm::find(iterators, operand) - iterators.begin();
-    if (position >= parallel.size())
-      position -= nest.numReductions();
-    dimensions.push_back(getAffineDimExpr(position, context));
+  AffineMap map = mapOf(nest.destinationIndex, nest, parallel.size(), ranges);
+  SmallVector<Value> kept;
+  SmallVector<AffineMap> keptMaps;
+  for (const schedule::Kept &each : nest.kept) {
+    kept.push_back(buffers[each.buffer]);
+    keptMaps.push_back(mapOf(each.index, nest, parallel.size() + reduction.size(), ranges));
   }
-  AffineMap map = AffineMap::get(parallel.size() + origins.size(), 0,
-                                 found.map.getResult(0).replaceDims(dimensions));
 
+  MLIRContext *context = builder.getContext();
   const schedule::RegisterTile &tile = nest.registers;
   auto registers = RegistersAttr::get(context, tile.vectorIterator, tile.lanes, tile.vectors,
                                       tile.rowIterator, tile.rows, tile.unrolledReductions,
@@ -278,7 +314,7 @@ void KernelBuilder::buildNest(const LoopNest &nest) {
       builder, builder.getUnknownLoc(), parallel, reduction, combiner, registers, map, destinations,
       origins, bounded.empty() ? DenseI64ArrayAttr() : builder.getDenseI64ArrayAttr(bounded),
       bounds, nest.sharedDimensions, nest.inPasses, nest.pastCaches, matrixOf(nest), nest.streamed,
-      nest.skipsBlocks);
+      nest.skipsBlocks, kept, kept.empty() ? ArrayAttr() : builder.getAffineMapArrayAttr(keptMaps));
   SmallVector<Type, 2> accumulators = accumulatorTypes(nest);
   Block *body = addBlock(compute.getBody(), nest, parallel.size() + reduction.size(), {});
   buildBody(nest, *body, ranges, accumulators);

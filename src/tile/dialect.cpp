@@ -325,6 +325,24 @@ static LogicalResult verifyMatrix(ComputeOp op) {
   return success();
 }
 
+static LogicalResult verifyKept(ComputeOp op) {
+  ArrayAttr maps = op.getKeptMaps().value_or(ArrayAttr());
+  if ((maps ? maps.size() : 0) != op.getKept().size())
+    return op.emitOpError("needs a map for each buffer that it keeps values in");
+  if (op.getKept().empty())
+    return success();
+  if (!op.isReduction() || accumulatorsOf(*op.getCombiner()) != 1 || op.getMatrix() ||
+      cast<KernelOp>(op->getParentOp()).getThreads())
+    return op.emitOpError("keeps values, which only a worker's reduction to one value does");
+  for (auto [buffer, map] : llvm::zip(op.getKept(), maps.getAsValueRange<AffineMapAttr>())) {
+    if (!isFlatBuffer(buffer.getType(), 1) || llvm::is_contained(op.getDestinations(), buffer))
+      return op.emitOpError("keeps values in what is no scratch of its own");
+    if (failed(verifyMap(op, map, op.numIterators() + op.getIndices().size())))
+      return failure();
+  }
+  return success();
+}
+
 LogicalResult ComputeOp::verify() {
   for (ArrayRef<int64_t> extents : {getParallel(), getReduction()})
     for (int64_t extent : extents)
@@ -348,7 +366,7 @@ LogicalResult ComputeOp::verify() {
       return emitOpError("stores to what is no flat buffer");
   if (failed(verifyMap(*this, getMap(), numParallel() + getIndices().size())))
     return failure();
-  if (failed(verifyRegisters(*this)) || failed(verifyMatrix(*this)) ||
+  if (failed(verifyKept(*this)) || failed(verifyRegisters(*this)) || failed(verifyMatrix(*this)) ||
       failed(verifyStreamed(*this)))
     return failure();
   return verifyBounds(*this);
@@ -405,7 +423,12 @@ LogicalResult ComputeOp::verifyRegions() {
     return failure();
   if (getBody().getNumArguments() != numIterators())
     return emitOpError("has a body with arguments that are no iterators");
-  auto bodyTypes = getBody().front().getTerminator()->getOperandTypes();
+  if (getBody().front().getTerminator()->getNumOperands() < getKept().size())
+    return emitOpError("keeps more values than its body has");
+  for (auto [value, buffer] : llvm::zip(keptValues(), getKept()))
+    if (value.getType() != cast<MemRefType>(buffer.getType()).getElementType())
+      return emitOpError("keeps a ") << value.getType() << " in " << buffer.getType();
+  auto bodyTypes = bodyValues().getTypes();
   if (isReduction()) {
     if (failed(verifyArguments(*this, getEpilogue(), numParallel())) ||
         failed(verifyAccumulators(*this)))

@@ -146,6 +146,9 @@ def ComputeOp : TileOp<"compute", [AttrSizedOperandSegments, ParentOneOf<["Kerne
     but the maximum and the sum. With `skips_blocks`, the scores' epilogue selects minus infinity where
     a condition does not hold that is the same for a tile's rows and each of the matrix tile's blocks
     of columns, at most 64 of them; the loop may leave such blocks out.
+    A worker's reduction with one running value may store parts of what it joins, one of each point:
+    the body's last values go to the buffers `kept`, whose maps give the position from all iterators
+    and `indices`. The nest does not read them.
   }];
   let arguments = (ins DenseI64ArrayAttr:$parallel, DenseI64ArrayAttr:$reduction,
                        OptionalAttr<CombinerAttr>:$combiner, RegistersAttr:$registers,
@@ -156,12 +159,14 @@ def ComputeOp : TileOp<"compute", [AttrSizedOperandSegments, ParentOneOf<["Kerne
                        DefaultValuedAttr<BoolAttr, "false">:$past_caches,
                        OptionalAttr<MatrixAttr>:$matrix,
                        DefaultValuedAttr<BoolAttr, "false">:$streamed,
-                       DefaultValuedAttr<BoolAttr, "false">:$skips_blocks);
+                       DefaultValuedAttr<BoolAttr, "false">:$skips_blocks,
+                       Variadic<AnyMemRef>:$kept, OptionalAttr<AffineMapArrayAttr>:$kept_maps);
   let regions = (region SizedRegion<1>:$body, MaxSizedRegion<1>:$epilogue);
   let assemblyFormat = [{
     `over` $parallel `reduce` $reduction (`by` $combiner^)? `with` $registers
     `into` $destinations `[` $map `]` `(` $indices `)` `:` type($destinations)
     (`bounded` $bounded^ `by` $bounds `:` type($bounds))?
+    (`keeping` $kept^ `[` $kept_maps `]` `:` type($kept))?
     $body `epilogue` $epilogue attr-dict
   }];
   let hasVerifier = 1;
@@ -178,6 +183,13 @@ def ComputeOp : TileOp<"compute", [AttrSizedOperandSegments, ParentOneOf<["Kerne
     /// The position in `bounded` of an iterator; -1: it runs over its whole extent.
     int boundedPosition(unsigned iterator);
     bool isReduction() { return getCombiner().has_value(); }
+    /// What the body gives that is stored or joined, without what is kept.
+    ::mlir::OperandRange bodyValues() {
+      return getBody().front().getTerminator()->getOperands().drop_back(getKept().size());
+    }
+    ::mlir::OperandRange keptValues() {
+      return getBody().front().getTerminator()->getOperands().take_back(getKept().size());
+    }
     /// The types of the running values: of the epilogue's last arguments.
     ::mlir::TypeRange accumulatorTypes();
   }];

@@ -36,11 +36,11 @@ public:
         if (!isFirst && nest.sharedDimensions &&
             llvm::any_of(sharing, [](int64_t number) { return number != 0; }))
           continue;
-        for (unsigned destination : nest.destinations)
-          if (schedule.buffers[destination].home == schedule::Home::Scratch &&
-              !llvm::is_contained(poisoned, destination)) {
-            memory[destination].assign(schedule.buffers[destination].elements, NAN);
-            poisoned.push_back(destination);
+        for (unsigned buffer = 0; buffer < schedule.buffers.size(); ++buffer)
+          if (nest.writes(buffer) && schedule.buffers[buffer].home == schedule::Home::Scratch &&
+              !llvm::is_contained(poisoned, buffer)) {
+            memory[buffer].assign(schedule.buffers[buffer].elements, NAN);
+            poisoned.push_back(buffer);
           }
         runNest(nest, origins);
       }
@@ -113,6 +113,9 @@ private:
     }
     forAll(reduction.iterators, nest.parallel.size(), [&] {
       double x = evaluate(nest.bodies[0]);
+      for (const schedule::Kept &kept : nest.kept)
+        if (double *slot = at(kept.buffer, indexOf(kept.index)))
+          *slot = evaluate(kept.value);
       switch (reduction.combiner) {
       case Combiner::Sum:
         a += x;

@@ -41,7 +41,7 @@ s[h:3, i:20] f32 = sum<f32>[j:45] e[h, i, j]
 y[h:3, i:20, j:45] f32 = e[h, i, j] / s[h, i]
 output y
 )",
-     4},
+     3},
     {"padded_convolution", R"(
 input x[n:1, c:5, h:13, w:17] f32
 input k[o:12, c:5, r:3, s:3] f32

@@ -71,6 +71,10 @@ private:
       a.integer = 1;
     forAll(reduction.iterators, nest.parallel.size(), [&] {
       Number x = converted(evaluate(nest.bodies[0]), nest.bodies[0].type(), type);
+      for (const schedule::Kept &kept : nest.kept)
+        if (Number *slot = at(kept.buffer, position(kept.index)))
+          *slot = converted(evaluate(kept.value), kept.value.type(),
+                            schedule.buffers[kept.buffer].type);
       switch (reduction.combiner) {
       case Combiner::Sum:
         a = binary(BinaryOp::Add, type, a, x);

@@ -40,6 +40,30 @@ TEST(Reduction, AlongVectorsWithTails) {
         }
 }
 
+/// s[i] = combine_j of f(x[i, j])^2, and f(x[i, j]) is kept for y = f * s; rows overlap.
+TEST(Reduction, KeepsWhatItJoins) {
+  constexpr int64_t rows = 7;
+  for (int64_t length : {1, 5, 16, 37, 101})
+    for (RegisterTile tile :
+         {RegisterTile{}, RegisterTile{1, 16, 2, -1, 1, 0}, RegisterTile{1, 4, 3, 0, 3, 0},
+          RegisterTile{0, 4, 1, -1, 1, 0}, RegisterTile{1, 16, 1, 0, 2, 1}}) {
+      ScheduleMaker maker;
+      unsigned x = maker.buffer(ElementType::F32, rows * length);
+      unsigned y = maker.buffer(ElementType::F32, rows * length, true);
+      unsigned kept = maker.scratch(ElementType::F32, rows * length);
+      unsigned sums = maker.scratch(ElementType::F32, rows);
+      Index place = it(0) * length + it(1);
+      Expr each = Expr::unary(UnaryOp::Exp, maker.read(x, place));
+      LoopNest &reduction = maker.reduce({rows}, {length}, Combiner::Sum, sums, it(0), each * each);
+      // Equal, but not the same: what both have in common is still computed once.
+      reduction.kept.push_back({Expr::unary(UnaryOp::Exp, maker.read(x, place)), kept, place});
+      reduction.registers = tile;
+      maker.map({rows, length}, y, place, maker.read(kept, place) * maker.read(sums, it(0)));
+      Operands memory = {numbers(rows * length), {}};
+      EXPECT_EQ(compareKernel(maker.schedule, memory, 4e-6), "") << length;
+    }
+}
+
 TEST(Reduction, OfBooleans) {
   for (Combiner combiner : {Combiner::And, Combiner::Or})
     for (unsigned lanes : {1, 16}) {

@@ -54,6 +54,28 @@ TEST(TileProgram, BuildsPrintsAndParses) {
   EXPECT_TRUE(again->verify().ok());
 }
 
+TEST(TileProgram, WhatIsKeptIsBuiltOnceAndParses) {
+  Schedule schedule = example();
+  schedule.buffers.push_back({ValueId{3}, ElementType::F32, 20, Home::Scratch, true, 64});
+  schedule.scratchBytes = 192;
+  Index place = Index::iterator(0) * 5 + Index::iterator(1);
+  LoopNest &sums = schedule.nests[1];
+  Expr same = Expr::read({2}, ElementType::F32, Index::iterator(0)) *
+              Expr::read({0}, ElementType::F32, Index::iterator(1));
+  sums.kept.push_back({same, 3, place});
+  auto program = buildTileProgram({{"one", &schedule}});
+  ASSERT_TRUE(program.ok()) << program.error().message;
+  std::string text = program->print();
+  size_t product = text.find("arith.mulf");
+  ASSERT_NE(product, std::string::npos) << text;
+  EXPECT_EQ(text.find("arith.mulf", product + 1), std::string::npos) << text;
+  auto again = parseTileProgram(text, "text");
+  ASSERT_TRUE(again.ok()) << again.error().message << text;
+  EXPECT_EQ(again->print(), text);
+  schedule.nests[1].kept[0].buffer = 0;
+  EXPECT_FALSE(buildTileProgram({{"one", &schedule}}).ok()); // No scratch.
+}
+
 TEST(TileProgram, EqualSchedulesGiveEqualText) {
   Schedule first = example(), second = example();
   EXPECT_EQ(buildTileProgram({{"k", &first}})->print(),
