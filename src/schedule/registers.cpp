@@ -262,17 +262,18 @@ private:
   }
 
   /// Of a vector: its share of a block's loads and shuffles. Where each row is on a page of its
-  /// own, it costs besides to go through more of them than prefetchers follow, and to take little
-  /// of each.
+  /// own, it costs besides to go through more of them than prefetchers follow, much where memory
+  /// has them, and to take little of each.
   double turningCycles(const Expr &read, llvm::ArrayRef<int64_t> strides,
                        const RegisterTile &tile) const {
-    constexpr double turning = 5, followed = 32, page = 1024;
+    constexpr double turning = 5, followed = 64, page = 1024, unfollowed = 20;
     if (double(std::abs(strides[tile.vectorIterator])) < page)
       return turning;
     double pages = double(nest.extentOf(tile.vectorIterator));
     double taken =
         nextTileGoesOn(read) ? page : std::min(page, double(nest.extentOf(tile.rowIterator)));
-    return turning + 0.5 * std::log2(std::max(1.0, pages / followed)) +
+    bool waits = pages > followed && isBeyondCaches(buffers[read.readValue().number]);
+    return turning + (waits ? unfollowed : 0) + 0.5 * std::log2(std::max(1.0, pages / followed)) +
            0.3 * std::log2(page / taken);
   }
 
@@ -413,16 +414,24 @@ private:
     return std::abs(stride) < page || buffer.home == Home::Scratch ? 3 : 10;
   }
 
-  /// Of a vector that goes past the caches and fills a part of a line, when the next one goes
-  /// elsewhere: memory takes each part by itself.
-  double cyclesOfPartLines(const RegisterTile &tile) const {
-    constexpr double lost = 40, line = 64; // Bytes.
+  bool isBeyondCaches(const Buffer &buffer) const {
+    return buffer.home == Home::Memory &&
+           double(buffer.elements) * bitsOf(buffer.type) / 8 > unit.allBytes;
+  }
+
+  /// Of a vector that goes past the caches, when the next one goes elsewhere: memory takes parts of
+  /// lines one by one, and few lines in a row less quickly than many.
+  double cyclesOfShortRuns(const RegisterTile &tile) const {
+    constexpr double ofPart = 40, ofRun = 8, line = 64, enough = 4 * line; // Bytes.
     const Buffer &buffer = buffers[nest.destinations[0]];
-    double each = bitsOf(buffer.type) / 8.0;
-    if (nest.reduction || buffer.home != Home::Memory ||
-        double(buffer.elements) * each <= unit.allBytes)
+    if (nest.reduction || !isBeyondCaches(buffer))
       return 0;
-    return double(storedRun(tile)) * each < line ? lost : 0;
+    double each = bitsOf(buffer.type) / 8.0, run = double(storedRun(tile)) * each;
+    if (run < line)
+      return ofPart;
+    if (tile.rowIterator >= 0) // Blocks that follow each other go on where the last one ended.
+      run = std::max(run, double(nest.extentOf(tile.vectorIterator)) * each);
+    return run < enough ? ofRun * (line / run - line / enough) : 0;
   }
 
   /// Elements that are stored side by side, one soon after the other.
@@ -441,7 +450,7 @@ private:
     double cost = 1;
     if (tile.vectorIterator >= 0 && !vectorReduces) {
       int64_t stride = strideOf(nest.destinationIndex, tile.vectorIterator);
-      cost = stride == 1 ? 1.0 + 2 * crossing(destinationStrides, tile) + cyclesOfPartLines(tile)
+      cost = stride == 1 ? 1.0 + 2 * crossing(destinationStrides, tile) + cyclesOfShortRuns(tile)
                          : scatterCycles(stride, buffers[nest.destinations[0]]) * tile.lanes;
     }
     double horizontal = vectorReduces ? 3.0 * std::log2(double(tile.lanes)) : 0;

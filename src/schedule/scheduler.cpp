@@ -397,6 +397,8 @@ private:
       best = std::move(other);
       bestSizes = otherSizes;
     }
+    for (size_t k = 0; k < sizes.size() && turnsBlocks(best); ++k)
+      nudge(bestSizes, k, best);
     constexpr int rounds = 3;
     bool changed = members.size() > 1;
     for (int round = 0; round < rounds && changed; ++round) {
@@ -439,6 +441,23 @@ private:
       }
     }
     sizes[k] = chosen;
+  }
+
+  /// Of blocks that are turned, one more or less may be better than twice or half as many.
+  void nudge(TileSizes &sizes, size_t k, std::optional<Trial> &best) {
+    constexpr double enough = 0.995;
+    int64_t block = std::max(1u, unit.bits / 32), full = extentOf(k), chosen = sizes[k];
+    for (int64_t size : {chosen - block, chosen + block}) {
+      TileSizes trial = sizes;
+      trial[k] = size;
+      if (size < block || size >= full || chosen == full)
+        continue;
+      std::optional<Trial> tried = attempt(trial);
+      if (!isLess(tried, best, enough))
+        continue;
+      best = std::move(tried);
+      sizes = trial;
+    }
   }
 
   bool step(TileSizes &sizes, size_t k, std::optional<Trial> &best) {

@@ -75,13 +75,25 @@ output y
 )";
 
 /// One vector is a line, and goes to memory as a whole.
-TEST(Streams, WhatIsTurnedIsReadInWholeRows) {
+TEST(Streams, WhatIsTurnedIsReadInLongRows) {
   Schedule schedule = scheduled(turned, 1 << 20);
   ASSERT_EQ(schedule.nests.size(), 1u);
-  ASSERT_EQ(schedule.space.size(), 1u); // Rows are not cut.
-  EXPECT_EQ(schedule.space[0].extent, 8192);
-  EXPECT_LE(schedule.space[0].size, 32); // No more than prefetchers follow.
+  EXPECT_GE(schedule.nests[0].extentOf(0), 512);
+  EXPECT_EQ(schedule.space.back().extent, 8192);
+  EXPECT_EQ(schedule.space.back().size, 64); // No more than prefetchers follow.
   EXPECT_TRUE(schedule.nests[0].pastCaches);
+}
+
+/// Halves of 10 * 2^k come to 48 and 80.
+TEST(Streams, TilesOfWhatIsTurnedNeedNotBeHalves) {
+  Schedule schedule = scheduled(R"(
+input x[i:10240, j:1024] f32
+y[j:1024, i:10240] f32 = x[i, j]
+output y
+)",
+                                1 << 20);
+  EXPECT_EQ(schedule.space.back().extent, 10240);
+  EXPECT_EQ(schedule.space.back().size, 64) << schedule.print();
 }
 
 TEST(Streams, PartsOfLinesAreJoinedInScratch) {
@@ -121,7 +133,7 @@ output y
 TEST(Streams, WhatCachesHoldIsTurnedOnTheWayToMemory) {
   Schedule schedule = scheduled(turned, 1 << 27, 256);
   ASSERT_EQ(schedule.nests.size(), 1u);
-  ASSERT_EQ(schedule.space.size(), 1u); // Rows are not cut.
+  ASSERT_EQ(schedule.space.size(), 1u) << schedule.print(); // Rows are not cut.
   EXPECT_LE(schedule.space[0].size, 32);
 }
 
