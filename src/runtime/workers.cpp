@@ -5,6 +5,7 @@
 #include "machine/machine.h"
 
 #include <algorithm>
+#include <bit>
 #include <cfenv>
 #include <chrono>
 #include <csignal>
@@ -18,22 +19,43 @@ using namespace kintsugi::runtime;
 /// between two stages, much shorter than anyone would notice.
 static constexpr std::chrono::microseconds spinTime{50};
 
-/// Chunks for each thread: enough to even out tiles of unequal cost.
-static constexpr uint64_t chunksPerThread = 4;
+/// Chunks of a share: enough to even out tiles of unequal cost, and workers of unequal speed.
+static constexpr uint32_t mostChunks = 4;
 
 //===----------------------------------------------------------------------===//
-// The word on offer: threads that may take part | chunks | chunks taken.
+// The word on offer: job | workers that may take part | chunks | taken from the back | and front.
 //===----------------------------------------------------------------------===//
 
-static constexpr uint64_t chunkBits = 24;
-static constexpr uint64_t chunkMask = (uint64_t(1) << chunkBits) - 1;
+static constexpr uint64_t oneFromFront = 1, oneFromBack = 1 << 8;
 
-static uint64_t packOffer(uint64_t threads, uint64_t chunks) {
-  return threads << 2 * chunkBits | chunks << chunkBits;
+static uint64_t packShare(uint16_t job, uint64_t workers, uint64_t chunks) {
+  return uint64_t(job) << 48 | workers << 32 | chunks << 16;
 }
-static uint64_t threadsOf(uint64_t offer) { return offer >> 2 * chunkBits; }
-static uint64_t chunksOf(uint64_t offer) { return offer >> chunkBits & chunkMask; }
-static uint64_t takenOf(uint64_t offer) { return offer & chunkMask; }
+static uint16_t jobOf(uint64_t share) { return static_cast<uint16_t>(share >> 48); }
+static uint32_t workersOf(uint64_t share) { return share >> 32 & 0xffff; }
+static uint32_t chunksOf(uint64_t share) { return share >> 16 & 0xff; }
+static uint32_t fromBack(uint64_t share) { return share >> 8 & 0xff; }
+static uint32_t fromFront(uint64_t share) { return share & 0xff; }
+
+static bool isOpen(uint64_t share) { return fromFront(share) + fromBack(share) < chunksOf(share); }
+
+//===----------------------------------------------------------------------===//
+// Shares and chunks
+//===----------------------------------------------------------------------===//
+
+/// The first item of a share; of the one past the last, the end.
+static uint64_t shareBegin(uint64_t count, uint32_t shares, uint32_t number) {
+  return count / shares * number + std::min<uint64_t>(number, count % shares);
+}
+
+/// Each chunk is half of what is left, so that the last ones are small.
+static uint32_t chunksIn(uint64_t items) {
+  return std::min<uint32_t>(mostChunks, std::bit_width(items));
+}
+
+static uint64_t chunkBegin(uint64_t items, uint32_t chunks, uint32_t number) {
+  return number == chunks ? items : items - (items >> number);
+}
 
 //===----------------------------------------------------------------------===//
 // Waiting
@@ -132,22 +154,44 @@ void Workers::workerLoop(Worker &worker) {
   }
 }
 
+/// The first share is offered last: with it all are.
 bool Workers::hasWorkFor(uint32_t worker) const {
-  uint64_t word = offer.load(std::memory_order_seq_cst);
-  return worker < threadsOf(word) && takenOf(word) < chunksOf(word);
+  if (unfinished.load(std::memory_order_seq_cst) == 0)
+    return false;
+  uint64_t first = workers[0].share.load(std::memory_order_seq_cst);
+  for (uint32_t owner = 0; worker < workersOf(first) && owner < workersOf(first); ++owner) {
+    uint64_t share = workers[owner].share.load(std::memory_order_seq_cst);
+    if (jobOf(share) == jobOf(first) && isOpen(share))
+      return true;
+  }
+  return false;
 }
 
-/// Computes one chunk of what is on offer; false where there is none left for this worker.
+/// Computes one chunk of what is on offer, its own first; false where there is none left for it.
 bool Workers::takeChunk(uint32_t worker) {
-  uint64_t word = offer.load(std::memory_order_acquire);
+  uint64_t first = workers[0].share.load(std::memory_order_acquire);
+  uint32_t shares = workersOf(first);
+  for (uint32_t distance = 0; worker < shares && distance < shares; ++distance)
+    if (takeChunkOf((worker + distance) % shares, worker, jobOf(first)))
+      return true;
+  return false;
+}
+
+bool Workers::takeChunkOf(uint32_t owner, uint32_t worker, uint16_t wanted) {
+  std::atomic<uint64_t> &share = workers[owner].share;
+  uint64_t word = share.load(std::memory_order_acquire);
   do {
-    if (worker >= threadsOf(word) || takenOf(word) >= chunksOf(word))
+    if (jobOf(word) != wanted || worker >= workersOf(word) || !isOpen(word))
       return false;
-  } while (!offer.compare_exchange_weak(word, word + 1, std::memory_order_acq_rel,
-                                        std::memory_order_acquire));
+  } while (!share.compare_exchange_weak(word, word + (owner == worker ? oneFromFront : oneFromBack),
+                                        std::memory_order_acq_rel, std::memory_order_acquire));
   // From here until `unfinished` goes down the job stays as it is.
-  uint64_t begin = takenOf(word) * job.chunk;
-  job.function(job.argument, worker, begin, std::min(begin + job.chunk, job.count));
+  uint64_t first = shareBegin(job.count, job.shares, owner);
+  uint64_t items = shareBegin(job.count, job.shares, owner + 1) - first;
+  uint32_t chunks = chunksOf(word);
+  uint32_t number = owner == worker ? fromFront(word) : chunks - 1 - fromBack(word);
+  job.function(job.argument, worker, first + chunkBegin(items, chunks, number),
+               first + chunkBegin(items, chunks, number + 1));
   if (unfinished.fetch_sub(1, std::memory_order_seq_cst) == 1 &&
       holderSleeps.load(std::memory_order_seq_cst))
     futexWakeOne(unfinished);
@@ -190,12 +234,20 @@ void Workers::run(uint32_t threads, uint64_t count, Function function, void *arg
       function(argument, 0, 0, count);
     return;
   }
-  uint64_t wanted = std::min(count, threads * chunksPerThread);
-  job = {function, argument, count, (count + wanted - 1) / wanted};
-  uint64_t chunks = (count + job.chunk - 1) / job.chunk;
-  unfinished.store(static_cast<uint32_t>(chunks), std::memory_order_relaxed);
-  offer.store(packOffer(threads, chunks), std::memory_order_seq_cst);
-  wake(static_cast<uint32_t>(std::min<uint64_t>(threads, chunks)));
+  auto shares = static_cast<uint32_t>(std::min<uint64_t>(threads, count));
+  job = {function, argument, count, shares};
+  auto chunksOfShare = [&](uint32_t number) {
+    return chunksIn(shareBegin(count, shares, number + 1) - shareBegin(count, shares, number));
+  };
+  uint32_t chunks = 0;
+  for (uint32_t number = 0; number < shares; ++number)
+    chunks += chunksOfShare(number);
+  unfinished.store(chunks, std::memory_order_seq_cst);
+  ++jobs;
+  for (uint32_t number = shares; number-- > 0;)
+    workers[number].share.store(packShare(jobs, shares, chunksOfShare(number)),
+                                std::memory_order_seq_cst);
+  wake(shares);
   while (takeChunk(0))
     ;
   awaitCompletion();

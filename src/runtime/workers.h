@@ -4,10 +4,16 @@
 // spin, for a stage lasts microseconds; when nothing comes they sleep. One run at a time holds
 // them; others compute inline, which under load is the better use of the cores anyway.
 //
-// The work on offer is one 64-bit word: how many workers may take part, how many chunks there are,
-// how many are taken. A worker takes a chunk by compare-and-swap of that word, and reads the job
-// only while it has an unfinished chunk, when the job can't change. So a stage costs no lock, one
-// publication and one wait, and a worker that sleeps through it delays nobody.
+// Each worker has a share of neighbouring items, the same in each run and in each stage of as many:
+// what it stored for one stage its cache still has when the next reads it. A share is taken chunk
+// by chunk, large ones first, from the front by its worker and from the back by those who are done
+// with theirs.
+//
+// A share on offer is one 64-bit word: of which job, how many workers may take part, how many
+// chunks there are, how many are taken at either end. A worker takes a chunk by compare-and-swap of
+// that word, and reads the job only while it has an unfinished chunk, when the job can't change. So
+// a stage costs no lock, one publication for each share and one wait, and a worker that sleeps
+// through it delays nobody.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KINTSUGI_RUNTIME_WORKERS_H
@@ -57,11 +63,12 @@ private:
     Function function = nullptr;
     void *argument = nullptr;
     uint64_t count = 0;
-    uint64_t chunk = 0;
+    uint32_t shares = 0;
   };
 
   struct alignas(cacheLine) Worker {
     std::atomic<uint32_t> asleep{0}; ///< 1 while it sleeps or is about to; the futex it sleeps on.
+    std::atomic<uint64_t> share{0};  ///< On offer.
     uint32_t index = 0;
     Workers *owner = nullptr;
     pthread_t thread{};
@@ -71,20 +78,21 @@ private:
   void workerLoop(Worker &worker);
   bool hasWorkFor(uint32_t worker) const;
   bool takeChunk(uint32_t worker);
+  bool takeChunkOf(uint32_t owner, uint32_t worker, uint16_t wanted);
   void park(Worker &worker);
   void wake(uint32_t threads);
   void awaitCompletion();
 
-  alignas(cacheLine) std::atomic<uint64_t> offer{0};
   alignas(cacheLine) std::atomic<uint32_t> unfinished{
       0}; ///< Chunks; the futex the holder sleeps on.
   std::atomic<bool> holderSleeps{false};
   alignas(cacheLine) Job job; ///< Changes only while `unfinished` is 0.
+  uint16_t jobs = 0;          ///< So far, for who holds the workers.
   std::atomic<bool> stopping{false};
   std::atomic<uint32_t> started{1}; ///< The caller's thread counts.
   std::atomic_flag held;
   std::mutex growing;
-  std::unique_ptr<Worker[]> workers; ///< By index; the first is the caller's and unused.
+  std::unique_ptr<Worker[]> workers; ///< By index; the first is the caller's, without a thread.
 };
 
 } // namespace kintsugi::runtime

@@ -96,6 +96,33 @@ TEST(Workers, OthersTakePartOnceTheyAreAwake) {
   workers.letGo();
 }
 
+TEST(Workers, EachHasAShareOfNeighbours) {
+  Workers workers;
+  workers.grow(2);
+  ASSERT_TRUE(workers.tryHold());
+  // Both wait in their first chunk until the other has come.
+  struct Shares {
+    std::atomic<int> arrived{0};
+    std::atomic<uint64_t> first[2] = {~0ull, ~0ull};
+    static void start(void *argument, uint32_t worker, uint64_t begin, uint64_t) {
+      auto &shares = *static_cast<Shares *>(argument);
+      uint64_t none = ~0ull;
+      if (!shares.first[worker].compare_exchange_strong(none, begin))
+        return;
+      ++shares.arrived;
+      while (shares.arrived.load() < 2)
+        std::this_thread::yield();
+    }
+  };
+  for (int i = 0; i < 20; ++i) {
+    Shares shares;
+    workers.run(2, 21, Shares::start, &shares);
+    EXPECT_EQ(shares.first[0], 0u);
+    EXPECT_EQ(shares.first[1], 11u);
+  }
+  workers.letGo();
+}
+
 TEST(Workers, OneRunHoldsThem) {
   Workers workers;
   workers.grow(2);
