@@ -139,7 +139,8 @@ def judge(kernel, level):
         wrong.append("waits for each product of four warps")
     if kernel["assumed"]:  # Nothing is thought of launches that kernels share.
         # Code for any device may have left room for fewer on purpose.
-        thought = min(blocks(kernel, kernel["assumed"]), kernel.get("promised", THREADS))
+        promised = kernel.get("promised", THREADS) if level == "sm_80" else THREADS
+        thought = min(blocks(kernel, kernel["assumed"]), promised)
         found = blocks(kernel, kernel["registers"])
         if found < thought:
             wrong.append(f"leaves room for {found} blocks, not {thought}")

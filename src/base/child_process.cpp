@@ -66,6 +66,9 @@ public:
     return status;
   }
 
+  /// Whether nobody can say how it ended: somebody else has waited for it, or nobody may.
+  bool isLost() const { return lost; }
+
   /// What it has said so far, in one line.
   std::string said() const {
     std::string line = text.substr(0, text.find_last_not_of(" \n") + 1);
@@ -79,6 +82,7 @@ private:
     do
       ended = ::waitpid(process, &status, options);
     while (ended < 0 && errno == EINTR);
+    lost = ended < 0;
     return hasEnded = ended != 0;
   }
 
@@ -102,8 +106,8 @@ private:
   pid_t process;
   FileDescriptor output;
   std::string text;
-  int status = 127 << 8; ///< Stays where somebody else has waited for it.
-  bool hasEnded = false, isSilent = false;
+  int status = 0;
+  bool hasEnded = false, isSilent = false, lost = false;
 };
 
 } // namespace
@@ -134,6 +138,11 @@ static Expected<std::pair<pid_t, FileDescriptor>> start(const std::vector<std::s
   if (::pipe2(ends, O_CLOEXEC) != 0)
     return failed();
   FileDescriptor read(ends[0]), write(ends[1]);
+  if (write.get() <= STDERR_FILENO) { // Where the child has its own, dup2() would close it.
+    write = FileDescriptor(::fcntl(write.get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+    if (write.get() < 0)
+      return failed();
+  }
   pid_t parent = ::getpid(), process = ::fork();
   if (process < 0)
     return failed();
@@ -151,6 +160,9 @@ Status kintsugi::runProgram(const std::vector<std::string> &command,
   if (!status)
     return machineError(command[0] + ": has not ended after " +
                         std::to_string(limit.count() / 1000) + " s");
+  if (child.isLost())
+    return machineError(command[0] + ": has ended, and nothing tells how, because this process "
+                                     "ignores SIGCHLD or waits for all that it starts");
   if (WIFEXITED(*status) && WEXITSTATUS(*status) == 0)
     return Status::success();
   std::string how = WIFSIGNALED(*status)

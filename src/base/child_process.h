@@ -1,7 +1,8 @@
 //===- child_process.h - Programs that work for this one --------------------===//
 //
 // Another program is run by its path with a list of arguments: no shell looks at them. It reads
-// nothing, what it says is kept, it may take only so long, and it ends when this process does.
+// nothing, what it says is kept, it may take only so long, and it ends when this process does. What
+// it starts in its turn is its own business.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KINTSUGI_BASE_CHILD_PROCESS_H

@@ -21,7 +21,7 @@
 namespace kintsugi::runtime {
 
 /// Grows with every change of the manifest that an old reader would misunderstand.
-inline constexpr uint32_t manifestVersion = 2;
+inline constexpr uint32_t manifestVersion = 3;
 
 /// Names no buffer or port.
 inline constexpr int64_t none = -1;

@@ -29,6 +29,7 @@ struct Moving {
   double once;  ///< Each counted once, however many tiles read it.
   double stored;
   double underWay; ///< The share of tiles that are under way together.
+  double blocks;
 };
 
 } // namespace
@@ -36,10 +37,11 @@ struct Moving {
 /// One core's way for all of it. What stays in the cache of all cores comes from there as fast as
 /// anything else. Beyond it, memory works while blocks bring what others have brought, but what a
 /// nest reads again is asked for when its block has nothing else to bring. And memory that is read
-/// and stored at once changes from one to the other: the less often, the more of what lies together
-/// is under way together; what tiles bring and store in many places shares the cache with it.
+/// and stored at once changes from one to the other: the more often, the more of the cache is taken
+/// by what tiles under way bring and store in many places, as lines leave it before their
+/// neighbours have come. There blocks are many, and started one by one.
 static double secondsMoving(const Moving &bytes, const machine::Machine &machine) {
-  constexpr double mostCrowded = 0.13;
+  constexpr double mostCrowded = 0.13, starts = 0.1e-9;
   const machine::MemoryLevel &shared = machine.levels[machine.levels.size() > 1 ? 1 : 0];
   double fromMemory = bytes.once / machine.memory().bytesPerSecond;
   double room = double(shared.bytes);
@@ -48,7 +50,8 @@ static double secondsMoving(const Moving &bytes, const machine::Machine &machine
   double inTurns = 2 * std::min(bytes.once - bytes.stored, bytes.stored) * bytes.underWay;
   return (std::max(bytes.first / shared.bytesPerSecond, fromMemory) +
           bytes.again / shared.bytesPerSecond) *
-         (1 + mostCrowded * std::min(1.0, inTurns / room));
+             (1 + mostCrowded * std::min(1.0, inTurns / room)) +
+         starts * bytes.blocks * machine.cores;
 }
 
 double secondsInBlocks(const Schedule &schedule, const BlockCycles &cycles,
@@ -82,14 +85,14 @@ double secondsInBlocks(const Schedule &schedule, const BlockCycles &cycles,
   double again = besides + traffic.bytesReadBesideRings(staysNear) - first;
   double once = besides + traffic.bytesOnceBesideRings();
   double share = std::min(1.0, together * cores / blocks); // Of all blocks, those under way.
-  Moving parts{first, again, once, schedule.bytesWritten, share};
+  Moving parts{first, again, once, schedule.bytesWritten, share, blocks};
   double moving = secondsMoving(parts, machine) / std::min<double>(blocks, machine.cores);
   // Blocks that start together have uneven shares of the way; those that follow even them out.
   constexpr double uneven = 0.1;
   moving *= 1 + uneven * std::min(each, together) / each;
   // A block that follows another has nothing on its way at first, as others of its core have.
-  constexpr double follows = 0.8e-6, starts = 0.1e-9;
-  moving += (std::ceil(each / together) - 1) * follows / (together * together) + starts * blocks;
+  constexpr double follows = 0.8e-6;
+  moving += (std::ceil(each / together) - 1) * follows / (together * together);
   double computing = std::max(busy, alone);
   double apart = apartShare(schedule, std::min(each, together));
   return launch + std::max(computing, moving) + apart * std::min(computing, moving);

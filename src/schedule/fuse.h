@@ -64,7 +64,7 @@ struct FuseOptions {
   /// A product takes what lies outside of a factor as zero at no cost, so that a border needs no
   /// nest of its own.
   bool fillsAreFree = false;
-  /// What computing an element anew for each further reader may cost at most, in operations.
+  /// What computing an element anew for all further readers may cost at most, in operations.
   double mostAgain = 4;
 };
 

@@ -254,6 +254,13 @@ private:
     return changed;
   }
 
+  double resultBytes() const {
+    double bytes = double(bytesOfElement(values.value(members.back().results[0]).type));
+    for (const Iterator &iterator : members.back().parallel)
+      bytes *= double(iterator.extent.constant());
+    return bytes;
+  }
+
   TileSizes wholeSizes() const {
     TileSizes sizes;
     for (const Iterator &iterator : members.back().parallel)
@@ -278,10 +285,11 @@ private:
   }
 
   /// What lies in scratch for several readers is stored and read by all threads of a block, which
-  /// wait for each other in between: computing it anew for each reader may take less.
+  /// wait for each other in between. Where memory bounds a kernel, computing it anew for each
+  /// reader may take less.
   void tryComputingAgain(std::optional<Trial> &best) {
     constexpr double mostAgain = 32;
-    if (mayStreamSoftmax(members))
+    if (!isBeyondCaches(resultBytes(), options.machine) || mayStreamSoftmax(members))
       return;
     std::vector<Member> fewer =
         fuse(program, group, {.fillsAreFree = true, .mostAgain = mostAgain});
@@ -338,11 +346,8 @@ private:
   void tryTurnedResult(std::optional<Trial> &best) {
     constexpr int64_t line = 64, leastLane = 4;
     int64_t each = bytesOfElement(values.value(members.back().results[0]).type);
-    double bytes = double(each);
-    for (const Iterator &iterator : members.back().parallel)
-      bytes *= double(iterator.extent.constant());
     bool isWholeLine = unit.bits / 8 / std::max(each, leastLane) * each >= line;
-    if (isWholeLine || !isBeyondCaches(bytes, options.machine))
+    if (isWholeLine || !isBeyondCaches(resultBytes(), options.machine))
       return;
     turnsResult = true;
     if (std::optional<std::vector<Member>> trial = stageTurnedResult(values, members))

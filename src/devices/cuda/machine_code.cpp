@@ -17,7 +17,7 @@ bool devices::cuda::runsMachineCode(std::string_view architecture, int major, in
 
 namespace {
 
-/// The bytes as an ELF file, of which nothing is taken on trust.
+/// The bytes as an ELF file, of whose parts all places are checked.
 class ElfFile {
 public:
   explicit ElfFile(std::span<const std::byte> bytes) : bytes(bytes) {}
@@ -37,10 +37,18 @@ public:
       return false;
     // More than the header can count are counted there.
     uint64_t count = header->e_shnum > 0 ? header->e_shnum : first->sh_size;
-    for (uint64_t i = 1; i < count; ++i) // Ends where the bytes do.
-      if (!isSection(read<Elf64_Shdr>(header->e_shoff, i), count))
+    uint64_t ofNames = header->e_shstrndx == SHN_XINDEX ? first->sh_link : header->e_shstrndx;
+    if (ofNames == 0 || ofNames >= count) // The first is none.
+      return false;
+    std::optional<Elf64_Shdr> names = read<Elf64_Shdr>(header->e_shoff, ofNames);
+    if (!names || names->sh_type != SHT_STRTAB)
+      return false;
+    for (uint64_t i = 1; i < count; ++i) { // Ends where the bytes do.
+      std::optional<Elf64_Shdr> section = read<Elf64_Shdr>(header->e_shoff, i);
+      if (!isSection(section, count) || section->sh_name >= names->sh_size)
         return false;
-    return isTableOfStrings(*header, *first);
+    }
+    return true;
   }
 
 private:
@@ -73,13 +81,6 @@ private:
       return false;
     return section->sh_type != SHT_STRTAB || section->sh_size == 0 ||
            bytes[section->sh_offset + section->sh_size - 1] == std::byte(0);
-  }
-
-  /// That with the names of sections.
-  bool isTableOfStrings(const Elf64_Ehdr &header, const Elf64_Shdr &first) const {
-    uint64_t index = header.e_shstrndx == SHN_XINDEX ? first.sh_link : header.e_shstrndx;
-    std::optional<Elf64_Shdr> section = read<Elf64_Shdr>(header.e_shoff, index);
-    return section && section->sh_type == SHT_STRTAB && holds(section->sh_offset, section->sh_size);
   }
 
   std::span<const std::byte> bytes;

@@ -33,8 +33,11 @@ Expected<std::vector<std::byte>> assemble(const std::string &assembler, std::str
   constexpr auto limit = std::chrono::minutes(60);
   KINTSUGI_ASSIGN(TemporaryPath source, writeText(text));
   KINTSUGI_ASSIGN(TemporaryPath result, TemporaryPath::ofNewFile());
-  KINTSUGI_RETURN_IF_ERROR(
-      runProgram({assembler, "-arch=" + level, source.str(), "-o", result.str()}, limit));
+  Status done = runProgram({assembler, "-arch=" + level, source.str(), "-o", result.str()}, limit);
+  if (!done.ok())
+    return machineError(done.error().message +
+                        "; put the ptxas of CUDA 12 or newer first in PATH, or leave machine code "
+                        "to the driver");
   KINTSUGI_ASSIGN(std::string code, readTextFile(result.str()));
   if (code.empty())
     return machineError(assembler + ": wrote no code for " + level);

@@ -70,14 +70,13 @@ void MatrixNest::group() {
   stageBytes = columns.offset + columns.bytes();
 }
 
-/// As the tile has it, or where devices may have less memory than it was chosen for as many as fit.
+/// As the tile has it, or where devices may have less memory than it was chosen for as many as fit:
+/// of a product of its own. Attention has another ring, of which schedule::streamBytes tells.
 int64_t MatrixNest::stagesWithin(int64_t scratchBytes) const {
   int64_t all = matrix.getStages();
   if (inFours || !matrix.getInFours())
     return all;
-  int64_t fitting = (scratchBytes - int64_t(matrix.getRing())) / stageBytes;
-  assert(fitting >= std::min<int64_t>(2, all) && "see schedule::BlockMemory::elsewhere");
-  return std::min(all, fitting);
+  return std::min(all, (scratchBytes - int64_t(matrix.getRing())) / stageBytes);
 }
 
 /// Lines follow the iterator along which all reads of a factor lie side by side. Those of terms
@@ -138,6 +137,8 @@ Value MatrixNest::least(Value a, int64_t most) {
 }
 
 void MatrixNest::emit() {
+  assert(stages >= std::min<int64_t>(2, matrix.getStages()) &&
+         "see schedule::BlockMemory::elsewhere");
   findLanes();
   findSteps();
   emitPasses();

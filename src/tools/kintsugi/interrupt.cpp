@@ -16,6 +16,8 @@ static void stop(int signal) {
 void stopCleanlyOnSignals() {
   // A limit on the size of files is an error of the write that meets it.
   ::signal(SIGXFSZ, SIG_IGN);
+  // Where a parent ignores it, nobody learns how programs ended that work for this one.
+  ::signal(SIGCHLD, SIG_DFL);
   for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
     struct sigaction action = {}, old = {};
     action.sa_handler = stop;

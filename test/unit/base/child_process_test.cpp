@@ -65,9 +65,10 @@ TEST(ChildProcess, EndsWithWhoAskedForIt) {
   std::string file = folder / "number";
   pid_t asker = ::fork();
   if (asker == 0) {
-    (void)runProgram({"/bin/sh", "-c",
-                      "echo $$ >" + file + ".new; mv " + file + ".new " + file + "; sleep 1000"},
-                     1h);
+    (void)runProgram(
+        {"/bin/sh", "-c",
+         "echo $$ >" + file + ".new; mv " + file + ".new " + file + "; exec sleep 1000"},
+        1h);
     ::_exit(0);
   }
   auto give = Clock::now() + 30s;

@@ -26,7 +26,7 @@ Group wholeOf(const te::Program &program) {
 
 size_t choicesIn(const std::string &text) {
   te::Program program = parsed(text);
-  return keepChoices(fuse(program, wholeOf(program), false)).size();
+  return keepChoices(fuse(program, wholeOf(program), {})).size();
 }
 
 const std::string powers = R"(
