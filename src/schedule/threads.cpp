@@ -1,6 +1,7 @@
 #include "schedule/threads.h"
 
 #include "schedule/matrix.h"
+#include "schedule/scratch.h"
 #include "schedule/streamed_softmax.h"
 #include "schedule/thread_memo.h"
 #include "llvm/ADT/STLExtras.h"
@@ -50,12 +51,33 @@ int64_t exchangeBytesOf(const LoopNest &nest, int threads) {
   return nest.matrix ? 0 : bytesOfJoin(nest.registers, threads, joinBytesOf(nest));
 }
 
+/// Of all that a point may be, the parts of a concatenation for one, something is asked for before
+/// it is known which it is.
+static int registersOfAlternatives(const LoopNest &nest) {
+  constexpr int bytesOfRegister = 4;
+  llvm::SmallVector<te::Expr> reads;
+  bool chooses = false;
+  for (const te::Expr &body : nest.bodies)
+    body.walk([&](const te::Expr &e) {
+      chooses |= e.kind() == te::ExprKind::Select;
+      if (e.kind() == te::ExprKind::Read && !llvm::is_contained(reads, e))
+        reads.push_back(e);
+    });
+  if (nest.reduction || !chooses || reads.empty())
+    return 0;
+  const RegisterTile &tile = nest.registers;
+  int points = int(tile.rows * tile.columns * tile.vectors);
+  int bytes = int(bytesOfElement(reads.front().type()));
+  return int(reads.size() - 1) * points * bytes / bytesOfRegister;
+}
+
 int registersOf(const Schedule &schedule) {
   int most = 0;
   const std::vector<LoopNest> &nests = schedule.nests;
   for (auto [number, nest] : llvm::enumerate(nests)) {
     most = std::max(most, nest.matrix ? registersOf(nest, schedule)
-                                      : registersOf(nest.registers, nest.reduction.has_value()));
+                                      : registersOf(nest.registers, nest.reduction.has_value()) +
+                                            registersOfAlternatives(nest));
     if (nest.streamed)
       most = std::max(most, registersOfStream(nest, nests[number + 1], nests[number + 3]));
   }
