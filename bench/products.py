@@ -3,9 +3,9 @@
 usage: products.py [--sizes 512,768,...] [--rounds N] [--seconds S] [--out FILE]
 
 C = A * B of N x N matrices in float32, B a weight (packed when the model is compiled) or an input (as it comes), on one
-core and on all. The peak is that of independent multiply-adds in registers on the same cores at once (limits.c), taken
-in every round; its best counts, and of a product the median over rounds of its median in a round. Writes
-bench/results/products-DATE.json.
+core and on all. The peak is that of independent multiply-adds in registers on the same cores at once (limits.c). It is
+taken right before and right after each timing of a product, since clocks vary; the greater counts for that timing. Of a
+product the medians over rounds count, of its milliseconds and of its shares. Writes bench/results/products-DATE.json.
 """
 
 import argparse
@@ -24,6 +24,7 @@ import machine
 import models
 
 RESULTS = pathlib.Path(__file__).resolve().parent / "results"
+BESIDE = 0.1  # Seconds of a peak.
 SIZES = [512, 768, 1024, 1536, 2048]
 KINDS = {"weight": 'const b[{n}, {n}] f32 = weights("b")', "input": "input b[{n}, {n}] f32"}
 
@@ -36,29 +37,35 @@ def text(n, kind):
 
 
 def measure(folder, sizes, cores, options):
-    """By number of cores: the peak, and each product's milliseconds and share."""
+    """By number of cores: the greatest peak, and each product's milliseconds and share."""
     limit = limits.Limits(folder)
     artifacts = {(n, kind): limits.compiled(folder, f"{kind}{n}", text(n, kind)) for n in sizes for kind in KINDS}
     counts = sorted({1, len(cores)})
     peaks = {count: [] for count in counts}
-    times = {(count, product): [] for count in counts for product in artifacts}
+    found = {(count, product): [] for count in counts for product in artifacts}
     for _ in range(options.rounds):
         for count in counts:
-            peaks[count].append(limit.flops(cores[:count], 0.3))
-            for product, artifact in artifacts.items():
-                times[count, product].append(limits.milliseconds(artifact, cores[:count], options.seconds))
+            used = cores[:count]
+            before = limit.flops(used, BESIDE)
+            for (n, kind), artifact in artifacts.items():
+                ms = limits.milliseconds(artifact, used, options.seconds)
+                after = limit.flops(used, BESIDE)
+                found[count, (n, kind)].append((ms, 2 * n**3 / ms * 1e3 / max(before, after)))
+                peaks[count] += [before, after]
+                before = after
     rows = []
-    for (count, (n, kind)), found in times.items():
-        ms = statistics.median(found)
-        flops = 2 * n**3 / ms * 1e3
-        rows.append(dict(cores=count, n=n, b=kind, ms=ms, rounds=found, gflops=flops / 1e9, share=flops / max(peaks[count])))
-    return {count: max(found) / 1e9 for count, found in peaks.items()}, rows
+    for (count, (n, kind)), timings in found.items():
+        rounds, shares = zip(*timings)
+        ms = statistics.median(rounds)
+        share = statistics.median(shares)
+        rows.append(dict(cores=count, n=n, b=kind, ms=ms, rounds=rounds, gflops=2 * n**3 / ms / 1e6, share=share))
+    return {count: max(several) / 1e9 for count, several in peaks.items()}, rows
 
 
 def main(words=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sizes", type=lambda given: [int(n) for n in given.split(",")], default=SIZES)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=0.5, help="of each timing")
     parser.add_argument("--out", type=pathlib.Path, help="instead of bench/results/products-DATE.json")
     options = parser.parse_args(words)
