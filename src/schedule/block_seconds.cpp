@@ -77,15 +77,15 @@ double secondsInBlocks(const Schedule &schedule, const BlockCycles &cycles,
   Traffic traffic(schedule, machine);
   // What a tile reads first its later nests find near, if there is room for that of all blocks.
   double near = 2 * double(machine.levels.back().bytes) - together * scratch;
-  bool staysNear = together * traffic.bytesReadBesideRings(true) <= near * tiles;
+  double read = traffic.bytesReadBesideRings(true);
+  bool staysNear = together * read <= near * tiles;
   // What else lies in a line is not brought, but a part of one is asked for as a whole one is.
   constexpr double asked = 0.25;
   double besides = schedule.bytesWritten + asked * tiles * cycles.scattered;
-  double first = besides + traffic.bytesReadBesideRings(true);
-  double again = besides + traffic.bytesReadBesideRings(staysNear) - first;
+  double again = staysNear ? 0 : traffic.bytesReadBesideRings(false) - read;
   double once = besides + traffic.bytesOnceBesideRings();
   double share = std::min(1.0, together * cores / blocks); // Of all blocks, those under way.
-  Moving parts{first, again, once, schedule.bytesWritten, share, blocks};
+  Moving parts{besides + read, again, once, schedule.bytesWritten, share, blocks};
   double moving = secondsMoving(parts, machine) / std::min<double>(blocks, machine.cores);
   // Blocks that start together have uneven shares of the way; those that follow even them out.
   constexpr double uneven = 0.1;

@@ -55,6 +55,8 @@ int64_t exchangeBytesOf(const LoopNest &nest, int threads) {
 /// it is known which it is.
 static int registersOfAlternatives(const LoopNest &nest) {
   constexpr int bytesOfRegister = 4;
+  if (nest.reduction)
+    return 0;
   llvm::SmallVector<te::Expr> reads;
   bool chooses = false;
   for (const te::Expr &body : nest.bodies)
@@ -63,7 +65,7 @@ static int registersOfAlternatives(const LoopNest &nest) {
       if (e.kind() == te::ExprKind::Read && !llvm::is_contained(reads, e))
         reads.push_back(e);
     });
-  if (nest.reduction || !chooses || reads.empty())
+  if (!chooses || reads.empty())
     return 0;
   const RegisterTile &tile = nest.registers;
   int points = int(tile.rows * tile.columns * tile.vectors);

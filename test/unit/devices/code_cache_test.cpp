@@ -2,12 +2,10 @@
 
 #include "devices/cuda/code_cache.h"
 
-#include "fake_cuda.h"
+#include "fake_driver.h"
 
-#include <dlfcn.h>
 #include <filesystem>
 #include <fstream>
-#include <gtest/gtest.h>
 #include <thread>
 
 namespace kintsugi::devices::cuda {
@@ -15,13 +13,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class CodeCacheTest : public testing::Test {
+class CodeCacheTest : public FakeDriverTest {
 protected:
   void SetUp() override {
-    library = dlopen(FAKE_CUDA, RTLD_NOW | RTLD_LOCAL);
-    ASSERT_TRUE(library) << dlerror();
-    fake = reinterpret_cast<FakeCuda *(*)()>(dlsym(library, "fakeCuda"))();
-    *fake = FakeCuda();
+    ASSERT_NO_FATAL_FAILURE(FakeDriverTest::SetUp());
     driver = *Driver::load(FAKE_CUDA);
     folder = testing::TempDir() + "code_cache_" + std::to_string(::getpid());
     fs::remove_all(folder);
@@ -29,7 +24,7 @@ protected:
   void TearDown() override {
     fs::remove_all(folder);
     driver.reset();
-    dlclose(library);
+    FakeDriverTest::TearDown();
   }
 
   /// Loads a text through a cache of its own; the message of what went wrong.
@@ -50,8 +45,6 @@ protected:
     return files;
   }
 
-  void *library = nullptr;
-  FakeCuda *fake = nullptr;
   std::shared_ptr<const Driver> driver;
   std::string folder;
 };

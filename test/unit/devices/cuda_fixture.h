@@ -4,28 +4,17 @@
 
 #include "cuda_parts.h"
 #include "devices/cuda/cuda_device.h"
-#include "fake_cuda.h"
+#include "fake_driver.h"
 #include "runtime/context.h"
-
-#include <dlfcn.h>
-#include <gtest/gtest.h>
 
 namespace kintsugi::runtime {
 
 /// A driver that isn't one, and models on its device.
-class CudaTest : public testing::Test {
+class CudaTest : public FakeDriverTest {
 protected:
-  void SetUp() override {
-    library = dlopen(FAKE_CUDA, RTLD_NOW | RTLD_LOCAL);
-    ASSERT_TRUE(library) << dlerror();
-    auto state = reinterpret_cast<FakeCuda *(*)()>(dlsym(library, "fakeCuda"));
-    fake = state();
-    *fake = FakeCuda();
-  }
   void TearDown() override {
     contexts.clear();
-    if (library)
-      dlclose(library);
+    FakeDriverTest::TearDown();
   }
 
   std::shared_ptr<Device> open() {
@@ -62,9 +51,7 @@ protected:
     return context.run(inputs, outputs, options);
   }
 
-  void *library = nullptr;
   std::vector<std::unique_ptr<Context>> contexts;
-  FakeCuda *fake = nullptr;
   std::vector<float> x = affineInput(), y = std::vector<float>(1000), best = std::vector<float>(5);
   std::vector<int64_t> where = std::vector<int64_t>(5), shape = {1000};
 };

@@ -4,14 +4,12 @@
 #include "devices/cuda/machine_code.h"
 
 #include "cuda_parts.h"
-#include "fake_cuda.h"
+#include "fake_driver.h"
 #include "runtime/model.h"
 
 #include <algorithm>
-#include <dlfcn.h>
 #include <elf.h>
 #include <functional>
-#include <gtest/gtest.h>
 
 using namespace kintsugi;
 using namespace kintsugi::runtime;
@@ -58,16 +56,8 @@ struct Elf {
   }
 };
 
-class MachineCode : public testing::Test {
+class MachineCode : public FakeDriverTest {
 protected:
-  void SetUp() override {
-    library = dlopen(FAKE_CUDA, RTLD_NOW | RTLD_LOCAL);
-    ASSERT_TRUE(library) << dlerror();
-    fake = reinterpret_cast<FakeCuda *(*)()>(dlsym(library, "fakeCuda"))();
-    *fake = FakeCuda();
-  }
-  void TearDown() override { dlclose(library); }
-
   static Parts partsFor(const char *architecture) {
     Parts parts = cudaParts(affineParts());
     parts.machineCode = Elf().bytes();
@@ -85,9 +75,6 @@ protected:
     auto model = Model::create(std::move(*artifact), *device);
     return model.ok() ? std::string((*model)->program().codeSection()) : model.error().message;
   }
-
-  void *library = nullptr;
-  FakeCuda *fake = nullptr;
 };
 
 } // namespace

@@ -2,6 +2,7 @@
 // conditions in the expressions mean.
 
 #include "runner.h"
+#include "whole_program.h"
 
 #include "schedule/scheduler.h"
 #include "te/constant.h"
@@ -58,11 +59,7 @@ output y
 }
 
 schedule::Group wholeProgram(const Program &program) {
-  schedule::Group group;
-  for (uint32_t node = 0; node < program.nodes.size(); ++node)
-    group.nodes.push_back(node);
-  for (const Program::Output &output : program.outputs)
-    group.outputs.push_back(output.value);
+  schedule::Group group = test::wholeOf(program);
   for (uint32_t value = 0; value < program.numValues(); ++value)
     if (program.values[value].kind == ValueKind::Constant)
       group.constants.push_back({value});

@@ -1,28 +1,18 @@
 #include "schedule/keep.h"
 
 #include "runner.h"
-#include "schedule/scheduler.h"
-#include "te/parser.h"
+#include "whole_program.h"
 #include "llvm/ADT/STLExtras.h"
-#include "gtest/gtest.h"
 
 #include <cmath>
 
 using namespace kintsugi;
 using namespace kintsugi::schedule;
+using test::parsed;
+using test::vectorMachine;
+using test::wholeOf;
 
 namespace {
-
-te::Program parsed(const std::string &text) { return std::move(*te::parseProgram(text, "test")); }
-
-Group wholeOf(const te::Program &program) {
-  Group group;
-  for (uint32_t node = 0; node < program.nodes.size(); ++node)
-    group.nodes.push_back(node);
-  for (const te::Program::Output &output : program.outputs)
-    group.outputs.push_back(output.value);
-  return group;
-}
 
 size_t choicesIn(const std::string &text) {
   te::Program program = parsed(text);
@@ -100,19 +90,6 @@ output z
             0u);
 }
 
-ScheduleOptions vectorMachine() {
-  ScheduleOptions options;
-  options.machine.cores = 2;
-  options.machine.vectorBits = 512;
-  options.machine.vectorRegisters = 32;
-  options.machine.flopsPerSecond = 2e11;
-  options.machine.levels = {{"memory", int64_t(1) << 34, 2, 2e10, 4e10},
-                            {"L3", 1 << 24, 2, 5e10, 1e11},
-                            {"L2", 1 << 18, 1, 1e11, 2e11},
-                            {"L1", 48 << 10, 1, 4e11, 8e11}};
-  return options;
-}
-
 /// Neighbours are read, too, so a tile keeps more than its own rows.
 TEST(Keep, TilesKeepWhatAllReadersNeed) {
   te::Program program = parsed(R"(
@@ -122,7 +99,7 @@ s[i:4000] f32 = sum<f32>[j:40] e[i, j]
 y[i:3999, j:40] f32 = e[i + 1, j] / s[i]
 output y
 )");
-  ScheduleResult result = scheduleGroup(program, wholeOf(program), vectorMachine());
+  ScheduleResult result = scheduleGroup(program, wholeOf(program), vectorMachine(1 << 24));
   ASSERT_TRUE(result.schedule) << result.reason;
   const Schedule &schedule = *result.schedule;
   ASSERT_EQ(schedule.nests.size(), 2u) << schedule.print();

@@ -2,17 +2,9 @@
 #ifndef KINTSUGI_TEST_UNIT_SCHEDULE_ON_GPU_H
 #define KINTSUGI_TEST_UNIT_SCHEDULE_ON_GPU_H
 
-#include "schedule/scheduler.h"
-#include "te/parser.h"
-#include "gtest/gtest.h"
+#include "whole_program.h"
 
 namespace kintsugi::test {
-
-inline te::Program parsed(const std::string &text) {
-  Expected<te::Program> program = te::parseProgram(text, "test.te");
-  EXPECT_TRUE(program.ok()) << (program.ok() ? "" : program.error().message);
-  return std::move(*program);
-}
 
 /// All definitions as one kernel for a GPU, `constants` of them known when it is compiled.
 inline schedule::ScheduleResult resultOf(const te::Program &program,
@@ -20,11 +12,7 @@ inline schedule::ScheduleResult resultOf(const te::Program &program,
                                          llvm::ArrayRef<te::ValueId> constants = {},
                                          int64_t ringLimit = 200 << 10, unsigned clusterBlocks = 1,
                                          bool bulk = true) {
-  schedule::Group group;
-  for (uint32_t node = 0; node < program.nodes.size(); ++node)
-    group.nodes.push_back(node);
-  for (const te::Program::Output &output : program.outputs)
-    group.outputs.push_back(output.value);
+  schedule::Group group = wholeOf(program);
   group.constants.assign(constants.begin(), constants.end());
   schedule::ScheduleOptions options;
   options.machine = *machine::Machine::forLevel("sm_90a");

@@ -1,31 +1,18 @@
 #include "runner.h"
-#include "schedule/scheduler.h"
-#include "te/parser.h"
-#include "gtest/gtest.h"
+#include "whole_program.h"
 
 using namespace kintsugi;
 using namespace kintsugi::schedule;
+using test::parsed;
+using test::vectorMachine;
+using test::wholeOf;
 
 namespace {
 
 /// The schedule of a whole program where the last cache holds `cacheBytes`.
 Schedule scheduled(const char *text, int64_t cacheBytes, int vectorBits = 512) {
-  te::Program program = std::move(*te::parseProgram(text, "test"));
-  Group group;
-  for (uint32_t node = 0; node < program.nodes.size(); ++node)
-    group.nodes.push_back(node);
-  for (const te::Program::Output &output : program.outputs)
-    group.outputs.push_back(output.value);
-  ScheduleOptions options;
-  options.machine.cores = 2;
-  options.machine.vectorBits = vectorBits;
-  options.machine.vectorRegisters = 32;
-  options.machine.flopsPerSecond = 2e11;
-  options.machine.levels = {{"memory", int64_t(1) << 34, 2, 2e10, 4e10},
-                            {"L3", cacheBytes, 2, 5e10, 1e11},
-                            {"L2", 1 << 18, 1, 1e11, 2e11},
-                            {"L1", 48 << 10, 1, 4e11, 8e11}};
-  return *scheduleGroup(program, group, options).schedule;
+  te::Program program = parsed(text);
+  return *scheduleGroup(program, wholeOf(program), vectorMachine(cacheBytes, vectorBits)).schedule;
 }
 
 const char *const normalization = R"(
