@@ -19,6 +19,7 @@
 #include "link/link.h"
 #include "machine/describe.h"
 #include "pipeline/targets.h"
+#include "pipeline/trial_run.h"
 #include "pipeline/tuning.h"
 #include "simplify/simplify.h"
 #include "simplify/store_narrow.h"
@@ -182,15 +183,33 @@ struct Front {
   orchestrate::OrchestrateTexts texts;
 };
 
+/// What values of 16 bits have to hold; nothing where that can't be seen.
+std::vector<double> rangesOf(const te::Program &program, const CompileOptions &options,
+                             runtime::Device &host) {
+  if (!options.abilities.scales || storageOf(options.precision) != ElementType::F16)
+    return {};
+  Expected<std::vector<double>> greatest = greatestMagnitudes(program, options, host);
+  if (greatest.ok())
+    return std::move(*greatest);
+  if (options.log)
+    options.log->add({"precision",
+                      "the range of f16",
+                      "is taken to be wide enough for what the expressions don't say to leave it",
+                      {greatest.error().message, "use bf16 if a result is not finite"},
+                      {}});
+  return {};
+}
+
+/// `host` runs the program once where that has to be known.
 Expected<te::Program> simplified(const te::Program &imported, const CompileOptions &options,
-                                 Phases &phases, CompileReport &report) {
+                                 runtime::Device &host, Phases &phases, CompileReport &report) {
   report.operators = countOperators(imported);
   report.exactness = describeExactness(imported, options.precision);
   KINTSUGI_ASSIGN(te::Program program, phases.run("simplify", [&] {
     te::Program result = simplify::simplify(imported, options.log);
     std::optional<ElementType> narrow = storageOf(options.precision);
     if (narrow)
-      result = simplify::storeNarrow(result, *narrow, options.log);
+      result = simplify::storeNarrow(result, *narrow, rangesOf(result, options, host), options.log);
     if (options.target == "reference")
       return checked(simplify::promoteToDouble(result, narrow));
     return checked(narrow ? simplify::simplify(result) : std::move(result));
@@ -362,10 +381,10 @@ Expected<te::Program> specialized(te::Program program, const CompileOptions &opt
 
 /// What holds whatever the machine is.
 Expected<te::Program> prepared(const te::Program &imported, const CompileOptions &options,
-                               Phases &phases, CompileReport &report) {
+                               runtime::Device &host, Phases &phases, CompileReport &report) {
   report.target = options.target;
   report.precision = options.precision;
-  KINTSUGI_ASSIGN(te::Program program, simplified(imported, options, phases, report));
+  KINTSUGI_ASSIGN(te::Program program, simplified(imported, options, host, phases, report));
   report.model = program.name;
   return program;
 }
@@ -449,13 +468,13 @@ Expected<te::Program> importModel(const std::string &path, const CompileOptions 
 }
 
 Expected<te::Program> kernelProgram(const std::string &path, const CompileOptions &options,
-                                    Diagnostics &diagnostics) {
+                                    runtime::Device &host, Diagnostics &diagnostics) {
   CompileReport report;
   Phases phases(options, report);
   KINTSUGI_ASSIGN(std::unique_ptr<targets::Target> target, makeTarget(options.target));
   KINTSUGI_ASSIGN(te::Program imported,
                   phases.run("import", [&] { return importModel(path, options, diagnostics); }));
-  KINTSUGI_ASSIGN(te::Program program, prepared(imported, options, phases, report));
+  KINTSUGI_ASSIGN(te::Program program, prepared(imported, options, host, phases, report));
   space::ScheduleMemo memo;
   return specialized(std::move(program), options, *target, phases, memo);
 }
@@ -512,29 +531,29 @@ static Expected<Json> measurePhase(const CompileOptions &options, const targets:
 }
 
 /// Everything after import.
-static Expected<CompileReport>
-compileImported(const te::Program &imported, const CompileOptions &options, runtime::Device &device,
-                runtime::ArtifactWriter &writer, Phases &phases, CompileReport &report) {
+static Expected<CompileReport> compileImported(const te::Program &imported,
+                                               const CompileOptions &options, runtime::Device &host,
+                                               runtime::ArtifactWriter &writer, Phases &phases,
+                                               CompileReport &report) {
   KINTSUGI_ASSIGN(std::unique_ptr<targets::Target> target, makeTarget(options.target));
   link::LinkOptions linking = linkOptions(options);
   if (options.cubins) {
     KINTSUGI_ASSIGN(linking.target.assembler, findAssembler());
   }
-  KINTSUGI_ASSIGN(te::Program program, prepared(imported, options, phases, report));
+  KINTSUGI_ASSIGN(te::Program program, prepared(imported, options, host, phases, report));
   std::unique_ptr<targets::Target> constantsTarget;
   if (!runsOnHost(*target)) {
     KINTSUGI_ASSIGN(constantsTarget, makeTarget("cpu"));
     linking.constantsTarget = constantsTarget.get();
   }
-  link::Linker linker(*target, device, writer, linking);
+  link::Linker linker(*target, host, writer, linking);
   CompileOptions forLevel = options;
   auto addLevel = [&](const machine::Machine &machine) -> Status {
     forLevel.machine = machine;
     Front front;
     KINTSUGI_ASSIGN(front.program, specialized(program, forLevel, *target, phases, front.memo));
     if (forLevel.recordsInUse() && options.tuneSeconds > 0) {
-      KINTSUGI_ASSIGN(report.tuning,
-                      measurePhase(forLevel, *target, device, linking, phases, front));
+      KINTSUGI_ASSIGN(report.tuning, measurePhase(forLevel, *target, host, linking, phases, front));
     }
     KINTSUGI_RETURN_IF_ERROR(choosePlan(forLevel, *target, phases, front));
     if (report.levels.empty()) {
@@ -559,34 +578,34 @@ compileImported(const te::Program &imported, const CompileOptions &options, runt
 }
 
 Expected<CompileReport> compile(const std::string &path, const CompileOptions &options,
-                                runtime::Device &device, runtime::ArtifactWriter &writer,
+                                runtime::Device &host, runtime::ArtifactWriter &writer,
                                 Diagnostics &diagnostics) {
   CompileReport report;
   Phases phases(options, report);
   KINTSUGI_ASSIGN(te::Program imported,
                   phases.run("import", [&] { return importModel(path, options, diagnostics); }));
-  return compileImported(imported, options, device, writer, phases, report);
+  return compileImported(imported, options, host, writer, phases, report);
 }
 
 Expected<CompileReport> compile(const te::Program &program, const CompileOptions &options,
-                                runtime::Device &device, runtime::ArtifactWriter &writer) {
+                                runtime::Device &host, runtime::ArtifactWriter &writer) {
   CompileReport report;
   Phases phases(options, report);
-  return compileImported(program, options, device, writer, phases, report);
+  return compileImported(program, options, host, writer, phases, report);
 }
 
 Expected<std::string> emit(const std::string &path, const CompileOptions &options, Box box,
-                           Diagnostics &diagnostics) {
+                           runtime::Device &host, Diagnostics &diagnostics) {
   CompileReport report;
   Phases phases(options, report);
   KINTSUGI_ASSIGN(te::Program imported,
                   phases.run("import", [&] { return importModel(path, options, diagnostics); }));
   if (box == Box::Expressions) {
-    KINTSUGI_ASSIGN(te::Program program, simplified(imported, options, phases, report));
+    KINTSUGI_ASSIGN(te::Program program, simplified(imported, options, host, phases, report));
     return te::printProgram(program);
   }
   KINTSUGI_ASSIGN(std::unique_ptr<targets::Target> target, makeTarget(options.target));
-  KINTSUGI_ASSIGN(te::Program program, prepared(imported, options, phases, report));
+  KINTSUGI_ASSIGN(te::Program program, prepared(imported, options, host, phases, report));
   Front front;
   KINTSUGI_ASSIGN(front.program,
                   specialized(std::move(program), options, *target, phases, front.memo));

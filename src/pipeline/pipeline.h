@@ -45,6 +45,7 @@ struct CompileOptions {
     bool stacks = true;   ///< Products of one value may be one product.
     bool windows = true;  ///< Windows may be multiplied for all their places at once.
     bool bulk = true;     ///< Operands of products may be brought as boxes.
+    bool scales = true;   ///< Values may be stored without a power of two.
   } abilities;
   bool cubins = false; ///< Machine code for GPUs stands beside their PTX.
   machine::Machine machine;
@@ -105,20 +106,20 @@ Expected<te::Program> importModel(const std::string &path, const CompileOptions 
 /// The program whose definitions the kernels of such a compilation compute: simplified, derived,
 /// with values in their formats.
 Expected<te::Program> kernelProgram(const std::string &path, const CompileOptions &options,
-                                    Diagnostics &diagnostics);
+                                    runtime::Device &host, Diagnostics &diagnostics);
 
-/// Compiles into an artifact. `device` runs the constant program on the host.
+/// Compiles into an artifact. `host`, a processor, runs the constant program and trials.
 Expected<CompileReport> compile(const std::string &path, const CompileOptions &options,
-                                runtime::Device &device, runtime::ArtifactWriter &writer,
+                                runtime::Device &host, runtime::ArtifactWriter &writer,
                                 Diagnostics &diagnostics);
 
 /// The same for a program that is there already.
 Expected<CompileReport> compile(const te::Program &program, const CompileOptions &options,
-                                runtime::Device &device, runtime::ArtifactWriter &writer);
+                                runtime::Device &host, runtime::ArtifactWriter &writer);
 
 /// The text of a box.
 Expected<std::string> emit(const std::string &path, const CompileOptions &options, Box box,
-                           Diagnostics &diagnostics);
+                           runtime::Device &host, Diagnostics &diagnostics);
 
 /// The version that caches and artifacts carry: another compiler, another key.
 std::string compilerVersion();

@@ -1,9 +1,9 @@
 #include "pipeline/tuning.h"
 
-#include "import/random_weights.h"
 #include "link/device_calls.h"
 #include "link/manifest.h"
 #include "orchestrate/joins.h"
+#include "pipeline/feeds.h"
 #include "pipeline/targets.h"
 #include "tune/device_measurer.h"
 #include "tune/row_measurer.h"
@@ -59,19 +59,6 @@ Expected<tune::Model> build(const Plan &plan, const LinkPlan &linkPlan,
   KINTSUGI_RETURN_IF_ERROR(linkPlan(plan, writer));
   KINTSUGI_ASSIGN(runtime::Artifact artifact, runtime::Artifact::fromMemory(bytes, plan.model));
   return runtime::Model::create(std::move(artifact), std::move(device));
-}
-
-Expected<std::vector<Tensor>> madeUpFeeds(const te::Program &program) {
-  std::vector<Tensor> feeds;
-  for (te::ValueId input : program.inputs) {
-    const te::Value &value = program.value(input);
-    std::vector<int64_t> shape;
-    for (te::Extent extent : value.shape)
-      shape.push_back(extent.constant());
-    KINTSUGI_ASSIGN(Tensor feed, import::randomFeed(value.name, value.type, std::move(shape)));
-    feeds.push_back(std::move(feed));
-  }
-  return feeds;
 }
 
 Json describe(const tune::TuneReport &report) {

@@ -3,6 +3,8 @@
 #include "te/product.h"
 #include "llvm/ADT/STLExtras.h"
 
+#include <cmath>
+
 namespace kintsugi::simplify {
 
 using namespace te;
@@ -68,20 +70,22 @@ const Expr *copiedReadOf(const Definition &definition) {
   return isRead && !body.readFill() ? &body : nullptr;
 }
 
-std::optional<Expr> sameLiteral(const Expr &literal, ElementType narrow) {
+std::optional<Expr> sameLiteral(const Expr &literal, ElementType narrow, int exponent) {
   if (!literal.isLiteral() || !isFloat(literal.type()))
     return std::nullopt;
-  Expr same = Expr::literal(narrow, literal.literalFloat());
-  return same.literalFloat() == literal.literalFloat() ? std::optional(same) : std::nullopt;
+  double divided = std::ldexp(literal.literalFloat(), -exponent);
+  Expr same = Expr::literal(narrow, divided);
+  return same.literalFloat() == divided ? std::optional(same) : std::nullopt;
 }
 
 StorageChoice::StorageChoice(const Program &program, ElementType narrow,
-                             llvm::ArrayRef<Magnitude> inputs, bool isScanBody)
+                             llvm::ArrayRef<Magnitude> inputs, llvm::ArrayRef<double> greatest,
+                             bool isScanBody)
     : program(program), narrow(narrow), isScanBody(isScanBody),
       constantNodes(nodesOfConstants(program)), magnitudes(program, narrow, constantNodes, inputs),
       chosen(program.numValues()), readers(program.numValues()), exact(program.numValues()),
       fixed(program.numValues()), factor(program.numValues()), repeated(program.numValues()),
-      filled(program.numValues()) {
+      powers(program, narrow), filled(program.numValues()) {
   for (uint32_t node = 0; node < program.nodes.size(); ++node)
     for (ValueId operand : program.operandsOf(node))
       readers[operand.number].push_back(node);
@@ -89,6 +93,8 @@ StorageChoice::StorageChoice(const Program &program, ElementType narrow,
   findFixed();
   findFactors();
   findRepeated();
+  if (!greatest.empty())
+    powers.find(constantNodes, findKept(), greatest);
   findFills();
   for (uint32_t number = 0; number < program.numValues(); ++number)
     if (program.values[number].type == ElementType::F32)
@@ -158,20 +164,24 @@ void StorageChoice::findRepeated() {
 }
 
 void StorageChoice::findFills() {
-  auto forEachLost = [&](const Definition &definition, llvm::function_ref<void(ValueId)> visit) {
+  auto forEachLost = [&](const Definition &definition, bool isOfProgram,
+                         llvm::function_ref<void(ValueId)> visit) {
     for (const Expr &body : definition.bodies)
       body.walk([&](const Expr &e) {
-        if (e.kind() == ExprKind::Read && e.readFill() && !sameLiteral(*e.readFill(), narrow))
+        if (e.kind() != ExprKind::Read || !e.readFill())
+          return;
+        int exponent = isOfProgram ? powers.of(e.readValue()) : 0;
+        if (!sameLiteral(*e.readFill(), narrow, exponent))
           visit(e.readValue());
       });
   };
   for (const Node &node : program.nodes) {
     if (const auto *definition = std::get_if<Definition>(&node))
-      forEachLost(*definition, [&](ValueId id) { filled[id.number] = true; });
+      forEachLost(*definition, true, [&](ValueId id) { filled[id.number] = true; });
     if (const auto *scan = std::get_if<Scan>(&node))
       for (auto [k, id] : llvm::enumerate(scan->captured))
         forEachInScan(*scan, k, [&](const Definition &definition, ValueId inner) {
-          forEachLost(definition, [&](ValueId read) {
+          forEachLost(definition, false, [&](ValueId read) {
             if (read == inner)
               filled[id.number] = true;
           });
@@ -206,6 +216,19 @@ bool StorageChoice::isFinishedByReader(ValueId id) const {
   return once;
 }
 
+/// Values that are f32 whatever their range is.
+std::vector<bool> StorageChoice::findKept() const {
+  std::vector<bool> kept(program.numValues());
+  for (uint32_t number = 0; number < program.numValues(); ++number) {
+    ValueId id{number};
+    bool isDefined = program.value(id).kind == ValueKind::Result && program.definitionOf(id);
+    kept[number] =
+        !factor[number] && (elementsOf(program, id) <= 1 || exact[number] ||
+                            magnitudes.of(id).statistic || (isDefined && isFinishedByReader(id)));
+  }
+  return kept;
+}
+
 void StorageChoice::choose(ValueId id) {
   const Value &value = program.value(id);
   Storage &storage = chosen[id.number];
@@ -214,8 +237,10 @@ void StorageChoice::choose(ValueId id) {
   auto stays = [&](const char *reason) { storage.reason = reason; };
   if (elementsOf(program, id) <= 1)
     return stays("it is one number");
-  if (magnitudes.of(id).large)
+  if (magnitudes.of(id).large || powers.isBeyond(id)) {
+    storage.copied = factor[id.number] && powers.ofFactor(id) != powers.of(id);
     return stays("it may leave the type's range");
+  }
   if (magnitudes.of(id).statistic)
     return stays("it is a statistic of other values");
   if (exact[id.number])

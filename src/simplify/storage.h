@@ -7,6 +7,7 @@
 #define KINTSUGI_SIMPLIFY_STORAGE_H
 
 #include "simplify/magnitude.h"
+#include "simplify/scales.h"
 
 namespace kintsugi::simplify {
 
@@ -22,12 +23,14 @@ struct Storage {
 class StorageChoice {
 public:
   /// `inputs`: what is known of the program's inputs. A scan's body makes no copies of its own.
+  /// `greatest`: see storeNarrow; none are known in a scan's body.
   StorageChoice(const te::Program &program, ElementType narrow, llvm::ArrayRef<Magnitude> inputs,
-                bool isScanBody);
+                llvm::ArrayRef<double> greatest, bool isScanBody);
 
   const Storage &of(te::ValueId id) const { return chosen[id.number]; }
   bool isConstantNode(uint32_t node) const { return constantNodes[node]; }
   Magnitude magnitudeOf(te::ValueId id) const { return magnitudes.of(id); }
+  const Scales &scales() const { return powers; }
 
 private:
   void findExact();
@@ -35,6 +38,7 @@ private:
   void findFactors();
   void findRepeated();
   void findFills();
+  std::vector<bool> findKept() const;
   void choose(te::ValueId id);
   bool isSmall(te::ValueId id) const;
   bool isFinishedByReader(te::ValueId id) const;
@@ -50,7 +54,8 @@ private:
   std::vector<bool> fixed;    ///< Its type is told by an output, a scan or a call.
   std::vector<bool> factor;   ///< A product of matrices outside of the constant program reads it.
   std::vector<bool> repeated; ///< A definition does nothing but read its elements several times.
-  std::vector<bool> filled;   ///< It is read with a fill that the narrow type does not have.
+  Scales powers;
+  std::vector<bool> filled; ///< It is read with a fill that the narrow type does not have.
 };
 
 /// The reads that are a factor of a contraction's products as they stand, if these are products of
@@ -60,8 +65,8 @@ llvm::SmallVector<te::Expr, 2> bareFactorsOf(const te::Definition &definition);
 /// The read that a definition is, where nothing else is done to what it reads.
 const te::Expr *copiedReadOf(const te::Definition &definition);
 
-/// A literal of the narrow type, where it is the same number.
-std::optional<te::Expr> sameLiteral(const te::Expr &literal, ElementType narrow);
+/// A literal of the narrow type for a number divided by 2^exponent, where the type has that one.
+std::optional<te::Expr> sameLiteral(const te::Expr &literal, ElementType narrow, int exponent = 0);
 
 } // namespace kintsugi::simplify
 

@@ -4,6 +4,8 @@
 #include "simplify/storage.h"
 #include "llvm/ADT/STLExtras.h"
 
+#include <cmath>
+
 namespace kintsugi::simplify {
 
 using namespace te;
@@ -13,8 +15,8 @@ namespace {
 class Storing {
 public:
   Storing(const Program &program, ElementType narrow, llvm::ArrayRef<Magnitude> inputs,
-          bool isScanBody, explain::Log *log)
-      : out(program), narrow(narrow), choice(program, narrow, inputs, isScanBody),
+          llvm::ArrayRef<double> greatest, bool isScanBody, explain::Log *log)
+      : out(program), narrow(narrow), choice(program, narrow, inputs, greatest, isScanBody),
         copies(program.numValues()), log(log) {}
 
   Program run() {
@@ -37,8 +39,10 @@ private:
     llvm::SmallVector<Expr, 2> factors = bareFactorsOf(old);
     if (const Expr *read = copiedReadOf(old); read && choice.of(old.results[0]).narrow)
       factors.push_back(*read);
+    ValueId first = old.results[0];
+    int exponent = choice.scales().ofSum(first);
     for (Expr &body : definition.bodies)
-      body = widened(node, body, factors);
+      body = widened(node, divided(node, body, exponent, factors), factors);
     out.fresh.currentOrigin = out.old.origins[node];
     llvm::SmallVector<std::string> names;
     llvm::SmallVector<ElementType> types;
@@ -46,6 +50,8 @@ private:
       names.push_back(out.old.value(result).name);
       types.push_back(choice.of(result).narrow ? narrow : out.old.value(result).type);
     }
+    if (choice.scales().of(first) != exponent)
+      return storeApart(first, std::move(definition), exponent);
     // A reduction is rounded to its result's type when it is complete.
     if (!definition.reduction && choice.of(old.results[0]).narrow)
       definition.bodies[0] = asNarrow(definition.bodies[0]);
@@ -54,14 +60,47 @@ private:
       out.bind(before, after);
   }
 
+  /// A sum that is divided by 2^exponent, and after it the result that is divided by another power.
+  void storeApart(ValueId old, Definition sum, int exponent) {
+    const Value &value = out.old.value(old);
+    Definition result;
+    result.parallel = sum.parallel;
+    llvm::SmallVector<Index> indices;
+    for (unsigned k = 0; k < sum.parallel.size(); ++k)
+      indices.push_back(Index::iterator(k));
+    ValueId id = out.fresh.define(value.name + ".sum", value.type, std::move(sum));
+    Expr element =
+        multiplied(Expr::read(id, value.type, indices), exponent - choice.scales().of(old));
+    bool isNarrow = choice.of(old).narrow;
+    result.bodies.push_back(isNarrow ? Expr::stored(narrow, element) : element);
+    out.bind(old, out.fresh.define(value.name, isNarrow ? narrow : value.type, std::move(result)));
+  }
+
+  static Expr multiplied(const Expr &element, int exponent) {
+    return exponent == 0 ? element
+                         : element * Expr::literal(element.type(), std::ldexp(1.0, exponent));
+  }
+
+  /// A body over what is stored in place of what it reads, to be stored divided by 2^exponent.
+  Expr divided(uint32_t node, const Expr &body, int exponent, llvm::ArrayRef<Expr> factors) const {
+    auto exponentOf = [&](const Expr &read) {
+      const Scales &scales = choice.scales();
+      bool isCopy = readsCopy(node, read.readValue(), isAmong(factors, read));
+      return isCopy ? scales.ofFactor(read.readValue()) : scales.of(read.readValue());
+    };
+    bool isPlain = exponent == 0;
+    body.walk([&](const Expr &e) {
+      isPlain &= e.kind() != ExprKind::Read || e.type() != ElementType::F32 || exponentOf(e) == 0;
+    });
+    return isPlain ? body : dividedBy(exponent, body, exponentOf);
+  }
+
   /// A body that computes in f32 whatever is stored how.
   Expr widened(uint32_t node, const Expr &body, llvm::ArrayRef<Expr> factors) {
     return rewrite(body, [&](const Expr &e) {
       if (e.kind() != ExprKind::Read)
         return e;
-      bool isFactor = llvm::any_of(
-          factors, [&](const Expr &factor) { return factor.readValue() == e.readValue(); });
-      ValueId source = sourceOf(node, e.readValue(), isFactor);
+      ValueId source = sourceOf(node, e.readValue(), isAmong(factors, e));
       ElementType stored = out.fresh.value(source).type;
       std::optional<Expr> fill;
       if (const Expr *old = e.readFill())
@@ -70,11 +109,19 @@ private:
     });
   }
 
+  static bool isAmong(llvm::ArrayRef<Expr> factors, const Expr &read) {
+    return llvm::any_of(factors,
+                        [&](const Expr &factor) { return factor.readValue() == read.readValue(); });
+  }
+
+  bool readsCopy(uint32_t node, ValueId id, bool isFactor) const {
+    bool isConstant = out.old.value(id).kind == ValueKind::Constant;
+    return choice.of(id).copied && !choice.isConstantNode(node) && (isConstant || isFactor);
+  }
+
   /// What a node of the main program reads in place of an old value.
   ValueId sourceOf(uint32_t node, ValueId id, bool isFactor) {
-    bool isConstant = out.old.value(id).kind == ValueKind::Constant;
-    bool wanted = choice.of(id).copied && !choice.isConstantNode(node) && (isConstant || isFactor);
-    return wanted ? copyOf(node, id) : out[id];
+    return readsCopy(node, id, isFactor) ? copyOf(node, id) : out[id];
   }
 
   ValueId copyOf(uint32_t node, ValueId id) {
@@ -88,7 +135,9 @@ private:
       copy.parallel.push_back({"i" + std::to_string(k), extent});
       indices.push_back(Index::iterator(k));
     }
-    copy.bodies.push_back(Expr::stored(narrow, Expr::read(original, value.type, indices)));
+    int exponent = choice.scales().of(id) - choice.scales().ofFactor(id);
+    Expr element = Expr::read(original, value.type, indices);
+    copy.bodies.push_back(Expr::stored(narrow, multiplied(element, exponent)));
     out.fresh.currentOrigin = out.old.origins[node];
     copies[id.number] =
         out.fresh.define(value.name + "." + std::string(nameOf(narrow)), narrow, std::move(copy));
@@ -127,7 +176,7 @@ private:
       originals.push_back({id, out[id]});
       out.bind(id, source);
     }
-    Program stored = Storing(body, narrow, inputs, true, log).run();
+    Program stored = Storing(body, narrow, inputs, {}, true, log).run();
     out.copyNode(node, std::make_shared<const Program>(std::move(stored)));
     for (auto [id, original] : originals)
       out.bind(id, original);
@@ -148,7 +197,11 @@ private:
       std::vector<std::string> reasons;
       if (!storage.narrow && !copies[number])
         reasons.push_back(*storage.reason ? storage.reason : "no product reads it");
-      log->add({"precision", "value '" + value.name + "'", decision, std::move(reasons), {}});
+      std::vector<explain::Number> numbers;
+      if (int exponent = choice.scales().ofFactor({number}))
+        numbers.push_back({"divided by 2 to the power of", double(exponent), ""});
+      log->add({"precision", "value '" + value.name + "'", decision, std::move(reasons),
+                std::move(numbers)});
     }
   }
 
@@ -161,9 +214,10 @@ private:
 
 } // namespace
 
-Program storeNarrow(const Program &program, ElementType narrow, explain::Log *log) {
+Program storeNarrow(const Program &program, ElementType narrow, llvm::ArrayRef<double> greatest,
+                    explain::Log *log) {
   llvm::SmallVector<Magnitude> inputs(program.inputs.size());
-  return Storing(program, narrow, inputs, false, log).run();
+  return Storing(program, narrow, inputs, greatest, false, log).run();
 }
 
 } // namespace kintsugi::simplify

@@ -15,9 +15,11 @@ namespace kintsugi::simplify {
 
 /// A program of the same inputs and outputs. Factors of contractions are read as `narrow` and
 /// multiplied and summed in f32; a sum is rounded once, when all that finishes it is done. `log` is
-/// told how each value is stored, and why.
+/// told how each value is stored, and why. `greatest`: by value, the greatest magnitude that was
+/// seen, 0 where none was; values that come near the end of the narrow type's range are divided by
+/// a power of two (scales.h). Empty: nothing is known, and nothing divided.
 te::Program storeNarrow(const te::Program &program, ElementType narrow,
-                        explain::Log *log = nullptr);
+                        llvm::ArrayRef<double> greatest = {}, explain::Log *log = nullptr);
 
 } // namespace kintsugi::simplify
 

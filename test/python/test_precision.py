@@ -161,6 +161,64 @@ def test_masks_of_the_lowest_number_stay_f32(tmp_path):
     assert "wq.f16[" in text and "= stored f16(wq[" in text
 
 
+def growing(path, blocks=7):
+    """A trunk of images that grows eightfold with each block, far beyond f16's range, and a head that normalizes it."""
+    random = np.random.default_rng(5)
+    channels, classes = 32, 10
+    nodes, constants, trunk = [], {}, "x"
+    for k in range(blocks):
+        weight = random.standard_normal((channels, channels, 3, 3)) * 11 / np.sqrt(9 * channels)
+        constants[f"w{k}"] = weight.astype(np.float32)
+        nodes += [
+            helper.make_node("Conv", [trunk, f"w{k}"], [f"conv{k}"], pads=[1, 1, 1, 1]),
+            helper.make_node("Relu", [f"conv{k}"], [f"relu{k}"]),
+            helper.make_node("Add", [trunk, f"relu{k}"], [f"trunk{k}"]),
+        ]
+        trunk = f"trunk{k}"
+    constants |= {
+        "gamma": np.ones(channels, np.float32),
+        "beta": np.zeros(channels, np.float32),
+        "head": random.standard_normal((channels, classes)).astype(np.float32) / 6,
+        "axes": np.array([2, 3]),
+    }
+    nodes += [
+        helper.make_node("ReduceMean", [trunk, "axes"], ["mean"], keepdims=0),
+        helper.make_node("LayerNormalization", ["mean", "gamma", "beta"], ["normal"], axis=-1),
+        helper.make_node("MatMul", ["normal", "head"], ["y"]),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "growing",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, channels, 24, 24])],
+        [
+            helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, classes]),
+            helper.make_tensor_value_info(trunk, TensorProto.FLOAT, [1, channels, 24, 24]),
+        ],
+        [numpy_helper.from_array(value, name) for name, value in constants.items()],
+    )
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9), path)
+    return path
+
+
+def test_values_beyond_f16_are_stored_without_a_power_of_two(tmp_path):
+    path = growing(tmp_path / "growing.onnx")
+    normalized, trunk = compare(path, "f16")
+    assert normalized["max_rel"] > 1e-5, "f16 rounds"
+    run("run", path, "--precision", "f16", "--outputs", tmp_path / "out.npz", "--quiet")
+    with np.load(tmp_path / "out.npz") as out:
+        assert np.abs(out[trunk["name"]]).max() > 65504
+    report("compare", path, "--no-cache", "--precision", "bf16", "--without", "scales")
+    run("compare", path, "--no-cache", "--precision", "f16", "--without", "scales", code=1)
+
+
+def test_explain_says_which_values_are_divided(tmp_path):
+    path = growing(tmp_path / "growing.onnx")
+    text = run("explain", path, "--precision", "f16", "--decisions")
+    assert "divided by 2 to the power of" in text
+    text = run("explain", path, "--precision", "f16", "--decisions", "--without", "scales")
+    assert "divided by 2 to the power of" not in text
+
+
 def test_artifacts_hold_narrow_weights(tmp_path):
     found = {}
     for precision in ("f32", "f16"):

@@ -95,7 +95,7 @@ static Expected<std::string> emitBox(const char *model, const char *name,
   Diagnostics diagnostics;
   api::TunedRecords tuned = api::openTunedRecords(settings);
   tuned.lendTo(settings.compile);
-  return pipeline::emit(model, settings.compile, *box, diagnostics);
+  return pipeline::emit(model, settings.compile, *box, *api::hostDevice(), diagnostics);
 }
 
 KinStatus kin_emit(const char *model, const char *box, const KinCompilerOptions *options,

@@ -141,7 +141,7 @@ Expected<Json> compareKernels(const std::string &model, const std::string &input
   const Manifest &manifest = session.manifest();
   Diagnostics diagnostics;
   KINTSUGI_ASSIGN(te::Program program,
-                  pipeline::kernelProgram(model, settings.compile, diagnostics));
+                  pipeline::kernelProgram(model, settings.compile, *hostDevice(), diagnostics));
   KINTSUGI_ASSIGN(std::list<KernelLevel> levels, kernelLevels(program, manifest));
   KernelRecorder recorder(manifest, levels);
   KINTSUGI_RETURN_IF_ERROR(settings.tell("running"));

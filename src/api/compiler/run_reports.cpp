@@ -158,7 +158,7 @@ static Expected<Json> describeDecisions(const std::string &model, const Settings
     pipeline::CompileOptions options = settings.compile;
     tuned.lendTo(options);
     KINTSUGI_RETURN_IF_ERROR(
-        pipeline::emit(model, options, pipeline::Box::Plan, diagnostics).status());
+        pipeline::emit(model, options, pipeline::Box::Plan, *hostDevice(), diagnostics).status());
   }
   std::vector<explain::Record> records = settings.compile.log->records();
   return Json{{"summary", explain::renderJson(explain::summarize(records))},

@@ -76,7 +76,8 @@ constexpr std::pair<std::string_view, bool Abilities::*> abilityNames[] = {
     {"scans", &Abilities::scans},     {"splits", &Abilities::splits},
     {"sums", &Abilities::sums},       {"joins", &Abilities::joins},
     {"phases", &Abilities::phases},   {"stacks", &Abilities::stacks},
-    {"windows", &Abilities::windows}, {"bulk", &Abilities::bulk}};
+    {"windows", &Abilities::windows}, {"bulk", &Abilities::bulk},
+    {"scales", &Abilities::scales}};
 
 /// "fusion, masks and windows"
 std::string allAbilities() {

@@ -91,7 +91,7 @@ private:
     addText(verb, "--plan", "plan", "search, greedy or separate");
     addText(verb, "--without", "without",
             "What not to do: a list of fusion, masks, formats, packing, copies, winograd, scans, "
-            "splits, sums, joins, phases, stacks, windows, bulk");
+            "splits, sums, joins, phases, stacks, windows, bulk, scales");
     verb.add_flag_callback(
         "--cubins", [this] { arguments.options["cubins"] = true; },
         "Machine code for GPUs as well, made by NVIDIA's ptxas where it is installed");

@@ -52,7 +52,7 @@ protected:
     auto session = Session::open(model, "", *settings);
     EXPECT_TRUE(session.ok()) << session.error().message;
     Diagnostics diagnostics;
-    auto program = pipeline::kernelProgram(model, settings->compile, diagnostics);
+    auto program = pipeline::kernelProgram(model, settings->compile, *hostDevice(), diagnostics);
     EXPECT_TRUE(program.ok());
     auto levels = kernelLevels(*program, session->manifest());
     EXPECT_TRUE(levels.ok());

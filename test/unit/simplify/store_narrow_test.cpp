@@ -8,6 +8,8 @@
 #include "te/printer.h"
 #include "llvm/ADT/STLExtras.h"
 
+#include <random>
+
 namespace kintsugi::simplify {
 namespace {
 
@@ -15,9 +17,16 @@ using namespace te;
 
 class StoreNarrow : public testing::Test {
 protected:
-  /// The program that `text` becomes, as the pipeline has it.
-  void store(const std::string &text, ElementType narrow = ElementType::F16) {
-    program = simplify(storeNarrow(simplify(parsed(text)), narrow, &log));
+  /// The program that `text` becomes, as the pipeline has it. `seen`: the greatest magnitudes of
+  /// some values.
+  void store(const std::string &text, ElementType narrow = ElementType::F16,
+             const std::map<std::string, double> &seen = {}) {
+    Program before = simplify(parsed(text));
+    std::vector<double> greatest(before.numValues());
+    for (auto [magnitude, value] : llvm::zip(greatest, before.values))
+      if (auto found = seen.find(value.name); found != seen.end())
+        magnitude = found->second;
+    program = simplify(storeNarrow(before, narrow, greatest, &log));
     Status status = program.verify();
     ASSERT_TRUE(status.ok()) << status.error().message;
     std::string once = printProgram(program);
@@ -249,6 +258,48 @@ TEST_F(StoreNarrow, TheLogSaysWhatBecameOfEachValue) {
             std::vector<std::string>{"it is a statistic of other values"});
 }
 
+const std::string twoProducts = "input x[2, 64] f32\n"
+                                "const k[96, 64] f32 = weights(\"k\")\n"
+                                "const l[32, 96] f32 = weights(\"l\")\n"
+                                "h[i:2, j:96] = sum[r:64] x[i, r] * k[j, r]\n"
+                                "a[i:2, j:96] = max(0, h[i, j])\n"
+                                "b[i:2, j:96] = a[i, j] + tanh(h[i, j])\n"
+                                "y[i:2, j:32] = sum[r:96] b[i, r] * l[j, r]\n"
+                                "z[i:2, j:32] = y[i, j] * 0.5 + 1\n"
+                                "output z\n";
+
+TEST_F(StoreNarrow, WhatStaysInTheRangeIsNotDivided) {
+  store(twoProducts);
+  std::string plain = printProgram(program);
+  store(twoProducts, ElementType::F16, {{"h", 4000}, {"b", 4000}, {"y", 4000}});
+  EXPECT_EQ(printProgram(program), plain);
+  store(twoProducts, ElementType::BF16);
+  plain = printProgram(program);
+  store(twoProducts, ElementType::BF16, {{"h", 1e6}, {"b", 1e6}, {"y", 1e6}});
+  EXPECT_EQ(printProgram(program), plain);
+}
+
+TEST_F(StoreNarrow, WhatLeavesTheRangeIsDividedAndProductsLeaveThePowerOut) {
+  store(twoProducts, ElementType::F16, {{"h", 1e6}, {"a", 1e6}, {"b", 1e6}, {"y", 1e6}});
+  // 2^12 is what brings a million to at most 256.
+  EXPECT_EQ(definitionOf("h.sum"),
+            "h.sum[i:2, j:96] f32 = sum<f32>[r:64] f32(x.f16[i, r]) * f32(k.f16[j, r])");
+  EXPECT_EQ(definitionOf("h"), "h[i:2, j:96] f16 = stored f16(h.sum[i, j] * 0.00024414062)");
+  EXPECT_EQ(typeOf("b"), ElementType::F16);
+  EXPECT_EQ(definitionOf("y"), "y[i:2, j:32] f32 = sum<f32>[r:96] f32(b[i, r]) * f32(l.f16[j, r])");
+  EXPECT_EQ(definitionOf("z"), "z[i:2, j:32] f32 = (y[i, j] * 0.5 + 0.00024414062) * 4096");
+}
+
+/// Of which many ask for a power of two.
+std::vector<double> someMagnitudes(const Program &program, uint64_t seed) {
+  constexpr double choices[] = {0, 1, 1e5, 3e9, 1e20};
+  std::mt19937_64 random(seed);
+  std::vector<double> magnitudes(program.numValues());
+  for (double &magnitude : magnitudes)
+    magnitude = choices[random() % std::size(choices)];
+  return magnitudes;
+}
+
 /// The interpreter rounds nothing on the way, so what it computes must not change at all.
 TEST_F(StoreNarrow, RandomProgramsComputeTheSame) {
   unsigned narrowed = 0;
@@ -257,7 +308,7 @@ TEST_F(StoreNarrow, RandomProgramsComputeTheSame) {
     Program before = randomProgram(seed);
     std::vector<ExactTensor> inputs = randomInputs(before, seed);
     for (ElementType type : {ElementType::F16, ElementType::BF16}) {
-      Program after = storeNarrow(before, type);
+      Program after = storeNarrow(before, type, someMagnitudes(before, seed));
       Status status = after.verify();
       ASSERT_TRUE(status.ok()) << status.error().message << "\n" << printProgram(before);
       expectSame(evaluated(after, inputs), evaluated(before, inputs));
