@@ -10,10 +10,11 @@ namespace kintsugi::import {
 namespace {
 
 constexpr OperatorTable (*families[])() = {
-    activationOperators,  constantOperators,  controlFlowOperators, convolutionOperators,
-    elementwiseOperators, gatherOperators,    matmulOperators,      normalizationOperators,
-    poolingOperators,     recurrentOperators, reduceOperators,      resizeOperators,
-    scatterOperators,     shapeOperators,     sliceOperators,       softmaxOperators,
+    activationOperators, constantOperators,      controlFlowOperators, convolutionOperators,
+    cumulativeOperators, einsumOperators,        elementwiseOperators, gatherOperators,
+    matmulOperators,     normalizationOperators, poolingOperators,     recurrentOperators,
+    reduceOperators,     resizeOperators,        scatterOperators,     shapeOperators,
+    sliceOperators,      softmaxOperators,       sortingOperators,
 };
 
 using Key = std::pair<std::string, std::string>;

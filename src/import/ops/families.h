@@ -24,6 +24,9 @@ OperatorTable gatherOperators();
 OperatorTable scatterOperators();
 OperatorTable resizeOperators();
 OperatorTable recurrentOperators();
+OperatorTable einsumOperators();
+OperatorTable cumulativeOperators();
+OperatorTable sortingOperators();
 
 } // namespace kintsugi::import
 

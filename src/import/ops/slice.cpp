@@ -184,6 +184,28 @@ Status concat(OpContext &c) {
   return Status::success();
 }
 
+/// Keeps what is on and above (below) a diagonal of each matrix; the rest becomes 0.
+Status trilu(OpContext &c) {
+  ValueId x = c.input(0);
+  unsigned rank = c.rank(x);
+  if (rank < 2)
+    return c.error("its input has no matrices: it needs at least two dimensions");
+  KINTSUGI_ASSIGN(std::vector<int64_t> given, c.constantIntegers(1, "k"));
+  if (given.size() > 1)
+    return c.error("its k must be one number");
+  constexpr int64_t limit = int64_t(1) << 46; // Beyond any matrix.
+  Index diagonal(given.empty() ? 0 : std::clamp(given[0], -limit, limit));
+  bool isUpper = c.integer("upper", 1);
+  c.output(0, c.define(c.name(), c.shape(x), [&](Indices i) {
+    Expr first = Expr::index(i[rank - 2] + diagonal, ElementType::I64);
+    Expr column = Expr::index(i[rank - 1], ElementType::I64);
+    Expr isKept = isUpper ? Expr::binary(BinaryOp::LessEqual, first, column)
+                          : Expr::binary(BinaryOp::LessEqual, column, first);
+    return Expr::select(isKept, c.read(x, i), Expr::literal(c.type(x), 0.0));
+  }));
+  return Status::success();
+}
+
 enum class PadMode { Constant, Reflect, Edge, Wrap };
 
 /// How much is added before and after each dimension; negative crops.
@@ -313,10 +335,8 @@ Status pad(OpContext &c) {
 
 OperatorTable sliceOperators() {
   static const Operator table[] = {
-      {"Slice", 1, 1, slice},
-      {"Split", 1, 1, split},
-      {"Concat", 1, 1, concat},
-      {"Pad", 1, 1, pad},
+      {"Slice", 1, 1, slice}, {"Split", 1, 1, split},  {"Concat", 1, 1, concat},
+      {"Pad", 1, 1, pad},     {"Trilu", 14, 1, trilu},
   };
   return table;
 }

@@ -59,6 +59,29 @@ TEST(Import, NamesFileNodeAndReason) {
             "m.onnx: node 'y' (Add): input 2 must be given, and be a tensor");
 }
 
+TEST(Import, RefusesEquationsThatDontFit) {
+  auto einsum = [](const std::string &equation) {
+    auto node =
+        test::node("Einsum", {"x", "x"}, {"y"}, "e", {test::textAttribute("equation", equation)});
+    return errorOf(oneNode(node, {"2", "3"}));
+  };
+  const std::string where = "m.onnx: node 'e' (Einsum): ";
+  EXPECT_EQ(einsum("ij->ij"), where + "its equation 'ij->ij' has 1 operands for 2 inputs");
+  EXPECT_EQ(einsum("ij,j->i"), where + "'j' of its equation does not fit input 2 of shape [2, 3]");
+  EXPECT_EQ(einsum("ij,jk->ik"),
+            where + "dimensions of one name in its equation have extents 3 and 2");
+  EXPECT_EQ(einsum("ij,ik->il"),
+            where + "its equation's result has a name that no operand has, or one twice");
+  EXPECT_EQ(einsum("ij,i*->i"), where + "its equation has '*', which is not a letter");
+  EXPECT_EQ(einsum("ij,ij...->i"), "");
+}
+
+TEST(Import, RefusesMoreElementsThanThereAre) {
+  auto node = test::node("TopK", {"x"}, {"y"}, "top", {test::intAttribute("k", 4)});
+  EXPECT_EQ(errorOf(oneNode(node, {"2", "3"}, 9)), "m.onnx: node 'top' (TopK): its k is 4, but "
+                                                   "there are 3 elements along its axis");
+}
+
 TEST(Import, RefusesOtherOperatorSets) {
   std::string relu = test::node("Relu", {"x"}, {"y"});
   EXPECT_NE(errorOf(oneNode(relu, {"2"}, 29)).find("version 29"), std::string::npos);

@@ -197,7 +197,34 @@ def whole_models():
     write("if_data", graph, 20, {"c": np.array(False), "x": f32(6)})
 
 
+def triangles():
+    case("trilu_lower", "Trilu", [f32(2, 4, 5), i64(-1)], constants=[1], upper=0)
+    case("trilu_upper", "Trilu", [f32(5, 4)])
+    case("trilu_beyond", "Trilu", [f32(3, 4), i64(-(2**63))], constants=[1], upper=0)
+
+
+def sums_by_names():
+    case("einsum_three", "Einsum", [f32(2, 3, 4, 5), f32(2, 3, 5, 6), f32(6, 7)], equation="bhts,bhsd,de->bhte")
+    case("einsum_implied", "Einsum", [f32(3, 4), f32(4, 2)], equation="ik, kb")
+    case("einsum_diagonal", "Einsum", [f32(3, 4, 3)], equation="iji->j")
+    case("einsum_ellipsis", "Einsum", [f32(5, 1, 2, 3), f32(1, 4, 3, 6)], equation="...ij,...jk->k...i")
+    case("einsum_outer", "Einsum", [f32(3), f32(4)], equation="i,j->ji")
+
+
+def sums_so_far():
+    case("cumsum", "CumSum", [f32(3, 9), np.array(-1)], constants=[1])
+    case("cumsum_blocks", "CumSum", [f32(150, 2), np.array(0)], constants=[1])
+    case("cumsum_blocks_reverse", "CumSum", [f32(2, 129), np.array(1)], constants=[1], reverse=1, exclusive=1)
+    case("cumsum_integers", "CumSum", [rng.integers(-9, 9, (2, 200)), np.array(1)], constants=[1], exclusive=1)
+
+
+def orders():
+    case("top_k", "TopK", [f32(3, 20), i64(4)], 2, constants=[1])
+    case("top_k_least", "TopK", [rng.integers(-3, 3, (6, 2)), i64(3)], 2, constants=[1], axis=0, largest=0)
+
+
 if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
-    for family in (elementwise, reductions, products, pools, shapes, gathers, resizes, recurrent, whole_models):
+    for family in (elementwise, reductions, products, pools, shapes, gathers, resizes, recurrent, whole_models, triangles,
+                   sums_by_names, sums_so_far, orders):
         family()

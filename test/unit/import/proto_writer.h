@@ -70,6 +70,15 @@ inline std::string intAttribute(const std::string &name, int64_t value) {
   return out;
 }
 
+inline std::string textAttribute(const std::string &name, const std::string &value) {
+  std::string out;
+  Writer writer(out);
+  writer.add_string(1, name);
+  writer.add_string(4, value);
+  writer.add_int32(20, 3);
+  return out;
+}
+
 inline std::string graphAttribute(const std::string &name, const std::string &graph) {
   std::string out;
   Writer writer(out);

@@ -1,0 +1,116 @@
+//===- cumulative.cpp - Sums of all elements up to a place -------------------===//
+//
+// A long axis is cut into blocks of about the root of its length: what comes before a block is the
+// sum of sums of blocks, so no element adds up more than two roots of terms, and all elements are
+// independent of each other.
+//
+//===----------------------------------------------------------------------===//
+
+#include "import/ops/families.h"
+
+namespace kintsugi::import {
+namespace {
+
+using te::BinaryOp;
+using te::Combiner;
+
+/// Axes up to this length are one block.
+constexpr int64_t longestBlock = 64;
+
+class CumulativeSum {
+public:
+  CumulativeSum(OpContext &c, unsigned axis)
+      : c(c), x(c.input(0)), axis(axis), extent(c.extent(x, axis)), type(c.type(x)),
+        wide(accumulatorFor(type)), isExclusive(c.integer("exclusive", 0)),
+        isReverse(c.integer("reverse", 0)) {}
+
+  ValueId result() {
+    int64_t block = extent;
+    if (extent > longestBlock)
+      for (block = 1; block * block < extent; block *= 2)
+        continue;
+    if (block == extent)
+      return inBlocks(c.name(), block, type);
+    ValueId inner = inBlocks(c.name() + ".inside", block, wide);
+    ValueId before = sumsBefore(block);
+    return c.define(c.name(), c.shape(x), [&](Indices i) {
+      auto at = llvm::SmallVector<Index>(i.begin(), i.end());
+      at[axis] = position(i[axis]).floorDiv(block);
+      return Expr::cast(type, c.read(before, at) + c.read(inner, i));
+    });
+  }
+
+private:
+  /// An index of the axis counted from where sums begin.
+  Index position(const Index &index) const { return isReverse ? Index(extent - 1) - index : index; }
+
+  /// The element at a position, or 0 beyond the end.
+  Expr element(Indices i, const Index &at) {
+    llvm::SmallVector<Index> source(i.begin(), i.end());
+    source[axis] = position(at);
+    return Expr::cast(wide, c.readOr(x, source, Expr::literal(type, 0.0)));
+  }
+
+  Expr where(const Index &a, BinaryOp op, const Index &b, Expr value) const {
+    return Expr::select(
+        Expr::binary(op, Expr::index(a, ElementType::I64), Expr::index(b, ElementType::I64)),
+        std::move(value), Expr::literal(wide, 0.0));
+  }
+
+  /// Of each element's own block.
+  ValueId inBlocks(std::string name, int64_t block, ElementType stored) {
+    BinaryOp op = isExclusive ? BinaryOp::Less : BinaryOp::LessEqual;
+    return c.reduce(std::move(name), stored, c.shape(x), Combiner::Sum, {Extent(block)},
+                    [&](Indices i, Indices r) {
+                      Index mine = position(i[axis]);
+                      Index first = mine.floorDiv(block) * block;
+                      return where(r[0], op, mine.mod(block), element(i, first + r[0]));
+                    });
+  }
+
+  /// Of the blocks before each block.
+  ValueId sumsBefore(int64_t block) {
+    Shape shape(c.shape(x));
+    Extent blocks((extent + block - 1) / block);
+    shape[axis] = blocks;
+    ValueId sums =
+        c.reduce(c.name() + ".blocks", wide, shape, Combiner::Sum, {Extent(block)},
+                 [&](Indices i, Indices r) { return element(i, i[axis] * block + r[0]); });
+    return c.reduce(c.name() + ".before", wide, shape, Combiner::Sum, {blocks},
+                    [&](Indices i, Indices r) {
+                      llvm::SmallVector<Index> at(i.begin(), i.end());
+                      at[axis] = r[0];
+                      return where(r[0], BinaryOp::Less, i[axis], c.read(sums, at));
+                    });
+  }
+
+  OpContext &c;
+  ValueId x;
+  unsigned axis;
+  int64_t extent;
+  ElementType type, wide;
+  bool isExclusive, isReverse;
+};
+
+Status cumSum(OpContext &c) {
+  ValueId x = c.input(0);
+  if (c.type(x) == ElementType::Bool)
+    return c.error("booleans have no arithmetic");
+  KINTSUGI_ASSIGN(std::vector<int64_t> given, c.constantIntegers(1, "axis"));
+  if (given.size() != 1)
+    return c.error("its axis must be one number");
+  KINTSUGI_ASSIGN(unsigned axis, c.axis(given[0], c.rank(x)));
+  c.output(0, c.extent(x, axis) == 0 ? x : CumulativeSum(c, axis).result());
+  return Status::success();
+}
+
+} // namespace
+
+OperatorTable cumulativeOperators() {
+  static const Operator table[] = {
+      {"CumSum", 11, 2, cumSum},
+  };
+  return table;
+}
+
+} // namespace kintsugi::import
