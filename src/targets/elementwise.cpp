@@ -281,6 +281,8 @@ Value Elementwise::apply(Operation *op, ArrayRef<Value> operands) {
     return tangentH(operands[0]);
   if (isa<math::ErfOp>(op))
     return errorFunction(operands[0]);
+  if (isa<arith::DivFOp>(op) && hasUnits(operands[1].getType()) && isNarrowed(op->getResult(0)))
+    return quotientByUnits(emit, operands[0], operands[1]);
   if (isa<arith::MaximumFOp, arith::MinimumFOp>(op))
     return extremum(emit, operands[0], operands[1], isa<arith::MaximumFOp>(op),
                     hasUnits(operands[0].getType()));

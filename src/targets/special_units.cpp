@@ -4,6 +4,8 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "llvm/ADT/SmallPtrSet.h"
 
 using namespace mlir;
 
@@ -24,10 +26,33 @@ Value roundedInverseByUnits(Emit &emit, Value x) {
   return emit.fma(inverse, rest, inverse);
 }
 
+Value quotientByUnits(Emit &emit, Value a, Value b) {
+  return call(emit, "llvm.nvvm.div.full", {a, b});
+}
+
+/// Whether a small relative error of an operand is no greater in the result, but for where sums
+/// cancel: there what the operands were rounded from is as far away.
+static bool isSmooth(Operation *op) {
+  return isa<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp, arith::NegFOp,
+             arith::MaximumFOp, arith::MinimumFOp, arith::SelectOp, math::AbsFOp, math::ErfOp,
+             math::ExpOp, math::SqrtOp, math::TanhOp>(op);
+}
+
 bool isNarrowed(Value value) {
-  return llvm::all_of(value.getUsers(), [](Operation *user) {
-    return isa<arith::TruncFOp>(user) && user->getResult(0).getType().getIntOrFloatBitWidth() == 16;
-  });
+  SmallVector<Value> pending = {value};
+  llvm::SmallPtrSet<Operation *, 8> seen;
+  while (!pending.empty())
+    for (Operation *user : pending.pop_back_val().getUsers()) {
+      if (!seen.insert(user).second)
+        continue;
+      bool isLast =
+          isa<arith::TruncFOp>(user) && user->getResult(0).getType().getIntOrFloatBitWidth() == 16;
+      if (!isLast && !isSmooth(user))
+        return false;
+      if (!isLast)
+        pending.push_back(user->getResult(0));
+    }
+  return true;
 }
 
 Value scaleOfDivisor(Emit &emit, Value divisor, bool byUnits) {

@@ -15,7 +15,10 @@ namespace kintsugi::targets {
 mlir::Value inverseByUnits(Emit &emit, mlir::Value x);
 mlir::Value roundedInverseByUnits(Emit &emit, mlir::Value x);
 
-/// Whether nothing but its rounding to 16 bits is used.
+/// a / b, within two units in the last place; infinities, zeros and NaN as IEEE says.
+mlir::Value quotientByUnits(Emit &emit, mlir::Value a, mlir::Value b);
+
+/// Whether nothing is made of it but, by smooth arithmetic, numbers that are rounded to 16 bits.
 bool isNarrowed(mlir::Value value);
 
 /// A power of two with which a divisor has an inverse; `byUnits`: which is no number next to the

@@ -127,6 +127,30 @@ TEST(Ptx, TakesPowersFromUnitsAndDividesOnce) {
   }
 }
 
+/// x sigmoid(x) of each element, or what is below it; y is of some type.
+static ScheduleMaker gates(ElementType type, bool roundsDown) {
+  ScheduleMaker maker;
+  maker.schedule.threads = 32;
+  unsigned x = maker.buffer(ElementType::F32, 256), y = maker.buffer(type, 256, true);
+  Expr one = Expr::literal(ElementType::F32, 1.0), read = maker.read(x, it(0));
+  Expr gate = one / (one + Expr::unary(UnaryOp::Exp, Expr::unary(UnaryOp::Neg, read)));
+  if (roundsDown)
+    gate = Expr::unary(UnaryOp::Floor, gate);
+  maker.map({256}, y, it(0), Expr::cast(type, gate * read)).registers = {-1, 1, 1, 0, 4, 0};
+  return maker;
+}
+
+TEST(Ptx, DividesWithoutABranchForWhatIsRoundedTo16Bits) {
+  std::string narrow = textOf(gates(ElementType::F16, false).schedule, "sm_80");
+  EXPECT_EQ(countOf(narrow, "div.full.f32"), countOf(narrow, "ex2.approx.ftz.f32"));
+  EXPECT_EQ(countOf(narrow, "rcp.rn.f32"), 0u);
+  std::string wide = textOf(gates(ElementType::F32, false).schedule, "sm_80");
+  EXPECT_EQ(countOf(wide, "div.full.f32"), 0u);
+  // A quotient next to a whole number has to be that number.
+  std::string rounded = textOf(gates(ElementType::F16, true).schedule, "sm_80");
+  EXPECT_EQ(countOf(rounded, "div.full.f32"), 0u);
+}
+
 TEST(Ptx, MultipliesOnMatrixUnits) {
   for (ElementType type : {ElementType::F16, ElementType::BF16})
     for (bool transposed : {false, true}) {
