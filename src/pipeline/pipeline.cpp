@@ -2,6 +2,7 @@
 
 #include "abi/launch.h"
 #include "base/files.h"
+#include "derive/before_views.h"
 #include "derive/behind_sums.h"
 #include "derive/derive_scans.h"
 #include "derive/derive_winograd.h"
@@ -287,6 +288,17 @@ Expected<te::Program> withSharedOperands(te::Program program, const CompileOptio
   });
 }
 
+/// For kernels of blocks of threads: products are finished where they lie.
+Expected<te::Program> withProductsInPlace(te::Program program, const CompileOptions &options,
+                                          Phases &phases) {
+  if (!options.abilities.sums || options.machine.threads == 0)
+    return program;
+  return phases.run("derive", [&]() -> Expected<te::Program> {
+    std::optional<te::Program> moved = derive::finishBeforeViews(program, options.log);
+    return moved ? checked(simplify::simplify(*moved, options.log)) : std::move(program);
+  });
+}
+
 /// For kernels of blocks of threads: fewer and larger products.
 Expected<te::Program> withStacks(te::Program program, const CompileOptions &options,
                                  Phases &phases) {
@@ -367,6 +379,7 @@ Expected<te::Program> specialized(te::Program program, const CompileOptions &opt
   KINTSUGI_ASSIGN(program, withScansMerged(std::move(program), options, target, phases));
   KINTSUGI_ASSIGN(program, withSplits(std::move(program), options, phases));
   KINTSUGI_ASSIGN(program, withSharedOperands(std::move(program), options, target, phases));
+  KINTSUGI_ASSIGN(program, withProductsInPlace(std::move(program), options, phases));
   KINTSUGI_ASSIGN(program, withStacks(std::move(program), options, phases));
   KINTSUGI_ASSIGN(program, withPlainSums(std::move(program), options, phases));
   KINTSUGI_ASSIGN(te::Program inFormats, formatted(program, options, target, phases));

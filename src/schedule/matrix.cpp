@@ -1,6 +1,7 @@
 #include "schedule/matrix.h"
 
 #include "schedule/block_seconds.h"
+#include "schedule/factor_move.h"
 #include "schedule/fuse.h"
 #include "schedule/loop_order.h"
 #include "schedule/thread_work.h"
@@ -8,7 +9,6 @@
 #include "llvm/Support/MathExtras.h"
 
 #include <cmath>
-#include <numeric>
 
 namespace kintsugi::schedule {
 
@@ -17,14 +17,7 @@ using namespace te;
 namespace {
 
 constexpr int warp = 32;
-constexpr int64_t chunk = 8; ///< Elements of 2 bytes that are staged in one move.
-
-/// A factor as the units may read it: without the cast that widens it.
-const Expr &unwidened(const Expr &factor) {
-  bool widens = factor.kind() == ExprKind::Cast && bitsOf(factor.operand(0).type()) == 16 &&
-                isFloat(factor.operand(0).type());
-  return widens ? factor.operand(0) : factor;
-}
+constexpr int64_t chunk = FactorMove::elements;
 
 /// The type that both factors have, or may be rounded to.
 std::optional<ElementType> elementOf(const Expr &body, std::optional<ElementType> rounded) {
@@ -93,12 +86,13 @@ class MatrixChoice {
 public:
   MatrixChoice(const LoopNest &nest, const MatrixProduct &product, const Schedule &schedule,
                const BlockLimits &limits, Wish wish)
-      : nest(nest), product(product), buffers(schedule.buffers), space(schedule.space),
-        threads(schedule.threads), limits(limits), wish(wish), tiles(double(schedule.tiles())) {
+      : nest(nest), product(product), buffers(schedule.buffers), threads(schedule.threads),
+        limits(limits), wish(wish), tiles(double(schedule.tiles())) {
     const Expr &body = nest.bodies[0];
     const Expr &ofRows = body.operand(1 - product.columnsFactor);
     const Expr &ofColumns = body.operand(product.columnsFactor);
-    Move rows = moveOf(ofRows, product.rows), columns = moveOf(ofColumns, product.columns);
+    FactorMove rows = factorMoveOf(ofRows, nest, product.element, product.rows, schedule);
+    FactorMove columns = factorMoveOf(ofColumns, nest, product.element, product.columns, schedule);
     rowsMove = rows.instructions;
     columnsMove = columns.instructions;
     rowsComeAlone = rows.isAlone;
@@ -141,47 +135,6 @@ public:
   }
 
 private:
-  struct Move {
-    double instructions; ///< Of a thread that stages eight elements.
-    bool isAlone;        ///< Whether they come one by one.
-  };
-
-  Move moveOf(const Expr &factor, llvm::ArrayRef<unsigned> iterators) const {
-    const Expr *read = &unwidened(factor);
-    bool isPlain = read->type() == product.element;
-    bool hasBorder = read->kind() == ExprKind::Select && read->operand(2).isLiteral();
-    if (hasBorder)
-      read = &read->operand(1);
-    unsigned last = nest.parallel.size() + nest.numReductions() - 1;
-    if (isPlain && read->kind() == ExprKind::Read && buffers[read->readValue().number].packable &&
-        nest.extentOf(last) % chunk == 0)
-      return {directMove, false};
-    bool isAlong[2] = {true, true}; // The sum; the iterators' last.
-    unsigned reads = 0;
-    factor.walk([&](const Expr &e) {
-      if (e.kind() != ExprKind::Read)
-        return;
-      ++reads;
-      const Index &index = e.readIndices()[0];
-      unsigned along[2] = {last, iterators.back()};
-      for (unsigned k : {0, 1}) {
-        int64_t stride = strideOf(index, along[k]);
-        isAlong[k] &= (stride == 1 || stride == 0) && nest.extentOf(along[k]) % chunk == 0;
-      }
-    });
-    bool inChunks = isAlong[0] || isAlong[1];
-    bool areWhole = inChunks;
-    factor.walk([&](const Expr &e) {
-      if (e.kind() == ExprKind::Read)
-        areWhole &= startsWhole(e.readIndices()[0], isAlong[0] ? last : iterators.back());
-    });
-    if (areWhole && isPlain && read->kind() == ExprKind::Read)
-      return {hasBorder ? borderMove : directMove, false};
-    constexpr double inChunk = 2, alone = 40; // With what finds the place, or a line for each.
-    double operations = operationsOf(factor) + 1;
-    return {chunk * (operations + (areWhole ? inChunk : alone) * reads) + 10, !areWhole};
-  }
-
   /// Whether each point's terms are staged side by side, as many lines as there are points: of
   /// lines of terms there are 2 to the power of something (see targets/nvidia/matrix_nest).
   bool liesAlongDepth(const Expr &factor) const {
@@ -205,23 +158,6 @@ private:
   bool fits(const MatrixTile &tile, unsigned warpRows, unsigned warpColumns) const {
     return (!isThreefold(warpRows) || (rowsLieAlong && product.numRows == tile.rows)) &&
            (!isThreefold(warpColumns) || (columnsLieAlong && product.numColumns == tile.columns));
-  }
-
-  /// Whether chunks along an iterator lie at multiples of their size wherever the others stand.
-  bool startsWhole(const Index &position, unsigned along) const {
-    return position.constantTerm() % chunk == 0 &&
-           llvm::all_of(position.terms(), [&](const Term &term) {
-             bool isAlong = term.atom.kind == AtomKind::Iterator && term.atom.iterator == along;
-             return isAlong || term.factor * multipleOf(term.atom) % chunk == 0;
-           });
-  }
-
-  /// Of what an atom stands for.
-  int64_t multipleOf(const Atom &atom) const {
-    for (unsigned d = 0; d < space.size(); ++d)
-      if (atom.kind == AtomKind::Iterator && atom.iterator == nest.originIterator(d))
-        return std::gcd(space[d].size, space[d].extent - space[d].size);
-    return 1;
   }
 
   struct Warps {
@@ -369,7 +305,7 @@ private:
   /// What a block alone waits in a step: at the barrier, and from one instruction to the next.
   double waitStep(const MatrixTile &tile) const {
     constexpr double eachDepth = 200, computed = 400;
-    bool waitsForReads = rowsMove > borderMove || columnsMove > borderMove;
+    bool waitsForReads = rowsMove > FactorMove::border || columnsMove > FactorMove::border;
     if (tile.inFours) {
       constexpr double latency = 60;
       double barrier = 60 + 30 * double(threads / warp);
@@ -423,14 +359,11 @@ private:
   }
 
   static constexpr double barrierCycles = 200;
-  static constexpr double directMove = 9;  ///< Instructions of a thread for a copy.
-  static constexpr double borderMove = 20; ///< For one that may be outside of its factor.
-  static constexpr double fromFar = 700;   ///< Cycles on the way from memory.
+  static constexpr double fromFar = 700; ///< Cycles on the way from memory.
 
   const LoopNest &nest;
   const MatrixProduct &product;
   llvm::ArrayRef<Buffer> buffers;
-  llvm::ArrayRef<TileDimension> space;
   int threads;
   const BlockLimits &limits;
   Wish wish;

@@ -1,5 +1,6 @@
 #include "schedule/streamed_softmax.h"
 
+#include "schedule/factor_move.h"
 #include "schedule/loop_order.h"
 #include "schedule/scratch.h"
 #include "schedule/thread_work.h"
@@ -92,11 +93,20 @@ private:
     weightedProduct = *ofWeighted;
     rows = scoresProduct.numRows;
     columns = scoresProduct.numColumns;
+    keysMove = moveOf(scores, scoresProduct);
+    valuesMove = moveOf(weighted, weightedProduct);
     return scoresProduct.element == weightedProduct.element && weightedProduct.numRows == rows &&
            weightedProduct.depth == columns && weighted.numReductions() == 1 &&
            isInScratch(scores) &&
            isRowMajor(scores.destinationIndex, scores, scoresProduct.rows, 0,
                       scoresProduct.columns);
+  }
+
+  /// Of what the columns' factor needs beyond a copy, the instructions of a thread for a chunk.
+  double moveOf(const LoopNest &nest, const MatrixProduct &product) const {
+    const Expr &factor = nest.bodies[0].operand(product.columnsFactor);
+    FactorMove move = factorMoveOf(factor, nest, product.element, product.columns, schedule);
+    return std::max(0.0, move.instructions - FactorMove::border);
   }
 
   bool isInScratch(const LoopNest &nest) const {
@@ -345,11 +355,12 @@ private:
       moved = brought + products * (terms * (64 + own) + own * values) * 2;
       ofWarp = unitRows * own / warp * (operationsOf(stats.bodies[0]) + 8) + 60;
     }
-    double issued = ofWarp * first.down * first.across / schedulers;
+    double staging = block * (terms * keysMove + values * valuesMove) / (chunk * schedule.threads);
+    double issued = (ofWarp + staging) * first.down * first.across / schedulers;
     double busy = std::max(
         {onUnits, moved / scratchBytes, brought / farBytes, rows * block / exponentials, issued});
     double apart = first.inFours ? 3 : schedulers; // From one instruction of a warp to the next.
-    double waits = std::max(latency + barrier + apart * ofWarp,
+    double waits = std::max(latency + barrier + apart * ofWarp + staging,
                             (fromFar + brought / farBytes) / (first.stages - 1));
     BlockCycles cycles;
     cycles.busy = steps * busy;
@@ -370,6 +381,7 @@ private:
   Wish wish;
   MatrixProduct scoresProduct, weightedProduct;
   int64_t rows = 0, columns = 0;
+  double keysMove = 0, valuesMove = 0;
 };
 
 } // namespace
