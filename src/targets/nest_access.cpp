@@ -117,6 +117,8 @@ Value NestEmitter::evaluateNew(Operation *op, Point point, unsigned level) {
     return indexNumber(index, point, level);
   if (auto load = dyn_cast<tile::ReadOp>(op))
     return read(load, point, level);
+  if (choices.contains(op))
+    return readChosen(op->getResult(0), point, level);
   bool onVectors = isVector(op->getResult(0));
   SmallVector<Value> operands;
   for (auto [number, operand] : llvm::enumerate(op->getOperands())) {

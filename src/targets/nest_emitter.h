@@ -139,6 +139,13 @@ private:
                 int64_t further = 0);
   bool isWholeVector(const Position &where, mlir::Type element) const;
   mlir::Value uniformPart(mlir::Value condition, Point point, unsigned level);
+  void findChoices();
+  bool isChoice(mlir::Value value, bool isRoot,
+                llvm::SmallVectorImpl<std::pair<mlir::Value, bool>> &path,
+                llvm::SmallVectorImpl<mlir::Operation *> &parts) const;
+  bool choosesAlike(mlir::Value root, Point point);
+  mlir::Value chosenPlace(mlir::Value value, Point point, unsigned level);
+  mlir::Value readChosen(mlir::Value root, Point point, unsigned level);
   bool isTransposed(tile::ReadOp op, const Position &position, Point point);
   mlir::Value readTransposed(tile::ReadOp op, Point point, unsigned level);
   mlir::Value readUniform(mlir::Value pointer, const Position &position, mlir::Type element,
@@ -191,7 +198,9 @@ private:
   unsigned splitLanes = 1, splitApart = 1;
   unsigned splitRun = 1;   ///< Of the terms that follow each other, how many each has in turn.
   unsigned pointLevel = 0; ///< Among threads: of the loop in which points are computed.
-  mlir::Value storesHere;  ///< Among threads: whether this one stores the results; null: each does.
+  /// Among threads: choices that are read as one, and all operations that are parts of such.
+  llvm::DenseSet<mlir::Operation *> choices, partsOfChoices;
+  mlir::Value storesHere; ///< Among threads: whether this one stores the results; null: each does.
 };
 
 /// An element, or zero where the mask (null: none) is off: such a read goes to the buffer's first

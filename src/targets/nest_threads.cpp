@@ -44,6 +44,7 @@ int64_t NestEmitter::blocksAlong(unsigned iterator) const {
 
 /// Loops whose ends a table says are every thread's; the blocks of points inside are spread.
 void NestEmitter::emitOverThreads() {
+  findChoices();
   unsigned level = 0;
   for (unsigned iterator = 0; iterator < numParallel; ++iterator) {
     std::optional<Run> bounded = boundedRun(iterator);
@@ -108,10 +109,14 @@ void NestEmitter::forEachThread(unsigned level, llvm::function_ref<void(unsigned
 /// All that the body reads at this block of points, ahead of what is made of it: a GPU waits for a
 /// value where it is needed first, and stores keep later reads behind them.
 void NestEmitter::readBlock() {
-  for (auto read : nest.getBody().front().getOps<tile::ReadOp>())
+  for (Operation &op : nest.getBody().front()) {
+    bool isRead = isa<tile::ReadOp>(op) && !partsOfChoices.contains(&op);
+    if (!isRead && !choices.contains(&op))
+      continue;
     for (unsigned row = 0; row < rows; ++row)
       for (unsigned vector = 0; vector < vectors; ++vector)
-        evaluate(read.getElement(), {row, vector});
+        evaluate(op.getResult(0), {row, vector});
+  }
 }
 
 /// Block after block, as many at a time as there are threads.

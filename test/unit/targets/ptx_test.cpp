@@ -127,6 +127,32 @@ TEST(Ptx, TakesPowersFromUnitsAndDividesOnce) {
   }
 }
 
+/// A row of three parts of so many elements each.
+static ScheduleMaker joinedRows(int64_t part) {
+  ScheduleMaker maker;
+  maker.schedule.threads = 32;
+  unsigned parts[3], y;
+  for (unsigned &buffer : parts)
+    buffer = maker.buffer(ElementType::F16, 16 * part);
+  y = maker.buffer(ElementType::F16, 16 * 3 * part, true);
+  Expr joined = maker.read(parts[2], it(0) * part + it(1) - Index(2 * part));
+  for (unsigned k : {1, 0}) {
+    Expr isBelow = Expr::binary(BinaryOp::Less, Expr::index(it(1), ElementType::I64),
+                                Expr::literal(ElementType::I64, int64_t(k + 1) * part));
+    joined =
+        Expr::select(isBelow, maker.read(parts[k], it(0) * part + it(1) - Index(k * part)), joined);
+  }
+  maker.map({16, 3 * part}, y, it(0) * 3 * part + it(1), joined).registers = {1, 1, 8, -1, 1, 0};
+  return maker;
+}
+
+TEST(Ptx, ReadsOnceWhatAConcatenationWants) {
+  std::string text = textOf(joinedRows(16).schedule, "sm_80");
+  EXPECT_EQ(countOf(text, "ld.global"), 1u); // Eight in a row are of one part.
+  EXPECT_EQ(countOf(text, "ld.global.nc.v4.b32"), 1u);
+  EXPECT_EQ(countOf(textOf(joinedRows(12).schedule, "sm_80"), "ld.global"), 8u);
+}
+
 /// x sigmoid(x) of each element, or what is below it; y is of some type.
 static ScheduleMaker gates(ElementType type, bool roundsDown) {
   ScheduleMaker maker;

@@ -136,6 +136,33 @@ TEST(Threads, HaveRowsAndColumnsOfPoints) {
   }
 }
 
+TEST(Threads, ReadWhatAChoiceWants) {
+  // Three parts of a row, which end where vectors do or not; what is past the last is filled in.
+  for (int64_t end : {8, 12, 13, 31})
+    for (RegisterTile tile : {RegisterTile{}, RegisterTile{1, 1, 4, 0, 2, 0}}) {
+      ScheduleMaker maker;
+      maker.schedule.threads = 32;
+      auto isBelow = [&](int64_t bound) {
+        return Expr::binary(BinaryOp::Less, Expr::index(it(1), ElementType::I64),
+                            Expr::literal(ElementType::I64, bound));
+      };
+      unsigned a = maker.buffer(ElementType::F32, 10 * end),
+               b = maker.buffer(ElementType::F32, 10 * 4), c = maker.buffer(ElementType::F32, 10),
+               y = maker.buffer(ElementType::F32, 10 * 40, true);
+      Expr chosen =
+          Expr::select(isBelow(end), maker.read(a, it(0) * end + it(1)),
+                       Expr::select(isBelow(end + 4), maker.read(b, it(0) * 4 + it(1) - Index(end)),
+                                    maker.read(c, it(0))));
+      Expr inside = Expr::select(isBelow(38), chosen, Expr::literal(ElementType::F32, -1.0));
+      for (const Expr &body : {chosen, inside, chosen + maker.read(a, it(0) * end)}) {
+        ScheduleMaker one = maker;
+        one.map({10, 40}, y, it(0) * 40 + it(1), body).registers = tile;
+        Operands memory = {numbers(10 * end), numbers(40, 0.5, 4), numbers(10, 7, 9), {}};
+        EXPECT_EQ(compareKernel(one.schedule, memory, 0), "") << end;
+      }
+    }
+}
+
 TEST(Threads, FindTheFirstOfTheGreatest) {
   ScheduleMaker maker;
   maker.schedule.threads = 32;
