@@ -201,7 +201,8 @@ Value Elementwise::roundTo(Value x, Type element) {
   Type from = getElementTypeOrSelf(x.getType());
   if (from.isF64() && element.getIntOrFloatBitWidth() == 16)
     x = roundToOdd(x);
-  return element.isBF16() ? toBFloat(x) : emit.narrow(x, element);
+  bool isSpelledOut = element.isBF16() && imports; // A GPU has an instruction for it.
+  return isSpelledOut ? toBFloat(x) : emit.narrow(x, element);
 }
 
 static int slotOf(llvm::StringRef name) {

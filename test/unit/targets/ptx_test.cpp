@@ -172,6 +172,8 @@ TEST(Ptx, DividesWithoutABranchForWhatIsRoundedTo16Bits) {
   EXPECT_EQ(countOf(narrow, "rcp.rn.f32"), 0u);
   std::string wide = textOf(gates(ElementType::F32, false).schedule, "sm_80");
   EXPECT_EQ(countOf(wide, "div.full.f32"), 0u);
+  std::string brief = textOf(gates(ElementType::BF16, false).schedule, "sm_80");
+  EXPECT_EQ(2 * countOf(brief, "cvt.rn.bf16x2.f32"), countOf(brief, "div.full.f32"));
   // A quotient next to a whole number has to be that number.
   std::string rounded = textOf(gates(ElementType::F16, true).schedule, "sm_80");
   EXPECT_EQ(countOf(rounded, "div.full.f32"), 0u);
