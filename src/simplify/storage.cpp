@@ -40,13 +40,24 @@ void markReads(const Expr &expr, std::vector<bool> &marked) {
   });
 }
 
-/// Whether an expression is a step of its operands: a little more or less may change it by much.
-bool isStep(const Expr &expr) {
+/// Whether an expression is a step of its operands, or a wave: a little more or less, of a large
+/// number, may change it by much.
+bool isStepOrWave(const Expr &expr) {
   if (expr.kind() == ExprKind::Cast)
     return !isFloat(expr.type()) && isFloat(expr.operand(0).type());
-  return expr.kind() == ExprKind::Unary &&
-         (expr.unaryOp() == UnaryOp::Floor || expr.unaryOp() == UnaryOp::Ceil ||
-          expr.unaryOp() == UnaryOp::Round);
+  if (expr.kind() != ExprKind::Unary)
+    return false;
+  switch (expr.unaryOp()) {
+  case UnaryOp::Floor:
+  case UnaryOp::Ceil:
+  case UnaryOp::Round:
+  case UnaryOp::Sin:
+  case UnaryOp::Cos:
+  case UnaryOp::Tan:
+    return true;
+  default:
+    return false;
+  }
 }
 
 } // namespace
@@ -101,7 +112,7 @@ StorageChoice::StorageChoice(const Program &program, ElementType narrow,
       choose({number});
 }
 
-/// Values that integers, truth values or choices are made from, and what those are made from
+/// Values that integers, truth values, choices or waves are made from, and what those are made from
 /// elementwise.
 void StorageChoice::findExact() {
   for (uint32_t node = program.nodes.size(); node-- > 0;) {
@@ -115,7 +126,7 @@ void StorageChoice::findExact() {
       if (isExact && !isContraction(*definition))
         markReads(body, exact);
       body.walk([&](const Expr &e) {
-        if (isStep(e))
+        if (isStepOrWave(e))
           markReads(e.operand(0), exact);
       });
     }
@@ -244,7 +255,7 @@ void StorageChoice::choose(ValueId id) {
   if (magnitudes.of(id).statistic)
     return stays("it is a statistic of other values");
   if (exact[id.number])
-    return stays("integers or choices are made from it");
+    return stays("integers, choices or waves are made from it");
   if (filled[id.number])
     return stays("the type lacks the number that stands outside of it");
   if (isConstant && isSmall(id) && !factor[id.number])

@@ -2,7 +2,8 @@
 //
 // The user's word `--precision f16` or `bf16`: values between definitions, and constants, lie in
 // memory as that type, and every body still computes in f32. Inputs and outputs keep their types.
-// What would not survive it stays f32 (magnitude.h), and so do values that integers are made from.
+// What would not survive it stays f32 (magnitude.h), and so do values that integers or waves are
+// made from.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KINTSUGI_SIMPLIFY_STORE_NARROW_H

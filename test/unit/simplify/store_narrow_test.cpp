@@ -187,6 +187,19 @@ TEST_F(StoreNarrow, WhatIntegersAreMadeFromStays) {
     EXPECT_NE(typeOf(name), ElementType::F16) << name;
 }
 
+TEST_F(StoreNarrow, AnglesStay) {
+  store("input x[2, 96] f32\n"
+        "const k[64, 96] f32 = weights(\"k\")\n"
+        "h[i:2, j:96] = tanh(x[i, j])\n"
+        "a[i:2, j:96, f:8] = h[i, j] * 512\n"
+        "s[i:2, j:96, f:8] = sin(a[i, j, f])\n"
+        "p[i:2, j:64] = sum[r:96] s[i, r, 1] * k[j, r]\n"
+        "output p\n");
+  EXPECT_EQ(typeOf("h"), ElementType::F32);
+  EXPECT_EQ(typeOf("a"), ElementType::F32);
+  EXPECT_EQ(typeOf("s"), ElementType::F16);
+}
+
 TEST_F(StoreNarrow, WhatOnlyMovesElementsMovesThemAsTheyAre) {
   store("input x[4, 8] f32\n"
         "h[i:4, j:8] = tanh(x[i, j])\n"
