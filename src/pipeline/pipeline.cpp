@@ -185,20 +185,20 @@ struct Front {
 };
 
 /// What values of 16 bits have to hold; nothing where that can't be seen.
-std::vector<double> rangesOf(const te::Program &program, const CompileOptions &options,
-                             runtime::Device &host) {
+Expected<std::vector<double>> rangesOf(const te::Program &program, const CompileOptions &options,
+                                       runtime::Device &host) {
   if (!options.abilities.scales || storageOf(options.precision) != ElementType::F16)
-    return {};
+    return std::vector<double>();
   Expected<std::vector<double>> greatest = greatestMagnitudes(program, options, host);
-  if (greatest.ok())
-    return std::move(*greatest);
+  if (greatest.ok() || greatest.error().kind == ErrorKind::Internal)
+    return greatest;
   if (options.log)
     options.log->add({"precision",
                       "the range of f16",
                       "is taken to be wide enough for what the expressions don't say to leave it",
                       {greatest.error().message, "use bf16 if a result is not finite"},
                       {}});
-  return {};
+  return std::vector<double>();
 }
 
 /// `host` runs the program once where that has to be known.
@@ -206,11 +206,13 @@ Expected<te::Program> simplified(const te::Program &imported, const CompileOptio
                                  runtime::Device &host, Phases &phases, CompileReport &report) {
   report.operators = countOperators(imported);
   report.exactness = describeExactness(imported, options.precision);
-  KINTSUGI_ASSIGN(te::Program program, phases.run("simplify", [&] {
+  KINTSUGI_ASSIGN(te::Program program, phases.run("simplify", [&]() -> Expected<te::Program> {
     te::Program result = simplify::simplify(imported, options.log);
     std::optional<ElementType> narrow = storageOf(options.precision);
-    if (narrow)
-      result = simplify::storeNarrow(result, *narrow, rangesOf(result, options, host), options.log);
+    if (narrow) {
+      KINTSUGI_ASSIGN(std::vector<double> greatest, rangesOf(result, options, host));
+      result = simplify::storeNarrow(result, *narrow, greatest, options.log);
+    }
     if (options.target == "reference")
       return checked(simplify::promoteToDouble(result, narrow));
     return checked(narrow ? simplify::simplify(result) : std::move(result));

@@ -14,7 +14,7 @@ using namespace te;
 namespace {
 
 /// A trial is to be short beside the compilation that it serves.
-constexpr double mostOperations = 4e11;
+constexpr double mostOperations = 1.5e11;
 constexpr double mostConstantBytes = 2e9;
 
 struct Probe {
@@ -42,15 +42,6 @@ Definition greatestOf(const Value &value, ValueId id) {
   return definition;
 }
 
-/// Whether a node defines f32 values whose greatest is of interest.
-bool isProbed(const Program &program, uint32_t node, const std::vector<bool> &isConstant) {
-  const auto *definition = std::get_if<Definition>(&program.nodes[node]);
-  if (!definition || isConstant[node])
-    return false;
-  const Value &value = program.value(definition->results[0]);
-  return value.type == ElementType::F32 && elementsOf(value) > 1;
-}
-
 /// The program with the greatest magnitudes as its only outputs, each taken as soon as it is known,
 /// so that no value lives longer than it did.
 Probe probeOf(const Program &program) {
@@ -61,13 +52,17 @@ Probe probeOf(const Program &program) {
   std::vector<bool> isConstant = simplify::nodesOfConstants(program);
   for (uint32_t node = 0; node < program.nodes.size(); ++node) {
     out.copy(node);
-    if (!isProbed(program, node, isConstant))
+    if (isConstant[node])
       continue;
-    ValueId id = program.resultsOf(node)[0];
-    std::string name = "greatest." + program.value(id).name;
-    out.fresh.addOutput(
-        name, out.fresh.define(name, ElementType::F32, greatestOf(program.value(id), out[id])));
-    values.push_back(id);
+    for (ValueId id : program.resultsOf(node)) {
+      const Value &value = program.value(id);
+      if (value.type != ElementType::F32 || elementsOf(value) <= 1)
+        continue;
+      std::string name = "greatest." + value.name;
+      out.fresh.addOutput(name,
+                          out.fresh.define(name, ElementType::F32, greatestOf(value, out[id])));
+      values.push_back(id);
+    }
   }
   return {out.finish(), std::move(values)};
 }
@@ -87,6 +82,10 @@ CompileOptions trialOptions(const CompileOptions &options) {
   trial.plan = orchestrate::PlanMode::Separate;
   trial.threads = options.threads;
   trial.constantBudget = options.constantBudget;
+  if (options.progress)
+    trial.progress = [&options](std::string_view, uint64_t step, uint64_t steps) {
+      return options.progress("trying", step, steps);
+    };
   CompileOptions::Abilities &abilities = trial.abilities;
   for (bool *ability : {&abilities.masks, &abilities.formats, &abilities.packing, &abilities.copies,
                         &abilities.winograd, &abilities.scans, &abilities.splits, &abilities.sums,

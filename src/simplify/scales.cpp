@@ -12,6 +12,9 @@ using namespace te;
 
 namespace {
 
+/// Far from the end of f32's exponents, which two of them add up to at most.
+constexpr int mostExponent = 48;
+
 /// An exponent, or none for a literal, which may be divided by any power.
 class Division {
 public:
@@ -55,13 +58,16 @@ private:
     std::optional<int> left = common(expr.operand(0)), right = common(expr.operand(1));
     switch (expr.binaryOp()) {
     case BinaryOp::Mul:
-      return left.value_or(0) + right.value_or(0);
+      return bounded(left.value_or(0) + right.value_or(0));
     case BinaryOp::Div:
-      return left.value_or(0) - right.value_or(0);
+      return bounded(left.value_or(0) - right.value_or(0));
     default:
       return distributes(expr.binaryOp()) ? shared(expr.operand(0), expr.operand(1)) : 0;
     }
   }
+
+  /// Powers of powers would leave f32's own range.
+  static int bounded(int exponent) { return std::abs(exponent) <= mostExponent ? exponent : 0; }
 
   int shared(const Expr &a, const Expr &b) {
     std::optional<int> left = common(a), right = common(b);
@@ -109,11 +115,17 @@ private:
       return expr;
     }
     const Expr &left = expr.operand(0), &right = expr.operand(1);
-    bool isProduct = expr.type() == ElementType::F32 &&
-                     (expr.binaryOp() == BinaryOp::Mul || expr.binaryOp() == BinaryOp::Div);
-    if (isProduct)
+    if (expr.type() == ElementType::F32 && leavesOut(expr))
       return Expr::binary(expr.binaryOp(), byCommon(left), byCommon(right));
     return Expr::binary(expr.binaryOp(), divided(left, exponent), divided(right, exponent));
+  }
+
+  /// Whether a product or quotient is divided by what its operands are divided by.
+  bool leavesOut(const Expr &expr) {
+    int left = common(expr.operand(0)).value_or(0), right = common(expr.operand(1)).value_or(0);
+    int exponent = common(expr).value_or(0);
+    return (expr.binaryOp() == BinaryOp::Mul && left + right == exponent) ||
+           (expr.binaryOp() == BinaryOp::Div && left - right == exponent);
   }
 
   ExponentOfRead exponentOf;
@@ -146,14 +158,17 @@ void Scales::find(const std::vector<bool> &constantNodes, const std::vector<bool
     known = std::isfinite(value) ? value : 0;
   std::vector<bool> typed = findTyped();
   for (uint32_t node = 0; node < program.nodes.size(); ++node) {
-    const auto *definition = std::get_if<Definition>(&program.nodes[node]);
-    if (!definition || constantNodes[node])
+    if (constantNodes[node])
       continue;
-    ValueId id = definition->results[0];
-    if (typed[id.number])
-      copied[id.number] = exponentFor(seen[id.number]);
-    else if (program.value(id).type == ElementType::F32)
-      scale(*definition, kept[id.number]);
+    const auto *definition = std::get_if<Definition>(&program.nodes[node]);
+    for (ValueId id : program.resultsOf(node)) {
+      if (program.value(id).type != ElementType::F32)
+        continue;
+      if (!definition || typed[id.number])
+        copied[id.number] = exponentFor(seen[id.number]);
+      else if (id == definition->results[0])
+        scale(*definition, kept[id.number]);
+    }
   }
 }
 
@@ -192,16 +207,16 @@ std::vector<bool> Scales::findTyped() const {
 /// larger than those that were tried, and then have as much place above as below.
 int Scales::exponentFor(double greatest) const {
   constexpr double headroom = 16, wanted = 256;
-  constexpr int most = 100; // Far from the end of f32's exponents.
   if (greatest * headroom <= last)
     return 0;
-  return std::min(most, int(std::ceil(std::log2(greatest / wanted))));
+  return std::min(mostExponent, int(std::ceil(std::log2(greatest / wanted))));
 }
 
 bool Scales::fits(double greatest, int exponent) const {
   constexpr double least = 0x1p-4; // f16 loses digits below 2^-14.
   double divided = std::ldexp(greatest, -exponent);
-  return exponentFor(divided) == 0 && (exponent == 0 || greatest == 0 || divided >= least);
+  bool isSmall = greatest == 0 ? exponent < 0 : divided < least;
+  return exponentFor(divided) == 0 && (exponent == 0 || !isSmall);
 }
 
 void Scales::scale(const Definition &definition, bool isKept) {

@@ -1,9 +1,9 @@
 //===- scales.h - Powers of two that values are stored without --------------===//
 //
 // A value whose elements would leave the range of a narrow type lies in memory divided by a power
-// of two, which changes no digit of it: readers multiply by it, products and sums of what they read
-// leave it out to the end. How large values become was seen in a run; their bounds from the
-// expressions alone would be far off for anything deep.
+// of two, which changes no digit of what is not small beside the greatest: readers multiply by it,
+// products and sums of what they read leave it out to the end. How large values become was seen in
+// a run; their bounds from the expressions alone would be far off for anything deep.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KINTSUGI_SIMPLIFY_SCALES_H

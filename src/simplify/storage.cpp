@@ -233,9 +233,9 @@ std::vector<bool> StorageChoice::findKept() const {
   for (uint32_t number = 0; number < program.numValues(); ++number) {
     ValueId id{number};
     bool isDefined = program.value(id).kind == ValueKind::Result && program.definitionOf(id);
-    kept[number] =
-        !factor[number] && (elementsOf(program, id) <= 1 || exact[number] ||
-                            magnitudes.of(id).statistic || (isDefined && isFinishedByReader(id)));
+    kept[number] = !factor[number] &&
+                   (elementsOf(program, id) <= 1 || exact[number] || magnitudes.of(id).large ||
+                    magnitudes.of(id).statistic || (isDefined && isFinishedByReader(id)));
   }
   return kept;
 }

@@ -50,7 +50,7 @@ private:
   Magnitudes magnitudes;
   std::vector<Storage> chosen;
   std::vector<llvm::SmallVector<uint32_t, 2>> readers; ///< Nodes, by value.
-  std::vector<bool> exact;                             ///< Integers, steps or waves are made from it.
+  std::vector<bool> exact;    ///< Integers, steps or waves are made from it.
   std::vector<bool> fixed;    ///< Its type is told by an output, a scan or a call.
   std::vector<bool> factor;   ///< A product of matrices outside of the constant program reads it.
   std::vector<bool> repeated; ///< A definition does nothing but read its elements several times.

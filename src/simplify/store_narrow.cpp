@@ -171,7 +171,9 @@ private:
     llvm::SmallVector<std::pair<ValueId, ValueId>> originals;
     for (auto [k, id] : llvm::enumerate(scan.captured)) {
       inputs[first + k] = choice.magnitudeOf(id);
-      ValueId source = sourceOf(node, id, true);
+      // A body knows of no power.
+      bool isDivided = choice.scales().ofFactor(id) != 0;
+      ValueId source = isDivided ? out[id] : sourceOf(node, id, true);
       body.value(body.inputs[first + k]).type = out.fresh.value(source).type;
       originals.push_back({id, out[id]});
       out.bind(id, source);
@@ -198,7 +200,8 @@ private:
       if (!storage.narrow && !copies[number])
         reasons.push_back(*storage.reason ? storage.reason : "no product reads it");
       std::vector<explain::Number> numbers;
-      if (int exponent = choice.scales().ofFactor({number}))
+      const Scales &scales = choice.scales();
+      if (int exponent = copies[number] ? scales.ofFactor({number}) : scales.of({number}))
         numbers.push_back({"divided by 2 to the power of", double(exponent), ""});
       log->add({"precision", "value '" + value.name + "'", decision, std::move(reasons),
                 std::move(numbers)});

@@ -41,6 +41,9 @@ double tolerance(ElementType output, const Exactness &exactness);
 /// rounded only where a value is stored: half of it again, for another order of roundings.
 constexpr double shareOfRounding = 1.5;
 
+/// Whatever rounding alone costs: an output of nothing but zeros is off by 1.
+constexpr double mostOfRounding = 0.5;
+
 } // namespace kintsugi::verify
 
 #endif // KINTSUGI_VERIFY_POLICY_H

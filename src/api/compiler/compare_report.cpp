@@ -153,7 +153,8 @@ Expected<Json> compare(const std::string &model, const std::string &inputs,
       KINTSUGI_ASSIGN(double rounding, rounded.errorOf(i, expectation.output(i)));
       entry["rounding"] = finite(rounding);
       if (std::isfinite(rounding))
-        entry["allowed"] = std::max(allowed, verify::shareOfRounding * rounding);
+        entry["allowed"] =
+            std::max(allowed, std::min(verify::shareOfRounding * rounding, verify::mostOfRounding));
       entry["within"] = !entry["max_rel"].is_null() && entry["max_rel"] <= entry["allowed"];
     }
     within &= entry["within"].get<bool>();

@@ -22,7 +22,8 @@ Status Driver::check(Result result, const std::string &what) const {
 Expected<std::shared_ptr<const Driver>> Driver::load(const char *library) {
   void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
   if (!handle)
-    return machineError(std::string("there is no NVIDIA driver: ") + dlerror());
+    return machineError(std::string("there is no NVIDIA driver: ") + dlerror() +
+                        "; install one for CUDA 12 or newer, or compile with --target cpu");
   std::shared_ptr<Driver> driver(new Driver(handle));
 #define CUDA_SYMBOL(member, symbol, parameters)                                                    \
   driver->member = reinterpret_cast<Result(*) parameters>(dlsym(handle, #symbol));                 \

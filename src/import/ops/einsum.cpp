@@ -46,6 +46,8 @@ public:
 private:
   /// Reads the equation: the operands' names, and the result's.
   Status parse() {
+    if (!c.hasAttribute("equation"))
+      return c.error("attribute 'equation' is missing");
     std::string equation = c.text("equation", "");
     llvm::erase_if(equation, [](char letter) { return letter == ' '; });
     auto [left, right] = llvm::StringRef(equation).split("->");

@@ -11,8 +11,11 @@ namespace {
 
 /// How many elements are wanted: an input since operator set 10.
 Expected<int64_t> wantedOf(OpContext &c) {
-  if (c.opset() < 10)
+  if (c.opset() < 10) {
+    if (!c.hasAttribute("k"))
+      return c.error("attribute 'k' is missing");
     return c.integer("k", -1);
+  }
   if (!c.hasInput(1))
     return c.error("input 2 must be given");
   KINTSUGI_ASSIGN(std::vector<int64_t> given, c.constantIntegers(1, "k"));

@@ -262,7 +262,8 @@ std::string versionText() { return std::string("kintsugi ") + kin_compiler_versi
 
 Parsed parseArguments(int argc, char **argv) {
   Parsed parsed;
-  CLI::App app("A deep-learning compiler: ONNX models become artifacts that run on the CPU.",
+  CLI::App app("A deep-learning compiler: ONNX models become artifacts that run on processors "
+               "and NVIDIA GPUs.",
                "kintsugi");
   app.footer(footer);
   app.require_subcommand(1);

@@ -303,6 +303,24 @@ TEST_F(StoreNarrow, WhatLeavesTheRangeIsDividedAndProductsLeaveThePowerOut) {
   EXPECT_EQ(definitionOf("z"), "z[i:2, j:32] f32 = (y[i, j] * 0.5 + 0.00024414062) * 4096");
 }
 
+TEST_F(StoreNarrow, AScanReadsWhatItCapturesUndivided) {
+  store("input x[64, 128] f32\n"
+        "input h0[8, 64] f32\n"
+        "const w[64, 128] f32 = weights(\"w\")\n"
+        "m[i:64, j:64] = sum[k:128] x[i, k] * w[j, k]\n"
+        "(last[8, 64] f32) = scan[3] carry(h0) capture(m) {\n"
+        "  input step[] i64\n"
+        "  input h[8, 64] f32\n"
+        "  input m[64, 64] f32\n"
+        "  n[i:8, j:64] = sum[k:64] h[i, k] * m[k, j]\n"
+        "  output n\n"
+        "}\n"
+        "output last\n",
+        ElementType::F16, {{"m", 1e6}});
+  EXPECT_EQ(typeOf("m"), ElementType::F32);
+  EXPECT_EQ(typeOf("m.f16"), ElementType::Invalid);
+}
+
 /// Of which many ask for a power of two.
 std::vector<double> someMagnitudes(const Program &program, uint64_t seed) {
   constexpr double choices[] = {0, 1, 1e5, 3e9, 1e20};
