@@ -186,18 +186,20 @@ struct Front {
 
 /// What values of 16 bits have to hold; nothing where that can't be seen.
 Expected<std::vector<double>> rangesOf(const te::Program &program, const CompileOptions &options,
-                                       runtime::Device &host) {
+                                       runtime::Device &host, CompileReport &report) {
   if (!options.abilities.scales || storageOf(options.precision) != ElementType::F16)
     return std::vector<double>();
   Expected<std::vector<double>> greatest = greatestMagnitudes(program, options, host);
   if (greatest.ok() || greatest.error().kind == ErrorKind::Internal)
     return greatest;
+  std::string decision =
+      "is taken to be wide enough for what the expressions don't say to leave it";
+  std::string advice = "use bf16 if a result is not finite";
+  report.notes.push_back("--precision f16: the range of f16 " + decision + ": " +
+                         greatest.error().message + "; " + advice);
   if (options.log)
-    options.log->add({"precision",
-                      "the range of f16",
-                      "is taken to be wide enough for what the expressions don't say to leave it",
-                      {greatest.error().message, "use bf16 if a result is not finite"},
-                      {}});
+    options.log->add(
+        {"precision", "the range of f16", decision, {greatest.error().message, advice}, {}});
   return std::vector<double>();
 }
 
@@ -210,7 +212,7 @@ Expected<te::Program> simplified(const te::Program &imported, const CompileOptio
     te::Program result = simplify::simplify(imported, options.log);
     std::optional<ElementType> narrow = storageOf(options.precision);
     if (narrow) {
-      KINTSUGI_ASSIGN(std::vector<double> greatest, rangesOf(result, options, host));
+      KINTSUGI_ASSIGN(std::vector<double> greatest, rangesOf(result, options, host, report));
       result = simplify::storeNarrow(result, *narrow, greatest, options.log);
     }
     if (options.target == "reference")

@@ -91,11 +91,12 @@ struct CompileReport {
   double gap = 0;
   uint64_t constantBytes = 0;
   uint64_t arenaBytes = 0;
-  Json exactness; ///< By output: the "depth" and "coarsest" of verify::Exactness.
+  Json exactness;                 ///< By output: the "depth" and "coarsest" of verify::Exactness.
+  std::vector<std::string> notes; ///< What a user should know of the artifact.
   std::vector<PhaseTime> phases;
   Json tuning; ///< What was measured; null without --tune.
 
-  /// Without phases and tuning: the same for the same model, options and records.
+  /// Without notes, phases and tuning: the same for the same model, options and records.
   Json toJson() const;
 };
 

@@ -259,6 +259,18 @@ def test_large_values_in_scans_calls_and_powers(tmp_path, text):
     assert all(output["max_rel"] < 0.02 for output in found["outputs"]), found
 
 
+def test_a_model_that_is_too_large_to_be_tried_is_told(tmp_path):
+    text = """input a[6000, 6000] f32
+input b[6000, 6000] f32
+s[i:6000, j:6000] f32 = sum[k:6000] a[i, k] * b[k, j]
+output s
+"""
+    (tmp_path / "large.te").write_text(text)
+    for precision, count in (("f16", 1), ("bf16", 0)):
+        found = report("compile", tmp_path / "large.te", "-o", tmp_path / "large.kin", "--precision", precision)
+        assert len(found["notes"]) == count and all("too large to be tried" in note for note in found["notes"])
+
+
 def test_explain_says_which_values_are_divided(tmp_path):
     path = growing(tmp_path / "growing.onnx")
     text = run("explain", path, "--precision", "f16", "--decisions")

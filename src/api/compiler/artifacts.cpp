@@ -67,7 +67,7 @@ static Expected<Json> compileWith(TunedRecords &tuned, const std::string &artifa
   json["phases"] = Json::array();
   for (const pipeline::PhaseTime &phase : report.phases)
     json["phases"].push_back({{"phase", phase.phase}, {"seconds", phase.seconds}});
-  json["notes"] = Json::array();
+  json["notes"] = report.notes;
   for (const Diagnostic &diagnostic : diagnostics.list())
     json["notes"].push_back(diagnostic.str());
   if (!tuned.note.empty())
