@@ -1,9 +1,11 @@
 #include "pipeline/trial_run.h"
 
+#include "base/checked.h"
 #include "pipeline/feeds.h"
 #include "runtime/context.h"
 #include "simplify/magnitude.h"
 #include "simplify/rebuild.h"
+#include "te/constant.h"
 #include "te/operations.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -22,12 +24,7 @@ struct Probe {
   std::vector<ValueId> values; ///< Of the original, whose magnitudes the outputs are.
 };
 
-int64_t elementsOf(const Value &value) {
-  int64_t elements = 1;
-  for (Extent extent : value.shape)
-    elements *= extent.constant();
-  return elements;
-}
+int64_t elementsOf(const Value &value) { return *elementCount(plainShape(value.shape)); }
 
 /// max[all dimensions] |value|
 Definition greatestOf(const Value &value, ValueId id) {

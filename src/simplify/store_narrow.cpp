@@ -63,22 +63,24 @@ private:
   /// A sum that is divided by 2^exponent, and after it the result that is divided by another power.
   void storeApart(ValueId old, Definition sum, int exponent) {
     const Value &value = out.old.value(old);
+    ElementType type = choice.of(old).narrow ? narrow : value.type;
     Definition result;
     result.parallel = sum.parallel;
-    llvm::SmallVector<Index> indices;
-    for (unsigned k = 0; k < sum.parallel.size(); ++k)
-      indices.push_back(Index::iterator(k));
     ValueId id = out.fresh.define(value.name + ".sum", value.type, std::move(sum));
-    Expr element =
-        multiplied(Expr::read(id, value.type, indices), exponent - choice.scales().of(old));
-    bool isNarrow = choice.of(old).narrow;
-    result.bodies.push_back(isNarrow ? Expr::stored(narrow, element) : element);
-    out.bind(old, out.fresh.define(value.name, isNarrow ? narrow : value.type, std::move(result)));
+    multiply(result, id, exponent - choice.scales().of(old), type);
+    out.bind(old, out.fresh.define(value.name, type, std::move(result)));
   }
 
-  static Expr multiplied(const Expr &element, int exponent) {
-    return exponent == 0 ? element
-                         : element * Expr::literal(element.type(), std::ldexp(1.0, exponent));
+  /// Makes a definition that of each element of a value times 2^exponent, stored as a type.
+  void multiply(Definition &definition, ValueId source, int exponent, ElementType type) const {
+    ElementType own = out.fresh.value(source).type;
+    llvm::SmallVector<Index> indices;
+    for (unsigned k = 0; k < definition.parallel.size(); ++k)
+      indices.push_back(Index::iterator(k));
+    Expr element = Expr::read(source, own, indices);
+    if (exponent != 0)
+      element = element * Expr::literal(own, std::ldexp(1.0, exponent));
+    definition.bodies.push_back(type == own ? element : Expr::stored(type, element));
   }
 
   /// A body over what is stored in place of what it reads, to be stored divided by 2^exponent.
@@ -130,14 +132,9 @@ private:
     ValueId original = out[id];
     const Value &value = out.fresh.value(original);
     Definition copy;
-    llvm::SmallVector<Index> indices;
-    for (auto [k, extent] : llvm::enumerate(value.shape)) {
+    for (auto [k, extent] : llvm::enumerate(value.shape))
       copy.parallel.push_back({"i" + std::to_string(k), extent});
-      indices.push_back(Index::iterator(k));
-    }
-    int exponent = choice.scales().of(id) - choice.scales().ofFactor(id);
-    Expr element = Expr::read(original, value.type, indices);
-    copy.bodies.push_back(Expr::stored(narrow, multiplied(element, exponent)));
+    multiply(copy, original, choice.scales().of(id) - choice.scales().ofFactor(id), narrow);
     out.fresh.currentOrigin = out.old.origins[node];
     copies[id.number] =
         out.fresh.define(value.name + "." + std::string(nameOf(narrow)), narrow, std::move(copy));

@@ -156,20 +156,6 @@ llvm::ArrayRef<ValueId> Program::resultsOf(uint32_t node) const {
                     nodes[node]);
 }
 
-std::optional<Expr> isInside(llvm::ArrayRef<Index> indices, llvm::ArrayRef<Extent> shape) {
-  std::optional<Expr> inside;
-  for (auto [index, extent] : llvm::zip(indices, shape)) {
-    Expr number = Expr::index(index, ElementType::I64);
-    Expr low =
-        Expr::binary(BinaryOp::LessEqual, Expr::literal(ElementType::I64, int64_t(0)), number);
-    Expr high =
-        Expr::binary(BinaryOp::Less, number, Expr::literal(ElementType::I64, extent.constant()));
-    Expr both = Expr::binary(BinaryOp::And, low, high);
-    inside = inside ? Expr::binary(BinaryOp::And, *inside, both) : both;
-  }
-  return inside;
-}
-
 Expr inlineInto(const Expr &consumer, const Definition &producer, llvm::ArrayRef<Extent> shape) {
   assert(!producer.reduction && "only pointwise definitions are inlined");
   ValueId inlined = producer.results[0];
@@ -180,7 +166,16 @@ Expr inlineInto(const Expr &consumer, const Definition &producer, llvm::ArrayRef
     const Expr *fill = expr.readFill();
     if (!fill)
       return body;
-    std::optional<Expr> inside = isInside(expr.readIndices(), shape);
+    std::optional<Expr> inside;
+    for (auto [index, extent] : llvm::zip(expr.readIndices(), shape)) {
+      Expr number = Expr::index(index, ElementType::I64);
+      Expr low =
+          Expr::binary(BinaryOp::LessEqual, Expr::literal(ElementType::I64, int64_t(0)), number);
+      Expr high =
+          Expr::binary(BinaryOp::Less, number, Expr::literal(ElementType::I64, extent.constant()));
+      Expr both = Expr::binary(BinaryOp::And, low, high);
+      inside = inside ? Expr::binary(BinaryOp::And, *inside, both) : both;
+    }
     return inside ? Expr::select(*inside, body, *fill) : body;
   });
 }

@@ -190,9 +190,6 @@ private:
 /// The values that an expression reads, gathers included, in order of first occurrence.
 llvm::SmallVector<ValueId> readsOf(const Expr &expr);
 
-/// Whether no index leaves its dimension; nullopt where there are no dimensions.
-std::optional<Expr> isInside(llvm::ArrayRef<Index> indices, llvm::ArrayRef<Extent> shape);
-
 /// Inlines a pointwise definition: every read of `definition`'s result inside `consumer` becomes
 /// its body with the read's indices substituted for its iterators (the producer's map applied after
 /// the consumer's). A read with a fill becomes a select on its bounds.

@@ -3,8 +3,7 @@
 
 #include "derive/before_views.h"
 
-#include "../te/random_program.h"
-#include "../te/testing.h"
+#include "checked_pass.h"
 #include "derive/digit_map.h"
 #include "simplify/simplify.h"
 #include "te/printer.h"
@@ -14,19 +13,8 @@ namespace {
 
 using namespace te;
 
-/// The program as the pipeline has it afterwards, with views composed away.
 std::string finished(const std::string &text) {
-  Program before = parsed(text);
-  std::optional<Program> after = finishBeforeViews(before);
-  if (!after)
-    return "as before";
-  for (const Program &program : {*after, simplify::simplify(*after)}) {
-    Status status = program.verify();
-    EXPECT_TRUE(status.ok()) << status.error().message << printProgram(program);
-    std::vector<ExactTensor> inputs = randomInputs(before, 7);
-    expectSame(evaluated(program, inputs), evaluated(before, inputs));
-  }
-  return printProgram(simplify::simplify(*after));
+  return textAfter([](const Program &program) { return finishBeforeViews(program); }, text);
 }
 
 const std::string inputs = "input x[t:5, r:4] f32\ninput w[r:4, c:6] f32\ninput q[h:2, t:5, d:3] "

@@ -2,8 +2,7 @@
 
 #include "derive/split_repeats.h"
 
-#include "../te/random_program.h"
-#include "../te/testing.h"
+#include "checked_pass.h"
 #include "simplify/simplify.h"
 #include "te/printer.h"
 
@@ -12,19 +11,8 @@ namespace {
 
 using namespace te;
 
-/// The program in parts, as the pipeline has it: views are composed away.
 std::string split(const std::string &text) {
-  Program before = parsed(text);
-  std::optional<Program> after = splitRepeats(before);
-  if (!after)
-    return "as before";
-  for (const Program &program : {*after, simplify::simplify(*after)}) {
-    Status status = program.verify();
-    EXPECT_TRUE(status.ok()) << status.error().message << printProgram(program);
-    std::vector<ExactTensor> inputs = randomInputs(before, 7);
-    expectSame(evaluated(program, inputs), evaluated(before, inputs));
-  }
-  return printProgram(simplify::simplify(*after));
+  return textAfter([](const Program &program) { return splitRepeats(program); }, text);
 }
 
 const std::string inputs = "input q[h:6, r:4] f32\ninput k[g:2, j:5, r:4] f32\n";

@@ -61,31 +61,27 @@ inline std::string node(const std::string &op, std::vector<std::string> inputs,
   return out;
 }
 
-inline std::string intAttribute(const std::string &name, int64_t value) {
+/// `type` is the number that the field of the value has in AttributeProto's list of types.
+template <typename AddValue>
+std::string attribute(const std::string &name, int type, AddValue addValue) {
   std::string out;
   Writer writer(out);
   writer.add_string(1, name);
-  writer.add_int64(3, value);
-  writer.add_int32(20, 2);
+  addValue(writer);
+  writer.add_int32(20, type);
   return out;
+}
+
+inline std::string intAttribute(const std::string &name, int64_t value) {
+  return attribute(name, 2, [&](Writer &writer) { writer.add_int64(3, value); });
 }
 
 inline std::string textAttribute(const std::string &name, const std::string &value) {
-  std::string out;
-  Writer writer(out);
-  writer.add_string(1, name);
-  writer.add_string(4, value);
-  writer.add_int32(20, 3);
-  return out;
+  return attribute(name, 3, [&](Writer &writer) { writer.add_string(4, value); });
 }
 
 inline std::string graphAttribute(const std::string &name, const std::string &graph) {
-  std::string out;
-  Writer writer(out);
-  writer.add_string(1, name);
-  writer.add_message(6, graph);
-  writer.add_int32(20, 5);
-  return out;
+  return attribute(name, 5, [&](Writer &writer) { writer.add_message(6, graph); });
 }
 
 /// A dimension that starts with a digit is a number, another a name.
