@@ -8,22 +8,21 @@ a time is that of a graph of the chain over its length, so that kernels are comp
 hardly counts. FlexAttention is compiled by torch.compile with a block mask of the same condition, and captured in a
 CUDA graph. What both compute in the first attention is compared as well. Needs torch for CUDA, which is not installed
 for this. Prints microseconds and the ratio of FlexAttention's to Kintsugi's, and writes them to
-bench/results/attention-DATE.json.
+bench/results/attention.json.
 """
 
 import argparse
 import concurrent.futures
-import datetime
-import json
 import pathlib
+import statistics
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "zoo"))
 
 import arguments
-import cpu
 import gpu
+import machine
 import models
 
 MASKS = ("causal", "sliding", "longformer", "bigbird")
@@ -129,7 +128,9 @@ def flex(mask, length, options):
         for _ in range(options.chain):
             kept.append(attention(kept[-1], k, v, block_mask=blocks))
 
-    return gpu.captured(run), kept
+        return kept[-1]
+
+    return gpu.Replay(run, [q, k, v]), kept
 
 
 def difference(artifact, length, options, kept):
@@ -147,8 +148,9 @@ def difference(artifact, length, options, kept):
 
 def compete(mask, length, artifact, options):
     replay, kept = (None, None) if options.alone else flex(mask, length, options)
-    medians = zip(("kintsugi", "flex"), gpu.turns(artifact, replay, options))
-    row = {who: round(ms / options.chain * 1e3, 2) for who, ms in medians if ms}
+    found = gpu.rounds(artifact, replay, "flex", options)
+    rounds = {who: [ms / options.chain * 1e3 for ms in times] for who, times in found}
+    row = {who: round(statistics.median(times), 2) for who, times in rounds.items()} | dict(rounds=rounds)
     if not options.alone:
         row["lead"] = round(row["flex"] / row["kintsugi"], 3)
         row["difference"] = difference(artifact, length, options, kept)
@@ -164,7 +166,7 @@ def parse(words):
     parser.add_argument("--chain", type=int, default=CHAIN)
     gpu.add_turns(parser, seconds=0.15, jobs=4)
     parser.add_argument("--artifacts", type=pathlib.Path, help="a folder in which those that are there are taken")
-    parser.add_argument("--out", type=pathlib.Path, help="instead of bench/results/attention-DATE.json")
+    parser.add_argument("--out", type=pathlib.Path, help="instead of bench/results/attention.json")
     options = parser.parse_args(words)
     arguments.check_known(parser, "mask", options.masks, MASKS)
     options.masks = options.masks or MASKS
@@ -173,10 +175,8 @@ def parse(words):
 
 def main(words=None):
     options = parse(words)
-    today = datetime.date.today().isoformat()
-    out = options.out or cpu.RESULTS / f"attention-{today}.json"
-    out.parent.mkdir(parents=True, exist_ok=True)
-    report = dict(date=today, heads=options.heads, size=options.size, chain=options.chain, us={})
+    out = options.out or machine.RESULTS / "attention.json"
+    report = machine.report(heads=options.heads, size=options.size, chain=options.chain, us={})
     with models.workspace("attention") as folder, concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         options.artifacts = options.artifacts or folder
         cases = [(mask, length) for mask in options.masks for length in options.lengths]
@@ -187,7 +187,7 @@ def main(words=None):
             row = report["us"][f"{mask}_{length}"] = compete(mask, length, artifact.result(), options)
             cells = [f"{row['kintsugi']:10.2f}", f"{row.get('flex', 0):10.2f}", f"{row.get('lead', 0):7.2f}"]
             print(f"{mask:12}{length:7}{''.join(cells)}{row.get('difference', 0):12.1e}", flush=True)
-            out.write_text(json.dumps(report, indent=1) + "\n")
+            machine.write(report, out)
     print(f"written to {out}")
 
 

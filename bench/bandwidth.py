@@ -6,11 +6,10 @@ Each kernel reads a float32 tensor of N MiB (if not said: at least 128, and twic
 memory alone has it) and writes its result, on one core and on all. Its bytes are those it has to read and write at the
 least, its bandwidth those over the median time of a run. The copy (limits.c) reads and writes as many bytes on the same
 cores, with plain and with non-temporal stores, in every round; its best counts. A kernel that writes next to nothing is
-compared as well with the better of two sums over its bytes, which is what cores can read at most. Writes bench/results/bandwidth-DATE.json.
+compared as well with the better of two sums over its bytes, which is what cores can read at most. Writes bench/results/bandwidth.json.
 """
 
 import argparse
-import datetime
 import json
 import math
 import os
@@ -25,7 +24,6 @@ import limits
 import machine
 import models
 
-RESULTS = pathlib.Path(__file__).resolve().parent / "results"
 COLUMNS = 1024
 GROUPS, CHANNELS, PIXELS = 4, 64, 1024
 
@@ -170,19 +168,17 @@ def main(words=None):
     parser.add_argument("--mib", type=int, help="of the tensor that is read; without: what no cache holds")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=0.5, help="of each timing")
-    parser.add_argument("--out", type=pathlib.Path, help="instead of bench/results/bandwidth-DATE.json")
+    parser.add_argument("--out", type=pathlib.Path, help="instead of bench/results/bandwidth.json")
     options = parser.parse_args(words)
     arguments.check_known(parser, "kernel", options.kernels, KERNELS)
     options.kernels = options.kernels or list(KERNELS)
     options.mib = options.mib or beyond_caches()
     cores = sorted(os.sched_getaffinity(0))
-    today = datetime.date.today().isoformat()
-    out = options.out or RESULTS / f"bandwidth-{today}.json"
-    report = dict(date=today, mib=options.mib, machine=machine.describe(cores))
-    machine.warn_if_busy(report["machine"])
+    out = options.out or machine.RESULTS / "bandwidth.json"
+    report = machine.report(cores, mib=options.mib)
     with limits.workshop() as folder:
         report["kernels"] = measure(folder, options, cores)
-    out.write_text(json.dumps(report, indent=1) + "\n")
+    machine.write(report, out)
     print(f"written to {out}")
 
 

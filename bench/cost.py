@@ -6,12 +6,11 @@ By zoo model: Spearman's rank correlation between predicted and measured time of
 kernels, the ratio of all measured to all predicted time, and the kernels that are mispredicted most. Those are judged
 by the ratio of measured to predicted time over that of the whole model (so above 1 means slower than the cost model
 believes, compared with the model's other kernels), among kernels that take at least half a percent of the measured
-time. A kernel's measured time is the median over repeats. Writes bench/results/cost-DATE.json, with nodes, tiles, bytes
+time. A kernel's measured time is the median over repeats. Writes bench/results/cost.json, with nodes, tiles, bytes
 and expressions of the mispredicted kernels, and the same as text beside it.
 """
 
 import argparse
-import datetime
 import json
 import math
 import os
@@ -25,7 +24,6 @@ import arguments
 import machine
 import models
 
-RESULTS = pathlib.Path(__file__).resolve().parent / "results"
 SHARE = 0.005
 KEPT = ("nodes", "tiles", "bytes", "expressions")
 
@@ -136,7 +134,7 @@ def parse(words):
     parser.add_argument("--worst", type=int, default=10, help="how many mispredicted kernels to list of a model")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--limit", type=float, default=900, help="seconds that one command may take")
-    parser.add_argument("--out", type=pathlib.Path, help="instead of bench/results/cost-DATE.json")
+    parser.add_argument("--out", type=pathlib.Path, help="instead of bench/results/cost.json")
     options = parser.parse_args(words)
     arguments.choose_models(parser, options)
     return options
@@ -146,10 +144,8 @@ def main(words=None):
     options = parse(words)
     cores = sorted(os.sched_getaffinity(0))[: options.threads]
     os.sched_setaffinity(0, cores)
-    today = datetime.date.today().isoformat()
-    out = options.out or RESULTS / f"cost-{today}.json"
-    report = dict(date=today, repeats=options.repeats, machine=machine.describe(cores), models={})
-    machine.warn_if_busy(report["machine"])
+    out = options.out or machine.RESULTS / "cost.json"
+    report = machine.report(cores, repeats=options.repeats, models={})
     summary = ""
     for path in options.paths:
         try:
@@ -160,7 +156,7 @@ def main(words=None):
         report["summary"] = overall(report["models"])
         print(text(path.stem, row), end="", flush=True)
         summary += text(path.stem, row)
-        out.write_text(json.dumps(report, indent=1) + "\n")
+        machine.write(report, out)
         out.with_suffix(".txt").write_text(summary)
     if report["summary"]:
         found = report["summary"]

@@ -6,11 +6,10 @@ Only one contender runs at a moment. A contender's time is the median over round
 float32 at the model's batch, with the same feeds for all. Each must first give the outputs that ONNX Runtime gives,
 within the zoo's error policy; one that does not, or can't run the model, has the reason in its row instead of a time.
 Prints milliseconds, the ratios of Kintsugi's time to each peer's and of the best peer's to Kintsugi's, their geometric
-means and the worst, and writes them with the machine's description to bench/results/cpu-DATE.json.
+means and the worst, and writes them with the machine's description to bench/results/cpu.json.
 """
 
 import argparse
-import datetime
 import json
 import math
 import os
@@ -30,7 +29,6 @@ import machine
 import models
 import policy
 
-RESULTS = pathlib.Path(__file__).resolve().parent / "results"
 # Beyond this many bytes of weights, peers are loaded anew for each turn instead of sitting in memory together.
 LARGE = 1 << 30
 # Not in the means against the best peer: a decoding step takes as long as reading 5 GB of weights, whoever reads them.
@@ -174,7 +172,7 @@ def parse(words):
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--peers", type=lambda text: text.split(","), default=contenders.PEERS)
     parser.add_argument("--limit", type=float, default=900, help="seconds that one command may take")
-    parser.add_argument("--out", type=pathlib.Path, help="instead of bench/results/cpu-DATE.json")
+    parser.add_argument("--out", type=pathlib.Path, help="instead of bench/results/cpu.json")
     options = parser.parse_args(words)
     arguments.check_peers(parser, options)
     arguments.choose_models(parser, options)
@@ -185,17 +183,14 @@ def main(words=None):
     options = parse(words)
     cores = sorted(os.sched_getaffinity(0))[: options.threads]
     os.sched_setaffinity(0, cores)
-    today = datetime.date.today().isoformat()
-    out = options.out or RESULTS / f"cpu-{today}.json"
-    out.parent.mkdir(parents=True, exist_ok=True)
-    report = dict(date=today, rounds=options.rounds, seconds=options.seconds, machine=machine.describe(cores), models={})
-    machine.warn_if_busy(report["machine"])
+    out = options.out or machine.RESULTS / "cpu.json"
+    report = machine.report(cores, rounds=options.rounds, seconds=options.seconds, models={})
     print(header(options.peers), flush=True)
     for path in options.paths:
         row = report["models"][path.stem] = measure(path, options)
         print(line(path.stem, row, options.peers), flush=True)
         report["summary"] = summary(report["models"], options.peers)
-        out.write_text(json.dumps(report, indent=1) + "\n")
+        machine.write(report, out)
     for name, found in report["summary"].items():
         print(
             f"{TITLES.get(name, 'against ' + name)}: geometric mean {found['geometric_mean']:.2f}x over"

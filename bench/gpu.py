@@ -2,67 +2,80 @@
 
 usage: gpu.py [MODEL ...] [--precision f16|bf16|f32] [--rounds N] [--jobs N] [--alone] [--out FILE]
 
-torch has two forms: eager in a CUDA graph (graph), and torch.compile with freezing, captured in a CUDA graph by hand
-(inductor); images have their channels last. `reduce-overhead` copies inputs into the graph and is slower than either.
+torch's forms are eager in a CUDA graph (graph), torch.compile with freezing, captured in a CUDA graph by hand
+(inductor), and where a model has masked attention FlexAttention in the latter (flex); a causal mask is said by name.
+Images have their channels last. `reduce-overhead` copies inputs into the graph and is slower than any of these.
 All that is compiled is compiled first, several models at a time; then one contender runs at a moment. A time is that of
-one run on the device, from events around it, and a contender's the median over rounds of its median in a round. The
-modules' weights are random: what is computed is checked by `kintsugi compare`, not here. Needs torch for CUDA,
-torchvision, transformers and timm, of any version, which are not installed for this.
-Prints milliseconds and the ratio of the best of torch to Kintsugi, and writes them to bench/results/gpu-DATE.json.
+one run on the device, from events around it, and a contender's the median over rounds of its median in a round. Between
+runs the inputs come from the host and the outputs go to it, outside of the events, as `kintsugi bench` does, so that the
+device rests alike. The modules' weights are random: what is computed is checked by `kintsugi compare`, not here. Needs
+torch for CUDA, torchvision, transformers and timm, of any version, which are not installed for this.
+Prints milliseconds and the ratio of the best of torch to Kintsugi, and writes them, with each round's, to
+bench/results/gpu-PRECISION.json.
 """
 
 import argparse
 import concurrent.futures
-import datetime
 import json
 import os
 import pathlib
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "zoo"))
 
 import cpu
+import machine
 import models
 
-FORMS = ["graph", "inductor"]
-REPLAYS = 40
+FORMS = ["graph", "inductor", "flex"]
+LEAST_RUNS = 3
 
 
-def captured(run):
-    """A function that replays what `run` launches."""
-    import torch
+class Replay:
+    """What `run` launches, captured in a CUDA graph, with the device's tensors that it reads; it returns those it makes."""
 
-    side = torch.cuda.Stream()
-    with torch.cuda.stream(side):
-        for _ in range(3):
-            run()
-    torch.cuda.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        run()
-    return graph.replay
+    def __init__(self, run, feeds):
+        import torch
 
+        side = torch.cuda.Stream()
+        with torch.cuda.stream(side):
+            for _ in range(3):
+                run()
+        torch.cuda.synchronize()
+        self.graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self.graph):
+            made = run()
+        self.made = made if isinstance(made, (tuple, list)) else (made,)
+        self.feeds = [(feed, feed.cpu()) for feed in feeds]
 
-def replay_times(replay):
-    """Milliseconds of replays, by events."""
-    import torch
+    def timed(self):
+        """Milliseconds of one replay by events; feeds are brought before it, and what it made is taken after it."""
+        import torch
 
-    for _ in range(10):
-        replay()
-    torch.cuda.synchronize()
-    found = []
-    for _ in range(REPLAYS):
+        for there, here in self.feeds:
+            there.copy_(here)
+        torch.cuda.synchronize()
         start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         start.record()
-        replay()
+        self.graph.replay()
         end.record()
         torch.cuda.synchronize()
-        found.append(start.elapsed_time(end))
-    return found
+        for each in self.made:
+            each.cpu()
+        return start.elapsed_time(end)
+
+    def times(self, seconds):
+        """Milliseconds of replays over some seconds, as `kintsugi bench` takes them: the first is not counted."""
+        self.timed()
+        found, end = [], time.monotonic() + seconds
+        while time.monotonic() < end or len(found) < LEAST_RUNS:
+            found.append(self.timed())
+        return found
 
 
 def device_report(artifact, seconds):
@@ -70,14 +83,14 @@ def device_report(artifact, seconds):
     return json.loads(models.kintsugi("bench", artifact, "--seconds", seconds, "--json", "-"))
 
 
-def turns(artifact, replay, options):
-    """Medians in milliseconds over alternating turns: Kintsugi's and the replay's, 0 where there is none."""
+def rounds(artifact, replay, peer, options):
+    """Each round's median in milliseconds, turns alternating, by name: Kintsugi's, and the peer's where it has a replay."""
     ours, theirs = [], []
     for _ in range(options.rounds):
         ours.append(device_report(artifact, options.seconds)["device_ms"])
         if replay:
-            theirs.append(statistics.median(replay_times(replay)))
-    return statistics.median(ours), statistics.median(theirs or [0])
+            theirs.append(statistics.median(replay.times(options.seconds)))
+    return [("kintsugi", ours), *([(peer, theirs)] if replay else [])]
 
 
 def add_turns(parser, seconds, jobs):
@@ -89,7 +102,7 @@ def add_turns(parser, seconds, jobs):
 
 
 def torch_forms(name, precision):
-    """What replays a model's module, by torch's forms."""
+    """What replays a model's module, by torch's forms, and why a form is absent."""
     import torch
     from torch._inductor import config
 
@@ -107,18 +120,28 @@ def torch_forms(name, precision):
     if feeds[0].dim() == 4:
         module = module.to(memory_format=torch.channels_last)
         feeds[0] = feeds[0].to(memory_format=torch.channels_last)
-    eager = captured(lambda: module(*feeds))
+    eager = Replay(lambda: module(*feeds), feeds)
     compiled = torch.compile(module)
-    return {"graph": eager, "inductor": captured(lambda: compiled(*feeds))}
+    forms, failed = {"graph": eager, "inductor": Replay(lambda: compiled(*feeds), feeds)}, {}
+    if isinstance(module, torch_modules.MaskedEncoder):
+        try:
+            module.attend = module.by_blocks()
+            torch.compiler.reset()
+            by_blocks = torch.compile(module)
+            forms["flex"] = Replay(lambda: by_blocks(*feeds), feeds)
+        except Exception as error:  # Whatever a compiler of torch's raises: the other forms compete all the same.
+            failed["flex"] = str(error).strip().splitlines()[0]
+    return forms, failed
 
 
 def serve(name, precision):
-    """A worker's life: prepare, say how long it took, then answer each line, a form's name, with a turn's times."""
+    """A worker's life: prepare, say how long it took, then answer each line, a form and seconds, with a turn's times."""
     start = time.monotonic()
-    forms = torch_forms(name, precision)
-    print("ANSWER", round(time.monotonic() - start, 1), flush=True)
-    for form in sys.stdin:
-        print("ANSWER", json.dumps(replay_times(forms[form.strip()])), flush=True)
+    forms, failed = torch_forms(name, precision)
+    print("ANSWER", json.dumps([round(time.monotonic() - start, 1), list(forms), failed]), flush=True)
+    for line in sys.stdin:
+        form, seconds = line.split()
+        print("ANSWER", json.dumps(forms[form].times(float(seconds))), flush=True)
 
 
 class Torch:
@@ -126,21 +149,25 @@ class Torch:
 
     def __init__(self, name, options):
         command = [sys.executable, __file__, "--serve", name, options.precision]
-        pipes = dict(stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        self.seconds = options.seconds
+        self.said = tempfile.TemporaryFile("w+")
+        pipes = dict(stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.said)
         threads = dict(TORCHINDUCTOR_COMPILE_THREADS="2")
         self.process = subprocess.Popen(command, text=True, env=os.environ | threads, **pipes)
-        self.compile_s = self.answer()
+        self.compile_s, self.forms, self.failed = self.answer()
 
     def answer(self):
         for line in self.process.stdout:
             if line.startswith("ANSWER "):
                 return json.loads(line[7:])
-        raise models.Failure(f"'{' '.join(self.process.args)}' ended without an answer")
+        self.said.seek(0)
+        last = self.said.read().strip().splitlines()[-1:]
+        raise models.Failure(f"exit {self.process.wait()}: {''.join(last) or 'ended without a word'}")
 
     def turns(self):
         found = {}
-        for form in FORMS:
-            self.process.stdin.write(f"{form}\n")
+        for form in self.forms:
+            self.process.stdin.write(f"{form} {self.seconds}\n")
             self.process.stdin.flush()
             found[form] = statistics.median(self.answer())
         return found
@@ -161,7 +188,7 @@ class Kintsugi:
             *("--precision", options.precision, "-o", self.artifact, "--quiet"),
         )
         self.compile_s = round(time.monotonic() - start, 1)
-        self.report = {}
+        self.report, self.failed = {}, {}
 
     def turns(self):
         self.report = device_report(self.artifact, self.seconds)
@@ -180,6 +207,7 @@ def prepare(name, folder, options):
     for who, make in makers.items():
         try:
             field[who] = make()
+            failed |= field[who].failed
         except models.Failure as failure:
             failed[who] = str(failure)
     return field, failed
@@ -195,7 +223,7 @@ def compete(field, failed, options):
                     found.setdefault(form, []).append(ms)
             except (models.Failure, OSError) as failure:
                 failed[who] = str(failure)
-    row = dict(ms={form: statistics.median(times) for form, times in found.items()}, failed=failed)
+    row = dict(ms={form: statistics.median(times) for form, times in found.items()}, rounds=found, failed=failed)
     row["compile_s"] = {who: contender.compile_s for who, contender in field.items()}
     if "kintsugi" in row["ms"]:
         row |= {key: field["kintsugi"].report[key] for key in ("predicted_ms", "kernels")}
@@ -215,7 +243,7 @@ def parse(words):
     parser.add_argument("models", nargs="*")
     parser.add_argument("--precision", choices=("f32", "f16", "bf16"), default="f16")
     add_turns(parser, seconds=0.15, jobs=max(1, (os.cpu_count() or 2) // 2))
-    parser.add_argument("--out", type=pathlib.Path, help="instead of bench/results/gpu-DATE.json")
+    parser.add_argument("--out", type=pathlib.Path, help="instead of bench/results/gpu-PRECISION.json")
     options = parser.parse_args(words)
     try:
         options.names = [path.stem for path in models.choose(options.models)]
@@ -226,10 +254,8 @@ def parse(words):
 
 def main(words=None):
     options = parse(words)
-    today = datetime.date.today().isoformat()
-    out = options.out or cpu.RESULTS / f"gpu-{today}.json"
-    out.parent.mkdir(parents=True, exist_ok=True)
-    report = dict(date=today, precision=options.precision, rounds=options.rounds, models={})
+    out = options.out or machine.RESULTS / f"gpu-{options.precision}.json"
+    report = machine.report(precision=options.precision, rounds=options.rounds, models={})
     leads = {}
     with models.workspace("gpu") as folder, concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         ready = {name: pool.submit(prepare, name, folder, options) for name in options.names}
@@ -245,7 +271,7 @@ def main(words=None):
             if lead := cpu.lead(row, FORMS):
                 leads[name] = lead
                 report["best_over_kintsugi"] = cpu.geometric(leads, min)
-            out.write_text(json.dumps(report, indent=1) + "\n")
+            machine.write(report, out)
     if leads:
         found = report["best_over_kintsugi"]
         print(f"best of torch over Kintsugi: geometric mean {found['geometric_mean']:.2f}x over {found['models']}"

@@ -4,19 +4,18 @@ usage: kernels.py [moves|products ...] [--mib N] [--rounds N] [--jobs N] [--alon
 
 A model is several times the same kernel over different tensors, launches of their own; a time is that of a graph of
 them over their number, so that kernels are compared with kernels and the graph's start hardly counts. torch's side is
-as many `copy_` or `matmul` calls over as many tensors, captured in a CUDA graph; turns alternate.
+as many `copy_` or `matmul` calls over as many tensors, captured in a CUDA graph; turns alternate. On both sides inputs
+come from the host before each run and outputs go to it afterwards, so that the device rests alike.
 
 moves: the kernels of bandwidth.py over tensors of N MiB (256), in f32 and in f16 (computed in f32, rounded once). The
 share is the rate of the bytes that a kernel has to move over the rate of the copy.
 products: 4096 and 8192 cubed in bf16, and small ones in f16, whose second factor is a constant; rows of terms in both.
 
-Needs torch for CUDA, which is not installed for this. Writes bench/results/kernels-DATE.json.
+Needs torch for CUDA, which is not installed for this. Writes bench/results/kernels.json.
 """
 
 import argparse
 import concurrent.futures
-import datetime
-import json
 import math
 import pathlib
 import re
@@ -28,8 +27,8 @@ sys.path.insert(0, str(ROOT / "zoo"))
 
 import arguments
 import bandwidth
-import cpu
 import gpu
+import machine
 import models
 
 KINDS = ("moves", "products")
@@ -122,7 +121,7 @@ def copies(size):
 
     zeros = lambda: torch.zeros(size // 8, dtype=torch.float32, device="cuda")
     pairs = [(zeros(), zeros()) for _ in range(MOVES_AT_ONCE)]
-    return gpu.captured(lambda: [there.copy_(here) for here, there in pairs])
+    return gpu.Replay(lambda: [there.copy_(here) for here, there in pairs], [here for here, _ in pairs])
 
 
 def products(shape, kind, times):
@@ -132,13 +131,14 @@ def products(shape, kind, times):
     dtype = dict(bf16=torch.bfloat16, f16=torch.float16)[kind]
     make = lambda *extents: torch.randn(extents, device="cuda").to(dtype)
     factors = [(make(rows, depth), make(columns, depth).t()) for _ in range(times)]
-    return gpu.captured(lambda: [a @ b for a, b in factors])
+    fed = [each for a, b in factors for each in ((a, b) if kind == "bf16" else (a,))]
+    return gpu.Replay(lambda: [a @ b for a, b in factors], fed)
 
 
 def compete(artifact, replay, times, options):
-    """Microseconds of one kernel, of both."""
-    medians = zip(("kintsugi", "torch"), gpu.turns(artifact, replay, options))
-    return {who: round(ms / times * 1e3, 2) for who, ms in medians if ms}
+    """Microseconds of one kernel, of both: the median over rounds, and each round's."""
+    rounds = {who: [ms / times * 1e3 for ms in found] for who, found in gpu.rounds(artifact, replay, "torch", options)}
+    return {who: round(statistics.median(found), 2) for who, found in rounds.items()} | dict(rounds=rounds)
 
 
 def measure_moves(pool, options):
@@ -184,7 +184,7 @@ def parse(words):
     parser.add_argument("--mib", type=int, default=256, help="of the tensor that a move reads")
     gpu.add_turns(parser, seconds=0.1, jobs=4)
     parser.add_argument("--artifacts", type=pathlib.Path, help="a folder in which those that are there are taken")
-    parser.add_argument("--out", type=pathlib.Path, help="instead of bench/results/kernels-DATE.json")
+    parser.add_argument("--out", type=pathlib.Path, help="instead of bench/results/kernels.json")
     options = parser.parse_args(words)
     arguments.check_known(parser, "kind", options.kinds, KINDS)
     options.kinds = options.kinds or KINDS
@@ -193,16 +193,14 @@ def parse(words):
 
 def main(words=None):
     options = parse(words)
-    today = datetime.date.today().isoformat()
-    out = options.out or cpu.RESULTS / f"kernels-{today}.json"
-    out.parent.mkdir(parents=True, exist_ok=True)
-    report = dict(date=today, mib=options.mib)
+    out = options.out or machine.RESULTS / "kernels.json"
+    report = machine.report(mib=options.mib)
     measures = dict(moves=measure_moves, products=measure_products)
     with models.workspace("kernels") as folder, concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         options.artifacts = options.artifacts or folder
         for kind in options.kinds:
             report[kind] = measures[kind](pool, options)
-            out.write_text(json.dumps(report, indent=1) + "\n")
+            machine.write(report, out)
     print(f"written to {out}")
 
 

@@ -1,13 +1,17 @@
-"""The machine that figures were taken on, as far as they depend on it."""
+"""What stands in every file of results: when, of which commit and on which machine figures were taken."""
 
+import datetime
 import importlib.metadata
+import json
 import os
 import pathlib
 import platform
 import subprocess
+import sys
 
 import models
 
+RESULTS = pathlib.Path(__file__).resolve().parent / "results"
 # Load for each core, before the first turn, from which on the times say more about other work.
 BUSY = 0.5
 
@@ -43,9 +47,42 @@ def describe(cores):
         memory_gb=round(pages / 1e9, 1),
         load=os.getloadavg()[0],
         kernel=platform.release(),
-        commit=said_by("git", "-c", "safe.directory=*", "rev-parse", "HEAD"),
-        versions=dict(versions(("onnxruntime", "openvino", "torch", "numpy"))),
+        commit=commit(),
+        gpu=said_by("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"),
+        versions=dict(versions(("onnxruntime", "openvino", "torch", "transformers", "timm", "numpy"))),
     )
+
+
+def commit():
+    """Of the sources; where those are no checkout, what $KINTSUGI_COMMIT says. A tree with changes says so."""
+    git = ("git", "-c", "safe.directory=*")
+    found = said_by(*git, "rev-parse", "HEAD")
+    if not found:
+        return os.environ.get("KINTSUGI_COMMIT", "")
+    return found + ("+changes" if said_by(*git, "status", "--porcelain", "--untracked-files=no") else "")
+
+
+def report(cores=None, **fields):
+    """The start of a file of results. Warns where the machine is busy."""
+    described = describe(cores or sorted(os.sched_getaffinity(0)))
+    warn_if_busy(described)
+    return dict(date=datetime.date.today().isoformat(), command=command(), machine=described) | fields
+
+
+def command():
+    """The command line of this process, as one types it in the repository's root."""
+    script, *words = sys.argv
+    name = pathlib.Path(script).resolve()
+    if name.parent == RESULTS.parent:
+        return " ".join(["./dev", "bench", name.stem, *words])
+    return " ".join(["python3", os.path.relpath(name, models.ROOT), *words])
+
+
+def write(report, path):
+    """Leaves a file of results as it is so far, with the machine's load now."""
+    report["machine"]["load_at_end"] = os.getloadavg()[0]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(report, indent=1) + "\n")
 
 
 def warn_if_busy(described):

@@ -7,11 +7,10 @@ before, a peer the model itself. Taken are what is resident before loading, with
 needs imported and the feeds made, and two peaks of resident memory (VmHWM): while loading, the first run included, and
 during further runs, the peak set back before them. Resident memory includes the pages of mapped files that are in
 memory, weights that are mapped in place among them. A contender's need is what a peak exceeds the first by. Prints MiB
-and the ratios of Kintsugi's needs to each peer's, and writes them to bench/results/memory-DATE.json.
+and the ratios of Kintsugi's needs to each peer's, and writes them to bench/results/memory.json.
 """
 
 import argparse
-import datetime
 import importlib
 import json
 import math
@@ -29,7 +28,6 @@ import contenders
 import machine
 import models
 
-RESULTS = pathlib.Path(__file__).resolve().parent / "results"
 LIBRARIES = {"kintsugi": "kintsugi", "ort": "onnxruntime", "openvino": "openvino", "torch": "torch"}
 MIB = 1 << 20
 
@@ -142,7 +140,7 @@ def parse(words):
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--peers", type=lambda text: text.split(","), default=["ort"])
     parser.add_argument("--limit", type=float, default=900, help="seconds that one process may take")
-    parser.add_argument("--out", type=pathlib.Path, help="instead of bench/results/memory-DATE.json")
+    parser.add_argument("--out", type=pathlib.Path, help="instead of bench/results/memory.json")
     options = parser.parse_args(words)
     arguments.check_peers(parser, options)
     arguments.choose_models(parser, options)
@@ -151,17 +149,16 @@ def parse(words):
 
 def main(words=None):
     options = parse(words)
-    today = datetime.date.today().isoformat()
-    out = options.out or RESULTS / f"memory-{today}.json"
+    out = options.out or machine.RESULTS / "memory.json"
     cores = sorted(os.sched_getaffinity(0))[: options.threads]
-    report = dict(date=today, runs=options.runs, machine=machine.describe(cores), models={})
+    report = machine.report(cores, runs=options.runs, models={})
     print("MiB beyond the empty process while loading and while running, and of the whole process")
     print(header(options.peers), flush=True)
     for path in options.paths:
         row = report["models"][path.stem] = row_of(path, options)
         print(line(path.stem, row, options.peers), flush=True)
         report["summary"] = summary(report["models"], options.peers)
-        out.write_text(json.dumps(report, indent=1) + "\n")
+        machine.write(report, out)
     for peer, found in report["summary"].items():
         for what, entry in found.items():
             print(

@@ -5,12 +5,10 @@ usage: products.py [--sizes 512,768,...] [--rounds N] [--seconds S] [--out FILE]
 C = A * B of N x N matrices in float32, B a weight (packed when the model is compiled) or an input (as it comes), on one
 core and on all. The peak is that of independent multiply-adds in registers on the same cores at once (limits.c). It is
 taken right before and right after each timing of a product, since clocks vary; the greater counts for that timing. Of a
-product the medians over rounds count, of its milliseconds and of its shares. Writes bench/results/products-DATE.json.
+product the medians over rounds count, of its milliseconds and of its shares. Writes bench/results/products.json.
 """
 
 import argparse
-import datetime
-import json
 import os
 import pathlib
 import statistics
@@ -23,7 +21,6 @@ import limits
 import machine
 import models
 
-RESULTS = pathlib.Path(__file__).resolve().parent / "results"
 BESIDE = 0.1  # Seconds of a peak.
 SIZES = [512, 768, 1024, 1536, 2048]
 KINDS = {"weight": 'const b[{n}, {n}] f32 = weights("b")', "input": "input b[{n}, {n}] f32"}
@@ -67,13 +64,11 @@ def main(words=None):
     parser.add_argument("--sizes", type=lambda given: [int(n) for n in given.split(",")], default=SIZES)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=0.5, help="of each timing")
-    parser.add_argument("--out", type=pathlib.Path, help="instead of bench/results/products-DATE.json")
+    parser.add_argument("--out", type=pathlib.Path, help="instead of bench/results/products.json")
     options = parser.parse_args(words)
     cores = sorted(os.sched_getaffinity(0))
-    today = datetime.date.today().isoformat()
-    out = options.out or RESULTS / f"products-{today}.json"
-    report = dict(date=today, machine=machine.describe(cores))
-    machine.warn_if_busy(report["machine"])
+    out = options.out or machine.RESULTS / "products.json"
+    report = machine.report(cores)
     with limits.workshop() as folder:
         report["peak_gflops"], report["products"] = measure(folder, options.sizes, cores, options)
     for count, peak in report["peak_gflops"].items():
@@ -81,7 +76,7 @@ def main(words=None):
         for row in report["products"]:
             if row["cores"] == count:
                 print(f"  {row['n']:5}^3  B {row['b']:7} {row['ms']:9.3f} ms {row['gflops']:8.1f} GFLOP/s {row['share']:6.1%}")
-    out.write_text(json.dumps(report, indent=1) + "\n")
+    machine.write(report, out)
     print(f"written to {out}")
 
 

@@ -358,23 +358,40 @@ MODULES["gcn"] = Gcn
 
 
 class MaskedEncoder(nn.Module):
-    """Four layers of attention under a mask that says who may attend to whom."""
+    """Four layers of attention under a mask that says who may attend to whom. `attend` is how: by default torch's own
+    attention, which knows a causal mask by name and takes others as a tensor."""
 
-    def __init__(self, mask, layers=4, width=768, heads=12):
+    def __init__(self, kind, layers=4, width=768, heads=12):
         super().__init__()
-        self.register_buffer("mask", mask)
-        self.heads = heads
+        self.kind, self.heads = kind, heads
+        self.register_buffer("mask", attention_mask(kind))
+        self.attend = self.by_name if kind == "causal" else self.by_tensor
         several = lambda make: nn.ModuleList(make() for _ in range(layers))
         self.qkv, self.out = several(lambda: nn.Linear(width, 3 * width)), several(lambda: nn.Linear(width, width))
         self.n1, self.n2 = several(lambda: nn.LayerNorm(width)), several(lambda: nn.LayerNorm(width))
         self.up, self.down = (several(lambda: nn.Linear(*pair)) for pair in ((width, 4 * width), (4 * width, width)))
+
+    def by_name(self, q, k, v):
+        return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+    def by_tensor(self, q, k, v):
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=self.mask)
+
+    def by_blocks(self):
+        """FlexAttention with a block mask of the same condition, as a function of q, k and v."""
+        from torch.nn.attention import flex_attention
+
+        mask, size = self.mask, self.mask.shape[0]
+        seen = (lambda b, h, i, j: i >= j) if self.kind == "causal" else (lambda b, h, i, j: mask[i, j])
+        blocks = flex_attention.create_block_mask(seen, None, None, size, size, device=mask.device)
+        return lambda q, k, v: flex_attention.flex_attention(q, k, v, block_mask=blocks)
 
     def forward(self, x):
         batch, tokens, width = x.shape
         for qkv, out, n1, n2, up, down in zip(self.qkv, self.out, self.n1, self.n2, self.up, self.down):
             parts = qkv(n1(x)).view(batch, tokens, 3, self.heads, width // self.heads)
             q, k, v = parts.permute(2, 0, 3, 1, 4).unbind(0)
-            y = F.scaled_dot_product_attention(q, k, v, attn_mask=self.mask)
+            y = self.attend(q, k, v)
             x = x + out(y.transpose(1, 2).reshape(batch, tokens, width))
             x = x + down(F.gelu(up(n2(x))))
         return x
@@ -395,7 +412,7 @@ def attention_mask(kind, size=1024, window=128, everywhere=32, block=64):
 
 
 for kind in ("causal", "sliding", "longformer", "bigbird"):
-    MODULES[f"masked_encoder_{kind}_1024"] = lambda kind=kind: MaskedEncoder(attention_mask(kind))
+    MODULES[f"masked_encoder_{kind}_1024"] = lambda kind=kind: MaskedEncoder(kind)
 
 
 def mish_unit(inner, outer, kernel=1, stride=1):
@@ -515,11 +532,18 @@ class LlamaDecode(nn.Module):
         head = width // heads
         self.register_buffer("freq", 1.0 / (500000 ** (torch.arange(0, head, 2).float() / head)))
 
+    def _apply(self, convert, recurse=True):
+        """Frequencies stay float32 when the module is converted: positions times rounded ones lose their digits."""
+        exact = self.freq
+        super()._apply(convert, recurse)
+        self.freq = exact.to(self.freq.device)
+        return self
+
     def forward(self, ids, position, *past):
         x = self.emb(ids)
         angle = position[:, None].float() * self.freq[None]
         angle = torch.cat((angle, angle), -1)
-        cosine, sine = angle.cos(), angle.sin()
+        cosine, sine = angle.cos().to(x.dtype), angle.sin().to(x.dtype)
         caches = []
         for number, layer in enumerate(self.layers):
             x, keys, values = layer(x, cosine, sine, *past[2 * number : 2 * number + 2])

@@ -45,16 +45,14 @@ def probabilities(artifact, images, folder):
         return outputs["probabilities"]
 
 
-def times(artifact, ort, threads, folder):
-    """Median milliseconds of Kintsugi and of ONNX Runtime, in alternating turns on the same threads."""
-    ours, theirs = [], []
+def times(ours, theirs):
+    """Median milliseconds of both from Python, in alternating turns on the same threads."""
+    rounds = []
     for _ in range(ROUNDS):
-        report = folder / "bench.json"
-        models.kintsugi("bench", artifact, "--threads", threads, "--seconds", SECONDS, "--json", report)
-        ours.append(json.loads(report.read_text())["median_ms"])
-        time.sleep(contenders.SETTLE)
-        theirs.append(statistics.median(contenders.timed_runs(ort, SECONDS)))
-    return statistics.median(ours), statistics.median(theirs)
+        for run in (ours, theirs):
+            time.sleep(contenders.SETTLE)
+            rounds.append(statistics.median(contenders.timed_runs(run, SECONDS)))
+    return statistics.median(rounds[::2]), statistics.median(rounds[1::2])
 
 
 def show_kernels(kernels):
@@ -80,6 +78,7 @@ def main():
         print(f"compiled   {MODEL.relative_to(ROOT)} in {seconds:.1f} s")
         print(f"kernels    {len(operators)} operators became {len(kernels)} kernels")
         ort = contenders.load_ort(str(MODEL), {"images": images}, threads)
+        kintsugi = contenders.load_kintsugi(str(artifact), {"images": images}, threads)
         ours, theirs = probabilities(artifact, images, folder), ort()[0]
         chosen, expected = ours.argmax(1), theirs.argmax(1)
         equal = np.count_nonzero(chosen == expected)
@@ -88,7 +87,7 @@ def main():
             f"agreement  {equal} of {len(labels)} predictions equal ONNX Runtime's;"
             f" largest difference of a probability {np.abs(ours - theirs).max():.1e}"
         )
-        mine, peer = (ms * 1e3 / len(labels) for ms in times(artifact, ort, threads, folder))
+        mine, peer = (ms * 1e3 / len(labels) for ms in times(kintsugi, ort))
         print(f"time       {mine:.2f} us an image; ONNX Runtime {peer:.2f} us, on the same {threads} threads")
     print("where the time goes")
     show_kernels(kernels)

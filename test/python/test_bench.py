@@ -7,11 +7,14 @@ import shutil
 
 import attention
 import bandwidth
+import builds
 import contenders
 import cost
 import cpu
+import figures
 import kernels
 import limits
+import machine
 import memory
 import models
 import numpy as np
@@ -333,3 +336,45 @@ def test_names_that_nobody_knows_are_usage_errors(main, capsys):
     with pytest.raises(SystemExit) as ended:
         main(["nosuch"])
     assert ended.value.code == 2 and "'nosuch'; there are " in capsys.readouterr().err
+
+
+def test_readme_has_the_figures_of_the_files():
+    figures.main(["--check"])
+
+
+def test_a_figure_changed_by_hand_is_found(monkeypatch, tmp_path):
+    text = figures.README.read_text()
+    monkeypatch.setattr(figures, "README", tmp_path / "README.md")
+    figures.README.write_text(text.replace(" of 2,024", " of 2,023"))
+    with pytest.raises(SystemExit, match="dev figures"):
+        figures.main(["--check"])
+
+
+def test_models_inside_only_by_rounding_are_counted_apart():
+    rows = {name: dict(verdict=verdict) for name, verdict in zip("abcd", ("inside", "rounding", "inside", "outside"))}
+    assert figures.agreeing(dict(models=rows)) == "2 of 4, and 1 only by rounding"
+
+
+def test_results_say_of_what_and_when(tmp_path):
+    report = machine.report(rounds=3)
+    machine.write(report, tmp_path / "folder" / "x.json")
+    assert report["rounds"] == 3 and report["date"] and report["command"]
+    assert {"commit", "load", "load_at_end", "versions", "processor"} <= report["machine"].keys()
+
+
+PROGRAM = """#!/bin/sh
+[ $1 = compile ] || echo '{{"median_ms": {ms}, "predicted_ms": 1.0}}'
+"""
+
+
+@pytest.mark.parametrize("now, code", [(2.0, 0), (2.1, 1)])
+def test_a_build_that_is_slower_fails(now, code, monkeypatch, tmp_path, capsys):
+    programs = {}
+    for name, ms in (("before", 2.0), ("now", now)):
+        programs[name] = tmp_path / name
+        programs[name].write_text(PROGRAM.format(ms=ms))
+        programs[name].chmod(0o755)
+    monkeypatch.setenv("KINTSUGI", str(programs["now"]))
+    words = [str(programs["before"]), "mmoe", "--rounds", "2", "--seconds", "0", "--out", str(tmp_path / "found.json")]
+    assert builds.main(words) == code
+    assert f"worst {now / 2.0:.3f} (mmoe)" in capsys.readouterr().out

@@ -1,0 +1,113 @@
+"""Times zoo models through two builds of Kintsugi on the same machine, in alternating turns: has a change cost speed?
+
+usage: builds.py BEFORE [MODEL ...] [--target cpu|cuda] [--cpu-level v3|v4] [--precision P] [--rounds N] [--seconds S]
+                 [--limit RATIO] [--out FILE]
+
+BEFORE is another `kintsugi` program; the one that `./dev build` makes is compared with it. Each compiles the model by
+itself with made-up weights, and `kintsugi bench` of each times its own artifact, the order turned around every other
+round. A model's ratio is the median over rounds of this build's time over BEFORE's in the same round; on a GPU times are
+the device's. Prints milliseconds, ratios, their geometric mean and the worst, and exits 1 where a ratio is above
+--limit (1.03) or a model fails. Writes a file of all figures with --out.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "zoo"))
+
+import arguments
+import cpu
+import machine
+import models
+
+NAMES = "before", "now"
+
+
+def asked(program, *words):
+    """What a build prints. Raises models.Failure."""
+    done = subprocess.run([program, *map(str, words)], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    if done.returncode != 0:
+        said = (done.stderr.strip() or done.stdout.strip() or "no message").splitlines()[-1]
+        raise models.Failure(f"{program}: exit {done.returncode}: {said}")
+    return done.stdout
+
+
+def flags_of(options):
+    level = ["--cpu-level", options.cpu_level] if options.target == "cpu" else []
+    return ["--target", options.target, "--precision", options.precision, *level]
+
+
+def measure(path, programs, options):
+    """A model's row: by build, milliseconds of each round and the predicted time."""
+    with models.workspace(path.stem) as folder:
+        artifacts = {}
+        for name, program in programs.items():
+            artifacts[name] = folder / f"{name}.kin"
+            words = "compile", path, *flags_of(options), "--random-weights", "-o", artifacts[name], "--quiet"
+            asked(program, *words)
+        rounds, predicted = {name: [] for name in programs}, {}
+        for number in range(options.rounds):
+            for name in NAMES if number % 2 == 0 else reversed(NAMES):
+                words = "bench", artifacts[name], "--threads", options.threads, "--seconds", options.seconds
+                report = json.loads(asked(programs[name], *words, "--json", "-"))
+                rounds[name].append(report.get("device_ms") or report["median_ms"])
+                predicted[name] = report["predicted_ms"]
+    ratios = [now / before for before, now in zip(*(rounds[name] for name in NAMES))]
+    return dict(rounds=rounds, predicted_ms=predicted, ratio=statistics.median(ratios))
+
+
+def line(name, row):
+    if "failed" in row:
+        return f"{name:32} {row['failed']}"
+    cells = [f"{statistics.median(row['rounds'][who]):10.4f}" for who in NAMES]
+    predicted = row["predicted_ms"]["now"] / row["predicted_ms"]["before"]
+    return f"{name:32}{''.join(cells)} {row['ratio']:8.3f} {predicted:10.3f}"
+
+
+def parse(words):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("before", type=pathlib.Path)
+    parser.add_argument("models", nargs="*")
+    parser.add_argument("--target", default="cpu")
+    parser.add_argument("--cpu-level", default="native", choices=["v3", "v4", "native"])
+    parser.add_argument("--precision", default="f32", choices=["f32", "f16", "bf16"])
+    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=1, help="of a turn")
+    parser.add_argument("--limit", type=float, default=1.03, help="the greatest ratio that is no error")
+    parser.add_argument("--out", type=pathlib.Path, help="a file of all figures")
+    options = parser.parse_args(words)
+    arguments.choose_models(parser, options)
+    return options
+
+
+def main(words=None):
+    options = parse(words)
+    now = pathlib.Path(os.environ.get("KINTSUGI", models.ROOT / "build" / "bin" / "kintsugi"))
+    programs = dict(zip(NAMES, (options.before, now)))
+    report = machine.report(rounds=options.rounds, models={})
+    print(f"{'model':32}{'before ms':>10}{'now ms':>10} {'ratio':>8} {'predicted':>10}", flush=True)
+    for path in options.paths:
+        try:
+            row = measure(path, programs, options)
+        except models.Failure as failure:
+            row = dict(failed=str(failure))
+        report["models"][path.stem] = row
+        print(line(path.stem, row), flush=True)
+        if options.out:
+            machine.write(report, options.out)
+    ratios = {name: row["ratio"] for name, row in report["models"].items() if "ratio" in row}
+    if ratios:
+        found = cpu.geometric(ratios, max)
+        print(f"now / before: geometric mean {found['geometric_mean']:.3f} over {found['models']} models,"
+              f" worst {found['worst']:.3f} ({found['worst_model']})")
+    return 0 if len(ratios) == len(options.paths) and all(each <= options.limit for each in ratios.values()) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,200 @@
+"""Writes README's table of figures from the files of results, so that none is copied by hand.
+
+usage: figures.py [--check]
+
+Each row names the command that measures it; that command leaves a file in bench/results, from which the row takes its
+figure, its date and its commit. `--check` changes nothing, and exits 1 where the table is not what the files say.
+Without it the ages of the rows in commits are printed as well.
+"""
+
+import argparse
+import json
+import pathlib
+import statistics
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "zoo"))
+
+import machine
+import models
+
+README = models.ROOT / "README.md"
+BEGIN, END = "<!-- figures: written by bench/figures.py -->\n", "<!-- end of figures -->\n"
+HEAD = "| what | figure | measured | command |\n| --- | --- | --- | --- |\n"
+
+
+def ratio_to(peer):
+    def figure(report):
+        found = report["summary"].get(peer)
+        return found and f"{found['geometric_mean']:.2f}; {found['worst']:.2f} ({found['worst_model']})"
+
+    return figure
+
+
+def best_of_peers(report):
+    found = report["summary"].get("best_over_kintsugi")
+    return found and f"{found['geometric_mean']:.2f} over {found['models']}; {found['worst']:.2f} ({found['worst_model']})"
+
+
+def shares_of_peak(report):
+    shares = [row["share"] for row in report["products"]]
+    return f"{min(shares):.0%}; {statistics.median(shares):.0%}"
+
+
+def shares_of_copy(report):
+    """Of kernels that write, of a copy; of those that only read, of what cores can read."""
+    worst = min((row for row in report["kernels"] if "share_of_reading" not in row), key=lambda row: row["share"])
+    reading = [row["share_of_reading"] for row in report["kernels"] if "share_of_reading" in row]
+    return f"{worst['share']:.0%} ({worst['kernel']}); {min(reading):.0%}"
+
+
+def rank_correlation(report):
+    known = {name: row["spearman"] for name, row in report["models"].items() if row.get("spearman") is not None}
+    least = min(known, key=known.get)
+    return f"{statistics.median(known.values()):.2f}; {known[least]:.2f} ({least})"
+
+
+def slowest_compile(report):
+    """Of files of bench cpu: the two models that take longest."""
+    seconds = {name: row["compile_s"]["kintsugi"] for name, row in report["models"].items() if "kintsugi" in row["compile_s"]}
+    first, second = sorted(seconds, key=seconds.get, reverse=True)[:2]
+    return f"{seconds[first]:.1f} s ({first}), {seconds[second]:.1f} s ({second})"
+
+
+def agreeing(report):
+    """Models by verdict: what is inside only by rounding is never counted with what is inside."""
+    rows = report["models"].values()
+    count = lambda verdict: sum(row.get("verdict") == verdict for row in rows)
+    text = f"{count('inside')} of {len(rows)}"
+    return text + (f", and {count('rounding')} only by rounding" if count("rounding") else "")
+
+
+def best_of_torch(report):
+    found = report["best_over_kintsugi"]
+    leads = {name: min(ms for who, ms in row["ms"].items() if who != "kintsugi") / row["ms"]["kintsugi"]
+             for name, row in report["models"].items() if len(row["ms"]) > 1}
+    best = max(leads, key=leads.get)
+    without = [name for name, row in report["models"].items() if len(row["ms"]) < 2]
+    text = f"{found['geometric_mean']:.2f} over {found['models']}; {leads[best]:.1f} ({best});"
+    text += f" {found['worst']:.2f} ({found['worst_model']})"
+    return text + (f"; without {', '.join(without)}" if without else "")
+
+
+def decoder(report):
+    ms = report["models"]["llama_1b_decode"]["ms"]
+    return f"{ms['kintsugi']:.2f} ms" + (f"; torch's best {min(ms[who] for who in ms if who != 'kintsugi'):.2f} ms" if len(ms) > 1 else "")
+
+
+def products_on_gpu(report):
+    leads = {name: row["lead"] for name, row in report["products"].items() if "lead" in row}
+    small = leads["small ones, geometric mean"]
+    large = [f"{leads[name]:.2f}" for name in sorted(leads) if name.endswith("bf16")]
+    return f"{small:.2f}; {'; '.join(large)}"
+
+
+def moves_on_gpu(report):
+    shares = {name: row["share"] for name, row in report["moves"].items()}
+    texts = []
+    for kind in ("f32", "f16"):
+        worst = min((name for name in shares if name.endswith(kind)), key=shares.get)
+        texts.append(f"{shares[worst]:.0%} ({worst.removesuffix(' ' + kind)})")
+    return f"{'; '.join(texts)}; {statistics.median(shares.values()):.0%}"
+
+
+def attention_on_gpu(report):
+    leads = {name: row["lead"] for name, row in report["us"].items()}
+    worst = min(leads, key=leads.get)
+    return f"{worst and leads[worst]:.2f} ({worst.replace('_', ', ')}); {statistics.geometric_mean(leads.values()):.2f}"
+
+
+def conformance(_):
+    """The list is the figure: a test compares it with what passes."""
+    folder = models.ROOT / "test" / "conformance"
+    passing = len([line for line in (folder / "passing.txt").read_text().splitlines() if line and line[0] != "#"])
+    return f"{passing:,} of 2,024"
+
+
+# What is measured, its figure as a function of a file of results, that file, and the command that writes it.
+ROWS = [
+    ("models of the [zoo](zoo/README.md) that agree with ONNX Runtime inside the published error policy, code for AVX2",
+     agreeing, "zoo-v3", "./dev zoo --cpu-level v3 --json bench/results/zoo-v3.json"),
+    ("the same, code for AVX-512", agreeing, "zoo-v4", "./dev zoo --cpu-level v4 --json bench/results/zoo-v4.json"),
+    ("official ONNX backend cases that pass; the list may only grow", conformance, None, "./dev conformance"),
+    ("time / ONNX Runtime's, geometric mean over the zoo; the worst", ratio_to("ort"), "cpu", "./dev bench cpu"),
+    ("time / OpenVINO's, the same", ratio_to("openvino"), "cpu", "./dev bench cpu"),
+    ("time / torch.compile's, the same", ratio_to("torch"), "cpu", "./dev bench cpu"),
+    ("time of the best of these peers / Kintsugi's, geometric mean (without llama_1b_decode, which is bound by reading its"
+     " weights); the worst", best_of_peers, "cpu", "./dev bench cpu"),
+    ("cold compile for both instruction sets, the two slowest", slowest_compile, "cpu", "./dev bench cpu"),
+    ("products of 512 to 2048 cubed, of the peak of the multiply-add units beside them, one and two cores, the second factor"
+     " a weight or an input: the least; the median", shares_of_peak, "products", "./dev bench products"),
+    ("kernels that memory bounds, one and two cores, of a copy's rate: the least of those that read and write; sums, of what"
+     " cores can read: the least", shares_of_copy, "bandwidth", "./dev bench bandwidth"),
+    ("predicted and measured times of a model's kernels, rank correlation: median over the zoo; the least",
+     rank_correlation, "cost", "./dev bench cost"),
+    ("models that agree with ONNX Runtime on a GPU in f32, inside the same policy", agreeing, "zoo-cuda",
+     "./dev zoo --target cuda --json bench/results/zoo-cuda.json"),
+    ("f16 on a GPU, inside the policy", agreeing, "zoo-cuda-f16",
+     "./dev zoo --target cuda --precision f16 --json bench/results/zoo-cuda-f16.json"),
+    ("f16 on a GPU, batch 1: torch's best (eager, compiled or FlexAttention, in a CUDA graph) / Kintsugi, geometric mean over"
+     " the zoo; best; worst", best_of_torch, "gpu-f16", "./dev bench gpu"),
+    ("one step of a decoder of 1.2 billion weights (llama_1b_decode), likewise", decoder, "gpu-f16", "./dev bench gpu"),
+    ("products in f16 and bf16 on a GPU: cuBLAS's time / Kintsugi's, geometric mean of eight small ones; 4096 cubed; 8192"
+     " cubed", products_on_gpu, "kernels", "./dev bench kernels"),
+    ("kernels that memory bounds over 256 MiB on a GPU, of the rate of torch's copy: the slowest in f32; in f16; median",
+     moves_on_gpu, "kernels", "./dev bench kernels"),
+    ("masked attention in f16 on a GPU, four masks, 512 to 8192 keys: FlexAttention's time / Kintsugi's: worst; geometric"
+     " mean", attention_on_gpu, "attention", "./dev bench attention"),
+]
+
+
+def read(name):
+    """A file of results, or None where there is none."""
+    path = machine.RESULTS / f"{name}.json"
+    return json.loads(path.read_text()) if path.exists() else None
+
+
+def row_text(what, figure, name, command):
+    """A row; what was never measured has none."""
+    report = read(name) if name else {}
+    value = None if report is None else figure(report)
+    if value is None:
+        return ""
+    when = f"{report['date']}, {report['machine']['commit'][:7]}" if name else "each commit"
+    return f"| {what} | {value} | {when} | `{command}` |\n"
+
+
+def table():
+    return BEGIN + HEAD + "".join(row_text(*row) for row in ROWS) + END
+
+
+def placed(text):
+    """README's text with the table in its place."""
+    before, rest = text.split(BEGIN)
+    return before + table() + rest.split(END)[1]
+
+
+def ages():
+    """How many commits each file of results is old, the oldest first."""
+    for name in {name for _, _, name, _ in ROWS if name and read(name)}:
+        commit = read(name)["machine"]["commit"].removesuffix("+changes")
+        count = machine.said_by("git", "-c", "safe.directory=*", "rev-list", "--count", f"{commit}..HEAD")
+        yield int(count or -1), name
+
+
+def main(words=None):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="change nothing; exit 1 where the table is not up to date")
+    options = parser.parse_args(words)
+    text = README.read_text()
+    if options.check:
+        if placed(text) != text:
+            sys.exit("figures: README's table is not what bench/results says; './dev figures' writes it")
+        return
+    README.write_text(placed(text))
+    for count, name in sorted(ages(), reverse=True):
+        print(f"{name}: {'of a commit that is not here' if count < 0 else f'{count} commits old'}")
+
+
+if __name__ == "__main__":
+    main()
