@@ -1,6 +1,8 @@
 #include "schedule/packing.h"
 
+#include "schedule/scratch.h"
 #include "schedule/threads.h"
+#include "schedule/visit.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -259,79 +261,137 @@ std::optional<Index> packedStore(const Packing &packing, const LoopNest &writer)
   return position;
 }
 
-/// Packs the buffer behind one read; nullopt if it stays as it is.
-std::optional<Expr> packBehind(Schedule &schedule, const LoopNest &nest, const Expr &read) {
-  Buffer &buffer = schedule.buffers[read.readValue().number];
-  // Scratch has no room for more columns than vectors read, and nobody shares it.
-  bool isScratch = buffer.home == Home::Scratch;
-  unsigned vector = nest.registers.vectorIterator, lanes = nest.registers.lanes;
-  const Index &position = read.readIndices()[0];
-  std::optional<PackedRead> packed =
-      isScratch ? Packer(nest, schedule.space, vector, lanes).pack(position, buffer.elements)
-                : packRead(nest, schedule.space, position, vector, lanes, buffer.elements);
-  if (!packed)
-    return std::nullopt;
-  if (isScratch) {
-    auto writer = llvm::find_if(schedule.nests, [&](const LoopNest &other) {
-      return llvm::is_contained(other.destinations, read.readValue().number);
+/// How a nest's read of a buffer finds it once it is packed; nullopt: it can't.
+using PackRead = llvm::function_ref<std::optional<PackedRead>(const LoopNest &, const Index &)>;
+
+/// A read of a buffer by one of the nests, which may be parts of what was one.
+struct PackedUse {
+  LoopNest *nest;
+  Expr read;
+  PackedRead packed;
+};
+
+bool isReadByBounds(const LoopNest &nest, unsigned buffer) {
+  auto reads = [&](const std::optional<Expr> &bound) {
+    return bound && llvm::is_contained(readsOf(*bound), ValueId{buffer});
+  };
+  return llvm::any_of(nest.spans,
+                      [&](const Span &span) { return reads(span.begin) || reads(span.end); });
+}
+
+/// All reads of a buffer, packed in one and the same way; nullopt where there is no such way: a
+/// nest that went on reading elements where they were would find others there.
+std::optional<llvm::SmallVector<PackedUse, 2>> usesOf(Schedule &schedule, unsigned buffer,
+                                                      PackRead pack) {
+  llvm::SmallVector<PackedUse, 2> uses;
+  bool isPacked = true;
+  for (LoopNest &nest : schedule.nests) {
+    isPacked &= !isReadByBounds(nest, buffer);
+    forEachRead(nest, [&](const Expr &read) {
+      bool isKnown = llvm::any_of(
+          uses, [&](const PackedUse &use) { return use.nest == &nest && use.read == read; });
+      if (read.readValue().number != buffer || !isPacked || isKnown)
+        return;
+      std::optional<PackedRead> packed = pack(nest, read.readIndices()[0]);
+      isPacked = packed && (uses.empty() || packed->packing == uses[0].packed.packing);
+      if (isPacked)
+        uses.push_back({&nest, read, std::move(*packed)});
     });
-    std::optional<Index> position = packedStore(packed->packing, *writer);
-    if (!position || packed->packing.elements() > buffer.elements)
-      return std::nullopt;
-    writer->destinationIndex = *position;
   }
-  buffer.elements = packed->packing.elements();
-  buffer.packing = std::move(packed->packing);
-  return Expr::read(read.readValue(), read.type(), {packed->position});
+  if (!isPacked || uses.empty())
+    return std::nullopt;
+  return uses;
+}
+
+/// Where each of the nests that fill a copy in scratch stores its points once it is packed.
+std::optional<llvm::SmallVector<std::pair<LoopNest *, Index>, 2>>
+packedStores(Schedule &schedule, unsigned buffer, const Packing &packing) {
+  llvm::SmallVector<std::pair<LoopNest *, Index>, 2> stores;
+  for (LoopNest &nest : schedule.nests) {
+    if (!nest.writes(buffer))
+      continue;
+    bool isCopy = llvm::is_contained(nest.destinations, buffer);
+    std::optional<Index> position = isCopy ? packedStore(packing, nest) : std::nullopt;
+    if (!position)
+      return std::nullopt;
+    stores.emplace_back(&nest, *position);
+  }
+  return stores;
+}
+
+void replaceReads(LoopNest &nest, const Expr &read, const Index &position) {
+  Expr packed = Expr::read(read.readValue(), read.type(), {position});
+  auto replaceIn = [&](Expr &expr) {
+    expr = rewrite(expr, [&](const Expr &e) { return e == read ? packed : e; });
+  };
+  llvm::for_each(nest.bodies, replaceIn);
+  for (Kept &kept : nest.kept)
+    replaceIn(kept.value);
+}
+
+/// Whether the buffer now lies as `pack` says. Scratch has no room for more columns than it holds.
+bool packBuffer(Schedule &schedule, unsigned number, PackRead pack) {
+  Buffer &buffer = schedule.buffers[number];
+  std::optional<llvm::SmallVector<PackedUse, 2>> uses = usesOf(schedule, number, pack);
+  if (!uses)
+    return false;
+  const Packing packing = uses->front().packed.packing;
+  if (buffer.home == Home::Scratch) {
+    auto stores = packedStores(schedule, number, packing);
+    if (!stores || packing.elements() > buffer.elements)
+      return false;
+    for (auto &[writer, position] : *stores)
+      writer->destinationIndex = position;
+  }
+  for (const PackedUse &use : *uses)
+    replaceReads(*use.nest, use.read, use.packed.position);
+  buffer.elements = packing.elements();
+  buffer.packing = packing;
+  return true;
+}
+
+bool readsInVectors(const LoopNest &nest) {
+  int vector = nest.registers.vectorIterator;
+  return nest.reduction && vector >= 0 && vector < int(nest.parallel.size());
 }
 
 } // namespace
 
-static void packReads(Schedule &schedule, LoopNest &nest,
-                      llvm::function_ref<std::optional<Expr>(const Expr &)> pack) {
-  llvm::SmallVector<std::pair<Expr, Expr>> packedReads; // The same element may be read twice.
-  auto packIn = [&](Expr &expr) {
-    expr = rewrite(expr, [&](const Expr &e) {
-      if (e.kind() != ExprKind::Read || LoopNest::isAccumulator(e.readValue()))
-        return e;
-      for (const auto &[read, packed] : packedReads)
-        if (read == e)
-          return packed;
-      const Buffer &buffer = schedule.buffers[e.readValue().number];
-      if (!buffer.packable || buffer.packing)
-        return e;
-      std::optional<Expr> packed = pack(e);
-      if (packed)
-        packedReads.push_back({e, *packed});
-      return packed.value_or(e);
-    });
-  };
-  llvm::for_each(nest.bodies, packIn);
-  for (Kept &kept : nest.kept)
-    packIn(kept.value);
-}
-
 void packOperands(Schedule &schedule) {
-  for (LoopNest &nest : schedule.nests) {
-    int vector = nest.registers.vectorIterator;
-    if (nest.reduction && vector >= 0 && vector < int(nest.parallel.size()))
-      packReads(schedule, nest, [&](const Expr &read) { return packBehind(schedule, nest, read); });
+  for (auto [number, buffer] : llvm::enumerate(schedule.buffers)) {
+    if (!buffer.packable)
+      continue;
+    // As one nest wants it; those that are parts of the same sum may have chosen other vectors.
+    for (const LoopNest &leader : schedule.nests) {
+      if (!readsInVectors(leader) || !llvm::is_contained(buffersRead(leader), unsigned(number)))
+        continue;
+      unsigned vector = leader.registers.vectorIterator, lanes = leader.registers.lanes;
+      auto pack = [&](const LoopNest &nest, const Index &position) -> std::optional<PackedRead> {
+        if (vector >= nest.parallel.size())
+          return std::nullopt;
+        return buffer.home == Home::Scratch
+                   ? Packer(nest, schedule.space, vector, lanes).pack(position, buffer.elements)
+                   : packRead(nest, schedule.space, position, vector, lanes, buffer.elements);
+      };
+      if (packBuffer(schedule, number, pack))
+        break;
+    }
   }
 }
 
 void packInOrder(Schedule &schedule) {
-  for (LoopNest &nest : schedule.nests)
-    if (nest.matrix || readsPacked(nest.registers))
-      packReads(schedule, nest, [&](const Expr &read) -> std::optional<Expr> {
-        Buffer &buffer = schedule.buffers[read.readValue().number];
-        std::optional<PackedRead> packed =
-            packReadInOrder(nest, schedule.space, read.readIndices()[0], buffer.elements);
-        if (!packed || buffer.home != Home::Memory)
-          return std::nullopt;
-        buffer.elements = packed->packing.elements();
-        buffer.packing = std::move(packed->packing);
-        return Expr::read(read.readValue(), read.type(), {packed->position});
+  auto wantsPacked = [](const LoopNest &nest) {
+    return nest.matrix || readsPacked(nest.registers);
+  };
+  for (auto [number, buffer] : llvm::enumerate(schedule.buffers)) {
+    bool isWanted = llvm::any_of(schedule.nests, [&](const LoopNest &nest) {
+      return wantsPacked(nest) && llvm::is_contained(buffersRead(nest), unsigned(number));
+    });
+    if (buffer.packable && buffer.home == Home::Memory && isWanted)
+      packBuffer(schedule, number, [&](const LoopNest &nest, const Index &position) {
+        return packReadInOrder(nest, schedule.space, position, buffer.elements);
       });
+  }
 }
 
 } // namespace kintsugi::schedule

@@ -5,6 +5,7 @@
 #include "whole_program.h"
 
 #include "schedule/scheduler.h"
+#include "schedule/scratch.h"
 #include "te/constant.h"
 #include "te/interpreter.h"
 #include "te/parser.h"
@@ -151,6 +152,53 @@ TEST(Bounds, AShorterTableCostsLess) {
         .computeSeconds;
   };
   EXPECT_LT(seconds("1, 1, 1, 1"), 0.8 * seconds("4, 4, 4, 4"));
+}
+
+/// Whether a copy in scratch lies in panels that more than one nest reads.
+bool sharesPanels(const schedule::Schedule &schedule) {
+  for (auto [number, buffer] : llvm::enumerate(schedule.buffers)) {
+    size_t readers = llvm::count_if(schedule.nests, [&, k = unsigned(number)](const auto &nest) {
+      return llvm::is_contained(schedule::buffersRead(nest), k);
+    });
+    if (buffer.home == schedule::Home::Scratch && buffer.packing && readers > 1)
+      return true;
+  }
+  return false;
+}
+
+/// The scores of partial and of open blocks are two nests that read one copy of the queries: where
+/// that lies in panels, both have to know.
+TEST(Bounds, EveryScheduleThatTheSearchLooksAtIsRight) {
+  Program program = test::parsed(R"(
+input q[n:64, d:16] f32
+input k[m:64, d:16] f32
+const count[2] i32 = [1, 3]
+const partial[2] i32 = [1, 2]
+const column[2, 4] i32 = [0, 1, 2, 3, 1, 3, 0, 2]
+s[b:4, c:16, j:2, r:32] f32 = sum<f32>[d:16] q[32*j+r, d] * k[16*column[j, b]+c, d]
+x[b:4, c:16, j:2, r:32] f32 = cases { b < partial[j]: cases { r < c: -1000; else: s[b, c, j, r] }; else: s[b, c, j, r] }
+m[j:2, r:32] f32 = max<f32>[b:4, c:16] cases { b < count[j]: x[b, c, j, r]; else: -inf }
+y[n:64] f32 = m[n//32, n%32]
+output y
+)");
+  size_t shared = 0;
+  for (int bits : {128, 256, 512}) {
+    schedule::ScheduleOptions options = optionsFor(2, bits);
+    options.machine.stageSeconds = 0; // So that tiles are cut, small as they are.
+    schedule::Group group = wholeProgram(program);
+    std::vector<schedule::Tried> tried;
+    ASSERT_TRUE(schedule::scheduleGroup(program, group, options, &tried).schedule);
+    for (const schedule::Tried &each : tried) {
+      schedule::ScheduleResult result = schedule::scheduleAt(program, group, options, each.point);
+      ASSERT_TRUE(result.schedule) << result.reason;
+      SCOPED_TRACE(result.schedule->print());
+      shared += sharesPanels(*result.schedule);
+      check(program, *result.schedule);
+      if (HasFatalFailure())
+        return;
+    }
+  }
+  EXPECT_GE(shared, 1u);
 }
 
 /// What a sum's condition lets through elsewhere must still be computed.
