@@ -12,7 +12,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = os.environ.get("KINTSUGI", str(ROOT / "build/bin/kintsugi"))
-for folder in ("scripts", "zoo", "bench", "examples/digits"):
+for folder in ("scripts", "zoo", "bench", "examples/digits", "test"):
     sys.path.insert(0, str(ROOT / folder))
 
 

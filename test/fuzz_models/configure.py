@@ -1,0 +1,71 @@
+"""How a model is compiled and run: drawn from the seed, said in one line, taken away piece by piece by the reducer."""
+
+import random
+
+CPU_SWITCHES = ["fusion", "masks", "formats", "packing", "copies", "winograd", "scans", "scales"]
+GPU_SWITCHES = ["splits", "sums", "joins", "phases", "stacks", "windows", "bulk"]
+PLANS = ["search", "greedy", "separate"]
+PLAIN = {"float": "f32", "precision": "f32", "plan": "search", "without": [], "target": "cpu", "compile_threads": 1}
+
+
+def configuration_of(seed, target="cpu"):
+    chance = random.Random(f"configuration {seed}")
+    float_type = chance.choices(["f32", "f64", "f16", "bf16"], [14, 2, 3, 2])[0]
+    precision = "f32"
+    if float_type == "f32":
+        precision = chance.choices(["f32", "f16", "bf16", "tf32"], [12, 2, 1, 1])[0]
+    switches = CPU_SWITCHES + (GPU_SWITCHES if target.startswith("cuda") else [])
+    count = chance.choices([0, 1, 2, 4], [6, 5, 3, 1])[0]
+    return {
+        "float": float_type,
+        "precision": precision,
+        "plan": chance.choices(PLANS, [6, 2, 2])[0],
+        "without": sorted(chance.sample(switches, count)),
+        "target": target,
+        "compile_threads": chance.choice([1, 2]),
+    }
+
+
+def fitted(configuration, graph):
+    """What a model can't have: a window's fast forms spread infinities and NaNs, as documented."""
+    changed = dict(configuration)
+    if graph.special and any(node.op == "Conv" for node in graph.nodes):
+        changed["without"] = sorted({*changed["without"], "winograd"})
+    if graph.opset < 13 and changed["float"] == "bf16":
+        changed["float"] = "f32"
+    return changed
+
+
+def options(configuration):
+    """For the compiler."""
+    chosen = {"target": configuration["target"].split(":")[0], "threads": configuration["compile_threads"], "cache": False}
+    if configuration["precision"] != "f32":
+        chosen["precision"] = configuration["precision"]
+    if configuration["plan"] != "search":
+        chosen["plan"] = configuration["plan"]
+    if configuration["without"]:
+        chosen["without"] = ",".join(configuration["without"])
+    return chosen
+
+
+def flags(configuration):
+    """The same for the command line."""
+    line = f"--threads {configuration['compile_threads']}"
+    for key in ("target", "precision", "plan"):
+        if configuration[key] != PLAIN[key]:
+            line += f" --{key} {configuration[key]}"
+    if configuration["without"]:
+        line += f" --without {','.join(configuration['without'])}"
+    return line
+
+
+def simpler(configuration):
+    """Configurations with one thing less, the greatest steps first."""
+    if configuration["without"]:
+        yield {**configuration, "without": []}
+    for key in ("plan", "precision", "float", "compile_threads"):
+        if configuration[key] != PLAIN[key]:
+            yield {**configuration, key: PLAIN[key]}
+    if len(configuration["without"]) > 1:
+        for switch in configuration["without"]:
+            yield {**configuration, "without": [s for s in configuration["without"] if s != switch]}

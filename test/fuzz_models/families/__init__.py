@@ -1,0 +1,15 @@
+"""The generators; importing this registers all of them."""
+
+from . import (  # noqa: F401
+    attention,
+    control,
+    elementwise,
+    indexing,
+    linear,
+    movement,
+    normalization,
+    recurrent,
+    reduction,
+    whole,
+    windows,
+)

@@ -1,0 +1,190 @@
+"""Attention: projections split and permuted in every way that exporters write, masks, shared heads, rotations."""
+
+import math
+
+from ..maker import Unfit, block
+from . import masks
+
+
+def heads_of(m, x, heads, width):
+    """[B, S, H * D] as [B, H, S, D]."""
+    batch, tokens, _ = x.shape
+    return m.transpose(m.reshape(x, (batch, tokens, heads, width)), [0, 2, 1, 3])
+
+
+def projected(m, x, heads, width, shared):
+    """Queries, keys and values [B, H, S, D] of tokens [B, S, C]; keys and values with fewer heads where they are shared."""
+    batch, tokens, _ = x.shape
+    way = m.d.choice(["apart", "permuted", "split", "sliced", "gathered", "chunked"]) if shared == heads else "apart"
+    m.g.idioms.append(f"projection: {way}")
+    if way == "apart":
+        bias = m.d.flag()
+        return [heads_of(m, m.dense(x, h * width, bias), h, width) for h in (heads, shared, shared)]
+    both = m.dense(x, 3 * heads * width)
+    if way == "chunked":
+        parts = m.split(both, 2, [heads * width] * 3)
+        return [heads_of(m, part, heads, width) for part in parts]
+    if way == "split":
+        # Each head's q, k and v lie together.
+        together = m.reshape(both, (batch, tokens, heads, 3 * width))
+        together = m.transpose(together, [0, 2, 1, 3])
+        return m.split(together, 3, [width] * 3)
+    five = m.reshape(both, (batch, tokens, 3, heads, width))
+    five = m.transpose(five, [2, 0, 3, 1, 4])
+    if way == "permuted":
+        parts = m.split(five, 0, [1, 1, 1])
+        return [m.squeeze(part, [0]) for part in parts]
+    if way == "sliced":
+        return [m.squeeze(m.sliced(five, 0, i, i + 1), [0]) for i in range(3)]
+    return [m.gather(five, m.g.scalar(i, "int64"), 0) for i in range(3)]
+
+
+def repeated(m, x, times):
+    """[B, H, S, D] with each head several times."""
+    batch, heads, tokens, width = x.shape
+    five = m.expand(m.unsqueeze(x, [2]), (batch, heads, times, tokens, width))
+    return m.reshape(five, (batch, heads * times, tokens, width))
+
+
+def rotated(m, x):
+    """x * cos + turned(x) * sin, as language models do it to queries and keys."""
+    width = x.shape[-1]
+    if width % 2:
+        return x
+    first = m.sliced(x, x.rank - 1, 0, width // 2)
+    second = m.sliced(x, x.rank - 1, width // 2, 2**63 - 1)
+    turned = m.concat([m.unary("Neg", second, exact=True), first], x.rank - 1)
+    tables = [m.g.weight((1, 1, x.shape[-2], width), bound=1.0) for _ in range(2)]
+    return m.add(m.mul(x, tables[0]), m.mul(turned, tables[1]))
+
+
+def attended(m, q, k, v, mask=True):
+    """softmax(q k^T + mask) v over the last two dimensions."""
+    width = q.shape[-1]
+    where = m.d.index(3)
+    scale = width**-0.5
+    turned = m.transpose(k, [*range(k.rank - 2), k.rank - 1, k.rank - 2])
+    if where == 0:
+        scores = m.matmul(q, turned)
+        scores = m.scaled(scores, scale) if m.d.flag() else m.binary("Div", scores, m.g.scalar(1 / scale))
+    elif where == 1:
+        scores = m.matmul(m.scaled(q, scale), turned)
+    else:
+        root = scale**0.5
+        scores = m.matmul(m.scaled(q, root), m.scaled(turned, root))
+    scores.bound = 4.0
+    if mask:
+        scores = masks.masked(m, scores)
+    weights = m.softmax(scores, -1 if m.d.flag() else scores.rank - 1)
+    result = m.matmul(weights, v)
+    result.bound = v.bound
+    return result
+
+
+def multi_head(m, x, heads, width, shared=None, mask=True):
+    batch, tokens, channels = x.shape
+    shared = shared or heads
+    q, k, v = projected(m, x, heads, width, shared)
+    if m.d.chance(4):
+        m.g.idioms.append("rotary positions")
+        q, k = rotated(m, q), rotated(m, k)
+    if shared != heads:
+        m.g.idioms.append("grouped heads")
+        k, v = repeated(m, k, heads // shared), repeated(m, v, heads // shared)
+    y = m.transpose(attended(m, q, k, v, mask), [0, 2, 1, 3])
+    y = m.reshape(y, (batch, tokens, heads * width))
+    if m.d.flag():
+        y = m.dense(y, channels)
+        y = m.add(x, y) if m.d.flag() else y
+    return y
+
+
+@block("MatMul", "Softmax", "Transpose", "Reshape", "Split", "Slice", "Gather", "Squeeze", "attention", weight=14)
+def attention(m):
+    heads, width = m.d.choice([1, 2, 3, 4]), m.d.choice([4, 8, 1, 7, 16, 32, 64])
+    tokens, batch = m.length(), m.d.choice([1, 2, 3])
+    if batch * heads * tokens * tokens * width > m.budget // 4 or batch * heads * tokens * tokens > 1 << 19:
+        raise Unfit("too large")
+    x = m.input((batch, tokens, m.d.choice([8, 7, 16, 33])))
+    shared = heads
+    if heads > 1 and m.d.chance(4):
+        shared = 1 if heads % 2 else heads // 2
+    m.keep(multi_head(m, x, heads, width, shared, mask=m.d.index(4) != 1))
+
+
+@block("MatMul", "Softmax", "cross attention", weight=4)
+def cross_attention(m):
+    heads, width = m.d.choice([1, 2, 4]), m.d.choice([8, 5, 16, 64])
+    batch, rows, columns = m.d.choice([1, 2]), m.length(), m.length()
+    if rows * columns > 1 << 15:
+        raise Unfit("too large")
+    q = m.input((batch, heads, rows, width))
+    k, v = m.input((batch, heads, columns, width)), m.input((batch, heads, columns, width))
+    y = attended(m, q, k, v)
+    m.keep(y)
+    if m.d.flag():
+        m.keep(m.reshape(m.transpose(y, [0, 2, 1, 3]), (batch, rows, heads * width)))
+
+
+@block("MatMul", "Softmax", "Concat", "decoding step", weight=3)
+def decoding(m):
+    """One token beside the keys and values of earlier ones."""
+    heads, width, past = m.d.choice([1, 2, 4]), m.d.choice([8, 16, 64]), m.length()
+    new = m.d.choice([1, 1, 4])
+    q = m.input((1, heads, new, width))
+    keys, values = (
+        m.concat([m.input((1, heads, past, width)), m.input((1, heads, new, width))], 2) for _ in range(2)
+    )
+    m.keep(keys)
+    m.keep(attended(m, q, keys, values))
+
+
+@block("MatMul", "Softmax", "window attention", weight=3)
+def window_attention(m):
+    """Windows of an image attend to themselves, with a bias for each head and, where windows are shifted, a mask."""
+    side, windows, heads, width = m.d.choice([2, 3, 4, 7]), m.d.choice([2, 1, 3]), m.d.choice([1, 2]), m.d.choice([4, 8])
+    channels = heads * width
+    image = m.input((1, side * windows, side * windows, channels))
+    if m.d.flag():
+        m.g.idioms.append("roll")
+        for axis in (1, 2):
+            extent = image.shape[axis]
+            parts = [m.sliced(image, axis, side // 2, 2**63 - 1), m.sliced(image, axis, 0, side // 2)]
+            image = m.concat([p for p in parts if p.shape[axis]], axis)
+            if image.shape[axis] != extent:
+                raise Unfit("a roll keeps the size")
+    x = m.reshape(image, (1, windows, side, windows, side, channels))
+    x = m.reshape(m.transpose(x, [0, 1, 3, 2, 4, 5]), (windows * windows, side * side, channels))
+    q, k, v = projected(m, x, heads, width, heads)
+    turned = m.transpose(k, [0, 1, 3, 2])
+    scores = m.scaled(m.matmul(q, turned), width**-0.5)
+    scores = m.add(scores, m.g.weight((1, heads, side * side, side * side)))
+    if m.d.flag():
+        _, recipe, shape = masks.several(m, (windows * windows,), side * side, side * side)
+        mask = m.g.constant(f"chosen({recipe}, 0.0, -100.0)", shape)
+        five = m.reshape(scores, (1, windows * windows, heads, side * side, side * side))
+        five = m.add(five, m.unsqueeze(m.unsqueeze(mask, [1]), [0]))
+        scores = m.reshape(five, scores.shape)
+    y = m.matmul(m.softmax(scores), v)
+    y = m.reshape(m.transpose(y, [0, 2, 1, 3]), (windows * windows, side * side, channels))
+    y = m.reshape(y, (1, windows, windows, side, side, channels))
+    m.keep(m.reshape(m.transpose(y, [0, 1, 3, 2, 4, 5]), (1, windows * side, windows * side, channels)))
+
+
+@block("MatMul", "Relu", "Div", "ReduceSum", "linear attention", weight=2)
+def linear_attention(m):
+    batch, tokens, width = m.d.choice([1, 2]), m.length(), m.d.choice([4, 8, 16])
+    q, k, v = (m.input((batch, tokens, width)) for _ in range(3))
+    q, k = (m.add(m.unary("Relu", part, exact=True), m.g.scalar(0.125)) for part in (q, k))
+    state = m.matmul(m.transpose(k, [0, 2, 1]), v)
+    total = m.matmul(q, state)
+    norm = m.matmul(q, m.transpose(m.reduce("ReduceSum", k, [1]), [0, 2, 1]))
+    m.keep(m.binary("Div", total, norm, bound=2.0))
+
+
+@block("MatMul", "Softmax", "channel attention", weight=2)
+def channel_attention(m):
+    x = m.tamed(m.pick(4, test=lambda v: v.size and v.shape[2] * v.shape[3] > 1), 2.0)
+    flat = m.reshape(x, (x.shape[0], x.shape[1], math.prod(x.shape[2:])))
+    scores = m.scaled(m.matmul(flat, m.transpose(flat, [0, 2, 1])), 1 / flat.shape[2])
+    m.keep(m.reshape(m.matmul(m.softmax(scores), flat), x.shape))

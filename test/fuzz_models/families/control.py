@@ -1,0 +1,58 @@
+"""Branches and loops, whose bodies are graphs that read what is around them."""
+
+from ..graph import Graph
+from ..maker import Unfit, block
+
+
+def body(m):
+    graph = Graph(m.opset)
+    graph._count = m.g._count + 100
+    m.g._count += 200
+    return graph
+
+
+@block("If", weight=2)
+def branch(m):
+    """Both branches read the same value; the condition is known now or not."""
+    x = m.tamed(m.pick((1, 2, 3)), 2.0)
+    if m.d.flag():
+        condition = m.g.constant(f"full({m.d.flag()})", (), "bool")
+    else:
+        condition = m.input((), "bool", f"full({m.d.flag()})")
+    branches = {}
+    for name, op in (("then_branch", "Relu"), ("else_branch", m.d.choice(["Neg", "Tanh", "Abs"]))):
+        graph = body(m)
+        graph.values[x.name] = x
+        result = graph.node(op, [x], x.shape)
+        graph.outputs = [result.name]
+        branches[name] = graph
+    m.keep(m.g.node("If", [condition], x.shape, **branches))
+
+
+@block("Loop", weight=3)
+def loop(m):
+    """A state that each trip changes, and what the trips leave behind."""
+    shape = m.shape(m.d.choice([1, 2]))
+    trips = m.d.choice([2, 1, 3, 7])
+    state = m.tamed(m.pick(len(shape)), 1.0)
+    if state.size > 4096:
+        raise Unfit("too large")
+    graph = body(m)
+    number = graph.input((), "int64", "full(0)")
+    going = graph.input((), "bool", "full(True)")
+    inner = graph.input(state.shape)
+    step = graph.constant("full(0.5)", ())
+    outer = m.input(state.shape)
+    graph.values[outer.name] = outer
+    on = graph.node("Identity", [going], (), "bool")
+    changed = graph.node("Add", [graph.node("Mul", [inner, step], state.shape), outer], state.shape)
+    changed = graph.node(m.d.choice(["Tanh", "Relu"]), [changed], state.shape)
+    graph.outputs = [on.name, changed.name, *([changed.name] * 0)]
+    scanned = graph.node("Identity", [changed], state.shape)
+    graph.outputs.append(scanned.name)
+    assert number is not None
+    results = m.g.node(
+        "Loop", [m.g.scalar(trips, "int64"), m.g.constant("full(True)", (), "bool"), state], None,
+        outputs=[(state.shape, "float"), ((trips, *state.shape), "float")], bound=2.0, body=graph,
+    )
+    m.keep(*results)

@@ -1,0 +1,144 @@
+"""What is right, and how much rounding alone changes it.
+
+The truth is what the model's expressions say, in double: the interpreter's, or for large models the reference's. How
+far right code may be from it is measured: ONNX Runtime runs the model as f32 with noise of some roundings on everything
+that the model's type would round, a few times. Where that moves a result, any order of arithmetic may.
+"""
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import TensorProto, helper
+
+from . import graph as ir
+
+UNITS = {"f32": 2.0**-24, "f64": 2.0**-53, "f16": 2.0**-11, "bf16": 2.0**-8, "tf32": 2.0**-11}
+ROUNDINGS = 4  # Of noise on each value.
+INTERPRETED = 2_000_000  # Multiply-adds that the interpreter is given.
+
+onnxruntime.set_default_logger_severity(4)
+
+
+class Refused(Exception):
+    """ONNX Runtime does not take the model."""
+
+
+def unit(configuration):
+    """Of what the configuration rounds values to."""
+    if configuration["float"] != "f32":
+        return UNITS[configuration["float"]]
+    if configuration["precision"] == "tf32" and configuration["target"] == "cpu":
+        return UNITS["f32"]
+    return UNITS[configuration["precision"]]
+
+
+class Noisy:
+    """ONNX Runtime's session of a model in f32 whose values are multiplied with inputs of its own."""
+
+    def __init__(self, graph, configuration, grid):
+        self.graph = graph
+        self.narrow = configuration["float"] == "f16"
+        self.shapes = {}
+        self.model = self._build(graph.model(configuration["float"], grid, twin=True))
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+        try:
+            self.session = onnxruntime.InferenceSession(
+                self.model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+            )
+        except Exception as error:  # ONNX Runtime's classes have no other base.
+            raise Refused(str(error).strip().splitlines()[0][:300]) from None
+        self.units = {"float": unit(configuration), "wide": UNITS["f32"]}
+        if configuration["float"] == "f64":
+            self.units["float"] = UNITS["f32"]
+
+    def _noise(self, name):
+        value = self.graph.values[name]
+        self.shapes["noise:" + name] = (value.kind, value.shape)
+        return "noise:" + name
+
+    def _build(self, model):
+        graph, made, seen = model.graph, [], {}
+        rounded = lambda name: name in self.graph.values and self.graph.values[name].kind in ir.IS_FLOAT
+        # Inputs too: an operator such as LSTM rounds inside, where there is no place for noise.
+        for name, source in [*self.graph.inputs.items(), *self.graph.constants.items()]:
+            if rounded(name) and not source.pinned:
+                made.append(helper.make_node("Mul", [name, self._noise(name)], ["noisy:" + name]))
+                seen[name] = "noisy:" + name
+        for node in graph.node:
+            for place, name in enumerate(node.input):
+                node.input[place] = seen.get(name, name)
+            after = []
+            for place, name in enumerate(node.output):
+                if not rounded(name) or self.graph.values[name].exact:
+                    continue
+                raw, last = "raw:" + name, name
+                node.output[place] = raw
+                if self.narrow and self.graph.values[name].kind == "float":
+                    last = "wide:" + name
+                    after.append(helper.make_node("Cast", [last], ["half:" + name], to=TensorProto.FLOAT16))
+                    after.append(helper.make_node("Cast", ["half:" + name], [name], to=TensorProto.FLOAT))
+                after.insert(0, helper.make_node("Mul", [raw, self._noise(name)], [last]))
+            made += [node, *after]
+        del graph.node[:]
+        graph.node.extend(made)
+        graph.input.extend(
+            helper.make_tensor_value_info(name, TensorProto.FLOAT, list(shape)) for name, (_, shape) in self.shapes.items()
+        )
+        return model
+
+    def run(self, feeds, seed=None):
+        """The outputs; without a seed without noise."""
+        noise, chance = {}, np.random.default_rng(seed)
+        for name, (kind, shape) in self.shapes.items():
+            noise[name] = np.ones(shape, np.float32)
+            if seed is not None:
+                # Never above 1: the lowest number of a type stays a number.
+                noise[name] -= np.float32(ROUNDINGS * self.units[kind]) * np.asarray(chance.random(shape), np.float32)
+        try:
+            return self.session.run(None, {**feeds, **noise})
+        except Exception as error:
+            raise Refused(str(error).strip().splitlines()[0][:300]) from None
+
+
+def truth(native, path, feeds, work, folder):
+    """The outputs in double, or as integers."""
+    arrays = [plain(array) for array in feeds.values()]
+    if work <= INTERPRETED:
+        return native.interpret(path, arrays)
+    artifact = f"{folder}/reference.kin"
+    native.compile(path, artifact, '{"target": "reference", "threads": 1, "cache": false}')
+    loaded = native.Loaded(artifact, "cpu", "")
+    results = empty_outputs(loaded)
+    loaded.run(1, arrays, [plain(array) for array in results])
+    return [r.astype(np.int64 if r.dtype.kind in "iub" else np.float64) for r in results]
+
+
+def plain(array):
+    """The memory of an array in a type that NumPy has itself."""
+    return array.view(np.uint16) if array.dtype == ir.FLOATS["bf16"] else array
+
+
+def empty_outputs(loaded):
+    """Arrays for the outputs of a loaded model, on cache lines, and filled with what no answer is."""
+    results = []
+    for _, number, shape in loaded.outputs():
+        dtype = np.dtype(helper.tensor_dtype_to_np_dtype(number))
+        size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+        room = np.full(size + 64, 0x7B, np.uint8)
+        start = -room.ctypes.data % 64
+        results.append(room[start : start + size].view(dtype).reshape(shape))
+    return results
+
+
+def third_opinion(graph, configuration, grid, feeds):
+    """What ONNX's own evaluator makes of the model in f32, or None where it can't."""
+    import onnx.reference
+
+    model = graph.model(configuration["float"], grid, twin=True)
+    try:
+        with np.errstate(all="ignore"):
+            return onnx.reference.ReferenceEvaluator(model).run(None, feeds)
+    except Exception:
+        return None

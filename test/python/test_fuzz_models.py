@@ -1,0 +1,128 @@
+"""test/fuzz_models: that the generator reaches everything that is imported, and that what is wrong is found and made small.
+
+The random models themselves are a part of .ci/run of their own.
+"""
+
+import collections
+import json
+
+import pytest
+from fuzz_models import configure, generate, regressions, runner, workers
+from fuzz_models.draw import Draw
+from fuzz_models.graph import Graph
+from fuzz_models.maker import BLOCKS, Maker, Unfit
+from fuzz_models.reduce import Reducer
+
+
+@pytest.fixture(scope="module")
+def worker():
+    if not workers.MODULES.exists():
+        pytest.skip("the module kintsugi_fuzz was not built")
+    one = workers.Worker()
+    yield one
+    one.close()
+
+
+def alone(block, seed):
+    """What a block makes of nothing but its own inputs, or None."""
+    opset = max(block.opset, min(block.last, [13, 17, 18, 20, 23, 24][seed % 6]))
+    graph = Graph(opset)
+    sizes = generate.LARGE if any(c.startswith("large:") for c in block.covers) else generate.SMALL
+    maker = Maker(graph, Draw(seed), *sizes)
+    try:
+        block.make(maker)
+    except Unfit:
+        return None
+    return graph
+
+
+def test_every_imported_operator_is_generated(worker):
+    made = collections.Counter()
+    for block in BLOCKS:
+        for seed in range(40):
+            graph = alone(block, seed)
+            made.update({node.op for node in graph.nodes} if graph else ())
+    imported = {name for _, name, _ in worker.about["operators"]}
+    assert imported - set(made) == set(), "these operators need a generator under test/fuzz_models/families"
+
+
+def test_every_switch_is_drawn(worker):
+    """The compiler lists what --without takes."""
+    graph = Graph(17)
+    graph.finish([graph.node("Relu", [graph.input((2,))], (2,))])
+    configuration = {**configure.PLAIN, "without": ["everything"]}
+    report = worker.run({"graph": graph.to_json(), "configuration": configuration}, 60)
+    listed = report["text"].split("use a list of ")[1].split(", with commas")[0]
+    names = set(listed.replace(" and ", ", ").split(", "))
+    assert names == {*configure.CPU_SWITCHES, *configure.GPU_SWITCHES}
+
+
+def test_a_program_makes_its_model_again():
+    for seed in range(60):
+        made = generate.make(generate.program_of(seed))
+        if made:
+            graph, program = made
+            again, _ = generate.make(json.loads(json.dumps(program)))
+            assert again.to_json() == graph.to_json()
+            assert Graph.from_json(graph.to_json()).to_json() == graph.to_json()
+
+
+@pytest.mark.parametrize("path", regressions.all_paths(), ids=lambda path: path.stem)
+def test_what_was_wrong_once(worker, path):
+    found = json.loads(path.read_text())
+    report = worker.run({"graph": found["graph"], "configuration": found["configuration"]}, 120)
+    assert report["kind"] == "fine", report["text"]
+
+
+# A block whose model the fault changes, and how many nodes a reduced model may have.
+FAULTS = {
+    "one-percent": ("attention", 2),
+    "dropped-column": ("residual_convolutions", 2),
+    "exchanged-slices": ("gated_product", 2),
+    "half-precision": ("perceptron", 2),
+    "nan": ("reduction", 2),
+    "mask-row": ("cross_attention", 4),
+    "weight-column": ("transformer_layer", 4),
+    "abort": ("convolution", 1),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_planted_faults_are_found_and_made_small(worker, fault):
+    name, most = FAULTS[fault]
+    wanted = ("crash",) if fault == "abort" else ("mismatch",)
+    for seed in range(40):
+        program = {"opset": 17, "sizes": list(generate.SMALL), "blocks": [[name, f"{seed}"]], "outputs": "0"}
+        made = generate.make(program)
+        if made is None:
+            continue
+        graph, program = made
+        ask = lambda g, c: worker.run({"graph": g.to_json(), "configuration": c, "fault": fault, "levels": LEVEL}, 60)
+        report = ask(graph, configure.PLAIN)
+        if report["kind"] in wanted:
+            break
+    assert report["kind"] in wanted, f"{fault} was not found: {report}"
+    reduced, _, _ = Reducer(ask, 60).reduce(program, graph, configure.PLAIN, report)
+    assert len(reduced.nodes) <= most, reduced.to_json()
+
+
+LEVEL = ["x86-64-v3"]
+
+
+def test_a_model_that_takes_too_long_is_a_finding(worker):
+    graph = Graph(17)
+    graph.finish([graph.node("Exp", [graph.input((4,))], (4,))])
+    job = {"graph": graph.to_json(), "configuration": configure.PLAIN, "fault": "endless"}
+    assert worker.run(job, 3)["kind"] == "hang"
+    assert worker.run({**job, "fault": None}, 60)["kind"] == "fine"
+
+
+def test_the_run_reports_reduces_and_writes(worker, tmp_path, capsys):
+    code = runner.main(
+        ["--seed", "3", "--count", "3", "--jobs", "1", "--plant", "nan", "--out", str(tmp_path), "--reduce", "20"]
+    )
+    said = capsys.readouterr().out
+    written = sorted(tmp_path.glob("*.json"))
+    assert code == 1 and written
+    assert "reduced to" in said and f"{len(written)} failures" in said
+    assert runner.main(["--replay", *map(str, written), "--jobs", "1"]) == 0, "without the fault the answers are right"
