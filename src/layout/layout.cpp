@@ -22,16 +22,18 @@ public:
   Chooser(const Program &program, const LayoutOptions &options)
       : program(program), options(options), costs(program, options.schedule, options.fuel) {}
 
-  Program run() {
+  std::optional<Program> run() {
     candidates = findCandidates(program, costs);
     if (candidates.variables.empty())
-      return program;
+      return std::nullopt;
     makeGraph();
     makeMoves();
     Labelling rowMajor(graph.variables, 0);
     SearchResult best = search(graph, starts(rowMajor), moves, options.moveFuel);
     keepWhatPays(rowMajor, best);
     explain(rowMajor, best);
+    if (best.labelling == rowMajor)
+      return std::nullopt;
     std::vector<Order> orders(program.numValues());
     for (uint32_t value = 0; value < program.numValues(); ++value)
       orders[value] = candidates.orderOf({value}, best.labelling);
@@ -247,7 +249,7 @@ private:
 
 } // namespace
 
-Program chooseFormats(const Program &program, const LayoutOptions &options) {
+std::optional<Program> chooseFormats(const Program &program, const LayoutOptions &options) {
   return Chooser(program, options).run();
 }
 

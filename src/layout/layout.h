@@ -23,8 +23,8 @@ struct LayoutOptions {
   explain::Log *log = nullptr;
 };
 
-/// The program with its values in the formats of least cost.
-te::Program chooseFormats(const te::Program &program, const LayoutOptions &options);
+/// The program with its values in the formats of least cost; nullopt where all stay row-major.
+std::optional<te::Program> chooseFormats(const te::Program &program, const LayoutOptions &options);
 
 } // namespace kintsugi::layout
 

@@ -57,26 +57,30 @@ public:
   Phases(const CompileOptions &options, CompileReport &report) : options(options), report(report) {}
 
   template <typename Work> auto run(const char *name, Work work) -> decltype(work()) {
-    if (options.progress &&
-        !options.progress(name, std::min(report.phases.size() + 1, total()), total()))
+    size_t number = numberOf(name);
+    if (options.progress && !options.progress(name, report.phases.size(), total()))
       return usageError("stopped before '" + std::string(name) + "'");
     auto start = std::chrono::steady_clock::now();
     auto result = work();
     std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
-    timeOf(name) += taken.count();
+    report.phases[number].seconds += taken.count();
     return result;
   }
 
 private:
-  /// A phase that is run for several levels is one.
-  double &timeOf(const char *name) {
-    for (PhaseTime &time : report.phases)
-      if (time.phase == name)
-        return time.seconds;
-    return report.phases.emplace_back(PhaseTime{name}).seconds;
+  /// A phase that comes back, or is run for several levels, is one, and no step further.
+  size_t numberOf(const char *name) {
+    auto isThis = [&](const PhaseTime &time) { return time.phase == name; };
+    size_t number = llvm::find_if(report.phases, isThis) - report.phases.begin();
+    if (number == report.phases.size())
+      report.phases.push_back({name});
+    return number;
   }
 
-  uint64_t total() const { return options.tuneSeconds > 0 ? 7 : 6; }
+  /// As many as there are with all abilities, for progress to be told of.
+  size_t total() const {
+    return std::max<size_t>(options.tuneSeconds > 0 ? 7 : 6, report.phases.size());
+  }
   const CompileOptions &options;
   CompileReport &report;
 };
@@ -176,10 +180,20 @@ unsigned countLaunches(const orchestrate::Plan &plan, const orchestrate::PlanNod
   return node.kind == Kind::Repeat ? count * node.count : count;
 }
 
+/// A plan, and what was decided of it.
+struct Planned {
+  orchestrate::Plan plan;
+  orchestrate::OrchestrateTexts texts;
+  explain::Log log;
+};
+
 /// The phases up to the plan, which every box shares.
 struct Front {
-  te::Program program;
+  bool wantsTexts = false;                    ///< Of the boxes before the plan.
+  std::unique_ptr<const te::Program> program; ///< Plans point to it.
   space::ScheduleMemo memo;
+  /// Without records, where the program's form was chosen by the plans that forms have.
+  std::unique_ptr<Planned> untuned;
   orchestrate::Plan plan;
   orchestrate::OrchestrateTexts texts;
 };
@@ -222,16 +236,22 @@ Expected<te::Program> simplified(const te::Program &imported, const CompileOptio
   return program;
 }
 
-/// Values in the formats in which the machine's schedules are quickest.
-Expected<te::Program> formatted(te::Program program, const CompileOptions &options,
-                                const targets::Target &target, Phases &phases) {
+/// Values in the formats in which the machine's schedules are quickest; nullopt where that is as
+/// they are.
+Expected<std::optional<te::Program>> formatted(const te::Program &program,
+                                               const CompileOptions &options,
+                                               const targets::Target &target, Phases &phases) {
   if (!options.abilities.formats || isReference(target))
-    return program;
+    return std::optional<te::Program>();
   layout::LayoutOptions layoutOptions;
   layoutOptions.schedule = scheduleOptions(options);
   layoutOptions.log = options.log;
-  return phases.run("formats",
-                    [&] { return checked(layout::chooseFormats(program, layoutOptions)); });
+  return phases.run("formats", [&]() -> Expected<std::optional<te::Program>> {
+    std::optional<te::Program> changed = layout::chooseFormats(program, layoutOptions);
+    if (changed)
+      KINTSUGI_RETURN_IF_ERROR(changed->verify());
+    return changed;
+  });
 }
 
 derive::MaskOptions maskOptions(const CompileOptions &options) {
@@ -350,50 +370,104 @@ Expected<te::Program> derived(te::Program program, const CompileOptions &options
   });
 }
 
-Expected<orchestrate::Plan> planOf(const te::Program &program, const CompileOptions &options,
-                                   const targets::Target &target, Phases &phases,
-                                   space::ScheduleMemo &memo,
-                                   orchestrate::OrchestrateTexts *texts) {
-  return phases.run("orchestrate", [&] {
-    orchestrate::OrchestrateOptions planning = orchestrateOptions(options, target);
-    planning.space.memo = &memo;
-    return planWithRecords(program, planning, options.recordsInUse(), texts);
-  });
+/// The plan of a program, which `front` knows or not, as it ships.
+Expected<std::unique_ptr<Planned>> planned(const te::Program &program,
+                                           const CompileOptions &options,
+                                           const targets::Target &target, Phases &phases,
+                                           Front &front) {
+  auto result = std::make_unique<Planned>();
+  CompileOptions logged = options;
+  logged.log = options.log ? &result->log : nullptr;
+  KINTSUGI_ASSIGN(result->plan, phases.run("orchestrate", [&] {
+    orchestrate::OrchestrateOptions planning = orchestrateOptions(logged, target);
+    planning.space.memo = &front.memo;
+    return planWithRecords(program, planning, options.recordsInUse(),
+                           front.wantsTexts ? &result->texts : nullptr);
+  }));
+  joinWhereItPays(result->plan, options, scheduleOptions(options), logged.log);
+  if (!runsOnHost(target))
+    link::placeCalls(result->plan, target, options.machine, logged.log);
+  return result;
+}
+
+/// A program with what is chosen definition by definition, and what was decided on the way.
+struct Form {
+  std::unique_ptr<const te::Program> program;
+  bool hasFormats = false; ///< Some value is not stored row-major.
+  explain::Log log;
+};
+
+Expected<std::unique_ptr<Form>> formOf(const te::Program &program, bool inFormats,
+                                       const CompileOptions &options, const targets::Target &target,
+                                       Phases &phases) {
+  auto form = std::make_unique<Form>();
+  CompileOptions logged = options;
+  logged.log = options.log ? &form->log : nullptr;
+  std::optional<te::Program> changed;
+  if (inFormats) {
+    KINTSUGI_ASSIGN(changed, formatted(program, logged, target, phases));
+  }
+  form->hasFormats = changed.has_value();
+  KINTSUGI_ASSIGN(te::Program result,
+                  derived(changed ? std::move(*changed) : program, logged, target, phases));
+  form->program = std::make_unique<const te::Program>(std::move(result));
+  return form;
+}
+
+/// Tells a log, which may be null, what another one says.
+void append(explain::Log *log, const explain::Log &said) {
+  for (explain::Record &record : said.records())
+    if (log)
+      log->add(std::move(record));
+}
+
+void keep(std::unique_ptr<Form> form, const CompileOptions &options, Front &front) {
+  front.program = std::move(form->program);
+  append(options.log, form->log);
 }
 
 /// Formats are chosen before it is known what shares a kernel. Where kernels wait more than they
-/// work, that is most of their time, and the plans themselves are compared: the second has to be
-/// clearly quicker, since estimates of kernels whose operands lie badly err most.
-Expected<te::Program> ofQuickerPlan(te::Program first, te::Program second,
-                                    const CompileOptions &options, const targets::Target &target,
-                                    Phases &phases, space::ScheduleMemo &memo) {
+/// work, that is most of their time, and the plans themselves are compared; the quicker one is
+/// kept.
+Status keepQuicker(std::unique_ptr<Form> inFormats, std::unique_ptr<Form> plain,
+                   const CompileOptions &options, const targets::Target &target, Phases &phases,
+                   Front &front) {
   CompileOptions untuned = options; // What was measured of one of them alone would favour it.
   untuned.records = nullptr;
-  KINTSUGI_ASSIGN(orchestrate::Plan one, planOf(first, untuned, target, phases, memo, nullptr));
-  KINTSUGI_ASSIGN(orchestrate::Plan other, planOf(second, untuned, target, phases, memo, nullptr));
-  constexpr double clearly = 0.92;
-  bool isFirst = other.objectiveSeconds > clearly * one.objectiveSeconds;
-  return isFirst ? std::move(first) : std::move(second);
+  KINTSUGI_ASSIGN(std::unique_ptr<Planned> first,
+                  planned(*inFormats->program, untuned, target, phases, front));
+  KINTSUGI_ASSIGN(std::unique_ptr<Planned> second,
+                  planned(*plain->program, untuned, target, phases, front));
+  double with = first->plan.objectiveSeconds, without = second->plan.objectiveSeconds;
+  bool isFirst = with <= without;
+  if (options.log)
+    options.log->add({"formats",
+                      "program '" + plain->program->name + "'",
+                      isFirst ? "values are stored in the formats that are quickest for them"
+                              : "values are stored row-major",
+                      {"the plan is not slower then"},
+                      {{"with formats", with, "s"}, {"without", without, "s"}}});
+  keep(std::move(isFirst ? inFormats : plain), options, front);
+  front.untuned = std::move(isFirst ? first : second);
+  return Status::success();
 }
 
 /// The definitions that a machine's kernels are made from.
-Expected<te::Program> specialized(te::Program program, const CompileOptions &options,
-                                  const targets::Target &target, Phases &phases,
-                                  space::ScheduleMemo &memo) {
+Status specialize(te::Program program, const CompileOptions &options, const targets::Target &target,
+                  Phases &phases, Front &front) {
   KINTSUGI_ASSIGN(program, withScansMerged(std::move(program), options, target, phases));
   KINTSUGI_ASSIGN(program, withSplits(std::move(program), options, phases));
   KINTSUGI_ASSIGN(program, withSharedOperands(std::move(program), options, target, phases));
   KINTSUGI_ASSIGN(program, withProductsInPlace(std::move(program), options, phases));
   KINTSUGI_ASSIGN(program, withStacks(std::move(program), options, phases));
   KINTSUGI_ASSIGN(program, withPlainSums(std::move(program), options, phases));
-  KINTSUGI_ASSIGN(te::Program inFormats, formatted(program, options, target, phases));
-  KINTSUGI_ASSIGN(inFormats, derived(std::move(inFormats), options, target, phases));
-  if (!options.abilities.formats || isReference(target) || runsOnHost(target))
-    return inFormats;
-  CompileOptions silent = options;
-  silent.log = nullptr;
-  KINTSUGI_ASSIGN(program, derived(std::move(program), silent, target, phases));
-  return ofQuickerPlan(std::move(inFormats), std::move(program), silent, target, phases, memo);
+  KINTSUGI_ASSIGN(std::unique_ptr<Form> inFormats, formOf(program, true, options, target, phases));
+  if (!inFormats->hasFormats || runsOnHost(target)) {
+    keep(std::move(inFormats), options, front);
+    return Status::success();
+  }
+  KINTSUGI_ASSIGN(std::unique_ptr<Form> plain, formOf(program, false, options, target, phases));
+  return keepQuicker(std::move(inFormats), std::move(plain), options, target, phases, front);
 }
 
 /// What holds whatever the machine is.
@@ -406,13 +480,18 @@ Expected<te::Program> prepared(const te::Program &imported, const CompileOptions
   return program;
 }
 
+/// Whether there is anything in them that would change a plan.
+bool hasSchedules(const tune::Records *records) { return records && !records->schedules().empty(); }
+
 Status choosePlan(const CompileOptions &options, const targets::Target &target, Phases &phases,
                   Front &front) {
-  KINTSUGI_ASSIGN(front.plan,
-                  planOf(front.program, options, target, phases, front.memo, &front.texts));
-  joinWhereItPays(front.plan, options, scheduleOptions(options), options.log);
-  if (!runsOnHost(target))
-    link::placeCalls(front.plan, target, options.machine, options.log);
+  std::unique_ptr<Planned> chosen = std::move(front.untuned);
+  if (!chosen || hasSchedules(options.recordsInUse())) {
+    KINTSUGI_ASSIGN(chosen, planned(*front.program, options, target, phases, front));
+  }
+  front.plan = std::move(chosen->plan);
+  front.texts = std::move(chosen->texts);
+  append(options.log, chosen->log);
   return Status::success();
 }
 
@@ -492,8 +571,9 @@ Expected<te::Program> kernelProgram(const std::string &path, const CompileOption
   KINTSUGI_ASSIGN(te::Program imported,
                   phases.run("import", [&] { return importModel(path, options, diagnostics); }));
   KINTSUGI_ASSIGN(te::Program program, prepared(imported, options, host, phases, report));
-  space::ScheduleMemo memo;
-  return specialized(std::move(program), options, *target, phases, memo);
+  Front front;
+  KINTSUGI_RETURN_IF_ERROR(specialize(std::move(program), options, *target, phases, front));
+  return *front.program;
 }
 
 static link::LinkOptions linkOptions(const CompileOptions &options) {
@@ -543,7 +623,7 @@ static Expected<Json> measurePhase(const CompileOptions &options, const targets:
   return phases.run("tune", [&] {
     orchestrate::OrchestrateOptions planning = orchestrateOptions(options, target);
     planning.space.memo = &front.memo;
-    return measure(front.program, options, planning, measuring);
+    return measure(*front.program, options, planning, measuring);
   });
 }
 
@@ -568,13 +648,13 @@ static Expected<CompileReport> compileImported(const te::Program &imported,
   auto addLevel = [&](const machine::Machine &machine) -> Status {
     forLevel.machine = machine;
     Front front;
-    KINTSUGI_ASSIGN(front.program, specialized(program, forLevel, *target, phases, front.memo));
+    KINTSUGI_RETURN_IF_ERROR(specialize(program, forLevel, *target, phases, front));
     if (forLevel.recordsInUse() && options.tuneSeconds > 0) {
       KINTSUGI_ASSIGN(report.tuning, measurePhase(forLevel, *target, host, linking, phases, front));
     }
     KINTSUGI_RETURN_IF_ERROR(choosePlan(forLevel, *target, phases, front));
     if (report.levels.empty()) {
-      report.definitions = front.program.nodes.size();
+      report.definitions = front.program->nodes.size();
       describePlan(front.plan, report);
     }
     if (forLevel.recordsInUse())
@@ -624,8 +704,8 @@ Expected<std::string> emit(const std::string &path, const CompileOptions &option
   KINTSUGI_ASSIGN(std::unique_ptr<targets::Target> target, makeTarget(options.target));
   KINTSUGI_ASSIGN(te::Program program, prepared(imported, options, host, phases, report));
   Front front;
-  KINTSUGI_ASSIGN(front.program,
-                  specialized(std::move(program), options, *target, phases, front.memo));
+  front.wantsTexts = box == Box::Space || box == Box::Problem;
+  KINTSUGI_RETURN_IF_ERROR(specialize(std::move(program), options, *target, phases, front));
   KINTSUGI_RETURN_IF_ERROR(choosePlan(options, *target, phases, front));
   if (box == Box::Space)
     return front.texts.space;

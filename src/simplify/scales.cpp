@@ -156,7 +156,7 @@ void Scales::find(const std::vector<bool> &constantNodes, const std::vector<bool
                   llvm::ArrayRef<double> greatest) {
   for (auto [known, value] : llvm::zip_equal(seen, greatest))
     known = std::isfinite(value) ? value : 0;
-  std::vector<bool> typed = findTyped();
+  std::vector<bool> typed = findTyped(), compared = findCompared();
   for (uint32_t node = 0; node < program.nodes.size(); ++node) {
     if (constantNodes[node])
       continue;
@@ -167,7 +167,7 @@ void Scales::find(const std::vector<bool> &constantNodes, const std::vector<bool
       if (!definition || typed[id.number])
         copied[id.number] = exponentFor(seen[id.number]);
       else if (id == definition->results[0])
-        scale(*definition, kept[id.number]);
+        scale(*definition, kept[id.number], compared[id.number]);
     }
   }
 }
@@ -203,6 +203,32 @@ std::vector<bool> Scales::findTyped() const {
   return typed;
 }
 
+/// What softmaxes are made of, exp(x - m) with a maximum m, is not divided. The difference would
+/// have to be multiplied in every term, and kernels that never store x (schedule/streamed_softmax)
+/// would not know it as a softmax's. The greatest of x is often what a mask puts there, -1e4, which
+/// says nothing of what is seen.
+std::vector<bool> Scales::findCompared() const {
+  std::vector<bool> compared(program.numValues());
+  auto isMaximum = [&](const Expr &e) {
+    const Definition *definition =
+        e.kind() == ExprKind::Read ? program.definitionOf(e.readValue()) : nullptr;
+    return definition && definition->reduction && definition->reduction->combiner == Combiner::Max;
+  };
+  auto mark = [&](const Expr &e) {
+    if (e.kind() != ExprKind::Unary || e.unaryOp() != UnaryOp::Exp ||
+        e.operand(0).kind() != ExprKind::Binary || e.operand(0).binaryOp() != BinaryOp::Sub ||
+        !isMaximum(e.operand(0).operand(1)))
+      return;
+    for (ValueId id : readsOf(e.operand(0)))
+      compared[id.number] = true;
+  };
+  for (const Node &node : program.nodes)
+    if (const auto *definition = std::get_if<Definition>(&node))
+      for (const Expr &body : definition->bodies)
+        body.walk(mark);
+  return compared;
+}
+
 /// Values are divided if they come near the end of the range, since other inputs may make them
 /// larger than those that were tried, and then have as much place above as below.
 int Scales::exponentFor(double greatest) const {
@@ -219,7 +245,7 @@ bool Scales::fits(double greatest, int exponent) const {
   return exponentFor(divided) == 0 && (exponent == 0 || !isSmall);
 }
 
-void Scales::scale(const Definition &definition, bool isKept) {
+void Scales::scale(const Definition &definition, bool isKept, bool isCompared) {
   if (definition.reduction && definition.reduction->combiner != Combiner::Sum &&
       definition.reduction->combiner != Combiner::Max &&
       definition.reduction->combiner != Combiner::Min)
@@ -230,7 +256,7 @@ void Scales::scale(const Definition &definition, bool isKept) {
     return llvm::is_contained(factors, read) ? ofFactor(read.readValue()) : of(read.readValue());
   });
   bool leavesOut = isKept || fits(seen[id.number], common);
-  stored[id.number] = leavesOut ? common : exponentFor(seen[id.number]);
+  stored[id.number] = isCompared ? 0 : leavesOut ? common : exponentFor(seen[id.number]);
   // A product of matrices is that of what it reads, and nothing else.
   summed[id.number] = factors.empty() ? stored[id.number] : common;
 }

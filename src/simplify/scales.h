@@ -43,7 +43,8 @@ public:
 
 private:
   std::vector<bool> findTyped() const;
-  void scale(const te::Definition &definition, bool isKept);
+  std::vector<bool> findCompared() const;
+  void scale(const te::Definition &definition, bool isKept, bool isCompared);
   int exponentFor(double greatest) const;
   bool fits(double greatest, int exponent) const;
 

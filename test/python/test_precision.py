@@ -161,6 +161,43 @@ def test_masks_of_the_lowest_number_stay_f32(tmp_path):
     assert "wq.f16[" in text and "= stored f16(wq[" in text
 
 
+ATTENTION = """
+input q[h:8, i:512, d:64] f32
+input k[h:8, j:512, d:64] f32
+input v[h:8, j:512, d:64] f32
+{mask}
+s[h:8, i:512, j:512] f32 = sum<f32>[d:64] q[h, i, d] * k[h, j, d]
+x[h:8, i:512, j:512] f32 = {scores}
+m[h:8, i:512] f32 = max<f32>[j:512] x[h, i, j]
+e[h:8, i:512, j:512] f32 = exp(x[h, i, j] - m[h, i])
+z[h:8, i:512] f32 = sum<f32>[j:512] e[h, i, j]
+p[h:8, i:512, j:512] f32 = e[h, i, j] / z[h, i]
+o[h:8, i:512, d:64] f32 = sum<f32>[j:512] p[h, i, j] * v[h, j, d]
+output o
+"""
+# What exporters write: a constant that is added, a choice, and what BERT makes of an input.
+ADDED = {
+    "mask": "g[i:512, j:512] f32 = cases {{ j <= i: 0; else: {low} }}",
+    "scores": "s[h, i, j] * 0.125 + g[i, j]",
+}
+CHOSEN = {"mask": "", "scores": "cases {{ j <= i: s[h, i, j] * 0.125; else: {low} }}"}
+PADDING = {
+    "mask": "input seen[j:512] bool\nn[j:512] f32 = (1 - f32(seen[j])) * {low}",
+    "scores": "s[h, i, j] * 0.125 + n[j]",
+}
+
+
+@pytest.mark.parametrize("low", [-1e4, -6e4])
+@pytest.mark.parametrize("form", [ADDED, CHOSEN, PADDING], ids=["added", "chosen", "padding"])
+def test_attention_with_a_finite_mask_is_one_kernel_on_a_gpu(tmp_path, form, low):
+    """Old exporters hide by -1e4, which f16 has: where it is stored without a power of two, nothing is a softmax."""
+    model = tmp_path / "attention.te"
+    model.write_text(ATTENTION.format(**{key: text.format(low=low) for key, text in form.items()}))
+    text = run("compile", model, "--emit", "tile", "--target", "cuda", "--precision", "f16")
+    assert text.count("streamed = true") == 1, "scores are stored"
+    compare(model, "f16")
+
+
 def growing(path, blocks=7):
     """A trunk of images that grows eightfold with each block, far beyond f16's range, and a head that normalizes it."""
     random = np.random.default_rng(5)

@@ -29,7 +29,7 @@ Shape shapeOf(const Program &program, llvm::StringRef name) {
 }
 
 Program chosen(const Program &program, const LayoutOptions &options) {
-  Program result = chooseFormats(program, options);
+  Program result = chooseFormats(program, options).value_or(program);
   Status status = result.verify();
   EXPECT_TRUE(status.ok()) << (status.ok() ? "" : status.error().message);
   return result;
