@@ -124,6 +124,9 @@ std::vector<Growth::Nodes> Growth::attentionBefore(uint32_t root) const {
       Nodes scores = isStats(stats) ? reductionsBehind(stats) : Nodes();
       if (!scores.empty())
         groups.push_back(between(scores, root));
+      if (scores.size() > 1) // Not all may be scores: a mask's table of open blocks is a reduction.
+        for (uint32_t each : scores)
+          groups.push_back(between({each}, root));
     }
   return groups;
 }

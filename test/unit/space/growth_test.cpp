@@ -101,6 +101,29 @@ TEST(Growth, APathThatLeavesAndComesBackIsNoGroup) {
   EXPECT_EQ(space->candidates.size(), 2u) << space->print();
 }
 
+TEST(Growth, OffersAttentionWithoutTheTableOfAMaskThatIsMadeOnTheWay) {
+  te::Program program =
+      programOf("input q[i:8, d:4] f32\ninput k[j:8, d:4] f32\ninput v[j:8, d:4] f32\n"
+                "input mask[i:8, j:8] bool\n"
+                "open[a:2, b:2] bool = or<bool>[r:4, c:4] mask[4*a+r, 4*b+c]\n"
+                "s[i:8, j:8] f32 = sum<f32>[d:4] q[i, d] * k[j, d]\n"
+                "x[i:8, j:8] f32 = cases { open[i // 4, j // 4]: s[i, j]; else: -inf }\n"
+                "(m[i:8] f32, z[i:8] f32) = softmax_stats<f32>[j:8] x[i, j]\n"
+                "e[i:8, j:8] f32 = exp(x[i, j] - m[i])\n"
+                "o[i:8, d:4] f32 = sum<f32>[j:8] e[i, j] * v[j, d]\n"
+                "output o");
+  SpaceOptions options = smallOptions().space;
+  Growth growth(program, definitionsOf(program), options);
+  std::set<std::vector<uint32_t>> offered;
+  unsigned fuel = 3; // Ahead of all that grows step by step.
+  growth.from(program.nodes.size() - 1, fuel, [&](schedule::Group group) -> std::optional<double> {
+    offered.insert({group.nodes.begin(), group.nodes.end()});
+    return std::nullopt;
+  });
+  EXPECT_TRUE(offered.contains({0, 1, 2, 3, 4, 5})) << "all of it";
+  EXPECT_TRUE(offered.contains({1, 2, 3, 4, 5})) << "what reads the table";
+}
+
 TEST(Growth, FuelEndsIt) {
   te::Program program = programOf(orchestrate::smallPrograms[2].text);
   SpaceOptions options = smallOptions().space;
