@@ -2,10 +2,11 @@
 
 #include "targets/x86_codegen.h"
 
-#include "targets/bfloat_moves.h"
+#include "targets/bfloat_bits.h"
 #include "targets/single_lanes.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/MC/TargetRegistry.h"
+#include "llvm/Object/ObjectFile.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
@@ -52,7 +53,7 @@ Status prepareForLevel(llvm::Module &module, const std::string &level) {
     function.addFnAttr("prefer-vector-width", level == "x86-64-v4" ? "512" : "256");
     function.addFnAttr(llvm::Attribute::NoUnwind);
   }
-  moveBFloatAsIntegers(module);
+  spellOutBFloat(module);
   storeSingleLanes(module);
   return Status::success();
 }
@@ -69,8 +70,35 @@ static Expected<std::string> generate(llvm::Module &module, const std::string &l
   return std::string(bytes.str());
 }
 
+/// Code finds functions in its import table alone; a runtime library that LLVM may want to call for
+/// what a processor has no instructions for is not there.
+static Status checkCalls(const std::string &object, const llvm::Module &module) {
+  auto file = llvm::object::ObjectFile::createObjectFile(llvm::MemoryBufferRef(object, "object"));
+  if (!file)
+    return internalError("an object can't be read: " + llvm::toString(file.takeError()));
+  for (const llvm::object::SymbolRef &symbol : (*file)->symbols()) {
+    llvm::Expected<uint32_t> flags = symbol.getFlags();
+    llvm::Expected<llvm::StringRef> name = symbol.getName();
+    bool isUndefined = flags && name && *flags & llvm::object::SymbolRef::SF_Undefined;
+    if (!isUndefined || name->empty() || *name == "_GLOBAL_OFFSET_TABLE_") {
+      llvm::consumeError(flags.takeError());
+      llvm::consumeError(name.takeError());
+      continue;
+    }
+    std::string kernels;
+    for (const llvm::Function &function : module)
+      if (!function.isDeclaration() && !function.hasLocalLinkage())
+        kernels += (kernels.empty() ? "'" : ", '") + function.getName().str() + "'";
+    return internalError("the code of " + kernels + " calls '" + name->str() +
+                         "', which no code object has");
+  }
+  return Status::success();
+}
+
 Expected<std::string> generateObject(llvm::Module &module, const std::string &level) {
-  return generate(module, level, llvm::CodeGenFileType::ObjectFile);
+  KINTSUGI_ASSIGN(std::string object, generate(module, level, llvm::CodeGenFileType::ObjectFile));
+  KINTSUGI_RETURN_IF_ERROR(checkCalls(object, module));
+  return object;
 }
 
 Expected<std::string> generateAssembly(llvm::Module &module, const std::string &level) {

@@ -200,16 +200,18 @@ TEST(Access, QuotientsByANumberForAllLanes) {
     double special[] = {INFINITY, -INFINITY, NAN, 0, -0.0, 3e38, 49, 1e-20, 3.4e38, 1};
     std::copy(std::begin(special), std::end(special), dividends.begin() + row * columns);
   }
-  Operands memory = {dividends, divisors, {}};
-  ASSERT_EQ(runKernel(maker.schedule, hostLevel(), memory), "");
-  for (int64_t row = 0; row < rows; ++row)
-    for (int64_t column = 0; column < columns; ++column) {
+  for (const std::string &level : hostLevels()) {
+    Operands memory = {dividends, divisors, {}};
+    ASSERT_EQ(runKernel(maker.schedule, level, memory), "");
+    for (int64_t place = 0; place < rows * columns; ++place) {
+      int64_t row = place / columns, column = place % columns;
       float a = float(dividends[row * columns + column]), b = float(divisors[row]);
       double got = memory[2][row * columns + column], want = a / b;
       bool same = std::isnan(want) ? std::isnan(got)
                                    : got == want && std::signbit(got) == std::signbit(want);
-      EXPECT_TRUE(same) << a << " / " << b << " is " << got << ", not " << want;
+      EXPECT_TRUE(same) << level << ": " << a << " / " << b << " is " << got << ", not " << want;
     }
+  }
 }
 
 } // namespace kintsugi::test

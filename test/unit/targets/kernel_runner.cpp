@@ -18,10 +18,14 @@ using schedule::Buffer;
 using schedule::Home;
 using schedule::Schedule;
 
-std::string hostLevel() {
-  return __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") ? "x86-64-v4"
-                                                                                  : "x86-64-v3";
+std::vector<std::string> hostLevels() {
+  std::vector<std::string> levels = {"x86-64-v3"};
+  if (__builtin_cpu_supports("x86-64-v4"))
+    levels.push_back("x86-64-v4");
+  return levels;
 }
+
+std::string hostLevel() { return hostLevels().back(); }
 
 LoadedKernel::LoadedKernel(const Schedule &schedule, const std::string &level,
                            std::string &problem) {
@@ -176,10 +180,7 @@ std::string compareKernel(const Schedule &schedule, const Operands &operands, do
       plain[buffer].push_back(numberOf(schedule.buffers[buffer].type, value));
   if (std::string problem = runPlainly(schedule, plain); !problem.empty())
     return "the schedule itself: " + problem;
-  std::vector<std::string> levels = {"x86-64-v3"};
-  if (hostLevel() != levels[0])
-    levels.push_back(hostLevel());
-  for (const std::string &level : levels) {
+  for (const std::string &level : hostLevels()) {
     Operands got = operands;
     if (std::string problem = runKernel(schedule, level, got); !problem.empty())
       return level + ": " + problem;

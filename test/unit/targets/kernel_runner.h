@@ -18,7 +18,9 @@ namespace kintsugi::test {
 /// The elements of memory buffers as doubles, by buffer number; missing ones are zero.
 using Operands = std::vector<std::vector<double>>;
 
-/// The highest instruction set level that this machine runs.
+/// The instruction set levels that this machine runs, from x86-64-v3 on.
+std::vector<std::string> hostLevels();
+/// The highest of them.
 std::string hostLevel();
 
 /// A compiled schedule, loaded into this process.

@@ -23,15 +23,17 @@ static ScheduleMaker unaryKernel(UnaryOp op, ElementType type, int64_t count, un
 
 /// The greatest error against `exact`, in units in the last place of f32.
 static double worstUlps(UnaryOp op, double (*exact)(double), double low, double high) {
-  Operands memory = {numbers(20000, low, high), {}};
-  ScheduleMaker maker = unaryKernel(op, ElementType::F32, memory[0].size(), 16);
-  EXPECT_EQ(runKernel(maker.schedule, hostLevel(), memory), "");
   double worst = 0;
-  for (size_t i = 0; i < memory[0].size(); ++i) {
-    double want = exact(memory[0][i]);
-    float near = std::abs(static_cast<float>(want));
-    double ulp = std::nextafter(near, INFINITY) - near;
-    worst = std::max(worst, std::abs(memory[1][i] - want) / ulp);
+  for (const std::string &level : hostLevels()) {
+    Operands memory = {numbers(20000, low, high), {}};
+    ScheduleMaker maker = unaryKernel(op, ElementType::F32, memory[0].size(), 16);
+    EXPECT_EQ(runKernel(maker.schedule, level, memory), "");
+    for (size_t i = 0; i < memory[0].size(); ++i) {
+      double want = exact(memory[0][i]);
+      float near = std::abs(static_cast<float>(want));
+      double ulp = std::nextafter(near, INFINITY) - near;
+      worst = std::max(worst, std::abs(memory[1][i] - want) / ulp);
+    }
   }
   return worst;
 }
@@ -48,6 +50,15 @@ TEST(Pointwise, FunctionsInLineAreAccurate) {
   EXPECT_LT(worstUlps(UnaryOp::Sin, std::sin, -100, 100), 1);
 }
 
+/// Scalar code and vectors, at each level that this machine runs.
+static std::vector<std::pair<unsigned, std::string>> lanesAndLevels() {
+  std::vector<std::pair<unsigned, std::string>> pairs;
+  for (const std::string &level : hostLevels())
+    for (unsigned lanes : {1, 4, 8, 16})
+      pairs.emplace_back(lanes, level);
+  return pairs;
+}
+
 TEST(Pointwise, SpecialValues) {
   std::vector<double> special = {0,   -0.0, INFINITY, -INFINITY, NAN,  1e-42, -1e-42, 1,
                                  -1,  200,  -200,     88.8,      -104, 1e38,  -1e38,  0.5,
@@ -55,11 +66,11 @@ TEST(Pointwise, SpecialValues) {
   for (UnaryOp op : {UnaryOp::Exp, UnaryOp::Log, UnaryOp::Tanh, UnaryOp::Erf, UnaryOp::Sqrt,
                      UnaryOp::Round, UnaryOp::Floor, UnaryOp::Ceil, UnaryOp::Sign, UnaryOp::Abs,
                      UnaryOp::Neg, UnaryOp::Sinh, UnaryOp::Atan, UnaryOp::Acosh})
-    for (unsigned lanes : {1, 8}) {
+    for (auto [lanes, level] : lanesAndLevels()) {
       Operands got = {special, {}};
-      ASSERT_EQ(runKernel(unaryKernel(op, ElementType::F32, special.size(), lanes).schedule,
-                          hostLevel(), got),
-                "");
+      ASSERT_EQ(
+          runKernel(unaryKernel(op, ElementType::F32, special.size(), lanes).schedule, level, got),
+          "");
       for (size_t i = 0; i < special.size(); ++i) {
         double want = static_cast<float>(applyUnary(op, static_cast<float>(special[i])));
         bool same = got[1][i] == want || (std::isnan(got[1][i]) && std::isnan(want)) ||
@@ -76,11 +87,11 @@ TEST(Pointwise, ExponentialsHaveTheSameBitsInAllVectors) {
                             89,       1e38,      -1e38, -87.33654, -87.33655, -87.3366, 1e-42};
   values.insert(values.end(), std::begin(special), std::end(special));
   std::vector<double> scalars;
-  for (unsigned lanes : {1, 4, 8, 16}) {
+  for (auto [lanes, level] : lanesAndLevels()) {
     Operands memory = {values, {}};
     ScheduleMaker maker = unaryKernel(UnaryOp::Exp, ElementType::F32, values.size(), lanes);
-    ASSERT_EQ(runKernel(maker.schedule, hostLevel(), memory), "");
-    if (lanes == 1)
+    ASSERT_EQ(runKernel(maker.schedule, level, memory), "");
+    if (scalars.empty())
       scalars = memory[1];
     for (size_t i = 0; i < values.size(); ++i)
       EXPECT_TRUE(memory[1][i] == scalars[i] || (std::isnan(values[i]) && std::isnan(memory[1][i])))
@@ -89,17 +100,33 @@ TEST(Pointwise, ExponentialsHaveTheSameBitsInAllVectors) {
   }
 }
 
-TEST(Pointwise, EveryUnaryOperationInBothFloats) {
-  for (ElementType type : {ElementType::F32, ElementType::F64})
+/// A few units in the last place.
+static double toleranceOf(ElementType type) {
+  switch (type) {
+  case ElementType::F64:
+    return 4e-16;
+  case ElementType::F16:
+    return 1e-3;
+  case ElementType::BF16:
+    return 8e-3;
+  default:
+    return 3e-7;
+  }
+}
+
+constexpr ElementType floats[] = {ElementType::F32, ElementType::F64, ElementType::F16,
+                                  ElementType::BF16};
+
+TEST(Pointwise, EveryUnaryOperationInEveryFloat) {
+  for (ElementType type : floats)
     for (int op = 0; op <= static_cast<int>(UnaryOp::Erf); ++op)
       for (unsigned lanes : {1, 4, 16}) {
         ScheduleMaker maker = unaryKernel(static_cast<UnaryOp>(op), type, 35, lanes);
         Operands memory = {numbers(35, 0.1, 0.9), {}};
         if (static_cast<UnaryOp>(op) == UnaryOp::Acosh)
           memory[0] = numbers(35, 1, 9);
-        EXPECT_EQ(compareKernel(maker.schedule, memory, type == ElementType::F32 ? 3e-7 : 4e-16),
-                  "")
-            << nameOf(static_cast<UnaryOp>(op));
+        EXPECT_EQ(compareKernel(maker.schedule, memory, toleranceOf(type)), "")
+            << nameOf(static_cast<UnaryOp>(op)) << " of " << nameOf(type);
       }
 }
 
@@ -108,7 +135,7 @@ static Expr binaryBody(const ScheduleMaker &maker, BinaryOp op, unsigned a, unsi
 }
 
 TEST(Pointwise, EveryFloatOperation) {
-  for (ElementType type : {ElementType::F32, ElementType::F64})
+  for (ElementType type : floats)
     for (BinaryOp op : {BinaryOp::Add, BinaryOp::Sub, BinaryOp::Mul, BinaryOp::Div, BinaryOp::Rem,
                         BinaryOp::Mod, BinaryOp::Pow, BinaryOp::Max, BinaryOp::Min})
       for (unsigned lanes : {1, 8}) {
@@ -120,7 +147,8 @@ TEST(Pointwise, EveryFloatOperation) {
         Operands memory = {numbers(43, op == BinaryOp::Pow ? 0 : -9, 9), numbers(43, -3, 3), {}};
         std::reverse(memory[1].begin(), memory[1].end());
         memory[0][7] = memory[1][9] = NAN;
-        EXPECT_EQ(compareKernel(maker.schedule, memory, 3e-7), "") << nameOf(op);
+        EXPECT_EQ(compareKernel(maker.schedule, memory, toleranceOf(type)), "")
+            << nameOf(op) << " of " << nameOf(type);
       }
 }
 
@@ -156,7 +184,8 @@ TEST(Pointwise, EveryIntegerOperation) {
 }
 
 TEST(Pointwise, ComparisonsAndBooleans) {
-  for (ElementType type : {ElementType::F32, ElementType::I64, ElementType::U8, ElementType::Bool})
+  for (ElementType type : {ElementType::F32, ElementType::I64, ElementType::U8, ElementType::Bool,
+                           ElementType::F16, ElementType::BF16})
     for (BinaryOp op : {BinaryOp::Less, BinaryOp::LessEqual, BinaryOp::Equal, BinaryOp::NotEqual}) {
       ScheduleMaker maker;
       unsigned a = maker.buffer(type, 50), b = maker.buffer(type, 50);
@@ -171,7 +200,7 @@ TEST(Pointwise, ComparisonsAndBooleans) {
       Operands memory = {
           numbers(50, 0, isBoolean ? 2 : 5, true), numbers(50, 0, isBoolean ? 2 : 5, true), {}};
       std::reverse(memory[1].begin(), memory[1].end());
-      if (type == ElementType::F32)
+      if (isFloat(type))
         memory[0][3] = NAN;
       EXPECT_EQ(compareKernel(maker.schedule, memory, 0), "") << nameOf(op);
     }
@@ -186,14 +215,14 @@ TEST(Pointwise, Conversions) {
     for (ElementType to : {ElementType::I8, ElementType::U8, ElementType::I16, ElementType::U16,
                            ElementType::I32, ElementType::U32, ElementType::I64, ElementType::Bool,
                            ElementType::F32, ElementType::F16, ElementType::BF16, ElementType::F64})
-      for (unsigned lanes : {1, 8}) {
+      for (auto [lanes, level] : lanesAndLevels()) {
         ScheduleMaker maker;
         int64_t count = values.size();
         unsigned x = maker.buffer(from, count), y = maker.buffer(to, count, true);
         maker.map({count}, y, it(0), Expr::cast(to, maker.read(x, it(0)))).registers = {
             0, lanes, 1, -1, 1, 0};
         Operands got = {values, {}};
-        ASSERT_EQ(runKernel(maker.schedule, hostLevel(), got), "");
+        ASSERT_EQ(runKernel(maker.schedule, level, got), "");
         for (int64_t i = 0; i < count; ++i) {
           double rounded = asDouble(from, numberOf(from, values[i]));
           double want = asDouble(to, numberOf(to, rounded));
@@ -207,14 +236,14 @@ TEST(Pointwise, Conversions) {
 /// Half of a half is rounded once per operation.
 TEST(Pointwise, HalvesRoundEachOperation) {
   for (ElementType type : {ElementType::F16, ElementType::BF16})
-    for (unsigned lanes : {1, 16}) {
+    for (auto [lanes, level] : lanesAndLevels()) {
       ScheduleMaker maker;
       unsigned x = maker.buffer(type, 40), y = maker.buffer(type, 40);
       unsigned z = maker.buffer(type, 40, true);
       Expr a = maker.read(x, it(0)), b = maker.read(y, it(0));
       maker.map({40}, z, it(0), (a + b) * a).registers = {0, lanes, 1, -1, 1, 0};
       Operands memory = {numbers(40), numbers(40, 2, 9), {}};
-      ASSERT_EQ(runKernel(maker.schedule, hostLevel(), memory), "");
+      ASSERT_EQ(runKernel(maker.schedule, level, memory), "");
       auto rounded = [&](double value) { return numberOf(type, value).real; };
       for (int i = 0; i < 40; ++i) {
         double p = rounded(numbers(40)[i]), q = rounded(numbers(40, 2, 9)[i]);

@@ -40,6 +40,20 @@ TEST(Reduction, AlongVectorsWithTails) {
         }
 }
 
+/// Their running values are of 16 bits, in registers and from block to block.
+TEST(Reduction, ExtremaOfHalves) {
+  for (ElementType type : {ElementType::F16, ElementType::BF16})
+    for (Combiner combiner : {Combiner::Max, Combiner::Min})
+      for (int64_t length : {5, 37, 101})
+        for (RegisterTile tile :
+             {RegisterTile{}, RegisterTile{1, 16, 2, -1, 1, 0}, RegisterTile{0, 4, 1, -1, 1, 0}}) {
+          ScheduleMaker maker = rowReduction(combiner, type, 7, length, tile);
+          Operands memory = {numbers(7 * length), {}};
+          EXPECT_EQ(compareKernel(maker.schedule, memory, 0), "")
+              << nameOf(combiner) << " of " << length << " " << nameOf(type);
+        }
+}
+
 /// s[i] = combine_j of f(x[i, j])^2, and f(x[i, j]) is kept for y = f * s; rows overlap.
 TEST(Reduction, KeepsWhatItJoins) {
   constexpr int64_t rows = 7;
@@ -79,14 +93,16 @@ TEST(Reduction, OfBooleans) {
 
 TEST(Reduction, NaNIsGreatestAndLeast) {
   for (Combiner combiner : {Combiner::Max, Combiner::Min})
-    for (int place : {0, 3, 17, 36}) {
-      ScheduleMaker maker =
-          rowReduction(combiner, ElementType::F32, 1, 37, RegisterTile{1, 16, 1, -1, 1, 0});
-      Operands memory = {numbers(37), {}};
-      memory[0][place] = NAN;
-      ASSERT_EQ(runKernel(maker.schedule, hostLevel(), memory), "");
-      EXPECT_TRUE(std::isnan(memory[1][0])) << place;
-    }
+    for (ElementType type : {ElementType::F32, ElementType::F16, ElementType::BF16})
+      for (int place : {0, 3, 17, 36})
+        for (const std::string &level : hostLevels()) {
+          ScheduleMaker maker =
+              rowReduction(combiner, type, 1, 37, RegisterTile{1, 16, 1, -1, 1, 0});
+          Operands memory = {numbers(37), {}};
+          memory[0][place] = NAN;
+          ASSERT_EQ(runKernel(maker.schedule, level, memory), "");
+          EXPECT_TRUE(std::isnan(memory[1][0])) << level << " " << place;
+        }
 }
 
 /// Like a convolution: three reduction iterators, fill outside, an epilogue.
@@ -151,12 +167,13 @@ TEST(Reduction, ArgForms) {
 
 TEST(Reduction, ArgFormsTakeTheFirstNaN) {
   for (Combiner combiner : {Combiner::ArgMax, Combiner::ArgMin}) {
-    Operands memory = {numbers(600), {}};
-    memory[0][7 * 30 + 2] = memory[0][9 * 30 + 2] = NAN;
-    ASSERT_EQ(runKernel(argKernel(combiner, ElementType::F32, {0, 16, 1, -1, 1, 0}).schedule,
-                        hostLevel(), memory),
-              "");
-    EXPECT_EQ(memory[1][2], 7 + 5);
+    for (const std::string &level : hostLevels()) {
+      Operands memory = {numbers(600), {}};
+      memory[0][7 * 30 + 2] = memory[0][9 * 30 + 2] = NAN;
+      ScheduleMaker maker = argKernel(combiner, ElementType::F32, {0, 16, 1, -1, 1, 0});
+      ASSERT_EQ(runKernel(maker.schedule, level, memory), "");
+      EXPECT_EQ(memory[1][2], 7 + 5) << level;
+    }
   }
 }
 
@@ -180,16 +197,17 @@ TEST(Reduction, SoftmaxStats) {
     ScheduleMaker maker = statsKernel(6, 53, tile);
     Operands memory = {numbers(6 * 53, -20, 20), {}, {}};
     EXPECT_EQ(compareKernel(maker.schedule, memory, 1e-6), "");
-    for (int i = 0; i < 53; ++i)
-      memory[0][i] = i % 3 ? -INFINITY : 1; // A masked row.
-
-    ASSERT_EQ(runKernel(maker.schedule, hostLevel(), memory), "");
-    EXPECT_EQ(memory[1][0], 1);
-    EXPECT_NEAR(memory[2][0], 18, 1e-4);
-    std::fill(memory[0].begin(), memory[0].begin() + 53, -INFINITY); // Wholly masked.
-    ASSERT_EQ(runKernel(maker.schedule, hostLevel(), memory), "");
-    EXPECT_EQ(memory[1][0], -INFINITY);
-    EXPECT_TRUE(std::isnan(memory[2][0]));
+    for (const std::string &level : hostLevels()) {
+      for (int i = 0; i < 53; ++i)
+        memory[0][i] = i % 3 ? -INFINITY : 1; // A masked row.
+      ASSERT_EQ(runKernel(maker.schedule, level, memory), "");
+      EXPECT_EQ(memory[1][0], 1) << level;
+      EXPECT_NEAR(memory[2][0], 18, 1e-4) << level;
+      std::fill(memory[0].begin(), memory[0].begin() + 53, -INFINITY); // Wholly masked.
+      ASSERT_EQ(runKernel(maker.schedule, level, memory), "");
+      EXPECT_EQ(memory[1][0], -INFINITY) << level;
+      EXPECT_TRUE(std::isnan(memory[2][0])) << level;
+    }
   }
 }
 
