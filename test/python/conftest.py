@@ -40,3 +40,17 @@ def git(tmp_path):
         subprocess.run(["git", *identity, "-C", str(tmp_path), *arguments], check=True)
 
     return run
+
+
+EMULATOR = ROOT / "build" / "emulator"
+
+
+@pytest.fixture
+def gpu(monkeypatch):
+    """A GPU for programs that a test starts: where there is none, an emulated one."""
+    if os.path.exists("/dev/nvidia0"):
+        return
+    program = os.environ.get("KINTSUGI")
+    folder = pathlib.Path(program).parents[1] / "emulator" if program else EMULATOR
+    assert (folder / "libcuda.so.1").exists(), "the emulator is not built; ./dev build makes it"
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(folder))

@@ -1,0 +1,135 @@
+"""Models on a GPU, which is emulated where there is none: whole programs beside the reference, at both architectures."""
+
+import collections
+import json
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROGRAM = os.environ.get("KINTSUGI", str(ROOT / "build/bin/kintsugi"))
+pytestmark = [
+    pytest.mark.usefixtures("gpu"),
+    pytest.mark.skipif(os.path.exists("/dev/nvidia0"), reason="there is a GPU: the driver counts no instructions"),
+]
+
+
+def product(rows, depth, columns):
+    return f"""input x[i:{rows}, k:{depth}] f32
+input w[k:{depth}, j:{columns}] f32
+y[i:{rows}, j:{columns}] f32 = sum<f32>[k:{depth}] x[i, k] * w[k, j]  @"product"
+z[i:{rows}, j:{columns}] f32 = max(y[i, j], 0)  @"relu"
+output z
+"""
+
+
+def attention(heads, length, size, mask):
+    return f"""input q[h:{heads}, i:{length}, d:{size}] f32
+input k[h:{heads}, j:{length}, d:{size}] f32
+input v[h:{heads}, j:{length}, d:{size}] f32
+s[h:{heads}, i:{length}, j:{length}] f32 = sum<f32>[d:{size}] q[h, i, d] * k[h, j, d]  @"scores"
+a[h:{heads}, i:{length}, j:{length}] f32 = {mask}  @"mask"
+(m[h:{heads}, i:{length}] f32, d[h:{heads}, i:{length}] f32 facts(low=1)) = softmax_stats<f32>[j:{length}] a[h, i, j]  @"softmax"
+p[h:{heads}, i:{length}, j:{length}] f32 = exp(a[h, i, j] - m[h, i]) / d[h, i]  @"softmax"
+o[h:{heads}, i:{length}, d:{size}] f32 = sum<f32>[j:{length}] p[h, i, j] * v[h, j, d]  @"values"
+output o
+"""
+
+
+def convolution(channels, extent, filters):
+    return f"""input x[n:1, c:{channels}, h:{extent}, w:{extent}] f32
+input k[o:{filters}, c:{channels}, r:3, s:3] f32
+t[n:1, o:{filters}, h:{extent}, w:{extent}] f32 = sum<f32>[c:{channels}, r:3, s:3] (x[n, c, h+r-1, w+s-1] | 0) * k[o, c, r, s]  @"conv"
+y[n:1, o:{filters}, h:{extent}, w:{extent}] f32 = max(t[n, o, h, w], 0)  @"relu"
+output y
+"""
+
+
+REDUCTIONS = """input x[i:37, k:3001] f32
+y[i:37] f32 = sum<f32>[k:3001] x[i, k] @"sum"
+z[k:3001] f32 = max<f32>[i:37] x[i, k] @"max"
+b[i:37] i64 = argmax<f32>[k:3001] (x[i, k], k) @"arg"
+output y
+output z
+output b
+"""
+
+
+class Gpu:
+    """Runs the program on one architecture."""
+
+    def __init__(self, folder, environment, architecture):
+        self.folder, self.environment, self.architecture = folder, environment, architecture
+
+    def __call__(self, *arguments, options=""):
+        environment = dict(self.environment, KINTSUGI_EMULATOR=f"{self.architecture},{options}")
+        command = [PROGRAM, *map(str, arguments)]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
+        return done.returncode, done.stdout + done.stderr
+
+    def compare(self, text, *flags, options=""):
+        """How many warps executed each instruction, by the beginning of its name."""
+        model, counts = self.folder / "model.te", self.folder / "counts"
+        model.write_text(text)
+        code, said = self("compare", model, "--target", "cuda", *flags, options=f"{options},counts={counts}")
+        assert code == 0, said
+        found = collections.Counter()
+        for line in counts.read_text().splitlines():
+            found.update(json.loads(line)["counts"])
+        counts.unlink()
+        return lambda prefix: sum(count for name, count in found.items() if name.startswith(prefix))
+
+
+@pytest.fixture(params=["sm_80", "sm_90a"])
+def on(request, tmp_path):
+    environment = dict(os.environ, KINTSUGI_CACHE=str(tmp_path / "cache"))
+    return Gpu(tmp_path, environment, request.param)
+
+
+@pytest.mark.parametrize("rows, depth, columns", [(33, 500, 72), (1, 1024, 130), (300, 40, 7), (64, 64, 64)])
+def test_products_of_threads(on, rows, depth, columns):
+    executed = on.compare(product(rows, depth, columns))
+    assert executed("mma") == executed("wgmma.mma") == 0
+
+
+def test_products_of_warps(on):
+    executed = on.compare(product(256, 256, 256), "--precision", "f16")
+    assert executed("mma.sync") > 0 and executed("wgmma.mma") == 0
+
+
+def test_products_of_four_warps(on):
+    executed = on.compare(product(256, 1024, 64), "--precision", "f16")
+    assert (executed("wgmma.mma") > 0) == (on.architecture == "sm_90a")
+    assert (executed("mma.sync") > 0) == (on.architecture == "sm_80")
+    assert executed("cp.async.cg") > 0
+
+
+def test_boxes_and_sums_of_clusters(on):
+    for precision in ("f16", "bf16"):
+        executed = on.compare(product(64, 2048, 64), "--precision", precision)
+        for what in ("cp.async.bulk.tensor", "mbarrier.try_wait", "barrier.cluster.wait", "ld.shared::cluster"):
+            assert (executed(what) > 0) == (on.architecture == "sm_90a"), what
+
+
+def test_attention(on):
+    causal = "cases { {j - i} <= 0: s[h, i, j] * 0.125; else: -inf }"
+    for mask in ("s[h, i, j] * 0.125", causal):
+        on.compare(attention(2, 128, 64, mask), "--precision", "f16")
+    executed = on.compare(attention(4, 512, 64, causal), "--precision", "f16")
+    assert executed("wgmma.mma" if on.architecture == "sm_90a" else "mma.sync") > 0
+
+
+def test_convolutions(on):
+    on.compare(convolution(5, 13, 11))
+    on.compare(convolution(32, 20, 64), "--precision", "f16")
+
+
+def test_reductions(on):
+    on.compare(REDUCTIONS)
+
+
+def test_any_order_and_what_approximations_may_be_off_by(on):
+    for seed in range(2, 5):
+        on.compare(product(64, 2048, 64), "--precision", "f16", options=f"seed={seed},perturb")
