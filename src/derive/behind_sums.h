@@ -24,6 +24,7 @@
 #ifndef KINTSUGI_DERIVE_BEHIND_SUMS_H
 #define KINTSUGI_DERIVE_BEHIND_SUMS_H
 
+#include "derive/assumptions.h"
 #include "explain/log.h"
 #include "te/program.h"
 
@@ -34,8 +35,9 @@ namespace kintsugi::derive {
 te::Program moveScalesBehindSums(const te::Program &program, explain::Log *log = nullptr);
 
 /// The program with each softmax whose weights are only summed with values, as narrow factors,
-/// divided behind that sum. `log` is told of each.
-te::Program divideBehindSums(const te::Program &program, explain::Log *log = nullptr);
+/// divided behind that sum. `log` is told of each, `assumed` of each whose hidden rows are zeros.
+te::Program divideBehindSums(const te::Program &program, explain::Log *log = nullptr,
+                             Assumptions *assumed = nullptr);
 
 } // namespace kintsugi::derive
 

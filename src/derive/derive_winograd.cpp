@@ -3,6 +3,7 @@
 #include "cost/cost.h"
 #include "derive/ways_within.h"
 #include "derive/winograd.h"
+#include "simplify/facts.h"
 #include "space/constants.h"
 #include "te/constant.h"
 #include "llvm/ADT/STLExtras.h"
@@ -303,6 +304,8 @@ private:
   }
 
   void explain(uint32_t node, const Candidate &candidate) const {
+    if (options.assumed && !simplify::factsOf(candidate.correlation.input, program).finite)
+      ++options.assumed->windows;
     if (!options.log)
       return;
     std::string names;

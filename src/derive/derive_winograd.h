@@ -8,6 +8,7 @@
 #ifndef KINTSUGI_DERIVE_DERIVE_WINOGRAD_H
 #define KINTSUGI_DERIVE_DERIVE_WINOGRAD_H
 
+#include "derive/assumptions.h"
 #include "explain/log.h"
 #include "schedule/scheduler.h"
 
@@ -18,6 +19,7 @@ struct WinogradOptions {
   unsigned fuel = 400; ///< Distinct definitions that are priced.
   /// Told which definitions were replaced, and what that saves.
   explain::Log *log = nullptr;
+  Assumptions *assumed = nullptr; ///< Told what facts don't prove.
 };
 
 /// The program with each such definition in its cheapest form.

@@ -39,8 +39,8 @@ const Expr &unrounded(const Expr &expr) { return isStoredCast(expr) ? expr.opera
 
 class DivisorMover {
 public:
-  DivisorMover(const Program &program, explain::Log *log)
-      : old(program), out(program), log(log), readers(program.numValues()) {
+  DivisorMover(const Program &program, explain::Log *log, Assumptions *assumed)
+      : old(program), out(program), log(log), assumed(assumed), readers(program.numValues()) {
     for (uint32_t node = 0; node < program.nodes.size(); ++node)
       for (ValueId operand : program.operandsOf(node))
         readers[operand.number].push_back(node);
@@ -254,6 +254,8 @@ private:
     finish.bodies = {Expr::stored(old.value(sum.results[0]).type, finish.bodies[0])};
     out.define(node, std::move(finish));
     out.keepFacts(node);
+    if (assumed)
+      assumed->hiddenRows += found.zeroForNaN;
     if (log)
       log->add({"derive",
                 "value '" + name + "'",
@@ -281,13 +283,14 @@ private:
   const Program &old;
   simplify::Rebuilder out;
   explain::Log *log;
+  Assumptions *assumed;
   std::vector<llvm::SmallVector<uint32_t>> readers; ///< Nodes, by value.
 };
 
 } // namespace
 
-Program divideBehindSums(const Program &program, explain::Log *log) {
-  return DivisorMover(program, log).run();
+Program divideBehindSums(const Program &program, explain::Log *log, Assumptions *assumed) {
+  return DivisorMover(program, log, assumed).run();
 }
 
 } // namespace kintsugi::derive

@@ -78,9 +78,9 @@ private:
 
 class BlockHider {
 public:
-  BlockHider(const Program &program, explain::Log *log)
-      : old(program), out(program), log(log), constant(space::constantNodes(program)),
-        readers(program.numValues()) {
+  BlockHider(const Program &program, explain::Log *log, Assumptions *assumed)
+      : old(program), out(program), log(log), assumed(assumed),
+        constant(space::constantNodes(program)), readers(program.numValues()) {
     for (uint32_t node = 0; node < program.nodes.size(); ++node)
       for (ValueId operand : program.operandsOf(node))
         readers[operand.number].push_back(node);
@@ -231,6 +231,8 @@ private:
     if (mask->isZero) {
       note(node, "leave the mask out", "it adds zeros");
     } else {
+      if (assumed)
+        ++assumed->maskedScores;
       if (mask->isBinary) {
         KINTSUGI_ASSIGN(Expr shown, shownAt(node, masked, *looked));
         body = Expr::select(shown, body, low);
@@ -308,6 +310,7 @@ private:
   const Program &old;
   simplify::Rebuilder out;
   explain::Log *log;
+  Assumptions *assumed;
   std::vector<bool> constant;                       ///< By node.
   std::vector<llvm::SmallVector<uint32_t>> readers; ///< Nodes, by value.
   std::map<uint32_t, Masked> found;                 ///< By the scores' node.
@@ -316,8 +319,8 @@ private:
 
 } // namespace
 
-Expected<Program> hideBlocks(const Program &program, explain::Log *log) {
-  return BlockHider(program, log).run();
+Expected<Program> hideBlocks(const Program &program, explain::Log *log, Assumptions *assumed) {
+  return BlockHider(program, log, assumed).run();
 }
 
 } // namespace kintsugi::derive

@@ -17,13 +17,16 @@
 #ifndef KINTSUGI_DERIVE_HIDDEN_BLOCKS_H
 #define KINTSUGI_DERIVE_HIDDEN_BLOCKS_H
 
+#include "derive/assumptions.h"
 #include "explain/log.h"
 #include "te/program.h"
 
 namespace kintsugi::derive {
 
-/// An equal program, but for hidden scores that are no finite numbers. `log` is told of each mask.
-Expected<te::Program> hideBlocks(const te::Program &program, explain::Log *log = nullptr);
+/// An equal program, but for hidden scores that are no finite numbers, and the values that they
+/// would weigh. `log` is told of each mask, `assumed` of each that hides.
+Expected<te::Program> hideBlocks(const te::Program &program, explain::Log *log = nullptr,
+                                 Assumptions *assumed = nullptr);
 
 } // namespace kintsugi::derive
 

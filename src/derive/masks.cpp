@@ -163,6 +163,8 @@ private:
   }
 
   void explain(const MaskedRegion &region, const Decision &decision) const {
+    if (options.assumed && decision.mask && !region.proved)
+      ++options.assumed->maskedScores;
     if (!options.log)
       return;
     explain::Record record;

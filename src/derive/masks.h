@@ -10,6 +10,7 @@
 #ifndef KINTSUGI_DERIVE_MASKS_H
 #define KINTSUGI_DERIVE_MASKS_H
 
+#include "derive/assumptions.h"
 #include "explain/log.h"
 #include "space/space.h"
 
@@ -19,6 +20,7 @@ struct MaskOptions {
   space::SpaceOptions space;
   /// Told of each masked region what became of it, and why.
   explain::Log *log = nullptr;
+  Assumptions *assumed = nullptr; ///< Told what facts don't prove.
 };
 
 Expected<te::Program> skipMaskedBlocks(const te::Program &program, const MaskOptions &options);

@@ -2,6 +2,7 @@
 
 #include "abi/launch.h"
 #include "base/files.h"
+#include "derive/assumptions.h"
 #include "derive/before_views.h"
 #include "derive/behind_sums.h"
 #include "derive/derive_scans.h"
@@ -191,6 +192,7 @@ struct Planned {
 struct Front {
   bool wantsTexts = false;                    ///< Of the boxes before the plan.
   std::unique_ptr<const te::Program> program; ///< Plans point to it.
+  derive::Assumptions assumed;
   space::ScheduleMemo memo;
   /// Without records, where the program's form was chosen by the plans that forms have.
   std::unique_ptr<Planned> untuned;
@@ -254,15 +256,18 @@ Expected<std::optional<te::Program>> formatted(const te::Program &program,
   });
 }
 
-derive::MaskOptions maskOptions(const CompileOptions &options) {
+derive::MaskOptions maskOptions(const CompileOptions &options, derive::Assumptions &assumed) {
   derive::MaskOptions result;
+  result.assumed = &assumed;
   result.space = spaceOptions(options);
   result.log = options.log;
   return result;
 }
 
-derive::WinogradOptions winogradOptions(const CompileOptions &options) {
+derive::WinogradOptions winogradOptions(const CompileOptions &options,
+                                        derive::Assumptions &assumed) {
   derive::WinogradOptions result;
+  result.assumed = &assumed;
   result.schedule = scheduleOptions(options);
   result.log = options.log;
   return result;
@@ -337,14 +342,14 @@ Expected<te::Program> withStacks(te::Program program, const CompileOptions &opti
 
 /// For kernels of blocks of threads: products as matrix units take them.
 Expected<te::Program> withPlainSums(te::Program program, const CompileOptions &options,
-                                    Phases &phases) {
+                                    Phases &phases, derive::Assumptions &assumed) {
   if (!options.abilities.sums || options.machine.threads == 0)
     return program;
   return phases.run("derive", [&]() -> Expected<te::Program> {
     KINTSUGI_ASSIGN(program, checked(derive::moveScalesBehindSums(program, options.log)));
-    KINTSUGI_ASSIGN(program, checked(derive::divideBehindSums(program, options.log)));
+    KINTSUGI_ASSIGN(program, checked(derive::divideBehindSums(program, options.log, &assumed)));
     if (options.abilities.masks) {
-      KINTSUGI_ASSIGN(program, derive::hideBlocks(program, options.log));
+      KINTSUGI_ASSIGN(program, derive::hideBlocks(program, options.log, &assumed));
     }
     return checked(std::move(program));
   });
@@ -352,16 +357,17 @@ Expected<te::Program> withPlainSums(te::Program program, const CompileOptions &o
 
 /// Other expressions for the same values, where they cost less.
 Expected<te::Program> derived(te::Program program, const CompileOptions &options,
-                              const targets::Target &target, Phases &phases) {
+                              const targets::Target &target, Phases &phases,
+                              derive::Assumptions &assumed) {
   if (isReference(target))
     return program;
   bool winograd = options.abilities.winograd && runsOnHost(target);
   return phases.run("derive", [&]() -> Expected<te::Program> {
     if (options.abilities.masks) {
-      KINTSUGI_ASSIGN(program, derive::skipMaskedBlocks(program, maskOptions(options)));
+      KINTSUGI_ASSIGN(program, derive::skipMaskedBlocks(program, maskOptions(options, assumed)));
     }
     if (winograd)
-      program = derive::deriveWinograd(program, winogradOptions(options));
+      program = derive::deriveWinograd(program, winogradOptions(options, assumed));
     if (options.abilities.windows && options.machine.threads > 0)
       program = derive::splitWindows(program, splitWindowsOptions(options));
     if (options.abilities.phases && options.machine.threads > 0)
@@ -394,13 +400,16 @@ Expected<std::unique_ptr<Planned>> planned(const te::Program &program,
 struct Form {
   std::unique_ptr<const te::Program> program;
   bool hasFormats = false; ///< Some value is not stored row-major.
+  derive::Assumptions assumed;
   explain::Log log;
 };
 
 Expected<std::unique_ptr<Form>> formOf(const te::Program &program, bool inFormats,
+                                       const derive::Assumptions &assumed,
                                        const CompileOptions &options, const targets::Target &target,
                                        Phases &phases) {
   auto form = std::make_unique<Form>();
+  form->assumed = assumed;
   CompileOptions logged = options;
   logged.log = options.log ? &form->log : nullptr;
   std::optional<te::Program> changed;
@@ -408,8 +417,8 @@ Expected<std::unique_ptr<Form>> formOf(const te::Program &program, bool inFormat
     KINTSUGI_ASSIGN(changed, formatted(program, logged, target, phases));
   }
   form->hasFormats = changed.has_value();
-  KINTSUGI_ASSIGN(te::Program result,
-                  derived(changed ? std::move(*changed) : program, logged, target, phases));
+  KINTSUGI_ASSIGN(te::Program result, derived(changed ? std::move(*changed) : program, logged,
+                                              target, phases, form->assumed));
   form->program = std::make_unique<const te::Program>(std::move(result));
   return form;
 }
@@ -421,9 +430,34 @@ void append(explain::Log *log, const explain::Log &said) {
       log->add(std::move(record));
 }
 
+/// One line, empty where nothing is assumed.
+std::string describe(const derive::Assumptions &assumed) {
+  std::string where, abilities;
+  auto tell = [&](unsigned count, const char *what, const char *ability) {
+    if (count == 0)
+      return;
+    where += (where.empty() ? "" : ", ") + std::string(what) + " (" + std::to_string(count) + ")";
+    abilities += (abilities.empty() ? "" : ",") + std::string(ability);
+  };
+  tell(assumed.maskedScores, "scores that masks hide", "masks");
+  tell(assumed.hiddenRows, "rows that masks hide as a whole", "sums");
+  tell(assumed.windows, "convolutions by Winograd's algorithms", "winograd");
+  if (where.empty())
+    return where;
+  return "values are assumed to be finite: " + where + "; --without " + abilities +
+         " computes them as written";
+}
+
 void keep(std::unique_ptr<Form> form, const CompileOptions &options, Front &front) {
   front.program = std::move(form->program);
+  front.assumed = form->assumed;
   append(options.log, form->log);
+  if (std::string told = describe(form->assumed); options.log && !told.empty())
+    options.log->add({"derive",
+                      "program '" + front.program->name + "'",
+                      told,
+                      {"facts don't prove it of what depends on inputs"},
+                      {}});
 }
 
 /// Formats are chosen before it is known what shares a kernel. Where kernels wait more than they
@@ -460,13 +494,16 @@ Status specialize(te::Program program, const CompileOptions &options, const targ
   KINTSUGI_ASSIGN(program, withSharedOperands(std::move(program), options, target, phases));
   KINTSUGI_ASSIGN(program, withProductsInPlace(std::move(program), options, phases));
   KINTSUGI_ASSIGN(program, withStacks(std::move(program), options, phases));
-  KINTSUGI_ASSIGN(program, withPlainSums(std::move(program), options, phases));
-  KINTSUGI_ASSIGN(std::unique_ptr<Form> inFormats, formOf(program, true, options, target, phases));
+  derive::Assumptions assumed;
+  KINTSUGI_ASSIGN(program, withPlainSums(std::move(program), options, phases, assumed));
+  KINTSUGI_ASSIGN(std::unique_ptr<Form> inFormats,
+                  formOf(program, true, assumed, options, target, phases));
   if (!inFormats->hasFormats || runsOnHost(target)) {
     keep(std::move(inFormats), options, front);
     return Status::success();
   }
-  KINTSUGI_ASSIGN(std::unique_ptr<Form> plain, formOf(program, false, options, target, phases));
+  KINTSUGI_ASSIGN(std::unique_ptr<Form> plain,
+                  formOf(program, false, assumed, options, target, phases));
   return keepQuicker(std::move(inFormats), std::move(plain), options, target, phases, front);
 }
 
@@ -645,6 +682,7 @@ static Expected<CompileReport> compileImported(const te::Program &imported,
   }
   link::Linker linker(*target, host, writer, linking);
   CompileOptions forLevel = options;
+  derive::Assumptions assumed;
   auto addLevel = [&](const machine::Machine &machine) -> Status {
     forLevel.machine = machine;
     Front front;
@@ -653,6 +691,7 @@ static Expected<CompileReport> compileImported(const te::Program &imported,
       KINTSUGI_ASSIGN(report.tuning, measurePhase(forLevel, *target, host, linking, phases, front));
     }
     KINTSUGI_RETURN_IF_ERROR(choosePlan(forLevel, *target, phases, front));
+    assumed.join(front.assumed);
     if (report.levels.empty()) {
       report.definitions = front.program->nodes.size();
       describePlan(front.plan, report);
@@ -666,6 +705,8 @@ static Expected<CompileReport> compileImported(const te::Program &imported,
   forLevel.log = nullptr; // The same again for another machine would only confuse.
   for (const machine::Machine &machine : options.lesser)
     KINTSUGI_RETURN_IF_ERROR(addLevel(machine));
+  if (std::string told = describe(assumed); !told.empty())
+    report.notes.push_back(told);
   Json provenance = report.toJson();
   provenance.erase("constant_bytes"); // Not known before the link that writes the provenance.
   KINTSUGI_ASSIGN(link::LinkReport linked,

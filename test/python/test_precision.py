@@ -198,6 +198,15 @@ def test_attention_with_a_finite_mask_is_one_kernel_on_a_gpu(tmp_path, form, low
     compare(model, "f16")
 
 
+def test_what_a_gpu_assumes_to_be_finite_is_told(tmp_path):
+    model = tmp_path / "attention.te"
+    model.write_text(ATTENTION.format(**{key: text.format(low="-inf") for key, text in ADDED.items()}))
+    flags = ("-o", tmp_path / "attention.kin", "--target", "cuda", "--precision", "f16")
+    (note,) = report("compile", model, *flags)["notes"]
+    assert "scores that masks hide (1); --without masks " in note
+    assert report("compile", model, *flags, "--without", "masks")["notes"] == []
+
+
 def growing(path, blocks=7):
     """A trunk of images that grows eightfold with each block, far beyond f16's range, and a head that normalizes it."""
     random = np.random.default_rng(5)
