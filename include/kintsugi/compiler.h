@@ -10,7 +10,7 @@
  * A model is an ONNX file or, where its name ends in ".te", the compiler's own text form. Options
  * are one JSON object; a key that is not known is a usage error:
  *
- *   "target"          "cpu" (default) or "reference": each definition alone, in f64
+ *   "target"          "cpu" (default), "cuda", or "reference": each definition alone, in f64
  *   "precision"       "f32", "tf32", "f16" or "bf16": what f32 values may be rounded to
  *   "plan"            "search" (default), "greedy" or "separate"
  *   "without"         what not to do: a list of fusion, masks, formats, packing, copies, winograd,

@@ -91,7 +91,8 @@ typedef struct KinLoadOptions {
   /* Not to read all constants at once to check their digest: a model of gigabytes then loads in no
    * time. */
   int skip_constants_check;
-  const char *device; /* "cpu" (also NULL), or "null", which computes nothing */
+  const char *device; /* "cpu" (also NULL), "cuda" or "cuda:N" (an NVIDIA GPU, by number), or
+                         "null", which computes nothing */
 } KinLoadOptions;
 
 /* `options` may be NULL. The file must not be changed while the model lives; replacing it is fine.

@@ -19,6 +19,17 @@
 
 namespace kintsugi {
 
+/// Whether a terminal or a reader takes a code point for something other than a character.
+bool isControl(uint32_t codePoint);
+
+/// Text that may hold names of a file, harmless to print: what would control a terminal, break a
+/// line, turn the direction of writing or is no UTF-8 is spelled out, as in "\x1b" and "\u202e".
+std::string printable(std::string_view text);
+
+/// The same as one message of bearable length: words longer than 300 bytes (a name may have
+/// megabytes) and messages longer than 4000 lack their middle.
+std::string oneLine(std::string_view message);
+
 enum class Severity : uint8_t { Note, Warning, Error };
 
 struct Diagnostic {
@@ -27,7 +38,7 @@ struct Diagnostic {
   std::string node;  ///< The model's node; empty where there is none.
   std::string message;
 
-  /// One line: "model.onnx: warning: node 'conv1': message".
+  /// One line (see oneLine()): "model.onnx: warning: node 'conv1': message".
   std::string str() const;
 };
 

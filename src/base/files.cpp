@@ -174,6 +174,14 @@ Expected<FileDescriptor> kintsugi::openBeneath(const std::string &folder,
     place = std::move(next);
   }
   KINTSUGI_RETURN_IF_ERROR(regularSize(place.get(), shown));
+  struct stat info;
+  if (::fstat(place.get(), &info) != 0)
+    return readError(shown, errno);
+  // Nothing tells where its other names are: an unpacked archive can link to whatever its owner may
+  // read. Where a package store links files on purpose, a copy does.
+  if (info.st_nlink > 1)
+    return inputError(shown + ": the file has another name (a hard link), which may lie outside of "
+                              "the folder; put a copy in its place");
   return place;
 }
 

@@ -69,8 +69,8 @@ private:
 Expected<std::string> readTextFile(const std::string &path, uint64_t maxBytes = uint64_t(1) << 30);
 
 /// Opens a regular file at a path relative to `folder` that a document names, to read. An input
-/// error for an absolute path, one with "..", a symbolic link anywhere below `folder`, or anything
-/// but a regular file. Never blocks on a pipe.
+/// error for an absolute path, one with "..", a symbolic link anywhere below `folder`, a file that
+/// has other names (hard links), or anything but a regular file. Never blocks on a pipe.
 Expected<FileDescriptor> openBeneath(const std::string &folder, std::string_view relativePath);
 
 /// A file that appears under its name only when it is complete.

@@ -18,6 +18,10 @@ namespace kintsugi {
 /// Nothing for surrogates and numbers above 0x10ffff.
 std::optional<std::string> utf8From(std::span<const uint32_t> points);
 
+/// The code point that the text begins with, which is taken from it; nothing, and nothing taken,
+/// for bytes that are not UTF-8 (overlong forms and surrogates included).
+std::optional<uint32_t> takeCodePoint(std::string_view &text);
+
 /// Nothing for text that is not UTF-8 (overlong forms and surrogates included).
 std::optional<std::vector<uint32_t>> codePointsOf(std::string_view text);
 

@@ -1,7 +1,13 @@
 //===- check_operators.cpp - Finds what can't be imported, all at once -------===//
+//
+// Looks at every node before any is imported: all unsupported operators are named together, and
+// nodes that are not as ONNX says of their operators go no further.
+//
 
 #include "import/importer.h"
+#include "import/needed_nodes.h"
 #include "import/registry.h"
+#include "import/schemas.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -23,7 +29,7 @@ public:
 
   Status run() {
     KINTSUGI_ASSIGN(auto opsets, opsetsOf(model.opsets));
-    visit(model.graph.nodes, opsets);
+    visit(model.graph.nodes, outputNames(model.graph), opsets);
     while (!pending.empty()) {
       const Function *function = pending.back();
       pending.pop_back();
@@ -31,26 +37,34 @@ public:
       if (!function->opsets.empty()) {
         KINTSUGI_ASSIGN(own, opsetsOf(function->opsets));
       }
-      visit(function->nodes, own);
+      visit(function->nodes, function->outputs, own);
     }
-    if (unsupported.empty())
-      return Status::success();
-    return inputError(message());
+    if (!unsupported.empty())
+      return inputError(message());
+    return std::move(malformed);
   }
 
 private:
-  void visit(const std::vector<Node> &nodes, const std::map<std::string, int64_t> &opsets) {
-    for (const Node &node : nodes) {
+  void visit(const std::vector<Node> &nodes, const std::vector<std::string> &outputs,
+             const std::map<std::string, int64_t> &opsets) {
+    std::vector<bool> needed = neededNodes(nodes, outputs);
+    for (auto [number, node] : llvm::enumerate(nodes)) {
+      auto opset = opsets.find(node.domain);
+      int64_t version = opset == opsets.end() ? 1 : opset->second;
+      const Function *function = findFunction(model, node);
+      if (!function && malformed.ok())
+        if (Status status = checkAgainstSchema(node, version); !status.ok())
+          malformed = at(describe(node), status.takeError());
+      if (!needed[number])
+        continue;
       for (const Attribute &attribute : node.attributes)
         if (attribute.graph)
-          visit(attribute.graph->nodes, opsets);
-      if (const Function *function = findFunction(model, node)) {
+          visit(attribute.graph->nodes, outputNames(*attribute.graph), opsets);
+      if (function) {
         if (seen.insert(function).second)
           pending.push_back(function);
         continue;
       }
-      auto opset = opsets.find(node.domain);
-      int64_t version = opset == opsets.end() ? 1 : opset->second;
       if (findOperator(node.domain, node.op, version))
         continue;
       Use &use = unsupported[node.domain.empty() ? node.op : node.domain + "." + node.op];
@@ -78,6 +92,7 @@ private:
 
   const Model &model;
   std::map<std::string, Use> unsupported;
+  Status malformed; ///< The first one.
   std::set<const Function *> seen;
   std::vector<const Function *> pending;
 };

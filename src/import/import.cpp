@@ -24,6 +24,8 @@ Expected<te::Program> importOnnx(const Bytes &bytes, const std::string &name,
     diagnostics.note(name, "",
                      std::to_string(random) + " weights are missing; random values stand "
                                               "in for them");
+  for (const std::string &text : importer.notes())
+    diagnostics.note(name, "", text);
   return program;
 }
 

@@ -2,17 +2,25 @@
 
 #include "import/importer.h"
 
+#include "import/needed_nodes.h"
 #include "import/registry.h"
 #include "import/sparse.h"
 #include "te/constant.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/ScopeExit.h"
+#include "llvm/ADT/StringSet.h"
 
 namespace kintsugi::import {
 namespace {
 
 constexpr unsigned deepestCall = 64;
+constexpr int64_t newestFormat = 14; ///< ModelProto.ir_version.
+
+Error sameName(const char *kind, const std::string &name) {
+  return inputError(std::string("two ") + kind + " are named '" + name +
+                    "'; give each a name of its own");
+}
 
 } // namespace
 
@@ -24,6 +32,21 @@ void Importer::openGraph(const Graph &graph, Scope &scope) {
     scope.initializers[tensor.name] = &tensor;
   for (const SparseInitializer &sparse : graph.sparseInitializers)
     scope.sparse[sparse.name] = &sparse;
+  for (const auto *infos : {&graph.values, &graph.outputs})
+    for (const ValueInfo &info : *infos)
+      if (info.kind == TypeKind::Tensor && info.element != ElementType::Invalid)
+        scope.declared[info.name] = &info;
+}
+
+Error Importer::undefined(const std::string &name, const Scope &scope) const {
+  for (const Scope *at = &scope; at; at = at->outer)
+    if (at->nodes && llvm::any_of(*at->nodes, [&](const Node &node) {
+          return llvm::is_contained(node.outputs, name);
+        }))
+      return inputError("'" + name +
+                        "' is used before the node that defines it; sort the nodes, "
+                        "so that each stands behind those whose outputs it reads");
+  return inputError("'" + name + "' is used, but nothing before it defines it");
 }
 
 Expected<Binding> Importer::lookUp(const std::string &name, Scope &scope) {
@@ -41,7 +64,7 @@ Expected<Binding> Importer::lookUp(const std::string &name, Scope &scope) {
     at->names[name] = bound;
     return bound;
   }
-  return inputError("'" + name + "' is used, but nothing before it defines it");
+  return undefined(name, scope);
 }
 
 Expected<Binding> Importer::importTensor(const TensorData &tensor) {
@@ -71,16 +94,34 @@ Expected<Binding> Importer::bindSparse(const SparseInitializer &sparse) {
 //===----------------------------------------------------------------------===//
 // Nodes
 
-Status Importer::importNodes(const std::vector<Node> &nodes, Scope &scope) {
+Status Importer::importNodes(const std::vector<Node> &nodes,
+                             const std::vector<std::string> &outputs, Scope &scope) {
+  scope.nodes = &nodes;
   Scope *before = std::exchange(current, &scope);
   auto restore = llvm::scope_exit([&] { current = before; });
-  for (const Node &node : nodes) {
-    if (nodesLeft-- == 0)
-      return inputError("its functions and loops unroll to too many nodes");
-    if (Status status = importNode(node, scope); !status.ok())
-      return at(describe(node), status.takeError());
+  std::vector<bool> needed = neededNodes(nodes, outputs);
+  for (auto [number, node] : llvm::enumerate(nodes)) {
+    if (!needed[number])
+      continue;
+    Status status = nodesLeft-- == 0
+                        ? inputError("with functions and loops unrolled, the model has more than " +
+                                     std::to_string(mostNodes) + " nodes, which is too many")
+                        : importNode(node, scope);
+    if (!status.ok())
+      return fromNode(node, status.takeError());
   }
   return Status::success();
+}
+
+/// Names the node, the one whose graph or function it is in, and the one of the model that all is
+/// in; of those between no more than that there are some.
+Error Importer::fromNode(const Node &node, Error error) {
+  if (!failedDepth)
+    failedDepth = depth;
+  bool isNamed = depth == 0 || depth + 1 >= *failedDepth;
+  if (isNamed)
+    return at(describe(node), std::move(error));
+  return depth == 1 ? at("...", std::move(error)) : std::move(error);
 }
 
 Expected<Node> Importer::withReferences(const Node &node, const Scope &scope) const {
@@ -148,8 +189,8 @@ Status Importer::importOperator(const Node &node, std::vector<Binding> inputs, S
     if (input.tensor && !computes(program.value(*input.tensor).type))
       return inputError("elements of type " +
                         std::string(nameOf(program.value(*input.tensor).type)) +
-                        " can't be computed with; cast '" + program.value(*input.tensor).name +
-                        "' to another type in the model");
+                        " are not supported; '" + program.value(*input.tensor).name +
+                        "' has to be of another type in the model");
 
   auto origin = std::exchange(
       program.currentOrigin,
@@ -165,12 +206,24 @@ Status Importer::importOperator(const Node &node, std::vector<Binding> inputs, S
       continue;
     if (!binding.tensor && !binding.sequence && !binding.strings)
       return inputError("its output '" + name + "' is not supported");
-    if (!scope.names.try_emplace(name, binding).second)
-      return inputError("its output '" + name +
-                        "' has been defined before; give it a name of its "
-                        "own");
+    KINTSUGI_RETURN_IF_ERROR(bindOutput(name, binding, scope));
   }
   return Status::success();
+}
+
+Status Importer::bindOutput(const std::string &name, const Binding &binding, Scope &scope) {
+  if (!scope.names.try_emplace(name, binding).second)
+    return inputError("its output '" + name +
+                      "' has been defined before; give it a name of its own");
+  auto declared = scope.declared.find(name);
+  if (!binding.tensor || declared == scope.declared.end())
+    return Status::success();
+  ElementType type = program.value(*binding.tensor).type;
+  if (type == declared->second->element)
+    return Status::success();
+  return inputError("its output '" + name + "' is " + std::string(nameOf(type)) +
+                    ", but the model says that it is " +
+                    std::string(nameOf(declared->second->element)) + "; correct that");
 }
 
 Status Importer::inlineFunction(const Function &function, const Node &node,
@@ -193,12 +246,12 @@ Status Importer::inlineFunction(const Function &function, const Node &node,
   inputs.resize(function.inputs.size());
   for (auto [name, input] : llvm::zip(function.inputs, inputs))
     body.names[name] = input;
-  KINTSUGI_RETURN_IF_ERROR(importNodes(function.nodes, body));
+  KINTSUGI_RETURN_IF_ERROR(importNodes(function.nodes, function.outputs, body));
   for (auto [inner, outer] : llvm::zip(function.outputs, node.outputs)) {
     if (outer.empty())
       continue;
     KINTSUGI_ASSIGN(Binding result, lookUp(inner, body));
-    scope.names[outer] = std::move(result);
+    KINTSUGI_RETURN_IF_ERROR(bindOutput(outer, result, scope));
   }
   return Status::success();
 }
@@ -228,16 +281,55 @@ Expected<std::vector<Binding>> Importer::importSubgraph(const Graph &graph,
   openGraph(graph, inner);
   for (auto [info, argument] : llvm::zip(graph.inputs, arguments))
     inner.names[info.name] = argument;
-  KINTSUGI_RETURN_IF_ERROR(importNodes(graph.nodes, inner));
+  KINTSUGI_RETURN_IF_ERROR(importNodes(graph.nodes, outputNames(graph), inner));
   return outputsOf(graph, inner);
 }
 
 //===----------------------------------------------------------------------===//
 // The whole model
 
+/// A shape that the model states wrongly changes nothing of what it computes, and runtimes live
+/// with it: exporters leave those of other batch sizes behind.
+Status Importer::addOutput(const ValueInfo &info, Scope &scope) {
+  KINTSUGI_ASSIGN(Binding result, lookUp(info.name, scope));
+  if (!result.tensor)
+    return inputError("output '" + info.name +
+                      "' is not a tensor of numbers, which is not supported");
+  program.addOutput(info.name, *result.tensor);
+  if (!info.shape)
+    return Status::success();
+  std::vector<int64_t> dims = te::plainShape(program.shape(*result.tensor));
+  bool fits = info.shape->size() == dims.size();
+  for (size_t axis = 0; fits && axis < dims.size(); ++axis)
+    fits = (*info.shape)[axis].value.value_or(dims[axis]) == dims[axis];
+  if (!fits)
+    remarks.push_back("output '" + info.name + "' has the shape " + shapeString(dims) +
+                      ", which is not what the model says");
+  return Status::success();
+}
+
+Status Importer::checkNames() const {
+  llvm::StringSet<> inputs, outputs, weights;
+  for (const ValueInfo &input : model.graph.inputs)
+    if (!inputs.insert(input.name).second)
+      return sameName("inputs", input.name);
+  for (const ValueInfo &output : model.graph.outputs)
+    if (!outputs.insert(output.name).second)
+      return sameName("outputs", output.name);
+  for (const TensorData &tensor : model.graph.initializers)
+    if (!weights.insert(tensor.name).second)
+      return sameName("initializers", tensor.name);
+  return Status::success();
+}
+
 Expected<te::Program> Importer::run() {
+  if (model.irVersion > newestFormat)
+    return inputError("its format is version " + std::to_string(model.irVersion) +
+                      " of ONNX's, of which versions up to " + std::to_string(newestFormat) +
+                      " are known; export it in one of those");
   if (model.opsets.empty())
     return inputError("it does not say which version of ONNX's operators it uses; export it anew");
+  KINTSUGI_RETURN_IF_ERROR(checkNames());
   KINTSUGI_RETURN_IF_ERROR(checkOperators(model));
   KINTSUGI_ASSIGN(Opsets opsets, opsetsOf(model.opsets));
   Scope scope;
@@ -247,15 +339,9 @@ Expected<te::Program> Importer::run() {
   for (const ValueInfo &input : model.graph.inputs)
     KINTSUGI_RETURN_IF_ERROR(addInput(input, scope));
   KINTSUGI_RETURN_IF_ERROR(checkOptionsUsed());
-  KINTSUGI_RETURN_IF_ERROR(importNodes(model.graph.nodes, scope));
-  for (const ValueInfo &output : model.graph.outputs) {
-    KINTSUGI_ASSIGN(Binding result, lookUp(output.name, scope));
-    if (!result.tensor)
-      return inputError("output '" + output.name +
-                        "' is not a tensor of numbers, which is not "
-                        "supported");
-    program.addOutput(output.name, *result.tensor);
-  }
+  KINTSUGI_RETURN_IF_ERROR(importNodes(model.graph.nodes, outputNames(model.graph), scope));
+  for (const ValueInfo &output : model.graph.outputs)
+    KINTSUGI_RETURN_IF_ERROR(addOutput(output, scope));
   if (!model.graph.name.empty())
     program.name = model.graph.name;
   KINTSUGI_RETURN_IF_ERROR(program.verify());

@@ -27,11 +27,18 @@ public:
   /// How many weights were missing and got random values.
   unsigned numRandomWeights() const { return weights.numRandom(); }
 
+  /// What is worth telling, but no error.
+  const std::vector<std::string> &notes() const { return remarks; }
+
   Expected<std::vector<Binding>> importSubgraph(const Graph &graph,
                                                 llvm::ArrayRef<Binding> arguments) override;
   Expected<Binding> importTensor(const TensorData &tensor) override;
 
 private:
+  /// In all, with functions and loops unrolled. The search that follows takes far longer for so
+  /// many than anyone waits, and a node of a program takes about 600 bytes.
+  static constexpr uint64_t mostNodes = 200'000;
+
   using Opsets = std::map<std::string, int64_t>;
 
   /// The names of a graph or a function body.
@@ -41,6 +48,8 @@ private:
     const Function *function = nullptr;
     const Node *call = nullptr; ///< Of the function.
     std::string path;           ///< Of the calls that led here, to name nodes by.
+    const std::vector<Node> *nodes = nullptr;
+    std::map<std::string, const ValueInfo *> declared; ///< What the graph says of its values.
     std::map<std::string, Binding> names;
     std::map<std::string, const TensorData *> initializers; ///< Not bound yet.
     std::map<std::string, const SparseInitializer *> sparse;
@@ -49,14 +58,21 @@ private:
   Status addInput(const ValueInfo &info, Scope &scope);
   Expected<Shape> inputShape(const ValueInfo &info);
   Status checkOptionsUsed() const;
+  Status checkNames() const; ///< Of inputs, outputs and weights.
   void openGraph(const Graph &graph, Scope &scope);
-  Status importNodes(const std::vector<Node> &nodes, Scope &scope);
+  /// Those that the outputs need.
+  Status importNodes(const std::vector<Node> &nodes, const std::vector<std::string> &outputs,
+                     Scope &scope);
   Status importNode(const Node &node, Scope &scope);
   Status importOperator(const Node &node, std::vector<Binding> inputs, Scope &scope);
   Status inlineFunction(const Function &function, const Node &node, std::vector<Binding> inputs,
                         Scope &scope);
   Expected<Node> withReferences(const Node &node, const Scope &scope) const;
+  Status bindOutput(const std::string &name, const Binding &binding, Scope &scope);
   Expected<std::vector<Binding>> outputsOf(const Graph &graph, Scope &scope);
+  Status addOutput(const ValueInfo &info, Scope &scope);
+  Error undefined(const std::string &name, const Scope &scope) const;
+  Error fromNode(const Node &node, Error error);
 
   Expected<Binding> lookUp(const std::string &name, Scope &scope);
   Expected<Binding> bindSparse(const SparseInitializer &sparse);
@@ -67,8 +83,10 @@ private:
   Weights weights;
   ConstantFolder constants;
   Scope *current = nullptr;
-  unsigned depth = 0;
-  uint64_t nodesLeft = 4'000'000;
+  unsigned depth = 0; ///< Of functions and graphs inside of each other.
+  std::optional<unsigned> failedDepth;
+  uint64_t nodesLeft = mostNodes;
+  std::vector<std::string> remarks;
   std::set<std::string> usedDims;
 };
 

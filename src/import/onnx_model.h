@@ -132,6 +132,7 @@ struct Graph {
   std::vector<SparseInitializer> sparseInitializers;
   std::vector<ValueInfo> inputs;
   std::vector<ValueInfo> outputs;
+  std::vector<ValueInfo> values; ///< What it says of values between its nodes.
 };
 
 struct OpsetImport {

@@ -297,6 +297,9 @@ private:
       case 12:
         result.outputs.push_back(valueInfo(reader.message(field)));
         break;
+      case 13:
+        result.values.push_back(valueInfo(reader.message(field)));
+        break;
       case 15: {
         SparseInitializer &sparse = result.sparseInitializers.emplace_back();
         sparseTensor(reader.message(field), sparse.tensor, "sparse initializer");

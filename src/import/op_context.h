@@ -69,7 +69,10 @@ public:
     return number < onnx.outputs.size() && !onnx.outputs[number].empty();
   }
   ValueId input(unsigned number) const { return *inputs[number].tensor; }
-  const Binding &binding(unsigned number) const { return inputs[number]; }
+  /// Nothing where the input is left out.
+  Binding binding(unsigned number) const {
+    return number < inputs.size() ? inputs[number] : Binding();
+  }
 
   /// Attributes, or the value to take where one is absent. One of another kind fails the node.
   bool hasAttribute(llvm::StringRef name) const { return onnx.attribute(name) != nullptr; }
@@ -110,8 +113,12 @@ public:
   /// The name of an output; steps on the way to it are called name() + ".step".
   std::string name(unsigned output = 0) const;
 
-  void output(unsigned number, ValueId tensor) { outputs[number].tensor = tensor; }
-  void outputBinding(unsigned number, Binding binding) { outputs[number] = std::move(binding); }
+  /// What the node does not name is dropped.
+  void output(unsigned number, ValueId tensor) { outputBinding(number, {tensor, {}, {}}); }
+  void outputBinding(unsigned number, Binding binding) {
+    if (number < outputs.size())
+      outputs[number] = std::move(binding);
+  }
 
   /// An input error with this reason; the importer adds the file and the node.
   Error error(const llvm::Twine &reason) const { return inputError(reason.str()); }

@@ -1,5 +1,8 @@
 #include "te/syntax.h"
 
+#include "base/diagnostics.h"
+#include "base/utf8.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -23,18 +26,23 @@ static bool isPlain(llvm::StringRef name) {
 
 std::string quote(llvm::StringRef text) {
   std::string result = "\"";
-  for (char c : text) {
-    if (c == '"' || c == '\\') {
-      result += '\\';
-      result += c;
-    } else if (c == '\n') {
+  for (std::string_view rest = text; !rest.empty();) {
+    std::string_view before = rest;
+    std::optional<uint32_t> point = takeCodePoint(rest);
+    if (!point)
+      rest.remove_prefix(1);
+    std::string_view spelled = before.substr(0, before.size() - rest.size());
+    if (point == '"' || point == '\\') {
+      (result += '\\') += spelled;
+    } else if (point == '\n') {
       result += "\\n";
-    } else if (c == '\t') {
+    } else if (point == '\t') {
       result += "\\t";
-    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
-      result += "\\x" + llvm::utohexstr(static_cast<unsigned char>(c), /*LowerCase=*/true, 2);
+    } else if (!point || isControl(*point)) {
+      for (unsigned char byte : spelled)
+        result += "\\x" + llvm::utohexstr(byte, /*LowerCase=*/true, 2);
     } else {
-      result += c;
+      result += spelled;
     }
   }
   return result + "\"";

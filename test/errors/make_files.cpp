@@ -66,6 +66,76 @@ void writeModels() {
   write("large.onnx", modelOf({relu}, {"1099511627776", "1099511627776"}));
 }
 
+/// 2^40 nodes when all functions are unrolled.
+std::string bomb() {
+  std::vector<std::string> functions;
+  for (int k = 0; k < 40; ++k) {
+    auto called = [&](const char *in, const char *out) {
+      return k == 0 ? node("Relu", {in}, {out})
+                    : localNode(node("f" + std::to_string(k - 1), {in}, {out}));
+    };
+    functions.push_back(
+        function("f" + std::to_string(k), {"a"}, {"c"}, {called("a", "b"), called("b", "c")}));
+  }
+  return model(graph({{localNode(node("f39", {"x"}, {"y"}, "top"))},
+                      {},
+                      {valueInfo("x", f32, {"2"})},
+                      {valueInfo("y", f32, {"2"})}}),
+               20, functions);
+}
+
+/// Models whose nodes are not as ONNX says of their operators.
+void writeNodes() {
+  auto axis = intAttribute("axis", 0);
+  write("no_outputs.onnx", modelOf({node("Relu", {"x"}, {}, "r")}, {"2"}));
+  write("no_inputs.onnx", modelOf({node("Identity", {}, {"y"}, "same")}, {"2"}));
+  write("surplus.onnx", modelOf({node("Relu", {"x", "x", "x"}, {"y"}, "r")}, {"2"}));
+  write("unknown_attribute.onnx",
+        modelOf({node("Relu", {"x"}, {"y"}, "r", {intAttribute("flavour", 3)})}, {"2"}));
+  write("newer_attribute.onnx",
+        modelOf({node("ArgMax", {"x"}, {"y"}, "a", {intAttribute("select_last_index", 1)})}, {"2"},
+                {}, 11));
+  write("attribute_twice.onnx",
+        modelOf({node("Softmax", {"x"}, {"y"}, "soft", {axis, axis})}, {"2"}));
+  write("no_attribute.onnx", modelOf({node("Concat", {"x", "x"}, {"y"}, "both")}, {"2"}));
+  write("unsorted.onnx",
+        modelOf({node("Relu", {"a"}, {"y"}, "r"), node("Neg", {"x"}, {"a"}, "n")}, {"2"}));
+  write("bool.onnx", model(graph({{node("Neg", {"x"}, {"y"}, "minus")},
+                                  {},
+                                  {valueInfo("x", 9, {"2"})},
+                                  {valueInfo("y", 9, {"2"})}})));
+  write("wrong_type.onnx", model(graph({{node("Relu", {"x"}, {"y"}, "r")},
+                                        {},
+                                        {valueInfo("x", f32, {"2"})},
+                                        {valueInfo("y", 7, {"2"})}})));
+  write("two_outputs.onnx",
+        model(graph({{node("Relu", {"x"}, {"y"}, "r")},
+                     {},
+                     {valueInfo("x", f32, {"2"})},
+                     {valueInfo("y", f32, {"2"}), valueInfo("y", f32, {"2"})}})));
+  write("format.onnx", model(graph({{node("Relu", {"x"}, {"y"}, "r")},
+                                    {},
+                                    {valueInfo("x", f32, {"2"})},
+                                    {valueInfo("y", f32, {"2"})}}),
+                             20, {}, 9999));
+  write("bomb.onnx", bomb());
+  write("cast.onnx",
+        modelOf({node("Cast", {"x"}, {"y"}, "c", {intAttribute("to", 22)})}, {"2"}, {}, 21));
+  write("argmax.onnx", modelOf({node("ArgMax", {"x"}, {"y"}, "a", {axis})}, {"0"}));
+}
+
+/// Models whose names do more than name when they are printed.
+void writeNames() {
+  auto named = [](const std::string &name) {
+    return modelOf({node("NoSuch", {"x"}, {"y"}, name)}, {"2"});
+  };
+  write("escape_name.onnx", named("\x1b[2J\x1b]0;title\x07"));
+  write("line_name.onnx", named("two\nlines"));
+  write("bytes_name.onnx", named("no\xff utf"));
+  write("nul_name.onnx", named(std::string("cut\0short", 9)));
+  write("long_name.onnx", named(std::string(1 << 20, 'n')));
+}
+
 void writeWeights() {
   write("wrong_bytes.onnx", withWeight(tensor("w", f32, {3}, std::string(11, 'a'))));
   write("negative.onnx", withWeight(tensor("w", f32, {-1}, "")));
@@ -77,6 +147,8 @@ void writeWeights() {
   write("missing.onnx", withWeight(externalTensor("w", {3}, {{"location", "nowhere.bin"}})));
   write("short.onnx", withWeight(externalTensor("w", {3}, {{"location", "short.bin"}})));
   write("short.bin", "12345678");
+  write("hard.onnx", withWeight(externalTensor("w", {3}, {{"location", "hard.bin"}})));
+  write("hard.bin", "123456789012");
   write("offset.onnx",
         withWeight(externalTensor(
             "w", {3}, {{"location", "short.bin"}, {"offset", "18446744073709551610"}})));
@@ -139,6 +211,8 @@ int main(int argc, char **argv) {
     return 2;
   folder = argv[1];
   writeModels();
+  writeNodes();
+  writeNames();
   writeWeights();
   writeTexts();
   writeFeeds();

@@ -13,6 +13,7 @@ cd "$folder/files"
 "$make_files" .
 echo secret >../secret.bin
 ln -s short.bin link.bin
+ln hard.bin ../other_name.bin
 mkdir folder
 source "$here/make_artifacts.sh"
 

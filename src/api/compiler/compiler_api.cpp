@@ -6,6 +6,7 @@
 #include "api/compiler/kernel_report.h"
 #include "api/compiler/reports.h"
 #include "api/compiler/tuned_store.h"
+#include "base/diagnostics.h"
 #include "pipeline/inspect.h"
 
 #include <new>
@@ -36,7 +37,8 @@ template <typename Body> static KinStatus guarded(KinText **text, KinError **err
   try {
     Status status = body();
     if (error)
-      *error = status.ok() ? nullptr : kin_error_create(status.error().message.c_str());
+      // Through a C string: what ends one is spelled out.
+      *error = status.ok() ? nullptr : kin_error_create(oneLine(status.error().message).c_str());
     return status.ok() ? KIN_OK : static_cast<KinStatus>(status.error().kind);
   } catch (const std::exception &) {
     if (error)

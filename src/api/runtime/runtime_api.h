@@ -6,7 +6,7 @@
 #ifndef KINTSUGI_API_RUNTIME_RUNTIME_API_H
 #define KINTSUGI_API_RUNTIME_RUNTIME_API_H
 
-#include "base/status.h"
+#include "base/diagnostics.h"
 #include "kintsugi/runtime.h"
 #include "runtime/context.h"
 #include "runtime/model.h"
@@ -17,6 +17,8 @@
 #include <vector>
 
 struct KinError {
+  KinError() = default; ///< That there is no memory, not even for a message.
+  explicit KinError(std::string_view text) : message(kintsugi::oneLine(text)) {}
   std::string message;
 };
 

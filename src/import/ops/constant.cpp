@@ -100,7 +100,7 @@ Status eyeLike(OpContext &c) {
                   ? elementTypeFromOnnx(static_cast<int32_t>(c.integer("dtype", 0)))
                   : std::optional(c.type(x));
   if (!type || !computes(*type))
-    return c.error("elements of its dtype can't be computed with");
+    return c.error("elements of its dtype are not supported");
   int64_t diagonal = c.integer("k", 0);
   if (std::abs(diagonal) > int64_t(1) << 46)
     return c.error("its diagonal is too far out");

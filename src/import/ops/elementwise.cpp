@@ -19,6 +19,13 @@ template <UnaryOp op> Status unary(OpContext &c) {
   return Status::success();
 }
 
+/// Functions of numbers.
+template <UnaryOp op> Status unaryNumber(OpContext &c) {
+  if (c.type(c.input(0)) == ElementType::Bool)
+    return c.error("booleans have no arithmetic");
+  return unary<op>(c);
+}
+
 /// Functions of real numbers.
 template <UnaryOp op> Status unaryFloat(OpContext &c) {
   KINTSUGI_RETURN_IF_ERROR(c.requireFloat(c.input(0)));
@@ -225,15 +232,17 @@ Status where(OpContext &c) {
 
 Status castToType(OpContext &c, ElementType type) {
   if (!computes(type))
-    return c.error(llvm::Twine("elements of type ") + nameOf(type) + " can't be computed with");
+    return c.error(llvm::Twine("elements of type ") + nameOf(type) +
+                   " are not supported, and it makes some");
   c.output(0, c.castTo(c.name(), c.input(0), type));
   return Status::success();
 }
 
 Status cast(OpContext &c) {
   // Operator sets before 6 spelled the type out.
-  auto type = elementTypeFromOnnx(static_cast<int32_t>(c.integer("to", 0)));
-  if (!type)
+  int64_t number = c.integer("to", 0);
+  auto type = elementTypeFromOnnx(static_cast<int32_t>(number));
+  if (!type || number != static_cast<int32_t>(number))
     return c.error("attribute 'to' is no element type");
   return castToType(c, *type);
 }
@@ -283,9 +292,9 @@ Status identity(OpContext &c) {
 
 OperatorTable elementwiseOperators() {
   static const Operator table[] = {
-      {"Abs", 1, 1, unary<UnaryOp::Abs>},
-      {"Neg", 1, 1, unary<UnaryOp::Neg>},
-      {"Sign", 9, 1, unary<UnaryOp::Sign>},
+      {"Abs", 1, 1, unaryNumber<UnaryOp::Abs>},
+      {"Neg", 1, 1, unaryNumber<UnaryOp::Neg>},
+      {"Sign", 9, 1, unaryNumber<UnaryOp::Sign>},
       {"Ceil", 1, 1, rounding<UnaryOp::Ceil>},
       {"Floor", 1, 1, rounding<UnaryOp::Floor>},
       {"Round", 11, 1, rounding<UnaryOp::Round>},

@@ -18,6 +18,8 @@ public:
     if (!isInteger(c.type(result.tensor)))
       return c.error("its indices must be integers");
     const Tensor *known = c.knownValue(input);
+    if (extent == 0 && c.count(result.tensor) > 0)
+      return c.error("its dimension has no elements to choose from");
     if (!known)
       return result;
     std::vector<int64_t> values;

@@ -198,6 +198,8 @@ template <Combiner combiner> Status argument(OpContext &c) {
   Reducing over = reducingOver(c, x, {axis}, c.integer("keepdims", 1) != 0);
   bool last = c.integer("select_last_index", 0) != 0;
   int64_t extent = c.extent(x, axis);
+  if (extent == 0 && !llvm::is_contained(over.result, Extent(0)))
+    return c.error("its axis " + llvm::Twine(axis) + " has no elements to choose from");
   // The first of equal keys wins; to find the last one, walk backwards.
   auto position = [&](Indices r) { return last ? Index(extent - 1) - r[0] : r[0]; };
   auto key = [&](Indices i, Indices r) {

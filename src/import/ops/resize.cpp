@@ -201,8 +201,11 @@ Status applySizes(OpContext &c, std::vector<ResizedAxis> &axes, llvm::ArrayRef<u
   if (policy != "not_larger" && policy != "not_smaller")
     return c.error("its keep_aspect_ratio_policy '" + policy + "' is not known");
   for (unsigned d : dimensions) {
+    double output = *common * axes[d].input + 0.5;
+    if (!(output <= double(int64_t(1) << 40)))
+      return c.error("its sizes would make an axis too large");
     axes[d].scale = *common;
-    axes[d].output = static_cast<int64_t>(*common * axes[d].input + 0.5);
+    axes[d].output = static_cast<int64_t>(output);
   }
   return Status::success();
 }
@@ -256,6 +259,8 @@ Status resize(OpContext &c) {
     for (auto [k, d] : llvm::enumerate(dimensions)) {
       axes[d].roiStart = roi[k];
       axes[d].roiEnd = roi[dimensions.size() + k];
+      if (!std::isfinite(axes[d].roiStart) || !std::isfinite(axes[d].roiEnd))
+        return c.error("its roi has numbers that are not finite");
     }
   }
   KINTSUGI_ASSIGN(std::vector<double> scales, c.constantReals(2, "scales"));

@@ -84,15 +84,17 @@ Expected<AxisTaps> tapsOf(const ResizedAxis &axis, const ResizeStyle &style) {
   if (!isNearest) {
     double reach = style.mode == "cubic" ? 2 : 1;
     double narrow = style.antialias ? std::min(axis.scale, 1.0) : 1.0;
-    start = static_cast<int64_t>(std::floor(-reach / narrow)) + 1;
-    if (start < -(1 << 20))
+    if (!(reach / narrow < 1 << 20))
       return inputError("it shrinks an axis too much");
+    start = static_cast<int64_t>(std::floor(-reach / narrow)) + 1;
     result.taps = static_cast<unsigned>(2 - 2 * start);
   }
   result.endInside = axis.output;
   bool seenInside = false;
   for (int64_t o = 0; o < axis.output; ++o) {
     KINTSUGI_ASSIGN(double position, original(axis, style.coordinates, o));
+    if (std::isnan(position))
+      return inputError("its sizes, scales or roi don't say where it reads");
     bool inside = !crops || (position >= 0 && position <= axis.input - 1);
     if (inside && !seenInside)
       result.firstInside = o;

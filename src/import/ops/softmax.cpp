@@ -17,13 +17,14 @@ using te::UnaryOp;
 /// The dimensions that are normalized over: one axis since operator set 13, before that all from
 /// the axis on.
 struct Normalized {
-  unsigned first, end;
-  Shape outer;     ///< The others' extents.
-  Shape reduction; ///< Theirs.
+  unsigned first, end; ///< Equal where the tensor is a scalar.
+  Shape outer;         ///< The others' extents.
+  Shape reduction;     ///< Theirs.
 
   llvm::SmallVector<Index> source(Indices i, Indices r) const {
     llvm::SmallVector<Index> result(i.begin(), i.begin() + first);
-    result.append(r.begin(), r.end());
+    if (first < end)
+      result.append(r.begin(), r.end());
     result.append(i.begin() + first, i.end());
     return result;
   }
@@ -38,7 +39,10 @@ struct Normalized {
 Expected<Normalized> normalizedOver(OpContext &c) {
   ValueId x = c.input(0);
   bool single = c.opset() >= 13;
-  KINTSUGI_ASSIGN(unsigned axis, c.axis(c.integer("axis", single ? -1 : 1), c.rank(x)));
+  int64_t given = c.integer("axis", single ? -1 : 1);
+  if (c.rank(x) == 0 && (given == 0 || given == -1)) // As if it were a list of one number.
+    return Normalized{0, 0, {}, {Extent(1)}};
+  KINTSUGI_ASSIGN(unsigned axis, c.axis(given, c.rank(x)));
   Normalized over{axis, single ? axis + 1 : c.rank(x), {}, {}};
   for (unsigned d = 0; d < c.rank(x); ++d)
     (d >= over.first && d < over.end ? over.reduction : over.outer).push_back(c.shape(x)[d]);
@@ -105,7 +109,8 @@ Status hardmax(OpContext &c) {
       [&](Indices i, Indices r) { return c.read(x, over.source(i, r)); },
       [&](Indices, Indices r) { return position(r); });
   c.output(0, c.define(c.name(), c.shape(x), [&](Indices i) {
-    Expr here = position(i.slice(over.first, over.end - over.first));
+    Expr here = position(over.first < over.end ? i.slice(over.first, over.end - over.first)
+                                               : Indices(Index(0)));
     Expr isBest = Expr::binary(te::BinaryOp::Equal, here, c.read(best, over.outerOf(i)));
     return Expr::select(isBest, Expr::literal(c.type(x), 1.0), Expr::literal(c.type(x), 0.0));
   }));

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "base/diagnostics.h"
 #include "base/files.h"
 #include "kintsugi/compiler.h"
 #include "tools/kintsugi/arguments.h"
@@ -67,7 +68,7 @@ KinStatus call(const Arguments &arguments, const KinCompilerOptions &options, Ki
 }
 
 int fail(const std::string &message, int code) {
-  std::fprintf(stderr, "kintsugi: %s\n", message.c_str());
+  std::fprintf(stderr, "kintsugi: %s\n", oneLine(message).c_str());
   return code;
 }
 
@@ -96,7 +97,7 @@ int deliver(const Arguments &arguments, const std::string &result) {
     return fail("a report is no JSON: " + report.error().message, KIN_INTERNAL);
   if (auto notes = report->find("notes"); notes != report->end() && !arguments.quiet)
     for (const Json &note : *notes)
-      std::fprintf(stderr, "kintsugi: %s\n", note.get<std::string>().c_str());
+      std::fprintf(stderr, "kintsugi: %s\n", oneLine(note.get<std::string>()).c_str());
   bool toFile = arguments.verb == "bench" || arguments.verb == "profile";
   if (toFile && !arguments.output.empty()) {
     int code = writeText(arguments.output, result + "\n");

@@ -1,5 +1,8 @@
 #include "tools/kintsugi/report_text.h"
 
+#include "base/diagnostics.h"
+
+#include <algorithm>
 #include <cmath>
 #include <cstdarg>
 #include <cstdio>
@@ -19,7 +22,21 @@ std::string format(const char *pattern, ...) {
 
 std::string text(const Json &report, const char *key) {
   auto found = report.find(key);
-  return found != report.end() && found->is_string() ? found->get<std::string>() : "";
+  return found != report.end() && found->is_string() ? printable(found->get<std::string>()) : "";
+}
+
+std::vector<std::string> lines(const Json &report, const char *key) {
+  std::vector<std::string> result;
+  auto found = report.find(key);
+  if (found == report.end() || !found->is_string())
+    return result;
+  std::string all = found->get<std::string>();
+  for (size_t start = 0; start < all.size();) {
+    size_t end = std::min(all.find('\n', start), all.size());
+    result.push_back(printable(all.substr(start, end - start)));
+    start = end + 1;
+  }
+  return result;
 }
 
 double number(const Json &report, const char *key) {
@@ -32,8 +49,8 @@ double number(const Json &report, const char *key) {
 std::string joined(const Json &list, const char *between) {
   std::string all;
   for (const Json &item : list)
-    all +=
-        (all.empty() ? "" : between) + (item.is_string() ? item.get<std::string>() : item.dump());
+    all += (all.empty() ? "" : between) +
+           printable(item.is_string() ? item.get<std::string>() : item.dump());
   return all;
 }
 

@@ -10,14 +10,17 @@
 #include "base/json.h"
 
 #include <string>
+#include <vector>
 
 namespace kintsugi::tool {
 
 /// printf into a string.
 __attribute__((format(printf, 1, 2))) std::string format(const char *pattern, ...);
 
-/// Empty where there is none.
+/// Printable (base/diagnostics.h), and empty where there is none.
 std::string text(const Json &report, const char *key);
+/// The same of each line.
+std::vector<std::string> lines(const Json &report, const char *key);
 
 /// Infinity for null, as JSON has none; NaN where there is none.
 double number(const Json &report, const char *key);

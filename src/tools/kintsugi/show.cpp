@@ -1,5 +1,6 @@
 #include "tools/kintsugi/show.h"
 
+#include "base/diagnostics.h"
 #include "tools/kintsugi/report_text.h"
 
 #include <cmath>
@@ -89,12 +90,8 @@ std::string showExplain(const Json &report) {
       all += ", on the " + text(kernel, "runs_on");
     all += launches == 1 ? "\n" : format(", %.0f launches\n", launches);
     all += "  " + joined(kernel["nodes"], ", ") + "\n";
-    std::string expressions = text(kernel, "expressions");
-    for (size_t start = 0; start < expressions.size();) {
-      size_t end = std::min(expressions.find('\n', start), expressions.size());
-      all += "    " + expressions.substr(start, end - start) + "\n";
-      start = end + 1;
-    }
+    for (const std::string &line : lines(kernel, "expressions"))
+      all += "    " + line + "\n";
   }
   return all;
 }
@@ -154,8 +151,8 @@ std::string showInspect(const Json &report) {
                   counted(number(report, "definitions"), "definition").c_str());
   if (report.contains("open_dimensions"))
     for (const Json &name : report["open_dimensions"])
-      all += "open dimension '" + name.get<std::string>() + "': give it a size with --dim " +
-             name.get<std::string>() + "=N\n";
+      all += "open dimension '" + printable(name.get<std::string>()) +
+             "': give it a size with --dim " + printable(name.get<std::string>()) + "=N\n";
   if (report.contains("unsupported"))
     for (const Json &use : report["unsupported"])
       all += format("not supported: %s, %.0f times: %s\n", text(use, "operator").c_str(),

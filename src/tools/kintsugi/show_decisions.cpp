@@ -1,5 +1,6 @@
 //===- show_decisions.cpp - Why the compiler did what it did --------------===//
 
+#include "base/diagnostics.h"
 #include "tools/kintsugi/report_text.h"
 #include "tools/kintsugi/show.h"
 
@@ -105,7 +106,7 @@ std::string showRecords(const Json &records) {
     }
     all += "  " + text(record, "subject") + ": " + text(record, "decision") + "\n";
     for (const Json &reason : record["reasons"])
-      all += "    because " + reason.get<std::string>() + "\n";
+      all += "    because " + printable(reason.get<std::string>()) + "\n";
     all += numbersOf(record["numbers"]);
   }
   return all;

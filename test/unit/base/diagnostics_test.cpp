@@ -23,6 +23,42 @@ TEST(Diagnostics, CollectsInOrderAndPrints) {
   EXPECT_TRUE(sink.list().empty());
 }
 
+TEST(Diagnostics, NamesArePrintedHarmlessly) {
+  using namespace std::string_literals;
+  EXPECT_EQ(printable("caf\u00e9 \u65e5\u672c \\ 'x'"), "caf\u00e9 \u65e5\u672c \\ 'x'");
+  EXPECT_EQ(printable("a\x1b[2J\nb\tc\x7f"), "a\\x1b[2J\\x0ab\\x09c\\x7f");
+  EXPECT_EQ(printable("a\0b"s), "a\\x00b");
+  EXPECT_EQ(printable("\xff\xc3(\xe2\x82"), "\\xff\\xc3(\\xe2\\x82") << "no UTF-8";
+  EXPECT_EQ(printable("\xc2\x9b"
+                      "31m"),
+            "\\x9b31m")
+      << "the terminal's control codes of C1";
+  EXPECT_EQ(printable("\u202e\u2028\ufeff"), "\\u202e\\u2028\\ufeff");
+  std::string once = printable("\x1b\xff");
+  EXPECT_EQ(printable(once), once);
+}
+
+TEST(Diagnostics, MessagesAreOneLineOfBearableLength) {
+  std::string name(1 << 20, 'n');
+  std::string line = oneLine("m.onnx: node '" + name + "' (Relu): input 1 is\nmissing");
+  EXPECT_LT(line.size(), 400u);
+  EXPECT_TRUE(line.starts_with("m.onnx: node 'nnn"));
+  EXPECT_TRUE(line.ends_with("nnn' (Relu): input 1 is\\x0amissing"));
+  std::string words;
+  for (int i = 0; i < 10000; ++i)
+    words += "word ";
+  EXPECT_LE(oneLine(words + "end").size(), 4000u);
+  EXPECT_TRUE(oneLine(words + "end").ends_with(" word end"));
+  EXPECT_EQ(oneLine("two  blanks "), "two  blanks ");
+  // No character is cut in two.
+  std::string accents;
+  for (int i = 0; i < 500; ++i)
+    accents += "\u00e9";
+  EXPECT_EQ(printable(oneLine("x" + accents)), oneLine("x" + accents));
+  Diagnostic note{Severity::Note, "m.onnx", "a\x1b", "b"};
+  EXPECT_EQ(note.str(), "m.onnx: note: node 'a\\x1b': b");
+}
+
 TEST(Diagnostics, StatusCarriesTheFirstError) {
   Diagnostics sink;
   sink.warning("m.onnx", "", "slow");

@@ -181,6 +181,8 @@ protected:
     fs::create_symlink("data", folder / "model/inside");
     fs::create_symlink("/nowhere", folder / "model/dangling");
     ::mkfifo((folder / "model/pipe").c_str(), 0600);
+    put(folder / "elsewhere", "elsewhere");
+    fs::create_hard_link(folder / "elsewhere", folder / "model/hard");
   }
 
   /// The file's text, or "error: " and the message.
@@ -221,6 +223,9 @@ TEST_F(OpenBeneath, EverythingElseIsRefused) {
   expectRefused("data/../../secret", "\"..\"");
   expectRefused("data/../weights", "\"..\"");
   expectRefused("..", "\"..\"");
+  expectRefused("hard", "the file has another name (a hard link)");
+  fs::remove(folder / "elsewhere");
+  EXPECT_EQ(read("hard"), "elsewhere");
   expectRefused("link", "symbolic link");
   expectRefused("up/secret", "symbolic link");
   expectRefused("inside/deep/w.bin", "symbolic link");

@@ -56,6 +56,8 @@ TEST(Import, NamesFileNodeAndReason) {
   EXPECT_EQ(errorOf(oneNode(test::node("MatMul", {"x", "x"}, {"y"}), {"2", "3"})),
             "m.onnx: node 'y' (MatMul): matrices of shapes [2, 3] and [2, 3] can't be multiplied");
   EXPECT_EQ(errorOf(oneNode(test::node("Add", {"x"}, {"y"}), {"2"})),
+            "m.onnx: node 'y' (Add): it has 1 input, but Add takes 2; export the model anew");
+  EXPECT_EQ(errorOf(oneNode(test::node("Add", {"x", ""}, {"y"}), {"2"})),
             "m.onnx: node 'y' (Add): input 2 must be given, and be a tensor");
 }
 
@@ -77,7 +79,7 @@ TEST(Import, RefusesEquationsThatDontFit) {
 }
 
 TEST(Import, RefusesMoreElementsThanThereAre) {
-  auto node = test::node("TopK", {"x"}, {"y"}, "top", {test::intAttribute("k", 4)});
+  auto node = test::node("TopK", {"x"}, {"y", "places"}, "top", {test::intAttribute("k", 4)});
   EXPECT_EQ(errorOf(oneNode(node, {"2", "3"}, 9)), "m.onnx: node 'top' (TopK): its k is 4, but "
                                                    "there are 3 elements along its axis");
 }

@@ -223,8 +223,17 @@ def orders():
     case("top_k_least", "TopK", [rng.integers(-3, 3, (6, 2)), i64(3)], 2, constants=[1], axis=0, largest=0)
 
 
+def scalars():
+    # As numpy has it: a number is a list of one.
+    case("softmax_scalar", "Softmax", [np.array(3, np.float32)], expected=[np.array(1, np.float32)])
+    case("softmax_scalar_opset11", "Softmax", [np.array(3, np.float32)], opset=11, axis=0,
+         expected=[np.array(1, np.float32)])
+    case("log_softmax_scalar", "LogSoftmax", [np.array(3, np.float32)], expected=[np.array(0, np.float32)])
+    case("hardmax_scalar", "Hardmax", [np.array(-3, np.float32)], expected=[np.array(1, np.float32)])
+
+
 if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
     for family in (elementwise, reductions, products, pools, shapes, gathers, resizes, recurrent, whole_models, triangles,
-                   sums_by_names, sums_so_far, orders):
+                   sums_by_names, sums_so_far, orders, scalars):
         family()

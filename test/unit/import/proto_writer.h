@@ -104,7 +104,7 @@ inline std::string valueInfo(const std::string &name, int type, std::vector<std:
 }
 
 struct GraphParts {
-  std::vector<std::string> nodes, initializers, inputs, outputs;
+  std::vector<std::string> nodes, initializers, inputs, outputs, values = {};
 };
 
 inline std::string graph(const GraphParts &parts) {
@@ -119,17 +119,52 @@ inline std::string graph(const GraphParts &parts) {
     writer.add_message(11, one);
   for (const std::string &one : parts.outputs)
     writer.add_message(12, one);
+  for (const std::string &one : parts.values)
+    writer.add_message(13, one);
   return out;
 }
 
-inline std::string model(const std::string &graphBytes, int64_t opset = 20) {
+/// Of the domain "local".
+inline std::string function(const std::string &name, std::vector<std::string> inputs,
+                            std::vector<std::string> outputs,
+                            const std::vector<std::string> &nodes) {
   std::string out;
   Writer writer(out);
-  writer.add_int64(1, 8);
+  writer.add_string(1, name);
+  for (const std::string &input : inputs)
+    writer.add_string(4, input);
+  for (const std::string &output : outputs)
+    writer.add_string(5, output);
+  for (const std::string &one : nodes)
+    writer.add_message(7, one);
+  writer.add_string(10, "local");
+  return out;
+}
+
+/// The node with the domain "local".
+inline std::string localNode(std::string nodeBytes) {
+  Writer(nodeBytes).add_string(7, "local");
+  return nodeBytes;
+}
+
+inline std::string model(const std::string &graphBytes, int64_t opset = 20,
+                         const std::vector<std::string> &functions = {}, int64_t irVersion = 8) {
+  std::string out;
+  Writer writer(out);
+  writer.add_int64(1, irVersion);
   writer.add_message(7, graphBytes);
-  Writer import(writer, 8);
-  import.add_string(1, "");
-  import.add_int64(2, opset);
+  {
+    Writer import(writer, 8);
+    import.add_string(1, "");
+    import.add_int64(2, opset);
+  }
+  if (!functions.empty()) {
+    Writer import(writer, 8);
+    import.add_string(1, "local");
+    import.add_int64(2, 1);
+  }
+  for (const std::string &one : functions)
+    writer.add_message(25, one);
   return out;
 }
 
