@@ -1,9 +1,10 @@
-"""Fails if a conformance case that the parent commit's list names is gone from this one's.
+"""Fails if a conformance case that the list of any earlier commit names is gone from this one's.
 
 usage: check_passing.py [ROOT]
 
-test/conformance/passing.txt holds one name a line and may only grow. Without a parent commit (a first
-commit, a shallow clone) or without a list there, there is nothing to compare and that is said.
+test/conformance/passing.txt holds one name a line and may only grow. Every list in the history of HEAD counts, so that a
+name lost some commits ago is found, too. Where history ends early (a shallow clone) or there is no list in it (a first
+commit), that is said.
 """
 
 import pathlib
@@ -18,23 +19,38 @@ def names(text):
     return {line for line in lines if line}
 
 
-def parent_list(root):
-    """The names in the parent commit's list, or None where git can show no such file."""
-    command = ["git", "-c", "safe.directory=*", "-C", str(root), "show", f"HEAD~1:{LIST}"]
-    shown = subprocess.run(command, capture_output=True, text=True)
-    return names(shown.stdout) if shown.returncode == 0 else None
+def git(root, *arguments):
+    """What git says, or None where it can't."""
+    command = ["git", "-c", "safe.directory=*", "-C", str(root), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True)
+    return done.stdout if done.returncode == 0 else None
+
+
+def earlier_lists(root):
+    """The commit and the names of each list before HEAD's, the newest first."""
+    if git(root, "rev-parse", "--verify", "-q", "HEAD~1") is None:
+        return
+    for commit in (git(root, "log", "--format=%h", "HEAD^@", "--", LIST) or "").split():
+        text = git(root, "show", f"{commit}:{LIST}")
+        if text is not None:
+            yield commit, names(text)
 
 
 def main(root):
-    before = parent_list(root)
-    if before is None:
-        print(f"{LIST}: no list in a parent commit to compare with")
-        return 0
     path = pathlib.Path(root, LIST)
     now = names(path.read_text()) if path.exists() else set()
-    gone = sorted(before - now)
-    for name in gone:
-        print(f"{LIST}: '{name}' passed at the parent commit and is gone; mend what broke it")
+    before, gone = set(), {}
+    for commit, listed in earlier_lists(root):
+        before |= listed
+        for name in listed - now:
+            gone.setdefault(name, commit)
+    if (git(root, "rev-parse", "--is-shallow-repository") or "").strip() == "true":
+        print(f"{LIST}: a shallow clone, whose history ends early; fetch all of it to compare with every earlier list")
+    if not before:
+        print(f"{LIST}: no list in an earlier commit to compare with")
+        return 0
+    for name, commit in sorted(gone.items()):
+        print(f"{LIST}: '{name}' passed at {commit} and is gone; mend what broke it")
     if not gone:
         print(f"{LIST}: {len(now)} cases, {len(now - before)} of them new")
     return 1 if gone else 0

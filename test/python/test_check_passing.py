@@ -36,6 +36,13 @@ def test_loss_fails_and_names_the_case(repository, record, capsys):
     assert "'test_abs'" in capsys.readouterr().out
 
 
+def test_loss_some_commits_ago_is_found(repository, record, capsys):
+    for cases in (["test_abs", "test_add"], ["test_add"], ["test_add", "test_sub"]):
+        record(*cases)
+    assert check_passing.main(repository) == 1
+    assert "'test_abs' passed at " in capsys.readouterr().out
+
+
 def test_removed_list_fails(repository, record, git):
     record("test_abs")
     git("rm", "-q", check_passing.LIST)
@@ -46,7 +53,7 @@ def test_removed_list_fails(repository, record, git):
 def test_no_parent_is_said(repository, record, capsys):
     record("test_abs")
     assert check_passing.main(repository) == 0
-    assert "no list in a parent commit" in capsys.readouterr().out
+    assert "no list in an earlier commit" in capsys.readouterr().out
 
 
 def test_shallow_clone_is_said(repository, record, git, tmp_path_factory, capsys):
@@ -55,4 +62,5 @@ def test_shallow_clone_is_said(repository, record, git, tmp_path_factory, capsys
     clone = tmp_path_factory.mktemp("clone")
     git("clone", "-q", "--depth", "1", repository.as_uri(), str(clone))
     assert check_passing.main(clone) == 0
-    assert "no list in a parent commit" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "no list in an earlier commit" in said and "a shallow clone" in said
