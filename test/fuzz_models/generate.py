@@ -17,8 +17,8 @@ OPSETS = [17, 13, 18, 20, 14, 21, 23, 24, 9]
 OPSET_WEIGHTS = [5, 3, 4, 3, 1, 3, 3, 1, 0.3]
 SMALL = (3_000_000, 1 << 13)  # Multiply-adds of a model and elements of a value.
 LARGE = (2_000_000_000, 1 << 20)
-LARGE_SHARE = 150  # One in so many models is large.
-TINY = (40_000, 256)  # For an emulated GPU.
+LARGE_SHARE = 80  # One in so many models is large.
+TINY = (600_000, 2048)  # For an emulated GPU.
 
 
 def eligible(opset, large):

@@ -223,15 +223,18 @@ class Graph:
         info = lambda name: helper.make_tensor_value_info(
             name, number_of(self.values[name].kind, shown), list(self.values[name].shape)
         )
+        tensors = [
+            as_tensor(name, materialize(source, float_type, grid), source.kind, shown)
+            for name, source in self.constants.items()
+        ]
+        # Exporters write constants in both ways.
+        as_node = lambda name: name.endswith(("3", "7"))
         graph = helper.make_graph(
-            [_make_node(node, shown) for node in self.nodes],
+            [*(_constant_node(t) for t in tensors if as_node(t.name)), *(_make_node(node, shown) for node in self.nodes)],
             "random",
             [info(name) for name in self.inputs],
             [info(name) for name in self.outputs],
-            [
-                as_tensor(name, materialize(source, float_type, grid), source.kind, shown)
-                for name, source in self.constants.items()
-            ],
+            [tensor for tensor in tensors if not as_node(tensor.name)],
         )
         return helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=10)
 
@@ -260,6 +263,10 @@ def as_tensor(name, array, kind, shown):
     number = number_of(kind, shown)
     target = dtype_of(kind, shown)
     return helper.make_tensor(name, number, array.shape, rounded(array, target).tobytes(), raw=True)
+
+
+def _constant_node(tensor):
+    return helper.make_node("Constant", [], [tensor.name], value=tensor)
 
 
 def _make_node(node, shown):

@@ -59,14 +59,16 @@ class Noisy:
         return "noise:" + name
 
     def _build(self, model):
-        graph, made, seen = model.graph, [], {}
+        graph, seen = model.graph, {}
+        constants = [node for node in graph.node if node.output[0] in self.graph.constants]
+        made = list(constants)
         rounded = lambda name: name in self.graph.values and self.graph.values[name].kind in ir.IS_FLOAT
         # Inputs too: an operator such as LSTM rounds inside, where there is no place for noise.
         for name, source in [*self.graph.inputs.items(), *self.graph.constants.items()]:
             if rounded(name) and not source.pinned:
                 made.append(helper.make_node("Mul", [name, self._noise(name)], ["noisy:" + name]))
                 seen[name] = "noisy:" + name
-        for node in graph.node:
+        for node in graph.node[len(constants) :]:
             for place, name in enumerate(node.input):
                 node.input[place] = seen.get(name, name)
             after = []

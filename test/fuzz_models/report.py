@@ -9,8 +9,8 @@ from .generate import BLOCKS
 
 
 class Tally:
-    def __init__(self, about):
-        self.levels = about["levels"]
+    def __init__(self, about, target="cpu"):
+        self.levels = about["levels"] if target == "cpu" else [target]
         self.imported = sorted({name for _, name, _ in about["operators"]})
         self.start = time.monotonic()
         self.kinds, self.operators, self.idioms = (collections.Counter() for _ in range(3))
@@ -64,9 +64,9 @@ class Tally:
             f"beyond the range of f16: {self.kinds['unfit']}",
             *(f"  not taken: {text} ({times})" for text, times in self.refusals.most_common(5)),
             f"largest share of its limit that a right answer took: {self.nearest:.2f}; slowest {self.slowest:.1f} s",
-            f"levels {', '.join(self.levels)}; 1 and 2 threads; {self.cpu / max(1, count):.2f} s of processor time a model",
+            f"code for {' and '.join(self.levels)}; {self.cpu / max(1, count):.2f} s of processor time a model",
         ]
-        if "x86-64-v4" not in self.levels:
+        if self.levels == ["x86-64-v3"]:
             lines.append("x86-64-v4 was not run: this processor has no AVX-512")
         kinds = ", ".join(f"{n} {kind}" for kind, n in self.kinds.most_common())
         lines.append(f"{count} models in {time.monotonic() - self.start:.0f} s: {kinds or 'none'}; {len(findings)} failures")

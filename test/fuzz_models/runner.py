@@ -1,4 +1,4 @@
-"""./dev fuzz-models [--seed N] [--count M] [--target T] [--jobs J] [--limit S] [--out FOLDER] [--replay FILE...]
+"""./dev fuzz-models [--seed N] [--count M] [--target T] [--emulate GPU] [--jobs J] [--limit S] [--out FOLDER] [--replay FILE...]
 
 Checks models that random numbers make (seeds N to N + M - 1) against ONNX Runtime and the interpreter. What fails is
 reduced, printed, and written to the folder: NAME.json, which belongs into test/fuzz_models/regressions when it is
@@ -14,14 +14,11 @@ import select
 import sys
 import time
 
-import numpy as np
-import onnx
-
 from . import configure, generate, regressions, report as reports
 from .faults import FAULTS
 from .graph import Graph
 from .reduce import FAILURES, Reducer
-from .workers import Worker
+from .workers import MODULES, Worker
 
 REDUCED_OF_A_KIND = 3  # The same message many times is reduced a few times.
 
@@ -42,8 +39,10 @@ def job_of(seed, target, fault=None):
 class Run:
     def __init__(self, options):
         self.options = options
-        self.workers = [Worker() for _ in range(options.jobs)]
-        self.tally = reports.Tally(self.workers[0].about)
+        self.workers = [Worker(emulator(options.emulate)) for _ in range(options.jobs)]
+        self.tally = reports.Tally(
+            self.workers[0].about, f"{options.target} {options.emulate or ''}".strip()
+        )
         self.findings = []
         self.seen = collections.Counter()
 
@@ -116,6 +115,16 @@ class Run:
             worker.close()
 
 
+def emulator(architecture):
+    """What has a process find the emulated driver of a GPU."""
+    if not architecture:
+        return {}
+    folder = MODULES.parents[1] / "emulator"
+    if not (folder / "libcuda.so.1").exists():
+        raise SystemExit(f"fuzz-models: there is no emulated driver in {folder}; ./dev build kintsugi_emulator makes it")
+    return {"LD_LIBRARY_PATH": str(folder), "KINTSUGI_EMULATOR": architecture}
+
+
 def _fault(job):
     return {"fault": job["fault"]} if "fault" in job else {}
 
@@ -125,6 +134,7 @@ def arguments(given=None):
     parser.add_argument("--seed", type=int, default=1, help="of the first model")
     parser.add_argument("--count", type=int, default=100, help="how many models")
     parser.add_argument("--target", default="cpu", help="cpu, or cuda[:N] with small shapes")
+    parser.add_argument("--emulate", metavar="GPU", help="with --target cuda: on an emulated GPU, sm_80 or sm_90a")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="how many processes check models")
     parser.add_argument("--limit", type=float, default=120, help="seconds that one model may take")
     parser.add_argument("--reduce", type=float, default=240, help="seconds for making a failure smaller; 0 for none")

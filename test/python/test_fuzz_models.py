@@ -126,3 +126,13 @@ def test_the_run_reports_reduces_and_writes(worker, tmp_path, capsys):
     assert code == 1 and written
     assert "reduced to" in said and f"{len(written)} failures" in said
     assert runner.main(["--replay", *map(str, written), "--jobs", "1"]) == 0, "without the fault the answers are right"
+
+
+def test_models_run_on_an_emulated_gpu(capsys):
+    if not (workers.MODULES.parents[1] / "emulator" / "libcuda.so.1").exists():
+        pytest.skip("the emulated driver was not built")
+    code = runner.main(
+        ["--target", "cuda", "--emulate", "sm_90a", "--seed", "1", "--count", "8", "--jobs", "1", "--out", "", "--reduce", "0"]
+    )
+    said = capsys.readouterr().out
+    assert code == 0 and "code for cuda sm_90a" in said, said

@@ -19,11 +19,12 @@ void padToSame(Window &w, bool upper) {
 
 void countOutputs(Window &w, bool ceil) {
   int64_t slack = w.input + w.padLow + w.padHigh - w.span();
-  if (slack < 0) {
+  // A window that no input fills may start in it all the same where sizes are rounded up.
+  if (slack < 0 && (!ceil || slack <= -w.stride)) {
     w.output = 0;
     return;
   }
-  w.output = slack / w.stride + 1;
+  w.output = slack < 0 ? 0 : slack / w.stride + 1;
   if (!ceil || slack % w.stride == 0)
     return;
   // One more window, unless it would start beyond the input and its low pad.

@@ -135,7 +135,7 @@ def with_a_threshold(m):
     op = m.d.choice(["PRelu", "ThresholdedRelu", "Shrink"])
     if op == "PRelu":
         x = m.pick()
-        slope = m.g.weight(m.d.choice([(1,), x.shape[-1:] or (1,), (x.shape[1],) + (1,) * (x.rank - 2) if x.rank > 1 else (1,)]))
+        slope = m.g.weight(m.d.choice([(1,) if x.rank else (), x.shape[-1:], (x.shape[1],) + (1,) * (x.rank - 2) if x.rank > 1 else x.shape]))
         m.keep(m.g.node("PRelu", [x, slope], x.shape, bound=x.bound * 2))
         return
     x = m.exact()

@@ -49,14 +49,18 @@ def several(m, leading, rows, columns):
 HIDING = ["-inf", "-10000.0", "lowest", "-1e9", "lowest / 2"]
 
 
-def masked(m, scores):
-    """Scores [batch, heads, rows, columns] (or fewer dimensions) behind a mask."""
+def masked(m, scores, ahead=False):
+    """Scores [batch, heads, rows, columns] (or fewer dimensions) behind a mask, or a constant one of what is ahead."""
     batch, heads = (1, 1, *scores.shape[:-2])[-2:]
-    who, leading = extents(m, batch, heads)
+    who, leading = ("all", ()) if ahead else extents(m, batch, heads)
     while len(leading) + 2 > scores.rank:
         leading = leading[1:]
-    kinds, recipe, shape = several(m, leading, *scores.shape[-2:])
-    at_run = m.d.chance(3)
+    rows, columns = scores.shape[-2:]
+    if ahead:
+        kinds, recipe, shape = {"causal"}, f"causal({rows}, {columns})", (rows, columns)
+    else:
+        kinds, recipe, shape = several(m, leading, rows, columns)
+    at_run = not ahead and m.d.chance(3)
     spelling = m.d.choice(["additive", "where", "masked fill", "from bool", "from int"], [5, 3, 3, 2, 2])
     hiding = m.d.choice(HIDING, [4, 3, 3, 1, 1])
     m.g.idioms += [f"mask: {kind}" for kind in kinds]

@@ -97,17 +97,26 @@ def real_attention(m):
     m.keep(m.transpose(attended(m, q, k, v), [0, 2, 1, 3]))
 
 
-@block("MatMul", "large: causal attention of one product", weight=20)
+@block("MatMul", "large: causal attention of one product", weight=30)
 def real_causal(m):
+    """A decoder's attention: queries, keys and values lie in one product, what is ahead is hidden."""
     real(m)
-    heads, tokens = m.d.choice([2, 4, 12]), m.d.choice([512, 256, 768, 1024], [4, 1, 3, 1])
-    x = m.input((1, tokens, 3 * heads * 64))
-    five = m.transpose(m.reshape(x, (1, tokens, 3, heads, 64)), [2, 0, 3, 1, 4])
+    heads, tokens = m.d.choice([1, 2, 12], [3, 2, 1]), m.d.choice([512, 256, 768, 384, 500], [4, 1, 3, 1, 1])
+    width = m.d.choice([64, 32, 80], [4, 1, 1])
+    m.spend(heads * tokens * tokens * 2 * width)
+    m.budget += heads * tokens * tokens * 2 * width
+    if m.d.flag():
+        product = m.dense(m.input((1, tokens, heads * width)), 3 * heads * width)
+    else:
+        product = m.input((1, tokens, 3 * heads * width))
+    five = m.transpose(m.reshape(product, (1, tokens, 3, heads, width)), [2, 0, 3, 1, 4])
     q, k, v = (m.squeeze(m.sliced(five, 0, i, i + 1), [0]) for i in range(3))
-    m.spend(heads * tokens * tokens * 128)
-    m.budget += 2 * heads * tokens * tokens * 64
-    scores = m.scaled(m.matmul(q, m.transpose(k, [0, 1, 3, 2])), 0.125)
-    m.keep(m.matmul(m.softmax(masks.masked(m, scores)), v))
+    scores = m.scaled(m.matmul(q, m.transpose(k, [0, 1, 3, 2])), width**-0.5)
+    scores.bound = 4.0
+    y = m.matmul(m.softmax(masks.masked(m, scores, ahead=m.d.flag())), v)
+    if m.d.flag():
+        y = m.reshape(m.transpose(y, [0, 2, 1, 3]), (1, tokens, heads * width))
+    m.keep(y)
 
 
 @block("MatMul", "large: product", weight=10)
