@@ -46,6 +46,25 @@ def test_every_imported_operator_is_generated(worker):
     assert imported - set(made) == set(), "these operators need a generator under test/fuzz_models/families"
 
 
+WANTED_IDIOMS = {
+    "mask": "all, per head, per batch, both, additive, where, masked fill, from bool, from int, -inf, -10000.0, lowest, "
+    "causal, sliding, banded, blocked, padded, random, run, constant",
+    "projection": "apart, permuted, split, sliced, gathered, chunked",
+    "convolution": "plain, grouped, depthwise, dilated, strided",
+    "recurrent": "forward, bidirectional, reverse, stacked",
+}
+
+
+def test_every_idiom_is_generated():
+    made = set()
+    for block in BLOCKS:
+        for seed in range(60):
+            graph = alone(block, seed)
+            made.update(graph.idioms if graph else ())
+    wanted = {f"{family}: {name}" for family, names in WANTED_IDIOMS.items() for name in names.split(", ")}
+    assert wanted - made == set()
+
+
 def test_every_switch_is_drawn(worker):
     """The compiler lists what --without takes."""
     graph = Graph(17)
