@@ -54,6 +54,7 @@ public:
     if (llvm::none_of(candidates, [](const auto &candidate) { return bool(candidate); }))
       return program;
     simplify::Rebuilder rebuilder(program);
+    SharedPoints shared;
     for (uint32_t node = 0; node < program.nodes.size(); ++node) {
       if (!candidates[node]) {
         rebuilder.copy(node);
@@ -61,7 +62,8 @@ public:
       }
       const Candidate &candidate = *candidates[node];
       addBilinear(rebuilder, node, candidate.correlation,
-                  stepsOf(candidate.correlation, candidate.priced->algorithms[candidate.way]));
+                  stepsOf(candidate.correlation, candidate.priced->algorithms[candidate.way]),
+                  shared);
       rebuilder.keepFacts(node);
     }
     return simplify::withoutUnneeded(rebuilder.finish());
@@ -246,7 +248,8 @@ private:
   double derivedSeconds(const Alone &one, const Algorithms &way) const {
     simplify::Rebuilder rebuilder(one.program);
     llvm::SmallVector<Step, 3> steps = stepsOf(one.correlation, way);
-    addBilinear(rebuilder, 0, one.correlation, steps);
+    SharedPoints own;
+    addBilinear(rebuilder, 0, one.correlation, steps, own);
     Program derived = rebuilder.finish();
     std::vector<bool> known = space::constantNodes(derived);
     llvm::SmallVector<uint32_t> all;

@@ -44,6 +44,25 @@ public:
     return uses(ofConstants, iterator) && !uses(ofOthers, iterator);
   }
 
+  /// Whether constants and others are factors whose iterators have nothing in common but those that
+  /// are summed: then the places of a window are columns of a product though it has no other.
+  bool isProductOfOneColumn() const {
+    const Expr &body = definition.bodies[0];
+    if (body.kind() != ExprKind::Binary || body.binaryOp() != BinaryOp::Mul)
+      return false;
+    for (unsigned k = 0; k < definition.parallel.size(); ++k)
+      if (uses(ofConstants, k))
+        return false;
+    auto reads = [&](unsigned factor, llvm::ArrayRef<Expr> reads) {
+      bool any = false;
+      body.operand(factor).walk([&](const Expr &e) { any |= llvm::is_contained(reads, e); });
+      return any;
+    };
+    return reads(0, ofConstants) != reads(0, ofOthers) &&
+           reads(1, ofConstants) != reads(1, ofOthers) &&
+           reads(0, ofConstants) != reads(1, ofConstants);
+  }
+
   llvm::SmallVector<Window> windows() const {
     llvm::SmallVector<Window> found;
     unsigned numParallel = definition.parallel.size();
@@ -60,8 +79,10 @@ private:
 
   std::optional<Window> windowAlong(unsigned place) const {
     const Iterator &places = definition.reduction->iterators[place - definition.parallel.size()];
-    if (places.extent.constant() < leastPlaces || ofOthers.size() != 1 || ofOthers[0].readFill() ||
-        !uses(ofConstants, place))
+    if (places.extent.constant() < leastPlaces || ofOthers.size() != 1 || !uses(ofConstants, place))
+      return std::nullopt;
+    // What fills a border is the same for every point that is read there.
+    if (const Expr *fill = ofOthers[0].readFill(); fill && !fill->isLiteral())
       return std::nullopt;
     std::optional<Window> found;
     for (const Index &index : ofOthers[0].readIndices()) {
@@ -220,14 +241,16 @@ private:
     double before = 0, after = 0;
   };
 
-  /// Products of matrices with few columns.
+  /// Products of matrices with few columns, or of a matrix with a column.
   bool isSplittable(uint32_t node) const {
     const auto *whole = std::get_if<Definition>(&program.nodes[node]);
     if (!whole || constant[node] || !whole->reduction || whole->results.size() != 1 ||
-        whole->reduction->combiner != Combiner::Sum || whole->reduction->iterators.size() < 2 ||
-        !multipliesMatrices(whole->bodies[0], whole->parallel.size()))
+        whole->reduction->combiner != Combiner::Sum || whole->reduction->iterators.size() < 2)
       return false;
     WindowFinder finder(program, constant, *whole);
+    if (!multipliesMatrices(whole->bodies[0], whole->parallel.size()) &&
+        !finder.isProductOfOneColumn())
+      return false;
     int64_t columns = 1;
     for (auto [k, iterator] : llvm::enumerate(whole->parallel))
       if (finder.isColumn(k))

@@ -4,8 +4,6 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
-#include <map>
-
 namespace kintsugi::derive {
 
 using namespace te;
@@ -32,10 +30,10 @@ using Dimensions = llvm::SmallVector<Dimension, 8>;
 class Derivation {
 public:
   Derivation(simplify::Rebuilder &rebuilder, uint32_t node, const Correlation &correlation,
-             llvm::ArrayRef<Step> steps)
+             llvm::ArrayRef<Step> steps, SharedPoints &shared)
       : rebuilder(rebuilder), old(rebuilder.old), node(node),
         definition(std::get<Definition>(old.nodes[node])), correlation(correlation), steps(steps),
-        name(old.value(definition.results[0]).name) {}
+        name(old.value(definition.results[0]).name), shared(shared) {}
 
   void run() {
     rebuilder.fresh.currentOrigin = old.origins[node];
@@ -178,7 +176,30 @@ private:
     Expr element = Expr::read(source, ElementType::F32, place, std::move(fill));
     reduceBy(result, ElementType::F32, {{"i", step.algorithm->points()}}, factor * element);
     dimensions = std::move(after);
-    return add(".input_points", ElementType::F32, std::move(result));
+    return pointsOfInput(std::move(result));
+  }
+
+  /// Once for all windows that slide alike.
+  ValueId pointsOfInput(Definition result) {
+    for (const auto &[other, points] : shared.inputs)
+      if (isSame(result, other))
+        return points;
+    ValueId points = add(".input_points", ElementType::F32, result);
+    shared.inputs.emplace_back(std::move(result), points);
+    return points;
+  }
+
+  /// Of sums over one iterator.
+  static bool isSame(const Definition &a, const Definition &b) {
+    auto isAlike = [](const Iterator &one, const Iterator &other) {
+      return one.extent == other.extent;
+    };
+    return a.parallel.size() == b.parallel.size() &&
+           llvm::all_of(
+               llvm::zip_equal(a.parallel, b.parallel),
+               [&](const auto &both) { return isAlike(std::get<0>(both), std::get<1>(both)); }) &&
+           isAlike(a.reduction->iterators[0], b.reduction->iterators[0]) &&
+           a.bodies[0] == b.bodies[0];
   }
 
   /// In double precision until the end: constants are transformed once.
@@ -321,7 +342,7 @@ private:
   ValueId matrix(const char *which, const BilinearAlgorithm &algorithm,
                  llvm::ArrayRef<int64_t> numbers, int64_t rows, ElementType type,
                  llvm::ArrayRef<int64_t> denominators = {}) {
-    ValueId &known = matrices[numbers.data()];
+    ValueId &known = shared.matrices[numbers.data()];
     if (known != ValueId())
       return known;
     int64_t columns = numbers.size() / rows;
@@ -349,14 +370,14 @@ private:
   const Correlation &correlation;
   llvm::ArrayRef<Step> steps;
   std::string name;
-  std::map<const int64_t *, ValueId> matrices; ///< By their numbers.
+  SharedPoints &shared;
 };
 
 } // namespace
 
 void addBilinear(simplify::Rebuilder &rebuilder, uint32_t node, const Correlation &correlation,
-                 llvm::ArrayRef<Step> steps) {
-  Derivation(rebuilder, node, correlation, steps).run();
+                 llvm::ArrayRef<Step> steps, SharedPoints &shared) {
+  Derivation(rebuilder, node, correlation, steps, shared).run();
 }
 
 } // namespace kintsugi::derive

@@ -23,6 +23,8 @@
 #include "derive/correlation.h"
 #include "simplify/rebuild.h"
 
+#include <map>
+
 namespace kintsugi::derive {
 
 /// A window and the algorithm for it.
@@ -31,11 +33,18 @@ struct Step {
   const BilinearAlgorithm *algorithm;
 };
 
+/// What derivations in one program have in common: windows that slide alike over one input bring it
+/// to the same points.
+struct SharedPoints {
+  std::map<const int64_t *, te::ValueId> matrices; ///< Constants, by their numbers.
+  std::vector<std::pair<te::Definition, te::ValueId>> inputs;
+};
+
 /// Adds the definitions that compute old node `node`, whose correlation is given, by `steps`: one
 /// for each window that takes part. The input's read may name another value than the definition's,
-/// of the rebuilder's old program.
+/// of the rebuilder's old program. `shared` is of all that is added to it.
 void addBilinear(simplify::Rebuilder &rebuilder, uint32_t node, const Correlation &correlation,
-                 llvm::ArrayRef<Step> steps);
+                 llvm::ArrayRef<Step> steps, SharedPoints &shared);
 
 } // namespace kintsugi::derive
 

@@ -50,6 +50,20 @@ TEST(SplitWindows, OfSpreadWindowsAndOtherOrders) {
                       "f32(x[i+3*w, c]) * f32(f[w, c, o])\noutput y\n");
 }
 
+TEST(SplitWindows, WithBorders) {
+  expectSplitAndEqual("input x[1, 8, 12, 10] f16\n"
+                      "f[o:3, c:8, h:5, w:3] f16 = f16(mod(i64(o + 2*c + 3*h + 5*w), 7) - 3)\n"
+                      "y[n:1, o:3, i:12, j:10] f32 = sum<f32>[c:8, h:5, w:3] "
+                      "f32((x[0, c, i+h-2, j+w-1] | 2)) * f32(f[o, c, h, w])\noutput y\n");
+}
+
+TEST(SplitWindows, OfOneColumn) {
+  expectSplitAndEqual("input x[1, 8, 12, 10] f16\n"
+                      "f[c:8, h:5, w:3] f16 = f16(mod(i64(2*c + 3*h + 5*w), 7) - 3)\n"
+                      "y[n:1, o:1, i:12, j:10] f32 = sum<f32>[c:8, h:5, w:3] "
+                      "f32((x[0, c, i+h-2, j+w-1] | 0)) * f32(f[c, h, w])\noutput y\n");
+}
+
 TEST(SplitWindows, OfPhases) {
   // As a transposed convolution has them: what is not in the window is multiplied by 0.
   expectSplitAndEqual("input x[1, 8, 10] f16\n"
@@ -64,6 +78,12 @@ TEST(SplitWindows, LeaveOthers) {
   EXPECT_EQ(nodesOf("input x[8, 31] f16\n" + f +
                     "y[o:4, i:15] f32 = sum<f32>[c:8, w:3] f32(x[c, 2*i+w]) * f32(f[o, c, w])\n"
                     "output y\n"),
+            2u);
+  // A channel each: no product of matrices comes of it.
+  EXPECT_EQ(nodesOf("input x[8, 12, 10] f16\n"
+                    "f[c:8, h:5, w:3] f16 = f16(mod(i64(2*c + 3*h + 5*w), 7) - 3)\n"
+                    "y[c:8, i:8, j:8] f32 = sum<f32>[h:5, w:3] f32(x[c, i+h, j+w]) * "
+                    "f32(f[c, h, w])\noutput y\n"),
             2u);
   // The window itself is the only sum.
   EXPECT_EQ(nodesOf("input x[32] f16\nf[o:4, w:9] f16 = f16(mod(i64(o + 5*w), 5) - 2)\n"

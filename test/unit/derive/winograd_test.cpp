@@ -130,7 +130,8 @@ TEST_P(WinogradTest, AgreesWithTheSum) {
       if (steps.empty() || (!all && correlation->input.readFill()))
         continue;
       simplify::Rebuilder rebuilder(program);
-      addBilinear(rebuilder, 0, *correlation, steps);
+      SharedPoints shared;
+      addBilinear(rebuilder, 0, *correlation, steps, shared);
       expectEqual(program, rebuilder.finish());
       ++ways;
     }
@@ -141,7 +142,7 @@ INSTANTIATE_TEST_SUITE_P(Programs, WinogradTest, testing::ValuesIn(cases),
                          [](const auto &info) { return std::string(info.param.name); });
 
 machine::Machine machineOfTwoCores() {
-  machine::Machine machine = machine::Machine::detect();
+  machine::Machine machine = *machine::Machine::forLevel("x86-64-v4");
   machine.cores = 2;
   machine.vectorBits = 512;
   machine.vectorRegisters = 32;
@@ -175,6 +176,30 @@ TEST(DeriveWinograd, LeavesWhatIsShallowOrSlidesByMore) {
   EXPECT_EQ(deriveWinograd(shallow, options).nodes.size(), 1u);
   Program strided = convolution(32, 128, "(x[2*h+r-1, 2*w+s-1, c] | 0)");
   EXPECT_EQ(deriveWinograd(strided, options).nodes.size(), 1u);
+}
+
+/// Two convolutions over one input bring it to points once.
+TEST(DeriveWinograd, SharesThePointsOfAnInput) {
+  auto branches = [](const char *second) {
+    return parsed(std::string(R"(
+input x[h:32, w:32, c:128] f32
+const k[o:128, c:128, r:3, s:3] f32 = weights("k")
+const l[o:128, c:128, r:3, s:3] f32 = weights("l")
+p[h:32, w:32, o:128] f32 = sum<f32>[c:128, r:3, s:3] (x[h+r-1, w+s-1, c] | 0) * k[o, c, r, s]
+q[h:32, w:32, o:128] f32 = sum<f32>[c:128, r:3, s:3] )") +
+                  second + " * l[o, c, r, s]\noutput p\noutput q\n");
+  };
+  auto transforms = [](const Program &program) {
+    WinogradOptions options;
+    options.schedule.machine = machineOfTwoCores();
+    Program derived = deriveWinograd(program, options);
+    EXPECT_TRUE(derived.verify().ok());
+    return llvm::count_if(derived.values, [](const Value &value) {
+      return value.name.find("input_points") != std::string::npos;
+    });
+  };
+  EXPECT_EQ(transforms(branches("(x[h+r-1, w+s-1, c] | 0)")), 2); // Rows, then columns.
+  EXPECT_EQ(transforms(branches("(x[h+r-2, w+s-1, c] | 0)")), 4);
 }
 
 /// What only padded is not computed any more, unless someone else reads it.
