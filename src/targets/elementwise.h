@@ -23,7 +23,8 @@ public:
   /// An arith or math operation on operands that are all scalars or all vectors (the condition of a
   /// select may stay scalar).
   mlir::Value apply(mlir::Operation *op, llvm::ArrayRef<mlir::Value> operands);
-  /// f32 in line, within 2 units in the last place.
+  /// f32 in line, within 2 units in the last place; what is less than the smallest normal number
+  /// is 0. On a GPU as special_units.h says.
   mlir::Value exponential(mlir::Value x);
   /// The function of the import table that an operation becomes, or "" where it is code in line.
   static llvm::StringRef importOf(mlir::Operation *op);
