@@ -1,6 +1,8 @@
 """The zoo's models by name, their weights for as long as they are needed, and the program under test."""
 
 import contextlib
+import functools
+import json
 import os
 import pathlib
 import shutil
@@ -14,6 +16,7 @@ import materialize
 FOLDER = pathlib.Path(__file__).resolve().parent
 ROOT = FOLDER.parent
 CACHE = ROOT / ".cache" / "zoo"
+LEVELS = ("v3", "v4")  # Of the instruction set, with AVX2 and with AVX-512.
 
 
 def external_bytes(path):
@@ -50,6 +53,13 @@ def with_weights(path, folder):
 
 class Failure(Exception):
     """A command of Kintsugi ended badly; the message is its last line."""
+
+
+@functools.cache
+def levels():
+    """The levels of the instruction set that this machine runs, the least first, as --cpu-level takes them."""
+    native = json.loads(kintsugi("doctor", "--json", timeout=60))["level"]
+    return [level for level in LEVELS if f"x86-64-{level}" <= native]
 
 
 def kintsugi(*arguments, timeout=900, codes=(0,)):

@@ -1,9 +1,6 @@
 """What the Python tests share: the folders whose scripts they import, the levels of the instruction set at which they
 run models, and a git of their own."""
 
-import functools
-import json
-import os
 import pathlib
 import subprocess
 import sys
@@ -11,23 +8,17 @@ import sys
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PROGRAM = os.environ.get("KINTSUGI", str(ROOT / "build/bin/kintsugi"))
 for folder in ("scripts", "zoo", "bench", "examples/digits", "test"):
     sys.path.insert(0, str(ROOT / folder))
 
-
-@functools.cache
-def native_level():
-    """The highest level of the instruction set that this machine runs."""
-    done = subprocess.run([PROGRAM, "doctor", "--json"], capture_output=True, text=True, check=True, timeout=60)
-    return json.loads(done.stdout)["level"]
+import models
 
 
-@pytest.fixture(params=["v3", "v4"])
+@pytest.fixture(params=models.LEVELS)
 def level(request):
     """Each level that the machine has, as --cpu-level takes it."""
-    if f"x86-64-{request.param}" > native_level():
-        pytest.skip("this machine has no AVX-512")
+    if request.param not in models.levels():
+        pytest.skip(f"this machine does not run x86-64-{request.param}")
     return request.param
 
 

@@ -415,13 +415,14 @@ def test_answers_do_not_depend_on_the_level(folder, kintsugi, report, model):
 
 
 @pytest.mark.parametrize("model", ["resnet18", "shufflenet_v2", "mmoe", "segformer_b0"])
-def test_answers_do_not_depend_on_what_the_compiler_does_without(folder, kintsugi, model):
+def test_answers_do_not_depend_on_what_the_compiler_does_without(folder, kintsugi, level, model):
     """Metamorphic: fusion, formats, packing and copies change how a model runs, not what it says."""
     path = str(ROOT / "zoo" / f"{model}.onnx")
 
     def outputs(name, *flags):
         file = folder / f"{model}.{name}.npz"
-        code, _, errors = kintsugi("run", path, "--random-weights", "--no-cache", "--outputs", file, *flags)
+        flags = ("--random-weights", "--no-cache", "--cpu-level", level, *flags)
+        code, _, errors = kintsugi("run", path, "--outputs", file, *flags)
         assert code == 0, errors
         with np.load(file) as arrays:
             return {key: arrays[key] for key in arrays}
@@ -430,7 +431,7 @@ def test_answers_do_not_depend_on_what_the_compiler_does_without(folder, kintsug
     for ability in ["fusion", "formats", "packing", "copies", "winograd", "fusion,formats,packing,copies,winograd"]:
         for name, found in outputs(ability, "--without", ability).items():
             largest = np.abs(expected[name]).max()
-            assert np.abs(found - expected[name]).max() <= 1e-3 * largest, (ability, name)
+            assert np.abs(found - expected[name]).max() <= 1e-5 * largest, (ability, name)
 
 
 @pytest.mark.parametrize(("model", "in_formats"), [("dlrm", False), ("resnet18", True)])
@@ -455,19 +456,20 @@ def test_a_gpu_gets_what_its_cost_model_calls_quicker(kintsugi, report, model, i
 
 
 @pytest.mark.parametrize("model", ["masked_encoder_causal_1024", "masked_encoder_bigbird_1024"])
-def test_answers_do_not_depend_on_whether_masked_tiles_are_skipped(folder, kintsugi, model):
+def test_answers_do_not_depend_on_whether_masked_tiles_are_skipped(folder, kintsugi, level, model):
     path = str(ROOT / "zoo" / f"{model}.onnx")
     outputs = {}
     for name, flags in [("skipped", []), ("dense", ["--without", "masks"])]:
         file = folder / f"{model}.{name}.npz"
-        code, _, errors = kintsugi("run", path, "--random-weights", "--no-cache", "--outputs", file, *flags)
+        flags = ("--random-weights", "--no-cache", "--cpu-level", level, *flags)
+        code, _, errors = kintsugi("run", path, "--outputs", file, *flags)
         assert code == 0, errors
         with np.load(file) as arrays:
             outputs[name] = {key: arrays[key] for key in arrays}
     for name, dense in outputs["dense"].items():
         skipped = outputs["skipped"][name]
         assert not np.array_equal(skipped, dense), "nothing was skipped"
-        assert np.abs(skipped - dense).max() <= 1e-4 * np.abs(dense).max()
+        assert np.abs(skipped - dense).max() <= 1e-5 * np.abs(dense).max()
 
 
 def stacked_lstm(path, layers, hidden, steps):
@@ -490,19 +492,18 @@ def stacked_lstm(path, layers, hidden, steps):
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9), path)
 
 
-def test_layers_that_run_side_by_side_compute_the_same_bits(folder, kintsugi):
+def test_layers_compute_the_same_bits_side_by_side_and_in_turn(folder, kintsugi, level):
+    """Whether they run side by side is up to the machine's prices; on given ones they do in lanes_test.cpp."""
     model = folder / "lstm.onnx"
     stacked_lstm(model, layers=3, hidden=128, steps=43)
-    outputs, plans = {}, {}
+    outputs = {}
     for name, flags in [("all", []), ("without", ["--without", "scans"])]:
         file = folder / f"lstm.{name}.npz"
-        code, _, errors = kintsugi("run", model, "--no-cache", "--outputs", file, *flags)
+        flags = ["--no-cache", "--cpu-level", level, *flags]
+        code, _, errors = kintsugi("run", model, "--outputs", file, *flags)
         assert code == 0, errors
         with np.load(file) as arrays:
             outputs[name] = {key: arrays[key] for key in arrays}
-        plans[name] = kintsugi("compile", model, "--emit", "plan", *flags)[1]
-    assert "lanes {" not in plans["without"]
-    assert ("lanes {" in plans["all"]) == (len(os.sched_getaffinity(0)) > 1)
     assert len(outputs["all"]) == 9
     for name, expected in outputs["without"].items():
         assert np.array_equal(outputs["all"][name], expected), name
@@ -535,11 +536,11 @@ output y
         ("i32{c + 40} <= i32{i}", "-3.4028235e+38"),
     ],
 )
-def test_masks_made_of_positions_are_skipped_and_right(folder, kintsugi, seen, low):
+def test_masks_made_of_positions_are_skipped_and_right(folder, kintsugi, level, seen, low):
     """Against the reference target, which computes every element in f64."""
     file = folder / "masked.te"
     file.write_text(MASKED_ATTENTION.format(open=seen, low=low))
-    code, out, errors = kintsugi("compare", file, "--no-cache")
+    code, out, errors = kintsugi("compare", file, "--no-cache", "--cpu-level", level)
     assert code == 0, out + errors
     code, out, errors = kintsugi("explain", file, "--no-cache", "--decisions")
     assert code == 0, errors

@@ -26,8 +26,8 @@ def report(*arguments):
     return json.loads(run(*arguments, "--json", "--quiet"))
 
 
-def compare(path, precision):
-    found = report("compare", path, "--random-weights", "--no-cache", "--precision", precision)
+def compare(path, precision, *flags):
+    found = report("compare", path, "--random-weights", "--no-cache", "--precision", precision, *flags)
     assert found["within"] and found["precision"] == precision, found
     return found["outputs"]
 
@@ -36,8 +36,8 @@ ZOO = "resnet18 mmoe dlrm fsrcnn efficientvit_b1 lstm_10x100x256 infogan"
 
 
 @pytest.mark.parametrize("model", ZOO.split())
-def test_zoo_in_f16(model):
-    compare(ROOT / "zoo" / f"{model}.onnx", "f16")
+def test_zoo_in_f16(level, model):
+    compare(ROOT / "zoo" / f"{model}.onnx", "f16", "--cpu-level", level)
 
 
 @pytest.mark.parametrize("model", ["bert_base_128", "masked_encoder_causal_1024"])
@@ -51,8 +51,8 @@ def test_large_models_in_f16_against_themselves_in_f32(tmp_path, model):
 
 
 @pytest.mark.parametrize("model", ["resnet18", "mmoe", "fsrcnn"])
-def test_zoo_in_bf16(model):
-    (output, *_) = compare(ROOT / "zoo" / f"{model}.onnx", "bf16")
+def test_zoo_in_bf16(level, model):
+    (output, *_) = compare(ROOT / "zoo" / f"{model}.onnx", "bf16", "--cpu-level", level)
     assert output["max_rel"] > 1e-4 or model == "mmoe", "bf16 rounds"
 
 

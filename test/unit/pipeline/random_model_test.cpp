@@ -5,10 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "devices/cpu/cpu_device.h"
-#include "pipeline/pipeline.h"
-#include "runtime/context.h"
-#include "runtime/model.h"
+#include "compile_and_run.h"
+
 #include "te/constant.h"
 #include "te/interpreter.h"
 #include "te/parser.h"
@@ -17,39 +15,10 @@
 #include "llvm/ADT/STLExtras.h"
 #include "gtest/gtest.h"
 
-#include <cmath>
-
 using namespace kintsugi;
 using namespace kintsugi::te;
 
 namespace {
-
-Expected<std::vector<Tensor>> compileAndRun(const Program &program,
-                                            const pipeline::CompileOptions &options,
-                                            llvm::ArrayRef<Tensor> feeds, unsigned &launches) {
-  auto device = std::make_shared<devices::CpuDevice>();
-  std::vector<std::byte> bytes;
-  runtime::ArtifactWriter writer = runtime::ArtifactWriter::toMemory(bytes);
-  KINTSUGI_ASSIGN(pipeline::CompileReport report,
-                  pipeline::compile(program, options, *device, writer));
-  launches = report.launches;
-  KINTSUGI_ASSIGN(runtime::Artifact artifact, runtime::Artifact::fromMemory(bytes, "model.kin"));
-  KINTSUGI_ASSIGN(auto model, runtime::Model::create(std::move(artifact), device));
-  KINTSUGI_ASSIGN(auto context, runtime::Context::create(model, {2}));
-  std::vector<runtime::InputTensor> inputs;
-  for (const Tensor &feed : feeds)
-    inputs.push_back({"", feed.type(), feed.shape(), feed.bytes().data(), feed.bytes().size()});
-  std::vector<Tensor> results;
-  std::vector<runtime::OutputTensor> outputs;
-  for (const runtime::Port &port : model->manifest().outputs) {
-    KINTSUGI_ASSIGN(Tensor tensor, Tensor::create(port.type, port.shape));
-    results.push_back(std::move(tensor));
-  }
-  for (Tensor &result : results)
-    outputs.push_back({"", result.bytes().data(), result.bytes().size(), {}});
-  KINTSUGI_RETURN_IF_ERROR(context->run(inputs, outputs));
-  return results;
-}
 
 struct Way {
   const char *name;
@@ -78,6 +47,8 @@ protected:
     RandomOptions random;
     random.jumps = false;
     random.maxExtent = seed % 4 == 0 ? 21 : 5;
+    if (seed % 5 == 0) // Right to f64's precision.
+      random.types = {ElementType::F64, ElementType::I64, ElementType::Bool};
     Program program = randomProgram(seed, random);
     if (!program.outputs.empty())
       checkProgram(std::move(program), seed);
@@ -98,28 +69,40 @@ protected:
     if (!expected.ok())
       return; // A gather left its tensor: no result to compare with.
     ++compared;
-    pipeline::CompileOptions options;
-    options.machine = machine::Machine::detect();
-    if (seed % 3 == 0) // Every machine that runs this has at least that.
-      options.machine = *machine::Machine::forLevel("x86-64-v3");
-    if (GetParam().freeStages)
-      options.machine.stageSeconds = 0;
-    if (GetParam().blocks) {
-      std::string level = options.machine.level;
-      options.machine = *machine::Machine::forLevel("sm_90a");
-      options.machine.level = level;
-      options.abilities.joins = false; // A processor's code has a function for each kernel.
-    }
-    options.target = GetParam().target;
-    options.plan = GetParam().plan;
+    double tolerance = test::toleranceOf(test::coarsestOf(program));
     for (bool weights : {false, true}) {
       if (weights)
         makeConstant(program, feeds);
-      Expected<std::vector<Tensor>> results = compileAndRun(program, options, feeds, launches);
-      ASSERT_TRUE(results.ok()) << results.error().message;
-      for (auto [result, right] : llvm::zip(*results, *expected))
-        compare(result, right);
+      for (const machine::Machine &machine : machinesFor(GetParam())) {
+        SCOPED_TRACE(machine.level);
+        Expected<test::Ran> ran = test::compileAndRun(program, optionsFor(machine), feeds);
+        ASSERT_TRUE(ran.ok()) << ran.error().message;
+        launches = ran->launches;
+        for (auto [result, right] : llvm::zip_equal(ran->results, *expected))
+          test::expectAgreement(result, right, tolerance);
+        if (HasFatalFailure())
+          return;
+      }
     }
+  }
+
+  /// The reference's code is the same at each level: scalars in f64.
+  static std::vector<machine::Machine> machinesFor(const Way &way) {
+    std::vector<machine::Machine> machines = test::hostMachines();
+    if (std::string_view(way.target) == "reference")
+      machines.resize(std::min<size_t>(machines.size(), 1));
+    return machines;
+  }
+
+  static pipeline::CompileOptions optionsFor(const machine::Machine &machine) {
+    pipeline::CompileOptions options;
+    options.machine = GetParam().blocks ? test::blocksOn(machine.level) : machine;
+    options.abilities.joins = !GetParam().blocks; // A processor has a function for each kernel.
+    if (GetParam().freeStages)
+      options.machine.stageSeconds = 0;
+    options.target = GetParam().target;
+    options.plan = GetParam().plan;
+    return options;
   }
 
   /// All inputs but the first become weights with the values that were fed.
@@ -130,25 +113,6 @@ protected:
       value.constant = std::make_shared<TensorConstant>(std::move(feeds.back()));
       program.inputs.pop_back();
       feeds.pop_back();
-    }
-  }
-
-  static double toleranceOf(ElementType type) {
-    return type == ElementType::BF16 ? 2e-2 : type == ElementType::F16 ? 3e-3 : 2e-4;
-  }
-
-  static void compare(const Tensor &result, const Tensor &right) {
-    ASSERT_EQ(result.shape(), right.shape());
-    double largest = 0;
-    for (int64_t k = 0; k < right.count(); ++k)
-      if (double x = std::abs(loadDouble(right.view(), k)); std::isfinite(x))
-        largest = std::max(largest, x);
-    for (int64_t k = 0; k < right.count(); ++k) {
-      double a = loadDouble(result.view(), k), b = loadDouble(right.view(), k);
-      if (!isFloat(right.type()))
-        ASSERT_EQ(loadInteger(result.view(), k), loadInteger(right.view(), k)) << "at " << k;
-      else if (std::isfinite(b) && largest < 1e30)
-        ASSERT_NEAR(a, b, toleranceOf(right.type()) * std::max(1.0, largest)) << "at " << k;
     }
   }
 
