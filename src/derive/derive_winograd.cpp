@@ -1,6 +1,7 @@
 #include "derive/derive_winograd.h"
 
 #include "cost/cost.h"
+#include "derive/fuel.h"
 #include "derive/ways_within.h"
 #include "derive/winograd.h"
 #include "simplify/facts.h"
@@ -50,6 +51,7 @@ public:
     std::vector<std::optional<Candidate>> candidates(program.nodes.size());
     for (uint32_t node = 0; node < program.nodes.size(); ++node)
       candidates[node] = candidateOf(node);
+    fuel.tell(options.log, "windows with constant weights");
     choose(candidates);
     if (llvm::none_of(candidates, [](const auto &candidate) { return bool(candidate); }))
       return program;
@@ -225,9 +227,8 @@ private:
     std::string key = keyOf(one.program, {0});
     auto [entry, isNew] = known.try_emplace(key);
     Priced &priced = entry->second;
-    if (!isNew || fuel == 0)
+    if (!isNew || !fuel.take())
       return priced;
-    --fuel;
     const Value &kernel = program.value(correlation.kernel.readValue());
     double before = seconds(one.program, {0});
     priced.algorithms.push_back({});
@@ -326,7 +327,7 @@ private:
 
   const Program &program;
   const WinogradOptions &options;
-  unsigned fuel;
+  Fuel fuel;
   std::vector<bool> constant; ///< By node.
   double constantBytes = 0;
   std::map<std::string, Priced> known;

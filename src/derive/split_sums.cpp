@@ -1,6 +1,7 @@
 #include "derive/split_sums.h"
 
 #include "derive/definition_price.h"
+#include "derive/fuel.h"
 #include "simplify/rebuild.h"
 #include "space/constants.h"
 #include "space/group_key.h"
@@ -95,6 +96,7 @@ public:
     std::vector<std::optional<Split>> splits;
     for (uint32_t node = 0; node < program.nodes.size(); ++node)
       splits.push_back(choose(node));
+    fuel.tell(options.log, "long sums of few results");
     if (llvm::none_of(splits, [](const auto &split) { return split.has_value(); }))
       return program;
     simplify::Rebuilder out(program);
@@ -158,9 +160,8 @@ private:
     const auto &whole = std::get<Definition>(program.nodes[node]);
     double moving = 0;
     priced.before = kernelSeconds(program, constant, node, options.schedule, &moving);
-    if (priced.before < muchLonger * moving + leastSecondsSaved || fuel == 0)
+    if (priced.before < muchLonger * moving + leastSecondsSaved || !fuel.take())
       return;
-    --fuel;
     priced.after = std::min(priced.before * (1 - leastSaving), priced.before - leastSecondsSaved);
     for (Split split : splitsOf(whole)) {
       double time = secondsOf(node, split);
@@ -214,7 +215,7 @@ private:
 
   const Program &program;
   const SplitSumsOptions &options;
-  unsigned fuel;
+  Fuel fuel;
   std::vector<bool> constant; ///< By node.
   std::map<std::string, Priced> known;
 };

@@ -1,6 +1,7 @@
 #include "derive/split_windows.h"
 
 #include "derive/definition_price.h"
+#include "derive/fuel.h"
 #include "simplify/rebuild.h"
 #include "space/constants.h"
 #include "space/group_key.h"
@@ -223,6 +224,7 @@ public:
     for (uint32_t node = 0; node < program.nodes.size(); ++node)
       if (std::optional<Window> window = choose(node))
         splits[node] = *window;
+    fuel.tell(options.log, "windows of products with few columns");
     if (splits.empty())
       return program;
     simplify::Rebuilder out(program);
@@ -267,10 +269,8 @@ private:
       return std::nullopt;
     schedule::Group group = kernelGroup(program, constant, {node}, {whole.results[0]});
     auto [entry, isNew] = known.try_emplace(space::keyOf(program, group).text);
-    if (isNew && fuel > 0) {
-      --fuel;
+    if (isNew && fuel.take())
       price(node, windows, entry->second);
-    }
     if (entry->second.window)
       explain(node, entry->second);
     return entry->second.window;
@@ -309,7 +309,7 @@ private:
 
   const Program &program;
   const SplitWindowsOptions &options;
-  unsigned fuel;
+  Fuel fuel;
   std::vector<bool> constant; ///< By node.
   std::map<std::string, Priced> known;
 };

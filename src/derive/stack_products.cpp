@@ -3,6 +3,7 @@
 #include "cost/cost.h"
 #include "derive/alike.h"
 #include "derive/definition_price.h"
+#include "derive/fuel.h"
 #include "simplify/rebuild.h"
 #include "simplify/simplify.h"
 #include "space/constants.h"
@@ -294,14 +295,15 @@ public:
     for (auto [stack, group] : llvm::zip_equal(stacks, stacked.groups)) {
       std::string key = space::keyOf(stacked.fresh, group).text;
       auto [entry, isNew] = known.try_emplace(std::move(key));
-      if (isNew && fuel > 0) {
-        --fuel;
+      if (isNew && fuel.take())
         entry->second = price(*stack, stacked.fresh, group);
-      }
-      if (entry->second.pays)
+      if (!entry->second)
+        continue;
+      if (entry->second->pays)
         chosen.push_back(stack);
-      explain(*stack, entry->second);
+      explain(*stack, *entry->second);
     }
+    fuel.tell(options.log, "products of one value with constants");
     return chosen;
   }
 
@@ -370,8 +372,8 @@ private:
   const std::vector<bool> &constant;
   const ChainFinder &finder;
   const StackOptions &options;
-  unsigned fuel;
-  std::map<std::string, Priced> known;
+  Fuel fuel;
+  std::map<std::string, std::optional<Priced>> known; ///< Nothing: no fuel was left for it.
 };
 
 } // namespace

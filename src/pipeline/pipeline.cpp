@@ -38,6 +38,7 @@ namespace kintsugi::pipeline {
 
 std::optional<Box> boxOf(std::string_view name) {
   static constexpr std::pair<std::string_view, Box> boxes[] = {{"expressions", Box::Expressions},
+                                                               {"derived", Box::Derived},
                                                                {"space", Box::Space},
                                                                {"problem", Box::Problem},
                                                                {"plan", Box::Plan},
@@ -370,7 +371,7 @@ Expected<te::Program> derived(te::Program program, const CompileOptions &options
       program = derive::deriveWinograd(program, winogradOptions(options, assumed));
     if (options.abilities.windows && options.machine.threads > 0)
       program = derive::splitWindows(program, splitWindowsOptions(options));
-    if (options.abilities.phases && options.machine.threads > 0)
+    if (options.abilities.twoStageSums && options.machine.threads > 0)
       program = derive::splitSums(program, splitSumsOptions(options));
     return checked(std::move(program));
   });
@@ -747,6 +748,8 @@ Expected<std::string> emit(const std::string &path, const CompileOptions &option
   Front front;
   front.wantsTexts = box == Box::Space || box == Box::Problem;
   KINTSUGI_RETURN_IF_ERROR(specialize(std::move(program), options, *target, phases, front));
+  if (box == Box::Derived)
+    return te::printProgram(*front.program);
   KINTSUGI_RETURN_IF_ERROR(choosePlan(options, *target, phases, front));
   if (box == Box::Space)
     return front.texts.space;

@@ -16,7 +16,7 @@ says "missing.onnx: note: 1 weights are missing; random values stand in for them
 expect 0 "$kintsugi" compile missing.onnx --random-weights -o out.kin --quiet
 [[ ! -s ../said ]] || fail "--quiet should drop notes"
 
-for step in expressions space problem plan tile llvm asm; do
+for step in expressions derived space problem plan tile llvm asm; do
   expect 0 "$kintsugi" compile relu.onnx --emit $step -o $step.txt
   [[ -s $step.txt ]] || fail "--emit $step is empty"
 done

@@ -3,7 +3,7 @@
 import random
 
 CPU_SWITCHES = ["fusion", "masks", "formats", "packing", "copies", "winograd", "scans", "scales"]
-GPU_SWITCHES = ["splits", "sums", "joins", "phases", "stacks", "windows", "bulk"]
+GPU_SWITCHES = ["splits", "sums", "joins", "two-stage-sums", "stacks", "windows", "bulk"]
 PLANS = ["search", "greedy", "separate"]
 PLAIN = {"float": "f32", "precision": "f32", "plan": "search", "without": [], "target": "cpu", "compile_threads": 1}
 

@@ -87,7 +87,7 @@ static Expected<std::string> emitBox(const char *model, const char *name,
   auto box = pipeline::boxOf(name);
   if (!box)
     return usageError("--emit " + std::string(name) +
-                      ": use expressions, space, problem, plan, tile, llvm or asm");
+                      ": use expressions, derived, space, problem, plan, tile, llvm or asm");
   KINTSUGI_RETURN_IF_ERROR(api::checkIsModel(model));
   KINTSUGI_ASSIGN(api::Settings settings, api::readSettings(options));
   if (settings.compile.tuneSeconds > 0)

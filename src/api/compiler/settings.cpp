@@ -70,14 +70,25 @@ using Abilities = pipeline::CompileOptions::Abilities;
 
 /// What --without takes away.
 constexpr std::pair<std::string_view, bool Abilities::*> abilityNames[] = {
-    {"fusion", &Abilities::fusion},   {"masks", &Abilities::masks},
-    {"formats", &Abilities::formats}, {"packing", &Abilities::packing},
-    {"copies", &Abilities::copies},   {"winograd", &Abilities::winograd},
-    {"scans", &Abilities::scans},     {"splits", &Abilities::splits},
-    {"sums", &Abilities::sums},       {"joins", &Abilities::joins},
-    {"phases", &Abilities::phases},   {"stacks", &Abilities::stacks},
-    {"windows", &Abilities::windows}, {"bulk", &Abilities::bulk},
+    {"fusion", &Abilities::fusion},
+    {"masks", &Abilities::masks},
+    {"formats", &Abilities::formats},
+    {"packing", &Abilities::packing},
+    {"copies", &Abilities::copies},
+    {"winograd", &Abilities::winograd},
+    {"scans", &Abilities::scans},
+    {"splits", &Abilities::splits},
+    {"sums", &Abilities::sums},
+    {"joins", &Abilities::joins},
+    {"two-stage-sums", &Abilities::twoStageSums},
+    {"stacks", &Abilities::stacks},
+    {"windows", &Abilities::windows},
+    {"bulk", &Abilities::bulk},
     {"scales", &Abilities::scales}};
+
+/// What an ability was called before.
+constexpr std::pair<std::string_view, std::string_view> formerNames[] = {
+    {"phases", "two-stage-sums"}};
 
 /// "fusion, masks and windows"
 std::string allAbilities() {
@@ -95,6 +106,9 @@ Status readWithout(const Json &value, pipeline::CompileOptions &options) {
   for (size_t start = 0; start <= list.size();) {
     size_t end = std::min(list.find(',', start), list.size());
     std::string word = list.substr(start, end - start);
+    for (const auto &[former, name] : formerNames)
+      if (word == former)
+        word = name;
     auto found = std::find_if(std::begin(abilityNames), std::end(abilityNames),
                               [&](const auto &entry) { return entry.first == word; });
     if (found == std::end(abilityNames))

@@ -91,7 +91,7 @@ private:
     addText(verb, "--plan", "plan", "search, greedy or separate");
     addText(verb, "--without", "without",
             "What not to do: a list of fusion, masks, formats, packing, copies, winograd, scans, "
-            "splits, sums, joins, phases, stacks, windows, bulk, scales");
+            "splits, sums, joins, two-stage-sums, stacks, windows, bulk, scales");
     verb.add_flag_callback(
         "--cubins", [this] { arguments.options["cubins"] = true; },
         "Machine code for GPUs as well, made by NVIDIA's ptxas where it is installed");
@@ -161,9 +161,10 @@ private:
     CLI::App &verb =
         addModelVerb("compile", "Compile a model into an artifact", "An ONNX file or a .te file");
     verb.add_option("-o,--output", arguments.output, "The artifact, or with --emit the text file");
-    verb.add_option("--emit", arguments.emit,
-                    "Stop at a step and write its text: expressions, space, problem, plan, tile, "
-                    "llvm or asm");
+    verb.add_option(
+        "--emit", arguments.emit,
+        "Stop at a step and write its text: expressions, derived, space, problem, plan, tile, "
+        "llvm or asm");
     addCompileFlags(verb);
     addJson(verb);
   }

@@ -3,7 +3,9 @@
 #include "base/diagnostics.h"
 #include "tools/kintsugi/report_text.h"
 
+#include <algorithm>
 #include <cmath>
+#include <vector>
 
 namespace kintsugi::tool {
 
@@ -68,6 +70,49 @@ std::string measured(const Json &entry) {
                                         : milliseconds(number(entry, "measured_ms"));
 }
 
+/// Kernels that share their code, by its name; in the order in which the first of them runs.
+std::vector<std::vector<const Json *>> sharingCode(const Json &kernels) {
+  std::vector<std::vector<const Json *>> groups;
+  for (const Json &kernel : kernels) {
+    std::string name = text(kernel, "name");
+    auto isThis = [&](const auto &group) { return text(*group[0], "name") == name; };
+    auto found = std::find_if(groups.begin(), groups.end(), isThis);
+    if (found == groups.end())
+      groups.push_back({&kernel});
+    else
+      found->push_back(&kernel);
+  }
+  return groups;
+}
+
+double sumOf(const std::vector<const Json *> &kernels, const char *field) {
+  double sum = 0;
+  for (const Json *kernel : kernels)
+    sum += number(*kernel, field);
+  return sum;
+}
+
+/// What kernels that share their code take together, whom they serve, and what the first computes.
+std::string showKernels(const std::vector<const Json *> &kernels, double share) {
+  const Json &first = *kernels[0];
+  std::string time =
+      first["measured_ms"].is_null() ? "not measured" : milliseconds(sumOf(kernels, "measured_ms"));
+  std::string all = format("%s  %.0f %%  %s, predicted %s, %s", text(first, "name").c_str(), share,
+                           time.c_str(), milliseconds(sumOf(kernels, "predicted_ms")).c_str(),
+                           bytes(sumOf(kernels, "bytes")).c_str());
+  if (text(first, "kind") == "call")
+    all += ", on the " + text(first, "runs_on");
+  if (kernels.size() > 1)
+    all += format(", %zu times the same code", kernels.size());
+  double launches = sumOf(kernels, "launches");
+  all += launches == double(kernels.size()) ? "\n" : format(", %.0f launches\n", launches);
+  for (const Json *kernel : kernels)
+    all += "  " + joined((*kernel)["nodes"], ", ") + "\n";
+  for (const std::string &line : lines(first, "expressions"))
+    all += "    " + line + "\n";
+  return all;
+}
+
 std::string showExplain(const Json &report) {
   const char *times = report["measured_ms"].is_null() ? "predicted_ms" : "measured_ms";
   double total = 0;
@@ -80,19 +125,8 @@ std::string showExplain(const Json &report) {
              measured(report).c_str(), milliseconds(number(report, "predicted_ms")).c_str());
   all += "code of " + text(report, "level") + "; there is code for " +
          joined(report["levels"], " and ") + "\n\n";
-  for (const Json &kernel : report["kernels"]) {
-    double launches = number(kernel, "launches");
-    all += format("%s  %.0f %%  %s, predicted %s, %s", text(kernel, "name").c_str(),
-                  total > 0 ? 100 * number(kernel, times) / total : 0, measured(kernel).c_str(),
-                  milliseconds(number(kernel, "predicted_ms")).c_str(),
-                  bytes(number(kernel, "bytes")).c_str());
-    if (text(kernel, "kind") == "call")
-      all += ", on the " + text(kernel, "runs_on");
-    all += launches == 1 ? "\n" : format(", %.0f launches\n", launches);
-    all += "  " + joined(kernel["nodes"], ", ") + "\n";
-    for (const std::string &line : lines(kernel, "expressions"))
-      all += "    " + line + "\n";
-  }
+  for (const std::vector<const Json *> &kernels : sharingCode(report["kernels"]))
+    all += showKernels(kernels, total > 0 ? 100 * sumOf(kernels, times) / total : 0);
   return all;
 }
 
