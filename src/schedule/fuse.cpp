@@ -1,7 +1,9 @@
 #include "schedule/fuse.h"
 
 #include "schedule/reindex.h"
+#include "te/divisions.h"
 #include "te/product.h"
+#include "te/share.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -75,16 +77,23 @@ static double binaryCost(BinaryOp op) {
   }
 }
 
+double ownOperations(const Expr &expr) {
+  switch (expr.kind()) {
+  case ExprKind::Unary:
+    return unaryCost(expr.unaryOp());
+  case ExprKind::Binary:
+    return binaryCost(expr.binaryOp());
+  case ExprKind::Select:
+  case ExprKind::Cast:
+    return 1;
+  default:
+    return 0;
+  }
+}
+
 double operationsOf(const Expr &expr) {
   double total = 0;
-  expr.walk([&](const Expr &e) {
-    if (e.kind() == ExprKind::Unary)
-      total += unaryCost(e.unaryOp());
-    else if (e.kind() == ExprKind::Binary)
-      total += binaryCost(e.binaryOp());
-    else if (e.kind() == ExprKind::Select || e.kind() == ExprKind::Cast)
-      total += 1;
-  });
+  expr.walk([&](const Expr &e) { total += ownOperations(e); });
   return total;
 }
 
@@ -166,6 +175,8 @@ private:
     const Expr &body = producer.bodies[0];
     if (isCleanMap(body) || body.isLiteral())
       return true;
+    if (divisionsIn(body) > mostDivisions)
+      return false;
     if (options.fillsAreFree && isBorder(body) && isFactorOnly(producer.results[0]))
       return true;
     double factor = readsOfValue(producer.results[0]) / std::max(1.0, points(producer.ranges()));
@@ -219,9 +230,9 @@ private:
       for (Member &consumer : members)
         for (Expr &body : consumer.bodies)
           if (llvm::is_contained(readsOf(body), producer.results[0]))
-            body =
+            body = withSharing(
                 simplifyIndices(inlineInto(body, definition, program.shape(producer.results[0])),
-                                consumer.ranges(), [&](ValueId id) { return program.shape(id); });
+                                consumer.ranges(), [&](ValueId id) { return program.shape(id); }));
     }
   }
 

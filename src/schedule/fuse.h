@@ -72,8 +72,11 @@ struct FuseOptions {
 std::vector<Member> fuse(const te::Program &program, const Group &group,
                          const FuseOptions &options);
 
-/// Scalar operations that one evaluation takes, in units of one addition; reads are free.
+/// Scalar operations that one evaluation takes, in units of one addition; reads are free, and what
+/// is shared counts once.
 double operationsOf(const te::Expr &expr);
+/// Of the expression itself, without those of what it is made of.
+double ownOperations(const te::Expr &expr);
 
 /// Whether a body only moves data in a way that costs nothing where it is read: one read with
 /// affine indices and no fill.

@@ -4,6 +4,7 @@
 #include "schedule/loop_order.h"
 #include "schedule/passes.h"
 #include "schedule/visit.h"
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -97,17 +98,21 @@ private:
   /// The iterators that change an expression of the body; notes its operations on the way, and for
   /// reads what changes whether they are wanted (`guard`).
   Uses usesOf(const Expr &expr, Uses guard) {
+    auto [entry, isNew] = visited.try_emplace(expr.identity(), Visit{0, guard});
+    if (!isNew && (guard & ~entry->second.guard) == 0)
+      return entry->second.uses;
+    Uses seen = entry->second.guard |= guard;
     Uses uses = usedByIndices(expr, numParallel + nest.numReductions());
-    if (auto read = llvm::find(bodyReads, expr); read != bodyReads.end())
-      guards[read - bodyReads.begin()] |= guard;
-    double below = 0;
+    if (expr.kind() == ExprKind::Read)
+      if (auto read = llvm::find(bodyReads, expr); read != bodyReads.end())
+        guards[read - bodyReads.begin()] |= seen;
     for (const Expr &operand : expr.operands()) {
-      uses |= usesOf(operand, guard);
-      below += operationsOf(operand);
+      uses |= usesOf(operand, seen);
       if (expr.kind() == ExprKind::Select) // The condition comes first.
-        guard |= uses;
+        seen |= uses;
     }
-    if (double own = operationsOf(expr) - below; own > 0)
+    visited[expr.identity()].uses = uses;
+    if (double own = ownOperations(expr); isNew && own > 0)
       operations.push_back({own, uses});
     return uses;
   }
@@ -477,7 +482,11 @@ private:
     Uses uses;
   };
   llvm::SmallVector<Operation> operations; ///< Of the bodies.
-  llvm::SmallVector<Uses> guards;          ///< By read of the body.
+  struct Visit {
+    Uses uses, guard;
+  };
+  llvm::SmallDenseMap<const void *, Visit> visited; ///< Of the bodies' expressions, once each.
+  llvm::SmallVector<Uses> guards;                   ///< By read of the body.
   double epilogueOperations = 0;
   unsigned fullLanes = 1;
 };

@@ -150,14 +150,14 @@ ThreadWork::Strides ThreadWork::stridesOf(const Index &position) const {
 
 /// The iterators that change an expression of the body; notes its operations on the way.
 uint64_t ThreadWork::usesOf(const Expr &expr) {
+  if (auto known = usesBelow.find(expr.identity()); known != usesBelow.end())
+    return known->second;
   uint64_t uses = usedByIndices(expr, numIterators);
-  double below = 0;
-  for (const Expr &operand : expr.operands()) {
+  for (const Expr &operand : expr.operands())
     uses |= usesOf(operand);
-    below += operationsOf(operand);
-  }
-  if (double own = operationsOf(expr) - below - savedByUnits(expr); own > 0)
+  if (double own = ownOperations(expr) - savedByUnits(expr); own > 0)
     operations.push_back({own, uses});
+  usesBelow[expr.identity()] = uses;
   return uses;
 }
 

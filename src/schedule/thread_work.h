@@ -9,6 +9,7 @@
 
 #include "base/hash.h"
 #include "schedule/schedule.h"
+#include "llvm/ADT/DenseMap.h"
 
 namespace kintsugi::schedule {
 
@@ -52,7 +53,8 @@ public:
   const unsigned numParallel, numIterators;
   std::vector<Read> bodyReads, epilogueReads;
   Access destination;
-  llvm::SmallVector<Operation> operations; ///< Of the bodies.
+  llvm::SmallVector<Operation> operations;               ///< Of the bodies.
+  llvm::SmallDenseMap<const void *, uint64_t> usesBelow; ///< Of the bodies' expressions, once each.
   double epilogueOperations = 0;
   int64_t joinBytes = 0;     ///< Of the running values of one result.
   double joinOperations = 0; ///< Of joining a term, or what another thread has, to those.

@@ -1,38 +1,49 @@
 #include "schedule/visit.h"
 
+#include "llvm/ADT/SmallPtrSet.h"
+
 namespace kintsugi::schedule {
 
 using namespace te;
 
 namespace {
 
-using VisitIndex = llvm::function_ref<void(const Index &)>;
+/// Visits the indices of expressions, those of what is shared once: as a tree, an expression may
+/// have exponentially many.
+class IndexVisitor {
+public:
+  explicit IndexVisitor(llvm::function_ref<void(const Index &)> visit) : visit(visit) {}
 
-void forEachIndex(const Expr &expr, VisitIndex visit);
-
-/// `index` itself and every index inside it: each is a sum with factors of its own.
-void forEachNested(const Index &index, VisitIndex visit) {
-  visit(index);
-  for (const Term &term : index.terms()) {
-    if (term.atom.kind == AtomKind::Data)
-      forEachIndex(*term.atom.data, visit);
-    else if (term.atom.kind != AtomKind::Iterator)
-      forEachNested(term.atom.operand, visit);
+  void look(const Expr &expr) {
+    if (!seen.insert(expr.identity()).second)
+      return;
+    if (expr.kind() == ExprKind::Index)
+      look(expr.indexValue());
+    if (expr.kind() == ExprKind::Read) {
+      for (const Index &index : expr.readIndices())
+        look(index);
+      if (const Expr *fill = expr.readFill())
+        look(*fill);
+    }
+    for (const Expr &operand : expr.operands())
+      look(operand);
   }
-}
 
-void forEachIndex(const Expr &expr, VisitIndex visit) {
-  if (expr.kind() == ExprKind::Index)
-    forEachNested(expr.indexValue(), visit);
-  if (expr.kind() == ExprKind::Read) {
-    for (const Index &index : expr.readIndices())
-      forEachNested(index, visit);
-    if (const Expr *fill = expr.readFill())
-      forEachIndex(*fill, visit);
+  /// `index` itself and every index inside it: each is a sum with factors of its own.
+  void look(const Index &index) {
+    visit(index);
+    for (const Term &term : index.terms()) {
+      if (term.atom.kind == AtomKind::Data)
+        look(*term.atom.data);
+      else if (term.atom.kind != AtomKind::Iterator)
+        look(term.atom.operand);
+    }
   }
-  for (const Expr &operand : expr.operands())
-    forEachIndex(operand, visit);
-}
+
+private:
+  llvm::function_ref<void(const Index &)> visit;
+  llvm::SmallPtrSet<const void *, 16> seen;
+};
 
 } // namespace
 
@@ -50,21 +61,22 @@ uint64_t usedByIndices(const Expr &expr, unsigned iterators) {
   return uses;
 }
 
-void forEachIndex(const LoopNest &nest, VisitIndex visit) {
+void forEachIndex(const LoopNest &nest, llvm::function_ref<void(const Index &)> visit) {
+  IndexVisitor visitor(visit);
   for (const Expr &body : nest.bodies)
-    forEachIndex(body, visit);
+    visitor.look(body);
   for (const Expr &finish : nest.epilogue)
-    forEachIndex(finish, visit);
-  forEachNested(nest.destinationIndex, visit);
+    visitor.look(finish);
+  visitor.look(nest.destinationIndex);
   for (const Kept &kept : nest.kept) {
-    forEachIndex(kept.value, visit);
-    forEachNested(kept.index, visit);
+    visitor.look(kept.value);
+    visitor.look(kept.index);
   }
   for (const Span &span : nest.spans) {
     visit(span.iterator);
     for (const std::optional<Expr> *bound : {&span.begin, &span.end})
       if (*bound)
-        forEachIndex(**bound, visit);
+        visitor.look(**bound);
   }
 }
 

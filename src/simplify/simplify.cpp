@@ -3,6 +3,7 @@
 #include "simplify/facts.h"
 #include "simplify/rebuild.h"
 #include "simplify/rules.h"
+#include "te/divisions.h"
 #include "llvm/ADT/STLExtras.h"
 
 #include <map>
@@ -124,6 +125,8 @@ private:
                                 *read.readFill());
         composed = simplifyIndices(composed, ranges, shapeOf);
         if (!readerIsView && isAffineRead(read) && !isAffineRead(composed))
+          break;
+        if (divisionsIn(composed) > mostDivisions)
           break;
         if (log)
           composedViews +=

@@ -21,7 +21,7 @@ Growth::Growth(const Program &program, llvm::ArrayRef<uint32_t> nodes, const Spa
       if (value.kind != ValueKind::Result)
         continue;
       producers[node].push_back(value.node);
-      if (!llvm::is_contained(consumers[value.node], node))
+      if (consumers[value.node].empty() || consumers[value.node].back() != node)
         consumers[value.node].push_back(node);
     }
   for (const Program::Output &output : program.outputs)
@@ -81,20 +81,26 @@ bool Growth::isConvex(const Nodes &nodes) const {
   return true;
 }
 
-/// The nearest ones on the way back through what is computed point by point.
-Growth::Nodes Growth::reductionsBehind(uint32_t node) const {
-  std::set<uint32_t> seen, found;
-  Nodes pending(producers[node]);
-  while (!pending.empty()) {
-    uint32_t producer = pending.pop_back_val();
-    if (!eligible[producer] || !seen.insert(producer).second)
-      continue;
-    if (std::get<Definition>(program.nodes[producer]).reduction)
-      found.insert(producer);
-    else
-      llvm::append_range(pending, producers[producer]);
+/// The nearest ones on the way back through what is computed point by point, as far as one group
+/// may reach.
+std::vector<Growth::Behind> Growth::reductionsBehind(uint32_t node, unsigned steps) const {
+  std::set<uint32_t> seen;
+  std::vector<Behind> found;
+  Nodes level(producers[node]);
+  for (unsigned left = steps; left-- > 0 && !level.empty();) {
+    Nodes next;
+    for (uint32_t producer : level) {
+      if (!eligible[producer] || !seen.insert(producer).second)
+        continue;
+      if (std::get<Definition>(program.nodes[producer]).reduction)
+        found.push_back({producer, left});
+      else
+        llvm::append_range(next, producers[producer]);
+    }
+    level = std::move(next);
   }
-  return Nodes(found.begin(), found.end());
+  llvm::sort(found, [](const Behind &a, const Behind &b) { return a.node < b.node; });
+  return found;
 }
 
 /// What leads from some of the first nodes to the last.
@@ -119,9 +125,15 @@ std::vector<Growth::Nodes> Growth::attentionBefore(uint32_t root) const {
   };
   std::vector<Nodes> groups;
   bool isReduction = std::get<Definition>(program.nodes[root]).reduction.has_value();
-  for (uint32_t sum : isReduction ? Nodes{root} : reductionsBehind(root))
-    for (uint32_t stats : reductionsBehind(sum)) {
-      Nodes scores = isStats(stats) ? reductionsBehind(stats) : Nodes();
+  std::vector<Behind> sums{{root, options.caps.nodes}};
+  if (!isReduction)
+    sums = reductionsBehind(root, options.caps.nodes);
+  for (const Behind &sum : sums)
+    for (const Behind &stats : reductionsBehind(sum.node, sum.stepsLeft)) {
+      Nodes scores;
+      if (isStats(stats.node))
+        for (const Behind &each : reductionsBehind(stats.node, stats.stepsLeft))
+          scores.push_back(each.node);
       if (!scores.empty())
         groups.push_back(between(scores, root));
       if (scores.size() > 1) // Not all may be scores: a mask's table of open blocks is a reduction.

@@ -37,7 +37,11 @@ private:
   /// One definition more or less of attention costs more than none of it: the group from scores to
   /// root is looked at as a whole.
   std::vector<Nodes> attentionBefore(uint32_t root) const;
-  Nodes reductionsBehind(uint32_t node) const;
+  struct Behind {
+    uint32_t node;
+    unsigned stepsLeft; ///< What a group of the shortest way to it may still reach.
+  };
+  std::vector<Behind> reductionsBehind(uint32_t node, unsigned steps) const;
   Nodes between(const Nodes &first, uint32_t last) const;
   bool isConvex(const Nodes &nodes) const;
   bool withinCaps(const schedule::Group &group) const;

@@ -23,6 +23,14 @@ Hash128 tuningKey(const GroupKey &key, const schedule::ScheduleOptions &options)
       .finish();
 }
 
+/// What the next of several roots may use: all, but for what is kept for the others, so that the
+/// end of a long program is fused like its start.
+static unsigned shareOf(unsigned fuel, size_t roots) {
+  constexpr size_t kept = 12; // For each.
+  size_t others = kept * (roots - 1);
+  return unsigned(std::max(fuel - std::min<size_t>(fuel, others), fuel / roots));
+}
+
 Expected<Space> buildSpace(const Program &program, llvm::ArrayRef<uint32_t> nodes,
                            const SpaceOptions &options) {
   Space space;
@@ -33,7 +41,6 @@ Expected<Space> buildSpace(const Program &program, llvm::ArrayRef<uint32_t> node
   ScheduleTable table(program, options, memo, options.log);
   std::string reason;
   Growth growth(program, nodes, options);
-  unsigned fuel = options.fuel;
   for (uint32_t node : nodes) {
     Candidate alone = table.candidateOf(growth.groupOf({node}), reason);
     if (!alone.kernel)
@@ -42,20 +49,24 @@ Expected<Space> buildSpace(const Program &program, llvm::ArrayRef<uint32_t> node
     growth.setAlone(node, roughSeconds(*alone.kernel, options.schedule.machine));
     space.candidates.push_back(std::move(alone));
   }
-  for (uint32_t node : nodes) {
+  unsigned fuel = options.fuel;
+  for (auto [number, node] : llvm::enumerate(nodes)) {
     if (!options.fuse)
       break;
-    growth.from(node, fuel, [&](schedule::Group group) -> std::optional<double> {
+    unsigned own = shareOf(fuel, nodes.size() - number), given = own;
+    auto grow = [&](schedule::Group group) -> std::optional<double> {
       Candidate candidate = table.candidateOf(std::move(group), reason);
       if (!candidate.kernel)
         return std::nullopt;
       double seconds = roughSeconds(*candidate.kernel, options.schedule.machine);
       space.candidates.push_back(std::move(candidate));
       return seconds;
-    });
+    };
+    growth.from(node, own, grow);
+    fuel -= given - own;
+    space.outOfFuel |= own == 0;
   }
   space.scheduled = table.size();
-  space.outOfFuel = fuel == 0;
   if (options.log)
     options.log->add({"space",
                       "program '" + program.name + "'",

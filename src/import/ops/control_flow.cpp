@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "import/ops/families.h"
+#include "import/ops/join.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -72,16 +73,11 @@ Expected<ValueId> stacked(OpContext &c, std::string name, llvm::ArrayRef<ValueId
     if (c.shape(part) != c.shape(parts[0]) || c.type(part) != c.type(parts[0]))
       return c.error("what it stacks changes shape or type from trip to trip");
   Shape shape(c.shape(parts[0]).begin(), c.shape(parts[0]).end());
-  shape.insert(shape.begin(), Extent(parts.size()));
-  return c.define(std::move(name), shape, [&](Indices i) {
-    Expr result = c.read(parts.back(), i.drop_front());
-    for (size_t k = parts.size() - 1; k-- > 0;) {
-      Expr here = Expr::binary(te::BinaryOp::Less, Expr::index(i[0], ElementType::I64),
-                               Expr::literal(ElementType::I64, int64_t(k + 1)));
-      result = Expr::select(here, c.read(parts[k], i.drop_front()), result);
-    }
-    return result;
-  });
+  shape.insert(shape.begin(), Extent(1));
+  llvm::SmallVector<ValueId> layers;
+  for (ValueId part : parts)
+    layers.push_back(c.reshape(name + ".layer", part, shape));
+  return concatenated(c, std::move(name), layers, 0);
 }
 
 Expected<ValueId> scalarConstant(OpContext &c, std::string name, int64_t value) {

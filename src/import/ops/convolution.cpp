@@ -6,6 +6,8 @@
 
 #include "llvm/ADT/STLExtras.h"
 
+#include <numeric>
+
 namespace kintsugi::import {
 namespace {
 
@@ -139,15 +141,47 @@ Status convolution(OpContext &c) {
 
 /// One spatial dimension of a transposed convolution: input q and kernel position k meet the output
 /// at q * stride + k * dilation - padLow.
+///
+/// What stride and dilation have in common, `apart`, is how far the positions lie apart that
+/// anything meets; in these steps stride and dilation are coprime. Kernel position k = phase + tap
+/// * stride then meets, of input q, the place
+///     q * stride + k * dilation = phase * dilation + (q + tap * dilation) * stride,
+/// so a place tells its phase, and the phase's quotient q + tap * dilation; and each phase is a
+/// convolution over quotients, with weights of its own and the same input.
 struct Spread {
-  int64_t input, kernel, stride, dilation, padLow, output;
+  int64_t input, kernel, stride, dilation; ///< Coprime.
+  int64_t apart, padLow, output;
 
-  // Output position h, shifted by padLow, is stride * q + phase. With dilation 1, phase p meets
-  // kernel positions p, p + stride, ...: `taps` of them.
   int64_t taps() const { return (kernel + stride - 1) / stride; }
-  int64_t firstQuotient() const { return padLow / stride; }
+  int64_t reach() const { return (taps() - 1) * dilation; } ///< From the last tap to the first.
+  int64_t firstPlace() const { return (padLow + apart - 1) / apart; }
+  int64_t places() const {
+    return output == 0 ? 0 : (output - 1 + padLow) / apart - firstPlace() + 1;
+  }
+  int64_t firstQuotient() const { return firstPlace() / stride - (stride - 1) * dilation / stride; }
   int64_t quotients() const {
-    return output == 0 ? 0 : (output - 1 + padLow) / stride - firstQuotient() + 1;
+    return places() == 0 ? 0 : (firstPlace() + places() - 1) / stride - firstQuotient() + 1;
+  }
+
+  /// Of a place, counted from the first.
+  Index phaseOf(const Index &place) const {
+    return ((place + Index(firstPlace())) * inverse()).mod(stride);
+  }
+  /// Counted from the first.
+  Index quotientOf(const Index &place) const {
+    Index before = (phaseOf(place) * dilation).floorDiv(stride);
+    return (place + Index(firstPlace())).floorDiv(stride) - before - Index(firstQuotient());
+  }
+
+private:
+  /// Of the dilation, modulo the stride (Euclid's algorithm).
+  int64_t inverse() const {
+    int64_t a = stride, b = dilation % stride, ofA = 0, ofB = 1;
+    while (b > 1) {
+      ofA = std::exchange(ofB, ofA - a / b * ofB);
+      a = std::exchange(b, a % b);
+    }
+    return ofB < 0 ? ofB + stride : ofB;
   }
 };
 
@@ -163,14 +197,21 @@ Expected<llvm::SmallVector<Spread>> readSpreads(OpContext &c, ValueId x, ValueId
   bool same = mode == "SAME_UPPER" || mode == "SAME_LOWER";
   llvm::SmallVector<Spread> spreads;
   for (size_t d = 0; d < count; ++d) {
-    Spread s{c.extent(x, 2 + d), c.extent(k, 2 + d), strides[d], dilations[d], pads[d], 0};
+    int64_t apart = std::gcd(strides[d], dilations[d]);
+    Spread s{c.extent(x, 2 + d),
+             c.extent(k, 2 + d),
+             strides[d] / apart,
+             dilations[d] / apart,
+             apart,
+             pads[d],
+             0};
     int64_t low = mode == "NOTSET" || hasShape ? pads[d] : 0;
     int64_t high = mode == "NOTSET" || hasShape ? pads[count + d] : 0;
-    int64_t full = s.stride * (s.input - 1) + extra[d] + (s.kernel - 1) * s.dilation + 1;
+    int64_t full = strides[d] * (s.input - 1) + extra[d] + (s.kernel - 1) * dilations[d] + 1;
     if (s.input > int64_t(1) << 31 || s.kernel < 1 || s.kernel > int64_t(1) << 31 || full < 0)
       return c.error("its spatial extents are out of range");
     if (same || hasShape) {
-      s.output = hasShape ? outputs[d] : s.input * s.stride;
+      s.output = hasShape ? outputs[d] : s.input * strides[d];
       int64_t total = std::max<int64_t>(0, full - s.output);
       low = mode == "SAME_UPPER" ? total / 2 : total - total / 2;
       high = total - low;
@@ -180,53 +221,63 @@ Expected<llvm::SmallVector<Spread>> readSpreads(OpContext &c, ValueId x, ValueId
     if (s.output < 0)
       return c.error("its pads are larger than its output");
     s.padLow = low;
+    constexpr int64_t most = int64_t(1) << 62; // Of what indices multiply on the way to a phase.
+    if (s.output > largestCount || s.stride > most / (s.output + low + 1))
+      return c.error("its strides are out of range");
     spreads.push_back(s);
   }
   return spreads;
 }
 
-/// Every product that reaches the output, found by stride residues: a convolution by which each
-/// phase of the output has weights of its own.
-ValueId transposedByPhases(OpContext &c, std::string name, ElementType type, ValueId x, ValueId k,
-                           llvm::ArrayRef<Spread> spreads, int64_t groups) {
+/// Weights [in, out, phases..., taps...], the last tap first, zero beyond the kernel.
+ValueId phasedWeights(OpContext &c, ValueId k, llvm::ArrayRef<Spread> spreads) {
   size_t count = spreads.size();
-  int64_t inputs = c.extent(x, 1) / groups, outputs = c.extent(k, 1);
-  ElementType wide = accumulatorFor(type);
-  // Weights by phase and tap, the last tap first, zero beyond the kernel.
-  Shape phased{c.shape(k)[0], c.shape(k)[1]};
+  Shape shape{c.shape(k)[0], c.shape(k)[1]};
   for (const Spread &s : spreads)
-    phased.push_back(s.stride);
+    shape.push_back(s.stride);
   for (const Spread &s : spreads)
-    phased.push_back(s.taps());
-  ValueId weights = c.define(c.name() + ".phases", phased, [&](Indices i) {
+    shape.push_back(s.taps());
+  return c.define(c.name() + ".phases", shape, [&](Indices i) {
     llvm::SmallVector<Index> at{i[0], i[1]};
     bool inside = true;
     for (auto [d, s] : llvm::enumerate(spreads)) {
       at.push_back(i[2 + d] + (Index(s.taps() - 1) - i[2 + count + d]) * s.stride);
       inside &= s.kernel % s.stride == 0;
     }
-    return inside ? c.read(k, at) : c.readOr(k, at, Expr::literal(type, 0.0));
+    return inside ? c.read(k, at) : c.readOr(k, at, Expr::literal(c.type(k), 0.0));
   });
-  // x shifted so that quotient q and tap t (the last first) meet at q + t.
+}
+
+/// x moved so that a quotient q, counted from the first, and tap t, the last first, meet at
+/// q + t * dilation.
+ValueId shiftedInput(OpContext &c, ValueId x, llvm::ArrayRef<Spread> spreads) {
   Shape shape{c.shape(x)[0], c.shape(x)[1]};
   bool same = true;
   llvm::SmallVector<int64_t> shifts;
   for (const Spread &s : spreads) {
-    shape.push_back(s.quotients() == 0 ? 0 : s.quotients() + s.taps() - 1);
-    shifts.push_back(s.firstQuotient() - (s.taps() - 1));
+    shape.push_back(s.quotients() == 0 ? 0 : s.quotients() + s.reach());
+    shifts.push_back(s.firstQuotient() - s.reach());
     same &= shifts.back() == 0 && shape.back() == Extent(s.input);
   }
-  ValueId shifted = same ? x : c.define(c.name() + ".padded", shape, [&](Indices i) {
+  return same ? x : c.define(c.name() + ".padded", shape, [&](Indices i) {
     llvm::SmallVector<Index> at(i.begin(), i.end());
-    for (size_t d = 0; d < count; ++d)
+    for (size_t d = 0; d < spreads.size(); ++d)
       at[2 + d] = i[2 + d] + Index(shifts[d]);
-    return c.readOr(x, at, Expr::literal(type, 0.0));
+    return c.readOr(x, at, Expr::literal(c.type(x), 0.0));
   });
-  // [n, g, o, quotients..., phases...]
+}
+
+/// The sums of all phases: [n, o, quotients..., phases...], with groups [n, g, o, ...].
+ValueId sumsByPhase(OpContext &c, std::string name, ElementType type, ValueId x, ValueId k,
+                    llvm::ArrayRef<Spread> spreads, int64_t groups) {
+  size_t count = spreads.size();
+  int64_t inputs = c.extent(x, 1) / groups;
+  ElementType wide = accumulatorFor(type);
+  ValueId weights = phasedWeights(c, k, spreads), shifted = shiftedInput(c, x, spreads);
   Shape result{c.shape(x)[0]};
   if (groups > 1)
     result.push_back(groups);
-  result.push_back(outputs);
+  result.push_back(c.shape(k)[1]);
   unsigned first = result.size();
   Reduction reduction;
   reduction.add(inputs, true);
@@ -236,67 +287,73 @@ ValueId transposedByPhases(OpContext &c, std::string name, ElementType type, Val
     result.push_back(s.stride);
     reduction.add(s.taps());
   }
-  ValueId y = c.reduce(
-      name + ".byphase", type, result, Combiner::Sum, reduction.extents, [&](Indices i, Indices r) {
+  return c.reduce(
+      std::move(name), type, result, Combiner::Sum, reduction.extents, [&](Indices i, Indices r) {
         Index in = reduction.at(0, r);
         Index channel = groups > 1 ? i[1] * inputs + in : in;
         llvm::SmallVector<Index> xAt{i[0], channel};
         llvm::SmallVector<Index> kAt{channel, i[first - 1]};
-        for (size_t d = 0; d < count; ++d)
-          xAt.push_back(i[first + d] + reduction.at(1 + d, r));
+        for (auto [d, s] : llvm::enumerate(spreads))
+          xAt.push_back(i[first + d] + reduction.at(1 + d, r) * s.dilation);
         for (size_t d = 0; d < count; ++d)
           kAt.push_back(i[first + count + d]);
         for (size_t d = 0; d < count; ++d)
           kAt.push_back(reduction.at(1 + d, r));
         return Expr::cast(wide, c.read(shifted, xAt)) * Expr::cast(wide, c.read(weights, kAt));
       });
+}
+
+/// What lies at the places that anything meets, by phases.
+ValueId transposedAtPlaces(OpContext &c, std::string name, ElementType type, ValueId x, ValueId k,
+                           llvm::ArrayRef<Spread> spreads, int64_t groups) {
+  int64_t outputs = c.extent(k, 1);
+  ValueId y = sumsByPhase(c, name + ".byphase", type, x, k, spreads, groups);
   Shape merged{c.shape(x)[0], groups * outputs};
   for (const Spread &s : spreads)
-    merged.push_back(s.output);
+    merged.push_back(s.places());
   return c.view(std::move(name), y, merged, [&](Indices i) {
     llvm::SmallVector<Index> at{i[0]};
     if (groups > 1)
       at.push_back(i[1].floorDiv(outputs));
     at.push_back(groups > 1 ? i[1].mod(outputs) : i[1]);
     for (auto [d, s] : llvm::enumerate(spreads))
-      at.push_back((i[2 + d] + Index(s.padLow)).floorDiv(s.stride) - Index(s.firstQuotient()));
+      at.push_back(s.quotientOf(i[2 + d]));
     for (auto [d, s] : llvm::enumerate(spreads))
-      at.push_back((i[2 + d] + Index(s.padLow)).mod(s.stride));
+      at.push_back(s.phaseOf(i[2 + d]));
     return at;
   });
 }
 
-/// Directly from the definition, for dilated kernels: products whose position is no multiple of the
-/// stride are left out by a condition.
-ValueId transposedByCondition(OpContext &c, std::string name, ElementType type, ValueId x,
-                              ValueId k, llvm::ArrayRef<Spread> spreads, int64_t groups) {
-  int64_t inputs = c.extent(x, 1) / groups, outputs = c.extent(k, 1);
-  ElementType wide = accumulatorFor(type);
-  Expr zero = Expr::literal(wide, 0.0);
-  Shape shape{c.shape(x)[0], groups * outputs};
-  Shape reduction{inputs};
+/// The whole output: zero between the places.
+ValueId transposed(OpContext &c, std::string name, ElementType type, ValueId x, ValueId k,
+                   llvm::ArrayRef<Spread> spreads, int64_t groups) {
+  if (llvm::all_of(spreads, [](const Spread &s) { return s.apart == 1; }))
+    return transposedAtPlaces(c, std::move(name), type, x, k, spreads, groups);
+  Expr zero = Expr::literal(type, 0.0);
+  Shape shape{c.shape(x)[0], groups * c.extent(k, 1)};
+  bool isEmpty = false;
   for (const Spread &s : spreads) {
     shape.push_back(s.output);
-    reduction.push_back(s.kernel);
+    isEmpty |= s.places() == 0;
   }
-  return c.reduce(
-      std::move(name), type, shape, Combiner::Sum, reduction, [&](Indices i, Indices r) {
-        Index channel = i[1].floorDiv(outputs) * inputs + r[0];
-        llvm::SmallVector<Index> xAt{i[0], channel}, kAt{channel, i[1].mod(outputs)};
-        std::optional<Expr> meets;
-        for (auto [d, s] : llvm::enumerate(spreads)) {
-          Index position = i[2 + d] + Index(s.padLow) - r[1 + d] * s.dilation;
-          xAt.push_back(position.floorDiv(s.stride));
-          kAt.push_back(r[1 + d]);
-          Expr residue = Expr::index(position.mod(s.stride), ElementType::I64);
-          Expr multiple =
-              Expr::binary(BinaryOp::Equal, residue, Expr::literal(ElementType::I64, int64_t(0)));
-          meets = meets ? Expr::binary(BinaryOp::And, *meets, multiple) : multiple;
-        }
-        Expr product = Expr::cast(wide, c.readOr(x, xAt, Expr::literal(type, 0.0))) *
-                       Expr::cast(wide, c.read(k, kAt));
-        return Expr::select(*meets, product, zero);
-      });
+  if (isEmpty)
+    return c.define(std::move(name), shape, [&](Indices) { return zero; });
+  ValueId y = transposedAtPlaces(c, name + ".places", type, x, k, spreads, groups);
+  return c.define(std::move(name), shape, [&](Indices i) {
+    llvm::SmallVector<Index> at{i[0], i[1]};
+    std::optional<Expr> meets;
+    for (auto [d, s] : llvm::enumerate(spreads)) {
+      Index position = i[2 + d] + Index(s.padLow);
+      at.push_back(position.floorDiv(s.apart) - Index(s.firstPlace()));
+      if (s.apart == 1)
+        continue;
+      Expr here =
+          Expr::binary(BinaryOp::Equal, Expr::index(position.mod(s.apart), ElementType::I64),
+                       Expr::literal(ElementType::I64, int64_t(0)));
+      meets = meets ? Expr::binary(BinaryOp::And, *meets, here) : here;
+    }
+    return Expr::select(*meets, c.read(y, at), zero);
+  });
 }
 
 Status transposedConvolution(OpContext &c) {
@@ -314,9 +371,7 @@ Status transposedConvolution(OpContext &c) {
   KINTSUGI_ASSIGN(auto spreads, readSpreads(c, x, k));
   bool hasBias = c.hasInput(2);
   std::string name = hasBias ? c.name() + ".sum" : c.name();
-  bool plain = llvm::all_of(spreads, [](const Spread &s) { return s.dilation == 1; });
-  auto build = plain ? transposedByPhases : transposedByCondition;
-  ValueId y = build(c, name, c.type(x), x, k, spreads, groups);
+  ValueId y = transposed(c, name, c.type(x), x, k, spreads, groups);
   if (hasBias) {
     KINTSUGI_ASSIGN(y, addBias(c, c.name(), y, 2));
   }

@@ -1,6 +1,7 @@
 //===- elementwise.cpp - Arithmetic, comparisons, logic, conversions ---------===//
 
 #include "import/ops/families.h"
+#include "import/ops/join.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -185,7 +186,7 @@ Status bitShift(OpContext &c) {
   });
 }
 
-/// Max, Min, Sum: any number of inputs, folded from the left in one definition.
+/// Max, Min, Sum: any number of inputs, folded from the left.
 Expected<ValueId> variadic(OpContext &c, BinaryOp op, std::string name) {
   llvm::SmallVector<ValueId> inputs;
   for (unsigned i = 0; i < c.numInputs(); ++i) {
@@ -194,12 +195,15 @@ Expected<ValueId> variadic(OpContext &c, BinaryOp op, std::string name) {
     inputs.push_back(c.input(i));
     KINTSUGI_RETURN_IF_ERROR(c.requireSameType(inputs[0], inputs[i]));
   }
-  KINTSUGI_ASSIGN(Shape shape, c.broadcast(inputs));
-  return c.define(std::move(name), shape, [&](Indices i) {
-    Expr result = c.readBroadcast(inputs[0], i);
-    for (ValueId input : llvm::drop_begin(inputs))
-      result = Expr::binary(op, result, c.readBroadcast(input, i));
-    return result;
+  KINTSUGI_RETURN_IF_ERROR(c.broadcast(inputs).status());
+  return inGroups(std::move(name), inputs, [&](std::string part, llvm::ArrayRef<ValueId> group) {
+    Expected<Shape> shape = c.broadcast(group); // As all of them do.
+    return c.define(std::move(part), *shape, [&](Indices i) {
+      Expr result = c.readBroadcast(group[0], i);
+      for (ValueId input : group.drop_front())
+        result = Expr::binary(op, result, c.readBroadcast(input, i));
+      return result;
+    });
   });
 }
 

@@ -3,6 +3,7 @@
 #include "import/ops/families.h"
 
 #include "base/checked.h"
+#include "import/ops/join.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -164,23 +165,13 @@ Status concat(OpContext &c) {
                      llvm::Twine(axis));
     wanted[axis] = std::min(wanted[axis] + c.extent(part, axis), int64_t(1) << 50);
   }
-  KINTSUGI_ASSIGN(Shape shape, c.makeShape(wanted));
+  KINTSUGI_RETURN_IF_ERROR(c.makeShape(wanted).status());
   llvm::erase_if(parts, [&](ValueId part) { return c.extent(part, axis) == 0; });
   if (parts.empty() || parts.size() == 1) {
     c.output(0, parts.empty() ? c.input(0) : parts[0]);
     return Status::success();
   }
-  c.output(0, c.define(c.name(), shape, [&](Indices i) {
-    int64_t start = wanted[axis];
-    std::optional<Expr> result;
-    for (ValueId part : llvm::reverse(parts)) {
-      int64_t end = start;
-      start -= c.extent(part, axis);
-      Expr mine = c.read(part, replaced(i, axis, i[axis] - Index(start)));
-      result = result ? Expr::select(below(i[axis], end), mine, *result) : mine;
-    }
-    return *result;
-  }));
+  c.output(0, concatenated(c, c.name(), parts, axis));
   return Status::success();
 }
 

@@ -1,0 +1,54 @@
+#include "import/ops/join.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+namespace kintsugi::import {
+
+ValueId inGroups(std::string name, llvm::ArrayRef<ValueId> tensors,
+                 llvm::function_ref<ValueId(std::string, llvm::ArrayRef<ValueId>)> join) {
+  constexpr size_t most = 32;
+  llvm::SmallVector<ValueId> joined(tensors.begin(), tensors.end());
+  while (joined.size() > most) {
+    llvm::SmallVector<ValueId> next;
+    for (llvm::ArrayRef<ValueId> left = joined; !left.empty();) {
+      llvm::ArrayRef<ValueId> group = left.take_front(most);
+      next.push_back(group.size() == 1 ? group[0] : join(name + ".part", group));
+      left = left.drop_front(group.size());
+    }
+    joined = std::move(next);
+  }
+  return join(std::move(name), joined);
+}
+
+/// By a choice for each tensor, the first one outermost.
+static ValueId chosenByPlace(Builder &b, std::string name, llvm::ArrayRef<ValueId> tensors,
+                             unsigned axis) {
+  Shape shape(b.shape(tensors[0]).begin(), b.shape(tensors[0]).end());
+  int64_t end = 0;
+  for (ValueId tensor : tensors)
+    end += b.extent(tensor, axis);
+  shape[axis] = end;
+  return b.define(std::move(name), shape, [&](Indices i) {
+    int64_t start = end;
+    std::optional<Expr> result;
+    for (ValueId tensor : llvm::reverse(tensors)) {
+      Expr bound = Expr::literal(ElementType::I64, start);
+      start -= b.extent(tensor, axis);
+      llvm::SmallVector<Index> at(i.begin(), i.end());
+      at[axis] = i[axis] - Index(start);
+      Expr mine = b.read(tensor, at);
+      Expr isBefore =
+          Expr::binary(te::BinaryOp::Less, Expr::index(i[axis], ElementType::I64), bound);
+      result = result ? Expr::select(isBefore, mine, *result) : mine;
+    }
+    return *result;
+  });
+}
+
+ValueId concatenated(Builder &b, std::string name, llvm::ArrayRef<ValueId> tensors, unsigned axis) {
+  return inGroups(std::move(name), tensors, [&](std::string part, llvm::ArrayRef<ValueId> group) {
+    return chosenByPlace(b, std::move(part), group, axis);
+  });
+}
+
+} // namespace kintsugi::import
