@@ -8,9 +8,9 @@
  * and is given no more: any device has those for a block.
  *
  * The parameters are the device addresses of the operands, in the manifest's order and multiples of
- * KIN_LAUNCH_ALIGNMENT, row-major and dense; nothing outside their bytes is touched. Operands that
- * are written overlap with no other operand and are not read before: from run to run the runtime
- * may have the same launch write elsewhere. Blocks don't depend on each other.
+ * KIN_LAUNCH_ALIGNMENT, row-major and dense; nothing outside their bytes is touched (but read with
+ * the last of them, up to such a multiple). What is written overlaps with no other operand and is
+ * not read before: the same launch may write elsewhere in the next run. Blocks are independent.
  *
  * Where the manifest says that a stage's blocks meet, they wait for each other: they are all under
  * way at once, as many as the device has room for, and any number of them does the work of all

@@ -39,17 +39,29 @@ void Block::arrive(Warp &warp, unsigned id, unsigned threads) {
   if (id >= barriers.size())
     warp.fail(Fault::Failed, 0, "there is no barrier " + std::to_string(id));
   Barrier &barrier = barriers[id];
-  unsigned wanted = threads ? threads : cluster.launch.threads;
-  if (barrier.warps && barrier.wanted != wanted)
+  if (barrier.warps && barrier.counted != threads)
     warp.fail(Fault::Failed, 0, "others wait at this barrier for another count of threads");
-  barrier.wanted = wanted;
+  barrier.counted = threads;
   barrier.threads += unsigned(std::popcount(warp.mask));
   barrier.warps |= uint32_t(1) << warp.number;
   warp.state = Warp::State::AtBarrier;
   warp.barrier = id;
-  if (barrier.threads > wanted)
+  if (barrier.threads > wantedAt(barrier))
     warp.fail(Fault::Failed, 0, "more threads are at the barrier than it is for");
-  if (barrier.threads < wanted)
+  settle(barrier);
+}
+
+unsigned Block::wantedAt(const Barrier &barrier) const {
+  if (barrier.counted)
+    return barrier.counted;
+  unsigned all = 0;
+  for (const auto &warp : warps)
+    all += unsigned(std::popcount(warp->live));
+  return all;
+}
+
+void Block::settle(Barrier &barrier) {
+  if (barrier.threads < wantedAt(barrier))
     return;
   Clock all;
   forLanes(barrier.warps, [&](unsigned k) {
@@ -62,6 +74,12 @@ void Block::arrive(Warp &warp, unsigned id, unsigned threads) {
   });
   ++cluster.now;
   barrier = {};
+}
+
+void Block::noteExit() {
+  for (Barrier &barrier : barriers)
+    if (barrier.warps && barrier.counted == 0)
+      settle(barrier);
 }
 
 Arrival &Block::arrivalAt(Warp &warp, unsigned lane, uint32_t address) {
@@ -97,7 +115,7 @@ const std::byte *Block::load(Warp &warp, unsigned lane, uint64_t address, uint32
   if (isShared(address))
     return loadShared(warp, lane, address & ~windowMask, bytes);
   return isLocal(address) ? accessLocal(warp, lane, address, bytes)
-                          : accessGlobal(warp, lane, address, bytes);
+                          : accessGlobal(warp, lane, address, bytes, false);
 }
 
 void Block::store(Warp &warp, unsigned lane, uint64_t address, const std::byte *data,
@@ -108,13 +126,13 @@ void Block::store(Warp &warp, unsigned lane, uint64_t address, const std::byte *
     return;
   }
   std::memcpy(isLocal(address) ? accessLocal(warp, lane, address, bytes)
-                               : accessGlobal(warp, lane, address, bytes),
+                               : accessGlobal(warp, lane, address, bytes, true),
               data, bytes);
 }
 
 std::byte *Block::change(Warp &warp, unsigned lane, uint64_t address, uint32_t bytes) {
   if (!isShared(address))
-    return accessGlobal(warp, lane, address, bytes);
+    return accessGlobal(warp, lane, address, bytes, true);
   uint32_t own = ownShared(warp, lane, address & ~windowMask, bytes);
   shared.change(own, bytes, toucher(warp, lane));
   return shared.at(own);
@@ -138,7 +156,8 @@ uint32_t Block::ownShared(Warp &warp, unsigned lane, uint64_t address, uint32_t 
   return own;
 }
 
-std::byte *Block::accessGlobal(Warp &warp, unsigned lane, uint64_t address, uint32_t bytes) {
+std::byte *Block::accessGlobal(Warp &warp, unsigned lane, uint64_t address, uint32_t bytes,
+                               bool writes) {
   auto *place = reinterpret_cast<std::byte *>(address);
   auto fails = [&](Fault::Code code, const std::string &what) {
     warp.fail(code, lane, std::to_string(bytes) + " bytes at an address that " + what);
@@ -153,11 +172,17 @@ std::byte *Block::accessGlobal(Warp &warp, unsigned lane, uint64_t address, uint
   if (!(warp.waited >> lane & 1))
     warp.fail(Fault::Failed, lane,
               "touches memory ahead of griddepcontrol.wait in a launch that starts early");
+  constexpr uint64_t chunk = 16;
+  auto holds = [&](Range range) {
+    if (!writes)
+      range.end = (range.end + chunk - 1) / chunk * chunk;
+    return range.begin != 0 && range.holds(address, bytes);
+  };
   for (const Range &range : known)
-    if (range.holds(address, bytes))
+    if (holds(range))
       return place;
   Range found = cluster.launch.memory.find(address);
-  if (!found.holds(address, bytes))
+  if (!holds(found))
     fails(Fault::IllegalAddress, cluster.launch.memory.describe(address));
   known[nextKnown++ % known.size()] = found;
   return place;
@@ -192,7 +217,7 @@ std::string Block::describe() const {
     case Warp::State::AtBarrier: {
       const Barrier &barrier = barriers[warp->barrier];
       text += "waits at barrier " + std::to_string(warp->barrier) + " with " +
-              std::to_string(barrier.threads) + " of " + std::to_string(barrier.wanted) +
+              std::to_string(barrier.threads) + " of " + std::to_string(wantedAt(barrier)) +
               " threads";
       break;
     }

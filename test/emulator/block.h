@@ -34,16 +34,18 @@ public:
 
   /// The threads of a warp's mask are at a barrier that so many wait at; 0: all.
   void arrive(Warp &warp, unsigned barrier, unsigned threads);
+  void noteExit(); ///< Threads that have ended are waited for no longer.
   Arrival &arrivalAt(Warp &warp, unsigned lane, uint32_t address);
   void settle(Arrival &arrival); ///< Ends its phase if all is there.
   bool land(uint32_t random);    ///< One of the bulk copies, if there is one.
 
   Toucher toucher(const Warp &warp, unsigned lane) const;
   /// By a generic address. What is read and changed is the host's.
+  /// A load may take in what else is of the last 16 bytes of an allocation, as LLVM's does.
   const std::byte *load(Warp &warp, unsigned lane, uint64_t address, uint32_t bytes);
   void store(Warp &warp, unsigned lane, uint64_t address, const std::byte *data, uint32_t bytes);
   std::byte *change(Warp &warp, unsigned lane, uint64_t address, uint32_t bytes);
-  std::byte *accessGlobal(Warp &warp, unsigned lane, uint64_t address, uint32_t bytes);
+  std::byte *accessGlobal(Warp &warp, unsigned lane, uint64_t address, uint32_t bytes, bool writes);
   const std::byte *loadShared(Warp &warp, unsigned lane, uint64_t address, uint32_t bytes);
   void complain(Warp &warp, unsigned lane, const SharedMemory::Complaint &complaint) const;
 
@@ -65,9 +67,12 @@ private:
   uint32_t ownShared(Warp &warp, unsigned lane, uint64_t address, uint32_t bytes);
 
   struct Barrier {
-    unsigned threads = 0, wanted = 0;
+    unsigned threads = 0;
+    unsigned counted = 0; ///< How many it is for; 0: all that have not ended.
     uint32_t warps = 0;
   };
+  unsigned wantedAt(const Barrier &barrier) const;
+  void settle(Barrier &barrier);
   std::array<Barrier, 16> barriers;
   std::array<Range, 4> known; ///< Ranges of memory that were found.
   unsigned nextKnown = 0;

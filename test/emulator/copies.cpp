@@ -40,10 +40,10 @@ void stageStep(Warp &warp, const Instruction &of) {
       given = std::min<uint32_t>(warp.lanes<uint32_t>(of.b)[lane], of.bytes);
     uint64_t from = warp.lanes<uint64_t>(of.a)[lane] + of.number;
     if (given == of.bytes)
-      block.accessGlobal(warp, lane, from, given);
+      block.accessGlobal(warp, lane, from, given, false);
     else if (given > 0)
       for (uint32_t k = 0; k < given; ++k)
-        block.accessGlobal(warp, lane, from + k, 1);
+        block.accessGlobal(warp, lane, from + k, 1, false);
     block.complain(warp, lane, block.shared.checkPlace(to, of.bytes, of.bytes));
     block.complain(warp, lane, block.shared.startCopy(to, of.bytes, block.toucher(warp, lane)));
     warp.copies.add({lane, 0, to, from, of.bytes, given});

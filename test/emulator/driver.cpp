@@ -348,6 +348,7 @@ Result cuModuleLoadDataEx(Handle *module, const void *image, unsigned count, int
   std::string text = static_cast<const char *>(image);
   if (text.starts_with("\177ELF"))
     return invalidImage;
+  plantFault(text);
   try {
     auto loaded = std::unique_ptr<LoadedModule>(
         new LoadedModule{Module(std::move(text), device().memory), {}});

@@ -42,4 +42,15 @@ Options readOptions() {
   return options;
 }
 
+void plantFault(std::string &text) {
+  const char *fault = std::getenv("KINTSUGI_EMULATOR_FAULT");
+  std::string change = fault ? fault : "";
+  size_t arrow = change.find("=>");
+  if (arrow == change.npos)
+    return;
+  std::string from = change.substr(0, arrow), to = change.substr(arrow + 2);
+  for (size_t at = text.find(from); at != text.npos; at = text.find(from, at + to.size()))
+    text.replace(at, from.size(), to);
+}
+
 } // namespace kintsugi::emulator

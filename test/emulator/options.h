@@ -21,6 +21,9 @@ struct Options {
 /// "counts=FILE".
 Options readOptions();
 
+/// Of KINTSUGI_EMULATOR_FAULT, "FROM=>TO": what tests change in a text to see that it is noticed.
+void plantFault(std::string &text);
+
 } // namespace kintsugi::emulator
 
 #endif // KINTSUGI_TEST_EMULATOR_OPTIONS_H

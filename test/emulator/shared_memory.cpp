@@ -39,7 +39,7 @@ SharedMemory::Complaint SharedMemory::checkRead(const Unit &unit, const Toucher 
   if (unit.state == State::UnderWay)
     return "an asynchronous copy of " + nameOf(unit.writer) + " hasn't been waited for";
   if (unit.state == State::Nothing)
-    return "nobody has written what is read";
+    return std::nullopt;
   if (unit.isByBulk ? by.clock.seen[bulkEngine] < unit.writeTime
                     : unit.writer != by.thread && by.clock.seen[unit.writer / 32] < unit.writeTime)
     return (unit.isByBulk ? "a bulk copy" : nameOf(unit.writer)) +
@@ -144,12 +144,11 @@ SharedMemory::Complaint SharedMemory::readByUnits(uint32_t address, uint32_t cou
                                                   const std::vector<uint32_t> &fencesOfThreads,
                                                   unsigned step) {
   return forUnits(address, count, step, [&](Unit &unit) -> Complaint {
-    if (unit.state == State::Nothing)
-      return std::nullopt;
     if (Complaint wrong = checkRead(unit, by))
       return wrong;
     noteRead(unit, by);
-    if (!unit.isByBulk && fencesOfThreads[unit.writer] <= unit.fences)
+    if (unit.state == State::Written && !unit.isByBulk &&
+        fencesOfThreads[unit.writer] <= unit.fences)
       return nameOf(unit.writer) + " wrote it without a fence.proxy.async behind";
     return std::nullopt;
   });

@@ -2,7 +2,8 @@
 //
 // Each two bytes know who wrote them and who has read them since: an access that nothing orders
 // behind those is a race, whatever order the lanes happened to run in. What an asynchronous copy
-// brings is nobody's to touch until it has landed.
+// brings is nobody's to touch until it has landed. What nobody wrote is NaN: wide reads take in
+// what is behind a row, and products rows that a tile doesn't have, of which nothing may be made.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KINTSUGI_TEST_EMULATOR_SHARED_MEMORY_H
@@ -46,8 +47,7 @@ public:
   /// By a thread of another block of the cluster.
   Complaint readFromAfar(uint32_t address, uint32_t bytes, const Toucher &by);
   /// By units of the asynchronous proxy, which see what threads wrote when those have fenced it.
-  /// One of `step` places is looked at. They may read what nobody has written: rows that a tile
-  /// doesn't have are NaN, and nothing is made of their sums.
+  /// One of `step` places is looked at.
   Complaint readByUnits(uint32_t address, uint32_t bytes, const Toucher &by,
                         const std::vector<uint32_t> &fencesOfThreads, unsigned step);
   /// An asynchronous copy: asked for, then there.

@@ -121,6 +121,7 @@ void Warp::branch(uint32_t target) {
 void Warp::exit() {
   live &= ~mask;
   active &= ~mask;
+  block.noteExit();
 }
 
 uint64_t Warp::read(uint32_t place, unsigned bytes, unsigned lane) {

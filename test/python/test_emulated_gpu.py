@@ -63,8 +63,9 @@ class Gpu:
     def __init__(self, folder, environment, architecture):
         self.folder, self.environment, self.architecture = folder, environment, architecture
 
-    def __call__(self, *arguments, options=""):
+    def __call__(self, *arguments, options="", fault=""):
         environment = dict(self.environment, KINTSUGI_EMULATOR=f"{self.architecture},{options}")
+        environment["KINTSUGI_EMULATOR_FAULT"] = fault
         command = [PROGRAM, *map(str, arguments)]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
         return done.returncode, done.stdout + done.stderr
@@ -133,3 +134,67 @@ def test_reductions(on):
 def test_any_order_and_what_approximations_may_be_off_by(on):
     for seed in range(2, 5):
         on.compare(product(64, 2048, 64), "--precision", "f16", options=f"seed={seed},perturb")
+
+
+# What is changed in a text, and what is said of it; "": the results may be wrong instead.
+SHARED = product(256, 256, 256)
+BOXES = product(64, 2048, 64)
+STAGED = product(256, 1024, 64)
+OLD_FAULTS = [
+    (SHARED, "bar.sync \t0;=>", "no wait is between"),
+    (STAGED, "cp.async.wait_group \t=>//", "hasn't been waited for"),
+    (STAGED, "cp.async.commit_group;=>", "hasn't been waited for"),
+    (STAGED, "ldmatrix.sync.aligned.m8n8.x4.trans=>ldmatrix.sync.aligned.m8n8.x4", ""),
+    (SHARED, ".maxntid =>.maxntid 32 //", "can run 32 threads a block"),
+]
+NEW_FAULTS = [
+    (BOXES, "bar.sync \t0;=>", "there is no mbarrier"),
+    (BOXES, "wgmma.wait_group.sync.aligned =>//", "nobody has waited for"),
+    (BOXES, "@!come bra=>@come bra", "hasn't been waited for"),
+    (BOXES, "], 6144;=>], 6160;", "expects 16 bytes more than come"),
+    (BOXES, "], 6144;=>], 6128;", "expects -16 bytes more than come"),
+    (BOXES, "barrier.cluster.wait;=>", "another block reads"),
+    (BOXES, "mbarrier.init=>prefetch.global.L2 [%rd1]; //", "no mbarrier"),
+    (BOXES, ", yes, 1, 1, 0, 1;=>, yes, 1, 1, 0, 0;", ""),
+    (BOXES, "-4611685949699522560;=>-4611685880988368896;", ""),  # The stride of a descriptor.
+    (BOXES, "-4611685949699522560;=>-9223371968135233536;", ""),  # Its swizzle.
+    (STAGED, "fence.proxy.async=>//", "without a fence.proxy.async"),
+    (STAGED, "wgmma.fence.sync.aligned;=>", "no wgmma.fence"),
+]
+
+
+def check_fault(gpu, text, fault, said):
+    model = gpu.folder / "model.te"
+    model.write_text(text)
+    arguments = ("compare", model, "--target", "cuda", "--precision", "f16")
+    code, found = gpu(*arguments, fault=fault)
+    assert (code == 5 and said in found) or (code == 1 and said == ""), found
+
+
+@pytest.mark.parametrize("text, fault, said", OLD_FAULTS, ids=[fault for _, fault, _ in OLD_FAULTS])
+@pytest.mark.parametrize("on", ["sm_80"], indirect=True)
+def test_planted_faults_are_found(on, text, fault, said):
+    check_fault(on, text, fault, said)
+
+
+@pytest.mark.parametrize("text, fault, said", NEW_FAULTS, ids=[fault for _, fault, _ in NEW_FAULTS])
+@pytest.mark.parametrize("on", ["sm_90a"], indirect=True)
+def test_planted_faults_of_units_are_found(on, text, fault, said):
+    check_fault(on, text, fault, said)
+
+
+def test_launches_that_start_early_wait(on):
+    model = on.folder / "model.te"
+    model.write_text(BOXES)
+    arguments = ("bench", model, "--target", "cuda", "--precision", "f16", "--seconds", 0.1)
+    assert on(*arguments)[0] == 0
+    code, found = on(*arguments, fault="griddepcontrol.wait;=>")
+    assert code == (5 if on.architecture == "sm_90a" else 0)
+    assert ("ahead of griddepcontrol.wait" in found) == (on.architecture == "sm_90a")
+
+
+def test_profiled_runs_say_when_parts_were_under_way(on):
+    model = on.folder / "model.te"
+    model.write_text(BOXES)
+    code, said = on("profile", model, "--target", "cuda", "--precision", "f16")
+    assert code == 0 and "+ k0  product" in said and "+ k1  product" in said, said

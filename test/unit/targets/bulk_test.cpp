@@ -15,16 +15,6 @@ TEST(Bulk, BringsBoxesInBulk) {
     std::string text = textOf(maker.schedule, "sm_90a");
     EXPECT_EQ(countOf(text, "prefetch.tensormap"), 2u);
     EXPECT_LT(text.find("prefetch.tensormap"), text.find("griddepcontrol.wait"));
-    // Of each factor one, ahead of the loop and in it.
-    EXPECT_EQ(countOf(text, "cp.async.bulk.tensor.2d"), 4u);
-    EXPECT_EQ(countOf(text, "mbarrier.arrive.expect_tx"), 2u);
-    EXPECT_EQ(countOf(text, "mbarrier.try_wait.parity"), 1u);
-    EXPECT_EQ(countOf(text, "mbarrier.init"), 3u);     // For each stage.
-    EXPECT_EQ(countOf(text, "fence.proxy.async"), 1u); // Nothing was there before.
-    EXPECT_EQ(countOf(text, "cp.async.cg.shared.global"), 0u);
-    EXPECT_EQ(countOf(text, ".param .align 64 .b8 kernel_param_"), 2u);
-    EXPECT_EQ(countOf(textOf(maker.schedule, "sm_80"), "mbarrier"), 0u);
-
     std::vector<KinTensorMap> maps = mapsOf(maker.schedule);
     ASSERT_EQ(maps.size(), 2u);
     expectMap(maps[0], 0, {{72, 2, 64, 1}, {40, 144, 40, 1}});
@@ -33,36 +23,6 @@ TEST(Bulk, BringsBoxesInBulk) {
     else
       expectMap(maps[1], 1, {{64, 2, 64, 1}, {72, 128, 64, 1}});
   }
-}
-
-/// A tile of a convolution of so many channels, whose border is zero.
-static ScheduleMaker convolution(int64_t channels, int64_t step) {
-  ScheduleMaker maker;
-  schedule::MatrixTile tile = inBulk();
-  maker.schedule.threads = 128;
-  constexpr int64_t height = 16, width = 24, filters = 64;
-  unsigned x = maker.buffer(ElementType::F16, height * width * channels),
-           f = maker.buffer(ElementType::F16, filters * 9 * channels),
-           y = maker.buffer(ElementType::F32, height * width * filters, true);
-  maker.tile(height / step, 4);
-  Index row = it(0) * step + it(3) + it(6) * step - 1, column = it(1) * step + it(4) - 1;
-  auto isIn = [](Index index, int64_t end) {
-    Expr place = Expr::index(index, ElementType::I32);
-    auto less = [](Expr a, Expr b) { return Expr::binary(BinaryOp::LessEqual, a, b); };
-    return Expr::binary(BinaryOp::And, less(Expr::literal(ElementType::I32, int64_t(0)), place),
-                        Expr::binary(BinaryOp::Less, place, Expr::literal(ElementType::I32, end)));
-  };
-  Expr inside = Expr::binary(BinaryOp::And, isIn(row, height), isIn(column, width));
-  Expr read = Expr::select(inside, maker.read(x, (row * width + column) * channels + it(5)),
-                           Expr::literal(ElementType::F16, 0.0));
-  Expr weight = maker.read(f, ((it(2) * 3 + it(3)) * 3 + it(4)) * channels + it(5));
-  auto &nest =
-      maker.reduce({4, 24 / step, filters}, {3, 3, channels}, Combiner::Sum, y,
-                   ((it(0) + it(6)) * (24 / step) + it(1)) * filters + it(2),
-                   Expr::cast(ElementType::F32, read) * Expr::cast(ElementType::F32, weight));
-  nest.matrix = tile;
-  maker.schedule.scratchBytes = tile.ringBytes();
-  return maker;
 }
 
 TEST(Bulk, ReadsWindowsAsBoxes) {
@@ -81,40 +41,14 @@ TEST(Bulk, ReadsWindowsAsBoxes) {
   EXPECT_TRUE(mapsOf(convolution(4, 1).schedule).empty()); // Rows of 8 bytes.
 }
 
-/// Where threads bring one factor they bring the other.
-TEST(Bulk, ComesForBothFactorsOrNone) {
-  ScheduleMaker maker =
-      onMatrixUnits(ElementType::F16, true, ElementType::F32, inBulk()); // a is rounded.
-  std::string text = textOf(maker.schedule, "sm_90a");
-  EXPECT_TRUE(mapsOf(maker.schedule).empty());
-  EXPECT_EQ(countOf(text, "mbarrier"), 0u);
-  EXPECT_EQ(countOf(text, "prefetch.tensormap"), 0u);
-  EXPECT_EQ(countOf(text, "cp.async.cg.shared.global"), 2 * 4u);
-}
-
 /// Rows in two passes: arrivals start again when nobody waits for them.
 TEST(Bulk, BringsBoxesOfEachPass) {
   schedule::MatrixTile tile = inBulk();
   tile.columns = 32; // Of 64.
   ScheduleMaker maker = onMatrixUnits(ElementType::F16, true, ElementType::F16, tile);
-  std::string text = textOf(maker.schedule, "sm_90a");
-  EXPECT_EQ(countOf(text, "mbarrier.init"), 2 * 3u);
-  EXPECT_EQ(countOf(text, "mbarrier.inval"), 3u);
-  EXPECT_EQ(countOf(text, "mbarrier.try_wait.parity"), 1u);
   std::vector<KinTensorMap> maps = mapsOf(maker.schedule);
   ASSERT_EQ(maps.size(), 2u);
   expectMap(maps[1], 1, {{72, 2, 64, 1}, {64, 144, 32, 1}});
-}
-
-TEST(Bulk, BlocksOfAClusterBringBoxesOfTheirOwn) {
-  schedule::MatrixTile tile = inBulk();
-  tile.blocks = 2;
-  ScheduleMaker maker = onMatrixUnits(ElementType::F16, true, ElementType::F16, tile);
-  std::string text = textOf(maker.schedule, "sm_90a");
-  EXPECT_EQ(countOf(text, ".reqnctapercluster 2"), 1u);
-  EXPECT_EQ(countOf(text, "multicast"), 0u);
-  EXPECT_EQ(countOf(text, "cp.async.bulk.tensor.2d"), 2u); // Each has one of both steps.
-  EXPECT_EQ(mapsOf(maker.schedule).size(), 2u);
 }
 
 /// Terms of several iterators, past the end of the last of which others follow.

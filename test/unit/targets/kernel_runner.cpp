@@ -73,11 +73,9 @@ double asDouble(ElementType type, Number number) {
   return isFloat(type) ? number.real : te::castToFloat(type, number.integer);
 }
 
-namespace {
+static unsigned bytesOf(ElementType type) { return bitsOf(type) / 8; }
 
-unsigned bytesOf(ElementType type) { return bitsOf(type) / 8; }
-
-std::vector<std::byte> pack(ElementType type, const std::vector<double> &values) {
+std::vector<std::byte> packed(ElementType type, const std::vector<double> &values) {
   std::vector<std::byte> bytes(values.size() * bytesOf(type));
   for (size_t i = 0; i < values.size(); ++i) {
     Number number = numberOf(type, values[i]);
@@ -87,7 +85,7 @@ std::vector<std::byte> pack(ElementType type, const std::vector<double> &values)
   return bytes;
 }
 
-std::vector<double> unpack(ElementType type, const std::vector<std::byte> &bytes) {
+std::vector<double> unpacked(ElementType type, const std::vector<std::byte> &bytes) {
   std::vector<double> values(bytes.size() / bytesOf(type));
   for (size_t i = 0; i < values.size(); ++i) {
     uint64_t bits = 0;
@@ -103,6 +101,8 @@ std::vector<double> unpack(ElementType type, const std::vector<std::byte> &bytes
   }
   return values;
 }
+
+namespace {
 
 /// Each operand ends at the end of a page that is followed by one nobody may touch.
 class GuardedBytes {
@@ -141,7 +141,7 @@ std::string runKernel(const Schedule &schedule, const std::string &level, Operan
   for (unsigned buffer = 0; buffer < schedule.memoryBuffers(); ++buffer) {
     operands[buffer].resize(schedule.buffers[buffer].elements);
     guarded.push_back(
-        std::make_unique<GuardedBytes>(pack(schedule.buffers[buffer].type, operands[buffer])));
+        std::make_unique<GuardedBytes>(packed(schedule.buffers[buffer].type, operands[buffer])));
     pointers.push_back(guarded.back()->data);
   }
   void *scratch =
@@ -153,7 +153,7 @@ std::string runKernel(const Schedule &schedule, const std::string &level, Operan
   kernel.function(pointers.data(), 0, tiles / 2, scratch, &kinImports);
   std::free(scratch);
   for (unsigned buffer = 0; buffer < schedule.memoryBuffers(); ++buffer)
-    operands[buffer] = unpack(schedule.buffers[buffer].type, guarded[buffer]->bytes());
+    operands[buffer] = unpacked(schedule.buffers[buffer].type, guarded[buffer]->bytes());
   return "";
 }
 
@@ -173,25 +173,46 @@ static std::string compareBuffer(const std::vector<double> &got, const std::vect
   return "";
 }
 
-std::string compareKernel(const Schedule &schedule, const Operands &operands, double tolerance) {
+static Memory plainMemory(const Schedule &schedule, const Operands &operands) {
   Memory plain(schedule.memoryBuffers());
   for (unsigned buffer = 0; buffer < std::min<size_t>(operands.size(), plain.size()); ++buffer)
     for (double value : operands[buffer])
       plain[buffer].push_back(numberOf(schedule.buffers[buffer].type, value));
+  return plain;
+}
+
+static std::string compareMemory(const Schedule &schedule, const Memory &plain, const Operands &got,
+                                 double tolerance) {
+  for (unsigned buffer = 0; buffer < schedule.memoryBuffers(); ++buffer) {
+    ElementType type = schedule.buffers[buffer].type;
+    std::vector<double> want;
+    for (Number number : plain[buffer])
+      want.push_back(asDouble(type, isFloat(type) ? numberOf(type, number.real) : number));
+    if (std::string problem = compareBuffer(got[buffer], want, tolerance); !problem.empty())
+      return "buffer " + std::to_string(buffer) + ": " + problem;
+  }
+  return "";
+}
+
+std::string compareWithPlain(const Schedule &schedule, const Operands &operands,
+                             const Operands &got, double tolerance) {
+  Memory plain = plainMemory(schedule, operands);
+  if (std::string problem = runPlainly(schedule, plain); !problem.empty())
+    return "the schedule itself: " + problem;
+  return compareMemory(schedule, plain, got, tolerance);
+}
+
+std::string compareKernel(const Schedule &schedule, const Operands &operands, double tolerance) {
+  Memory plain = plainMemory(schedule, operands);
   if (std::string problem = runPlainly(schedule, plain); !problem.empty())
     return "the schedule itself: " + problem;
   for (const std::string &level : hostLevels()) {
     Operands got = operands;
-    if (std::string problem = runKernel(schedule, level, got); !problem.empty())
+    std::string problem = runKernel(schedule, level, got);
+    if (problem.empty())
+      problem = compareMemory(schedule, plain, got, tolerance);
+    if (!problem.empty())
       return level + ": " + problem;
-    for (unsigned buffer = 0; buffer < schedule.memoryBuffers(); ++buffer) {
-      ElementType type = schedule.buffers[buffer].type;
-      std::vector<double> want;
-      for (Number number : plain[buffer])
-        want.push_back(asDouble(type, isFloat(type) ? numberOf(type, number.real) : number));
-      if (std::string problem = compareBuffer(got[buffer], want, tolerance); !problem.empty())
-        return level + ": buffer " + std::to_string(buffer) + ": " + problem;
-    }
   }
   return "";
 }

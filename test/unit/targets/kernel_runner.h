@@ -40,6 +40,14 @@ private:
 Number numberOf(ElementType type, double value);
 double asDouble(ElementType type, Number number);
 
+/// The bytes of memory, and back.
+std::vector<std::byte> packed(ElementType type, const std::vector<double> &values);
+std::vector<double> unpacked(ElementType type, const std::vector<std::byte> &bytes);
+
+/// Compares what a kernel made of operands with what the plain runner does: as compareKernel.
+std::string compareWithPlain(const schedule::Schedule &schedule, const Operands &operands,
+                             const Operands &got, double tolerance);
+
 /// Runs all tiles on operands that nothing may be read or written behind. Returns what is wrong, or
 /// "".
 std::string runKernel(const schedule::Schedule &schedule, const std::string &level,

@@ -49,6 +49,37 @@ inline ScheduleMaker onMatrixUnits(ElementType type, bool transposed, ElementTyp
   return maker;
 }
 
+/// A tile of a convolution of so many channels, whose border is zero.
+inline ScheduleMaker convolution(int64_t channels, int64_t step) {
+  ScheduleMaker maker;
+  using namespace te;
+  schedule::MatrixTile tile = inBulk();
+  maker.schedule.threads = 128;
+  constexpr int64_t height = 16, width = 24, filters = 64;
+  unsigned x = maker.buffer(ElementType::F16, height * width * channels),
+           f = maker.buffer(ElementType::F16, filters * 9 * channels),
+           y = maker.buffer(ElementType::F32, height * width * filters, true);
+  maker.tile(height / step, 4);
+  Index row = it(0) * step + it(3) + it(6) * step - 1, column = it(1) * step + it(4) - 1;
+  auto isIn = [](Index index, int64_t end) {
+    Expr place = Expr::index(index, ElementType::I32);
+    auto less = [](Expr a, Expr b) { return Expr::binary(BinaryOp::LessEqual, a, b); };
+    return Expr::binary(BinaryOp::And, less(Expr::literal(ElementType::I32, int64_t(0)), place),
+                        Expr::binary(BinaryOp::Less, place, Expr::literal(ElementType::I32, end)));
+  };
+  Expr inside = Expr::binary(BinaryOp::And, isIn(row, height), isIn(column, width));
+  Expr read = Expr::select(inside, maker.read(x, (row * width + column) * channels + it(5)),
+                           Expr::literal(ElementType::F16, 0.0));
+  Expr weight = maker.read(f, ((it(2) * 3 + it(3)) * 3 + it(4)) * channels + it(5));
+  auto &nest =
+      maker.reduce({4, 24 / step, filters}, {3, 3, channels}, Combiner::Sum, y,
+                   ((it(0) + it(6)) * (24 / step) + it(1)) * filters + it(2),
+                   Expr::cast(ElementType::F32, read) * Expr::cast(ElementType::F32, weight));
+  nest.matrix = tile;
+  maker.schedule.scratchBytes = tile.ringBytes();
+  return maker;
+}
+
 } // namespace kintsugi::test
 
 #endif // KINTSUGI_TEST_TARGETS_MATRIX_PRODUCTS_H

@@ -179,85 +179,6 @@ TEST(Ptx, DividesWithoutABranchForWhatIsRoundedTo16Bits) {
   EXPECT_EQ(countOf(rounded, "div.full.f32"), 0u);
 }
 
-TEST(Ptx, MultipliesOnMatrixUnits) {
-  for (ElementType type : {ElementType::F16, ElementType::BF16})
-    for (bool transposed : {false, true}) {
-      std::string text = textOf(onMatrixUnits(type, transposed, type).schedule, "sm_80");
-      // Two steps of 16 terms in each stage: 2 x 4 products of 16 x 8 results of a warp.
-      EXPECT_EQ(countOf(text, "mma.sync.aligned.m16n8k16"), 16u);
-      EXPECT_EQ(countOf(text, "ldmatrix.sync.aligned.m8n8.x4.trans"), transposed ? 0u : 4u);
-      EXPECT_EQ(countOf(text, "ldmatrix.sync.aligned.m8n8.x4.shared"), transposed ? 8u : 4u);
-      // Both factors, two chunks of a thread each, ahead of the loop and in it.
-      EXPECT_EQ(countOf(text, "cp.async.cg.shared.global"), 8u);
-      EXPECT_EQ(countOf(text, "bar.sync"), 1u);
-    }
-}
-
-TEST(Ptx, MultipliesByFourWarpsWhereDevicesDo) {
-  for (ElementType type : {ElementType::F16, ElementType::BF16})
-    for (bool transposed : {false, true}) {
-      ScheduleMaker maker = onMatrixUnits(type, transposed, type, byFourWarps());
-      std::string text = textOf(maker.schedule, "sm_90a"), name = std::string(nameOf(type));
-      // Two blocks of rows by four times 16 terms; a factor lies along its columns, or the terms.
-      std::string product = "wgmma.mma_async.sync.aligned.m64n64k16.f32." + name + "." + name;
-      EXPECT_EQ(countOf(text, product), 8u);
-      EXPECT_EQ(countOf(text, transposed ? "yes, 1, 1, 0, 0;" : "yes, 1, 1, 0, 1;"), 8u);
-      EXPECT_EQ(countOf(text, "wgmma.commit_group"), 1u);
-      EXPECT_EQ(countOf(text, "wgmma.wait_group.sync.aligned 1;"), 1u); // One goes on meanwhile.
-      EXPECT_EQ(countOf(text, "wgmma.wait_group.sync.aligned 0;"), 1u);
-      EXPECT_EQ(countOf(text, "fence.proxy.async"), 1u);
-      EXPECT_EQ(countOf(text, "ldmatrix"), 0u);
-      EXPECT_EQ(countOf(text, "cp.async.cg.shared.global"), 2 * (8u + 4u));
-      EXPECT_EQ(countOf(text, "mbarrier"), 0u);
-      EXPECT_EQ(countOf(text, "mma.sync"), 0u);
-
-      text = textOf(maker.schedule, "sm_80");
-      EXPECT_EQ(countOf(text, "wgmma"), 0u);
-      EXPECT_EQ(countOf(text, "fence.proxy"), 0u);
-      EXPECT_EQ(countOf(text, "mma.sync.aligned.m16n8k16"), 2 * 8u * 4u);
-      EXPECT_EQ(countOf(text, "ldmatrix.sync.aligned.m8n8.x4.trans"), transposed ? 0u : 16u);
-    }
-}
-
-TEST(Ptx, StagesThreefoldTilesInLinesOfPoints) {
-  schedule::MatrixTile tile = byWarps();
-  tile.columns = 96;
-  for (bool transposed : {false, true}) { // Lines of 96 terms would be no whole chunks of threads.
-    std::string text = textOf(
-        onMatrixUnits(ElementType::F16, transposed, ElementType::F16, tile).schedule, "sm_80");
-    EXPECT_EQ(countOf(text, "ldmatrix.sync.aligned.m8n8.x4.trans"), 0u);
-    EXPECT_GE(countOf(text, "mma.sync"), 1u);
-  }
-}
-
-TEST(Ptx, BlocksOfAClusterShareSums) {
-  schedule::MatrixTile tile = byFourWarps();
-  tile.blocks = 2;
-  ScheduleMaker maker = onMatrixUnits(ElementType::F16, true, ElementType::F16, tile);
-  std::string text = textOf(maker.schedule, "sm_90a");
-  EXPECT_EQ(countOf(text, ".reqnctapercluster 2"), 1u);
-  // A thread leaves sixteen fours of results, and finishes half of them from both blocks' parts.
-  EXPECT_EQ(countOf(text, "st.shared.v4"), 16u);
-  EXPECT_EQ(countOf(text, "ld.shared::cluster.v4"), 2 * 8u);
-  EXPECT_EQ(countOf(text, "mapa.shared::cluster"), 2u);
-  EXPECT_EQ(countOf(text, "barrier.cluster.arrive"), 2u); // All have left theirs; all have read.
-  EXPECT_EQ(countOf(text, "barrier.cluster.wait"), 2u);
-
-  text = textOf(maker.schedule, "sm_80"); // One block does all.
-  EXPECT_EQ(countOf(text, "cluster"), 0u);
-  EXPECT_EQ(countOf(text, "st.shared.v4"), 0u);
-}
-
-TEST(Ptx, WarpsOfOneSumFinishItTogether) {
-  schedule::MatrixTile tile = byWarps();
-  tile.deep = 2;
-  ScheduleMaker maker = onMatrixUnits(ElementType::F16, true, ElementType::F16, tile);
-  std::string text = textOf(maker.schedule, "sm_80");
-  EXPECT_EQ(countOf(text, "st.shared.v4"), 8u); // 32 x 32 results of a warp, 16 x 8 at a time.
-  EXPECT_EQ(countOf(text, "ld.shared.v4"), 2 * 4u);
-  EXPECT_EQ(countOf(text, "bar.sync"), 3u);
-}
-
 /// Of the ring's bytes, from which on the stages start again.
 TEST(Ptx, RingsAreShorterWhereDevicesHaveLessMemory) {
   schedule::MatrixTile tile = byFourWarps();
@@ -294,14 +215,6 @@ TEST(Ptx, ResultsOfSixteenBitsFillSectors) {
     EXPECT_EQ(countOf(text, "st.global.v2.b32"), pairs / 2);
     EXPECT_EQ(countOf(text, "st.global"), pairs / 2);
   }
-}
-
-TEST(Ptx, RoundsFactorsOnTheWay) {
-  std::string text =
-      textOf(onMatrixUnits(ElementType::F16, true, ElementType::F32).schedule, "sm_80");
-  EXPECT_EQ(countOf(text, "cp.async.cg.shared.global"), 4u);
-  EXPECT_EQ(countOf(text, "st.shared.v4.b32"), 4u);
-  EXPECT_GE(countOf(text, "cvt.rn.f16"), 16u);
 }
 
 /// Two nests, a row of sums and two nests again on operands of their own; then `phases` times the
