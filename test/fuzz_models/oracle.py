@@ -14,6 +14,8 @@ from . import graph as ir
 
 UNITS = {"f32": 2.0**-24, "f64": 2.0**-53, "f16": 2.0**-11, "bf16": 2.0**-8, "tf32": 2.0**-11}
 ROUNDINGS = 4  # Of noise on each value.
+# Operators that subtract numbers of that size inside, where there is no place for noise: their operand's, or 1.
+CANCELLING = {"Gelu": "operand", **dict.fromkeys(["Elu", "Celu", "Selu", "Sinh", "Asinh", "Atanh"], "one")}
 INTERPRETED = 2_000_000  # Multiply-adds that the interpreter is given.
 
 onnxruntime.set_default_logger_severity(4)
@@ -58,6 +60,27 @@ class Noisy:
         self.shapes["noise:" + name] = (value.kind, value.shape)
         return "noise:" + name
 
+    def _inner_noise(self, node, name, raw, last):
+        """last = raw * noise + size * (noise - 1)"""
+        noise, one, share, inner, outer = self._noise(name), *(f"{part}:{name}" for part in ("one", "share", "inner", "outer"))
+        size, ends = one, [f"{end}:{name}" for end in ("low", "high")]
+        numbers = {one: 1.0, ends[0]: -8.0, ends[1]: 8.0}
+        nodes = [
+            helper.make_node("Constant", [], [n], value=helper.make_tensor(n, TensorProto.FLOAT, [], [number]))
+            for n, number in numbers.items()
+        ]
+        if CANCELLING[node.op_type] == "operand":
+            # No infinity meets a noise of 0; what is larger than this does not cancel.
+            size = f"size:{name}"
+            nodes.append(helper.make_node("Clip", [node.input[0], *ends], [size]))
+        return [
+            *nodes,
+            helper.make_node("Sub", [noise, one], [share]),
+            helper.make_node("Mul", [size, share], [inner]),
+            helper.make_node("Mul", [raw, noise], [outer]),
+            helper.make_node("Add", [outer, inner], [last]),
+        ]
+
     def _build(self, model):
         graph, seen = model.graph, {}
         constants = [node for node in graph.node if node.output[0] in self.graph.constants]
@@ -81,7 +104,10 @@ class Noisy:
                     last = "wide:" + name
                     after.append(helper.make_node("Cast", [last], ["half:" + name], to=TensorProto.FLOAT16))
                     after.append(helper.make_node("Cast", ["half:" + name], [name], to=TensorProto.FLOAT))
-                after.insert(0, helper.make_node("Mul", [raw, self._noise(name)], [last]))
+                if node.op_type in CANCELLING:
+                    after[:0] = self._inner_noise(node, name, raw, last)
+                else:
+                    after.insert(0, helper.make_node("Mul", [raw, self._noise(name)], [last]))
             made += [node, *after]
         del graph.node[:]
         graph.node.extend(made)
