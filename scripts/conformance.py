@@ -41,7 +41,7 @@ def parse_arguments(arguments):
     parser.add_argument("--engine", default="cpu", help="interpreter, reference or cpu (default)")
     parser.add_argument("--only", default="", metavar="TEXT", help="cases whose name holds TEXT")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--seconds", type=float, default=10, help="limit for a case (default 10)")
+    parser.add_argument("--seconds", type=float, default=20, help="limit for a case (default 20)")
     parser.add_argument("--runner", type=pathlib.Path, default=runner_path())
     parser.add_argument("--cases", type=pathlib.Path, default=OUTPUT / "cases")
     parser.add_argument("--report", type=pathlib.Path, default=OUTPUT / "report.txt")

@@ -14,11 +14,13 @@ namespace kintsugi::conformance {
 
 class CompiledEngine final : public Engine {
 public:
-  /// `target` is one that the pipeline knows: "cpu", "reference".
-  explicit CompiledEngine(std::string target)
-      : target(std::move(target)), machine(machine::Machine::detect()) {}
+  /// `target` is one that the pipeline knows: "cpu", "reference". The machine is the level's fixed
+  /// description, so that what is compiled does not depend on where.
+  CompiledEngine(std::string target, const std::string &level)
+      : target(std::move(target)), machine(*machine::Machine::forLevel(level)) {}
 
   Expected<Outcome> run(const Case &which, std::map<std::string, Tensor> inputs) override;
+  std::string_view level() const override { return machine.level; }
 
 private:
   std::string target;

@@ -31,12 +31,16 @@ Expected<import::ImportOptions> importOptions(const Case &which,
   return options;
 }
 
-std::unique_ptr<Engine> makeEngine(std::string_view name) {
+std::vector<std::unique_ptr<Engine>> makeEngines(std::string_view name) {
+  std::vector<std::unique_ptr<Engine>> engines;
   if (name == "interpreter")
-    return std::make_unique<InterpreterEngine>();
+    engines.push_back(std::make_unique<InterpreterEngine>());
   if (name == "cpu" || name == "reference")
-    return std::make_unique<CompiledEngine>(std::string(name));
-  return nullptr;
+    for (const machine::Machine &found : machine::Machine::detectLevels())
+      engines.push_back(std::make_unique<CompiledEngine>(std::string(name), found.level));
+  if (name == "reference") // Its code is the same at each level: scalars in f64.
+    engines.resize(std::min<size_t>(engines.size(), 1));
+  return engines;
 }
 
 } // namespace kintsugi::conformance

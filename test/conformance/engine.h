@@ -34,14 +34,17 @@ public:
   virtual ~Engine() = default;
   /// `inputs` holds all of the case's inputs, those that are bound included.
   virtual Expected<Outcome> run(const Case &which, std::map<std::string, Tensor> inputs) = 0;
+  /// The level of the instruction set that it makes code for; "" where there is no such.
+  virtual std::string_view level() const { return ""; }
 };
 
 /// How to import the case's model; the values of bound inputs are moved out of `inputs`.
 Expected<import::ImportOptions> importOptions(const Case &which,
                                               std::map<std::string, Tensor> &inputs);
 
-/// Null for a name that is no engine's.
-std::unique_ptr<Engine> makeEngine(std::string_view name);
+/// All that go by a name, one for each level of the instruction set that this machine runs: a case
+/// has to come out right of each. None for a name that is no engine's.
+std::vector<std::unique_ptr<Engine>> makeEngines(std::string_view name);
 
 } // namespace kintsugi::conformance
 

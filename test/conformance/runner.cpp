@@ -12,6 +12,8 @@
 #include "engine.h"
 #include "forked.h"
 
+#include "llvm/ADT/ArrayRef.h"
+
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -30,7 +32,7 @@ struct Options {
   std::string cases;
   std::string engine = "cpu";
   std::string only;
-  ChildLimits limits{.seconds = 10, .bytes = memoryLimit, .jobs = 2};
+  ChildLimits limits{.seconds = 20, .bytes = memoryLimit, .jobs = 2};
 };
 
 std::optional<Options> parseOptions(int count, char **arguments) {
@@ -62,8 +64,6 @@ std::optional<Options> parseOptions(int count, char **arguments) {
 
 /// The means of the last data set, once all of them came out right.
 Expected<Means> runCase(Engine &engine, const Case &which) {
-  if (!which.unsupported.empty())
-    return inputError(which.unsupported);
   Means means = Means::Generated;
   for (int64_t set = 0; set < which.sets; ++set) {
     KINTSUGI_ASSIGN(auto inputs, loadTensors(which, set, "input"));
@@ -79,6 +79,22 @@ Expected<Means> runCase(Engine &engine, const Case &which) {
     }
   }
   return means;
+}
+
+/// By each of the engines; the means are those of the first.
+Expected<Means> runCase(llvm::ArrayRef<std::unique_ptr<Engine>> engines, const Case &which) {
+  if (!which.unsupported.empty())
+    return inputError(which.unsupported);
+  std::optional<Means> means;
+  for (const std::unique_ptr<Engine> &engine : engines) {
+    Expected<Means> own = runCase(*engine, which);
+    if (!own.ok() && means) // What fails at every level has nothing to do with it.
+      return Error{own.error().kind,
+                   "at " + std::string(engine->level()) + " " + own.error().message};
+    KINTSUGI_RETURN_IF_ERROR(own.status());
+    means = means.value_or(*own);
+  }
+  return *means;
 }
 
 /// What the child sends: the means, or a reason behind a minus sign.
@@ -108,8 +124,8 @@ int fail(const Error &error) {
 }
 
 int runAll(const Options &options) {
-  std::unique_ptr<Engine> engine = makeEngine(options.engine);
-  if (!engine)
+  std::vector<std::unique_ptr<Engine>> engines = makeEngines(options.engine);
+  if (engines.empty())
     return fail(usageError("there is no engine '" + options.engine + "'"));
   auto cases = loadCases(options.cases);
   if (!cases.ok())
@@ -119,7 +135,7 @@ int runAll(const Options &options) {
   });
   Status status = runForked(
       cases->size(), options.limits,
-      [&](size_t number) { return encode(runCase(*engine, (*cases)[number])); },
+      [&](size_t number) { return encode(runCase(engines, (*cases)[number])); },
       [&](size_t number, const ChildResult &result) { report((*cases)[number], result); });
   return status.ok() ? 0 : fail(status.error());
 }
