@@ -1,6 +1,7 @@
 """What the Python tests share: the folders whose scripts they import, the levels of the instruction set at which they
 run models, and a git of their own."""
 
+import os
 import pathlib
 import subprocess
 import sys
