@@ -431,7 +431,7 @@ def test_answers_do_not_depend_on_what_the_compiler_does_without(folder, kintsug
     for ability in ["fusion", "formats", "packing", "copies", "winograd", "fusion,formats,packing,copies,winograd"]:
         for name, found in outputs(ability, "--without", ability).items():
             largest = np.abs(expected[name]).max()
-            # Of segformer_b0 the two differ by up to 8e-6, of the others by less than 1e-6.
+            # Of segformer_b0 the answers differ by up to 8e-6.
             assert np.abs(found - expected[name]).max() <= 2e-5 * largest, (ability, name)
 
 
