@@ -115,9 +115,9 @@ def materialize(path, folder):
     return folder / path.name
 
 
-def inputs(model):
-    """Random feeds for every graph input, keyed by name: floats uniform on [-1.73, 1.73) (unit deviation), integers
-    in [0, 100), booleans even. An open dimension is taken as 1."""
+def inputs(model, salt="", scale=1):
+    """Random feeds for every graph input, keyed by name: floats uniform on [-1.73, 1.73) (unit deviation) times
+    `scale`, integers in [0, 100), booleans even. An open dimension is taken as 1. Another salt gives other feeds."""
     feeds = {}
     initializers = {tensor.name for tensor in model.graph.initializer}
     for value in model.graph.input:
@@ -125,13 +125,13 @@ def inputs(model):
             continue
         shape = [dim.dim_value or 1 for dim in value.type.tensor_type.shape.dim]
         dtype = helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type)
-        u = uniform(value.name, math.prod(shape)).reshape(shape)
+        u = uniform(value.name + salt, math.prod(shape)).reshape(shape)
         if dtype == np.bool_:
             feeds[value.name] = u < 0.5
         elif np.issubdtype(dtype, np.integer):
             feeds[value.name] = (u * 100).astype(dtype)
         else:
-            feeds[value.name] = ((u - np.float32(0.5)) * np.float32(math.sqrt(12))).astype(dtype)
+            feeds[value.name] = ((u - np.float32(0.5)) * np.float32(math.sqrt(12) * scale)).astype(dtype)
     return feeds
 
 

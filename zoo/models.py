@@ -62,13 +62,15 @@ def levels():
     return [level for level in LEVELS if f"x86-64-{level}" <= native]
 
 
-def kintsugi(*arguments, timeout=900, codes=(0,)):
+def kintsugi(*arguments, timeout=900, codes=(0,), cache=None):
     """Runs build/bin/kintsugi (or $KINTSUGI) and returns what it printed. Raises Failure where it ends with none of
-    `codes`."""
+    `codes`. `cache`: the folder of its cache, where it is not the user's."""
     program = os.environ.get("KINTSUGI", str(ROOT / "build" / "bin" / "kintsugi"))
     command = [program, *map(str, arguments)]
+    environment = os.environ | ({"KINTSUGI_CACHE": str(cache)} if cache else {})
+    how = dict(capture_output=True, text=True, stdin=subprocess.DEVNULL, env=environment)
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, stdin=subprocess.DEVNULL)
+        done = subprocess.run(command, timeout=timeout, **how)
     except subprocess.TimeoutExpired:
         raise Failure(f"{arguments[0]}: over {timeout} s") from None
     except OSError as error:

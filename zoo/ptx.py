@@ -204,7 +204,7 @@ def details(found):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("models", nargs="*")
-    parser.add_argument("--precision", default="f16", choices=["f32", "tf32", "f16", "bf16"])
+    parser.add_argument("--precision", default="f16", choices=["f32", "f16", "bf16"])
     parser.add_argument("--levels", default="sm_80,sm_90a", type=lambda text: text.split(","))
     parser.add_argument("--limit", type=float, default=1800, help="seconds that one command may take")
     parser.add_argument("--json", help="write what was found to this file as well")

@@ -11,7 +11,7 @@
  * are one JSON object; a key that is not known is a usage error:
  *
  *   "target"          "cpu" (default), "cuda", or "reference": each definition alone, in f64
- *   "precision"       "f32", "tf32", "f16" or "bf16": what f32 values may be rounded to
+ *   "precision"       "f32", "f16" or "bf16": what f32 values may be rounded to
  *   "plan"            "search" (default), "greedy" or "separate"
  *   "without"         what not to do: a list of fusion, masks, formats, packing, copies, winograd,
  *                     scans: "fusion,formats"
@@ -26,7 +26,9 @@
  *                     is kept in the cache's folder, for all models
  *   "cubins"          true: beside its PTX, code for GPUs is there as NVIDIA's ptxas assembles it
  *                     (where it is installed)
- *   "cache"           false: neither look into the cache of artifacts nor add to it
+ *   "calibrate"       "FEEDS.npz": with "precision" "f16", the inputs by which the compiler sees
+ * how large values become; made-up ones otherwise "cache"           false: neither look into the
+ * cache of artifacts nor add to it
  *
  * Functions here may be called from any thread. Results are JSON objects in UTF-8 unless said
  * otherwise; docs/command-line.md lists their fields.

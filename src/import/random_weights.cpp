@@ -11,7 +11,7 @@ namespace {
 
 constexpr uint64_t golden = 0x9E3779B97F4A7C15;
 
-uint64_t fnv1a64(const std::string &text) {
+uint64_t fnv1a64(std::string_view text) {
   uint64_t hash = 0xCBF29CE484222325;
   for (unsigned char byte : text)
     hash = (hash ^ byte) * 0x100000001B3;
@@ -81,12 +81,13 @@ randomWeight(const std::string &name, ElementType type, std::vector<int64_t> sha
   return source;
 }
 
-Expected<Tensor> randomFeed(const std::string &name, ElementType type, std::vector<int64_t> shape) {
+Expected<Tensor> randomFeed(const std::string &name, ElementType type, std::vector<int64_t> shape,
+                            std::string_view salt, float scale) {
   if (!isFloat(type) && !isInteger(type) && type != ElementType::Bool)
     return inputError("there is no rule for a random feed of type " + std::string(nameOf(type)));
   KINTSUGI_ASSIGN(Tensor tensor, Tensor::create(type, std::move(shape)));
-  uint64_t seed = fnv1a64(name);
-  const float factor = static_cast<float>(std::sqrt(12.0));
+  uint64_t seed = fnv1a64(name + std::string(salt));
+  const float factor = static_cast<float>(std::sqrt(12.0)) * scale;
   for (int64_t i = 0; i < tensor.count(); ++i) {
     float u = uniform(seed, i);
     if (isFloat(type))

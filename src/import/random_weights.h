@@ -22,9 +22,10 @@ namespace kintsugi::import {
 Expected<std::shared_ptr<const te::ConstantSource>>
 randomWeight(const std::string &name, ElementType type, std::vector<int64_t> shape);
 
-/// The feed of that name: floats uniform on [-1.73, 1.73), integers in [0, 100), booleans even. An
-/// input error for types that are none of these.
-Expected<Tensor> randomFeed(const std::string &name, ElementType type, std::vector<int64_t> shape);
+/// The feed of that name: floats uniform on [-1.73, 1.73) times `scale`, integers in [0, 100),
+/// booleans even. Another salt gives another feed. An input error for types that are none of these.
+Expected<Tensor> randomFeed(const std::string &name, ElementType type, std::vector<int64_t> shape,
+                            std::string_view salt = "", float scale = 1);
 
 } // namespace kintsugi::import
 

@@ -13,7 +13,8 @@ namespace kintsugi::pipeline {
 
 /// A tensor for each input of the program, in order, the same in every run of the compiler: see
 /// import::randomFeed.
-Expected<std::vector<Tensor>> madeUpFeeds(const te::Program &program);
+Expected<std::vector<Tensor>> madeUpFeeds(const te::Program &program, std::string_view salt = "",
+                                          float scale = 1);
 
 } // namespace kintsugi::pipeline
 

@@ -206,7 +206,12 @@ Expected<std::vector<double>> rangesOf(const te::Program &program, const Compile
                                        runtime::Device &host, CompileReport &report) {
   if (!options.abilities.scales || storageOf(options.precision) != ElementType::F16)
     return std::vector<double>();
-  Expected<std::vector<double>> greatest = greatestMagnitudes(program, options, host);
+  Expected<std::vector<Tensor>> feeds = trialFeeds(program, options);
+  if (!feeds.ok() && !options.calibration.empty())
+    return feeds.takeError();
+  Expected<std::vector<double>> greatest = feeds.ok()
+                                               ? greatestMagnitudes(program, *feeds, options, host)
+                                               : Expected<std::vector<double>>(feeds.takeError());
   if (greatest.ok() || greatest.error().kind == ErrorKind::Internal)
     return greatest;
   std::string decision =
@@ -226,6 +231,8 @@ Expected<te::Program> simplified(const te::Program &imported, const CompileOptio
   report.operators = countOperators(imported);
   report.exactness = describeExactness(imported, options.precision);
   KINTSUGI_ASSIGN(te::Program program, phases.run("simplify", [&]() -> Expected<te::Program> {
+    if (options.rounding)
+      return checked(simplify::promoteToDouble(imported, options.rounding));
     te::Program result = simplify::simplify(imported, options.log);
     std::optional<ElementType> narrow = storageOf(options.precision);
     if (narrow) {
@@ -233,7 +240,7 @@ Expected<te::Program> simplified(const te::Program &imported, const CompileOptio
       result = simplify::storeNarrow(result, *narrow, greatest, options.log);
     }
     if (options.target == "reference")
-      return checked(simplify::promoteToDouble(result, narrow));
+      return checked(simplify::promoteToDouble(result));
     return checked(narrow ? simplify::simplify(result) : std::move(result));
   }));
   return program;

@@ -47,7 +47,11 @@ struct CompileOptions {
     bool bulk = true;         ///< Operands of products may be brought as boxes.
     bool scales = true;       ///< Values may be stored without a power of two.
   } abilities;
-  bool cubins = false; ///< Machine code for GPUs stands beside their PTX.
+  /// Of the target reference: what every f32 value of the model as it is written is rounded to, see
+  /// simplify::promoteToDouble.
+  std::optional<ElementType> rounding;
+  std::string calibration; ///< An .npz file of inputs that a trial run takes; empty: made up.
+  bool cubins = false;     ///< Machine code for GPUs stands beside their PTX.
   machine::Machine machine;
   /// The artifact is for these too, in order: the same machine with fewer instructions.
   std::vector<machine::Machine> lesser;

@@ -1,6 +1,7 @@
 #include "pipeline/trial_run.h"
 
 #include "base/checked.h"
+#include "base/feeds.h"
 #include "pipeline/feeds.h"
 #include "runtime/context.h"
 #include "simplify/magnitude.h"
@@ -91,9 +92,8 @@ CompileOptions trialOptions(const CompileOptions &options) {
   return trial;
 }
 
-Expected<std::vector<float>> run(const Program &program,
+Expected<std::vector<float>> run(const Program &program, const std::vector<Tensor> &feeds,
                                  std::shared_ptr<const runtime::Model> model, unsigned threads) {
-  KINTSUGI_ASSIGN(std::vector<Tensor> feeds, madeUpFeeds(program));
   KINTSUGI_ASSIGN(std::unique_ptr<runtime::Context> context,
                   runtime::Context::create(std::move(model), {threads}));
   std::vector<runtime::InputTensor> inputs;
@@ -115,8 +115,22 @@ Expected<std::vector<float>> run(const Program &program,
 
 } // namespace
 
-Expected<std::vector<double>>
-greatestMagnitudes(const Program &program, const CompileOptions &options, runtime::Device &host) {
+Expected<std::vector<Tensor>> trialFeeds(const Program &program, const CompileOptions &options) {
+  constexpr float scale = 2;
+  if (options.calibration.empty())
+    return madeUpFeeds(program, " tried", scale);
+  std::vector<FeedPort> inputs;
+  for (ValueId input : program.inputs) {
+    const Value &value = program.value(input);
+    inputs.push_back({value.name, value.type, plainShape(value.shape)});
+  }
+  return readFeeds(options.calibration, inputs);
+}
+
+Expected<std::vector<double>> greatestMagnitudes(const Program &program,
+                                                 const std::vector<Tensor> &feeds,
+                                                 const CompileOptions &options,
+                                                 runtime::Device &host) {
   std::vector<double> greatest(program.numValues(), 0);
   if (operationsOf(program) > mostOperations || constantBytesOf(program) > mostConstantBytes)
     return machineError("the model is too large to be tried on the processor while it is compiled");
@@ -131,7 +145,7 @@ greatestMagnitudes(const Program &program, const CompileOptions &options, runtim
   std::shared_ptr<runtime::Device> borrowed(std::shared_ptr<void>(), &host);
   KINTSUGI_ASSIGN(std::shared_ptr<const runtime::Model> model,
                   runtime::Model::create(std::move(artifact), borrowed));
-  KINTSUGI_ASSIGN(std::vector<float> numbers, run(probe.program, model, options.threads));
+  KINTSUGI_ASSIGN(std::vector<float> numbers, run(probe.program, feeds, model, options.threads));
   for (auto [id, number] : llvm::zip_equal(probe.values, numbers))
     greatest[id.number] = number;
   return greatest;

@@ -2,7 +2,9 @@
 #include "simplify/simplify.h"
 #include "llvm/ADT/STLExtras.h"
 
+#include <cmath>
 #include <map>
+#include <set>
 
 namespace kintsugi::simplify {
 
@@ -81,12 +83,33 @@ private:
   std::map<const void *, Expr> done; ///< By identity of the old expression, which is alive.
 };
 
+/// How many digits a float type has, the one before the point included.
+unsigned digitsOf(ElementType type) {
+  return type == ElementType::BF16 ? 8 : type == ElementType::F16 ? 11 : 24;
+}
+
+/// An f64 expression rounded to fewer digits, by Veltkamp's split; its range stays as it is.
+Expr roundedTo(unsigned digits, const Expr &x) {
+  constexpr double beforeSplitOverflows = 1e290;
+  auto number = [](double value) { return Expr::literal(ElementType::F64, value); };
+  Expr spread = x * number(std::ldexp(1.0, 53 - int(digits)) + 1);
+  Expr fits =
+      Expr::binary(BinaryOp::Less, Expr::unary(UnaryOp::Abs, x), number(beforeSplitOverflows));
+  return Expr::select(fits, spread - (spread - x), x);
+}
+
 class Promoter {
 public:
-  Promoter(const Program &program, std::optional<ElementType> kept) : out(program), kept(kept) {}
+  Promoter(const Program &program, std::optional<ElementType> rounding)
+      : out(program), rounding(rounding), isCoarse(rounding && rounding != ElementType::F32) {}
 
   Program run() {
+    for (ValueId input : out.old.inputs)
+      roundGiven(input);
     for (uint32_t node = 0; node < out.old.nodes.size(); ++node) {
+      for (ValueId operand : out.old.operandsOf(node))
+        if (out.old.value(operand).kind == ValueKind::Constant)
+          roundGiven(operand);
       if (const auto *definition = std::get_if<Definition>(&out.old.nodes[node]))
         promoteDefinition(node, *definition);
       else
@@ -108,20 +131,30 @@ private:
       body = out.rename(body);
     Promotion promotion(out.fresh);
     llvm::SmallVector<Expr, 1> promotedBodies;
-    bool isRounded = !definition.reduction && isKept(old.results[0]);
+    bool isRounded = !definition.reduction && isRoundedValue(old.results[0]);
     for (const Expr &body : definition.bodies)
-      promotedBodies.push_back(isRounded ? Expr::cast(*kept, promotion(body)) : promotion(body));
+      promotedBodies.push_back(isRounded ? rounded(promotion(body)) : promotion(body));
     definition.bodies = std::move(promotedBodies);
     out.fresh.currentOrigin = out.old.origins[node];
     llvm::SmallVector<std::string> names;
     llvm::SmallVector<ElementType> types;
     for (ValueId result : old.results) {
       names.push_back(out.old.value(result).name);
-      types.push_back(isKept(result) ? *kept : promoted(out.old.value(result).type));
+      ElementType type = out.old.value(result).type;
+      types.push_back(isRoundedValue(result) ? type : promoted(type));
     }
+    bool isReduction = definition.isReduction();
     for (auto [before, after] :
-         llvm::zip(old.results, out.fresh.defineMany(names, types, std::move(definition))))
-      out.bind(before, after);
+         llvm::zip(old.results, out.fresh.defineMany(names, types, std::move(definition)))) {
+      bool isRoundedApart = isReduction && isCoarse && isRoundedValue(before);
+      out.bind(before, isRoundedApart ? roundedCopy(after) : after);
+    }
+  }
+
+  /// An input or a constant is rounded once, before anything reads it.
+  void roundGiven(ValueId old) {
+    if (isCoarse && isRoundedValue(old) && given.insert(old.number).second)
+      out.bind(old, roundedCopy(out[old]));
   }
 
   /// Scans and calls take and give values of their old types; a scan's body is promoted inside.
@@ -133,38 +166,58 @@ private:
     }
     std::shared_ptr<const Program> body;
     if (const auto *scan = std::get_if<Scan>(&out.old.nodes[node]))
-      body = std::make_shared<const Program>(promoteToDouble(*scan->body, kept));
+      body = std::make_shared<const Program>(promoteToDouble(*scan->body, rounding));
     out.copyNode(node, body);
     for (auto [operand, value] : llvm::zip(operands, promotedValues))
       out.bind(operand, value);
   }
 
-  bool isKept(ValueId old) const { return out.old.value(old).type == kept; }
+  bool isRoundedValue(ValueId old) const {
+    return rounding && out.old.value(old).type == ElementType::F32;
+  }
+
+  /// An f64 expression as it is stored in an f32 value.
+  Expr rounded(const Expr &expr) const {
+    return Expr::cast(ElementType::F32, isCoarse ? roundedTo(digitsOf(*rounding), expr) : expr);
+  }
+
+  ValueId roundedCopy(ValueId id) {
+    return copyWith(id, ElementType::F32, ".rounded",
+                    [&](const Expr &read) { return rounded(Expr::cast(ElementType::F64, read)); });
+  }
+
+  /// A definition that reads a value of the new program element by element.
+  ValueId copyWith(ValueId id, ElementType type, const char *suffix,
+                   llvm::function_ref<Expr(const Expr &)> body) {
+    Definition definition;
+    llvm::SmallVector<Index> indices;
+    for (auto [k, extent] : llvm::enumerate(out.fresh.shape(id))) {
+      definition.parallel.push_back({"i" + std::to_string(k), extent});
+      indices.push_back(Index::iterator(k));
+    }
+    definition.bodies.push_back(body(Expr::read(id, out.fresh.value(id).type, indices)));
+    return out.fresh.define(out.fresh.value(id).name + suffix, type, std::move(definition));
+  }
 
   /// A value converted back to `type`.
   ValueId stored(ValueId id, ElementType type) {
     ValueId now = out[id];
-    if (out.fresh.value(now).type == type)
-      return now;
-    Definition conversion;
-    llvm::SmallVector<Index> indices;
-    for (auto [k, extent] : llvm::enumerate(out.fresh.shape(now))) {
-      conversion.parallel.push_back({"i" + std::to_string(k), extent});
-      indices.push_back(Index::iterator(k));
-    }
-    conversion.bodies.push_back(
-        Expr::cast(type, Expr::read(now, out.fresh.value(now).type, indices)));
-    return out.fresh.define(out.fresh.value(now).name + ".out", type, std::move(conversion));
+    return out.fresh.value(now).type == type ? now
+                                             : copyWith(now, type, ".out", [&](const Expr &read) {
+                                                 return Expr::cast(type, read);
+                                               });
   }
 
   Rebuilder out;
-  std::optional<ElementType> kept;
+  std::optional<ElementType> rounding;
+  bool isCoarse;            ///< f32 itself does not round enough.
+  std::set<uint32_t> given; ///< Inputs and constants that are rounded, by number.
 };
 
 } // namespace
 
-Program promoteToDouble(const Program &program, std::optional<ElementType> kept) {
-  return Promoter(program, kept).run();
+Program promoteToDouble(const Program &program, std::optional<ElementType> rounding) {
+  return Promoter(program, rounding).run();
 }
 
 } // namespace kintsugi::simplify

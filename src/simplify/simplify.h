@@ -20,10 +20,11 @@ namespace kintsugi::simplify {
 te::Program simplify(const te::Program &program, explain::Log *log = nullptr);
 
 /// The program with every real-valued intermediate in f64 (inputs, constants and outputs keep their
-/// types): what the reference target runs. Values of the type `kept` are computed in f64, too, but
-/// stored as they are: what then differs is the rounding of what lies in memory, and nothing else.
+/// types): what the reference target runs. With `rounding`, one of f32, f16 and bf16, every f32
+/// value of the program is computed so and then rounded to that type's digits, inputs and constants
+/// included: what that type costs the program as it is written, save for the ends of its range.
 te::Program promoteToDouble(const te::Program &program,
-                            std::optional<ElementType> kept = std::nullopt);
+                            std::optional<ElementType> rounding = std::nullopt);
 
 /// Whether every index of a read is affine.
 bool isAffineRead(const te::Expr &read);

@@ -27,10 +27,44 @@ std::vector<std::byte> packed(const schedule::Packing &packing, ElementType type
   return bytes;
 }
 
-static bool agree(const Result &result, const Result &other) {
+/// Of the greatest magnitude. Made-up values are all of a size, so that errors stay at a few units
+/// in the last place; what is left out or taken twice is off by far more.
+static double mostApart(ElementType coarsest) {
+  switch (coarsest) {
+  case ElementType::F64:
+    return 1e-12;
+  case ElementType::F32:
+    return 5e-5;
+  case ElementType::F16:
+    return 4e-3;
+  default:
+    return 3e-2;
+  }
+}
+
+ElementType coarserOf(ElementType one, ElementType other) {
+  return mostApart(other) > mostApart(one) ? other : one;
+}
+
+ElementType coarsestOf(llvm::ArrayRef<const schedule::Schedule *> schedules) {
+  ElementType coarsest = ElementType::F64;
+  auto consider = [&](ElementType type) {
+    if (isFloat(type))
+      coarsest = coarserOf(coarsest, type);
+  };
+  for (const schedule::Schedule *schedule : schedules) {
+    for (const schedule::Buffer &buffer : schedule->buffers)
+      consider(buffer.type);
+    for (const schedule::LoopNest &nest : schedule->nests)
+      if (nest.matrix)
+        consider(nest.matrix->element);
+  }
+  return coarsest;
+}
+
+static bool agree(const Result &result, const Result &other, ElementType coarsest) {
   if (!isFloat(result.type) || result.bytes.size() != other.bytes.size())
     return result.bytes == other.bytes;
-  constexpr double ofGreatest = 5e-3;
   int64_t elements = int64_t(result.bytes.size()) / schedule::bytesOfElement(result.type);
   std::vector<int64_t> shape{elements};
   TensorView a{result.type, shape, result.bytes}, b{other.type, shape, other.bytes};
@@ -45,14 +79,14 @@ static bool agree(const Result &result, const Result &other) {
     greatest = std::max(greatest, std::abs(one));
     difference = std::max(difference, std::abs(one - two));
   }
-  return difference <= ofGreatest * greatest;
+  return difference <= mostApart(coarsest) * greatest;
 }
 
-bool agree(const Results &results, const Results &others) {
+bool agree(const Results &results, const Results &others, ElementType coarsest) {
   return results.size() == others.size() && llvm::all_of(results, [&](const auto &entry) {
            auto other = others.find(entry.first);
            return other != others.end() && other->second.type == entry.second.type &&
-                  agree(entry.second, other->second);
+                  agree(entry.second, other->second, coarsest);
          });
 }
 

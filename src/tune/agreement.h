@@ -7,7 +7,7 @@
 #ifndef KINTSUGI_TUNE_AGREEMENT_H
 #define KINTSUGI_TUNE_AGREEMENT_H
 
-#include "schedule/packing.h"
+#include "schedule/schedule.h"
 
 #include <cstddef>
 #include <map>
@@ -26,7 +26,15 @@ struct Result {
 /// By value of the group.
 using Results = std::map<uint32_t, Result>;
 
-bool agree(const Results &results, const Results &others);
+/// Whether floats differ by no more of the greatest than sums in another order do where values are
+/// rounded to `coarsest`, and all else is the same.
+bool agree(const Results &results, const Results &others, ElementType coarsest);
+
+/// The float type of fewest bits that schedules read, store or multiply, and f64 where they do
+/// nothing of the kind.
+ElementType coarsestOf(llvm::ArrayRef<const schedule::Schedule *> schedules);
+/// Of two float types the one whose rounding parts results more.
+ElementType coarserOf(ElementType one, ElementType other);
 
 } // namespace kintsugi::tune
 

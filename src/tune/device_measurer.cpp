@@ -3,6 +3,7 @@
 #include "link/stage_artifact.h"
 #include "schedule/scratch.h"
 #include "tile/build.h"
+#include "tune/agreement.h"
 #include "tune/device_block.h"
 #include "tune/made_up.h"
 #include "tune/turns.h"
@@ -45,13 +46,17 @@ public:
     return link::artifactOfStages(plan, stages, code.bytes, target.name());
   }
 
-  /// Memory for every buffer, with values in those that are read.
+  /// Memory for every buffer, with values in those that are read: the same for all schedules,
+  /// packed as each of them has its constants.
   Status fill(runtime::Device &device, runtime::DeviceQueue &queue) {
-    for (auto [buffer, isRead] : llvm::zip(plan.buffers, read)) {
+    for (auto [buffer, source] : llvm::zip_equal(plan.buffers, sources)) {
       KINTSUGI_ASSIGN(DeviceBlock block,
                       DeviceBlock::allocate(device, std::max<uint64_t>(buffer.bytes, 1)));
-      if (isRead) {
-        std::vector<std::byte> values = madeUpValues(buffer.type, buffer.bytes);
+      if (!source.isWritten) {
+        std::vector<std::byte> values =
+            madeUpValues(buffer.type, source.bytesOfValue, source.value);
+        if (source.packing)
+          values = packed(*source.packing, buffer.type, values);
         KINTSUGI_RETURN_IF_ERROR(queue.upload(block.address(), values.data(), values.size()));
       }
       blocks.push_back(std::move(block));
@@ -62,6 +67,27 @@ public:
         operands.back().push_back(blocks[operand].address());
     }
     return queue.finish();
+  }
+
+  /// What a schedule stores.
+  Expected<Results> resultsOf(runtime::DeviceQueue &queue, unsigned stage) const {
+    // What is not stored shows: a large number in types that have a NaN.
+    constexpr std::byte nothing{0x7b};
+    auto written = llvm::make_filter_range(
+        plan.stages[stage].operands, [&](unsigned operand) { return sources[operand].isWritten; });
+    for (unsigned operand : written) {
+      std::vector<std::byte> bytes(plan.buffers[operand].bytes, nothing);
+      KINTSUGI_RETURN_IF_ERROR(queue.upload(blocks[operand].address(), bytes.data(), bytes.size()));
+    }
+    KINTSUGI_RETURN_IF_ERROR(launch(queue, stage).status());
+    Results results;
+    for (unsigned operand : written) {
+      std::vector<std::byte> bytes(plan.buffers[operand].bytes);
+      KINTSUGI_RETURN_IF_ERROR(
+          queue.download(bytes.data(), blocks[operand].address(), bytes.size()));
+      results[sources[operand].value] = {plan.buffers[operand].type, std::move(bytes)};
+    }
+    return results;
   }
 
   Expected<double> launch(runtime::DeviceQueue &queue, unsigned stage) const {
@@ -104,16 +130,35 @@ private:
     result.shape = {te::Extent(elements)};
     result.bytes = uint64_t(elements) * schedule::bytesOfElement(buffer.type);
     plan.buffers.push_back(std::move(result));
-    read.push_back(!buffer.written);
+    uint64_t bytesOfValue = uint64_t(buffer.elements) * schedule::bytesOfElement(buffer.type);
+    sources.push_back({buffer.value.number, buffer.written, bytesOfValue, buffer.packing});
     return fresh;
   }
 
+  /// Where a buffer's values come from.
+  struct Source {
+    uint32_t value; ///< Of the group.
+    bool isWritten;
+    uint64_t bytesOfValue; ///< Before it is packed.
+    std::optional<schedule::Packing> packing;
+  };
+
   orchestrate::Plan plan;
-  std::vector<bool> read;
+  std::vector<Source> sources;         ///< By buffer.
   std::map<uint32_t, unsigned> shared; ///< By value: what flows between kernels.
   std::vector<DeviceBlock> blocks;
   std::vector<std::vector<void *>> operands; ///< By stage.
 };
+
+Status checkAgreement(const Contest &contest, runtime::DeviceQueue &queue, ElementType coarsest,
+                      std::vector<cost::Timed> &times) {
+  KINTSUGI_ASSIGN(Results right, contest.resultsOf(queue, 0));
+  for (unsigned stage = 1; stage < contest.size(); ++stage) {
+    KINTSUGI_ASSIGN(Results own, contest.resultsOf(queue, stage));
+    times[stage].agrees = agree(right, own, coarsest);
+  }
+  return Status::success();
+}
 
 Rounds roundsFor(cost::Effort effort) {
   return effort == cost::Effort::Confirm ? Rounds{15, 201, 0.4} : Rounds{6, 61, 0.15};
@@ -145,6 +190,8 @@ DeviceMeasurer::measure(llvm::ArrayRef<const cost::Contender *> contenders, cost
   queue->beginRun();
   auto result = inTurns(contest.size(), roundsFor(effort),
                         [&](size_t stage) { return contest.launch(*queue, stage); });
+  if (result.ok() && effort == cost::Effort::Confirm)
+    KINTSUGI_RETURN_IF_ERROR(checkAgreement(contest, *queue, coarsestOf(schedules), *result));
   queue->endRun();
   return result;
 }

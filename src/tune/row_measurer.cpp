@@ -45,6 +45,7 @@ public:
   static Expected<std::unique_ptr<Kernel>> create(const Schedule &schedule, RowMeasurer &of) {
     auto kernel = std::make_unique<Kernel>();
     orchestrate::Plan plan = kernel->planOf(schedule);
+    kernel->coarsest = coarsestOf(&schedule);
     tile::NamedSchedule named{plan.kernels[0].symbol, &schedule};
     KINTSUGI_ASSIGN(tile::TileProgram program, tile::buildTileProgram(named));
     targets::CompileOptions options = of.options;
@@ -60,6 +61,7 @@ public:
   }
 
   llvm::SmallVector<Operand> operands;
+  ElementType coarsest = ElementType::F64;
   std::optional<runtime::Artifact> artifact;
   std::unique_ptr<runtime::DeviceProgram> program; ///< Of the artifact.
 
@@ -355,11 +357,14 @@ RowMeasurer::measure(llvm::ArrayRef<const cost::Contender *> contenders, cost::E
 Status RowMeasurer::checkAgreement(llvm::ArrayRef<const cost::Contender *> contenders,
                                    Contest &contest, std::vector<cost::Timed> &times) {
   KINTSUGI_ASSIGN(Results right, contest.resultsOf(*static_cast<const Kernel *>(contenders[0])));
+  auto coarsest = [&](size_t number) {
+    return static_cast<const Kernel *>(contenders[number])->coarsest;
+  };
   for (size_t number = 1; number < contenders.size(); ++number) {
     if (std::isinf(times[number].share))
       continue;
     Expected<Results> own = contest.resultsOf(*static_cast<const Kernel *>(contenders[number]));
-    times[number].agrees = own.ok() && agree(right, *own);
+    times[number].agrees = own.ok() && agree(right, *own, coarserOf(coarsest(0), coarsest(number)));
   }
   return Status::success();
 }

@@ -50,6 +50,54 @@ struct Angle {
 };
 } // namespace
 
+namespace {
+/// The slices of one axis.
+class Slices {
+public:
+  Slices(unsigned axis, std::span<const int64_t> shape)
+      : axis(axis), extent(shape[axis]), errors(extent, 0), magnitudes(extent, 0) {
+    for (int64_t inner : shape.subspan(axis + 1))
+      stride *= inner;
+  }
+
+  void addMagnitude(int64_t element, double magnitude) { raise(magnitudes, element, magnitude); }
+  void addError(int64_t element, double error) { raise(errors, element, error); }
+
+  /// `largest`: the magnitude of the whole tensor.
+  void worst(double largest, Difference &result) const {
+    for (int64_t slice = 0; slice < extent; ++slice) {
+      double scale = std::max(magnitudes[slice], shareOfSlice * largest);
+      double relative = errors[slice] == 0 ? 0 : scale > 0 ? errors[slice] / scale : infinity;
+      if (relative <= result.inSlices)
+        continue;
+      result.inSlices = relative;
+      result.axis = axis;
+      result.slice = slice;
+    }
+  }
+
+private:
+  void raise(std::vector<double> &all, int64_t element, double value) const {
+    double &most = all[element / stride % extent];
+    most = std::max(most, value);
+  }
+
+  unsigned axis;
+  int64_t extent, stride = 1;
+  std::vector<double> errors, magnitudes;
+};
+} // namespace
+
+/// Of axis 1 and of the last, where they have enough elements.
+static std::vector<Slices> slicesOf(std::span<const int64_t> shape, unsigned rank, int64_t count) {
+  std::vector<Slices> all;
+  for (unsigned axis : {1u, rank - 1})
+    if (rank > axis && axis > 0 && (axis == 1 || rank > 2) && shape[axis] > 1 &&
+        count / shape[axis] >= leastOfSlice)
+      all.emplace_back(axis, shape);
+  return all;
+}
+
 /// The real numbers that a tensor holds: complex ones are pairs of them.
 static TensorView realPart(TensorView tensor, std::vector<int64_t> &shape) {
   if (!isComplex(tensor.type))
@@ -62,19 +110,25 @@ static TensorView realPart(TensorView tensor, std::vector<int64_t> &shape) {
 
 Difference difference(TensorView actual, TensorView expected) {
   std::vector<int64_t> shape;
+  unsigned rank = expected.shape.size();
   actual = realPart(actual, shape);
   expected = realPart(expected, shape);
   bool floats = isFloat(actual.type);
   Difference result;
   double largest = 0;
   Angle angle;
-  for (int64_t i = 0, count = expected.count(); i < count; ++i) {
+  int64_t count = expected.count(), nans = 0;
+  std::vector<Slices> all = slicesOf(expected.shape, floats ? rank : 0, count);
+  for (int64_t i = 0; i < count; ++i) {
     double a = loadDouble(actual, i), b = loadDouble(expected, i);
     bool finite = std::isfinite(a) && std::isfinite(b);
     if (finite) {
       angle.add(a, b);
       largest = std::max(largest, std::abs(b));
+      for (Slices &slices : all)
+        slices.addMagnitude(i, std::abs(b));
     }
+    nans += std::isnan(a) && std::isnan(b);
     bool same = floats ? a == b || (std::isnan(a) && std::isnan(b))
                        : loadBits(actual, i) == loadBits(expected, i);
     if (same)
@@ -85,6 +139,8 @@ Difference difference(TensorView actual, TensorView expected) {
     result.ulps = std::max(result.ulps, !floats  ? 0
                                         : finite ? ulpDistance(actual, expected, i)
                                                  : infinity);
+    for (Slices &slices : all)
+      slices.addError(i, distance);
     if (distance > result.maxAbsolute) {
       result.maxAbsolute = distance;
       result.worst = i;
@@ -93,6 +149,9 @@ Difference difference(TensorView actual, TensorView expected) {
   result.cosine = angle.cosine();
   if (result.maxAbsolute > 0)
     result.relative = largest > 0 ? result.maxAbsolute / largest : infinity;
+  for (const Slices &slices : all)
+    slices.worst(largest, result);
+  result.isNan = count > 0 && nans == count;
   return result;
 }
 

@@ -23,7 +23,21 @@ struct Difference {
   double ulps = 0;   ///< The largest distance in representable numbers of the type; floats only.
   double cosine = 1; ///< Of the finite elements as vectors; 1 where both are zero.
   int64_t worst = 0; ///< Row-major number of the element with the largest difference.
+
+  /// The largest difference in a slice of axis 1 or of the last axis over the largest magnitude in
+  /// that slice, of all slices the worst. Slices of fewer than leastOfSlice elements are none: the
+  /// largest of so few may be small by chance.
+  double inSlices = 0;
+  unsigned axis = 0; ///< Of that slice.
+  int64_t slice = 0; ///< Its number along the axis.
+
+  bool isNan = false; ///< There are elements, and all of them are NaN on both sides.
 };
+
+constexpr int64_t leastOfSlice = 8;
+/// A slice's magnitude counts as at least this share of the tensor's: what is left where large
+/// numbers cancel is no scale.
+constexpr double shareOfSlice = 1e-3;
 
 /// Both of the same type and shape, neither of strings. Floats compare by value (0 equals -0, NaN
 /// equals NaN), integers and booleans exactly.

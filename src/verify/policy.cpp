@@ -26,6 +26,13 @@ ElementType coarser(ElementType a, ElementType b) {
   return rank(b) > rank(a) ? b : a;
 }
 
+/// Of the real numbers that a type holds; nothing for integers and the like.
+std::optional<ElementType> realTypeOf(ElementType type) {
+  if (isComplex(type))
+    return type == ElementType::C64 ? ElementType::F32 : ElementType::F64;
+  return isFloat(type) ? std::optional(type) : std::nullopt;
+}
+
 /// How many rounded steps one element of a definition adds up.
 double termsOf(const Definition &definition) {
   if (!definition.reduction)
@@ -94,8 +101,8 @@ private:
   }
 
   static Exactness rounded(Exactness exactness, ElementType type) {
-    if (isFloat(type))
-      exactness.coarsest = coarser(exactness.coarsest, type);
+    if (std::optional<ElementType> real = realTypeOf(type))
+      exactness.coarsest = coarser(exactness.coarsest, *real);
     return exactness;
   }
 
@@ -106,11 +113,7 @@ private:
 } // namespace
 
 std::vector<Exactness> exactnessOf(const Program &program, Precision precision) {
-  std::vector<Exactness> inputs;
-  for (ValueId input : program.inputs) {
-    ElementType type = program.value(input).type;
-    inputs.push_back({0, isFloat(type) ? type : ElementType::F64});
-  }
+  std::vector<Exactness> inputs(program.inputs.size(), {0, ElementType::F64});
   Walk walk(program, inputs);
   std::vector<Exactness> result;
   for (const Program::Output &output : program.outputs) {
@@ -123,15 +126,51 @@ std::vector<Exactness> exactnessOf(const Program &program, Precision precision) 
   return result;
 }
 
-double tolerance(ElementType output, const Exactness &exactness) {
-  if (!isFloat(output) && !isComplex(output))
-    return 0;
-  double k = std::max(1.0, exactness.depth);
-  ElementType type = isFloat(output) ? coarser(output, exactness.coarsest) : exactness.coarsest;
-  if (type == ElementType::F64 || type == ElementType::F32)
-    return std::min(2e-6 * std::sqrt(k), 1e-3);
-  double half = std::min(2e-3 * std::sqrt(1 + std::log2(k)), 2e-2);
-  return type == ElementType::F16 ? half : 8 * half;
+ElementType judgedBy(ElementType output, const Exactness &exactness) {
+  return coarser(realTypeOf(output).value_or(ElementType::F64), exactness.coarsest);
+}
+
+static double limitOf(ElementType type, double k) {
+  switch (type) {
+  case ElementType::F64:
+    return std::min(1e-14 * std::sqrt(k), 1e-11);
+  case ElementType::F32:
+    return 3e-7 * std::pow(k, 0.25);
+  default:
+    double half = std::min(2e-3 * std::sqrt(1 + std::log2(k)), 2e-2);
+    return type == ElementType::F16 ? half : 8 * half;
+  }
+}
+
+Limits limitsOf(ElementType output, const Exactness &exactness) {
+  if (!realTypeOf(output))
+    return {};
+  double limit = limitOf(judgedBy(output, exactness), std::max(1.0, exactness.depth));
+  return {limit, shareOfSlices * limit};
+}
+
+Limits widestOf(ElementType output, const Exactness &exactness) {
+  constexpr double ofFewBits = 0.1;
+  if (judgedBy(output, exactness) != ElementType::F32)
+    return {ofFewBits, ofFewBits};
+  double most = std::min(2e-6 * std::sqrt(std::max(1.0, exactness.depth)), 1e-3);
+  return {most, shareOfSlices * most};
+}
+
+Limits widened(Limits limits, const Difference &rounding, ElementType output,
+               const Exactness &exactness) {
+  double times = judgedBy(output, exactness) == ElementType::F32 ? 10 : 1.5;
+  Limits most = widestOf(output, exactness);
+  auto wider = [&](double limit, double off, double most) {
+    return std::isfinite(off) ? std::max(limit, std::min(times * off, most)) : limit;
+  };
+  return {wider(limits.whole, rounding.relative, most.whole),
+          wider(limits.inSlices, rounding.inSlices, most.inSlices)};
+}
+
+std::string_view nameOf(Verdict verdict) {
+  constexpr std::string_view names[] = {"inside", "rounding", "outside"};
+  return names[static_cast<unsigned>(verdict)];
 }
 
 } // namespace kintsugi::verify

@@ -2,8 +2,8 @@
 //
 // The one place that says what "agrees" means; docs/architecture.md publishes it. Errors are taken
 // of the largest magnitude in an output, and may grow with K, the number of terms that were added
-// up along the longest path to it: rounding errors of sums behave like a random walk, hence the
-// square root (Higham, Accuracy and Stability of Numerical Algorithms, section 2.8).
+// up along the longest path to it: rounding errors of sums behave like a random walk, hence roots
+// (Higham, Accuracy and Stability of Numerical Algorithms, section 2.8).
 //
 //===----------------------------------------------------------------------===//
 #ifndef KINTSUGI_VERIFY_POLICY_H
@@ -11,6 +11,7 @@
 
 #include "base/precision.h"
 #include "te/program.h"
+#include "verify/compare.h"
 
 #include <vector>
 
@@ -26,23 +27,53 @@ struct Exactness {
 
 /// For each output of a program: lengths of reductions (sums, products, softmax) added up along the
 /// longest path, loops times their trips; and the float type of fewest bits among computed values
-/// on any path to it, or what `precision` lets f32 be rounded to.
+/// on any path to it (what is read is as it is), or what `precision` lets f32 be rounded to.
 std::vector<Exactness> exactnessOf(const te::Program &program,
                                    Precision precision = Precision::F32);
 
-/// The largest allowed difference over the largest magnitude in the output; 0 means exact. f32 and
-/// f64: 2e-6 sqrt(K), at most 1e-3. f16: 2e-3 sqrt(1 + log2 K), at most 2e-2. bf16 and narrower: 8
-/// times that. Integers and booleans: 0.
-double tolerance(ElementType output, const Exactness &exactness);
+/// How far an output may be off.
+struct Limits {
+  double whole = 0;    ///< The largest difference over the largest magnitude; 0 means exact.
+  double inSlices = 0; ///< The same slice by slice: see Difference::inSlices.
 
-/// Some networks amplify what rounding their weights alone changes beyond any fixed tolerance.
-/// Where f32 values are stored in fewer bits at the user's word, a difference is therefore also
-/// allowed that is at most this many times that of the model as it is written, computed in f64 and
-/// rounded only where a value is stored: half of it again, for another order of roundings.
-constexpr double shareOfRounding = 1.5;
+  bool allow(const Difference &found) const {
+    return found.relative <= whole && found.inSlices <= inSlices;
+  }
+};
 
-/// Whatever rounding alone costs: an output of nothing but zeros is off by 1.
-constexpr double mostOfRounding = 0.5;
+/// Integers and booleans: 0. f64: 1e-14 sqrt(K), at most 1e-11. f32: 3e-7 K^(1/4), near what right
+/// code needs: norms and skipped layers keep the errors of a deep network from adding up. f16: 2e-3
+/// sqrt(1 + log2 K), at most 2e-2. bf16 and narrower: 8 times that. In slices 4 times as much.
+Limits limitsOf(ElementType output, const Exactness &exactness);
+constexpr double shareOfSlices = 4;
+
+/// `limits` as far as they widen for an output that a model makes worse than others do: `rounding`
+/// is by how much the model as it is written is off when it is computed in f64 and every f32 value
+/// is rounded, once and naively, to the type that the output is judged by. In f32 the limits are 10
+/// times that, at most 2e-6 sqrt(K) and at most 1e-3. In fewer bits, where the user asked for them,
+/// 1.5 times that and at most 0.1: what needs this is inside only by rounding.
+Limits widened(Limits limits, const Difference &rounding, ElementType output,
+               const Exactness &exactness);
+
+/// What nothing widens beyond.
+Limits widestOf(ElementType output, const Exactness &exactness);
+
+/// The float type of fewest bits among an output's own and those that it was computed from.
+ElementType judgedBy(ElementType output, const Exactness &exactness);
+
+enum class Verdict : uint8_t {
+  Inside,
+  Rounding, ///< Inside only by what rounding to the type that the user asked for costs the model.
+  Outside,
+};
+/// "inside", "rounding", "outside".
+std::string_view nameOf(Verdict verdict);
+
+/// Another runtime has errors of its own: against one, limits are twice as wide.
+constexpr double shareOfOthers = 2;
+inline Limits operator*(double share, const Limits &limits) {
+  return {share * limits.whole, share * limits.inSlices};
+}
 
 } // namespace kintsugi::verify
 

@@ -12,7 +12,7 @@ from onnx import TensorProto, helper
 
 from . import graph as ir
 
-UNITS = {"f32": 2.0**-24, "f64": 2.0**-53, "f16": 2.0**-11, "bf16": 2.0**-8, "tf32": 2.0**-11}
+UNITS = {"f32": 2.0**-24, "f64": 2.0**-53, "f16": 2.0**-11, "bf16": 2.0**-8}
 ROUNDINGS = 4  # Of noise on each value.
 # Operators that subtract numbers of that size inside, where there is no place for noise: their operand's, or 1.
 CANCELLING = {"Gelu": "operand", **dict.fromkeys(["Elu", "Celu", "Selu", "Sinh", "Asinh", "Atanh"], "one")}
@@ -29,8 +29,6 @@ def unit(configuration):
     """Of what the configuration rounds values to."""
     if configuration["float"] != "f32":
         return UNITS[configuration["float"]]
-    if configuration["precision"] == "tf32" and configuration["target"] == "cpu":
-        return UNITS["f32"]
     return UNITS[configuration["precision"]]
 
 

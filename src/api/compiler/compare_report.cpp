@@ -2,19 +2,12 @@
 
 #include "api/compiler/reports.h"
 
+#include "api/compiler/judgement.h"
 #include "api/compiler/session.h"
-#include "verify/compare.h"
-#include "verify/policy.h"
-
-#include <cmath>
 
 namespace kintsugi::api {
 
 namespace {
-
-std::string describe(TensorView tensor) {
-  return std::string(nameOf(tensor.type)) + shapeString(tensor.shape);
-}
 
 /// What the compilation said of an output; K = 1 and the output's own type where it said nothing.
 verify::Exactness exactnessOf(const Json &report, const runtime::Port &port) {
@@ -28,29 +21,6 @@ verify::Exactness exactnessOf(const Json &report, const runtime::Port &port) {
   if (auto name = jsonString(**own, "coarsest"); name.ok())
     exactness.coarsest = elementTypeFromName(*name).value_or(port.type);
   return exactness;
-}
-
-/// Differences that are infinite stand as null: JSON has no infinity.
-Json finite(double value) { return std::isfinite(value) ? Json(value) : Json(); }
-
-Json compareOutput(const runtime::Port &port, TensorView actual, TensorView expected,
-                   double allowed) {
-  Json entry = {{"name", port.name}, {"type", nameOf(actual.type)}, {"allowed", allowed}};
-  entry["shape"] = std::vector<int64_t>(actual.shape.begin(), actual.shape.end());
-  if (actual.type != expected.type || !std::equal(actual.shape.begin(), actual.shape.end(),
-                                                  expected.shape.begin(), expected.shape.end())) {
-    entry["problem"] = "expected " + describe(expected) + ", got " + describe(actual);
-    entry["within"] = false;
-    return entry;
-  }
-  verify::Difference found = verify::difference(actual, expected);
-  entry["max_abs"] = finite(found.maxAbsolute);
-  entry["max_rel"] = finite(found.relative);
-  entry["ulps"] = finite(found.ulps);
-  entry["cosine"] = finite(found.cosine);
-  entry["worst_element"] = found.worst;
-  entry["within"] = found.relative <= allowed;
-  return entry;
 }
 
 /// The right outputs: arrays of a file, or a run of the reference.
@@ -87,6 +57,7 @@ public:
     return expectation;
   }
 
+  bool isReference() const { return reference.has_value(); }
   TensorView output(size_t index) const {
     return reference ? reference->output(index) : tensors[index].view();
   }
@@ -96,29 +67,57 @@ private:
   std::optional<Session> reference;
 };
 
-/// What storing values in fewer bits costs a model, as it is written and with no other errors. Run
+/// What rounding costs a model: the reference beside the same with every f32 value rounded. Run
 /// once, and only where somebody asks.
-class RoundedReference {
+class RoundingCost {
 public:
-  RoundedReference(const std::string &model, const std::string &inputs, const Settings &settings)
+  RoundingCost(const std::string &model, const std::string &inputs, const Settings &settings)
       : model(model), inputs(inputs), settings(settings) {}
 
-  /// How far an output is from the right one, as `max_rel` is.
-  Expected<double> errorOf(size_t output, TensorView right) {
-    if (!session) {
-      KINTSUGI_ASSIGN(Session opened, Session::open(model, inputs, settings.forRoundedReference()));
-      KINTSUGI_RETURN_IF_ERROR(settings.tell("running the rounded reference"));
-      KINTSUGI_RETURN_IF_ERROR(opened.run());
-      session.emplace(std::move(opened));
+  /// Nothing for an artifact, which does not hold what it was made from.
+  Expected<std::optional<verify::Difference>> of(size_t output, const Expectation &expectation) {
+    if (isArtifact(model))
+      return std::optional<verify::Difference>();
+    if (!rounded) {
+      if (!expectation.isReference()) {
+        KINTSUGI_ASSIGN(exact, run(settings.forReference(), "running the reference"));
+      }
+      KINTSUGI_ASSIGN(rounded,
+                      run(settings.forRoundedReference(), "running the rounded reference"));
     }
-    return verify::difference(session->output(output), right).relative;
+    TensorView right = exact ? exact->output(output) : expectation.output(output);
+    return std::optional(verify::difference(rounded->output(output), right));
   }
 
 private:
+  Expected<std::optional<Session>> run(const Settings &how, std::string_view phase) {
+    KINTSUGI_ASSIGN(Session session, Session::open(model, inputs, how));
+    KINTSUGI_RETURN_IF_ERROR(settings.tell(phase));
+    KINTSUGI_RETURN_IF_ERROR(session.run());
+    return std::optional<Session>(std::move(session));
+  }
+
   const std::string &model, &inputs;
   const Settings &settings;
-  std::optional<Session> session;
+  std::optional<Session> exact, rounded;
 };
+
+/// What there is to say of outputs besides their entries.
+Json notesOn(const Session &session, const std::string &model, const Json &outputs) {
+  Json notes = Json::array();
+  if (!session.note().empty())
+    notes.push_back(session.note());
+  for (const Json &output : outputs) {
+    if (output.contains("nan"))
+      notes.push_back("output '" + output["name"].get<std::string>() +
+                      "' is NaN throughout, on both sides: nothing was compared");
+    if (isArtifact(model) && output["verdict"] == "outside")
+      notes.push_back(
+          "an artifact does not hold the model that it was made from, so what rounding "
+          "costs that is not known; compare the model itself where it amplifies errors");
+  }
+  return notes;
+}
 
 } // namespace
 
@@ -131,36 +130,27 @@ Expected<Json> compare(const std::string &model, const std::string &inputs,
                                                : Expectation::fromFile(expected, manifest));
   KINTSUGI_RETURN_IF_ERROR(settings.tell("running"));
   KINTSUGI_RETURN_IF_ERROR(session.run());
+  RoundingCost cost(model, inputs, settings);
+  Json outputs = Json::array();
+  for (size_t i = 0; i < manifest.outputs.size(); ++i) {
+    const runtime::Port &port = manifest.outputs[i];
+    Judging judging{.exactness = exactnessOf(session.report(), port),
+                    .share = expectation.isReference() ? 1 : verify::shareOfOthers,
+                    .mayBeRounding =
+                        expectation.isReference() && settings.compile.precision != Precision::F32,
+                    .rounding = [&] { return cost.of(i, expectation); }};
+    KINTSUGI_ASSIGN(Json entry, judge(session.output(i), expectation.output(i), judging));
+    entry["name"] = port.name;
+    outputs.push_back(std::move(entry));
+  }
   Json report = {{"model", manifest.modelName},
                  {"target", manifest.target},
                  {"precision", manifest.precision},
                  {"against", expected.empty() ? "reference" : expected}};
-  if (!session.note().empty())
-    report["notes"] = {session.note()};
-  report["outputs"] = Json::array();
-  bool within = true;
-  RoundedReference rounded(model, inputs, settings);
-  bool mayBeRounded = expected.empty() && settings.compile.precision != Precision::F32;
-  for (size_t i = 0; i < manifest.outputs.size(); ++i) {
-    const runtime::Port &port = manifest.outputs[i];
-    verify::Exactness exactness = exactnessOf(session.report(), port);
-    // Another runtime has errors of its own.
-    double allowed = verify::tolerance(port.type, exactness) * (expected.empty() ? 1 : 2);
-    Json entry = compareOutput(port, session.output(i), expectation.output(i), allowed);
-    entry["depth"] = exactness.depth;
-    if (mayBeRounded && isFloat(port.type) && entry["within"] == false &&
-        !entry.contains("problem")) {
-      KINTSUGI_ASSIGN(double rounding, rounded.errorOf(i, expectation.output(i)));
-      entry["rounding"] = finite(rounding);
-      if (std::isfinite(rounding))
-        entry["allowed"] =
-            std::max(allowed, std::min(verify::shareOfRounding * rounding, verify::mostOfRounding));
-      entry["within"] = !entry["max_rel"].is_null() && entry["max_rel"] <= entry["allowed"];
-    }
-    within &= entry["within"].get<bool>();
-    report["outputs"].push_back(std::move(entry));
-  }
-  report["within"] = within;
+  if (Json notes = notesOn(session, model, outputs); !notes.empty())
+    report["notes"] = std::move(notes);
+  addVerdict(worstOf(outputs), report);
+  report["outputs"] = std::move(outputs);
   return report;
 }
 

@@ -44,6 +44,21 @@ Json summarize(TensorView tensor) {
   return {{"min", low}, {"max", high}, {"mean", sum / double(finite)}, {"finite", finite}};
 }
 
+/// A word on an output of floats that are not all numbers; empty where they are. `values`: see
+/// summarize.
+std::string warningOf(const runtime::Port &port, TensorView tensor, const Json &values,
+                      const std::string &precision) {
+  int64_t finite = values.is_null() ? 0 : values["finite"].get<int64_t>();
+  if (!isFloat(tensor.type) || finite == tensor.count())
+    return "";
+  std::string text = "output '" + port.name + "': " + std::to_string(tensor.count() - finite) +
+                     " of " + std::to_string(tensor.count()) + " elements are not finite";
+  if (precision == nameOf(Precision::F16))
+    text += "; where they are with --precision f32, compile with inputs like these (--calibrate "
+            "FEEDS.npz), or use bf16";
+  return text;
+}
+
 Json describePort(const runtime::Port &port, TensorView tensor) {
   Json json = {{"name", port.name}, {"type", nameOf(tensor.type)}};
   json["shape"] = std::vector<int64_t>(tensor.shape.begin(), tensor.shape.end());
@@ -118,6 +133,9 @@ Expected<Json> runFile(const std::string &model, const std::string &inputs,
       KINTSUGI_RETURN_IF_ERROR(file->add(port.name, tensor));
     Json entry = describePort(port, tensor);
     entry["values"] = summarize(tensor);
+    std::string warning = warningOf(port, tensor, entry["values"], session.manifest().precision);
+    if (!warning.empty())
+      report["notes"].push_back(warning);
     report["outputs"].push_back(std::move(entry));
   }
   if (file)

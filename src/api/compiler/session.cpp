@@ -1,5 +1,6 @@
 #include "api/compiler/session.h"
 
+#include "base/feeds.h"
 #include "base/file_cache.h"
 #include "devices/cuda/cuda_device.h"
 #include "import/random_weights.h"
@@ -10,17 +11,6 @@
 namespace kintsugi::api {
 
 using runtime::Port;
-
-static std::string describe(ElementType type, std::span<const int64_t> shape) {
-  return std::string(nameOf(type)) + shapeString(shape);
-}
-
-static std::string listNames(const std::vector<Port> &ports) {
-  std::string names;
-  for (const Port &port : ports)
-    names += (names.empty() ? "" : ", ") + port.name;
-  return names.empty() ? "none" : names;
-}
 
 /// A damaged file in the cache is as good as none.
 Expected<Session> Session::openAnew(const std::string &damaged, const std::string &path,
@@ -109,22 +99,10 @@ Status Session::makeInputs() {
 }
 
 Status Session::readInputs(const std::string &path) {
-  KINTSUGI_ASSIGN(NpzReader file, NpzReader::open(path));
-  const std::vector<Port> &ports = manifest().inputs;
-  for (const std::string &name : file.names())
-    if (runtime::Manifest::find(ports, name) == runtime::none)
-      return inputError(path + ": the model has no input '" + name +
-                        "'; its inputs: " + listNames(ports));
-  for (const Port &port : ports) {
-    if (!file.contains(port.name))
-      return inputError(path + ": there is no array '" + port.name + "', an input of the model");
-    KINTSUGI_ASSIGN(Tensor tensor, file.read(port.name, port.type));
-    if (tensor.type() != port.type || tensor.shape() != port.shape)
-      return inputError(path + ": array '" + port.name + "' is " +
-                        describe(tensor.type(), tensor.shape()) + ", the model's input " +
-                        describe(port.type, port.shape));
-    inputs.push_back(std::move(tensor));
-  }
+  std::vector<FeedPort> ports;
+  for (const Port &port : manifest().inputs)
+    ports.push_back({port.name, port.type, port.shape});
+  KINTSUGI_ASSIGN(inputs, readFeeds(path, ports));
   return Status::success();
 }
 

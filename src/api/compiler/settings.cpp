@@ -1,6 +1,7 @@
 #include "api/compiler/settings.h"
 
 #include "api/compiler/measured_machine.h"
+#include "base/files.h"
 #include "base/npz.h"
 #include "pipeline/targets.h"
 
@@ -47,8 +48,12 @@ Status readTarget(const Json &value, Settings &settings) {
 Status readPrecision(const Json &value, pipeline::CompileOptions &options) {
   KINTSUGI_ASSIGN(std::string name, textOf("precision", value));
   std::optional<Precision> precision = precisionFromName(name);
+  if (name == "tf32")
+    return usageError(
+        "--precision tf32: there are no products of that kind; use f16 or bf16, which "
+        "matrix units multiply, or f32");
   if (!precision)
-    return usageError("--precision " + name + ": use f32, tf32, f16 or bf16");
+    return usageError("--precision " + name + ": use f32, f16 or bf16");
   options.precision = *precision;
   return Status::success();
 }
@@ -164,6 +169,14 @@ Status readBindings(const Json &value, pipeline::CompileOptions &options, std::s
   return Status::success();
 }
 
+/// The file's content is part of what the artifact is made from.
+Status readCalibration(const Json &value, pipeline::CompileOptions &options, std::string &digest) {
+  KINTSUGI_ASSIGN(options.calibration, textOf("calibrate", value));
+  KINTSUGI_ASSIGN(MappedFile content, MappedFile::open(options.calibration));
+  digest = sha256(content.bytes()).hex();
+  return Status::success();
+}
+
 /// The artifact's machine is set when all options are known.
 Status readLevel(const Json &value, Settings &settings) {
   KINTSUGI_ASSIGN(std::string name, textOf("cpu_level", value));
@@ -216,6 +229,8 @@ Status readOption(const std::string &key, const Json &value, Settings &settings,
     return readDims(value, options);
   if (key == "bind")
     return readBindings(value, options, identity);
+  if (key == "calibrate")
+    return readCalibration(value, options, settings.calibrationDigest);
   if (key == "threads")
     return readThreads(value, options);
   if (key == "cpu_level")
@@ -225,7 +240,7 @@ Status readOption(const std::string &key, const Json &value, Settings &settings,
   if (key != "random_weights" && key != "cache" && key != "cubins")
     return usageError("unknown option \"" + key +
                       "\"; there are: target, precision, plan, without, dims, bind, "
-                      "random_weights, cpu_level, threads, tune, cache, cubins");
+                      "random_weights, cpu_level, threads, tune, cache, cubins, calibrate");
   KINTSUGI_ASSIGN(bool flag, truthOf(key, value));
   bool &option = key == "cache"    ? settings.cache
                  : key == "cubins" ? options.cubins
@@ -262,13 +277,14 @@ Settings Settings::forReference() const {
   result.compile.precision = Precision::F32;
   result.compile.tuneSeconds = 0;
   result.compile.cubins = false;
+  result.compile.calibration.clear();
+  result.calibrationDigest.clear();
   return result;
 }
 
 Settings Settings::forRoundedReference() const {
   Settings result = forReference();
-  result.compile.precision =
-      roundingOf(compile.precision) == ElementType::BF16 ? Precision::BF16 : Precision::F16;
+  result.compile.rounding = roundingOf(compile.precision);
   return result;
 }
 
@@ -283,6 +299,9 @@ void Settings::addTo(Sha256 &key) const {
   json["bound"] = identity;
   json["random_weights"] = compile.import.randomWeights;
   json["cubins"] = compile.cubins;
+  json["calibration"] = calibrationDigest;
+  if (compile.rounding)
+    json["rounding"] = nameOf(*compile.rounding);
   json["machine"] = compile.machine.print();
   key.update(printJson(json));
 }
@@ -328,6 +347,10 @@ Expected<Settings> readSettings(const KinCompilerOptions *options) {
   if (settings.compile.precision != Precision::F32 && settings.compile.target == "reference")
     return usageError("--precision " + std::string(nameOf(settings.compile.precision)) +
                       ": the target reference computes everything in f64");
+  bool isTried = settings.compile.precision == Precision::F16 && settings.compile.abilities.scales;
+  if (!settings.compile.calibration.empty() && !isTried)
+    return usageError("--calibrate " + settings.compile.calibration +
+                      ": only --precision f16 with its scales looks at how large values become");
   return settings;
 }
 

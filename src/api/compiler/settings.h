@@ -18,6 +18,7 @@ struct Settings {
   int device = 0; ///< Of the target cuda: the number of the device that runs models.
   /// The level of the instruction set asked for; nothing for what suits the purpose.
   std::optional<machine::Level> level;
+  std::string calibrationDigest; ///< Of the content of compile.calibration.
   bool cache = true;
   std::vector<std::string> compileFlags; ///< Those given that decide what an artifact holds.
 
@@ -28,7 +29,8 @@ struct Settings {
   /// The same for the reference, against which others are compared.
   Settings forReference() const;
 
-  /// The reference with values stored as the precision stores them: what that alone costs a model.
+  /// The reference with every f32 value rounded to the precision's digits: what these alone cost
+  /// the model as it is written.
   Settings forRoundedReference() const;
 
   /// Tells the caller what goes on besides the phases of a compilation; a usage error where it asks

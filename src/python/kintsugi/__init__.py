@@ -13,6 +13,7 @@ import math
 import operator
 import os
 import tempfile
+import warnings
 
 import numpy
 
@@ -67,7 +68,7 @@ class SessionOptions:
 
     def __init__(self):
         self.intra_op_num_threads = 0  # 0: one thread on each core
-        self.precision = "f32"  # what f32 values may be rounded to: "tf32", "f16" or "bf16"
+        self.precision = "f32"  # what f32 values may be rounded to: "f16" or "bf16"
         self.cache = True  # keep the artifact, and look for it first
         self.random_weights = False  # make weights whose file is missing from their names
         self.dims = {}  # sizes of open dimensions, by name
@@ -145,6 +146,8 @@ class InferenceSession:
         self._native = load(path, settings)
         self._inputs = [NodeArg(*port) for port in self._native.inputs()]
         self._outputs = [NodeArg(*port) for port in self._native.outputs()]
+        # Without digits of its own choosing a model gives what it says; then one look is enough.
+        self._is_rounded, self._is_checked = "precision" in settings, False
         self._places = {port.name: place for place, port in enumerate(self._outputs)}
 
     def get_inputs(self):
@@ -172,7 +175,19 @@ class InferenceSession:
             [port._plain(array) for port, array in zip(self._inputs, feeds)],
             [port._plain(array) for port, array in zip(self._outputs, results)],
         )
-        return [self._shaped(results[place], shapes[place], place) for place in places]
+        results = [self._shaped(results[place], shapes[place], place) for place in places]
+        if self._is_rounded or not self._is_checked:
+            self._is_checked = True
+            self._warn([self._outputs[place].name for place in places], results)
+        return results
+
+    def _warn(self, names, results):
+        for name, result in zip(names, results):
+            if result.dtype.kind in "fV" and not (finite := numpy.isfinite(result)).all():
+                count = result.size - numpy.count_nonzero(finite)
+                text = f"output '{name}': {count} of {result.size} elements are not finite"
+                hint = "; where they are in f32, use precision='bf16'" if self._is_rounded else ""
+                warnings.warn(text + hint, RuntimeWarning, stacklevel=3)
 
     def _shaped(self, result, shape, place):
         if not self._outputs[place]._dynamic:

@@ -87,7 +87,7 @@ private:
     addModelFlags(verb);
     addText(verb, "--target", "target", "cpu, cuda (cuda:N: on device N) or reference");
     addText(verb, "--precision", "precision",
-            "How f32 may be rounded: f32 (not at all), tf32, f16 or bf16");
+            "How f32 may be rounded: f32 (not at all), f16 or bf16");
     addText(verb, "--plan", "plan", "search, greedy or separate");
     addText(verb, "--without", "without",
             "What not to do: a list of fusion, masks, formats, packing, copies, winograd, scans, "
@@ -100,6 +100,9 @@ private:
     verb.add_option_function<unsigned>(
         "--threads", [this](unsigned count) { arguments.options["threads"] = count; },
         "How many threads may work; 0 for one on each core");
+    addText(verb, verb.get_name() == "compile" ? "--inputs,--calibrate" : "--calibrate",
+            "calibrate",
+            "With --precision f16: an .npz file of inputs by which to see how large values become");
     verb.add_option_function<double>(
         "--tune", [this](double seconds) { arguments.options["tune"] = seconds; },
         "Measure schedules of kernels for about so many seconds; what is found is kept");

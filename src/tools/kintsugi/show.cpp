@@ -130,20 +130,36 @@ std::string showExplain(const Json &report) {
   return all;
 }
 
-std::string showCompareKernels(const Json &kernels) {
+const char *verdict(const Json &entry) {
+  std::string name = text(entry, "verdict");
+  return name == "inside" ? "ok" : name == "rounding" ? "ONLY BY ROUNDING" : "OUTSIDE";
+}
+
+/// The last line of a comparison that did not fail, whose reason would be its last.
+std::string conclusion(const Json &report, const char *entries) {
+  std::string names;
+  for (const Json &entry : report[entries])
+    if (entry["verdict"] == "rounding")
+      names += (names.empty() ? "'" : ", '") + text(entry, "name") + "'";
+  if (report["verdict"] == "rounding")
+    return format("inside the error policy only by rounding to %s: %s\n",
+                  text(report, "precision").c_str(), names.c_str());
+  return report["verdict"] == "inside" ? "inside the error policy\n" : "";
+}
+
+std::string showCompareKernels(const Json &report) {
   std::string all;
-  for (const Json &kernel : kernels)
-    all +=
-        format("%s  max abs %.3g  max rel %.3g (allowed %.3g, K %.0f)  %s\n  %s\n",
-               text(kernel, "name").c_str(), number(kernel, "max_abs"), number(kernel, "max_rel"),
-               number(kernel, "allowed"), number(kernel, "depth"),
-               kernel["within"] == true ? "ok" : "OUTSIDE", joined(kernel["nodes"], ", ").c_str());
-  return all;
+  for (const Json &kernel : report["kernels"])
+    all += format("%s  max abs %.3g  max rel %.3g (allowed %.3g, K %.0f)  %s\n  %s\n",
+                  text(kernel, "name").c_str(), number(kernel, "max_abs"),
+                  number(kernel, "max_rel"), number(kernel, "allowed"), number(kernel, "depth"),
+                  verdict(kernel), joined(kernel["nodes"], ", ").c_str());
+  return all + conclusion(report, "kernels");
 }
 
 std::string showCompare(const Json &report) {
   if (report.contains("kernels"))
-    return showCompareKernels(report["kernels"]);
+    return showCompareKernels(report);
   std::string all;
   for (const Json &output : report["outputs"]) {
     all += text(output, "name") + "  " + text(output, "type") + output["shape"].dump();
@@ -153,12 +169,17 @@ std::string showCompare(const Json &report) {
       all += format("  max abs %.3g  max rel %.3g (allowed %.3g, K %.0f)  ulps %.0f  cosine %.9f",
                     number(output, "max_abs"), number(output, "max_rel"), number(output, "allowed"),
                     number(output, "depth"), number(output, "ulps"), number(output, "cosine"));
-    all += output["within"] == true ? "  ok\n" : "  OUTSIDE\n";
+    all += format("  %s\n", verdict(output));
+    if (number(output, "slice_rel") > 0)
+      all += format("  in slices: max rel %.3g (allowed %.3g), at %.0f of axis %.0f\n",
+                    number(output, "slice_rel"), number(output, "slice_allowed"),
+                    number(output["worst_slice"], "index"), number(output["worst_slice"], "axis"));
     if (output.contains("rounding"))
-      all += format("  the model as written, rounded where it stores values: max rel %.3g\n",
-                    number(output, "rounding"));
+      all +=
+          format("  the model as written, each value rounded once: max rel %.3g, in slices %.3g\n",
+                 number(output, "rounding"), number(output, "slice_rounding"));
   }
-  return all;
+  return all + conclusion(report, "outputs");
 }
 
 std::string showPorts(const Json &ports, const char *kind) {

@@ -62,5 +62,18 @@ TEST(RandomFeeds, ByType) {
   EXPECT_FALSE(randomFeed("s", ElementType::Str, {1}).ok());
 }
 
+TEST(RandomFeeds, ByRule) {
+  auto plain = randomFeed("x", ElementType::F32, {64}),
+       twice = randomFeed("x", ElementType::F32, {64}, "", 2);
+  auto other = randomFeed("x", ElementType::F32, {64}, " tried");
+  ASSERT_TRUE(plain.ok() && twice.ok() && other.ok());
+  int equal = 0;
+  for (int i = 0; i < 64; ++i) {
+    EXPECT_EQ(twice->as<float>()[i], 2 * plain->as<float>()[i]);
+    equal += other->as<float>()[i] == plain->as<float>()[i];
+  }
+  EXPECT_EQ(equal, 0);
+}
+
 } // namespace
 } // namespace kintsugi::import

@@ -50,7 +50,6 @@ TEST(Matrix, TakesProductsOfNarrowTypes) {
 TEST(Matrix, RoundsOnlyWhereTheUserSaysSo) {
   Program program = parsed(inF32(128, 256, 512));
   EXPECT_FALSE(scheduled(program).nests[0].matrix);
-  EXPECT_FALSE(scheduled(program, Precision::TF32).nests[0].matrix);
   for (auto [precision, type] :
        {std::pair{Precision::F16, ElementType::F16}, {Precision::BF16, ElementType::BF16}}) {
     Schedule schedule = scheduled(program, precision);

@@ -181,28 +181,48 @@ TEST(PromoteToDouble, KeepsWhatIsComputed) {
   }
 }
 
-TEST(PromoteToDouble, StoresAKeptTypeAsItIs) {
-  Program program = parsed("input x[2] f32\n"
-                           "s[i:2] f16 = f16(x[i] + 1.0)\n"
-                           "t[] f16 = sum<f32>[k:2] f32(s[k])\n"
-                           "u[i:2] f32 = f32(s[i]) * 2\n"
-                           "y[i:2] f32 = u[i] - f32(t[])\noutput y");
-  for (bool keeps : {false, true}) {
-    std::optional<ElementType> kept;
-    if (keeps)
-      kept = ElementType::F16;
-    Program wide = promoteToDouble(program, kept);
-    ASSERT_TRUE(wide.verify().ok()) << wide.verify().error().message;
-    ElementType narrow = kept.value_or(ElementType::F64);
-    std::vector<ElementType> types;
-    for (const Node &node : wide.nodes)
-      types.push_back(wide.value(std::get<Definition>(node).results[0]).type);
-    EXPECT_EQ(types, (std::vector<ElementType>{narrow, narrow, ElementType::F64, ElementType::F64,
-                                               ElementType::F32}));
-    EXPECT_EQ(std::get<Definition>(wide.nodes[1]).reduction->accumulator, ElementType::F64);
-    std::vector<ExactTensor> inputs = {floats({2}, {0.5, 3})};
-    expectSame(evaluated(wide, inputs), evaluated(program, inputs));
+/// The value of an output of one element.
+double only(const Program &program, std::vector<ExactTensor> inputs) {
+  return evaluated(program, inputs)[0].floats.at(0);
+}
+
+TEST(PromoteToDouble, RoundsEveryF32ValueToTheDigitsOfAType) {
+  Program program = parsed("input x[1] f32\ninput big[1] f32\n"
+                           "s[] f32 = sum<f32>[k:1] x[k]\n"
+                           "y[i:1] f32 = s[] * (big[i] / big[i])\noutput y");
+  // From 2048 on, 11 digits tell numbers apart that differ by 2; from 256 on, 8 digits.
+  const std::tuple<ElementType, double, double> all[] = {{ElementType::F32, 2050.875, 2050.875},
+                                                         {ElementType::F16, 2050.875, 2050},
+                                                         {ElementType::F16, 2051.125, 2052},
+                                                         {ElementType::F16, 1e6 + 1, 999936},
+                                                         {ElementType::BF16, 256.875, 256}};
+  for (auto [type, given, expected] : all) {
+    Program rounded = promoteToDouble(program, type);
+    ASSERT_TRUE(rounded.verify().ok()) << rounded.verify().error().message;
+    EXPECT_EQ(only(rounded, {floats({1}, {given}), floats({1}, {1e30})}), expected)
+        << nameOf(type) << " " << given;
+    EXPECT_EQ(only(promoteToDouble(program), {floats({1}, {given}), floats({1}, {1e30})}), given);
   }
+}
+
+TEST(PromoteToDouble, RoundingKeepsInfinitiesAndNan) {
+  Program program =
+      promoteToDouble(parsed("input x[1] f32\ny[i:1] f32 = x[i] * 2\noutput y"), ElementType::F16);
+  EXPECT_EQ(only(program, {floats({1}, {-INFINITY})}), -INFINITY);
+  EXPECT_TRUE(std::isnan(only(program, {floats({1}, {NAN})})));
+}
+
+TEST(PromoteToDouble, RoundsInScans) {
+  Program program = parsed("input h0[1] f32\n"
+                           "(last[1] f32) = scan[4] carry(h0) capture() {\n"
+                           "  input step[] i64\n"
+                           "  input h[1] f32\n"
+                           "  next[c:1] f32 = h[c] + 1\n"
+                           "  output next\n"
+                           "}\n"
+                           "output last\n");
+  EXPECT_EQ(only(promoteToDouble(program), {floats({1}, {4096})}), 4100);
+  EXPECT_EQ(only(promoteToDouble(program, ElementType::F16), {floats({1}, {4096})}), 4096);
 }
 
 TEST(PromoteToDouble, IndicesReadFromFloatsFollow) {

@@ -15,15 +15,27 @@ Result of(std::vector<float> values, ElementType type = ElementType::F32) {
   return result;
 }
 
+bool agree(const Results &results, const Results &others) {
+  return tune::agree(results, others, ElementType::F32);
+}
+
 TEST(Agreement, RoundingDiffersByLessThanMistakes) {
   Results right{{3, of({1, -100, 0.5f})}};
   EXPECT_TRUE(agree(right, right));
-  EXPECT_TRUE(agree(right, {{3, of({1.1f, -100, 0.5f})}}));
-  EXPECT_FALSE(agree(right, {{3, of({1, -100, 1.5f})}}));
+  EXPECT_TRUE(agree(right, {{3, of({1.001f, -100, 0.5f})}}));
+  EXPECT_FALSE(agree(right, {{3, of({1.01f, -100, 0.5f})}}));
   EXPECT_FALSE(agree(right, {{4, of({1, -100, 0.5f})}}));
   EXPECT_FALSE(agree(right, {{3, of({1, -100})}}));
   EXPECT_FALSE(agree(right, {{3, of({1, -100, 0.5f}, ElementType::F16)}}));
   EXPECT_FALSE(agree(right, {}));
+}
+
+TEST(Agreement, FewerDigitsAreRoundedEarlier) {
+  Results right{{3, of({1, -100})}}, other{{3, of({1.3f, -100})}}, wrong{{3, of({5, -100})}};
+  EXPECT_FALSE(agree(right, other));
+  EXPECT_TRUE(tune::agree(right, other, ElementType::F16));
+  EXPECT_FALSE(tune::agree(right, wrong, ElementType::F16));
+  EXPECT_FALSE(tune::agree(right, {{3, of({1.00001f, -100})}}, ElementType::F64));
 }
 
 TEST(Agreement, WhatIsNoNumberIsNone) {

@@ -33,6 +33,31 @@ TEST(DeviceMeasurer, TellsVectorsFromScalars) {
   }
 }
 
+/// Another schedule beside the default, timed as what is to win is timed.
+cost::Timed timedBesideDefault(const Product &product, const schedule::Schedule &other) {
+  std::unique_ptr<targets::Target> target = targets::createCpuTarget();
+  targets::CompileOptions options;
+  options.level = "x86-64-v3";
+  devices::CpuDevice device;
+  DeviceMeasurer measurer(*target, options, device, 1);
+  auto usual = product.defaults();
+  auto first = measurer.prepare(*usual.schedule), second = measurer.prepare(other);
+  EXPECT_TRUE(first.ok() && second.ok());
+  auto times = measurer.measure({first->get(), second->get()}, cost::Effort::Confirm);
+  EXPECT_TRUE(times.ok()) << times.error().message;
+  return times.ok() ? (*times)[1] : cost::Timed();
+}
+
+TEST(DeviceMeasurer, TellsSchedulesThatComputeSomethingElse) {
+  Product product, other(Product::Where::Processor, " * 1.001");
+  schedule::Point scalar = product.defaults().point;
+  scalar.registers = {schedule::RegisterTile()};
+  auto slow = schedule::scheduleAt(product.program, product.group, product.options, scalar);
+  ASSERT_TRUE(slow.schedule);
+  EXPECT_TRUE(timedBesideDefault(product, *slow.schedule).agrees);
+  EXPECT_FALSE(timedBesideDefault(product, *other.defaults().schedule).agrees);
+}
+
 TEST(DeviceMeasurer, IntegersThatAreReadAreNotMadeUp) {
   Product product;
   schedule::Schedule schedule = *product.defaults().schedule;

@@ -8,7 +8,7 @@
 
 namespace kintsugi::tune {
 
-/// relu(x w) with constant w, as one group of a program.
+/// relu(x w) with constant w, as one group of a program; `finish` follows what is stored.
 struct Product {
   te::Program program;
   schedule::Group group;
@@ -16,12 +16,12 @@ struct Product {
 
   enum class Where : uint8_t { Processor, Gpu };
 
-  explicit Product(Where where = Where::Processor) {
+  explicit Product(Where where = Where::Processor, const std::string &finish = "") {
     std::string m = where == Where::Gpu ? "256" : "64", k = where == Where::Gpu ? "512" : "96";
     auto parsed = te::parseProgram(
         "input x[m:" + m + ", k:" + k + "] f32\n" + "input w[k:" + k + ", n:128] f32\n" + //
             "t[m:" + m + ", n:128] f32 = sum<f32>[k:" + k + "] x[m, k] * w[k, n]\n" +     //
-            "y[m:" + m + ", n:128] f32 = max(t[m, n], 0.0)\n" + "output y\n",
+            "y[m:" + m + ", n:128] f32 = max(t[m, n], 0.0)" + finish + "\noutput y\n",
         "product.te");
     EXPECT_TRUE(parsed.ok());
     program = std::move(*parsed);

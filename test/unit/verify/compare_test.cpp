@@ -49,6 +49,62 @@ TEST(Compare, LargestOverTheLargestMagnitude) {
               1e-15);
 }
 
+Tensor inShape(std::vector<int64_t> shape, std::vector<double> values) {
+  Expected<Tensor> tensor = Tensor::create(ElementType::F32, std::move(shape));
+  EXPECT_TRUE(tensor.ok());
+  for (size_t i = 0; i < values.size(); ++i)
+    storeDouble(ElementType::F32, tensor->bytes(), static_cast<int64_t>(i), values[i]);
+  return std::move(*tensor);
+}
+
+/// Boxes of thousands beside scores of about 1, as a detector has them.
+std::vector<double> detections(int64_t rows, double score) {
+  std::vector<double> values;
+  for (int64_t row = 0; row < rows; ++row)
+    for (double value : {4096.0, 1024.0, score})
+      values.push_back(value);
+  return values;
+}
+
+TEST(Compare, LargeSlicesHideNoSmallOnes) {
+  for (std::vector<int64_t> shape : {std::vector<int64_t>{1, 16, 3}, {16, 3}, {2, 8, 3}}) {
+    Tensor right = inShape(shape, detections(16, 1)), wrong = inShape(shape, detections(16, 0.5));
+    Difference found = difference(wrong.view(), right.view());
+    EXPECT_LT(found.relative, 2e-4);
+    EXPECT_DOUBLE_EQ(found.inSlices, 0.5 / (shareOfSlice * 4096))
+        << "scores are scaled by the floor";
+    EXPECT_EQ(found.axis, shape.size() - 1);
+    EXPECT_EQ(found.slice, 2);
+  }
+}
+
+TEST(Compare, SlicesOfAxis1) {
+  std::vector<double> values(2 * 3 * 8, 1);
+  Tensor right = inShape({2, 3, 8}, values);
+  for (int64_t i = 0; i < 8; ++i)
+    values[(1 * 3 + 2) * 8 + i] = 1.5;
+  Tensor wrong = inShape({2, 3, 8}, values);
+  Difference found = difference(wrong.view(), right.view());
+  EXPECT_EQ(found.inSlices, 0.5);
+  EXPECT_EQ(found.axis, 1u);
+  EXPECT_EQ(found.slice, 2);
+}
+
+TEST(Compare, WhatIsTooSmallIsNoSlice) {
+  Tensor right = inShape({7, 2}, std::vector<double>(14, 1));
+  Tensor wrong = inShape({7, 2}, std::vector<double>(14, 2));
+  EXPECT_EQ(difference(wrong.view(), right.view()).inSlices, 0) << "seven elements";
+  Tensor row = inShape({64}, std::vector<double>(64, 1));
+  Tensor other = inShape({64}, std::vector<double>(64, 2));
+  EXPECT_EQ(difference(other.view(), row.view()).inSlices, 0) << "rank 1";
+}
+
+TEST(Compare, NanThroughout) {
+  EXPECT_TRUE(between(ElementType::F32, {nan, nan}, {nan, nan}).isNan);
+  EXPECT_FALSE(between(ElementType::F32, {nan, 1}, {nan, 1}).isNan);
+  EXPECT_FALSE(between(ElementType::F32, {}, {}).isNan);
+}
+
 TEST(Compare, UnitsInTheLastPlace) {
   double next = std::nextafter(1.0f, 2.0f);
   EXPECT_EQ(between(ElementType::F32, {next}, {1}).ulps, 1);

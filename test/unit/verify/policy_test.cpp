@@ -17,21 +17,70 @@ std::vector<Exactness> of(const std::string &text) {
   return program.ok() ? exactnessOf(*program) : std::vector<Exactness>{};
 }
 
-TEST(Policy, Tolerances) {
-  EXPECT_DOUBLE_EQ(tolerance(ElementType::F32, {1, ElementType::F32}), 2e-6);
-  EXPECT_DOUBLE_EQ(tolerance(ElementType::F32, {100, ElementType::F32}), 2e-5);
-  EXPECT_DOUBLE_EQ(tolerance(ElementType::F32, {1e12, ElementType::F32}), 1e-3);
-  EXPECT_DOUBLE_EQ(tolerance(ElementType::F64, {100, ElementType::F64}), 2e-5);
-  EXPECT_DOUBLE_EQ(tolerance(ElementType::F16, {8, ElementType::F16}), 4e-3);
-  EXPECT_DOUBLE_EQ(tolerance(ElementType::F16, {1e300, ElementType::F16}), 2e-2);
-  EXPECT_DOUBLE_EQ(tolerance(ElementType::BF16, {8, ElementType::BF16}), 3.2e-2);
-  EXPECT_EQ(tolerance(ElementType::I64, {100, ElementType::F16}), 0);
-  EXPECT_EQ(tolerance(ElementType::Bool, {100, ElementType::F32}), 0);
+double limit(ElementType output, double depth, ElementType coarsest) {
+  return limitsOf(output, {depth, coarsest}).whole;
+}
+
+TEST(Policy, Limits) {
+  EXPECT_DOUBLE_EQ(limit(ElementType::F32, 1, ElementType::F32), 3e-7);
+  EXPECT_DOUBLE_EQ(limit(ElementType::F32, 1e4, ElementType::F32), 3e-6);
+  EXPECT_DOUBLE_EQ(limit(ElementType::F64, 100, ElementType::F64), 1e-13);
+  EXPECT_DOUBLE_EQ(limit(ElementType::F64, 1e12, ElementType::F64), 1e-11);
+  EXPECT_DOUBLE_EQ(limit(ElementType::F16, 8, ElementType::F16), 4e-3);
+  EXPECT_DOUBLE_EQ(limit(ElementType::F16, 1e300, ElementType::F16), 2e-2);
+  EXPECT_DOUBLE_EQ(limit(ElementType::BF16, 8, ElementType::BF16), 3.2e-2);
+  EXPECT_EQ(limit(ElementType::I64, 100, ElementType::F16), 0);
+  EXPECT_EQ(limit(ElementType::Bool, 100, ElementType::F32), 0);
+  EXPECT_DOUBLE_EQ(limitsOf(ElementType::F32, {16, ElementType::F32}).inSlices, 2.4e-6);
 }
 
 TEST(Policy, TheCoarsestTypeOnTheWayDecides) {
-  EXPECT_DOUBLE_EQ(tolerance(ElementType::F32, {1, ElementType::F16}), 2e-3);
-  EXPECT_DOUBLE_EQ(tolerance(ElementType::F16, {1, ElementType::F32}), 2e-3);
+  EXPECT_DOUBLE_EQ(limit(ElementType::F32, 1, ElementType::F16), 2e-3);
+  EXPECT_DOUBLE_EQ(limit(ElementType::F16, 1, ElementType::F32), 2e-3);
+  EXPECT_DOUBLE_EQ(limit(ElementType::F32, 1, ElementType::F64), 3e-7);
+  EXPECT_DOUBLE_EQ(limit(ElementType::C64, 1, ElementType::F64), 3e-7);
+}
+
+Difference off(double relative, double inSlices) {
+  Difference difference;
+  difference.relative = relative;
+  difference.inSlices = inSlices;
+  return difference;
+}
+
+Limits widenedBy(double rounding, double inSlices, ElementType type, double depth = 1e4) {
+  Exactness exactness{depth, type};
+  return widened(limitsOf(ElementType::F32, exactness), off(rounding, inSlices), ElementType::F32,
+                 exactness);
+}
+
+TEST(Policy, RoundingWidensF32TenTimes) {
+  Limits limits = widenedBy(1e-6, 1e-5, ElementType::F32);
+  EXPECT_DOUBLE_EQ(limits.whole, 1e-5);
+  EXPECT_DOUBLE_EQ(limits.inSlices, 1e-4);
+}
+
+TEST(Policy, RoundingNeverNarrowsAndHasAnEnd) {
+  EXPECT_DOUBLE_EQ(widenedBy(1e-9, 1e-9, ElementType::F32).whole, 3e-6);
+  EXPECT_DOUBLE_EQ(widenedBy(1, 1, ElementType::F32).whole, 2e-4);
+  EXPECT_DOUBLE_EQ(widenedBy(1, 1, ElementType::F32).inSlices, 8e-4);
+  EXPECT_DOUBLE_EQ(widenedBy(1, 1, ElementType::F32, 1e8).whole, 1e-3);
+  EXPECT_DOUBLE_EQ(widenedBy(INFINITY, NAN, ElementType::F32).whole, 3e-6);
+}
+
+TEST(Policy, RoundingToF16ExcusesAtMostATenth) {
+  Limits limits = widenedBy(0.04, 0.02, ElementType::F16);
+  EXPECT_DOUBLE_EQ(limits.whole, 0.06);
+  EXPECT_DOUBLE_EQ(limits.inSlices, limitsOf(ElementType::F32, {1e4, ElementType::F16}).inSlices);
+  EXPECT_DOUBLE_EQ(widenedBy(0.4, 0.4, ElementType::F16).whole, 0.1);
+  EXPECT_DOUBLE_EQ(widenedBy(0.4, 0.4, ElementType::F16).inSlices, 0.1);
+}
+
+TEST(Policy, BothLimitsCount) {
+  Limits limits{1, 4};
+  EXPECT_TRUE(limits.allow(off(1, 4)));
+  EXPECT_FALSE(limits.allow(off(1.1, 0)));
+  EXPECT_FALSE(limits.allow(off(0, 4.1)));
 }
 
 TEST(Policy, ReductionsAddUpAlongTheLongestPath) {
@@ -57,6 +106,16 @@ TEST(Policy, CastsToFewerBitsAreRemembered) {
   EXPECT_EQ(found[1].coarsest, ElementType::F64);
 }
 
+TEST(Policy, WhatIsReadRoundsNothing) {
+  auto found = of("input h[4, 8] f16\ninput b[8] bf16\n"
+                  "y[i:4] f32 = sum<f32>[k:8] f32(h[i, k]) * f32(b[k])\n"
+                  "z[i:4] f16 = h[i, 0]\n"
+                  "output y\noutput z\n");
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0], (Exactness{8, ElementType::F32}));
+  EXPECT_EQ(found[1].coarsest, ElementType::F16);
+}
+
 TEST(Policy, WhatTheUserAllowsIsRemembered) {
   Expected<te::Program> program = te::parseProgram("input x[4] f32\ninput d[4] f64\n"
                                                    "y[i:4] f32 = x[i] * 2\n"
@@ -65,7 +124,6 @@ TEST(Policy, WhatTheUserAllowsIsRemembered) {
                                                    "test.te");
   ASSERT_TRUE(program.ok());
   const std::pair<Precision, ElementType> all[] = {{Precision::F32, ElementType::F32},
-                                                   {Precision::TF32, ElementType::F16},
                                                    {Precision::F16, ElementType::F16},
                                                    {Precision::BF16, ElementType::BF16}};
   for (auto [precision, type] : all) {
