@@ -20,7 +20,7 @@ def test_there_are_enough():
     assert len(models.choose(QUICK)) == len(QUICK) >= 12
 
 
-@pytest.mark.parametrize("path", models.choose(["mmoe", "fsrcnn", "infogan", "shufflenet_v2"]), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", models.choose(["fsrcnn", "shufflenet_v2"]), ids=lambda path: path.stem)
 def test_mistakes_are_seen(path):
     row = mutate.examine(path, SECONDS)
     assert row.pop("none") <= 1
