@@ -285,6 +285,30 @@ Expected<std::vector<Binding>> Importer::importSubgraph(const Graph &graph,
   return outputsOf(graph, inner);
 }
 
+Expected<std::vector<Binding>> Importer::importBranch(const Graph &graph, ValueId condition,
+                                                      bool wanted) {
+  guards.push_back({condition, wanted});
+  auto leave = llvm::scope_exit([&] { guards.pop_back(); });
+  return importSubgraph(graph, {});
+}
+
+void Importer::requireRange(ValueId tensor, int64_t low, int64_t high, const char *what) {
+  Builder builder(program);
+  ElementType type = builder.type(tensor);
+  // 0 is never outside.
+  for (const Guard &guard : guards)
+    tensor = builder.define(
+        program.value(tensor).name + ".guarded", builder.shape(tensor), [&](Indices i) {
+          Expr decides = builder.read(guard.condition,
+                                      llvm::SmallVector<Index>(builder.rank(guard.condition)));
+          Expr here = builder.read(tensor, i), nothing = Expr::literal(type, int64_t(0));
+          return guard.wanted ? Expr::select(decides, here, nothing)
+                              : Expr::select(decides, nothing, here);
+        });
+  llvm::ArrayRef<std::string> origin = program.currentOrigin;
+  checks.push_back({tensor, {low, high, what, origin.empty() ? "" : origin.front()}});
+}
+
 //===----------------------------------------------------------------------===//
 // The whole model
 
@@ -316,6 +340,8 @@ Status Importer::checkNames() const {
   for (const ValueInfo &output : model.graph.outputs)
     if (!outputs.insert(output.name).second)
       return sameName("outputs", output.name);
+    else if (te::isCheckName(output.name))
+      return inputError("output '" + output.name + "' has the name of a check; rename it");
   for (const TensorData &tensor : model.graph.initializers)
     if (!weights.insert(tensor.name).second)
       return sameName("initializers", tensor.name);
@@ -342,6 +368,8 @@ Expected<te::Program> Importer::run() {
   KINTSUGI_RETURN_IF_ERROR(importNodes(model.graph.nodes, outputNames(model.graph), scope));
   for (const ValueInfo &output : model.graph.outputs)
     KINTSUGI_RETURN_IF_ERROR(addOutput(output, scope));
+  for (const auto &[tensor, check] : checks)
+    te::addCheck(program, tensor, check);
   if (!model.graph.name.empty())
     program.name = model.graph.name;
   KINTSUGI_RETURN_IF_ERROR(program.verify());

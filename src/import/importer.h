@@ -11,6 +11,7 @@
 #include "import/import.h"
 #include "import/op_context.h"
 #include "import/weights.h"
+#include "te/check.h"
 
 #include <set>
 
@@ -32,6 +33,9 @@ public:
 
   Expected<std::vector<Binding>> importSubgraph(const Graph &graph,
                                                 llvm::ArrayRef<Binding> arguments) override;
+  Expected<std::vector<Binding>> importBranch(const Graph &graph, ValueId condition,
+                                              bool wanted) override;
+  void requireRange(ValueId tensor, int64_t low, int64_t high, const char *what) override;
   Expected<Binding> importTensor(const TensorData &tensor) override;
 
 private:
@@ -40,6 +44,12 @@ private:
   static constexpr uint64_t mostNodes = 200'000;
 
   using Opsets = std::map<std::string, int64_t>;
+
+  /// What has to hold for what is imported to count.
+  struct Guard {
+    ValueId condition;
+    bool wanted;
+  };
 
   /// The names of a graph or a function body.
   struct Scope {
@@ -85,6 +95,8 @@ private:
   Scope *current = nullptr;
   unsigned depth = 0; ///< Of functions and graphs inside of each other.
   std::optional<unsigned> failedDepth;
+  std::vector<Guard> guards;
+  std::vector<std::pair<ValueId, te::Check>> checks; ///< Added behind the model's outputs.
   uint64_t nodesLeft = mostNodes;
   std::vector<std::string> remarks;
   std::set<std::string> usedDims;

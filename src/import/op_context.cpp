@@ -3,6 +3,7 @@
 #include "import/op_context.h"
 
 #include "base/checked.h"
+#include "te/check.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -131,6 +132,27 @@ Status OpContext::requireFloat(ValueId tensor) const {
     return Status::success();
   return error(llvm::Twine("it needs floating-point numbers, but '") + program.value(tensor).name +
                "' is " + nameOf(type(tensor)));
+}
+
+Status OpContext::requireWithin(ValueId tensor, int64_t low, int64_t high, const char *what) {
+  const Tensor *known = constants.value(tensor);
+  if (!known) {
+    importer.requireRange(tensor, low, high, what);
+    return Status::success();
+  }
+  te::Check check{low, high, what, ""};
+  for (int64_t k = 0; k < known->count(); ++k)
+    if (int64_t value = loadInteger(known->view(), k); !check.contains(value))
+      return check.error(value);
+  return Status::success();
+}
+
+Status OpContext::requirePositions(ValueId tensor, int64_t extent) {
+  if (count(tensor) == 0)
+    return Status::success();
+  if (extent == 0)
+    return error("its dimension has no elements to choose from");
+  return requireWithin(tensor, isSigned(type(tensor)) ? -extent : 0, extent, "index");
 }
 
 Expected<Shape> OpContext::makeShape(std::span<const int64_t> extents) const {

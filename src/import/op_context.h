@@ -44,6 +44,13 @@ public:
   /// its outputs in order.
   virtual Expected<std::vector<Binding>> importSubgraph(const Graph &graph,
                                                         llvm::ArrayRef<Binding> arguments) = 0;
+  /// The same where it only counts if `condition`, one boolean, is `wanted`: what it asks of data
+  /// is not asked otherwise.
+  virtual Expected<std::vector<Binding>> importBranch(const Graph &graph, ValueId condition,
+                                                      bool wanted) = 0;
+  /// Elements of an integer tensor have to lie in [low, high), or a run fails: `what` they are for
+  /// the node ("index").
+  virtual void requireRange(ValueId tensor, int64_t low, int64_t high, const char *what) = 0;
   /// A tensor that an attribute holds, as a constant (or as strings).
   virtual Expected<Binding> importTensor(const TensorData &tensor) = 0;
 };
@@ -102,6 +109,11 @@ public:
   Status requireRank(ValueId tensor, unsigned rank, llvm::StringRef role) const;
   Status requireSameType(ValueId a, ValueId b) const;
   Status requireFloat(ValueId tensor) const;
+  /// The elements of an integer tensor, `what` they are for the node ("index"), lie in [low, high):
+  /// an error for known ones that don't, a check of each run for others.
+  Status requireWithin(ValueId tensor, int64_t low, int64_t high, const char *what);
+  /// They are positions along a dimension, counted from its end where negative.
+  Status requirePositions(ValueId tensor, int64_t extent);
   /// A shape from signed extents; an error where one is negative or too large.
   Expected<Shape> makeShape(std::span<const int64_t> extents) const;
   /// The shape that the tensors broadcast to (numpy's rule).

@@ -38,6 +38,8 @@ std::vector<bool> buffersOfRoot(const Plan &plan) {
     used[output.buffer] = true;
   for (unsigned input : plan.inputs)
     used[input] = true;
+  for (const Plan::Check &check : plan.checks)
+    used[check.buffer] = true;
   return used;
 }
 
@@ -110,7 +112,7 @@ public:
     for (const Plan::Output &output : plan.outputs)
       manifest.outputs.push_back(portOf(output.name, output.buffer));
     for (const Plan::Check &check : plan.checks)
-      manifest.checks.push_back({numbers[check.buffer], check.node, check.text});
+      manifest.checks.push_back({numbers[check.buffer], check.node, check.text, check.range});
     manifest.plan = nodeOf(plan.root);
     return std::move(manifest);
   }

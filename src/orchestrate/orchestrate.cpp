@@ -4,6 +4,7 @@
 #include "cost/cost.h"
 #include "orchestrate/choice.h"
 #include "space/constants.h"
+#include "te/check.h"
 #include "te/operations.h"
 #include "te/printer.h"
 #include "llvm/ADT/STLExtras.h"
@@ -51,8 +52,13 @@ public:
       plan.inputs.push_back(numbers[input.number]);
     }
     KINTSUGI_RETURN_IF_ERROR(planProgram(program, numbers, plan.root, true));
-    for (const Program::Output &output : program.outputs)
-      plan.outputs.push_back({output.name, bufferOf(program, output.value, numbers)});
+    for (const Program::Output &output : program.outputs) {
+      unsigned buffer = bufferOf(program, output.value, numbers);
+      if (std::optional<Check> check = checkOf(output))
+        plan.checks.push_back({buffer, check->node, check->message()});
+      else
+        plan.outputs.push_back({output.name, buffer});
+    }
     assignArena(plan);
     return std::move(plan);
   }

@@ -9,6 +9,7 @@
 #ifndef KINTSUGI_ORCHESTRATE_PLAN_H
 #define KINTSUGI_ORCHESTRATE_PLAN_H
 
+#include "base/element_range.h"
 #include "calls/device_call.h"
 #include "space/space.h"
 #include "llvm/ADT/StringRef.h"
@@ -103,11 +104,13 @@ struct Plan {
     std::string name;
     unsigned buffer;
   };
-  /// A call's report, to be looked at when all is done: see calls::DeviceCall.
+  /// A report, to be looked at when all is done (see calls::DeviceCall, te/check.h), or elements of
+  /// an input, to be looked at before a run.
   struct Check {
     unsigned buffer;
     std::string node; ///< Of the model, which its message begins with; or "".
     std::string text;
+    std::optional<ElementRange> range = std::nullopt; ///< Of an input's elements.
   };
   std::vector<calls::Site> sites; ///< Whose code the device's calls share.
   std::vector<Check> checks;

@@ -6,6 +6,7 @@
 #include "import/onnx_reader.h"
 #include "import/registry.h"
 #include "simplify/simplify.h"
+#include "te/check.h"
 #include "te/operations.h"
 
 #include <filesystem>
@@ -143,7 +144,7 @@ Status addProgram(const te::Program &imported, Json &report) {
     report["inputs"].push_back(describePort(imported, input, imported.value(input).name));
     feeds += bytesOf(imported, input);
   }
-  for (const te::Program::Output &output : imported.outputs) {
+  for (const te::Program::Output &output : te::modelOutputs(imported)) {
     report["outputs"].push_back(describePort(imported, output.value, output.name));
     results += bytesOf(imported, output.value);
   }

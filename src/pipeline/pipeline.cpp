@@ -23,8 +23,10 @@
 #include "pipeline/targets.h"
 #include "pipeline/trial_run.h"
 #include "pipeline/tuning.h"
+#include "simplify/index_checks.h"
 #include "simplify/simplify.h"
 #include "simplify/store_narrow.h"
+#include "te/check.h"
 #include "te/parser.h"
 #include "te/printer.h"
 #include "verify/policy.h"
@@ -161,9 +163,8 @@ unsigned countOperators(const te::Program &program) {
 Json describeExactness(const te::Program &program, Precision precision) {
   Json json = Json::object();
   std::vector<verify::Exactness> all = verify::exactnessOf(program, precision);
-  for (size_t i = 0; i < all.size(); ++i)
-    json[program.outputs[i].name] = {{"depth", all[i].depth},
-                                     {"coarsest", nameOf(all[i].coarsest)}};
+  for (auto [output, exactness] : llvm::zip(te::modelOutputs(program), all))
+    json[output.name] = {{"depth", exactness.depth}, {"coarsest", nameOf(exactness.coarsest)}};
   return json;
 }
 
@@ -194,6 +195,7 @@ struct Front {
   bool wantsTexts = false;                    ///< Of the boxes before the plan.
   std::unique_ptr<const te::Program> program; ///< Plans point to it.
   derive::Assumptions assumed;
+  std::vector<simplify::InputCheck> inputChecks;
   space::ScheduleMemo memo;
   /// Without records, where the program's form was chosen by the plans that forms have.
   std::unique_ptr<Planned> untuned;
@@ -516,13 +518,23 @@ Status specialize(te::Program program, const CompileOptions &options, const targ
 }
 
 /// What holds whatever the machine is.
-Expected<te::Program> prepared(const te::Program &imported, const CompileOptions &options,
-                               runtime::Device &host, Phases &phases, CompileReport &report) {
+Expected<simplify::LoweredChecks> prepared(const te::Program &imported,
+                                           const CompileOptions &options, runtime::Device &host,
+                                           Phases &phases, CompileReport &report) {
   report.target = options.target;
   report.precision = options.precision;
   KINTSUGI_ASSIGN(te::Program program, simplified(imported, options, host, phases, report));
   report.model = program.name;
-  return program;
+  simplify::LoweredChecks lowered = simplify::lowerChecks(program, options.log);
+  KINTSUGI_ASSIGN(lowered.program, checked(std::move(lowered.program)));
+  return lowered;
+}
+
+/// `inputs`: what is looked at before a run.
+void addChecks(orchestrate::Plan &plan, const std::vector<simplify::InputCheck> &inputs) {
+  for (const simplify::InputCheck &input : inputs)
+    plan.checks.push_back(
+        {plan.inputs[input.port], input.check.node, input.check.message(), input.range});
 }
 
 /// Whether there is anything in them that would change a plan.
@@ -536,6 +548,7 @@ Status choosePlan(const CompileOptions &options, const targets::Target &target, 
   }
   front.plan = std::move(chosen->plan);
   front.texts = std::move(chosen->texts);
+  addChecks(front.plan, front.inputChecks);
   append(options.log, chosen->log);
   return Status::success();
 }
@@ -615,9 +628,10 @@ Expected<te::Program> kernelProgram(const std::string &path, const CompileOption
   KINTSUGI_ASSIGN(std::unique_ptr<targets::Target> target, makeTarget(options.target));
   KINTSUGI_ASSIGN(te::Program imported,
                   phases.run("import", [&] { return importModel(path, options, diagnostics); }));
-  KINTSUGI_ASSIGN(te::Program program, prepared(imported, options, host, phases, report));
+  KINTSUGI_ASSIGN(simplify::LoweredChecks lowered,
+                  prepared(imported, options, host, phases, report));
   Front front;
-  KINTSUGI_RETURN_IF_ERROR(specialize(std::move(program), options, *target, phases, front));
+  KINTSUGI_RETURN_IF_ERROR(specialize(std::move(lowered.program), options, *target, phases, front));
   return *front.program;
 }
 
@@ -682,7 +696,8 @@ static Expected<CompileReport> compileImported(const te::Program &imported,
   if (options.cubins) {
     KINTSUGI_ASSIGN(linking.target.assembler, findAssembler());
   }
-  KINTSUGI_ASSIGN(te::Program program, prepared(imported, options, host, phases, report));
+  KINTSUGI_ASSIGN(simplify::LoweredChecks lowered,
+                  prepared(imported, options, host, phases, report));
   std::unique_ptr<targets::Target> constantsTarget;
   if (!runsOnHost(*target)) {
     KINTSUGI_ASSIGN(constantsTarget, makeTarget("cpu"));
@@ -694,7 +709,8 @@ static Expected<CompileReport> compileImported(const te::Program &imported,
   auto addLevel = [&](const machine::Machine &machine) -> Status {
     forLevel.machine = machine;
     Front front;
-    KINTSUGI_RETURN_IF_ERROR(specialize(program, forLevel, *target, phases, front));
+    front.inputChecks = lowered.inputs;
+    KINTSUGI_RETURN_IF_ERROR(specialize(lowered.program, forLevel, *target, phases, front));
     if (forLevel.recordsInUse() && options.tuneSeconds > 0) {
       KINTSUGI_ASSIGN(report.tuning, measurePhase(forLevel, *target, host, linking, phases, front));
     }
@@ -751,10 +767,12 @@ Expected<std::string> emit(const std::string &path, const CompileOptions &option
     return te::printProgram(program);
   }
   KINTSUGI_ASSIGN(std::unique_ptr<targets::Target> target, makeTarget(options.target));
-  KINTSUGI_ASSIGN(te::Program program, prepared(imported, options, host, phases, report));
+  KINTSUGI_ASSIGN(simplify::LoweredChecks lowered,
+                  prepared(imported, options, host, phases, report));
   Front front;
   front.wantsTexts = box == Box::Space || box == Box::Problem;
-  KINTSUGI_RETURN_IF_ERROR(specialize(std::move(program), options, *target, phases, front));
+  front.inputChecks = std::move(lowered.inputs);
+  KINTSUGI_RETURN_IF_ERROR(specialize(std::move(lowered.program), options, *target, phases, front));
   if (box == Box::Derived)
     return te::printProgram(*front.program);
   KINTSUGI_RETURN_IF_ERROR(choosePlan(options, *target, phases, front));

@@ -3,6 +3,7 @@
 #include "runtime/binding.h"
 
 #include "base/checked.h"
+#include "base/fill_numbers.h"
 #include "base/tensor.h"
 
 #include <algorithm>
@@ -103,6 +104,27 @@ Status kintsugi::runtime::bindOutputs(const Manifest &manifest,
                         std::to_string(port.shape.size()));
     KINTSUGI_RETURN_IF_ERROR(checkMemory("output", port, tensor.data, tensor.bytes,
                                          manifest.buffers[port.buffer].bytes));
+  }
+  return Status::success();
+}
+
+Error kintsugi::runtime::failureOf(const Check &check, std::span<const int64_t> numbers) {
+  Error error = inputError(fillNumbers(check.text, numbers));
+  return check.node.empty() ? error : at("node '" + check.node + "'", std::move(error));
+}
+
+Status kintsugi::runtime::checkElements(const Manifest &manifest,
+                                        std::span<const InputTensor *const> inputs) {
+  for (const Check &check : manifest.checks) {
+    if (!check.range)
+      continue;
+    const Buffer &buffer = manifest.buffers[check.buffer];
+    const auto *data = static_cast<const std::byte *>(inputs[buffer.home.index]->data);
+    std::optional<int64_t> wrong =
+        check.range->findOutside(buffer.type, std::span(data, buffer.bytes));
+    if (wrong)
+      return at(quoted("input", manifest.inputs[buffer.home.index].name),
+                failureOf(check, {&*wrong, 1}));
   }
   return Status::success();
 }

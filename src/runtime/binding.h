@@ -49,6 +49,12 @@ Status bindOutputs(const Manifest &manifest, std::span<const OutputTensor> tenso
 Status checkOverlaps(const Manifest &manifest, std::span<const InputTensor *const> inputs,
                      std::span<const OutputTensor *const> outputs);
 
+/// An input error where an element of an input is outside of the range that the model allows.
+Status checkElements(const Manifest &manifest, std::span<const InputTensor *const> inputs);
+
+/// What a check has to say, with these numbers.
+Error failureOf(const Check &check, std::span<const int64_t> numbers);
+
 /// The buffer whose home the bytes of `buffer` are in: itself, or what it is an alias of.
 const Buffer &originOf(const Manifest &manifest, const Buffer &buffer);
 

@@ -64,7 +64,8 @@ Status Context::setUp(ContextOptions options) {
   }
   times.resize(manifest.stages.size());
   for (const Check &check : manifest.checks)
-    reported.resize(std::max<size_t>(reported.size(), manifest.buffers[check.buffer].bytes / 8));
+    if (!check.range)
+      reported.resize(std::max<size_t>(reported.size(), manifest.buffers[check.buffer].bytes / 8));
   hasFixedSteps = !device.sharesHostMemory() && isFixed(manifest, manifest.plan);
   placeBuffers();
   collectOperands();
@@ -87,7 +88,8 @@ void Context::findLasting() {
       add(dynamic.buffer);
   }
   for (const Check &check : manifest.checks)
-    add(check.buffer);
+    if (!check.range)
+      add(check.buffer);
 }
 
 /// The device addresses of all buffers that are not the caller's.
@@ -216,6 +218,7 @@ Status Context::run(std::span<const InputTensor> inputs, std::span<const OutputT
   KINTSUGI_RETURN_IF_ERROR(bindInputs(manifest, inputs, boundInputs));
   KINTSUGI_RETURN_IF_ERROR(bindOutputs(manifest, outputs, boundOutputs));
   KINTSUGI_RETURN_IF_ERROR(checkOverlaps(manifest, boundInputs, boundOutputs));
+  KINTSUGI_RETURN_IF_ERROR(checkElements(manifest, boundInputs));
   patchOperands();
   isTimedByDevice = queue->timeStages(options.profile) && options.profile;
   RunScope scope(*queue);
@@ -230,14 +233,14 @@ Status Context::run(std::span<const InputTensor> inputs, std::span<const OutputT
 Status Context::lookAtReports() {
   const Manifest &manifest = shared->manifest();
   for (const Check &check : manifest.checks) {
+    if (check.range)
+      continue;
     uint64_t bytes = manifest.buffers[check.buffer].bytes;
     KINTSUGI_RETURN_IF_ERROR(queue->download(reported.data(), addresses[check.buffer], bytes));
     std::span<const int64_t> report = std::span(reported).first(bytes / sizeof(int64_t));
     if (report[0] == 0)
       continue;
-    Error error = inputError(fillNumbers(check.text, report.subspan(1)));
-    return check.node.empty() ? std::move(error)
-                              : at("node '" + check.node + "'", std::move(error));
+    return failureOf(check, report.subspan(report.size() > 1 ? 1 : 0));
   }
   return Status::success();
 }

@@ -202,7 +202,15 @@ static Json codeJson(const CodeObject &code) {
 }
 
 static Json checkJson(const Check &check) {
-  return {{"buffer", check.buffer}, {"node", check.node}, {"text", check.text}};
+  Json json = {{"buffer", check.buffer}, {"node", check.node}, {"text", check.text}};
+  if (const std::optional<ElementRange> &range = check.range) {
+    Json loops = Json::array();
+    for (const ElementRange::Loop &loop : range->loops)
+      loops.push_back({loop.count, loop.step});
+    json["range"] = {
+        {"low", range->low}, {"high", range->high}, {"first", range->first}, {"loops", loops}};
+  }
+  return json;
 }
 
 Json Manifest::toJson() const {

@@ -9,6 +9,7 @@
 #ifndef KINTSUGI_RUNTIME_MANIFEST_H
 #define KINTSUGI_RUNTIME_MANIFEST_H
 
+#include "base/element_range.h"
 #include "base/element_type.h"
 #include "base/json.h"
 #include "base/status.h"
@@ -21,7 +22,7 @@
 namespace kintsugi::runtime {
 
 /// Grows with every change of the manifest that an old reader would misunderstand.
-inline constexpr uint32_t manifestVersion = 3;
+inline constexpr uint32_t manifestVersion = 4;
 
 /// Names no buffer or port.
 inline constexpr int64_t none = -1;
@@ -118,12 +119,16 @@ struct Stage : Work {
   bool operator==(const Stage &) const = default;
 };
 
-/// What a run has to look at when all is done: i64 numbers, of which the first is not 0 where an
-/// operand was wrong.
+/// What a run has to look at. When all is done: a report, i64 numbers of which the first is not 0
+/// where an operand was wrong. Or before anything is done: elements of an input that must lie in a
+/// range.
 struct Check {
-  uint32_t buffer = 0;
-  std::string node; ///< Of the model, for the message; or "".
-  std::string text; ///< The message, with the numbers behind the first one (base/fill_numbers.h).
+  uint32_t buffer = 0; ///< The report's, or the input's.
+  std::string node;    ///< Of the model, for the message; or "".
+  /// The message (base/fill_numbers.h), with the numbers behind a report's first one, or a report's
+  /// only one, or the element.
+  std::string text;
+  std::optional<ElementRange> range = std::nullopt; ///< Of an input's elements.
 
   bool operator==(const Check &) const = default;
 };

@@ -38,6 +38,7 @@ private:
   Status checkInput(size_t index) const;
   Status checkOutput(size_t index) const;
   Status checkStage(const Stage &stage) const;
+  Status checkCheck(const runtime::Check &check) const;
   Status checkPlan(const Plan &plan) const;
   Status checkLoop(const Plan &plan) const;
   Status checkCopies(const Plan &plan) const;
@@ -265,6 +266,24 @@ static Status checkUnique(std::string_view kind, const std::vector<Port> &ports)
   return Status::success();
 }
 
+Status Checker::checkCheck(const runtime::Check &check) const {
+  if (!isBuffer(check.buffer))
+    return inputError("a check has a buffer that is not there");
+  const Buffer &buffer = manifest.buffers[check.buffer];
+  if (!check.range) {
+    bool isReport =
+        buffer.bytes != 0 && buffer.bytes % sizeof(int64_t) == 0 && buffer.bytes <= mostReportBytes;
+    return isReport ? Status::success() : inputError("a check has a buffer that is no report");
+  }
+  bool isInput =
+      buffer.home.kind == Home::Kind::Input && isInteger(buffer.type) && bitsOf(buffer.type) >= 8;
+  if (check.range->low > 0 || check.range->high < 1)
+    return inputError("a check has a range without 0");
+  if (!isInput || !check.range->staysWithin(buffer.bytes * 8 / bitsOf(buffer.type)))
+    return inputError("a check has elements that are not an input's");
+  return Status::success();
+}
+
 Status Checker::check() const {
   if (manifest.arenaBytes > maxBytes)
     return inputError("the arena has a size that no memory holds");
@@ -290,10 +309,7 @@ Status Checker::check() const {
   for (const Stage &stage : manifest.stages)
     KINTSUGI_RETURN_IF_ERROR(within(quoted("stage", stage.symbol), checkStage(stage)));
   for (const runtime::Check &each : manifest.checks)
-    if (!isBuffer(each.buffer) || manifest.buffers[each.buffer].bytes == 0 ||
-        manifest.buffers[each.buffer].bytes % sizeof(int64_t) != 0 ||
-        manifest.buffers[each.buffer].bytes > mostReportBytes)
-      return inputError("a check has a buffer that is not there or no report");
+    KINTSUGI_RETURN_IF_ERROR(checkCheck(each));
   return checkPlan(manifest.plan);
 }
 

@@ -180,11 +180,44 @@ static Expected<Stage> readStage(const Json &json) {
   return stage;
 }
 
+static Expected<int64_t> readInteger(const Json &json) {
+  bool isTooLarge = json.is_number_unsigned() && json.get<uint64_t>() > uint64_t(INT64_MAX);
+  if (!json.is_number_integer() || isTooLarge)
+    return inputError("is not an integer of 64 bits");
+  return json.get<int64_t>();
+}
+
+static Expected<ElementRange::Loop> readLoop(const Json &json) {
+  if (!json.is_array() || json.size() != 2)
+    return inputError("is not a count and a step");
+  ElementRange::Loop loop;
+  KINTSUGI_ASSIGN(loop.count, readInteger(json[0]));
+  KINTSUGI_ASSIGN(loop.step, readInteger(json[1]));
+  return loop;
+}
+
+static Expected<ElementRange> readRange(const Json &json) {
+  ElementRange range;
+  for (auto [name, number] :
+       {std::pair("low", &range.low), {"high", &range.high}, {"first", &range.first}}) {
+    const Json *member = optionalMember(json, name);
+    if (!member)
+      return inputError(std::string("there is no '") + name + "'");
+    KINTSUGI_ASSIGN(*number, readInteger(*member));
+  }
+  KINTSUGI_ASSIGN(range.loops, readList<ElementRange::Loop>(json, "loops", readLoop));
+  return range;
+}
+
 static Expected<Check> readCheck(const Json &json) {
   Check check;
   KINTSUGI_ASSIGN(check.buffer, readIndex(json, "buffer"));
   KINTSUGI_ASSIGN(check.node, jsonString(json, "node"));
   KINTSUGI_ASSIGN(check.text, jsonString(json, "text"));
+  if (optionalMember(json, "range")) {
+    KINTSUGI_ASSIGN(const Json *range, jsonObject(json, "range"));
+    KINTSUGI_ASSIGN(check.range, readRange(*range));
+  }
   return check;
 }
 

@@ -1,6 +1,7 @@
 #include "te/hash.h"
 
 #include "te/canonical.h"
+#include "te/check.h"
 #include "te/syntax.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Sequence.h"
@@ -229,6 +230,7 @@ std::string canonicalText(const Program &program) {
     text += "input " + describeInput(input) + "\n";
   for (const Program::Output &output : program.outputs) {
     auto result = results.find(output.value.number);
+    text += checkOf(output) ? quote(output.name) + " " : "";
     text += "output " +
             (result != results.end() ? "t" + std::to_string(result->second)
                                      : describeInput(output.value)) +

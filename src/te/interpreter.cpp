@@ -2,6 +2,7 @@
 
 #include "calls/call.h"
 #include "te/body.h"
+#include "te/check.h"
 #include "te/constant.h"
 #include "te/reducer.h"
 #include "llvm/ADT/STLExtras.h"
@@ -35,15 +36,20 @@ public:
 
   Expected<std::vector<ExactTensor>> run(llvm::ArrayRef<ExactTensor> inputs) {
     KINTSUGI_RETURN_IF_ERROR(bindInputs(inputs));
+    for (const Program::Output &output : program.outputs)
+      if (std::optional<Check> check = checkOf(output))
+        checks.emplace(output.value.number, *check);
+    KINTSUGI_RETURN_IF_ERROR(checkValues(program.inputs));
     for (uint32_t node = 0; node < program.nodes.size(); ++node) {
       for (ValueId operand : program.operandsOf(node))
         KINTSUGI_RETURN_IF_ERROR(loadIfConstant(operand));
       Status status = std::visit([&](const auto &n) { return execute(n); }, program.nodes[node]);
       if (!status.ok())
         return at("'" + program.value(program.resultsOf(node)[0]).name + "'", status.takeError());
+      KINTSUGI_RETURN_IF_ERROR(checkValues(program.resultsOf(node)));
     }
     std::vector<ExactTensor> outputs;
-    for (const Program::Output &output : program.outputs) {
+    for (const Program::Output &output : modelOutputs(program)) {
       KINTSUGI_RETURN_IF_ERROR(loadIfConstant(output.value));
       outputs.push_back(*tensors[output.value.number]);
     }
@@ -67,6 +73,19 @@ private:
       // The caller keeps the inputs alive.
       tensors[id.number] = TensorRef(TensorRef(), &tensor);
     }
+    return Status::success();
+  }
+
+  /// Ahead of what reads them: a gather would say less of what is wrong.
+  Status checkValues(llvm::ArrayRef<ValueId> values) const {
+    for (ValueId id : values)
+      for (auto [at, end] = checks.equal_range(id.number); at != end; ++at) {
+        const std::vector<int64_t> &elements = tensors[id.number]->integers;
+        std::optional<int64_t> wrong = findOutside(at->second, elements.size(),
+                                                   [&](int64_t place) { return elements[place]; });
+        if (wrong)
+          return at->second.error(*wrong);
+      }
     return Status::success();
   }
 
@@ -214,6 +233,7 @@ private:
   const Program &program;
   const CancelToken &cancel;
   std::vector<TensorRef> tensors;
+  std::multimap<uint32_t, Check> checks; ///< By the value's number.
 };
 
 } // namespace

@@ -1,5 +1,7 @@
 #include "verify/policy.h"
 
+#include "te/check.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -116,7 +118,7 @@ std::vector<Exactness> exactnessOf(const Program &program, Precision precision) 
   std::vector<Exactness> inputs(program.inputs.size(), {0, ElementType::F64});
   Walk walk(program, inputs);
   std::vector<Exactness> result;
-  for (const Program::Output &output : program.outputs) {
+  for (const Program::Output &output : modelOutputs(program)) {
     Exactness exactness = walk.of(output.value);
     exactness.depth = std::max(1.0, exactness.depth);
     if (exactness.coarsest != ElementType::F64)

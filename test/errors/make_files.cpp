@@ -124,6 +124,25 @@ void writeNodes() {
   write("argmax.onnx", modelOf({node("ArgMax", {"x"}, {"y"}, "a", {axis})}, {"0"}));
 }
 
+/// Models that read and write at positions i, which are an input.
+void writePositions() {
+  auto positioned = [](const std::vector<std::string> &nodes) {
+    return model(graph({nodes,
+                        {},
+                        {valueInfo("x", f32, {"2", "3"}), valueInfo("i", 7, {"2", "1"})},
+                        {valueInfo("y", f32, {})}}));
+  };
+  write("pick.onnx", positioned({node("Gather", {"x", "i"}, {"y"}, "pick")}));
+  write("pick_later.onnx", positioned({node("Add", {"i", "i"}, {"twice"}),
+                                       node("Gather", {"x", "twice"}, {"y"}, "pick")}));
+  write("pick_elements.onnx",
+        positioned({node("GatherElements", {"x", "i"}, {"y"}, "pick", {intAttribute("axis", 1)})}));
+  write("pick_rows.onnx", positioned({node("GatherND", {"x", "i"}, {"y"}, "pick")}));
+  write("place.onnx", positioned({node("ScatterND", {"x", "i", "x"}, {"y"}, "place")}));
+  write("pick_known.onnx", modelOf({node("Gather", {"x", "w"}, {"y"}, "pick")}, {"2", "3"},
+                                   {tensor("w", 7, {1}, std::string("\x07\0\0\0\0\0\0\0", 8))}));
+}
+
 /// Models whose names do more than name when they are printed.
 void writeNames() {
   auto named = [](const std::string &name) {
@@ -195,6 +214,10 @@ void writeFeeds() {
   Expected<Tensor> doubles = Tensor::create(ElementType::F64, {2, 3});
   check(doubles.status());
   writeArrays("type.npz", Array("x", std::move(*doubles)));
+  Expected<Tensor> positions = Tensor::create(ElementType::I64, {2, 1});
+  check(positions.status());
+  positions->as<int64_t>()[1] = 7;
+  writeArrays("positions.npz", Array("x", numbers({2, 3})), Array("i", std::move(*positions)));
   writeArrays("y.npz", Array("y", numbers({2, 3})));
   writeArrays("wrong_y.npz", Array("y", numbers({2, 3}, 2)));
   writeArrays("shape_y.npz", Array("y", numbers({6})));
@@ -212,6 +235,7 @@ int main(int argc, char **argv) {
   folder = argv[1];
   writeModels();
   writeNodes();
+  writePositions();
   writeNames();
   writeWeights();
   writeTexts();

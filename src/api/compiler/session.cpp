@@ -95,7 +95,20 @@ Status Session::makeInputs() {
                         "; give it with --inputs FILE.npz");
     inputs.push_back(std::move(*tensor));
   }
+  fitInputs();
   return Status::success();
+}
+
+/// What is made up keeps to what the model looks at before a run.
+void Session::fitInputs() {
+  for (const runtime::Check &check : manifest().checks) {
+    if (!check.range)
+      continue;
+    Tensor &tensor = inputs[manifest().buffers[check.buffer].home.index];
+    for (int64_t k = 0; k < tensor.count(); ++k)
+      if (int64_t value = loadInteger(tensor.view(), k); value >= check.range->high)
+        storeInteger(tensor.type(), tensor.bytes(), k, value % check.range->high);
+  }
 }
 
 Status Session::readInputs(const std::string &path) {

@@ -61,6 +61,7 @@ private:
                                     const std::string &inputs, const Settings &settings);
   Status readInputs(const std::string &path);
   Status makeInputs();
+  void fitInputs();
   Status makeOutputs();
   void bind();
 

@@ -62,8 +62,8 @@ Status conditional(OpContext &c) {
       c.outputBinding(k, results[k]);
     return Status::success();
   }
-  KINTSUGI_ASSIGN(auto yes, c.importer.importSubgraph(*thenGraph, {}));
-  KINTSUGI_ASSIGN(auto no, c.importer.importSubgraph(*elseGraph, {}));
+  KINTSUGI_ASSIGN(auto yes, c.importer.importBranch(*thenGraph, c.input(0), true));
+  KINTSUGI_ASSIGN(auto no, c.importer.importBranch(*elseGraph, c.input(0), false));
   return choose(c, yes, no);
 }
 

@@ -1,5 +1,7 @@
 //===- gather.cpp - Reads at positions that are data -------------------------===//
 
+#include "import/ops/gather.h"
+
 #include "import/ops/families.h"
 
 #include "base/checked.h"
@@ -18,17 +20,13 @@ public:
     if (!isInteger(c.type(result.tensor)))
       return c.error("its indices must be integers");
     const Tensor *known = c.knownValue(input);
-    if (extent == 0 && c.count(result.tensor) > 0)
-      return c.error("its dimension has no elements to choose from");
+    KINTSUGI_RETURN_IF_ERROR(c.requirePositions(result.tensor, extent));
     if (!known)
       return result;
     std::vector<int64_t> values;
     bool wraps = false;
     for (int64_t k = 0; k < known->count(); ++k) {
       int64_t value = loadInteger(known->view(), k);
-      if (value < -extent || value >= extent)
-        return c.error("its index " + llvm::Twine(value) + " is outside of a dimension of extent " +
-                       llvm::Twine(extent));
       wraps |= value < 0;
       values.push_back(value < 0 ? value + extent : value);
     }
@@ -116,6 +114,7 @@ Status gatherND(OpContext &c) {
       return c.error("its batch dimensions differ");
   Shape shape(c.shape(positions).begin(), c.shape(positions).end() - 1);
   shape.append(c.shape(x).begin() + batch + depth, c.shape(x).end());
+  KINTSUGI_RETURN_IF_ERROR(requireTuples(c, positions, c.shape(x).slice(batch, depth)));
   c.output(0, c.view(c.name(), x, shape, [&](Indices i) {
     llvm::SmallVector<Index> source(i.begin(), i.begin() + batch);
     for (int64_t k = 0; k < depth; ++k) {
@@ -130,6 +129,23 @@ Status gatherND(OpContext &c) {
 }
 
 } // namespace
+
+Status requireTuples(OpContext &c, ValueId positions, Dims extents) {
+  if (llvm::all_equal(extents))
+    return extents.empty() ? Status::success()
+                           : c.requirePositions(positions, extents.front().constant());
+  Shape rows(c.shape(positions).drop_back());
+  for (auto [k, extent] : llvm::enumerate(extents)) {
+    std::string name = c.program.value(positions).name + "." + std::to_string(k);
+    ValueId column = c.view(name, positions, rows, [&, k = k](Indices i) {
+      llvm::SmallVector<Index> at(i.begin(), i.end());
+      at.push_back(Index(int64_t(k)));
+      return at;
+    });
+    KINTSUGI_RETURN_IF_ERROR(c.requirePositions(column, extent.constant()));
+  }
+  return Status::success();
+}
 
 OperatorTable gatherOperators() {
   static const Operator table[] = {

@@ -89,6 +89,8 @@ Expected<Layer> readLayer(OpContext &c, CellKind kind) {
   if (c.integer("hidden_size", l.hidden) != l.hidden || l.hidden > int64_t(1) << 40)
     return c.error("hidden_size differs from the shape of R");
   KINTSUGI_RETURN_IF_ERROR(checkShapes(c, l));
+  if (c.hasInput(4))
+    KINTSUGI_RETURN_IF_ERROR(c.requireWithin(c.input(4), 0, l.steps + 1, "sequence length"));
   l.x = l.batchFirst ? c.transpose(c.name() + ".steps", x, {1, 0, 2}) : x;
   l.bias = optionalInput(c, 3);
   l.lengths = optionalInput(c, 4);

@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "import/ops/families.h"
+#include "import/ops/gather.h"
 
 #include "base/checked.h"
 #include "te/constant.h"
@@ -134,6 +135,7 @@ Status scatterElements(OpContext &c) {
     return c.error("its indices " + shapeString(c.dims(positions)) + " and updates " +
                    shapeString(c.dims(s.updates)) + " don't fit its data " +
                    shapeString(c.dims(data)));
+  KINTSUGI_RETURN_IF_ERROR(c.requirePositions(positions, c.extent(data, axis)));
   // An element searches the updates of its own row; rows beyond the updates have none.
   s.updateSpace = {c.shape(positions)[axis]};
   s.updateAt = [axis](Indices i, Indices u) {
@@ -164,9 +166,6 @@ Expected<Tensor> lastRows(OpContext &c, const Tensor &positions, Dims places) {
     for (int64_t k = 0; k < depth; ++k) {
       int64_t extent = places[k].constant();
       int64_t position = loadInteger(positions.view(), row * depth + k);
-      if (position < -extent || position >= extent)
-        return c.error("its index " + llvm::Twine(position) +
-                       " is outside of a dimension of extent " + llvm::Twine(extent));
       place = place * extent + (position < 0 ? position + extent : position);
     }
     table.as<int64_t>()[place] = row + 1;
@@ -218,6 +217,7 @@ Status scatterND(OpContext &c) {
     }
     return result;
   };
+  KINTSUGI_RETURN_IF_ERROR(requireTuples(c, positions, c.shape(data).take_front(depth)));
   const Tensor *known = s.reduction == "none" && depth > 0 ? c.knownValue(1) : nullptr;
   if (known && known->count() > 0)
     return scatterByTable(c, s, *known, depth);

@@ -3,6 +3,7 @@
 #include "import/import.h"
 
 #include "proto_writer.h"
+#include "te/check.h"
 #include "te/interpreter.h"
 #include "te/printer.h"
 
@@ -150,6 +151,54 @@ TEST(Import, PowersSeeTheirExponent) {
   ASSERT_TRUE(program.ok()) << program.error().message;
   EXPECT_NE(te::printProgram(*program).find("pow(x[i0], 2)"), std::string::npos)
       << te::printProgram(*program);
+}
+
+/// The checks that a program has, a line each.
+std::string checksOf(const std::string &model) {
+  Expected<te::Program> program = import(model);
+  if (!program.ok())
+    return program.error().message;
+  std::string lines;
+  for (const te::Program::Output &output : program->outputs)
+    if (te::checkOf(output))
+      lines += output.name + "\n";
+  return lines;
+}
+
+TEST(Import, PositionsThatAreDataAreChecked) {
+  auto gathers = [](std::vector<std::string> nodes) {
+    std::string output;
+    test::Writer(output).add_string(1, "y");
+    return test::model(
+        test::graph({std::move(nodes),
+                     {},
+                     {test::valueInfo("x", 1, {"5", "3"}), test::valueInfo("i", 7, {"4", "2"}),
+                      test::valueInfo("c", 9, {"1"})},
+                     {output}}));
+  };
+  EXPECT_EQ(checksOf(gathers({test::node("Gather", {"x", "i"}, {"y"}, "rows")})),
+            "check: index in -5..5 of rows, value i\n");
+  EXPECT_EQ(checksOf(gathers({test::node("GatherND", {"x", "i"}, {"y"}, "points")})),
+            "check: index in -5..5 of points, value i.0\n"
+            "check: index in -3..3 of points, value i.1\n");
+  EXPECT_EQ(checksOf(gathers({test::node("Gather", {"x", "i"}, {"a"}, "rows"),
+                              test::node("Gather", {"x", "i"}, {"b"}, "again"),
+                              test::node("Add", {"a", "b"}, {"y"})})),
+            "check: index in -5..5 of rows, value i\n");
+  // Of a branch that is not taken nothing is asked.
+  std::string output;
+  test::Writer(output).add_string(1, "z");
+  auto branch = [&](const std::string &op, std::vector<std::string> inputs) {
+    return test::graph({{test::node(op, std::move(inputs), {"z"}, op)}, {}, {}, {output}});
+  };
+  std::string chooses =
+      gathers({test::node("Gather", {"x", "i"}, {"a"}, "rows"),
+               test::node("If", {"c"}, {"y"}, "if",
+                          {test::graphAttribute("then_branch", branch("Gather", {"a", "i"})),
+                           test::graphAttribute("else_branch", branch("Gather", {"a", "i"}))})});
+  EXPECT_EQ(checksOf(chooses), "check: index in -5..5 of rows, value i\n"
+                               "check: index in -4..4 of Gather, value i.guarded\n"
+                               "check: index in -4..4 of Gather, value i.guarded.1\n");
 }
 
 TEST(Import, SizesThatOverflowAreErrors) {

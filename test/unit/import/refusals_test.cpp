@@ -202,6 +202,27 @@ TEST(Refusals, TypesThatNothingComputesWith) {
             "m: node 'c' (Cast): attribute 'to' is no element type");
 }
 
+TEST(Refusals, PositionsAmongNothing) {
+  auto error = [](const std::string &op, std::vector<std::string> inputs,
+                  std::vector<std::string> dims) {
+    std::string output;
+    test::Writer(output).add_string(1, "y");
+    return outcomeOf(test::model(test::graph(
+                         {{node(op, std::move(inputs), {"y"}, "n")},
+                          {},
+                          {test::valueInfo("x", f32, dims), test::valueInfo("i", i64, {"2", "1"}),
+                           test::valueInfo("u", f32, {"2", "3"})},
+                          {output}})))
+        .error;
+  };
+  EXPECT_EQ(error("Gather", {"x", "i"}, {"0", "3"}),
+            "m: node 'n' (Gather): its dimension has no elements to choose from");
+  EXPECT_EQ(error("GatherND", {"x", "i"}, {"0", "3"}),
+            "m: node 'n' (GatherND): its dimension has no elements to choose from");
+  EXPECT_EQ(error("ScatterND", {"x", "i", "u"}, {"0", "3"}),
+            "m: node 'n' (ScatterND): its dimension has no elements to choose from");
+}
+
 TEST(Refusals, ChoicesAmongNothing) {
   EXPECT_EQ(errorOf({node("ArgMax", {"x"}, {"y"}, "a", {test::intAttribute("axis", 1)})}, 21, f32,
                     {"2", "0"}),

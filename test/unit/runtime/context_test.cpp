@@ -244,6 +244,25 @@ TEST(Context, ReportsOfTheDeviceAreErrors) {
   EXPECT_TRUE(context->run(inputs, outputs).ok());
 }
 
+TEST(Context, InputsAreLookedAtBeforeARun) {
+  Parts parts = raggedParts();
+  Manifest &m = parts.manifest;
+  m.checks = {
+      {m.inputs[0].buffer, "gather", "its index {} is outside", ElementRange{-2, 3, 0, {}}}};
+  auto context = makeContext(loadModel(parts));
+  int64_t count = 3, shape[2] = {};
+  float rows[12] = {-1};
+  InputTensor inputs[] = {{"count", ElementType::I64, {}, &count, 8}};
+  OutputTensor outputs[] = {{"rows", rows, sizeof(rows), shape}};
+  Status wrong = context->run(inputs, outputs);
+  ASSERT_FALSE(wrong.ok());
+  EXPECT_EQ(wrong.error().kind, ErrorKind::Input);
+  EXPECT_EQ(wrong.error().message, "input 'count': node 'gather': its index 3 is outside");
+  EXPECT_EQ(rows[0], -1) << "nothing was computed";
+  count = 2;
+  EXPECT_TRUE(context->run(inputs, outputs).ok());
+}
+
 TEST(Context, OutputsMayLieInInputsConstantsAndOtherOutputs) {
   Parts parts = affineParts();
   Manifest &m = parts.manifest;

@@ -35,7 +35,8 @@ TEST(Manifest, RoundTripsThroughText) {
     manifest.stages[0].threads = 64;
     manifest.stages[0].meets = true;
     manifest.stages[0].call = "TopK";
-    manifest.checks = {{0, "node", "index {}"}};
+    manifest.checks = {{0, "node", "index {}"},
+                       {0, "node", "index {}", ElementRange{-5, 7, 3, {{2, 4}, {3, -1}}}}};
     manifest.outputs[0].mayAlias = 0;
     manifest.buffers.push_back(
         {"view", ElementType::I4, {3}, 2, Home::alias(manifest.outputs[0].buffer, 4)});
@@ -99,10 +100,17 @@ struct Mistake {
 /// affineParts() has buffers x 0, w 1, b 2, t 3, y 4, best 5, where 6.
 TEST(Manifest, MistakesAreNamed) {
   const Mistake mistakes[] = {
-      {[](Manifest &m) { m.checks = {{99, "", ""}}; },
-       "a check has a buffer that is not there or no report"},
-      {[](Manifest &m) { m.checks = {{3, "", ""}}; },
-       "a check has a buffer that is not there or no report"},
+      {[](Manifest &m) { m.checks = {{99, "", ""}}; }, "a check has a buffer that is not there"},
+      {[](Manifest &m) { m.checks = {{3, "", ""}}; }, "a check has a buffer that is no report"},
+      {[](Manifest &m) { m.checks = {{0, "", "", ElementRange{-1, 1, 0, {}}}}; },
+       "a check has elements that are not an input's"},
+      {[](Manifest &m) {
+         m.buffers[0].type = m.inputs[0].type = ElementType::I32;
+         m.checks = {{0, "", "", ElementRange{-1, 1, 1, {{1000, 1}}}}};
+       },
+       "a check has elements that are not an input's"},
+      {[](Manifest &m) { m.checks = {{0, "", "", ElementRange{1, 2, 0, {}}}}; },
+       "a check has a range without 0"},
       {[](Manifest &m) { m.stages[0].meets = true; },
        "stage 'affine': has workers without threads that wait for each other"},
       {[](Manifest &m) { m.buffers[3].bytes = 3999; },

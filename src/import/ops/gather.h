@@ -1,0 +1,15 @@
+//===- gather.h - What reads and writes at positions have in common ----------===//
+#ifndef KINTSUGI_IMPORT_OPS_GATHER_H
+#define KINTSUGI_IMPORT_OPS_GATHER_H
+
+#include "import/op_context.h"
+
+namespace kintsugi::import {
+
+/// Positions in several dimensions, of these extents, side by side in the last dimension of a
+/// tensor: as OpContext::requirePositions.
+Status requireTuples(OpContext &c, ValueId positions, Dims extents);
+
+} // namespace kintsugi::import
+
+#endif // KINTSUGI_IMPORT_OPS_GATHER_H

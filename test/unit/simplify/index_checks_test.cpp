@@ -1,0 +1,96 @@
+// Which checks the expressions prove, which a run looks at ahead, and which it computes.
+
+#include "simplify/index_checks.h"
+
+#include "../te/testing.h"
+#include "simplify/integer_ranges.h"
+#include "simplify/simplify.h"
+#include "te/interpreter.h"
+#include "te/printer.h"
+
+namespace kintsugi::simplify {
+namespace {
+
+using namespace te;
+
+/// The values' last one is checked to lie in [-4, 4).
+LoweredChecks lowered(const std::string &text) {
+  Program program = parsed(text + "output y\n");
+  addCheck(program, program.outputs[0].value, {-4, 4, "index", "gather"});
+  program.outputs.erase(program.outputs.begin());
+  LoweredChecks result = lowerChecks(simplify(program));
+  Status status = result.program.verify();
+  EXPECT_TRUE(status.ok()) << (status.ok() ? "" : status.error().message);
+  return result;
+}
+
+bool isProved(const std::string &text) {
+  LoweredChecks result = lowered(text);
+  return result.inputs.empty() && result.program.outputs.empty();
+}
+
+TEST(IndexChecks, WhatTheExpressionsProveCostsNothing) {
+  EXPECT_TRUE(isProved("input x[k:3] i64\ny[k:3] i64 = min(max(x[k], -4), 3)\n"));
+  EXPECT_FALSE(isProved("input x[k:3] i64\ny[k:3] i64 = min(max(x[k], -4), 4)\n"));
+  EXPECT_TRUE(isProved("input x[k:3] i64\ny[k:3] i64 = mod(x[k], 4)\n"));
+  EXPECT_TRUE(isProved("input x[k:3] bool\ny[k:3] i64 = i64(x[k]) * 3\n"));
+  EXPECT_TRUE(isProved("input x[j:2, k:4] f32\ny[j:2] i64 = argmax<f32>[k:4] (x[j, k], k)\n"));
+  EXPECT_FALSE(isProved("input x[j:2, k:5] f32\ny[j:2] i64 = argmax<f32>[k:5] (x[j, k], k)\n"));
+  // A number that is wrapped by the model itself.
+  EXPECT_FALSE(
+      isProved("input x[k:3] i64\ny[k:3] i64 = cases { x[k] < 0: x[k] + 4; else: x[k] }\n"));
+  EXPECT_TRUE(isProved("input x[k:3] i64\n"
+                       "c[k:3] i64 = min(max(x[k], -4), 3)\n"
+                       "y[k:3] i64 = cases { c[k] < 0: c[k] + 4; else: c[k] }\n"));
+  // Arithmetic that wraps around proves nothing.
+  EXPECT_FALSE(isProved("input x[k:3] i8\ny[k:3] i8 = x[k] * 64\n"));
+}
+
+TEST(IndexChecks, ElementsOfInputsAreLookedAtAhead) {
+  auto range = [](const std::string &text) {
+    LoweredChecks result = lowered(text);
+    EXPECT_TRUE(result.program.nodes.empty()) << printProgram(result.program);
+    EXPECT_EQ(result.inputs.size(), 1u);
+    return result.inputs.empty() ? ElementRange{} : result.inputs[0].range;
+  };
+  EXPECT_EQ(range("input x[k:3] i64\ny[k:3] i64 = x[k]\n"), (ElementRange{-4, 4, 0, {{3, 1}}}));
+  EXPECT_EQ(range("input x[j:2, k:5] i64\ny[k:5] i32 = i32(x[1, k])\n"),
+            (ElementRange{-4, 4, 5, {{5, 1}}}));
+  EXPECT_EQ(range("input x[j:2, k:5] i64\ny[k:2, j:2] i32 = i32(x[j, 2 * k + 1])\n"),
+            (ElementRange{-4, 4, 1, {{2, 2}, {2, 5}}}));
+  EXPECT_EQ(range("input x[j:2, k:5] i64\n"
+                  "c[j:2, k:5] i32 = i32(x[j, k])\n"
+                  "y[k:10] i32 = c[k//5, k%5]\n"),
+            (ElementRange{-4, 4, 0, {{10, 1}}}));
+}
+
+TEST(IndexChecks, TheRestIsOneNumberThatIsComputed) {
+  LoweredChecks result = lowered("input x[j:2, k:5] i32\ny[j:2, k:5] i32 = x[j, k] + 1\n");
+  EXPECT_TRUE(result.inputs.empty());
+  ASSERT_EQ(result.program.outputs.size(), 1u);
+  ValueId report = result.program.outputs[0].value;
+  EXPECT_TRUE(result.program.shape(report).empty());
+  EXPECT_EQ(result.program.value(report).type, ElementType::I64);
+  EXPECT_EQ(result.program.origins[result.program.value(report).node],
+            std::vector<std::string>{"gather"});
+  auto run = [&](int64_t value) {
+    ExactTensor input{ElementType::I32, {2, 5}, {}, std::vector<int64_t>(10, -2)};
+    input.integers[7] = value;
+    Expected<std::vector<ExactTensor>> outputs = evaluate(result.program, input);
+    return outputs.ok() ? "" : outputs.error().message;
+  };
+  EXPECT_EQ(run(2), "");
+  EXPECT_EQ(run(-5), "");
+  EXPECT_EQ(run(3), "node 'gather': its index 4 is outside of -4 to 3");
+  EXPECT_EQ(run(-6), "node 'gather': its index -5 is outside of -4 to 3");
+}
+
+TEST(IndexChecks, ScalarsToo) {
+  EXPECT_EQ(lowered("input x[] i64\ny[] i64 = x[] + 1\n").program.outputs.size(), 1u);
+  LoweredChecks ahead = lowered("input x[] i64\ny[] i64 = x[]\n");
+  ASSERT_EQ(ahead.inputs.size(), 1u);
+  EXPECT_EQ(ahead.inputs[0].range, (ElementRange{-4, 4, 0, {}}));
+}
+
+} // namespace
+} // namespace kintsugi::simplify
