@@ -53,7 +53,7 @@ SHARED_ABOVE = {"te": "LLVM ADT"}
 C_API = "kintsugi/"
 SYSTEM_FOLDERS = ("arpa/", "asm/", "linux/", "netinet/", "sys/")
 SYSTEM_HEADERS = set(
-    """assert.h complex.h cpuid.h ctype.h dirent.h dlfcn.h elf.h errno.h fcntl.h fenv.h float.h immintrin.h inttypes.h
+    """assert.h complex.h cpuid.h ctype.h dirent.h dlfcn.h elf.h errno.h execinfo.h fcntl.h fenv.h float.h immintrin.h inttypes.h
     iso646.h limits.h link.h locale.h malloc.h math.h poll.h pthread.h sched.h setjmp.h signal.h spawn.h stdalign.h
     stdarg.h stdatomic.h stdbool.h stddef.h stdint.h stdio.h stdlib.h stdnoreturn.h string.h strings.h termios.h
     threads.h time.h uchar.h unistd.h wchar.h wctype.h""".split()

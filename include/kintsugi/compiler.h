@@ -24,11 +24,20 @@
  *   "threads"         how many threads may work; 0 (default) for one on each core
  *   "tune"            so many seconds may be spent on measuring schedules of kernels; what is found
  *                     is kept in the cache's folder, for all models
+ *   "timeout"         how many seconds compiling may take; no limit by default
+ *   "max_memory"      how many bytes compiling may take; by default all that the machine has
  *   "cubins"          true: beside its PTX, code for GPUs is there as NVIDIA's ptxas assembles it
  *                     (where it is installed)
  *   "calibrate"       "FEEDS.npz": with "precision" "f16", the inputs by which the compiler sees
  * how large values become; made-up ones otherwise "cache"           false: neither look into the
  * cache of artifacts nor add to it
+ *
+ * Models are compiled by processes of the program `kintsugi`, which has to be in the folder of the
+ * library that holds this interface, or in ../bin from there. So whatever a model does to the
+ * compiler, the caller goes on: a crash is KIN_INTERNAL, and the message names a folder with what
+ * reproduces it; too little time or memory is KIN_MACHINE. These processes end with their host, and
+ * need nothing of its signal handlers, except that somebody who waits for all children of the host
+ * keeps it from saying how they ended.
  *
  * Functions here may be called from any thread. Results are JSON objects in UTF-8 unless said
  * otherwise; docs/command-line.md lists their fields.

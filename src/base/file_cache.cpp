@@ -6,13 +6,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "base/file_cache.h"
+#include "base/abandoned_files.h"
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 #include <fcntl.h>
 #include <filesystem>
 #include <sys/stat.h>
@@ -139,15 +139,14 @@ static int64_t modified(const struct stat &info) {
   return int64_t(info.st_mtim.tv_sec) * 1'000'000'000 + info.st_mtim.tv_nsec;
 }
 
-/// Sorts the cache's files into entries and leftovers (temporary files over an hour old). Files
-/// that vanish meanwhile are passed over.
+/// Sorts the cache's files into entries and those that are too short to be any. Files that vanish
+/// meanwhile are passed over.
 static Status scan(const std::string &root, std::vector<Found> &entries,
                    std::vector<fs::path> &leftovers) {
   std::error_code error;
   fs::directory_iterator folders(root, error), end;
   if (error)
     return machineError(root + ": can't list the cache: " + error.message());
-  int64_t hourAgo = (int64_t(std::time(nullptr)) - 3600) * 1'000'000'000;
   for (; !error && folders != end; folders.increment(error)) {
     std::string prefix = folders->path().filename();
     std::error_code ignored;
@@ -161,7 +160,7 @@ static Status scan(const std::string &root, std::vector<Found> &entries,
       bool torn = key && uint64_t(info.st_size) < sizeof(Header);
       if (key && !torn)
         entries.push_back({{*key, uint64_t(info.st_size), modified(info)}, files->path()});
-      else if (torn || (isTemporaryName(name) && modified(info) < hourAgo))
+      else if (torn)
         leftovers.push_back(files->path());
     }
   }
@@ -189,6 +188,11 @@ Expected<FileCache::Removed> FileCache::gc(uint64_t maxBytes) const {
   KINTSUGI_RETURN_IF_ERROR(scan(root, found, leftovers));
   for (const fs::path &path : leftovers)
     ::unlink(path.c_str());
+  std::error_code error;
+  for (fs::directory_iterator folders(root, error), end; !error && folders != end;
+       folders.increment(error))
+    if (folders->path().filename().native().size() == 2)
+      removeAbandonedFiles(folders->path());
   uint64_t kept = 0;
   for (const Found &file : found)
     kept += file.entry.bytes;

@@ -73,7 +73,7 @@ public:
   Expected<std::vector<Listed>> list() const;
 
   /// Removes the entries used longest ago until at most `maxBytes` are left, and temporary files
-  /// that writers left behind more than an hour ago.
+  /// whose writers are gone.
   Expected<Removed> gc(uint64_t maxBytes) const;
 
   /// Removes every entry, and nothing that is not one.

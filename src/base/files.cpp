@@ -1,6 +1,7 @@
 //===- files.cpp - Reading and writing files safely -----------------------===//
 
 #include "base/files.h"
+#include "base/abandoned_files.h"
 #include "base/checked.h"
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <memory>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -208,11 +210,21 @@ static std::string resolveLink(const std::string &path) {
   return target ? std::string(target.get()) : path;
 }
 
+/// Locks a new file, for abandoned_files.h; false where somebody took it for abandoned before. A
+/// file system without locks has nobody who takes it for that.
+static bool isKeptFromOthers(const FileDescriptor &file) {
+  struct stat info;
+  if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0)
+    return errno != EWOULDBLOCK;
+  return ::fstat(file.get(), &info) == 0 && info.st_nlink > 0;
+}
+
 Expected<AtomicFile> AtomicFile::create(const std::string &path) {
   std::string target = resolveLink(path);
   struct stat info;
   if (::stat(target.c_str(), &info) == 0 && !S_ISREG(info.st_mode))
     return usageError(path + ": can't write: not a regular file");
+  removeAbandonedFiles(folderOf(target));
   static std::atomic<uint64_t> counter = 0;
   for (int attempt = 0; attempt < 100; ++attempt) {
     uint64_t random = 0;
@@ -223,10 +235,10 @@ Expected<AtomicFile> AtomicFile::create(const std::string &path) {
     std::string name = folderOf(target);
     name.append(temporaryPrefix).append(digits).append(temporarySuffix);
     FileDescriptor file(::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-    if (file.valid())
-      return AtomicFile(std::move(file), std::move(target), TemporaryPath(std::move(name)));
-    if (errno != EEXIST)
+    if (!file.valid() && errno != EEXIST)
       return writeError(path, errno);
+    if (file.valid() && isKeptFromOthers(file))
+      return AtomicFile(std::move(file), std::move(target), TemporaryPath(std::move(name)));
   }
   return writeError(path, EEXIST);
 }

@@ -15,15 +15,24 @@
 
 using namespace kintsugi;
 
-/// Whoever takes a path out of its slot owns the memory.
-static std::array<std::atomic<char *>, 64> table;
+namespace {
+/// A process that is a copy of the owner has the table, too, and must leave the files alone.
+struct Slot {
+  std::atomic<char *> path = nullptr; ///< Whoever takes it out owns the memory.
+  std::atomic<pid_t> owner = 0;
+};
+} // namespace
+
+static std::array<Slot, 64> table;
 static_assert(std::atomic<char *>::is_always_lock_free);
 
 static int enter(const std::string &path) {
   char *copy = ::strdup(path.c_str());
   for (size_t slot = 0; copy && slot < table.size(); ++slot)
-    if (char *empty = nullptr; table[slot].compare_exchange_strong(empty, copy))
+    if (char *empty = nullptr; table[slot].path.compare_exchange_strong(empty, copy)) {
+      table[slot].owner = ::getpid();
       return static_cast<int>(slot);
+    }
   std::free(copy);
   return -1;
 }
@@ -50,13 +59,13 @@ TemporaryPath::~TemporaryPath() {
 
 void TemporaryPath::keep() {
   if (slot >= 0)
-    std::free(table[slot].exchange(nullptr));
+    std::free(table[slot].path.exchange(nullptr));
   slot = -1;
   path.clear();
 }
 
 void kintsugi::removeTemporaries() {
-  for (std::atomic<char *> &slot : table)
-    if (const char *path = slot.exchange(nullptr))
+  for (Slot &slot : table)
+    if (const char *path = slot.owner == ::getpid() ? slot.path.exchange(nullptr) : nullptr)
       ::unlink(path);
 }

@@ -67,9 +67,10 @@ private:
       inFlight += buffer.bytes;
       result.peakBytes = std::max(result.peakBytes, inFlight);
       if (inFlight > options.memoryBudget)
-        return machineError("computing the constant '" + buffer.name + "' takes more than the " +
+        return machineError("computing the constant '" + buffer.name + "' takes " +
+                            std::to_string(inFlight >> 20) + " MiB; compiling may take " +
                             std::to_string(options.memoryBudget >> 20) +
-                            " MiB that linking may use; raise --max-memory");
+                            " MiB, which --max-memory raises");
       KINTSUGI_ASSIGN(memory[number],
                       runtime::HostMemory::allocate(std::max<uint64_t>(buffer.bytes, 1)));
       if (buffer.kind == BufferKind::Source)

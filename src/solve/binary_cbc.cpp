@@ -21,6 +21,7 @@
 #include <algorithm>
 #include <cmath>
 #include <exception>
+#include <new>
 
 namespace kintsugi::solve {
 namespace {
@@ -195,6 +196,8 @@ Expected<BinaryResult> solveBinaryCbc(const BinaryProgram &program, const Binary
     return solve(program, limits, start);
   } catch (CoinError &error) {
     return internalError("CBC failed: " + error.message());
+  } catch (const std::bad_alloc &) {
+    return machineError("there is not enough memory to choose kernels");
   } catch (const std::exception &error) {
     return internalError(std::string("CBC failed: ") + error.what());
   }

@@ -1,6 +1,8 @@
 """The package kintsugi: the same code runs a model through it and through ONNX Runtime, with the same results."""
 
+import os
 import pathlib
+import signal
 import sys
 import threading
 import time
@@ -271,3 +273,40 @@ def test_the_artifact_itself_runs(tmp_path):
         assert session.run(None, {"images": x})[0].tobytes() == expected.run(None, {"images": x})[0].tobytes()
     with pytest.raises(kintsugi.UsageError, match="is an artifact already"):
         kintsugi.InferenceSession(tmp_path / "digits.kin", random_weights=True)
+
+
+def children():
+    return [int(child) for task in pathlib.Path("/proc/self/task").iterdir() for child in (task / "children").read_text().split()]
+
+
+@pytest.mark.parametrize("number, error", [(signal.SIGSEGV, kintsugi.Error), (signal.SIGKILL, kintsugi.MachineError)])
+def test_a_crash_of_the_compiler_is_an_exception(number, error, tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    before, found = set(children()), []
+
+    def kill():
+        while not found:
+            found.extend(set(children()) - before)
+            time.sleep(0.01)
+        time.sleep(0.2)
+        os.kill(found[0], number)
+
+    thread = threading.Thread(target=kill)
+    thread.start()
+    with pytest.raises(error, match=f"signal {int(number)}|was killed") as caught:
+        kintsugi.InferenceSession(models.ROOT / "zoo/resnet50.onnx", cache=False, random_weights=True)
+    thread.join()
+    assert type(caught.value) is error
+    reports = list(tmp_path.glob("kintsugi-fault-*/report.txt"))
+    assert len(reports) == (error is kintsugi.Error)
+    assert all(str(report.parent) in str(caught.value) for report in reports)
+    assert [path for path in tmp_path.iterdir() if path.name.startswith(".kintsugi")] == []
+
+
+def test_compiling_has_limits():
+    options = kintsugi.SessionOptions()
+    options.timeout = 0.01
+    with pytest.raises(kintsugi.MachineError, match="longer than the 0.01 s of --timeout"):
+        kintsugi.InferenceSession(DIGITS, options, cache=False)
+    with pytest.raises(kintsugi.MachineError, match="--max-memory is 2MiB"):
+        kintsugi.InferenceSession(DIGITS, cache=False, max_memory=2 << 20)

@@ -2,7 +2,7 @@
 
 #include "abi/artifact.h"
 #include "api/compiler/identity.h"
-#include "api/compiler/tuned_store.h"
+#include "api/compiler/worker_process.h"
 #include "base/file_cache.h"
 #include "base/files.h"
 #include "devices/cpu/cpu_device.h"
@@ -48,12 +48,8 @@ static Status openTuneDevice(pipeline::CompileOptions &options, int number) {
   return Status::success();
 }
 
-/// Adds to the records under --tune.
-static Expected<Json> compileWith(TunedRecords &tuned, const std::string &artifact,
-                                  const std::string &model, const Settings &settings) {
-  KINTSUGI_RETURN_IF_ERROR(checkIsModel(model));
-  // The constants are computed here.
-  KINTSUGI_RETURN_IF_ERROR(machine::checkRuns(ownLevel(), machine::Level::V3));
+Expected<Json> compileHere(TunedRecords &tuned, const std::string &artifact,
+                           const std::string &model, const Settings &settings) {
   auto start = std::chrono::steady_clock::now();
   Diagnostics diagnostics;
   pipeline::CompileOptions options = settings.compile;
@@ -80,17 +76,42 @@ static Expected<Json> compileWith(TunedRecords &tuned, const std::string &artifa
   return json;
 }
 
-Expected<Json> compileTo(const std::string &artifact, const std::string &model,
-                         const Settings &settings) {
-  TunedRecords tuned = openTunedRecords(settings);
-  return compileWith(tuned, artifact, model, settings);
+namespace {
+
+struct Compiled {
+  Json report;
+  std::string records; ///< The digest of those that there are now; "" for none.
+  Json decisions;
+};
+
+} // namespace
+
+/// Models alone are compiled, and the constants are computed here.
+static Expected<Compiled> compileInWorker(const std::string &artifact, const std::string &model,
+                                          const Settings &settings, bool wantsDecisions) {
+  KINTSUGI_RETURN_IF_ERROR(checkIsModel(model));
+  KINTSUGI_RETURN_IF_ERROR(machine::checkRuns(ownLevel(), machine::Level::V3));
+  KINTSUGI_ASSIGN(Answer answer,
+                  ask({Task::Compile, model, artifact, "", wantsDecisions}, settings));
+  KINTSUGI_ASSIGN(const Json *report, jsonObject(answer.json, "report"));
+  KINTSUGI_ASSIGN(std::string records, jsonString(answer.json, "records"));
+  auto decisions = jsonObject(answer.json, "decisions");
+  return Compiled{*report, std::move(records), decisions.ok() ? **decisions : Json()};
 }
 
-static Expected<Prepared> prepareWithoutCache(const std::string &model, const Settings &settings) {
+Expected<Json> compileTo(const std::string &artifact, const std::string &model,
+                         const Settings &settings) {
+  KINTSUGI_ASSIGN(Compiled compiled, compileInWorker(artifact, model, settings, false));
+  return std::move(compiled.report);
+}
+
+static Expected<Prepared> prepareWithoutCache(const std::string &model, const Settings &settings,
+                                              bool wantsDecisions) {
   KINTSUGI_ASSIGN(TemporaryPath temporary, TemporaryPath::ofNewFile());
   std::string name = temporary.str();
-  KINTSUGI_ASSIGN(Json report, compileTo(name, model, settings));
-  return Prepared{name, std::move(temporary), false, std::move(report)};
+  KINTSUGI_ASSIGN(Compiled compiled, compileInWorker(name, model, settings, wantsDecisions));
+  return Prepared{name, std::move(temporary),         false, std::move(compiled.report),
+                  "",   std::move(compiled.decisions)};
 }
 
 /// The report of the compilation that made a cached artifact; nothing where it is not there.
@@ -103,13 +124,12 @@ static Expected<std::optional<Json>> cachedReport(const FileCache &cache, const 
   return report.ok() ? std::optional(std::move(*report)) : std::nullopt;
 }
 
-/// Where an artifact is kept: what it is made from, the records included.
-static Digest keyOf(const Digest &model, const Settings &settings, const TunedRecords &tuned) {
+/// Where an artifact is kept: what it is made from, the digest of the records included.
+static Digest keyOf(const Digest &model, const Settings &settings, const std::string &records) {
   Sha256 hash;
   hash.update(compilerIdentity() + "\n" + model.hex() + "\n");
   settings.addTo(hash);
-  if (tuned.records && !tuned.records->empty())
-    hash.update(tuned.records->digest().hex());
+  hash.update(records);
   return hash.finish();
 }
 
@@ -134,37 +154,40 @@ static Expected<Prepared> moveTo(const Digest &key, const std::string &from, con
   report["artifact"] = place;
   std::string text = printJson(report);
   KINTSUGI_RETURN_IF_ERROR(cache.put(reportKeyOf(key), std::as_bytes(std::span(text))));
-  return Prepared{place, {}, false, std::move(report)};
+  return Prepared{place, {}, false, std::move(report), "", {}};
 }
 
-static Expected<Prepared> prepareInCache(const std::string &path, const Settings &settings) {
+static Expected<Prepared> prepareInCache(const std::string &path, const Settings &settings,
+                                         bool wantsDecisions) {
   KINTSUGI_ASSIGN(Digest model, pipeline::modelIdentity(path));
   TunedRecords tuned = openTunedRecords(settings);
-  Digest key = keyOf(model, settings, tuned);
+  Digest key = keyOf(model, settings, tuned.digest());
   KINTSUGI_ASSIGN(std::string folder, FileCache::defaultFolder());
   KINTSUGI_ASSIGN(FileCache cache, FileCache::open(folder));
   KINTSUGI_ASSIGN(std::optional<Json> known, cachedReport(cache, reportKeyOf(key)));
   std::optional<std::string> found = cache.find(key);
   if (known && found && isDone(*known, settings, tuned))
-    return Prepared{*found, {}, true, std::move(*known), tuned.note};
+    return Prepared{*found, {}, true, std::move(*known), tuned.note, {}};
   KINTSUGI_ASSIGN(std::string place, cache.placeFor(key));
-  KINTSUGI_ASSIGN(Json report, compileWith(tuned, place, path, settings));
-  KINTSUGI_ASSIGN(Prepared prepared,
-                  moveTo(keyOf(model, settings, tuned), place, cache, std::move(report)));
+  KINTSUGI_ASSIGN(Compiled compiled, compileInWorker(place, path, settings, wantsDecisions));
+  KINTSUGI_ASSIGN(Prepared prepared, moveTo(keyOf(model, settings, compiled.records), place, cache,
+                                            std::move(compiled.report)));
   prepared.note = tuned.note;
+  prepared.decisions = std::move(compiled.decisions);
   return prepared;
 }
 
-Expected<Prepared> prepare(const std::string &path, const Settings &settings) {
+Expected<Prepared> prepare(const std::string &path, const Settings &settings, bool wantsDecisions) {
   if (isArtifact(path)) {
     if (!settings.compileFlags.empty())
       return usageError(path + ": is an artifact already: " + settings.compileFlags.front() +
                         " can't change it; compile the model anew");
-    return Prepared{path, {}, false, Json()};
+    return Prepared{path, {}, false, Json(), "", {}};
   }
   if (settings.level) // Of the processor's instructions.
     KINTSUGI_RETURN_IF_ERROR(machine::checkRuns(ownLevel(), *settings.level));
-  return settings.cache ? prepareInCache(path, settings) : prepareWithoutCache(path, settings);
+  return settings.cache ? prepareInCache(path, settings, wantsDecisions)
+                        : prepareWithoutCache(path, settings, wantsDecisions);
 }
 
 } // namespace kintsugi::api

@@ -8,6 +8,7 @@
 #define KINTSUGI_API_COMPILER_ARTIFACTS_H
 
 #include "api/compiler/settings.h"
+#include "api/compiler/tuned_store.h"
 #include "base/temporary_path.h"
 #include "runtime/device.h"
 
@@ -22,6 +23,7 @@ struct Prepared {
   bool fromCache = false;  ///< Found there, so that nothing had to be compiled.
   Json report;      ///< Of the compilation, with "compile_s" and "phases"; null for an artifact.
   std::string note; ///< What is wrong with the store of tuned schedules; empty where nothing is.
+  Json decisions;   ///< Of the compilation now, where they are wanted; null where there was none.
 };
 
 /// Whether the file starts like an artifact; false where it can't be read.
@@ -33,14 +35,19 @@ Status checkIsModel(const std::string &path);
 /// The device that runs constant programs and compiled models.
 std::shared_ptr<runtime::Device> hostDevice();
 
-/// Compiles into a file. The report has "compile_s", "phases", "notes" and "tuning" besides the
-/// pipeline's.
+/// Compiles into a file, in a process of its own. The report has "compile_s", "phases", "notes" and
+/// "tuning" besides the pipeline's.
 Expected<Json> compileTo(const std::string &artifact, const std::string &model,
                          const Settings &settings);
 
+/// The same in this process. Adds to the records under --tune.
+Expected<Json> compileHere(TunedRecords &tuned, const std::string &artifact,
+                           const std::string &model, const Settings &settings);
+
 /// An artifact for the path: itself, one from the cache, or one compiled now (with the cache
-/// switched off, into a temporary file).
-Expected<Prepared> prepare(const std::string &path, const Settings &settings);
+/// switched off, into a temporary file). With what the compiler decided where that is wanted.
+Expected<Prepared> prepare(const std::string &path, const Settings &settings,
+                           bool wantsDecisions = false);
 
 } // namespace kintsugi::api
 

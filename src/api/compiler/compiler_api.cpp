@@ -3,11 +3,9 @@
 #include "kintsugi/compiler.h"
 
 #include "api/compiler/artifacts.h"
-#include "api/compiler/kernel_report.h"
 #include "api/compiler/reports.h"
-#include "api/compiler/tuned_store.h"
-#include "base/diagnostics.h"
-#include "pipeline/inspect.h"
+#include "api/compiler/worker_process.h"
+#include "api/runtime/runtime_api.h"
 
 #include <new>
 
@@ -29,22 +27,11 @@ static Status setReport(KinText **result, Expected<Json> report) {
   return Status::success();
 }
 
-/// Runs `body`, which returns a Status. No exception leaves the C interface: the C++ library's only
-/// ones are for memory that can't be had.
+/// Runs `body`, which returns a Status. No exception leaves the C interface.
 template <typename Body> static KinStatus guarded(KinText **text, KinError **error, Body body) {
   if (text)
     *text = nullptr;
-  try {
-    Status status = body();
-    if (error)
-      // Through a C string: what ends one is spelled out.
-      *error = status.ok() ? nullptr : kin_error_create(oneLine(status.error().message).c_str());
-    return status.ok() ? KIN_OK : static_cast<KinStatus>(status.error().kind);
-  } catch (const std::exception &) {
-    if (error)
-      *error = kin_error_create("not enough memory");
-    return KIN_MACHINE;
-  }
+  return api::guarded(error, body);
 }
 
 /// The same for what takes a model and options and reports about it.
@@ -84,8 +71,7 @@ static Expected<std::string> emitBox(const char *model, const char *name,
                                      const KinCompilerOptions *options) {
   if (!model || !name)
     return usageError("there is no model or no step to show");
-  auto box = pipeline::boxOf(name);
-  if (!box)
+  if (!pipeline::boxOf(name))
     return usageError("--emit " + std::string(name) +
                       ": use expressions, derived, space, problem, plan, tile, llvm or asm");
   KINTSUGI_RETURN_IF_ERROR(api::checkIsModel(model));
@@ -94,10 +80,8 @@ static Expected<std::string> emitBox(const char *model, const char *name,
     return usageError("--tune: has no effect on a step that is shown; compile with it first");
   if (settings.compile.cubins)
     return usageError("--cubins: has no effect on a step that is shown");
-  Diagnostics diagnostics;
-  api::TunedRecords tuned = api::openTunedRecords(settings);
-  tuned.lendTo(settings.compile);
-  return pipeline::emit(model, settings.compile, *box, *api::hostDevice(), diagnostics);
+  KINTSUGI_ASSIGN(api::Answer answer, api::ask({api::Task::Emit, model, "", name}, settings));
+  return std::move(answer.text);
 }
 
 KinStatus kin_emit(const char *model, const char *box, const KinCompilerOptions *options,
@@ -153,11 +137,17 @@ KinStatus kin_explain(const char *model, const KinCompilerOptions *options, KinT
   return withModel(model, options, report, error, api::explain);
 }
 
+static Expected<Json> reportOf(Expected<api::Answer> answer) {
+  if (!answer.ok())
+    return answer.takeError();
+  KINTSUGI_ASSIGN(const Json *report, jsonObject(answer->json, "report"));
+  return *report;
+}
+
 static Expected<Json> inspectReport(const std::string &path, const api::Settings &settings) {
   if (api::isArtifact(path))
     return usageError(path + ": is an artifact; kintsugi explain shows what is in it");
-  Diagnostics diagnostics;
-  return pipeline::inspect(path, settings.compile, diagnostics);
+  return reportOf(api::ask({api::Task::Inspect, path}, settings));
 }
 
 KinStatus kin_inspect(const char *model, const KinCompilerOptions *options, KinText **report,
@@ -194,7 +184,9 @@ KinStatus kin_compare_kernels(const char *model, const char *inputs,
     if (!model)
       return usageError("there is no model");
     KINTSUGI_ASSIGN(api::Settings settings, api::readSettings(options));
-    KINTSUGI_ASSIGN(Json found, api::compareKernels(model, orEmpty(inputs), settings));
+    KINTSUGI_ASSIGN(
+        Json found,
+        reportOf(api::ask({api::Task::CompareKernels, model, orEmpty(inputs)}, settings)));
     setText(report, printJson(found, 1));
     return found["within"].get<bool>() ? Status::success()
                                        : Status(describeFailure(found, "kernels"));

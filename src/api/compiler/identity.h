@@ -11,7 +11,7 @@
 
 namespace kintsugi::api {
 
-/// The version and the file that holds the compiler's code, as it is on the disk: another build,
+/// The version and the program that compiles, as it is on the disk: another build,
 /// another identity.
 std::string compilerIdentity();
 

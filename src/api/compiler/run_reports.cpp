@@ -3,9 +3,7 @@
 #include "api/compiler/run_reports.h"
 
 #include "api/compiler/reports.h"
-#include "api/compiler/tuned_store.h"
-#include "explain/render.h"
-#include "explain/summary.h"
+#include "api/compiler/worker_process.h"
 #include "verify/timing.h"
 
 #include <algorithm>
@@ -165,22 +163,15 @@ Expected<Json> bench(const std::string &model, const std::string &inputs, double
 }
 
 /// What the compiler decided on the way; null for an artifact, which was compiled some other time.
-static Expected<Json> describeDecisions(const std::string &model, const Settings &settings) {
-  if (isArtifact(model))
-    return Json();
+static Expected<Json> describeDecisions(const std::string &model, const Session &session,
+                                        const Settings &settings) {
+  if (isArtifact(model) || !session.decisions().is_null())
+    return session.decisions();
   // A compilation that found its artifact in the cache decided nothing. Equal options give equal
   // decisions, and they are all made by the time that there is a plan.
-  if (settings.compile.log->size() == 0) {
-    Diagnostics diagnostics;
-    TunedRecords tuned = openTunedRecords(settings);
-    pipeline::CompileOptions options = settings.compile;
-    tuned.lendTo(options);
-    KINTSUGI_RETURN_IF_ERROR(
-        pipeline::emit(model, options, pipeline::Box::Plan, *hostDevice(), diagnostics).status());
-  }
-  std::vector<explain::Record> records = settings.compile.log->records();
-  return Json{{"summary", explain::renderJson(explain::summarize(records))},
-              {"records", explain::renderJson(records)}};
+  KINTSUGI_ASSIGN(Answer answer, ask({Task::Emit, model, "", "plan", true}, settings));
+  KINTSUGI_ASSIGN(const Json *decisions, jsonObject(answer.json, "decisions"));
+  return *decisions;
 }
 
 void addKind(const runtime::Stage &stage, Json &entry) {
@@ -230,10 +221,7 @@ static Status measureKernels(Session &session, const Settings &settings, Json &r
   return Status::success();
 }
 
-Expected<Json> explain(const std::string &model, const Settings &given) {
-  explain::Log log;
-  Settings settings = given;
-  settings.compile.log = &log;
+Expected<Json> explain(const std::string &model, const Settings &settings) {
   KINTSUGI_ASSIGN(Session session, Session::openOrLook(model, settings));
   const runtime::Manifest &manifest = session.manifest();
   std::vector<uint64_t> launches = launchesOf(manifest);
@@ -243,7 +231,7 @@ Expected<Json> explain(const std::string &model, const Settings &given) {
   report["kernels"] = describeKernels(manifest, launches);
   if (session.runs())
     KINTSUGI_RETURN_IF_ERROR(measureKernels(session, settings, report));
-  KINTSUGI_ASSIGN(report["decisions"], describeDecisions(model, settings));
+  KINTSUGI_ASSIGN(report["decisions"], describeDecisions(model, session, settings));
   return report;
 }
 

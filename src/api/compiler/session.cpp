@@ -65,7 +65,7 @@ Expected<Session> Session::load(Prepared prepared, std::shared_ptr<runtime::Devi
 }
 
 Expected<Session> Session::openOrLook(const std::string &path, const Settings &settings) {
-  KINTSUGI_ASSIGN(Prepared prepared, prepare(path, settings));
+  KINTSUGI_ASSIGN(Prepared prepared, prepare(path, settings, /*wantsDecisions=*/true));
   auto device = deviceFor(prepared.path, settings);
   if (device.ok())
     return load(std::move(prepared), std::move(*device), path, "", settings);
@@ -81,6 +81,7 @@ Expected<Session> Session::openOrLook(const std::string &path, const Settings &s
 void Session::takeReport(Prepared prepared) {
   compilation = std::move(prepared.report);
   compilationNote = std::move(prepared.note);
+  compilerDecisions = std::move(prepared.decisions);
   if (!compilation.is_null())
     return;
   Expected<Json> provenance = parseJson(artifact().provenance());

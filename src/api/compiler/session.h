@@ -22,7 +22,7 @@ public:
                                 const Settings &settings);
 
   /// The same for what is worth a look where there is no device for it: then the session does not
-  /// run, and its note says why.
+  /// run, and its note says why. With what the compiler decided, if it had to compile.
   static Expected<Session> openOrLook(const std::string &path, const Settings &settings);
   bool runs() const { return context != nullptr; }
 
@@ -49,6 +49,9 @@ public:
   /// The compiler's report: from the compilation, or what the artifact says of itself.
   const Json &report() const { return compilation; }
 
+  /// What the compiler decided, where that is wanted and it compiled now; null otherwise.
+  const Json &decisions() const { return compilerDecisions; }
+
   /// What a user should know of how the artifact came to be; empty where there is nothing.
   const std::string &note() const { return compilationNote; }
 
@@ -67,7 +70,7 @@ private:
 
   std::unique_ptr<runtime::Context> context;
   std::optional<runtime::Artifact> unloaded; ///< Where there is no context.
-  Json compilation;
+  Json compilation, compilerDecisions;
   std::string compilationNote;
   std::vector<Tensor> inputs, outputs;
   std::vector<std::vector<int64_t>> shapes;      ///< Of outputs, after the last run.

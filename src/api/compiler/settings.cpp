@@ -205,13 +205,19 @@ Status readTune(const Json &value, pipeline::CompileOptions &options) {
   return Status::success();
 }
 
-/// The command line's word for an option.
-std::string flagOf(const std::string &key) {
-  if (key == "dims")
-    return "--dim";
-  if (key == "cpu_level")
-    return "--cpu-level";
-  return key == "random_weights" ? "--random-weights" : "--" + key;
+Status readTimeout(const Json &value, Settings &settings) {
+  if (!value.is_number() || !(value.get<double>() > 0 && value.get<double>() <= 1e9))
+    return usageError("--timeout: must be more than 0 seconds and at most 1e9");
+  settings.timeoutSeconds = value.get<double>();
+  return Status::success();
+}
+
+Status readMaxMemory(const Json &value, Settings &settings) {
+  constexpr uint64_t least = uint64_t(1) << 20;
+  if (!value.is_number_unsigned() || value.get<uint64_t>() < least)
+    return usageError("--max-memory: must be at least 1 MiB (a number of bytes, or one like 4GiB)");
+  settings.maxMemory = settings.compile.constantBudget = value.get<uint64_t>();
+  return Status::success();
 }
 
 Status readOption(const std::string &key, const Json &value, Settings &settings,
@@ -237,10 +243,15 @@ Status readOption(const std::string &key, const Json &value, Settings &settings,
     return readLevel(value, settings);
   if (key == "tune")
     return readTune(value, options);
+  if (key == "timeout")
+    return readTimeout(value, settings);
+  if (key == "max_memory")
+    return readMaxMemory(value, settings);
   if (key != "random_weights" && key != "cache" && key != "cubins")
     return usageError("unknown option \"" + key +
                       "\"; there are: target, precision, plan, without, dims, bind, "
-                      "random_weights, cpu_level, threads, tune, cache, cubins, calibrate");
+                      "random_weights, cpu_level, threads, tune, timeout, max_memory, cache, "
+                      "cubins, calibrate");
   KINTSUGI_ASSIGN(bool flag, truthOf(key, value));
   bool &option = key == "cache"    ? settings.cache
                  : key == "cubins" ? options.cubins
@@ -251,14 +262,37 @@ Status readOption(const std::string &key, const Json &value, Settings &settings,
 
 } // namespace
 
+std::string flagOf(const std::string &key) {
+  if (key == "dims")
+    return "--dim";
+  std::string flag = "--" + key;
+  std::replace(flag.begin(), flag.end(), '_', '-');
+  return flag;
+}
+
 Status Settings::tell(std::string_view phase) const {
   if (compile.progress && !compile.progress(phase, 0, 0))
     return usageError("stopped before " + std::string(phase));
   return Status::success();
 }
 
+Settings Settings::as(Purpose wanted) const {
+  switch (wanted) {
+  case Purpose::ThisMachine:
+    return *this;
+  case Purpose::AllMachines:
+    return forAllMachines();
+  case Purpose::Reference:
+    return forReference();
+  case Purpose::RoundedReference:
+    return forRoundedReference();
+  }
+  return *this;
+}
+
 Settings Settings::forAllMachines() const {
   Settings result = *this;
+  result.purpose = Purpose::AllMachines;
   if (level || compile.target == "cuda")
     return result;
   // The reference is scalar code that gains nothing from more instructions.
@@ -271,6 +305,7 @@ Settings Settings::forAllMachines() const {
 
 Settings Settings::forReference() const {
   Settings result = *this;
+  result.purpose = Purpose::Reference;
   if (compile.target == "cuda")
     result.compile.machine = knownMachine().inUse();
   result.compile.target = "reference";
@@ -284,6 +319,7 @@ Settings Settings::forReference() const {
 
 Settings Settings::forRoundedReference() const {
   Settings result = forReference();
+  result.purpose = Purpose::RoundedReference;
   result.compile.rounding = roundingOf(compile.precision);
   return result;
 }
@@ -308,7 +344,11 @@ void Settings::addTo(Sha256 &key) const {
 
 Expected<Settings> readSettings(const KinCompilerOptions *options) {
   Settings settings;
-  settings.compile.machine = knownMachine().inUse();
+  KnownMachine known = knownMachine();
+  settings.compile.machine = known.inUse();
+  settings.maxMemory = settings.compile.constantBudget =
+      static_cast<uint64_t>(known.assumed.memory().bytes);
+  settings.given = "{}";
   if (!options)
     return settings;
   if (options->struct_bytes != sizeof(KinCompilerOptions))
@@ -322,6 +362,7 @@ Expected<Settings> readSettings(const KinCompilerOptions *options) {
     };
   if (!options->json)
     return settings;
+  settings.given = options->json;
   Expected<Json> json = parseJson(options->json);
   if (!json.ok() || !json->is_object())
     return usageError("the options are no JSON object" +

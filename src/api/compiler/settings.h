@@ -13,6 +13,9 @@
 
 namespace kintsugi::api {
 
+/// What an artifact is compiled for.
+enum class Purpose : uint8_t { ThisMachine, AllMachines, Reference, RoundedReference };
+
 struct Settings {
   pipeline::CompileOptions compile;
   int device = 0; ///< Of the target cuda: the number of the device that runs models.
@@ -21,6 +24,12 @@ struct Settings {
   std::string calibrationDigest; ///< Of the content of compile.calibration.
   bool cache = true;
   std::vector<std::string> compileFlags; ///< Those given that decide what an artifact holds.
+  double timeoutSeconds = 0;             ///< That a compilation may take; 0 for no limit.
+  uint64_t maxMemory = 0; ///< Bytes that a compilation may take: by default all of the machine's.
+  std::string given;      ///< The options as JSON, from which readSettings() makes the same.
+  Purpose purpose = Purpose::ThisMachine;
+
+  Settings as(Purpose wanted) const;
 
   /// To compile a model for other machines as well: the artifact gets code for each level, unless
   /// one was asked for.
@@ -44,6 +53,9 @@ private:
   friend Expected<Settings> readSettings(const KinCompilerOptions *options);
   std::string identity;
 };
+
+/// The command line's word for an option.
+std::string flagOf(const std::string &key);
 
 /// A usage error for an unknown key or value; an input error for a file to bind that is wrong.
 Expected<Settings> readSettings(const KinCompilerOptions *options);

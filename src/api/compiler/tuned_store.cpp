@@ -19,6 +19,10 @@ static bool isThere(const std::string &path) {
   return std::filesystem::exists(path, error);
 }
 
+std::string TunedRecords::digest() const {
+  return records && !records->empty() ? records->digest().hex() : std::string();
+}
+
 void TunedRecords::lendTo(pipeline::CompileOptions &options) {
   options.records = records ? &*records : nullptr;
   options.recordsLevel = level;

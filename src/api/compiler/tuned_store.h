@@ -19,6 +19,9 @@ struct TunedRecords {
 
   std::string level; ///< Of the machine at hand, which the records are of.
 
+  /// Of the records; "" where there are none.
+  std::string digest() const;
+
   /// The options use the records, which must outlive them.
   void lendTo(pipeline::CompileOptions &options);
 };

@@ -12,6 +12,7 @@
 #include <map>
 #include <mutex>
 #include <new>
+#include <system_error>
 
 using namespace kintsugi;
 using namespace kintsugi::runtime;
@@ -63,12 +64,27 @@ KinStatus api::report(const Status &status, KinError **error) {
   return status.ok() ? KIN_OK : static_cast<KinStatus>(status.error().kind);
 }
 
-/// Runs `body`, which returns a Status. No exception leaves the C interface: the C++ library's only
-/// ones are for memory that can't be had.
-template <typename Body> static KinStatus guarded(KinError **error, Body body) {
+/// Of the exception that is being handled.
+static Status statusOfException() {
   try {
-    return api::report(body(), error);
-  } catch (const std::exception &) {
+    throw;
+  } catch (const std::bad_alloc &) {
+    return machineError("not enough memory");
+  } catch (const std::system_error &problem) {
+    bool isMachines = problem.code() == std::errc::resource_unavailable_try_again;
+    return isMachines ? machineError(std::string("can't start a thread: ") + problem.what())
+                      : internalError(std::string("unexpected: ") + problem.what());
+  } catch (const std::exception &problem) {
+    return internalError(std::string("unexpected: ") + problem.what());
+  } catch (...) {
+    return internalError("an unexpected exception");
+  }
+}
+
+KinStatus api::reportException(KinError **error) {
+  try {
+    return report(statusOfException(), error);
+  } catch (...) { // There is no memory for the message either.
     if (error)
       *error = new (std::nothrow) KinError{};
     return KIN_MACHINE;
@@ -155,7 +171,7 @@ KinStatus kin_model_load(const char *path, const KinLoadOptions *options, KinMod
   auto open = [](const void *path, size_t, ReadOptions options) {
     return Artifact::open(static_cast<const char *>(path), options);
   };
-  return guarded(error, [&] { return makeModel(open, path, 0, options, model); });
+  return api::guarded(error, [&] { return makeModel(open, path, 0, options, model); });
 }
 
 KinStatus kin_model_load_memory(const void *bytes, size_t count, const KinLoadOptions *options,
@@ -164,7 +180,7 @@ KinStatus kin_model_load_memory(const void *bytes, size_t count, const KinLoadOp
     return Artifact::fromMemory({static_cast<const std::byte *>(bytes), count}, "artifact",
                                 options);
   };
-  return guarded(error, [&] { return makeModel(open, bytes, count, options, model); });
+  return api::guarded(error, [&] { return makeModel(open, bytes, count, options, model); });
 }
 
 void kin_model_free(KinModel *model) { delete model; }
@@ -207,7 +223,7 @@ static Status makeContext(const KinModel *model, const KinContextOptions *option
 
 KinStatus kin_context_create(const KinModel *model, const KinContextOptions *options,
                              KinContext **context, KinError **error) {
-  return guarded(error, [&] { return makeContext(model, options, context); });
+  return api::guarded(error, [&] { return makeContext(model, options, context); });
 }
 
 void kin_context_free(KinContext *context) { delete context; }
@@ -273,7 +289,7 @@ static Status runContext(KinContext *context, std::span<const KinTensor> inputs,
 
 KinStatus kin_run(KinContext *context, const KinTensor *inputs, size_t input_count,
                   const KinTensor *outputs, size_t output_count, KinError **error) {
-  return guarded(error, [&] {
+  return api::guarded(error, [&] {
     return runContext(context, std::span(inputs, input_count), std::span(outputs, output_count));
   });
 }

@@ -46,6 +46,19 @@ Expected<std::shared_ptr<runtime::Device>> findDevice(std::string_view name);
 /// Sets *error, where there is somewhere to set it, and returns the status.
 KinStatus report(const Status &status, KinError **error);
 
+/// The same of the exception that is being handled: what memory or threads could not be had for is
+/// the machine's, anything else our own fault.
+KinStatus reportException(KinError **error);
+
+/// Runs `body`, which returns a Status. No exception leaves the C interface.
+template <typename Body> KinStatus guarded(KinError **error, Body body) {
+  try {
+    return report(body(), error);
+  } catch (...) {
+    return reportException(error);
+  }
+}
+
 std::unique_ptr<KinModel> wrapModel(std::shared_ptr<const runtime::Model> model);
 
 } // namespace kintsugi::api

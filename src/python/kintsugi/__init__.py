@@ -5,7 +5,8 @@
     (y,) = session.run(None, {"x": x})
 
 A model is compiled when a session is made: once, as artifacts are kept in the cache that the command line uses too
-(docs/command-line.md). Sessions may be used from any thread; runs of one session take turns.
+(docs/command-line.md), and in a process of its own, which may fail and not take this one with it. Sessions may be used
+from any thread; runs of one session take turns.
 """
 
 import json
@@ -64,7 +65,7 @@ def get_available_providers():
 class SessionOptions:
     """How a model is compiled and run. An option that there is not can't be set: none is ignored."""
 
-    __slots__ = ("cache", "dims", "intra_op_num_threads", "precision", "random_weights")
+    __slots__ = ("cache", "dims", "intra_op_num_threads", "max_memory", "precision", "random_weights", "timeout")
 
     def __init__(self):
         self.intra_op_num_threads = 0  # 0: one thread on each core
@@ -72,6 +73,8 @@ class SessionOptions:
         self.cache = True  # keep the artifact, and look for it first
         self.random_weights = False  # make weights whose file is missing from their names
         self.dims = {}  # sizes of open dimensions, by name
+        self.timeout = None  # seconds that compiling may take
+        self.max_memory = None  # bytes that compiling may take: by default all that the machine has
 
     def add_free_dimension_override_by_name(self, name, size):
         self.dims[name] = size
@@ -128,6 +131,8 @@ class InferenceSession:
         cache=None,
         random_weights=None,
         dims=None,
+        timeout=None,
+        max_memory=None,
     ):
         if isinstance(path_or_bytes, (bytes, bytearray, memoryview)):
             raise UsageError("a model in memory is not supported; write it to a file, and give its path")
@@ -141,6 +146,10 @@ class InferenceSession:
             settings["random_weights"] = True
         if extents := dict(options.dims) | dict(dims or {}):
             settings["dims"] = extents
+        if (seconds := options.timeout if timeout is None else timeout) is not None:
+            settings["timeout"] = seconds
+        if (bytes_ := options.max_memory if max_memory is None else max_memory) is not None:
+            settings["max_memory"] = bytes_
         path = os.fsdecode(path_or_bytes)
         load = _load if (options.cache if cache is None else cache) or _is_artifact(path) else _load_anew
         self._native = load(path, settings)

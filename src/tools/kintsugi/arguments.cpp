@@ -32,6 +32,19 @@ template <typename Integer> std::optional<Integer> wholeNumber(const std::string
   return number;
 }
 
+/// "4GiB", "512MiB", "65536KiB", "1000000": bytes, fewer than 2^64.
+std::optional<uint64_t> byteCount(const std::string &text) {
+  static constexpr std::pair<std::string_view, int> units[] = {
+      {"KiB", 10}, {"MiB", 20}, {"GiB", 30}, {"TiB", 40}};
+  for (auto [unit, shift] : units)
+    if (text.ends_with(unit)) {
+      auto number = wholeNumber<uint64_t>(text.substr(0, text.size() - unit.size()));
+      return number && *number <= UINT64_MAX >> shift ? std::optional(*number << shift)
+                                                      : std::nullopt;
+    }
+  return wholeNumber<uint64_t>(text);
+}
+
 /// Adds the verbs and their flags to an app; they write to `arguments`.
 class Grammar {
 public:
@@ -80,6 +93,19 @@ private:
             "Specializes on the value of an input: INPUT=FILE.npz")
         ->allow_extra_args(false)
         ->type_name("INPUT=FILE.npz");
+    addLimits(verb);
+  }
+
+  /// Limits of the process that looks at a model.
+  void addLimits(CLI::App &verb) {
+    verb.add_option_function<double>(
+            "--timeout", [this](double seconds) { arguments.options["timeout"] = seconds; },
+            "Compiling may take so many seconds; no limit by default")
+        ->type_name("SECONDS");
+    verb.add_option_function<std::string>(
+            "--max-memory", [this](const std::string &text) { setMaxMemory(text); },
+            "Compiling may take so many bytes, or KiB, MiB, GiB; by default all the machine has")
+        ->type_name("BYTES");
   }
 
   /// Flags that decide how it is compiled.
@@ -132,6 +158,14 @@ private:
     if (!bytes)
       throw CLI::ValidationError("--max-bytes " + text, "must be an integer of at least 0");
     arguments.maxBytes = bytes;
+  }
+
+  void setMaxMemory(const std::string &text) {
+    std::optional<uint64_t> bytes = byteCount(text);
+    if (!bytes)
+      throw CLI::ValidationError("--max-memory " + text, "must be a number of bytes, or one like "
+                                                         "512MiB or 4GiB");
+    arguments.options["max_memory"] = *bytes;
   }
 
   void setDims(const std::vector<std::string> &all) {

@@ -1,5 +1,6 @@
 #include "tools/kintsugi/interrupt.h"
 
+#include "base/child_process.h"
 #include "base/temporary_path.h"
 
 #include <csignal>
@@ -8,6 +9,7 @@ namespace kintsugi::tool {
 
 /// Ends as the signal would have, so that shells see what happened.
 static void stop(int signal) {
+  endChildren(); // They remove what they were writing.
   removeTemporaries();
   ::signal(signal, SIG_DFL);
   ::raise(signal);

@@ -5,6 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "api/compiler/worker.h"
+#include "api/compiler/worker_program.h"
 #include "base/diagnostics.h"
 #include "base/files.h"
 #include "kintsugi/compiler.h"
@@ -16,6 +18,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <new>
 
 using namespace kintsugi;
 using namespace kintsugi::tool;
@@ -148,9 +151,9 @@ int runVerb(const Arguments &arguments) {
   return code;
 }
 
-} // namespace
+int serveRequest() { return api::serveRequest(); }
 
-int main(int argc, char **argv) {
+int runProgram(int argc, char **argv) {
   stopCleanlyOnSignals();
   Parsed parsed = parseArguments(argc, argv);
   if (!parsed.exitCode)
@@ -158,4 +161,17 @@ int main(int argc, char **argv) {
   if (*parsed.exitCode == 0)
     return print(parsed.message);
   return fail(parsed.message, *parsed.exitCode);
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  if (argc == 2 && std::string_view(argv[1]) == api::workerArgument)
+    return serveRequest();
+  api::useThisProgramAsWorker(serveRequest);
+  try {
+    return runProgram(argc, argv);
+  } catch (const std::bad_alloc &) {
+    return fail("not enough memory", KIN_MACHINE);
+  }
 }

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
 #include <vector>
@@ -96,6 +97,26 @@ TEST(AtomicFile, AppearsOnlyOnCommit) {
   EXPECT_EQ(file->size(), 11u);
   ASSERT_TRUE(file->commit().ok());
   EXPECT_EQ(*readTextFile(folder / "out"), "01ab456789!");
+}
+
+TEST(AtomicFile, TheNextWriterRemovesWhatAKilledOneLeft) {
+  TemporaryFolder folder;
+  pid_t killed = ::fork();
+  if (killed == 0) {
+    auto file = AtomicFile::create(folder / "out");
+    (void)file->write("half a file");
+    ::raise(SIGKILL);
+  }
+  ::waitpid(killed, nullptr, 0);
+  ASSERT_EQ(folder.size(), 1u) << "that is what kill -9 leaves";
+  auto other = AtomicFile::create(folder / "other");
+  ASSERT_TRUE(other.ok() && other->write("other").ok());
+  EXPECT_EQ(folder.size(), 1u);
+  ASSERT_TRUE(writeFileAtomic(folder / "out", "whole").ok());
+  ASSERT_TRUE(other->commit().ok()) << "a file that is being written is not taken for abandoned";
+  EXPECT_EQ(*readTextFile(folder / "out"), "whole");
+  EXPECT_EQ(*readTextFile(folder / "other"), "other");
+  EXPECT_EQ(folder.size(), 2u);
 }
 
 TEST(AtomicFile, HasThePermissionsThatAnyNewFileHas) {
