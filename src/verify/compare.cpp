@@ -63,10 +63,10 @@ public:
   void addMagnitude(int64_t element, double magnitude) { raise(magnitudes, element, magnitude); }
   void addError(int64_t element, double error) { raise(errors, element, error); }
 
-  /// `largest`: the magnitude of the whole tensor.
-  void worst(double largest, Difference &result) const {
+  /// `least`: what a slice's magnitude counts as at least.
+  void worst(double least, Difference &result) const {
     for (int64_t slice = 0; slice < extent; ++slice) {
-      double scale = std::max(magnitudes[slice], shareOfSlice * largest);
+      double scale = std::max(magnitudes[slice], least);
       double relative = errors[slice] == 0 ? 0 : scale > 0 ? errors[slice] / scale : infinity;
       if (relative <= result.inSlices)
         continue;
@@ -108,7 +108,7 @@ static TensorView realPart(TensorView tensor, std::vector<int64_t> &shape) {
           tensor.bytes};
 }
 
-Difference difference(TensorView actual, TensorView expected) {
+Difference difference(TensorView actual, TensorView expected, double leastShare) {
   std::vector<int64_t> shape;
   unsigned rank = expected.shape.size();
   actual = realPart(actual, shape);
@@ -150,7 +150,7 @@ Difference difference(TensorView actual, TensorView expected) {
   if (result.maxAbsolute > 0)
     result.relative = largest > 0 ? result.maxAbsolute / largest : infinity;
   for (const Slices &slices : all)
-    slices.worst(largest, result);
+    slices.worst(leastShare * largest, result);
   result.isNan = count > 0 && nans == count;
   return result;
 }

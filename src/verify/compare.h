@@ -35,13 +35,12 @@ struct Difference {
 };
 
 constexpr int64_t leastOfSlice = 8;
-/// A slice's magnitude counts as at least this share of the tensor's: what is left where large
-/// numbers cancel is no scale.
 constexpr double shareOfSlice = 1e-3;
 
 /// Both of the same type and shape, neither of strings. Floats compare by value (0 equals -0, NaN
-/// equals NaN), integers and booleans exactly.
-Difference difference(TensorView actual, TensorView expected);
+/// equals NaN), integers and booleans exactly. A slice's magnitude counts as at least
+/// `leastShare` of the tensor's: what is left where large numbers cancel is no scale.
+Difference difference(TensorView actual, TensorView expected, double leastShare = shareOfSlice);
 
 } // namespace kintsugi::verify
 

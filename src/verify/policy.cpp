@@ -79,21 +79,20 @@ private:
       known[result.number] = rounded(before, program.value(result).type);
   }
 
-  /// One step from the initial values tells what a step adds.
+  /// A step from values that nothing was added up for tells what a step adds.
   void visitScan(const Scan &scan) {
     std::vector<Exactness> inputs{{0, ElementType::F64}};
     double start = 0;
-    for (ValueId initial : scan.initial) {
-      inputs.push_back(of(initial));
-      start = std::max(start, of(initial).depth);
-    }
-    for (ValueId captured : scan.captured)
-      inputs.push_back(of(captured));
+    for (llvm::ArrayRef<ValueId> values :
+         {llvm::ArrayRef<ValueId>(scan.initial), llvm::ArrayRef<ValueId>(scan.captured)})
+      for (ValueId value : values) {
+        inputs.push_back({0, of(value).coarsest});
+        start = std::max(start, of(value).depth);
+      }
     Walk body(*scan.body, inputs);
     for (size_t k = 0; k < scan.results.size(); ++k) {
       Exactness after = body.of(scan.body->outputs[k].value);
-      after.depth = start + (after.depth - std::min(start, after.depth)) *
-                                static_cast<double>(scan.trip.constant());
+      after.depth = start + after.depth * static_cast<double>(scan.trip.constant());
       known[scan.results[k].number] = after;
     }
   }
@@ -137,7 +136,7 @@ static double limitOf(ElementType type, double k) {
   case ElementType::F64:
     return std::min(1e-14 * std::sqrt(k), 1e-11);
   case ElementType::F32:
-    return 3e-7 * std::pow(k, 0.25);
+    return std::min(3e-7 * std::pow(k, 0.25), 1e-3);
   default:
     double half = std::min(2e-3 * std::sqrt(1 + std::log2(k)), 2e-2);
     return type == ElementType::F16 ? half : 8 * half;
@@ -151,6 +150,11 @@ Limits limitsOf(ElementType output, const Exactness &exactness) {
   return {limit, shareOfSlices * limit};
 }
 
+double leastShareOfSlice(ElementType output, const Exactness &exactness) {
+  ElementType type = judgedBy(output, exactness);
+  return type == ElementType::F64 || type == ElementType::F32 ? shareOfSlice : 0.125;
+}
+
 Limits widestOf(ElementType output, const Exactness &exactness) {
   constexpr double ofFewBits = 0.1;
   if (judgedBy(output, exactness) != ElementType::F32)
@@ -161,13 +165,14 @@ Limits widestOf(ElementType output, const Exactness &exactness) {
 
 Limits widened(Limits limits, const Difference &rounding, ElementType output,
                const Exactness &exactness) {
-  double times = judgedBy(output, exactness) == ElementType::F32 ? 10 : 1.5;
+  bool isF32 = judgedBy(output, exactness) == ElementType::F32;
+  double times = isF32 ? 15 : 1.5;
   Limits most = widestOf(output, exactness);
   auto wider = [&](double limit, double off, double most) {
     return std::isfinite(off) ? std::max(limit, std::min(times * off, most)) : limit;
   };
   return {wider(limits.whole, rounding.relative, most.whole),
-          wider(limits.inSlices, rounding.inSlices, most.inSlices)};
+          wider(limits.inSlices, (isF32 ? shareOfSlices : 1) * rounding.inSlices, most.inSlices)};
 }
 
 std::string_view nameOf(Verdict verdict) {

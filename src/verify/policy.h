@@ -42,14 +42,19 @@ struct Limits {
 };
 
 /// Integers and booleans: 0. f64: 1e-14 sqrt(K), at most 1e-11. f32: 3e-7 K^(1/4), near what right
-/// code needs: norms and skipped layers keep the errors of a deep network from adding up. f16: 2e-3
-/// sqrt(1 + log2 K), at most 2e-2. bf16 and narrower: 8 times that. In slices 4 times as much.
+/// code needs, at most 1e-3: norms and skipped layers keep the errors of a deep network from adding
+/// up. f16: 2e-3 sqrt(1 + log2 K), at most 2e-2. bf16 and narrower: 8 times that. In slices 4 times
+/// as much.
 Limits limitsOf(ElementType output, const Exactness &exactness);
 constexpr double shareOfSlices = 4;
 
+/// For the Difference: what slices have at least of the whole's magnitude. Where values are rounded
+/// to f16 or bf16 what is left of numbers that cancel is larger, so that small slices say less.
+double leastShareOfSlice(ElementType output, const Exactness &exactness);
+
 /// `limits` as far as they widen for an output that a model makes worse than others do: `rounding`
 /// is by how much the model as it is written is off when it is computed in f64 and every f32 value
-/// is rounded, once and naively, to the type that the output is judged by. In f32 the limits are 10
+/// is rounded, once and naively, to the type that the output is judged by. In f32 the limits are 15
 /// times that, at most 2e-6 sqrt(K) and at most 1e-3. In fewer bits, where the user asked for them,
 /// 1.5 times that and at most 0.1: what needs this is inside only by rounding.
 Limits widened(Limits limits, const Difference &rounding, ElementType output,

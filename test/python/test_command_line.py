@@ -242,7 +242,7 @@ def test_compare(folder, kintsugi, report, artifact):
     assert kintsugi("run", artifact, "--outputs", folder / "right.npz")[0] == 0
     found = report("compare", artifact, "--expected", folder / "right.npz", "--json")
     assert found["outputs"][0]["max_abs"] == found["outputs"][0]["ulps"] == 0
-    assert found["outputs"][0]["allowed"] == pytest.approx(2 * output["allowed"])
+    assert found["outputs"][0]["allowed"] == pytest.approx(2 * 3e-7 * output["depth"] ** 0.25)
     with np.load(folder / "right.npz") as right:
         wrong = right["probabilities"].copy()
     wrong[3, 4] += 0.25

@@ -48,9 +48,12 @@ Expected<Verdict> judgeWidened(const Difference &found, ElementType type, const 
     limits = widest;
     return Verdict::Outside;
   }
-  KINTSUGI_ASSIGN(std::optional<Difference> rounding, judging.rounding());
-  if (!rounding)
+  KINTSUGI_ASSIGN(std::optional<Difference> rounding,
+                  judging.rounding(verify::leastShareOfSlice(type, judging.exactness)));
+  if (!rounding) {
+    entry["rounding"] = Json();
     return Verdict::Outside;
+  }
   entry["rounding"] = finite(rounding->relative);
   entry["slice_rounding"] = finite(rounding->inSlices);
   limits = share * verify::widened((1 / share) * limits, *rounding, type, judging.exactness);
@@ -81,7 +84,8 @@ Expected<Json> judge(TensorView actual, TensorView expected, const Judging &judg
   entry["shape"] = std::vector<int64_t>(actual.shape.begin(), actual.shape.end());
   Verdict verdict = Verdict::Outside;
   if (areAlike(actual, expected)) {
-    Difference found = verify::difference(actual, expected);
+    Difference found = verify::difference(
+        actual, expected, verify::leastShareOfSlice(actual.type, judging.exactness));
     addDifference(found, entry);
     verdict = Verdict::Inside;
     if (!limits.allow(found)) {

@@ -20,8 +20,8 @@ struct Judging {
   double share = 1;           ///< Of the limits: verify::shareOfOthers against another runtime.
   bool mayBeRounding = false; ///< Rounding to fewer bits than f32, at the user's word, may excuse.
   /// How far the model is off that is rounded as its values are judged; nothing where that can't be
-  /// known.
-  std::function<Expected<std::optional<verify::Difference>>()> rounding;
+  /// known. Takes verify::leastShareOfSlice.
+  std::function<Expected<std::optional<verify::Difference>>(double)> rounding;
 };
 
 /// The fields of an output that docs/command-line.md lists, from "type" on.

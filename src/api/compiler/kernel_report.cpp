@@ -36,7 +36,8 @@ public:
     const Tensor &expected = outputs[index];
     if (actual.type() != expected.type() || actual.shape() != expected.shape())
       return internalError("the program defines '" + name + "' with another type or shape");
-    Judging judging{.exactness = exactness[index], .rounding = [&] { return roundingCost(index); }};
+    Judging judging{.exactness = exactness[index],
+                    .rounding = [&](double leastShare) { return roundingCost(index, leastShare); }};
     KINTSUGI_ASSIGN(Json entry, api::judge(actual.view(), expected.view(), judging));
     entry["name"] = name;
     return entry;
@@ -47,13 +48,14 @@ private:
       : level(&level), manifest(&manifest), settings(&settings) {}
 
   /// The same kernels with every f32 value rounded, their inputs as they are.
-  Expected<std::optional<verify::Difference>> roundingCost(size_t index) {
+  Expected<std::optional<verify::Difference>> roundingCost(size_t index, double leastShare) {
     if (rounded.empty()) {
       Settings how = settings->forReference();
       how.compile.rounding = ElementType::F32;
       KINTSUGI_ASSIGN(rounded, run(how));
     }
-    return std::optional(verify::difference(rounded[index].view(), outputs[index].view()));
+    return std::optional(
+        verify::difference(rounded[index].view(), outputs[index].view(), leastShare));
   }
 
   /// The outputs on what the kernels read.

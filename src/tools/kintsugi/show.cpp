@@ -174,7 +174,7 @@ std::string showCompare(const Json &report) {
       all += format("  in slices: max rel %.3g (allowed %.3g), at %.0f of axis %.0f\n",
                     number(output, "slice_rel"), number(output, "slice_allowed"),
                     number(output["worst_slice"], "index"), number(output["worst_slice"], "axis"));
-    if (output.contains("rounding"))
+    if (output.contains("rounding") && !output["rounding"].is_null())
       all +=
           format("  the model as written, each value rounded once: max rel %.3g, in slices %.3g\n",
                  number(output, "rounding"), number(output, "slice_rounding"));

@@ -54,10 +54,10 @@ Limits widenedBy(double rounding, double inSlices, ElementType type, double dept
                  exactness);
 }
 
-TEST(Policy, RoundingWidensF32TenTimes) {
-  Limits limits = widenedBy(1e-6, 1e-5, ElementType::F32);
-  EXPECT_DOUBLE_EQ(limits.whole, 1e-5);
-  EXPECT_DOUBLE_EQ(limits.inSlices, 1e-4);
+TEST(Policy, RoundingWidensF32) {
+  Limits limits = widenedBy(1e-6, 1e-6, ElementType::F32);
+  EXPECT_DOUBLE_EQ(limits.whole, 1.5e-5);
+  EXPECT_DOUBLE_EQ(limits.inSlices, 6e-5);
 }
 
 TEST(Policy, RoundingNeverNarrowsAndHasAnEnd) {
@@ -145,6 +145,21 @@ TEST(Policy, LoopsMultiply) {
                   "output last\n");
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].depth, 40);
+}
+
+TEST(Policy, WhatALoopReadsIsAddedUpOnce) {
+  std::string text = "input x[8, 8] f32\ninput h0[8] f32\n"
+                     "a[i:8, j:8] f32 = sum<f32>[k:8] x[i, k] * x[k, j]\n";
+  for (int layer = 0; layer < 10; ++layer) {
+    std::string in = layer ? "all" + std::to_string(layer) : "a", own = std::to_string(layer + 1);
+    text +=
+        "(last" + own + "[8] f32, all" + own + "[8, 8] f32) = scan[8] carry(h0) capture(" + in +
+        ") {\n  input step[] i64\n  input h[8] f32\n  input s[8, 8] f32\n"
+        "  n[c:8] f32 = sum<f32>[k:8] h[k] * s[step[], k]\n  output n\n  output n as shown\n}\n";
+  }
+  auto found = of(text + "output all10\n");
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].depth, 8 + 10 * 8 * 8);
 }
 
 } // namespace
