@@ -41,6 +41,10 @@ public:
   Expected<Binding> importTensor(const TensorData &) override {
     return inputError("no tensors here");
   }
+  Expected<std::vector<Binding>> importBranch(const Graph &, ValueId, bool) override {
+    return inputError("no subgraphs here");
+  }
+  void requireRange(ValueId, int64_t, int64_t, const char *) override {}
 };
 
 /// A program whose one operator is the example's.

@@ -47,7 +47,7 @@ w[i:64, j:64] f16 = stored f16(e[i, j] / z[i])
 y[i:64, d:32] f32 = sum<f32>[j:64] f32(w[i, j]) * f32(v[j, d])
 output y
 )"},
-    {"phases", &Abilities::phases, R"(
+    {"twoStageSums", &Abilities::twoStageSums, R"(
 input x[i:65536, j:8] f32
 y[j:8] f32 = sum<f32>[i:65536] x[i, j]
 output y
