@@ -184,8 +184,9 @@ Status trilu(OpContext &c) {
   KINTSUGI_ASSIGN(std::vector<int64_t> given, c.constantIntegers(1, "k"));
   if (given.size() > 1)
     return c.error("its k must be one number");
-  constexpr int64_t limit = int64_t(1) << 46; // Beyond any matrix.
-  Index diagonal(given.empty() ? 0 : std::clamp(given[0], -limit, limit));
+  // A diagonal outside of the matrix is as good as the nearest one that touches none of it.
+  int64_t rows = c.shape(x)[rank - 2].constant(), columns = c.shape(x)[rank - 1].constant();
+  Index diagonal(given.empty() ? 0 : std::clamp(given[0], -rows, columns));
   bool isUpper = c.integer("upper", 1);
   c.output(0, c.define(c.name(), c.shape(x), [&](Indices i) {
     Expr first = Expr::index(i[rank - 2] + diagonal, ElementType::I64);
