@@ -10,7 +10,7 @@ import sys
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-MODULES = pathlib.Path(os.environ.get("KINTSUGI_FUZZ_MODULES", HERE.parents[1] / "build" / "test" / "fuzz_models"))
+MODULES = pathlib.Path(os.environ.get("KINTSUGI_FUZZ_MODULES", HERE.parents[1] / "build" / "fuzz_models"))
 START_LIMIT = 120
 MODELS_OF_ONE = 2000  # A worker is replaced after so many: what leaks shall not add up.
 

@@ -61,7 +61,7 @@ def fibonacci(graph):
 
 
 def residual(graph, value):
-    return graph.node("Sub", [value, graph.node("ReduceMax", [value], axes=[1], keepdims=1)])
+    return graph.node("Sub", [value, graph.node("ReduceMax", [value, graph.constant(f"axes{len(graph.nodes)}", [1])], keepdims=1)])
 
 
 def joined(op, **attributes):
