@@ -140,9 +140,9 @@ ROWS = [
      " the zoo; best; worst", best_of_torch, "gpu-f16", "./dev bench gpu"),
     ("one step of a decoder of 1.2 billion weights (llama_1b_decode), likewise", decoder, "gpu-f16", "./dev bench gpu"),
     ("products in f16 and bf16 on a GPU: cuBLAS's time / Kintsugi's, geometric mean of eight small ones; 4096 cubed; 8192"
-     " cubed", products_on_gpu, "kernels", "./dev bench kernels"),
+     " cubed", products_on_gpu, "kernels-products", "./dev bench kernels products"),
     ("kernels that memory bounds over 256 MiB on a GPU, of the rate of torch's copy: the slowest in f32; in f16; median",
-     moves_on_gpu, "kernels", "./dev bench kernels"),
+     moves_on_gpu, "kernels-moves", "./dev bench kernels moves"),
     ("masked attention in f16 on a GPU, four masks, 512 to 8192 keys: FlexAttention's time / Kintsugi's: worst; geometric"
      " mean", attention_on_gpu, "attention", "./dev bench attention"),
 ]

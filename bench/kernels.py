@@ -11,7 +11,7 @@ moves: the kernels of bandwidth.py over tensors of N MiB (256), in f32 and in f1
 share is the rate of the bytes that a kernel has to move over the rate of the copy.
 products: 4096 and 8192 cubed in bf16, and small ones in f16, whose second factor is a constant; rows of terms in both.
 
-Needs torch for CUDA, which is not installed for this. Writes bench/results/kernels.json.
+Needs torch for CUDA, which is not installed for this. Writes bench/results/kernels-KIND.json.
 """
 
 import argparse
@@ -184,7 +184,7 @@ def parse(words):
     parser.add_argument("--mib", type=int, default=256, help="of the tensor that a move reads")
     gpu.add_turns(parser, seconds=0.1, jobs=4)
     parser.add_argument("--artifacts", type=pathlib.Path, help="a folder in which those that are there are taken")
-    parser.add_argument("--out", type=pathlib.Path, help="instead of bench/results/kernels.json")
+    parser.add_argument("--out", type=pathlib.Path, help="instead of bench/results/kernels-KIND.json")
     options = parser.parse_args(words)
     arguments.check_known(parser, "kind", options.kinds, KINDS)
     options.kinds = options.kinds or KINDS
@@ -193,15 +193,14 @@ def parse(words):
 
 def main(words=None):
     options = parse(words)
-    out = options.out or machine.RESULTS / "kernels.json"
     report = machine.report(mib=options.mib)
     measures = dict(moves=measure_moves, products=measure_products)
     with models.workspace("kernels") as folder, concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         options.artifacts = options.artifacts or folder
         for kind in options.kinds:
-            report[kind] = measures[kind](pool, options)
-            machine.write(report, out)
-    print(f"written to {out}")
+            out = options.out or machine.RESULTS / f"kernels-{kind}.json"
+            machine.write(report | {kind: measures[kind](pool, options)}, out)
+            print(f"written to {out}")
 
 
 if __name__ == "__main__":

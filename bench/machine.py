@@ -54,11 +54,11 @@ def describe(cores):
 
 
 def commit():
-    """Of the sources; where those are no checkout, what $KINTSUGI_COMMIT says. A tree with changes says so."""
+    """Of the sources, or what $KINTSUGI_COMMIT says of a program that was brought along. A tree with changes says so."""
+    if os.environ.get("KINTSUGI_COMMIT"):
+        return os.environ["KINTSUGI_COMMIT"]
     git = ("git", "-c", "safe.directory=*")
     found = said_by(*git, "rev-parse", "HEAD")
-    if not found:
-        return os.environ.get("KINTSUGI_COMMIT", "")
     return found + ("+changes" if said_by(*git, "status", "--porcelain", "--untracked-files=no") else "")
 
 
