@@ -120,7 +120,7 @@ def emulator(architecture):
     """What has a process find the emulated driver of a GPU."""
     if not architecture:
         return {}
-    folder = MODULES.parents[1] / "emulator"
+    folder = MODULES.parent / "emulator"
     if not (folder / "libcuda.so.1").exists():
         raise SystemExit(f"fuzz-models: there is no emulated driver in {folder}; ./dev build kintsugi_emulator makes it")
     return {"LD_LIBRARY_PATH": str(folder), "KINTSUGI_EMULATOR": architecture}

@@ -135,14 +135,18 @@ Status requireTuples(OpContext &c, ValueId positions, Dims extents) {
     return extents.empty() ? Status::success()
                            : c.requirePositions(positions, extents.front().constant());
   Shape rows(c.shape(positions).drop_back());
-  for (auto [k, extent] : llvm::enumerate(extents)) {
+  // A view adds a value to the program, whose shapes may move then.
+  llvm::SmallVector<int64_t> sizes;
+  for (te::Extent extent : extents)
+    sizes.push_back(extent.constant());
+  for (auto [k, size] : llvm::enumerate(sizes)) {
     std::string name = c.program.value(positions).name + "." + std::to_string(k);
     ValueId column = c.view(name, positions, rows, [&, k = k](Indices i) {
       llvm::SmallVector<Index> at(i.begin(), i.end());
       at.push_back(Index(int64_t(k)));
       return at;
     });
-    KINTSUGI_RETURN_IF_ERROR(c.requirePositions(column, extent.constant()));
+    KINTSUGI_RETURN_IF_ERROR(c.requirePositions(column, size));
   }
   return Status::success();
 }
