@@ -136,9 +136,7 @@ Status requireTuples(OpContext &c, ValueId positions, Dims extents) {
                            : c.requirePositions(positions, extents.front().constant());
   Shape rows(c.shape(positions).drop_back());
   // A view adds a value to the program, whose shapes may move then.
-  llvm::SmallVector<int64_t> sizes;
-  for (te::Extent extent : extents)
-    sizes.push_back(extent.constant());
+  Shape sizes(extents);
   for (auto [k, size] : llvm::enumerate(sizes)) {
     std::string name = c.program.value(positions).name + "." + std::to_string(k);
     ValueId column = c.view(name, positions, rows, [&, k = k](Indices i) {
@@ -146,7 +144,7 @@ Status requireTuples(OpContext &c, ValueId positions, Dims extents) {
       at.push_back(Index(int64_t(k)));
       return at;
     });
-    KINTSUGI_RETURN_IF_ERROR(c.requirePositions(column, size));
+    KINTSUGI_RETURN_IF_ERROR(c.requirePositions(column, size.constant()));
   }
   return Status::success();
 }
