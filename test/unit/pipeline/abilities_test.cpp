@@ -89,12 +89,9 @@ std::string kernelsOf(const std::string &text, const pipeline::CompileOptions &o
 TEST_P(Ability, ChangesKernelsAndNoAnswers) {
   Expected<Program> program = parseProgram(GetParam().text, "ability");
   ASSERT_TRUE(program.ok()) << program.error().message;
-  std::vector<Tensor> feeds;
-  for (const ExactTensor &input : randomInputs(*program, 3)) {
-    Expected<Tensor> rounded = input.rounded();
-    ASSERT_TRUE(rounded.ok());
-    feeds.push_back(std::move(*rounded));
-  }
+  Expected<std::vector<Tensor>> made = test::randomFeeds(*program, 3);
+  ASSERT_TRUE(made.ok());
+  std::vector<Tensor> &feeds = *made;
   for (const machine::Machine &machine : test::hostMachines()) {
     SCOPED_TRACE(machine.level);
     pipeline::CompileOptions with;

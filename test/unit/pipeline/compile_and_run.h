@@ -12,6 +12,7 @@
 #include "pipeline/pipeline.h"
 #include "runtime/context.h"
 #include "runtime/model.h"
+#include "unit/te/random_program.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "gtest/gtest.h"
 
@@ -33,6 +34,16 @@ inline machine::Machine blocksOn(const std::string &level) {
   machine::Machine machine = *machine::Machine::forLevel("sm_90a");
   machine.level = level;
   return machine;
+}
+
+/// What te::randomInputs gives, as tensors of the inputs' types.
+inline Expected<std::vector<Tensor>> randomFeeds(const te::Program &program, uint64_t seed) {
+  std::vector<Tensor> feeds;
+  for (const te::ExactTensor &input : te::randomInputs(program, seed)) {
+    KINTSUGI_ASSIGN(Tensor feed, input.rounded());
+    feeds.push_back(std::move(feed));
+  }
+  return feeds;
 }
 
 struct Ran {

@@ -36,12 +36,9 @@ TEST(Lanes, ComputeTheSameBitsAsOneAfterTheOther) {
   Expected<Program> program =
       parseProgram(text + direction("f", "step[]") + direction("b", "255-step[]"), "lanes");
   ASSERT_TRUE(program.ok()) << program.error().message;
-  std::vector<Tensor> feeds;
-  for (const ExactTensor &input : randomInputs(*program, 3)) {
-    Expected<Tensor> rounded = input.rounded();
-    ASSERT_TRUE(rounded.ok());
-    feeds.push_back(std::move(*rounded));
-  }
+  Expected<std::vector<Tensor>> made = test::randomFeeds(*program, 3);
+  ASSERT_TRUE(made.ok());
+  std::vector<Tensor> &feeds = *made;
   for (const machine::Machine &machine : test::hostMachines()) {
     SCOPED_TRACE(machine.level);
     pipeline::CompileOptions options;

@@ -56,13 +56,10 @@ protected:
 
   void checkProgram(Program program, uint64_t seed) {
     SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + printProgram(program));
-    std::vector<Tensor> feeds;
     std::vector<TensorView> views;
-    for (const ExactTensor &input : randomInputs(program, seed)) {
-      Expected<Tensor> rounded = input.rounded();
-      ASSERT_TRUE(rounded.ok());
-      feeds.push_back(std::move(*rounded));
-    }
+    Expected<std::vector<Tensor>> made = test::randomFeeds(program, seed);
+    ASSERT_TRUE(made.ok());
+    std::vector<Tensor> &feeds = *made;
     for (const Tensor &feed : feeds)
       views.push_back(feed.view());
     Expected<std::vector<Tensor>> expected = interpret(program, views);
