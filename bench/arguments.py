@@ -6,14 +6,6 @@ import contenders
 import models
 
 
-def choose_models(parser, options):
-    """`options.paths` of the models named; a usage error for one that the zoo lacks."""
-    try:
-        options.paths = models.choose(options.models)
-    except KeyError as error:
-        parser.error(error.args[0])
-
-
 def check_known(parser, word, named, known):
     """A usage error for a name that is not among those known, which `word` says what they are."""
     unknown = set(named) - set(known)

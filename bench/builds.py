@@ -20,7 +20,6 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "zoo"))
 
-import arguments
 import cpu
 import machine
 import models
@@ -72,7 +71,6 @@ def line(name, row):
 def parse(words):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("before", type=pathlib.Path)
-    parser.add_argument("models", nargs="*")
     parser.add_argument("--target", default="cpu")
     parser.add_argument("--cpu-level", default="native", choices=["v3", "v4", "native"])
     parser.add_argument("--precision", default="f32", choices=["f32", "f16", "bf16"])
@@ -81,8 +79,7 @@ def parse(words):
     parser.add_argument("--seconds", type=float, default=1, help="of a turn")
     parser.add_argument("--limit", type=float, default=1.03, help="the greatest ratio that is no error")
     parser.add_argument("--out", type=pathlib.Path, help="a file of all figures")
-    options = parser.parse_args(words)
-    arguments.choose_models(parser, options)
+    options = models.parsed(parser, words)
     return options
 
 

@@ -20,7 +20,6 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "zoo"))
 
-import arguments
 import machine
 import models
 
@@ -129,14 +128,12 @@ def overall(rows):
 
 def parse(words):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("models", nargs="*")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--worst", type=int, default=10, help="how many mispredicted kernels to list of a model")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--limit", type=float, default=900, help="seconds that one command may take")
     parser.add_argument("--out", type=pathlib.Path, help="instead of bench/results/cost.json")
-    options = parser.parse_args(words)
-    arguments.choose_models(parser, options)
+    options = models.parsed(parser, words)
     return options
 
 

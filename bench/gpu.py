@@ -240,15 +240,11 @@ def line(name, row):
 
 def parse(words):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("models", nargs="*")
     parser.add_argument("--precision", choices=("f32", "f16", "bf16"), default="f16")
     add_turns(parser, seconds=0.15, jobs=max(1, (os.cpu_count() or 2) // 2))
     parser.add_argument("--out", type=pathlib.Path, help="instead of bench/results/gpu-PRECISION.json")
-    options = parser.parse_args(words)
-    try:
-        options.names = [path.stem for path in models.choose(options.models)]
-    except KeyError as error:
-        parser.error(error.args[0])
+    options = models.parsed(parser, words)
+    options.names = [path.stem for path in options.paths]
     return options
 
 

@@ -135,15 +135,13 @@ def line(name, row, peers):
 
 def parse(words):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("models", nargs="*")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--peers", type=lambda text: text.split(","), default=["ort"])
     parser.add_argument("--limit", type=float, default=900, help="seconds that one process may take")
     parser.add_argument("--out", type=pathlib.Path, help="instead of bench/results/memory.json")
-    options = parser.parse_args(words)
+    options = models.parsed(parser, words)
     arguments.check_peers(parser, options)
-    arguments.choose_models(parser, options)
     return options
 
 

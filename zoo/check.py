@@ -1,20 +1,24 @@
 """Compiles and runs zoo models and has `kintsugi compare` judge every output by the error policy.
 
-usage: check.py [MODEL ...] [--target cpu|cuda[:N]] [--cpu-level v3|v4] [--precision P] [--limit SECONDS] [--json FILE]
+usage: check.py [MODEL ...] [--target cpu|cuda[:N]] [--cpu-level v3|v4] [--precision P] [--limit SECONDS] [--jobs N]
+                [--json FILE]
 
 On a processor the model runs at each level of the instruction set that it has, unless one is named, and the worst
 answer counts. The right outputs are ONNX Runtime's. With a precision below f32 an output that is beyond the limits against them is
 judged beside the reference instead, of which `compare` knows what rounding alone costs, and which then has to agree
 with ONNX Runtime itself; and each model is judged twice, on feeds of two seeds, the second four times as large: the
-compiler chose what to store in 16 bits by a run on neither. One model's weights exist at a time. Columns: the verdict
-(inside the policy, inside only by rounding, outside), the largest difference of any output over its largest magnitude
-beside what the policy allows, and the same in slices of its channels (both of the output that is nearest to a limit),
-seconds to compile, milliseconds for a run, kernels. Exits 1 if a model failed or is outside.
+compiler chose what to store in 16 bits by a run on neither. As many models' weights exist at a time as there are jobs,
+one unless more are asked for; several disturb each other's times, not the verdicts. Columns: the verdict (inside the
+policy, inside only by rounding, outside), the largest difference of any output over its largest magnitude beside what
+the policy allows, and the same in slices of its channels (both of the output that is nearest to a limit), seconds to
+compile, milliseconds for a run, kernels. Exits 1 if a model failed or is outside.
 """
 
 import argparse
+import concurrent.futures
 import json
 import math
+import pathlib
 import sys
 
 import numpy as np
@@ -23,6 +27,10 @@ import onnxruntime
 
 import materialize
 import models
+
+sys.path.insert(0, str(models.ROOT / "bench"))
+
+import machine
 
 DISAGREES = 1  # The exit code of `kintsugi compare`.
 HEADER = (
@@ -131,31 +139,32 @@ def summary(results):
     )
 
 
+def row_of(path, options):
+    """What `check` says of a model, or that it failed."""
+    try:
+        return check(path, options.limit, options.target, options.precision, options.cpu_level)
+    except models.Failure as failure:
+        return dict(verdict="outside", failed=str(failure))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("models", nargs="*")
     parser.add_argument("--target", default="cpu", help="what to compile for and run on, as kintsugi takes it")
     parser.add_argument("--cpu-level", choices=["v3", "v4"], help="one level of the instruction set, of all")
     parser.add_argument("--precision", default="f32", choices=list(FEEDS))
     parser.add_argument("--limit", type=float, default=900, help="seconds that one command may take")
-    parser.add_argument("--json", help="write the table to this file as well")
-    options = parser.parse_args()
-    try:
-        paths = models.choose(options.models)
-    except KeyError as error:
-        parser.error(error.args[0])
-    results = {}
+    parser.add_argument("--jobs", type=int, default=1, help="models that are checked at a time")
+    parser.add_argument("--json", type=pathlib.Path, help="write the table to this file as well")
+    options = models.parsed(parser)
+    report = machine.report(target=options.target, precision=options.precision, models={})
+    results = report["models"]
     print(HEADER, flush=True)
-    for path in paths:
-        try:
-            row = check(path, options.limit, options.target, options.precision, options.cpu_level)
-        except models.Failure as failure:
-            row = dict(verdict="outside", failed=str(failure))
-        results[path.stem] = row
-        print(line(path.stem, row), flush=True)
-        if options.json:
-            with open(options.json, "w") as file:
-                json.dump(results, file, indent=1)
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        for path, row in zip(options.paths, pool.map(lambda path: row_of(path, options), options.paths)):
+            results[path.stem] = row
+            print(line(path.stem, row), flush=True)
+            if options.json:
+                machine.write(report, options.json)
     print(summary(results))
     return 1 if any(row["verdict"] == "outside" for row in results.values()) else 0
 

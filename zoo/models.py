@@ -35,6 +35,18 @@ def choose(names):
     return sorted((known[name] for name in names or known), key=lambda path: (external_bytes(path), path.stem))
 
 
+def parsed(parser, words=None):
+    """A command line that names models of the zoo: `options.paths` of those, or of all. One that the zoo lacks is a
+    usage error."""
+    parser.add_argument("models", nargs="*", help="of the zoo, by name; without any, all")
+    options = parser.parse_args(words)
+    try:
+        options.paths = choose(options.models)
+    except KeyError as error:
+        parser.error(error.args[0])
+    return options
+
+
 @contextlib.contextmanager
 def workspace(name):
     """A folder for one model's large files, gone when the model is done."""

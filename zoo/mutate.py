@@ -2,11 +2,13 @@
 
 usage: mutate.py [MODEL ...] [--limit SECONDS] [--json FILE]
 
-ONNX Runtime computes a model once as it is and once with each mistake in one of its products (the middle one of those
-with a large constant factor): one channel off by 1 %, one column of the factor dropped, two heads (groups of channels)
-exchanged, both factors rounded to f16. `kintsugi compare` has to call the right outputs inside and each other set
-outside. Columns: for each mistake, by how many times the limit it is passed (of the whole output or of a slice). Exits
-1 where a mistake goes unseen in more than two models, or in all of fewer.
+ONNX Runtime computes a model once as it is and once with each mistake in one of its products with a large constant
+factor: one channel off by 1 %, one column of the factor dropped, two heads (groups of channels) exchanged, both factors
+rounded to f16. It is the product nearest to the middle whose middle channel the model's outputs depend on: a channel
+that a rectifier cuts off, or whose scale a normalization takes away again, has no wrong value. `kintsugi compare` has to
+call the right outputs inside and each other set outside. Columns: for each mistake, by how many times the limit it is
+passed (of the whole output or of a slice), and which product it was. Exits 1 where a mistake goes unseen in more than
+two models, or in all of fewer.
 """
 
 import argparse
@@ -26,6 +28,8 @@ import policy
 AXES = {"Conv": (0, 1), "ConvTranspose": (1, 0), "Gemm": (1, 0), "MatMul": (-1, -2), "LSTM": (1, 2)}
 LEAST = 8  # Channels and terms that a product has to have.
 UNSEEN = 2  # Models in which a mistake may be too small to see.
+TRIED = 16  # Products that are looked at for one that matters.
+FELT = 0.01  # Of an output's largest magnitude, by which it has to move when a channel is doubled.
 
 
 class Product:
@@ -75,6 +79,9 @@ class Mistakes:
         self.graph.initializer.append(numpy_helper.from_array(array, "mistake.constant"))
         return "mistake.constant"
 
+    def channel_doubled(self):
+        self.scaled(self.product.channels, 2)
+
     def scaled(self, axis, share):
         """The middle one of an axis times a number."""
         extent = self.product.shape[axis]
@@ -110,13 +117,32 @@ MISTAKES = {
 }
 
 
-def mutated(path, mistake, folder):
-    """The file of a model with one mistake; `folder` is where the model's weights are."""
+def mutated(path, make, number, folder):
+    """The file of a model with a mistake in the product of that number; `folder` is where the model's weights are."""
     model = onnx.load(path, load_external_data=False)
-    found = products(model)
-    MISTAKES[mistake](Mistakes(model.graph, found[len(found) // 2]))
+    make(Mistakes(model.graph, products(model)[number]))
     onnx.save(model, folder / "mistake.onnx")
     return folder / "mistake.onnx"
+
+
+def moved(right, wrong):
+    """The largest change of an output beside its largest magnitude."""
+    return max(
+        float(np.abs(wrong[name].astype(np.float64) - right[name]).max()) / max(float(np.abs(right[name]).max()), 1e-30)
+        for name in right
+    )
+
+
+def place_of_mistakes(path, folder, feeds, right):
+    """The number of the product nearest to the middle that matters: its middle channel, doubled, is felt. The middle one
+    where none does."""
+    count = len(products(onnx.load(path, load_external_data=False)))
+    nearest = sorted(range(count), key=lambda number: abs(number - count // 2))
+    for number in nearest[:TRIED]:
+        wrong = check.reference(mutated(path, Mistakes.channel_doubled, number, folder), feeds)
+        if moved(right, wrong) > FELT:
+            return number
+    return nearest[0]
 
 
 class Bench:
@@ -154,26 +180,24 @@ def examine(path, limit):
         model = models.with_weights(path, folder)
         feeds = materialize.inputs(onnx.load(path, load_external_data=False))
         bench = Bench(model, folder, feeds, limit)
-        row = {"none": bench.strain(check.reference(model, feeds))}
-        for mistake in MISTAKES:
-            row[mistake] = bench.strain(check.reference(mutated(model, mistake, folder), feeds))
+        right = check.reference(model, feeds)
+        number = place_of_mistakes(model, folder, feeds, right)
+        row = {"none": bench.strain(right)}
+        for mistake, make in MISTAKES.items():
+            row[mistake] = bench.strain(check.reference(mutated(model, make, number, folder), feeds))
             print(f"{row[mistake]:17.3g}", end="", flush=True)
+        print(f"{number:9}", end="", flush=True)
     return row
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("models", nargs="*")
     parser.add_argument("--limit", type=float, default=900, help="seconds that one command may take")
     parser.add_argument("--json", help="write the table to this file as well")
-    options = parser.parse_args()
-    try:
-        paths = models.choose(options.models)
-    except KeyError as error:
-        parser.error(error.args[0])
+    options = models.parsed(parser)
     rows = {}
-    print(f"{'model':32}" + "".join(f"{name:>17}" for name in MISTAKES) + f"{'no mistake':>17}")
-    for path in paths:
+    print(f"{'model':32}" + "".join(f"{name:>17}" for name in MISTAKES) + f"{'product':>9}{'no mistake':>17}")
+    for path in options.paths:
         print(f"{path.stem:32}", end="", flush=True)
         try:
             rows[path.stem] = examine(path, options.limit)

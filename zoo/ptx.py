@@ -203,21 +203,16 @@ def details(found):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("models", nargs="*")
     parser.add_argument("--precision", default="f16", choices=["f32", "f16", "bf16"])
     parser.add_argument("--levels", default="sm_80,sm_90a", type=lambda text: text.split(","))
     parser.add_argument("--limit", type=float, default=1800, help="seconds that one command may take")
     parser.add_argument("--json", help="write what was found to this file as well")
-    options = parser.parse_args()
-    try:
-        paths = models.choose(options.models)
-    except KeyError as error:
-        parser.error(error.args[0])
+    options = models.parsed(parser)
     if not assembler():
         sys.exit("ptx.py: there is no ptxas on this machine; it is in NVIDIA's toolkit for CUDA 12 or newer")
     results, good = {}, 0
     print(HEADER, flush=True)
-    for path in paths:
+    for path in options.paths:
         try:
             results[path.stem] = found = check(path, options)
             for level in found:

@@ -13,18 +13,17 @@ namespace kintsugi {
 
 enum class Precision : uint8_t {
   F32,  ///< As the model says.
-  TF32, ///< Factors of products may be rounded to 10 bits behind the point.
   F16,  ///< f32 values are stored as f16.
   BF16, ///< f32 values are stored as bf16.
 };
 
 inline std::string_view nameOf(Precision precision) {
-  constexpr std::string_view names[] = {"f32", "tf32", "f16", "bf16"};
+  constexpr std::string_view names[] = {"f32", "f16", "bf16"};
   return names[static_cast<unsigned>(precision)];
 }
 
 inline std::optional<Precision> precisionFromName(std::string_view name) {
-  for (Precision precision : {Precision::F32, Precision::TF32, Precision::F16, Precision::BF16})
+  for (Precision precision : {Precision::F32, Precision::F16, Precision::BF16})
     if (nameOf(precision) == name)
       return precision;
   return std::nullopt;
@@ -44,14 +43,7 @@ inline std::optional<ElementType> storageOf(Precision precision) {
 
 /// The float type whose rounding errors are those of values that were rounded so.
 inline ElementType roundingOf(Precision precision) {
-  switch (precision) {
-  case Precision::F32:
-    return ElementType::F32;
-  case Precision::BF16:
-    return ElementType::BF16;
-  default:
-    return ElementType::F16;
-  }
+  return storageOf(precision).value_or(ElementType::F32);
 }
 
 } // namespace kintsugi

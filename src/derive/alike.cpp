@@ -1,6 +1,6 @@
 #include "derive/alike.h"
 
-#include "space/constants.h"
+#include "te/constant_nodes.h"
 #include "llvm/ADT/STLExtras.h"
 
 namespace kintsugi::derive {
@@ -77,10 +77,10 @@ bool Alike::matchesRead(const Expr &a, const Expr &b) {
   if (auto local = locals.find(a.readValue().number); local != locals.end())
     return b.readValue() == local->second &&
            a.readIndices()[dimension].asIterator() == int(dimension);
-  bool isConstant = space::isConstant(program, constant, a.readValue());
+  bool isConstant = te::isConstant(program, constant, a.readValue());
   if (!a.uses(dimension)) // A fill may be found past the end, where the next one's elements are.
     return a.readValue() == b.readValue() && !(fillA && isConstant);
-  return !fillA && isConstant && space::isConstant(program, constant, b.readValue()) &&
+  return !fillA && isConstant && te::isConstant(program, constant, b.readValue()) &&
          matchesConstant(a, b);
 }
 

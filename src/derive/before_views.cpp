@@ -1,8 +1,8 @@
 #include "derive/before_views.h"
 
 #include "derive/digit_map.h"
-#include "simplify/magnitude.h"
 #include "simplify/rebuild.h"
+#include "te/product.h"
 #include "llvm/ADT/STLExtras.h"
 
 namespace kintsugi::derive {
@@ -17,7 +17,7 @@ public:
       : old(program), out(program), log(log), contractionsRead(program.numValues(), false) {
     for (const Node &node : program.nodes)
       if (const auto *definition = std::get_if<Definition>(&node))
-        if (definition->isReduction() && simplify::isContraction(*definition))
+        if (definition->isReduction() && isContraction(*definition))
           for (ValueId id : readsOf(definition->bodies[0]))
             contractionsRead[id.number] = true;
   }
@@ -40,7 +40,7 @@ private:
       if (e.kind() != ExprKind::Read)
         return;
       const Definition *producer = old.definitionOf(e.readValue());
-      if (!producer || !producer->isReduction() || !simplify::isContraction(*producer))
+      if (!producer || !producer->isReduction() || !isContraction(*producer))
         return;
       isSole &= !e.readFill() && (!found || *found == e);
       found = e;

@@ -1,7 +1,7 @@
 #include "derive/constant_expr.h"
 
 #include "simplify/rebuild.h"
-#include "space/constants.h"
+#include "te/constant_nodes.h"
 #include "te/interpreter.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -37,7 +37,7 @@ bool isConstantExpr(const Expr &expr, const Program &program,
                     const std::vector<bool> &constantNodes) {
   std::vector<bool> needed(program.nodes.size(), false);
   return llvm::all_of(readsOf(expr), [&](ValueId id) {
-    return space::isConstant(program, constantNodes, id) && need(program, id, needed);
+    return te::isConstant(program, constantNodes, id) && need(program, id, needed);
   });
 }
 

@@ -12,7 +12,7 @@
 namespace kintsugi::derive {
 
 /// Whether all that an expression reads depends on constants alone (`constantNodes`: see
-/// space/constants.h), through definitions.
+/// te/constant_nodes.h), through definitions.
 bool isConstantExpr(const te::Expr &expr, const te::Program &program,
                     const std::vector<bool> &constantNodes);
 

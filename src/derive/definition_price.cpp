@@ -1,7 +1,7 @@
 #include "derive/definition_price.h"
 
 #include "cost/cost.h"
-#include "space/constants.h"
+#include "te/constant_nodes.h"
 #include "te/rename.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -17,7 +17,7 @@ Program alone(const Program &program, const std::vector<bool> &constant, uint32_
   std::map<uint32_t, ValueId> read;
   for (ValueId operand : program.operandsOf(node)) {
     const Value &value = program.value(operand);
-    read[operand.number] = space::isConstant(program, constant, operand)
+    read[operand.number] = te::isConstant(program, constant, operand)
                                ? one.addConstant(value.name, value.type, value.shape, nullptr)
                                : one.addInput(value.name, value.type, value.shape);
   }
@@ -37,7 +37,7 @@ schedule::Group kernelGroup(const Program &program, const std::vector<bool> &con
   group.outputs.assign(outputs.begin(), outputs.end());
   for (uint32_t node : nodes)
     for (ValueId operand : program.operandsOf(node))
-      if (space::isConstant(program, constant, operand) &&
+      if (te::isConstant(program, constant, operand) &&
           !llvm::is_contained(group.constants, operand))
         group.constants.push_back(operand);
   return group;

@@ -5,8 +5,8 @@
 #include "derive/ways_within.h"
 #include "derive/winograd.h"
 #include "simplify/facts.h"
-#include "space/constants.h"
 #include "te/constant.h"
+#include "te/constant_nodes.h"
 #include "llvm/ADT/STLExtras.h"
 
 #include <limits>
@@ -41,7 +41,7 @@ class Deriver {
 public:
   Deriver(const Program &program, const WinogradOptions &options)
       : program(program), options(options), fuel(options.fuel),
-        constant(space::constantNodes(program)) {
+        constant(te::constantNodes(program)) {
     for (const Value &value : program.values)
       if (value.kind == ValueKind::Constant)
         constantBytes += bytesOf(value);
@@ -96,8 +96,8 @@ private:
       return std::nullopt;
     std::optional<Correlation> correlation = findCorrelation(program, *definition);
     if (!correlation || correlation->depth < leastDepth ||
-        !space::isConstant(program, constant, correlation->kernel.readValue()) ||
-        space::isConstant(program, constant, correlation->input.readValue()))
+        !te::isConstant(program, constant, correlation->kernel.readValue()) ||
+        te::isConstant(program, constant, correlation->input.readValue()))
       return std::nullopt;
     throughPadding(*correlation);
     const Priced &priced = price(node, *correlation);
@@ -252,7 +252,7 @@ private:
     SharedPoints own;
     addBilinear(rebuilder, 0, one.correlation, steps, own);
     Program derived = rebuilder.finish();
-    std::vector<bool> known = space::constantNodes(derived);
+    std::vector<bool> known = te::constantNodes(derived);
     llvm::SmallVector<uint32_t> all;
     for (uint32_t n = 0; n < derived.nodes.size(); ++n)
       if (!known[n])
@@ -268,11 +268,10 @@ private:
     schedule::Group group;
     group.nodes.assign(nodes.begin(), nodes.end());
     group.outputs = {in.resultsOf(nodes.back())[0]};
-    std::vector<bool> constants = space::constantNodes(in);
+    std::vector<bool> constants = te::constantNodes(in);
     for (uint32_t node : nodes)
       for (ValueId operand : in.operandsOf(node))
-        if (space::isConstant(in, constants, operand) &&
-            !llvm::is_contained(group.constants, operand))
+        if (te::isConstant(in, constants, operand) && !llvm::is_contained(group.constants, operand))
           group.constants.push_back(operand);
     return group;
   }

@@ -2,8 +2,8 @@
 
 #include "derive/constant_expr.h"
 #include "simplify/rebuild.h"
-#include "space/constants.h"
 #include "te/constant.h"
+#include "te/constant_nodes.h"
 #include "llvm/ADT/STLExtras.h"
 
 #include <cmath>
@@ -80,7 +80,7 @@ class BlockHider {
 public:
   BlockHider(const Program &program, explain::Log *log, Assumptions *assumed)
       : old(program), out(program), log(log), assumed(assumed),
-        constant(space::constantNodes(program)), readers(program.numValues()) {
+        constant(te::constantNodes(program)), readers(program.numValues()) {
     for (uint32_t node = 0; node < program.nodes.size(); ++node)
       for (ValueId operand : program.operandsOf(node))
         readers[operand.number].push_back(node);

@@ -2,7 +2,7 @@
 
 #include "derive/constant_expr.h"
 #include "simplify/facts.h"
-#include "space/constants.h"
+#include "te/constant_nodes.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Sequence.h"
 
@@ -400,7 +400,7 @@ double halfGreatest(ElementType type) {
 bool isLowNumber(double value, ElementType type) { return value <= -halfGreatest(type); }
 
 std::vector<MaskedRegion> findMaskedRegions(const Program &program) {
-  std::vector<bool> constantNodes = space::constantNodes(program);
+  std::vector<bool> constantNodes = te::constantNodes(program);
   std::vector<llvm::SmallVector<uint32_t>> readers(program.nodes.size());
   for (uint32_t node = 0; node < program.nodes.size(); ++node)
     for (ValueId operand : program.operandsOf(node))

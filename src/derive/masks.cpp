@@ -4,8 +4,8 @@
 #include "derive/mask_values.h"
 #include "derive/walk_blocks.h"
 #include "simplify/simplify.h"
-#include "space/constants.h"
 #include "space/growth.h"
+#include "te/constant_nodes.h"
 #include "llvm/ADT/STLExtras.h"
 
 #include <cmath>
@@ -102,9 +102,9 @@ private:
 
   space::SpaceOptions optionsFor(const Program &of) const {
     space::SpaceOptions result = options.space;
-    std::vector<bool> constants = space::constantNodes(of);
+    std::vector<bool> constants = te::constantNodes(of);
     for (uint32_t value = 0; value < of.numValues(); ++value)
-      result.constants.push_back(space::isConstant(of, constants, {value}));
+      result.constants.push_back(te::isConstant(of, constants, {value}));
     return result;
   }
 

@@ -1,7 +1,7 @@
 #include "derive/behind_sums.h"
 
-#include "simplify/magnitude.h"
 #include "simplify/rebuild.h"
+#include "te/product.h"
 #include "llvm/ADT/STLExtras.h"
 
 namespace kintsugi::derive {
@@ -77,8 +77,7 @@ private:
   bool rewrite(uint32_t node) {
     const auto *definition = std::get_if<Definition>(&old.nodes[node]);
     if (!definition || !definition->reduction || definition->reduction->combiner != Combiner::Sum ||
-        definition->reduction->accumulator != ElementType::F32 ||
-        !simplify::isContraction(*definition))
+        definition->reduction->accumulator != ElementType::F32 || !isContraction(*definition))
       return false;
     llvm::SmallVector<Expr> factors(definition->bodies[0].operands());
     std::optional<Expr> scale;

@@ -2,9 +2,9 @@
 
 #include "cost/cost.h"
 #include "derive/scan_segment.h"
-#include "space/constants.h"
 #include "space/growth.h"
 #include "te/constant.h"
+#include "te/constant_nodes.h"
 #include "llvm/ADT/STLExtras.h"
 
 #include <limits>
@@ -82,14 +82,14 @@ private:
 } // namespace
 
 ScanPricer::ScanPricer(const Program &program, const space::SpaceOptions &options)
-    : program(program), options(options), constantNodes(space::constantNodes(program)) {
+    : program(program), options(options), constantNodes(te::constantNodes(program)) {
   this->options.log = nullptr;
   this->options.tuned = nullptr;
 }
 
 std::optional<ScanPricer::Kernels> ScanPricer::cheapest(const Program &of,
                                                         const std::vector<bool> &constants) {
-  std::vector<bool> known = space::constantNodes(of);
+  std::vector<bool> known = te::constantNodes(of);
   llvm::SmallVector<uint32_t> nodes;
   for (uint32_t node = 0; node < of.nodes.size(); ++node)
     if (!known[node])
@@ -122,7 +122,7 @@ StepSeconds ScanPricer::step(const ChainedScan &link) {
   std::vector<bool> constants = ownConstants(body);
   for (auto [number, id] : llvm::enumerate(scan.captured))
     constants[body.inputs[1 + scan.initial.size() + number].number] =
-        space::isConstant(program, constantNodes, id);
+        te::isConstant(program, constantNodes, id);
   std::optional<Kernels> kernels = cheapest(body, constants);
   if (!kernels)
     return {impossible, impossible};
@@ -138,8 +138,8 @@ double ScanPricer::wave(const WaveScan &wave) {
   const Program &body = *wave.body;
   std::vector<bool> constants = ownConstants(body);
   for (auto [number, lanes] : llvm::enumerate(wave.captured))
-    constants[body.inputs[1 + wave.initial.size() + number].number] = llvm::all_of(
-        lanes, [&](ValueId id) { return space::isConstant(program, constantNodes, id); });
+    constants[body.inputs[1 + wave.initial.size() + number].number] =
+        llvm::all_of(lanes, [&](ValueId id) { return te::isConstant(program, constantNodes, id); });
   std::optional<Kernels> kernels = cheapest(body, constants);
   if (!kernels)
     return impossible;
@@ -157,7 +157,7 @@ Program ScanPricer::productsAlone(const ChainedScan &link, int64_t steps) const 
     auto [entry, isNew] = inputs.try_emplace(id);
     const Value &value = program.value(id);
     if (isNew)
-      entry->second = space::isConstant(program, constantNodes, id)
+      entry->second = te::isConstant(program, constantNodes, id)
                           ? alone.addConstant(value.name, value.type, value.shape,
                                               std::make_shared<NamedConstant>(value.name))
                           : alone.addInput(value.name, value.type, value.shape);

@@ -1,9 +1,9 @@
 #include "derive/split_repeats.h"
 
 #include "derive/split_iterator.h"
-#include "simplify/magnitude.h"
 #include "simplify/rebuild.h"
 #include "simplify/simplify.h"
+#include "te/product.h"
 #include "llvm/ADT/STLExtras.h"
 
 #include <map>
@@ -96,7 +96,7 @@ private:
   bool splitFrom(uint32_t view, Split split) {
     std::optional<Splits> splits = withReaders(view, split);
     if (!splits || llvm::none_of(*splits, [&](const auto &entry) {
-          return simplify::isContraction(*definitions[entry.first]);
+          return isContraction(*definitions[entry.first]);
         }))
       return false;
     std::map<uint32_t, Definition> found;

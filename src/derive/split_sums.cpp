@@ -3,8 +3,8 @@
 #include "derive/definition_price.h"
 #include "derive/fuel.h"
 #include "simplify/rebuild.h"
-#include "space/constants.h"
 #include "space/group_key.h"
+#include "te/constant_nodes.h"
 #include "te/product.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -90,7 +90,7 @@ class SumSplitter {
 public:
   SumSplitter(const Program &program, const SplitSumsOptions &options)
       : program(program), options(options), fuel(options.fuel),
-        constant(space::constantNodes(program)) {}
+        constant(te::constantNodes(program)) {}
 
   Program run() {
     std::vector<std::optional<Split>> splits;

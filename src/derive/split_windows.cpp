@@ -3,8 +3,8 @@
 #include "derive/definition_price.h"
 #include "derive/fuel.h"
 #include "simplify/rebuild.h"
-#include "space/constants.h"
 #include "space/group_key.h"
+#include "te/constant_nodes.h"
 #include "te/product.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -36,7 +36,7 @@ public:
       : definition(definition) {
     definition.bodies[0].walk([&](const Expr &e) {
       if (e.kind() == ExprKind::Read)
-        (space::isConstant(program, constant, e.readValue()) ? ofConstants : ofOthers).push_back(e);
+        (te::isConstant(program, constant, e.readValue()) ? ofConstants : ofOthers).push_back(e);
     });
   }
 
@@ -217,7 +217,7 @@ class WindowSplitter {
 public:
   WindowSplitter(const Program &program, const SplitWindowsOptions &options)
       : program(program), options(options), fuel(options.fuel),
-        constant(space::constantNodes(program)) {}
+        constant(te::constantNodes(program)) {}
 
   Program run() {
     std::map<uint32_t, Window> splits;

@@ -6,8 +6,8 @@
 #include "derive/fuel.h"
 #include "simplify/rebuild.h"
 #include "simplify/simplify.h"
-#include "space/constants.h"
 #include "space/group_key.h"
+#include "te/constant_nodes.h"
 #include "llvm/ADT/STLExtras.h"
 
 namespace kintsugi::derive {
@@ -94,7 +94,7 @@ private:
 
   bool readsNothingElse(uint32_t node, const Chain &chain) const {
     return llvm::all_of(program.operandsOf(node), [&](ValueId operand) {
-      return space::isConstant(program, constant, operand) ||
+      return te::isConstant(program, constant, operand) ||
              (program.value(operand).kind == ValueKind::Result &&
               llvm::is_contained(chain, program.value(operand).node));
     });
@@ -314,8 +314,7 @@ private:
   };
 
   Priced price(const Stack &stack, const Program &fresh, const schedule::Group &group) const {
-    schedule::Group all =
-        kernelGroup(fresh, space::constantNodes(fresh), group.nodes, group.outputs);
+    schedule::Group all = kernelGroup(fresh, te::constantNodes(fresh), group.nodes, group.outputs);
     std::optional<space::KernelShape> together = kernelShape(fresh, all, options.schedule);
     if (!together)
       return {};
@@ -379,7 +378,7 @@ private:
 } // namespace
 
 Program stackProducts(const Program &program, const StackOptions &options) {
-  std::vector<bool> constant = space::constantNodes(program);
+  std::vector<bool> constant = te::constantNodes(program);
   ChainFinder finder(program, constant);
   std::vector<Stack> stacks = findStacks(program, constant, finder);
   std::vector<const Stack *> all;

@@ -1,6 +1,6 @@
 #include "layout/candidates.h"
 
-#include "space/constants.h"
+#include "te/constant_nodes.h"
 #include "llvm/ADT/STLExtras.h"
 
 #include <cmath>
@@ -57,7 +57,7 @@ public:
 
 private:
   void findVariables() {
-    constant = space::constantNodes(program);
+    constant = te::constantNodes(program);
     std::vector<bool> fixed(program.numValues(), false);
     for (const Program::Output &output : program.outputs)
       fixed[output.value.number] = true;

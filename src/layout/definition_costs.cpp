@@ -1,7 +1,7 @@
 #include "layout/definition_costs.h"
 
-#include "space/constants.h"
 #include "space/group_key.h"
+#include "te/constant_nodes.h"
 #include "te/rename.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -16,7 +16,7 @@ static constexpr double impossible = std::numeric_limits<double>::infinity();
 DefinitionCosts::DefinitionCosts(const Program &program, const schedule::ScheduleOptions &schedule,
                                  unsigned fuel)
     : program(program), options(schedule), cores(schedule.machine.cores), fuel(fuel),
-      constant(space::constantNodes(program)) {
+      constant(te::constantNodes(program)) {
   options.threadMemo = &threads;
   // How a nest uses registers doesn't depend on how it is cut into tiles for several cores, and
   // one tile is scheduled much faster than many tilings. A block of threads waits more than it
@@ -50,7 +50,7 @@ bool DefinitionCosts::followsOperands(const Definition &definition, OrderOf orde
   bool follows = true;
   for (const Expr &body : definition.bodies)
     body.walk([&](const Expr &e) {
-      if (e.kind() == ExprKind::Read && !space::isConstant(program, constant, e.readValue()))
+      if (e.kind() == ExprKind::Read && !te::isConstant(program, constant, e.readValue()))
         follows &= inStoredOrder(e.readIndices(), program.shape(e.readValue()),
                                  orderOf(e.readValue()), definition.parallel.size());
     });
@@ -68,7 +68,7 @@ double DefinitionCosts::seconds(uint32_t node, OrderOf orderOf) {
     const Value &value = program.value(operand);
     inputs[operand] =
         alone.addInput(value.name, value.type, permuted(value.shape, orderOf(operand)));
-    if (space::isConstant(program, constant, operand))
+    if (te::isConstant(program, constant, operand))
       group.constants.push_back(inputs[operand]);
   }
   for (Expr &body : changed.bodies)

@@ -3,8 +3,8 @@
 #include "base/checked.h"
 #include "cost/cost.h"
 #include "orchestrate/choice.h"
-#include "space/constants.h"
 #include "te/check.h"
+#include "te/constant_nodes.h"
 #include "te/operations.h"
 #include "te/printer.h"
 #include "llvm/ADT/STLExtras.h"
@@ -87,7 +87,7 @@ private:
   /// Appends the stages of a program to `sequence`; those of constant nodes to the constant
   /// program.
   Status planProgram(const Program &program, Numbers &numbers, PlanNode &sequence, bool outermost) {
-    std::vector<bool> constant = space::constantNodes(program);
+    std::vector<bool> constant = te::constantNodes(program);
     llvm::SmallVector<uint32_t> constantDefinitions, definitions;
     for (uint32_t node = 0; node < program.nodes.size(); ++node)
       if (std::holds_alternative<Definition>(program.nodes[node]) && !isEmpty(program, node))

@@ -4,9 +4,9 @@
 #include "base/feeds.h"
 #include "pipeline/feeds.h"
 #include "runtime/context.h"
-#include "simplify/magnitude.h"
 #include "simplify/rebuild.h"
 #include "te/constant.h"
+#include "te/constant_nodes.h"
 #include "te/operations.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -47,7 +47,7 @@ Probe probeOf(const Program &program) {
   bare.outputs.clear();
   simplify::Rebuilder out(bare);
   std::vector<ValueId> values;
-  std::vector<bool> isConstant = simplify::nodesOfConstants(program);
+  std::vector<bool> isConstant = te::constantNodes(program);
   for (uint32_t node = 0; node < program.nodes.size(); ++node) {
     out.copy(node);
     if (isConstant[node])

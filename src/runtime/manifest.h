@@ -191,7 +191,7 @@ struct Manifest {
   std::string compilerVersion;
   std::string modelName;
   std::string target;    ///< "cpu", "reference" or "cuda".
-  std::string precision; ///< "f32", "tf32", "f16", "bf16".
+  std::string precision; ///< "f32", "f16", "bf16".
   uint64_t arenaBytes = 0;
   std::vector<Buffer> buffers;
   std::vector<Port> inputs;

@@ -19,14 +19,14 @@ static int64_t scratchOf(const Schedule &schedule) {
   return bytes;
 }
 
-/// That no choice of threads' registers is worth less than: a multiply-add of each lane in a cycle.
+/// That no choice of threads' registers costs less than: a multiply-add of each lane in a cycle.
 static double leastOfThreads(const LoopNest &nest) {
   constexpr double lanes = 128;
   double terms = 1;
   for (unsigned k = 0; k < nest.parallel.size() + nest.numReductions(); ++k)
     terms *= double(nest.extentOf(k));
   BlockCycles cycles{terms / lanes, terms / lanes};
-  return cycles.worth();
+  return cycles.cost();
 }
 
 std::optional<BlockCycles> chooseInBlock(LoopNest &nest, const Schedule &schedule,
@@ -43,9 +43,9 @@ std::optional<BlockCycles> chooseInBlock(LoopNest &nest, const Schedule &schedul
   left.ringBytes -= limits.ringBytes ? taken : 0;
   LoopNest onUnits = nest;
   std::optional<BlockCycles> matrix = chooseMatrix(onUnits, *product, schedule, left, wish);
-  if (!matrix || matrix->worth() > leastOfThreads(nest)) {
+  if (!matrix || matrix->cost() > leastOfThreads(nest)) {
     std::optional<BlockCycles> cycles = chooseThreads(nest, schedule, memo, wish);
-    if (!matrix || (cycles && matrix->worth() > cycles->worth()))
+    if (!matrix || (cycles && matrix->cost() > cycles->cost()))
       return cycles;
   }
   nest = std::move(onUnits);

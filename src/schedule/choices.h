@@ -14,7 +14,7 @@
 namespace kintsugi::schedule {
 
 struct RankedChoice {
-  double worth; ///< As BlockCycles::worth: less is better.
+  double cost; ///< As BlockCycles::cost.
   NestChoice choice;
 };
 
@@ -29,9 +29,9 @@ struct Wish {
     const Tile *own = wanted ? std::get_if<Tile>(wanted) : nullptr;
     return !wanted || (own && *own == tile);
   }
-  template <typename Tile> void tell(double worth, const Tile &tile) const {
+  template <typename Tile> void tell(double cost, const Tile &tile) const {
     if (all)
-      all->push_back({worth, tile});
+      all->push_back({cost, tile});
   }
 };
 

@@ -117,16 +117,18 @@ public:
 
   std::optional<BlockCycles> choose(MatrixTile &best) {
     unsigned warps = unsigned(threads) / warp;
-    for (unsigned deep : {1u, 2u, 4u})
-      for (unsigned down = 1; down * deep <= warps; down *= 2) {
+    for (unsigned warpsK : {1u, 2u, 4u})
+      for (unsigned down = 1; down * warpsK <= warps; down *= 2) {
         for (unsigned warpRows : {16, 32, 48, 64})
           for (unsigned warpColumns : {16, 32, 48, 64, 96, 128})
-            considerDepths({down, warps / down / deep, deep, false}, warpRows, warpColumns, best);
+            considerDepths({down, warps / down / warpsK, warpsK, false}, warpRows, warpColumns,
+                           best);
         if (limits.ringBytes == 0 || down % 4 != 0)
           continue;
         for (unsigned warpRows : {16, 32, 48})
           for (unsigned warpColumns : {16, 32, 64, 96, 128, 192, 256})
-            considerDepths({down, warps / down / deep, deep, true}, warpRows, warpColumns, best);
+            considerDepths({down, warps / down / warpsK, warpsK, true}, warpRows, warpColumns,
+                           best);
       }
     if (bestCycles && !wish.wanted)
       best = withLongRing(best);
@@ -161,7 +163,7 @@ private:
   }
 
   struct Warps {
-    unsigned down, across, deep;
+    unsigned down, across, warpsK;
     bool inFours;
   };
 
@@ -171,7 +173,7 @@ private:
     tile.columnsFactor = product.columnsFactor;
     tile.down = warps.down;
     tile.across = warps.across;
-    tile.deep = warps.deep;
+    tile.warpsK = warps.warpsK;
     tile.inFours = warps.inFours;
     tile.rows = warpRows * tile.down;
     tile.columns = warpColumns * tile.across;
@@ -180,11 +182,11 @@ private:
                       (tile.columns > 16 * tile.across && tile.columns >= 2 * product.numColumns);
     if (warpRows * warpColumns > mostResults || isTooLarge || !fits(tile, warpRows, warpColumns))
       return;
-    for (tile.depth = 16 * tile.deep; tile.depth <= 128; tile.depth *= 2) {
+    for (tile.depth = 16 * tile.warpsK; tile.depth <= 128; tile.depth *= 2) {
       bool isWhole = tile.rows * tile.depth % (chunk * threads) == 0 &&
                      tile.columns * tile.depth % (chunk * threads) == 0;
       if (!isWhole || (tile.depth > 16 && tile.depth >= 2 * product.depth) ||
-          (tile.depth > 64 && tile.deep == 1))
+          (tile.depth > 64 && tile.warpsK == 1))
         continue;
       for (tile.blocks = 1; tile.blocks <= limits.blocks; tile.blocks *= 2)
         if (tile.blocks == 1 || product.depth >= int64_t(tile.depth) * tile.blocks)
@@ -231,22 +233,22 @@ private:
     if (registers > 255 || threads * registers > registersACore || !wish.allows(chosenOf(tile)))
       return;
     BlockCycles cycles = estimate(tile);
-    double worth = worthOf(cycles, tile);
-    wish.tell(worth, chosenOf(withLongRing(tile)));
-    if (bestCycles && worth >= bestWorth * 0.999)
+    double cost = costOf(cycles, tile);
+    wish.tell(cost, chosenOf(withLongRing(tile)));
+    if (bestCycles && cost >= bestCost * 0.999)
       return;
     bestCycles = cycles;
-    bestWorth = worth;
+    bestCost = cost;
     best = tile;
   }
 
-  /// As BlockCycles::worth, where tiles may be of several blocks: a core may have several.
-  double worthOf(const BlockCycles &cycles, const MatrixTile &tile) const {
+  /// As BlockCycles::cost, where tiles may be of several blocks: a core may have several.
+  double costOf(const BlockCycles &cycles, const MatrixTile &tile) const {
     constexpr double together = 2;
     double alone = std::ceil(tiles / limits.cores);
     double each = std::ceil(tiles * tile.blocks / coresOfClusters(tile.blocks, limits.cores));
     double rounds = std::ceil(each / together) / std::ceil(alone / together);
-    return BlockCycles{cycles.busy * each / alone, cycles.alone * rounds}.worth();
+    return BlockCycles{cycles.busy * each / alone, cycles.alone * rounds}.cost();
   }
 
   /// Of one block.
@@ -271,7 +273,7 @@ private:
     constexpr double multiplyAdds = 640, scratchBytes = 128, schedulers = 4;
     double rows = tile.rows, columns = tile.columns, depth = tile.depth;
     double stored = (rows + columns) * depth * 2; // Zeros, where nothing is brought.
-    double warps = threads / warp, sixteens = depth / 16 / tile.deep;
+    double warps = threads / warp, sixteens = depth / 16 / tile.warpsK;
     double warpRows = rows / tile.down, warpColumns = columns / tile.across;
     if (tile.inFours) {
       double issued = warps / schedulers * (stagedChunks(tile) + 20 + 2 * depth / 16);
@@ -309,12 +311,12 @@ private:
     if (tile.inFours) {
       constexpr double latency = 60;
       double barrier = 60 + 30 * double(threads / warp);
-      double products = productsInFours(tile) / (tile.down / 4 * tile.across * tile.deep);
+      double products = productsInFours(tile) / (tile.down / 4 * tile.across * tile.warpsK);
       bool waits = tile.ahead() + 1 == tile.stages;
       return barrier + stagedChunks(tile) + (waitsForReads ? computed : 0) +
              (waits ? latency + products * eachInFours(tile) : 0);
     }
-    return eachDepth * tile.depth / 16 / tile.deep + barrierCycles + stagedChunks(tile) +
+    return eachDepth * tile.depth / 16 / tile.warpsK + barrierCycles + stagedChunks(tile) +
            (waitsForReads ? computed : 0);
   }
 
@@ -339,7 +341,7 @@ private:
                     std::ceil(double(product.numColumns) / columns) * double(product.numBatch);
     double steps = double(stepsOf(tile));
     double own = rows * columns / threads / tile.blocks; // Results of a thread.
-    double join = tile.deep * tile.blocks > 1 ? joining(tile) : 0;
+    double join = tile.warpsK * tile.blocks > 1 ? joining(tile) : 0;
     double results = own * (epilogueOperations + 8) * threads / warp / schedulers + join;
     double waiting = own * (epilogueOperations + 3) * latency + join;
     BlockCycles cycles;
@@ -352,7 +354,7 @@ private:
   /// Sums go through scratch, of a cluster through that of all its blocks.
   static double joining(const MatrixTile &tile) {
     constexpr double scratchBytes = 128, clusterBytes = 10, clusterBarrier = 250;
-    double bytes = double(tile.rows) * tile.columns * 4 * tile.deep;
+    double bytes = double(tile.rows) * tile.columns * 4 * tile.warpsK;
     bool isCluster = tile.blocks > 1;
     return 2 * (isCluster ? clusterBarrier : barrierCycles) + bytes / scratchBytes +
            bytes / (isCluster ? clusterBytes : scratchBytes);
@@ -372,7 +374,7 @@ private:
   bool rowsLieAlong = false, columnsLieAlong = false;
   bool rowsComeAlone = false, columnsComeAlone = false;
   std::optional<BlockCycles> bestCycles;
-  double bestWorth = 0;
+  double bestCost = 0;
 };
 
 /// The iterator of the sum along which a factor's elements lie side by side, as chunks of one move;

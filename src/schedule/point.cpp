@@ -25,7 +25,7 @@ std::string printTile(const RegisterTile &tile) {
 
 std::string printTile(const MatrixTile &tile) {
   std::string text = tile.inFours ? "U" : "u";
-  for (unsigned number : {tile.rows, tile.columns, tile.depth, tile.down, tile.across, tile.deep,
+  for (unsigned number : {tile.rows, tile.columns, tile.depth, tile.down, tile.across, tile.warpsK,
                           tile.blocks, tile.stages})
     text += (text.size() > 1 ? "x" : "") + std::to_string(number);
   return text;
@@ -69,7 +69,7 @@ std::optional<NestChoice> parseUnits(llvm::StringRef text) {
   llvm::SmallVector<llvm::StringRef> parts;
   text.drop_front().split(parts, 'x');
   unsigned *const numbers[] = {&tile.rows,   &tile.columns, &tile.depth,  &tile.down,
-                               &tile.across, &tile.deep,    &tile.blocks, &tile.stages};
+                               &tile.across, &tile.warpsK,  &tile.blocks, &tile.stages};
   if (parts.size() != std::size(numbers))
     return std::nullopt;
   for (auto [part, number] : llvm::zip_equal(parts, numbers))

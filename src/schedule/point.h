@@ -13,7 +13,7 @@
 // Iterators are numbered as they are before loops are put in order. In blocks of threads, whose
 // number comes last, lanes may be 32 threads apart, beside rows there may be columns (4 of iterator
 // 1), and a product may be on matrix units ("U" where four warps multiply together): rows, columns
-// and depth of what is staged, warps down, across and deep, blocks, and stages.
+// and depth of what is staged, warps down, across and along the terms, blocks, and stages.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KINTSUGI_SCHEDULE_POINT_H

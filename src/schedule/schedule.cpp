@@ -49,7 +49,7 @@ int64_t MatrixTile::operandBytes(int64_t rows) const {
 
 int64_t MatrixTile::ringBytes() const {
   int64_t staged = stages * (operandBytes(rows) + operandBytes(columns));
-  int64_t joined = deep * blocks > 1 ? int64_t(deep) * rows * columns * 4 : 0;
+  int64_t joined = warpsK * blocks > 1 ? int64_t(warpsK) * rows * columns * 4 : 0;
   return std::max(staged, joined);
 }
 
@@ -136,7 +136,7 @@ std::string Schedule::print() const {
       text += "; on matrix units in " + std::string(nameOf(m->element)) + ", " +
               std::to_string(m->rows) + " x " + std::to_string(m->columns) + " x " +
               std::to_string(m->depth) + " by " + std::to_string(m->down) + " x " +
-              std::to_string(m->across) + " x " + std::to_string(m->deep) + " warps, " +
+              std::to_string(m->across) + " x " + std::to_string(m->warpsK) + " warps, " +
               (m->inFours ? "four together, " : "") + (m->inBulk ? "in bulk, " : "") +
               (m->blocks > 1 ? std::to_string(m->blocks) + " blocks, " : "") +
               std::to_string(m->stages) + " stages";

@@ -81,11 +81,11 @@ struct MatrixTile {
   unsigned rows = 0, columns = 0;         ///< Of results that the block has at once.
   unsigned depth = 0;                     ///< Terms of the sums that are staged at once.
   unsigned down = 1, across = 1;          ///< Warps, each with its share of rows and columns,
-  unsigned deep = 1;                      ///< and so many for each share's terms.
+  unsigned warpsK = 1;                    ///< and so many for each share's terms.
   bool inFours = false; ///< Four warps down multiply together: of 64 rows each has 16,
   bool inBulk = false;  ///< and factors that are boxes come in bulk.
   /// Of a cluster, where the machine has those: so many share each sum's steps, and then, as the
-  /// warps deep do, its results. 2 to the power of something.
+  /// warps of warpsK do, its results. 2 to the power of something.
   unsigned blocks = 1;
   unsigned stages = 2; ///< Of the ring of operands, in scratch.
   int64_t ring = 0;    ///< Where that starts, in bytes.

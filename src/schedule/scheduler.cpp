@@ -673,14 +673,14 @@ private:
     constexpr size_t most = 256;
     if (!choices)
       return;
-    std::vector<std::pair<double, size_t>> order; ///< Worth and number.
+    std::vector<std::pair<double, size_t>> order; ///< Cost and number.
     for (auto [number, each] : llvm::enumerate(ranked))
-      order.emplace_back(each.worth, number);
+      order.emplace_back(each.cost, number);
     llvm::sort(order);
     order.resize(std::min(most, order.size()));
     NestChoices &own = choices->emplace_back();
-    own.share = cycles.worth();
-    for (auto [worth, number] : order)
+    own.share = cycles.cost();
+    for (auto [cost, number] : order)
       own.registers.push_back(ranked[number].choice);
     choices->resize(choices->size() + nests - 1);
   }

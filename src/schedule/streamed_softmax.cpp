@@ -304,7 +304,7 @@ private:
     second.columnsFactor = weightedProduct.columnsFactor;
     first.inFours = second.inFours = inFours;
     first.down = second.down = down;
-    first.across = second.deep = across;
+    first.across = second.warpsK = across;
     first.rows = second.rows = unitRows * down;
     first.columns = second.depth = block;
     first.depth = depthOf(scoresProduct.depth);
@@ -325,8 +325,8 @@ private:
         !wish.allows(chosenOf(first)))
       return;
     BlockCycles cycles = estimate(first, second, skips);
-    wish.tell(cycles.worth(), chosenOf(first));
-    if (best && cycles.worth() >= best->worth() * 0.98)
+    wish.tell(cycles.cost(), chosenOf(first));
+    if (best && cycles.cost() >= best->cost() * 0.98)
       return;
     best = cycles;
     scores.matrix = first;

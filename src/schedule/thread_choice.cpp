@@ -155,11 +155,11 @@ private:
     if (threads * registersOf(tile, nest.reduction.has_value()) > registersACore ||
         !wish.allows(tile))
       return;
-    double enough = best.cycles.worth() * 0.999;
+    double enough = best.cycles.cost() * 0.999;
     std::optional<BlockCycles> fewer = cycles.below(wish.isNone() ? enough : INFINITY, tile);
     if (fewer)
-      wish.tell(fewer->worth(), tile);
-    if (fewer && fewer->worth() < enough)
+      wish.tell(fewer->cost(), tile);
+    if (fewer && fewer->cost() < enough)
       best = {tile, *fewer};
   }
 

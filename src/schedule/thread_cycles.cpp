@@ -18,13 +18,13 @@ static constexpr double places = 20; ///< Of a block: where it stands, and its e
 std::optional<BlockCycles> ThreadCycles::below(double enough, const RegisterTile &tile) {
   countBlocks(tile);
   Arithmetic arithmetic = workOf(tile);
-  if (leastCycles(arithmetic).worth() >= enough)
+  if (leastCycles(arithmetic).cost() >= enough)
     return std::nullopt;
   BlockCycles cycles = estimate(tile, arithmetic);
-  if (cycles.worth() >= enough)
+  if (cycles.cost() >= enough)
     return std::nullopt;
   cycles.scattered = scatteredBytes(tile);
-  if (cycles.worth() >= enough)
+  if (cycles.cost() >= enough)
     return std::nullopt;
   return cycles;
 }

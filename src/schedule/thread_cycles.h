@@ -21,7 +21,7 @@ public:
       : work(work), nest(work.nest), threads(threads), numParallel(work.numParallel),
         numIterators(work.numIterators) {}
 
-  /// With a tile, if they are worth less than `enough`.
+  /// With a tile, if they cost less than `enough`.
   std::optional<BlockCycles> below(double enough, const RegisterTile &tile);
 
 private:

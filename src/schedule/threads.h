@@ -25,7 +25,7 @@ struct BlockCycles {
   BlockCycles &operator+=(const BlockCycles &other);
 
   /// What is to be small where it is not known how many blocks a core has.
-  double worth() const { return alone + 0.5 * busy + scattered / 100; }
+  double cost() const { return alone + 0.5 * busy + scattered / 100; }
 };
 
 /// Sets the registers of a nest, whose iterators are in order (orderForThreads), for a block of the

@@ -3,6 +3,7 @@
 #include "base/half.h"
 #include "simplify/facts.h"
 #include "te/constant.h"
+#include "te/product.h"
 #include "llvm/ADT/STLExtras.h"
 
 namespace kintsugi::simplify {
@@ -63,42 +64,6 @@ bool hasSquare(const Expr &product) {
 }
 
 } // namespace
-
-bool isContraction(const Definition &definition) {
-  if (!definition.reduction || definition.reduction->combiner != Combiner::Sum)
-    return false;
-  const Expr &body = definition.bodies[0];
-  if (body.kind() != ExprKind::Binary || body.binaryOp() != BinaryOp::Mul)
-    return false;
-  const Expr &left = body.operand(0), &right = body.operand(1);
-  if (left == right)
-    return false;
-  unsigned parallel = definition.parallel.size(), all = definition.numIterators();
-  auto sums = [&](const Expr &factor) {
-    for (unsigned k = parallel; k < all; ++k)
-      if (factor.uses(k))
-        return true;
-    return false;
-  };
-  if (!sums(left) || !sums(right))
-    return false;
-  for (unsigned k = 0; k < parallel; ++k)
-    if (left.uses(k) != right.uses(k))
-      return true;
-  return false;
-}
-
-std::vector<bool> nodesOfConstants(const Program &program) {
-  std::vector<bool> result(program.nodes.size());
-  for (uint32_t node = 0; node < program.nodes.size(); ++node)
-    result[node] = std::holds_alternative<Definition>(program.nodes[node]) &&
-                   llvm::all_of(program.operandsOf(node), [&](ValueId id) {
-                     const Value &value = program.value(id);
-                     return value.kind == ValueKind::Constant ||
-                            (value.kind == ValueKind::Result && result[value.node]);
-                   });
-  return result;
-}
 
 Magnitudes::Magnitudes(const Program &program, ElementType narrow,
                        const std::vector<bool> &constantNodes, llvm::ArrayRef<Magnitude> inputs)

@@ -21,12 +21,6 @@ struct Magnitude {
   bool large = false;
 };
 
-/// A sum of products of two factors that neither say the same nor run along the same dimensions.
-bool isContraction(const te::Definition &definition);
-
-/// Which nodes depend on constants alone.
-std::vector<bool> nodesOfConstants(const te::Program &program);
-
 /// The magnitudes of all values of a program for storing them as `narrow`. Loads the program's f32
 /// constants, one at a time.
 class Magnitudes {

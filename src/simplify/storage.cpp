@@ -1,5 +1,6 @@
 #include "simplify/storage.h"
 
+#include "te/constant_nodes.h"
 #include "te/product.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -93,7 +94,7 @@ StorageChoice::StorageChoice(const Program &program, ElementType narrow,
                              llvm::ArrayRef<Magnitude> inputs, llvm::ArrayRef<double> greatest,
                              bool isScanBody)
     : program(program), narrow(narrow), isScanBody(isScanBody),
-      constantNodes(nodesOfConstants(program)), magnitudes(program, narrow, constantNodes, inputs),
+      constantNodes(te::constantNodes(program)), magnitudes(program, narrow, constantNodes, inputs),
       chosen(program.numValues()), readers(program.numValues()), exact(program.numValues()),
       fixed(program.numValues()), factor(program.numValues()), repeated(program.numValues()),
       powers(program, narrow), filled(program.numValues()) {

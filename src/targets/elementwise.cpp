@@ -5,7 +5,6 @@
 #include "abi/imports.h"
 #include "targets/double_functions.h"
 #include "targets/reduction.h"
-#include "targets/special_units.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -27,14 +26,13 @@ Value Elementwise::polynomial(Value x, ArrayRef<double> coefficients) {
   return sum;
 }
 
-/// On a GPU, whose kernels have no table of imports.
-bool Elementwise::hasUnits(Type type) const { return !imports && type.isF32(); }
+bool Elementwise::hasUnits(Type type) const { return units && type.isF32(); }
 
 /// x between two numbers; NaN stays.
 Value Elementwise::clamp(Value x, double low, double high) {
   Value least = emit.number(x.getType(), low), most = emit.number(x.getType(), high);
   if (hasUnits(x.getType()))
-    return extremumByUnits(emit, extremumByUnits(emit, x, least, true), most, false);
+    return units->extremum(emit, units->extremum(emit, x, least, true), most, false);
   x = emit.select(emit.less(x, least), least, x);
   return emit.select(emit.less(most, x), most, x);
 }
@@ -72,7 +70,7 @@ Value Elementwise::exponential(Value x) {
   if (getElementTypeOrSelf(type).isF64())
     return import("exp", x);
   if (hasUnits(type))
-    return exponentialByUnits(emit, x);
+    return units->exponential(emit, x);
   auto number = [&](double value) { return emit.number(type, value); };
   constexpr double least = -87.33654, beyond = 89; ///< From `beyond` on, 2^n r is infinite.
   Value given = x;
@@ -139,7 +137,7 @@ Value Elementwise::logarithm(Value x) {
 /// a / b where b is a normal number whose inverse is one, too. A GPU's own division tells such
 /// numbers from others with a branch, which keeps it from computing several quotients side by side.
 Value Elementwise::quotient(Value a, Value b) {
-  return hasUnits(b.getType()) ? emit.mul(a, inverseByUnits(emit, b)) : emit.divide(a, b);
+  return hasUnits(b.getType()) ? emit.mul(a, units->inverse(emit, b)) : emit.divide(a, b);
 }
 
 /// An odd function that is 1 from `end` on, as x P(x^2) / Q(x^2), the highest coefficients first.
@@ -283,10 +281,10 @@ Value Elementwise::apply(Operation *op, ArrayRef<Value> operands) {
   if (isa<math::ErfOp>(op))
     return errorFunction(operands[0]);
   if (isa<arith::DivFOp>(op) && hasUnits(operands[1].getType()) && isNarrowed(op->getResult(0)))
-    return quotientByUnits(emit, operands[0], operands[1]);
+    return units->quotient(emit, operands[0], operands[1]);
   if (isa<arith::MaximumFOp, arith::MinimumFOp>(op))
     return extremum(emit, operands[0], operands[1], isa<arith::MaximumFOp>(op),
-                    hasUnits(operands[0].getType()));
+                    hasUnits(operands[0].getType()) ? units : nullptr);
   if (isa<arith::TruncFOp>(op))
     return roundTo(operands[0], element);
   if (isa<arith::ExtFOp>(op)) {

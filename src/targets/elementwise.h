@@ -9,22 +9,24 @@
 #ifndef KINTSUGI_TARGETS_ELEMENTWISE_H
 #define KINTSUGI_TARGETS_ELEMENTWISE_H
 
-#include "targets/emit.h"
+#include "targets/special_units.h"
 
 namespace kintsugi::targets {
 
 class Elementwise {
 public:
   /// `imports` points to the KinImports table; null: what DoubleFunctions has takes its place.
-  /// `scales`: vectors can be multiplied by powers of two in one operation, as with AVX-512.
-  Elementwise(mlir::OpBuilder &builder, mlir::Value imports, bool scales = false)
-      : emit(builder), imports(imports), scales(scales) {}
+  /// `units` may be null. `scales`: vectors can be multiplied by powers of two in one operation, as
+  /// with AVX-512.
+  Elementwise(mlir::OpBuilder &builder, mlir::Value imports, const SpecialUnits *units,
+              bool scales = false)
+      : emit(builder), imports(imports), units(units), scales(scales) {}
 
   /// An arith or math operation on operands that are all scalars or all vectors (the condition of a
   /// select may stay scalar).
   mlir::Value apply(mlir::Operation *op, llvm::ArrayRef<mlir::Value> operands);
   /// f32 in line, within 2 units in the last place; what is less than the smallest normal number
-  /// is 0. On a GPU as special_units.h says.
+  /// is 0. With special units as they say.
   mlir::Value exponential(mlir::Value x);
   /// The function of the import table that an operation becomes, or "" where it is code in line.
   static llvm::StringRef importOf(mlir::Operation *op);
@@ -50,6 +52,7 @@ private:
 
   Emit emit;
   mlir::Value imports;
+  const SpecialUnits *units;
   bool scales;
 };
 

@@ -78,28 +78,28 @@ Value NestEmitter::divideByShared(Operation *op, ArrayRef<Value> operands, Point
                        {{divisor.getAsOpaquePointer(), &inverseTag}, part}, create);
   };
   auto spread = [&](Value value) { return lanes > 1 ? make.splat(value, lanes) : value; };
-  bool byUnits = scope.threads && !scope.imports,
-       isExact = !byUnits || !isNarrowed(op->getResult(0));
+  const SpecialUnits *units = scope.units();
+  bool isExact = !units || !isNarrowed(op->getResult(0));
   if (!isExact) {
-    Value factor = once(5, [&] { return factorOfDivisor(make, divisor); });
+    Value factor = once(5, [&] { return units->factorOfDivisor(make, divisor); });
     levels.place(level);
     return make.mul(operands[0], factor);
   }
   Value scale = once(0, [&] {
-    Value size = scaleOfDivisor(make, divisor, byUnits);
-    return byUnits ? size : make.withSignOf(size, divisor);
+    Value size = scaleOfDivisor(make, divisor, units);
+    return units ? size : make.withSignOf(size, divisor);
   });
   Value scaled = once(1, [&] { return make.mul(divisor, scale); });
   Value by = once(2, [&] { return spread(scaled); });
   Value inverse = once(3, [&] {
-    if (!byUnits)
+    if (!units)
       return spread(make.divide(make.number(scalar, 1), scaled));
-    return roundedInverseByUnits(make, scaled);
+    return units->roundedInverse(make, scaled);
   });
   Value factor = once(4, [&] { return spread(scale); });
   levels.place(level);
   Value dividend = make.mul(operands[0], factor);
-  if (!byUnits)
+  if (!units)
     return correctedQuotient(make, dividend, by, inverse);
   Value product = make.mul(dividend, inverse);
   Value rest = make.fma(make.negate(product), by, dividend), size = make.absolute(rest);
@@ -132,7 +132,7 @@ Value NestEmitter::evaluateNew(Operation *op, Point point, unsigned level) {
   if (isa<arith::ConstantOp>(op))
     return make.builder.clone(*op)->getResult(0);
   bool scales = scope.hasAllMasks && !scope.threads;
-  return Elementwise(make.builder, scope.imports, scales).apply(op, operands);
+  return Elementwise(make.builder, scope.imports, scope.units(), scales).apply(op, operands);
 }
 
 Value NestEmitter::asVector(Value value, Point point) {

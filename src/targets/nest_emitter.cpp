@@ -26,7 +26,8 @@ NestEmitter::NestEmitter(KernelScope &scope, ComputeOp nest, Block *block)
       rows(nest.getRegisters().getRows()), numParallel(nest.numParallel()),
       vectorIterator(nest.getRegisters().getVector()), rowIterator(nest.getRegisters().getRow()),
       positions(scope.builder, levels, scope.threads ? 1 : lanes),
-      combiner(scope.builder, nest.getCombiner().value_or(CombinerKind::Sum), scope.imports) {
+      combiner(scope.builder, nest.getCombiner().value_or(CombinerKind::Sum), scope.imports,
+               scope.units()) {
   if (!scope.threads || lanes == 1)
     return;
   splitIterator = vectorIterator;

@@ -27,6 +27,8 @@ struct KernelScope {
   KernelScope(mlir::OpBuilder &builder, mlir::Value imports, bool hasAllMasks)
       : builder(builder), imports(imports), hasAllMasks(hasAllMasks) {}
 
+  const SpecialUnits *units() const { return threads ? threads->units() : nullptr; }
+
   mlir::OpBuilder &builder;
   mlir::Value imports;
   bool hasAllMasks;           ///< See LoweringOptions.

@@ -3,7 +3,6 @@
 #include "targets/reduction.h"
 
 #include "targets/elementwise.h"
-#include "targets/special_units.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -25,9 +24,9 @@ static bool isNumber(Value value) {
 
 /// x86's max gives its second operand if either is NaN: one compare-and-choose whose other operand
 /// is known to be a number is enough.
-Value extremum(Emit &emit, Value a, Value b, bool isMax, bool byUnits) {
-  if (byUnits)
-    return extremumByUnits(emit, a, b, isMax);
+Value extremum(Emit &emit, Value a, Value b, bool isMax, const SpecialUnits *units) {
+  if (units)
+    return units->extremum(emit, a, b, isMax);
   if (isNumber(b))
     std::swap(a, b);
   Value chosen = emit.select(isMax ? emit.less(b, a) : emit.less(a, b), a, b);
@@ -88,7 +87,7 @@ Tuple Combiner::finish(ArrayRef<Value> values) {
 Tuple Combiner::join(ArrayRef<Value> first, ArrayRef<Value> second) {
   Type element = getElementTypeOrSelf(first[0].getType());
   if (isa<FloatType>(element) && element.getIntOrFloatBitWidth() == 16) {
-    Elementwise rounding(emit.builder, imports);
+    Elementwise rounding(emit.builder, imports, units);
     auto widened = [&](ArrayRef<Value> values) {
       Tuple wide(values);
       for (Value &value : wide)
@@ -110,7 +109,7 @@ Tuple Combiner::join(ArrayRef<Value> first, ArrayRef<Value> second) {
 }
 
 Value Combiner::extreme(Value a, Value b, bool isMax) {
-  return extremum(emit, a, b, isMax, !imports && a.getType().isF32());
+  return extremum(emit, a, b, isMax, a.getType().isF32() ? units : nullptr);
 }
 
 Value Combiner::joinOne(Value a, Value b) {
@@ -157,7 +156,7 @@ Tuple Combiner::joinArgs(ArrayRef<Value> first, ArrayRef<Value> second) {
 Tuple Combiner::joinStats(ArrayRef<Value> first, ArrayRef<Value> second) {
   Value a = first[0], b = second[0];
   Value distance = emit.negate(emit.absolute(emit.sub(a, b)));
-  Value scale = Elementwise(emit.builder, imports).exponential(distance);
+  Value scale = Elementwise(emit.builder, imports, units).exponential(distance);
   scale = emit.select(emit.equal(a, b), emit.number(a.getType(), 1), scale);
   Value rises = emit.less(a, b);
   Value scaledFirst = emit.add(emit.mul(first[1], scale), second[1]);

@@ -15,11 +15,14 @@ namespace kintsugi::targets {
 
 using Tuple = llvm::SmallVector<mlir::Value, 2>;
 
+class SpecialUnits;
+
 class Combiner {
 public:
-  /// `imports`: see Elementwise.
-  Combiner(mlir::OpBuilder &builder, tile::CombinerKind kind, mlir::Value imports)
-      : emit(builder), kind(kind), imports(imports) {}
+  /// `imports` and `units`: see Elementwise.
+  Combiner(mlir::OpBuilder &builder, tile::CombinerKind kind, mlir::Value imports,
+           const SpecialUnits *units)
+      : emit(builder), kind(kind), imports(imports), units(units) {}
 
   /// What joins with x to x. `types` are the accumulators', vectors where they are.
   Tuple neutral(mlir::TypeRange types);
@@ -41,10 +44,12 @@ private:
   Emit emit;
   tile::CombinerKind kind;
   mlir::Value imports;
+  const SpecialUnits *units;
 };
 
-/// Max or min where a NaN operand gives NaN; `byUnits`: a GPU's, in one instruction.
-mlir::Value extremum(Emit &emit, mlir::Value a, mlir::Value b, bool isMax, bool byUnits);
+/// Max or min where a NaN operand gives NaN; by the units, if not null.
+mlir::Value extremum(Emit &emit, mlir::Value a, mlir::Value b, bool isMax,
+                     const SpecialUnits *units);
 
 } // namespace kintsugi::targets
 

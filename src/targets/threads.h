@@ -17,6 +17,7 @@
 
 namespace kintsugi::targets {
 
+class SpecialUnits;
 struct KernelScope;
 
 /// These are the threads that a processor's worker stands for.
@@ -35,6 +36,9 @@ public:
     assert(false && "threads that are real");
     return value;
   }
+
+  /// What they approximate in one instruction; null: nothing.
+  virtual const SpecialUnits *units() const { return nullptr; }
 
   /// The products of a nest that has a matrix tile, at the end of `block`; false: there are no
   /// matrix units.

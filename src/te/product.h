@@ -2,7 +2,7 @@
 #ifndef KINTSUGI_TE_PRODUCT_H
 #define KINTSUGI_TE_PRODUCT_H
 
-#include "te/expr.h"
+#include "te/program.h"
 
 namespace kintsugi::te {
 
@@ -10,6 +10,9 @@ namespace kintsugi::te {
 /// iterators that the other does not change with: rows and columns. What sums it is a product of
 /// matrices.
 bool multipliesMatrices(const Expr &body, unsigned parallel);
+
+/// A sum of products of two factors that neither say the same nor run along the same dimensions.
+bool isContraction(const Definition &definition);
 
 } // namespace kintsugi::te
 

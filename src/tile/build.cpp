@@ -236,7 +236,7 @@ MatrixAttr KernelBuilder::matrixOf(const LoopNest &nest) const {
   const schedule::MatrixTile &tile = *nest.matrix;
   return MatrixAttr::get(builder.getContext(), valueType(builder.getContext(), tile.element),
                          tile.columnsFactor, tile.rows, tile.columns, tile.depth, tile.down,
-                         tile.across, tile.deep, tile.inFours, tile.inBulk, tile.blocks,
+                         tile.across, tile.warpsK, tile.inFours, tile.inBulk, tile.blocks,
                          tile.stages, tile.ring);
 }
 

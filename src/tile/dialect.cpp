@@ -289,8 +289,8 @@ static LogicalResult verifyMatrix(ComputeOp op) {
   int64_t threads = kernel.getThreads(), down = matrix.getDown(), across = matrix.getAcross();
   if (!matrix.getElement().isF16() && !matrix.getElement().isBF16())
     return op.emitOpError("has factors of ") << matrix.getElement() << " for matrix units";
-  int64_t deep = matrix.getDeep();
-  if (down < 1 || across < 1 || deep < 1 || down * across * deep * 32 != threads)
+  int64_t warpsK = matrix.getWarpsK();
+  if (down < 1 || across < 1 || warpsK < 1 || down * across * warpsK * 32 != threads)
     return op.emitOpError("needs as many warps on matrix units as the kernel has");
   auto isCut = [](int64_t size, int64_t parts) {
     return size > 0 && size <= 1024 && size % (16 * parts) == 0;
@@ -299,12 +299,12 @@ static LogicalResult verifyMatrix(ComputeOp op) {
     return llvm::isPowerOf2_64(size) || (size % 3 == 0 && llvm::isPowerOf2_64(size / 3));
   };
   if (!isCut(matrix.getRows(), down) || !isCut(matrix.getColumns(), across) ||
-      !isCut(matrix.getDepth(), deep) ||
+      !isCut(matrix.getDepth(), warpsK) ||
       (matrix.getRows() * matrix.getDepth()) % (8 * threads) != 0 ||
       (matrix.getColumns() * matrix.getDepth()) % (8 * threads) != 0)
     return op.emitOpError("has a matrix tile that its threads can't share");
   if (matrix.getInFours() &&
-      (down % 4 != 0 || deep > 4 || !llvm::isPowerOf2_64(matrix.getDepth()) ||
+      (down % 4 != 0 || warpsK > 4 || !llvm::isPowerOf2_64(matrix.getDepth()) ||
        !halvesToFew(matrix.getColumns() / across) || matrix.getColumns() / across > 256 ||
        !halvesToFew(matrix.getRows()) || matrix.getRing() % 1024 != 0))
     return op.emitOpError("has a matrix tile that four warps can't share");

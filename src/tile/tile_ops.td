@@ -65,7 +65,7 @@ def MatrixAttr : AttrDef<TileDialect, "Matrix"> {
     The body multiplies two factors, which are rounded to `element`. Parallel iterators that change
     factor `columns_factor` alone number the columns, those that change the other alone the rows. A
     block has `rows` x `columns` results at once, in the registers of `down` x `across` warps, with
-    `deep` warps for the terms of each, which are joined in their order at the end; it
+    `warps_k` warps for the terms of each, which are joined in their order at the end; it
     brings `depth` terms of both factors at a time through a ring of `stages` in scratch, from byte
     `ring` on. Warps `in_fours` multiply together where the units can: four of those down, in a row,
     have 64 rows by turns of 16. What the machine can bring as boxes then comes `in_bulk`. Where
@@ -75,7 +75,7 @@ def MatrixAttr : AttrDef<TileDialect, "Matrix"> {
   }];
   let parameters = (ins "::mlir::Type":$element, "int64_t":$columns_factor, "int64_t":$rows,
                         "int64_t":$columns, "int64_t":$depth, "int64_t":$down, "int64_t":$across,
-                        "int64_t":$deep, DefaultValuedParameter<"bool", "false">:$in_fours,
+                        "int64_t":$warps_k, DefaultValuedParameter<"bool", "false">:$in_fours,
                         DefaultValuedParameter<"bool", "false">:$in_bulk,
                         DefaultValuedParameter<"int64_t", "1">:$blocks,
                         "int64_t":$stages, "int64_t":$ring);

@@ -1,6 +1,6 @@
 #include "verify/isolate.h"
 
-#include "space/constants.h"
+#include "te/constant_nodes.h"
 #include "te/rename.h"
 
 #include <map>
@@ -89,7 +89,7 @@ private:
   static bool isConstant(const Level &where, ValueId id) {
     if (where.program->value(id).kind == ValueKind::Input)
       return capturedConstant(where, id).has_value();
-    return space::isConstant(*where.program, space::constantNodes(*where.program), id);
+    return te::isConstant(*where.program, te::constantNodes(*where.program), id);
   }
 
   const Level &level;

@@ -14,7 +14,8 @@ def configuration_of(seed, target="cpu"):
     float_type = chance.choices(["f32", "f64", "f16", "bf16"], [14, 0.3 if target.startswith("cuda") else 2, 3, 2])[0]
     precision = "f32"
     if float_type == "f32":
-        precision = chance.choices(["f32", "f16", "bf16"], [12, 2, 1])[0]
+        # A GPU's matrix units multiply 16 bits.
+        precision = chance.choices(["f32", "f16", "bf16"], [4, 4, 2] if target.startswith("cuda") else [12, 2, 1])[0]
     switches = CPU_SWITCHES + (GPU_SWITCHES if target.startswith("cuda") else [])
     count = chance.choices([0, 1, 2, 4], [6, 5, 3, 1])[0]
     return {

@@ -18,26 +18,33 @@ OPSET_WEIGHTS = [5, 3, 4, 3, 1, 3, 3, 1, 0.3]
 SMALL = (3_000_000, 1 << 13)  # Multiply-adds of a model and elements of a value.
 LARGE = (2_000_000_000, 1 << 20)
 LARGE_SHARE = 80  # One in so many models is large.
-TINY = (600_000, 2048)  # For an emulated GPU.
+TINY = (600_000, 2048)  # For an emulated GPU;
+UNITS = (60_000_000, 1 << 17)  # of what its matrix units are for.
+UNITS_SHARE = 3  # One in so many of those.
 
 
-def eligible(opset, large):
-    return [
-        b for b in BLOCKS if b.opset <= opset <= b.last and large == any(c.startswith("large:") for c in b.covers)
-    ]
+def kind_of(block):
+    """"large" or "units", of which models are made by themselves, or ""."""
+    return next((c.split(":")[0] for c in block.covers if c.startswith(("large:", "units:"))), "")
 
 
-def program_of(seed, sizes=None):
-    """The blocks of a seed, each with a seed of its own for its decisions."""
+def eligible(opset, kind):
+    return [b for b in BLOCKS if b.opset <= opset <= b.last and kind_of(b) == kind]
+
+
+def program_of(seed, on_gpu=False):
+    """The blocks of a seed, each with a seed of its own for its decisions. `on_gpu`: an emulated one."""
     chance = random.Random(f"model {seed}")
     opset = chance.choices(OPSETS, OPSET_WEIGHTS)[0]
-    large = sizes is None and opset >= 13 and chance.randrange(LARGE_SHARE) == 0
-    blocks = eligible(opset, large)
-    count = 1 if large else chance.choices([1, 2, 3, 4, 6], [4, 6, 5, 3, 1])[0]
+    kind, share = ("units", UNITS_SHARE) if on_gpu else ("large", LARGE_SHARE)
+    if opset < 13 or chance.randrange(share) > 0:
+        kind = ""
+    blocks = eligible(opset, kind)
+    count = 1 if kind else chance.choices([1, 2, 3, 4, 6], [4, 6, 5, 3, 1])[0]
     names = chance.choices([b.name for b in blocks], [b.weight for b in blocks], k=count)
     return {
         "opset": opset,
-        "sizes": list(LARGE if large else sizes or SMALL),
+        "sizes": list({"large": LARGE, "units": UNITS}.get(kind) or (TINY if on_gpu else SMALL)),
         "blocks": [[name, f"{seed} {place}"] for place, name in enumerate(names)],
         "outputs": f"{seed} outputs",
     }

@@ -5,7 +5,14 @@ import sys
 import time
 
 from . import configure
-from .generate import BLOCKS
+from .generate import BLOCKS, kind_of
+
+
+# What sets a GPU's kernels apart, by how the names of their instructions start.
+UNITS = {
+    "mma": "mma.", "wgmma": "wgmma.mma", "ldmatrix": "ldmatrix", "asynchronous copies": "cp.async.c",
+    "bulk copies": "cp.async.bulk", "clusters": "mapa", "shuffles": "shfl", "waits for the launch before": "griddepcontrol",
+}
 
 
 class Tally:
@@ -18,6 +25,7 @@ class Tally:
         self.empty = self.deviating = 0
         self.cpu, self.nearest, self.slowest = 0.0, 0.0, 0.0
         self.refusals = collections.Counter()
+        self.units = collections.Counter()
         self._shown = 0.0
 
     def add(self, graph, configuration, answer):
@@ -27,6 +35,8 @@ class Tally:
         self.configurations.update([f"{key} {configuration[key]}" for key in ("float", "precision", "plan")])
         self.configurations.update(f"without {switch}" for switch in configuration["without"])
         self.deviating += bool(answer.get("ort_deviates"))
+        names = answer.get("instructions", {})
+        self.units.update(unit for unit, start in UNITS.items() if any(name.startswith(start) for name in names))
         self.cpu += answer.get("cpu_s", 0.0)
         self.nearest = max(self.nearest, answer.get("nearest", 0.0))
         self.slowest = max(self.slowest, answer.get("wall_s", 0.0))
@@ -53,11 +63,13 @@ class Tally:
     def summary(self, findings):
         count = sum(self.kinds.values())
         missing = sorted(set(self.imported) - set(self.operators))
-        idioms = {c for b in BLOCKS for c in b.covers if not c[0].isupper()}
+        other = "units" if self.levels[0].startswith("x86") else "large"  # Than what the target has of its own.
+        idioms = {c for b in BLOCKS if kind_of(b) != other for c in b.covers if not c[0].isupper()}
         lines = [
             _row("operators", self.operators),
             _row("idioms", self.idioms),
             _row("configurations", self.configurations),
+            *([_row("models whose kernels used", self.units)] if self.units else []),
             f"operators that no model had: {', '.join(missing) or 'none'}",
             f"idioms that no model had: {', '.join(sorted(idioms - set(self.idioms))) or 'none'}",
             f"ONNX Runtime alone apart from the reference: {self.deviating}; not taken by it: {self.kinds['without ORT']}; "

@@ -26,7 +26,7 @@ REDUCED_OF_A_KIND = 3  # The same message many times is reduced a few times.
 
 def job_of(seed, target, fault=None):
     """(program, graph, job) of a seed, or None."""
-    made = generate.make(generate.program_of(seed, generate.TINY if target.startswith("cuda") else None))
+    made = generate.make(generate.program_of(seed, target.startswith("cuda")))
     if made is None:
         return None
     graph, program = made

@@ -3,8 +3,10 @@
 Whatever the compiler does to a process, it does to this one; the runner starts another then. usage: worker.py MODULES
 """
 
+import collections
 import json
 import os
+import pathlib
 import resource
 import sys
 import tempfile
@@ -21,6 +23,9 @@ def main():
     from fuzz_models import check, graph
 
     with tempfile.TemporaryDirectory(prefix="kintsugi-fuzz-") as folder:
+        counts = pathlib.Path(folder) / "counts"
+        if "KINTSUGI_EMULATOR" in os.environ:
+            os.environ["KINTSUGI_EMULATOR"] += f",counts={counts}"
         print(json.dumps({"ready": True, "levels": native.levels(), "operators": native.operators()}), file=out)
         for line in sys.stdin:
             job = json.loads(line)
@@ -31,7 +36,19 @@ def main():
             except MemoryError:
                 report = {"kind": "machine", "text": "the check itself ran out of memory"}
             report["wall_s"], report["cpu_s"] = time.monotonic() - start, _used() - used
+            report["instructions"] = _executed(counts)
             print(json.dumps(report), file=out)
+
+
+def _executed(path):
+    """How many warps executed each instruction of an emulated GPU since this was asked last."""
+    if not path.exists():
+        return {}
+    counts = collections.Counter()
+    for line in path.read_text().splitlines():
+        counts.update(json.loads(line)["counts"])
+    path.unlink()
+    return counts
 
 
 def _used():

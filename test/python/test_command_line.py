@@ -85,6 +85,28 @@ def test_what_is_assumed_to_be_finite_is_told(folder, report, kintsugi):
     assert kintsugi("compile", model, "-o", artifact, "--quiet") == (0, "", "")
 
 
+def test_derived_expressions_are_a_model_too(folder, report, kintsugi):
+    model, derived = folder / "plain.te", folder / "derived.te"
+    model.write_text("input a[u:65536, z:8] f32\nr[z:8] f32 = max[u:65536] a[u, z] + 1\noutput r\n")
+    assert kintsugi("compile", model, "--target", "cuda", "--emit", "derived", "-o", derived)[0] == 0
+    plain = kintsugi("compile", model, "--target", "cuda", "--emit", "expressions")[1]
+    assert derived.read_text().count("max<f32>") == 2 > plain.count("max<f32>")
+    feeds = {"a": np.random.default_rng(5).standard_normal((65536, 8)).astype(np.float32)}
+    np.savez(folder / "derived.in.npz", **feeds)
+    for path in (model, derived):
+        report("run", path, "--inputs", folder / "derived.in.npz", "--outputs", folder / "derived.out.npz", "--json")
+        np.testing.assert_array_equal(np.load(folder / "derived.out.npz")["r"], feeds["a"].max(axis=0) + 1)
+
+
+def test_constants_of_derived_expressions_are_named(folder, kintsugi):
+    model, derived = folder / "masked.te", folder / "masked.derived.te"
+    model.write_text(MASKED_ATTENTION.format(open="i32{c} <= i32{i}", low="-inf"))
+    assert kintsugi("compile", model, "--emit", "derived", "-o", derived)[0] == 0
+    assert "mask.column[" in derived.read_text()
+    code, _, errors = kintsugi("compile", derived, "-o", folder / "masked.kin")
+    assert code == 3 and "are not part of the text; compile the model they come from" in errors
+
+
 def test_bounded_values_need_no_assumption(folder, report):
     """Facts prove that what is made of integers by tanh is finite."""
     model = folder / "bounded.te"

@@ -5,7 +5,9 @@ import json
 import os
 import pathlib
 import subprocess
+import types
 
+import attention as bench_attention
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -120,6 +122,21 @@ def test_attention(on):
         on.compare(attention(2, 128, 64, mask), "--precision", "f16")
     executed = on.compare(attention(4, 512, 64, causal), "--precision", "f16")
     assert executed("wgmma.mma" if on.architecture == "sm_90a" else "mma.sync") > 0
+
+
+@pytest.mark.parametrize("mask", bench_attention.MASKS)
+def test_streamed_attention_computes_the_blocks_that_its_mask_keeps(on, mask):
+    sizes = types.SimpleNamespace(heads=2, size=64, chain=1)
+    text = bench_attention.model_text(mask, 512, sizes)
+    kept = on.compare(text, "--precision", "f16")
+    dense = on.compare(text, "--precision", "f16", "--without", "masks")
+    if on.architecture == "sm_90a":
+        assert 0 < kept("wgmma.mma")
+    else:
+        assert 0 < kept("mma.sync") < 0.8 * dense("mma.sync")
+    (on.folder / "model.te").write_text(text)
+    code, said = on("explain", on.folder / "model.te", "--target", "cuda", "--precision", "f16")
+    assert code == 0 and "became 1 kernel;" in said
 
 
 def test_convolutions(on):

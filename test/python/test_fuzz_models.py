@@ -27,7 +27,7 @@ def alone(block, seed):
     """What a block makes of nothing but its own inputs, or None."""
     opset = max(block.opset, min(block.last, [13, 17, 18, 20, 23, 24][seed % 6]))
     graph = Graph(opset)
-    sizes = generate.LARGE if any(c.startswith("large:") for c in block.covers) else generate.SMALL
+    sizes = {"large": generate.LARGE, "units": generate.UNITS}.get(generate.kind_of(block), generate.SMALL)
     maker = Maker(graph, Draw(seed), *sizes)
     try:
         block.make(maker)

@@ -102,6 +102,22 @@ def test_precision():
         kintsugi.InferenceSession(DIGITS, precision="f8")
 
 
+@pytest.mark.parametrize("cache", [True, False])
+def test_notes_tell_what_is_assumed(tmp_path, cache):
+    model = tmp_path / "masked.te"
+    model.write_text(
+        "input q[i:256, d:32] f32\ninput k[c:256, d:32] f32\n"
+        "s[i:256, c:256] f32 = sum<f32>[d:32] q[i, d] * k[c, d]\n"
+        "x[i:256, c:256] f32 = cases { i32{c} <= i32{i}: s[i, c]; else: -inf }\n"
+        "m[i:256] f32 = max<f32>[c:256] x[i, c]\ne[i:256, c:256] f32 = exp(x[i, c] - m[i])\n"
+        "t[i:256] f32 = sum<f32>[c:256] e[i, c]\np[i:256, c:256] f32 = e[i, c] / t[i]\n"
+        "o[i:256, d:32] f32 = sum<f32>[c:256] p[i, c] * k[c, d]\noutput o\n"
+    )
+    for _ in range(2):  # The second finds it in the cache.
+        notes = kintsugi.InferenceSession(model, cache=cache).notes
+        assert any("assumed to be finite" in note for note in notes), notes
+
+
 def test_open_dimensions(tmp_path):
     path = save(tmp_path, [("x", 1, ["batch", 3])], [("Relu", ["x"], "y", {})], [("y", 1, ["batch", 3])])
     with pytest.raises(kintsugi.InputError, match="batch"):

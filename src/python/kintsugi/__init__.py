@@ -118,7 +118,8 @@ class NodeArg:
 
 class InferenceSession:
     """A compiled model. `path` is an ONNX file, a text model (.te) or an artifact. Keywords stand for options:
-    `threads` for intra_op_num_threads, the others for those of their names."""
+    `threads` for intra_op_num_threads, the others for those of their names. `notes`: what compiling had to say, such as
+    values that are assumed to be finite; nothing for an artifact."""
 
     def __init__(
         self,
@@ -152,7 +153,7 @@ class InferenceSession:
             settings["max_memory"] = bytes_
         path = os.fsdecode(path_or_bytes)
         load = _load if (options.cache if cache is None else cache) or _is_artifact(path) else _load_anew
-        self._native = load(path, settings)
+        self._native, self.notes = load(path, settings)
         self._inputs = [NodeArg(*port) for port in self._native.inputs()]
         self._outputs = [NodeArg(*port) for port in self._native.outputs()]
         # Without digits of its own choosing a model gives what it says; then one look is enough.
@@ -236,22 +237,22 @@ def _as_json(settings):
 
 
 def _load(path, settings):
-    """A session of the artifact in the cache, where it is compiled into if need be."""
+    """A session of the artifact in the cache, where it is compiled into if need be, and notes."""
     report = json.loads(_native.prepare(path, _as_json(settings)))
     try:
-        return _native.Session(report["artifact"], settings["threads"])
+        return _native.Session(report["artifact"], settings["threads"]), report.get("notes", [])
     except InputError:
         if not report["cached"]:
             raise
     # What is damaged in the cache is as good as not there.
     os.unlink(report["artifact"])
     report = json.loads(_native.prepare(path, _as_json(settings)))
-    return _native.Session(report["artifact"], settings["threads"])
+    return _native.Session(report["artifact"], settings["threads"]), report.get("notes", [])
 
 
 def _load_anew(path, settings):
     # The session keeps what it needs of the file.
     with tempfile.TemporaryDirectory(prefix="kintsugi-") as folder:
         artifact = os.path.join(folder, "model.kin")
-        _native.compile(path, artifact, _as_json(settings))
-        return _native.Session(artifact, settings["threads"])
+        report = json.loads(_native.compile(path, artifact, _as_json(settings)))
+        return _native.Session(artifact, settings["threads"]), report["notes"]

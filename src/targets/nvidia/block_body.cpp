@@ -5,6 +5,7 @@
 #include "targets/double_functions.h"
 #include "targets/elementwise.h"
 #include "targets/nest_emitter.h"
+#include "targets/nvidia/approximations.h"
 #include "targets/nvidia/matrix_nest.h"
 #include "targets/nvidia/streamed_softmax.h"
 #include "targets/tile_body.h"
@@ -46,6 +47,8 @@ public:
 
   bool areReal() const override { return true; }
 
+  const SpecialUnits *units() const override { return &approximations; }
+
   void wait(OpBuilder &builder) override { emitBlockWait(builder, frame.hasIdle ? count : 0); }
 
   Value fromNeighbour(OpBuilder &builder, Value value, unsigned distance) override {
@@ -73,6 +76,7 @@ public:
 
 private:
   const BlockFrame &frame;
+  Approximations approximations;
 
   static Value shuffle(Emit &make, Value value, unsigned distance) {
     Type i32 = make.builder.getI32Type();

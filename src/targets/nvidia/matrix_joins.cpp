@@ -34,7 +34,7 @@ void MatrixNest::leaveSums(const Sums &sums) {
   ownSums = units.atByte(ring, make.mul(lane, i32(fourBytes)));
   sumsApart = shares * warp * fourBytes;
   depthsApart = int64_t(sums.size()) * sumsApart;
-  Value place = units.atByte(ownSums, make.mul(deepNumber, i32(depthsApart)));
+  Value place = units.atByte(ownSums, make.mul(warpK, i32(depthsApart)));
   auto vector = VectorType::get({4}, make.builder.getF32Type());
   for (auto [number, sum] : llvm::enumerate(sums)) {
     Value four = make.undefined(vector);
@@ -52,9 +52,9 @@ void MatrixNest::joinParts() {
   constexpr int64_t columnsAtOnce = 2; // See storeFours.
   int64_t across = std::gcd(parts(), resultColumns / columnsAtOnce);
   int64_t down = std::gcd(parts() / across, resultRows), allColumns = resultColumns;
-  Value number = deepNumber;
+  Value number = warpK;
   if (cluster.blocks > 1)
-    number = make.add(make.mul(cluster.rank(), i32(matrix.getDeep())), number);
+    number = make.add(make.mul(cluster.rank(), i32(matrix.getWarpsK())), number);
   auto finishes = scf::IfOp::create(make.builder, make.location,
                                     make.lessUnsigned(number, i32(across * down)), false);
   levels.loopCreated(passLevel, finishes);
@@ -83,12 +83,12 @@ MatrixNest::Sums MatrixNest::joinSums(Value first, int64_t apart) {
   Value from = units.atByte(ownSums, make.mul(first, i32(sumsApart)));
   Sums sums(size_t(resultRows * resultColumns));
   for (int64_t part = 0; part < parts(); ++part) {
-    int64_t block = part / matrix.getDeep(), deep = part % matrix.getDeep();
+    int64_t block = part / matrix.getWarpsK(), warpK = part % matrix.getWarpsK();
     Value place = cluster.blocks > 1 ? cluster.placeIn(i32(block), from) : from;
     for (auto [number, sum] : llvm::enumerate(sums)) {
       int64_t four = int64_t(number) / resultColumns * apart + int64_t(number) % resultColumns;
       Value all = LLVM::LoadOp::create(make.builder, make.location, vector,
-                                       units.atByte(place, deep * depthsApart + four * sumsApart),
+                                       units.atByte(place, warpK * depthsApart + four * sumsApart),
                                        fourBytes);
       for (unsigned k = 0; k < 4; ++k)
         sum[k] = part == 0 ? make.lane(all, k) : make.add(sum[k], make.lane(all, k));

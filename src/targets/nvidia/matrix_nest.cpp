@@ -165,19 +165,19 @@ void MatrixNest::findLanes() {
     number = warps.uniform(number);
   int64_t shares = matrix.getDown() * matrix.getAcross(), four = matrix.getInFours() ? 4 : 1;
   share = make.bitAnd(number, i32(shares - 1));
-  deepNumber = make.shiftRight(number, llvm::Log2_64(shares));
+  warpK = make.shiftRight(number, llvm::Log2_64(shares));
   number = make.shiftRight(share, llvm::Log2_64(four));
   Value down = make.shiftRight(number, llvm::Log2_64(matrix.getAcross()));
   Value across = make.bitAnd(number, i32(matrix.getAcross() - 1));
   Value firstRow = make.mul(down, i32(matrix.getRows() / matrix.getDown() * four));
   Value firstColumn = make.mul(across, i32(matrix.getColumns() / matrix.getAcross()));
   if (inFours) {
-    Value firstTerm = make.shiftLeft(deepNumber, 4);
+    Value firstTerm = make.shiftLeft(warpK, 4);
     describe(rows, firstRow, firstTerm);
     describe(columns, firstColumn, firstTerm);
   }
   firstRow = make.add(firstRow, make.shiftLeft(make.bitAnd(share, i32(four - 1)), 4));
-  findLanesAt(firstRow, firstColumn, make.shiftLeft(deepNumber, 4));
+  findLanesAt(firstRow, firstColumn, make.shiftLeft(warpK, 4));
 }
 
 /// The same of a warp whose share begins at those places.
@@ -201,11 +201,11 @@ void MatrixNest::findLanesOf(Operand &operand, Value first, Value firstTerm, Val
   Value bit3 = make.bitAnd(make.shiftRight(lane, 3), i32(1)), bit4 = make.shiftRight(lane, 4);
   Value low3bit4 = make.add(low3, make.shiftLeft(bit4, 3));
   bool isRows = operand.group == Rows, turned = matrix.getInFours();
-  int64_t deep = matrix.getDeep(), depth = matrix.getDepth();
+  int64_t warpsK = matrix.getWarpsK(), depth = matrix.getDepth();
   if (operand.alongDepth) {
     Value line = make.add(first, isRows ? low4 : low3bit4);
     Value element = make.add(make.shiftLeft(isRows ? bit4 : bit3, 3), firstTerm);
-    for (int64_t at = 0; at < (turned ? depth : 1); at += 16 * deep)
+    for (int64_t at = 0; at < (turned ? depth : 1); at += 16 * warpsK)
       operand.lanes.push_back(placeIn(operand, line, make.add(element, i32(at))));
     return;
   }
@@ -417,7 +417,7 @@ MatrixNest::Sums MatrixNest::emitSteps() {
 /// Four warps start on a step's products.
 void MatrixNest::startStep(Value offset, Sums &sums) {
   SmallVector<WarpGroups::Product> products;
-  for (int64_t sixteen = 0; sixteen < matrix.getDepth() / 16; sixteen += matrix.getDeep())
+  for (int64_t sixteen = 0; sixteen < matrix.getDepth() / 16; sixteen += matrix.getWarpsK())
     for (int64_t block = 0; block < matrix.getRows() / matrix.getDown() / 16; ++block)
       products.push_back(
           {unsigned(block), furtherIn(rows, block, sixteen), furtherIn(columns, 0, sixteen)});
@@ -430,7 +430,7 @@ void MatrixNest::multiplyStep(Value offset, Sums &sums) {
   unsigned down = matrix.getRows() / matrix.getDown() / 16;
   unsigned across = matrix.getColumns() / matrix.getAcross() / 16;
   Value stage = units.atByte(ring, offset);
-  for (int64_t sixteen = 0; sixteen < matrix.getDepth() / 16; sixteen += matrix.getDeep()) {
+  for (int64_t sixteen = 0; sixteen < matrix.getDepth() / 16; sixteen += matrix.getWarpsK()) {
     SmallVector<MatrixUnits::Fragment> left, right;
     for (unsigned block = 0; block < down; ++block)
       left.push_back(load(rows, stage, block, sixteen));
@@ -449,7 +449,7 @@ MatrixUnits::Fragment MatrixNest::load(const Operand &operand, Value stage, int6
   bool alongDepth = operand.alongDepth, turned = matrix.getInFours();
   int64_t line = alongDepth ? block * blockOf(operand) : sixteen * 16;
   int64_t element = turned ? 0 : (alongDepth ? sixteen : block) * 16;
-  Value lane = operand.lanes[!turned ? 0 : alongDepth ? sixteen / matrix.getDeep() : block];
+  Value lane = operand.lanes[!turned ? 0 : alongDepth ? sixteen / matrix.getWarpsK() : block];
   int64_t at = operand.offset + line * operand.pitch + element * 2;
   return units.load(units.atByte(units.atByte(stage, lane), at), !alongDepth);
 }

@@ -143,7 +143,7 @@ private:
   void computeChunk(const Operand &operand, const Move &move);
 
   void waitForAll();
-  int64_t parts() const { return matrix.getDeep() * cluster.blocks; }
+  int64_t parts() const { return matrix.getWarpsK() * cluster.blocks; }
   void leaveSums(const Sums &sums);
   Sums joinSums(mlir::Value first, int64_t apart);
   void joinParts();
@@ -183,7 +183,7 @@ private:
   mlir::Value rowStart, columnStart; ///< Of the pass; null: 0.
   mlir::Value laneRow, laneColumn;   ///< Of this thread's first result.
   mlir::Value laneFour, isOdd;       ///< The first of four that it stores; of neighbours, which.
-  mlir::Value share, deepNumber;     ///< Of this warp: its results' number, and that among theirs.
+  mlir::Value share, warpK;          ///< Of this warp: its results' number, and that among theirs.
   mlir::Value firstStep, numSteps;   ///< Of this block; null: 0, and all.
   int64_t threads, steps, stageBytes;
   int64_t mostSteps;                 ///< Of a block.

@@ -174,7 +174,8 @@ void MatrixNest::computeChunk(const Operand &operand, const Move &move) {
     if (value.getType().isF32()) // Which has an instruction, for either type.
       value = make.narrow(value, matrix.getElement());
     else if (value.getType() != matrix.getElement())
-      value = Elementwise(make.builder, scope.imports).roundTo(value, matrix.getElement());
+      value = Elementwise(make.builder, scope.imports, scope.units())
+                  .roundTo(value, matrix.getElement());
     if (valid)
       value = make.select(valid, value, make.number(matrix.getElement(), 0));
     elements.push_back(value);

@@ -218,7 +218,7 @@ Value PointValues::evaluateNew(Operation *op, const Point &point, unsigned level
   levels.place(level);
   if (isa<arith::ConstantOp>(op))
     return make.builder.clone(*op)->getResult(0);
-  return Elementwise(make.builder, scope.imports).apply(op, operands);
+  return Elementwise(make.builder, scope.imports, scope.units()).apply(op, operands);
 }
 
 /// 0 <= x and x < n is one comparison of x as a number without a sign; null where it isn't that.
@@ -244,12 +244,12 @@ Value PointValues::evaluateRange(Operation *op, const Point &point, unsigned lev
 Value PointValues::divideByShared(Operation *op, ArrayRef<Value> operands, const Point &point,
                                   unsigned level) {
   auto division = dyn_cast<arith::DivFOp>(op);
-  if (!division || scope.imports || !division.getType().isF32() || !isNarrowed(division) ||
+  if (!division || !scope.units() || !division.getType().isF32() || !isNarrowed(division) ||
       llvm::popcount(groupsOf(division.getRhs())) >= llvm::popcount(groupsOf(division)))
     return {};
   unsigned ofDivisor = levelOf(division.getRhs(), point);
   Value factor = levels.once(ofDivisor, {{operands[1].getAsOpaquePointer(), this}, 2},
-                             [&] { return factorOfDivisor(make, operands[1]); });
+                             [&] { return scope.units()->factorOfDivisor(make, operands[1]); });
   levels.place(level);
   return make.mul(operands[0], factor);
 }

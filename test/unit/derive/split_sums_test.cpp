@@ -35,6 +35,25 @@ void expectSplitAndEqual(const std::string &text) {
 
 } // namespace
 
+TEST(SplitSums, TellWhatFuelWasNotThereFor) {
+  std::string text = "input x[65536, 8] f32\ninput z[70000, 4] f32\n"
+                     "y[j:8] f32 = sum[i:65536] x[i, j]\nw[j:4] f32 = sum[i:70000] z[i, j]\n"
+                     "output y\noutput w\n";
+  for (unsigned fuel : {0u, 1u, 2u}) {
+    explain::Log log;
+    SplitSumsOptions options = onGpu();
+    options.fuel = fuel;
+    options.log = &log;
+    size_t made = splitSums(parsed(text), options).nodes.size() - 2;
+    EXPECT_EQ(made, fuel);
+    double missed = 0;
+    for (const explain::Record &record : log.records())
+      if (llvm::StringRef(record.decision).contains("ran out of fuel"))
+        missed += record.numbers[0].value;
+    EXPECT_EQ(missed, 2.0 - fuel);
+  }
+}
+
 TEST(SplitSums, ComputeColumnsInRuns) {
   expectSplitAndEqual("input x[65536, 8] f32\ny[j:8] f32 = sum[i:65536] x[i, j]\noutput y\n");
 }

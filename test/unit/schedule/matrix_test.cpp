@@ -68,10 +68,10 @@ TEST(Matrix, TilesAreTheBlocks) {
           if (!nest.matrix)
             continue;
           const MatrixTile &tile = *nest.matrix;
-          EXPECT_EQ(int(tile.down * tile.across * tile.deep * 32), schedule.threads);
+          EXPECT_EQ(int(tile.down * tile.across * tile.warpsK * 32), schedule.threads);
           EXPECT_EQ(tile.rows % (16 * tile.down), 0u);
           EXPECT_EQ(tile.columns % (16 * tile.across), 0u);
-          EXPECT_EQ(tile.depth % (16 * tile.deep), 0u);
+          EXPECT_EQ(tile.depth % (16 * tile.warpsK), 0u);
           EXPECT_EQ(tile.rows * tile.depth % (8 * schedule.threads), 0u);
           EXPECT_EQ(tile.columns * tile.depth % (8 * schedule.threads), 0u);
           EXPECT_LE(tile.ring + tile.ringBytes(), schedule.scratchBytes);
@@ -169,7 +169,7 @@ TEST(Matrix, ClustersShareLongSumsOfFewTiles) {
   EXPECT_EQ(tileOf(few, 1).blocks, 1u);
   MatrixTile shared = tileOf(few, 8);
   EXPECT_GE(shared.blocks, 2u);
-  EXPECT_GE(shared.ringBytes(), int64_t(shared.deep) * shared.rows * shared.columns * 4);
+  EXPECT_GE(shared.ringBytes(), int64_t(shared.warpsK) * shared.rows * shared.columns * 4);
   EXPECT_EQ(tileOf(product("f16", 4096, 4096, 4096, "k, j"), 8).blocks, 1u);
   // What comes ahead of the product in its tile is not done by each block.
   std::string twice = "input a[49, 256] f16\ninput b[256, 4608] f16\ninput w[4608, 512] f16\n"

@@ -67,7 +67,7 @@ TEST_P(Products, OfThreefoldTiles) {
 
 TEST_P(Products, OfWarpsThatShareASum) {
   MatrixTile tile = byWarps();
-  tile.deep = 2;
+  tile.warpsK = 2;
   for (const char *level : {"sm_80", "sm_90a"})
     expectRight(product(tile).schedule, level);
 }

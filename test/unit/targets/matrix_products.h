@@ -34,7 +34,7 @@ inline schedule::MatrixTile inBulk(schedule::MatrixTile tile = byFourWarps()) {
 inline ScheduleMaker onMatrixUnits(ElementType type, bool transposed, ElementType of,
                                    schedule::MatrixTile tile = byWarps()) {
   ScheduleMaker maker;
-  maker.schedule.threads = int(tile.down * tile.across * tile.deep) * 32;
+  maker.schedule.threads = int(tile.down * tile.across * tile.warpsK) * 32;
   constexpr int64_t rows = 40, columns = 64, depth = 72;
   unsigned a = maker.buffer(of, rows * depth), b = maker.buffer(type, columns * depth);
   unsigned c = maker.buffer(ElementType::F32, rows * columns, true);

@@ -1,23 +1,22 @@
-//===- constants.h - What is known when the model is compiled --------------===//
+//===- constant_nodes.h - What is known when the model is compiled ---------===//
 //
 // Definitions that depend on constants alone are computed by the constant program; kernels of the
 // main program may have such values in any order. Scans stay in the main program: their bodies are
 // loops.
 //
 //===----------------------------------------------------------------------===//
-#ifndef KINTSUGI_SPACE_CONSTANTS_H
-#define KINTSUGI_SPACE_CONSTANTS_H
+#ifndef KINTSUGI_TE_CONSTANT_NODES_H
+#define KINTSUGI_TE_CONSTANT_NODES_H
 
 #include "te/program.h"
 
-namespace kintsugi::space {
+namespace kintsugi::te {
 
 /// Which nodes depend on constants alone.
-std::vector<bool> constantNodes(const te::Program &program);
+std::vector<bool> constantNodes(const Program &program);
 /// Whether a value is a constant, or is defined by a node that depends on constants alone.
-bool isConstant(const te::Program &program, const std::vector<bool> &constantNodes,
-                te::ValueId value);
+bool isConstant(const Program &program, const std::vector<bool> &constantNodes, ValueId value);
 
-} // namespace kintsugi::space
+} // namespace kintsugi::te
 
-#endif // KINTSUGI_SPACE_CONSTANTS_H
+#endif // KINTSUGI_TE_CONSTANT_NODES_H

@@ -1,10 +1,8 @@
-#include "space/constants.h"
+#include "te/constant_nodes.h"
 
 #include "llvm/ADT/STLExtras.h"
 
-namespace kintsugi::space {
-
-using namespace te;
+namespace kintsugi::te {
 
 bool isConstant(const Program &program, const std::vector<bool> &constantNodes, ValueId id) {
   const Value &value = program.value(id);
@@ -21,4 +19,4 @@ std::vector<bool> constantNodes(const Program &program) {
   return constant;
 }
 
-} // namespace kintsugi::space
+} // namespace kintsugi::te
