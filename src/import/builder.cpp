@@ -88,7 +88,8 @@ Index Builder::gatherWrapped(Expr position, int64_t extent) const {
 Shape Builder::bounded(llvm::StringRef name, Dims shape) {
   std::vector<int64_t> extents = te::plainShape(shape);
   auto elements = elementCount(extents);
-  if (elements && *elements <= largestCount)
+  bool fits = llvm::all_of(extents, [](int64_t extent) { return extent <= largestCount; });
+  if (elements && *elements <= largestCount && fits)
     return Shape(shape.begin(), shape.end());
   fail("its result '" + name + "' would have the shape " + shapeString(extents) +
        ", which is too large");

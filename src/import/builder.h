@@ -25,9 +25,9 @@ using Pointwise = llvm::function_ref<Expr(Indices)>;
 /// The parallel iterators, then the reduction's.
 using Reduced = llvm::function_ref<Expr(Indices, Indices)>;
 
-/// No tensor of a model that could ever run has more elements; sums of a few such numbers don't
-/// overflow.
-inline constexpr int64_t largestCount = int64_t(1) << 46;
+/// No tensor of a model that could ever run has more elements, and no text says a greater extent;
+/// sums of a few such numbers don't overflow.
+inline constexpr int64_t largestCount = te::maxIndexNumber;
 
 /// How elements of type `type` are accumulated: f32 for f16 and bf16, the type itself otherwise.
 ElementType accumulatorFor(ElementType type);

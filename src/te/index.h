@@ -22,6 +22,10 @@
 
 namespace kintsugi::te {
 
+/// The greatest number that a text may write in an index, and the greatest extent: sums of products
+/// of a few don't overflow.
+inline constexpr int64_t maxIndexNumber = int64_t(1) << 40;
+
 class Expr;
 struct IndexNode;
 struct Atom;

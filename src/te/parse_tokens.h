@@ -14,11 +14,10 @@
 namespace kintsugi::te {
 
 /// Bounds on what a text may ask for: deeper expressions could exhaust the stack of the phases that
-/// walk them, larger numbers could overflow when indices are combined.
+/// walk them, indices have their own bound (maxIndexNumber).
 inline constexpr unsigned maxNesting = 400;    ///< Of brackets.
 inline constexpr unsigned maxExprDepth = 1000; ///< Of an expression, cases counted each.
 inline constexpr unsigned maxIndexTerms = 64;  ///< Of one sum.
-inline constexpr int64_t maxIndexNumber = int64_t(1) << 40; ///< Extents, too.
 
 /// "unexpected 'x'; expected ...", or what is wrong with the token itself.
 Error unexpected(const Lexer &lexer, const Token &token, llvm::StringRef expected);
