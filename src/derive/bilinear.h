@@ -21,10 +21,12 @@ namespace kintsugi::derive {
 struct BilinearAlgorithm {
   const char *name;
   int64_t outputs, taps;
-  llvm::ArrayRef<int64_t> input;        ///< points x points, row-major.
+  llvm::ArrayRef<int64_t> input;        ///< points x points, row-major: numerators ...
+  int64_t inputDenominator;             ///< ... over this, a power of two.
   llvm::ArrayRef<int64_t> kernel;       ///< points x taps: numerators of each row ...
   llvm::ArrayRef<int64_t> denominators; ///< ... over the row's denominator.
-  llvm::ArrayRef<int64_t> output;       ///< outputs x points.
+  llvm::ArrayRef<int64_t> output;       ///< outputs x points: numerators ...
+  int64_t outputDenominator;            ///< ... over this, a power of two.
 
   int64_t points() const { return outputs + taps - 1; }
   /// Whether y[i] = sum_j d[i + j] g[j] for all d and g.

@@ -170,9 +170,10 @@ private:
     std::optional<Expr> fill;
     if (s == 0)
       fill = Expr::literal(ElementType::F32, 0.0);
-    Expr factor = Expr::read(matrix("input", *step.algorithm, step.algorithm->input,
-                                    step.algorithm->points(), ElementType::F32),
-                             ElementType::F32, {at(after, Role::Point, s), i});
+    Expr factor =
+        Expr::read(matrix("input", *step.algorithm, step.algorithm->input, step.algorithm->points(),
+                          ElementType::F32, step.algorithm->inputDenominator),
+                   ElementType::F32, {at(after, Role::Point, s), i});
     Expr element = Expr::read(source, ElementType::F32, place, std::move(fill));
     reduceBy(result, ElementType::F32, {{"i", step.algorithm->points()}}, factor * element);
     dimensions = std::move(after);
@@ -304,9 +305,9 @@ private:
       place.push_back(dimension.role == Role::Point && dimension.number == s
                           ? x
                           : at(after, dimension.role, dimension.number));
-    Expr factor = Expr::read(
-        matrix("output", algorithm, algorithm.output, algorithm.outputs, ElementType::F32),
-        ElementType::F32, {at(after, Role::Inside, s), x});
+    Expr factor = Expr::read(matrix("output", algorithm, algorithm.output, algorithm.outputs,
+                                    ElementType::F32, algorithm.outputDenominator),
+                             ElementType::F32, {at(after, Role::Inside, s), x});
     reduceBy(result, ElementType::F32, {{"x", algorithm.points()}},
              factor * Expr::read(source, ElementType::F32, place));
     dimensions = std::move(after);
@@ -334,14 +335,14 @@ private:
   }
 
   ValueId kernelMatrix(const BilinearAlgorithm &algorithm) {
-    return matrix("kernel", algorithm, algorithm.kernel, algorithm.points(), ElementType::F64,
+    return matrix("kernel", algorithm, algorithm.kernel, algorithm.points(), ElementType::F64, 1,
                   algorithm.denominators);
   }
 
   /// A matrix of an algorithm as a constant.
   ValueId matrix(const char *which, const BilinearAlgorithm &algorithm,
                  llvm::ArrayRef<int64_t> numbers, int64_t rows, ElementType type,
-                 llvm::ArrayRef<int64_t> denominators = {}) {
+                 int64_t denominator, llvm::ArrayRef<int64_t> ofRows = {}) {
     ValueId &known = shared.matrices[numbers.data()];
     if (known != ValueId())
       return known;
@@ -352,7 +353,7 @@ private:
       for (auto [position, element] : llvm::enumerate(elements))
         element = static_cast<std::remove_reference_t<decltype(element)>>(
             double(numbers[position]) /
-            (denominators.empty() ? 1.0 : double(denominators[position / columns])));
+            double(ofRows.empty() ? denominator : ofRows[position / columns]));
     };
     if (type == ElementType::F32)
       fill(tensor->as<float>());

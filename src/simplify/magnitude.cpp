@@ -53,6 +53,20 @@ bool isClamped(const Expr &expr) {
   return above && below;
 }
 
+/// Whether a reduction runs over a dimension of a value by itself, as norms and softmax do and
+/// windows don't. What such values are compared with their maximum for, say exp(x - max), depends
+/// on both being rounded alike, which values that stay in registers are not.
+bool reducesWholeDimensions(const Definition &definition) {
+  unsigned first = definition.parallel.size();
+  bool found = false;
+  definition.bodies[0].walk([&](const Expr &e) {
+    if (e.kind() == ExprKind::Read)
+      for (const Index &index : e.readIndices())
+        found |= index.asIterator() >= int(first);
+  });
+  return found;
+}
+
 bool hasSquare(const Expr &product) {
   llvm::SmallVector<Expr> factors;
   factorsOf(product, factors);
@@ -135,7 +149,7 @@ bool Magnitudes::leavesStatistics(const Definition &definition) const {
     return !isContraction(definition) && termsOf(definition) > longestWindow;
   case Combiner::Max:
   case Combiner::Min:
-    return termsOf(definition) > longestWindow;
+    return termsOf(definition) > longestWindow || reducesWholeDimensions(definition);
   default:
     return true;
   }

@@ -66,7 +66,7 @@ def check(graph, configuration, native, folder, fault=None, levels=None):
 
     def limits_of(spreads, scale=scale, own=own):
         return [
-            judge.Limits(t, [s * scale for s in spread], max(own, _output_unit(graph, configuration, i)))
+            judge.Limits(t, [s * scale for s in spread], max(own, _output_unit(graph, configuration, i)), oracle.floor(configuration))
             for i, (t, spread) in enumerate(zip(truth, spreads))
         ]
 

@@ -37,7 +37,8 @@ def over(array, axis):
 class Limits:
     """What the noise of some runs allows an output."""
 
-    def __init__(self, truth, spreads, own_unit):
+    def __init__(self, truth, spreads, own_unit, floor=1e-37):
+        """`floor`: what any number near zero may be off by."""
         with np.errstate(invalid="ignore", over="ignore"):
             size = np.where(np.isfinite(truth), np.abs(truth), 0.0)
             spread = np.zeros_like(truth)
@@ -45,11 +46,11 @@ class Limits:
                 spread = np.maximum(spread, np.where(np.isfinite(each), each, 0.0))
         own = OWN_ROUNDINGS * own_unit
         whole = spread.max(initial=0.0)
-        self.whole = TIMES_NOISE * whole + own * size.max(initial=0.0) + 1e-37
+        self.whole = TIMES_NOISE * whole + own * size.max(initial=0.0) + floor
         self.slices = {}
         for axis in axes_of(truth):
             noise = np.maximum(over(spread, axis), SHARE_OF_ALL * whole)
-            self.slices[axis] = TIMES_NOISE * noise + own * over(size, axis) + 1e-37
+            self.slices[axis] = TIMES_NOISE * noise + own * over(size, axis) + floor
 
 
 def outside(got, truth, limits, output, kind="mismatch", loose=1.0):

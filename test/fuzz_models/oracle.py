@@ -13,6 +13,7 @@ from onnx import TensorProto, helper
 from . import graph as ir
 
 UNITS = {"f32": 2.0**-24, "f64": 2.0**-53, "f16": 2.0**-11, "bf16": 2.0**-8}
+FLOORS = {"f16": 2.0**-24}  # Numbers nearer to zero are zero, or this; those of other types are never met.
 ROUNDINGS = 4  # Of noise on each value.
 # Operators that subtract numbers of that size inside, where there is no place for noise: their operand's, or 1.
 CANCELLING = {"Gelu": "operand", **dict.fromkeys(["Elu", "Celu", "Selu", "Sinh", "Asinh", "Atanh"], "one")}
@@ -30,6 +31,12 @@ def unit(configuration):
     if configuration["float"] != "f32":
         return UNITS[configuration["float"]]
     return UNITS[configuration["precision"]]
+
+
+def floor(configuration):
+    """What rounding a number near zero may cost."""
+    stored = configuration["float"] if configuration["float"] != "f32" else configuration["precision"]
+    return FLOORS.get(stored, 1e-37)
 
 
 class Noisy:

@@ -23,8 +23,9 @@ def integer_reduction(m):
     kind = m.d.choice(["int64", "int32"])
     shape = m.shape(m.d.choice([1, 2, 3]))
     m.g._count += 1
-    x = m.input(shape, kind, f"integers({m.g._count}, -9, 10{''.join(f', {e}' for e in shape)})")
     op = m.d.choice(["ReduceSum", "ReduceMax", "ReduceMin", "ReduceProd"])
+    low, end = (-1, 2) if op == "ReduceProd" else (-9, 10)  # What overflows has no one meaning.
+    x = m.input(shape, kind, f"integers({m.g._count}, {low}, {end}{''.join(f', {e}' for e in shape)})")
     m.keep(m.reduce(op, x, [m.d.index(x.rank)], m.d.flag(), exact=True))
 
 

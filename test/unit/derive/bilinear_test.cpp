@@ -17,6 +17,15 @@ TEST(Bilinear, EveryAlgorithmIsRight) {
   }
 }
 
+TEST(Bilinear, AWrongDenominatorIsFound) {
+  for (BilinearAlgorithm algorithm : bilinearAlgorithms()) {
+    algorithm.inputDenominator *= 2;
+    EXPECT_FALSE(algorithm.isRight()) << algorithm.name;
+    algorithm.outputDenominator *= 2;
+    EXPECT_FALSE(algorithm.isRight()) << algorithm.name;
+  }
+}
+
 /// Whatever one number is changed to something else, the check says so.
 TEST(Bilinear, AWrongNumberIsFound) {
   for (const BilinearAlgorithm &algorithm : bilinearAlgorithms())
