@@ -1,6 +1,6 @@
 """Would the error policy see a kernel that errs? Whole models with one mistake in the middle, judged as ours are.
 
-usage: mutate.py [MODEL ...] [--limit SECONDS] [--json FILE]
+usage: mutate.py [MODEL ...] [--limit SECONDS] [--jobs N] [--json FILE]
 
 ONNX Runtime computes a model once as it is and once with each mistake in one of its products with a large constant
 factor: one channel off by 1 %, one column of the factor dropped, two heads (groups of channels) exchanged, both factors
@@ -12,7 +12,9 @@ two models, or in all of fewer.
 """
 
 import argparse
+import concurrent.futures
 import json
+import pathlib
 import sys
 
 import numpy as np
@@ -20,6 +22,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 import check
+import machine
 import materialize
 import models
 import policy
@@ -29,7 +32,7 @@ AXES = {"Conv": (0, 1), "ConvTranspose": (1, 0), "Gemm": (1, 0), "MatMul": (-1, 
 LEAST = 8  # Channels and terms that a product has to have.
 UNSEEN = 2  # Models in which a mistake may be too small to see.
 TRIED = 16  # Products that are looked at for one that matters.
-FELT = 0.01  # Of an output's largest magnitude, by which it has to move when a channel is doubled.
+FELT = 1e-3  # Of an output's largest magnitude: a channel matters if doubling it moves an output by more.
 
 
 class Product:
@@ -182,32 +185,41 @@ def examine(path, limit):
         bench = Bench(model, folder, feeds, limit)
         right = check.reference(model, feeds)
         number = place_of_mistakes(model, folder, feeds, right)
-        row = {"none": bench.strain(right)}
+        row = {"product": number, "none": bench.strain(right)}
         for mistake, make in MISTAKES.items():
             row[mistake] = bench.strain(check.reference(mutated(model, make, number, folder), feeds))
-            print(f"{row[mistake]:17.3g}", end="", flush=True)
-        print(f"{number:9}", end="", flush=True)
     return row
+
+
+def row_of(path, options):
+    """What `examine` says of a model, or that it failed."""
+    try:
+        return examine(path, options.limit)
+    except models.Failure as failure:
+        return dict(failed=str(failure))
+
+
+def line(name, row):
+    if "failed" in row:
+        return f"{name:32} {row['failed']}"
+    return f"{name:32}" + "".join(f"{row[mistake]:17.3g}" for mistake in MISTAKES) + f"{row['product']:9}{row['none']:17.3g}"
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--limit", type=float, default=900, help="seconds that one command may take")
-    parser.add_argument("--json", help="write the table to this file as well")
+    parser.add_argument("--jobs", type=int, default=1, help="models that are examined at a time")
+    parser.add_argument("--json", type=pathlib.Path, help="write the table to this file as well")
     options = models.parsed(parser)
-    rows = {}
+    report = machine.report(models={})
+    rows = report["models"]
     print(f"{'model':32}" + "".join(f"{name:>17}" for name in MISTAKES) + f"{'product':>9}{'no mistake':>17}")
-    for path in options.paths:
-        print(f"{path.stem:32}", end="", flush=True)
-        try:
-            rows[path.stem] = examine(path, options.limit)
-            print(f"{rows[path.stem]['none']:17.3g}", flush=True)
-        except models.Failure as failure:
-            rows[path.stem] = {}
-            print(f" {failure}", flush=True)
-        if options.json:
-            with open(options.json, "w") as file:
-                json.dump(rows, file, indent=1)
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        for path, row in zip(options.paths, pool.map(lambda path: row_of(path, options), options.paths)):
+            rows[path.stem] = row
+            print(line(path.stem, row), flush=True)
+            if options.json:
+                machine.write(report, options.json)
     seen = {name: sum(row.get(name, 0) > 1 for row in rows.values()) for name in MISTAKES}
     print(f"{'seen in':32}" + "".join(f"{f'{count} of {len(rows)}':>17}" for count in seen.values()))
     least = len(rows) - UNSEEN if len(rows) > UNSEEN else len(rows)
