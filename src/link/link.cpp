@@ -22,6 +22,15 @@ std::vector<unsigned> kernelsOf(const Plan &plan, const PlanNode &node) {
   return kernels;
 }
 
+/// Of the model, the first that a kernel serves.
+static std::string nodeOf(const Plan &plan, size_t kernel) {
+  for (const orchestrate::Stage &stage : plan.stages)
+    if (stage.kind == orchestrate::Stage::Kind::Kernel && stage.kernel == kernel &&
+        !stage.origins.empty())
+      return stage.origins.front();
+  return "";
+}
+
 Expected<tile::TileProgram> programOf(const Plan &plan, llvm::ArrayRef<tile::Launch> launches) {
   std::set<llvm::StringRef> names;
   for (const tile::Launch &launch : launches)
@@ -29,9 +38,9 @@ Expected<tile::TileProgram> programOf(const Plan &plan, llvm::ArrayRef<tile::Lau
       for (const tile::Launch::Part &part : phase)
         names.insert(part.kernel);
   std::vector<tile::NamedSchedule> kernels;
-  for (const orchestrate::Kernel &kernel : plan.kernels)
+  for (auto [number, kernel] : llvm::enumerate(plan.kernels))
     if (names.count(kernel.symbol))
-      kernels.push_back({kernel.symbol, &kernel.shape->schedule});
+      kernels.push_back({kernel.symbol, &kernel.shape->schedule, nodeOf(plan, number)});
   KINTSUGI_ASSIGN(tile::TileProgram program, tile::buildTileProgram(kernels));
   program.launches = launches.vec();
   return program;

@@ -20,7 +20,7 @@ namespace {
 class KernelBuilder {
 public:
   KernelBuilder(OpBuilder &builder, const NamedSchedule &named)
-      : builder(builder), name(named.name), schedule(*named.schedule) {}
+      : builder(builder), name(named.name), node(named.node), schedule(*named.schedule) {}
 
   Status build();
 
@@ -46,7 +46,7 @@ private:
                    ExprBuilder &exprs);
 
   OpBuilder &builder;
-  const std::string &name;
+  const std::string &name, &node;
   const Schedule &schedule;
   SmallVector<Value> buffers;
   SmallVector<Value> origins;
@@ -55,8 +55,9 @@ private:
 Status KernelBuilder::checkTypes() const {
   for (const Buffer &buffer : schedule.buffers)
     if (!storedType(builder.getContext(), buffer.type))
-      return inputError("kernel '" + name + "' has elements of type " +
-                        std::string(nameOf(buffer.type)) + ", which does not compute");
+      return inputError((node.empty() ? "kernel '" + name : "node '" + node) +
+                        "': it has elements of type " + std::string(nameOf(buffer.type)) +
+                        ", which does not compute");
   return Status::success();
 }
 
@@ -68,7 +69,7 @@ KernelOp KernelBuilder::declare() {
   }
   int registers = schedule.threads > 0 ? schedule::registersOf(schedule) : 0;
   auto kernel = KernelOp::create(
-      builder, builder.getUnknownLoc(), name, extents, sizes,
+      builder, NameLoc::get(builder.getStringAttr(node)), name, extents, sizes,
       static_cast<uint64_t>(schedule.scratchBytes), static_cast<uint64_t>(schedule.threads),
       static_cast<uint64_t>(schedule.standInBytes), static_cast<uint64_t>(registers));
   Block &block = kernel.getBody().emplaceBlock();

@@ -17,6 +17,7 @@ namespace kintsugi::tile {
 struct NamedSchedule {
   std::string name;
   const schedule::Schedule *schedule;
+  std::string node = {}; ///< Of the model, that errors name: the first that the kernel serves.
 };
 
 /// Fails on what no target can compute (complex numbers, types narrower than a byte).

@@ -98,6 +98,13 @@ def test_derived_expressions_are_a_model_too(folder, report, kintsugi):
         np.testing.assert_array_equal(np.load(folder / "derived.out.npz")["r"], feeds["a"].max(axis=0) + 1)
 
 
+def test_what_a_gpu_lacks_is_told_of_the_node(folder, kintsugi):
+    model = folder / "acos.te"
+    model.write_text('input x[i:64] f32\ny[i:64] f32 = acos(x[i])  @"angle"\noutput y\n')
+    code, _, errors = kintsugi("compile", model, "--target", "cuda", "-o", folder / "acos.kin")
+    assert code == 3 and "node 'angle': it computes 'acos', for which --target cuda has no code yet" in errors
+
+
 def test_constants_of_derived_expressions_are_named(folder, kintsugi):
     model, derived = folder / "masked.te", folder / "masked.derived.te"
     model.write_text(MASKED_ATTENTION.format(open="i32{c} <= i32{i}", low="-inf"))

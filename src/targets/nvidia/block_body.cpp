@@ -162,9 +162,12 @@ Status checkOperations(KernelOp kernel) {
       return;
     if (op->getResult(0).getType().isF32() && DoubleFunctions::has(Elementwise::importOf(op)))
       return;
-    status = inputError("kernel '" + kernel.getSymName().str() + "' computes '" +
-                        Elementwise::importOf(op).str() +
-                        "', for which --target cuda has no code yet; use --target cpu");
+    auto node = dyn_cast<NameLoc>(kernel.getLoc());
+    bool isNamed = node && !node.getName().empty();
+    status = inputError(
+        (isNamed ? "node '" + node.getName().str() : "kernel '" + kernel.getSymName().str()) +
+        "': it computes '" + Elementwise::importOf(op).str() +
+        "', for which --target cuda has no code yet; use --target cpu");
   });
   return status;
 }
