@@ -104,7 +104,7 @@ def moves_on_gpu(report):
 def attention_on_gpu(report):
     leads = {name: row["lead"] for name, row in report["us"].items()}
     worst = min(leads, key=leads.get)
-    return f"{worst and leads[worst]:.2f} ({worst.replace('_', ', ')}); {statistics.geometric_mean(leads.values()):.2f}"
+    return f"{leads[worst]:.2f} ({worst.replace('_', ', ')}); {statistics.geometric_mean(leads.values()):.2f}"
 
 
 def conformance(_):
@@ -155,11 +155,11 @@ def read(name):
 
 
 def row_text(what, figure, name, command):
-    """A row; what was never measured has none."""
+    """A row, also of what was never measured."""
     report = read(name) if name else {}
     value = None if report is None else figure(report)
     if value is None:
-        return ""
+        return f"| {what} | not measured | | `{command}` |\n"
     when = f"{report['date']}, {report['machine']['commit'][:7]}" if name else "each commit"
     return f"| {what} | {value} | {when} | `{command}` |\n"
 

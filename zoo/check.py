@@ -6,8 +6,8 @@ usage: check.py [MODEL ...] [--target cpu|cuda[:N]] [--cpu-level v3|v4] [--preci
 On a processor the model runs at each level of the instruction set that it has, unless one is named, and the worst
 answer counts. The right outputs are ONNX Runtime's. With a precision below f32 an output that is beyond the limits against them is
 judged beside the reference instead, of which `compare` knows what rounding alone costs, and which then has to agree
-with ONNX Runtime itself; and each model is judged twice, on feeds of two seeds, the second four times as large: the
-compiler chose what to store in 16 bits by a run on neither. As many models' weights exist at a time as there are jobs,
+with ONNX Runtime itself; and each model is judged twice, on feeds of two seeds: the compiler chose what to store in 16
+bits by a run on neither. As many models' weights exist at a time as there are jobs,
 one unless more are asked for; several disturb each other's times, not the verdicts. Columns: the verdict (inside the
 policy, inside only by rounding, outside), the largest difference of any output over its largest magnitude beside what
 the policy allows, and the same in slices of its channels (both of the output that is nearest to a limit), seconds to
@@ -38,7 +38,7 @@ HEADER = (
     f" {'compile s':>9} {'run ms':>9} {'kernels':>7}"
 )
 VERDICTS = ("inside", "rounding", "outside")
-FEEDS = {"f32": (("", 1),), "f16": (("", 1), (" again", 4)), "bf16": (("", 1), (" again", 4))}
+FEEDS = {"f32": ("",), "f16": ("", " again"), "bf16": ("", " again")}
 
 
 def reference(path, feeds):
@@ -102,7 +102,7 @@ def check(path, limit, target="cpu", precision="f32", level=None):
         judge, entries = Judge(model, folder, limit), []
         for feeds in FEEDS[precision]:
             for at in [[]] if level or target != "cpu" else [["--cpu-level", each] for each in models.levels()]:
-                entries.append(entry(judge.report(materialize.inputs(graph, *feeds), flags + at)) | dict(at=at[1:]))
+                entries.append(entry(judge.report(materialize.inputs(graph, feeds), flags + at)) | dict(at=at[1:]))
     worst = max(entries, key=lambda each: (VERDICTS.index(each["verdict"]), strain(each)))
     return worst | dict(
         answers=entries,

@@ -8,7 +8,7 @@ rounded to f16. It is the product nearest to the middle whose middle channel the
 that a rectifier cuts off, or whose scale a normalization takes away again, has no wrong value. `kintsugi compare` has to
 call the right outputs inside and each other set outside. Columns: for each mistake, by how many times the limit it is
 passed (of the whole output or of a slice), and which product it was. Exits 1 where a mistake goes unseen in more than
-two models, or in all of fewer.
+two models; of two or fewer, in any.
 """
 
 import argparse
@@ -32,7 +32,7 @@ AXES = {"Conv": (0, 1), "ConvTranspose": (1, 0), "Gemm": (1, 0), "MatMul": (-1, 
 LEAST = 8  # Channels and terms that a product has to have.
 UNSEEN = 2  # Models in which a mistake may be too small to see.
 TRIED = 16  # Products that are looked at for one that matters.
-FELT = 1e-3  # Of an output's largest magnitude: a channel matters if doubling it moves an output by more.
+FELT = 1e-2  # Of an output's largest magnitude: a channel matters if doubling it moves an output by more.
 
 
 class Product:
@@ -137,15 +137,18 @@ def moved(right, wrong):
 
 
 def place_of_mistakes(path, folder, feeds, right):
-    """The number of the product nearest to the middle that matters: its middle channel, doubled, is felt. The middle one
-    where none does."""
+    """The number of the product nearest to the middle that matters: its middle channel, doubled, is felt. Where none
+    does as much, the one that does most."""
     count = len(products(onnx.load(path, load_external_data=False)))
-    nearest = sorted(range(count), key=lambda number: abs(number - count // 2))
-    for number in nearest[:TRIED]:
+    if count == 0:
+        raise models.Failure(f"{path.stem} multiplies by no large constants")
+    felt = {}
+    for number in sorted(range(count), key=lambda number: abs(number - count // 2))[:TRIED]:
         wrong = check.reference(mutated(path, Mistakes.channel_doubled, number, folder), feeds)
-        if moved(right, wrong) > FELT:
+        felt[number] = moved(right, wrong)
+        if felt[number] > FELT:
             return number
-    return nearest[0]
+    return max(felt, key=felt.get)
 
 
 class Bench:

@@ -25,7 +25,7 @@ struct Use {
 
 class OperatorCheck {
 public:
-  explicit OperatorCheck(const Model &model) : model(model) {}
+  explicit OperatorCheck(const Model &model) : model(model), functions(model) {}
 
   Status run() {
     KINTSUGI_ASSIGN(auto opsets, opsetsOf(model.opsets));
@@ -51,7 +51,7 @@ private:
     for (auto [number, node] : llvm::enumerate(nodes)) {
       auto opset = opsets.find(node.domain);
       int64_t version = opset == opsets.end() ? 1 : opset->second;
-      const Function *function = findFunction(model, node);
+      const Function *function = functions.find(node);
       if (!function && malformed.ok())
         if (Status status = checkAgainstSchema(node, version); !status.ok())
           malformed = at(describe(node), status.takeError());
@@ -91,6 +91,7 @@ private:
   }
 
   const Model &model;
+  FunctionTable functions;
   std::map<std::string, Use> unsupported;
   Status malformed; ///< The first one.
   std::set<const Function *> seen;
@@ -112,14 +113,6 @@ Expected<std::map<std::string, int64_t>> opsetsOf(const std::vector<OpsetImport>
                       std::to_string(newestOpset) +
                       " are supported: convert it with onnx.version_converter");
   return result;
-}
-
-const Function *findFunction(const Model &model, const Node &node) {
-  auto found = llvm::find_if(model.functions, [&](const Function &function) {
-    return function.name == node.op && function.domain == node.domain &&
-           function.overload == node.overload;
-  });
-  return found == model.functions.end() ? nullptr : &*found;
 }
 
 std::string describe(const Node &node) {

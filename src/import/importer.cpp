@@ -168,11 +168,11 @@ Status Importer::importNode(const Node &node, Scope &scope) {
       node.attributes, [](const Attribute &attribute) { return !attribute.reference.empty(); });
   if (refers) {
     KINTSUGI_ASSIGN(Node resolved, withReferences(node, scope));
-    if (const Function *function = findFunction(model, node))
+    if (const Function *function = functions.find(node))
       return inlineFunction(*function, resolved, std::move(inputs), scope);
     return importOperator(resolved, std::move(inputs), scope);
   }
-  if (const Function *function = findFunction(model, node))
+  if (const Function *function = functions.find(node))
     return inlineFunction(*function, node, std::move(inputs), scope);
   return importOperator(node, std::move(inputs), scope);
 }

@@ -8,6 +8,7 @@
 #ifndef KINTSUGI_IMPORT_IMPORTER_H
 #define KINTSUGI_IMPORT_IMPORTER_H
 
+#include "import/function_table.h"
 #include "import/import.h"
 #include "import/op_context.h"
 #include "import/weights.h"
@@ -20,8 +21,8 @@ namespace kintsugi::import {
 class Importer final : public GraphImporter {
 public:
   Importer(const Model &model, const std::string &folder, const ImportOptions &options)
-      : model(model), options(options), weights(folder, options.randomWeights), constants(program) {
-  }
+      : model(model), functions(model), options(options), weights(folder, options.randomWeights),
+        constants(program) {}
 
   Expected<te::Program> run();
 
@@ -88,6 +89,7 @@ private:
   Expected<Binding> bindSparse(const SparseInitializer &sparse);
 
   const Model &model;
+  FunctionTable functions;
   const ImportOptions &options;
   te::Program program;
   Weights weights;
@@ -109,9 +111,6 @@ Status checkOperators(const Model &model);
 /// The versions of the operator sets that a model or a function names. An error where ONNX's own is
 /// outside of 1 to 28.
 Expected<std::map<std::string, int64_t>> opsetsOf(const std::vector<OpsetImport> &imports);
-
-/// The function that a node calls, or null.
-const Function *findFunction(const Model &model, const Node &node);
 
 /// "node 'conv1' (Conv)"; a node without a name is called by its first output.
 std::string describe(const Node &node);

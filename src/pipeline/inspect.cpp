@@ -27,7 +27,7 @@ struct Use {
 /// Counts operators, those inside of subgraphs and of functions that are called included.
 class OperatorCensus {
 public:
-  explicit OperatorCensus(const import::Model &model) : model(model) {}
+  explicit OperatorCensus(const import::Model &model) : model(model), functions(model) {}
 
   Status run() {
     KINTSUGI_ASSIGN(Opsets opsets, import::opsetsOf(model.opsets));
@@ -42,7 +42,7 @@ private:
       for (const import::Attribute &attribute : node.attributes)
         if (attribute.graph)
           KINTSUGI_RETURN_IF_ERROR(visit(attribute.graph->nodes, opsets));
-      if (const import::Function *function = import::findFunction(model, node))
+      if (const import::Function *function = functions.find(node))
         KINTSUGI_RETURN_IF_ERROR(visitFunction(*function, opsets));
       else
         count(node, opsets);
@@ -71,6 +71,7 @@ private:
   }
 
   const import::Model &model;
+  import::FunctionTable functions;
   std::set<const import::Function *> seen;
 };
 

@@ -848,10 +848,11 @@ private:
         int64_t elements = 1;
         for (const Side &side : box)
           elements *= side.extent;
-        if (packable) // Panels are full.
+        bool isEmpty = elements == 0;
+        if (packable && !isEmpty) // Panels are full.
           elements = elements / box.back().extent * llvm::alignTo(box.back().extent, mostLanes);
         int64_t pitch = 0;
-        if (llvm::is_contained(turned, id)) {
+        if (llvm::is_contained(turned, id) && !isEmpty) {
           pitch = rowPitch(box.back().extent, bytesOfElement(values.value(id).type));
           elements = elements / box.back().extent * pitch;
         }

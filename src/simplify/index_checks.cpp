@@ -17,8 +17,18 @@ struct Piece {
   ElementRange range;
 };
 
+/// Whether a type has all numbers of another one.
+bool holds(ElementType type, ElementType other) {
+  if (!isInteger(type) || !isInteger(other))
+    return false;
+  if (isSigned(type) == isSigned(other))
+    return bitsOf(type) >= bitsOf(other);
+  return isSigned(type) && bitsOf(type) > bitsOf(other);
+}
+
+/// An integer as it was before casts that changed no number.
 Expr withoutCasts(Expr expr) {
-  while (expr.kind() == ExprKind::Cast && isInteger(expr.operand(0).type()))
+  while (expr.kind() == ExprKind::Cast && holds(expr.type(), expr.operand(0).type()))
     expr = expr.operand(0);
   return expr;
 }

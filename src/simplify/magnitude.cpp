@@ -56,7 +56,7 @@ bool isClamped(const Expr &expr) {
 /// Whether a reduction runs over a dimension of a value by itself, as norms and softmax do and
 /// windows don't. What such values are compared with their maximum for, say exp(x - max), depends
 /// on both being rounded alike, which values that stay in registers are not.
-bool reducesWholeDimensions(const Definition &definition) {
+bool reducesDimensions(const Definition &definition) {
   unsigned first = definition.parallel.size();
   bool found = false;
   definition.bodies[0].walk([&](const Expr &e) {
@@ -149,7 +149,7 @@ bool Magnitudes::leavesStatistics(const Definition &definition) const {
     return !isContraction(definition) && termsOf(definition) > longestWindow;
   case Combiner::Max:
   case Combiner::Min:
-    return termsOf(definition) > longestWindow || reducesWholeDimensions(definition);
+    return termsOf(definition) > longestWindow || reducesDimensions(definition);
   default:
     return true;
   }

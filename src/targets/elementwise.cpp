@@ -153,7 +153,7 @@ Value Elementwise::oddRatio(Value x, double end, ArrayRef<double> over, ArrayRef
 Value Elementwise::tangentH(Value x) {
   if (getElementTypeOrSelf(x.getType()).isF64())
     return import("tanh", x);
-  return oddRatio(x, 9, {1.33548506e-8, 2.06092318e-5, 3.49559775e-3, 0.133810341, 1},
+  return oddRatio(x, 9.6, {1.33548506e-8, 2.06092318e-5, 3.49559775e-3, 0.133810341, 1},
                   {7.77663956e-7, 3.28565016e-4, 0.0258770194, 0.467143506, 1});
 }
 
@@ -162,7 +162,7 @@ Value Elementwise::tangentH(Value x) {
 Value Elementwise::errorFunction(Value x) {
   if (getElementTypeOrSelf(x.getType()).isF64())
     return import("erf", x);
-  return oddRatio(x, 3.75,
+  return oddRatio(x, 4,
                   {2.21193321e-8, -2.02268166e-6, 1.32422167e-4, 3.1421415e-3, 0.0487305596,
                    0.185680568, 1.12837911},
                   {8.33199651e-4, 0.0131781222, 0.10915444, 0.497887433, 1});

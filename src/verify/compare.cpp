@@ -91,9 +91,13 @@ private:
 /// Of axis 1 and of the last, where they have enough elements.
 static std::vector<Slices> slicesOf(std::span<const int64_t> shape, unsigned rank, int64_t count) {
   std::vector<Slices> all;
-  for (unsigned axis : {1u, rank - 1})
-    if (rank > axis && axis > 0 && (axis == 1 || rank > 2) && shape[axis] > 1 &&
-        count / shape[axis] >= leastOfSlice)
+  std::vector<unsigned> axes;
+  if (rank > 1)
+    axes.push_back(1);
+  if (rank > 2)
+    axes.push_back(rank - 1);
+  for (unsigned axis : axes)
+    if (shape[axis] > 1 && count / shape[axis] >= leastOfSlice)
       all.emplace_back(axis, shape);
   return all;
 }

@@ -74,7 +74,8 @@ void damage(std::string &bytes, const std::string &other, Random &random) {
     bytes.resize(at);
     break;
   case 5:
-    bytes.replace(std::min(at, bytes.size()), random() % 6, oddNumber(random));
+    length = random() % 6;
+    bytes.replace(std::min(at, bytes.size()), length, oddNumber(random));
     break;
   case 6:
     bytes.replace(std::min(at, bytes.size()), length,
@@ -182,7 +183,7 @@ int main(int argc, char **argv) {
     int status = 0;
     if (child < 0 || waitpid(child, &status, 0) < 0)
       return 2;
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+    if (*next == options.count && WIFEXITED(status) && WEXITSTATUS(status) == 0)
       break;
     std::string name = "mutant-" + std::to_string(options.seed) + "-" + std::to_string(*next);
     std::ofstream(options.keep / name, std::ios::binary) << mutant(seeds, options.seed, *next);

@@ -15,7 +15,7 @@ STATUS = {1: "comparison", 2: "usage", 3: "refused", 4: "internal", 5: "machine"
 
 
 class Report(dict):
-    """kind: fine, mismatch, refused, internal, machine, meaning, slow; text; and what was counted on the way."""
+    """kind: one of reduce.FAILURES, or fine, unfit, no GPU code, without ORT; text; and what was counted on the way."""
 
 
 def pieces(graph, configuration, native, folder):

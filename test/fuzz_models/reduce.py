@@ -9,7 +9,7 @@ import time
 from . import configure, generate
 from .graph import IS_FLOAT, Graph
 
-FAILURES = ("mismatch", "refused", "internal", "machine", "meaning", "crash", "hang")
+FAILURES = ("mismatch", "comparison", "usage", "refused", "internal", "machine", "meaning", "crash", "hang")
 
 
 class Reducer:

@@ -21,6 +21,7 @@ from .reduce import FAILURES, Reducer
 from .workers import MODULES, Worker
 
 MOST_NOT_TAKEN = 0.01  # By ONNX Runtime, without which a model says less.
+LEAST_FINE = 0.8  # Of the seeds that are asked for.
 REDUCED_OF_A_KIND = 3  # The same message many times is reduced a few times.
 
 
@@ -123,7 +124,8 @@ def emulator(architecture):
     folder = MODULES.parent / "emulator"
     if not (folder / "libcuda.so.1").exists():
         raise SystemExit(f"fuzz-models: there is no emulated driver in {folder}; ./dev build kintsugi_emulator makes it")
-    return {"LD_LIBRARY_PATH": str(folder), "KINTSUGI_EMULATOR": architecture}
+    others = os.environ.get("LD_LIBRARY_PATH")
+    return {"LD_LIBRARY_PATH": f"{folder}:{others}" if others else str(folder), "KINTSUGI_EMULATOR": architecture}
 
 
 def _fault(job):
@@ -156,6 +158,9 @@ def main(given=None):
     print(run.tally.summary(findings))
     if run.tally.kinds["without ORT"] > max(1, run.tally.done * MOST_NOT_TAKEN):
         print("fuzz-models: ONNX Runtime does not take too many of the models; mend their generators")
+        return 1
+    if not options.replay and run.tally.kinds["fine"] < LEAST_FINE * options.count and not options.plant:
+        print("fuzz-models: too few of the models say anything")
         return 1
     return 1 if findings else 0
 

@@ -54,14 +54,26 @@ TEST(IndexChecks, ElementsOfInputsAreLookedAtAhead) {
     return result.inputs.empty() ? ElementRange{} : result.inputs[0].range;
   };
   EXPECT_EQ(range("input x[k:3] i64\ny[k:3] i64 = x[k]\n"), (ElementRange{-4, 4, 0, {{3, 1}}}));
-  EXPECT_EQ(range("input x[j:2, k:5] i64\ny[k:5] i32 = i32(x[1, k])\n"),
+  EXPECT_EQ(range("input x[j:2, k:5] i32\ny[k:5] i64 = i64(x[1, k])\n"),
             (ElementRange{-4, 4, 5, {{5, 1}}}));
-  EXPECT_EQ(range("input x[j:2, k:5] i64\ny[k:2, j:2] i32 = i32(x[j, 2 * k + 1])\n"),
+  EXPECT_EQ(range("input x[j:2, k:5] i32\ny[k:2, j:2] i64 = i64(x[j, 2 * k + 1])\n"),
             (ElementRange{-4, 4, 1, {{2, 2}, {2, 5}}}));
-  EXPECT_EQ(range("input x[j:2, k:5] i64\n"
+  EXPECT_EQ(range("input x[j:2, k:5] u8\n"
                   "c[j:2, k:5] i32 = i32(x[j, k])\n"
                   "y[k:10] i32 = c[k//5, k%5]\n"),
             (ElementRange{-4, 4, 0, {{10, 1}}}));
+}
+
+/// What a cast wraps is an index only behind it.
+TEST(IndexChecks, NumbersThatACastChangesAreLookedAtBehindIt) {
+  for (const char *text : {"input x[k:3] i64\ny[k:3] i32 = i32(x[k])\n",
+                           "input x[k:3] i64\ny[k:3] i64 = i64(u8(x[k]))\n",
+                           "input x[k:3] u32\ny[k:3] i32 = i32(x[k])\n",
+                           "input x[k:3] i8\ny[k:3] u32 = u32(x[k])\n"}) {
+    LoweredChecks result = lowered(text);
+    EXPECT_TRUE(result.inputs.empty()) << text;
+    EXPECT_EQ(result.program.outputs.size(), 1u) << text;
+  }
 }
 
 TEST(IndexChecks, TheRestIsOneNumberThatIsComputed) {

@@ -299,7 +299,7 @@ TEST(Ptx, RefusesOtherLevelsAndUnknownFunctions) {
   options.level = "sm_80";
   code = targets::createNvidiaTarget()->compile({&*other}, options);
   ASSERT_FALSE(code.ok());
-  EXPECT_NE(code.error().message.find("kernel 'kernel' computes 'sinh'"), std::string::npos);
+  EXPECT_NE(code.error().message.find("kernel 'kernel': it computes 'sinh'"), std::string::npos);
 }
 
 TEST(Ptx, Assembles) {
