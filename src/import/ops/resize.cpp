@@ -178,6 +178,9 @@ Status resizeBy(OpContext &c, const std::vector<ResizedAxis> &axes, const Resize
   return Status::success();
 }
 
+/// What each element of an axis is made of is found out one by one when compiling.
+constexpr int64_t longestAxis = 1 << 24;
+
 /// Extents from sizes, which may keep the aspect ratio.
 Status applySizes(OpContext &c, std::vector<ResizedAxis> &axes, llvm::ArrayRef<unsigned> dimensions,
                   llvm::ArrayRef<int64_t> sizes) {
@@ -187,7 +190,7 @@ Status applySizes(OpContext &c, std::vector<ResizedAxis> &axes, llvm::ArrayRef<u
                    llvm::Twine(dimensions.size()) + " axes");
   std::optional<double> common;
   for (auto [d, size] : llvm::zip(dimensions, sizes)) {
-    if (size < 0 || size > int64_t(1) << 40 || axes[d].input == 0)
+    if (size < 0 || size > longestAxis || axes[d].input == 0)
       return c.error("it can't resize an axis from " + llvm::Twine(axes[d].input) + " to " +
                      llvm::Twine(size));
     axes[d].output = size;
@@ -202,7 +205,7 @@ Status applySizes(OpContext &c, std::vector<ResizedAxis> &axes, llvm::ArrayRef<u
     return c.error("its keep_aspect_ratio_policy '" + policy + "' is not known");
   for (unsigned d : dimensions) {
     double output = *common * axes[d].input + 0.5;
-    if (!(output <= double(int64_t(1) << 40)))
+    if (!(output <= double(longestAxis)))
       return c.error("its sizes would make an axis too large");
     axes[d].scale = *common;
     axes[d].output = static_cast<int64_t>(output);
@@ -217,7 +220,7 @@ Status applyScales(OpContext &c, std::vector<ResizedAxis> &axes,
                    llvm::Twine(dimensions.size()) + " axes");
   for (auto [d, scale] : llvm::zip(dimensions, scales)) {
     double output = std::floor(axes[d].input * scale);
-    if (!(scale > 0) || !(output <= double(int64_t(1) << 40)))
+    if (!(scale > 0) || !(output <= double(longestAxis)))
       return c.error("it has a scale that is not positive, or too large");
     axes[d].scale = scale;
     axes[d].output = static_cast<int64_t>(output);
