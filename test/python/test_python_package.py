@@ -148,7 +148,8 @@ def test_outputs_by_name(tmp_path):
     x = np.array([[1, 5, 2], [9, 7, 8]], np.float32)
     where, big = session.run(["where", "big"], {"x": x})
     assert where.tolist() == [1, 0] and big.tolist() == [5, 9]
-    assert [y.tolist() for y in session.run(None, {"x": x})] == [[5, 9], [1, 0]]
+    for everything in (None, []):
+        assert [y.tolist() for y in session.run(everything, {"x": x})] == [[5, 9], [1, 0]]
 
 
 class Counting:
@@ -215,6 +216,7 @@ def test_wrong_feeds(names, feeds, message):
         (DIGITS, {"dims": {"batch": 3}}, kintsugi.UsageError, "no open dimension"),
         (DIGITS, {"providers": ["CUDAExecutionProvider"]}, kintsugi.UsageError, "only CPUExecutionProvider"),
         (b"model", {}, kintsugi.UsageError, "give its path"),
+        ("model.onnx\0.kin", {}, kintsugi.UsageError, "zero byte"),
     ],
 )
 def test_wrong_sessions(model, options, error, message):

@@ -152,6 +152,8 @@ class InferenceSession:
         if (bytes_ := options.max_memory if max_memory is None else max_memory) is not None:
             settings["max_memory"] = bytes_
         path = os.fsdecode(path_or_bytes)
+        if "\0" in path:
+            raise UsageError("a path has no zero byte in it")
         load = _load if (options.cache if cache is None else cache) or _is_artifact(path) else _load_anew
         self._native, self.notes = load(path, settings)
         self._inputs = [NodeArg(*port) for port in self._native.inputs()]
@@ -170,9 +172,9 @@ class InferenceSession:
         return get_available_providers()
 
     def run(self, output_names, input_feed):
-        """The outputs named, or all for None, from an array for each input by name."""
+        """The outputs named, or all for None or no names, from an array for each input by name."""
         try:
-            places = range(len(self._outputs)) if output_names is None else [self._places[n] for n in output_names]
+            places = [self._places[name] for name in output_names] if output_names else range(len(self._outputs))
             feeds = [port._take(input_feed[port.name]) for port in self._inputs]
         except KeyError as missing:
             raise InputError(self._describe_missing(missing.args[0], output_names)) from None
