@@ -79,8 +79,7 @@ def parse(words):
     parser.add_argument("--seconds", type=float, default=1, help="of a turn")
     parser.add_argument("--limit", type=float, default=1.03, help="the greatest ratio that is no error")
     parser.add_argument("--out", type=pathlib.Path, help="a file of all figures")
-    options = models.parsed(parser, words)
-    return options
+    return models.parsed(parser, words)
 
 
 def main(words=None):

@@ -133,8 +133,7 @@ def parse(words):
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--limit", type=float, default=900, help="seconds that one command may take")
     parser.add_argument("--out", type=pathlib.Path, help="instead of bench/results/cost.json")
-    options = models.parsed(parser, words)
-    return options
+    return models.parsed(parser, words)
 
 
 def main(words=None):

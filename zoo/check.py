@@ -7,11 +7,11 @@ On a processor the model runs at each level of the instruction set that it has, 
 answer counts. The right outputs are ONNX Runtime's. With a precision below f32 an output that is beyond the limits against them is
 judged beside the reference instead, of which `compare` knows what rounding alone costs, and which then has to agree
 with ONNX Runtime itself; and each model is judged twice, on feeds of two seeds: the compiler chose what to store in 16
-bits by a run on neither. As many models' weights exist at a time as there are jobs,
-one unless more are asked for; several disturb each other's times, not the verdicts. Columns: the verdict (inside the
-policy, inside only by rounding, outside), the largest difference of any output over its largest magnitude beside what
-the policy allows, and the same in slices of its channels (both of the output that is nearest to a limit), seconds to
-compile, milliseconds for a run, kernels. Exits 1 if a model failed or is outside.
+bits by a run on neither. As many models' weights exist at a time as there are jobs, one unless more are asked for;
+several disturb each other's times, not the verdicts. Columns: the verdict (inside the policy, inside only by rounding,
+outside), the largest difference of any output over its largest magnitude beside what the policy allows, and the same in
+slices of its channels (both of the output that is nearest to a limit), seconds to compile, milliseconds for a run,
+kernels. Exits 1 if a model failed or is outside.
 """
 
 import argparse
@@ -139,12 +139,22 @@ def summary(results):
     )
 
 
-def row_of(path, options):
-    """What `check` says of a model, or that it failed."""
-    try:
-        return check(path, options.limit, options.target, options.precision, options.cpu_level)
-    except models.Failure as failure:
-        return dict(verdict="outside", failed=str(failure))
+def tabulated(options, report, examine, line):
+    """Fills the report's "models" with what `examine` says of each path, a row or models.Failure, `options.jobs` at a
+    time; prints a line for each in order, and keeps the file of `options.json`, if any, up to date."""
+
+    def row_of(path):
+        try:
+            return examine(path)
+        except models.Failure as failure:
+            return dict(verdict="outside", failed=str(failure))
+
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        for path, row in zip(options.paths, pool.map(row_of, options.paths)):
+            report["models"][path.stem] = row
+            print(line(path.stem, row), flush=True)
+            if options.json:
+                machine.write(report, options.json)
 
 
 def main():
@@ -159,12 +169,8 @@ def main():
     report = machine.report(target=options.target, precision=options.precision, models={})
     results = report["models"]
     print(HEADER, flush=True)
-    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        for path, row in zip(options.paths, pool.map(lambda path: row_of(path, options), options.paths)):
-            results[path.stem] = row
-            print(line(path.stem, row), flush=True)
-            if options.json:
-                machine.write(report, options.json)
+    how = options.limit, options.target, options.precision, options.cpu_level
+    tabulated(options, report, lambda path: check(path, *how), line)
     print(summary(results))
     return 1 if any(row["verdict"] == "outside" for row in results.values()) else 0
 

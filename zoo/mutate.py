@@ -12,7 +12,6 @@ two models; of two or fewer, in any.
 """
 
 import argparse
-import concurrent.futures
 import json
 import pathlib
 import sys
@@ -194,14 +193,6 @@ def examine(path, limit):
     return row
 
 
-def row_of(path, options):
-    """What `examine` says of a model, or that it failed."""
-    try:
-        return examine(path, options.limit)
-    except models.Failure as failure:
-        return dict(failed=str(failure))
-
-
 def line(name, row):
     if "failed" in row:
         return f"{name:32} {row['failed']}"
@@ -217,12 +208,7 @@ def main():
     report = machine.report(models={})
     rows = report["models"]
     print(f"{'model':32}" + "".join(f"{name:>17}" for name in MISTAKES) + f"{'product':>9}{'no mistake':>17}")
-    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        for path, row in zip(options.paths, pool.map(lambda path: row_of(path, options), options.paths)):
-            rows[path.stem] = row
-            print(line(path.stem, row), flush=True)
-            if options.json:
-                machine.write(report, options.json)
+    check.tabulated(options, report, lambda path: examine(path, options.limit), line)
     seen = {name: sum(row.get(name, 0) > 1 for row in rows.values()) for name in MISTAKES}
     print(f"{'seen in':32}" + "".join(f"{f'{count} of {len(rows)}':>17}" for count in seen.values()))
     least = len(rows) - UNSEEN if len(rows) > UNSEEN else len(rows)

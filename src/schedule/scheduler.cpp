@@ -845,17 +845,13 @@ private:
       for (ValueId id : member.results) {
         bool packable = llvm::is_contained(staged, id);
         Box box = heldBox(member, id, iterated);
-        int64_t elements = 1;
-        for (const Side &side : box)
+        int64_t pitch = 0, elements = box.empty() ? 1 : box.back().extent; // Of a row.
+        if (packable)                                                      // Panels are full.
+          elements = llvm::alignTo(elements, mostLanes);
+        if (llvm::is_contained(turned, id))
+          elements = pitch = rowPitch(elements, bytesOfElement(values.value(id).type));
+        for (const Side &side : llvm::ArrayRef(box).drop_back(!box.empty()))
           elements *= side.extent;
-        bool isEmpty = elements == 0;
-        if (packable && !isEmpty) // Panels are full.
-          elements = elements / box.back().extent * llvm::alignTo(box.back().extent, mostLanes);
-        int64_t pitch = 0;
-        if (llvm::is_contained(turned, id) && !isEmpty) {
-          pitch = rowPitch(box.back().extent, bytesOfElement(values.value(id).type));
-          elements = elements / box.back().extent * pitch;
-        }
         placements[id.number] = {static_cast<unsigned>(schedule.buffers.size()), Home::Scratch, box,
                                  pitch};
         schedule.buffers.push_back(

@@ -86,7 +86,7 @@ Value NestEmitter::divideByShared(Operation *op, ArrayRef<Value> operands, Point
     return make.mul(operands[0], factor);
   }
   Value scale = once(0, [&] {
-    Value size = scaleOfDivisor(make, divisor, units);
+    Value size = scaleOfDivisor(make, divisor, units != nullptr);
     return units ? size : make.withSignOf(size, divisor);
   });
   Value scaled = once(1, [&] { return make.mul(divisor, scale); });

@@ -55,9 +55,8 @@ private:
 Status KernelBuilder::checkTypes() const {
   for (const Buffer &buffer : schedule.buffers)
     if (!storedType(builder.getContext(), buffer.type))
-      return inputError((node.empty() ? "kernel '" + name : "node '" + node) +
-                        "': it has elements of type " + std::string(nameOf(buffer.type)) +
-                        ", which does not compute");
+      return inputError(describeKernel(name, node) + ": it has elements of type " +
+                        std::string(nameOf(buffer.type)) + ", which does not compute");
   return Status::success();
 }
 
@@ -68,13 +67,15 @@ KernelOp KernelBuilder::declare() {
     sizes.push_back(dimension.size);
   }
   int registers = schedule.threads > 0 ? schedule::registersOf(schedule) : 0;
+  Location location = builder.getUnknownLoc(), named = location; // What errors of targets name.
+  if (!node.empty())
+    named = NameLoc::get(builder.getStringAttr(node));
   auto kernel = KernelOp::create(
-      builder, NameLoc::get(builder.getStringAttr(node)), name, extents, sizes,
-      static_cast<uint64_t>(schedule.scratchBytes), static_cast<uint64_t>(schedule.threads),
-      static_cast<uint64_t>(schedule.standInBytes), static_cast<uint64_t>(registers));
+      builder, named, name, extents, sizes, static_cast<uint64_t>(schedule.scratchBytes),
+      static_cast<uint64_t>(schedule.threads), static_cast<uint64_t>(schedule.standInBytes),
+      static_cast<uint64_t>(registers));
   Block &block = kernel.getBody().emplaceBlock();
   builder.setInsertionPointToStart(&block);
-  Location location = builder.getUnknownLoc();
   for (const Buffer &buffer : schedule.buffers) {
     Type element = storedType(builder.getContext(), buffer.type);
     if (buffer.home == Home::Memory)
@@ -334,6 +335,10 @@ Status KernelBuilder::build() {
 }
 
 } // namespace
+
+std::string describeKernel(llvm::StringRef kernel, llvm::StringRef node) {
+  return (node.empty() ? "kernel '" + kernel.str() : "node '" + node.str()) + "'";
+}
 
 Expected<TileProgram> buildTileProgram(llvm::ArrayRef<NamedSchedule> kernels) {
   TileProgram program;

@@ -20,6 +20,9 @@ struct NamedSchedule {
   std::string node = {}; ///< Of the model, that errors name: the first that the kernel serves.
 };
 
+/// "node 'conv1'", or "kernel 'k0'" where no node is known: whom an error is about.
+std::string describeKernel(llvm::StringRef kernel, llvm::StringRef node);
+
 /// Fails on what no target can compute (complex numbers, types narrower than a byte).
 Expected<TileProgram> buildTileProgram(llvm::ArrayRef<NamedSchedule> kernels);
 

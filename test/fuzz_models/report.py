@@ -9,7 +9,7 @@ from .generate import BLOCKS, kind_of
 
 
 # What sets a GPU's kernels apart, by how the names of their instructions start.
-UNITS = {
+EXECUTED = {
     "mma": "mma.", "wgmma": "wgmma.mma", "ldmatrix": "ldmatrix", "asynchronous copies": "cp.async.c",
     "bulk copies": "cp.async.bulk", "clusters": "mapa", "shuffles": "shfl", "waits for the launch before": "griddepcontrol",
 }
@@ -36,7 +36,7 @@ class Tally:
         self.configurations.update(f"without {switch}" for switch in configuration["without"])
         self.deviating += bool(answer.get("ort_deviates"))
         names = answer.get("instructions", {})
-        self.units.update(unit for unit, start in UNITS.items() if any(name.startswith(start) for name in names))
+        self.units.update(unit for unit, start in EXECUTED.items() if any(name.startswith(start) for name in names))
         self.cpu += answer.get("cpu_s", 0.0)
         self.nearest = max(self.nearest, answer.get("nearest", 0.0))
         self.slowest = max(self.slowest, answer.get("wall_s", 0.0))

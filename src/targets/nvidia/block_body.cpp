@@ -9,6 +9,7 @@
 #include "targets/nvidia/matrix_nest.h"
 #include "targets/nvidia/streamed_softmax.h"
 #include "targets/tile_body.h"
+#include "tile/build.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
@@ -163,11 +164,10 @@ Status checkOperations(KernelOp kernel) {
     if (op->getResult(0).getType().isF32() && DoubleFunctions::has(Elementwise::importOf(op)))
       return;
     auto node = dyn_cast<NameLoc>(kernel.getLoc());
-    bool isNamed = node && !node.getName().empty();
-    status = inputError(
-        (isNamed ? "node '" + node.getName().str() : "kernel '" + kernel.getSymName().str()) +
-        "': it computes '" + Elementwise::importOf(op).str() +
-        "', for which --target cuda has no code yet; use --target cpu");
+    status =
+        inputError(tile::describeKernel(kernel.getSymName(), node ? node.getName().strref() : "") +
+                   ": it computes '" + Elementwise::importOf(op).str() +
+                   "', for which --target cuda has no code yet; use --target cpu");
   });
   return status;
 }

@@ -81,6 +81,13 @@ def attended(m, q, k, v, mask=True):
     return result
 
 
+def causally_attended(m, q, k, v):
+    """The same of four dimensions as decoders write it: scores are scaled, and what is ahead is hidden, or some mask."""
+    scores = m.scaled(m.matmul(q, m.transpose(k, [0, 1, 3, 2])), q.shape[-1] ** -0.5)
+    scores.bound = 4.0
+    return m.matmul(m.softmax(masks.masked(m, scores, ahead=m.d.flag())), v)
+
+
 def multi_head(m, x, heads, width, shared=None, mask=True):
     batch, tokens, channels = x.shape
     shared = shared or heads

@@ -2,8 +2,7 @@
 their while: what an emulator can execute in a second."""
 
 from ..maker import block
-from . import masks
-from .attention import attended
+from .attention import attended, causally_attended
 from .windows import convolved, finished
 
 ROWS = [64, 128, 33, 256, 100, 1]
@@ -26,10 +25,9 @@ def product(m):
 @block("MatMul", "units: batched product", weight=3)
 def batched_product(m):
     batch, rows, inner, columns = m.d.choice([2, 3, 8]), m.d.choice(ROWS), m.d.choice([64, 128, 40]), m.d.choice(WIDTHS)
-    a, b = m.input((batch, rows, inner)), m.input((batch, inner, columns))
-    if m.d.flag():
-        b = m.transpose(m.input((batch, columns, inner)), [0, 2, 1])
-    y = m.matmul(a, b)
+    a, isTurned = m.input((batch, rows, inner)), m.d.flag()
+    b = m.input((batch, columns, inner) if isTurned else (batch, inner, columns))
+    y = m.matmul(a, m.transpose(b, [0, 2, 1]) if isTurned else b)
     m.keep(m.transpose(y, [1, 0, 2]) if m.d.flag() else y)
 
 
@@ -57,9 +55,7 @@ def attention(m):
 def causal_attention(m):
     heads, tokens, width = m.d.choice([2, 4]), m.d.choice([256, 128, 384]), m.d.choice([64, 32])
     q, k, v = (m.input((1, heads, tokens, width)) for _ in range(3))
-    scores = m.scaled(m.matmul(q, m.transpose(k, [0, 1, 3, 2])), width**-0.5)
-    scores.bound = 4.0
-    m.keep(m.matmul(m.softmax(masks.masked(m, scores, ahead=m.d.flag())), v))
+    m.keep(causally_attended(m, q, k, v))
 
 
 @block("Conv", "units: convolution", weight=5)

@@ -1,8 +1,7 @@
 """Layers of real models, some at the sizes at which a real model's choices are made; those are rare, being costly."""
 
 from ..maker import Unfit, block
-from . import masks
-from .attention import attended, multi_head, projected
+from .attention import attended, causally_attended, multi_head, projected
 from .linear import gated
 from .normalization import divided_by_deviation, centred, scale
 from .windows import convolved, finished
@@ -111,9 +110,7 @@ def real_causal(m):
         product = m.input((1, tokens, 3 * heads * width))
     five = m.transpose(m.reshape(product, (1, tokens, 3, heads, width)), [2, 0, 3, 1, 4])
     q, k, v = (m.squeeze(m.sliced(five, 0, i, i + 1), [0]) for i in range(3))
-    scores = m.scaled(m.matmul(q, m.transpose(k, [0, 1, 3, 2])), width**-0.5)
-    scores.bound = 4.0
-    y = m.matmul(m.softmax(masks.masked(m, scores, ahead=m.d.flag())), v)
+    y = causally_attended(m, q, k, v)
     if m.d.flag():
         y = m.reshape(m.transpose(y, [0, 2, 1, 3]), (1, tokens, heads * width))
     m.keep(y)
