@@ -259,34 +259,40 @@ int Expr::compare(const Expr &other) const {
 
 namespace {
 
-using Visited = llvm::SmallPtrSet<const void *, 16>;
+using Visit = llvm::function_ref<void(const Expr &)>;
 
-/// Calls `visit` on the expressions right below: data of indices, fill, operands.
-void forEachBelow(const Expr &expr, llvm::function_ref<void(const Expr &)> visit) {
+void forEachDataOf(const Expr &expr, Visit visit) {
   if (expr.kind() == ExprKind::Index)
     expr.indexValue().forEachData(visit);
-  if (expr.kind() == ExprKind::Read) {
+  if (expr.kind() == ExprKind::Read)
     for (const Index &index : expr.readIndices())
       index.forEachData(visit);
-    if (const Expr *fill = expr.readFill())
-      visit(*fill);
-  }
-  for (const Expr &operand : expr.operands())
-    visit(operand);
-}
-
-void walkOnce(const Expr &expr, Visited &visited, llvm::function_ref<void(const Expr &)> visit) {
-  if (!visited.insert(expr.identity()).second)
-    return;
-  forEachBelow(expr, [&](const Expr &below) { walkOnce(below, visited, visit); });
-  visit(expr);
 }
 
 } // namespace
 
-void Expr::walk(llvm::function_ref<void(const Expr &)> visit) const {
-  Visited visited;
-  walkOnce(*this, visited, visit);
+void Expr::walk(Visit visit) const {
+  struct Walk {
+    Visit visit;
+    llvm::SmallPtrSet<const void *, 16> visited; ///< Those that several refer to.
+
+    void operator()(const Expr &expr) {
+      forEachDataOf(expr, [&](const Expr &data) { once(data); });
+      if (const Expr *fill = expr.kind() == ExprKind::Read ? expr.readFill() : nullptr)
+        below(*fill);
+      for (const Expr &operand : expr.operands())
+        below(operand);
+      visit(expr);
+    }
+
+    void below(const Expr &expr) { expr.node.use_count() == 1 ? (*this)(expr) : once(expr); }
+
+    void once(const Expr &expr) { // Indices are shared as well: what they hold has one owner.
+      if (visited.insert(expr.identity()).second)
+        (*this)(expr);
+    }
+  };
+  Walk{visit, {}}(*this);
 }
 
 bool Expr::uses(unsigned iterator) const {
