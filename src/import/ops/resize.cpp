@@ -179,7 +179,7 @@ Status resizeBy(OpContext &c, const std::vector<ResizedAxis> &axes, const Resize
 }
 
 /// What each element of an axis is made of is found out one by one when compiling.
-constexpr int64_t longestAxis = 1 << 24;
+constexpr int64_t longestAxis = 1 << 22;
 
 /// Extents from sizes, which may keep the aspect ratio.
 Status applySizes(OpContext &c, std::vector<ResizedAxis> &axes, llvm::ArrayRef<unsigned> dimensions,

@@ -88,6 +88,9 @@ Expected<AxisTaps> tapsOf(const ResizedAxis &axis, const ResizeStyle &style) {
       return inputError("it shrinks an axis too much");
     start = static_cast<int64_t>(std::floor(-reach / narrow)) + 1;
     result.taps = static_cast<unsigned>(2 - 2 * start);
+    constexpr int64_t mostWeights = 1 << 25;
+    if (axis.output > mostWeights / result.taps)
+      return inputError("it weighs too many elements");
   }
   result.endInside = axis.output;
   bool seenInside = false;

@@ -206,6 +206,9 @@ struct Padding {
   PadMode mode = PadMode::Constant;
 };
 
+/// Indices hold sums of two such numbers.
+constexpr int64_t mostPadding = largestCount / 2;
+
 Expected<Padding> paddingOf(OpContext &c) {
   static const std::pair<const char *, PadMode> modes[] = {{"constant", PadMode::Constant},
                                                            {"reflect", PadMode::Reflect},
@@ -234,10 +237,12 @@ Expected<Padding> paddingOf(OpContext &c) {
                    llvm::Twine(dimensions.size()) + " dimensions");
   padding.low.assign(rank, 0);
   padding.high.assign(rank, 0);
+  for (int64_t pad : pads)
+    if (pad < -mostPadding || pad > mostPadding)
+      return c.error("its pad " + llvm::Twine(pad) + " is out of range");
   for (size_t k = 0; k < dimensions.size(); ++k) {
-    constexpr int64_t limit = int64_t(1) << 46;
-    padding.low[dimensions[k]] = std::clamp(pads[k], -limit, limit);
-    padding.high[dimensions[k]] = std::clamp(pads[dimensions.size() + k], -limit, limit);
+    padding.low[dimensions[k]] = pads[k];
+    padding.high[dimensions[k]] = pads[dimensions.size() + k];
   }
   return padding;
 }
@@ -251,6 +256,9 @@ Expected<ValueId> padDimension(OpContext &c, std::string name, ValueId x, unsign
   if (extent == 0 || !fits)
     return c.error("dimension " + llvm::Twine(d) + " of extent " + llvm::Twine(extent) +
                    " is too short for its pads");
+  if (extent > mostPadding)
+    return c.error("dimension " + llvm::Twine(d) + " of extent " + llvm::Twine(extent) +
+                   " is too long to be repeated");
   std::vector<int64_t> wanted = c.dims(x);
   wanted[d] = extent + low + high;
   KINTSUGI_ASSIGN(Shape shape, c.makeShape(wanted));

@@ -144,6 +144,12 @@ def with_a_threshold(m):
     m.keep(m.unary(op, x, exact=op == "ThresholdedRelu", **attributes))
 
 
+def require_numbers(m):
+    """ONNX says of no integer that it is what NaN or an infinity is converted to."""
+    if m.g.special:
+        raise Unfit("special")
+
+
 @block("Floor", "Ceil", "Round", "Sign", "Mod", "Cast", weight=4)
 def jump(m):
     x = m.exact()
@@ -151,6 +157,7 @@ def jump(m):
     op = m.d.choice(["Floor", "Ceil", "Round", "Sign", "Cast", "Mod"])
     if op == "Cast":
         kind = m.d.choice(["int32", "int64", "int8", "bool"])
+        require_numbers(m)
         narrow = m.g.node("Cast", [x], x.shape, kind, exact=True, to=f"kind:{kind}")
         m.keep(narrow)
         m.keep(m.g.node("Cast", [narrow], x.shape, exact=True, to="kind:float"))
@@ -259,6 +266,7 @@ def shifted_bits(m):
 
 @block("CastLike", "Cast", opset=15, weight=2)
 def cast_like(m):
+    require_numbers(m)
     x = m.exact()
     m.g.pin(x)
     like = some_integers(m, m.d.choice(["int32", "int64"]), (1,))
