@@ -111,7 +111,7 @@ def compiled(folder, name, text):
     artifact = source.with_suffix(".kin")
     if not artifact.exists():
         source.write_text(text)
-        flags = ("--random-weights", "--target", "cuda", "--without", "joins", "--quiet")
+        flags = ("--random-weights", "--target", "cuda", "--disable", "launch-merging", "--quiet")
         models.kintsugi("compile", source, *flags, "-o", artifact)
     return artifact
 

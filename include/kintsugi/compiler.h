@@ -13,8 +13,7 @@
  *   "target"          "cpu" (default), "cuda", or "reference": each definition alone, in f64
  *   "precision"       "f32", "f16" or "bf16": what f32 values may be rounded to
  *   "plan"            "search" (default), "greedy" or "separate"
- *   "without"         what not to do: a list of fusion, masks, formats, packing, copies, winograd,
- *                     scans: "fusion,formats"
+ *   "disable"         what not to do: names that kin_rules() lists, "fusion,winograd"
  *   "dims"            {"NAME": N}: extents of open dimensions
  *   "bind"            {"INPUT": "FILE.npz"}: inputs whose value is known now
  *   "random_weights"  true: weights whose file is missing are made from their names
@@ -138,6 +137,13 @@ KIN_API KinStatus kin_compare(const char *model, const char *inputs, const char 
 KIN_API KinStatus kin_compare_kernels(const char *model, const char *inputs,
                                       const KinCompilerOptions *options, KinText **report,
                                       KinError **error);
+
+/*===- Rules --------------------------------------------------------------===*/
+
+/* An array of what the option "disable" names: "name", "kind" ("rule" or "switch"), "what" it does,
+   the "targets" that it changes anything on; of a rule also its "exactness" ("bitwise" or
+   "reassociates"), what of values it "assumes" to be finite, and its "source". */
+KIN_API KinStatus kin_rules(KinText **rules, KinError **error);
 
 /*===- The machine and the cache ------------------------------------------===*/
 

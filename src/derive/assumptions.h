@@ -10,21 +10,29 @@
 #define KINTSUGI_DERIVE_ASSUMPTIONS_H
 
 #include <algorithm>
+#include <map>
+#include <string>
 
 namespace kintsugi::derive {
 
-/// How many results hold for finite values only.
-struct Assumptions {
-  unsigned maskedScores = 0; ///< Of softmaxes, of which hidden ones are not looked at.
-  unsigned hiddenRows = 0;   ///< Of softmaxes, whose weights are zeros where a row is hidden.
-  unsigned windows = 0;      ///< That slide by bilinear algorithms, which mix neighbours.
+/// How many results hold for finite values only, by the name of the rule that made them.
+class Assumptions {
+public:
+  void add(const std::string &rule, unsigned results = 1) { counts[rule] += results; }
+
+  unsigned of(const std::string &rule) const {
+    auto found = counts.find(rule);
+    return found == counts.end() ? 0 : found->second;
+  }
 
   /// What holds of either of two programs.
   void join(const Assumptions &other) {
-    maskedScores = std::max(maskedScores, other.maskedScores);
-    hiddenRows = std::max(hiddenRows, other.hiddenRows);
-    windows = std::max(windows, other.windows);
+    for (const auto &[rule, results] : other.counts)
+      counts[rule] = std::max(counts[rule], results);
   }
+
+private:
+  std::map<std::string, unsigned> counts;
 };
 
 } // namespace kintsugi::derive

@@ -1,7 +1,9 @@
 #include "derive/before_views.h"
 
 #include "derive/digit_map.h"
+#include "derive/rule.h"
 #include "simplify/rebuild.h"
+#include "simplify/simplify.h"
 #include "te/product.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -135,5 +137,20 @@ private:
 std::optional<Program> finishBeforeViews(const Program &program, explain::Log *log) {
   return ViewMover(program, log).run();
 }
+
+const Rule finishBeforeViewsRule = {
+    .name = "finish-before-views",
+    .equation = "k[i] = f(p[m(i)]) of a product p seen through transposes and reshapes m => "
+                "q[j] = f(p[j]), k[i] = q[m(i)].",
+    .source = "",
+    .exactness = Exactness::Bitwise,
+    .assumes = "",
+    .order = RuleOrder::BeforeFormats,
+    .helps = runsBlocks,
+    .apply = [](const Program &program, const RuleContext &context) -> Expected<Program> {
+      std::optional<Program> moved = finishBeforeViews(program, context.log);
+      return moved ? simplify::simplify(*moved, context.log) : program;
+    },
+};
 
 } // namespace kintsugi::derive

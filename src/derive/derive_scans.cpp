@@ -2,6 +2,7 @@
 
 #include "cost/cost.h"
 #include "derive/merge_scans.h"
+#include "derive/rule.h"
 #include "derive/scan_price.h"
 #include "derive/wave_scans.h"
 #include "llvm/ADT/STLExtras.h"
@@ -13,9 +14,6 @@ namespace kintsugi::derive {
 using namespace te;
 
 namespace {
-
-/// What a merged group must save of its scans' time: estimates err, of barriers above all.
-constexpr double leastSaving = 0.18;
 
 /// Blocks to try. Divisors of the steps leave none over.
 llvm::SmallVector<int64_t> blockSizes(int64_t steps, unsigned scans) {
@@ -34,9 +32,10 @@ llvm::SmallVector<int64_t> blockSizes(int64_t steps, unsigned scans) {
 
 class ChainDeriver {
 public:
+  /// `margin`: what a merged group must save of its scans' time, as a share.
   ChainDeriver(const Program &program, const ScanChain &chain, ScanPricer &pricer,
-               const machine::Machine &machine)
-      : program(program), chain(chain), pricer(pricer), machine(machine) {
+               const machine::Machine &machine, double margin)
+      : program(program), chain(chain), pricer(pricer), machine(machine), margin(margin) {
     for (const ChainedScan &scan : chain.scans) {
       steps.push_back(pricer.step(scan));
       allProducts.push_back(pricer.products(scan, chain.steps));
@@ -90,7 +89,7 @@ private:
       for (unsigned scan = first; scan < first + merged.count; ++scan)
         now += asItIs(scan);
       double waves = merged.count > 1 ? priceOfWaves(merged) : now;
-      bool pays = waves < (1 - leastSaving) * now;
+      bool pays = waves < (1 - margin) * now;
       before += now;
       after += pays ? waves : now;
       first += merged.count;
@@ -135,7 +134,7 @@ private:
     double total = 0;
     for (unsigned scan = merged.first; scan < merged.first + merged.count; ++scan)
       total += asItIs(scan);
-    return (1 - leastSaving) * total;
+    return (1 - margin) * total;
   }
 
   /// Seconds of a group, or those of its steps alone if they are no less than `limit`.
@@ -182,6 +181,7 @@ private:
   const ScanChain &chain;
   ScanPricer &pricer;
   const machine::Machine &machine;
+  double margin;
   std::vector<StepSeconds> steps;
   std::vector<double> allProducts;
 };
@@ -238,7 +238,7 @@ Program deriveScans(const Program &program, const ScanOptions &options) {
   ScanPricer pricer(program, options.space);
   std::vector<MergedScans> merged;
   for (const ScanChain &chain : chains) {
-    ChainDeriver deriver(program, chain, pricer, machine);
+    ChainDeriver deriver(program, chain, pricer, machine, options.margin);
     std::vector<MergedScans> groups = withOthers(program, deriver.choose(), merged);
     if (options.log)
       explain(*options.log, program, chain, deriver, groups);
@@ -246,5 +246,21 @@ Program deriveScans(const Program &program, const ScanOptions &options) {
   }
   return merged.empty() ? program : mergeScans(program, merged);
 }
+
+const Rule mergeScansRule = {
+    .name = "merge-scans",
+    .equation = "Scans of which each reads what the one before it stacks => side by side in "
+                "blocks of steps, or one scan whose lanes are a step apart.",
+    .source = "Souffle (Xia et al. 2024), wavefronts",
+    .exactness = Exactness::Bitwise,
+    .assumes = "",
+    .order = RuleOrder::BeforeFormats,
+    .helps = runsAnything,
+    .apply = [](const Program &program, const RuleContext &context) -> Expected<Program> {
+      return deriveScans(
+          program,
+          {.space = context.space, .margin = context.margins.sideBySideScans, .log = context.log});
+    },
+};
 
 } // namespace kintsugi::derive

@@ -11,6 +11,7 @@
 #ifndef KINTSUGI_DERIVE_DERIVE_SCANS_H
 #define KINTSUGI_DERIVE_DERIVE_SCANS_H
 
+#include "cost/margins.h"
 #include "explain/log.h"
 #include "space/space.h"
 
@@ -18,6 +19,7 @@ namespace kintsugi::derive {
 
 struct ScanOptions {
   space::SpaceOptions space;
+  double margin = cost::Margins().sideBySideScans;
   /// Told of each chain which of its scans were merged, in blocks of how many steps, and why.
   explain::Log *log = nullptr;
 };

@@ -2,6 +2,7 @@
 
 #include "cost/cost.h"
 #include "derive/fuel.h"
+#include "derive/rule.h"
 #include "derive/ways_within.h"
 #include "derive/winograd.h"
 #include "simplify/facts.h"
@@ -19,9 +20,6 @@ using namespace te;
 namespace {
 
 constexpr double impossible = std::numeric_limits<double>::infinity();
-
-/// What a derived form must save: estimates err, and it takes more memory and rounds more.
-constexpr double leastSaving = 0.12;
 
 /// All constants may grow to so many times their bytes, or to what is little anyway.
 constexpr double mostGrowth = 2, littleBytes = 32 << 20;
@@ -232,10 +230,10 @@ private:
     const Value &kernel = program.value(correlation.kernel.readValue());
     double before = seconds(one.program, {0});
     priced.algorithms.push_back({});
-    priced.ways.push_back({before, bytesOf(kernel)});
+    priced.ways.push_back({std::isinf(options.margin) ? impossible : before, bytesOf(kernel)});
     for (const Algorithms &way : ways(correlation)) {
       double time = derivedSeconds(one, way), bytes = bytesOf(kernel);
-      if (time >= before * (1 - leastSaving))
+      if (time >= before * (1 - options.margin))
         continue;
       for (const BilinearAlgorithm *algorithm : way)
         bytes *= algorithm ? double(algorithm->points()) / double(algorithm->taps) : 1;
@@ -308,7 +306,7 @@ private:
 
   void explain(uint32_t node, const Candidate &candidate) const {
     if (options.assumed && !simplify::factsOf(candidate.correlation.input, program).finite)
-      ++options.assumed->windows;
+      options.assumed->add(winogradRule.name);
     if (!options.log)
       return;
     std::string names;
@@ -337,5 +335,22 @@ private:
 Program deriveWinograd(const Program &program, const WinogradOptions &options) {
   return Deriver(program, options).run();
 }
+
+const Rule winogradRule = {
+    .name = "winograd",
+    .equation = "y[i] = sum[r] x[i+r] * k[r] with a constant k => A' ((G k) * (B' x)), a "
+                "bilinear algorithm of fewer products, along one or two dimensions.",
+    .source = "Winograd 1980; Lavin and Gray 2016",
+    .exactness = Exactness::Reassociates,
+    .assumes = "convolutions by Winograd's algorithms",
+    .order = RuleOrder::AfterFormats,
+    .helps = runsVectors,
+    .apply = [](const Program &program, const RuleContext &context) -> Expected<Program> {
+      return deriveWinograd(program, {.schedule = context.space.schedule,
+                                      .margin = context.margins.winograd,
+                                      .log = context.log,
+                                      .assumed = context.assumed});
+    },
+};
 
 } // namespace kintsugi::derive

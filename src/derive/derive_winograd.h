@@ -8,6 +8,7 @@
 #ifndef KINTSUGI_DERIVE_DERIVE_WINOGRAD_H
 #define KINTSUGI_DERIVE_DERIVE_WINOGRAD_H
 
+#include "cost/margins.h"
 #include "derive/assumptions.h"
 #include "explain/log.h"
 #include "schedule/scheduler.h"
@@ -16,6 +17,7 @@ namespace kintsugi::derive {
 
 struct WinogradOptions {
   schedule::ScheduleOptions schedule;
+  double margin = cost::Margins().winograd;
   unsigned fuel = 400; ///< Distinct definitions that are priced.
   /// Told which definitions were replaced, and what that saves.
   explain::Log *log = nullptr;

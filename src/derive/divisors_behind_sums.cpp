@@ -1,6 +1,7 @@
 #include "derive/behind_sums.h"
 
 #include "derive/constant_expr.h"
+#include "derive/rule.h"
 #include "simplify/rebuild.h"
 #include "te/product.h"
 #include "llvm/ADT/STLExtras.h"
@@ -254,8 +255,8 @@ private:
     finish.bodies = {Expr::stored(old.value(sum.results[0]).type, finish.bodies[0])};
     out.define(node, std::move(finish));
     out.keepFacts(node);
-    if (assumed)
-      assumed->hiddenRows += found.zeroForNaN;
+    if (assumed && found.zeroForNaN)
+      assumed->add(deferDivisionRule.name);
     if (log)
       log->add({"derive",
                 "value '" + name + "'",
@@ -292,5 +293,20 @@ private:
 Program divideBehindSums(const Program &program, explain::Log *log, Assumptions *assumed) {
   return DivisorMover(program, log, assumed).run();
 }
+
+const Rule deferDivisionRule = {
+    .name = "defer-division",
+    .equation = "y[i, d] = sum[j] (exp(x[i, j] - m[i]) / z[i]) * v[j, d] => (sum[j] "
+                "exp(x[i, j] - m[i]) * v[j, d]) / z[i], where the weights are stored in 16 "
+                "bits.",
+    .source = "FlashAttention (Dao et al. 2022), section 3",
+    .exactness = Exactness::Reassociates,
+    .assumes = "rows that masks hide as a whole",
+    .order = RuleOrder::BeforeFormats,
+    .helps = runsBlocks,
+    .apply = [](const Program &program, const RuleContext &context) -> Expected<Program> {
+      return divideBehindSums(program, context.log, context.assumed);
+    },
+};
 
 } // namespace kintsugi::derive

@@ -1,6 +1,7 @@
 #include "derive/hidden_blocks.h"
 
 #include "derive/constant_expr.h"
+#include "derive/rule.h"
 #include "simplify/rebuild.h"
 #include "te/constant.h"
 #include "te/constant_nodes.h"
@@ -232,7 +233,7 @@ private:
       note(node, "leave the mask out", "it adds zeros");
     } else {
       if (assumed)
-        ++assumed->maskedScores;
+        assumed->add(maskBlocksRule.name);
       if (mask->isBinary) {
         KINTSUGI_ASSIGN(Expr shown, shownAt(node, masked, *looked));
         body = Expr::select(shown, body, low);
@@ -322,5 +323,20 @@ private:
 Expected<Program> hideBlocks(const Program &program, explain::Log *log, Assumptions *assumed) {
   return BlockHider(program, log, assumed).run();
 }
+
+const Rule maskBlocksRule = {
+    .name = "mask-blocks",
+    .equation = "x[i, j] = s[i, j] + m[i, j] with a constant m, of softmaxes that "
+                "defer-division changed => -inf without s in blocks that m hides as a "
+                "whole.",
+    .source = "STOF (Dai et al. 2025), block masks",
+    .exactness = Exactness::Bitwise,
+    .assumes = "scores that masks hide",
+    .order = RuleOrder::BeforeFormats,
+    .helps = runsBlocks,
+    .apply = [](const Program &program, const RuleContext &context) -> Expected<Program> {
+      return hideBlocks(program, context.log, context.assumed);
+    },
+};
 
 } // namespace kintsugi::derive

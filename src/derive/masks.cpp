@@ -2,6 +2,7 @@
 
 #include "cost/cost.h"
 #include "derive/mask_values.h"
+#include "derive/rule.h"
 #include "derive/walk_blocks.h"
 #include "simplify/simplify.h"
 #include "space/growth.h"
@@ -15,9 +16,6 @@ namespace kintsugi::derive {
 using namespace te;
 
 namespace {
-
-/// What a derived form must save of a region's time: below it the estimate says little.
-constexpr double leastSaving = 0.05;
 
 /// Sizes of blocks to try: divisors that fill vectors and registers, about half the next each.
 llvm::SmallVector<int64_t> blockSizes(int64_t extent) {
@@ -137,7 +135,8 @@ private:
       decision.why = "it hides nothing";
       return Status::success();
     }
-    decision.dense = decision.derived = priceOf(program, nodesOf(region));
+    decision.dense = priceOf(program, nodesOf(region));
+    decision.derived = (1 - options.margin) * decision.dense;
     decision.why = "no size of blocks divides its rows and columns";
     for (int64_t rows : blockSizes(mask.rows))
       for (int64_t columns : blockSizes(mask.columns))
@@ -154,7 +153,7 @@ private:
       return Status::success();
     KINTSUGI_ASSIGN(WalkedProgram walked, walkBlocks(program, {BlockedRegion{&region, blocks}}));
     double seconds = priceOf(walked.program, walked.nodes[0]);
-    if (seconds >= std::min(decision.derived, (1 - leastSaving) * decision.dense))
+    if (seconds >= decision.derived)
       return Status::success();
     decision.derived = seconds;
     decision.mask = std::move(blocks);
@@ -164,7 +163,7 @@ private:
 
   void explain(const MaskedRegion &region, const Decision &decision) const {
     if (options.assumed && decision.mask && !region.proved)
-      ++options.assumed->maskedScores;
+      options.assumed->add(skipMaskedBlocksRule.name);
     if (!options.log)
       return;
     explain::Record record;
@@ -200,5 +199,22 @@ private:
 Expected<Program> skipMaskedBlocks(const Program &program, const MaskOptions &options) {
   return MaskSkipper(program, options).run();
 }
+
+const Rule skipMaskedBlocksRule = {
+    .name = "skip-masked-blocks",
+    .equation = "A softmax of scores under a constant mask, and what it weighs => the same "
+                "over a table of the blocks that are not hidden as a whole.",
+    .source = "STOF (Dai et al. 2025), block-sparse attention",
+    .exactness = Exactness::Reassociates,
+    .assumes = "scores that masks hide",
+    .order = RuleOrder::AfterFormats,
+    .helps = runsAnything,
+    .apply = [](const Program &program, const RuleContext &context) -> Expected<Program> {
+      return skipMaskedBlocks(program, {.space = context.space,
+                                        .margin = context.margins.maskedBlocks,
+                                        .log = context.log,
+                                        .assumed = context.assumed});
+    },
+};
 
 } // namespace kintsugi::derive

@@ -10,6 +10,7 @@
 #ifndef KINTSUGI_DERIVE_MASKS_H
 #define KINTSUGI_DERIVE_MASKS_H
 
+#include "cost/margins.h"
 #include "derive/assumptions.h"
 #include "explain/log.h"
 #include "space/space.h"
@@ -18,6 +19,7 @@ namespace kintsugi::derive {
 
 struct MaskOptions {
   space::SpaceOptions space;
+  double margin = cost::Margins().maskedBlocks;
   /// Told of each masked region what became of it, and why.
   explain::Log *log = nullptr;
   Assumptions *assumed = nullptr; ///< Told what facts don't prove.

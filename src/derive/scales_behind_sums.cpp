@@ -1,5 +1,6 @@
 #include "derive/behind_sums.h"
 
+#include "derive/rule.h"
 #include "simplify/rebuild.h"
 #include "te/product.h"
 #include "llvm/ADT/STLExtras.h"
@@ -122,5 +123,19 @@ private:
 Program moveScalesBehindSums(const Program &program, explain::Log *log) {
   return ScaleMover(program, log).run();
 }
+
+const Rule factorScalesRule = {
+    .name = "factor-scales",
+    .equation = "sum[k] (q[i, k] * c) * b[j, k] => (sum[k] q[i, k] * b[j, k]) * c, where "
+                "the scaled factor is stored in 16 bits.",
+    .source = "EinNet (Zheng et al. 2023), linearity of sums",
+    .exactness = Exactness::Reassociates,
+    .assumes = "",
+    .order = RuleOrder::BeforeFormats,
+    .helps = runsBlocks,
+    .apply = [](const Program &program, const RuleContext &context) -> Expected<Program> {
+      return moveScalesBehindSums(program, context.log);
+    },
+};
 
 } // namespace kintsugi::derive

@@ -1,5 +1,6 @@
 #include "derive/split_dimensions.h"
 
+#include "derive/rule.h"
 #include "derive/split_iterator.h"
 #include "simplify/rebuild.h"
 #include "llvm/ADT/STLExtras.h"
@@ -161,5 +162,19 @@ Program splitInScans(const Program &program, explain::Log *log) {
       out.copy(node);
   return out.finish();
 }
+
+const Rule splitGatesRule = {
+    .name = "split-gates",
+    .equation = "In the bodies of scans: y[i:n] = s[i] + s[i+n] + s[i+2*n], of s[i:3*n] => "
+                "y[i:n] = s[0, i] + s[1, i] + s[2, i], of s[g:3, i:n].",
+    .source = "",
+    .exactness = Exactness::Bitwise,
+    .assumes = "",
+    .order = RuleOrder::BeforeFormats,
+    .helps = runsBlocks,
+    .apply = [](const Program &program, const RuleContext &context) -> Expected<Program> {
+      return splitInScans(program, context.log);
+    },
+};
 
 } // namespace kintsugi::derive

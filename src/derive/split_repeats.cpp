@@ -1,5 +1,6 @@
 #include "derive/split_repeats.h"
 
+#include "derive/rule.h"
 #include "derive/split_iterator.h"
 #include "simplify/rebuild.h"
 #include "simplify/simplify.h"
@@ -224,5 +225,20 @@ private:
 std::optional<Program> splitRepeats(const Program &program, explain::Log *log) {
   return RepeatSplitter(program, log).run();
 }
+
+const Rule shareRepeatedRule = {
+    .name = "share-repeated",
+    .equation = "k[h, j, r] = x[h//p, j, r], s[h, j] = sum[r] q[h, r] * k[h, j, r] => s[g, "
+                "a:p, j] = sum[r] q[p*g + a, r] * x[g, j, r].",
+    .source = "",
+    .exactness = Exactness::Bitwise,
+    .assumes = "",
+    .order = RuleOrder::BeforeFormats,
+    .helps = runsAnything,
+    .apply = [](const Program &program, const RuleContext &context) -> Expected<Program> {
+      std::optional<Program> split = splitRepeats(program, context.log);
+      return split ? simplify::simplify(*split, context.log) : program;
+    },
+};
 
 } // namespace kintsugi::derive

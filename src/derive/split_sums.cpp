@@ -2,6 +2,7 @@
 
 #include "derive/definition_price.h"
 #include "derive/fuel.h"
+#include "derive/rule.h"
 #include "simplify/rebuild.h"
 #include "space/group_key.h"
 #include "te/constant_nodes.h"
@@ -17,8 +18,6 @@ using namespace te;
 
 namespace {
 
-/// What two kernels must save in place of one: estimates err.
-constexpr double leastSaving = 0.2, leastSecondsSaved = 2e-6;
 /// Fewer terms are no more than a block's threads share well.
 constexpr int64_t leastTerms = 1024;
 /// Terms of a run: fewer, and moving what comes of the runs costs as much as the terms.
@@ -160,9 +159,10 @@ private:
     const auto &whole = std::get<Definition>(program.nodes[node]);
     double moving = 0;
     priced.before = kernelSeconds(program, constant, node, options.schedule, &moving);
-    if (priced.before < muchLonger * moving + leastSecondsSaved || !fuel.take())
+    if (priced.before < muchLonger * moving + options.marginSeconds || !fuel.take())
       return;
-    priced.after = std::min(priced.before * (1 - leastSaving), priced.before - leastSecondsSaved);
+    priced.after =
+        std::min(priced.before * (1 - options.margin), priced.before - options.marginSeconds);
     for (Split split : splitsOf(whole)) {
       double time = secondsOf(node, split);
       if (time >= priced.after)
@@ -225,5 +225,22 @@ private:
 Program splitSums(const Program &program, const SplitSumsOptions &options) {
   return SumSplitter(program, options).run();
 }
+
+const Rule splitReductionRule = {
+    .name = "split-reduction",
+    .equation = "y[j] = sum[i:n] f(i, j) => t[a:b, j] = sum[i:n/b] f(n/b*a + i, j), y[j] = "
+                "sum[a:b] t[a, j].",
+    .source = "EinNet (Zheng et al. 2023), sums split",
+    .exactness = Exactness::Reassociates,
+    .assumes = "",
+    .order = RuleOrder::AfterFormats,
+    .helps = runsBlocks,
+    .apply = [](const Program &program, const RuleContext &context) -> Expected<Program> {
+      return splitSums(program, {.schedule = context.space.schedule,
+                                 .margin = context.margins.splitReduction,
+                                 .marginSeconds = context.margins.splitReductionSeconds,
+                                 .log = context.log});
+    },
+};
 
 } // namespace kintsugi::derive

@@ -15,6 +15,7 @@
 #ifndef KINTSUGI_DERIVE_SPLIT_SUMS_H
 #define KINTSUGI_DERIVE_SPLIT_SUMS_H
 
+#include "cost/margins.h"
 #include "explain/log.h"
 #include "schedule/scheduler.h"
 
@@ -22,6 +23,8 @@ namespace kintsugi::derive {
 
 struct SplitSumsOptions {
   schedule::ScheduleOptions schedule;
+  double margin = cost::Margins().splitReduction;
+  double marginSeconds = cost::Margins().splitReductionSeconds;
   unsigned fuel = 64; ///< Distinct definitions for which splits are priced.
   /// Told which definitions were split, and what that saves.
   explain::Log *log = nullptr;

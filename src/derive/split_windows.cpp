@@ -2,6 +2,7 @@
 
 #include "derive/definition_price.h"
 #include "derive/fuel.h"
+#include "derive/rule.h"
 #include "simplify/rebuild.h"
 #include "space/group_key.h"
 #include "te/constant_nodes.h"
@@ -280,7 +281,7 @@ private:
     Program one = alone(program, constant, node);
     std::vector<bool> none(2, false);
     priced.before = kernelSeconds(one, none, 0, options.schedule);
-    priced.after = priced.before * (1 - options.leastSaving);
+    priced.after = priced.before * (1 - options.margin);
     for (const Window &window : windows) {
       simplify::Rebuilder out(one);
       WindowWriter(out, none, 0, window).write();
@@ -319,5 +320,22 @@ private:
 Program splitWindows(const Program &program, const SplitWindowsOptions &options) {
   return WindowSplitter(program, options).run();
 }
+
+const Rule windowProductsRule = {
+    .name = "window-products",
+    .equation = "y[o, i, j] = sum[c, h, w] x[c, i+h, j+w] * k[o, c, h, w] => t[o, w, i, j] "
+                "= sum[c, h] x[c, i+h, j] * k[o, c, h, w], y[o, i, j] = sum[w] t[o, w, i, "
+                "j+w].",
+    .source = "OLLIE (Zheng et al. 2022), convolutions as products and sums at offsets",
+    .exactness = Exactness::Reassociates,
+    .assumes = "",
+    .order = RuleOrder::AfterFormats,
+    .helps = runsBlocks,
+    .apply = [](const Program &program, const RuleContext &context) -> Expected<Program> {
+      return splitWindows(program, {.schedule = context.space.schedule,
+                                    .margin = context.margins.windowProducts,
+                                    .log = context.log});
+    },
+};
 
 } // namespace kintsugi::derive

@@ -16,6 +16,7 @@
 #ifndef KINTSUGI_DERIVE_SPLIT_WINDOWS_H
 #define KINTSUGI_DERIVE_SPLIT_WINDOWS_H
 
+#include "cost/margins.h"
 #include "explain/log.h"
 #include "schedule/scheduler.h"
 
@@ -24,8 +25,7 @@ namespace kintsugi::derive {
 struct SplitWindowsOptions {
   schedule::ScheduleOptions schedule;
   unsigned fuel = 32; ///< Distinct definitions that are priced.
-  /// As a share: estimates err.
-  double leastSaving = 0.2;
+  double margin = cost::Margins().windowProducts;
   /// Told which windows were split, and what that saves.
   explain::Log *log = nullptr;
 };

@@ -4,6 +4,7 @@
 #include "derive/alike.h"
 #include "derive/definition_price.h"
 #include "derive/fuel.h"
+#include "derive/rule.h"
 #include "simplify/rebuild.h"
 #include "simplify/simplify.h"
 #include "space/group_key.h"
@@ -329,7 +330,7 @@ private:
     Priced priced;
     priced.apart = secondsApart(kernels);
     priced.stacked = cost::predictSeconds(*together, options.schedule.machine);
-    priced.pays = priced.stacked <= priced.apart * (1 - options.leastSaving);
+    priced.pays = priced.stacked <= priced.apart * (1 - options.margin);
     return priced;
   }
 
@@ -398,5 +399,21 @@ Program stackProducts(const Program &program, const StackOptions &options) {
     return simplify::simplify(Stacker(program, constant, finder, chosen).fresh);
   return simplify::simplify(everything.fresh);
 }
+
+const Rule mergeProductsRule = {
+    .name = "merge-products",
+    .equation = "p[i, j] = sum[k] x[i, k] * a[k, j], q[i, j] = sum[k] x[i, k] * b[k, j] "
+                "with constants a and b => one product with [a, b].",
+    .source = "TASO (Jia et al. 2019); Souffle (Xia et al. 2024), horizontal merging",
+    .exactness = Exactness::Bitwise,
+    .assumes = "",
+    .order = RuleOrder::BeforeFormats,
+    .helps = runsBlocks,
+    .apply = [](const Program &program, const RuleContext &context) -> Expected<Program> {
+      return stackProducts(program, {.schedule = context.space.schedule,
+                                     .margin = context.margins.mergedProducts,
+                                     .log = context.log});
+    },
+};
 
 } // namespace kintsugi::derive

@@ -16,6 +16,7 @@
 #ifndef KINTSUGI_DERIVE_STACK_PRODUCTS_H
 #define KINTSUGI_DERIVE_STACK_PRODUCTS_H
 
+#include "cost/margins.h"
 #include "explain/log.h"
 #include "schedule/scheduler.h"
 
@@ -24,9 +25,7 @@ namespace kintsugi::derive {
 struct StackOptions {
   schedule::ScheduleOptions schedule;
   unsigned fuel = 64; ///< Distinct stacks that are priced.
-  /// As a share of what the products take apart: estimates err, and what is stacked can't share
-  /// kernels with different readers.
-  double leastSaving = 0.03;
+  double margin = cost::Margins().mergedProducts;
   /// Told which products were stacked, and what that saves.
   explain::Log *log = nullptr;
 };

@@ -1,6 +1,7 @@
 #include "orchestrate/joins.h"
 
 #include "cost/cost.h"
+#include "cost/margins.h"
 #include "schedule/block.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
@@ -12,9 +13,6 @@ namespace {
 /// Parameters of a launch are few, and each is an operand: half of their 4096 bytes, of which the
 /// last few are not operands'.
 constexpr size_t mostOperands = 248;
-
-/// Estimates err: what is saved has to be so much of what a launch costs.
-constexpr double leastSaving = 0.5;
 
 /// Stages that may share a launch.
 struct Group {
@@ -118,7 +116,8 @@ private:
   bool pays(const Group &group, unsigned stage, const Group &with) const {
     double alone = plan.stages[stage].predictedSeconds;
     return operandsOf(with) <= mostOperands && haveRoom(with) &&
-           with.together < group.together + alone - leastSaving * machine.stageSeconds;
+           with.together <
+               group.together + alone - cost::Margins().mergedLaunches * machine.stageSeconds;
   }
 
   /// A run as groups that follow each other: in the order of their levels where some are shared,
@@ -195,7 +194,7 @@ private:
         operands += operandsOf(groups[begin]);
         if (operands > mostOperands || !haveRoom(groups.slice(begin, end - begin)))
           break;
-        double seconds = best[begin] + leastSaving * machine.stageSeconds +
+        double seconds = best[begin] + cost::Margins().mergedLaunches * machine.stageSeconds +
                          secondsOf(llvm::ArrayRef(phases).slice(begin, end - begin));
         if (seconds >= best[end])
           continue;

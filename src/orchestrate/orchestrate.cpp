@@ -2,6 +2,7 @@
 
 #include "base/checked.h"
 #include "cost/cost.h"
+#include "cost/margins.h"
 #include "orchestrate/choice.h"
 #include "te/check.h"
 #include "te/constant_nodes.h"
@@ -208,9 +209,8 @@ private:
       inTurn += secondsOf(lane, cost::predictStepSeconds);
     }
     double sideBySide = cost::predictLanesSeconds(alone, machine);
-    constexpr double leastSaving = 0.1; ///< Estimates err.
     bool pays = options.lanes && machine.cores > 1 && alone.size() > 1 &&
-                sideBySide < (1 - leastSaving) * inTurn;
+                sideBySide < (1 - cost::Margins().lanes) * inTurn;
     if (alone.size() > 1)
       noteLanes(program, scans, pays, inTurn, sideBySide);
     if (pays)

@@ -2,18 +2,7 @@
 
 #include "abi/launch.h"
 #include "base/files.h"
-#include "derive/assumptions.h"
-#include "derive/before_views.h"
-#include "derive/behind_sums.h"
-#include "derive/derive_scans.h"
-#include "derive/derive_winograd.h"
-#include "derive/hidden_blocks.h"
-#include "derive/masks.h"
-#include "derive/split_dimensions.h"
-#include "derive/split_repeats.h"
-#include "derive/split_sums.h"
-#include "derive/split_windows.h"
-#include "derive/stack_products.h"
+#include "derive/rule.h"
 #include "import/random_weights.h"
 #include "layout/layout.h"
 #include "link/device_calls.h"
@@ -93,9 +82,9 @@ schedule::ScheduleOptions scheduleOptions(const CompileOptions &options) {
   schedule::ScheduleOptions result;
   result.machine = options.machine;
   result.precision = options.precision;
-  result.packing = options.abilities.packing;
-  result.copies = options.abilities.copies;
-  result.bulk = options.abilities.bulk;
+  result.packing = !options.disabled.has("packing");
+  result.copies = !options.disabled.has("staging");
+  result.bulk = !options.disabled.has("bulk-copies");
   if (options.machine.threads > 0) { // Blocks know no copies.
     // Without places that are aligned: of 99 KiB; and, where boxes arrive, of 227 KiB.
     constexpr int64_t onAny = 96 << 10, onHopper = 225 << 10;
@@ -116,7 +105,7 @@ unsigned threadsOf(const CompileOptions &options) {
 space::SpaceOptions spaceOptions(const CompileOptions &options) {
   space::SpaceOptions result;
   result.schedule = scheduleOptions(options);
-  result.fuse = options.abilities.fusion;
+  result.fuse = !options.disabled.has("fusion");
   result.threads = threadsOf(options);
   return result;
 }
@@ -126,8 +115,8 @@ space::SpaceOptions hostSpace(const CompileOptions &options) {
   space::SpaceOptions result;
   result.threads = threadsOf(options);
   result.schedule.machine = *machine::Machine::forLevel(machine::nameOf(machine::Level::V3));
-  result.schedule.copies = options.abilities.copies;
-  result.fuse = options.abilities.fusion;
+  result.schedule.copies = !options.disabled.has("staging");
+  result.fuse = !options.disabled.has("fusion");
   return result;
 }
 
@@ -140,7 +129,7 @@ orchestrate::OrchestrateOptions orchestrateOptions(const CompileOptions &options
   result.space.schedule.scalar = isReference(target);
   if (options.machine.threads > 0) // A kernel more costs a launch.
     result.space.caps.candidatesARoot = 48;
-  result.lanes = options.abilities.scans && !isReference(target);
+  result.lanes = !options.disabled.has("merge-scans") && !isReference(target);
   if (isReference(target))
     result.mode = orchestrate::PlanMode::Separate;
   if (!runsOnHost(target))
@@ -206,7 +195,7 @@ struct Front {
 /// What values of 16 bits have to hold; nothing where that can't be seen.
 Expected<std::vector<double>> rangesOf(const te::Program &program, const CompileOptions &options,
                                        runtime::Device &host, CompileReport &report) {
-  if (!options.abilities.scales || storageOf(options.precision) != ElementType::F16)
+  if (options.disabled.has("storage-scales") || storageOf(options.precision) != ElementType::F16)
     return std::vector<double>();
   Expected<std::vector<Tensor>> feeds = trialFeeds(program, options);
   if (!feeds.ok() && !options.calibration.empty())
@@ -253,7 +242,7 @@ Expected<te::Program> simplified(const te::Program &imported, const CompileOptio
 Expected<std::optional<te::Program>> formatted(const te::Program &program,
                                                const CompileOptions &options,
                                                const targets::Target &target, Phases &phases) {
-  if (!options.abilities.formats || isReference(target))
+  if (options.disabled.has("formats") || isReference(target))
     return std::optional<te::Program>();
   layout::LayoutOptions layoutOptions;
   layoutOptions.schedule = scheduleOptions(options);
@@ -266,123 +255,22 @@ Expected<std::optional<te::Program>> formatted(const te::Program &program,
   });
 }
 
-derive::MaskOptions maskOptions(const CompileOptions &options, derive::Assumptions &assumed) {
-  derive::MaskOptions result;
-  result.assumed = &assumed;
-  result.space = spaceOptions(options);
-  result.log = options.log;
-  return result;
-}
-
-derive::WinogradOptions winogradOptions(const CompileOptions &options,
-                                        derive::Assumptions &assumed) {
-  derive::WinogradOptions result;
-  result.assumed = &assumed;
-  result.schedule = scheduleOptions(options);
-  result.log = options.log;
-  return result;
-}
-
-derive::SplitWindowsOptions splitWindowsOptions(const CompileOptions &options) {
-  derive::SplitWindowsOptions result;
-  result.schedule = scheduleOptions(options);
-  result.log = options.log;
-  return result;
-}
-
-derive::SplitSumsOptions splitSumsOptions(const CompileOptions &options) {
-  derive::SplitSumsOptions result;
-  result.schedule = scheduleOptions(options);
-  result.log = options.log;
-  return result;
-}
-
-/// Ahead of the formats, which are chosen for what is between scans, too.
-Expected<te::Program> withScansMerged(te::Program program, const CompileOptions &options,
-                                      const targets::Target &target, Phases &phases) {
-  if (!options.abilities.scans || isReference(target))
-    return program;
-  derive::ScanOptions scanOptions;
-  scanOptions.space = spaceOptions(options);
-  scanOptions.log = options.log;
-  return phases.run("derive", [&] { return checked(derive::deriveScans(program, scanOptions)); });
-}
-
-/// For kernels of blocks of threads: what is not fused costs a launch in each step.
-Expected<te::Program> withSplits(te::Program program, const CompileOptions &options,
-                                 Phases &phases) {
-  if (!options.abilities.splits || options.machine.threads == 0)
-    return program;
-  return phases.run("derive", [&] { return checked(derive::splitInScans(program, options.log)); });
-}
-
-/// What is repeated is read where it is.
-Expected<te::Program> withSharedOperands(te::Program program, const CompileOptions &options,
-                                         const targets::Target &target, Phases &phases) {
-  if (!options.abilities.splits || isReference(target))
-    return program;
-  return phases.run("derive", [&]() -> Expected<te::Program> {
-    std::optional<te::Program> split = derive::splitRepeats(program, options.log);
-    return split ? checked(simplify::simplify(*split, options.log)) : std::move(program);
-  });
-}
-
-/// For kernels of blocks of threads: products are finished where they lie.
-Expected<te::Program> withProductsInPlace(te::Program program, const CompileOptions &options,
-                                          Phases &phases) {
-  if (!options.abilities.sums || options.machine.threads == 0)
-    return program;
-  return phases.run("derive", [&]() -> Expected<te::Program> {
-    std::optional<te::Program> moved = derive::finishBeforeViews(program, options.log);
-    return moved ? checked(simplify::simplify(*moved, options.log)) : std::move(program);
-  });
-}
-
-/// For kernels of blocks of threads: fewer and larger products.
-Expected<te::Program> withStacks(te::Program program, const CompileOptions &options,
-                                 Phases &phases) {
-  if (!options.abilities.stacks || options.machine.threads == 0)
-    return program;
-  derive::StackOptions stackOptions;
-  stackOptions.schedule = scheduleOptions(options);
-  stackOptions.log = options.log;
-  return phases.run("derive",
-                    [&] { return checked(derive::stackProducts(program, stackOptions)); });
-}
-
-/// For kernels of blocks of threads: products as matrix units take them.
-Expected<te::Program> withPlainSums(te::Program program, const CompileOptions &options,
-                                    Phases &phases, derive::Assumptions &assumed) {
-  if (!options.abilities.sums || options.machine.threads == 0)
-    return program;
-  return phases.run("derive", [&]() -> Expected<te::Program> {
-    KINTSUGI_ASSIGN(program, checked(derive::moveScalesBehindSums(program, options.log)));
-    KINTSUGI_ASSIGN(program, checked(derive::divideBehindSums(program, options.log, &assumed)));
-    if (options.abilities.masks) {
-      KINTSUGI_ASSIGN(program, derive::hideBlocks(program, options.log, &assumed));
-    }
-    return checked(std::move(program));
-  });
-}
-
-/// Other expressions for the same values, where they cost less.
-Expected<te::Program> derived(te::Program program, const CompileOptions &options,
-                              const targets::Target &target, Phases &phases,
-                              derive::Assumptions &assumed) {
+/// What the rules of one place make of a program, each on what those before it made.
+Expected<te::Program> ruled(te::Program program, derive::RuleOrder order,
+                            const CompileOptions &options, const targets::Target &target,
+                            Phases &phases, derive::Assumptions &assumed) {
   if (isReference(target))
     return program;
-  bool winograd = options.abilities.winograd && runsOnHost(target);
+  derive::RuleContext context{
+      .space = spaceOptions(options), .margins = {}, .log = options.log, .assumed = &assumed};
   return phases.run("derive", [&]() -> Expected<te::Program> {
-    if (options.abilities.masks) {
-      KINTSUGI_ASSIGN(program, derive::skipMaskedBlocks(program, maskOptions(options, assumed)));
+    for (const derive::Rule *rule : derive::rules()) {
+      if (rule->order != order || options.disabled.has(rule->name) || !rule->helps(options.machine))
+        continue;
+      KINTSUGI_ASSIGN(te::Program changed, rule->apply(program, context));
+      KINTSUGI_ASSIGN(program, checked(std::move(changed)));
     }
-    if (winograd)
-      program = derive::deriveWinograd(program, winogradOptions(options, assumed));
-    if (options.abilities.windows && options.machine.threads > 0)
-      program = derive::splitWindows(program, splitWindowsOptions(options));
-    if (options.abilities.twoStageSums && options.machine.threads > 0)
-      program = derive::splitSums(program, splitSumsOptions(options));
-    return checked(std::move(program));
+    return program;
   });
 }
 
@@ -427,8 +315,9 @@ Expected<std::unique_ptr<Form>> formOf(const te::Program &program, bool inFormat
     KINTSUGI_ASSIGN(changed, formatted(program, logged, target, phases));
   }
   form->hasFormats = changed.has_value();
-  KINTSUGI_ASSIGN(te::Program result, derived(changed ? std::move(*changed) : program, logged,
-                                              target, phases, form->assumed));
+  KINTSUGI_ASSIGN(te::Program result,
+                  ruled(changed ? std::move(*changed) : program, derive::RuleOrder::AfterFormats,
+                        logged, target, phases, form->assumed));
   form->program = std::make_unique<const te::Program>(std::move(result));
   return form;
 }
@@ -442,19 +331,18 @@ void append(explain::Log *log, const explain::Log &said) {
 
 /// One line, empty where nothing is assumed.
 std::string describe(const derive::Assumptions &assumed) {
-  std::string where, abilities;
-  auto tell = [&](unsigned count, const char *what, const char *ability) {
+  std::string where, names;
+  for (const derive::Rule *rule : derive::rules()) {
+    unsigned count = assumed.of(rule->name);
     if (count == 0)
-      return;
-    where += (where.empty() ? "" : ", ") + std::string(what) + " (" + std::to_string(count) + ")";
-    abilities += (abilities.empty() ? "" : ",") + std::string(ability);
-  };
-  tell(assumed.maskedScores, "scores that masks hide", "masks");
-  tell(assumed.hiddenRows, "rows that masks hide as a whole", "sums");
-  tell(assumed.windows, "convolutions by Winograd's algorithms", "winograd");
+      continue;
+    const char *between = where.empty() ? "" : ", ";
+    where += between + std::string(rule->assumes) + " (" + std::to_string(count) + ")";
+    names += (names.empty() ? "" : ",") + std::string(rule->name);
+  }
   if (where.empty())
     return where;
-  return "values are assumed to be finite: " + where + "; --without " + abilities +
+  return "values are assumed to be finite: " + where + "; --disable " + names +
          " computes them as written";
 }
 
@@ -499,13 +387,9 @@ Status keepQuicker(std::unique_ptr<Form> inFormats, std::unique_ptr<Form> plain,
 /// The definitions that a machine's kernels are made from.
 Status specialize(te::Program program, const CompileOptions &options, const targets::Target &target,
                   Phases &phases, Front &front) {
-  KINTSUGI_ASSIGN(program, withScansMerged(std::move(program), options, target, phases));
-  KINTSUGI_ASSIGN(program, withSplits(std::move(program), options, phases));
-  KINTSUGI_ASSIGN(program, withSharedOperands(std::move(program), options, target, phases));
-  KINTSUGI_ASSIGN(program, withProductsInPlace(std::move(program), options, phases));
-  KINTSUGI_ASSIGN(program, withStacks(std::move(program), options, phases));
   derive::Assumptions assumed;
-  KINTSUGI_ASSIGN(program, withPlainSums(std::move(program), options, phases, assumed));
+  KINTSUGI_ASSIGN(program, ruled(std::move(program), derive::RuleOrder::BeforeFormats, options,
+                                 target, phases, assumed));
   KINTSUGI_ASSIGN(std::unique_ptr<Form> inFormats,
                   formOf(program, true, assumed, options, target, phases));
   if (!inFormats->hasFormats || runsOnHost(target)) {

@@ -12,6 +12,7 @@
 #include "explain/log.h"
 #include "import/import.h"
 #include "orchestrate/orchestrate.h"
+#include "pipeline/switches.h"
 #include "runtime/artifact_writer.h"
 #include "runtime/device.h"
 #include "tune/records.h"
@@ -29,24 +30,8 @@ struct CompileOptions {
   std::string target = "cpu"; ///< "cpu", "cuda" or "reference".
   Precision precision = Precision::F32;
   orchestrate::PlanMode plan = orchestrate::PlanMode::Search;
-  /// What may be done without, to see what it brings and that answers don't depend on it.
-  struct Abilities {
-    bool fusion = true;       ///< Several definitions may share a kernel.
-    bool masks = true;        ///< What constant masks hide may be left out.
-    bool formats = true;      ///< Values may be stored in other orders of their dimensions.
-    bool packing = true;      ///< Constants may be packed in a kernel's order.
-    bool copies = true;       ///< Tiles may copy operands and results on the way.
-    bool winograd = true;     ///< Windows may slide by bilinear algorithms.
-    bool scans = true;        ///< Scans may run side by side.
-    bool splits = true;       ///< Dimensions that are read in equal parts may become two.
-    bool sums = true;         ///< What is the same for all terms of a sum may be applied to it.
-    bool joins = true;        ///< Stages may share a launch.
-    bool twoStageSums = true; ///< Long sums of few results may be sums of sums.
-    bool stacks = true;       ///< Products of one value may be one product.
-    bool windows = true;      ///< Windows may be multiplied for all their places at once.
-    bool bulk = true;         ///< Operands of products may be brought as boxes.
-    bool scales = true;       ///< Values may be stored without a power of two.
-  } abilities;
+  /// What is not done, to see what it brings and that answers don't depend on it.
+  Disabled disabled;
   /// Of the target reference: what every f32 value of the model as it is written is rounded to, see
   /// simplify::promoteToDouble.
   std::optional<ElementType> rounding;

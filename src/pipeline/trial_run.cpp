@@ -84,11 +84,7 @@ CompileOptions trialOptions(const CompileOptions &options) {
     trial.progress = [&options](std::string_view, uint64_t step, uint64_t steps) {
       return options.progress("trying", step, steps);
     };
-  CompileOptions::Abilities &abilities = trial.abilities;
-  for (bool *ability : {&abilities.masks, &abilities.formats, &abilities.packing, &abilities.copies,
-                        &abilities.winograd, &abilities.scans, &abilities.splits, &abilities.sums,
-                        &abilities.stacks, &abilities.windows})
-    *ability = false;
+  trial.disabled = withoutSearch();
   return trial;
 }
 

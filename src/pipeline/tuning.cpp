@@ -131,7 +131,7 @@ Expected<tune::TuneReport> tuneOn(const te::Program &program, const CompileOptio
 
 void joinWhereItPays(Plan &plan, const CompileOptions &options,
                      const schedule::ScheduleOptions &scheduling, explain::Log *log) {
-  if (options.abilities.joins && options.machine.threads > 0)
+  if (!options.disabled.has("launch-merging") && options.machine.threads > 0)
     orchestrate::joinStages(plan, scheduling, log);
 }
 

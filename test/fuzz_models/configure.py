@@ -2,13 +2,16 @@
 
 import random
 
-CPU_SWITCHES = ["fusion", "masks", "formats", "packing", "copies", "winograd", "scans", "scales"]
-GPU_SWITCHES = ["splits", "sums", "joins", "two-stage-sums", "stacks", "windows", "bulk"]
 PLANS = ["search", "greedy", "separate"]
-PLAIN = {"float": "f32", "precision": "f32", "plan": "search", "without": [], "target": "cpu", "compile_threads": 1}
+PLAIN = {"float": "f32", "precision": "f32", "plan": "search", "disable": [], "target": "cpu", "compile_threads": 1}
 
 
-def configuration_of(seed, target="cpu"):
+def switches_of(rules, target="cpu"):
+    """Those of the compiler's list that change anything on a target."""
+    return [rule["name"] for rule in rules if target.split(":")[0] in rule["targets"]]
+
+
+def configuration_of(seed, target, switches):
     chance = random.Random(f"configuration {seed}")
     # A GPU has functions in f64 for few models.
     float_type = chance.choices(["f32", "f64", "f16", "bf16"], [14, 0.3 if target.startswith("cuda") else 2, 3, 2])[0]
@@ -16,13 +19,12 @@ def configuration_of(seed, target="cpu"):
     if float_type == "f32":
         # A GPU's matrix units multiply 16 bits.
         precision = chance.choices(["f32", "f16", "bf16"], [4, 4, 2] if target.startswith("cuda") else [12, 2, 1])[0]
-    switches = CPU_SWITCHES + (GPU_SWITCHES if target.startswith("cuda") else [])
     count = chance.choices([0, 1, 2, 4], [6, 5, 3, 1])[0]
     return {
         "float": float_type,
         "precision": precision,
         "plan": chance.choices(PLANS, [6, 2, 2])[0],
-        "without": sorted(chance.sample(switches, count)),
+        "disable": sorted(chance.sample(switches, count)),
         "target": target,
         "compile_threads": chance.choice([1, 2]),
     }
@@ -32,7 +34,7 @@ def fitted(configuration, graph):
     """What a model can't have: a window's fast forms spread infinities and NaNs, as documented."""
     changed = dict(configuration)
     if graph.special and any(node.op == "Conv" for node in graph.nodes):
-        changed["without"] = sorted({*changed["without"], "winograd"})
+        changed["disable"] = sorted({*changed["disable"], "winograd"})
     if graph.opset < 13 and changed["float"] == "bf16":
         changed["float"] = "f32"
     return changed
@@ -45,8 +47,8 @@ def options(configuration):
         chosen["precision"] = configuration["precision"]
     if configuration["plan"] != "search":
         chosen["plan"] = configuration["plan"]
-    if configuration["without"]:
-        chosen["without"] = ",".join(configuration["without"])
+    if configuration["disable"]:
+        chosen["disable"] = ",".join(configuration["disable"])
     return chosen
 
 
@@ -56,18 +58,18 @@ def flags(configuration):
     for key in ("target", "precision", "plan"):
         if configuration[key] != PLAIN[key]:
             line += f" --{key} {configuration[key]}"
-    if configuration["without"]:
-        line += f" --without {','.join(configuration['without'])}"
+    if configuration["disable"]:
+        line += f" --disable {','.join(configuration['disable'])}"
     return line
 
 
 def simpler(configuration):
     """Configurations with one thing less, the greatest steps first."""
-    if configuration["without"]:
-        yield {**configuration, "without": []}
+    if configuration["disable"]:
+        yield {**configuration, "disable": []}
     for key in ("plan", "precision", "float", "compile_threads"):
         if configuration[key] != PLAIN[key]:
             yield {**configuration, key: PLAIN[key]}
-    if len(configuration["without"]) > 1:
-        for switch in configuration["without"]:
-            yield {**configuration, "without": [s for s in configuration["without"] if s != switch]}
+    if len(configuration["disable"]) > 1:
+        for switch in configuration["disable"]:
+            yield {**configuration, "disable": [s for s in configuration["disable"] if s != switch]}

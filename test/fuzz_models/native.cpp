@@ -54,6 +54,18 @@ nb::list operators() {
   return result;
 }
 
+/// The array of kin_rules() as JSON.
+std::string rules() {
+  KinText *text = nullptr;
+  KinError *error = nullptr;
+  KinStatus status = kin_rules(&text, &error);
+  std::unique_ptr<KinText, decltype(&kin_text_free)> owned(text, kin_text_free);
+  std::unique_ptr<KinError, decltype(&kin_error_free)> problem(error, kin_error_free);
+  if (status != KIN_OK)
+    throw Failure(status, kin_error_message(error));
+  return kin_text_data(text);
+}
+
 /// The levels whose code this processor runs, the lesser first.
 std::vector<std::string> levels() {
   std::vector<std::string> result;
@@ -207,6 +219,7 @@ NB_MODULE(kintsugi_fuzz, m) {
   nb::exception<Failure>(m, "Failure");
   m.def("operators", &operators);
   m.def("levels", &levels);
+  m.def("rules", &rules);
   m.def("interpret", &interpret, nb::arg("path"), nb::arg("feeds").noconvert());
   m.def("compile", &compile);
   nb::class_<Loaded>(m, "Loaded")

@@ -33,7 +33,7 @@ class Tally:
         self.operators.update({node.op for node in graph.nodes})
         self.idioms.update(set(graph.idioms))
         self.configurations.update([f"{key} {configuration[key]}" for key in ("float", "precision", "plan")])
-        self.configurations.update(f"without {switch}" for switch in configuration["without"])
+        self.configurations.update(f"disable {switch}" for switch in configuration["disable"])
         self.deviating += bool(answer.get("ort_deviates"))
         names = answer.get("instructions", {})
         self.units.update(unit for unit, start in EXECUTED.items() if any(name.startswith(start) for name in names))

@@ -25,13 +25,13 @@ LEAST_FINE = 0.8  # Of the seeds that are asked for.
 REDUCED_OF_A_KIND = 3  # The same message many times is reduced a few times.
 
 
-def job_of(seed, target, fault=None):
-    """(program, graph, job) of a seed, or None."""
+def job_of(seed, target, rules, fault=None):
+    """(program, graph, job) of a seed, or None. `rules`: as the compiler lists them."""
     made = generate.make(generate.program_of(seed, target.startswith("cuda")))
     if made is None:
         return None
     graph, program = made
-    configuration = configure.fitted(configure.configuration_of(seed, target), graph)
+    configuration = configure.fitted(configure.configuration_of(seed, target, configure.switches_of(rules, target)), graph)
     job = {"graph": graph.to_json(), "configuration": configuration, "about": (seed, program, graph)}
     if fault:
         job["fault"] = fault
@@ -68,7 +68,7 @@ class Run:
 
     def _next(self, worker, seeds):
         for seed in seeds:
-            job = job_of(seed, self.options.target, self.options.plant)
+            job = job_of(seed, self.options.target, worker.about["rules"], self.options.plant)
             if job is not None:
                 worker.send(job, self.options.limit)
                 return True

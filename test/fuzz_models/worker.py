@@ -26,7 +26,8 @@ def main():
         counts = pathlib.Path(folder) / "counts"
         if "KINTSUGI_EMULATOR" in os.environ:
             os.environ["KINTSUGI_EMULATOR"] += f",counts={counts}"
-        print(json.dumps({"ready": True, "levels": native.levels(), "operators": native.operators()}), file=out)
+        about = {"levels": native.levels(), "operators": native.operators(), "rules": json.loads(native.rules())}
+        print(json.dumps({"ready": True, **about}), file=out)
         for line in sys.stdin:
             job = json.loads(line)
             start, used = time.monotonic(), _used()

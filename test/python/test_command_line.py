@@ -75,11 +75,11 @@ def test_what_is_assumed_to_be_finite_is_told(folder, report, kintsugi):
     artifact = folder / "assumed.kin"
     (note,) = report("compile", model, "-o", artifact, "--json")["notes"]
     assert note == (
-        "values are assumed to be finite: scores that masks hide (1); --without masks computes them as written"
+        "values are assumed to be finite: scores that masks hide (1); --disable skip-masked-blocks computes them as written"
     )
     found = report("explain", model, "--json", "--no-cache")["decisions"]["records"]
     assert [record["decision"] for record in found if "assumed" in record["decision"]] == [note]
-    assert report("compile", model, "-o", artifact, "--json", "--without", "masks")["notes"] == []
+    assert report("compile", model, "-o", artifact, "--json", "--disable", "mask-blocks,skip-masked-blocks")["notes"] == []
     code, _, errors = kintsugi("compile", model, "-o", artifact)
     assert code == 0 and errors == f"kintsugi: {note}\n"
     assert kintsugi("compile", model, "-o", artifact, "--quiet") == (0, "", "")
@@ -485,8 +485,8 @@ def test_answers_do_not_depend_on_what_the_compiler_does_without(folder, kintsug
             return {key: arrays[key] for key in arrays}
 
     expected = outputs("all")
-    for ability in ["fusion", "formats", "packing", "copies", "winograd", "fusion,formats,packing,copies,winograd"]:
-        for name, found in outputs(ability, "--without", ability).items():
+    for ability in ["fusion", "formats", "packing", "staging", "winograd", "fusion,formats,packing,staging,winograd"]:
+        for name, found in outputs(ability, "--disable", ability).items():
             largest = np.abs(expected[name]).max()
             # Of segformer_b0 the answers differ by up to 8e-6.
             assert np.abs(found - expected[name]).max() <= 2e-5 * largest, (ability, name)
@@ -509,7 +509,7 @@ def test_a_gpu_gets_what_its_cost_model_calls_quicker(kintsugi, report, model, i
     (choice,) = (record["numbers"] for record in said if "without" in record["numbers"])
     with_formats, without = choice["with formats"]["value"], choice["without"]["value"]
     assert (with_formats < without) == in_formats == bool(turned)
-    assert objective("--without", "formats") == pytest.approx(without)
+    assert objective("--disable", "formats") == pytest.approx(without)
     assert objective() == pytest.approx(min(with_formats, without))
 
 
@@ -517,7 +517,7 @@ def test_a_gpu_gets_what_its_cost_model_calls_quicker(kintsugi, report, model, i
 def test_answers_do_not_depend_on_whether_masked_tiles_are_skipped(folder, kintsugi, level, model):
     path = str(ROOT / "zoo" / f"{model}.onnx")
     outputs = {}
-    for name, flags in [("skipped", []), ("dense", ["--without", "masks"])]:
+    for name, flags in [("skipped", []), ("dense", ["--disable", "mask-blocks,skip-masked-blocks"])]:
         file = folder / f"{model}.{name}.npz"
         flags = ("--random-weights", "--no-cache", "--cpu-level", level, *flags)
         code, _, errors = kintsugi("run", path, "--outputs", file, *flags)
@@ -555,7 +555,7 @@ def test_layers_compute_the_same_bits_side_by_side_and_in_turn(folder, kintsugi,
     model = folder / "lstm.onnx"
     stacked_lstm(model, layers=3, hidden=128, steps=43)
     outputs = {}
-    for name, flags in [("all", []), ("without", ["--without", "scans"])]:
+    for name, flags in [("all", []), ("without", ["--disable", "merge-scans"])]:
         file = folder / f"lstm.{name}.npz"
         flags = ["--no-cache", "--cpu-level", level, *flags]
         code, _, errors = kintsugi("run", model, "--outputs", file, *flags)
@@ -603,7 +603,7 @@ def test_masks_made_of_positions_are_skipped_and_right(folder, kintsugi, level, 
     code, out, errors = kintsugi("explain", file, "--no-cache", "--decisions")
     assert code == 0, errors
     assert re.search("mask of 'x': blocks of [0-9]+ rows and [0-9]+ columns", out), out
-    code, out, errors = kintsugi("explain", file, "--no-cache", "--decisions", "--without", "masks")
+    code, out, errors = kintsugi("explain", file, "--no-cache", "--decisions", "--disable", "mask-blocks,skip-masked-blocks")
     assert code == 0 and "mask of" not in out
 
 

@@ -129,7 +129,7 @@ def test_streamed_attention_computes_the_blocks_that_its_mask_keeps(on, mask):
     sizes = types.SimpleNamespace(heads=2, size=64, chain=1)
     text = bench_attention.model_text(mask, 512, sizes)
     kept = on.compare(text, "--precision", "f16")
-    dense = on.compare(text, "--precision", "f16", "--without", "masks")
+    dense = on.compare(text, "--precision", "f16", "--disable", "mask-blocks,skip-masked-blocks")
     if on.architecture == "sm_90a":
         assert 0 < kept("wgmma.mma")
     else:

@@ -66,14 +66,13 @@ def test_every_idiom_is_generated():
 
 
 def test_every_switch_is_drawn(worker):
-    """The compiler lists what --without takes."""
-    graph = Graph(17)
-    graph.finish([graph.node("Relu", [graph.input((2,))], (2,))])
-    configuration = {**configure.PLAIN, "without": ["everything"]}
-    report = worker.run({"graph": graph.to_json(), "configuration": configuration}, 60)
-    listed = report["text"].split("use a list of ")[1].split(", with commas")[0]
-    names = set(listed.replace(" and ", ", ").split(", "))
-    assert names == {*configure.CPU_SWITCHES, *configure.GPU_SWITCHES}
+    """Whatever the compiler lists, a new rule too, is switched off in some models of its targets."""
+    rules = worker.about["rules"]
+    for target in ("cpu", "cuda"):
+        switches = configure.switches_of(rules, target)
+        drawn = {name for seed in range(2000) for name in configure.configuration_of(seed, target, switches)["disable"]}
+        assert drawn == set(switches) and len(switches) >= 6
+    assert {rule["name"] for rule in rules} == {name for target in ("cpu", "cuda") for name in configure.switches_of(rules, target)}
 
 
 def test_a_program_makes_its_model_again():

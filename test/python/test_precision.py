@@ -241,8 +241,8 @@ def test_what_a_gpu_assumes_to_be_finite_is_told(tmp_path):
     model.write_text(ATTENTION.format(**{key: text.format(low="-inf") for key, text in ADDED.items()}))
     flags = ("-o", tmp_path / "attention.kin", "--target", "cuda", "--precision", "f16")
     (note,) = report("compile", model, *flags)["notes"]
-    assert "scores that masks hide (1); --without masks " in note
-    assert report("compile", model, *flags, "--without", "masks")["notes"] == []
+    assert "scores that masks hide (1); --disable mask-blocks " in note
+    assert report("compile", model, *flags, "--disable", "mask-blocks,skip-masked-blocks")["notes"] == []
 
 
 def growing(path, blocks=7):
@@ -291,8 +291,8 @@ def test_values_beyond_f16_are_stored_without_a_power_of_two(tmp_path):
     run("run", path, "--precision", "f16", "--outputs", tmp_path / "out.npz", "--quiet")
     with np.load(tmp_path / "out.npz") as out:
         assert np.abs(out[trunk["name"]]).max() > 65504
-    report("compare", path, "--no-cache", "--precision", "bf16", "--without", "scales")
-    run("compare", path, "--no-cache", "--precision", "f16", "--without", "scales", code=1)
+    report("compare", path, "--no-cache", "--precision", "bf16", "--disable", "storage-scales")
+    run("compare", path, "--no-cache", "--precision", "f16", "--disable", "storage-scales", code=1)
 
 
 LARGE = """input a[64, 128] f32
@@ -359,7 +359,7 @@ def test_explain_says_which_values_are_divided(tmp_path):
     path = growing(tmp_path / "growing.onnx")
     text = run("explain", path, "--precision", "f16", "--decisions")
     assert "divided by 2 to the power of" in text
-    text = run("explain", path, "--precision", "f16", "--decisions", "--without", "scales")
+    text = run("explain", path, "--precision", "f16", "--decisions", "--disable", "storage-scales")
     assert "divided by 2 to the power of" not in text
 
 

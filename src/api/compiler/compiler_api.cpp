@@ -6,6 +6,7 @@
 #include "api/compiler/reports.h"
 #include "api/compiler/worker_process.h"
 #include "api/runtime/runtime_api.h"
+#include "pipeline/switches.h"
 
 #include <new>
 
@@ -190,6 +191,13 @@ KinStatus kin_compare_kernels(const char *model, const char *inputs,
     setText(report, printJson(found, 1));
     return found["within"].get<bool>() ? Status::success()
                                        : Status(describeFailure(found, "kernels"));
+  });
+}
+
+KinStatus kin_rules(KinText **rules, KinError **error) {
+  return guarded(rules, error, [&]() -> Status {
+    setText(rules, printJson(pipeline::describeSwitches(), 1));
+    return Status::success();
   });
 }
 

@@ -4,6 +4,7 @@
 #include "base/files.h"
 #include "base/npz.h"
 #include "pipeline/targets.h"
+#include "llvm/ADT/StringExtras.h"
 
 #include <algorithm>
 #include <charconv>
@@ -71,55 +72,17 @@ Status readPlan(const Json &value, pipeline::CompileOptions &options) {
   return Status::success();
 }
 
-using Abilities = pipeline::CompileOptions::Abilities;
-
-/// What --without takes away.
-constexpr std::pair<std::string_view, bool Abilities::*> abilityNames[] = {
-    {"fusion", &Abilities::fusion},
-    {"masks", &Abilities::masks},
-    {"formats", &Abilities::formats},
-    {"packing", &Abilities::packing},
-    {"copies", &Abilities::copies},
-    {"winograd", &Abilities::winograd},
-    {"scans", &Abilities::scans},
-    {"splits", &Abilities::splits},
-    {"sums", &Abilities::sums},
-    {"joins", &Abilities::joins},
-    {"two-stage-sums", &Abilities::twoStageSums},
-    {"stacks", &Abilities::stacks},
-    {"windows", &Abilities::windows},
-    {"bulk", &Abilities::bulk},
-    {"scales", &Abilities::scales}};
-
-/// What an ability was called before.
-constexpr std::pair<std::string_view, std::string_view> formerNames[] = {
-    {"phases", "two-stage-sums"}};
-
-/// "fusion, masks and windows"
-std::string allAbilities() {
-  std::string all;
-  for (const auto &[name, member] : abilityNames) {
-    bool isLast = name == std::rbegin(abilityNames)->first;
-    all += (all.empty() ? "" : isLast ? " and " : ", ") + std::string(name);
-  }
-  return all;
-}
-
 /// "fusion,formats": a list of what the compiler is not to do.
-Status readWithout(const Json &value, pipeline::CompileOptions &options) {
-  KINTSUGI_ASSIGN(std::string list, textOf("without", value));
+Status readDisabled(const Json &value, pipeline::CompileOptions &options) {
+  KINTSUGI_ASSIGN(std::string list, textOf("disable", value));
+  std::vector<std::string> names = pipeline::switchNames();
   for (size_t start = 0; start <= list.size();) {
     size_t end = std::min(list.find(',', start), list.size());
     std::string word = list.substr(start, end - start);
-    for (const auto &[former, name] : formerNames)
-      if (word == former)
-        word = name;
-    auto found = std::find_if(std::begin(abilityNames), std::end(abilityNames),
-                              [&](const auto &entry) { return entry.first == word; });
-    if (found == std::end(abilityNames))
-      return usageError("--without " + word + ": use a list of " + allAbilities() +
-                        ", with commas between");
-    options.abilities.*found->second = false;
+    if (std::find(names.begin(), names.end(), word) == names.end())
+      return usageError("--disable " + word + ": use a list, with commas between, of " +
+                        llvm::join(names, ", "));
+    options.disabled.add(word);
     start = end + 1;
   }
   return Status::success();
@@ -229,8 +192,8 @@ Status readOption(const std::string &key, const Json &value, Settings &settings,
     return readPrecision(value, options);
   if (key == "plan")
     return readPlan(value, options);
-  if (key == "without")
-    return readWithout(value, options);
+  if (key == "disable")
+    return readDisabled(value, options);
   if (key == "dims")
     return readDims(value, options);
   if (key == "bind")
@@ -329,8 +292,7 @@ void Settings::addTo(Sha256 &key) const {
   json["target"] = compile.target;
   json["precision"] = nameOf(compile.precision);
   json["plan"] = static_cast<int>(compile.plan);
-  for (const auto &[name, member] : abilityNames)
-    json["abilities"].push_back(compile.abilities.*member);
+  json["disabled"] = compile.disabled.names();
   json["dims"] = compile.import.dims;
   json["bound"] = identity;
   json["random_weights"] = compile.import.randomWeights;
@@ -388,7 +350,8 @@ Expected<Settings> readSettings(const KinCompilerOptions *options) {
   if (settings.compile.precision != Precision::F32 && settings.compile.target == "reference")
     return usageError("--precision " + std::string(nameOf(settings.compile.precision)) +
                       ": the target reference computes everything in f64");
-  bool isTried = settings.compile.precision == Precision::F16 && settings.compile.abilities.scales;
+  bool isTried = settings.compile.precision == Precision::F16 &&
+                 !settings.compile.disabled.has("storage-scales");
   if (!settings.compile.calibration.empty() && !isTried)
     return usageError("--calibrate " + settings.compile.calibration +
                       ": only --precision f16 with its scales looks at how large values become");

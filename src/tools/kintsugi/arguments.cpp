@@ -56,6 +56,7 @@ public:
     addCompare();
     addInspect();
     addExplain();
+    addRules();
     addDoctor();
     addCache();
   }
@@ -115,9 +116,9 @@ private:
     addText(verb, "--precision", "precision",
             "How f32 may be rounded: f32 (not at all), f16 or bf16");
     addText(verb, "--plan", "plan", "search, greedy or separate");
-    addText(verb, "--without", "without",
-            "What not to do: a list of fusion, masks, formats, packing, copies, winograd, scans, "
-            "splits, sums, joins, two-stage-sums, stacks, windows, bulk, scales");
+    addText(verb, "--disable", "disable",
+            "Rules not to use, and what else not to do; names that `kintsugi rules` lists, with "
+            "commas between");
     verb.add_flag_callback(
         "--cubins", [this] { arguments.options["cubins"] = true; },
         "Machine code for GPUs as well, made by NVIDIA's ptxas where it is installed");
@@ -277,6 +278,11 @@ private:
             "--forget", [this] { arguments.machineAction = "forget"; },
             "Go back to what its processor suggests")
         ->excludes(measure);
+    addJson(verb);
+  }
+
+  void addRules() {
+    CLI::App &verb = addVerb("rules", "List what --disable names: rules and other choices");
     addJson(verb);
   }
 

@@ -233,6 +233,22 @@ std::string showCache(const Json &report) {
 
 } // namespace
 
+static std::string showRules(const Json &report) {
+  std::string all;
+  for (const Json &each : report) {
+    all += format("%-20s %s\n", text(each, "name").c_str(), text(each, "what").c_str());
+    if (each["kind"] != "rule")
+      continue;
+    all += format("%-20s %s", "", text(each, "exactness").c_str());
+    if (std::string assumes = text(each, "assumes"); !assumes.empty())
+      all += "; assumes to be finite: " + assumes;
+    if (std::string source = text(each, "source"); !source.empty())
+      all += "; " + source;
+    all += "\n";
+  }
+  return all;
+}
+
 std::string show(const std::string &verb, const Json &report, bool allDecisions) {
   if (verb == "compile")
     return showCompile(report);
@@ -248,6 +264,8 @@ std::string show(const std::string &verb, const Json &report, bool allDecisions)
     return showCompare(report);
   if (verb == "inspect")
     return showInspect(report);
+  if (verb == "rules")
+    return showRules(report);
   if (verb == "cache")
     return showCache(report);
   return showMachine(report);

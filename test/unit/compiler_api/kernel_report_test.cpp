@@ -90,7 +90,7 @@ constexpr const char *chain = "input x[16, 24] f32\n"
                               "c[i:16] f32 = sum[j:32] b[i, j]\n"
                               "d[i:16] f32 = c[i] * c[i]\n"
                               "output d\n";
-constexpr const char *alone = R"({"without": "fusion", "random_weights": true})";
+constexpr const char *alone = R"({"disable": "fusion", "random_weights": true})";
 
 TEST_F(KernelReport, AllKernelsAgree) {
   Json kernels = judge(chain, alone);

@@ -14,7 +14,7 @@ using namespace te;
 SplitWindowsOptions onGpu() {
   SplitWindowsOptions options;
   options.schedule = onHopper();
-  options.leastSaving = -100; // Whatever it costs.
+  options.margin = -100; // Whatever it costs.
   return options;
 }
 
@@ -98,7 +98,7 @@ TEST(SplitWindows, LeaveOthers) {
 
 TEST(SplitWindows, OnlyWhereThatIsQuicker) {
   SplitWindowsOptions options = onGpu();
-  options.leastSaving = SplitWindowsOptions().leastSaving;
+  options.margin = SplitWindowsOptions().margin;
   auto convolution = [](const std::string &channels) {
     return "input x[1, 32, 232, 232] f16\nf[o:" + channels +
            ", c:32, h:9, w:9] f16 = f16(mod(i64(o + 2*c + 3*h + 5*w), 7) - 3)\n"

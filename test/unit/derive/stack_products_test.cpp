@@ -15,7 +15,7 @@ StackOptions onGpu() {
   StackOptions options;
   options.schedule = onHopper();
   options.schedule.ringLimit = 220 << 10;
-  options.leastSaving = -1; // Whatever it costs.
+  options.margin = -1; // Whatever it costs.
   return options;
 }
 
@@ -135,7 +135,7 @@ TEST(StackProducts, LeavesWhatIsAsQuickApart) {
                      turned;
   StackOptions options = onGpu();
   EXPECT_EQ(productsOf(stackProducts(parsed(text), options)), 1u);
-  options.leastSaving = StackOptions().leastSaving;
+  options.margin = StackOptions().margin;
   EXPECT_EQ(productsOf(stackProducts(parsed(text), options)), 2u);
 }
 

@@ -12,6 +12,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "gtest/gtest.h"
 
+#include <algorithm>
 #include <fstream>
 
 using namespace kintsugi;
@@ -19,16 +20,13 @@ using namespace kintsugi::te;
 
 namespace {
 
-using Abilities = pipeline::CompileOptions::Abilities;
-
 struct Without {
-  const char *name; ///< As --without has it.
-  bool Abilities::*ability;
+  const char *name; ///< What --disable says.
   const char *text;
 };
 
 const Without cases[] = {
-    {"splits", &Abilities::splits, R"(
+    {"share-repeated", R"(
 input q[h:8, i:64, d:32] f32
 input k[g:2, j:64, d:32] f32
 u[h:8, j:64, d:32] f32 = k[h//4, j, d]
@@ -37,7 +35,7 @@ t[h:8, i:64] f32 = sum<f32>[j:64] s[h, i, j]
 y[n:512] f32 = t[n//64, n%64]
 output y
 )"},
-    {"sums", &Abilities::sums, R"(
+    {"defer-division", R"(
 input x[i:64, j:64] f32
 input v[j:64, d:32] f16
 m[i:64] f32 = max<f32>[j:64] x[i, j]
@@ -47,12 +45,12 @@ w[i:64, j:64] f16 = stored f16(e[i, j] / z[i])
 y[i:64, d:32] f32 = sum<f32>[j:64] f32(w[i, j]) * f32(v[j, d])
 output y
 )"},
-    {"twoStageSums", &Abilities::twoStageSums, R"(
+    {"split-reduction", R"(
 input x[i:65536, j:8] f32
 y[j:8] f32 = sum<f32>[i:65536] x[i, j]
 output y
 )"},
-    {"stacks", &Abilities::stacks, R"(
+    {"merge-products", R"(
 input x[i:64, k:512] f16
 a[k:512, j:512] f16 = f16(mod(i64(5*k + 3*j), 7) - 3)
 b[k:512, j:384] f16 = f16(mod(i64(2*k + 5*j), 5) - 2)
@@ -63,7 +61,7 @@ z[j:384, i:64] f16 = q[i, j]
 output y
 output z
 )"},
-    {"windows", &Abilities::windows, R"(
+    {"window-products", R"(
 input x[n:1, c:64, i:104, j:104] f16
 f[o:3, c:64, h:9, w:9] f16 = f16(mod(i64(o + 2*c + 3*h + 5*w), 7) - 3)
 y[n:1, o:3, i:96, j:96] f32 = sum<f32>[c:64, h:9, w:9] f32(x[0, c, i+h, j+w]) * f32(f[o, c, h, w])
@@ -96,9 +94,9 @@ TEST_P(Ability, ChangesKernelsAndNoAnswers) {
     SCOPED_TRACE(machine.level);
     pipeline::CompileOptions with;
     with.machine = test::blocksOn(machine.level);
-    with.abilities.joins = false; // A processor has a function for each kernel.
+    with.disabled.add("launch-merging"); // A processor has a function for each kernel.
     pipeline::CompileOptions without = with;
-    without.abilities.*GetParam().ability = false;
+    without.disabled.add(GetParam().name);
     EXPECT_NE(kernelsOf(GetParam().text, with), kernelsOf(GetParam().text, without));
     Expected<test::Ran> one = test::compileAndRun(*program, with, feeds);
     Expected<test::Ran> other = test::compileAndRun(*program, without, feeds);
@@ -110,7 +108,10 @@ TEST_P(Ability, ChangesKernelsAndNoAnswers) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Without, Ability, testing::ValuesIn(cases),
-                         [](const auto &info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(Without, Ability, testing::ValuesIn(cases), [](const auto &info) {
+  std::string name = info.param.name;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+});
 
 } // namespace

@@ -45,7 +45,7 @@ TEST(Lanes, ComputeTheSameBitsAsOneAfterTheOther) {
     options.machine = machine;
     options.machine.cores = 2;
     Expected<test::Ran> lanes = test::compileAndRun(*program, options, feeds);
-    options.abilities.scans = false;
+    options.disabled.add("merge-scans");
     Expected<test::Ran> inTurn = test::compileAndRun(*program, options, feeds);
     ASSERT_TRUE(lanes.ok()) << lanes.error().message;
     ASSERT_TRUE(inTurn.ok()) << inTurn.error().message;

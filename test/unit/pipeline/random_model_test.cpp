@@ -94,7 +94,8 @@ protected:
   static pipeline::CompileOptions optionsFor(const machine::Machine &machine) {
     pipeline::CompileOptions options;
     options.machine = GetParam().blocks ? test::blocksOn(machine.level) : machine;
-    options.abilities.joins = !GetParam().blocks; // A processor has a function for each kernel.
+    if (GetParam().blocks)
+      options.disabled.add("launch-merging"); // A processor has a function for each kernel.
     if (GetParam().freeStages)
       options.machine.stageSeconds = 0;
     options.target = GetParam().target;

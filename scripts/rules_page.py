@@ -1,0 +1,55 @@
+"""Writes docs/rules.md from what `kintsugi rules` lists; with --check says whether it is current.
+
+usage: rules_page.py [--check] PROGRAM
+"""
+
+import json
+import pathlib
+import subprocess
+import sys
+
+PAGE = pathlib.Path(__file__).resolve().parents[1] / "docs" / "rules.md"
+HEAD = """# Rules
+
+<!-- Written by scripts/rules_page.py from the compiler's own table (src/derive/rules.inc); ./dev rules-page does it. -->
+A rule says of some expressions that others are equal to them. `--disable NAME` leaves rules out, to see what they
+bring; answers stay within the error policy. A case of each, before and after, is in `test/rules`. They are applied in
+this order, where the cost model says that it pays:
+
+| rule | what is equal | in numbers | assumed to be finite | on | from |
+| --- | --- | --- | --- | --- | --- |
+"""
+SWITCHES = """
+`--disable` also names what is no rule:
+
+| name | what it allows | on |
+| --- | --- | --- |
+"""
+
+
+def page(listed):
+    text = HEAD
+    for rule in listed:
+        if rule["kind"] == "rule":
+            cells = [f"`{rule['name']}`", rule["what"], rule["exactness"], rule["assumes"] or "-",
+                     ", ".join(rule["targets"]), rule["source"] or "-"]
+            text += "| " + " | ".join(cells) + " |\n"
+    text += SWITCHES
+    for switch in listed:
+        if switch["kind"] == "switch":
+            text += f"| `{switch['name']}` | {switch['what']} | {', '.join(switch['targets'])} |\n"
+    return text
+
+
+def main(arguments):
+    check = arguments[:1] == ["--check"]
+    (program,) = arguments[check:]
+    listed = json.loads(subprocess.run([program, "rules", "--json"], check=True, capture_output=True, text=True).stdout)
+    if not check:
+        PAGE.write_text(page(listed))
+    elif PAGE.read_text() != page(listed):
+        sys.exit(f"{PAGE} is not what `kintsugi rules` says; ./dev rules-page writes it")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,50 @@
+"""The table of rules, from which `--disable`, its help and docs/rules.md are made."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROGRAM = os.environ.get("KINTSUGI", str(ROOT / "build" / "bin" / "kintsugi"))
+
+
+@pytest.fixture
+def run(tmp_path):
+    def run(*arguments):
+        environment = os.environ | {"KINTSUGI_CACHE": str(tmp_path / "cache")}
+        done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, env=environment)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return run
+
+
+def test_the_page_says_what_the_compiler_says():
+    subprocess.run([sys.executable, ROOT / "scripts" / "rules_page.py", "--check", PROGRAM], check=True)
+
+
+def test_every_rule_has_a_case(run):
+    rules = {each["name"] for each in json.loads(run("rules", "--json")) if each["kind"] == "rule"}
+    assert rules == {path.stem for path in (ROOT / "test" / "rules").glob("*.te")} and len(rules) >= 12
+    assert all(name in run("rules") for name in rules)
+
+
+def test_every_name_can_be_disabled_and_is_part_of_the_key(run, tmp_path):
+    model = tmp_path / "sum.te"
+    model.write_text("input x[8, 8] f32\ny[i:8] f32 = sum<f32>[j:8] x[i, j]\noutput y\n")
+    names = [each["name"] for each in json.loads(run("rules", "--json"))]
+    for name in names:
+        run("compile", model, "-o", tmp_path / "a.kin", "--target", "cuda", "--disable", name)
+
+    def entries():
+        return len(json.loads(run("cache", "ls", "--json"))["entries"])
+
+    counts = []
+    for flags in [[], ["--disable", "fusion"], ["--disable", names[0]], ["--disable", f"fusion,{names[0]}"]] * 2:
+        run("run", model, "--cpu-level", "v3", *flags)
+        counts.append(entries())
+    assert counts[0] < counts[1] < counts[2] < counts[3] == counts[7], counts
