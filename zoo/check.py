@@ -59,6 +59,28 @@ def strain(output):
     return max(share(output["max_rel"], output["allowed"]), share(output["slice_rel"], output["slice_allowed"]))
 
 
+def of_rounded_feeds(path, feeds):
+    """What rounding the feeds alone to f16 changes, all else being ONNX Runtime's in f32: the most of any output's
+    largest magnitude, and of that of a slice of its channels (axis 1) or last axis."""
+    rounded = {
+        name: feed.astype(np.float16).astype(feed.dtype) if feed.dtype == np.float32 else feed
+        for name, feed in feeds.items()
+    }
+    right, changed = reference(path, feeds), reference(path, rounded)
+    whole = in_slices = 0.0
+    for name, output in right.items():
+        if not np.issubdtype(output.dtype, np.floating) or output.ndim == 0:
+            continue
+        apart = np.abs(output - changed[name])
+        whole = max(whole, float(apart.max() / np.abs(output).max()))
+        for axis in {min(1, output.ndim - 1), output.ndim - 1}:
+            others = tuple(d for d in range(output.ndim) if d != axis)
+            largest = np.abs(output).max(axis=others)
+            shares = np.where(largest > 0, apart.max(axis=others) / np.where(largest > 0, largest, 1), 0)
+            in_slices = max(in_slices, float(shares.max()))
+    return {"whole": whole, "in_slices": in_slices}
+
+
 class Judge:
     """Compares a model's outputs on some feeds with right ones."""
 
@@ -104,6 +126,8 @@ def check(path, limit, target="cpu", precision="f32", level=None):
             for at in [[]] if level or target != "cpu" else [["--cpu-level", each] for each in models.levels()]:
                 entries.append(entry(judge.report(materialize.inputs(graph, feeds), flags + at)) | dict(at=at[1:]))
     worst = max(entries, key=lambda each: (VERDICTS.index(each["verdict"]), strain(each)))
+    if precision == "f16" and worst["verdict"] == "outside":
+        worst["of_rounded_feeds"] = of_rounded_feeds(model, materialize.inputs(graph, ""))
     return worst | dict(
         answers=entries,
         compile_s=round(timing["compile_s"], 2),

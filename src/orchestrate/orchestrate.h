@@ -26,7 +26,8 @@ struct OrchestrateOptions {
   /// Of the constant program, where it does not run on the same machine.
   std::optional<space::SpaceOptions> constantSpace;
   PlanMode mode = PlanMode::Search;
-  bool lanes = true; ///< Scans that don't wait for each other may run side by side.
+  bool lanes = true;           ///< Scans that don't wait for each other may run side by side.
+  bool mergesLaunches = false; ///< Kernels that don't wait for each other will share launches.
   solve::SolverOptions solver;
   /// Told what the solver said and which kernel computes what at which cost; the space's log, too.
   explain::Log *log = nullptr;

@@ -127,8 +127,10 @@ orchestrate::OrchestrateOptions orchestrateOptions(const CompileOptions &options
   result.log = options.log;
   result.space = spaceOptions(options);
   result.space.schedule.scalar = isReference(target);
-  if (options.machine.threads > 0) // A kernel more costs a launch.
+  if (options.machine.threads > 0) { // A kernel more costs a launch.
     result.space.caps.candidatesARoot = 48;
+    result.mergesLaunches = !options.disabled.has("launch-merging");
+  }
   result.lanes = !options.disabled.has("merge-scans") && !isReference(target);
   if (isReference(target))
     result.mode = orchestrate::PlanMode::Separate;

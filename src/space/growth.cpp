@@ -1,5 +1,6 @@
 #include "space/growth.h"
 
+#include "te/product.h"
 #include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>
@@ -12,18 +13,23 @@ using namespace te;
 Growth::Growth(const Program &program, llvm::ArrayRef<uint32_t> nodes, const SpaceOptions &options)
     : program(program), options(options), eligible(program.nodes.size(), false),
       alone(program.nodes.size(), 0), producers(program.nodes.size()),
-      consumers(program.nodes.size()), isProgramOutput(program.numValues(), false) {
+      consumers(program.nodes.size()), readers(program.numValues()),
+      isProgramOutput(program.numValues(), false) {
   for (uint32_t node : nodes)
     eligible[node] = std::holds_alternative<Definition>(program.nodes[node]);
-  for (uint32_t node = 0; node < program.nodes.size(); ++node)
+  for (uint32_t node = 0; node < program.nodes.size(); ++node) {
+    bool isSibling = eligible[node] && !isContraction(std::get<Definition>(program.nodes[node]));
     for (ValueId operand : program.operandsOf(node)) {
       const Value &value = program.value(operand);
+      if (isSibling && !isConstant(operand))
+        readers[operand.number].push_back(node);
       if (value.kind != ValueKind::Result)
         continue;
       producers[node].push_back(value.node);
       if (consumers[value.node].empty() || consumers[value.node].back() != node)
         consumers[value.node].push_back(node);
     }
+  }
   for (const Program::Output &output : program.outputs)
     isProgramOutput[output.value.number] = true;
 }
@@ -40,11 +46,36 @@ schedule::Group Growth::groupOf(llvm::ArrayRef<uint32_t> nodes) const {
       if (readOutside || isLast || isProgramOutput[result.number])
         group.outputs.push_back(result);
     for (ValueId operand : program.operandsOf(node))
-      if (operand.number < options.constants.size() && options.constants[operand.number] &&
-          !llvm::is_contained(group.constants, operand))
+      if (isConstant(operand) && !llvm::is_contained(group.constants, operand))
         group.constants.push_back(operand);
   }
   return group;
+}
+
+bool Growth::isConstant(ValueId id) const {
+  return id.number < options.constants.size() && options.constants[id.number];
+}
+
+bool Growth::hasShapeOf(uint32_t node, uint32_t other) const {
+  return llvm::equal(std::get<Definition>(program.nodes[node]).parallel,
+                     std::get<Definition>(program.nodes[other]).parallel,
+                     [](const Iterator &a, const Iterator &b) { return a.extent == b.extent; });
+}
+
+Growth::Nodes Growth::siblingsOf(const Nodes &nodes) const {
+  constexpr size_t nearest = 8; // Of those that read a value.
+  uint32_t root = nodes.back();
+  Nodes result;
+  for (uint32_t node : llvm::reverse(nodes))
+    for (ValueId operand : program.operandsOf(node)) {
+      llvm::ArrayRef<uint32_t> before = readers[operand.number];
+      before = before.take_front(llvm::lower_bound(before, root) - before.begin());
+      for (uint32_t reader : llvm::reverse(before.take_back(nearest)))
+        if (!llvm::is_contained(nodes, reader) && !llvm::is_contained(result, reader) &&
+            hasShapeOf(reader, root))
+          result.push_back(reader);
+    }
+  return result;
 }
 
 Growth::Nodes Growth::producersOf(const Nodes &nodes) const {
@@ -154,51 +185,92 @@ bool Growth::withinCaps(const schedule::Group &group) const {
   return group.outputs.size() <= options.caps.outputs && inputs.size() <= options.caps.inputs;
 }
 
-void Growth::from(uint32_t root, unsigned &fuel,
-                  llvm::function_ref<std::optional<double>(schedule::Group)> price) const {
-  constexpr double tolerance = 1.15;
+/// The groups of one root: those that were met, and those that grow further.
+class Growth::Search {
+public:
+  using Price = llvm::function_ref<std::optional<double>(schedule::Group)>;
+
+  Search(const Growth &growth, uint32_t root, unsigned &fuel, Price price)
+      : growth(growth), fuel(fuel), price(price), grown{{{root}, growth.alone[root]}} {}
+
+  void wholes(std::vector<Nodes> groups) {
+    for (Nodes &whole : groups) {
+      if (fuel == 0 || whole.size() > growth.options.caps.nodes)
+        continue;
+      if (std::optional<double> seconds = offer(whole))
+        grown.insert(grown.begin(), {std::move(whole), *seconds});
+    }
+  }
+
+  /// Along the edges to producers, up to so many groups in all.
+  void alongProducers(size_t most) {
+    for (size_t next = 0; next < grown.size() && goesOn(most); ++next)
+      widen(grown[next], growth.producersOf(grown[next].nodes), most);
+  }
+
+  /// Each group by what reads the same values as a member, and what such a group grows to.
+  void alongSharedInputs(size_t most) {
+    most += accepted;
+    std::vector<Grown> lone = std::move(grown);
+    grown.clear();
+    for (size_t next = 0; next < lone.size() && goesOn(most); ++next)
+      widen(lone[next], growth.siblingsOf(lone[next].nodes), most);
+    for (size_t next = 0; next < grown.size() && goesOn(most); ++next) {
+      widen(grown[next], growth.siblingsOf(grown[next].nodes), most);
+      widen(grown[next], growth.producersOf(grown[next].nodes), most);
+    }
+  }
+
+private:
   struct Grown {
     Nodes nodes;
     double seconds;
   };
-  std::set<Nodes> seen;
-  std::deque<Grown> frontier{{{root}, alone[root]}};
-  unsigned accepted = 0;
-  for (Nodes &whole : attentionBefore(root)) {
-    schedule::Group group = groupOf(whole);
-    if (fuel == 0 || whole.size() > options.caps.nodes || !withinCaps(group) || !isConvex(whole) ||
-        !seen.insert(whole).second)
-      continue;
+
+  bool goesOn(size_t most) const { return accepted < most && fuel > 0; }
+
+  /// The price of a group that was not met before; nullopt where it is none.
+  std::optional<double> offer(const Nodes &nodes) {
+    if (!seen.insert(nodes).second || !growth.isConvex(nodes))
+      return std::nullopt;
     --fuel;
-    if (std::optional<double> seconds = price(std::move(group))) {
-      ++accepted;
-      frontier.push_front({std::move(whole), *seconds});
-    }
+    schedule::Group group = growth.groupOf(nodes);
+    if (!growth.withinCaps(group))
+      return std::nullopt;
+    std::optional<double> seconds = price(std::move(group));
+    accepted += seconds.has_value();
+    return seconds;
   }
-  while (!frontier.empty() && accepted < options.caps.candidatesARoot && fuel > 0) {
-    Grown current = std::move(frontier.front());
-    frontier.pop_front();
-    if (current.nodes.size() >= options.caps.nodes)
-      continue;
-    for (uint32_t producer : producersOf(current.nodes)) {
-      if (fuel == 0 || accepted >= options.caps.candidatesARoot)
-        break;
+
+  void widen(Grown current, const Nodes &neighbours, size_t most) {
+    constexpr double tolerance = 1.15;
+    if (current.nodes.size() >= growth.options.caps.nodes)
+      return;
+    for (uint32_t neighbour : neighbours) {
+      if (!goesOn(most))
+        return;
       Nodes larger = current.nodes;
-      larger.insert(llvm::lower_bound(larger, producer), producer);
-      if (!seen.insert(larger).second || !isConvex(larger))
-        continue;
-      --fuel;
-      schedule::Group group = groupOf(larger);
-      if (!withinCaps(group))
-        continue;
-      std::optional<double> seconds = price(std::move(group));
-      if (!seconds)
-        continue;
-      ++accepted;
-      if (*seconds <= tolerance * (current.seconds + alone[producer]))
-        frontier.push_back({std::move(larger), *seconds});
+      larger.insert(llvm::lower_bound(larger, neighbour), neighbour);
+      std::optional<double> seconds = offer(larger);
+      if (seconds && *seconds <= tolerance * (current.seconds + growth.alone[neighbour]))
+        grown.push_back({std::move(larger), *seconds});
     }
   }
+
+  const Growth &growth;
+  unsigned &fuel;
+  Price price;
+  std::set<Nodes> seen;
+  std::vector<Grown> grown; ///< In the order in which they grow further.
+  size_t accepted = 0;
+};
+
+void Growth::from(uint32_t root, unsigned &fuel,
+                  llvm::function_ref<std::optional<double>(schedule::Group)> price) const {
+  Search search(*this, root, fuel, price);
+  search.wholes(attentionBefore(root));
+  search.alongProducers(options.caps.candidatesARoot);
+  search.alongSharedInputs(options.caps.siblingsARoot);
 }
 
 } // namespace kintsugi::space

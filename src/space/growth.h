@@ -1,8 +1,11 @@
 //===- growth.h - Which groups of definitions to try ------------------------===//
 //
-// Groups grow from a root along the edges to its producers, one definition at a time, so every
-// group is connected and each is met once. A group must be convex (no path leaves it and comes
-// back), and its members' other readers make it store more than the root's results.
+// Groups grow from a root, their last definition, one definition at a time: along the edges to
+// producers, then through shared inputs, to definitions of the root's shape that read what a member
+// reads (three sums of one value are one pass over it; contractions, whose time is arithmetic, are
+// left out). So every group is connected and each is met once. A group must be convex (no path
+// leaves it and comes back), and its members' other readers make it store more than the root's
+// results.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KINTSUGI_SPACE_GROWTH_H
@@ -32,6 +35,7 @@ public:
   void setAlone(uint32_t node, double seconds) { alone[node] = seconds; }
 
 private:
+  class Search;
   using Nodes = llvm::SmallVector<uint32_t, 8>; ///< In program order.
 
   /// One definition more or less of attention costs more than none of it: the group from scores to
@@ -45,14 +49,19 @@ private:
   Nodes between(const Nodes &first, uint32_t last) const;
   bool isConvex(const Nodes &nodes) const;
   bool withinCaps(const schedule::Group &group) const;
+  bool isConstant(te::ValueId id) const;
+  bool hasShapeOf(uint32_t node, uint32_t other) const;
   Nodes producersOf(const Nodes &nodes) const;
+  /// What stands before the last one, has its shape and reads a value that one of them reads.
+  Nodes siblingsOf(const Nodes &nodes) const;
 
   const te::Program &program;
   const SpaceOptions &options;
   std::vector<bool> eligible;              ///< By node.
   std::vector<double> alone;               ///< By node.
   std::vector<Nodes> producers, consumers; ///< By node; among all nodes of the program.
-  std::vector<bool> isProgramOutput;       ///< By value.
+  std::vector<Nodes> readers; ///< By value that is no constant: eligible ones, no contractions.
+  std::vector<bool> isProgramOutput; ///< By value.
 };
 
 } // namespace kintsugi::space

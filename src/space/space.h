@@ -51,10 +51,11 @@ struct Candidate {
 };
 
 struct Caps {
-  unsigned nodes = 24;  ///< Definitions in one candidate.
-  unsigned outputs = 3; ///< Values that one candidate stores.
-  unsigned inputs = 24; ///< Values that one candidate reads.
-  unsigned candidatesARoot = 24;
+  unsigned nodes = 24;           ///< Definitions in one candidate.
+  unsigned outputs = 3;          ///< Values that one candidate stores.
+  unsigned inputs = 24;          ///< Values that one candidate reads.
+  unsigned candidatesARoot = 24; ///< That grow along edges to producers.
+  unsigned siblingsARoot = 8;    ///< That grow through shared inputs, besides.
 };
 
 /// What scheduling a group gave: the kernel that the search finds, or why there is none.

@@ -90,6 +90,35 @@ TEST(Growth, OffersConvexGroupsThatStoreWhatIsReadOutside) {
   EXPECT_GT(larger, 100u);
 }
 
+TEST(Growth, GoesThroughSharedInputsOfOneShape) {
+  te::Program program = programOf("input x[i:8, j:4] f32\ninput w[i:8] f32\n"
+                                  "a[i:8] f32 = sum<f32>[j:4] x[i, j]\n"
+                                  "b[j:4] f32 = sum<f32>[i:8] x[i, j]\n"
+                                  "c[i:8] f32 = max<f32>[j:4] x[i, j] + w[i]\n"
+                                  "d[i:8] f32 = w[i] * 2\n"
+                                  "output a\noutput b\noutput c\noutput d");
+  SpaceOptions options = smallOptions().space;
+  auto offeredOf = [&] {
+    Growth growth(program, definitionsOf(program), options);
+    std::set<std::vector<uint32_t>> offered;
+    for (uint32_t node : definitionsOf(program)) {
+      unsigned fuel = options.fuel;
+      growth.from(node, fuel, [&](schedule::Group group) -> std::optional<double> {
+        offered.insert({group.nodes.begin(), group.nodes.end()});
+        return 0;
+      });
+    }
+    return offered;
+  };
+  using Offered = std::set<std::vector<uint32_t>>;
+  EXPECT_EQ(offeredOf(), (Offered{{0, 2}, {2, 3}, {0, 2, 3}})) << "b has another shape";
+  options.constants.assign(program.numValues(), false);
+  options.constants[program.inputs[1].number] = true;
+  EXPECT_EQ(offeredOf(), (Offered{{0, 2}})) << "constants are read by whom they may";
+  options.caps.siblingsARoot = 0;
+  EXPECT_EQ(offeredOf(), Offered());
+}
+
 TEST(Growth, APathThatLeavesAndComesBackIsNoGroup) {
   te::Program program = programOf("input x[i:8] f32\n"
                                   "a[i:8] f32 = exp(x[i])\n"

@@ -1,0 +1,89 @@
+"""What the search finds: cases of which the best plan is known."""
+
+import json
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROGRAM = os.environ.get("KINTSUGI", str(ROOT / "build" / "bin" / "kintsugi"))
+
+# Values that several definitions read, and each of the bytes has to move once.
+ONE_PASS = {
+    "three reductions of one value": """
+input x[i:ROWS, j:4096] f32
+a[i:ROWS] f32 = sum<f32>[j:4096] x[i, j]
+b[i:ROWS] f32 = max<f32>[j:4096] x[i, j]
+c[i:ROWS] f32 = sum<f32>[j:4096] x[i, j] * x[i, j]
+output a
+output b
+output c
+""",
+    "a cheap producer of two reductions": """
+input x[i:ROWS, j:4096] f32
+r[i:ROWS, j:4096] f32 = max(x[i, j], 0)
+a[i:ROWS] f32 = sum<f32>[j:4096] r[i, j]
+b[i:ROWS] f32 = sum<f32>[j:4096] r[i, j] * r[i, j]
+output a
+output b
+""",
+    "two maps of one value": """
+input x[i:ROWS, j:4096] f32
+a[i:ROWS, j:4096] f32 = max(x[i, j], 0)
+b[i:ROWS, j:4096] f32 = x[i, j] * x[i, j]
+output a
+output b
+""",
+    "a map and a sum of it beside another sum": """
+input x[i:ROWS, j:4096] f32
+m[i:ROWS] f32 = max<f32>[j:4096] x[i, j]
+e[i:ROWS, j:4096] f32 = exp(x[i, j] - m[i])
+s[i:ROWS] f32 = sum<f32>[j:4096] e[i, j]
+q[i:ROWS] f32 = sum<f32>[j:4096] e[i, j] * x[i, j]
+y[i:ROWS] f32 = q[i] / s[i]
+output y
+""",
+}
+
+
+def run(*arguments):
+    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("flags", [[], ["--target", "cuda"]], ids=["cpu", "cuda"])
+@pytest.mark.parametrize("name", ONE_PASS)
+def test_shared_inputs_are_read_once(name, flags, tmp_path):
+    model = tmp_path / "model.te"
+    model.write_text(ONE_PASS[name].replace("ROWS", "4096"))
+    report = json.loads(run("compile", model, "-o", tmp_path / "model.kin", "--json", *flags))
+    assert report["kernels"] == 1
+    apart = json.loads(run("compile", model, "-o", tmp_path / "model.kin", "--json", "--plan", "separate", *flags))
+    assert apart["kernels"] > 1 and report["objective_seconds"] < 0.95 * apart["objective_seconds"]
+
+
+@pytest.mark.parametrize("name", ONE_PASS)
+def test_the_answers_are_right(name, level, tmp_path):
+    model = tmp_path / "model.te"
+    model.write_text(ONE_PASS[name].replace("ROWS", "61"))
+    run("compare", model, "--cpu-level", level, "--no-cache")
+
+
+def test_products_that_could_share_a_launch_stay_apart(tmp_path):
+    """Side by side they have more cores than one behind the other."""
+    model = tmp_path / "model.te"
+    model.write_text("""
+input x[i:384, k:768] f32
+input a[768, 768] f32
+input b[768, 768] f32
+p[i:384, j:768] f32 = sum<f32>[k:768] x[i, k] * a[k, j]
+q[i:384, j:768] f32 = sum<f32>[k:768] x[i, k] * b[k, j]
+output p
+output q
+""")
+    flags = ("--target", "cuda", "--json")
+    report = json.loads(run("compile", model, "-o", tmp_path / "model.kin", *flags))
+    assert (report["kernels"], report["launches"]) == (2, 1)
