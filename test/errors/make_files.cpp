@@ -119,6 +119,8 @@ void writeNodes() {
                                     {valueInfo("y", f32, {"2"})}}),
                              20, {}, 9999));
   write("bomb.onnx", bomb());
+  write("tile.onnx", modelOf({node("Tile", {"x", "w"}, {"y"}, "repeat")}, {"6"},
+                             {tensor("w", 7, {1}, std::string("\0\0\0\0\0\0\0\x20", 8))}));
   write("cast.onnx",
         modelOf({node("Cast", {"x"}, {"y"}, "c", {intAttribute("to", 22)})}, {"2"}, {}, 21));
   write("argmax.onnx", modelOf({node("ArgMax", {"x"}, {"y"}, "a", {axis})}, {"0"}));

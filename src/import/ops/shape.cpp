@@ -159,8 +159,14 @@ Status tile(OpContext &c) {
     return c.error("it has " + llvm::Twine(repeats.size()) + " repeats for a tensor with " +
                    llvm::Twine(c.rank(x)) + " dimensions");
   std::vector<int64_t> wanted;
-  for (unsigned d = 0; d < c.rank(x); ++d)
-    wanted.push_back(checkedMul(c.extent(x, d), repeats[d]).value_or(-1));
+  for (unsigned d = 0; d < c.rank(x); ++d) {
+    std::optional<int64_t> extent = checkedMul(c.extent(x, d), repeats[d]);
+    if (!extent)
+      return c.error("its axis " + llvm::Twine(d) + " of " + llvm::Twine(c.extent(x, d)) +
+                     " elements can't be repeated " + llvm::Twine(repeats[d]) +
+                     " times: that is out of range");
+    wanted.push_back(*extent);
+  }
   KINTSUGI_ASSIGN(Shape shape, c.makeShape(wanted));
   c.output(0, c.view(c.name(), x, shape, [&](Indices i) {
     llvm::SmallVector<Index> source;
