@@ -5,6 +5,7 @@
 #include "runtime/host_memory.h"
 #include "runtime/section_digest.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 
 namespace kintsugi::link {
 
@@ -47,8 +48,10 @@ private:
   Status runStage(unsigned position, const orchestrate::Stage &stage, runtime::DeviceQueue &queue) {
     llvm::SmallVector<void *> addresses;
     for (unsigned operand : stage.operands) {
-      KINTSUGI_ASSIGN(std::byte * address, materialize(operand));
-      addresses.push_back(address);
+      Expected<std::byte *> address = materialize(operand);
+      if (!address.ok())
+        return located(stage.origins, address.takeError());
+      addresses.push_back(*address);
     }
     KINTSUGI_RETURN_IF_ERROR(queue.launch(position, addresses.data()));
     KINTSUGI_RETURN_IF_ERROR(queue.finish());
@@ -56,6 +59,14 @@ private:
       if (--uses[operand] == 0)
         KINTSUGI_RETURN_IF_ERROR(retire(operand));
     return Status::success();
+  }
+
+  /// Names the model's file, and those of its nodes that the constant is for.
+  Error located(llvm::ArrayRef<std::string> nodes, Error error) const {
+    if (!nodes.empty())
+      error = at((nodes.size() == 1 ? "node '" : "nodes '") + llvm::join(nodes, "', '") + "'",
+                 std::move(error));
+    return options.model.empty() ? error : at(options.model, std::move(error));
   }
 
   /// The bytes of a buffer, loaded or allocated at its first use.
@@ -95,8 +106,8 @@ private:
 
   /// A source that no constant stage reads.
   Status copySource(unsigned number) {
-    KINTSUGI_RETURN_IF_ERROR(materialize(number).status());
-    return retire(number);
+    Status status = materialize(number).status();
+    return status.ok() ? retire(number) : located({}, status.takeError());
   }
 
   const Plan &plan;

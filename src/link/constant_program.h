@@ -34,6 +34,7 @@ private:
 struct ConstantOptions {
   uint64_t memoryBudget = uint64_t(8) << 30; ///< Bytes in flight; more is a machine error.
   unsigned threads = 0;
+  std::string model; ///< The file, which errors name; "" for a program that came from none.
 };
 
 struct ConstantResult {

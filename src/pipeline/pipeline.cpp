@@ -521,7 +521,7 @@ Expected<te::Program> kernelProgram(const std::string &path, const CompileOption
   return *front.program;
 }
 
-static link::LinkOptions linkOptions(const CompileOptions &options) {
+static link::LinkOptions linkOptions(const CompileOptions &options, const std::string &model) {
   link::LinkOptions result;
   result.compilerVersion = compilerVersion();
   result.precision = nameOf(options.precision);
@@ -532,7 +532,7 @@ static link::LinkOptions linkOptions(const CompileOptions &options) {
     result.target.progress = [&](size_t done, size_t all) {
       return options.progress("compiling kernels", done, all);
     };
-  result.constants = {options.constantBudget, options.threads};
+  result.constants = {options.constantBudget, options.threads, model};
   result.severalVariants = !options.lesser.empty();
   return result;
 }
@@ -572,13 +572,14 @@ static Expected<Json> measurePhase(const CompileOptions &options, const targets:
   });
 }
 
-/// Everything after import.
+/// Everything after import; `model` is the file, or "".
 static Expected<CompileReport> compileImported(const te::Program &imported,
+                                               const std::string &model,
                                                const CompileOptions &options, runtime::Device &host,
                                                runtime::ArtifactWriter &writer, Phases &phases,
                                                CompileReport &report) {
   KINTSUGI_ASSIGN(std::unique_ptr<targets::Target> target, makeTarget(options.target));
-  link::LinkOptions linking = linkOptions(options);
+  link::LinkOptions linking = linkOptions(options, model);
   if (options.cubins) {
     KINTSUGI_ASSIGN(linking.target.assembler, findAssembler());
   }
@@ -632,14 +633,14 @@ Expected<CompileReport> compile(const std::string &path, const CompileOptions &o
   Phases phases(options, report);
   KINTSUGI_ASSIGN(te::Program imported,
                   phases.run("import", [&] { return importModel(path, options, diagnostics); }));
-  return compileImported(imported, options, host, writer, phases, report);
+  return compileImported(imported, path, options, host, writer, phases, report);
 }
 
 Expected<CompileReport> compile(const te::Program &program, const CompileOptions &options,
                                 runtime::Device &host, runtime::ArtifactWriter &writer) {
   CompileReport report;
   Phases phases(options, report);
-  return compileImported(program, options, host, writer, phases, report);
+  return compileImported(program, "", options, host, writer, phases, report);
 }
 
 Expected<std::string> emit(const std::string &path, const CompileOptions &options, Box box,

@@ -119,6 +119,14 @@ void writeNodes() {
                                     {valueInfo("y", f32, {"2"})}}),
                              20, {}, 9999));
   write("bomb.onnx", bomb());
+  // A constant of 16 GiB that has to be computed.
+  write("constant.onnx",
+        modelOf({node("Expand", {"w", "shape"}, {"wide"}, "expand"),
+                 node("CumSum", {"wide", "axis"}, {"y"}, "sum")},
+                {"6"},
+                {tensor("w", f32, {1}, std::string(4, '\1')),
+                 tensor("shape", 7, {2}, std::string("\0\0\1\0\0\0\0\0\0\0\1\0\0\0\0\0", 16)),
+                 tensor("axis", 7, {}, std::string(8, '\0'))}));
   write("tile.onnx", modelOf({node("Tile", {"x", "w"}, {"y"}, "repeat")}, {"6"},
                              {tensor("w", 7, {1}, std::string("\0\0\0\0\0\0\0\x20", 8))}));
   write("cast.onnx",
