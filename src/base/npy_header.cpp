@@ -114,6 +114,10 @@ Expected<NpyHeader> DictionaryParser::parse() {
   return header;
 }
 
+bool kintsugi::isNpy(std::span<const std::byte> bytes) {
+  return bytes.size() >= magic.size() && std::memcmp(bytes.data(), magic.data(), magic.size()) == 0;
+}
+
 Expected<NpyHeader> kintsugi::readNpyHeader(ByteSource &source) {
   std::array<uint8_t, 12> start{};
   auto bytes = std::as_writable_bytes(std::span(start));

@@ -40,6 +40,9 @@ struct NpyElements {
   uint64_t itemSize = 0; ///< Bytes of an element in the file.
 };
 
+/// Whether bytes begin like a .npy array.
+bool isNpy(std::span<const std::byte> bytes);
+
 /// Reads magic, length and dictionary; the source then stands at the data.
 Expected<NpyHeader> readNpyHeader(ByteSource &source);
 

@@ -12,6 +12,10 @@ static constexpr std::string_view suffix = ".npy";
 
 Status NpzReader::readDirectory(std::span<const std::byte> bytes) {
   archive = bytes;
+  if (isNpy(bytes))
+    return inputError(
+        "a single .npy array; an .npz archive is wanted, with an array for each name: "
+        "numpy.savez(FILE, NAME=array) writes one");
   KINTSUGI_ASSIGN(members, readZipDirectory(archive));
   for (const ZipMember &member : members) {
     if (!member.name.ends_with(suffix))

@@ -235,6 +235,7 @@ void writeFeeds() {
   check(bytes.status());
   write("cut.npz", bytes->substr(0, bytes->size() / 2));
   write("text.npz", "This is no archive.\n");
+  check(writeNpy(folder + "/single.npz", numbers({2, 3})));
 }
 
 } // namespace
