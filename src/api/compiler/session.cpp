@@ -54,6 +54,7 @@ Expected<Session> Session::load(Prepared prepared, std::shared_ptr<runtime::Devi
     return openAnew(prepared.path, path, inputs, settings);
   KINTSUGI_ASSIGN(auto model, std::move(loaded));
   Session session;
+  session.modelPath = path;
   runtime::ContextOptions options;
   options.threads = settings.compile.threads;
   KINTSUGI_ASSIGN(session.context, runtime::Context::create(model, options));
@@ -140,7 +141,11 @@ void Session::bind() {
 }
 
 Status Session::run(const runtime::RunOptions &options) {
-  return context->run(boundInputs, boundOutputs, options);
+  Status status = context->run(boundInputs, boundOutputs, options);
+  // Positions that the model does not allow: nothing below knows which file it came from.
+  if (!status.ok() && status.error().kind == ErrorKind::Input)
+    return at(modelPath, status.takeError());
+  return status;
 }
 
 TensorView Session::output(size_t index) const {

@@ -72,6 +72,7 @@ private:
   std::optional<runtime::Artifact> unloaded; ///< Where there is no context.
   Json compilation, compilerDecisions;
   std::string compilationNote;
+  std::string modelPath;
   std::vector<Tensor> inputs, outputs;
   std::vector<std::vector<int64_t>> shapes;      ///< Of outputs, after the last run.
   std::vector<runtime::InputTensor> boundInputs; ///< Made once: timed runs shall only run.
