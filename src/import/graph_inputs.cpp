@@ -79,7 +79,7 @@ Status Importer::addInput(const ValueInfo &info, Scope &scope) {
       }
     }
     if (!matches)
-      return usageError("--bind " + info.name + ": the value is " +
+      return inputError("--bind " + info.name + ": the value is " +
                         std::string(nameOf(value.type())) + shapeString(value.shape()) +
                         ", but the input is " + std::string(nameOf(info.element)) +
                         (info.shape ? describeShape(info) : ""));
