@@ -29,3 +29,4 @@ grep -qE '^kintsugi [0-9]+\.[0-9]+\.[0-9]+$' ../printed || fail "--version print
 code=0
 "$kintsugi" doctor >/dev/full 2>../said || code=$?
 [[ $code == 5 ]] || fail "a full output should end in 5, not $code"
+says "kintsugi: can't write the output: No space left on device"

@@ -15,7 +15,9 @@
 #include "tools/kintsugi/progress.h"
 #include "tools/kintsugi/show.h"
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <new>
@@ -80,7 +82,7 @@ int fail(const std::string &message, int code) {
 /// Everything to the output stream; a failure to write is the machine's.
 int print(const std::string &text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
-    return fail("can't write the output", KIN_MACHINE);
+    return fail(std::string("can't write the output: ") + std::strerror(errno), KIN_MACHINE);
   return KIN_OK;
 }
 
