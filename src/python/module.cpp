@@ -13,6 +13,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <cstring>
 #include <memory>
 #include <stdexcept>
 
@@ -25,6 +26,16 @@ template <KinStatus> struct Failure : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// Files' names may be no UTF-8, which what Python raises has to be.
+std::string printable(const char *message) {
+  nb::object text = nb::steal(
+      PyUnicode_DecodeUTF8(message, Py_ssize_t(std::strlen(message)), "backslashreplace"));
+  return text.is_valid() ? nb::cast<std::string>(text) : message;
+}
+
+/// Paths come as bytes: they are no UTF-8.
+std::string pathOf(const nb::bytes &path) { return {path.c_str(), path.size()}; }
+
 /// Calls a function of the C API, which other Python threads may do at the same time.
 template <typename Call> void check(Call call) {
   KinError *error = nullptr;
@@ -33,7 +44,7 @@ template <typename Call> void check(Call call) {
     nb::gil_scoped_release release;
     status = call(&error);
   }
-  std::string message = error ? kin_error_message(error) : "";
+  std::string message = printable(error ? kin_error_message(error) : "");
   kin_error_free(error);
   switch (status) {
   case KIN_OK:
@@ -58,14 +69,15 @@ template <typename Call> std::string report(const std::string &json, Call call) 
   return kin_text_data(text);
 }
 
-std::string prepare(const std::string &model, const std::string &json) {
+std::string prepare(const nb::bytes &path, const std::string &json) {
+  std::string model = pathOf(path);
   return report(json, [&](const KinCompilerOptions *options, KinText **text, KinError **error) {
     return kin_prepare(model.c_str(), options, text, error);
   });
 }
 
-std::string compile(const std::string &model, const std::string &artifact,
-                    const std::string &json) {
+std::string compile(const nb::bytes &path, const nb::bytes &result, const std::string &json) {
+  std::string model = pathOf(path), artifact = pathOf(result);
   return report(json, [&](const KinCompilerOptions *options, KinText **text, KinError **error) {
     return kin_compile(model.c_str(), artifact.c_str(), options, text, error);
   });
@@ -77,8 +89,9 @@ using Output = nb::ndarray<nb::c_contig, nb::device::cpu>;
 /// An artifact, loaded and ready to run.
 class Session {
 public:
-  Session(const std::string &artifact, uint32_t threads)
+  Session(const nb::bytes &path, uint32_t threads)
       : model(nullptr, kin_model_free), context(nullptr, kin_context_free) {
+    std::string artifact = pathOf(path);
     KinModel *loaded = nullptr;
     check([&](KinError **error) {
       return kin_model_load(artifact.c_str(), nullptr, &loaded, error);
@@ -152,7 +165,7 @@ NB_MODULE(_native, m) {
   m.def("prepare", &prepare);
   m.def("compile", &compile);
   nb::class_<Session>(m, "Session")
-      .def(nb::init<const std::string &, uint32_t>())
+      .def(nb::init<const nb::bytes &, uint32_t>())
       .def("inputs", &Session::inputs)
       .def("outputs", &Session::outputs)
       .def("run", &Session::run, nb::arg("inputs").noconvert(), nb::arg("outputs").noconvert());

@@ -225,6 +225,19 @@ def test_wrong_sessions(model, options, error, message):
         kintsugi.InferenceSession(model, **options)
 
 
+@pytest.mark.parametrize("cached", [True, False])
+def test_paths_need_not_be_utf_8(tmp_path, cached):
+    folder = tmp_path / os.fsdecode(b"no\xff utf")
+    folder.mkdir()
+    ports = [("x", 1, [2])], [("Relu", ["x"], "y", {})], [("y", 1, [2])]
+    path = save(folder, *ports)
+    for place in (path, str(path)):
+        (y,) = kintsugi.InferenceSession(place, cache=cached).run(None, {"x": np.array([-1, 1], np.float32)})
+        assert y.tolist() == [0, 1]
+    with pytest.raises(kintsugi.InputError, match=r"no\\xff utf/absent.onnx: can't read"):
+        kintsugi.InferenceSession(folder / "absent.onnx", cache=cached)
+
+
 def test_a_damaged_cache_is_as_good_as_none(cache):
     kintsugi.InferenceSession(DIGITS)
     found = artifacts(cache)

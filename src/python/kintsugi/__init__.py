@@ -240,21 +240,21 @@ def _as_json(settings):
 
 def _load(path, settings):
     """A session of the artifact in the cache, where it is compiled into if need be, and notes."""
-    report = json.loads(_native.prepare(path, _as_json(settings)))
+    report = json.loads(_native.prepare(os.fsencode(path), _as_json(settings)))
     try:
-        return _native.Session(report["artifact"], settings["threads"]), report.get("notes", [])
+        return _native.Session(os.fsencode(report["artifact"]), settings["threads"]), report.get("notes", [])
     except InputError:
         if not report["cached"]:
             raise
     # What is damaged in the cache is as good as not there.
     os.unlink(report["artifact"])
-    report = json.loads(_native.prepare(path, _as_json(settings)))
-    return _native.Session(report["artifact"], settings["threads"]), report.get("notes", [])
+    report = json.loads(_native.prepare(os.fsencode(path), _as_json(settings)))
+    return _native.Session(os.fsencode(report["artifact"]), settings["threads"]), report.get("notes", [])
 
 
 def _load_anew(path, settings):
     # The session keeps what it needs of the file.
     with tempfile.TemporaryDirectory(prefix="kintsugi-") as folder:
         artifact = os.path.join(folder, "model.kin")
-        report = json.loads(_native.compile(path, artifact, _as_json(settings)))
-        return _native.Session(artifact, settings["threads"]), report["notes"]
+        report = json.loads(_native.compile(os.fsencode(path), os.fsencode(artifact), _as_json(settings)))
+        return _native.Session(os.fsencode(artifact), settings["threads"]), report["notes"]
