@@ -120,7 +120,7 @@ def test_notes_tell_what_is_assumed(tmp_path, cache):
 
 def test_open_dimensions(tmp_path):
     path = save(tmp_path, [("x", 1, ["batch", 3])], [("Relu", ["x"], "y", {})], [("y", 1, ["batch", 3])])
-    with pytest.raises(kintsugi.InputError, match="batch"):
+    with pytest.raises(kintsugi.InputError, match=r"--dim batch=N \(from Python, --dim is dims={NAME: N}\)$"):
         kintsugi.InferenceSession(path)
     options = kintsugi.SessionOptions()
     options.add_free_dimension_override_by_name("batch", 5)
@@ -339,5 +339,11 @@ def test_compiling_has_limits():
     options.timeout = 0.01
     with pytest.raises(kintsugi.MachineError, match="longer than the 0.01 s of --timeout"):
         kintsugi.InferenceSession(DIGITS, options, cache=False)
-    with pytest.raises(kintsugi.MachineError, match="--max-memory is 2MiB"):
+    with pytest.raises(kintsugi.MachineError, match="--max-memory is 2MiB.*--max-memory is max_memory=BYTES, --threads is"):
         kintsugi.InferenceSession(DIGITS, cache=False, max_memory=2 << 20)
+
+
+def test_messages_name_keywords_beside_flags():
+    (path,) = models.choose(["gcn"])
+    with pytest.raises(kintsugi.InputError, match=r"--random-weights is random_weights=True\)$"):
+        kintsugi.InferenceSession(path)

@@ -13,6 +13,7 @@ import json
 import math
 import operator
 import os
+import re
 import tempfile
 import warnings
 
@@ -55,6 +56,17 @@ _TYPES = {
     14: ("tensor(complex64)", "complex64"),
     15: ("tensor(complex128)", "complex128"),
     16: ("tensor(bfloat16)", "bfloat16"),
+}
+
+
+# The keywords that stand for flags of the command line, which the compiler's messages name.
+_KEYWORDS = {
+    "--dim": "dims={NAME: N}",
+    "--max-memory": "max_memory=BYTES",
+    "--precision": "precision=NAME",
+    "--random-weights": "random_weights=True",
+    "--threads": "threads=N",
+    "--timeout": "timeout=SECONDS",
 }
 
 
@@ -155,7 +167,10 @@ class InferenceSession:
         if "\0" in path:
             raise UsageError("a path has no zero byte in it")
         load = _load if (options.cache if cache is None else cache) or _is_artifact(path) else _load_anew
-        self._native, self.notes = load(path, settings)
+        try:
+            self._native, self.notes = load(path, settings)
+        except Error as error:
+            raise type(error)(_with_keywords(str(error))) from None
         self._inputs = [NodeArg(*port) for port in self._native.inputs()]
         self._outputs = [NodeArg(*port) for port in self._native.outputs()]
         # Without digits of its own choosing a model gives what it says; then one look is enough.
@@ -222,6 +237,13 @@ def _empty(shape, dtype):
     room = numpy.empty(size + line, numpy.uint8)
     start = -room.ctypes.data % line
     return room[start : start + size].view(dtype).reshape(shape)
+
+
+def _with_keywords(message):
+    """A message that names flags, with what a session takes in their place."""
+    flags = re.findall(r"(?<![\w-])--[a-z]+(?:-[a-z]+)*", message)
+    words = [f"{flag} is {_KEYWORDS[flag]}" for flag in dict.fromkeys(flags) if flag in _KEYWORDS]
+    return f"{message} (from Python, {', '.join(words)})" if words else message
 
 
 def _is_artifact(path):
