@@ -3,6 +3,8 @@
 #include "import/tensor_proto.h"
 
 #include "base/checked.h"
+#include "te/index.h"
+#include "llvm/ADT/STLExtras.h"
 
 #include <charconv>
 #include <cstring>
@@ -93,7 +95,8 @@ Status checkSize(TensorData &tensor, unsigned maxRank) {
   if (tensor.dims.size() > maxRank)
     return inputError("it has more than " + std::to_string(maxRank) + " dimensions");
   auto elements = elementCount(tensor.dims);
-  if (!elements)
+  // Where one extent is 0 the others may be anything, but not beyond what indices hold.
+  if (!elements || llvm::any_of(tensor.dims, [](int64_t d) { return d > te::maxIndexNumber; }))
     return inputError("its extents are negative or too large");
   if (tensor.type == ElementType::Str) {
     if (!tensor.external && tensor.strings.size() != uint64_t(*elements))
