@@ -249,8 +249,9 @@ Program deriveScans(const Program &program, const ScanOptions &options) {
 
 const Rule mergeScansRule = {
     .name = "merge-scans",
-    .equation = "Scans of which each reads what the one before it stacks => side by side in "
-                "blocks of steps, or one scan whose lanes are a step apart.",
+    .equation = "Scans that don't wait for each other, or of which each reads what the one "
+                "before it stacks => side by side, in blocks of steps, or one scan whose lanes "
+                "are a step apart.",
     .source = "Souffle (Xia et al. 2024), wavefronts",
     .exactness = Exactness::Bitwise,
     .assumes = "",

@@ -301,7 +301,7 @@ const Rule deferDivisionRule = {
                 "bits.",
     .source = "FlashAttention (Dao et al. 2022), section 3",
     .exactness = Exactness::Reassociates,
-    .assumes = "rows that masks hide as a whole",
+    .assumes = "what masks hide",
     .order = RuleOrder::BeforeFormats,
     .helps = runsBlocks,
     .apply = [](const Program &program, const RuleContext &context) -> Expected<Program> {

@@ -331,7 +331,7 @@ const Rule maskBlocksRule = {
                 "whole.",
     .source = "STOF (Dai et al. 2025), block masks",
     .exactness = Exactness::Bitwise,
-    .assumes = "scores that masks hide",
+    .assumes = "what masks hide",
     .order = RuleOrder::BeforeFormats,
     .helps = runsBlocks,
     .apply = [](const Program &program, const RuleContext &context) -> Expected<Program> {

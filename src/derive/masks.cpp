@@ -206,7 +206,7 @@ const Rule skipMaskedBlocksRule = {
                 "over a table of the blocks that are not hidden as a whole.",
     .source = "STOF (Dai et al. 2025), block-sparse attention",
     .exactness = Exactness::Reassociates,
-    .assumes = "scores that masks hide",
+    .assumes = "what masks hide",
     .order = RuleOrder::AfterFormats,
     .helps = runsAnything,
     .apply = [](const Program &program, const RuleContext &context) -> Expected<Program> {

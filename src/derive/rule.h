@@ -5,8 +5,8 @@
 // what the entry says. Adding a rule takes a file that defines it, a line of rules.inc, and a case
 // in test/rules.
 //
-// Rules still choose for themselves where they pay, by the price of kernels that share nothing, and
-// are applied in the order of the table.
+// Rules are applied in the order of the table. Some change whatever they match, others choose for
+// themselves where it pays, by the price of kernels that share nothing.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KINTSUGI_DERIVE_RULE_H

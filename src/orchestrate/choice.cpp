@@ -1,6 +1,7 @@
 #include "orchestrate/choice.h"
 
 #include "cost/cost.h"
+#include "cost/margins.h"
 #include "llvm/ADT/STLExtras.h"
 
 #include <map>
@@ -27,15 +28,19 @@ public:
   /// Whether its parts, which read nothing of each other, are as quick in a launch that they share.
   bool isAsQuick(const space::Candidate &candidate) const {
     llvm::SmallVector<const space::KernelShape *> kernels;
+    double inTurn = 0;
     for (const Nodes &part : partsOf(candidate.group)) {
       auto found = known.find(part);
       if (found == known.end())
         return false;
       kernels.push_back(found->second->kernel.get());
+      inTurn += cost::predictSeconds(*kernels.back(), machine);
     }
-    return kernels.size() > 1 && cost::mayShareLaunch(kernels) &&
-           cost::predictTogetherSeconds(kernels, machine) <=
-               cost::predictSeconds(*candidate.kernel, machine);
+    if (kernels.size() < 2 || !cost::mayShareLaunch(kernels))
+      return false;
+    double together = cost::predictTogetherSeconds(kernels, machine);
+    return together <= cost::predictSeconds(*candidate.kernel, machine) &&
+           together < inTurn - cost::Margins().mergedLaunches * machine.stageSeconds;
   }
 
 private:

@@ -42,6 +42,7 @@ public:
       : options(options), constantOptions(options), texts(texts) {
     if (options.constantSpace)
       constantOptions.space = *options.constantSpace;
+    constantOptions.mergesLaunches = false; // It runs on the host.
   }
 
   Expected<Plan> run(const Program &program) {

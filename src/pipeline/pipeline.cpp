@@ -22,6 +22,7 @@
 #include "llvm/ADT/STLExtras.h"
 
 #include <chrono>
+#include <map>
 #include <set>
 #include <thread>
 
@@ -70,7 +71,7 @@ private:
     return number;
   }
 
-  /// As many as there are with all abilities, for progress to be told of.
+  /// As many as there are with nothing disabled, for progress to be told of.
   size_t total() const {
     return std::max<size_t>(options.tuneSeconds > 0 ? 7 : 6, report.phases.size());
   }
@@ -331,19 +332,21 @@ void append(explain::Log *log, const explain::Log &said) {
       log->add(std::move(record));
 }
 
-/// One line, empty where nothing is assumed.
-std::string describe(const derive::Assumptions &assumed) {
+/// One line, empty where nothing is assumed. It names all rules that assume the same: without one
+/// of them another finds its place.
+std::string describe(const derive::Assumptions &assumed, const machine::Machine &machine) {
+  std::map<std::string, unsigned> counts; ///< By what is assumed.
+  for (const derive::Rule *rule : derive::rules())
+    if (unsigned count = assumed.of(rule->name))
+      counts[rule->assumes] += count;
+  if (counts.empty())
+    return "";
   std::string where, names;
-  for (const derive::Rule *rule : derive::rules()) {
-    unsigned count = assumed.of(rule->name);
-    if (count == 0)
-      continue;
-    const char *between = where.empty() ? "" : ", ";
-    where += between + std::string(rule->assumes) + " (" + std::to_string(count) + ")";
-    names += (names.empty() ? "" : ",") + std::string(rule->name);
-  }
-  if (where.empty())
-    return where;
+  for (const auto &[what, count] : counts)
+    where += (where.empty() ? "" : ", ") + what + " (" + std::to_string(count) + ")";
+  for (const derive::Rule *rule : derive::rules())
+    if (counts.count(rule->assumes) && rule->helps(machine))
+      names += (names.empty() ? "" : ",") + std::string(rule->name);
   return "values are assumed to be finite: " + where + "; --disable " + names +
          " computes them as written";
 }
@@ -352,7 +355,7 @@ void keep(std::unique_ptr<Form> form, const CompileOptions &options, Front &fron
   front.program = std::move(form->program);
   front.assumed = form->assumed;
   append(options.log, form->log);
-  if (std::string told = describe(form->assumed); options.log && !told.empty())
+  if (std::string told = describe(form->assumed, options.machine); options.log && !told.empty())
     options.log->add({"derive",
                       "program '" + front.program->name + "'",
                       told,
@@ -616,7 +619,7 @@ static Expected<CompileReport> compileImported(const te::Program &imported,
   forLevel.log = nullptr; // The same again for another machine would only confuse.
   for (const machine::Machine &machine : options.lesser)
     KINTSUGI_RETURN_IF_ERROR(addLevel(machine));
-  if (std::string told = describe(assumed); !told.empty())
+  if (std::string told = describe(assumed, options.machine); !told.empty())
     report.notes.push_back(told);
   Json provenance = report.toJson();
   provenance.erase("constant_bytes"); // Not known before the link that writes the provenance.

@@ -13,7 +13,7 @@ static constexpr Switch switches[] = {
      derive::runsBlocks, false},
     {"packing", "Constants may be packed in the order in which a kernel reads them.",
      derive::runsVectors, true},
-    {"staging", "Tiles may copy operands and results on the way.", derive::runsVectors, true},
+    {"staging", "Tiles may copy operands and results on the way.", derive::runsAnything, true},
     {"bulk-copies", "A GPU's tensor copies may bring operands of products.", derive::runsBlocks,
      false},
     {"storage-scales",

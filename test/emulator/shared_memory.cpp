@@ -1,7 +1,9 @@
 #include "shared_memory.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
+#include <vector>
 
 namespace kintsugi::emulator {
 
@@ -103,10 +105,17 @@ SharedMemory::Complaint SharedMemory::read(uint32_t address, uint32_t count, con
 
 SharedMemory::Complaint SharedMemory::write(uint32_t address, const std::byte *data, uint32_t count,
                                             const Toucher &by) {
-  bool isSame = std::memcmp(at(address), data, count) == 0;
+  // Threads whose parts overlap at the end of a dimension store the same there: part of a vector.
+  uint32_t first = address - address % unitBytes;
+  std::vector<bool> isSame; ///< By unit.
+  for (uint32_t start = first; start < address + count; start += unitBytes) {
+    uint32_t from = std::max(start, address), to = std::min(start + unitBytes, address + count);
+    isSame.push_back(std::memcmp(at(from), data + (from - address), to - from) == 0);
+  }
   std::memcpy(at(address), data, count);
+  size_t number = 0;
   return forUnits(address, count, 1, [&](Unit &unit) {
-    bool isAgain = isSame && unit.state == State::Written && !unit.isByBulk;
+    bool isAgain = isSame[number++] && unit.state == State::Written && !unit.isByBulk;
     Complaint wrong = isAgain ? checkReaders(unit, by) : checkWrite(unit, by);
     unit = {.writeTime = by.now,
             .readFromAfar = unit.readFromAfar,

@@ -75,7 +75,7 @@ def test_what_is_assumed_to_be_finite_is_told(folder, report, kintsugi):
     artifact = folder / "assumed.kin"
     (note,) = report("compile", model, "-o", artifact, "--json")["notes"]
     assert note == (
-        "values are assumed to be finite: scores that masks hide (1); --disable skip-masked-blocks computes them as written"
+        "values are assumed to be finite: what masks hide (1); --disable skip-masked-blocks computes them as written"
     )
     found = report("explain", model, "--json", "--no-cache")["decisions"]["records"]
     assert [record["decision"] for record in found if "assumed" in record["decision"]] == [note]

@@ -78,7 +78,7 @@ Status readDisabled(const Json &value, pipeline::CompileOptions &options) {
   std::vector<std::string> names = pipeline::switchNames();
   for (size_t start = 0; start <= list.size();) {
     size_t end = std::min(list.find(',', start), list.size());
-    std::string word = list.substr(start, end - start);
+    std::string word = llvm::StringRef(list).slice(start, end).trim().str();
     if (std::find(names.begin(), names.end(), word) == names.end())
       return usageError("--disable " + word + ": use a list, with commas between, of " +
                         llvm::join(names, ", "));

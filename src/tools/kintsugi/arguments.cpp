@@ -119,6 +119,13 @@ private:
     addText(verb, "--disable", "disable",
             "Rules not to use, and what else not to do; names that `kintsugi rules` lists, with "
             "commas between");
+    verb.add_option_function<std::string>(
+            "--without",
+            [](const std::string &) {
+              throw CLI::ValidationError(
+                  "--without is --disable now, whose names `kintsugi rules` lists");
+            })
+        ->group(""); // Not in the help.
     verb.add_flag_callback(
         "--cubins", [this] { arguments.options["cubins"] = true; },
         "Machine code for GPUs as well, made by NVIDIA's ptxas where it is installed");
