@@ -230,6 +230,7 @@ private:
     const Value &kernel = program.value(correlation.kernel.readValue());
     double before = seconds(one.program, {0});
     priced.algorithms.push_back({});
+    // Where whatever is possible is taken, it can't stay as it is.
     priced.ways.push_back({std::isinf(options.margin) ? impossible : before, bytesOf(kernel)});
     for (const Algorithms &way : ways(correlation)) {
       double time = derivedSeconds(one, way), bytes = bytesOf(kernel);

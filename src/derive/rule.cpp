@@ -1,7 +1,5 @@
 #include "derive/rule.h"
 
-#include "llvm/ADT/STLExtras.h"
-
 namespace kintsugi::derive {
 
 const char *nameOf(Exactness exactness) {
@@ -15,11 +13,6 @@ llvm::ArrayRef<const Rule *> rules() {
 #undef KINTSUGI_RULE
   };
   return table;
-}
-
-const Rule *findRule(std::string_view name) {
-  const auto *found = llvm::find_if(rules(), [&](const Rule *rule) { return rule->name == name; });
-  return found == rules().end() ? nullptr : *found;
 }
 
 bool runsBlocks(const machine::Machine &machine) { return machine.threads > 0; }

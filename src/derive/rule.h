@@ -56,9 +56,6 @@ struct Rule {
 /// All, in the order in which they are applied.
 llvm::ArrayRef<const Rule *> rules();
 
-/// The rule of a name; null where there is none.
-const Rule *findRule(std::string_view name);
-
 /// For Rule::helps: kernels are blocks of threads, or loops over vectors, or either.
 bool runsBlocks(const machine::Machine &machine);
 bool runsVectors(const machine::Machine &machine);

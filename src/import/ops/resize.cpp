@@ -193,7 +193,9 @@ Status applySizes(OpContext &c, std::vector<ResizedAxis> &axes, llvm::ArrayRef<u
     if (size < 0 || size > longestAxis || axes[d].input == 0)
       return c.error("it can't resize an axis from " + llvm::Twine(axes[d].input) + " to " +
                      llvm::Twine(size) +
-                     (size > longestAxis ? ", which is more than 4194304 elements" : ""));
+                     (size > longestAxis
+                          ? ", which is more than " + std::to_string(longestAxis) + " elements"
+                          : ""));
     axes[d].output = size;
     axes[d].scale = double(size) / axes[d].input;
     bool larger = policy == "not_smaller";

@@ -10,6 +10,7 @@
 #include "llvm/ADT/STLExtras.h"
 
 #include <cstdlib>
+#include <set>
 
 namespace kintsugi::derive {
 namespace {
@@ -111,14 +112,14 @@ INSTANTIATE_TEST_SUITE_P(Rules, RuleTest, testing::ValuesIn(rules().begin(), rul
 
 } // namespace
 
-TEST(Rules, AreFoundByTheirNames) {
+TEST(Rules, HaveNamesOfTheirOwn) {
+  std::set<std::string> names;
   for (const Rule *rule : rules()) {
-    EXPECT_EQ(findRule(rule->name), rule);
+    EXPECT_TRUE(names.insert(rule->name).second) << rule->name << " is there twice";
     EXPECT_EQ(llvm::StringRef(rule->name).find_first_not_of("abcdefghijklmnopqrstuvwxyz-"),
               llvm::StringRef::npos);
     EXPECT_NE(rule->equation[0], '\0');
   }
-  EXPECT_EQ(findRule("luck"), nullptr);
 }
 
 } // namespace kintsugi::derive
