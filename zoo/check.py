@@ -125,9 +125,9 @@ def check(path, limit, target="cpu", precision="f32", level=None):
         for feeds in FEEDS[precision]:
             for at in [[]] if level or target != "cpu" else [["--cpu-level", each] for each in models.levels()]:
                 entries.append(entry(judge.report(materialize.inputs(graph, feeds), flags + at)) | dict(at=at[1:]))
-    worst = max(entries, key=lambda each: (VERDICTS.index(each["verdict"]), strain(each)))
-    if precision == "f16" and worst["verdict"] == "outside":
-        worst["of_rounded_feeds"] = of_rounded_feeds(model, materialize.inputs(graph, ""))
+        worst = max(entries, key=lambda each: (VERDICTS.index(each["verdict"]), strain(each)))
+        if precision == "f16" and worst["verdict"] == "outside":
+            worst["of_rounded_feeds"] = of_rounded_feeds(model, materialize.inputs(graph, ""))
     return worst | dict(
         answers=entries,
         compile_s=round(timing["compile_s"], 2),
