@@ -14,7 +14,8 @@ HEAD = """# Rules
 <!-- Written by scripts/rules_page.py from the compiler's own table (src/derive/rules.inc); ./dev rules-page does it. -->
 A rule says of some expressions that others are equal to them. `--disable NAME` leaves rules out, to see what they
 bring; answers stay within the error policy. A case of each, before and after, is in `test/rules`. They are applied in
-this order, some wherever they match, some where the cost model says that it pays:
+this order, once where each says that it pays, and once wherever they match, whatever machine they are thought for; the
+solver chooses among what comes of both and the program as it is, part by part (`--disable alternatives` takes the former):
 
 | rule | what is equal | in numbers | assumed to be finite | on | from |
 | --- | --- | --- | --- | --- | --- |

@@ -255,7 +255,7 @@ const Rule mergeScansRule = {
     .source = "Souffle (Xia et al. 2024), wavefronts",
     .exactness = Exactness::Bitwise,
     .assumes = "",
-    .order = RuleOrder::BeforeFormats,
+    .order = RuleOrder::OfScans,
     .helps = runsAnything,
     .apply = [](const Program &program, const RuleContext &context) -> Expected<Program> {
       return deriveScans(

@@ -28,8 +28,9 @@ enum class Exactness : uint8_t {
 /// "bitwise" or "reassociates".
 const char *nameOf(Exactness exactness);
 
-/// Formats are chosen for what some rules make, and other rules look at values in their formats.
-enum class RuleOrder : uint8_t { BeforeFormats, AfterFormats };
+/// Rules of scans come first, for forms to differ in definitions alone. Formats are chosen for what
+/// some rules make, and other rules look at values in their formats.
+enum class RuleOrder : uint8_t { OfScans, BeforeFormats, AfterFormats };
 
 /// What a rule is told.
 struct RuleContext {

@@ -170,7 +170,7 @@ const Rule splitGatesRule = {
     .source = "",
     .exactness = Exactness::Bitwise,
     .assumes = "",
-    .order = RuleOrder::BeforeFormats,
+    .order = RuleOrder::OfScans,
     .helps = runsBlocks,
     .apply = [](const Program &program, const RuleContext &context) -> Expected<Program> {
       return splitInScans(program, context.log);

@@ -286,6 +286,7 @@ private:
     }
     definition.bodies = {Expr::read(blocks, out.fresh.value(blocks).type, indices)};
     out.define(node, std::move(definition));
+    out.keepOriginals(node);
     walked.nodes[number].push_back(out.fresh.value(out[old.results[0]]).node);
   }
 

@@ -37,6 +37,16 @@ Definition reorder(const Definition &definition, OrderOf orderOf) {
   return result;
 }
 
+static std::optional<Original> reordered(std::optional<Original> original, const Order &order) {
+  if (original && original->order.empty())
+    original->order.assign(order.begin(), order.end());
+  else if (original)
+    original->order = permuted(original->order, order);
+  if (original && llvm::is_sorted(original->order))
+    original->order.clear();
+  return original;
+}
+
 Program reorder(const Program &program, llvm::ArrayRef<Order> orders) {
   simplify::Rebuilder rebuilder(program);
   auto orderOf = [&](ValueId id) -> const Order & { return orders[id.number]; };
@@ -51,6 +61,10 @@ Program reorder(const Program &program, llvm::ArrayRef<Order> orders) {
       rebuilder.define(node, std::move(changed));
     }
     rebuilder.keepFacts(node);
+    for (ValueId id : program.resultsOf(node))
+      if (!orderOf(id).empty())
+        rebuilder.fresh.value(rebuilder[id]).original =
+            reordered(program.value(id).original, orderOf(id));
   }
   return rebuilder.finish();
 }

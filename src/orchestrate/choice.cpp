@@ -1,7 +1,7 @@
 #include "orchestrate/choice.h"
 
 #include "cost/cost.h"
-#include "cost/margins.h"
+#include "orchestrate/side_by_side.h"
 #include "llvm/ADT/STLExtras.h"
 
 #include <map>
@@ -14,62 +14,6 @@ namespace {
 
 /// Costs are in microseconds in the problem, so that its text is readable.
 constexpr double microseconds = 1e6;
-
-/// Launches are merged after candidates are chosen: what doesn't wait for each other then runs side
-/// by side. Candidates that put such parts one behind the other are compared with that here.
-class SideBySide {
-public:
-  SideBySide(const Program &program, const space::Space &space, const machine::Machine &machine)
-      : program(program), machine(machine) {
-    for (const space::Candidate &candidate : space.candidates)
-      known.try_emplace(candidate.group.nodes, &candidate);
-  }
-
-  /// Whether its parts, which read nothing of each other, are as quick in a launch that they share.
-  bool isAsQuick(const space::Candidate &candidate) const {
-    llvm::SmallVector<const space::KernelShape *> kernels;
-    double inTurn = 0;
-    for (const Nodes &part : partsOf(candidate.group)) {
-      auto found = known.find(part);
-      if (found == known.end())
-        return false;
-      kernels.push_back(found->second->kernel.get());
-      inTurn += cost::predictSeconds(*kernels.back(), machine);
-    }
-    if (kernels.size() < 2 || !cost::mayShareLaunch(kernels))
-      return false;
-    double together = cost::predictTogetherSeconds(kernels, machine);
-    return together <= cost::predictSeconds(*candidate.kernel, machine) &&
-           together < inTurn - cost::Margins().mergedLaunches * machine.stageSeconds;
-  }
-
-private:
-  using Nodes = decltype(schedule::Group::nodes);
-
-  std::vector<Nodes> partsOf(const schedule::Group &group) const {
-    std::vector<Nodes> parts;
-    for (uint32_t node : group.nodes) {
-      Nodes own{node};
-      auto isRead = [&](const Nodes &part) {
-        return llvm::any_of(program.operandsOf(node), [&](ValueId operand) {
-          const Value &value = program.value(operand);
-          return value.kind == ValueKind::Result && llvm::is_contained(part, value.node);
-        });
-      };
-      for (const Nodes &part : parts)
-        if (isRead(part))
-          own.append(part.begin(), part.end());
-      llvm::erase_if(parts, isRead);
-      llvm::sort(own);
-      parts.push_back(std::move(own));
-    }
-    return parts;
-  }
-
-  const Program &program;
-  const machine::Machine &machine;
-  std::map<Nodes, const space::Candidate *> known;
-};
 
 solve::Problem problemOf(const Program &program, const space::Space &space,
                          llvm::ArrayRef<uint32_t> definitions, const machine::Machine &machine) {
@@ -144,14 +88,8 @@ Expected<Choice> choose(const Program &program, llvm::ArrayRef<uint32_t> definit
   spaceOptions.fuse &= options.mode != PlanMode::Separate;
   spaceOptions.log = options.log;
   KINTSUGI_ASSIGN(choice.space, space::buildSpace(program, definitions, spaceOptions));
-  if (options.mergesLaunches) {
-    SideBySide sideBySide(program, choice.space, options.space.schedule.machine);
-    std::vector<bool> isAsQuick;
-    for (const space::Candidate &candidate : choice.space.candidates)
-      isAsQuick.push_back(sideBySide.isAsQuick(candidate));
-    size_t number = 0;
-    llvm::erase_if(choice.space.candidates, [&](const auto &) { return isAsQuick[number++]; });
-  }
+  if (options.mergesLaunches)
+    leaveOutSideBySide(choice.space, options.space.schedule.machine);
   solve::Problem problem =
       problemOf(program, choice.space, definitions, options.space.schedule.machine);
   if (texts) {

@@ -1,14 +1,11 @@
 #include "pipeline/pipeline.h"
 
-#include "abi/launch.h"
 #include "base/files.h"
-#include "derive/rule.h"
 #include "import/random_weights.h"
-#include "layout/layout.h"
-#include "link/device_calls.h"
 #include "link/joins.h"
 #include "link/link.h"
 #include "machine/describe.h"
+#include "pipeline/forms.h"
 #include "pipeline/targets.h"
 #include "pipeline/trial_run.h"
 #include "pipeline/tuning.h"
@@ -21,10 +18,8 @@
 #include "verify/policy.h"
 #include "llvm/ADT/STLExtras.h"
 
-#include <chrono>
 #include <map>
 #include <set>
-#include <thread>
 
 namespace kintsugi::pipeline {
 
@@ -44,106 +39,6 @@ std::optional<Box> boxOf(std::string_view name) {
 }
 
 namespace {
-
-/// Times phases, tells progress, and stops where the user asked to.
-class Phases {
-public:
-  Phases(const CompileOptions &options, CompileReport &report) : options(options), report(report) {}
-
-  template <typename Work> auto run(const char *name, Work work) -> decltype(work()) {
-    size_t number = numberOf(name);
-    if (options.progress && !options.progress(name, report.phases.size(), total()))
-      return usageError("stopped before '" + std::string(name) + "'");
-    auto start = std::chrono::steady_clock::now();
-    auto result = work();
-    std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
-    report.phases[number].seconds += taken.count();
-    return result;
-  }
-
-private:
-  /// A phase that comes back, or is run for several levels, is one, and no step further.
-  size_t numberOf(const char *name) {
-    auto isThis = [&](const PhaseTime &time) { return time.phase == name; };
-    size_t number = llvm::find_if(report.phases, isThis) - report.phases.begin();
-    if (number == report.phases.size())
-      report.phases.push_back({name});
-    return number;
-  }
-
-  /// As many as there are with nothing disabled, for progress to be told of.
-  size_t total() const {
-    return std::max<size_t>(options.tuneSeconds > 0 ? 7 : 6, report.phases.size());
-  }
-  const CompileOptions &options;
-  CompileReport &report;
-};
-
-schedule::ScheduleOptions scheduleOptions(const CompileOptions &options) {
-  schedule::ScheduleOptions result;
-  result.machine = options.machine;
-  result.precision = options.precision;
-  result.packing = !options.disabled.has("packing");
-  result.copies = !options.disabled.has("staging");
-  result.bulk = !options.disabled.has("bulk-copies");
-  if (options.machine.threads > 0) { // Blocks know no copies.
-    // Without places that are aligned: of 99 KiB; and, where boxes arrive, of 227 KiB.
-    constexpr int64_t onAny = 96 << 10, onHopper = 225 << 10;
-    static_assert(onAny + (3 << 10) == KIN_LAUNCH_SHARED_BYTES);
-    result.scratchLimit = onAny;
-    bool isHopper = options.machine.level == "sm_90a";
-    result.ringLimit = isHopper ? onHopper : 0;
-    result.clusterBlocks = isHopper ? 8 : 1; // As large as any device has them.
-    result.copies = false;
-  }
-  return result;
-}
-
-unsigned threadsOf(const CompileOptions &options) {
-  return options.threads ? options.threads : std::thread::hardware_concurrency();
-}
-
-space::SpaceOptions spaceOptions(const CompileOptions &options) {
-  space::SpaceOptions result;
-  result.schedule = scheduleOptions(options);
-  result.fuse = !options.disabled.has("fusion");
-  result.threads = threadsOf(options);
-  return result;
-}
-
-/// Constants are computed while linking: by kernels that any processor runs.
-space::SpaceOptions hostSpace(const CompileOptions &options) {
-  space::SpaceOptions result;
-  result.threads = threadsOf(options);
-  result.schedule.machine = *machine::Machine::forLevel(machine::nameOf(machine::Level::V3));
-  result.schedule.copies = !options.disabled.has("staging");
-  result.fuse = !options.disabled.has("fusion");
-  return result;
-}
-
-orchestrate::OrchestrateOptions orchestrateOptions(const CompileOptions &options,
-                                                   const targets::Target &target) {
-  orchestrate::OrchestrateOptions result;
-  result.mode = options.plan;
-  result.log = options.log;
-  result.space = spaceOptions(options);
-  result.space.schedule.scalar = isReference(target);
-  if (options.machine.threads > 0) { // A kernel more costs a launch.
-    result.space.caps.candidatesARoot = 48;
-    result.mergesLaunches = !options.disabled.has("launch-merging");
-  }
-  result.lanes = !options.disabled.has("merge-scans") && !isReference(target);
-  if (isReference(target))
-    result.mode = orchestrate::PlanMode::Separate;
-  if (!runsOnHost(target))
-    result.constantSpace = hostSpace(options);
-  return result;
-}
-
-Expected<te::Program> checked(te::Program program) {
-  KINTSUGI_RETURN_IF_ERROR(program.verify());
-  return program;
-}
 
 unsigned countOperators(const te::Program &program) {
   std::set<std::string> names;
@@ -175,22 +70,11 @@ unsigned countLaunches(const orchestrate::Plan &plan, const orchestrate::PlanNod
   return node.kind == Kind::Repeat ? count * node.count : count;
 }
 
-/// A plan, and what was decided of it.
-struct Planned {
-  orchestrate::Plan plan;
-  orchestrate::OrchestrateTexts texts;
-  explain::Log log;
-};
-
 /// The phases up to the plan, which every box shares.
 struct Front {
-  bool wantsTexts = false;                    ///< Of the boxes before the plan.
-  std::unique_ptr<const te::Program> program; ///< Plans point to it.
-  derive::Assumptions assumed;
+  ChosenForm form;
   std::vector<simplify::InputCheck> inputChecks;
   space::ScheduleMemo memo;
-  /// Without records, where the program's form was chosen by the plans that forms have.
-  std::unique_ptr<Planned> untuned;
   orchestrate::Plan plan;
   orchestrate::OrchestrateTexts texts;
 };
@@ -240,172 +124,6 @@ Expected<te::Program> simplified(const te::Program &imported, const CompileOptio
   return program;
 }
 
-/// Values in the formats in which the machine's schedules are quickest; nullopt where that is as
-/// they are.
-Expected<std::optional<te::Program>> formatted(const te::Program &program,
-                                               const CompileOptions &options,
-                                               const targets::Target &target, Phases &phases) {
-  if (options.disabled.has("formats") || isReference(target))
-    return std::optional<te::Program>();
-  layout::LayoutOptions layoutOptions;
-  layoutOptions.schedule = scheduleOptions(options);
-  layoutOptions.log = options.log;
-  return phases.run("formats", [&]() -> Expected<std::optional<te::Program>> {
-    std::optional<te::Program> changed = layout::chooseFormats(program, layoutOptions);
-    if (changed)
-      KINTSUGI_RETURN_IF_ERROR(changed->verify());
-    return changed;
-  });
-}
-
-/// What the rules of one place make of a program, each on what those before it made.
-Expected<te::Program> ruled(te::Program program, derive::RuleOrder order,
-                            const CompileOptions &options, const targets::Target &target,
-                            Phases &phases, derive::Assumptions &assumed) {
-  if (isReference(target))
-    return program;
-  derive::RuleContext context{
-      .space = spaceOptions(options), .margins = {}, .log = options.log, .assumed = &assumed};
-  return phases.run("derive", [&]() -> Expected<te::Program> {
-    for (const derive::Rule *rule : derive::rules()) {
-      if (rule->order != order || options.disabled.has(rule->name) || !rule->helps(options.machine))
-        continue;
-      KINTSUGI_ASSIGN(te::Program changed, rule->apply(program, context));
-      KINTSUGI_ASSIGN(program, checked(std::move(changed)));
-    }
-    return program;
-  });
-}
-
-/// The plan of a program, which `front` knows or not, as it ships.
-Expected<std::unique_ptr<Planned>> planned(const te::Program &program,
-                                           const CompileOptions &options,
-                                           const targets::Target &target, Phases &phases,
-                                           Front &front) {
-  auto result = std::make_unique<Planned>();
-  CompileOptions logged = options;
-  logged.log = options.log ? &result->log : nullptr;
-  KINTSUGI_ASSIGN(result->plan, phases.run("orchestrate", [&] {
-    orchestrate::OrchestrateOptions planning = orchestrateOptions(logged, target);
-    planning.space.memo = &front.memo;
-    return planWithRecords(program, planning, options.recordsInUse(),
-                           front.wantsTexts ? &result->texts : nullptr);
-  }));
-  joinWhereItPays(result->plan, options, scheduleOptions(options), logged.log);
-  if (!runsOnHost(target))
-    link::placeCalls(result->plan, target, options.machine, logged.log);
-  return result;
-}
-
-/// A program with what is chosen definition by definition, and what was decided on the way.
-struct Form {
-  std::unique_ptr<const te::Program> program;
-  bool hasFormats = false; ///< Some value is not stored row-major.
-  derive::Assumptions assumed;
-  explain::Log log;
-};
-
-Expected<std::unique_ptr<Form>> formOf(const te::Program &program, bool inFormats,
-                                       const derive::Assumptions &assumed,
-                                       const CompileOptions &options, const targets::Target &target,
-                                       Phases &phases) {
-  auto form = std::make_unique<Form>();
-  form->assumed = assumed;
-  CompileOptions logged = options;
-  logged.log = options.log ? &form->log : nullptr;
-  std::optional<te::Program> changed;
-  if (inFormats) {
-    KINTSUGI_ASSIGN(changed, formatted(program, logged, target, phases));
-  }
-  form->hasFormats = changed.has_value();
-  KINTSUGI_ASSIGN(te::Program result,
-                  ruled(changed ? std::move(*changed) : program, derive::RuleOrder::AfterFormats,
-                        logged, target, phases, form->assumed));
-  form->program = std::make_unique<const te::Program>(std::move(result));
-  return form;
-}
-
-/// Tells a log, which may be null, what another one says.
-void append(explain::Log *log, const explain::Log &said) {
-  for (explain::Record &record : said.records())
-    if (log)
-      log->add(std::move(record));
-}
-
-/// One line, empty where nothing is assumed. It names all rules that assume the same: without one
-/// of them another finds its place.
-std::string describe(const derive::Assumptions &assumed, const machine::Machine &machine) {
-  std::map<std::string, unsigned> counts; ///< By what is assumed.
-  for (const derive::Rule *rule : derive::rules())
-    if (unsigned count = assumed.of(rule->name))
-      counts[rule->assumes] += count;
-  if (counts.empty())
-    return "";
-  std::string where, names;
-  for (const auto &[what, count] : counts)
-    where += (where.empty() ? "" : ", ") + what + " (" + std::to_string(count) + ")";
-  for (const derive::Rule *rule : derive::rules())
-    if (counts.count(rule->assumes) && rule->helps(machine))
-      names += (names.empty() ? "" : ",") + std::string(rule->name);
-  return "values are assumed to be finite: " + where + "; --disable " + names +
-         " computes them as written";
-}
-
-void keep(std::unique_ptr<Form> form, const CompileOptions &options, Front &front) {
-  front.program = std::move(form->program);
-  front.assumed = form->assumed;
-  append(options.log, form->log);
-  if (std::string told = describe(form->assumed, options.machine); options.log && !told.empty())
-    options.log->add({"derive",
-                      "program '" + front.program->name + "'",
-                      told,
-                      {"facts don't prove it of what depends on inputs"},
-                      {}});
-}
-
-/// Formats are chosen before it is known what shares a kernel. Where kernels wait more than they
-/// work, that is most of their time, and the plans themselves are compared; the quicker one is
-/// kept.
-Status keepQuicker(std::unique_ptr<Form> inFormats, std::unique_ptr<Form> plain,
-                   const CompileOptions &options, const targets::Target &target, Phases &phases,
-                   Front &front) {
-  CompileOptions untuned = options; // What was measured of one of them alone would favour it.
-  untuned.records = nullptr;
-  KINTSUGI_ASSIGN(std::unique_ptr<Planned> first,
-                  planned(*inFormats->program, untuned, target, phases, front));
-  KINTSUGI_ASSIGN(std::unique_ptr<Planned> second,
-                  planned(*plain->program, untuned, target, phases, front));
-  double with = first->plan.objectiveSeconds, without = second->plan.objectiveSeconds;
-  bool isFirst = with <= without;
-  if (options.log)
-    options.log->add({"formats",
-                      "program '" + plain->program->name + "'",
-                      isFirst ? "values are stored in the formats that are quickest for them"
-                              : "values are stored row-major",
-                      {"the plan is not slower then"},
-                      {{"with formats", with, "s"}, {"without", without, "s"}}});
-  keep(std::move(isFirst ? inFormats : plain), options, front);
-  front.untuned = std::move(isFirst ? first : second);
-  return Status::success();
-}
-
-/// The definitions that a machine's kernels are made from.
-Status specialize(te::Program program, const CompileOptions &options, const targets::Target &target,
-                  Phases &phases, Front &front) {
-  derive::Assumptions assumed;
-  KINTSUGI_ASSIGN(program, ruled(std::move(program), derive::RuleOrder::BeforeFormats, options,
-                                 target, phases, assumed));
-  KINTSUGI_ASSIGN(std::unique_ptr<Form> inFormats,
-                  formOf(program, true, assumed, options, target, phases));
-  if (!inFormats->hasFormats || runsOnHost(target)) {
-    keep(std::move(inFormats), options, front);
-    return Status::success();
-  }
-  KINTSUGI_ASSIGN(std::unique_ptr<Form> plain,
-                  formOf(program, false, assumed, options, target, phases));
-  return keepQuicker(std::move(inFormats), std::move(plain), options, target, phases, front);
-}
-
 /// What holds whatever the machine is.
 Expected<simplify::LoweredChecks> prepared(const te::Program &imported,
                                            const CompileOptions &options, runtime::Device &host,
@@ -429,11 +147,13 @@ void addChecks(orchestrate::Plan &plan, const std::vector<simplify::InputCheck> 
 /// Whether there is anything in them that would change a plan.
 bool hasSchedules(const tune::Records *records) { return records && !records->schedules().empty(); }
 
-Status choosePlan(const CompileOptions &options, const targets::Target &target, Phases &phases,
-                  Front &front) {
-  std::unique_ptr<Planned> chosen = std::move(front.untuned);
-  if (!chosen || hasSchedules(options.recordsInUse())) {
-    KINTSUGI_ASSIGN(chosen, planned(*front.program, options, target, phases, front));
+/// `wantsTexts`: of the boxes before the plan.
+Status choosePlan(Planning planning, bool wantsTexts, Front &front) {
+  const CompileOptions &options = planning.options;
+  std::unique_ptr<Planned> chosen = std::move(front.form.untuned);
+  planning.wantsTexts = wantsTexts;
+  if (!chosen || wantsTexts || hasSchedules(options.recordsInUse())) {
+    KINTSUGI_ASSIGN(chosen, planned(*front.form.program, planning, options.recordsInUse()));
   }
   front.plan = std::move(chosen->plan);
   front.texts = std::move(chosen->texts);
@@ -520,8 +240,9 @@ Expected<te::Program> kernelProgram(const std::string &path, const CompileOption
   KINTSUGI_ASSIGN(simplify::LoweredChecks lowered,
                   prepared(imported, options, host, phases, report));
   Front front;
-  KINTSUGI_RETURN_IF_ERROR(specialize(std::move(lowered.program), options, *target, phases, front));
-  return *front.program;
+  KINTSUGI_ASSIGN(front.form,
+                  chooseForm(std::move(lowered.program), {options, *target, phases, front.memo}));
+  return *front.form.program;
 }
 
 static link::LinkOptions linkOptions(const CompileOptions &options, const std::string &model) {
@@ -571,7 +292,7 @@ static Expected<Json> measurePhase(const CompileOptions &options, const targets:
   return phases.run("tune", [&] {
     orchestrate::OrchestrateOptions planning = orchestrateOptions(options, target);
     planning.space.memo = &front.memo;
-    return measure(*front.program, options, planning, measuring);
+    return measure(*front.form.program, options, planning, measuring);
   });
 }
 
@@ -600,14 +321,15 @@ static Expected<CompileReport> compileImported(const te::Program &imported,
     forLevel.machine = machine;
     Front front;
     front.inputChecks = lowered.inputs;
-    KINTSUGI_RETURN_IF_ERROR(specialize(lowered.program, forLevel, *target, phases, front));
+    Planning planning{forLevel, *target, phases, front.memo};
+    KINTSUGI_ASSIGN(front.form, chooseForm(lowered.program, planning));
     if (forLevel.recordsInUse() && options.tuneSeconds > 0) {
       KINTSUGI_ASSIGN(report.tuning, measurePhase(forLevel, *target, host, linking, phases, front));
     }
-    KINTSUGI_RETURN_IF_ERROR(choosePlan(forLevel, *target, phases, front));
-    assumed.join(front.assumed);
+    KINTSUGI_RETURN_IF_ERROR(choosePlan(planning, false, front));
+    assumed.join(front.form.assumed);
     if (report.levels.empty()) {
-      report.definitions = front.program->nodes.size();
+      report.definitions = front.form.program->nodes.size();
       describePlan(front.plan, report);
     }
     if (forLevel.recordsInUse())
@@ -660,12 +382,13 @@ Expected<std::string> emit(const std::string &path, const CompileOptions &option
   KINTSUGI_ASSIGN(simplify::LoweredChecks lowered,
                   prepared(imported, options, host, phases, report));
   Front front;
-  front.wantsTexts = box == Box::Space || box == Box::Problem;
   front.inputChecks = std::move(lowered.inputs);
-  KINTSUGI_RETURN_IF_ERROR(specialize(std::move(lowered.program), options, *target, phases, front));
+  Planning planning{options, *target, phases, front.memo};
+  KINTSUGI_ASSIGN(front.form, chooseForm(std::move(lowered.program), planning));
   if (box == Box::Derived)
-    return te::printProgram(*front.program);
-  KINTSUGI_RETURN_IF_ERROR(choosePlan(options, *target, phases, front));
+    return te::printProgram(*front.form.program);
+  bool wantsTexts = box == Box::Space || box == Box::Problem;
+  KINTSUGI_RETURN_IF_ERROR(choosePlan(planning, wantsTexts, front));
   if (box == Box::Space)
     return front.texts.space;
   if (box == Box::Problem)

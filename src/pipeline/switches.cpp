@@ -6,6 +6,9 @@
 namespace kintsugi::pipeline {
 
 static constexpr Switch switches[] = {
+    {"alternatives",
+     "The solver may choose among the forms that rules and formats make, part by part.",
+     derive::runsAnything, true},
     {"formats", "Values may be stored with their dimensions in another order.",
      derive::runsAnything, true},
     {"fusion", "Several definitions may share a kernel.", derive::runsAnything, false},

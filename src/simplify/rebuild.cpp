@@ -93,6 +93,15 @@ void Rebuilder::copyAs(uint32_t node, Definition definition) {
 void Rebuilder::keepFacts(uint32_t node) {
   for (ValueId id : old.resultsOf(node))
     fresh.value((*this)[id]).facts = old.value(id).facts;
+  keepOriginals(node);
+}
+
+void Rebuilder::keepOriginals(uint32_t node) {
+  for (ValueId id : old.resultsOf(node)) {
+    Value &equal = fresh.value((*this)[id]);
+    if (equal.type == old.value(id).type && equal.shape == old.value(id).shape && !equal.original)
+      equal.original = old.value(id).original;
+  }
 }
 
 Program Rebuilder::finish() {

@@ -31,8 +31,10 @@ public:
   /// Adds a definition of the old program's values in place of an old node, with what is known of
   /// its results.
   void copyAs(uint32_t node, te::Definition definition);
-  /// What was known of an old node's results holds for the new ones.
+  /// What was known of an old node's results holds for the new ones, which are equal to them.
   void keepFacts(uint32_t node);
+  /// The new ones are equal to them, where they have their shape.
+  void keepOriginals(uint32_t node);
   /// Adds a definition in place of an old node, under its results' names.
   void define(uint32_t node, te::Definition definition);
   /// Declares the outputs and gives the program away.

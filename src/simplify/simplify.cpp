@@ -44,6 +44,7 @@ public:
       if (const auto *scan = std::get_if<Scan>(&out.old.nodes[node]))
         body = std::make_shared<const Program>(simplify(*scan->body, log));
       out.copyNode(node, body);
+      out.keepOriginals(node);
     }
     noteRules();
     return out.finish();
@@ -80,6 +81,7 @@ private:
       return;
     }
     out.define(node, std::move(definition));
+    out.keepOriginals(node);
     for (ValueId id : old.results)
       entry->second.push_back(out[id]);
     ValueId first = out[old.results[0]];

@@ -161,7 +161,12 @@ Expected<Solution> Search::run() {
 } // namespace
 
 Expected<Solution> solveCbc(const Problem &problem, const SolverOptions &options) {
-  KINTSUGI_ASSIGN(Solution start, solveGreedy(problem, options));
+  if (options.start.empty()) {
+    KINTSUGI_ASSIGN(Solution start, solveGreedy(problem, options));
+    return Search(problem, options, start).run();
+  }
+  Solution start = makePlan(problem, options.start, 0);
+  KINTSUGI_RETURN_IF_ERROR(problem.verify(start));
   return Search(problem, options, start).run();
 }
 

@@ -43,6 +43,9 @@ struct SolverOptions {
   int64_t nodes = 2000;        ///< Fuel over all parts and rounds.
   int64_t iterations = 500000; ///< Likewise.
   double relativeGap = 0;      ///< Good enough: stop at this gap.
+  /// A plan to start from, in an order in which it runs; where it is empty solveCbc starts from the
+  /// greedy one. Other solvers don't look at it.
+  std::vector<ColumnId> start;
 };
 
 using Solver = Expected<Solution> (*)(const Problem &, const SolverOptions &);

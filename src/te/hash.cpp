@@ -24,8 +24,13 @@ std::string canonicalText(const Expr &expr) {
 }
 
 std::string canonicalText(const Program &program, uint32_t node) {
-  ColourHasher hasher(numberColour);
-  CanonicalWriter writer(hasher, numberName);
+  return canonicalText(program, node, [](ValueId id) { return id.number; });
+}
+
+std::string canonicalText(const Program &program, uint32_t node,
+                          llvm::function_ref<uint32_t(ValueId)> numberOf) {
+  ColourHasher hasher([&](ValueId id) { return numberColour({numberOf(id)}); });
+  CanonicalWriter writer(hasher, [&](ValueId id) { return numberName({numberOf(id)}); });
   writer.write(program, node);
   if (std::holds_alternative<Call>(program.nodes[node]))
     for (ValueId result : program.resultsOf(node))

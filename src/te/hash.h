@@ -19,6 +19,9 @@ namespace kintsugi::te {
 std::string canonicalText(const Expr &expr);
 /// What a node computes from which values, its results' types included.
 std::string canonicalText(const Program &program, uint32_t node);
+/// The same with values by other numbers: for what is equal in several programs.
+std::string canonicalText(const Program &program, uint32_t node,
+                          llvm::function_ref<uint32_t(ValueId)> numberOf);
 /// Inputs by their position, constants by their sources' identities. Without output names.
 std::string canonicalText(const Program &program);
 

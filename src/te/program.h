@@ -18,6 +18,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <tuple>
 #include <vector>
 
 namespace kintsugi::te {
@@ -45,6 +46,17 @@ struct Facts {
   bool operator==(const Facts &) const = default;
 };
 
+/// Which value of a program an equal program's value equals, element by element.
+struct Original {
+  uint32_t value; ///< Its number there.
+  /// Dimension k here is dimension order[k] there; empty: all are where they are there.
+  llvm::SmallVector<unsigned, 4> order;
+  auto operator<=>(const Original &other) const {
+    return std::tie(value, order) <=> std::tie(other.value, other.order);
+  }
+  bool operator==(const Original &) const = default;
+};
+
 enum class ValueKind : uint8_t { Input, Constant, Result };
 
 struct Value {
@@ -57,6 +69,8 @@ struct Value {
   uint32_t node = ~0u;
   uint32_t result = 0;
   Facts facts;
+  /// Kept by what rewrites programs, where it is known; of programs that forms are chosen among.
+  std::optional<Original> original;
 };
 
 struct Iterator {

@@ -61,7 +61,7 @@ def test_compile(folder, report):
     assert found["target"] == "cpu" and found["precision"] == "f32" and found["operators"] == 13
     assert found["launches"] == found["kernels"] >= found["distinct_kernels"] >= 1
     assert found["definitions"] >= found["kernels"] and found["candidates"] >= found["kernels"]
-    assert [phase["phase"] for phase in found["phases"]] == ["import", "simplify", "derive", "formats", "orchestrate", "link"]
+    assert [phase["phase"] for phase in found["phases"]] == ["import", "simplify", "derive", "formats", "choose forms", "orchestrate", "link"]
     assert found["compile_s"] >= sum(phase["seconds"] for phase in found["phases"])
     assert found["objective_seconds"] > 0 and found["gap"] >= 0 and found["arena_bytes"] > 0
     assert found["exactness"]["probabilities"]["coarsest"] == "f32"
@@ -492,8 +492,8 @@ def test_answers_do_not_depend_on_what_the_compiler_does_without(folder, kintsug
             assert np.abs(found - expected[name]).max() <= 2e-5 * largest, (ability, name)
 
 
-@pytest.mark.parametrize(("model", "in_formats"), [("dlrm", False), ("resnet18", True)])
-def test_a_gpu_gets_what_its_cost_model_calls_quicker(kintsugi, report, model, in_formats):
+@pytest.mark.parametrize(("model", "ships"), [("dlrm", "row-major"), ("resnet18", "as rules choose"), ("fsrcnn", "of parts")])
+def test_a_gpu_gets_what_its_cost_model_calls_quicker(kintsugi, report, model, ships):
     """And explain tells of what ships: dlrm is 3 % slower with its values in other orders."""
     path = ROOT / "zoo" / f"{model}.onnx"
     flags = ["--random-weights", "--target", "cuda", "--precision", "f16"]
@@ -504,13 +504,17 @@ def test_a_gpu_gets_what_its_cost_model_calls_quicker(kintsugi, report, model, i
         return float(re.search("objective ([^ ]*)", plan)[1])
 
     found = report("explain", path, *flags, "--no-cache", "--json")
-    said = [record for record in found["decisions"]["records"] if record["phase"] == "formats"]
-    turned = [record for record in said if "stored in the order" in record["decision"]]
-    (choice,) = (record["numbers"] for record in said if "without" in record["numbers"])
-    with_formats, without = choice["with formats"]["value"], choice["without"]["value"]
-    assert (with_formats < without) == in_formats == bool(turned)
-    assert objective("--disable", "formats") == pytest.approx(without)
-    assert objective() == pytest.approx(min(with_formats, without))
+    records = found["decisions"]["records"]
+    turned = [each for each in records if each["phase"] == "formats" and "stored in the order" in each["decision"]]
+    (choice,) = (record for record in records if record["phase"] == "forms")
+    seconds = {name: number["value"] for name, number in choice["numbers"].items()}
+    assert choice["decision"].endswith(ships)
+    assert bool(turned) == (ships != "row-major")
+    assert seconds[choice["decision"]] == min(seconds.values())
+    assert objective() == pytest.approx(min(seconds.values()))
+    seconds.pop("of parts", None)
+    assert objective("--disable", "alternatives") == pytest.approx(min(seconds.values()))
+    assert objective("--disable", "alternatives,formats") == pytest.approx(seconds["as rules choose, row-major"])
 
 
 @pytest.mark.parametrize("model", ["masked_encoder_causal_1024", "masked_encoder_bigbird_1024"])

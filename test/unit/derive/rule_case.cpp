@@ -1,5 +1,11 @@
 #include "rule_case.h"
 
+#include "te/printer.h"
+#include "llvm/ADT/STLExtras.h"
+
+#include <cmath>
+#include <gtest/gtest.h>
+
 #include "../te/testing.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringRef.h"
@@ -135,6 +141,46 @@ std::string RuleCase::varied(Chance &chance) const {
               further.name + "\n";
   }
   return rest;
+}
+
+te::Program applied(const Rule &rule, const RuleCase &known, const te::Program &before) {
+  RuleContext context;
+  context.margins = cost::Margins::none();
+  schedule::ScheduleOptions &options = context.space.schedule;
+  options.machine = *machine::Machine::forLevel(known.machine);
+  if (options.machine.threads > 0) {
+    options.scratchLimit = 96 << 10;
+    options.ringLimit = 225 << 10;
+    options.clusterBlocks = 8;
+    options.copies = false;
+  }
+  EXPECT_TRUE(rule.helps(options.machine));
+  Expected<te::Program> result = rule.apply(before, context);
+  EXPECT_TRUE(result.ok()) << result.error().message;
+  Status valid = result.ok() ? result->verify() : Status::success();
+  EXPECT_TRUE(valid.ok()) << valid.error().message << te::printProgram(*result);
+  return result.ok() ? std::move(*result) : te::Program();
+}
+
+void nameOriginals(te::Program &program) {
+  for (uint32_t number = 0; number < program.numValues(); ++number)
+    if (program.values[number].kind == te::ValueKind::Result)
+      program.values[number].original = te::Original{number, {}};
+}
+
+void expectNear(const te::ExactTensor &one, const te::ExactTensor &other, bool isNarrow) {
+  double tolerance = isNarrow ? 2e-3 : 1e-6, largest = 0;
+  ASSERT_EQ(one.shape, other.shape);
+  EXPECT_EQ(one.integers, other.integers);
+  for (double each : one.floats)
+    largest = std::isfinite(each) ? std::max(largest, std::abs(each)) : largest;
+  for (auto [k, pair] : llvm::enumerate(llvm::zip_equal(one.floats, other.floats))) {
+    auto [own, its] = pair;
+    if (std::isfinite(own))
+      EXPECT_NEAR(own, its, tolerance * std::max(largest, 1.0)) << "at " << k;
+    else
+      EXPECT_TRUE(own == its || (std::isnan(own) && std::isnan(its))) << "at " << k;
+  }
 }
 
 } // namespace kintsugi::derive

@@ -8,6 +8,7 @@
 #define KINTSUGI_TEST_UNIT_DERIVE_RULE_CASE_H
 
 #include "../te/random_program.h"
+#include "derive/rule.h"
 
 #include <map>
 #include <string>
@@ -30,6 +31,15 @@ struct RuleCase {
   /// computed from some outputs.
   std::string varied(te::Chance &chance) const;
 };
+
+/// What a rule makes of a program on the case's machine, whatever it costs.
+te::Program applied(const Rule &rule, const RuleCase &known, const te::Program &before);
+
+/// Each value says that it is itself.
+void nameOriginals(te::Program &program);
+
+/// But for the rounding of another order, and of what is stored in 16 bits.
+void expectNear(const te::ExactTensor &one, const te::ExactTensor &other, bool isNarrow);
 
 } // namespace kintsugi::derive
 

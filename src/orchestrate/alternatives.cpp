@@ -1,0 +1,325 @@
+#include "orchestrate/alternatives.h"
+
+#include "cost/cost.h"
+#include "orchestrate/conversions.h"
+#include "orchestrate/program_of_parts.h"
+#include "orchestrate/side_by_side.h"
+#include "orchestrate/ways.h"
+#include "te/constant_nodes.h"
+#include "llvm/ADT/STLExtras.h"
+
+#include <deque>
+#include <limits>
+#include <map>
+#include <set>
+
+namespace kintsugi::orchestrate {
+
+using namespace te;
+
+namespace {
+
+constexpr double microseconds = 1e6;
+
+/// Plans of what is chosen are solved again, to the end; margins are larger than this gap.
+constexpr double goodEnough = 0.005;
+constexpr int64_t mostNodes = 200;
+
+/// Of mixtures that are taken for forms: so many, each by so much quicker than the one before.
+constexpr unsigned mostRounds = 3;
+constexpr double worthARound = 0.002;
+
+/// What a column is: a kernel of a form, or a scan or a call.
+struct Source {
+  const Form *form;
+  llvm::ArrayRef<uint32_t> nodes;
+};
+
+class Chooser {
+public:
+  Chooser(const Alternatives &alternatives, const OrchestrateOptions &options)
+      : programs(alternatives.programs), preferred(alternatives.preferred),
+        margin(alternatives.margin), options(options) {}
+
+  Expected<ChosenProgram> run() {
+    problem.name = programs[0]->name;
+    parts.add(*programs[0]);
+    forms.push_back(firstForm(*programs[0]));
+    for (size_t number = 1; number < programs.size(); ++number)
+      addForm(*programs[number], "form " + std::to_string(number));
+    auto form = llvm::find_if(forms, [&](const Form &form) { return form.number == preferred; });
+    if (form == forms.end()) // Nothing can be mixed with it.
+      return ChosenProgram{*programs[preferred], {}, 0};
+    for (uint32_t node : form->definitions)
+      preferredNodes.insert(parts.nodeOf(preferred, node));
+    for (uint32_t node : forms[0].definitions)
+      items[node] = problem.addItem("n" + std::to_string(node));
+    for (const Form &form : forms)
+      ways.add(form, parts);
+    for (unsigned part : ways.allParts())
+      partItems[part] = problem.addItem("p" + std::to_string(part));
+    findKinds();
+    addFixed();
+    for (Form &form : forms)
+      KINTSUGI_RETURN_IF_ERROR(addKernels(form));
+    KINTSUGI_RETURN_IF_ERROR(choosePreferred());
+    KINTSUGI_RETURN_IF_ERROR(addConversions());
+    for (unsigned round = 1;; ++round) {
+      KINTSUGI_ASSIGN(ChosenProgram chosen, choose());
+      if (round == mostRounds || !isNew(chosen) || chosen.objective >= least * (1 - worthARound)) {
+        for (llvm::SmallVector<size_t, 4> &sources : chosen.sources)
+          llvm::erase_if(sources, [&](size_t number) { return number >= programs.size(); });
+        return chosen;
+      }
+      // Kernels of what was chosen in different forms are kernels of the mixture.
+      least = chosen.objective;
+      mixtures.push_back(std::move(chosen.program));
+      addForm(mixtures.back(), "mixture " + std::to_string(round));
+      KINTSUGI_RETURN_IF_ERROR(addKernels(forms.back()));
+    }
+  }
+
+private:
+  void addForm(const Program &program, const std::string &name) {
+    size_t number = parts.numPrograms();
+    parts.add(program);
+    std::string reason;
+    if (std::optional<Form> form = formBeside(forms[0], program, number, parts, reason))
+      forms.push_back(std::move(*form));
+    else if (options.log)
+      options.log->add(
+          {"alternatives", name + " of program '" + problem.name + "'", "left out", {reason}, {}});
+  }
+
+  /// Copies between the orders in which forms have values: optional columns.
+  Status addConversions() {
+    Orders orders;
+    for (const Form &form : forms)
+      addOrders(*form.program, orders);
+    std::set<std::pair<uint32_t, Order>> done;
+    for (const Form &form : forms) {
+      Converted converted = withConversions(*form.program, orders, done);
+      if (converted.conversions.empty())
+        continue;
+      mixtures.push_back(std::move(converted.program));
+      Form &its = conversions.emplace_back();
+      its.program = &mixtures.back();
+      its.number = parts.numPrograms();
+      its.definitions = converted.conversions;
+      its.constant = te::constantNodes(*its.program);
+      llvm::erase_if(its.definitions, [&](uint32_t node) { return its.constant[node]; });
+      its.covers.resize(its.program->nodes.size());
+      parts.add(*its.program);
+      KINTSUGI_RETURN_IF_ERROR(addKernels(its, false));
+    }
+    return Status::success();
+  }
+
+  /// What the preferred form's own plan would be: the others start from it.
+  Status choosePreferred() {
+    solve::Problem own;
+    own.name = problem.name;
+    own.items = problem.items;
+    own.resources = problem.resources;
+    std::vector<solve::ColumnId> ids;
+    for (auto [id, column] : llvm::enumerate(problem.columns))
+      if (isPreferred[id]) {
+        own.addColumn(column);
+        ids.push_back(solve::ColumnId(id));
+      }
+    KINTSUGI_ASSIGN(solve::Solution solution, solve::solveCbc(own, options.solver));
+    for (solve::ColumnId id : solution.columns)
+      start.push_back(ids[id]);
+    return Status::success();
+  }
+
+  Expected<ChosenProgram> choose() {
+    solve::SolverOptions solver = options.solver;
+    solver.relativeGap = std::max(solver.relativeGap, goodEnough);
+    solver.nodes = std::min(solver.nodes, mostNodes);
+    solver.start = start;
+    KINTSUGI_ASSIGN(solve::Solution solution, solve::solveCbc(problem, solver));
+    note(solution);
+    if (!solution.hasPlan())
+      return internalError("no plan was found among equal programs: " + solution.reason);
+    KINTSUGI_RETURN_IF_ERROR(problem.verify(solution));
+    start = solution.columns;
+    return programOf(solution);
+  }
+
+  /// Whether no form has all its nodes.
+  bool isNew(const ChosenProgram &chosen) const {
+    return llvm::none_of(forms, [&](const Form &form) {
+      return llvm::all_of(chosen.sources, [&](llvm::ArrayRef<size_t> sources) {
+        return llvm::is_contained(sources, form.number);
+      });
+    });
+  }
+
+  /// Values of the first program and of parts come with their items, others have rows of their own.
+  solve::ResourceId resourceOf(unsigned value) {
+    auto [entry, isNew] = resources.try_emplace(value, 0);
+    if (isNew)
+      entry->second =
+          problem.addResource("v" + std::to_string(value), value < hasItem.size() && hasItem[value]
+                                                               ? solve::ResourceKind::Value
+                                                               : solve::ResourceKind::Derived);
+    return entry->second;
+  }
+
+  void findKinds() {
+    hasItem.resize(parts.numValues(), false);
+    for (const Form &form : forms)
+      for (uint32_t node : form.definitions)
+        if (form.number == 0 || ways.isPart(parts.nodeOf(form.number, node)))
+          for (ValueId result : form.program->resultsOf(node))
+            hasItem[parts.valueOf(form.number, result)] = true;
+  }
+
+  void consume(const Form &form, ValueId id, solve::Column &column) {
+    if (form.isGiven(id))
+      return;
+    solve::ResourceId resource = resourceOf(parts.valueOf(form.number, id));
+    if (!llvm::is_contained(column.consumes, resource))
+      column.consumes.push_back(resource);
+  }
+
+  /// Scans and calls are in all forms, at whatever they cost.
+  void addFixed() {
+    for (const uint32_t &node : forms[0].fixed) {
+      solve::Column column;
+      column.name = "f" + std::to_string(node);
+      column.covers.push_back(problem.addItem(column.name));
+      for (ValueId operand : programs[0]->operandsOf(node))
+        consume(forms[0], operand, column);
+      for (ValueId result : programs[0]->resultsOf(node))
+        column.produces.push_back(resourceOf(parts.valueOf(0, result)));
+      problem.addColumn(std::move(column));
+      columns.push_back({&forms[0], node});
+      isPreferred.push_back(true);
+    }
+    for (const Program::Output &output : programs[0]->outputs)
+      if (!forms[0].isGiven(output.value))
+        problem.setOutput(resourceOf(parts.valueOf(0, output.value)));
+  }
+
+  Status addKernels(Form &form, bool fuses = true) {
+    space::SpaceOptions spaceOptions = options.space;
+    spaceOptions.fuse &= fuses;
+    spaceOptions.log = nullptr; // It is told of the program that is chosen.
+    for (const Value &value : form.program->values)
+      spaceOptions.constants.push_back(
+          value.kind == ValueKind::Constant ||
+          (value.kind == ValueKind::Result && form.constant[value.node]));
+    KINTSUGI_ASSIGN(form.space, space::buildSpace(*form.program, form.definitions, spaceOptions));
+    if (options.mergesLaunches)
+      leaveOutSideBySide(form.space, spaceOptions.schedule.machine);
+    for (const space::Candidate &candidate : form.space.candidates)
+      addKernel(form, candidate);
+    return Status::success();
+  }
+
+  void addKernel(const Form &form, const space::Candidate &candidate) {
+    solve::Column column;
+    std::set<unsigned> nodes;
+    bool isOfPreferred = true;
+    for (uint32_t node : candidate.group.nodes) {
+      unsigned number = parts.nodeOf(form.number, node);
+      nodes.insert(number);
+      isOfPreferred &= preferredNodes.count(number) > 0;
+      for (uint32_t item : form.covers[node]) {
+        column.covers.push_back(items.at(item));
+        for (unsigned part : ways.sparedBy(number, item))
+          column.covers.push_back(partItems.at(part));
+      }
+      if (auto part = partItems.find(number); part != partItems.end())
+        column.covers.push_back(part->second);
+    }
+    llvm::sort(column.covers);
+    column.covers.erase(llvm::unique(column.covers), column.covers.end());
+    for (ValueId operand : candidate.operands)
+      if (!llvm::is_contained(candidate.group.outputs, operand))
+        consume(form, operand, column);
+    for (ValueId output : candidate.group.outputs)
+      column.produces.push_back(resourceOf(parts.valueOf(form.number, output)));
+    llvm::sort(column.produces);
+    column.produces.erase(llvm::unique(column.produces), column.produces.end());
+    if (!known.insert({nodes, column.covers, column.produces}).second)
+      return;
+    column.name = "c" + std::to_string(problem.columns.size());
+    column.cost =
+        cost::predictSeconds(*candidate.kernel, options.space.schedule.machine) * microseconds;
+    if (!isOfPreferred)
+      column.cost *= 1 + margin;
+    problem.addColumn(std::move(column));
+    columns.push_back({&form, candidate.group.nodes});
+    isPreferred.push_back(isOfPreferred);
+  }
+
+  ChosenProgram programOf(const solve::Solution &solution) {
+    ProgramOfParts builder(forms[0], parts);
+    for (solve::ColumnId id : solution.columns)
+      for (uint32_t node : columns[id].nodes)
+        builder.add(*columns[id].form, node);
+    ChosenProgram chosen;
+    chosen.program = builder.finish();
+    for (unsigned number : builder.numbers())
+      chosen.sources.push_back(programsWith(number));
+    chosen.objective = solution.objective / microseconds;
+    return chosen;
+  }
+
+  llvm::SmallVector<size_t, 4> programsWith(unsigned node) const {
+    llvm::SmallVector<size_t, 4> numbers;
+    for (size_t number = 0; number < parts.numPrograms(); ++number)
+      if (parts.hasNode(number, node))
+        numbers.push_back(number);
+    return numbers;
+  }
+
+  void note(const solve::Solution &solution) const {
+    if (!options.log)
+      return;
+    options.log->add({"alternatives",
+                      "program '" + problem.name + "'",
+                      solve::statusName(solution.status),
+                      {},
+                      {{"forms", static_cast<double>(forms.size()), ""},
+                       {"kernels", static_cast<double>(problem.columns.size()), ""},
+                       {"objective", solution.objective / microseconds, "s"},
+                       {"bound", solution.bound / microseconds, "s"},
+                       {"gap", solution.gap, ""}}});
+  }
+
+  llvm::ArrayRef<const Program *> programs;
+  size_t preferred;
+  double margin;
+  const OrchestrateOptions &options;
+  space::EqualParts parts;
+  std::deque<Form> forms; ///< Of the programs that can be mixed, and of mixtures.
+  std::deque<Form> conversions;
+  std::deque<Program> mixtures;                           ///< And forms with conversions.
+  double least = std::numeric_limits<double>::infinity(); ///< Objective of the mixtures.
+  std::set<unsigned> preferredNodes;
+  solve::Problem problem;
+  std::vector<Source> columns;   ///< By column.
+  std::vector<bool> isPreferred; ///< By column: of the preferred form alone.
+  std::vector<solve::ColumnId> start;
+  std::map<uint32_t, solve::ItemId> items; ///< By the first program's node.
+  std::map<unsigned, solve::ResourceId> resources;
+  Ways ways;
+  std::map<unsigned, solve::ItemId> partItems; ///< By node of the programs together.
+  std::vector<bool> hasItem;                   ///< By value.
+  std::set<
+      std::tuple<std::set<unsigned>, std::vector<solve::ItemId>, std::vector<solve::ResourceId>>>
+      known;
+};
+
+} // namespace
+
+Expected<ChosenProgram> chooseAmong(const Alternatives &alternatives,
+                                    const OrchestrateOptions &options) {
+  return Chooser(alternatives, options).run();
+}
+
+} // namespace kintsugi::orchestrate

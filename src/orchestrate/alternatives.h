@@ -1,0 +1,36 @@
+//===- alternatives.h - One program made of several equal ones --------------===//
+//
+// Rules and formats give programs that compute the same. Here one problem is made of all of them:
+// its items are the definitions of the first; a kernel of another covers those whose values it
+// makes in its way, and what it makes besides is a derived resource. What the solver chooses, part
+// by part, is put together as a program again, of which the plan is then made like of any other.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KINTSUGI_ORCHESTRATE_ALTERNATIVES_H
+#define KINTSUGI_ORCHESTRATE_ALTERNATIVES_H
+
+#include "orchestrate/orchestrate.h"
+
+namespace kintsugi::orchestrate {
+
+struct ChosenProgram {
+  te::Program program;
+  std::vector<llvm::SmallVector<size_t, 4>> sources; ///< By node: the programs that have it.
+  double objective = 0; ///< Predicted seconds, those of scans and calls left out.
+};
+
+/// Equal programs, whose values say what they are equal to (te::Original).
+struct Alternatives {
+  llvm::ArrayRef<const te::Program *> programs;
+  size_t preferred = 0; ///< The one whose kernels those of others have to beat by a margin,
+  double margin = 0;    ///< a share of their time.
+};
+
+/// Programs that can't be taken apart beside the first, since their scans and calls differ from
+/// its, are left out, which the log is told.
+Expected<ChosenProgram> chooseAmong(const Alternatives &alternatives,
+                                    const OrchestrateOptions &options);
+
+} // namespace kintsugi::orchestrate
+
+#endif // KINTSUGI_ORCHESTRATE_ALTERNATIVES_H

@@ -1,0 +1,39 @@
+//===- form.h - One of several equal programs, beside the others ------------===//
+//
+// A form is a program whose definitions say which of the first program's definitions, the items,
+// they stand for.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KINTSUGI_ORCHESTRATE_FORM_H
+#define KINTSUGI_ORCHESTRATE_FORM_H
+
+#include "space/equal_parts.h"
+#include "space/space.h"
+
+namespace kintsugi::orchestrate {
+
+struct Form {
+  const te::Program *program = nullptr;
+  size_t number = 0;                              ///< Among the programs of the EqualParts.
+  std::vector<bool> constant;                     ///< By node.
+  llvm::SmallVector<uint32_t> definitions, fixed; ///< That run: definitions; scans and calls.
+  /// By node: the items that it stands for, by the first program's node.
+  std::vector<llvm::SmallVector<uint32_t, 1>> covers;
+  /// By node: the item whose value it makes; it stands for others whose values are gone.
+  std::vector<std::optional<uint32_t>> makes;
+  space::Space space;
+
+  /// Whether nothing has to run for a value.
+  bool isGiven(te::ValueId id) const;
+};
+
+/// The form of the first program.
+Form firstForm(const te::Program &program);
+
+/// The form of another. Nothing, and why, where it can't be mixed with the first.
+std::optional<Form> formBeside(const Form &first, const te::Program &program, size_t number,
+                               const space::EqualParts &parts, std::string &reason);
+
+} // namespace kintsugi::orchestrate
+
+#endif // KINTSUGI_ORCHESTRATE_FORM_H

@@ -1,0 +1,252 @@
+#include "pipeline/forms.h"
+
+#include "derive/rule.h"
+#include "layout/layout.h"
+#include "orchestrate/alternatives.h"
+#include "pipeline/targets.h"
+#include "te/hash.h"
+#include "llvm/ADT/STLExtras.h"
+
+#include <map>
+#include <set>
+
+namespace kintsugi::pipeline {
+
+namespace {
+
+/// An equal program, and what was decided on the way to it.
+struct Form {
+  std::unique_ptr<const te::Program> program;
+  std::string name;        ///< In the log.
+  bool hasFormats = false; ///< Some value is not stored row-major.
+  derive::Assumptions assumed;
+  explain::Log log;
+};
+
+/// How rules make a form.
+struct Making {
+  std::string name;
+  cost::Margins margins;
+  bool inFormats = true;
+  bool onAnyMachine = false; ///< By all rules, not only by those that help such a machine.
+};
+
+class Forms {
+public:
+  explicit Forms(const Planning &planning) : planning(planning), options(planning.options) {}
+
+  Expected<ChosenForm> run(te::Program program) {
+    KINTSUGI_ASSIGN(te::Program base,
+                    ruled(std::move(program), derive::RuleOrder::OfScans, {}, scans, options.log));
+    for (uint32_t number = 0; number < base.numValues(); ++number)
+      if (base.values[number].kind == te::ValueKind::Result)
+        base.values[number].original = te::Original{number, {}};
+    Making sequence{"as rules choose", {}, true}, plain{"as rules choose, row-major", {}, false};
+    KINTSUGI_RETURN_IF_ERROR(make(base, sequence));
+    bool comparesFormats = forms[0]->hasFormats && !runsOnHost(planning.target);
+    if (comparesFormats || mixes())
+      KINTSUGI_RETURN_IF_ERROR(make(base, plain));
+    if (mixes())
+      KINTSUGI_RETURN_IF_ERROR(mix(std::move(base)));
+    if (!mixes() && !comparesFormats)
+      return chosen(*forms[0], nullptr);
+    return quickest(comparesFormats);
+  }
+
+private:
+  bool mixes() const {
+    return options.plan == orchestrate::PlanMode::Search && !options.disabled.has("alternatives") &&
+           !options.disabled.has("fusion") && !isReference(planning.target);
+  }
+
+  /// What the rules of one place make of a program, each on what those before it made.
+  Expected<te::Program> ruled(te::Program program, derive::RuleOrder order, const Making &making,
+                              derive::Assumptions &assumed, explain::Log *log) const {
+    if (isReference(planning.target))
+      return program;
+    derive::RuleContext context{
+        .space = spaceOptions(options), .margins = making.margins, .log = log, .assumed = &assumed};
+    return planning.phases.run("derive", [&]() -> Expected<te::Program> {
+      for (const derive::Rule *rule : derive::rules()) {
+        if (rule->order != order || options.disabled.has(rule->name) ||
+            !(making.onAnyMachine || rule->helps(options.machine)))
+          continue;
+        KINTSUGI_ASSIGN(te::Program changed, rule->apply(program, context));
+        KINTSUGI_ASSIGN(program, checked(std::move(changed)));
+      }
+      return program;
+    });
+  }
+
+  /// Values in the formats in which the machine's schedules are quickest; nullopt where that is as
+  /// they are.
+  Expected<std::optional<te::Program>> formatted(const te::Program &program,
+                                                 explain::Log *log) const {
+    if (options.disabled.has("formats") || isReference(planning.target))
+      return std::optional<te::Program>();
+    layout::LayoutOptions layoutOptions;
+    layoutOptions.schedule = scheduleOptions(options);
+    layoutOptions.log = log;
+    return planning.phases.run("formats", [&]() -> Expected<std::optional<te::Program>> {
+      std::optional<te::Program> changed = layout::chooseFormats(program, layoutOptions);
+      if (changed)
+        KINTSUGI_RETURN_IF_ERROR(changed->verify());
+      return changed;
+    });
+  }
+
+  Status make(const te::Program &base, const Making &making) {
+    auto form = std::make_unique<Form>();
+    form->name = making.name;
+    form->assumed = scans;
+    explain::Log *log = options.log ? &form->log : nullptr;
+    KINTSUGI_ASSIGN(te::Program program,
+                    ruled(base, derive::RuleOrder::BeforeFormats, making, form->assumed, log));
+    if (making.inFormats) {
+      KINTSUGI_ASSIGN(std::optional<te::Program> changed, formatted(program, log));
+      form->hasFormats = changed.has_value();
+      if (changed)
+        program = std::move(*changed);
+    }
+    KINTSUGI_ASSIGN(program, ruled(std::move(program), derive::RuleOrder::AfterFormats, making,
+                                   form->assumed, log));
+    add(std::move(form), std::move(program));
+    return Status::success();
+  }
+
+  void add(std::unique_ptr<Form> form, te::Program program) {
+    form->program = std::make_unique<const te::Program>(std::move(program));
+    forms.push_back(std::move(form));
+  }
+
+  /// Adds the form that the solver makes of the others, of which the program as it is comes first.
+  Status mix(te::Program base) {
+    KINTSUGI_RETURN_IF_ERROR(make(base, {"whatever is equal", cost::Margins::none(), true, true}));
+    KINTSUGI_RETURN_IF_ERROR(
+        make(base, {"whatever is equal, row-major", cost::Margins::none(), false, true}));
+    auto unchanged = std::make_unique<Form>();
+    unchanged->name = "as it is";
+    unchanged->assumed = scans;
+    unchanged->program = std::make_unique<const te::Program>(std::move(base));
+    llvm::SmallVector<const Form *> all{unchanged.get()};
+    std::set<Hash128> known{te::hashOf(*unchanged->program)};
+    for (const std::unique_ptr<Form> &form : forms)
+      if (form.get() == forms[0].get() || known.insert(te::hashOf(*form->program)).second)
+        all.push_back(form.get());
+    if (known.size() == 1)
+      return Status::success();
+    auto form = std::make_unique<Form>();
+    form->name = "of parts";
+    form->assumed = scans;
+    llvm::SmallVector<const te::Program *> programs;
+    for (const Form *each : all)
+      programs.push_back(each->program.get());
+    CompileOptions logged = options;
+    KINTSUGI_ASSIGN(orchestrate::ChosenProgram mixed, planning.phases.run("choose forms", [&] {
+      orchestrate::OrchestrateOptions its = orchestrateOptions(logged, planning.target);
+      its.space.memo = &planning.memo;
+      return orchestrate::chooseAmong({programs, 1, cost::Margins().alternatives}, its);
+    }));
+    KINTSUGI_RETURN_IF_ERROR(mixed.program.verify());
+    if (te::hashOf(mixed.program) == te::hashOf(*forms[0]->program))
+      return Status::success();
+    tellOfParts(all, mixed, *form);
+    add(std::move(form), std::move(mixed.program));
+    isMixed = true;
+    return Status::success();
+  }
+
+  /// What was decided of those values that it has as a form has them.
+  void tellOfParts(llvm::ArrayRef<const Form *> all, const orchestrate::ChosenProgram &mixed,
+                   Form &form) const {
+    std::map<std::string, llvm::ArrayRef<size_t>> sources; ///< By the log's subject.
+    std::set<size_t> used;
+    for (auto [node, its] : llvm::enumerate(mixed.sources)) {
+      if (!llvm::is_contained(its, 0u))
+        used.insert(its.begin(), its.end());
+      for (te::ValueId result : mixed.program.resultsOf(node))
+        sources["value '" + mixed.program.value(result).name + "'"] = its;
+    }
+    for (size_t number : used)
+      form.assumed.join(all[number]->assumed);
+    std::set<std::string> told;
+    for (auto [number, each] : llvm::enumerate(all))
+      for (explain::Record &record : each->log.records()) {
+        auto found = sources.find(record.subject);
+        if (found != sources.end() && llvm::is_contained(found->second, number) &&
+            told.insert(record.subject + record.decision).second)
+          form.log.add(std::move(record));
+      }
+  }
+
+  /// Of the rules' own form, if there is a choice of formats without them, and what was made of
+  /// parts. The solver knows each kernel alone; plans say what is left when launches are merged.
+  Expected<ChosenForm> quickest(bool comparesFormats) {
+    llvm::SmallVector<Form *> contenders{forms[0].get()};
+    if (comparesFormats)
+      contenders.push_back(forms[1].get());
+    if (isMixed)
+      contenders.push_back(forms.back().get());
+    if (contenders.size() == 1)
+      return chosen(*contenders[0], nullptr);
+    Form *best = nullptr;
+    std::unique_ptr<Planned> plan;
+    explain::Record record{"forms", "program '" + forms[0]->program->name + "'", {}, {}, {}};
+    for (Form *form : contenders) {
+      // What was measured of one of them alone would favour it.
+      KINTSUGI_ASSIGN(std::unique_ptr<Planned> its, planned(*form->program, planning, nullptr));
+      record.numbers.push_back({form->name, its->plan.objectiveSeconds, "s"});
+      if (best && plan->plan.objectiveSeconds <= its->plan.objectiveSeconds)
+        continue;
+      best = form;
+      plan = std::move(its);
+    }
+    record.decision = best->name;
+    record.reasons = {"its plan is the quickest"};
+    if (options.log)
+      options.log->add(std::move(record));
+    return chosen(*best, std::move(plan));
+  }
+
+  ChosenForm chosen(Form &form, std::unique_ptr<Planned> plan) const {
+    append(options.log, form.log);
+    if (std::string told = describe(form.assumed, options.machine); options.log && !told.empty())
+      options.log->add({"derive",
+                        "program '" + form.program->name + "'",
+                        told,
+                        {"facts don't prove it of what depends on inputs"},
+                        {}});
+    return {std::move(form.program), form.assumed, std::move(plan)};
+  }
+
+  const Planning &planning;
+  const CompileOptions &options;
+  derive::Assumptions scans;                ///< Of the rules of scans, which all forms share.
+  std::vector<std::unique_ptr<Form>> forms; ///< The rules' own form first.
+  bool isMixed = false;                     ///< The last of them is.
+};
+
+} // namespace
+
+Expected<ChosenForm> chooseForm(te::Program program, const Planning &planning) {
+  return Forms(planning).run(std::move(program));
+}
+
+std::string describe(const derive::Assumptions &assumed, const machine::Machine &machine) {
+  std::map<std::string, unsigned> counts; ///< By what is assumed.
+  for (const derive::Rule *rule : derive::rules())
+    if (unsigned count = assumed.of(rule->name))
+      counts[rule->assumes] += count;
+  if (counts.empty())
+    return "";
+  std::string where, names;
+  for (const auto &[what, count] : counts)
+    where += (where.empty() ? "" : ", ") + what + " (" + std::to_string(count) + ")";
+  for (const derive::Rule *rule : derive::rules())
+    if (counts.count(rule->assumes) && (rule->helps(machine) || assumed.of(rule->name) > 0))
+      names += (names.empty() ? "" : ",") + std::string(rule->name);
+  return "values are assumed to be finite: " + where + "; --disable " + names +
+         " computes them as written";
+}
+
+} // namespace kintsugi::pipeline

@@ -1,0 +1,33 @@
+//===- forms.h - Which definitions kernels are made from --------------------===//
+//
+// Rules and formats make equal programs of a program: forms. Those that the rules make one after
+// the other, each where it pays by itself, are one of them; what could be done at all is another;
+// the program as it is, too. The solver chooses among the parts of all (orchestrate/alternatives),
+// and what it makes of them ships where its plan is quicker than that of the rules' own form.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KINTSUGI_PIPELINE_FORMS_H
+#define KINTSUGI_PIPELINE_FORMS_H
+
+#include "derive/assumptions.h"
+#include "pipeline/planning.h"
+
+namespace kintsugi::pipeline {
+
+struct ChosenForm {
+  std::unique_ptr<const te::Program> program; ///< Plans point to it.
+  derive::Assumptions assumed;
+  /// Without records, where the form was chosen by its plan; null otherwise.
+  std::unique_ptr<Planned> untuned;
+};
+
+/// The definitions that a machine's kernels are made from.
+Expected<ChosenForm> chooseForm(te::Program program, const Planning &planning);
+
+/// What is assumed, in one line that names all rules that assume it: without one of them another
+/// finds its place. Empty where nothing is.
+std::string describe(const derive::Assumptions &assumed, const machine::Machine &machine);
+
+} // namespace kintsugi::pipeline
+
+#endif // KINTSUGI_PIPELINE_FORMS_H

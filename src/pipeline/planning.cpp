@@ -1,0 +1,95 @@
+#include "pipeline/planning.h"
+
+#include "abi/launch.h"
+#include "link/device_calls.h"
+#include "pipeline/targets.h"
+#include "pipeline/tuning.h"
+
+#include <thread>
+
+namespace kintsugi::pipeline {
+
+schedule::ScheduleOptions scheduleOptions(const CompileOptions &options) {
+  schedule::ScheduleOptions result;
+  result.machine = options.machine;
+  result.precision = options.precision;
+  result.packing = !options.disabled.has("packing");
+  result.copies = !options.disabled.has("staging");
+  result.bulk = !options.disabled.has("bulk-copies");
+  if (options.machine.threads > 0) { // Blocks know no copies.
+    // Without places that are aligned: of 99 KiB; and, where boxes arrive, of 227 KiB.
+    constexpr int64_t onAny = 96 << 10, onHopper = 225 << 10;
+    static_assert(onAny + (3 << 10) == KIN_LAUNCH_SHARED_BYTES);
+    result.scratchLimit = onAny;
+    bool isHopper = options.machine.level == "sm_90a";
+    result.ringLimit = isHopper ? onHopper : 0;
+    result.clusterBlocks = isHopper ? 8 : 1; // As large as any device has them.
+    result.copies = false;
+  }
+  return result;
+}
+
+unsigned threadsOf(const CompileOptions &options) {
+  return options.threads ? options.threads : std::thread::hardware_concurrency();
+}
+
+space::SpaceOptions spaceOptions(const CompileOptions &options) {
+  space::SpaceOptions result;
+  result.schedule = scheduleOptions(options);
+  result.fuse = !options.disabled.has("fusion");
+  result.threads = threadsOf(options);
+  return result;
+}
+
+/// Constants are computed while linking: by kernels that any processor runs.
+static space::SpaceOptions hostSpace(const CompileOptions &options) {
+  space::SpaceOptions result;
+  result.threads = threadsOf(options);
+  result.schedule.machine = *machine::Machine::forLevel(machine::nameOf(machine::Level::V3));
+  result.schedule.copies = !options.disabled.has("staging");
+  result.fuse = !options.disabled.has("fusion");
+  return result;
+}
+
+orchestrate::OrchestrateOptions orchestrateOptions(const CompileOptions &options,
+                                                   const targets::Target &target) {
+  orchestrate::OrchestrateOptions result;
+  result.mode = options.plan;
+  result.log = options.log;
+  result.space = spaceOptions(options);
+  result.space.schedule.scalar = isReference(target);
+  if (options.machine.threads > 0) { // A kernel more costs a launch.
+    result.space.caps.candidatesARoot = 48;
+    result.mergesLaunches = !options.disabled.has("launch-merging");
+  }
+  result.lanes = !options.disabled.has("merge-scans") && !isReference(target);
+  if (isReference(target))
+    result.mode = orchestrate::PlanMode::Separate;
+  if (!runsOnHost(target))
+    result.constantSpace = hostSpace(options);
+  return result;
+}
+
+Expected<std::unique_ptr<Planned>> planned(const te::Program &program, const Planning &planning,
+                                           const tune::Records *records) {
+  auto result = std::make_unique<Planned>();
+  CompileOptions logged = planning.options;
+  logged.log = planning.options.log ? &result->log : nullptr;
+  KINTSUGI_ASSIGN(result->plan, planning.phases.run("orchestrate", [&] {
+    orchestrate::OrchestrateOptions its = orchestrateOptions(logged, planning.target);
+    its.space.memo = &planning.memo;
+    return planWithRecords(program, its, records, planning.wantsTexts ? &result->texts : nullptr);
+  }));
+  joinWhereItPays(result->plan, logged, scheduleOptions(logged), logged.log);
+  if (!runsOnHost(planning.target))
+    link::placeCalls(result->plan, planning.target, logged.machine, logged.log);
+  return result;
+}
+
+void append(explain::Log *log, const explain::Log &said) {
+  for (explain::Record &record : said.records())
+    if (log)
+      log->add(std::move(record));
+}
+
+} // namespace kintsugi::pipeline

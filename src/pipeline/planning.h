@@ -1,0 +1,46 @@
+//===- planning.h - From a program to the plan that ships -------------------===//
+//
+// What the options of a compilation mean for schedules, spaces and plans, and a plan as it ships:
+// with records of measured kernels, launches merged and calls placed.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KINTSUGI_PIPELINE_PLANNING_H
+#define KINTSUGI_PIPELINE_PLANNING_H
+
+#include "pipeline/phases.h"
+#include "targets/target.h"
+
+namespace kintsugi::pipeline {
+
+unsigned threadsOf(const CompileOptions &options);
+schedule::ScheduleOptions scheduleOptions(const CompileOptions &options);
+space::SpaceOptions spaceOptions(const CompileOptions &options);
+orchestrate::OrchestrateOptions orchestrateOptions(const CompileOptions &options,
+                                                   const targets::Target &target);
+
+/// A plan, and what was decided of it.
+struct Planned {
+  orchestrate::Plan plan;
+  orchestrate::OrchestrateTexts texts;
+  explain::Log log;
+};
+
+/// What plans of one machine share.
+struct Planning {
+  const CompileOptions &options;
+  const targets::Target &target;
+  Phases &phases;
+  space::ScheduleMemo &memo;
+  bool wantsTexts = false; ///< Of the boxes before the plan.
+};
+
+/// The plan of a program as it ships. `records`: what was measured, may be null.
+Expected<std::unique_ptr<Planned>> planned(const te::Program &program, const Planning &planning,
+                                           const tune::Records *records);
+
+/// Tells a log, which may be null, what another one says.
+void append(explain::Log *log, const explain::Log &said);
+
+} // namespace kintsugi::pipeline
+
+#endif // KINTSUGI_PIPELINE_PLANNING_H

@@ -1,0 +1,208 @@
+// Of equal programs the solver takes the parts that are quickest together.
+
+#include "orchestrate/alternatives.h"
+
+#include "../te/random_program.h"
+#include "../te/testing.h"
+#include "programs.h"
+#include "te/printer.h"
+#include "llvm/ADT/STLExtras.h"
+
+#include <map>
+
+namespace kintsugi::orchestrate {
+namespace {
+
+using namespace te;
+
+/// Values of equal names are equal; those that end in "_T" are transposed.
+void label(const Program &first, Program &program) {
+  std::map<std::string, uint32_t> numbers;
+  for (uint32_t number = 0; number < first.numValues(); ++number)
+    numbers[first.values[number].name] = number;
+  for (Value &value : program.values) {
+    bool isTurned = llvm::StringRef(value.name).ends_with("_T");
+    auto found = numbers.find(value.name.substr(0, value.name.size() - (isTurned ? 2 : 0)));
+    if (found == numbers.end() || value.kind != ValueKind::Result)
+      continue;
+    value.original = Original{found->second, {}};
+    if (isTurned)
+      value.original->order = {1, 0};
+  }
+}
+
+class Equal {
+public:
+  explicit Equal(llvm::ArrayRef<std::string> texts) {
+    for (const std::string &text : texts)
+      programs.push_back(programOf(text.c_str()));
+    for (Program &program : programs)
+      label(programs[0], program);
+  }
+
+  ChosenProgram chosen(size_t preferred = 0, double margin = 0) const {
+    llvm::SmallVector<const Program *> all;
+    for (const Program &program : programs)
+      all.push_back(&program);
+    Expected<ChosenProgram> found = chooseAmong({all, preferred, margin}, smallOptions());
+    EXPECT_TRUE(found.ok()) << (found.ok() ? "" : found.error().message);
+    if (!found.ok())
+      return {};
+    EXPECT_TRUE(found->program.verify().ok());
+    EXPECT_EQ(found->sources.size(), found->program.nodes.size());
+    expectEqual(found->program);
+    return std::move(*found);
+  }
+
+  double objective(size_t number) const { return planned(programs[number]).objectiveSeconds; }
+
+  std::vector<Program> programs;
+
+private:
+  void expectEqual(const Program &program) const {
+    std::vector<ExactTensor> inputs = randomInputs(programs[0], 1);
+    std::vector<ExactTensor> expected = evaluated(programs[0], inputs);
+    std::vector<ExactTensor> found = evaluated(program, inputs);
+    ASSERT_EQ(found.size(), expected.size());
+    for (auto [a, b] : llvm::zip_equal(found, expected))
+      for (auto [x, y] : llvm::zip_equal(a.floats, b.floats))
+        EXPECT_NEAR(x, y, 1e-9 * std::max(1.0, std::abs(y)));
+  }
+};
+
+bool defines(const Program &program, const std::string &name) {
+  return llvm::any_of(program.values, [&](const Value &value) { return value.name == name; });
+}
+
+/// One of several sums in a row, of which each has another form: by parts, or with its terms
+/// computed far too often.
+std::string site(unsigned number, const std::string &before, bool isOther, bool isGood) {
+  std::string k = std::to_string(number);
+  std::string map = "y" + k + "[i:64, j:64] f32 = max(" + before + "[i, j] - s" + k + "[i], 0)\n";
+  if (!isOther)
+    return "s" + k + "[i:64] f32 = sum<f32>[j:64] " + before + "[i, j] * 2\n" + map;
+  if (isGood)
+    return "h" + k + "[i:64] f32 = sum<f32>[j:64] " + before + "[i, j]\ns" + k + "[i:64] f32 = h" +
+           k + "[i] * 2\n" + map;
+  return "h" + k + "[i:64, j:64, k:64] f32 = " + before + "[i, j] + " + before + "[i, k]\ns" + k +
+         "[i:64] f32 = sum<f32>[j:64, k:64] h" + k + "[i, j, k] * 0.015625\n" + map;
+}
+
+/// Each reads what the one before it made.
+std::string chain(unsigned sites, unsigned others, unsigned good = 0) {
+  std::string text = "input x[i:64, j:64] f32\n", last = "x";
+  for (unsigned k = 0; k < sites; ++k, last = "y" + std::to_string(k - 1))
+    text += site(k, last, others >> k & 1, good >> k & 1);
+  return text + "output " + last + "\n";
+}
+
+/// Each has an input of its own, so that no kernel is of two.
+std::string row(unsigned sites, unsigned others, unsigned good) {
+  std::string inputs, text, outputs;
+  for (unsigned k = 0; k < sites; ++k) {
+    std::string number = std::to_string(k);
+    inputs += "input x" + number + "[i:64, j:64] f32\n";
+    text += site(k, "x" + number, others >> k & 1, good >> k & 1);
+    outputs += "output y" + number + "\n";
+  }
+  return inputs + text + outputs;
+}
+
+TEST(Alternatives, TakesThePartsOfEachThatAreQuicker) {
+  // The first form is slow at site 0, the second at site 1.
+  Equal equal({chain(2, 0b01), chain(2, 0b10)});
+  ChosenProgram chosen = equal.chosen();
+  EXPECT_FALSE(defines(chosen.program, "h0"));
+  EXPECT_FALSE(defines(chosen.program, "h1"));
+  double objective = planned(chosen.program).objectiveSeconds;
+  EXPECT_LT(objective, equal.objective(0));
+  EXPECT_LT(objective, equal.objective(1));
+  EXPECT_NEAR(objective, chosen.objective, 1e-9 * objective);
+}
+
+TEST(Alternatives, AreAsQuickAsTheBestOfAllMixtures) {
+  constexpr unsigned sites = 3;
+  for (unsigned good = 0; good < 1u << sites; ++good) {
+    SCOPED_TRACE(good);
+    Equal equal({row(sites, 0, good), row(sites, (1u << sites) - 1, good)});
+    double best = equal.objective(0);
+    for (unsigned others = 1; others < 1u << sites; ++others)
+      best = std::min(best, planned(programOf(row(sites, others, good).c_str())).objectiveSeconds);
+    EXPECT_NEAR(equal.chosen().objective, best, 1e-9 * best);
+  }
+}
+
+TEST(Alternatives, AreNeverSlowerThanAnyOfThem) {
+  constexpr unsigned sites = 2;
+  for (unsigned good = 0; good < 1u << sites; ++good)
+    for (unsigned others = 0; others < 1u << sites; ++others) {
+      Equal equal({chain(sites, others, good), chain(sites, ~others, good)});
+      double best = std::min(equal.objective(0), equal.objective(1));
+      EXPECT_LE(equal.chosen().objective, best * (1 + 1e-9)) << good << " " << others;
+    }
+}
+
+TEST(Alternatives, DefinitionsThatAFormDoesWithoutAreCoveredByWhatReadThem) {
+  std::string head = "input x[i:64, j:64] f32\n", tail = "output z\n";
+  std::string apart = "a[i:64, j:64] f32 = log(exp(x[j, i])) * 2\n"
+                      "b[i:64, j:64] f32 = a[j, i] + 1\ny[i:64] f32 = sum<f32>[j:64] b[i, j]\n";
+  std::string together = "y[i:64] f32 = sum<f32>[j:64] x[i, j] * 2 + 1\n";
+  std::string then = "z[i:64] f32 = tanh(y[i])\n";
+  ChosenProgram chosen =
+      Equal({head + apart + then + tail, head + together + then + tail}).chosen();
+  EXPECT_EQ(chosen.program.nodes.size(), 2u) << printProgram(chosen.program);
+}
+
+TEST(Alternatives, AreJoinedByCopiesWhereTheyStoreAValueInOtherOrders) {
+  std::string head = "input x[i:64, j:32] f32\n", tail = "output y\n";
+  std::string slow = "h[i:64, j:32, k:512] f32 = exp(x[i, j] * 0.01)\n"
+                     "v[i:64, j:32] f32 = sum<f32>[k:512] h[i, j, k] * 0.001953125\n";
+  std::string quick = "v_T[j:32, i:64] f32 = exp(x[i, j] * 0.01)\n";
+  std::string then = "y[i:64] f32 = sum<f32>[j:32] v[i, j]\n";
+  std::string slowThen = "g[i:64, k:512] f32 = sum<f32>[j:32] v_T[j, i]\n"
+                         "y[i:64] f32 = sum<f32>[k:512] g[i, k] * 0.001953125\n";
+  Equal equal({head + slow + then + tail, head + quick + slowThen + tail});
+  ChosenProgram chosen = equal.chosen();
+  EXPECT_TRUE(defines(chosen.program, "v_T") && defines(chosen.program, "v_T.turned"))
+      << printProgram(chosen.program);
+  EXPECT_LT(chosen.objective, std::min(equal.objective(0), equal.objective(1)));
+}
+
+TEST(Alternatives, HaveToBeQuickerByTheMargin) {
+  Equal equal({chain(1, 0b1), chain(1, 0b0)});
+  EXPECT_FALSE(defines(equal.chosen(0, 0.03).program, "h0"));
+  double ratio = equal.objective(0) / equal.objective(1);
+  ASSERT_GT(ratio, 1);
+  EXPECT_TRUE(defines(equal.chosen(0, ratio).program, "h0"));
+}
+
+TEST(Alternatives, WithoutAKnownOutputAreLeftOut) {
+  Equal equal({chain(1, 0b1), chain(1, 0b0)});
+  for (Value &value : equal.programs[1].values)
+    value.original.reset();
+  EXPECT_TRUE(defines(equal.chosen().program, "h0"));
+}
+
+TEST(Alternatives, ShareScansAndCallsWithTheFirst) {
+  std::string scan = R"(
+(last[64] f32, all[3, 64] f32) = scan[3] carry(s0) capture() {
+  input step[] i64
+  input h[64] f32
+  next[i:64] f32 = tanh(h[i])
+  output next
+  output next as stacked
+}
+y[i:64] f32 = last[i] + all[1, i]
+output y
+)";
+  std::string head = "input x[i:64, j:64] f32\n";
+  Equal equal({head + site(0, "x", true, false) + scan, head + site(0, "x", false, false) + scan});
+  EXPECT_FALSE(defines(equal.chosen().program, "h0"));
+  Equal others({head + site(0, "x", true, false) + scan,
+                head + site(0, "x", false, false) +
+                    llvm::StringRef(scan).str().replace(scan.find("tanh"), 4, "exp")});
+  EXPECT_TRUE(defines(others.chosen().program, "h0")) << "another scan makes another program";
+}
+
+} // namespace
+} // namespace kintsugi::orchestrate
