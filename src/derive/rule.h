@@ -5,8 +5,9 @@
 // what the entry says. Adding a rule takes a file that defines it, a line of rules.inc, and a case
 // in test/rules.
 //
-// Rules are applied in the order of the table. Some change whatever they match, others choose for
-// themselves where it pays, by the price of kernels that share nothing.
+// Rules are applied in the order of the table, where each says that it pays, by the price of
+// kernels that share nothing, and once more whatever it costs: the solver chooses among the forms
+// that a program has then, part by part (pipeline/forms).
 //
 //===----------------------------------------------------------------------===//
 #ifndef KINTSUGI_DERIVE_RULE_H
@@ -29,8 +30,9 @@ enum class Exactness : uint8_t {
 const char *nameOf(Exactness exactness);
 
 /// Rules of scans come first, for forms to differ in definitions alone. Formats are chosen for what
-/// some rules make, and other rules look at values in their formats.
-enum class RuleOrder : uint8_t { OfScans, BeforeFormats, AfterFormats };
+/// some rules make, and other rules look at values in their formats. Some change so much that
+/// others would find nothing any more: what they make is a form by itself.
+enum class RuleOrder : uint8_t { OfScans, BeforeFormats, AfterFormats, Alone };
 
 /// What a rule is told.
 struct RuleContext {

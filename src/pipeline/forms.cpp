@@ -114,6 +114,26 @@ private:
     return Status::success();
   }
 
+  /// What rules make alone.
+  Status makeByEach(const te::Program &base) {
+    for (const derive::Rule *rule : derive::rules()) {
+      if (rule->order != derive::RuleOrder::Alone || options.disabled.has(rule->name))
+        continue;
+      auto form = std::make_unique<Form>();
+      form->name = rule->name;
+      form->assumed = scans;
+      derive::RuleContext context{.space = spaceOptions(options),
+                                  .margins = cost::Margins::none(),
+                                  .log = options.log ? &form->log : nullptr,
+                                  .assumed = &form->assumed};
+      KINTSUGI_ASSIGN(te::Program changed,
+                      planning.phases.run("derive", [&] { return rule->apply(base, context); }));
+      KINTSUGI_ASSIGN(changed, checked(std::move(changed)));
+      add(std::move(form), std::move(changed));
+    }
+    return Status::success();
+  }
+
   void add(std::unique_ptr<Form> form, te::Program program) {
     form->program = std::make_unique<const te::Program>(std::move(program));
     forms.push_back(std::move(form));
@@ -124,6 +144,7 @@ private:
     KINTSUGI_RETURN_IF_ERROR(make(base, {"whatever is equal", cost::Margins::none(), true, true}));
     KINTSUGI_RETURN_IF_ERROR(
         make(base, {"whatever is equal, row-major", cost::Margins::none(), false, true}));
+    KINTSUGI_RETURN_IF_ERROR(makeByEach(base));
     auto unchanged = std::make_unique<Form>();
     unchanged->name = "as it is";
     unchanged->assumed = scans;

@@ -72,6 +72,55 @@ def test_the_answers_are_right(name, level, tmp_path):
     run("compare", model, "--cpu-level", level, "--no-cache")
 
 
+# Values that are read before and after what is made of all of them: computing them again costs less than memory does.
+COMPUTED_AGAIN = {
+    "a map divided by the greatest sum of a row": """
+input x[i:ROWS, j:4096] f32
+r[i:ROWS, j:4096] f32 = max(x[i, j], 0)
+a[i:ROWS] f32 = sum<f32>[j:4096] r[i, j]
+s[] f32 = max<f32>[i:ROWS] a[i]
+y[i:ROWS, j:4096] f32 = r[i, j] * s[]
+output y
+""",
+    "a chain of maps": """
+input x[i:ROWS, j:4096] f32
+input w[j:4096] f32
+r[i:ROWS, j:4096] f32 = max(x[i, j] * w[j], 0)
+t[i:ROWS, j:4096] f32 = r[i, j] + 1
+a[i:ROWS] f32 = sum<f32>[j:4096] t[i, j]
+s[] f32 = max<f32>[i:ROWS] a[i]
+y[i:ROWS, j:4096] f32 = t[i, j] * s[] + r[i, j]
+output y
+""",
+}
+
+
+@pytest.mark.parametrize("flags", [["--cpu-level", "v3"], ["--target", "cuda"]], ids=["cpu", "cuda"])
+@pytest.mark.parametrize("name", COMPUTED_AGAIN)
+def test_cheap_values_are_computed_again_where_they_are_read(name, flags, tmp_path):
+    """One kernel does so by itself; where it takes several, nothing but the result is stored."""
+    model = tmp_path / "model.te"
+    model.write_text(COMPUTED_AGAIN[name].replace("ROWS", "4096"))
+
+    def compiled(*more):
+        return json.loads(run("compile", model, "-o", tmp_path / "model.kin", "--json", *flags, *more))
+
+    report, stored = compiled(), compiled("--disable", "rematerialize")
+    result = 4096 * 4096 * 4
+    assert result <= report["arena_bytes"] < 1.1 * result
+    if stored["kernels"] > 1:
+        assert stored["arena_bytes"] >= 2 * result and report["objective_seconds"] < 0.75 * stored["objective_seconds"]
+    else:
+        assert report["objective_seconds"] == stored["objective_seconds"]
+
+
+@pytest.mark.parametrize("name", COMPUTED_AGAIN)
+def test_what_is_computed_again_is_right(name, level, tmp_path):
+    model = tmp_path / "model.te"
+    model.write_text(COMPUTED_AGAIN[name].replace("ROWS", "61"))
+    run("compare", model, "--cpu-level", level, "--no-cache")
+
+
 def test_products_that_could_share_a_launch_stay_apart(tmp_path):
     """Side by side they have more cores than one behind the other."""
     model = tmp_path / "model.te"
