@@ -77,7 +77,26 @@ private:
       return false;
     unsigned expressions = 0;
     definition.bodies[0].walk([&](const Expr &) { ++expressions; });
-    return expressions > 1 && expressions <= mostExpressions;
+    return expressions > 1 && expressions <= mostExpressions &&
+           llvm::all_of(readsOf(definition.bodies[0]), [&](ValueId operand) {
+             return isStoredAnyway(operand) || isMuchSmaller(operand, definition.results[0]);
+           });
+  }
+
+  /// Whatever was stored in the value's place would be read as often.
+  bool isStoredAnyway(ValueId id) const {
+    const Value &value = program.value(id);
+    return value.kind != ValueKind::Result || constant[value.node] || readers[value.node] > 1;
+  }
+
+  bool isMuchSmaller(ValueId id, ValueId than) const {
+    auto elements = [&](ValueId each) {
+      double product = 1;
+      for (Extent extent : program.shape(each))
+        product *= static_cast<double>(extent.constant());
+      return product;
+    };
+    return 2 * elements(id) <= elements(than);
   }
 
   void note(uint32_t node) const {

@@ -43,10 +43,11 @@ public:
 
   Expected<ChosenProgram> run() {
     problem.name = programs[0]->name;
-    parts.add(*programs[0]);
-    forms.push_back(firstForm(*programs[0]));
+    for (const Program *program : programs)
+      parts.add(*program); // What any of them knows of a value holds for all.
+    forms.push_back(firstForm(*programs[0], parts));
     for (size_t number = 1; number < programs.size(); ++number)
-      addForm(*programs[number], "form " + std::to_string(number));
+      addForm(*programs[number], number, "form " + std::to_string(number));
     auto form = llvm::find_if(forms, [&](const Form &form) { return form.number == preferred; });
     if (form == forms.end()) // Nothing can be mixed with it.
       return ChosenProgram{*programs[preferred], {}, 0};
@@ -66,29 +67,35 @@ public:
     KINTSUGI_RETURN_IF_ERROR(addConversions());
     for (unsigned round = 1;; ++round) {
       KINTSUGI_ASSIGN(ChosenProgram chosen, choose());
-      if (round == mostRounds || !isNew(chosen) || chosen.objective >= least * (1 - worthARound)) {
-        for (llvm::SmallVector<size_t, 4> &sources : chosen.sources)
-          llvm::erase_if(sources, [&](size_t number) { return number >= programs.size(); });
-        return chosen;
-      }
+      if (round == mostRounds || !isNew(chosen) || chosen.objective >= least * (1 - worthARound))
+        return result(std::move(chosen));
       // Kernels of what was chosen in different forms are kernels of the mixture.
       least = chosen.objective;
-      mixtures.push_back(std::move(chosen.program));
-      addForm(mixtures.back(), "mixture " + std::to_string(round));
+      const Program &mixture = mixtures.emplace_back(chosen.program);
+      parts.add(mixture);
+      if (!addForm(mixture, parts.numPrograms() - 1, "mixture " + std::to_string(round)))
+        return result(std::move(chosen));
       KINTSUGI_RETURN_IF_ERROR(addKernels(forms.back()));
     }
   }
 
 private:
-  void addForm(const Program &program, const std::string &name) {
-    size_t number = parts.numPrograms();
-    parts.add(program);
+  /// Whether it can be mixed with the first.
+  bool addForm(const Program &program, size_t number, const std::string &name) {
     std::string reason;
-    if (std::optional<Form> form = formBeside(forms[0], program, number, parts, reason))
+    std::optional<Form> form = formBeside(forms[0], program, number, parts, reason);
+    if (form)
       forms.push_back(std::move(*form));
     else if (options.log)
       options.log->add(
           {"alternatives", name + " of program '" + problem.name + "'", "left out", {reason}, {}});
+    return form.has_value();
+  }
+
+  ChosenProgram result(ChosenProgram chosen) const {
+    for (llvm::SmallVector<size_t, 4> &sources : chosen.sources)
+      llvm::erase_if(sources, [&](size_t number) { return number >= programs.size(); });
+    return chosen;
   }
 
   /// Copies between the orders in which forms have values: optional columns.
@@ -115,7 +122,8 @@ private:
     return Status::success();
   }
 
-  /// What the preferred form's own plan would be: the others start from it.
+  /// What the preferred form's own plan would be, or else its definitions each alone: the others
+  /// start from it.
   Status choosePreferred() {
     solve::Problem own;
     own.name = problem.name;
@@ -130,6 +138,10 @@ private:
     KINTSUGI_ASSIGN(solve::Solution solution, solve::solveCbc(own, options.solver));
     for (solve::ColumnId id : solution.columns)
       start.push_back(ids[id]);
+    if (!solution.hasPlan())
+      for (solve::ColumnId id : ids)
+        if (columns[id].nodes.size() == 1)
+          start.push_back(id);
     return Status::success();
   }
 

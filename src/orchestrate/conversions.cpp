@@ -51,7 +51,7 @@ Converted withConversions(const Program &program, const Orders &orders,
   for (uint32_t number = 0; number < program.numValues(); ++number) {
     const Value &value = program.values[number];
     auto known = value.original ? orders.find(value.original->value) : orders.end();
-    if (known == orders.end() || known->second.size() < 2 ||
+    if (known == orders.end() || known->second.size() < 2 || value.isEmpty() ||
         !done.insert({value.original->value, value.original->order}).second)
       continue;
     fresh.currentOrigin = program.origins[value.node];

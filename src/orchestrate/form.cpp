@@ -12,23 +12,36 @@ using namespace te;
 
 namespace {
 
-bool isEmpty(const Program &program, uint32_t node) {
-  return llvm::all_of(program.resultsOf(node), [&](ValueId id) {
-    return llvm::any_of(program.shape(id), [](Extent extent) { return extent.constant() == 0; });
-  });
+/// By value of the programs together: what outputs are made of.
+std::set<unsigned> neededOf(const Program &program, size_t number, const space::EqualParts &parts) {
+  std::set<unsigned> needed;
+  for (const Program::Output &output : program.outputs)
+    needed.insert(parts.valueOf(number, output.value));
+  for (uint32_t node = program.nodes.size(); node-- > 0;)
+    if (llvm::any_of(program.resultsOf(node),
+                     [&](ValueId id) { return needed.count(parts.valueOf(number, id)) > 0; }))
+      for (ValueId operand : program.operandsOf(node))
+        needed.insert(parts.valueOf(number, operand));
+  return needed;
 }
 
-Form formOf(const Program &program, size_t number) {
+Form formOf(const Program &program, size_t number, const space::EqualParts &parts) {
   Form form;
   form.program = &program;
   form.number = number;
   form.constant = constantNodes(program);
   form.covers.resize(program.nodes.size());
   form.makes.resize(program.nodes.size());
-  for (uint32_t node = 0; node < program.nodes.size(); ++node)
-    if (!form.constant[node] && !isEmpty(program, node))
+  std::set<unsigned> needed = neededOf(program, number, parts), seen;
+  for (uint32_t node = 0; node < program.nodes.size(); ++node) {
+    bool isNeeded = llvm::any_of(program.resultsOf(node), [&](ValueId id) {
+      return needed.count(parts.valueOf(number, id)) > 0;
+    });
+    if (isNeeded && !form.constant[node] && !isEmpty(program, node) &&
+        seen.insert(parts.nodeOf(number, node)).second)
       (std::holds_alternative<Definition>(program.nodes[node]) ? form.definitions : form.fixed)
           .push_back(node);
+  }
   return form;
 }
 
@@ -46,13 +59,17 @@ public:
       : first(first), form(form), parts(parts), consumer(first.program->nodes.size(), none) {
     for (uint32_t node : first.definitions) {
       byFirst.insert(parts.nodeOf(first.number, node));
-      for (ValueId result : first.program->resultsOf(node))
-        itemOf.try_emplace(parts.valueOf(first.number, result), node);
+      for (ValueId result : first.program->resultsOf(node)) {
+        unsigned number = parts.valueOf(first.number, result);
+        itemOf.try_emplace(number, node);
+        if (const std::optional<Original> &original = parts.originalOf(number))
+          byOriginal.try_emplace(original->value, node);
+      }
     }
     for (uint32_t node : first.definitions)
       for (ValueId operand : first.program->operandsOf(node))
-        if (first.program->value(operand).kind == ValueKind::Result)
-          consumer[first.program->value(operand).node] = node;
+        if (auto item = itemOf.find(parts.valueOf(first.number, operand)); item != itemOf.end())
+          consumer[item->second] = node;
   }
 
   /// Whether each has one.
@@ -82,23 +99,12 @@ private:
 
   /// In any order of its dimensions.
   std::optional<uint32_t> itemMadeBy(ValueId result) const {
-    auto found = itemOf.find(parts.valueOf(form.number, result));
-    if (found != itemOf.end())
+    unsigned number = parts.valueOf(form.number, result);
+    if (auto found = itemOf.find(number); found != itemOf.end())
       return found->second;
-    const std::optional<Original> &original = form.program->value(result).original;
-    if (!original)
-      return std::nullopt;
-    auto known = byOriginal().find(original->value);
-    return known == byOriginal().end() ? std::nullopt : std::optional(known->second);
-  }
-
-  const std::map<uint32_t, uint32_t> &byOriginal() const {
-    if (originals.empty())
-      for (uint32_t node : first.definitions)
-        for (ValueId result : first.program->resultsOf(node))
-          if (const auto &original = first.program->value(result).original)
-            originals.try_emplace(original->value, node);
-    return originals;
+    const std::optional<Original> &original = parts.originalOf(number);
+    auto found = original ? byOriginal.find(original->value) : byOriginal.end();
+    return found == byOriginal.end() ? std::nullopt : std::optional(found->second);
   }
 
   const Form &first;
@@ -106,19 +112,24 @@ private:
   const space::EqualParts &parts;
   std::vector<uint32_t> consumer; ///< By the first program's node: the last one.
   std::set<unsigned> byFirst;
-  std::map<unsigned, uint32_t> itemOf;            ///< By value of the programs together.
-  mutable std::map<uint32_t, uint32_t> originals; ///< Items by value of the original program.
+  std::map<unsigned, uint32_t> itemOf;     ///< By value of the programs together.
+  std::map<uint32_t, uint32_t> byOriginal; ///< Items by value of the original program.
 };
 
 } // namespace
+
+bool isEmpty(const Program &program, uint32_t node) {
+  return llvm::all_of(program.resultsOf(node),
+                      [&](ValueId id) { return program.value(id).isEmpty(); });
+}
 
 bool Form::isGiven(ValueId id) const {
   const Value &value = program->value(id);
   return value.kind != ValueKind::Result || constant[value.node] || isEmpty(*program, value.node);
 }
 
-Form firstForm(const Program &program) {
-  Form form = formOf(program, 0);
+Form firstForm(const Program &program, const space::EqualParts &parts) {
+  Form form = formOf(program, 0, parts);
   for (uint32_t node : form.definitions) {
     form.covers[node].push_back(node);
     form.makes[node] = node;
@@ -128,7 +139,7 @@ Form firstForm(const Program &program) {
 
 std::optional<Form> formBeside(const Form &first, const Program &program, size_t number,
                                const space::EqualParts &parts, std::string &reason) {
-  Form form = formOf(program, number);
+  Form form = formOf(program, number, parts);
   for (auto [own, output] : llvm::zip_equal(program.outputs, first.program->outputs))
     if (parts.valueOf(number, own.value) != parts.valueOf(first.number, output.value)) {
       reason = "output '" + own.name + "' is not known to be equal";

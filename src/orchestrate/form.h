@@ -14,9 +14,10 @@ namespace kintsugi::orchestrate {
 
 struct Form {
   const te::Program *program = nullptr;
-  size_t number = 0;                              ///< Among the programs of the EqualParts.
-  std::vector<bool> constant;                     ///< By node.
-  llvm::SmallVector<uint32_t> definitions, fixed; ///< That run: definitions; scans and calls.
+  size_t number = 0;          ///< Among the programs of the EqualParts.
+  std::vector<bool> constant; ///< By node.
+  /// That run, each of equal ones once: definitions; scans and calls.
+  llvm::SmallVector<uint32_t> definitions, fixed;
   /// By node: the items that it stands for, by the first program's node.
   std::vector<llvm::SmallVector<uint32_t, 1>> covers;
   /// By node: the item whose value it makes; it stands for others whose values are gone.
@@ -27,8 +28,11 @@ struct Form {
   bool isGiven(te::ValueId id) const;
 };
 
+/// Whether a node makes no elements: nothing has to run for it.
+bool isEmpty(const te::Program &program, uint32_t node);
+
 /// The form of the first program.
-Form firstForm(const te::Program &program);
+Form firstForm(const te::Program &program, const space::EqualParts &parts);
 
 /// The form of another. Nothing, and why, where it can't be mixed with the first.
 std::optional<Form> formBeside(const Form &first, const te::Program &program, size_t number,

@@ -66,6 +66,12 @@ llvm::SmallVector<ValueId> ProgramOfParts::copy(const Form &form, uint32_t node)
     types.push_back(old.value(result).type);
     shapes.push_back(old.value(result).shape);
   }
+  if (isEmpty(old, node)) {
+    llvm::SmallVector<ValueId> results;
+    for (ValueId result : old.resultsOf(node))
+      results.push_back(empty(old.value(result)));
+    return results;
+  }
   for (ValueId operand : old.operandsOf(node))
     valueOf(form, operand);
   if (const auto *scan = std::get_if<Scan>(&old.nodes[node])) {
@@ -85,6 +91,14 @@ llvm::SmallVector<ValueId> ProgramOfParts::copy(const Form &form, uint32_t node)
     body = renameReads(body, [&](ValueId id) { return valueOf(form, id); });
   fresh.currentOrigin = old.origins[node];
   return fresh.defineMany(names, types, std::move(definition));
+}
+
+ValueId ProgramOfParts::empty(const Value &value) {
+  Definition definition;
+  for (auto [place, extent] : llvm::enumerate(value.shape))
+    definition.parallel.push_back({"i" + std::to_string(place), extent});
+  definition.bodies = {Expr::literal(value.type, int64_t(0))};
+  return fresh.define(value.name, value.type, std::move(definition));
 }
 
 Program ProgramOfParts::finish() {

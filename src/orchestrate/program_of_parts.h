@@ -19,8 +19,8 @@ public:
   /// Starts with the inputs of the first of the forms' programs.
   ProgramOfParts(const Form &first, const space::EqualParts &parts);
 
-  /// Adds a node, unless an equal one is there; what it reads is there, or runs for nothing, as
-  /// constants do, and is added.
+  /// Adds a node, unless an equal one is there. What it reads is there, or nothing runs for it (as
+  /// for constants) and it is added. What makes no elements reads nothing here.
   void add(const Form &form, uint32_t node);
   /// Declares the first program's outputs and gives the program away.
   te::Program finish();
@@ -31,6 +31,7 @@ private:
   te::ValueId valueOf(const Form &form, te::ValueId id);
   llvm::SmallVector<te::ValueId, 4> valuesOf(const Form &form, llvm::ArrayRef<te::ValueId> ids);
   llvm::SmallVector<te::ValueId> copy(const Form &form, uint32_t node);
+  te::ValueId empty(const te::Value &value);
 
   const Form &first;
   const space::EqualParts &parts;

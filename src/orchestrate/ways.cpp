@@ -7,36 +7,46 @@ namespace kintsugi::orchestrate {
 using namespace te;
 
 void Ways::add(const Form &form, const space::EqualParts &parts) {
-  const Program &program = *form.program;
   struct Needing {
     std::set<uint32_t> items;
     std::set<unsigned> ways;
   };
-  std::vector<Needing> needing(program.nodes.size()); ///< By node.
-  for (uint32_t node : form.fixed)
-    needing[node].items = {unknown};
-  for (uint32_t node : llvm::reverse(form.definitions)) {
+  std::map<unsigned, Needing> needing; ///< By node of the programs together.
+  std::set<unsigned> making;           ///< Nodes of the programs together that make an item.
+  for (uint32_t node : form.definitions)
+    if (form.makes[node])
+      making.insert(parts.nodeOf(form.number, node));
+  llvm::SmallVector<uint32_t> nodes(form.definitions);
+  llvm::append_range(nodes, form.fixed);
+  llvm::sort(nodes);
+  for (uint32_t node : llvm::reverse(nodes)) {
     unsigned number = parts.nodeOf(form.number, node);
-    Needing &its = needing[node];
-    if (form.makes[node]) {
+    Needing its = needing[number];
+    if (!std::holds_alternative<Definition>(form.program->nodes[node]))
+      its = {{unknown}, {}};
+    else if (making.count(number))
       its = {{*form.makes[node]}, {number}};
-    } else {
-      auto [entry, isNew] = neededBy.try_emplace(number, its.items);
-      if (!isNew && entry->second != its.items)
-        entry->second.insert(unknown);
-      for (unsigned way : its.ways)
-        needs[way].insert(number);
-      if (!its.items.empty())
-        partsOf[*its.items.begin()].insert(number);
-    }
-    for (ValueId operand : program.operandsOf(node)) {
-      const Value &value = program.value(operand);
-      if (value.kind != ValueKind::Result || form.makes[value.node])
+    else
+      addPart(number, its.items, its.ways);
+    for (ValueId operand : form.program->operandsOf(node)) {
+      const Value &value = form.program->value(operand);
+      if (value.kind != ValueKind::Result)
         continue;
-      needing[value.node].items.insert(its.items.begin(), its.items.end());
-      needing[value.node].ways.insert(its.ways.begin(), its.ways.end());
+      unsigned made = parts.nodeOf(form.number, value.node);
+      needing[made].items.insert(its.items.begin(), its.items.end());
+      needing[made].ways.insert(its.ways.begin(), its.ways.end());
     }
   }
+}
+
+void Ways::addPart(unsigned part, const std::set<uint32_t> &items, const std::set<unsigned> &ways) {
+  auto [entry, isNew] = neededBy.try_emplace(part, items);
+  if (!isNew && entry->second != items)
+    entry->second.insert(unknown);
+  for (unsigned way : ways)
+    needs[way].insert(part);
+  if (!items.empty())
+    partsOf[*items.begin()].insert(part);
 }
 
 bool Ways::isPart(unsigned node) const {

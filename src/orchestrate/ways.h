@@ -31,6 +31,8 @@ public:
   std::vector<unsigned> allParts() const;
 
 private:
+  void addPart(unsigned part, const std::set<uint32_t> &items, const std::set<unsigned> &ways);
+
   static constexpr uint32_t unknown = ~0u; ///< Items: those of scans and calls.
 
   std::map<unsigned, std::set<unsigned>> needs;    ///< By way: parts.

@@ -19,6 +19,7 @@ struct Form {
   std::unique_ptr<const te::Program> program;
   std::string name;        ///< In the log.
   bool hasFormats = false; ///< Some value is not stored row-major.
+  bool isMixed = false;    ///< Made of parts of the others.
   derive::Assumptions assumed;
   explain::Log log;
 };
@@ -43,20 +44,37 @@ public:
         base.values[number].original = te::Original{number, {}};
     Making sequence{"as rules choose", {}, true}, plain{"as rules choose, row-major", {}, false};
     KINTSUGI_RETURN_IF_ERROR(make(base, sequence));
+    Form *others = nullptr, *mixed = nullptr;
     bool comparesFormats = forms[0]->hasFormats && !runsOnHost(planning.target);
-    if (comparesFormats || mixes())
-      KINTSUGI_RETURN_IF_ERROR(make(base, plain));
-    if (mixes())
-      KINTSUGI_RETURN_IF_ERROR(mix(std::move(base)));
-    if (!mixes() && !comparesFormats)
-      return chosen(*forms[0], nullptr);
-    return quickest(comparesFormats);
+    if (comparesFormats || mixes()) {
+      KINTSUGI_RETURN_IF_ERROR(tried(plain.name, make(base, plain)));
+      if (comparesFormats && forms.size() == 2)
+        others = forms[1].get();
+    }
+    if (mixes()) {
+      size_t before = forms.size();
+      KINTSUGI_RETURN_IF_ERROR(makeForMixing(base));
+      KINTSUGI_RETURN_IF_ERROR(tried("of parts", mix(std::move(base))));
+      if (forms.size() > before && forms.back()->isMixed)
+        mixed = forms.back().get();
+    }
+    return quickest(others, mixed);
   }
 
 private:
   bool mixes() const {
     return options.plan == orchestrate::PlanMode::Search && !options.disabled.has("alternatives") &&
            !options.disabled.has("fusion") && !isReference(planning.target);
+  }
+
+  /// The program compiles without what went wrong with another form of it, which the log tells;
+  /// what the user stopped stops.
+  Status tried(const std::string &name, Status status) const {
+    if (status.ok() || status.error().kind == ErrorKind::Usage)
+      return status;
+    if (options.log)
+      options.log->add({"forms", "form '" + name + "'", "left out", {status.error().message}, {}});
+    return Status::success();
   }
 
   /// What the rules of one place make of a program, each on what those before it made.
@@ -115,22 +133,30 @@ private:
   }
 
   /// What rules make alone.
-  Status makeByEach(const te::Program &base) {
-    for (const derive::Rule *rule : derive::rules()) {
-      if (rule->order != derive::RuleOrder::Alone || options.disabled.has(rule->name))
-        continue;
-      auto form = std::make_unique<Form>();
-      form->name = rule->name;
-      form->assumed = scans;
-      derive::RuleContext context{.space = spaceOptions(options),
-                                  .margins = cost::Margins::none(),
-                                  .log = options.log ? &form->log : nullptr,
-                                  .assumed = &form->assumed};
-      KINTSUGI_ASSIGN(te::Program changed,
-                      planning.phases.run("derive", [&] { return rule->apply(base, context); }));
-      KINTSUGI_ASSIGN(changed, checked(std::move(changed)));
-      add(std::move(form), std::move(changed));
-    }
+  Status makeBy(const derive::Rule &rule, const te::Program &base) {
+    auto form = std::make_unique<Form>();
+    form->name = rule.name;
+    form->assumed = scans;
+    derive::RuleContext context{.space = spaceOptions(options),
+                                .margins = cost::Margins::none(),
+                                .log = options.log ? &form->log : nullptr,
+                                .assumed = &form->assumed};
+    KINTSUGI_ASSIGN(te::Program changed,
+                    planning.phases.run("derive", [&] { return rule.apply(base, context); }));
+    KINTSUGI_ASSIGN(changed, checked(std::move(changed)));
+    add(std::move(form), std::move(changed));
+    return Status::success();
+  }
+
+  /// Forms of which only parts are asked for.
+  Status makeForMixing(const te::Program &base) {
+    Making all{"whatever is equal", cost::Margins::none(), true, true};
+    Making rows{"whatever is equal, row-major", cost::Margins::none(), false, true};
+    KINTSUGI_RETURN_IF_ERROR(tried(all.name, make(base, all)));
+    KINTSUGI_RETURN_IF_ERROR(tried(rows.name, make(base, rows)));
+    for (const derive::Rule *rule : derive::rules())
+      if (rule->order == derive::RuleOrder::Alone && !options.disabled.has(rule->name))
+        KINTSUGI_RETURN_IF_ERROR(tried(rule->name, makeBy(*rule, base)));
     return Status::success();
   }
 
@@ -141,10 +167,6 @@ private:
 
   /// Adds the form that the solver makes of the others, of which the program as it is comes first.
   Status mix(te::Program base) {
-    KINTSUGI_RETURN_IF_ERROR(make(base, {"whatever is equal", cost::Margins::none(), true, true}));
-    KINTSUGI_RETURN_IF_ERROR(
-        make(base, {"whatever is equal, row-major", cost::Margins::none(), false, true}));
-    KINTSUGI_RETURN_IF_ERROR(makeByEach(base));
     auto unchanged = std::make_unique<Form>();
     unchanged->name = "as it is";
     unchanged->assumed = scans;
@@ -162,9 +184,8 @@ private:
     llvm::SmallVector<const te::Program *> programs;
     for (const Form *each : all)
       programs.push_back(each->program.get());
-    CompileOptions logged = options;
     KINTSUGI_ASSIGN(orchestrate::ChosenProgram mixed, planning.phases.run("choose forms", [&] {
-      orchestrate::OrchestrateOptions its = orchestrateOptions(logged, planning.target);
+      orchestrate::OrchestrateOptions its = orchestrateOptions(options, planning.target);
       its.space.memo = &planning.memo;
       return orchestrate::chooseAmong({programs, 1, cost::Margins().alternatives}, its);
     }));
@@ -172,42 +193,47 @@ private:
     if (te::hashOf(mixed.program) == te::hashOf(*forms[0]->program))
       return Status::success();
     tellOfParts(all, mixed, *form);
+    form->isMixed = true;
     add(std::move(form), std::move(mixed.program));
-    isMixed = true;
     return Status::success();
   }
 
   /// What was decided of those values that it has as a form has them.
   void tellOfParts(llvm::ArrayRef<const Form *> all, const orchestrate::ChosenProgram &mixed,
                    Form &form) const {
-    std::map<std::string, llvm::ArrayRef<size_t>> sources; ///< By the log's subject.
+    std::map<std::string, llvm::ArrayRef<size_t>> sources; ///< By value's name.
     std::set<size_t> used;
     for (auto [node, its] : llvm::enumerate(mixed.sources)) {
       if (!llvm::is_contained(its, 0u))
         used.insert(its.begin(), its.end());
       for (te::ValueId result : mixed.program.resultsOf(node))
-        sources["value '" + mixed.program.value(result).name + "'"] = its;
+        sources[mixed.program.value(result).name] = its;
     }
     for (size_t number : used)
       form.assumed.join(all[number]->assumed);
     std::set<std::string> told;
     for (auto [number, each] : llvm::enumerate(all))
       for (explain::Record &record : each->log.records()) {
-        auto found = sources.find(record.subject);
-        if (found != sources.end() && llvm::is_contained(found->second, number) &&
-            told.insert(record.subject + record.decision).second)
+        auto found = sources.find(quoted(record.subject));
+        bool isOfPart = found != sources.end() ? llvm::is_contained(found->second, number)
+                                               : used.count(number) > 0;
+        if (isOfPart && told.insert(record.subject + record.decision).second)
           form.log.add(std::move(record));
       }
   }
 
-  /// Of the rules' own form, if there is a choice of formats without them, and what was made of
-  /// parts. The solver knows each kernel alone; plans say what is left when launches are merged.
-  Expected<ChosenForm> quickest(bool comparesFormats) {
+  /// What a subject names: mask of 'scores'.
+  static std::string quoted(llvm::StringRef subject) {
+    return subject.split('\'').second.rsplit('\'').first.str();
+  }
+
+  /// Of the rules' own form, that without formats, and what was made of parts. The solver knows
+  /// each kernel alone; plans say what is left when launches are merged.
+  Expected<ChosenForm> quickest(Form *rowMajor, Form *mixed) {
     llvm::SmallVector<Form *> contenders{forms[0].get()};
-    if (comparesFormats)
-      contenders.push_back(forms[1].get());
-    if (isMixed)
-      contenders.push_back(forms.back().get());
+    for (Form *other : {rowMajor, mixed})
+      if (other)
+        contenders.push_back(other);
     if (contenders.size() == 1)
       return chosen(*contenders[0], nullptr);
     Form *best = nullptr;
@@ -215,7 +241,12 @@ private:
     explain::Record record{"forms", "program '" + forms[0]->program->name + "'", {}, {}, {}};
     for (Form *form : contenders) {
       // What was measured of one of them alone would favour it.
-      KINTSUGI_ASSIGN(std::unique_ptr<Planned> its, planned(*form->program, planning, nullptr));
+      Expected<std::unique_ptr<Planned>> tryIts = planned(*form->program, planning, nullptr);
+      if (!tryIts.ok() && form != contenders[0]) {
+        KINTSUGI_RETURN_IF_ERROR(tried(form->name, Status(tryIts.error())));
+        continue;
+      }
+      KINTSUGI_ASSIGN(std::unique_ptr<Planned> its, std::move(tryIts));
       record.numbers.push_back({form->name, its->plan.objectiveSeconds, "s"});
       if (best && plan->plan.objectiveSeconds <= its->plan.objectiveSeconds)
         continue;
@@ -244,7 +275,6 @@ private:
   const CompileOptions &options;
   derive::Assumptions scans;                ///< Of the rules of scans, which all forms share.
   std::vector<std::unique_ptr<Form>> forms; ///< The rules' own form first.
-  bool isMixed = false;                     ///< The last of them is.
 };
 
 } // namespace

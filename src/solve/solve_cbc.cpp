@@ -165,7 +165,7 @@ Expected<Solution> solveCbc(const Problem &problem, const SolverOptions &options
     KINTSUGI_ASSIGN(Solution start, solveGreedy(problem, options));
     return Search(problem, options, start).run();
   }
-  Solution start = makePlan(problem, options.start, 0);
+  Solution start = makePlan(problem, execute(problem, options.start).order, 0);
   KINTSUGI_RETURN_IF_ERROR(problem.verify(start));
   return Search(problem, options, start).run();
 }

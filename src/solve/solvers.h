@@ -43,7 +43,7 @@ struct SolverOptions {
   int64_t nodes = 2000;        ///< Fuel over all parts and rounds.
   int64_t iterations = 500000; ///< Likewise.
   double relativeGap = 0;      ///< Good enough: stop at this gap.
-  /// A plan to start from, in an order in which it runs; where it is empty solveCbc starts from the
+  /// The columns of a plan to start from, in any order; where there are none solveCbc starts from the
   /// greedy one. Other solvers don't look at it.
   std::vector<ColumnId> start;
 };

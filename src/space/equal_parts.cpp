@@ -1,6 +1,8 @@
 #include "space/equal_parts.h"
 
+#include "base/checked.h"
 #include "te/canonical.h"
+#include "te/constant.h"
 #include "te/hash.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -8,18 +10,21 @@ namespace kintsugi::space {
 
 using namespace te;
 
+/// Constants of at most so many bytes are compared by what they hold.
+static constexpr int64_t smallConstant = 1 << 16;
+
 void EqualParts::add(const Program &program) {
   std::vector<unsigned> &numbers = valueNumbers.emplace_back(program.numValues(), ~0u);
   std::vector<unsigned> &own = nodeNumbers.emplace_back();
-  assert(inputs.empty() || inputs.size() == program.inputs.size());
+  assert(valueNumbers.size() == 1 || inputs.size() == program.inputs.size());
   for (auto [place, input] : llvm::enumerate(program.inputs)) {
     if (place == inputs.size())
-      inputs.push_back(values++);
+      inputs.push_back(addValue());
     numbers[input.number] = inputs[place];
   }
   for (auto [number, value] : llvm::zip_equal(numbers, program.values))
     if (value.kind == ValueKind::Constant)
-      addConstant(value, number);
+      number = numberOfConstant(value);
   for (uint32_t node = 0; node < program.nodes.size(); ++node) {
     std::string text = canonicalText(program, node, [&](ValueId id) { return numbers[id.number]; });
     auto [entry, isNew] = nodes.try_emplace(std::move(text));
@@ -30,36 +35,45 @@ void EqualParts::add(const Program &program) {
         results.push_back(numberOfResult(program.value(result)));
     }
     own.push_back(number);
-    for (auto [result, its] : llvm::zip_equal(program.resultsOf(node), results))
+    for (auto [result, its] : llvm::zip_equal(program.resultsOf(node), results)) {
       numbers[result.number] = its;
+      if (const std::optional<Original> &original = program.value(result).original;
+          original && !labels[its]) {
+        labels[its] = original;
+        originals.try_emplace(*original, its);
+      }
+    }
   }
+  nodeSets.emplace_back(own.begin(), own.end());
 }
 
-bool EqualParts::hasNode(size_t program, unsigned node) const {
-  return llvm::is_contained(nodeNumbers[program], node);
+unsigned EqualParts::addValue() {
+  labels.emplace_back();
+  return labels.size() - 1;
 }
 
-void EqualParts::addConstant(const Value &value, unsigned &number) {
+unsigned EqualParts::numberOfConstant(const Value &value) {
   std::string text = describe(value) + " ";
-  if (value.constant) {
-    std::string &identity = identities[value.constant.get()];
-    if (identity.empty())
-      identity = "is " + value.constant->identity();
-    text += identity;
-  } else {
-    text += "named " + value.name;
+  if (!value.constant) {
+    auto [entry, isNew] = constants.try_emplace(text + "named " + value.name, numValues());
+    return isNew ? addValue() : entry->second;
   }
-  auto [entry, isNew] = constants.try_emplace(std::move(text), values);
-  values += isNew;
-  number = entry->second;
+  auto [source, isNewSource] = sources.try_emplace({value.constant.get(), text}, numValues());
+  if (!isNewSource)
+    return source->second;
+  std::optional<int64_t> bytes = bytesOf(value.type, plainShape(value.shape));
+  if (!bytes || *bytes > smallConstant)
+    return addValue();
+  auto [entry, isNew] =
+      constants.try_emplace(text + "is " + value.constant->identity(), numValues());
+  return source->second = isNew ? addValue() : entry->second;
 }
 
 unsigned EqualParts::numberOfResult(const Value &value) {
   if (!value.original)
-    return values++;
-  auto [entry, isNew] = originals.try_emplace(*value.original, values);
-  values += isNew;
-  return entry->second;
+    return addValue();
+  auto [entry, isNew] = originals.try_emplace(*value.original, numValues());
+  return isNew ? addValue() : entry->second;
 }
 
 } // namespace kintsugi::space

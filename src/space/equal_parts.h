@@ -13,6 +13,7 @@
 #include "te/program.h"
 
 #include <map>
+#include <set>
 #include <unordered_map>
 
 namespace kintsugi::space {
@@ -20,29 +21,34 @@ namespace kintsugi::space {
 class EqualParts {
 public:
   /// Takes in a program, whose inputs are those of the others and whose values say what they are
-  /// equal to; `number` is the number of programs taken in before. Equal nodes are found by what
-  /// they compute of which values, in full.
+  /// equal to; its number is how many were taken in before. Equal nodes are found by what they
+  /// compute of which values, in full. Of two equal constants that come from different sources,
+  /// large ones stay different: reading them would take longer than it could save.
   void add(const te::Program &program);
 
   size_t numPrograms() const { return valueNumbers.size(); }
-  size_t numValues() const { return values; }
+  size_t numValues() const { return labels.size(); }
   /// Of the programs together.
   unsigned valueOf(size_t program, te::ValueId id) const {
     return valueNumbers[program][id.number];
   }
   unsigned nodeOf(size_t program, uint32_t node) const { return nodeNumbers[program][node]; }
   /// Whether a program has a node of the programs together.
-  bool hasNode(size_t program, unsigned node) const;
+  bool hasNode(size_t program, unsigned node) const { return nodeSets[program].count(node) > 0; }
+  /// What some program says that a value of the programs together is equal to.
+  const std::optional<te::Original> &originalOf(unsigned value) const { return labels[value]; }
 
 private:
-  void addConstant(const te::Value &value, unsigned &number);
+  unsigned addValue();
+  unsigned numberOfConstant(const te::Value &value);
   unsigned numberOfResult(const te::Value &value);
 
-  unsigned values = 0;
   std::vector<std::vector<unsigned>> valueNumbers, nodeNumbers; ///< By program.
+  std::vector<std::set<unsigned>> nodeSets;                     ///< By program.
+  std::vector<std::optional<te::Original>> labels;              ///< By value.
   std::vector<unsigned> inputs;
-  std::unordered_map<std::string, unsigned> constants;          ///< By what they hold.
-  std::map<const te::ConstantSource *, std::string> identities; ///< Asked once for each.
+  std::map<std::pair<const te::ConstantSource *, std::string>, unsigned> sources; ///< And types.
+  std::unordered_map<std::string, unsigned> constants; ///< Small ones, by what they hold.
   std::map<te::Original, unsigned> originals;
   std::unordered_map<std::string, std::pair<unsigned, llvm::SmallVector<unsigned, 2>>>
       nodes; ///< By canonical text: the number and its results.

@@ -69,8 +69,13 @@ struct Value {
   uint32_t node = ~0u;
   uint32_t result = 0;
   Facts facts;
-  /// Kept by what rewrites programs, where it is known; of programs that forms are chosen among.
+  /// Of programs that forms are chosen among; kept by rules, simplification and formats for what
+  /// they copy or know to be equal.
   std::optional<Original> original;
+
+  bool isEmpty() const {
+    return llvm::any_of(shape, [](Extent extent) { return extent.constant() == 0; });
+  }
 };
 
 struct Iterator {
