@@ -1,8 +1,8 @@
 //===- rematerialize.h - Cheap values computed again where they are read ----===//
 //
 // A value that several kernels read is stored and comes from memory for each of them. Where it is
-// made point by point of what is stored anyway, or of much smaller values, each reader may compute it
-// itself, and nothing is stored:
+// made point by point of what is stored anyway, or of much smaller values, each reader may compute
+// it itself, and nothing is stored:
 //
 //     r[i, j] = max(x[i, j], 0)                 a[i] = sum[j] max(x[i, j], 0)
 //     a[i] = sum[j] r[i, j]             =>      b[j] = max[i] max(x[i, j], 0)

@@ -2,6 +2,7 @@
 
 #include "cost/cost.h"
 #include "orchestrate/conversions.h"
+#include "orchestrate/exhaustive.h"
 #include "orchestrate/program_of_parts.h"
 #include "orchestrate/side_by_side.h"
 #include "orchestrate/ways.h"
@@ -29,7 +30,7 @@ constexpr int64_t mostNodes = 200;
 constexpr unsigned mostRounds = 3;
 constexpr double worthARound = 0.002;
 
-/// What a column is: a kernel of a form, or a scan or a call.
+/// What a column is: a kernel of a form, a scan or a call, or nothing in the place of an item.
 struct Source {
   const Form *form;
   llvm::ArrayRef<uint32_t> nodes;
@@ -50,7 +51,7 @@ public:
       addForm(*programs[number], number, "form " + std::to_string(number));
     auto form = llvm::find_if(forms, [&](const Form &form) { return form.number == preferred; });
     if (form == forms.end()) // Nothing can be mixed with it.
-      return ChosenProgram{*programs[preferred], {}, 0};
+      return whole(*programs[preferred]);
     for (uint32_t node : form->definitions)
       preferredNodes.insert(parts.nodeOf(preferred, node));
     for (uint32_t node : forms[0].definitions)
@@ -61,6 +62,8 @@ public:
       partItems[part] = problem.addItem("p" + std::to_string(part));
     findKinds();
     addFixed();
+    for (const Form &form : forms)
+      addNothing(form);
     for (Form &form : forms)
       KINTSUGI_RETURN_IF_ERROR(addKernels(form));
     KINTSUGI_RETURN_IF_ERROR(choosePreferred());
@@ -75,6 +78,7 @@ public:
       parts.add(mixture);
       if (!addForm(mixture, parts.numPrograms() - 1, "mixture " + std::to_string(round)))
         return result(std::move(chosen));
+      addNothing(forms.back());
       KINTSUGI_RETURN_IF_ERROR(addKernels(forms.back()));
     }
   }
@@ -90,6 +94,10 @@ private:
       options.log->add(
           {"alternatives", name + " of program '" + problem.name + "'", "left out", {reason}, {}});
     return form.has_value();
+  }
+
+  ChosenProgram whole(const Program &program) const {
+    return {program, {program.nodes.size(), {preferred}}, 0};
   }
 
   ChosenProgram result(ChosenProgram chosen) const {
@@ -115,7 +123,8 @@ private:
       its.definitions = converted.conversions;
       its.constant = te::constantNodes(*its.program);
       llvm::erase_if(its.definitions, [&](uint32_t node) { return its.constant[node]; });
-      its.covers.resize(its.program->nodes.size());
+      its.makes.resize(its.program->nodes.size());
+      its.absorbs.resize(its.program->nodes.size());
       parts.add(*its.program);
       KINTSUGI_RETURN_IF_ERROR(addKernels(its, false));
     }
@@ -150,11 +159,14 @@ private:
     solver.relativeGap = std::max(solver.relativeGap, goodEnough);
     solver.nodes = std::min(solver.nodes, mostNodes);
     solver.start = start;
-    KINTSUGI_ASSIGN(solve::Solution solution, solve::solveCbc(problem, solver));
+    bool looksAtAll = options.mode == PlanMode::Exhaustive;
+    KINTSUGI_ASSIGN(solve::Solution solution,
+                    looksAtAll ? cheapestWayToOutputs(problem) : solve::solveCbc(problem, solver));
     note(solution);
     if (!solution.hasPlan())
       return internalError("no plan was found among equal programs: " + solution.reason);
-    KINTSUGI_RETURN_IF_ERROR(problem.verify(solution));
+    if (!looksAtAll)
+      KINTSUGI_RETURN_IF_ERROR(problem.verify(solution));
     start = solution.columns;
     return programOf(solution);
   }
@@ -181,9 +193,12 @@ private:
 
   void findKinds() {
     hasItem.resize(parts.numValues(), false);
+    std::set<uint32_t> gone;
+    for (const Form &form : forms)
+      gone.insert(form.without.begin(), form.without.end());
     for (const Form &form : forms)
       for (uint32_t node : form.definitions)
-        if (form.number == 0 || ways.isPart(parts.nodeOf(form.number, node)))
+        if ((form.number == 0 && !gone.count(node)) || ways.isPart(parts.nodeOf(form.number, node)))
           for (ValueId result : form.program->resultsOf(node))
             hasItem[parts.valueOf(form.number, result)] = true;
   }
@@ -215,10 +230,28 @@ private:
         problem.setOutput(resourceOf(parts.valueOf(0, output.value)));
   }
 
+  /// Values that a form does without need not be made: what reads them asks for them.
+  void addNothing(const Form &form) {
+    for (uint32_t item : form.without) {
+      if (!dispensable.insert(item).second)
+        continue;
+      solve::Column column;
+      column.name = "without n" + std::to_string(item);
+      column.covers.push_back(items.at(item));
+      for (unsigned part : ways.partsOf(item))
+        column.covers.push_back(partItems.at(part));
+      problem.addColumn(std::move(column));
+      columns.push_back({nullptr, {}});
+      isPreferred.push_back(true);
+    }
+  }
+
   Status addKernels(Form &form, bool fuses = true) {
     space::SpaceOptions spaceOptions = options.space;
     spaceOptions.fuse &= fuses;
     spaceOptions.log = nullptr; // It is told of the program that is chosen.
+    if (form.number != 0 && form.number != preferred)
+      spaceOptions.caps.detour = 1; // Most of their groups are those of the others.
     for (const Value &value : form.program->values)
       spaceOptions.constants.push_back(
           value.kind == ValueKind::Constant ||
@@ -239,7 +272,7 @@ private:
       unsigned number = parts.nodeOf(form.number, node);
       nodes.insert(number);
       isOfPreferred &= preferredNodes.count(number) > 0;
-      for (uint32_t item : form.covers[node]) {
+      for (uint32_t item : llvm::concat<const uint32_t>(form.makes[node], form.absorbs[node])) {
         column.covers.push_back(items.at(item));
         for (unsigned part : ways.sparedBy(number, item))
           column.covers.push_back(partItems.at(part));
@@ -318,6 +351,7 @@ private:
   std::vector<bool> isPreferred; ///< By column: of the preferred form alone.
   std::vector<solve::ColumnId> start;
   std::map<uint32_t, solve::ItemId> items; ///< By the first program's node.
+  std::set<uint32_t> dispensable;          ///< Items that some form does without.
   std::map<unsigned, solve::ResourceId> resources;
   Ways ways;
   std::map<unsigned, solve::ItemId> partItems; ///< By node of the programs together.

@@ -2,7 +2,8 @@
 //
 // Rules and formats give programs that compute the same. Here one problem is made of all of them:
 // its items are the definitions of the first; a kernel of another covers those whose values it
-// makes in its way, and what it makes besides is a derived resource. What the solver chooses, part
+// makes in its way, what it makes besides is a derived resource, and values that another does
+// without need not be made. What the solver chooses, part
 // by part, is put together as a program again, of which the plan is then made like of any other.
 //
 //===----------------------------------------------------------------------===//
@@ -16,7 +17,9 @@ namespace kintsugi::orchestrate {
 struct ChosenProgram {
   te::Program program;
   std::vector<llvm::SmallVector<size_t, 4>> sources; ///< By node: the programs that have it.
-  double objective = 0; ///< Predicted seconds, those of scans and calls left out.
+  /// Predicted seconds with what others than the preferred pay by the margin, those of scans and
+  /// calls left out; 0 where nothing could be mixed with the preferred.
+  double objective = 0;
 };
 
 /// Equal programs, whose values say what they are equal to (te::Original).

@@ -1,6 +1,7 @@
 #include "orchestrate/choice.h"
 
 #include "cost/cost.h"
+#include "orchestrate/exhaustive.h"
 #include "orchestrate/side_by_side.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -55,6 +56,8 @@ Expected<solve::Solution> solveWith(PlanMode mode, const solve::Problem &problem
     return solve::solveGreedy(problem, options);
   case PlanMode::Separate:
     return solve::solveSeparate(problem, options);
+  case PlanMode::Exhaustive:
+    return solveExhaustively(problem);
   }
   return internalError("an unknown plan mode");
 }

@@ -30,8 +30,8 @@ Form formOf(const Program &program, size_t number, const space::EqualParts &part
   form.program = &program;
   form.number = number;
   form.constant = constantNodes(program);
-  form.covers.resize(program.nodes.size());
   form.makes.resize(program.nodes.size());
+  form.absorbs.resize(program.nodes.size());
   std::set<unsigned> needed = neededOf(program, number, parts), seen;
   for (uint32_t node = 0; node < program.nodes.size(); ++node) {
     bool isNeeded = llvm::any_of(program.resultsOf(node), [&](ValueId id) {
@@ -52,69 +52,81 @@ std::set<unsigned> numbersOf(const Form &form, const space::EqualParts &parts) {
   return numbers;
 }
 
-/// Finds what stands for the first program's definitions.
-class Coverage {
+/// Items by the values that they make, in any order of dimensions.
+class Items {
 public:
-  Coverage(const Form &first, Form &form, const space::EqualParts &parts)
-      : first(first), form(form), parts(parts), consumer(first.program->nodes.size(), none) {
-    for (uint32_t node : first.definitions) {
-      byFirst.insert(parts.nodeOf(first.number, node));
+  Items(const Form &first, const space::EqualParts &parts) : parts(parts) {
+    for (uint32_t node : first.definitions)
       for (ValueId result : first.program->resultsOf(node)) {
         unsigned number = parts.valueOf(first.number, result);
-        itemOf.try_emplace(number, node);
+        byValue.try_emplace(number, node);
         if (const std::optional<Original> &original = parts.originalOf(number))
           byOriginal.try_emplace(original->value, node);
       }
-    }
-    for (uint32_t node : first.definitions)
-      for (ValueId operand : first.program->operandsOf(node))
-        if (auto item = itemOf.find(parts.valueOf(first.number, operand)); item != itemOf.end())
-          consumer[item->second] = node;
   }
 
-  /// Whether each has one.
-  bool run() {
-    std::map<uint32_t, uint32_t> nodeFor; ///< By item.
-    for (uint32_t node : form.definitions)
-      for (ValueId result : form.program->resultsOf(node))
-        if (std::optional<uint32_t> item = itemMadeBy(result))
-          if (nodeFor.try_emplace(*item, node).second && !form.makes[node])
-            form.makes[node] = item;
-    // What is gone went into what read it.
-    for (uint32_t item : llvm::reverse(first.definitions)) {
-      if (nodeFor.count(item))
-        continue;
-      auto reader = nodeFor.find(consumer[item]);
-      if (reader == nodeFor.end() || byFirst.count(parts.nodeOf(form.number, reader->second)))
-        return false;
-      nodeFor[item] = reader->second;
-    }
-    for (auto [item, node] : nodeFor)
-      form.covers[node].push_back(item);
-    return true;
-  }
-
-private:
-  static constexpr uint32_t none = ~0u;
-
-  /// In any order of its dimensions.
-  std::optional<uint32_t> itemMadeBy(ValueId result) const {
-    unsigned number = parts.valueOf(form.number, result);
-    if (auto found = itemOf.find(number); found != itemOf.end())
+  std::optional<uint32_t> madeWith(unsigned value) const {
+    if (auto found = byValue.find(value); found != byValue.end())
       return found->second;
-    const std::optional<Original> &original = parts.originalOf(number);
+    const std::optional<Original> &original = parts.originalOf(value);
     auto found = original ? byOriginal.find(original->value) : byOriginal.end();
     return found == byOriginal.end() ? std::nullopt : std::optional(found->second);
   }
 
-  const Form &first;
-  Form &form;
+private:
   const space::EqualParts &parts;
-  std::vector<uint32_t> consumer; ///< By the first program's node: the last one.
-  std::set<unsigned> byFirst;
-  std::map<unsigned, uint32_t> itemOf;     ///< By value of the programs together.
-  std::map<uint32_t, uint32_t> byOriginal; ///< Items by value of the original program.
+  std::map<unsigned, uint32_t> byValue;    ///< Of the programs together.
+  std::map<uint32_t, uint32_t> byOriginal; ///< Of the original program.
 };
+
+/// By item: the items that read it; ~0u for scans, calls and outputs.
+std::map<uint32_t, std::set<uint32_t>> readersOf(const Form &first, const Items &items,
+                                                 const space::EqualParts &parts) {
+  std::map<uint32_t, std::set<uint32_t>> readers;
+  auto read = [&](ValueId id, uint32_t reader) {
+    if (std::optional<uint32_t> item = items.madeWith(parts.valueOf(first.number, id)))
+      readers[*item].insert(reader);
+  };
+  for (uint32_t node : first.definitions)
+    for (ValueId operand : first.program->operandsOf(node))
+      read(operand, node);
+  for (uint32_t node : first.fixed)
+    for (ValueId operand : first.program->operandsOf(node))
+      read(operand, ~0u);
+  for (const Program::Output &output : first.program->outputs)
+    read(output.value, ~0u);
+  return readers;
+}
+
+/// The first of several nodes that make an item in different orders makes it; others are copies.
+/// Where one item alone reads another, whatever makes it without that one stands for both: columns
+/// that cover both make a tighter relaxation than one for nothing in the place of the other.
+void findItems(const Form &first, const space::EqualParts &parts, Form &form) {
+  Items items(first, parts);
+  std::map<uint32_t, uint32_t> nodeFor; ///< By item.
+  for (uint32_t node : form.definitions)
+    for (ValueId result : form.program->resultsOf(node)) {
+      std::optional<uint32_t> item = items.madeWith(parts.valueOf(form.number, result));
+      if (item && nodeFor.try_emplace(*item, node).second)
+        form.makes[node].push_back(*item);
+    }
+  std::set<unsigned> ofFirst;
+  for (uint32_t node : first.definitions)
+    ofFirst.insert(parts.nodeOf(first.number, node));
+  std::map<uint32_t, std::set<uint32_t>> readers = readersOf(first, items, parts);
+  for (uint32_t item : llvm::reverse(first.definitions)) {
+    if (nodeFor.count(item))
+      continue;
+    const std::set<uint32_t> &its = readers[item];
+    auto reader = its.size() == 1 ? nodeFor.find(*its.begin()) : nodeFor.end();
+    if (reader == nodeFor.end() || ofFirst.count(parts.nodeOf(form.number, reader->second))) {
+      form.without.push_back(item);
+    } else {
+      nodeFor[item] = reader->second;
+      form.absorbs[reader->second].push_back(item);
+    }
+  }
+}
 
 } // namespace
 
@@ -130,10 +142,8 @@ bool Form::isGiven(ValueId id) const {
 
 Form firstForm(const Program &program, const space::EqualParts &parts) {
   Form form = formOf(program, 0, parts);
-  for (uint32_t node : form.definitions) {
-    form.covers[node].push_back(node);
-    form.makes[node] = node;
-  }
+  for (uint32_t node : form.definitions)
+    form.makes[node].push_back(node);
   return form;
 }
 
@@ -149,10 +159,7 @@ std::optional<Form> formBeside(const Form &first, const Program &program, size_t
     reason = "its scans or calls differ";
     return std::nullopt;
   }
-  if (!Coverage(first, form, parts).run()) {
-    reason = "a definition has nothing in its place";
-    return std::nullopt;
-  }
+  findItems(first, parts, form);
   return form;
 }
 

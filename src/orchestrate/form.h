@@ -1,7 +1,7 @@
 //===- form.h - One of several equal programs, beside the others ------------===//
 //
-// A form is a program whose definitions say which of the first program's definitions, the items,
-// they stand for.
+// A form is a program whose definitions say the values of which of the first program's definitions,
+// the items, they make. It may do without some.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KINTSUGI_ORCHESTRATE_FORM_H
@@ -18,10 +18,11 @@ struct Form {
   std::vector<bool> constant; ///< By node.
   /// That run, each of equal ones once: definitions; scans and calls.
   llvm::SmallVector<uint32_t> definitions, fixed;
-  /// By node: the items that it stands for, by the first program's node.
-  std::vector<llvm::SmallVector<uint32_t, 1>> covers;
-  /// By node: the item whose value it makes; it stands for others whose values are gone.
-  std::vector<std::optional<uint32_t>> makes;
+  /// By node: the items whose values it makes, by the first program's node.
+  std::vector<llvm::SmallVector<uint32_t, 1>> makes;
+  /// By node: items whose values none makes since this node has what reads them inside.
+  std::vector<llvm::SmallVector<uint32_t, 1>> absorbs;
+  llvm::SmallVector<uint32_t> without; ///< Other items whose values no node makes.
   space::Space space;
 
   /// Whether nothing has to run for a value.

@@ -16,9 +16,10 @@
 namespace kintsugi::orchestrate {
 
 enum class PlanMode : uint8_t {
-  Search,   ///< The solver's optimum.
-  Greedy,   ///< Fused where it saves most, one step at a time.
-  Separate, ///< Each definition a kernel.
+  Search,     ///< The solver's optimum.
+  Greedy,     ///< Fused where it saves most, one step at a time.
+  Separate,   ///< Each definition a kernel.
+  Exhaustive, ///< The optimum by looking at all choices: for small programs, to check Search.
 };
 
 struct OrchestrateOptions {

@@ -14,7 +14,7 @@ void Ways::add(const Form &form, const space::EqualParts &parts) {
   std::map<unsigned, Needing> needing; ///< By node of the programs together.
   std::set<unsigned> making;           ///< Nodes of the programs together that make an item.
   for (uint32_t node : form.definitions)
-    if (form.makes[node])
+    if (!form.makes[node].empty())
       making.insert(parts.nodeOf(form.number, node));
   llvm::SmallVector<uint32_t> nodes(form.definitions);
   llvm::append_range(nodes, form.fixed);
@@ -25,7 +25,7 @@ void Ways::add(const Form &form, const space::EqualParts &parts) {
     if (!std::holds_alternative<Definition>(form.program->nodes[node]))
       its = {{unknown}, {}};
     else if (making.count(number))
-      its = {{*form.makes[node]}, {number}};
+      its = {{form.makes[node].begin(), form.makes[node].end()}, {number}};
     else
       addPart(number, its.items, its.ways);
     for (ValueId operand : form.program->operandsOf(node)) {
@@ -46,7 +46,7 @@ void Ways::addPart(unsigned part, const std::set<uint32_t> &items, const std::se
   for (unsigned way : ways)
     needs[way].insert(part);
   if (!items.empty())
-    partsOf[*items.begin()].insert(part);
+    byItem[*items.begin()].insert(part);
 }
 
 bool Ways::isPart(unsigned node) const {
@@ -54,15 +54,19 @@ bool Ways::isPart(unsigned node) const {
   return found != neededBy.end() && !found->second.empty() && !found->second.count(unknown);
 }
 
+std::vector<unsigned> Ways::partsOf(uint32_t item) const {
+  auto found = byItem.find(item);
+  std::vector<unsigned> parts;
+  if (found != byItem.end())
+    llvm::copy_if(found->second, std::back_inserter(parts),
+                  [&](unsigned part) { return isPart(part); });
+  return parts;
+}
+
 std::vector<unsigned> Ways::sparedBy(unsigned node, uint32_t item) const {
-  std::vector<unsigned> spared;
-  auto all = partsOf.find(item);
-  if (all == partsOf.end())
-    return spared;
-  auto own = needs.find(node);
-  for (unsigned part : all->second)
-    if (isPart(part) && (own == needs.end() || !own->second.count(part)))
-      spared.push_back(part);
+  std::vector<unsigned> spared = partsOf(item);
+  if (auto own = needs.find(node); own != needs.end())
+    llvm::erase_if(spared, [&](unsigned part) { return own->second.count(part) > 0; });
   return spared;
 }
 

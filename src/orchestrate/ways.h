@@ -28,6 +28,8 @@ public:
   bool isPart(unsigned node) const;
   /// Parts that need not run where a node makes an item's value.
   std::vector<unsigned> sparedBy(unsigned node, uint32_t item) const;
+  /// Parts of all ways of an item.
+  std::vector<unsigned> partsOf(uint32_t item) const;
   std::vector<unsigned> allParts() const;
 
 private:
@@ -37,7 +39,7 @@ private:
 
   std::map<unsigned, std::set<unsigned>> needs;    ///< By way: parts.
   std::map<unsigned, std::set<uint32_t>> neededBy; ///< By part: items.
-  std::map<uint32_t, std::set<unsigned>> partsOf;  ///< By item, if it is the first that needs them.
+  std::map<uint32_t, std::set<unsigned>> byItem;   ///< Parts, by the first item that needs them.
 };
 
 } // namespace kintsugi::orchestrate

@@ -63,8 +63,10 @@ public:
 
 private:
   bool mixes() const {
-    return options.plan == orchestrate::PlanMode::Search && !options.disabled.has("alternatives") &&
-           !options.disabled.has("fusion") && !isReference(planning.target);
+    bool isOptimal = options.plan == orchestrate::PlanMode::Search ||
+                     options.plan == orchestrate::PlanMode::Exhaustive;
+    return isOptimal && !options.disabled.has("alternatives") && !options.disabled.has("fusion") &&
+           !isReference(planning.target);
   }
 
   /// The program compiles without what went wrong with another form of it, which the log tells;

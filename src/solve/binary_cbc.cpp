@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "solve/binary_program.h"
+#include "solve/components.h"
 
 #include <CbcHeuristic.hpp>
 #include <CbcHeuristicDiveCoefficient.hpp>
@@ -154,38 +154,107 @@ BinaryResult branch(OsiClpSolverInterface &lp, const BinaryProgram &program,
   return result;
 }
 
+/// The solved relaxation of a program.
+class Relaxation {
+public:
+  Relaxation(const BinaryProgram &program, int64_t iterations)
+      : scale(scaleOf(program.costs)), count(program.costs.size()) {
+    lp.passInMessageHandler(&silent);
+    lp.setLogLevel(0);
+    lp.setHintParam(OsiDoReducePrint, true, OsiHintTry);
+    load(lp, program, scale);
+    lp.setIntParam(OsiMaxNumIteration,
+                   static_cast<int>(std::clamp<int64_t>(iterations, 0, mostInt)));
+    lp.setHintParam(OsiDoPresolveInInitial, false, OsiHintTry); // Slower here, hides iterations.
+    lp.initialSolve();
+  }
+
+  double objective() const { return std::max(0.0, lp.getObjValue() / scale); }
+  bool isChosen(size_t column) const { return lp.getColSolution()[column] > 1e-6; }
+  /// By how much a choice with the column must cost more than the relaxation.
+  double reducedCost(size_t column) const { return lp.getReducedCost()[column] / scale; }
+
+  SilentHandler silent;
+  OsiClpSolverInterface lp;
+  double scale;
+  size_t count;
+};
+
+/// Branch and bound over some of the columns, from a solution among them.
+BinaryResult branchAmong(const BinaryProgram &program, const std::vector<bool> &kept,
+                         const BinaryLimits &limits, const std::vector<ColumnId> &start,
+                         BinaryResult result) {
+  Component part = restrictedTo(program, kept);
+  std::vector<ColumnId> itsStart;
+  for (size_t i = 0; i < part.columns.size(); ++i)
+    if (std::ranges::binary_search(start, part.columns[i]))
+      itsStart.push_back(static_cast<ColumnId>(i));
+  Relaxation relaxed(part.program, limits.iterations - result.iterations);
+  result.iterations += relaxed.lp.getIterationCount();
+  if (!relaxed.lp.isProvenOptimal())
+    return result;
+  result = branch(relaxed.lp, part.program, limits, itsStart, relaxed.scale, std::move(result));
+  for (ColumnId &id : result.chosen)
+    id = part.columns[index(id)];
+  return result;
+}
+
+/// Of many columns few are of use: those that the relaxation takes give a good solution, and what
+/// costs more than that one saves is not looked at (reduced-cost fixing).
+BinaryResult branchAmongFew(Relaxation &relaxed, const BinaryProgram &program,
+                            const BinaryLimits &limits, std::vector<ColumnId> best,
+                            BinaryResult result) {
+  std::vector<bool> kept(relaxed.count);
+  for (size_t column = 0; column < relaxed.count; ++column)
+    kept[column] = relaxed.isChosen(column);
+  for (ColumnId id : best)
+    kept[index(id)] = true;
+  double least = result.bound;
+  result = branchAmong(program, kept, limits, best, std::move(result));
+  if (!result.found)
+    return branch(relaxed.lp, program, limits, best, relaxed.scale, std::move(result));
+  best = std::move(result.chosen);
+  double most = costOf(program, best);
+  result.chosen = best;
+  result.bound = least;
+  result.complete = most * (1 - limits.relativeGap) <= least;
+  if (result.complete || limits.isDraft)
+    return result;
+  BinaryLimits left = limits;
+  left.nodes = std::max<int64_t>(0, limits.nodes - result.nodes);
+  int64_t before = result.nodes;
+  for (size_t column = 0; column < relaxed.count; ++column)
+    if (relaxed.reducedCost(column) <= most - least + 1e-9 * most)
+      kept[column] = true;
+  result = branchAmong(program, kept, left, best, std::move(result));
+  result.nodes += before;
+  return result;
+}
+
 /// The relaxation, and branch and bound unless that one is integral.
 BinaryResult solve(const BinaryProgram &program, const BinaryLimits &limits,
                    const std::vector<ColumnId> &start) {
-  double scale = scaleOf(program.costs);
-  SilentHandler silent;
-  OsiClpSolverInterface lp;
-  lp.passInMessageHandler(&silent);
-  lp.setLogLevel(0);
-  lp.setHintParam(OsiDoReducePrint, true, OsiHintTry);
-  load(lp, program, scale);
-  lp.setIntParam(OsiMaxNumIteration,
-                 static_cast<int>(std::clamp<int64_t>(limits.iterations, 0, mostInt)));
-  lp.setHintParam(OsiDoPresolveInInitial, false, OsiHintTry); // Slower here, and hides iterations.
-  lp.initialSolve();
-
+  constexpr size_t many = 500;
+  Relaxation relaxed(program, limits.iterations);
   BinaryResult result;
   result.iterations =
-      1 + lp.getIterationCount(); // No relaxation is free: fuel bounds the rounds too.
-  if (lp.isProvenPrimalInfeasible()) {
+      1 + relaxed.lp.getIterationCount(); // No relaxation is free: fuel bounds the rounds too.
+  if (relaxed.lp.isProvenPrimalInfeasible()) {
     result.infeasible = result.complete = true;
     return result;
   }
-  if (!lp.isProvenOptimal())
+  if (!relaxed.lp.isProvenOptimal())
     return result;
-  result.bound = std::max(0.0, lp.getObjValue() / scale);
-  if (isIntegral(lp.getColSolution(), program.costs.size())) {
+  result.bound = relaxed.objective();
+  if (isIntegral(relaxed.lp.getColSolution(), relaxed.count)) {
     result.found = result.complete = true;
-    result.chosen = rounded(lp.getColSolution(), program.costs.size());
+    result.chosen = rounded(relaxed.lp.getColSolution(), relaxed.count);
     result.bound = costOf(program, result.chosen);
     return result;
   }
-  return branch(lp, program, limits, start, scale, std::move(result));
+  if (relaxed.count > many && !start.empty())
+    return branchAmongFew(relaxed, program, limits, start, std::move(result));
+  return branch(relaxed.lp, program, limits, start, relaxed.scale, std::move(result));
 }
 
 } // namespace

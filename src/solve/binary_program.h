@@ -21,6 +21,8 @@ struct BinaryLimits {
   int64_t nodes = 0;
   int64_t iterations = 0;
   double relativeGap = 0;
+  /// A good solution will do: the search may end, incomplete, before anything that takes long.
+  bool isDraft = false;
 };
 
 struct BinaryResult {

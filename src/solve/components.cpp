@@ -67,6 +67,27 @@ std::vector<Component> splitIntoComponents(const std::vector<double> &costs,
   return parts;
 }
 
+Component restrictedTo(const BinaryProgram &program, const std::vector<bool> &kept) {
+  Component part;
+  std::vector<ColumnId> position(program.costs.size());
+  for (size_t c = 0; c < program.costs.size(); ++c) {
+    if (!kept[c])
+      continue;
+    position[c] = static_cast<ColumnId>(part.columns.size());
+    part.columns.push_back(static_cast<ColumnId>(c));
+    part.program.costs.push_back(program.costs[c]);
+  }
+  for (Row row : program.rows) {
+    for (auto *side : {&row.plus, &row.minus}) {
+      std::erase_if(*side, [&](ColumnId id) { return !kept[index(id)]; });
+      for (ColumnId &id : *side)
+        id = position[index(id)];
+    }
+    part.program.rows.push_back(std::move(row));
+  }
+  return part;
+}
+
 std::string programKey(const BinaryProgram &program) {
   std::string bytes;
   append(bytes, program.costs.size());

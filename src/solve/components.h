@@ -22,6 +22,9 @@ struct Component {
 std::vector<Component> splitIntoComponents(const std::vector<double> &costs,
                                            const std::vector<Row> &rows);
 
+/// A program of those columns alone; the others stay 0.
+Component restrictedTo(const BinaryProgram &program, const std::vector<bool> &kept);
+
 /// Equal programs have equal keys and only they: the program's bytes.
 std::string programKey(const BinaryProgram &program);
 

@@ -23,7 +23,8 @@ std::vector<bool> usableColumns(const Problem &problem) {
 /// What the parts of one round add up to.
 struct Round {
   bool infeasible = false;
-  bool found = true; ///< Every part has a solution.
+  bool found = true;    ///< Every part has a solution.
+  bool complete = true; ///< Every part is solved within the gap.
   double bound = 0;
   std::vector<ColumnId> chosen; ///< Ascending.
 };
@@ -60,10 +61,11 @@ private:
   double bound;                               ///< No plan costs less.
   int64_t nodes = 0, iterations = 0, cuts = 0;
   bool outOfFuel = false;
+  bool isDraft = true; ///< Rows that a plan has to respect are found with quick solutions first.
 };
 
 Expected<BinaryResult> Search::solvePart(const Component &part) {
-  std::string key = programKey(part.program);
+  std::string key = programKey(part.program) + (isDraft ? "draft" : "");
   if (auto found = solved.find(key); found != solved.end())
     return found->second;
   std::vector<ColumnId> start;
@@ -71,11 +73,12 @@ Expected<BinaryResult> Search::solvePart(const Component &part) {
     if (std::ranges::binary_search(incumbent, part.columns[i]))
       start.push_back(static_cast<ColumnId>(i));
   BinaryLimits limits{std::max<int64_t>(0, options.nodes - nodes),
-                      std::max<int64_t>(0, options.iterations - iterations), options.relativeGap};
+                      std::max<int64_t>(0, options.iterations - iterations), options.relativeGap,
+                      isDraft};
   KINTSUGI_ASSIGN(BinaryResult result, solveBinaryCbc(part.program, limits, start));
   nodes += result.nodes;
   iterations += result.iterations;
-  outOfFuel |= !result.complete;
+  outOfFuel |= !result.complete && !(isDraft && result.found);
   solved.emplace(std::move(key), result);
   return result;
 }
@@ -89,6 +92,7 @@ Expected<Round> Search::solveRound() {
       return round;
     }
     round.found &= result.found;
+    round.complete &= result.complete;
     round.bound += result.bound;
     for (ColumnId id : result.chosen)
       round.chosen.push_back(part.columns[index(id)]);
@@ -147,6 +151,12 @@ Expected<Solution> Search::run() {
       return best(nullptr);
     Execution execution = execute(problem, round.chosen);
     std::vector<Row> violated = lazyRows(problem, incidence, usable, execution);
+    if (violated.empty() && isDraft && !round.complete) {
+      isDraft = false;
+      std::ranges::sort(incumbent = execution.order);
+      hasIncumbent = true;
+      continue;
+    }
     if (violated.empty())
       return best(&execution.order);
     if (outOfFuel || iterations >= options.iterations || nodes > options.nodes) {
@@ -155,6 +165,7 @@ Expected<Solution> Search::run() {
     }
     cuts += static_cast<int64_t>(violated.size());
     std::ranges::move(violated, std::back_inserter(rows));
+    isDraft = true;
   }
 }
 

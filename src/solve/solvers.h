@@ -43,8 +43,8 @@ struct SolverOptions {
   int64_t nodes = 2000;        ///< Fuel over all parts and rounds.
   int64_t iterations = 500000; ///< Likewise.
   double relativeGap = 0;      ///< Good enough: stop at this gap.
-  /// The columns of a plan to start from, in any order; where there are none solveCbc starts from the
-  /// greedy one. Other solvers don't look at it.
+  /// The columns of a plan to start from, in any order; where there are none solveCbc starts from
+  /// the greedy one. Other solvers don't look at it.
   std::vector<ColumnId> start;
 };
 

@@ -243,7 +243,6 @@ private:
   }
 
   void widen(Grown current, const Nodes &neighbours, size_t most) {
-    constexpr double tolerance = 1.15;
     if (current.nodes.size() >= growth.options.caps.nodes)
       return;
     for (uint32_t neighbour : neighbours) {
@@ -252,7 +251,8 @@ private:
       Nodes larger = current.nodes;
       larger.insert(llvm::lower_bound(larger, neighbour), neighbour);
       std::optional<double> seconds = offer(larger);
-      if (seconds && *seconds <= tolerance * (current.seconds + growth.alone[neighbour]))
+      if (seconds &&
+          *seconds <= growth.options.caps.detour * (current.seconds + growth.alone[neighbour]))
         grown.push_back({std::move(larger), *seconds});
     }
   }

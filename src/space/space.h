@@ -56,6 +56,8 @@ struct Caps {
   unsigned inputs = 24;          ///< Values that one candidate reads.
   unsigned candidatesARoot = 24; ///< That grow along edges to producers.
   unsigned siblingsARoot = 8;    ///< That grow through shared inputs, besides.
+  /// Groups grow further that take at most so many times what their parts take.
+  double detour = 1.15;
 };
 
 /// What scheduling a group gave: the kernel that the search finds, or why there is none.

@@ -67,8 +67,10 @@ Status readPlan(const Json &value, pipeline::CompileOptions &options) {
     options.plan = orchestrate::PlanMode::Greedy;
   else if (name == "separate")
     options.plan = orchestrate::PlanMode::Separate;
+  else if (name == "exhaustive")
+    options.plan = orchestrate::PlanMode::Exhaustive;
   else
-    return usageError("--plan " + name + ": use search, greedy or separate");
+    return usageError("--plan " + name + ": use search, greedy, separate or exhaustive");
   return Status::success();
 }
 

@@ -115,7 +115,7 @@ private:
     addText(verb, "--target", "target", "cpu, cuda (cuda:N: on device N) or reference");
     addText(verb, "--precision", "precision",
             "How f32 may be rounded: f32 (not at all), f16 or bf16");
-    addText(verb, "--plan", "plan", "search, greedy or separate");
+    addText(verb, "--plan", "plan", "search, greedy, separate or exhaustive");
     addText(verb, "--disable", "disable",
             "Rules not to use, and what else not to do; names that `kintsugi rules` lists, with "
             "commas between");

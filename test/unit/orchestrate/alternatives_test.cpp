@@ -204,5 +204,50 @@ output y
   EXPECT_TRUE(defines(others.chosen().program, "h0")) << "another scan makes another program";
 }
 
+TEST(Alternatives, WithoutAKnownOutputAreNotMixedWherePreferred) {
+  Equal equal({chain(1, 0b0), chain(1, 0b1)});
+  for (Value &value : equal.programs[1].values)
+    value.original.reset();
+  ChosenProgram chosen = equal.chosen(1);
+  EXPECT_TRUE(defines(chosen.program, "h0")) << "nothing is known to be in its place";
+}
+
+TEST(Alternatives, MayHaveEqualDefinitionsAndSomeThatNothingNeeds) {
+  std::string twice = chain(1, 0b1);
+  size_t output = twice.find("output");
+  twice.insert(output, "t[i:64] f32 = sum<f32>[j:64] y0[i, j]\nu[i:64] f32 = sum<f32>[k:64] "
+                       "y0[i, k]\nv[i:64] f32 = t[i] * u[i]\nn[i:64] f32 = exp(u[i])\n");
+  twice += "output v\n";
+  std::string once = chain(1, 0b0);
+  once.insert(once.find("output"), "t[i:64] f32 = sum<f32>[j:64] y0[i, j]\nv[i:64] f32 = t[i] * "
+                                   "t[i]\n");
+  once += "output v\n";
+  for (size_t first : {0, 1}) {
+    std::string texts[] = {twice, once};
+    ChosenProgram chosen = Equal({texts[first], texts[1 - first]}).chosen();
+    EXPECT_FALSE(defines(chosen.program, "h0")) << printProgram(chosen.program);
+    EXPECT_FALSE(defines(chosen.program, "n")) << printProgram(chosen.program);
+  }
+}
+
+TEST(Alternatives, MayHaveTensorsWithoutElements) {
+  auto text = [](bool isOther) {
+    std::string text = chain(1, isOther);
+    text.insert(text.find("output"), "e[i:0, j:64] f32 = s0[j] * 3\n"
+                                     "z[j:64] f32 = sum<f32>[i:0] e[i, j]\n");
+    return text + "output e\noutput z\n";
+  };
+  EXPECT_FALSE(defines(Equal({text(true), text(false)}).chosen().program, "h0"));
+}
+
+TEST(Alternatives, MayHaveInputsAndConstantsAsOutputs) {
+  auto text = [](bool isOther) {
+    std::string text = chain(1, isOther);
+    text.insert(text.find("s0"), "const c[k:2] f32 = [1, 2]\n");
+    return text + "output x as \"x again\"\noutput c\n";
+  };
+  EXPECT_FALSE(defines(Equal({text(true), text(false)}).chosen().program, "h0"));
+}
+
 } // namespace
 } // namespace kintsugi::orchestrate

@@ -14,7 +14,31 @@ namespace {
 
 using namespace te;
 
-class MixtureTest : public testing::TestWithParam<const derive::Rule *> {};
+class MixtureTest : public testing::TestWithParam<const derive::Rule *> {
+protected:
+  /// A small program of the rule's case, by chance, and what the rule makes of it.
+  struct Changed {
+    Program before, after;
+    bool differs() const { return printProgram(before) != printProgram(after); }
+  };
+
+  void SetUp() override {
+    Expected<std::string> text =
+        readTextFile(std::string(KINTSUGI_RULE_CASES) + "/" + rule.name + ".te");
+    ASSERT_TRUE(text.ok());
+    known = derive::RuleCase::of(*text);
+  }
+
+  Changed changed(Chance &chance) const {
+    Changed pair{parsed(known.varied(chance)), {}};
+    derive::nameOriginals(pair.before);
+    pair.after = derive::applied(rule, known, pair.before);
+    return pair;
+  }
+
+  const derive::Rule &rule = *GetParam();
+  derive::RuleCase known;
+};
 
 /// Values that may have another order, by chance in one.
 Program turned(const Program &program, Chance &chance) {
@@ -51,22 +75,16 @@ orchestrate::OrchestrateOptions optionsFor(const std::string &level) {
 
 TEST_P(MixtureTest, ComputesTheSame) {
   constexpr unsigned wanted = 8, most = 60;
-  const derive::Rule &rule = *GetParam();
-  Expected<std::string> text =
-      readTextFile(std::string(KINTSUGI_RULE_CASES) + "/" + rule.name + ".te");
-  ASSERT_TRUE(text.ok());
-  derive::RuleCase known = derive::RuleCase::of(*text);
   orchestrate::OrchestrateOptions options = optionsFor(known.machine);
   space::ScheduleMemo memo;
   options.space.memo = &memo;
   unsigned mixed = 0;
   for (uint64_t seed = 1; seed <= most && mixed < wanted && !HasFailure(); ++seed) {
     Chance chance(seed);
-    Program before = parsed(known.varied(chance));
-    derive::nameOriginals(before);
-    Program after = derive::applied(rule, known, before);
-    if (printProgram(before) == printProgram(after))
+    Changed pair = changed(chance);
+    if (!pair.differs())
       continue;
+    auto &[before, after] = pair;
     Program inOrders = turned(before, chance), afterInOrders = turned(after, chance);
     const Program *all[] = {&before, &after, &inOrders, &afterInOrders};
     size_t preferred = seed % 4;
@@ -87,6 +105,42 @@ TEST_P(MixtureTest, ComputesTheSame) {
   }
   if (rule.order != derive::RuleOrder::OfScans)
     EXPECT_TRUE(mixed == wanted || HasFailure()) << "it mixed " << mixed;
+}
+
+TEST_P(MixtureTest, IsTheOptimumOfAllThereIs) {
+  constexpr unsigned wanted = 8, most = 60;
+  // Of small programs launches cost most; where they cost nothing, the rest decides.
+  orchestrate::OrchestrateOptions options[] = {optionsFor(known.machine),
+                                               optionsFor(known.machine)};
+  options[1].space.schedule.machine.stageSeconds = 0;
+  unsigned compared = 0;
+  for (uint64_t seed = 1; seed <= most && compared < wanted && !HasFailure(); ++seed) {
+    Chance chance(seed);
+    Changed pair = changed(chance);
+    if (!pair.differs())
+      continue;
+    Program inOrders = turned(pair.after, chance);
+    const Program *all[] = {&pair.before, &pair.after, &inOrders};
+    orchestrate::OrchestrateOptions search = options[seed % 2];
+    space::ScheduleMemo memo;
+    search.space.memo = &memo;
+    orchestrate::OrchestrateOptions exhaustive = search;
+    exhaustive.mode = orchestrate::PlanMode::Exhaustive;
+    Expected<orchestrate::ChosenProgram> best = orchestrate::chooseAmong({all, 0, 0}, exhaustive);
+    if (!best.ok() && best.error().kind == ErrorKind::Usage)
+      continue; // It is too large.
+    ASSERT_TRUE(best.ok()) << best.error().message;
+    Expected<orchestrate::ChosenProgram> found = orchestrate::chooseAmong({all, 0, 0}, search);
+    ASSERT_TRUE(found.ok()) << found.error().message;
+    EXPECT_NEAR(found->objective, best->objective, 1e-9 * best->objective)
+        << printProgram(pair.before) << "--- becomes\n"
+        << printProgram(pair.after) << "--- is best as\n"
+        << printProgram(best->program) << "--- and found as\n"
+        << printProgram(found->program);
+    ++compared;
+  }
+  if (rule.order != derive::RuleOrder::OfScans)
+    EXPECT_TRUE(compared == wanted || HasFailure()) << "it compared " << compared;
 }
 
 INSTANTIATE_TEST_SUITE_P(Rules, MixtureTest,
