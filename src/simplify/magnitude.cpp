@@ -67,6 +67,16 @@ bool reducesDimensions(const Definition &definition) {
   return found;
 }
 
+/// Whether an input of the program is a term of a sum.
+bool addsInput(const Program &program, const Expr &expr) {
+  if (expr.kind() == ExprKind::Read)
+    return program.value(expr.readValue()).kind == ValueKind::Input && isFloat(expr.type());
+  bool isSum = expr.kind() == ExprKind::Binary &&
+               (expr.binaryOp() == BinaryOp::Add || expr.binaryOp() == BinaryOp::Sub);
+  return isSum &&
+         llvm::any_of(expr.operands(), [&](const Expr &term) { return addsInput(program, term); });
+}
+
 bool hasSquare(const Expr &product) {
   llvm::SmallVector<Expr> factors;
   factorsOf(product, factors);
@@ -82,7 +92,8 @@ bool hasSquare(const Expr &product) {
 Magnitudes::Magnitudes(const Program &program, ElementType narrow,
                        const std::vector<bool> &constantNodes, llvm::ArrayRef<Magnitude> inputs)
     : program(program), narrow(narrow), constantNodes(constantNodes), known(program.numValues()),
-      degrees(program.numValues(), 0) {
+      maximized(program.numValues(), false), degrees(program.numValues(), 0) {
+  findMaximized();
   for (ValueId id : program.inputs)
     degrees[id.number] = isFloat(program.value(id).type) ? 1 : 0;
   for (auto [id, magnitude] : llvm::zip(program.inputs, inputs))
@@ -98,6 +109,30 @@ Magnitudes::Magnitudes(const Program &program, ElementType narrow,
         known[result.number] = magnitude;
     }
   }
+}
+
+void Magnitudes::findMaximized() {
+  for (const Node &node : program.nodes) {
+    const auto *definition = std::get_if<Definition>(&node);
+    bool isReduction = definition && definition->reduction;
+    // A dimension of one element leaves no iterator behind.
+    if (!isReduction || (termsOf(*definition) > 1 && !reducesDimensions(*definition)) ||
+        (definition->reduction->combiner != Combiner::Max &&
+         definition->reduction->combiner != Combiner::SoftmaxStats))
+      continue;
+    definition->bodies[0].walk([&](const Expr &e) {
+      if (e.kind() == ExprKind::Read)
+        maximized[e.readValue().number] = true;
+    });
+  }
+}
+
+/// Scores to which an input is added: masks hide with the lowest number of f32. Where they hide a
+/// whole row, that number less itself has to be 0, as it is of no infinity.
+bool Magnitudes::maskedByInput(const Definition &definition) const {
+  return !definition.reduction && maximized[definition.results[0].number] &&
+         definition.bodies[0].kind() == ExprKind::Binary &&
+         addsInput(program, definition.bodies[0]);
 }
 
 bool Magnitudes::isConstant(ValueId id) const {
@@ -172,7 +207,7 @@ Magnitude Magnitudes::ofDefinition(uint32_t node, const Definition &definition) 
   if (definition.reduction)
     combiner = definition.reduction->combiner;
   magnitude.large =
-      combiner == Combiner::Prod || isLongProduct(definition) ||
+      combiner == Combiner::Prod || isLongProduct(definition) || maskedByInput(definition) ||
       // What masks hide is not what is greatest.
       (combiner != Combiner::SoftmaxStats && llvm::any_of(definition.bodies, [&](const Expr &body) {
          return isFloat(body.type()) && (degreeOf(body) > greatestDegree || mayBeLarge(body));

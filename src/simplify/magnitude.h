@@ -33,6 +33,8 @@ public:
 private:
   Magnitude ofConstant(const te::Value &value) const;
   Magnitude ofDefinition(uint32_t node, const te::Definition &definition);
+  void findMaximized();
+  bool maskedByInput(const te::Definition &definition) const;
   bool isLongProduct(const te::Definition &definition);
   bool leavesStatistics(const te::Definition &definition) const;
   bool isConstant(te::ValueId id) const;
@@ -54,6 +56,7 @@ private:
   ElementType narrow;
   const std::vector<bool> &constantNodes;
   std::vector<Magnitude> known;
+  std::vector<bool> maximized;                 ///< Values of which a softmax takes the maximum.
   std::vector<double> degrees;                 ///< Of values; see degreeOf.
   llvm::SmallVector<te::Interval> ranges;      ///< Of the definition that is looked at.
   std::map<const void *, bool> large;          ///< By identity of one of its expressions.

@@ -160,6 +160,24 @@ TEST_F(StoreNarrow, WhatMayLeaveTheRangeStays) {
     EXPECT_EQ(typeOf(name), ElementType::BF16) << name << ": bf16 has the range of f32";
 }
 
+TEST_F(StoreNarrow, ScoresUnderAMaskThatIsAnInputStay) {
+  std::string text = "input x[4, 8] f32\ninput mask[8] f32\n"
+                     "h[i:4, j:8] = tanh(x[i, j])\n"
+                     "a[i:4, j:8] = h[i, j] * 0.5 + mask[j]\n"
+                     "b[i:4, j:8] = h[i, j] * mask[j]\n"
+                     "m[i:4] = max<f32>[j:8] a[i, j]\n"
+                     "n[i:4] = max<f32>[j:8] b[i, j]\n"
+                     "e[i:4, j:8] = exp(a[i, j] - m[i]) + exp(b[i, j] - n[i])\n"
+                     "y[i:4, j:8] = e[i, j] + e[i, 0] + a[i, 0] + b[i, 0]\n"
+                     "output y\n";
+  for (ElementType narrow : {ElementType::F16, ElementType::BF16}) {
+    store(text, narrow);
+    EXPECT_EQ(typeOf("a"), ElementType::F32);
+    EXPECT_EQ(typeOf("b"), narrow) << "what is multiplied hides nothing";
+    EXPECT_EQ(typeOf("h"), narrow);
+  }
+}
+
 TEST_F(StoreNarrow, LinearAttentionStaysUntilItIsScaledBack) {
   store("input x[16, 8] f32\n"
         "q[i:16, c:8] = max(x[i, c], 0)\n"
