@@ -21,7 +21,7 @@ public:
   Rematerializer(const Program &program, explain::Log *log)
       : program(program), log(log), definitions(program.nodes.size()),
         gone(program.nodes.size(), false), constant(constantNodes(program)),
-        readers(program.nodes.size()) {}
+        isNeeded(program.nodes.size(), false), readers(program.nodes.size()) {}
 
   std::optional<Program> run() {
     countReaders();
@@ -45,17 +45,19 @@ public:
   }
 
 private:
-  static constexpr unsigned uncountable = ~0u >> 1; ///< Readers that are no definitions.
-
   void countReaders() {
     for (uint32_t node = 0; node < program.nodes.size(); ++node)
       for (ValueId operand : program.operandsOf(node))
-        if (const Value &value = program.value(operand); value.kind == ValueKind::Result)
-          readers[value.node] +=
-              std::holds_alternative<Definition>(program.nodes[node]) ? 1 : uncountable / 4;
+        if (const Value &value = program.value(operand); value.kind == ValueKind::Result) {
+          ++readers[value.node];
+          if (!std::holds_alternative<Definition>(program.nodes[node]))
+            isNeeded[value.node] = true;
+        }
     for (const Program::Output &output : program.outputs)
-      if (const Value &value = program.value(output.value); value.kind == ValueKind::Result)
-        readers[value.node] = uncountable;
+      if (const Value &value = program.value(output.value); value.kind == ValueKind::Result) {
+        ++readers[value.node];
+        isNeeded[value.node] = true;
+      }
   }
 
   Definition withoutGone(const Definition &definition) const {
@@ -73,7 +75,7 @@ private:
   bool isCheap(uint32_t node) const {
     const Definition &definition = *definitions[node];
     if (constant[node] || definition.reduction || definition.results.size() != 1 ||
-        readers[node] < 2 || readers[node] >= uncountable / 4)
+        readers[node] < 2 || isNeeded[node])
       return false;
     unsigned expressions = 0;
     definition.bodies[0].walk([&](const Expr &) { ++expressions; });
@@ -112,7 +114,8 @@ private:
   explain::Log *log;
   std::vector<std::optional<Definition>> definitions; ///< By node, with what is gone inside.
   std::vector<bool> gone, constant;                   ///< By node.
-  std::vector<unsigned> readers;                      ///< By node.
+  std::vector<bool> isNeeded;    ///< By node: an output, or a scan or a call reads it.
+  std::vector<unsigned> readers; ///< By node.
 };
 
 } // namespace

@@ -65,7 +65,7 @@ public:
     for (const Form &form : forms)
       addNothing(form);
     for (Form &form : forms)
-      KINTSUGI_RETURN_IF_ERROR(addKernels(form));
+      KINTSUGI_RETURN_IF_ERROR(addKernelsOf(form));
     KINTSUGI_RETURN_IF_ERROR(choosePreferred());
     KINTSUGI_RETURN_IF_ERROR(addConversions());
     for (unsigned round = 1;; ++round) {
@@ -79,7 +79,7 @@ public:
       if (!addForm(mixture, parts.numPrograms() - 1, "mixture " + std::to_string(round)))
         return result(std::move(chosen));
       addNothing(forms.back());
-      KINTSUGI_RETURN_IF_ERROR(addKernels(forms.back()));
+      KINTSUGI_RETURN_IF_ERROR(addKernelsOf(forms.back()));
     }
   }
 
@@ -97,12 +97,13 @@ private:
   }
 
   ChosenProgram whole(const Program &program) const {
-    return {program, {program.nodes.size(), {preferred}}, 0};
+    return {program, {program.nodes.size(), {preferred}}, 0, problems};
   }
 
   ChosenProgram result(ChosenProgram chosen) const {
     for (llvm::SmallVector<size_t, 4> &sources : chosen.sources)
       llvm::erase_if(sources, [&](size_t number) { return number >= programs.size(); });
+    chosen.problems = problems;
     return chosen;
   }
 
@@ -131,8 +132,7 @@ private:
     return Status::success();
   }
 
-  /// What the preferred form's own plan would be, or else its definitions each alone: the others
-  /// start from it.
+  /// What the preferred form's own plan would be, where it has one: the others start from it.
   Status choosePreferred() {
     solve::Problem own;
     own.name = problem.name;
@@ -147,10 +147,6 @@ private:
     KINTSUGI_ASSIGN(solve::Solution solution, solve::solveCbc(own, options.solver));
     for (solve::ColumnId id : solution.columns)
       start.push_back(ids[id]);
-    if (!solution.hasPlan())
-      for (solve::ColumnId id : ids)
-        if (columns[id].nodes.size() == 1)
-          start.push_back(id);
     return Status::success();
   }
 
@@ -207,7 +203,8 @@ private:
     if (form.isGiven(id))
       return;
     solve::ResourceId resource = resourceOf(parts.valueOf(form.number, id));
-    if (!llvm::is_contained(column.consumes, resource))
+    if (!llvm::is_contained(column.consumes, resource) &&
+        !llvm::is_contained(column.produces, resource))
       column.consumes.push_back(resource);
   }
 
@@ -246,6 +243,15 @@ private:
     }
   }
 
+  /// Those of a form that can be done without are left out where they can't be made.
+  Status addKernelsOf(Form &form) {
+    Status status = addKernels(form);
+    if (status.ok() || form.number == 0 || form.number == preferred)
+      return status;
+    problems.push_back("form " + std::to_string(form.number) + ": " + status.error().message);
+    return Status::success();
+  }
+
   Status addKernels(Form &form, bool fuses = true) {
     space::SpaceOptions spaceOptions = options.space;
     spaceOptions.fuse &= fuses;
@@ -282,13 +288,12 @@ private:
     }
     llvm::sort(column.covers);
     column.covers.erase(llvm::unique(column.covers), column.covers.end());
-    for (ValueId operand : candidate.operands)
-      if (!llvm::is_contained(candidate.group.outputs, operand))
-        consume(form, operand, column);
     for (ValueId output : candidate.group.outputs)
       column.produces.push_back(resourceOf(parts.valueOf(form.number, output)));
     llvm::sort(column.produces);
     column.produces.erase(llvm::unique(column.produces), column.produces.end());
+    for (ValueId operand : candidate.operands)
+      consume(form, operand, column);
     if (!known.insert({nodes, column.covers, column.produces}).second)
       return;
     column.name = "c" + std::to_string(problem.columns.size());
@@ -347,6 +352,7 @@ private:
   double least = std::numeric_limits<double>::infinity(); ///< Objective of the mixtures.
   std::set<unsigned> preferredNodes;
   solve::Problem problem;
+  std::vector<std::string> problems;
   std::vector<Source> columns;   ///< By column.
   std::vector<bool> isPreferred; ///< By column: of the preferred form alone.
   std::vector<solve::ColumnId> start;

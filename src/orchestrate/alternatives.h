@@ -20,6 +20,7 @@ struct ChosenProgram {
   /// Predicted seconds with what others than the preferred pay by the margin, those of scans and
   /// calls left out; 0 where nothing could be mixed with the preferred.
   double objective = 0;
+  std::vector<std::string> problems; ///< Faults of our own for which a form was left out.
 };
 
 /// Equal programs, whose values say what they are equal to (te::Original).

@@ -69,14 +69,20 @@ private:
            !isReference(planning.target);
   }
 
-  /// The program compiles without what went wrong with another form of it, which the log tells;
-  /// what the user stopped stops.
-  Status tried(const std::string &name, Status status) const {
+  /// The program compiles without what went wrong with another form of it, which is told; what the
+  /// user stopped stops.
+  Status tried(const std::string &name, Status status) {
     if (status.ok() || status.error().kind == ErrorKind::Usage)
       return status;
-    if (options.log)
-      options.log->add({"forms", "form '" + name + "'", "left out", {status.error().message}, {}});
+    leaveOut(name + ": " + status.error().message);
     return Status::success();
+  }
+
+  void leaveOut(const std::string &problem) {
+    problems.push_back(problem);
+    if (options.log)
+      options.log->add(
+          {"forms", "program '" + forms[0]->program->name + "'", "form left out", {problem}, {}});
   }
 
   /// What the rules of one place make of a program, each on what those before it made.
@@ -173,10 +179,10 @@ private:
     unchanged->name = "as it is";
     unchanged->assumed = scans;
     unchanged->program = std::make_unique<const te::Program>(std::move(base));
-    llvm::SmallVector<const Form *> all{unchanged.get()};
-    std::set<Hash128> known{te::hashOf(*unchanged->program)};
+    llvm::SmallVector<const Form *> all{unchanged.get(), forms[0].get()};
+    std::set<Hash128> known{te::hashOf(*unchanged->program), te::hashOf(*forms[0]->program)};
     for (const std::unique_ptr<Form> &form : forms)
-      if (form.get() == forms[0].get() || known.insert(te::hashOf(*form->program)).second)
+      if (known.insert(te::hashOf(*form->program)).second)
         all.push_back(form.get());
     if (known.size() == 1)
       return Status::success();
@@ -191,6 +197,8 @@ private:
       its.space.memo = &planning.memo;
       return orchestrate::chooseAmong({programs, 1, cost::Margins().alternatives}, its);
     }));
+    for (const std::string &problem : mixed.problems)
+      leaveOut(problem);
     KINTSUGI_RETURN_IF_ERROR(mixed.program.verify());
     if (te::hashOf(mixed.program) == te::hashOf(*forms[0]->program))
       return Status::success();
@@ -270,13 +278,14 @@ private:
                         told,
                         {"facts don't prove it of what depends on inputs"},
                         {}});
-    return {std::move(form.program), form.assumed, std::move(plan)};
+    return {std::move(form.program), form.assumed, std::move(plan), problems};
   }
 
   const Planning &planning;
   const CompileOptions &options;
   derive::Assumptions scans;                ///< Of the rules of scans, which all forms share.
   std::vector<std::unique_ptr<Form>> forms; ///< The rules' own form first.
+  std::vector<std::string> problems;
 };
 
 } // namespace

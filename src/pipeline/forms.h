@@ -19,6 +19,7 @@ struct ChosenForm {
   derive::Assumptions assumed;
   /// Without records, where the form was chosen by its plan; null otherwise.
   std::unique_ptr<Planned> untuned;
+  std::vector<std::string> problems; ///< Faults of our own for which another form was left out.
 };
 
 /// The definitions that a machine's kernels are made from.

@@ -328,6 +328,10 @@ static Expected<CompileReport> compileImported(const te::Program &imported,
     }
     KINTSUGI_RETURN_IF_ERROR(choosePlan(planning, false, front));
     assumed.join(front.form.assumed);
+    for (const std::string &problem : front.form.problems)
+      report.notes.push_back("a form of the model was left out, which may make it slower; please "
+                             "report: " +
+                             problem);
     if (report.levels.empty()) {
       report.definitions = front.form.program->nodes.size();
       describePlan(front.plan, report);

@@ -120,7 +120,8 @@ BinaryResult branch(OsiClpSolverInterface &lp, const BinaryProgram &program,
   model.passInMessageHandler(&silent);
   model.setLogLevel(0);
   model.setRandomSeed(1);
-  model.setMaximumNodes(static_cast<int>(std::min(limits.nodes, mostInt)));
+  model.setMaximumNodes(
+      static_cast<int>(std::clamp<int64_t>(limits.nodes - result.nodes, 0, mostInt)));
   model.setMaximumNumberIterations(
       static_cast<int>(std::clamp<int64_t>(limits.iterations - result.iterations, 0, mostInt)));
   model.setAllowableFractionGap(limits.relativeGap);
@@ -139,7 +140,7 @@ BinaryResult branch(OsiClpSolverInterface &lp, const BinaryProgram &program,
   }
   model.branchAndBound();
 
-  result.nodes = model.getNodeCount();
+  result.nodes += model.getNodeCount();
   result.iterations += model.getIterationCount();
   result.found = model.bestSolution() != nullptr;
   result.infeasible = model.isProvenInfeasible() && !result.found;
@@ -190,7 +191,7 @@ BinaryResult branchAmong(const BinaryProgram &program, const std::vector<bool> &
     if (std::ranges::binary_search(start, part.columns[i]))
       itsStart.push_back(static_cast<ColumnId>(i));
   Relaxation relaxed(part.program, limits.iterations - result.iterations);
-  result.iterations += relaxed.lp.getIterationCount();
+  result.iterations += 1 + relaxed.lp.getIterationCount();
   if (!relaxed.lp.isProvenOptimal())
     return result;
   result = branch(relaxed.lp, part.program, limits, itsStart, relaxed.scale, std::move(result));
@@ -204,31 +205,28 @@ BinaryResult branchAmong(const BinaryProgram &program, const std::vector<bool> &
 BinaryResult branchAmongFew(Relaxation &relaxed, const BinaryProgram &program,
                             const BinaryLimits &limits, std::vector<ColumnId> best,
                             BinaryResult result) {
+  double least = result.bound;
   std::vector<bool> kept(relaxed.count);
   for (size_t column = 0; column < relaxed.count; ++column)
     kept[column] = relaxed.isChosen(column);
   for (ColumnId id : best)
     kept[index(id)] = true;
-  double least = result.bound;
-  result = branchAmong(program, kept, limits, best, std::move(result));
-  if (!result.found)
-    return branch(relaxed.lp, program, limits, best, relaxed.scale, std::move(result));
-  best = std::move(result.chosen);
+  if (!limits.startIsDraft) {
+    result = branchAmong(program, kept, limits, best, std::move(result));
+    if (result.found)
+      best = result.chosen;
+  }
   double most = costOf(program, best);
+  result.found = true;
   result.chosen = best;
   result.bound = least;
   result.complete = most * (1 - limits.relativeGap) <= least;
   if (result.complete || limits.isDraft)
     return result;
-  BinaryLimits left = limits;
-  left.nodes = std::max<int64_t>(0, limits.nodes - result.nodes);
-  int64_t before = result.nodes;
   for (size_t column = 0; column < relaxed.count; ++column)
     if (relaxed.reducedCost(column) <= most - least + 1e-9 * most)
       kept[column] = true;
-  result = branchAmong(program, kept, left, best, std::move(result));
-  result.nodes += before;
-  return result;
+  return branchAmong(program, kept, limits, best, std::move(result));
 }
 
 /// The relaxation, and branch and bound unless that one is integral.

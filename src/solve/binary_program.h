@@ -23,6 +23,7 @@ struct BinaryLimits {
   double relativeGap = 0;
   /// A good solution will do: the search may end, incomplete, before anything that takes long.
   bool isDraft = false;
+  bool startIsDraft = false; ///< No better one is near it.
 };
 
 struct BinaryResult {

@@ -65,21 +65,26 @@ private:
 };
 
 Expected<BinaryResult> Search::solvePart(const Component &part) {
-  std::string key = programKey(part.program) + (isDraft ? "draft" : "");
-  if (auto found = solved.find(key); found != solved.end())
-    return found->second;
+  std::string key = programKey(part.program);
+  auto known = solved.find(key);
+  if (known != solved.end() && (known->second.complete || isDraft))
+    return known->second;
+  bool hasDraft = known != solved.end() && known->second.found;
   std::vector<ColumnId> start;
-  for (size_t i = 0; i < part.columns.size(); ++i)
+  if (hasDraft)
+    start = known->second.chosen;
+  for (size_t i = 0; !hasDraft && i < part.columns.size(); ++i)
     if (std::ranges::binary_search(incumbent, part.columns[i]))
       start.push_back(static_cast<ColumnId>(i));
   BinaryLimits limits{std::max<int64_t>(0, options.nodes - nodes),
                       std::max<int64_t>(0, options.iterations - iterations), options.relativeGap,
-                      isDraft};
+                      isDraft, hasDraft};
   KINTSUGI_ASSIGN(BinaryResult result, solveBinaryCbc(part.program, limits, start));
   nodes += result.nodes;
   iterations += result.iterations;
-  outOfFuel |= !result.complete && !(isDraft && result.found);
-  solved.emplace(std::move(key), result);
+  bool isSpent = nodes >= options.nodes || iterations >= options.iterations;
+  outOfFuel |= !result.complete && (!isDraft || !result.found || isSpent);
+  solved.insert_or_assign(std::move(key), result);
   return result;
 }
 

@@ -22,9 +22,12 @@ void EqualParts::add(const Program &program) {
       inputs.push_back(addValue());
     numbers[input.number] = inputs[place];
   }
+  std::set<unsigned> taken;
   for (auto [number, value] : llvm::zip_equal(numbers, program.values))
-    if (value.kind == ValueKind::Constant)
-      number = numberOfConstant(value);
+    if (value.kind == ValueKind::Constant) {
+      number = numberOfConstant(value, taken);
+      taken.insert(number);
+    }
   for (uint32_t node = 0; node < program.nodes.size(); ++node) {
     std::string text = canonicalText(program, node, [&](ValueId id) { return numbers[id.number]; });
     auto [entry, isNew] = nodes.try_emplace(std::move(text));
@@ -52,21 +55,17 @@ unsigned EqualParts::addValue() {
   return labels.size() - 1;
 }
 
-unsigned EqualParts::numberOfConstant(const Value &value) {
+unsigned EqualParts::numberOfConstant(const Value &value, const std::set<unsigned> &taken) {
   std::string text = describe(value) + " ";
-  if (!value.constant) {
-    auto [entry, isNew] = constants.try_emplace(text + "named " + value.name, numValues());
-    return isNew ? addValue() : entry->second;
-  }
-  auto [source, isNewSource] = sources.try_emplace({value.constant.get(), text}, numValues());
-  if (!isNewSource)
-    return source->second;
   std::optional<int64_t> bytes = bytesOf(value.type, plainShape(value.shape));
-  if (!bytes || *bytes > smallConstant)
-    return addValue();
-  auto [entry, isNew] =
-      constants.try_emplace(text + "is " + value.constant->identity(), numValues());
-  return source->second = isNew ? addValue() : entry->second;
+  bool isSmall = bytes && *bytes <= smallConstant;
+  if (!value.constant)
+    text += "named " + value.name;
+  else if (isSmall)
+    text += "is " + value.constant->identity();
+  std::vector<unsigned> &equal = constants[{isSmall ? nullptr : value.constant.get(), text}];
+  auto free = llvm::find_if(equal, [&](unsigned number) { return !taken.count(number); });
+  return free != equal.end() ? *free : equal.emplace_back(addValue());
 }
 
 unsigned EqualParts::numberOfResult(const Value &value) {

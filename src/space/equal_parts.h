@@ -23,7 +23,8 @@ public:
   /// Takes in a program, whose inputs are those of the others and whose values say what they are
   /// equal to; its number is how many were taken in before. Equal nodes are found by what they
   /// compute of which values, in full. Of two equal constants that come from different sources,
-  /// large ones stay different: reading them would take longer than it could save.
+  /// large ones stay different, since reading them would take longer than it could save, and so do
+  /// those of one program, whose definitions are told apart by them.
   void add(const te::Program &program);
 
   size_t numPrograms() const { return valueNumbers.size(); }
@@ -40,15 +41,16 @@ public:
 
 private:
   unsigned addValue();
-  unsigned numberOfConstant(const te::Value &value);
+  /// `taken`: by other constants of the same program.
+  unsigned numberOfConstant(const te::Value &value, const std::set<unsigned> &taken);
   unsigned numberOfResult(const te::Value &value);
 
   std::vector<std::vector<unsigned>> valueNumbers, nodeNumbers; ///< By program.
   std::vector<std::set<unsigned>> nodeSets;                     ///< By program.
   std::vector<std::optional<te::Original>> labels;              ///< By value.
   std::vector<unsigned> inputs;
-  std::map<std::pair<const te::ConstantSource *, std::string>, unsigned> sources; ///< And types.
-  std::unordered_map<std::string, unsigned> constants; ///< Small ones, by what they hold.
+  /// Large ones by source, small ones by what they hold.
+  std::map<std::pair<const te::ConstantSource *, std::string>, std::vector<unsigned>> constants;
   std::map<te::Original, unsigned> originals;
   std::unordered_map<std::string, std::pair<unsigned, llvm::SmallVector<unsigned, 2>>>
       nodes; ///< By canonical text: the number and its results.

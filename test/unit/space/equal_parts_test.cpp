@@ -77,6 +77,19 @@ TEST(EqualParts, CompareSmallConstantsByWhatTheyHold) {
   EXPECT_NE(parts.valueOf(0, named(a, "c")), parts.valueOf(2, named(c, "c")));
 }
 
+TEST(EqualParts, KeepEqualConstantsOfOneProgramApart) {
+  Program a = parsed("const c[k:2] f32 = [1, 2]\nconst d[k:2] f32 = [1, 2]\n"
+                     "y[i:2] f32 = c[i]\nz[i:2] f32 = d[i]\noutput y\noutput z\n");
+  Program b = a;
+  EqualParts parts;
+  for (const Program *program : {&a, &b})
+    parts.add(*program);
+  EXPECT_NE(parts.valueOf(0, named(a, "c")), parts.valueOf(0, named(a, "d")));
+  EXPECT_NE(parts.nodeOf(0, 0), parts.nodeOf(0, 1));
+  for (uint32_t number = 0; number < a.numValues(); ++number)
+    EXPECT_EQ(parts.valueOf(0, {number}), parts.valueOf(1, {number}));
+}
+
 TEST(EqualParts, CompareLargeConstantsByTheirSource) {
   auto source = std::make_shared<LargeConstant>(), other = std::make_shared<LargeConstant>();
   auto with = [](std::shared_ptr<const ConstantSource> source) {
