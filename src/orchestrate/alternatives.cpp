@@ -24,7 +24,7 @@ constexpr double microseconds = 1e6;
 
 /// Plans of what is chosen are solved again, to the end; margins are larger than this gap.
 constexpr double goodEnough = 0.005;
-constexpr int64_t mostNodes = 200;
+constexpr int64_t mostNodes = 10; // More of them found nothing better, in ten times as long.
 
 /// Of mixtures that are taken for forms: so many, each by so much quicker than the one before.
 constexpr unsigned mostRounds = 3;

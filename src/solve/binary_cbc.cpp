@@ -205,6 +205,7 @@ BinaryResult branchAmong(const BinaryProgram &program, const std::vector<bool> &
 BinaryResult branchAmongFew(Relaxation &relaxed, const BinaryProgram &program,
                             const BinaryLimits &limits, std::vector<ColumnId> best,
                             BinaryResult result) {
+  constexpr double near = 1.0 / 16; // A better one is made of such columns first of all.
   double least = result.bound;
   std::vector<bool> kept(relaxed.count);
   for (size_t column = 0; column < relaxed.count; ++column)
@@ -216,17 +217,25 @@ BinaryResult branchAmongFew(Relaxation &relaxed, const BinaryProgram &program,
     if (result.found)
       best = result.chosen;
   }
-  double most = costOf(program, best);
-  result.found = true;
-  result.chosen = best;
-  result.bound = least;
-  result.complete = most * (1 - limits.relativeGap) <= least;
-  if (result.complete || limits.isDraft)
-    return result;
-  for (size_t column = 0; column < relaxed.count; ++column)
-    if (relaxed.reducedCost(column) <= most - least + 1e-9 * most)
-      kept[column] = true;
-  return branchAmong(program, kept, limits, best, std::move(result));
+  auto isDone = [&] {
+    result.found = true;
+    result.chosen = best;
+    result.bound = least;
+    result.complete = costOf(program, best) * (1 - limits.relativeGap) <= least;
+    return result.complete || limits.isDraft || result.nodes >= limits.nodes;
+  };
+  for (double share : {near, 1.0}) {
+    if (isDone())
+      return result;
+    double most = costOf(program, best);
+    for (size_t column = 0; column < relaxed.count; ++column)
+      if (relaxed.reducedCost(column) <= share * (most - least) + 1e-9 * most)
+        kept[column] = true;
+    result = branchAmong(program, kept, limits, best, std::move(result));
+    if (result.found)
+      best = result.chosen;
+  }
+  return result;
 }
 
 /// The relaxation, and branch and bound unless that one is integral.
