@@ -39,22 +39,34 @@ static double withMemory(double computing, double moving, const machine::Machine
                              : overlapped(computing, moving);
 }
 
-double predictSeconds(const space::KernelShape &kernel, const machine::Machine &machine) {
+/// By the machine description alone.
+static double estimatedSeconds(const space::KernelShape &kernel, const machine::Machine &machine) {
   if (kernel.untuned)
-    return kernel.gain * predictSeconds(*kernel.untuned, machine);
+    return kernel.gain * estimatedSeconds(*kernel.untuned, machine);
   double bytes = kernel.schedule.bytesRead + kernel.schedule.bytesWritten;
   double moving = bytes / bandwidthFor(bytes, machine, true) + exchange(kernel.schedule, machine);
   return machine.stageSeconds + withMemory(kernel.computeSeconds, moving, machine);
 }
 
-double predictAloneSeconds(const space::KernelShape &kernel, const machine::Machine &machine) {
+double predictSeconds(const space::KernelShape &kernel, const machine::Machine &machine) {
+  return kernel.measuredSeconds > 0 ? kernel.measuredSeconds
+                                    : kernel.bias * estimatedSeconds(kernel, machine);
+}
+
+static double estimatedAloneSeconds(const space::KernelShape &kernel,
+                                    const machine::Machine &machine) {
   constexpr double startSeconds = 60e-9;
   if (kernel.untuned)
-    return kernel.gain * predictAloneSeconds(*kernel.untuned, machine);
+    return kernel.gain * estimatedAloneSeconds(*kernel.untuned, machine);
   double tiles = static_cast<double>(kernel.schedule.tiles());
   double computing = kernel.computeSeconds / std::ceil(tiles / machine.cores) * tiles;
   double bytes = kernel.schedule.bytesRead + kernel.schedule.bytesWritten;
   return startSeconds + overlapped(computing, bytes / bandwidthFor(bytes, machine, false));
+}
+
+double predictAloneSeconds(const space::KernelShape &kernel, const machine::Machine &machine) {
+  double measured = predictSeconds(kernel, machine) / estimatedSeconds(kernel, machine);
+  return measured * estimatedAloneSeconds(kernel, machine);
 }
 
 double predictStepSeconds(const space::KernelShape &kernel, const machine::Machine &machine) {
@@ -107,7 +119,7 @@ double predictTogetherSeconds(llvm::ArrayRef<const space::KernelShape *> kernels
   for (const space::KernelShape *kernel : kernels) {
     const schedule::Schedule &schedule = kernel->schedule;
     double tiles = double(schedule.tiles()), own = roomFor(kernel, machine);
-    double seconds = predictSeconds(*kernel, machine) - machine.stageSeconds;
+    double seconds = std::max(0.0, predictSeconds(*kernel, machine) - machine.stageSeconds);
     seconds *= std::ceil(tiles / room) / std::ceil(tiles / own);
     longest = std::max(longest, seconds); // Those that fill the machine take turns.
     all += seconds * std::min(1.0, tiles / room);

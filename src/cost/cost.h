@@ -16,7 +16,8 @@ namespace kintsugi::cost {
 /// Of two things side by side, say moving and arithmetic: they overlap, but not perfectly.
 double overlapped(double a, double b);
 
-/// Seconds that one run of the candidate's kernel takes.
+/// Seconds that one run of the candidate's kernel takes: those that were measured, or else what the
+/// machine description says, by the bias of what was measured.
 double predictSeconds(const space::KernelShape &kernel, const machine::Machine &machine);
 
 /// The same for one worker alone, which starts it without a barrier.

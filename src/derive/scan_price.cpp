@@ -84,7 +84,7 @@ private:
 ScanPricer::ScanPricer(const Program &program, const space::SpaceOptions &options)
     : program(program), options(options), constantNodes(te::constantNodes(program)) {
   this->options.log = nullptr;
-  this->options.tuned = nullptr;
+  this->options.measured = nullptr;
 }
 
 std::optional<ScanPricer::Kernels> ScanPricer::cheapest(const Program &of,

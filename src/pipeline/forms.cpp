@@ -195,6 +195,7 @@ private:
     KINTSUGI_ASSIGN(orchestrate::ChosenProgram mixed, planning.phases.run("choose forms", [&] {
       orchestrate::OrchestrateOptions its = orchestrateOptions(options, planning.target);
       its.space.memo = &planning.memo;
+      its.space.measured = planning.measured;
       return orchestrate::chooseAmong({programs, 1, cost::Margins().alternatives}, its);
     }));
     for (const std::string &problem : mixed.problems)
@@ -250,8 +251,7 @@ private:
     std::unique_ptr<Planned> plan;
     explain::Record record{"forms", "program '" + forms[0]->program->name + "'", {}, {}, {}};
     for (Form *form : contenders) {
-      // What was measured of one of them alone would favour it.
-      Expected<std::unique_ptr<Planned>> tryIts = planned(*form->program, planning, nullptr);
+      Expected<std::unique_ptr<Planned>> tryIts = planned(*form->program, planning);
       if (!tryIts.ok() && form != contenders[0]) {
         KINTSUGI_RETURN_IF_ERROR(tried(form->name, Status(tryIts.error())));
         continue;
@@ -292,6 +292,14 @@ private:
 
 Expected<ChosenForm> chooseForm(te::Program program, const Planning &planning) {
   return Forms(planning).run(std::move(program));
+}
+
+Expected<ChosenForm> planForm(te::Program program, const Planning &planning) {
+  KINTSUGI_ASSIGN(ChosenForm form, chooseForm(std::move(program), planning));
+  if (!form.plan) {
+    KINTSUGI_ASSIGN(form.plan, planned(*form.program, planning));
+  }
+  return form;
 }
 
 std::string describe(const derive::Assumptions &assumed, const machine::Machine &machine) {

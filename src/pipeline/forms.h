@@ -17,13 +17,15 @@ namespace kintsugi::pipeline {
 struct ChosenForm {
   std::unique_ptr<const te::Program> program; ///< Plans point to it.
   derive::Assumptions assumed;
-  /// Without records, where the form was chosen by its plan; null otherwise.
-  std::unique_ptr<Planned> untuned;
+  std::unique_ptr<Planned> plan;     ///< Null where the form was chosen without one.
   std::vector<std::string> problems; ///< Faults of our own for which another form was left out.
 };
 
 /// The definitions that a machine's kernels are made from.
 Expected<ChosenForm> chooseForm(te::Program program, const Planning &planning);
+
+/// The same with its plan.
+Expected<ChosenForm> planForm(te::Program program, const Planning &planning);
 
 /// What is assumed, in one line that names all rules that assume it: without one of them another
 /// finds its place. Empty where nothing is.

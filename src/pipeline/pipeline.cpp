@@ -70,15 +70,6 @@ unsigned countLaunches(const orchestrate::Plan &plan, const orchestrate::PlanNod
   return node.kind == Kind::Repeat ? count * node.count : count;
 }
 
-/// The phases up to the plan, which every box shares.
-struct Front {
-  ChosenForm form;
-  std::vector<simplify::InputCheck> inputChecks;
-  space::ScheduleMemo memo;
-  orchestrate::Plan plan;
-  orchestrate::OrchestrateTexts texts;
-};
-
 /// What values of 16 bits have to hold; nothing where that can't be seen.
 Expected<std::vector<double>> rangesOf(const te::Program &program, const CompileOptions &options,
                                        runtime::Device &host, CompileReport &report) {
@@ -142,24 +133,6 @@ void addChecks(orchestrate::Plan &plan, const std::vector<simplify::InputCheck> 
   for (const simplify::InputCheck &input : inputs)
     plan.checks.push_back(
         {plan.inputs[input.port], input.check.node, input.check.message(), input.range});
-}
-
-/// Whether there is anything in them that would change a plan.
-bool hasSchedules(const tune::Records *records) { return records && !records->schedules().empty(); }
-
-/// `wantsTexts`: of the boxes before the plan.
-Status choosePlan(Planning planning, bool wantsTexts, Front &front) {
-  const CompileOptions &options = planning.options;
-  std::unique_ptr<Planned> chosen = std::move(front.form.untuned);
-  planning.wantsTexts = wantsTexts;
-  if (!chosen || wantsTexts || hasSchedules(options.recordsInUse())) {
-    KINTSUGI_ASSIGN(chosen, planned(*front.form.program, planning, options.recordsInUse()));
-  }
-  front.plan = std::move(chosen->plan);
-  front.texts = std::move(chosen->texts);
-  addChecks(front.plan, front.inputChecks);
-  append(options.log, chosen->log);
-  return Status::success();
 }
 
 /// Distinct kernels whose schedule measuring found.
@@ -239,10 +212,10 @@ Expected<te::Program> kernelProgram(const std::string &path, const CompileOption
                   phases.run("import", [&] { return importModel(path, options, diagnostics); }));
   KINTSUGI_ASSIGN(simplify::LoweredChecks lowered,
                   prepared(imported, options, host, phases, report));
-  Front front;
-  KINTSUGI_ASSIGN(front.form,
-                  chooseForm(std::move(lowered.program), {options, *target, phases, front.memo}));
-  return *front.form.program;
+  space::ScheduleMemo memo;
+  KINTSUGI_ASSIGN(ChosenForm form,
+                  chooseForm(std::move(lowered.program), {options, *target, phases, memo}));
+  return *form.program;
 }
 
 static link::LinkOptions linkOptions(const CompileOptions &options, const std::string &model) {
@@ -274,9 +247,9 @@ static std::string levelOn(const runtime::Device &device, const std::string &lev
 }
 
 /// `host` computes constants.
-static Expected<Json> measurePhase(const CompileOptions &options, const targets::Target &target,
-                                   runtime::Device &host, link::LinkOptions linking, Phases &phases,
-                                   Front &front) {
+static Expected<Json> measurePhase(const te::Program &program, const CompileOptions &options,
+                                   const targets::Target &target, runtime::Device &host,
+                                   link::LinkOptions linking, Phases &phases) {
   linking.target.progress = nullptr;
   linking.target.assembler.clear(); // The driver makes code of what is only timed.
   linking.severalVariants = false;
@@ -289,11 +262,7 @@ static Expected<Json> measurePhase(const CompileOptions &options, const targets:
     KINTSUGI_RETURN_IF_ERROR(linker.add(plan, {level, featuresOf(level)}));
     return linker.finish(Json::object()).status();
   };
-  return phases.run("tune", [&] {
-    orchestrate::OrchestrateOptions planning = orchestrateOptions(options, target);
-    planning.space.memo = &front.memo;
-    return measure(*front.form.program, options, planning, measuring);
-  });
+  return phases.run("tune", [&] { return measure(program, options, measuring); });
 }
 
 /// Everything after import; `model` is the file, or "".
@@ -319,27 +288,30 @@ static Expected<CompileReport> compileImported(const te::Program &imported,
   derive::Assumptions assumed;
   auto addLevel = [&](const machine::Machine &machine) -> Status {
     forLevel.machine = machine;
-    Front front;
-    front.inputChecks = lowered.inputs;
-    Planning planning{forLevel, *target, phases, front.memo};
-    KINTSUGI_ASSIGN(front.form, chooseForm(lowered.program, planning));
-    if (forLevel.recordsInUse() && options.tuneSeconds > 0) {
-      KINTSUGI_ASSIGN(report.tuning, measurePhase(forLevel, *target, host, linking, phases, front));
+    space::ScheduleMemo memo;
+    tune::Records *records = forLevel.recordsInUse();
+    if (records && forLevel.tuneSeconds > 0) {
+      KINTSUGI_ASSIGN(report.tuning,
+                      measurePhase(lowered.program, forLevel, *target, host, linking, phases));
     }
-    KINTSUGI_RETURN_IF_ERROR(choosePlan(planning, false, front));
-    assumed.join(front.form.assumed);
-    for (const std::string &problem : front.form.problems)
+    KINTSUGI_ASSIGN(ChosenForm form,
+                    planWithRecords(lowered.program, {forLevel, *target, phases, memo}, records));
+    orchestrate::Plan &plan = form.plan->plan;
+    addChecks(plan, lowered.inputs);
+    append(forLevel.log, form.plan->log);
+    assumed.join(form.assumed);
+    for (const std::string &problem : form.problems)
       report.notes.push_back("a form of the model was left out, which may make it slower; please "
                              "report: " +
                              problem);
     if (report.levels.empty()) {
-      report.definitions = front.form.program->nodes.size();
-      describePlan(front.plan, report);
+      report.definitions = form.program->nodes.size();
+      describePlan(plan, report);
     }
-    if (forLevel.recordsInUse())
-      report.tunedKernels = countTuned(front.plan);
+    if (records)
+      report.tunedKernels = countTuned(plan);
     report.levels.push_back(machine.level);
-    return phases.run("link", [&] { return linker.add(front.plan, variantOf(machine.level)); });
+    return phases.run("link", [&] { return linker.add(plan, variantOf(machine.level)); });
   };
   KINTSUGI_RETURN_IF_ERROR(addLevel(options.machine));
   forLevel.log = nullptr; // The same again for another machine would only confuse.
@@ -385,29 +357,33 @@ Expected<std::string> emit(const std::string &path, const CompileOptions &option
   KINTSUGI_ASSIGN(std::unique_ptr<targets::Target> target, makeTarget(options.target));
   KINTSUGI_ASSIGN(simplify::LoweredChecks lowered,
                   prepared(imported, options, host, phases, report));
-  Front front;
-  front.inputChecks = std::move(lowered.inputs);
-  Planning planning{options, *target, phases, front.memo};
-  KINTSUGI_ASSIGN(front.form, chooseForm(std::move(lowered.program), planning));
-  if (box == Box::Derived)
-    return te::printProgram(*front.form.program);
+  space::ScheduleMemo memo;
   bool wantsTexts = box == Box::Space || box == Box::Problem;
-  KINTSUGI_RETURN_IF_ERROR(choosePlan(planning, wantsTexts, front));
+  Planning planning{options, *target, phases, memo, wantsTexts};
+  if (box == Box::Derived) {
+    KINTSUGI_ASSIGN(ChosenForm form, chooseForm(std::move(lowered.program), planning));
+    return te::printProgram(*form.program);
+  }
+  KINTSUGI_ASSIGN(ChosenForm form,
+                  planWithRecords(lowered.program, planning, options.recordsInUse()));
+  append(options.log, form.plan->log);
   if (box == Box::Space)
-    return front.texts.space;
+    return form.plan->texts.space;
   if (box == Box::Problem)
-    return front.texts.problem;
+    return form.plan->texts.problem;
+  orchestrate::Plan &plan = form.plan->plan;
+  addChecks(plan, lowered.inputs);
   if (box == Box::Plan)
-    return front.plan.print();
-  KINTSUGI_ASSIGN(tile::TileProgram tiles, tile::buildTileProgram(allKernels(front.plan, *target)));
+    return plan.print();
+  KINTSUGI_ASSIGN(tile::TileProgram tiles, tile::buildTileProgram(allKernels(plan, *target)));
   KINTSUGI_RETURN_IF_ERROR(tiles.verify());
   if (box == Box::Tile)
     return tiles.print();
   if (!runsOnHost(*target))
-    tiles.launches = link::launchesOf(front.plan);
-  tiles.calls = front.plan.sites;
-  auto form = box == Box::Llvm ? targets::CodeForm::LLVM : targets::CodeForm::Assembly;
-  return target->emit(tiles, form, targetOptions(options));
+    tiles.launches = link::launchesOf(plan);
+  tiles.calls = plan.sites;
+  auto code = box == Box::Llvm ? targets::CodeForm::LLVM : targets::CodeForm::Assembly;
+  return target->emit(tiles, code, targetOptions(options));
 }
 
 Json CompileReport::toJson() const {

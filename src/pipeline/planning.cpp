@@ -2,8 +2,8 @@
 
 #include "abi/launch.h"
 #include "link/device_calls.h"
+#include "orchestrate/joins.h"
 #include "pipeline/targets.h"
-#include "pipeline/tuning.h"
 
 #include <thread>
 
@@ -70,17 +70,23 @@ orchestrate::OrchestrateOptions orchestrateOptions(const CompileOptions &options
   return result;
 }
 
-Expected<std::unique_ptr<Planned>> planned(const te::Program &program, const Planning &planning,
-                                           const tune::Records *records) {
+/// Has stages share launches, where the machine's blocks of threads make that a gain.
+static void joinWhereItPays(orchestrate::Plan &plan, const CompileOptions &options) {
+  if (!options.disabled.has("launch-merging") && options.machine.threads > 0)
+    orchestrate::joinStages(plan, scheduleOptions(options), options.log);
+}
+
+Expected<std::unique_ptr<Planned>> planned(const te::Program &program, const Planning &planning) {
   auto result = std::make_unique<Planned>();
   CompileOptions logged = planning.options;
   logged.log = planning.options.log ? &result->log : nullptr;
   KINTSUGI_ASSIGN(result->plan, planning.phases.run("orchestrate", [&] {
     orchestrate::OrchestrateOptions its = orchestrateOptions(logged, planning.target);
     its.space.memo = &planning.memo;
-    return planWithRecords(program, its, records, planning.wantsTexts ? &result->texts : nullptr);
+    its.space.measured = planning.measured;
+    return orchestrate::orchestrate(program, its, planning.wantsTexts ? &result->texts : nullptr);
   }));
-  joinWhereItPays(result->plan, logged, scheduleOptions(logged), logged.log);
+  joinWhereItPays(result->plan, logged);
   if (!runsOnHost(planning.target))
     link::placeCalls(result->plan, planning.target, logged.machine, logged.log);
   return result;

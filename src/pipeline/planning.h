@@ -1,7 +1,7 @@
 //===- planning.h - From a program to the plan that ships -------------------===//
 //
 // What the options of a compilation mean for schedules, spaces and plans, and a plan as it ships:
-// with records of measured kernels, launches merged and calls placed.
+// with what was measured of kernels, launches merged and calls placed.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KINTSUGI_PIPELINE_PLANNING_H
@@ -31,12 +31,12 @@ struct Planning {
   const targets::Target &target;
   Phases &phases;
   space::ScheduleMemo &memo;
-  bool wantsTexts = false; ///< Of the boxes before the plan.
+  bool wantsTexts = false;                          ///< Of the boxes before the plan.
+  const space::MeasuredKernels *measured = nullptr; ///< Null: by predictions alone.
 };
 
-/// The plan of a program as it ships. `records`: what was measured, may be null.
-Expected<std::unique_ptr<Planned>> planned(const te::Program &program, const Planning &planning,
-                                           const tune::Records *records);
+/// The plan of a program as it ships.
+Expected<std::unique_ptr<Planned>> planned(const te::Program &program, const Planning &planning);
 
 /// Tells a log, which may be null, what another one says.
 void append(explain::Log *log, const explain::Log &said);

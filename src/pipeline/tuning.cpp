@@ -1,52 +1,45 @@
 #include "pipeline/tuning.h"
 
-#include "link/device_calls.h"
 #include "link/manifest.h"
-#include "orchestrate/joins.h"
 #include "pipeline/feeds.h"
 #include "pipeline/targets.h"
 #include "tune/device_measurer.h"
+#include "tune/plan_times.h"
 #include "tune/row_measurer.h"
 #include "tune/tune.h"
 #include "llvm/ADT/STLExtras.h"
 
+#include <deque>
 #include <thread>
 
 namespace kintsugi::pipeline {
 
-using orchestrate::OrchestrateOptions;
 using orchestrate::Plan;
 
-static Expected<Plan> planWith(const te::Program &program, OrchestrateOptions options,
-                               const space::TunedSchedules *schedules,
-                               orchestrate::OrchestrateTexts *texts) {
-  options.space.tuned = schedules;
-  return orchestrate::orchestrate(program, options, texts);
-}
-
-Expected<Plan> planWithRecords(const te::Program &program, const OrchestrateOptions &options,
-                               const tune::Records *records, orchestrate::OrchestrateTexts *texts) {
-  space::TunedSchedules schedules;
-  if (records)
-    schedules = records->schedules();
-  if (schedules.empty())
-    return planWith(program, options, nullptr, texts);
+Expected<ChosenForm> planWithRecords(const te::Program &program, const Planning &planning,
+                                     const tune::Records *records) {
+  space::MeasuredKernels measured = records ? records->kernels() : space::MeasuredKernels();
+  if (measured.empty())
+    return planForm(program, planning);
   explain::Log log; // Only what is said of the plan that ships is of interest.
-  OrchestrateOptions tunedOptions = options;
-  tunedOptions.log = options.log ? &log : nullptr;
-  KINTSUGI_ASSIGN(Plan plan, planWith(program, tunedOptions, &schedules, texts));
-  if (tune::lostAsAWhole(*records, plan)) {
-    if (options.log)
-      options.log->add({"tune",
-                        "the tuned plan",
-                        "is not quicker as a whole, as was measured: the default ships",
-                        {},
-                        {}});
-    return planWith(program, options, nullptr, texts);
+  CompileOptions options = planning.options;
+  options.log = planning.options.log ? &log : nullptr;
+  Planning its{options,       planning.target,     planning.phases,
+               planning.memo, planning.wantsTexts, &measured};
+  KINTSUGI_ASSIGN(ChosenForm form, planForm(program, its));
+  if (!tune::lostAsAWhole(*records, form.plan->plan)) {
+    append(planning.options.log, log);
+    return form;
   }
-  for (explain::Record &record : log.records())
-    options.log->add(std::move(record));
-  return plan;
+  if (planning.options.log)
+    planning.options.log->add({"tune",
+                               "the plan by what was measured",
+                               "is not quicker as a whole, as was measured: the default ships",
+                               {},
+                               {}});
+  KINTSUGI_ASSIGN(ChosenForm usual, planForm(program, planning));
+  tune::priceAsMeasured(usual.plan->plan, measured, scheduleOptions(planning.options));
+  return usual;
 }
 
 namespace {
@@ -65,6 +58,8 @@ Json describe(const tune::TuneReport &report) {
   Json json = {{"kernels", report.kernels},
                {"searched_kernels", report.searched},
                {"measured_schedules", report.schedules},
+               {"timed_kernels", report.timed},
+               {"timed_plans", report.plans},
                {"complete", report.complete}};
   json["default_ms"] = report.defaultSeconds > 0 ? Json(report.defaultSeconds * 1e3) : Json();
   json["tuned_ms"] = report.tunedSeconds > 0 ? Json(report.tunedSeconds * 1e3) : Json();
@@ -99,45 +94,40 @@ std::unique_ptr<cost::Measurer> measurerFor(const Plan &plan, const CompileOptio
 }
 
 Expected<tune::TuneReport> tuneOn(const te::Program &program, const CompileOptions &options,
-                                  const OrchestrateOptions &orchestrateOptions,
                                   const Measuring &measuring) {
-  OrchestrateOptions quiet = orchestrateOptions;
+  CompileOptions quiet = options;
   quiet.log = nullptr;
+  CompileReport ignored;
+  Phases phases(quiet, ignored);
+  space::ScheduleMemo memo;
+  std::deque<ChosenForm> forms; // Plans point to them.
   // The caller's device outlives what is built here.
   std::shared_ptr<runtime::Device> borrowed(std::shared_ptr<void>(), &measuring.device);
   tune::Workshop workshop;
-  workshop.plan = [&](const space::TunedSchedules *schedules) -> Expected<Plan> {
-    KINTSUGI_ASSIGN(Plan plan, planWith(program, quiet, schedules, nullptr));
-    joinWhereItPays(plan, options, orchestrateOptions.space.schedule, nullptr);
-    if (!runsOnHost(measuring.compiler))
-      link::placeCalls(plan, measuring.compiler, options.machine, nullptr);
-    return plan;
+  workshop.plan = [&](const space::MeasuredKernels *measured) -> Expected<Plan> {
+    KINTSUGI_ASSIGN(ChosenForm form,
+                    planForm(program, {quiet, measuring.compiler, phases, memo, false, measured}));
+    return std::move(forms.emplace_back(std::move(form)).plan->plan);
   };
   workshop.build = [&](const Plan &plan) { return build(plan, measuring.link, borrowed); };
   KINTSUGI_ASSIGN(workshop.feeds, madeUpFeeds(program));
   tune::TuneOptions tuneOptions;
   tuneOptions.seconds = options.tuneSeconds;
   tuneOptions.threads = options.threads;
-  tuneOptions.schedule = orchestrateOptions.space.schedule;
+  tuneOptions.schedule = scheduleOptions(options);
   tuneOptions.progress = options.progress;
   tuneOptions.log = options.log;
-  space::TunedSchedules schedules = options.records->schedules();
-  KINTSUGI_ASSIGN(Plan plan, workshop.plan(&schedules));
+  space::MeasuredKernels measured = options.records->kernels();
+  KINTSUGI_ASSIGN(Plan plan, workshop.plan(&measured));
   std::unique_ptr<cost::Measurer> measurer = measurerFor(plan, options, measuring);
   return tune::tune(plan, *options.records, workshop, *measurer, tuneOptions);
 }
 
 } // namespace
 
-void joinWhereItPays(Plan &plan, const CompileOptions &options,
-                     const schedule::ScheduleOptions &scheduling, explain::Log *log) {
-  if (!options.disabled.has("launch-merging") && options.machine.threads > 0)
-    orchestrate::joinStages(plan, scheduling, log);
-}
-
 Expected<Json> measure(const te::Program &program, const CompileOptions &options,
-                       const OrchestrateOptions &orchestrateOptions, const Measuring &measuring) {
-  auto report = tuneOn(program, options, orchestrateOptions, measuring);
+                       const Measuring &measuring) {
+  auto report = tuneOn(program, options, measuring);
   if (report.ok())
     return describe(*report);
   if (report.error().kind == ErrorKind::Usage) // Somebody asked to stop.

@@ -17,7 +17,8 @@ double roughSeconds(const KernelShape &kernel, const machine::Machine &machine) 
 
 ScheduleTable::ScheduleTable(const Program &program, const SpaceOptions &options,
                              ScheduleMemo &memo, explain::Log *log)
-    : program(program), options(options.schedule), tuned(options.tuned), memo(memo), log(log) {
+    : program(program), options(options.schedule), measured(options.measured), memo(memo),
+      log(log) {
   this->options.threadMemo = &memo.threads;
 }
 
@@ -53,8 +54,7 @@ const Scheduled *ScheduleTable::scheduled(const schedule::Group &group, const Gr
     return nullptr;
   if (!usual->kernel && log)
     log->add({"space", namesOf(group), "no schedule", {usual->reason}, {}});
-  Scheduled entry =
-      usual->kernel ? Scheduled{withTunedSchedule(group, key, usual->kernel), ""} : *usual;
+  Scheduled entry = usual->kernel ? Scheduled{asMeasured(group, key, usual->kernel), ""} : *usual;
   return &kernels.emplace(key.text, std::move(entry)).first->second;
 }
 
@@ -73,10 +73,8 @@ Scheduled ScheduleTable::search(const schedule::Group &group, const GroupKey &ke
 std::shared_ptr<const KernelShape>
 ScheduleTable::withTunedSchedule(const schedule::Group &group, const GroupKey &key,
                                  std::shared_ptr<const KernelShape> kernel) {
-  if (!tuned)
-    return kernel;
-  auto found = tuned->find(tuningKey(key, options));
-  if (found == tuned->end())
+  auto found = measured->schedules.find(tuningKey(key, options));
+  if (found == measured->schedules.end())
     return kernel;
   const TunedSchedule &better = found->second;
   LoneGroup alone = loneGroupOf(program, group, key);
@@ -93,6 +91,23 @@ ScheduleTable::withTunedSchedule(const schedule::Group &group, const GroupKey &k
   return std::make_shared<KernelShape>(KernelShape{kernel->key, std::move(*result.schedule),
                                                    result.computeSeconds, better.point, kernel,
                                                    better.gain});
+}
+
+/// The same kernel at the seconds that it was measured to take.
+std::shared_ptr<const KernelShape>
+ScheduleTable::asMeasured(const schedule::Group &group, const GroupKey &key,
+                          std::shared_ptr<const KernelShape> kernel) {
+  if (!measured)
+    return kernel;
+  kernel = withTunedSchedule(group, key, std::move(kernel));
+  if (measured->seconds.empty())
+    return kernel;
+  auto priced = std::make_shared<KernelShape>(*kernel);
+  priced->bias = measured->bias;
+  auto found = measured->seconds.find(timingKey(key, options, kernel->point));
+  if (found != measured->seconds.end())
+    priced->measuredSeconds = found->second;
+  return priced;
 }
 
 std::string ScheduleTable::namesOf(const schedule::Group &group) const {

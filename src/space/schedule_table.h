@@ -36,11 +36,13 @@ private:
   std::shared_ptr<const KernelShape> withTunedSchedule(const schedule::Group &group,
                                                        const GroupKey &key,
                                                        std::shared_ptr<const KernelShape> kernel);
+  std::shared_ptr<const KernelShape> asMeasured(const schedule::Group &group, const GroupKey &key,
+                                                std::shared_ptr<const KernelShape> kernel);
   std::string namesOf(const schedule::Group &group) const;
 
   const te::Program &program;
   schedule::ScheduleOptions options; ///< With the memo's choices of threads.
-  const TunedSchedules *tuned;
+  const MeasuredKernels *measured;
   ScheduleMemo &memo;
   explain::Log *log;
   std::map<std::string, Scheduled> kernels; ///< By the text of the key.

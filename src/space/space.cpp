@@ -23,6 +23,11 @@ Hash128 tuningKey(const GroupKey &key, const schedule::ScheduleOptions &options)
       .finish();
 }
 
+Hash128 timingKey(const GroupKey &key, const schedule::ScheduleOptions &options,
+                  const schedule::Point &point) {
+  return Hasher("timed").add(tuningKey(key, options)).add(point.print()).finish();
+}
+
 /// What the next of several roots may use: all, but for what is kept for the others, so that the
 /// end of a long program is fused like its start.
 static unsigned shareOf(unsigned fuel, size_t roots) {

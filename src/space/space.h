@@ -30,6 +30,8 @@ struct KernelShape {
   /// kernels and those that were not compare.
   std::shared_ptr<const KernelShape> untuned;
   double gain = 1;
+  double measuredSeconds = 0; ///< That it was measured to take in a run of a model; 0: it was not.
+  double bias = 1;            ///< What other kernels were measured to take of what was predicted.
 };
 
 /// A schedule that was measured to be quicker than the one that the search finds.
@@ -37,11 +39,22 @@ struct TunedSchedule {
   schedule::Point point;
   double gain = 1; ///< Its time over the other's; less than 1.
 };
-/// By tuningKey.
-using TunedSchedules = std::map<Hash128, TunedSchedule>;
+
+/// What measuring knows of a machine's kernels.
+struct MeasuredKernels {
+  std::map<Hash128, TunedSchedule> schedules; ///< By tuningKey.
+  std::map<Hash128, double> seconds;          ///< By timingKey.
+  double bias = 1; ///< Of all that was measured, in the median: measured over predicted seconds.
+
+  bool empty() const { return schedules.empty() && seconds.empty(); }
+};
 
 /// What a tuned schedule is kept under: the group and what schedules may do, on a machine.
 Hash128 tuningKey(const GroupKey &key, const schedule::ScheduleOptions &options);
+
+/// What the seconds of a kernel are kept under that is scheduled at a point.
+Hash128 timingKey(const GroupKey &key, const schedule::ScheduleOptions &options,
+                  const schedule::Point &point);
 
 struct Candidate {
   schedule::Group group;
@@ -78,8 +91,9 @@ struct SpaceOptions {
   unsigned threads = 1;  ///< That schedule. The space is the same with any number of them.
   /// By value: known when the model is compiled, so that kernels may have it packed. May be short.
   std::vector<bool> constants;
-  /// Used where they can be made, in place of what the search finds; may be null.
-  const TunedSchedules *tuned = nullptr;
+  /// Its schedules are used where they can be made, in place of what the search finds, and its
+  /// seconds in place of what is predicted; may be null.
+  const MeasuredKernels *measured = nullptr;
   ScheduleMemo *memo = nullptr; ///< Read and added to; may be null.
   /// Told which groups have no schedule, and why.
   explain::Log *log = nullptr;

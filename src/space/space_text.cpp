@@ -26,6 +26,12 @@ static std::string costText(const KernelShape &kernel) {
          spellReal(kernel.schedule.bytesWritten) + " compute " + spellReal(kernel.computeSeconds);
 }
 
+static std::string measuredText(const KernelShape &kernel) {
+  if (kernel.measuredSeconds > 0)
+    return " measured " + spellReal(kernel.measuredSeconds);
+  return kernel.bias == 1 ? "" : " biased " + spellReal(kernel.bias);
+}
+
 static std::string kernelText(const KernelShape &kernel) {
   const schedule::Schedule &schedule = kernel.schedule;
   return "key " + quote(kernel.key.hash().str()) + " tiles " +
@@ -38,7 +44,7 @@ static std::string kernelText(const KernelShape &kernel) {
          costText(kernel) +
          (kernel.untuned ? " tuned " + spellReal(kernel.gain) + " of" + costText(*kernel.untuned)
                          : "") +
-         "\n";
+         measuredText(kernel) + "\n";
 }
 
 std::string Space::print() const {
@@ -119,6 +125,11 @@ private:
     KINTSUGI_RETURN_IF_ERROR(costs(*shape));
     if (acceptWord(lexer, "tuned"))
       KINTSUGI_RETURN_IF_ERROR(tuned(*shape));
+    for (auto [word, number] :
+         {std::pair("measured", &shape->measuredSeconds), std::pair("biased", &shape->bias)})
+      if (acceptWord(lexer, word)) {
+        KINTSUGI_ASSIGN(*number, expectReal(lexer, "a number after '" + std::string(word) + "'"));
+      }
     kernels.push_back({*hash, std::move(shape)});
     return Status::success();
   }

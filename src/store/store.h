@@ -23,9 +23,10 @@ namespace kintsugi::store {
 
 struct Measurement {
   Hash128 structure;
-  std::string schedule;      ///< Of what was found to be quickest; empty: what is done untuned.
-  double seconds = 0;        ///< Of one run; finite and positive.
-  double defaultSeconds = 0; ///< Of what is done untuned, measured side by side.
+  std::string schedule; ///< Of what was found to be quickest, or what was timed; empty: what is
+                        ///< done untuned.
+  double seconds = 0;   ///< Of one run; finite and positive.
+  double defaultSeconds = 0; ///< Of what is done untuned, measured side by side, or predicted.
   int64_t tried = 0;         ///< How many others were measured.
 
   bool operator==(const Measurement &) const = default;

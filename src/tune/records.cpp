@@ -1,6 +1,11 @@
 #include "tune/records.h"
 
+#include "tune/pairs.h"
+
 namespace kintsugi::tune {
+
+/// In the place of a schedule's text.
+static constexpr std::string_view isTime = "time";
 
 Expected<Records> Records::read(std::shared_ptr<store::Store> store, std::string machine,
                                 std::string compiler) {
@@ -26,14 +31,26 @@ Status Records::add(const store::Measurement &measurement) {
   return Status::success();
 }
 
-space::TunedSchedules Records::schedules() const {
-  space::TunedSchedules result;
+Status Records::addTime(Hash128 key, double seconds, double predictedSeconds) {
+  return add({key, std::string(isTime), seconds, predictedSeconds, 0});
+}
+
+space::MeasuredKernels Records::kernels() const {
+  space::MeasuredKernels result;
+  std::vector<double> shares;
   for (const auto &[structure, measurement] : known) {
     double gain = measurement.seconds / measurement.defaultSeconds;
+    if (measurement.schedule == isTime) {
+      result.seconds[structure] = measurement.seconds;
+      shares.push_back(gain);
+      continue;
+    }
     std::optional<schedule::Point> point = schedule::Point::parse(measurement.schedule);
     if (point && gain < clearGain)
-      result[structure] = {std::move(*point), gain};
+      result.schedules[structure] = {std::move(*point), gain};
   }
+  if (!shares.empty())
+    result.bias = quantile(std::move(shares), 0.5);
   return result;
 }
 
@@ -46,25 +63,20 @@ Digest Records::digest() const {
   return hash.finish();
 }
 
-std::optional<Hash128> planKey(const orchestrate::Plan &plan) {
+Hash128 planKey(const orchestrate::Plan &plan) {
   std::vector<Hash128> kernels; // One for each stage.
-  bool any = false;
   orchestrate::Plan::forEachStage(plan.root, [&](unsigned number) {
     const orchestrate::Stage &stage = plan.stages[number];
     if (stage.kind != orchestrate::Stage::Kind::Kernel)
       return;
     const orchestrate::Kernel &kernel = plan.kernels[stage.kernel];
     kernels.push_back(Hasher("kernel").add(kernel.key).add(kernel.shape->point.print()).finish());
-    any |= kernel.shape->untuned != nullptr;
   });
-  if (!any)
-    return std::nullopt;
   return Hasher("tuned plan").addUnordered(kernels).finish();
 }
 
 bool lostAsAWhole(const Records &records, const orchestrate::Plan &plan) {
-  std::optional<Hash128> key = planKey(plan);
-  const store::Measurement *found = key ? records.find(*key) : nullptr;
+  const store::Measurement *found = records.find(planKey(plan));
   return found && found->seconds >= found->defaultSeconds;
 }
 

@@ -1,8 +1,9 @@
 //===- records.h - What tuning knows of a machine -----------------------------===//
 //
 // The measurements that a compile started with and those that it makes, which go to the store at
-// once. Kernels are recorded under space::tuningKey, and whole plans under the kernels in them:
-// where tuned kernels made a model slower as a whole, it ships without them.
+// once. Schedules of kernels are recorded under space::tuningKey, what kernels take in runs of
+// models under space::timingKey, and whole plans under the kernels in them: where what was measured
+// made a model slower as a whole, it ships without.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KINTSUGI_TUNE_RECORDS_H
@@ -28,8 +29,11 @@ public:
   /// Known from now on, and in the store when this returns.
   Status add(const store::Measurement &measurement);
 
-  /// The kernels that have a better schedule than the default.
-  space::TunedSchedules schedules() const;
+  /// What a kernel takes in a run of a model, under space::timingKey, and what was predicted.
+  Status addTime(Hash128 key, double seconds, double predictedSeconds);
+
+  /// The kernels that have a better schedule than the default, and those whose seconds are known.
+  space::MeasuredKernels kernels() const;
   /// Of all that may change what a compile does.
   Digest digest() const;
 
@@ -39,10 +43,11 @@ private:
   std::map<Hash128, store::Measurement> known;
 };
 
-/// Stands for the tuned kernels in a plan; nullopt where there is none.
-std::optional<Hash128> planKey(const orchestrate::Plan &plan);
+/// Stands for the kernels in a plan and their schedules.
+Hash128 planKey(const orchestrate::Plan &plan);
 
-/// Whether the plan was timed as a whole and was not quicker than the one without tuned kernels.
+/// Whether the plan was timed as a whole and was not quicker than the one that nothing measured
+/// decided on.
 bool lostAsAWhole(const Records &records, const orchestrate::Plan &plan);
 
 } // namespace kintsugi::tune

@@ -1,8 +1,10 @@
 #include "tune/tune.h"
 
+#include "cost/cost.h"
 #include "tune/kernel_search.h"
 #include "tune/made_up.h"
 #include "tune/pairs.h"
+#include "tune/plan_times.h"
 #include "tune/preparation.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -12,13 +14,11 @@ namespace kintsugi::tune {
 
 using orchestrate::Kernel;
 using orchestrate::Plan;
-using orchestrate::PlanNode;
-using orchestrate::Stage;
 
 namespace {
 
-/// Of the budget: the rest is for the races of whole plans.
-constexpr double shareForKernels = 0.75;
+/// Of the budget, one after the other: the rest is for the races of whole plans.
+constexpr double shareForKernels = 0.5, shareForPlans = 0.8;
 
 class Deadline {
 public:
@@ -33,73 +33,6 @@ private:
   double seconds;
   std::chrono::steady_clock::time_point start;
 };
-
-/// A kernel of a stage of the manifest.
-struct Part {
-  unsigned kernel;
-  double share;     ///< Of the stage's time.
-  int64_t launches; ///< Of the stage, in a run.
-};
-using Parts = llvm::SmallVector<Part, 1>; ///< None for a call, or a launch of one.
-
-void collectParts(const Plan &plan, const PlanNode &node, int64_t times, std::vector<Parts> &all) {
-  if (node.kind == PlanNode::Kind::Repeat)
-    times *= node.count;
-  if (node.kind != PlanNode::Kind::Stage && node.kind != PlanNode::Kind::Joined) {
-    for (const PlanNode &child : node.children)
-      collectParts(plan, child, times, all);
-    return;
-  }
-  if (node.kind == PlanNode::Kind::Stage && plan.stages[node.stage].device) {
-    all.resize(all.size() + plan.stages[node.stage].device->launches.size());
-    return;
-  }
-  Parts parts;
-  double total = 0;
-  Plan::forEachStage(node, [&](unsigned number) {
-    const Stage &stage = plan.stages[number];
-    if (stage.kind != Stage::Kind::Kernel)
-      return;
-    parts.push_back({stage.kernel, stage.predictedSeconds, times});
-    total += stage.predictedSeconds;
-  });
-  for (Part &part : parts)
-    part.share = parts.size() == 1 ? 1 : part.share / std::max(total, 1e-12);
-  all.push_back(std::move(parts));
-}
-
-/// By stage of the main program's manifest.
-std::vector<Parts> partsOfStages(const Plan &plan) {
-  std::vector<Parts> all;
-  collectParts(plan, plan.root, 1, all);
-  return all;
-}
-
-/// By kernel of the plan, the seconds of each run.
-std::vector<std::vector<double>> timesOfKernels(const Plan &plan, const Runner &runner) {
-  std::vector<std::vector<double>> seconds(plan.kernels.size());
-  for (const auto &[parts, times] : llvm::zip(partsOfStages(plan), runner.stages()))
-    for (const Part &part : parts) {
-      seconds[part.kernel].resize(times.size(), 0);
-      for (auto [sum, each] : llvm::zip(seconds[part.kernel], times))
-        sum += part.share * each;
-    }
-  return seconds;
-}
-
-/// How many launches of a plan run a kernel and nothing else; none where it shares some.
-unsigned launchesAlone(const Plan &plan, unsigned kernel) {
-  unsigned count = 0;
-  for (const Parts &parts : partsOfStages(plan))
-    for (const Part &part : parts) {
-      if (part.kernel != kernel)
-        continue;
-      if (parts.size() > 1)
-        return 0;
-      ++count;
-    }
-  return count;
-}
 
 class Tuner {
 public:
@@ -120,6 +53,7 @@ public:
       if (llvm::all_of(jobs, [](const Job &job) { return !job.problem.empty(); }))
         return machineError(jobs.front().problem); // The device's, it seems.
     }
+    KINTSUGI_RETURN_IF_ERROR(timePlans());
     KINTSUGI_RETURN_IF_ERROR(raceWithDefault());
     note();
     return report;
@@ -279,20 +213,107 @@ private:
                        job.known->tried);
   }
 
-  /// The plan with tuned kernels against the one without, unless that is known.
+  /// What the kernels of the plans take in runs of these, until a plan has none that is not known.
+  Status timePlans() {
+    constexpr unsigned mostPlans = 12;
+    while (report.plans < mostPlans) {
+      KINTSUGI_ASSIGN(std::optional<Plan> plan, planToTime());
+      if (!plan)
+        return Status::success();
+      if (!deadline.within(shareForPlans))
+        break;
+      if (options.progress && !options.progress("timing kernels in the model", report.plans, 0))
+        return usageError("the tuning was stopped");
+      KINTSUGI_RETURN_IF_ERROR(timeIn(*plan, unknownKernels(*plan)));
+      ++report.plans;
+    }
+    report.complete = false;
+    return Status::success();
+  }
+
+  /// That of predictions alone, or that by what was measured, if a kernel in it is not known.
+  Expected<std::optional<Plan>> planToTime() {
+    KINTSUGI_ASSIGN(const Plan *predicted, plainPlan());
+    if (!unknownKernels(*predicted).empty())
+      return std::optional<Plan>(*predicted);
+    space::MeasuredKernels measured = records.kernels();
+    KINTSUGI_ASSIGN(Plan plan, workshop.plan(&measured));
+    if (unknownKernels(plan).empty())
+      return std::optional<Plan>();
+    return std::optional<Plan>(std::move(plan));
+  }
+
+  /// That of predictions alone.
+  Expected<const Plan *> plainPlan() {
+    if (!unmeasured) {
+      KINTSUGI_ASSIGN(unmeasured, workshop.plan(nullptr));
+    }
+    return &*unmeasured;
+  }
+
+  /// Distinct ones that have launches of their own and were not timed.
+  llvm::SmallVector<unsigned> unknownKernels(const Plan &plan) const {
+    llvm::SmallVector<unsigned> kernels;
+    for (auto [number, kernel] : llvm::enumerate(plan.kernels))
+      if (kernel.program && launchesAlone(plan, number) > 0 && !records.find(timingKeyOf(kernel)))
+        kernels.push_back(number);
+    return kernels;
+  }
+
+  Hash128 timingKeyOf(const Kernel &kernel) const {
+    return space::timingKey(kernel.shape->key, options.schedule, kernel.shape->point);
+  }
+
+  Status timeIn(const Plan &plan, llvm::ArrayRef<unsigned> kernels) {
+    constexpr int leastRuns = 5, mostRuns = 60;
+    constexpr double aPlan = 0.05; ///< Of the budget.
+    KINTSUGI_ASSIGN(Model model, workshop.build(plan));
+    KINTSUGI_ASSIGN(Runner runner, Runner::create(model, workshop.feeds, options.threads));
+    KINTSUGI_RETURN_IF_ERROR(runner.warmUp());
+    Deadline own(options.seconds);
+    for (int run = 0; run < leastRuns || (run < mostRuns && own.within(aPlan)); ++run)
+      KINTSUGI_RETURN_IF_ERROR(runner.timeStages());
+    std::vector<int64_t> launches(plan.kernels.size(), 0);
+    for (const Parts &parts : partsOfStages(plan))
+      for (const Part &part : parts)
+        launches[part.kernel] += part.launches;
+    std::vector<std::vector<double>> times = timesOfKernels(plan, runner);
+    for (unsigned kernel : kernels) {
+      // What else runs on the machine makes a run longer and never shorter.
+      double seconds =
+          quantile(times[kernel], 0.25) / double(std::max<int64_t>(1, launches[kernel]));
+      if (seconds <= 0)
+        continue;
+      KINTSUGI_RETURN_IF_ERROR(records.addTime(timingKeyOf(plan.kernels[kernel]), seconds,
+                                               predictedOf(plan.kernels[kernel])));
+      ++report.timed;
+    }
+    return Status::success();
+  }
+
+  /// By the machine description alone.
+  double predictedOf(const Kernel &kernel) const {
+    space::KernelShape shape = *kernel.shape;
+    shape.measuredSeconds = 0;
+    shape.bias = 1;
+    return cost::predictSeconds(shape, options.schedule.machine);
+  }
+
+  /// The plan by what was measured against the one without, unless that is known.
   Status raceWithDefault() {
     constexpr int mostRaces = 3;
-    std::optional<Plan> plain;
     std::optional<Runner> plainRunner;
     for (int round = 0; round < mostRaces; ++round) {
-      space::TunedSchedules schedules = records.schedules();
-      KINTSUGI_ASSIGN(Plan tuned, workshop.plan(&schedules));
-      std::optional<Hash128> key = planKey(tuned);
-      if (!key || records.find(*key))
+      space::MeasuredKernels measured = records.kernels();
+      KINTSUGI_ASSIGN(Plan tuned, workshop.plan(&measured));
+      Hash128 key = planKey(tuned);
+      if (records.find(key))
         return Status::success();
-      if (!plain) {
-        KINTSUGI_ASSIGN(plain, workshop.plan(nullptr));
-        KINTSUGI_ASSIGN(Model model, workshop.build(*plain));
+      KINTSUGI_ASSIGN(const Plan *predicted, plainPlan());
+      if (planKey(*predicted) == key)
+        return Status::success();
+      if (!plainRunner) {
+        KINTSUGI_ASSIGN(Model model, workshop.build(*predicted));
         KINTSUGI_ASSIGN(plainRunner, Runner::create(model, workshop.feeds, options.threads));
       }
       KINTSUGI_ASSIGN(Model model, workshop.build(tuned));
@@ -300,9 +321,9 @@ private:
       KINTSUGI_ASSIGN(Race times, raceOf(*plainRunner, runner));
       bool isLast = round + 1 == mostRaces || !deadline.within(1.5);
       KINTSUGI_ASSIGN(bool any, isLast ? Expected<bool>(false)
-                                       : dropLosers(*plain, *plainRunner, tuned, runner));
+                                       : dropLosers(*predicted, *plainRunner, tuned, runner));
       if (!any)
-        return judge(*key, times);
+        return judge(key, times);
     }
     return Status::success();
   }
@@ -424,6 +445,7 @@ private:
   KernelSearch::Fuel fuel;
   std::vector<Job> jobs;
   double predicted = 0; ///< Seconds of all kernels in a run, by the cost model.
+  std::optional<Plan> unmeasured; ///< Of predictions alone, once it was asked for.
   TuneReport report;
 };
 

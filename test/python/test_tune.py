@@ -186,3 +186,17 @@ def test_a_gpu_is_tuned_for_by_itself(tmp_path, model, report):
     assert third["tuned_kernels"] == first["tuned_kernels"]
     assert (tmp_path / "first.kin").read_bytes() == (tmp_path / "third.kin").read_bytes()
     assert report("compare", model, *on_gpu)["within"] is True
+
+
+def test_the_solver_chooses_by_what_kernels_were_measured_to_take(tmp_path, environment, model, report):
+    first = report("compile", model, "-o", tmp_path / "first.kin", "--tune", 20)
+    assert first["tuning"]["timed_kernels"] >= 1 and first["tuning"]["timed_plans"] >= 1
+    assert first["kernels"] == 1
+    with sqlite3.connect(store_of(environment)) as store:
+        times = [row[0] for row in store.execute("SELECT seconds FROM measurements WHERE schedule = 'time'")]
+        assert min(abs(first["objective_seconds"] - seconds) for seconds in times) < 1e-12
+        store.execute("UPDATE measurements SET seconds = 1, default_seconds = 1 WHERE schedule = 'time'")
+    store.close()
+    second = report("compile", model, "-o", tmp_path / "second.kin")
+    assert second["kernels"] == 2 and second["objective_seconds"] < 0.5
+    assert report("compare", model)["within"] is True

@@ -202,6 +202,35 @@ TEST(Space, WhatIsStoredIsPartOfAKernel) {
   EXPECT_EQ(pairs.size(), 2u) << space->print();
 }
 
+TEST(MeasuredSeconds, TakeThePlaceOfPredictions) {
+  te::Program program = programOf("input x[i:4096] f32\n"
+                                  "y[i:4096] f32 = x[i] + 1\nz[i:4096] f32 = exp(y[i])\n"
+                                  "output y\noutput z\n");
+  SpaceOptions options = smallOptions().space;
+  const machine::Machine &machine = options.schedule.machine;
+  Expected<Space> plain = buildSpace(program, {0, 1}, options);
+  ASSERT_TRUE(plain.ok());
+  const KernelShape &usual = *plain->candidates[0].kernel;
+  MeasuredKernels measured;
+  measured.bias = 2;
+  measured.seconds[timingKey(usual.key, options.schedule, usual.point)] = 0.125;
+  options.measured = &measured;
+  Expected<Space> space = buildSpace(program, {0, 1}, options);
+  ASSERT_TRUE(space.ok());
+  ASSERT_EQ(space->candidates.size(), plain->candidates.size());
+  EXPECT_EQ(cost::predictSeconds(*space->candidates[0].kernel, machine), 0.125);
+  EXPECT_DOUBLE_EQ(cost::predictAloneSeconds(*space->candidates[0].kernel, machine),
+                   0.125 * cost::predictAloneSeconds(usual, machine) /
+                       cost::predictSeconds(usual, machine));
+  for (size_t other = 1; other < space->candidates.size(); ++other)
+    EXPECT_DOUBLE_EQ(cost::predictSeconds(*space->candidates[other].kernel, machine),
+                     2 * cost::predictSeconds(*plain->candidates[other].kernel, machine));
+  Expected<Space> again = parseSpace(space->print(), "test.space", program);
+  ASSERT_TRUE(again.ok()) << again.error().message;
+  EXPECT_EQ(again->print(), space->print());
+  EXPECT_EQ(cost::predictSeconds(*again->candidates[0].kernel, machine), 0.125);
+}
+
 TEST(TunedSchedules, TakeThePlaceOfWhatTheSearchFinds) {
   te::Program program = programOf("input a[m:32, k:40] f32\ninput b[k:40, n:48] f32\n"
                                   "y[m:32, n:48] f32 = sum<f32>[k:40] a[m, k] * b[k, n]\n"
@@ -211,10 +240,10 @@ TEST(TunedSchedules, TakeThePlaceOfWhatTheSearchFinds) {
   ASSERT_TRUE(plain.ok());
   const KernelShape &usual = *plain->candidates[0].kernel;
   EXPECT_EQ(usual.untuned, nullptr);
-  TunedSchedules tuned;
+  MeasuredKernels tuned;
   Hash128 key = tuningKey(usual.key, options.schedule);
-  tuned[key] = {*schedule::Point::parse("- 5,48 -"), 0.75};
-  options.tuned = &tuned;
+  tuned.schedules[key] = {*schedule::Point::parse("- 5,48 -"), 0.75};
+  options.measured = &tuned;
   Expected<Space> space = buildSpace(program, {0}, options);
   ASSERT_TRUE(space.ok());
   const KernelShape &kernel = *space->candidates[0].kernel;
@@ -242,7 +271,7 @@ TEST(TunedSchedules, TakeThePlaceOfWhatTheSearchFinds) {
     EXPECT_EQ(kept.kernel->schedule.print(), usual.schedule.print());
   }
 
-  tuned[key].point = *schedule::Point::parse("- 33,48 -");
+  tuned.schedules[key].point = *schedule::Point::parse("- 33,48 -");
   Expected<Space> without = buildSpace(program, {0}, options);
   ASSERT_TRUE(without.ok());
   EXPECT_EQ(without->candidates[0].kernel->schedule.print(), usual.schedule.print());

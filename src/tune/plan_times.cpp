@@ -1,0 +1,113 @@
+#include "tune/plan_times.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <algorithm>
+
+namespace kintsugi::tune {
+
+using orchestrate::Plan;
+using orchestrate::PlanNode;
+using orchestrate::Stage;
+
+static void collectParts(const Plan &plan, const PlanNode &node, int64_t times,
+                         std::vector<Parts> &all) {
+  if (node.kind == PlanNode::Kind::Repeat)
+    times *= node.count;
+  if (node.kind != PlanNode::Kind::Stage && node.kind != PlanNode::Kind::Joined) {
+    for (const PlanNode &child : node.children)
+      collectParts(plan, child, times, all);
+    return;
+  }
+  if (node.kind == PlanNode::Kind::Stage && plan.stages[node.stage].device) {
+    all.resize(all.size() + plan.stages[node.stage].device->launches.size());
+    return;
+  }
+  Parts parts;
+  double total = 0;
+  Plan::forEachStage(node, [&](unsigned number) {
+    const Stage &stage = plan.stages[number];
+    if (stage.kind != Stage::Kind::Kernel)
+      return;
+    parts.push_back({stage.kernel, stage.predictedSeconds, times});
+    total += stage.predictedSeconds;
+  });
+  for (Part &part : parts)
+    part.share = parts.size() == 1 ? 1 : part.share / std::max(total, 1e-12);
+  all.push_back(std::move(parts));
+}
+
+std::vector<Parts> partsOfStages(const Plan &plan) {
+  std::vector<Parts> all;
+  collectParts(plan, plan.root, 1, all);
+  return all;
+}
+
+std::vector<std::vector<double>> timesOfKernels(const Plan &plan, const Runner &runner) {
+  std::vector<std::vector<double>> seconds(plan.kernels.size());
+  for (const auto &[parts, times] : llvm::zip(partsOfStages(plan), runner.stages()))
+    for (const Part &part : parts) {
+      seconds[part.kernel].resize(times.size(), 0);
+      for (auto [sum, each] : llvm::zip(seconds[part.kernel], times))
+        sum += part.share * each;
+    }
+  return seconds;
+}
+
+namespace {
+
+class AsMeasured {
+public:
+  AsMeasured(Plan &plan, const space::MeasuredKernels &measured,
+             const schedule::ScheduleOptions &options)
+      : plan(plan), measured(measured), options(options) {}
+
+  void visit(const PlanNode &node, double times) {
+    if (node.kind == PlanNode::Kind::Repeat)
+      times *= double(node.count);
+    if (node.kind == PlanNode::Kind::Stage)
+      price(plan.stages[node.stage], times);
+    if (node.kind == PlanNode::Kind::Joined || node.kind == PlanNode::Kind::Lanes)
+      return;
+    for (const PlanNode &child : node.children)
+      visit(child, times);
+  }
+
+private:
+  void price(Stage &stage, double times) {
+    if (stage.kind != Stage::Kind::Kernel)
+      return;
+    const space::KernelShape &shape = *plan.kernels[stage.kernel].shape;
+    auto found = measured.seconds.find(space::timingKey(shape.key, options, shape.point));
+    if (found == measured.seconds.end())
+      return;
+    plan.objectiveSeconds += times * (found->second - stage.predictedSeconds);
+    stage.predictedSeconds = plan.kernels[stage.kernel].predictedSeconds = found->second;
+  }
+
+  Plan &plan;
+  const space::MeasuredKernels &measured;
+  const schedule::ScheduleOptions &options;
+};
+
+} // namespace
+
+void priceAsMeasured(Plan &plan, const space::MeasuredKernels &measured,
+                     const schedule::ScheduleOptions &options) {
+  AsMeasured(plan, measured, options).visit(plan.root, 1);
+}
+
+unsigned launchesAlone(const Plan &plan, unsigned kernel) {
+  unsigned count = 0;
+  for (const Parts &parts : partsOfStages(plan))
+    for (const Part &part : parts) {
+      if (part.kernel != kernel)
+        continue;
+      if (parts.size() > 1)
+        return 0;
+      ++count;
+    }
+  return count;
+}
+
+} // namespace kintsugi::tune
