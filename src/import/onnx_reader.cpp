@@ -58,6 +58,10 @@ private:
 
   Status outcome(const char *what) {
     KINTSUGI_RETURN_IF_ERROR(std::move(problem));
+    if (wire.tooLarge)
+      return inputError(std::string("not a valid ONNX ") + what +
+                        ": a field of it has 4 GiB or more, protocol buffers are smaller than 2 "
+                        "GiB; save its weights as external data");
     if (wire.malformed)
       return inputError(std::string("not a valid ONNX ") + what +
                         " (the protocol buffer is malformed or cut short)");

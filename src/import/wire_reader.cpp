@@ -12,74 +12,58 @@ namespace kintsugi::import {
 
 static_assert(std::endian::native == std::endian::little);
 
-bool WireReader::varint(uint64_t &value) {
-  const char *begin = reinterpret_cast<const char *>(rest.data());
-  const char *position = begin;
-  try {
-    value = protozero::decode_varint(&position, begin + rest.size());
-  } catch (const protozero::exception &) {
-    fail();
-    return false;
-  }
-  rest = rest.subspan(position - begin);
-  return true;
+using WireType = protozero::pbf_wire_type;
+
+/// The varint that comes next. Of keys and lengths protozero drops what is beyond 32 bits.
+static uint64_t peekVarint(const protozero::pbf_reader &reader) {
+  const char *position = reader.data().data();
+  return protozero::decode_varint(&position, position + reader.length());
 }
 
-bool WireReader::take(uint64_t count, std::span<const std::byte> &taken) {
-  if (count > rest.size()) {
+/// May throw protozero's exceptions, and may call fail().
+void WireReader::readField(WireField &field) {
+  if (peekVarint(rest) > UINT32_MAX)
+    return fail();
+  rest.next();
+  field = {rest.tag(), rest.wire_type(), 0, {}};
+  if (field.type == WireType::varint) {
+    field.scalar = rest.get_uint64();
+  } else if (field.type == WireType::fixed64) {
+    field.scalar = rest.get_fixed64();
+  } else if (field.type == WireType::fixed32) {
+    field.scalar = rest.get_fixed32();
+  } else if (uint64_t length = peekVarint(rest); length > UINT32_MAX) {
+    state->tooLarge = length < rest.length();
     fail();
-    return false;
+  } else {
+    protozero::data_view view = rest.get_view();
+    field.bytes = std::as_bytes(std::span(view.data(), view.size()));
   }
-  taken = rest.first(count);
-  rest = rest.subspan(count);
-  return true;
 }
 
 bool WireReader::next(WireField &field) {
-  uint64_t key;
-  if (state->malformed || rest.empty() || !varint(key))
+  if (state->malformed || !rest)
     return false;
-  uint64_t number = key >> 3;
-  if (number == 0 || number > 0x1fffffff) {
+  try {
+    readField(field);
+  } catch (const protozero::exception &) {
     fail();
-    return false;
   }
-  field = {static_cast<uint32_t>(number), static_cast<WireType>(key & 7), 0, {}};
-  switch (field.type) {
-  case WireType::Varint:
-    return varint(field.scalar);
-  case WireType::Fixed64:
-  case WireType::Fixed32: {
-    std::span<const std::byte> bits;
-    if (!take(field.type == WireType::Fixed64 ? 8 : 4, bits))
-      return false;
-    std::memcpy(&field.scalar, bits.data(), bits.size());
-    return true;
-  }
-  case WireType::Bytes: {
-    uint64_t length;
-    return varint(length) && take(length, field.bytes);
-  }
-  }
-  fail();
-  return false;
+  return !state->malformed;
 }
 
 int64_t WireReader::integer(const WireField &field) {
-  if (field.type != WireType::Varint)
-    fail();
+  require(field, WireType::varint);
   return static_cast<int64_t>(field.scalar);
 }
 
 float WireReader::float32(const WireField &field) {
-  if (field.type != WireType::Fixed32)
-    fail();
+  require(field, WireType::fixed32);
   return std::bit_cast<float>(static_cast<uint32_t>(field.scalar));
 }
 
 std::span<const std::byte> WireReader::message(const WireField &field) {
-  if (field.type != WireType::Bytes)
-    fail();
+  require(field, WireType::length_delimited);
   return field.bytes;
 }
 
@@ -89,25 +73,29 @@ std::string WireReader::text(const WireField &field) {
 }
 
 void WireReader::appendIntegers(const WireField &field, std::vector<int64_t> &values) {
-  if (field.type != WireType::Bytes) {
+  if (field.type != WireType::length_delimited) {
     values.push_back(integer(field));
     return;
   }
-  WireReader packed(field.bytes, *state);
-  uint64_t value;
-  while (!packed.rest.empty() && packed.varint(value))
-    values.push_back(static_cast<int64_t>(value));
+  auto *position = reinterpret_cast<const char *>(field.bytes.data());
+  const char *end = position + field.bytes.size();
+  try {
+    while (position != end)
+      values.push_back(static_cast<int64_t>(protozero::decode_varint(&position, end)));
+  } catch (const protozero::exception &) {
+    fail();
+  }
 }
 
 void WireReader::appendFixed(const WireField &field, unsigned width,
                              std::vector<std::byte> &values) {
-  if (field.type == WireType::Bytes) {
+  if (field.type == WireType::length_delimited) {
     if (field.bytes.size() % width != 0)
       return fail();
     values.insert(values.end(), field.bytes.begin(), field.bytes.end());
     return;
   }
-  if (field.type != (width == 8 ? WireType::Fixed64 : WireType::Fixed32))
+  if (field.type != (width == 8 ? WireType::fixed64 : WireType::fixed32))
     return fail();
   auto *bits = reinterpret_cast<const std::byte *>(&field.scalar);
   values.insert(values.end(), bits, bits + width);

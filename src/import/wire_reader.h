@@ -1,12 +1,13 @@
 //===- wire_reader.h - Fields of a protocol buffer ---------------------------===//
 //
-// Walks the fields of one message with 64-bit lengths (protozero's own reader keeps them in 32
-// bits, and models may be larger than 4 GB). A malformed message sets a flag that stays; nothing
-// throws.
+// Walks the fields of one message with protozero's reader. A malformed message sets a flag that
+// stays; nothing throws.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KINTSUGI_IMPORT_WIRE_READER_H
 #define KINTSUGI_IMPORT_WIRE_READER_H
+
+#include <protozero/pbf_reader.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -19,21 +20,21 @@ namespace kintsugi::import {
 /// Whether anything in a file was malformed; shared by the readers of all its messages.
 struct WireState {
   bool malformed = false;
+  bool tooLarge = false; ///< Malformed by a field of 4 GiB or more, which protozero can't hold.
 };
-
-enum class WireType : uint8_t { Varint = 0, Fixed64 = 1, Bytes = 2, Fixed32 = 5 };
 
 /// One field: its number and its contents as the wire type gives them.
 struct WireField {
   uint32_t number = 0;
-  WireType type = WireType::Varint;
-  uint64_t scalar = 0;              ///< Varint, Fixed64, Fixed32
-  std::span<const std::byte> bytes; ///< Bytes
+  protozero::pbf_wire_type type = protozero::pbf_wire_type::unknown;
+  uint64_t scalar = 0;              ///< varint, fixed64, fixed32
+  std::span<const std::byte> bytes; ///< length_delimited
 };
 
 class WireReader {
 public:
-  WireReader(std::span<const std::byte> message, WireState &state) : rest(message), state(&state) {}
+  WireReader(std::span<const std::byte> message, WireState &state)
+      : rest(reinterpret_cast<const char *>(message.data()), message.size()), state(&state) {}
 
   /// Reads the next field; false at the end and after anything malformed in the file.
   bool next(WireField &field);
@@ -51,14 +52,17 @@ public:
   void appendFixed(const WireField &field, unsigned width, std::vector<std::byte> &values);
 
 private:
-  bool varint(uint64_t &value);
-  bool take(uint64_t count, std::span<const std::byte> &taken);
+  void readField(WireField &field);
+  void require(const WireField &field, protozero::pbf_wire_type type) {
+    if (field.type != type)
+      fail();
+  }
   void fail() {
     state->malformed = true;
     rest = {};
   }
 
-  std::span<const std::byte> rest;
+  protozero::pbf_reader rest;
   WireState *state;
 };
 

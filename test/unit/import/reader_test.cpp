@@ -8,6 +8,7 @@
 
 #include <cstring>
 #include <random>
+#include <sys/mman.h>
 
 namespace kintsugi::import {
 namespace {
@@ -76,6 +77,53 @@ TEST(Reader, DamagedFilesNeverReadOutside) {
     if (!model.ok())
       EXPECT_FALSE(model.error().message.empty());
   }
+}
+
+/// A whole file with its first message's key or length written as given.
+std::string fileOf(uint64_t key, uint64_t length, std::string_view rest) {
+  std::string bytes;
+  protozero::add_varint_to_buffer(&bytes, key);
+  protozero::add_varint_to_buffer(&bytes, length);
+  return bytes.append(rest);
+}
+
+/// The reader's library keeps keys and lengths in 32 bits: what is beyond them must not be dropped.
+TEST(Reader, KeysAndLengthsBeyond32BitsAreMalformed) {
+  constexpr uint64_t graphKey = 7 << 3 | 2, beyond = uint64_t(1) << 32;
+  std::string graph = test::graph({});
+  EXPECT_EQ(messageOf(fileOf(graphKey, graph.size(), graph)), "");
+  for (const std::string &bytes : {fileOf(graphKey + beyond, graph.size(), graph),
+                                   fileOf(graphKey, graph.size() + beyond, graph)})
+    EXPECT_EQ(messageOf(bytes),
+              "not a valid ONNX model (the protocol buffer is malformed or cut short)");
+}
+
+/// Memory that nobody touches: only the first page is ever there.
+TEST(Reader, FieldsOf4GibibytesAreRefused) {
+  constexpr uint64_t length = uint64_t(1) << 32;
+  void *memory = mmap(nullptr, length + 4096, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  std::string start = fileOf(7 << 3 | 2, length, "");
+  std::memcpy(memory, start.data(), start.size());
+  std::span bytes(static_cast<const std::byte *>(memory), start.size() + length);
+  auto model = readOnnx({nullptr, bytes});
+  munmap(memory, length + 4096);
+  ASSERT_FALSE(model.ok());
+  EXPECT_EQ(model.error().message,
+            "not a valid ONNX model: a field of it has 4 GiB or more, protocol buffers are smaller "
+            "than 2 GiB; save its weights as external data");
+}
+
+TEST(Reader, EveryWireTypeIsChecked) {
+  std::string reserved, group, integers;
+  protozero::add_varint_to_buffer(&reserved, 19000 << 3);
+  reserved += '\1';
+  protozero::add_varint_to_buffer(&group, 9 << 3 | 3);     // The start of a group.
+  Writer(integers).add_bytes(1, std::string("\1\x80", 2)); // The last packed number is cut short.
+  for (const std::string &bytes : {reserved, group, integers})
+    EXPECT_EQ(tensorMessage(bytes),
+              "not a valid ONNX tensor (the protocol buffer is malformed or cut short)");
 }
 
 TEST(Reader, NotAModel) {
