@@ -1,4 +1,4 @@
-"""How far another runtime's outputs may be from ONNX Runtime's: the widest limits of docs/architecture.md's policy.
+"""How far another runtime's outputs may be from ONNX Runtime's: the widest limits of docs/precision.md's policy.
 
 `kintsugi compare` applies the policy itself, which is narrower for most models: it knows what rounding costs a model.
 Errors are relative to the largest magnitude in the output. K is the number of terms that were added up along the

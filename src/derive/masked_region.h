@@ -9,7 +9,7 @@
 // What "neutral" takes for granted, besides the expressions: a hidden score is not so large that
 // adding the lowest numbers of its type leaves something (less than half of the greatest number),
 // it is not NaN, and what a weight of zero is multiplied with is finite. `proved` says whether
-// facts give all that; where they don't, it is the rule of docs/architecture.md, Numerics.
+// facts give all that; where they don't, it is the rule of docs/precision.md, Numerics.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KINTSUGI_DERIVE_MASKED_REGION_H

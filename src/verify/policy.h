@@ -1,6 +1,6 @@
 //===- policy.h - How far a result may be from the right one ----------------===//
 //
-// The one place that says what "agrees" means; docs/architecture.md publishes it. Errors are taken
+// The one place that says what "agrees" means; docs/precision.md publishes it. Errors are taken
 // of the largest magnitude in an output, and may grow with K, the number of terms that were added
 // up along the longest path to it: rounding errors of sums behave like a random walk, hence roots
 // (Higham, Accuracy and Stability of Numerical Algorithms, section 2.8).

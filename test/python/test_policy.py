@@ -1,4 +1,4 @@
-"""The error policy: what `compare` and zoo/policy.py allow, and what docs/architecture.md says of it."""
+"""The error policy: what `compare` and zoo/policy.py allow, and what docs/precision.md says of it."""
 
 import json
 import math
@@ -46,9 +46,9 @@ def test_tolerance():
 
 
 def published():
-    """The table of docs/architecture.md: by type, the functions of K that are the limit and the most that it widens to,
+    """The table of docs/precision.md: by type, the functions of K that are the limit and the most that it widens to,
     and how many times what rounding costs."""
-    lines = (ROOT / "docs/architecture.md").read_text().splitlines()
+    lines = (ROOT / "docs/precision.md").read_text().splitlines()
     start = next(i for i, line in enumerate(lines) if line.startswith("| judged by |"))
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines[start + 2 : start + 6]]
     names = {"sqrt": math.sqrt, "log2": math.log2, "min": min, "__builtins__": {}}
