@@ -44,6 +44,7 @@ LIBRARIES = {
     "nlohmann/": "json",
     "protozero/": "protozero",
     "sqlite3.h": "SQLite",
+    "xxhash.h": "xxHash",
     "zlib.h": "zlib",
 }
 # What a library brings along.

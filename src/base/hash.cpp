@@ -3,11 +3,18 @@
 #include "base/hash.h"
 #include "base/hex.h"
 
+// All of it in this file: no library to link, and short additions are inlined.
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <vector>
 
 using namespace kintsugi;
+
+static_assert(std::endian::native == std::endian::little, "what is hashed is the same everywhere");
 
 std::string Hash128::str() const {
   std::string text;
@@ -29,13 +36,26 @@ std::optional<Hash128> Hash128::parse(std::string_view text) {
   return hash;
 }
 
-void Hasher::mix(uint64_t first, uint64_t second) {
-  constexpr uint64_t c1 = 0x87c37b91114253d5, c2 = 0x4cf5ad432745937f;
-  first = std::rotl(first * c1, 31) * c2;
-  lowState = (std::rotl(lowState ^ first, 27) + highState) * 5 + 0x52dce729;
-  second = std::rotl(second * c2, 33) * c1;
-  highState = (std::rotl(highState ^ second, 31) + lowState) * 5 + 0x38495ab5;
-  ++words;
+Hasher::Hasher() { XXH3_128bits_reset(new (state.data()) XXH3_state_t); }
+
+/// XXH3's state in the bytes that the header sets apart for it.
+static XXH3_state_t *stateIn(std::array<std::byte, sizeof(XXH3_state_t)> &bytes) {
+  return std::launder(reinterpret_cast<XXH3_state_t *>(bytes.data()));
+}
+
+Hasher &Hasher::addWord(Type type, uint64_t word) {
+  std::array<uint8_t, 9> bytes{static_cast<uint8_t>(type)};
+  std::memcpy(&bytes[1], &word, 8);
+  XXH3_128bits_update(stateIn(state), bytes.data(), bytes.size());
+  return *this;
+}
+
+Hasher &Hasher::add(Hash128 hash) {
+  std::array<uint8_t, 17> bytes{static_cast<uint8_t>(Type::Hash)};
+  std::memcpy(&bytes[1], &hash.low, 8);
+  std::memcpy(&bytes[9], &hash.high, 8);
+  XXH3_128bits_update(stateIn(state), bytes.data(), bytes.size());
+  return *this;
 }
 
 Hasher &Hasher::add(std::string_view text) {
@@ -43,12 +63,8 @@ Hasher &Hasher::add(std::string_view text) {
 }
 
 Hasher &Hasher::add(std::span<const std::byte> bytes) {
-  mix(bytes.size(), 4);
-  for (size_t at = 0; at < bytes.size(); at += 16) {
-    uint64_t block[2] = {0, 0};
-    std::memcpy(block, bytes.data() + at, std::min<size_t>(16, bytes.size() - at));
-    mix(block[0], block[1]);
-  }
+  addWord(Type::Bytes, bytes.size());
+  XXH3_128bits_update(stateIn(state), bytes.data(), bytes.size());
   return *this;
 }
 
@@ -58,19 +74,8 @@ Hasher &Hasher::addUnordered(std::span<const Hash128> hashes) {
   return addRange(sorted);
 }
 
-static uint64_t finalMix(uint64_t word) {
-  word = (word ^ word >> 33) * 0xff51afd7ed558ccd;
-  word = (word ^ word >> 33) * 0xc4ceb9fe1a85ec53;
-  return word ^ word >> 33;
-}
-
 Hash128 Hasher::finish() const {
-  uint64_t low = lowState ^ words, high = highState ^ words;
-  low += high;
-  high += low;
-  low = finalMix(low);
-  high = finalMix(high);
-  low += high;
-  high += low;
-  return {high, low};
+  auto *hashed = std::launder(reinterpret_cast<const XXH3_state_t *>(state.data()));
+  XXH128_hash_t hash = XXH3_128bits_digest(hashed);
+  return {hash.high64, hash.low64};
 }

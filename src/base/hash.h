@@ -34,30 +34,24 @@ struct Hash128 {
   static std::optional<Hash128> parse(std::string_view text);
 };
 
-/// Hashes a sequence of words; the order of additions matters. The mixing is that of MurmurHash3's
-/// x64 128-bit variant (Appleby), one block of two words for each addition.
+/// Hashes a sequence of typed values; the order of additions matters. Each addition is bytes that
+/// say its type and where it ends, so different sequences are different bytes, and the bytes are
+/// hashed by the 128-bit variant of XXH3 (Collet's xxHash).
 class Hasher {
 public:
-  Hasher() = default;
+  Hasher();
 
   /// A hasher whose results differ from those of other domains ("te.definition", "format").
-  explicit Hasher(std::string_view domain) { add(domain); }
+  explicit Hasher(std::string_view domain) : Hasher() { add(domain); }
 
   template <typename T>
     requires(std::is_integral_v<T> || std::is_enum_v<T>)
   Hasher &add(T value) {
-    mix(static_cast<uint64_t>(value), 1);
-    return *this;
+    return addWord(Type::Integer, static_cast<uint64_t>(value));
   }
   /// By its bits: 0.0 and -0.0 differ.
-  Hasher &add(double value) {
-    mix(std::bit_cast<uint64_t>(value), 2);
-    return *this;
-  }
-  Hasher &add(Hash128 hash) {
-    mix(hash.low, hash.high ^ 3);
-    return *this;
-  }
+  Hasher &add(double value) { return addWord(Type::Real, std::bit_cast<uint64_t>(value)); }
+  Hasher &add(Hash128 hash);
   Hasher &add(std::string_view text);
   Hasher &add(const char *text) { return add(std::string_view(text)); }
   Hasher &add(const std::string &text) { return add(std::string_view(text)); }
@@ -78,11 +72,11 @@ public:
   Hash128 finish() const;
 
 private:
-  void mix(uint64_t first, uint64_t second);
+  enum class Type : uint8_t { Integer = 1, Real, Hash, Bytes };
 
-  uint64_t lowState = 0x9e3779b97f4a7c15;
-  uint64_t highState = 0xc2b2ae3d27d4eb4f;
-  uint64_t words = 0;
+  Hasher &addWord(Type type, uint64_t word);
+
+  alignas(64) std::array<std::byte, 576> state; ///< xxHash's XXH3_state_t.
 };
 
 /// A SHA-256 digest.
