@@ -2,33 +2,13 @@
 
 #include "cost/cost.h"
 #include "te/constant_nodes.h"
-#include "te/rename.h"
 #include "llvm/ADT/STLExtras.h"
 
 #include <limits>
-#include <map>
 
 namespace kintsugi::derive {
 
 using namespace te;
-
-Program alone(const Program &program, const std::vector<bool> &constant, uint32_t node) {
-  Program one;
-  std::map<uint32_t, ValueId> read;
-  for (ValueId operand : program.operandsOf(node)) {
-    const Value &value = program.value(operand);
-    read[operand.number] = te::isConstant(program, constant, operand)
-                               ? one.addConstant(value.name, value.type, value.shape, nullptr)
-                               : one.addInput(value.name, value.type, value.shape);
-  }
-  Definition definition = std::get<Definition>(program.nodes[node]);
-  definition.results.clear();
-  for (Expr &body : definition.bodies)
-    body = renameReads(body, [&](ValueId id) { return read.at(id.number); });
-  const Value &result = program.value(program.resultsOf(node)[0]);
-  one.addOutput("y", one.define("y", result.type, std::move(definition)));
-  return one;
-}
 
 schedule::Group kernelGroup(const Program &program, const std::vector<bool> &constant,
                             llvm::ArrayRef<uint32_t> nodes, llvm::ArrayRef<ValueId> outputs) {

@@ -12,10 +12,6 @@
 
 namespace kintsugi::derive {
 
-/// A definition of one result as a program, whose output that is. What it reads is inputs, and
-/// constants without bytes where that is constant (`constant`: by node, see te/constant_nodes.h).
-te::Program alone(const te::Program &program, const std::vector<bool> &constant, uint32_t node);
-
 /// Definitions as a kernel that shares nothing with others, and is told which operands are
 /// constants.
 schedule::Group kernelGroup(const te::Program &program, const std::vector<bool> &constant,

@@ -6,8 +6,8 @@
 #include "derive/ways_within.h"
 #include "derive/winograd.h"
 #include "simplify/facts.h"
-#include "te/constant.h"
 #include "te/constant_nodes.h"
+#include "te/subprogram.h"
 #include "llvm/ADT/STLExtras.h"
 
 #include <limits>
@@ -199,24 +199,15 @@ private:
   }
 
   Alone alone(uint32_t node, const Correlation &correlation) const {
+    ValueId kernel = correlation.kernel.readValue();
+    Subprogram part(program, [&](ValueId id) { return id == kernel; });
     Alone result{Program(), correlation};
-    auto input = [&](const Expr &read) {
-      const Value &value = program.value(read.readValue());
-      bool isKernel = &read == &correlation.kernel;
-      ValueId id = isKernel ? result.program.addConstant("kernel", value.type, value.shape,
-                                                         std::make_shared<NamedConstant>("kernel"))
-                            : result.program.addInput("input", value.type, value.shape);
-      std::optional<Expr> fill;
-      if (const Expr *f = read.readFill())
-        fill = *f;
-      return Expr::read(id, read.type(), read.readIndices(), std::move(fill));
-    };
-    result.correlation.input = input(correlation.input);
-    result.correlation.kernel = input(correlation.kernel);
+    result.correlation.input = part.rename(correlation.input);
+    result.correlation.kernel = part.rename(correlation.kernel);
     Definition definition = std::get<Definition>(program.nodes[node]);
-    definition.bodies = {result.correlation.input * result.correlation.kernel};
-    definition.results.clear();
-    result.program.addOutput("y", result.program.define("y", ElementType::F32, definition));
+    definition.bodies = {correlation.input * correlation.kernel};
+    part.addOutputs(part.define(node, std::move(definition)));
+    result.program = std::move(part.program);
     return result;
   }
 

@@ -3,8 +3,8 @@
 #include "cost/cost.h"
 #include "derive/scan_segment.h"
 #include "space/growth.h"
-#include "te/constant.h"
 #include "te/constant_nodes.h"
+#include "te/subprogram.h"
 #include "llvm/ADT/STLExtras.h"
 
 #include <limits>
@@ -151,18 +151,9 @@ double ScanPricer::wave(const WaveScan &wave) {
 
 /// The products of a scan for so many steps as a program of their own.
 Program ScanPricer::productsAlone(const ChainedScan &link, int64_t steps) const {
-  Program alone;
-  std::map<ValueId, ValueId> inputs;
-  auto input = [&](ValueId id) {
-    auto [entry, isNew] = inputs.try_emplace(id);
-    const Value &value = program.value(id);
-    if (isNew)
-      entry->second = te::isConstant(program, constantNodes, id)
-                          ? alone.addConstant(value.name, value.type, value.shape,
-                                              std::make_shared<NamedConstant>(value.name))
-                          : alone.addInput(value.name, value.type, value.shape);
-    return entry->second;
-  };
+  Subprogram part(program, [&](ValueId id) { return te::isConstant(program, constantNodes, id); });
+  Program &alone = part.program;
+  auto operand = [&](ValueId id) { return part[id]; };
   Segment segment{0, steps, {}, {}, 0};
   for (ValueId source : link.sources) {
     const Value &value = program.value(source);
@@ -170,11 +161,11 @@ Program ScanPricer::productsAlone(const ChainedScan &link, int64_t steps) const 
     shape[0] = Extent(steps);
     segment.sources.push_back(alone.addInput(value.name, value.type, shape));
   }
-  Products products = addProducts(program, link, segment, {alone, "", input, {}, 0});
+  Products products = addProducts(program, link, segment, {alone, "", operand, {}, 0});
   for (ValueId id : std::get<Scan>(program.nodes[link.node]).captured)
     if (auto made = products.find(id); made != products.end())
       alone.addOutput("out" + std::to_string(alone.outputs.size()), made->second);
-  return alone;
+  return std::move(alone);
 }
 
 double ScanPricer::products(const ChainedScan &link, int64_t steps) {

@@ -7,6 +7,7 @@
 #include "space/group_key.h"
 #include "te/constant_nodes.h"
 #include "te/product.h"
+#include "te/subprogram.h"
 #include "llvm/ADT/STLExtras.h"
 
 #include <cmath>
@@ -194,7 +195,8 @@ private:
   }
 
   double secondsOf(uint32_t node, Split split) const {
-    Program one = alone(program, constant, node);
+    Program one =
+        nodeAlone(program, node, [&](ValueId id) { return te::isConstant(program, constant, id); });
     simplify::Rebuilder out(one);
     addSplit(out, 0, split);
     Program both = out.finish();

@@ -7,6 +7,7 @@
 #include "space/group_key.h"
 #include "te/constant_nodes.h"
 #include "te/product.h"
+#include "te/subprogram.h"
 #include "llvm/ADT/STLExtras.h"
 
 #include <map>
@@ -278,7 +279,8 @@ private:
   }
 
   void price(uint32_t node, llvm::ArrayRef<Window> windows, Priced &priced) {
-    Program one = alone(program, constant, node);
+    Program one =
+        nodeAlone(program, node, [&](ValueId id) { return te::isConstant(program, constant, id); });
     std::vector<bool> none(2, false);
     priced.before = kernelSeconds(one, none, 0, options.schedule);
     priced.after = priced.before * (1 - options.margin);

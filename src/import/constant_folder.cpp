@@ -5,6 +5,7 @@
 #include "base/checked.h"
 #include "te/constant.h"
 #include "te/interpreter.h"
+#include "te/subprogram.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -31,54 +32,6 @@ uint64_t pointsOf(const te::Program &program, uint32_t node) {
     return 1 << 16;
   }
   return elementCount(extents).value_or(INT64_MAX);
-}
-
-/// A program of one node alone; what the node reads are the inputs.
-te::Program isolated(const te::Program &program, uint32_t node) {
-  te::Program result;
-  std::map<te::ValueId, te::ValueId> renamed;
-  for (te::ValueId operand : program.operandsOf(node)) {
-    const te::Value &value = program.value(operand);
-    renamed[operand] = result.addInput(value.name, value.type, value.shape);
-  }
-  llvm::SmallVector<std::string> names;
-  llvm::SmallVector<ElementType> types;
-  llvm::SmallVector<te::Shape> shapes;
-  for (te::ValueId id : program.resultsOf(node)) {
-    names.push_back(program.value(id).name);
-    types.push_back(program.value(id).type);
-    shapes.push_back(program.value(id).shape);
-  }
-  auto rename = [&](llvm::SmallVectorImpl<te::ValueId> &ids) {
-    for (te::ValueId &id : ids)
-      id = renamed.at(id);
-  };
-  llvm::SmallVector<te::ValueId> results;
-  if (const auto *definition = std::get_if<te::Definition>(&program.nodes[node])) {
-    te::Definition copy = *definition;
-    for (te::Expr &body : copy.bodies)
-      body = te::rewrite(body, [&](const te::Expr &expr) {
-        if (expr.kind() != te::ExprKind::Read)
-          return expr;
-        std::optional<te::Expr> fill;
-        if (expr.readFill())
-          fill = *expr.readFill();
-        return te::Expr::read(renamed.at(expr.readValue()), expr.type(), expr.readIndices(), fill);
-      });
-    results = result.defineMany(names, types, std::move(copy));
-  } else if (const auto *scan = std::get_if<te::Scan>(&program.nodes[node])) {
-    te::Scan copy = *scan;
-    rename(copy.initial);
-    rename(copy.captured);
-    results = result.addScan(names, std::move(copy));
-  } else {
-    te::Call copy = std::get<te::Call>(program.nodes[node]);
-    rename(copy.operands);
-    results = result.addCall(names, types, shapes, std::move(copy));
-  }
-  for (auto [name, id] : llvm::zip(names, results))
-    result.addOutput(name, id);
-  return result;
 }
 
 } // namespace
@@ -140,7 +93,7 @@ bool ConstantFolder::evaluate(uint32_t node) {
       return false;
     operands.push_back(found->second.view());
   }
-  Expected<std::vector<Tensor>> results = te::interpret(isolated(program, node), operands);
+  Expected<std::vector<Tensor>> results = te::interpret(te::nodeAlone(program, node), operands);
   if (!results.ok())
     return false;
   for (auto [id, tensor] : llvm::zip(program.resultsOf(node), *results))

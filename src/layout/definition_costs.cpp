@@ -2,7 +2,7 @@
 
 #include "space/group_key.h"
 #include "te/constant_nodes.h"
-#include "te/rename.h"
+#include "te/subprogram.h"
 #include "llvm/ADT/STLExtras.h"
 
 #include <limits>
@@ -61,27 +61,17 @@ double DefinitionCosts::seconds(uint32_t node, OrderOf orderOf) {
   Definition changed = reorder(std::get<Definition>(program.nodes[node]), orderOf);
   if (followsOperands(changed, orderOf))
     return 0;
-  Program alone;
+  Subprogram alone(program);
   schedule::Group group;
-  std::map<ValueId, ValueId> inputs;
   for (ValueId operand : program.operandsOf(node)) {
-    const Value &value = program.value(operand);
-    inputs[operand] =
-        alone.addInput(value.name, value.type, permuted(value.shape, orderOf(operand)));
+    ValueId input =
+        alone.addInput(operand, permuted(program.value(operand).shape, orderOf(operand)));
     if (te::isConstant(program, constant, operand))
-      group.constants.push_back(inputs[operand]);
-  }
-  for (Expr &body : changed.bodies)
-    body = renameReads(body, [&](ValueId id) { return inputs.at(id); });
-  llvm::SmallVector<std::string> names;
-  llvm::SmallVector<ElementType> types;
-  for (ValueId result : changed.results) {
-    names.push_back(program.value(result).name);
-    types.push_back(program.value(result).type);
+      group.constants.push_back(input);
   }
   group.nodes = {0};
-  group.outputs = alone.defineMany(names, types, std::move(changed));
-  return schedule(alone, group);
+  group.outputs = alone.define(node, std::move(changed));
+  return schedule(alone.program, group);
 }
 
 double DefinitionCosts::schedule(const Program &alone, const schedule::Group &group) {

@@ -1,6 +1,7 @@
 #include "simplify/rebuild.h"
 
 #include "te/rename.h"
+#include "te/subprogram.h"
 #include "llvm/ADT/STLExtras.h"
 
 namespace kintsugi::simplify {
@@ -33,47 +34,20 @@ Expr Rebuilder::rename(const Expr &expr) {
 }
 
 void Rebuilder::copyNode(uint32_t node, std::shared_ptr<const Program> body) {
+  Node copy = renamedNode(old.nodes[node], [&](ValueId id) { return (*this)[id]; });
+  if (body)
+    std::get<Scan>(copy).body = std::move(body);
+  add(node, std::move(copy));
+}
+
+void Rebuilder::add(uint32_t node, Node copy) {
   fresh.currentOrigin = old.origins[node];
-  llvm::SmallVector<std::string> names;
-  llvm::SmallVector<ElementType> types;
-  llvm::SmallVector<Shape> shapes;
-  for (ValueId result : old.resultsOf(node)) {
-    names.push_back(old.value(result).name);
-    types.push_back(old.value(result).type);
-    shapes.push_back(old.value(result).shape);
-  }
-  auto renamed = [&](llvm::ArrayRef<ValueId> ids) {
-    llvm::SmallVector<ValueId, 4> fresh;
-    for (ValueId id : ids)
-      fresh.push_back((*this)[id]);
-    return fresh;
-  };
-  llvm::SmallVector<ValueId> results;
-  if (const auto *scan = std::get_if<Scan>(&old.nodes[node])) {
-    Scan copy{
-        scan->trip, body ? body : scan->body, renamed(scan->initial), renamed(scan->captured), {}};
-    results = fresh.addScan(names, std::move(copy));
-  } else {
-    const auto &call = std::get<Call>(old.nodes[node]);
-    results = fresh.addCall(names, types, shapes,
-                            Call{call.callee, call.attributes, renamed(call.operands), {}});
-  }
-  for (auto [before, after] : llvm::zip(old.resultsOf(node), results))
+  for (auto [before, after] :
+       llvm::zip(old.resultsOf(node), addInPlaceOf(old, node, std::move(copy), fresh)))
     bind(before, after);
 }
 
-void Rebuilder::define(uint32_t node, Definition definition) {
-  fresh.currentOrigin = old.origins[node];
-  llvm::SmallVector<std::string> names;
-  llvm::SmallVector<ElementType> types;
-  for (ValueId result : old.resultsOf(node)) {
-    names.push_back(old.value(result).name);
-    types.push_back(old.value(result).type);
-  }
-  for (auto [before, after] :
-       llvm::zip(old.resultsOf(node), fresh.defineMany(names, types, std::move(definition))))
-    bind(before, after);
-}
+void Rebuilder::define(uint32_t node, Definition definition) { add(node, std::move(definition)); }
 
 void Rebuilder::copy(uint32_t node) {
   if (const auto *definition = std::get_if<Definition>(&old.nodes[node]))

@@ -41,6 +41,8 @@ public:
   te::Program finish();
 
 private:
+  void add(uint32_t node, te::Node copy);
+
   std::vector<te::ValueId> table;
 };
 

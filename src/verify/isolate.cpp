@@ -1,7 +1,7 @@
 #include "verify/isolate.h"
 
 #include "te/constant_nodes.h"
-#include "te/rename.h"
+#include "te/subprogram.h"
 
 #include <map>
 
@@ -58,20 +58,8 @@ private:
   }
 
   llvm::SmallVector<ValueId> define(const Level &where, uint32_t node) {
-    Definition copy = std::get<Definition>(where.program->nodes[node]);
-    for (Expr &body : copy.bodies)
-      body = rename(where, body);
-    llvm::SmallVector<std::string> names;
-    llvm::SmallVector<ElementType> types;
-    for (ValueId id : copy.results) {
-      names.push_back(where.program->value(id).name);
-      types.push_back(where.program->value(id).type);
-    }
-    return result.program.defineMany(names, types, std::move(copy));
-  }
-
-  Expr rename(const Level &where, const Expr &expr) {
-    return renameReads(expr, [&](ValueId id) { return read(where, id); });
+    return te::copyNode(*where.program, node, result.program,
+                        [&](ValueId id) { return read(where, id); });
   }
 
   /// The outer value that an input of a scan's body stands for, where that is a constant.
