@@ -174,7 +174,7 @@ private:
         elements *= double(extent.constant());
       bytes += 2 * elements * bitsOf(program.value(id).type) / 8;
     }
-    return machine.stageSeconds + bytes / std::max(1e9, machine.memory().bytesPerSecondAll);
+    return cost::predictLaunchesSeconds(1, bytes, machine);
   }
 
   const Program &program;

@@ -1,7 +1,8 @@
 #include "derive/derive_winograd.h"
 
 #include "cost/cost.h"
-#include "derive/fuel.h"
+#include "cost/decisions.h"
+#include "cost/price_list.h"
 #include "derive/rule.h"
 #include "derive/ways_within.h"
 #include "derive/winograd.h"
@@ -38,8 +39,8 @@ struct Alone {
 class Deriver {
 public:
   Deriver(const Program &program, const WinogradOptions &options)
-      : program(program), options(options), fuel(options.fuel),
-        constant(te::constantNodes(program)) {
+      : program(program), options(options), constant(te::constantNodes(program)),
+        prices(options.schedule), known(options.fuel) {
     for (const Value &value : program.values)
       if (value.kind == ValueKind::Constant)
         constantBytes += bytesOf(value);
@@ -49,7 +50,7 @@ public:
     std::vector<std::optional<Candidate>> candidates(program.nodes.size());
     for (uint32_t node = 0; node < program.nodes.size(); ++node)
       candidates[node] = candidateOf(node);
-    fuel.tell(options.log, "windows with constant weights");
+    known.tell(options.log, "derive", "windows with constant weights");
     choose(candidates);
     if (llvm::none_of(candidates, [](const auto &candidate) { return bool(candidate); }))
       return program;
@@ -213,18 +214,19 @@ private:
 
   const Priced &price(uint32_t node, const Correlation &correlation) {
     Alone one = alone(node, correlation);
-    std::string key = keyOf(one.program, {0});
-    auto [entry, isNew] = known.try_emplace(key);
-    Priced &priced = entry->second;
-    if (!isNew || !fuel.take())
-      return priced;
-    const Value &kernel = program.value(correlation.kernel.readValue());
+    return known.at(schedule::keyOf(one.program, groupOf(one.program, {0})).text, [&] {
+      return price(one, bytesOf(program.value(correlation.kernel.readValue())));
+    });
+  }
+
+  Priced price(const Alone &one, double kernelBytes) {
+    Priced priced;
     double before = seconds(one.program, {0});
     priced.algorithms.push_back({});
     // Where whatever is possible is taken, it can't stay as it is.
-    priced.ways.push_back({std::isinf(options.margin) ? impossible : before, bytesOf(kernel)});
-    for (const Algorithms &way : ways(correlation)) {
-      double time = derivedSeconds(one, way), bytes = bytesOf(kernel);
+    priced.ways.push_back({std::isinf(options.margin) ? impossible : before, kernelBytes});
+    for (const Algorithms &way : ways(one.correlation)) {
+      double time = derivedSeconds(one, way), bytes = kernelBytes;
       if (time >= before * (1 - options.margin))
         continue;
       for (const BilinearAlgorithm *algorithm : way)
@@ -236,16 +238,16 @@ private:
   }
 
   /// As one kernel or as three, whichever is less.
-  double derivedSeconds(const Alone &one, const Algorithms &way) const {
+  double derivedSeconds(const Alone &one, const Algorithms &way) {
     simplify::Rebuilder rebuilder(one.program);
     llvm::SmallVector<Step, 3> steps = stepsOf(one.correlation, way);
     SharedPoints own;
     addBilinear(rebuilder, 0, one.correlation, steps, own);
     Program derived = rebuilder.finish();
-    std::vector<bool> known = te::constantNodes(derived);
+    std::vector<bool> constants = te::constantNodes(derived);
     llvm::SmallVector<uint32_t> all;
     for (uint32_t n = 0; n < derived.nodes.size(); ++n)
-      if (!known[n])
+      if (!constants[n])
         all.push_back(n);
     llvm::ArrayRef<uint32_t> nodes = all;
     size_t in = steps.size();
@@ -255,45 +257,17 @@ private:
   }
 
   static schedule::Group groupOf(const Program &in, llvm::ArrayRef<uint32_t> nodes) {
-    schedule::Group group;
-    group.nodes.assign(nodes.begin(), nodes.end());
-    group.outputs = {in.resultsOf(nodes.back())[0]};
-    std::vector<bool> constants = te::constantNodes(in);
-    for (uint32_t node : nodes)
-      for (ValueId operand : in.operandsOf(node))
-        if (te::isConstant(in, constants, operand) && !llvm::is_contained(group.constants, operand))
-          group.constants.push_back(operand);
-    return group;
-  }
-
-  static std::string keyOf(const Program &in, llvm::ArrayRef<uint32_t> nodes) {
-    return space::keyOf(in, groupOf(in, nodes)).text;
+    return cost::kernelGroup(in, te::constantNodes(in), nodes, {in.resultsOf(nodes.back())[0]});
   }
 
   /// Of some definitions as one kernel.
-  double seconds(const Program &in, llvm::ArrayRef<uint32_t> nodes) const {
+  double seconds(const Program &in, llvm::ArrayRef<uint32_t> nodes) {
     schedule::Group group = groupOf(in, nodes);
-    schedule::ScheduleResult result = schedule::scheduleGroup(in, group, options.schedule);
-    if (!result.schedule)
-      return impossible;
-    space::KernelShape kernel;
-    kernel.schedule = std::move(*result.schedule);
-    kernel.computeSeconds = result.computeSeconds;
-    double predicted = cost::predictSeconds(kernel, options.schedule.machine);
     double cold = 0;
     for (ValueId id : group.constants)
       cold += bytesOf(in.value(id));
-    return withColdBytes(predicted, cold);
-  }
-
-  /// A model's constants come from memory in each run unless a cache holds them all.
-  double withColdBytes(double seconds, double bytes) const {
-    const machine::Machine &machine = options.schedule.machine;
-    for (const machine::MemoryLevel &level : machine.levels)
-      if (&level != &machine.memory() && constantBytes < 0.5 * double(level.bytes))
-        return seconds;
-    double moving = bytes / std::max(1e9, machine.memory().bytesPerSecondAll);
-    return cost::overlapped(seconds, moving);
+    return cost::withColdConstants(prices.secondsOf(in, group), cold, constantBytes,
+                                   prices.machine());
   }
 
   void explain(uint32_t node, const Candidate &candidate) const {
@@ -316,10 +290,10 @@ private:
 
   const Program &program;
   const WinogradOptions &options;
-  Fuel fuel;
   std::vector<bool> constant; ///< By node.
+  cost::PriceList prices;
   double constantBytes = 0;
-  std::map<std::string, Priced> known;
+  cost::Decisions<Priced> known;
 };
 
 } // namespace

@@ -1,6 +1,6 @@
 #include "derive/masks.h"
 
-#include "cost/cost.h"
+#include "cost/price_list.h"
 #include "derive/mask_values.h"
 #include "derive/rule.h"
 #include "derive/walk_blocks.h"
@@ -32,7 +32,8 @@ llvm::SmallVector<int64_t> blockSizes(int64_t extent) {
 class MaskSkipper {
 public:
   MaskSkipper(const Program &program, const MaskOptions &options)
-      : program(program), options(options), regions(findMaskedRegions(program)) {}
+      : program(program), options(options), prices(options.space.schedule),
+        regions(findMaskedRegions(program)) {}
 
   Expected<Program> run() {
     std::vector<BlockedRegion> chosen;
@@ -75,7 +76,7 @@ private:
 
   std::string keyOf(const MaskedRegion &region) const {
     const MaskedScore &masked = region.masked;
-    std::string key = space::keyOf(program, groupOf(program, nodesOf(region))).text;
+    std::string key = schedule::keyOf(program, groupOf(program, nodesOf(region))).text;
     for (ValueId id : readsOf(masked.mask))
       key += "mask " + std::to_string(id.number);
     return key;
@@ -107,18 +108,11 @@ private:
   }
 
   /// Of the nodes as one kernel or as one each, whichever is quicker.
-  double priceOf(const Program &of, llvm::ArrayRef<uint32_t> nodes) const {
+  double priceOf(const Program &of, llvm::ArrayRef<uint32_t> nodes) {
     space::SpaceOptions spaceOptions = optionsFor(of);
     space::Growth growth(of, nodes, spaceOptions);
     auto price = [&](llvm::ArrayRef<uint32_t> members) {
-      schedule::Group group = growth.groupOf(members);
-      schedule::ScheduleResult scheduled =
-          schedule::scheduleGroup(of, group, spaceOptions.schedule);
-      if (!scheduled.schedule)
-        return double(INFINITY);
-      return cost::predictSeconds(
-          {space::keyOf(of, group), std::move(*scheduled.schedule), scheduled.computeSeconds},
-          options.space.schedule.machine);
+      return prices.secondsOf(of, growth.groupOf(members));
     };
     double together = INFINITY, apart = 0;
     if (options.space.fuse && nodes.size() <= options.space.caps.nodes)
@@ -130,7 +124,7 @@ private:
     return apart;
   }
 
-  Status decide(const MaskedRegion &region, const Mask &mask, Decision &decision) const {
+  Status decide(const MaskedRegion &region, const Mask &mask, Decision &decision) {
     if (llvm::none_of(mask.hidden, [](bool h) { return h; })) {
       decision.why = "it hides nothing";
       return Status::success();
@@ -145,7 +139,7 @@ private:
   }
 
   Status tryBlocks(const MaskedRegion &region, const Mask &mask, int64_t rows, int64_t columns,
-                   Decision &decision) const {
+                   Decision &decision) {
     auto blocks = std::make_shared<const BlockMask>(cutIntoBlocks(mask, rows, columns));
     if (!decision.mask)
       decision.why = "the dense form is quicker: too little is hidden as whole blocks";
@@ -190,6 +184,7 @@ private:
 
   const Program &program;
   const MaskOptions &options;
+  cost::PriceList prices;
   std::vector<MaskedRegion> regions;
   std::vector<Decision> decisions;
 };

@@ -39,8 +39,8 @@ public:
     all = (1u << nodes.size()) - 1;
   }
 
-  std::vector<std::shared_ptr<const space::KernelShape>> run() {
-    std::vector<std::shared_ptr<const space::KernelShape>> kernels;
+  std::vector<std::shared_ptr<const schedule::KernelShape>> run() {
+    std::vector<std::shared_ptr<const schedule::KernelShape>> kernels;
     for (uint32_t covered = 0; covered != all;) {
       unsigned candidate = from(covered).candidate;
       kernels.push_back(space.candidates[candidate].kernel);
@@ -100,7 +100,7 @@ std::optional<ScanPricer::Kernels> ScanPricer::cheapest(const Program &of,
   spaceOptions.memo = &memo;
   spaceOptions.constants = constants;
   schedule::Group all = space::Growth(of, nodes, spaceOptions).groupOf(nodes);
-  auto [entry, isNew] = chosen.try_emplace(space::keyOf(of, all).text);
+  auto [entry, isNew] = chosen.try_emplace(schedule::keyOf(of, all).text);
   if (!isNew)
     return entry->second;
   Expected<space::Space> space = space::buildSpace(of, nodes, spaceOptions);

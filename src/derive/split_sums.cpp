@@ -1,10 +1,10 @@
 #include "derive/split_sums.h"
 
-#include "derive/definition_price.h"
-#include "derive/fuel.h"
+#include "cost/cost.h"
+#include "cost/decisions.h"
+#include "cost/price_list.h"
 #include "derive/rule.h"
 #include "simplify/rebuild.h"
-#include "space/group_key.h"
 #include "te/constant_nodes.h"
 #include "te/product.h"
 #include "te/subprogram.h"
@@ -89,14 +89,14 @@ void addSplit(simplify::Rebuilder &out, uint32_t node, Split split) {
 class SumSplitter {
 public:
   SumSplitter(const Program &program, const SplitSumsOptions &options)
-      : program(program), options(options), fuel(options.fuel),
-        constant(te::constantNodes(program)) {}
+      : program(program), options(options), constant(te::constantNodes(program)),
+        prices(options.schedule), known(options.fuel) {}
 
   Program run() {
     std::vector<std::optional<Split>> splits;
     for (uint32_t node = 0; node < program.nodes.size(); ++node)
       splits.push_back(choose(node));
-    fuel.tell(options.log, "long sums of few results");
+    known.tell(options.log, "derive", "long sums of few results");
     if (llvm::none_of(splits, [](const auto &split) { return split.has_value(); }))
       return program;
     simplify::Rebuilder out(program);
@@ -144,24 +144,27 @@ private:
   std::optional<Split> choose(uint32_t node) {
     if (!isSplittable(node))
       return std::nullopt;
-    schedule::Group group = kernelGroup(program, constant, {node}, {program.resultsOf(node)[0]});
-    std::string key = space::keyOf(program, group).text;
-    auto [entry, isNew] = known.try_emplace(std::move(key));
-    Priced &priced = entry->second;
-    if (isNew)
-      price(node, priced);
+    schedule::Group group =
+        cost::kernelGroup(program, constant, {node}, {program.resultsOf(node)[0]});
+    if (isAsQuickAsMemory(prices.kernelOf(program, group)))
+      return std::nullopt;
+    const Priced &priced = known.at(schedule::keyOf(program, group).text,
+                                    [&] { return price(node, prices.secondsOf(program, group)); });
     if (priced.split)
       explain(node, priced);
     return priced.split;
   }
 
-  void price(uint32_t node, Priced &priced) {
+  bool isAsQuickAsMemory(const cost::PriceList::Kernel &kernel) const {
     constexpr double muchLonger = 1.5;
+    return kernel &&
+           cost::predictSeconds(*kernel, prices.machine()) <
+               muchLonger * cost::movingSeconds(*kernel, prices.machine()) + options.marginSeconds;
+  }
+
+  Priced price(uint32_t node, double before) {
     const auto &whole = std::get<Definition>(program.nodes[node]);
-    double moving = 0;
-    priced.before = kernelSeconds(program, constant, node, options.schedule, &moving);
-    if (priced.before < muchLonger * moving + options.marginSeconds || !fuel.take())
-      return;
+    Priced priced{.before = before};
     priced.after =
         std::min(priced.before * (1 - options.margin), priced.before - options.marginSeconds);
     for (Split split : splitsOf(whole)) {
@@ -171,6 +174,7 @@ private:
       priced.after = time;
       priced.split = split;
     }
+    return priced;
   }
 
   /// Of each iterator, into about so many runs of equal length.
@@ -194,15 +198,14 @@ private:
     return splits;
   }
 
-  double secondsOf(uint32_t node, Split split) const {
+  double secondsOf(uint32_t node, Split split) {
     Program one =
         nodeAlone(program, node, [&](ValueId id) { return te::isConstant(program, constant, id); });
     simplify::Rebuilder out(one);
     addSplit(out, 0, split);
     Program both = out.finish();
     std::vector<bool> none(both.nodes.size(), false);
-    return kernelSeconds(both, none, 0, options.schedule) +
-           kernelSeconds(both, none, 1, options.schedule);
+    return prices.secondsOf(both, none, 0) + prices.secondsOf(both, none, 1);
   }
 
   void explain(uint32_t node, const Priced &priced) const {
@@ -217,9 +220,9 @@ private:
 
   const Program &program;
   const SplitSumsOptions &options;
-  Fuel fuel;
   std::vector<bool> constant; ///< By node.
-  std::map<std::string, Priced> known;
+  cost::PriceList prices;
+  cost::Decisions<Priced> known;
 };
 
 } // namespace

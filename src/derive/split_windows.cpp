@@ -1,10 +1,9 @@
 #include "derive/split_windows.h"
 
-#include "derive/definition_price.h"
-#include "derive/fuel.h"
+#include "cost/decisions.h"
+#include "cost/price_list.h"
 #include "derive/rule.h"
 #include "simplify/rebuild.h"
-#include "space/group_key.h"
 #include "te/constant_nodes.h"
 #include "te/product.h"
 #include "te/subprogram.h"
@@ -218,15 +217,15 @@ private:
 class WindowSplitter {
 public:
   WindowSplitter(const Program &program, const SplitWindowsOptions &options)
-      : program(program), options(options), fuel(options.fuel),
-        constant(te::constantNodes(program)) {}
+      : program(program), options(options), constant(te::constantNodes(program)),
+        prices(options.schedule), known(options.fuel) {}
 
   Program run() {
     std::map<uint32_t, Window> splits;
     for (uint32_t node = 0; node < program.nodes.size(); ++node)
       if (std::optional<Window> window = choose(node))
         splits[node] = *window;
-    fuel.tell(options.log, "windows of products with few columns");
+    known.tell(options.log, "derive", "windows of products with few columns");
     if (splits.empty())
       return program;
     simplify::Rebuilder out(program);
@@ -269,32 +268,32 @@ private:
     llvm::SmallVector<Window> windows = WindowFinder(program, constant, whole).windows();
     if (windows.empty())
       return std::nullopt;
-    schedule::Group group = kernelGroup(program, constant, {node}, {whole.results[0]});
-    auto [entry, isNew] = known.try_emplace(space::keyOf(program, group).text);
-    if (isNew && fuel.take())
-      price(node, windows, entry->second);
-    if (entry->second.window)
-      explain(node, entry->second);
-    return entry->second.window;
+    schedule::Group group = cost::kernelGroup(program, constant, {node}, {whole.results[0]});
+    const Priced &priced =
+        known.at(schedule::keyOf(program, group).text, [&] { return price(node, windows); });
+    if (priced.window)
+      explain(node, priced);
+    return priced.window;
   }
 
-  void price(uint32_t node, llvm::ArrayRef<Window> windows, Priced &priced) {
+  Priced price(uint32_t node, llvm::ArrayRef<Window> windows) {
+    Priced priced;
     Program one =
         nodeAlone(program, node, [&](ValueId id) { return te::isConstant(program, constant, id); });
     std::vector<bool> none(2, false);
-    priced.before = kernelSeconds(one, none, 0, options.schedule);
+    priced.before = prices.secondsOf(one, none, 0);
     priced.after = priced.before * (1 - options.margin);
     for (const Window &window : windows) {
       simplify::Rebuilder out(one);
       WindowWriter(out, none, 0, window).write();
       Program both = out.finish();
-      double seconds = kernelSeconds(both, none, 0, options.schedule) +
-                       kernelSeconds(both, none, 1, options.schedule);
+      double seconds = prices.secondsOf(both, none, 0) + prices.secondsOf(both, none, 1);
       if (seconds >= priced.after)
         continue;
       priced.after = seconds;
       priced.window = window;
     }
+    return priced;
   }
 
   void explain(uint32_t node, const Priced &priced) const {
@@ -312,9 +311,9 @@ private:
 
   const Program &program;
   const SplitWindowsOptions &options;
-  Fuel fuel;
   std::vector<bool> constant; ///< By node.
-  std::map<std::string, Priced> known;
+  cost::PriceList prices;
+  cost::Decisions<Priced> known;
 };
 
 } // namespace

@@ -1,13 +1,12 @@
 #include "derive/stack_products.h"
 
 #include "cost/cost.h"
+#include "cost/decisions.h"
+#include "cost/price_list.h"
 #include "derive/alike.h"
-#include "derive/definition_price.h"
-#include "derive/fuel.h"
 #include "derive/rule.h"
 #include "simplify/rebuild.h"
 #include "simplify/simplify.h"
-#include "space/group_key.h"
 #include "te/constant_nodes.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -288,23 +287,22 @@ class StackPricer {
 public:
   StackPricer(const Program &program, const std::vector<bool> &constant, const ChainFinder &finder,
               const StackOptions &options)
-      : program(program), constant(constant), finder(finder), options(options), fuel(options.fuel) {
-  }
+      : program(program), constant(constant), finder(finder), options(options),
+        prices(options.schedule), known(options.fuel) {}
 
   std::vector<const Stack *> choose(llvm::ArrayRef<const Stack *> stacks, const Stacker &stacked) {
     std::vector<const Stack *> chosen;
     for (auto [stack, group] : llvm::zip_equal(stacks, stacked.groups)) {
-      std::string key = space::keyOf(stacked.fresh, group).text;
-      auto [entry, isNew] = known.try_emplace(std::move(key));
-      if (isNew && fuel.take())
-        entry->second = price(*stack, stacked.fresh, group);
-      if (!entry->second)
+      std::string key = schedule::keyOf(stacked.fresh, group).text;
+      const std::optional<Priced> &priced = known.at(
+          key, [&, stack = stack, &group = group] { return price(*stack, stacked.fresh, group); });
+      if (!priced)
         continue;
-      if (entry->second->pays)
+      if (priced->pays)
         chosen.push_back(stack);
-      explain(*stack, *entry->second);
+      explain(*stack, *priced);
     }
-    fuel.tell(options.log, "products of one value with constants");
+    known.tell(options.log, "derive", "products of one value with constants");
     return chosen;
   }
 
@@ -314,18 +312,17 @@ private:
     double apart = 0, stacked = 0;
   };
 
-  Priced price(const Stack &stack, const Program &fresh, const schedule::Group &group) const {
-    schedule::Group all = kernelGroup(fresh, te::constantNodes(fresh), group.nodes, group.outputs);
-    std::optional<space::KernelShape> together = kernelShape(fresh, all, options.schedule);
+  Priced price(const Stack &stack, const Program &fresh, const schedule::Group &group) {
+    cost::PriceList::Kernel together = prices.kernelOf(
+        fresh, cost::kernelGroup(fresh, te::constantNodes(fresh), group.nodes, group.outputs));
     if (!together)
       return {};
-    std::vector<space::KernelShape> kernels;
+    std::vector<cost::PriceList::Kernel> kernels;
     for (const Chain &member : stack.members) {
-      schedule::Group own = kernelGroup(program, constant, member, finder.outputsOf(member));
-      std::optional<space::KernelShape> kernel = kernelShape(program, own, options.schedule);
-      if (!kernel)
+      kernels.push_back(prices.kernelOf(
+          program, cost::kernelGroup(program, constant, member, finder.outputsOf(member))));
+      if (!kernels.back())
         return {};
-      kernels.push_back(std::move(*kernel));
     }
     Priced priced;
     priced.apart = secondsApart(kernels);
@@ -335,18 +332,18 @@ private:
   }
 
   /// Side by side in as few launches as may be.
-  double secondsApart(llvm::ArrayRef<space::KernelShape> kernels) const {
-    std::vector<llvm::SmallVector<const space::KernelShape *>> launches;
-    for (const space::KernelShape &kernel : kernels) {
+  double secondsApart(llvm::ArrayRef<cost::PriceList::Kernel> kernels) const {
+    std::vector<llvm::SmallVector<const schedule::KernelShape *>> launches;
+    for (const cost::PriceList::Kernel &kernel : kernels) {
       bool isShared = llvm::any_of(launches, [&](auto &launch) {
-        launch.push_back(&kernel);
+        launch.push_back(kernel.get());
         bool may = cost::mayShareLaunch(launch);
         if (!may)
           launch.pop_back();
         return may;
       });
       if (!isShared)
-        launches.push_back({&kernel});
+        launches.push_back({kernel.get()});
     }
     double seconds = 0;
     for (const auto &launch : launches)
@@ -372,8 +369,8 @@ private:
   const std::vector<bool> &constant;
   const ChainFinder &finder;
   const StackOptions &options;
-  Fuel fuel;
-  std::map<std::string, std::optional<Priced>> known; ///< Nothing: no fuel was left for it.
+  cost::PriceList prices;
+  cost::Decisions<std::optional<Priced>> known; ///< Nothing: no fuel was left for it.
 };
 
 } // namespace

@@ -1,6 +1,6 @@
 #include "layout/definition_costs.h"
 
-#include "space/group_key.h"
+#include "cost/cost.h"
 #include "te/constant_nodes.h"
 #include "te/subprogram.h"
 #include "llvm/ADT/STLExtras.h"
@@ -13,19 +13,19 @@ using namespace te;
 
 static constexpr double impossible = std::numeric_limits<double>::infinity();
 
+/// How a nest uses registers doesn't depend on how it is cut into tiles for several cores, and one
+/// tile is scheduled much faster than many tilings. A block of threads waits more than it works, so
+/// that what it takes is no share of what all take.
+static schedule::ScheduleOptions ofOneTile(schedule::ScheduleOptions options) {
+  if (options.machine.threads == 0)
+    options.machine.cores = 1;
+  return options;
+}
+
 DefinitionCosts::DefinitionCosts(const Program &program, const schedule::ScheduleOptions &schedule,
                                  unsigned fuel)
-    : program(program), options(schedule), cores(schedule.machine.cores), fuel(fuel),
-      constant(te::constantNodes(program)) {
-  options.threadMemo = &threads;
-  // How a nest uses registers doesn't depend on how it is cut into tiles for several cores, and
-  // one tile is scheduled much faster than many tilings. A block of threads waits more than it
-  // works, so that what it takes is no share of what all take.
-  if (options.machine.threads > 0)
-    cores = 1;
-  else
-    options.machine.cores = 1;
-}
+    : program(program), cores(schedule.machine.threads > 0 ? 1 : schedule.machine.cores),
+      prices(ofOneTile(schedule), fuel), constant(te::constantNodes(program)) {}
 
 /// Whether the dimensions of a read move one to one with the result's, in the order in which the
 /// result's lie in memory, down to the innermost one; dimensions of one element lie anywhere.
@@ -71,24 +71,8 @@ double DefinitionCosts::seconds(uint32_t node, OrderOf orderOf) {
   }
   group.nodes = {0};
   group.outputs = alone.define(node, std::move(changed));
-  return schedule(alone.program, group);
-}
-
-double DefinitionCosts::schedule(const Program &alone, const schedule::Group &group) {
-  std::string key = space::keyOf(alone, group).text;
-  if (auto found = known.find(key); found != known.end())
-    return found->second;
-  if (fuel == 0)
-    return impossible;
-  --fuel;
-  schedule::ScheduleResult result = schedule::scheduleGroup(alone, group, options);
-  double seconds = impossible;
-  if (result.schedule) {
-    double bytes = result.schedule->bytesRead + result.schedule->bytesWritten;
-    double bandwidth = std::max(1e9, options.machine.memory().bytesPerSecondAll);
-    seconds = options.machine.stageSeconds + result.computeSeconds / cores + bytes / bandwidth;
-  }
-  return known[key] = seconds;
+  cost::PriceList::Kernel kernel = prices.kernelOf(alone.program, group);
+  return kernel ? cost::roughSharedSeconds(*kernel, cores, prices.machine()) : impossible;
 }
 
 } // namespace kintsugi::layout

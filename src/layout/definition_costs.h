@@ -8,11 +8,8 @@
 #ifndef KINTSUGI_LAYOUT_DEFINITION_COSTS_H
 #define KINTSUGI_LAYOUT_DEFINITION_COSTS_H
 
+#include "cost/price_list.h"
 #include "layout/reorder.h"
-#include "schedule/scheduler.h"
-#include "schedule/thread_memo.h"
-
-#include <map>
 
 namespace kintsugi::layout {
 
@@ -26,20 +23,16 @@ public:
   /// infinity where it has no schedule, or when the fuel is spent.
   double seconds(uint32_t node, OrderOf orderOf);
 
-  bool outOfFuel() const { return fuel == 0; }
-  unsigned scheduled() const { return known.size(); }
+  bool outOfFuel() const { return prices.ranOut(); }
+  unsigned scheduled() const { return prices.size(); }
 
 private:
   bool followsOperands(const te::Definition &definition, OrderOf orderOf) const;
-  double schedule(const te::Program &alone, const schedule::Group &group);
 
   const te::Program &program;
-  schedule::ThreadMemo threads;
-  schedule::ScheduleOptions options;
   double cores;
-  unsigned fuel;
+  cost::PriceList prices;
   std::vector<bool> constant; ///< By node.
-  std::map<std::string, double> known;
 };
 
 } // namespace kintsugi::layout

@@ -57,7 +57,7 @@ public:
   }
 
 private:
-  const space::KernelShape &shapeOf(unsigned stage) const {
+  const schedule::KernelShape &shapeOf(unsigned stage) const {
     return *plan.kernels[plan.stages[stage].kernel].shape;
   }
 
@@ -104,7 +104,7 @@ private:
   Group extended(const Group &group, unsigned stage) const {
     Group result = group;
     result.stages.push_back(stage);
-    llvm::SmallVector<const space::KernelShape *> shapes;
+    llvm::SmallVector<const schedule::KernelShape *> shapes;
     for (unsigned each : result.stages)
       shapes.push_back(&shapeOf(each));
     result.apart += plan.stages[stage].predictedSeconds;
@@ -166,11 +166,11 @@ private:
 
   /// Whether a block has the registers and the shared memory that any of the kernels take.
   bool haveRoom(llvm::ArrayRef<Group> groups) const {
-    llvm::SmallVector<const space::KernelShape *> kernels;
+    llvm::SmallVector<const schedule::KernelShape *> kernels;
     for (const Group &group : groups)
       kernels.append(phaseOf(group));
     schedule::BlockMemory memory;
-    for (const space::KernelShape *kernel : kernels)
+    for (const schedule::KernelShape *kernel : kernels)
       memory.add(schedule::memoryOf(kernel->schedule));
     return cost::mayShareLaunch(kernels) && memory.isWithin(limits);
   }

@@ -222,8 +222,8 @@ private:
     return Status::success();
   }
 
-  double secondsOf(const PlanNode &node,
-                   double (*predict)(const space::KernelShape &, const machine::Machine &)) const {
+  double secondsOf(const PlanNode &node, double (*predict)(const schedule::KernelShape &,
+                                                           const machine::Machine &)) const {
     if (node.kind == PlanNode::Kind::Stage) {
       const Stage &stage = plan.stages[node.stage];
       return stage.kind == Stage::Kind::Call

@@ -22,7 +22,7 @@ public:
 
   /// Whether its parts, which read nothing of each other, are as quick in a launch that they share.
   bool isAsQuick(const space::Candidate &candidate) const {
-    llvm::SmallVector<const space::KernelShape *> kernels;
+    llvm::SmallVector<const schedule::KernelShape *> kernels;
     double inTurn = 0;
     for (const Nodes &part : partsOf(candidate.group)) {
       auto found = known.find(part);

@@ -7,7 +7,7 @@
 #ifndef KINTSUGI_SPACE_LONE_GROUP_H
 #define KINTSUGI_SPACE_LONE_GROUP_H
 
-#include "space/group_key.h"
+#include "space/space.h"
 
 namespace kintsugi::space {
 

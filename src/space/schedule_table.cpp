@@ -1,19 +1,12 @@
 #include "space/schedule_table.h"
 
+#include "cost/cost.h"
 #include "space/lone_group.h"
 #include "llvm/ADT/STLExtras.h"
 
 namespace kintsugi::space {
 
 using namespace te;
-
-double roughSeconds(const KernelShape &kernel, const machine::Machine &machine) {
-  if (kernel.untuned)
-    return kernel.gain * roughSeconds(*kernel.untuned, machine);
-  double bytes = kernel.schedule.bytesRead + kernel.schedule.bytesWritten;
-  double moving = bytes / std::max(1e9, machine.memory().bytesPerSecondAll);
-  return machine.stageSeconds + kernel.computeSeconds + moving;
-}
 
 ScheduleTable::ScheduleTable(const Program &program, const SpaceOptions &options,
                              ScheduleMemo &memo, explain::Log *log)
@@ -41,7 +34,7 @@ ScheduleTable::Price ScheduleTable::priceOf(const schedule::Group &group, bool w
     return {std::nullopt, false};
   if (!entry->kernel)
     return {};
-  return {roughSeconds(*entry->kernel, options.machine)};
+  return {cost::roughSeconds(*entry->kernel, options.machine)};
 }
 
 const Scheduled *ScheduleTable::scheduled(const schedule::Group &group, const GroupKey &key,

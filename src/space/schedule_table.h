@@ -48,9 +48,6 @@ private:
   std::map<std::string, Scheduled> kernels; ///< By the text of the key.
 };
 
-/// Arithmetic, memory and start, enough to tell a good group from a bad one; cost/ knows better.
-double roughSeconds(const KernelShape &kernel, const machine::Machine &machine);
-
 } // namespace kintsugi::space
 
 #endif // KINTSUGI_SPACE_SCHEDULE_TABLE_H

@@ -1,5 +1,6 @@
 #include "space/space.h"
 
+#include "cost/cost.h"
 #include "space/growth.h"
 #include "space/schedule_ahead.h"
 #include "space/schedule_table.h"
@@ -51,7 +52,7 @@ Expected<Space> buildSpace(const Program &program, llvm::ArrayRef<uint32_t> node
     if (!alone.kernel)
       return internalError("'" + program.value(program.resultsOf(node)[0]).name +
                            "' has no schedule: " + reason);
-    growth.setAlone(node, roughSeconds(*alone.kernel, options.schedule.machine));
+    growth.setAlone(node, cost::roughSeconds(*alone.kernel, options.schedule.machine));
     space.candidates.push_back(std::move(alone));
   }
   unsigned fuel = options.fuel;
@@ -63,7 +64,7 @@ Expected<Space> buildSpace(const Program &program, llvm::ArrayRef<uint32_t> node
       Candidate candidate = table.candidateOf(std::move(group), reason);
       if (!candidate.kernel)
         return std::nullopt;
-      double seconds = roughSeconds(*candidate.kernel, options.schedule.machine);
+      double seconds = cost::roughSeconds(*candidate.kernel, options.schedule.machine);
       space.candidates.push_back(std::move(candidate));
       return seconds;
     };

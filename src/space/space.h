@@ -11,28 +11,17 @@
 
 #include "base/memo.h"
 #include "explain/log.h"
+#include "schedule/kernel.h"
 #include "schedule/scheduler.h"
 #include "schedule/thread_memo.h"
-#include "space/group_key.h"
 
 #include <map>
 
 namespace kintsugi::space {
 
-/// A kernel's program-independent part, shared by all equal candidates.
-struct KernelShape {
-  GroupKey key; ///< Its values, and the schedule's, are those of the group alone: lone_group.h.
-  schedule::Schedule schedule;
-  double computeSeconds = 0;
-  schedule::Point point; ///< Of the schedule; empty where it was read from text.
-  /// With a tuned schedule: what the machine description would have, and which share of its time
-  /// the tuned one was measured to take. Its cost is that share of the other's, so that measured
-  /// kernels and those that were not compare.
-  std::shared_ptr<const KernelShape> untuned;
-  double gain = 1;
-  double measuredSeconds = 0; ///< That it was measured to take in a run of a model; 0: it was not.
-  double bias = 1;            ///< What other kernels were measured to take of what was predicted.
-};
+using schedule::GroupKey;
+using schedule::KernelShape;
+using schedule::keyOf;
 
 /// A schedule that was measured to be quicker than the one that the search finds.
 struct TunedSchedule {

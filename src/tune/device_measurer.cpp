@@ -110,7 +110,7 @@ private:
       stage.operands.push_back(bufferOf(buffer));
       stage.results += buffer.written;
     }
-    auto shape = std::make_shared<space::KernelShape>();
+    auto shape = std::make_shared<schedule::KernelShape>();
     shape->schedule = schedule;
     plan.kernels.push_back(
         {"v" + std::to_string(stage.kernel), {}, std::move(shape), 0, nullptr, {}});

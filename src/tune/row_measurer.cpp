@@ -89,7 +89,7 @@ private:
       described.bytes = bytes;
       plan.buffers.push_back(std::move(described));
     }
-    auto shape = std::make_shared<space::KernelShape>();
+    auto shape = std::make_shared<schedule::KernelShape>();
     shape->schedule = schedule;
     plan.kernels.push_back({"v", {}, std::move(shape), 0, nullptr, {}});
     plan.stages.push_back(std::move(stage));

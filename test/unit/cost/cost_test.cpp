@@ -13,7 +13,7 @@ namespace kintsugi::cost {
 namespace {
 
 using machine::Machine;
-using space::KernelShape;
+using schedule::KernelShape;
 
 const char *const levels[] = {"x86-64-v3", "x86-64-v4", "sm_90a"};
 
@@ -182,6 +182,35 @@ TEST(Overlapped, IsBetweenTheGreaterAndTheSum) {
       EXPECT_LE(overlapped(a, b), a + b);
       EXPECT_EQ(overlapped(a, b), overlapped(b, a));
     }
+}
+
+TEST_P(Prices, RoughOnesAddWhatTheyAreMadeOf) {
+  for (int round = 0; round < 100; ++round) {
+    KernelShape kernel = kernelOf(draws.work(), machine);
+    double moving = movingSeconds(kernel, machine);
+    EXPECT_DOUBLE_EQ(moving * machine.memory().bytesPerSecondAll,
+                     kernel.schedule.bytesRead + kernel.schedule.bytesWritten);
+    EXPECT_DOUBLE_EQ(roughSeconds(kernel, machine),
+                     machine.stageSeconds + kernel.computeSeconds + moving);
+    EXPECT_DOUBLE_EQ(roughSharedSeconds(kernel, 4, machine),
+                     machine.stageSeconds + kernel.computeSeconds / 4 + moving);
+    KernelShape tuned = kernelOf(draws.work(), machine);
+    tuned.untuned = std::make_shared<KernelShape>(kernel);
+    tuned.gain = 0.7;
+    EXPECT_DOUBLE_EQ(roughSeconds(tuned, machine), 0.7 * roughSeconds(kernel, machine));
+  }
+}
+
+TEST_P(Prices, ConstantsAreColdWhereNoCacheHoldsAll) {
+  double largest = 0;
+  for (const machine::MemoryLevel &level : machine.levels)
+    if (&level != &machine.memory())
+      largest = std::max(largest, double(level.bytes));
+  constexpr double seconds = 1e-4, bytes = 1 << 20;
+  EXPECT_EQ(withColdConstants(seconds, bytes, 0.49 * largest, machine), seconds);
+  double cold = withColdConstants(seconds, bytes, 0.51 * largest, machine);
+  EXPECT_GT(cold, seconds);
+  EXPECT_LE(cold, seconds + bytes / machine.memory().bytesPerSecondAll);
 }
 
 } // namespace

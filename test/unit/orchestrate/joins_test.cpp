@@ -161,7 +161,7 @@ TEST(Joins, LargeBlocksHaveRegistersForTheirOwnKernelsAlone) {
   for (int threads : {256, 512}) {
     Plan plan = plannedForBlocks(program);
     for (Kernel &kernel : plan.kernels) {
-      auto shape = std::make_shared<space::KernelShape>(*kernel.shape);
+      auto shape = std::make_shared<schedule::KernelShape>(*kernel.shape);
       shape->schedule.threads = &kernel == &plan.kernels.back() ? 128 : threads;
       kernel.shape = shape;
     }
@@ -185,7 +185,7 @@ TEST(Joins, BlocksHaveMemoryForWhatAnyKernelTakes) {
     ASSERT_EQ(plan.kernels.size(), 3u);
     for (Kernel &kernel : llvm::MutableArrayRef(plan.kernels).take_front(2)) {
       bool isFirst = &kernel == &plan.kernels.front();
-      auto shape = std::make_shared<space::KernelShape>(*kernel.shape);
+      auto shape = std::make_shared<schedule::KernelShape>(*kernel.shape);
       schedule::Schedule &schedule = shape->schedule;
       schedule.threads = 256;
       schedule.scratchBytes = isFirst ? scratch : 0;
@@ -206,7 +206,7 @@ TEST(Joins, WhatFillsTheMachineInUnlikeBlocksStaysApart) {
   te::Program program = programOf(branches(2, 512).c_str());
   Plan plan = plannedForBlocks(program);
   for (Kernel &kernel : plan.kernels) {
-    auto shape = std::make_shared<space::KernelShape>(*kernel.shape);
+    auto shape = std::make_shared<schedule::KernelShape>(*kernel.shape);
     shape->computeSeconds = 1e-3;
     if (&kernel == &plan.kernels.front())
       shape->schedule.scratchBytes = machine.levels.back().bytes;

@@ -85,11 +85,11 @@ TEST(Records, DigestSaysWhatIsKnown) {
 
 /// A plan of one stage, tuned or not.
 orchestrate::Plan planOf(const Product &product, bool isTuned) {
-  auto shape = std::make_shared<space::KernelShape>();
+  auto shape = std::make_shared<schedule::KernelShape>();
   shape->schedule = *product.defaults().schedule;
   shape->point = product.defaults().point;
   if (isTuned) {
-    auto untuned = std::make_shared<space::KernelShape>(*shape);
+    auto untuned = std::make_shared<schedule::KernelShape>(*shape);
     shape->untuned = untuned;
     shape->point = *schedule::Point::parse("- 4 -");
   }

@@ -1,10 +1,10 @@
-//===- fuel.h - How many forms a derivation prices -------------------------------===//
-#ifndef KINTSUGI_DERIVE_FUEL_H
-#define KINTSUGI_DERIVE_FUEL_H
+//===- fuel.h - How much is priced ------------------------------------------===//
+#ifndef KINTSUGI_COST_FUEL_H
+#define KINTSUGI_COST_FUEL_H
 
 #include "explain/log.h"
 
-namespace kintsugi::derive {
+namespace kintsugi::cost {
 
 /// Counts distinct forms that are priced, never seconds, and says what was left when it ran out.
 class Fuel {
@@ -19,10 +19,13 @@ public:
     return isLeft;
   }
 
+  /// Whether it was wanted when none was left.
+  bool ranOut() const { return missed > 0; }
+
   /// One record if it ran out; `log` may be null. `what`: was to be priced.
-  void tell(explain::Log *log, const char *what) const {
-    if (log && missed > 0)
-      log->add({"derive",
+  void tell(explain::Log *log, const char *phase, const char *what) const {
+    if (log && ranOut())
+      log->add({phase,
                 what,
                 "not all were looked at: the search ran out of fuel",
                 {"what was not priced stays as it is"},
@@ -33,6 +36,6 @@ private:
   unsigned left, taken = 0, missed = 0;
 };
 
-} // namespace kintsugi::derive
+} // namespace kintsugi::cost
 
-#endif // KINTSUGI_DERIVE_FUEL_H
+#endif // KINTSUGI_COST_FUEL_H

@@ -5,13 +5,13 @@
 // schedules and equal code, and equal positions in `values` mean corresponding operands.
 //
 //===----------------------------------------------------------------------===//
-#ifndef KINTSUGI_SPACE_GROUP_KEY_H
-#define KINTSUGI_SPACE_GROUP_KEY_H
+#ifndef KINTSUGI_SCHEDULE_GROUP_KEY_H
+#define KINTSUGI_SCHEDULE_GROUP_KEY_H
 
 #include "base/hash.h"
 #include "schedule/fuse.h"
 
-namespace kintsugi::space {
+namespace kintsugi::schedule {
 
 struct GroupKey {
   std::string text;
@@ -20,8 +20,8 @@ struct GroupKey {
   Hash128 hash() const { return Hasher("kernel").add(text).finish(); }
 };
 
-GroupKey keyOf(const te::Program &program, const schedule::Group &group);
+GroupKey keyOf(const te::Program &program, const Group &group);
 
-} // namespace kintsugi::space
+} // namespace kintsugi::schedule
 
-#endif // KINTSUGI_SPACE_GROUP_KEY_H
+#endif // KINTSUGI_SCHEDULE_GROUP_KEY_H

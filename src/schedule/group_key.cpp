@@ -1,10 +1,10 @@
-#include "space/group_key.h"
+#include "schedule/group_key.h"
 
 #include "llvm/ADT/STLExtras.h"
 
 #include <map>
 
-namespace kintsugi::space {
+namespace kintsugi::schedule {
 
 using namespace te;
 
@@ -138,7 +138,7 @@ private:
 
 } // namespace
 
-GroupKey keyOf(const Program &program, const schedule::Group &group) {
+GroupKey keyOf(const Program &program, const Group &group) {
   GroupKey key;
   KeyWriter writer(program, key);
   for (uint32_t node : group.nodes)
@@ -147,4 +147,4 @@ GroupKey keyOf(const Program &program, const schedule::Group &group) {
   return key;
 }
 
-} // namespace kintsugi::space
+} // namespace kintsugi::schedule
