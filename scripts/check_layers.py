@@ -34,6 +34,7 @@ LIBRARIES = {
     "highs/": "HiGHS",
     "lld/": "lld",
     "llvm-c/": "LLVM",
+    "llvm-c/blake3.h": "BLAKE3",
     "llvm/": "LLVM",
     "llvm/ADT/": "LLVM ADT",
     "llvm/Support/": "LLVM ADT",

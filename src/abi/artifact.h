@@ -32,9 +32,8 @@ extern "C" {
 #endif
 
 #define KIN_ARTIFACT_MAGIC "KINTSUGI" /* 8 characters, no terminator in the file */
-#define KIN_ARTIFACT_VERSION 2
+#define KIN_ARTIFACT_VERSION 3
 #define KIN_ARTIFACT_PAGE 4096
-#define KIN_ARTIFACT_CHUNK 65536
 #define KIN_ARTIFACT_MAX_SECTIONS 64
 
 typedef struct KinArtifactHeader {
@@ -43,7 +42,7 @@ typedef struct KinArtifactHeader {
   uint32_t section_count;
   uint64_t table_offset; /* section_count KinArtifactSections that end the file */
   uint64_t file_bytes;
-  uint8_t digest[32]; /* SHA-256 of the 32 bytes above, then of the table */
+  uint8_t digest[32]; /* BLAKE3 of the 32 bytes above, then of the table */
 } KinArtifactHeader;
 
 typedef enum KinSectionKind {
@@ -58,7 +57,7 @@ typedef struct KinArtifactSection {
   uint32_t reserved; /* 0 */
   uint64_t offset;   /* from the start of the file */
   uint64_t bytes;
-  uint8_t digest[32]; /* of the section's bytes */
+  uint8_t digest[32]; /* BLAKE3 of the section's bytes */
   char name[40];      /* UTF-8, ended by a zero byte; unique among sections of its kind */
 } KinArtifactSection;
 

@@ -34,7 +34,7 @@ static_assert(sizeof(Header) == 64);
 
 /// Over the key too, so that an entry moved to another name is not taken for that one.
 static Digest digestOf(const Digest &key, std::span<const std::byte> bytes) {
-  return Sha256().update(std::as_bytes(std::span(key.bytes))).update(bytes).finish();
+  return Blake3().update(std::as_bytes(std::span(key.bytes))).update(bytes).finish();
 }
 
 static bool isIntact(const Digest &key, std::span<const std::byte> file) {

@@ -2,7 +2,7 @@
 //
 // Two kinds of hash. Hash128 is fast and names structures (expressions, candidates): the same on
 // every platform and in every run, so that stores may key on it, but not safe against an attacker.
-// Digest is SHA-256 (FIPS 180-4) and names bytes that a file claims to hold.
+// Digest is BLAKE3, a cryptographic hash, and names bytes that a file claims to hold.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KINTSUGI_BASE_HASH_H
@@ -79,7 +79,7 @@ private:
   alignas(64) std::array<std::byte, 576> state; ///< xxHash's XXH3_state_t.
 };
 
-/// A SHA-256 digest.
+/// A BLAKE3 digest.
 struct Digest {
   std::array<uint8_t, 32> bytes{};
 
@@ -92,24 +92,23 @@ struct Digest {
   static std::optional<Digest> parse(std::string_view hex);
 };
 
-/// SHA-256 of bytes that arrive in pieces.
-class Sha256 {
+/// BLAKE3 of bytes that arrive in pieces.
+class Blake3 {
 public:
-  Sha256 &update(std::span<const std::byte> bytes);
-  Sha256 &update(std::string_view text);
+  Blake3();
 
-  /// The digest of everything. The object must not be used after.
-  Digest finish();
+  Blake3 &update(std::span<const std::byte> bytes);
+  Blake3 &update(std::string_view text);
+
+  /// The digest of what came so far; more may come after.
+  Digest finish() const;
 
 private:
-  std::array<uint32_t, 8> state{0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
-                                0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
-  std::array<uint8_t, 64> pending{};
-  uint64_t length = 0; ///< Bytes so far.
+  alignas(8) std::array<std::byte, 1912> state; ///< The library's hasher.
 };
 
-Digest sha256(std::span<const std::byte> bytes);
-Digest sha256(std::string_view text);
+Digest blake3(std::span<const std::byte> bytes);
+Digest blake3(std::string_view text);
 
 } // namespace kintsugi
 

@@ -29,8 +29,8 @@ public:
   }
 
   std::string identity() const override {
-    std::call_once(hashed, [&] { digest = sha256(data.view).hex(); });
-    return "sha256:" + digest;
+    std::call_once(hashed, [&] { digest = blake3(data.view).hex(); });
+    return "blake3:" + digest;
   }
 
 private:

@@ -3,7 +3,6 @@
 #include "link/manifest.h"
 #include "link/stage_artifact.h"
 #include "runtime/host_memory.h"
-#include "runtime/section_digest.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -126,7 +125,7 @@ private:
 Expected<uint64_t> ConstantPool::add(std::span<const std::byte> bytes) {
   if (!shared)
     return writer.addConstant(bytes);
-  auto [entry, fresh] = offsets.try_emplace(runtime::sectionDigest(bytes), 0);
+  auto [entry, fresh] = offsets.try_emplace(blake3(bytes), 0);
   if (fresh) {
     Expected<uint64_t> offset = writer.addConstant(bytes);
     if (!offset.ok())

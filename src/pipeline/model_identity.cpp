@@ -67,7 +67,7 @@ std::string fileIdentity(const std::string &path) {
 
 Expected<Digest> modelIdentity(const std::string &path) {
   KINTSUGI_ASSIGN(MappedFile file, MappedFile::open(path));
-  Sha256 hash;
+  Blake3 hash;
   hash.update(file.bytes());
   if (path.ends_with(".te"))
     return hash.update("te").finish();

@@ -3,7 +3,6 @@
 #include "runtime/artifact.h"
 
 #include "base/checked.h"
-#include "runtime/section_digest.h"
 
 #include <algorithm>
 #include <bit>
@@ -160,7 +159,7 @@ Status Artifact::readSection(const KinArtifactSection &entry, uint64_t end) {
 Status Artifact::readTable(const KinArtifactHeader &header) {
   auto table = bytes().subspan(header.table_offset);
   Digest digest =
-      Sha256().update(bytes().first(offsetof(KinArtifactHeader, digest))).update(table).finish();
+      Blake3().update(bytes().first(offsetof(KinArtifactHeader, digest))).update(table).finish();
   std::memcpy(fileDigest.bytes.data(), header.digest, sizeof(header.digest));
   if (digest != fileDigest)
     return inputError("damaged: the table of sections does not have its digest; copy the file "
@@ -210,7 +209,7 @@ Status Artifact::checkConstantsOrder() const {
 /// A file's bytes are let go of once they are hashed: a run may never touch most of a table.
 Digest Artifact::digestOf(const Section &section) const {
   constexpr size_t pieceBytes = size_t(1) << 20;
-  SectionHasher hasher;
+  Blake3 hasher;
   for (size_t at = 0; at < section.bytes.size(); at += pieceBytes) {
     auto piece = section.bytes.subspan(at, std::min(pieceBytes, section.bytes.size() - at));
     hasher.update(piece);

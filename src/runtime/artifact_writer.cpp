@@ -87,7 +87,7 @@ Status ArtifactWriter::beginSection() {
   if (sink->size() == 0)
     KINTSUGI_RETURN_IF_ERROR(write(std::as_bytes(std::span(KIN_ARTIFACT_MAGIC, 8))));
   KINTSUGI_RETURN_IF_ERROR(pad(KIN_ARTIFACT_PAGE));
-  hash = SectionHasher();
+  hash = Blake3();
   sectionStart = sink->size();
   return Status::success();
 }
@@ -191,7 +191,7 @@ Expected<Digest> ArtifactWriter::finish() {
   auto tableBytes = std::as_bytes(std::span(table));
   header.file_bytes = header.table_offset + tableBytes.size();
   auto headerBytes = std::as_bytes(std::span(&header, 1));
-  Digest digest = Sha256()
+  Digest digest = Blake3()
                       .update(headerBytes.first(offsetof(KinArtifactHeader, digest)))
                       .update(tableBytes)
                       .finish();

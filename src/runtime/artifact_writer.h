@@ -12,7 +12,6 @@
 #include "base/hash.h"
 #include "base/status.h"
 #include "runtime/manifest.h"
-#include "runtime/section_digest.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -82,7 +81,7 @@ private:
   Status addSection(KinSectionKind kind, std::string_view name, std::span<const std::byte> bytes);
 
   std::unique_ptr<ArtifactSink> sink;
-  SectionHasher hash;          ///< Of the section being written.
+  Blake3 hash;                 ///< Of the section being written.
   uint64_t sectionStart = 0;   ///< In the file.
   uint64_t constantsStart = 0; ///< Of the first section of constants, in the file.
   uint64_t constants = 0;      ///< Up to here, from there.

@@ -55,7 +55,7 @@ space::MeasuredKernels Records::kernels() const {
 }
 
 Digest Records::digest() const {
-  Sha256 hash;
+  Blake3 hash;
   for (const auto &[structure, measurement] : known)
     hash.update(structure.str() + " " + measurement.schedule + " " +
                 std::to_string(std::bit_cast<uint64_t>(measurement.seconds)) + " " +

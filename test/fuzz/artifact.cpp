@@ -6,7 +6,6 @@
 #include "devices/null/null_device.h"
 #include "fuzz.h"
 #include "runtime/context.h"
-#include "runtime/section_digest.h"
 #include "unit/runtime/resealed.h"
 
 using namespace kintsugi;
@@ -29,9 +28,8 @@ void sealAnew(std::vector<std::byte> &bytes) {
   for (KinArtifactSection &section : table) {
     if (section.offset > bytes.size() || section.bytes > bytes.size() - section.offset)
       continue;
-    SectionHasher hasher;
-    hasher.update(std::span(bytes).subspan(section.offset, section.bytes));
-    Digest digest = hasher.finish();
+    Digest digest =
+        blake3(std::span<const std::byte>(bytes).subspan(section.offset, section.bytes));
     std::memcpy(section.digest, digest.bytes.data(), sizeof(section.digest));
   }
   reseal(bytes, header, table);

@@ -126,14 +126,14 @@ static Expected<std::optional<Json>> cachedReport(const FileCache &cache, const 
 
 /// Where an artifact is kept: what it is made from, the digest of the records included.
 static Digest keyOf(const Digest &model, const Settings &settings, const std::string &records) {
-  Sha256 hash;
+  Blake3 hash;
   hash.update(compilerIdentity() + "\n" + model.hex() + "\n");
   settings.addTo(hash);
   hash.update(records);
   return hash.finish();
 }
 
-static Digest reportKeyOf(const Digest &key) { return sha256(key.hex() + " report"); }
+static Digest reportKeyOf(const Digest &key) { return blake3(key.hex() + " report"); }
 
 /// Whether an artifact that is there is what these settings ask for: all that --tune could find out
 /// may be known by now.

@@ -16,9 +16,9 @@ using machine::MeasuredLaunches;
 using machine::Measurement;
 
 /// The number grows when figures are measured in another way or mean something else.
-static Digest keyOfThisMachine() { return sha256("measurement 1 of " + Machine::identity()); }
+static Digest keyOfThisMachine() { return blake3("measurement 1 of " + Machine::identity()); }
 
-static Digest keyOfGpus() { return sha256("launches 1 of " + Machine::identity()); }
+static Digest keyOfGpus() { return blake3("launches 1 of " + Machine::identity()); }
 
 /// Nothing where it is not there, or damaged.
 static std::optional<Json> loadJson(const Digest &key) {

@@ -123,7 +123,7 @@ Status readBindings(const Json &value, pipeline::CompileOptions &options, std::s
   for (const auto &[input, path] : value.items()) {
     KINTSUGI_ASSIGN(std::string file, textOf("bind", path));
     KINTSUGI_ASSIGN(auto tensor, readBound(input, file));
-    Sha256 content;
+    Blake3 content;
     content.update(tensor->bytes());
     for (const std::string &text : tensor->strings())
       content.update(text).update(std::string_view("\0", 1));
@@ -138,7 +138,7 @@ Status readBindings(const Json &value, pipeline::CompileOptions &options, std::s
 Status readCalibration(const Json &value, pipeline::CompileOptions &options, std::string &digest) {
   KINTSUGI_ASSIGN(options.calibration, textOf("calibrate", value));
   KINTSUGI_ASSIGN(MappedFile content, MappedFile::open(options.calibration));
-  digest = sha256(content.bytes()).hex();
+  digest = blake3(content.bytes()).hex();
   return Status::success();
 }
 
@@ -289,7 +289,7 @@ Settings Settings::forRoundedReference() const {
   return result;
 }
 
-void Settings::addTo(Sha256 &key) const {
+void Settings::addTo(Blake3 &key) const {
   Json json = Json::object();
   json["target"] = compile.target;
   json["precision"] = nameOf(compile.precision);

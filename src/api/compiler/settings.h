@@ -47,7 +47,7 @@ struct Settings {
   Status tell(std::string_view phase) const;
 
   /// Everything in the options that decides what an artifact holds, the machine included.
-  void addTo(Sha256 &key) const;
+  void addTo(Blake3 &key) const;
 
 private:
   friend Expected<Settings> readSettings(const KinCompilerOptions *options);

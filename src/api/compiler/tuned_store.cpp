@@ -55,7 +55,7 @@ static Expected<std::string> nameOfGpu(int number) {
 
 /// What a measurement holds for: the machine as it is described, and what ran.
 static Expected<std::string> identityOf(const machine::Machine &machine, const Settings &settings) {
-  std::string digest = sha256(machine.print()).hex();
+  std::string digest = blake3(machine.print()).hex();
   if (settings.compile.target != "cuda")
     return machine.name + ", " + std::to_string(settings.compile.threads) + " threads, " + digest;
   KINTSUGI_ASSIGN(std::string device, nameOfGpu(settings.device));

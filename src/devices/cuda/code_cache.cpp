@@ -17,7 +17,7 @@ std::optional<Digest> CodeCache::keyOf(std::span<const std::byte> text) const {
   int version = 0;
   if (!files || driver.driverVersion(&version) != 0)
     return std::nullopt;
-  return Sha256()
+  return Blake3()
       .update("code of a GPU 1\n" + architecture + "\n" + std::to_string(version) + "\n")
       .update(text)
       .finish();

@@ -47,7 +47,7 @@ class Cache : public testing::Test {
 protected:
   TemporaryFolder folder;
   FileCache cache = *FileCache::open(folder / "a/b/cache");
-  Digest one = sha256("one"), two = sha256("two"), three = sha256("three");
+  Digest one = blake3("one"), two = blake3("two"), three = blake3("three");
 };
 
 TEST_F(Cache, PutThenGet) {
@@ -176,7 +176,7 @@ static bool hammer(const FileCache &cache, unsigned seed, int rounds) {
   std::mt19937 random(seed);
   for (int i = 0; i < rounds; ++i) {
     int key = static_cast<int>(random() % 8);
-    Digest digest = sha256(std::to_string(key));
+    Digest digest = blake3(std::to_string(key));
     unsigned action = random() % 16;
     if (action < 7) {
       if (!cache.put(digest, bytesOf(contentFor(key))).ok())

@@ -39,7 +39,7 @@ inline void reseal(std::vector<std::byte> &bytes, KinArtifactHeader header,
                    const std::vector<KinArtifactSection> &table) {
   auto tableBytes = std::as_bytes(std::span(table));
   auto headerBytes = std::as_bytes(std::span(&header, 1));
-  Digest digest = Sha256().update(headerBytes.first(32)).update(tableBytes).finish();
+  Digest digest = Blake3().update(headerBytes.first(32)).update(tableBytes).finish();
   std::memcpy(header.digest, digest.bytes.data(), 32);
   std::ranges::copy(tableBytes, bytes.data() + headerOf(bytes).table_offset);
   std::memcpy(bytes.data(), &header, sizeof(header));
