@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <numeric>
 #include <unistd.h>
 
 namespace kintsugi::machine {
@@ -91,6 +92,33 @@ TEST_F(HostTest, caches) {
   EXPECT_EQ(host.caches[1].level, 3);
   EXPECT_EQ(host.caches[1].bytes, 32 << 20);
   EXPECT_EQ(host.caches[1].sharedBy, 4);
+}
+
+/// Two sockets of eight cores, each of two hardware threads; four cores share a second level cache.
+TEST_F(HostTest, socketsWithSharedCachesAndHardwareThreads) {
+  auto threadsOf = [](int first, int cores) {
+    return std::to_string(first) + "-" + std::to_string(first + cores - 1) + "," +
+           std::to_string(first + 16) + "-" + std::to_string(first + cores + 15) + "\n";
+  };
+  for (int cpu = 0; cpu < 32; ++cpu)
+    putCpu(cpu, "topology/core_cpus_list",
+           std::to_string(cpu % 16) + "," + std::to_string(cpu % 16 + 16) + "\n");
+  putCache(0, "Data\n", "1\n", "32K\n", "0,16\n");
+  putCache(1, "Unified\n", "2\n", "2M\n", threadsOf(0, 4).c_str());
+  putCache(2, "Unified\n", "3\n", "32M\n", threadsOf(0, 8).c_str());
+  std::vector<int> everything(32);
+  std::iota(everything.begin(), everything.end(), 0);
+  Host host = read(everything);
+  EXPECT_EQ(host.cores, 16);
+  ASSERT_EQ(host.caches.size(), 3u);
+  EXPECT_EQ(host.caches[0].sharedBy, 1);
+  EXPECT_EQ(host.caches[1].sharedBy, 4);
+  EXPECT_EQ(host.caches[2].sharedBy, 8) << "each socket has one of its own";
+  // One socket alone, and both threads of two cores: what shares a cache stays the same.
+  EXPECT_EQ(read({0, 1, 2, 3, 4, 5, 6, 7}).cores, 8);
+  Host few = read({0, 1, 16, 17});
+  EXPECT_EQ(few.cores, 2);
+  EXPECT_EQ(few.caches[1].sharedBy, 4);
 }
 
 TEST_F(HostTest, controlGroupsOfVersion2LimitAtEveryDepth) {
