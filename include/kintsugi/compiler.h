@@ -13,7 +13,7 @@
  *   "target"          "cpu" (default), "cuda", or "reference": each definition alone, in f64
  *   "precision"       "f32", "f16" or "bf16": what f32 values may be rounded to
  *   "plan"            "search" (default), "greedy", "separate" or "exhaustive"
- *   "disable"         what not to do: names that kin_rules() lists, "fusion,winograd"
+ *   "disable"         what not to do: names that kin_rules() lists, "fission,winograd"
  *   "dims"            {"NAME": N}: extents of open dimensions
  *   "bind"            {"INPUT": "FILE.npz"}: inputs whose value is known now
  *   "random_weights"  true: weights whose file is missing are made from their names

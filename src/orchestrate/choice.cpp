@@ -16,25 +16,42 @@ namespace {
 /// Costs are in microseconds in the problem, so that its text is readable.
 constexpr double microseconds = 1e6;
 
+/// By definition; those that no candidate takes apart are one.
+std::map<uint32_t, solve::ItemId>
+addItems(const space::Space &space, llvm::ArrayRef<uint32_t> definitions, solve::Problem &problem) {
+  std::map<uint32_t, std::vector<size_t>> candidatesWith;
+  for (auto [number, candidate] : llvm::enumerate(space.candidates))
+    for (uint32_t node : candidate.group.nodes)
+      candidatesWith[node].push_back(number);
+  std::map<uint32_t, solve::ItemId> items;
+  std::map<std::vector<size_t>, solve::ItemId> known;
+  for (uint32_t node : definitions) {
+    auto [entry, isNew] = known.try_emplace(candidatesWith[node], 0);
+    if (isNew)
+      entry->second = problem.addItem("n" + std::to_string(node));
+    items[node] = entry->second;
+  }
+  return items;
+}
+
 solve::Problem problemOf(const Program &program, const space::Space &space,
                          llvm::ArrayRef<uint32_t> definitions, const machine::Machine &machine) {
   solve::Problem problem;
   problem.name = program.name;
-  std::map<uint32_t, solve::ItemId> items;
+  std::map<uint32_t, solve::ItemId> items = addItems(space, definitions, problem);
   std::map<uint32_t, solve::ResourceId> resources;
   // Values that other nodes (calls, scans) bring are there when they are needed: the planner orders
   // them. What the definitions bring among themselves is a row of the problem.
-  for (uint32_t node : definitions) {
-    items[node] = problem.addItem("n" + std::to_string(node));
+  for (uint32_t node : definitions)
     for (ValueId result : program.resultsOf(node))
       resources[result.number] = problem.addResource("v" + std::to_string(result.number));
-  }
   for (auto [number, candidate] : llvm::enumerate(space.candidates)) {
     solve::Column column;
     column.name = "c" + std::to_string(number);
     column.cost = cost::predictSeconds(*candidate.kernel, machine) * microseconds;
     for (uint32_t node : candidate.group.nodes)
-      column.covers.push_back(items.at(node));
+      if (solve::ItemId item = items.at(node); !llvm::is_contained(column.covers, item))
+        column.covers.push_back(item);
     for (ValueId operand : candidate.operands) {
       auto resource = resources.find(operand.number);
       if (resource == resources.end())

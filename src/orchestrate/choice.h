@@ -1,7 +1,8 @@
 //===- choice.h - From a space to the chosen candidates ---------------------===//
 //
 // Turns the space of some definitions into a solver's problem and back. Every definition is an
-// item; values are resources; the solver never sees a schedule.
+// item, or with others that no candidate takes apart; values are resources; the solver never sees a
+// schedule.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KINTSUGI_ORCHESTRATE_CHOICE_H

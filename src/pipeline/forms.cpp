@@ -65,8 +65,9 @@ private:
   bool mixes() const {
     bool isOptimal = options.plan == orchestrate::PlanMode::Search ||
                      options.plan == orchestrate::PlanMode::Exhaustive;
-    return isOptimal && !options.disabled.has("alternatives") && !options.disabled.has("fusion") &&
-           !isReference(planning.target);
+    bool mayMix = llvm::none_of(llvm::ArrayRef{"alternatives", "fission", "fusion"},
+                                [&](const char *name) { return options.disabled.has(name); });
+    return isOptimal && mayMix && !isReference(planning.target);
   }
 
   /// The program compiles without what went wrong with another form of it, which is told; what the

@@ -48,6 +48,7 @@ static space::SpaceOptions hostSpace(const CompileOptions &options) {
   result.schedule.machine = *machine::Machine::forLevel(machine::nameOf(machine::Level::V3));
   result.schedule.copies = !options.disabled.has("staging");
   result.fuse = !options.disabled.has("fusion");
+  result.keepsOperators = options.disabled.has("fission");
   return result;
 }
 
@@ -58,6 +59,7 @@ orchestrate::OrchestrateOptions orchestrateOptions(const CompileOptions &options
   result.log = options.log;
   result.space = spaceOptions(options);
   result.space.schedule.scalar = isReference(target);
+  result.space.keepsOperators = options.disabled.has("fission") && !isReference(target);
   if (options.machine.threads > 0) { // A kernel more costs a launch.
     result.space.caps.candidatesARoot = 48;
     result.mergesLaunches = !options.disabled.has("launch-merging");

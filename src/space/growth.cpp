@@ -34,6 +34,27 @@ Growth::Growth(const Program &program, llvm::ArrayRef<uint32_t> nodes, const Spa
     isProgramOutput[output.value.number] = true;
 }
 
+void Growth::keepWhole(llvm::ArrayRef<Nodes> operators) {
+  whole.assign(program.nodes.size(), {});
+  for (const Nodes &each : operators)
+    for (uint32_t node : each)
+      whole[node] = each;
+}
+
+Nodes Growth::completed(const Nodes &nodes) const {
+  if (whole.empty())
+    return nodes;
+  Nodes result;
+  for (uint32_t node : nodes)
+    if (whole[node].empty())
+      result.push_back(node);
+    else
+      llvm::append_range(result, whole[node]);
+  llvm::sort(result);
+  result.erase(llvm::unique(result), result.end());
+  return result;
+}
+
 schedule::Group Growth::groupOf(llvm::ArrayRef<uint32_t> nodes) const {
   schedule::Group group;
   group.nodes.assign(nodes.begin(), nodes.end());
@@ -62,7 +83,7 @@ bool Growth::hasShapeOf(uint32_t node, uint32_t other) const {
                      [](const Iterator &a, const Iterator &b) { return a.extent == b.extent; });
 }
 
-Growth::Nodes Growth::siblingsOf(const Nodes &nodes) const {
+Nodes Growth::siblingsOf(const Nodes &nodes) const {
   constexpr size_t nearest = 8; // Of those that read a value.
   uint32_t root = nodes.back();
   Nodes result;
@@ -78,7 +99,7 @@ Growth::Nodes Growth::siblingsOf(const Nodes &nodes) const {
   return result;
 }
 
-Growth::Nodes Growth::producersOf(const Nodes &nodes) const {
+Nodes Growth::producersOf(const Nodes &nodes) const {
   Nodes result;
   for (uint32_t node : llvm::reverse(nodes))
     for (uint32_t producer : producers[node])
@@ -135,7 +156,7 @@ std::vector<Growth::Behind> Growth::reductionsBehind(uint32_t node, unsigned ste
 }
 
 /// What leads from some of the first nodes to the last.
-Growth::Nodes Growth::between(const Nodes &first, uint32_t last) const {
+Nodes Growth::between(const Nodes &first, uint32_t last) const {
   std::set<uint32_t> after(first.begin(), first.end()), before{last};
   for (uint32_t node = first.front(); node <= last; ++node)
     if (eligible[node] &&
@@ -150,7 +171,7 @@ Growth::Nodes Growth::between(const Nodes &first, uint32_t last) const {
   return nodes;
 }
 
-std::vector<Growth::Nodes> Growth::attentionBefore(uint32_t root) const {
+std::vector<Nodes> Growth::attentionBefore(uint32_t root) const {
   auto isStats = [&](uint32_t node) {
     return std::get<Definition>(program.nodes[node]).reduction->combiner == Combiner::SoftmaxStats;
   };
@@ -191,14 +212,16 @@ public:
   using Price = llvm::function_ref<std::optional<double>(schedule::Group)>;
 
   Search(const Growth &growth, uint32_t root, unsigned &fuel, Price price)
-      : growth(growth), fuel(fuel), price(price), grown{{{root}, growth.alone[root]}} {}
+      : growth(growth), fuel(fuel), price(price),
+        grown{{growth.completed({root}), growth.alone[root]}} {}
 
   void wholes(std::vector<Nodes> groups) {
-    for (Nodes &whole : groups) {
-      if (fuel == 0 || whole.size() > growth.options.caps.nodes)
+    for (const Nodes &group : groups) {
+      Nodes nodes = growth.completed(group);
+      if (fuel == 0 || nodes.back() != group.back())
         continue;
-      if (std::optional<double> seconds = offer(whole))
-        grown.insert(grown.begin(), {std::move(whole), *seconds});
+      if (std::optional<double> seconds = offer(nodes))
+        grown.insert(grown.begin(), {std::move(nodes), *seconds});
     }
   }
 
@@ -231,7 +254,8 @@ private:
 
   /// The price of a group that was not met before; nullopt where it is none.
   std::optional<double> offer(const Nodes &nodes) {
-    if (!seen.insert(nodes).second || !growth.isConvex(nodes))
+    if (nodes.size() > growth.options.caps.nodes || !seen.insert(nodes).second ||
+        !growth.isConvex(nodes))
       return std::nullopt;
     --fuel;
     schedule::Group group = growth.groupOf(nodes);
@@ -248,11 +272,14 @@ private:
     for (uint32_t neighbour : neighbours) {
       if (!goesOn(most))
         return;
-      Nodes larger = current.nodes;
-      larger.insert(llvm::lower_bound(larger, neighbour), neighbour);
+      Nodes added = growth.completed({neighbour}), larger = current.nodes;
+      if (added.back() > larger.back())
+        continue; // It ends in another root.
+      larger.append(added);
+      llvm::sort(larger);
       std::optional<double> seconds = offer(larger);
       if (seconds &&
-          *seconds <= growth.options.caps.detour * (current.seconds + growth.alone[neighbour]))
+          *seconds <= growth.options.caps.detour * (current.seconds + growth.alone[added.back()]))
         grown.push_back({std::move(larger), *seconds});
     }
   }

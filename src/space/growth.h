@@ -17,26 +17,34 @@
 
 namespace kintsugi::space {
 
+using Nodes = llvm::SmallVector<uint32_t, 8>; ///< In program order.
+
 class Growth {
 public:
   Growth(const te::Program &program, llvm::ArrayRef<uint32_t> nodes, const SpaceOptions &options);
 
+  /// From now on a group has all nodes of such an operator or none.
+  void keepWhole(llvm::ArrayRef<Nodes> operators);
+
   /// The group of some nodes (in program order) with what it has to store.
   schedule::Group groupOf(llvm::ArrayRef<uint32_t> nodes) const;
 
-  /// Offers each group of two and more nodes that ends in `root`. `price` gives its rough seconds,
+  bool withinCaps(const schedule::Group &group) const;
+
+  /// Offers each group of two and more nodes, or operators, that ends in `root`, which is the last
+  /// node of an operator that is kept whole. `price` gives its rough seconds,
   /// nullopt if it can't be scheduled. Groups that cost clearly more than their parts grow no
   /// further: what is added later would have to win back their loss. Looks at no more than `fuel`
   /// groups, and takes those off.
   void from(uint32_t root, unsigned &fuel,
             llvm::function_ref<std::optional<double>(schedule::Group)> price) const;
 
-  /// The rough seconds of a definition alone; said before growth starts.
+  /// The rough seconds of a definition alone, or of the operator that it is the last of; said
+  /// before growth starts.
   void setAlone(uint32_t node, double seconds) { alone[node] = seconds; }
 
 private:
   class Search;
-  using Nodes = llvm::SmallVector<uint32_t, 8>; ///< In program order.
 
   /// One definition more or less of attention costs more than none of it: the group from scores to
   /// root is looked at as a whole.
@@ -48,7 +56,8 @@ private:
   std::vector<Behind> reductionsBehind(uint32_t node, unsigned steps) const;
   Nodes between(const Nodes &first, uint32_t last) const;
   bool isConvex(const Nodes &nodes) const;
-  bool withinCaps(const schedule::Group &group) const;
+  /// With the rest of operators that are kept whole.
+  Nodes completed(const Nodes &nodes) const;
   bool isConstant(te::ValueId id) const;
   bool hasShapeOf(uint32_t node, uint32_t other) const;
   Nodes producersOf(const Nodes &nodes) const;
@@ -57,8 +66,9 @@ private:
 
   const te::Program &program;
   const SpaceOptions &options;
-  std::vector<bool> eligible;              ///< By node.
-  std::vector<double> alone;               ///< By node.
+  std::vector<bool> eligible; ///< By node.
+  std::vector<double> alone;  ///< By node.
+  std::vector<Nodes> whole;   ///< By node: all of an operator that is kept whole; may be empty.
   std::vector<Nodes> producers, consumers; ///< By node; among all nodes of the program.
   std::vector<Nodes> readers; ///< By value that is no constant: eligible ones, no contractions.
   std::vector<bool> isProgramOutput; ///< By value.

@@ -1,7 +1,6 @@
 #include "space/schedule_ahead.h"
 
 #include "base/parallel.h"
-#include "space/growth.h"
 #include "space/schedule_table.h"
 
 #include <atomic>
@@ -12,30 +11,29 @@ namespace {
 
 class Ahead {
 public:
-  Ahead(const te::Program &program, llvm::ArrayRef<uint32_t> nodes, const SpaceOptions &options,
-        ScheduleMemo &memo)
-      : program(program), nodes(nodes), options(options), memo(memo),
-        growth(program, nodes, options) {}
+  Ahead(const te::Program &program, Growth growth, llvm::ArrayRef<Nodes> parts,
+        const SpaceOptions &options, ScheduleMemo &memo)
+      : program(program), parts(parts), options(options), memo(memo), growth(std::move(growth)) {}
 
   void run() {
-    std::vector<std::optional<double>> alone(nodes.size());
-    each(nodes.size(), [&](ScheduleTable &table, size_t number) {
-      alone[number] = table.priceOf(growth.groupOf({nodes[number]}), true).seconds;
+    std::vector<std::optional<double>> alone(parts.size());
+    each(parts.size(), [&](ScheduleTable &table, size_t number) {
+      alone[number] = table.priceOf(growth.groupOf(parts[number]), true).seconds;
     });
-    for (auto [node, seconds] : llvm::zip_equal(nodes, alone)) {
+    for (auto [part, seconds] : llvm::zip_equal(parts, alone)) {
       if (!seconds)
         return; // Whoever builds the space says so.
-      growth.setAlone(node, *seconds);
+      growth.setAlone(part.back(), *seconds);
     }
     if (!options.fuse)
       return;
-    std::vector<std::atomic<bool>> isPutOff(nodes.size());
-    each(nodes.size(), [&](ScheduleTable &table, size_t number) {
-      isPutOff[number] = !grow(table, nodes[number], false);
+    std::vector<std::atomic<bool>> isPutOff(parts.size());
+    each(parts.size(), [&](ScheduleTable &table, size_t number) {
+      isPutOff[number] = !grow(table, parts[number].back(), false);
     });
-    each(nodes.size(), [&](ScheduleTable &table, size_t number) {
+    each(parts.size(), [&](ScheduleTable &table, size_t number) {
       if (isPutOff[number])
-        grow(table, nodes[number], true);
+        grow(table, parts[number].back(), true);
     });
   }
 
@@ -65,7 +63,7 @@ private:
   }
 
   const te::Program &program;
-  llvm::ArrayRef<uint32_t> nodes;
+  llvm::ArrayRef<Nodes> parts;
   const SpaceOptions &options;
   ScheduleMemo &memo;
   Growth growth;
@@ -73,10 +71,10 @@ private:
 
 } // namespace
 
-void scheduleAhead(const te::Program &program, llvm::ArrayRef<uint32_t> nodes,
+void scheduleAhead(const te::Program &program, Growth growth, llvm::ArrayRef<Nodes> parts,
                    const SpaceOptions &options, ScheduleMemo &memo) {
-  if (options.threads > 1 && nodes.size() > 1)
-    Ahead(program, nodes, options, memo).run();
+  if (options.threads > 1 && parts.size() > 1)
+    Ahead(program, std::move(growth), parts, options, memo).run();
 }
 
 } // namespace kintsugi::space

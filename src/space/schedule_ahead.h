@@ -10,12 +10,13 @@
 #ifndef KINTSUGI_SPACE_SCHEDULE_AHEAD_H
 #define KINTSUGI_SPACE_SCHEDULE_AHEAD_H
 
-#include "space/space.h"
+#include "space/growth.h"
 
 namespace kintsugi::space {
 
 /// Puts into the memo what buildSpace will look for there; nothing where options.threads is 1.
-void scheduleAhead(const te::Program &program, llvm::ArrayRef<uint32_t> nodes,
+/// `parts`: the definitions, or operators that are kept whole, that groups are made of.
+void scheduleAhead(const te::Program &program, Growth growth, llvm::ArrayRef<Nodes> parts,
                    const SpaceOptions &options, ScheduleMemo &memo);
 
 } // namespace kintsugi::space

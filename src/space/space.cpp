@@ -4,6 +4,7 @@
 #include "space/growth.h"
 #include "space/schedule_ahead.h"
 #include "space/schedule_table.h"
+#include "space/whole_operators.h"
 #include "llvm/ADT/STLExtras.h"
 
 namespace kintsugi::space {
@@ -37,29 +38,41 @@ static unsigned shareOf(unsigned fuel, size_t roots) {
   return unsigned(std::max(fuel - std::min<size_t>(fuel, others), fuel / roots));
 }
 
+static std::vector<Nodes> eachAlone(llvm::ArrayRef<uint32_t> nodes) {
+  std::vector<Nodes> all;
+  for (uint32_t node : nodes)
+    all.push_back({node});
+  return all;
+}
+
 Expected<Space> buildSpace(const Program &program, llvm::ArrayRef<uint32_t> nodes,
                            const SpaceOptions &options) {
   Space space;
   space.program = &program;
   ScheduleMemo ownMemo;
   ScheduleMemo &memo = options.memo ? *options.memo : ownMemo;
-  scheduleAhead(program, nodes, options, memo);
   ScheduleTable table(program, options, memo, options.log);
   std::string reason;
   Growth growth(program, nodes, options);
-  for (uint32_t node : nodes) {
-    Candidate alone = table.candidateOf(growth.groupOf({node}), reason);
+  std::vector<Nodes> parts = eachAlone(nodes);
+  if (options.keepsOperators) {
+    parts = wholeOperators(program, nodes, options, growth, table);
+    growth.keepWhole(parts);
+  }
+  scheduleAhead(program, growth, parts, options, memo);
+  for (const Nodes &part : parts) {
+    Candidate alone = table.candidateOf(growth.groupOf(part), reason);
     if (!alone.kernel)
-      return internalError("'" + program.value(program.resultsOf(node)[0]).name +
+      return internalError("'" + program.value(program.resultsOf(part.back())[0]).name +
                            "' has no schedule: " + reason);
-    growth.setAlone(node, cost::roughSeconds(*alone.kernel, options.schedule.machine));
+    growth.setAlone(part.back(), cost::roughSeconds(*alone.kernel, options.schedule.machine));
     space.candidates.push_back(std::move(alone));
   }
   unsigned fuel = options.fuel;
-  for (auto [number, node] : llvm::enumerate(nodes)) {
+  for (auto [number, part] : llvm::enumerate(parts)) {
     if (!options.fuse)
       break;
-    unsigned own = shareOf(fuel, nodes.size() - number), given = own;
+    unsigned own = shareOf(fuel, parts.size() - number), given = own;
     auto grow = [&](schedule::Group group) -> std::optional<double> {
       Candidate candidate = table.candidateOf(std::move(group), reason);
       if (!candidate.kernel)
@@ -68,7 +81,7 @@ Expected<Space> buildSpace(const Program &program, llvm::ArrayRef<uint32_t> node
       space.candidates.push_back(std::move(candidate));
       return seconds;
     };
-    growth.from(node, own, grow);
+    growth.from(part.back(), own, grow);
     fuel -= given - own;
     space.outOfFuel |= own == 0;
   }

@@ -2,8 +2,8 @@
 //
 // The AND-OR hypergraph of a program: a value is available once some chosen candidate stores it; a
 // candidate is a group of definitions with a schedule. Every definition alone is a candidate, so a
-// plan always exists. Growth adds every fused group that the scheduler can place, under caps and
-// with fuel; equal groups are scheduled once.
+// plan always exists; where operators are kept whole, it is each of those. Growth adds every fused
+// group that the scheduler can place, under caps and with fuel; equal groups are scheduled once.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KINTSUGI_SPACE_SPACE_H
@@ -75,9 +75,10 @@ struct ScheduleMemo : Memo<Scheduled> {
 struct SpaceOptions {
   schedule::ScheduleOptions schedule;
   Caps caps;
-  bool fuse = true;      ///< Otherwise only single definitions.
-  unsigned fuel = 60000; ///< Groups that are looked at.
-  unsigned threads = 1;  ///< That schedule. The space is the same with any number of them.
+  bool fuse = true; ///< Otherwise only single definitions, or operators that are kept whole.
+  bool keepsOperators = false; ///< No group has a part of an operator: whole_operators.h.
+  unsigned fuel = 60000;       ///< Groups that are looked at.
+  unsigned threads = 1;        ///< That schedule. The space is the same with any number of them.
   /// By value: known when the model is compiled, so that kernels may have it packed. May be short.
   std::vector<bool> constants;
   /// Its schedules are used where they can be made, in place of what the search finds, and its

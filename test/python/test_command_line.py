@@ -485,7 +485,7 @@ def test_answers_do_not_depend_on_what_the_compiler_does_without(folder, kintsug
             return {key: arrays[key] for key in arrays}
 
     expected = outputs("all")
-    for ability in ["fusion", "formats", "packing", "staging", "winograd", "fusion,formats,packing,staging,winograd"]:
+    for ability in ["fission", "fusion", "formats", "packing", "staging", "winograd", "fusion,formats,packing,staging,winograd"]:
         for name, found in outputs(ability, "--disable", ability).items():
             largest = np.abs(expected[name]).max()
             # Of segformer_b0 the answers differ by up to 8e-6.

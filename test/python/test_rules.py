@@ -48,3 +48,17 @@ def test_every_name_can_be_disabled_and_is_part_of_the_key(run, tmp_path):
         run("run", model, "--cpu-level", "v3", *flags)
         counts.append(entries())
     assert counts[0] < counts[1] < counts[2] < counts[3] == counts[7], counts
+
+
+def test_no_fission_is_a_name_of_the_list(run, tmp_path):
+    model = tmp_path / "sum.te"
+    model.write_text("input x[8, 8] f32\ny[i:8] f32 = sum<f32>[j:8] x[i, j]\noutput y\n")
+
+    def entries(*flags):
+        run("run", model, "--cpu-level", "v3", *flags)
+        return len(json.loads(run("cache", "ls", "--json"))["entries"])
+
+    usual, without = entries(), entries("--no-fission")
+    assert usual < without == entries("--disable", "fission")
+    both = entries("--no-fission", "--disable", "fusion")
+    assert without < both == entries("--disable", "fusion,fission") == entries("--disable", "fusion", "--no-fission")

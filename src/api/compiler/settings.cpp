@@ -214,7 +214,7 @@ Status readOption(const std::string &key, const Json &value, Settings &settings,
     return readMaxMemory(value, settings);
   if (key != "random_weights" && key != "cache" && key != "cubins")
     return usageError("unknown option \"" + key +
-                      "\"; there are: target, precision, plan, without, dims, bind, "
+                      "\"; there are: target, precision, plan, disable, dims, bind, "
                       "random_weights, cpu_level, threads, tune, timeout, max_memory, cache, "
                       "cubins, calibrate");
   KINTSUGI_ASSIGN(bool flag, truthOf(key, value));

@@ -116,9 +116,13 @@ private:
     addText(verb, "--precision", "precision",
             "How f32 may be rounded: f32 (not at all), f16 or bf16");
     addText(verb, "--plan", "plan", "search, greedy, separate or exhaustive");
-    addText(verb, "--disable", "disable",
-            "Rules not to use, and what else not to do; names that `kintsugi rules` lists, with "
-            "commas between");
+    verb.add_option_function<std::string>(
+        "--disable", [this](const std::string &names) { disable(names); },
+        "Rules not to use, and what else not to do; names that `kintsugi rules` lists, with "
+        "commas between");
+    verb.add_flag_callback(
+        "--no-fission", [this] { disable("fission"); },
+        "Kernels have all of an operator or none, to see what fission brings; --disable fission");
     verb.add_option_function<std::string>(
             "--without",
             [](const std::string &) {
@@ -153,6 +157,12 @@ private:
     verb.add_option_function<std::string>(
         flag, [this, key](const std::string &value) { arguments.options[key] = value; },
         description);
+  }
+
+  /// Besides what is disabled already.
+  void disable(const std::string &names) {
+    Json &all = arguments.options["disable"];
+    all = all.is_null() ? names : all.get<std::string>() + "," + names;
   }
 
   void addInputs(CLI::App &verb) {
