@@ -41,23 +41,30 @@ def flags_of(options):
     return ["--target", options.target, "--precision", options.precision, *level]
 
 
-def measure(path, programs, options):
-    """A model's row: by build, milliseconds of each round and the predicted time."""
+def compete(path, commands, options):
+    """By name, milliseconds of each round and the predicted time of a model as each of some commands compiles it, a
+    program and flags of its own. They take turns, in the other order every other round."""
     with models.workspace(path.stem) as folder:
         artifacts = {}
-        for name, program in programs.items():
+        for name, (program, *flags) in commands.items():
             artifacts[name] = folder / f"{name}.kin"
-            words = "compile", path, *flags_of(options), "--random-weights", "-o", artifacts[name], "--quiet"
+            words = "compile", path, *flags_of(options), *flags, "--random-weights", "-o", artifacts[name], "--quiet"
             asked(program, *words)
-        rounds, predicted = {name: [] for name in programs}, {}
+        rounds, predicted = {name: [] for name in commands}, {}
         for number in range(options.rounds):
-            for name in NAMES if number % 2 == 0 else reversed(NAMES):
+            for name in commands if number % 2 == 0 else reversed(commands):
                 words = "bench", artifacts[name], "--threads", options.threads, "--seconds", options.seconds
-                report = json.loads(asked(programs[name], *words, "--json", "-"))
+                report = json.loads(asked(commands[name][0], *words, "--json", "-"))
                 rounds[name].append(report.get("device_ms") or report["median_ms"])
                 predicted[name] = report["predicted_ms"]
-    ratios = [now / before for before, now in zip(*(rounds[name] for name in NAMES))]
-    return dict(rounds=rounds, predicted_ms=predicted, ratio=statistics.median(ratios))
+    return dict(rounds=rounds, predicted_ms=predicted)
+
+
+def measure(path, programs, options):
+    """A model's row: by build, milliseconds of each round and the predicted time."""
+    row = compete(path, {name: (program,) for name, program in programs.items()}, options)
+    ratios = [now / before for before, now in zip(*(row["rounds"][name] for name in NAMES))]
+    return row | dict(ratio=statistics.median(ratios))
 
 
 def line(name, row):
@@ -68,15 +75,20 @@ def line(name, row):
     return f"{name:32}{''.join(cells)} {row['ratio']:8.3f} {predicted:10.3f}"
 
 
-def parse(words):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("before", type=pathlib.Path)
+def add_flags(parser):
+    """Of how models are compiled and timed."""
     parser.add_argument("--target", default="cpu")
     parser.add_argument("--cpu-level", default="native", choices=["v3", "v4", "native"])
     parser.add_argument("--precision", default="f32", choices=["f32", "f16", "bf16"])
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=1, help="of a turn")
+
+
+def parse(words):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("before", type=pathlib.Path)
+    add_flags(parser)
     parser.add_argument("--limit", type=float, default=1.03, help="the greatest ratio that is no error")
     parser.add_argument("--out", type=pathlib.Path, help="a file of all figures")
     return models.parsed(parser, words)

@@ -1,5 +1,6 @@
 """bench/: ratios and their mean, the table, a worker that answers only in its turn, and who may compete."""
 
+import json
 import math
 import os
 import pathlib
@@ -12,6 +13,7 @@ import contenders
 import cost
 import cpu
 import figures
+import fission
 import kernels
 import limits
 import machine
@@ -378,3 +380,32 @@ def test_a_build_that_is_slower_fails(now, code, monkeypatch, tmp_path, capsys):
     words = [str(programs["before"]), "mmoe", "--rounds", "2", "--seconds", "0", "--out", str(tmp_path / "found.json")]
     assert builds.main(words) == code
     assert f"worst {now / 2.0:.3f} (mmoe)" in capsys.readouterr().out
+
+
+# A run of what is compiled by given flags takes so long.
+TIMES = """#!/bin/sh
+if [ $1 = compile ]; then
+  for word; do [ "$last" = -o ] && out=$word; last=$word; done
+  case "$*" in *"--no-fission --plan greedy"*) ms=3.0 ;; *--no-fission*) ms=2.5 ;; *) ms=2.0 ;; esac
+  echo $ms > "$out"
+else
+  echo "{\\"median_ms\\": $(cat $2), \\"predicted_ms\\": $(cat $2)}"
+fi
+"""
+
+
+def test_fission_is_timed_beside_whole_operators(monkeypatch, tmp_path, capsys):
+    program, out = tmp_path / "program", tmp_path / "found.json"
+    program.write_text(TIMES)
+    program.chmod(0o755)
+    monkeypatch.setenv("KINTSUGI", str(program))
+    assert fission.main(["mmoe", "dlrm", "--rounds", "2", "--seconds", "0", "--out", str(out)]) == 0
+    found = json.loads(out.read_text())
+    assert found["models"]["mmoe"]["rounds"] == {"fission": [2.0, 2.0], "whole": [2.5, 2.5], "greedy": [3.0, 3.0]}
+    assert found["summary"]["whole_over_fission"]["geometric_mean"] == pytest.approx(1.25)
+    assert found["summary"]["greedy_over_fission"]["geometric_mean"] == pytest.approx(1.5)
+    assert found["summary"]["greedy_over_fission"]["models"] == 2 and found["machine"]["commit"]
+    assert "greedy over fission: geometric mean 1.500 over 2 models" in capsys.readouterr().out
+    assert {path.stem for path in fission.parse([]).paths} == set(fission.KORCH)
+    program.write_text("#!/bin/sh\nexit 3\n")
+    assert fission.main(["mmoe", "--out", str(out)]) == 1 and "failed" in json.loads(out.read_text())["models"]["mmoe"]

@@ -1,0 +1,97 @@
+"""Times zoo models as the search compiles them and with operators kept whole, in alternating turns: what does fission bring?
+
+usage: fission.py [MODEL ...] [--target cpu|cuda] [--cpu-level v3|v4] [--precision P] [--rounds N] [--seconds S]
+                  [--out FILE]
+
+Without a model: those of Korch (Hu et al. 2024). Each is compiled with made-up weights in three ways: as usual, by
+`--no-fission`, whose kernels have all of an operator or none, and by `--no-fission --plan greedy`, which fuses such
+operators step by step. The kernels come from the same generator. A ratio is the median over rounds of the time without
+fission over that with it in the same round: above 1, fission is quicker. On a GPU times are the device's. Prints
+milliseconds, ratios and their geometric means, and writes them, with each round's, to bench/results/fission-TARGET.json.
+Exits 1 where a model fails.
+"""
+
+import argparse
+import os
+import pathlib
+import statistics
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "zoo"))
+
+import builds
+import cpu
+import machine
+import models
+
+KORCH = ["candy", "efficientvit_b1_2048", "segformer_b0", "yolov4", "yolox_nano"]
+WAYS = {"fission": [], "whole": ["--no-fission"], "greedy": ["--no-fission", "--plan", "greedy"]}
+WITHOUT = ["whole", "greedy"]
+
+
+def measure(path, program, options):
+    """A model's row: milliseconds of each round and predicted ones by way, and ratios of the ways without fission."""
+    row = builds.compete(path, {way: (program, *flags) for way, flags in WAYS.items()}, options)
+    rounds, predicted = row["rounds"], row["predicted_ms"]
+    for way in WITHOUT:
+        row[f"{way}_over_fission"] = statistics.median(a / b for a, b in zip(rounds[way], rounds["fission"]))
+        row[f"predicted_{way}_over_fission"] = predicted[way] / predicted["fission"]
+    return row
+
+
+def summary(rows):
+    """Geometric mean and worst of each ratio over the models that have it."""
+    keys = [f"{kind}{way}_over_fission" for kind in ("", "predicted_") for way in WITHOUT]
+    found = {key: {name: row[key] for name, row in rows.items() if key in row} for key in keys}
+    return {key: cpu.geometric(by_model, min) for key, by_model in found.items() if by_model}
+
+
+def header():
+    columns = "".join(f"{way + ' ms':>12}" for way in WAYS)
+    columns += "".join(f"{way + ' / f.':>13}{'predicted':>10}" for way in WITHOUT)
+    return f"{'model':24}{columns}"
+
+
+def line(name, row):
+    if "failed" in row:
+        return f"{name:24} {row['failed']}"
+    cells = "".join(f"{statistics.median(row['rounds'][way]):12.4f}" for way in WAYS)
+    for way in WITHOUT:
+        cells += f"{row[f'{way}_over_fission']:13.3f}{row[f'predicted_{way}_over_fission']:10.3f}"
+    return f"{name:24}{cells}"
+
+
+def parse(words):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    builds.add_flags(parser)
+    parser.add_argument("--out", type=pathlib.Path, help="instead of bench/results/fission-TARGET.json")
+    options = models.parsed(parser, words)
+    if not options.models:
+        options.paths = models.choose(KORCH)
+    return options
+
+
+def main(words=None):
+    options = parse(words)
+    program = os.environ.get("KINTSUGI", models.ROOT / "build" / "bin" / "kintsugi")
+    out = options.out or machine.RESULTS / f"fission-{options.target}.json"
+    report = machine.report(target=options.target, precision=options.precision, cpu_level=options.cpu_level,
+                            threads=options.threads, rounds=options.rounds, ways=WAYS, models={})
+    print(header(), flush=True)
+    for path in options.paths:
+        try:
+            row = measure(path, program, options)
+        except models.Failure as failure:
+            row = dict(failed=str(failure))
+        report["models"][path.stem] = row
+        report["summary"] = summary(report["models"])
+        machine.write(report, out)
+        print(line(path.stem, row), flush=True)
+    for key, found in report["summary"].items():
+        print(f"{key.replace('_', ' ')}: geometric mean {found['geometric_mean']:.3f} over {found['models']} models,"
+              f" worst {found['worst']:.3f} ({found['worst_model']})")
+    return 1 if any("failed" in row for row in report["models"].values()) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
