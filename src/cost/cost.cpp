@@ -108,7 +108,7 @@ double predictLanesSeconds(llvm::ArrayRef<double> seconds, const machine::Machin
 
 /// Of so many threads and bytes of scratch, on one core.
 static double blocksAtOnce(int64_t threads, int64_t scratch, const machine::Machine &machine) {
-  constexpr int64_t most = 32;
+  const int64_t most = machine.core.blocks;
   int64_t byThreads = machine.threads / std::max<int64_t>(1, threads);
   int64_t byScratch = scratch ? machine.levels.back().bytes / scratch : most;
   return double(std::clamp<int64_t>(std::min(byThreads, byScratch), 1, most));

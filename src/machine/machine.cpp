@@ -1,5 +1,6 @@
 #include "machine/machine.h"
 
+#include "abi/launch.h"
 #include "base/json.h"
 #include "machine/describe.h"
 
@@ -51,10 +52,11 @@ Status requirePositive(const Json &object, const char *key, double &value) {
   return Status::success();
 }
 
-Expected<int64_t> countIn(const Json &object, const char *key, int64_t most) {
+Expected<int64_t> countIn(const Json &object, const char *key, int64_t most, int64_t least = 1) {
   KINTSUGI_ASSIGN(int64_t value, jsonInteger(object, key));
-  if (value < 1 || value > most)
-    return inputError(std::string("'") + key + "' must be from 1 to " + std::to_string(most));
+  if (value < least || value > most)
+    return inputError(std::string("'") + key + "' must be from " + std::to_string(least) + " to " +
+                      std::to_string(most));
   return value;
 }
 
@@ -76,6 +78,60 @@ Expected<MemoryLevel> parseLevel(const Json &object, int cores) {
   return level;
 }
 
+/// The numbers of a core by the names that they have in texts, each with the least and the most
+/// that it may be.
+template <typename Core, typename Visit> void visitCounts(Core &core, Visit visit) {
+  visit("subgroup", core.subgroup, 1, 64);
+  visit("blocks", core.blocks, 1, 1 << 16);
+  visit("registers", core.registers, 1, 1 << 30);
+  visit("schedulers", core.schedulers, 1, 1 << 16);
+  visit("multiplyAdds", core.multiplyAdds, 1, 1 << 20);
+  visit("matrixMultiplyAdds", core.matrixMultiplyAdds, 1, 1 << 20);
+  visit("exponentials", core.exponentials, 1, 1 << 20);
+  visit("scratchBytesACycle", core.scratchBytesACycle, 1, 1 << 20);
+  visit("scratchBytes", core.scratchBytes, 1, 1 << 30);
+  visit("ringBytes", core.ringBytes, 0, 1 << 30);
+  visit("clusterBlocks", core.clusterBlocks, 1, 1 << 10);
+}
+
+template <typename Core, typename Visit> void visitCycles(Core &core, Visit visit) {
+  visit("memoryCycles", core.memoryCycles);
+  visit("cacheCycles", core.cacheCycles);
+  visit("scratchCycles", core.scratchCycles);
+}
+
+Json printCore(const BlockCore &core) {
+  Json object = Json::object();
+  visitCounts(core, [&](const char *key, auto value, int64_t, int64_t) { object[key] = value; });
+  visitCycles(core, [&](const char *key, double value) { object[key] = value; });
+  return object;
+}
+
+/// What the text does not say is that of the level.
+Expected<BlockCore> parseCore(const Json &object, std::string_view level) {
+  BlockCore core = BlockCore::of(level);
+  Status status = Status::success();
+  visitCounts(core, [&](const char *key, auto &value, int64_t least, int64_t most) {
+    if (!status.ok() || !object.contains(key))
+      return;
+    auto count = countIn(object, key, most, least);
+    if (count.ok())
+      value = static_cast<std::remove_reference_t<decltype(value)>>(*count);
+    else
+      status = count.takeError();
+  });
+  visitCycles(core, [&](const char *key, double &value) {
+    if (status.ok() && object.contains(key))
+      status = requirePositive(object, key, value);
+  });
+  KINTSUGI_RETURN_IF_ERROR(std::move(status));
+  for (auto [key, value] :
+       {std::pair{"subgroup", core.subgroup}, {"clusterBlocks", core.clusterBlocks}})
+    if (!std::has_single_bit(unsigned(value)))
+      return inputError(std::string("'") + key + "' must be a power of two");
+  return core;
+}
+
 Expected<Machine> parseMachine(const Json &object) {
   Machine machine;
   KINTSUGI_ASSIGN(machine.name, nameIn(object, "name"));
@@ -91,6 +147,13 @@ Expected<Machine> parseMachine(const Json &object) {
   if (object.contains("threads")) {
     KINTSUGI_ASSIGN(int64_t threads, countIn(object, "threads", 1 << 16));
     machine.threads = static_cast<int>(threads);
+    machine.core = BlockCore::of(machine.level);
+  }
+  if (object.contains("core")) {
+    auto core = parseCore(object["core"], machine.level);
+    if (!core.ok())
+      return at("core", core.takeError());
+    machine.core = *core;
   }
   if (object.contains("barrierSeconds"))
     KINTSUGI_RETURN_IF_ERROR(requirePositive(object, "barrierSeconds", machine.barrierSeconds));
@@ -180,8 +243,10 @@ std::string Machine::print() const {
                  {"flopsPerSecond", flopsPerSecond},
                  {"stageSeconds", stageSeconds},
                  {"levels", std::move(inside)}};
-  if (threads > 0)
+  if (threads > 0) {
     object["threads"] = threads;
+    object["core"] = printCore(core);
+  }
   if (barrierSeconds > 0)
     object["barrierSeconds"] = barrierSeconds;
   return printJson(object, 2) + "\n";
@@ -197,8 +262,20 @@ Expected<Machine> Machine::parse(std::string_view text) {
   return machine;
 }
 
-/// An H200's 132 multiprocessors, by its datasheet and what kernels reach there. Scratch is what
-/// every device from sm_80 on has.
+BlockCore BlockCore::of(std::string_view level) {
+  BlockCore core;
+  // Without places that are aligned: of 99 KiB, which every device from sm_80 on has; and, where
+  // boxes arrive, of 227 KiB.
+  static_assert((96 << 10) + (3 << 10) == KIN_LAUNCH_SHARED_BYTES);
+  core.scratchBytes = 96 << 10;
+  if (level == "sm_90a") {
+    core.ringBytes = 225 << 10;
+    core.clusterBlocks = 8; // As large as any device has them.
+  }
+  return core;
+}
+
+/// An H200's 132 multiprocessors, by its datasheet and what kernels reach there.
 static Machine describeHopper() {
   Machine machine;
   machine.name = "NVIDIA H200";
@@ -207,6 +284,7 @@ static Machine describeHopper() {
   machine.vectorBits = 32;
   machine.vectorRegisters = 255;
   machine.threads = 2048;
+  machine.core = BlockCore::of(machine.level);
   machine.flopsPerSecond = 2 * 128 * 1.755e9;
   machine.stageSeconds = 1e-6;
   machine.barrierSeconds = 1.45e-6;

@@ -46,6 +46,30 @@ struct MemoryLevel {
   bool operator==(const MemoryLevel &) const = default;
 };
 
+/// What a core has that runs blocks of threads, and how many of its cycles data are on their way.
+struct BlockCore {
+  int subgroup = 32;               ///< Threads that run in step and hand values on without memory.
+  int blocks = 32;                 ///< That may be under way at once.
+  int registers = 65536;           ///< Of 32 bits, for all threads.
+  int schedulers = 4;              ///< Each starts an instruction of a subgroup in a cycle.
+  int multiplyAdds = 128;          ///< In f32 in a cycle, of all threads,
+  int matrixMultiplyAdds = 640;    ///< and of matrix units on 16-bit factors, as kernels reach it.
+  int exponentials = 16;           ///< Of special units in a cycle.
+  int scratchBytesACycle = 128;    ///< To scratch and from it.
+  double memoryCycles = 700;       ///< From asking memory to having,
+  double cacheCycles = 60;         ///< the nearest cache,
+  double scratchCycles = 30;       ///< or scratch.
+  int64_t scratchBytes = 96 << 10; ///< That a block may have wherever the level's code runs.
+  /// The same for rings of operands that four subgroups multiply together; 0: they can't.
+  int64_t ringBytes = 0;
+  int clusterBlocks = 1; ///< That may share a tile: 1, 2, 4, ...
+
+  /// That of a level, "sm_80" or "sm_90a"; of another, what every level has.
+  static BlockCore of(std::string_view level);
+
+  bool operator==(const BlockCore &) const = default;
+};
+
 struct Machine {
   std::string name;  ///< The processor's own name.
   std::string level; ///< Instruction set level: "x86-64-v3", "x86-64-v4", "sm_90a", ...
@@ -55,6 +79,7 @@ struct Machine {
   /// Threads that a core keeps under way at once, to work while others wait; a tile is then the
   /// work of a block of them. 0: a core is one worker.
   int threads = 0;
+  BlockCore core;             ///< Where there are threads.
   double flopsPerSecond = 0;  ///< One core, f32 multiply-adds counted as two.
   double stageSeconds = 2e-6; ///< Start and barrier of one stage over all cores.
   /// Where tiles are the work of blocks: between two stages of one launch; 0: blocks can't wait for

@@ -64,10 +64,10 @@ private:
   bool canJoin(const PlanNode &node) const {
     if (node.kind != PlanNode::Kind::Stage || plan.stages[node.stage].kind != Stage::Kind::Kernel)
       return false;
-    constexpr int neighbours = 32; // Whole warps work, or none of a warp does.
+    // Whole subgroups work, or none of one does.
     const schedule::Schedule &schedule = shapeOf(node.stage).schedule;
-    return schedule.threads > 0 && schedule.threads % neighbours == 0 && schedule.tiles() > 0 &&
-           schedule.blocks() == schedule.tiles();
+    return schedule.threads > 0 && schedule.threads % machine.core.subgroup == 0 &&
+           schedule.tiles() > 0 && schedule.blocks() == schedule.tiles();
   }
 
   static PlanNode stageNode(unsigned stage) {
@@ -171,7 +171,7 @@ private:
       kernels.append(phaseOf(group));
     schedule::BlockMemory memory;
     for (const schedule::KernelShape *kernel : kernels)
-      memory.add(schedule::memoryOf(kernel->schedule));
+      memory.add(schedule::memoryOf(kernel->schedule, machine.core.subgroup));
     return cost::mayShareLaunch(kernels) && memory.isWithin(limits);
   }
 

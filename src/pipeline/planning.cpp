@@ -1,6 +1,5 @@
 #include "pipeline/planning.h"
 
-#include "abi/launch.h"
 #include "link/device_calls.h"
 #include "orchestrate/joins.h"
 #include "pipeline/targets.h"
@@ -17,13 +16,10 @@ schedule::ScheduleOptions scheduleOptions(const CompileOptions &options) {
   result.copies = !options.disabled.has("staging");
   result.bulk = !options.disabled.has("bulk-copies");
   if (options.machine.threads > 0) { // Blocks know no copies.
-    // Without places that are aligned: of 99 KiB; and, where boxes arrive, of 227 KiB.
-    constexpr int64_t onAny = 96 << 10, onHopper = 225 << 10;
-    static_assert(onAny + (3 << 10) == KIN_LAUNCH_SHARED_BYTES);
-    result.scratchLimit = onAny;
-    bool isHopper = options.machine.level == "sm_90a";
-    result.ringLimit = isHopper ? onHopper : 0;
-    result.clusterBlocks = isHopper ? 8 : 1; // As large as any device has them.
+    const machine::BlockCore &core = options.machine.core;
+    result.scratchLimit = core.scratchBytes;
+    result.ringLimit = core.ringBytes;
+    result.clusterBlocks = unsigned(core.clusterBlocks);
     result.copies = false;
   }
   return result;

@@ -20,8 +20,7 @@ static int64_t scratchOf(const Schedule &schedule) {
 }
 
 /// That no choice of threads' registers costs less than: a multiply-add of each lane in a cycle.
-static double leastOfThreads(const LoopNest &nest) {
-  constexpr double lanes = 128;
+static double leastOfThreads(const LoopNest &nest, double lanes) {
   double terms = 1;
   for (unsigned k = 0; k < nest.parallel.size() + nest.numReductions(); ++k)
     terms *= double(nest.extentOf(k));
@@ -35,7 +34,7 @@ std::optional<BlockCycles> chooseInBlock(LoopNest &nest, const Schedule &schedul
   orderForThreads(nest, dimensions, schedule.buffers);
   std::optional<MatrixProduct> product = matrixProductOf(nest, limits.rounded);
   if (!product)
-    return chooseThreads(nest, schedule, memo, wish);
+    return chooseThreads(nest, schedule, limits.core, memo, wish);
   int64_t taken =
       int64_t(llvm::alignTo(scratchOf(schedule), limits.ringBytes ? ringAlignment : alignment));
   BlockLimits left = limits;
@@ -43,8 +42,8 @@ std::optional<BlockCycles> chooseInBlock(LoopNest &nest, const Schedule &schedul
   left.ringBytes -= limits.ringBytes ? taken : 0;
   LoopNest onUnits = nest;
   std::optional<BlockCycles> matrix = chooseMatrix(onUnits, *product, schedule, left, wish);
-  if (!matrix || matrix->cost() > leastOfThreads(nest)) {
-    std::optional<BlockCycles> cycles = chooseThreads(nest, schedule, memo, wish);
+  if (!matrix || matrix->cost() > leastOfThreads(nest, limits.core.multiplyAdds)) {
+    std::optional<BlockCycles> cycles = chooseThreads(nest, schedule, limits.core, memo, wish);
     if (!matrix || (cycles && matrix->cost() > cycles->cost()))
       return cycles;
   }
@@ -54,7 +53,7 @@ std::optional<BlockCycles> chooseInBlock(LoopNest &nest, const Schedule &schedul
 
 /// Behind the ring of the product, or of the attention, that begins with the first nest.
 /// `isElsewhere`: where no four warps multiply together, a product's has as few stages as it can.
-static int64_t endOfRing(llvm::ArrayRef<LoopNest> nests, bool isElsewhere) {
+static int64_t endOfRing(llvm::ArrayRef<LoopNest> nests, int subgroup, bool isElsewhere) {
   const LoopNest &nest = nests.front();
   if (!nest.streamed) {
     MatrixTile tile = *nest.matrix;
@@ -68,10 +67,10 @@ static int64_t endOfRing(llvm::ArrayRef<LoopNest> nests, bool isElsewhere) {
     terms *= iterator.extent.constant();
   int64_t blocks = weighted.extentOf(weighted.parallel.size()) / weighted.matrix->depth;
   int64_t listed = nest.skipsBlocks ? blocks : 0;
-  return nest.matrix->ring + streamBytes(*nest.matrix, *weighted.matrix, terms, listed);
+  return nest.matrix->ring + streamBytes(*nest.matrix, *weighted.matrix, terms, listed, subgroup);
 }
 
-void placeRings(Schedule &schedule) {
+void placeRings(Schedule &schedule, int subgroup) {
   const int64_t taken = schedule.scratchBytes;
   for (size_t number = 0; number < schedule.nests.size(); ++number) {
     LoopNest &nest = schedule.nests[number];
@@ -82,22 +81,23 @@ void placeRings(Schedule &schedule) {
     auto from = llvm::ArrayRef(schedule.nests).drop_front(number);
     if (nest.streamed)
       schedule.nests[number += 3].matrix->ring = start;
-    schedule.scratchBytes = std::max(schedule.scratchBytes, endOfRing(from, false));
+    schedule.scratchBytes = std::max(schedule.scratchBytes, endOfRing(from, subgroup, false));
   }
 }
 
-BlockMemory memoryOf(const Schedule &schedule) {
+BlockMemory memoryOf(const Schedule &schedule, int subgroup) {
   BlockMemory memory{.scratch = schedule.scratchBytes};
   bool hasRings = false;
   for (size_t number = 0; number < schedule.nests.size(); ++number) {
     const LoopNest &nest = schedule.nests[number];
-    memory.exchanged = std::max(memory.exchanged, exchangeBytesOf(nest, schedule.threads));
+    memory.exchanged =
+        std::max(memory.exchanged, exchangeBytesOf(nest, schedule.threads, subgroup));
     if (!nest.matrix)
       continue;
     hasRings = true;
     memory.inFours |= nest.matrix->inFours;
     auto from = llvm::ArrayRef(schedule.nests).drop_front(number);
-    memory.elsewhere = std::max(memory.elsewhere, endOfRing(from, true));
+    memory.elsewhere = std::max(memory.elsewhere, endOfRing(from, subgroup, true));
     number += nest.streamed ? 3 : 0;
   }
   if (!hasRings)

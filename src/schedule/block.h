@@ -19,8 +19,8 @@ std::optional<BlockCycles> chooseInBlock(LoopNest &nest, const Schedule &schedul
                                          Wish wish = {});
 
 /// The rings of products stand behind all other scratch, one over the other: nests wait for each
-/// other.
-void placeRings(Schedule &schedule);
+/// other. `subgroup`: threads of each.
+void placeRings(Schedule &schedule, int subgroup);
 
 /// What of shared memory the blocks of a launch take.
 struct BlockMemory {
@@ -34,8 +34,8 @@ struct BlockMemory {
   bool isWithin(const BlockLimits &limits) const;
 };
 
-/// Where rings have their places.
-BlockMemory memoryOf(const Schedule &schedule);
+/// Where rings have their places; on a core whose subgroups have so many threads.
+BlockMemory memoryOf(const Schedule &schedule, int subgroup);
 
 } // namespace kintsugi::schedule
 

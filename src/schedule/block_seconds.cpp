@@ -61,10 +61,10 @@ double secondsInBlocks(const Schedule &schedule, const BlockCycles &cycles,
   double blocks = double(schedule.blocks());
   double scratch = double(std::max<int64_t>(1, schedule.scratchBytes));
   double together = std::min({double(machine.threads) / threads,
-                              double(registersACore) / (threads * registersOf(schedule)),
+                              double(machine.core.registers) / (threads * registersOf(schedule)),
                               2 * double(machine.levels.back().bytes) / scratch});
   together = std::max(1.0, std::floor(together));
-  double hertz = machine.flopsPerSecond / 256;
+  double hertz = machine.flopsPerSecond / (2 * machine.core.multiplyAdds);
   int cores = coresOfClusters(unsigned(schedule.blocks() / schedule.tiles()), machine.cores);
   double each = std::ceil(blocks / cores); // Of the busiest core.
   double busy = each * cycles.busy / hertz;

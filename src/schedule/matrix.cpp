@@ -16,7 +16,6 @@ using namespace te;
 
 namespace {
 
-constexpr int warp = 32;
 constexpr int64_t chunk = FactorMove::elements;
 
 /// The type that both factors have, or may be rounded to.
@@ -106,7 +105,8 @@ public:
   /// That a thread needs, about.
   int registersOf(const MatrixTile &tile) const {
     int warpRows = tile.rows / tile.down, warpColumns = tile.columns / tile.across;
-    int results = warpRows * warpColumns / warp;
+    int subgroup = threads / int(tile.down * tile.across * tile.warpsK);
+    int results = warpRows * warpColumns / subgroup;
     int most = tile.inFours ? 64 + results : 56 + results + warpRows / 4 + warpColumns / 4;
     // Elements that come one by one are all on their way at once, each with its place.
     constexpr double ofElement = 1.5;
@@ -116,7 +116,7 @@ public:
   }
 
   std::optional<BlockCycles> choose(MatrixTile &best) {
-    unsigned warps = unsigned(threads) / warp;
+    unsigned warps = unsigned(threads / limits.core.subgroup);
     for (unsigned warpsK : {1u, 2u, 4u})
       for (unsigned down = 1; down * warpsK <= warps; down *= 2) {
         for (unsigned warpRows : {16, 32, 48, 64})
@@ -230,7 +230,8 @@ private:
 
   void consider(const MatrixTile &tile, MatrixTile &best) {
     int registers = registersOf(tile);
-    if (registers > 255 || threads * registers > registersACore || !wish.allows(chosenOf(tile)))
+    if (registers > 255 || threads * registers > limits.core.registers ||
+        !wish.allows(chosenOf(tile)))
       return;
     BlockCycles cycles = estimate(tile);
     double cost = costOf(cycles, tile);
@@ -270,10 +271,11 @@ private:
   /// Cycles of a core for a step: multiply-adds, bytes through its scratch and from far,
   /// instructions issued.
   double busyStep(const MatrixTile &tile) const {
-    constexpr double multiplyAdds = 640, scratchBytes = 128, schedulers = 4;
+    const double multiplyAdds = limits.core.matrixMultiplyAdds;
+    const double scratchBytes = limits.core.scratchBytesACycle, schedulers = limits.core.schedulers;
     double rows = tile.rows, columns = tile.columns, depth = tile.depth;
     double stored = (rows + columns) * depth * 2; // Zeros, where nothing is brought.
-    double warps = threads / warp, sixteens = depth / 16 / tile.warpsK;
+    double warps = threads / limits.core.subgroup, sixteens = depth / 16 / tile.warpsK;
     double warpRows = rows / tile.down, warpColumns = columns / tile.across;
     if (tile.inFours) {
       double issued = warps / schedulers * (stagedChunks(tile) + 20 + 2 * depth / 16);
@@ -302,7 +304,9 @@ private:
   }
 
   /// Cycles from the start of a step's copies until all have come.
-  double arrival(const MatrixTile &tile) const { return fromFar + cutBytes(tile) / farBytes(tile); }
+  double arrival(const MatrixTile &tile) const {
+    return limits.core.memoryCycles + cutBytes(tile) / farBytes(tile);
+  }
 
   /// What a block alone waits in a step: at the barrier, and from one instruction to the next.
   double waitStep(const MatrixTile &tile) const {
@@ -310,7 +314,7 @@ private:
     bool waitsForReads = rowsMove > FactorMove::border || columnsMove > FactorMove::border;
     if (tile.inFours) {
       constexpr double latency = 60;
-      double barrier = 60 + 30 * double(threads / warp);
+      double barrier = 60 + 30 * double(threads / limits.core.subgroup);
       double products = productsInFours(tile) / (tile.down / 4 * tile.across * tile.warpsK);
       bool waits = tile.ahead() + 1 == tile.stages;
       return barrier + stagedChunks(tile) + (waitsForReads ? computed : 0) +
@@ -332,7 +336,7 @@ private:
   }
 
   BlockCycles estimate(const MatrixTile &tile) const {
-    constexpr double schedulers = 4, start = 600, betweenSteps = 60;
+    constexpr double start = 600, betweenSteps = 60;
     constexpr double latency = 2.8; // Of one instruction of a warp after the other.
     double rows = tile.rows, columns = tile.columns;
     double busy = busyStep(tile);
@@ -342,18 +346,21 @@ private:
     double steps = double(stepsOf(tile));
     double own = rows * columns / threads / tile.blocks; // Results of a thread.
     double join = tile.warpsK * tile.blocks > 1 ? joining(tile) : 0;
-    double results = own * (epilogueOperations + 8) * threads / warp / schedulers + join;
+    double results =
+        own * (epilogueOperations + 8) * threads / limits.core.subgroup / limits.core.schedulers +
+        join;
     double waiting = own * (epilogueOperations + 3) * latency + join;
     BlockCycles cycles;
     cycles.busy = passes * (steps * busy + results);
     cycles.alone = passes * (steps * (std::max(busy, waits) + betweenSteps) +
-                             std::max(results, waiting) + fromFar + start);
+                             std::max(results, waiting) + limits.core.memoryCycles + start);
     return cycles;
   }
 
   /// Sums go through scratch, of a cluster through that of all its blocks.
-  static double joining(const MatrixTile &tile) {
-    constexpr double scratchBytes = 128, clusterBytes = 10, clusterBarrier = 250;
+  double joining(const MatrixTile &tile) const {
+    constexpr double clusterBytes = 10, clusterBarrier = 250;
+    const double scratchBytes = limits.core.scratchBytesACycle;
     double bytes = double(tile.rows) * tile.columns * 4 * tile.warpsK;
     bool isCluster = tile.blocks > 1;
     return 2 * (isCluster ? clusterBarrier : barrierCycles) + bytes / scratchBytes +
@@ -361,7 +368,6 @@ private:
   }
 
   static constexpr double barrierCycles = 200;
-  static constexpr double fromFar = 700; ///< Cycles on the way from memory.
 
   const LoopNest &nest;
   const MatrixProduct &product;

@@ -25,10 +25,11 @@ struct MatrixProduct {
 struct BlockLimits {
   std::optional<ElementType> rounded; ///< That factors in f32 may be rounded to; none: no type.
   int64_t scratchBytes = 0;
-  int64_t ringBytes = 0; ///< Where four warps multiply together; 0: they can't.
-  bool bulk = false;     ///< Whether those may have boxes brought.
-  unsigned blocks = 1;   ///< That may share a product's sums,
-  int cores = 1;         ///< on so many cores.
+  int64_t ringBytes = 0;   ///< Where four warps multiply together; 0: they can't.
+  bool bulk = false;       ///< Whether those may have boxes brought.
+  unsigned blocks = 1;     ///< That may share a product's sums,
+  int cores = 1;           ///< on so many cores,
+  machine::BlockCore core; ///< of this kind.
 };
 
 /// nullopt: it is none, or its factors would have to be rounded to a type that they are not of.

@@ -604,10 +604,10 @@ private:
     }
     assignScratch(schedule);
     if (threads) {
-      placeRings(schedule);
+      placeRings(schedule, limits.core.subgroup);
       placeStandIns(schedule);
     }
-    if (threads ? !memoryOf(schedule).isWithin(limits)
+    if (threads ? !memoryOf(schedule, limits.core.subgroup).isWithin(limits)
                 : schedule.scratchBytes > options.scratchLimit) {
       reason = "its intermediate results do not fit in scratch memory";
       return std::nullopt;
@@ -631,7 +631,7 @@ private:
     unsigned blocks = tiling.parts.size() == 1 ? options.clusterBlocks : 1;
     return {
         storageOf(options.precision), options.scratchLimit, options.ringLimit, options.bulk, blocks,
-        options.machine.cores};
+        options.machine.cores,        options.machine.core};
   }
 
   /// The four nests from `number` on as one loop, where they are attention.

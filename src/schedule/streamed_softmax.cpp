@@ -17,7 +17,7 @@ using namespace te;
 
 namespace {
 
-constexpr int64_t warp = 32, unitRows = 16, chunk = 8;
+constexpr int64_t unitRows = 16, chunk = 8;
 
 bool isNarrow(ElementType type) { return isFloat(type) && bitsOf(type) == 16; }
 
@@ -61,7 +61,7 @@ public:
   std::optional<BlockCycles> choose() {
     std::optional<BlockCycles> best;
     int64_t uniform = uniformColumns();
-    unsigned warps = schedule.threads / warp;
+    unsigned warps = schedule.threads / limits.core.subgroup;
     for (unsigned across = 1; across <= warps; across *= 2)
       for (int64_t own : {32, 64, 128})
         for (unsigned stages : {2, 3}) {
@@ -77,7 +77,7 @@ public:
       schedule.buffers[buffer].standsIn = true;
     scores.streamed = true;
     for (LoopNest *nest : {&stats, &powers})
-      chooseThreads(*nest, schedule, memo);
+      chooseThreads(*nest, schedule, limits.core, memo);
   }
 
 private:
@@ -319,9 +319,10 @@ private:
     constexpr int64_t mostBlocks = 1024; // In a list.
     bool skips = uniform > 1 && uniform % block == 0 && columns % block == 0 &&
                  columns / block <= mostBlocks;
-    int64_t bytes = streamBytes(first, second, scoresProduct.depth, skips ? columns / block : 0);
+    int64_t bytes = streamBytes(first, second, scoresProduct.depth, skips ? columns / block : 0,
+                                limits.core.subgroup);
     if (!isShared(first) || !isShared(second) || bytes > limits.scratchBytes ||
-        registers > mostRegisters || registers * schedule.threads > registersACore ||
+        registers > mostRegisters || registers * schedule.threads > limits.core.registers ||
         !wish.allows(chosenOf(first)))
       return;
     BlockCycles cycles = estimate(first, second, skips);
@@ -337,8 +338,10 @@ private:
   /// Of the units, of what comes through scratch and from far, and of instructions, which a warp
   /// alone issues at a quarter of a scheduler's rate.
   BlockCycles estimate(const MatrixTile &first, const MatrixTile &second, bool skips) const {
-    constexpr double multiplyAdds = 640, scratchBytes = 128, farBytes = 35, schedulers = 4;
-    constexpr double exponentials = 16, barrier = 150, latency = 400, fromFar = 900, start = 1500;
+    const machine::BlockCore &core = limits.core;
+    const double multiplyAdds = core.matrixMultiplyAdds, scratchBytes = core.scratchBytesACycle;
+    const double schedulers = core.schedulers, exponentials = core.exponentials;
+    constexpr double farBytes = 35, barrier = 150, latency = 400, fromFar = 900, start = 1500;
     double block = double(first.columns), own = block / first.across;
     double terms = double(llvm::alignTo(scoresProduct.depth, first.depth));
     constexpr double shown = 0.5; // Of blocks, about: constants are not at hand here.
@@ -347,13 +350,13 @@ private:
     double brought = block * (terms + values) * 2, rows = double(first.rows);
     double onUnits = rows * block * (terms + values) / multiplyAdds;
     double moved = brought + first.down * brought + rows * terms * 2 * first.across;
-    double ofWarp = unitRows * own / warp * (operationsOf(stats.bodies[0]) + 12) +
+    double ofWarp = unitRows * own / core.subgroup * (operationsOf(stats.bodies[0]) + 12) +
                     (terms + values) / 16 * (own / 8) * 1.5;
     if (first.inFours) { // See MatrixChoice: each reads 16 terms of 64 rows, but powers.
       double products = rows / 64 * first.across;
       onUnits = products * (terms / 16 * std::max(own / 2, (64 + own) / 4) + own / 16 * values / 2);
       moved = brought + products * (terms * (64 + own) + own * values) * 2;
-      ofWarp = unitRows * own / warp * (operationsOf(stats.bodies[0]) + 8) + 60;
+      ofWarp = unitRows * own / core.subgroup * (operationsOf(stats.bodies[0]) + 8) + 60;
     }
     double staging = block * (terms * keysMove + values * valuesMove) / (chunk * schedule.threads);
     double issued = (ofWarp + staging) * first.down * first.across / schedulers;
@@ -393,14 +396,15 @@ bool mayStreamSoftmax(llvm::ArrayRef<Member> members) {
 }
 
 int64_t streamBytes(const MatrixTile &scores, const MatrixTile &weighted, int64_t terms,
-                    int64_t listed) {
+                    int64_t listed, int subgroup) {
   constexpr int64_t word = 4;
   int64_t steps = llvm::divideCeil(terms, int64_t(scores.depth));
   int64_t stage =
       steps * scores.operandBytes(scores.columns) + weighted.operandBytes(weighted.columns);
-  int64_t list = listed ? (listed + scores.stages + llvm::divideCeil(listed, warp)) * word : 0;
+  int64_t list =
+      listed ? (listed + scores.stages + llvm::divideCeil(listed, int64_t(subgroup))) * word : 0;
   int64_t joined =
-      int64_t(scores.across - 1) * scores.down * warp * 16 * (weighted.columns / 8 + 1);
+      int64_t(scores.across - 1) * scores.down * subgroup * 16 * (weighted.columns / 8 + 1);
   int64_t ring = steps * scores.operandBytes(scores.rows) + int64_t(scores.stages) * stage;
   return std::max(ring + list, joined);
 }

@@ -32,9 +32,9 @@ constexpr int64_t rowsOpenTogether = 64;
 
 /// What the loop takes in memory, in bytes from the ring's start: the rows of the scores' product,
 /// the stages, each a block of its columns and one of values, and a list of open blocks, out of
-/// `listed` (0: there is none).
+/// `listed` (0: there is none). Of subgroups of so many threads.
 int64_t streamBytes(const MatrixTile &scores, const MatrixTile &weighted, int64_t terms,
-                    int64_t listed);
+                    int64_t listed, int subgroup);
 
 /// That a thread needs, about.
 int registersOfStream(const LoopNest &scores, const LoopNest &stats, const LoopNest &weighted);

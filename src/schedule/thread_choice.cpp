@@ -9,7 +9,6 @@ namespace kintsugi::schedule {
 
 namespace {
 
-constexpr unsigned warp = WarpWalk::threads;
 constexpr unsigned mostRegisters = 64; ///< Of running values.
 constexpr int64_t mostJoinBytes = 32 << 10;
 
@@ -80,7 +79,7 @@ private:
       for (unsigned run : {8, 4, 2, 1}) { // Of equals, the one of fewer moves.
         if (run > 1 && (k + 1 < work.numIterators || !readsInRuns(k, run)))
           continue;
-        for (unsigned apart : {1u, warp})
+        for (unsigned apart : {1u, unsigned(work.core.subgroup)})
           considerLanes(k, run, apart);
       }
     }
@@ -130,7 +129,7 @@ private:
   void considerSplitBlocks(unsigned k) {
     RegisterTile tile;
     tile.vectorIterator = k;
-    tile.apart = warp;
+    tile.apart = unsigned(work.core.subgroup);
     tile.columnIterator = int(work.numParallel) - 1;
     if (work.numParallel < 2 || !canUnroll(work.numParallel - 1))
       return;
@@ -148,11 +147,11 @@ private:
   }
 
   bool fitsJoin(const RegisterTile &tile) const {
-    return bytesOfJoin(tile, threads, work.joinBytes) <= mostJoinBytes;
+    return bytesOfJoin(tile, threads, work.core.subgroup, work.joinBytes) <= mostJoinBytes;
   }
 
   void consider(const RegisterTile &tile) {
-    if (threads * registersOf(tile, nest.reduction.has_value()) > registersACore ||
+    if (threads * registersOf(tile, nest.reduction.has_value()) > work.core.registers ||
         !wish.allows(tile))
       return;
     double enough = best.cycles.cost() * 0.999;

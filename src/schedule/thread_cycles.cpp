@@ -12,7 +12,7 @@ using namespace te;
 
 /// Bytes that a thread asks for before it uses the first of them.
 static constexpr double mostUnderWay = 128;
-static constexpr double schedulers = 4, step = 2, start = 600;
+static constexpr double step = 2, start = 600;
 static constexpr double places = 20; ///< Of a block: where it stands, and its elements lie.
 
 std::optional<BlockCycles> ThreadCycles::below(double enough, const RegisterTile &tile) {
@@ -33,7 +33,7 @@ void ThreadCycles::countBlocks(const RegisterTile &tile) {
   blocks.clear();
   for (unsigned k = 0; k < numIterators; ++k)
     blocks.push_back(std::ceil(double(nest.extentOf(k)) / double(tile.stepOf(k))));
-  walk = WarpWalk();
+  walk = WarpWalk(work.core.subgroup);
   if (work.isSplit(tile) && tile.apart == 1)
     walk.add(tile.vectorIterator, tile.vectors, tile.lanes);
   for (unsigned k = numParallel; k-- > 0 && !walk.isFull();)
@@ -58,7 +58,7 @@ double ThreadCycles::together(const Access &access, unsigned along, int64_t inRo
 
 ThreadCycles::Moves ThreadCycles::movesOf(llvm::ArrayRef<Read> reads,
                                           const RegisterTile &tile) const {
-  constexpr double far = 700, cached = 60, near = 30;
+  const double far = work.core.memoryCycles, cached = work.core.cacheCycles;
   constexpr double instruction = 0.25; ///< Of a line's time.
   Moves moves;
   for (const Read &read : reads) {
@@ -94,7 +94,7 @@ ThreadCycles::Moves ThreadCycles::movesOf(llvm::ArrayRef<Read> reads,
     double times = std::max(1.0, timesRead(strides, tile, copies) / read.elements);
     double wait = read.isFar
                       ? cached + (far - cached) * std::min(1.0, sharedBy(strides, tile) / times)
-                      : near;
+                      : work.core.scratchCycles;
     moves.wait = std::max(moves.wait, wait);
   }
   return moves;
@@ -157,7 +157,7 @@ ThreadCycles::Arithmetic ThreadCycles::workOf(const RegisterTile &tile) const {
   block.rounds = std::ceil(items / threads);
   // Those that share a sum all stay, since they wait for each other.
   double active = work.isSplit(tile) ? threads : std::min<double>(items, threads);
-  block.warps = std::ceil(active / double(WarpWalk::threads));
+  block.warps = std::ceil(active / double(work.core.subgroup));
   block.each = arithmeticOf(tile);
   block.results = double(tile.rows) * work.columnsOf(tile).second;
   if (work.isSplit(tile)) {
@@ -170,8 +170,8 @@ ThreadCycles::Arithmetic ThreadCycles::workOf(const RegisterTile &tile) const {
 BlockCycles ThreadCycles::leastCycles(const Arithmetic &block) const {
   double issued = block.each + step, after = block.results * work.epilogueOperations + places;
   BlockCycles cycles;
-  cycles.busy =
-      block.rounds * block.warps * ((block.steps * issued + after + block.joining) / schedulers);
+  cycles.busy = block.rounds * block.warps *
+                ((block.steps * issued + after + block.joining) / work.core.schedulers);
   cycles.alone =
       std::max(cycles.busy, block.rounds * (block.steps * issued + after + block.join)) + start;
   return cycles;
@@ -184,7 +184,7 @@ BlockCycles ThreadCycles::estimate(const RegisterTile &tile, const Arithmetic &b
   double issued = arithmetic + move * moves.instructions + step;
   double after = results * work.epilogueOperations + move * finish.instructions +
                  move * results / elementsStored(tile) + places;
-  double each = std::max((steps * issued + after + joining) / schedulers,
+  double each = std::max((steps * issued + after + joining) / work.core.schedulers,
                          steps * moves.lines + finish.lines + linesStored(tile, results));
   double trips = std::max(steps / stepsAtOnce(tile), steps * moves.bytes / mostUnderWay);
   double waits = std::max(moves.wait * std::ceil(trips), finish.wait);
@@ -267,7 +267,7 @@ double ThreadCycles::joinCycles(const RegisterTile &tile) const {
   unsigned spread = tile.lanes * tile.apart;
   if (tile.apart == 1)
     return halvesOf(tile) * (neighbours + value * values) +
-           (spread > unsigned(WarpWalk::threads) ? memory + value * values : 0);
+           (spread > unsigned(work.core.subgroup) ? memory + value * values : 0);
   return halvesOf(tile) * (memory + 4 * value * values);
 }
 

@@ -19,7 +19,7 @@ public:
   /// Of work that outlives this.
   ThreadCycles(const ThreadWork &work, int threads)
       : work(work), nest(work.nest), threads(threads), numParallel(work.numParallel),
-        numIterators(work.numIterators) {}
+        numIterators(work.numIterators), walk(work.core.subgroup) {}
 
   /// With a tile, if they cost less than `enough`.
   std::optional<BlockCycles> below(double enough, const RegisterTile &tile);

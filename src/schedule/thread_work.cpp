@@ -6,7 +6,6 @@
 #include "schedule/scratch.h"
 #include "schedule/visit.h"
 #include "schedule/warp_moves.h"
-#include "schedule/warp_walk.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -48,14 +47,15 @@ static double joinOperationsOf(const LoopNest &nest) {
   }
 }
 
-int64_t bytesOfJoin(const RegisterTile &tile, int threads, int64_t bytesOfResult) {
-  bool inMemory = tile.lanes > 1 && tile.lanes * tile.apart > unsigned(WarpWalk::threads);
-  int64_t places = tile.apart == 1 ? threads / int(WarpWalk::threads) : threads;
+int64_t bytesOfJoin(const RegisterTile &tile, int threads, int subgroup, int64_t bytesOfResult) {
+  bool inMemory = tile.lanes > 1 && tile.lanes * tile.apart > unsigned(subgroup);
+  int64_t places = tile.apart == 1 ? threads / subgroup : threads;
   return inMemory ? int64_t(tile.rows) * tile.columns * places * bytesOfResult : 0;
 }
 
-ThreadWork::ThreadWork(const LoopNest &nest, const Schedule &schedule)
-    : nest(nest), numParallel(nest.parallel.size()),
+ThreadWork::ThreadWork(const LoopNest &nest, const Schedule &schedule,
+                       const machine::BlockCore &core)
+    : nest(nest), core(core), numParallel(nest.parallel.size()),
       numIterators(numParallel + nest.numReductions()), joinBytes(joinBytesOf(nest)),
       joinOperations(joinOperationsOf(nest)) {
   collect(nest.bodies, schedule, bodyReads);
@@ -79,6 +79,8 @@ static void add(Hasher &hasher, const ThreadWork::Access &access) {
 
 Hash128 ThreadWork::hash(int threads) const {
   Hasher hasher("threads");
+  hasher.add(core.subgroup).add(core.registers).add(core.schedulers);
+  hasher.add(core.memoryCycles).add(core.cacheCycles).add(core.scratchCycles);
   hasher.add(threads).add(numParallel).add(numIterators).add(nest.share());
   for (unsigned k = 0; k < numIterators; ++k)
     hasher.add(nest.extentOf(k)).add(nest.spanOf(k) != nullptr);

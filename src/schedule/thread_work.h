@@ -8,6 +8,7 @@
 #define KINTSUGI_SCHEDULE_THREAD_WORK_H
 
 #include "base/hash.h"
+#include "machine/machine.h"
 #include "schedule/schedule.h"
 #include "llvm/ADT/DenseMap.h"
 
@@ -36,8 +37,8 @@ public:
     uint64_t uses; ///< The iterators that change it, by bit.
   };
 
-  /// Of a nest that outlives this.
-  ThreadWork(const LoopNest &nest, const Schedule &schedule);
+  /// Of a nest, on a core, which both outlive this.
+  ThreadWork(const LoopNest &nest, const Schedule &schedule, const machine::BlockCore &core);
 
   /// Of all that the choice for so many threads depends on.
   Hash128 hash(int threads) const;
@@ -50,6 +51,7 @@ public:
   }
 
   const LoopNest &nest;
+  const machine::BlockCore &core;
   const unsigned numParallel, numIterators;
   std::vector<Read> bodyReads, epilogueReads;
   Access destination;
@@ -68,17 +70,14 @@ private:
   uint64_t usesOf(const te::Expr &expr);
 };
 
-/// Of all threads of a core.
-constexpr int registersACore = 65536;
-
 /// That a thread needs, about: running values, and what is on its way to them.
 int registersOf(const RegisterTile &tile, bool isSum);
 
 /// Of the running values of one result.
 int64_t joinBytesOf(const LoopNest &nest);
 
-/// Threads that are no neighbours join what they have summed through memory.
-int64_t bytesOfJoin(const RegisterTile &tile, int threads, int64_t bytesOfResult);
+/// Threads that are not of one subgroup join what they have summed through memory.
+int64_t bytesOfJoin(const RegisterTile &tile, int threads, int subgroup, int64_t bytesOfResult);
 
 } // namespace kintsugi::schedule
 

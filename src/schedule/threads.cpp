@@ -35,9 +35,10 @@ BlockCycles &BlockCycles::operator+=(const BlockCycles &other) {
   return *this;
 }
 
-std::optional<BlockCycles> chooseThreads(LoopNest &nest, const Schedule &schedule, ThreadMemo &memo,
+std::optional<BlockCycles> chooseThreads(LoopNest &nest, const Schedule &schedule,
+                                         const machine::BlockCore &core, ThreadMemo &memo,
                                          Wish wish) {
-  ThreadWork work(nest, schedule);
+  ThreadWork work(nest, schedule, core);
   ThreadTile best = wish.isNone() ? memo.at(work, schedule.threads)
                                   : bestThreadTile(work, schedule.threads, wish);
   if (std::isinf(best.cycles.busy))
@@ -47,8 +48,8 @@ std::optional<BlockCycles> chooseThreads(LoopNest &nest, const Schedule &schedul
   return best.cycles;
 }
 
-int64_t exchangeBytesOf(const LoopNest &nest, int threads) {
-  return nest.matrix ? 0 : bytesOfJoin(nest.registers, threads, joinBytesOf(nest));
+int64_t exchangeBytesOf(const LoopNest &nest, int threads, int subgroup) {
+  return nest.matrix ? 0 : bytesOfJoin(nest.registers, threads, subgroup, joinBytesOf(nest));
 }
 
 /// Of all that a point may be, the parts of a concatenation for one, something is asked for before

@@ -10,6 +10,7 @@
 #ifndef KINTSUGI_SCHEDULE_THREADS_H
 #define KINTSUGI_SCHEDULE_THREADS_H
 
+#include "machine/machine.h"
 #include "schedule/choices.h"
 
 namespace kintsugi::schedule {
@@ -29,8 +30,9 @@ struct BlockCycles {
 };
 
 /// Sets the registers of a nest, whose iterators are in order (orderForThreads), for a block of the
-/// schedule's threads. nullopt: what is wished for is no choice of the nest.
-std::optional<BlockCycles> chooseThreads(LoopNest &nest, const Schedule &schedule, ThreadMemo &memo,
+/// schedule's threads on a core. nullopt: what is wished for is no choice of the nest.
+std::optional<BlockCycles> chooseThreads(LoopNest &nest, const Schedule &schedule,
+                                         const machine::BlockCore &core, ThreadMemo &memo,
                                          Wish wish = {});
 
 /// Whether threads that share a sum have several terms in a row each, side by side: then constants
@@ -38,7 +40,7 @@ std::optional<BlockCycles> chooseThreads(LoopNest &nest, const Schedule &schedul
 bool readsPacked(const RegisterTile &tile);
 
 /// Of the memory beside scratch through which a block's threads join sums in a nest.
-int64_t exchangeBytesOf(const LoopNest &nest, int threads);
+int64_t exchangeBytesOf(const LoopNest &nest, int threads, int subgroup);
 
 /// That a thread of the schedule's blocks is thought to need at most.
 int registersOf(const Schedule &schedule);

@@ -11,20 +11,20 @@ namespace kintsugi::schedule {
 static constexpr int64_t wordBytes = 4, banks = 32;
 
 double bankTurns(llvm::ArrayRef<int64_t> offsets, int64_t bytes) {
-  constexpr size_t threads = 32;
-  assert(offsets.size() <= threads && bytes < banks * wordBytes && "a thread has a bank once");
-  int64_t inBank[banks][threads]; ///< Different words,
-  size_t counts[banks] = {};      ///< and how many.
-  size_t most = 1;
+  constexpr size_t most = 64; // Threads.
+  assert(offsets.size() <= most && bytes < banks * wordBytes && "a thread has a bank once");
+  int64_t inBank[banks][most]; ///< Different words,
+  size_t counts[banks] = {};   ///< and how many.
+  size_t turns = 1;
   for (int64_t offset : offsets)
     for (int64_t word = offset / wordBytes; word <= (offset + bytes - 1) / wordBytes; ++word) {
       size_t bank = uint64_t(word) % banks;
       if (llvm::is_contained(llvm::ArrayRef(inBank[bank], counts[bank]), word))
         continue;
       inBank[bank][counts[bank]++] = word;
-      most = std::max(most, counts[bank]);
+      turns = std::max(turns, counts[bank]);
     }
-  return double(most);
+  return double(turns);
 }
 
 int64_t alignedElements(const LoopNest &nest, llvm::ArrayRef<TileDimension> space,

@@ -47,7 +47,7 @@ std::optional<double> WarpWalk::turnsOf(llvm::ArrayRef<int64_t> strides, int64_t
       return std::nullopt;
     rows.push_back({along.step * stride * bytes, along.count});
   }
-  return known.of(rows, moved);
+  return known.of(rows, moved, threads);
 }
 
 size_t KnownTurns::Hash::operator()(const Key &key) const {
@@ -57,19 +57,19 @@ size_t KnownTurns::Hash::operator()(const Key &key) const {
   return hash ^ hash >> 32;
 }
 
-double KnownTurns::of(llvm::ArrayRef<Row> rows, int64_t moved) {
-  Key key{moved};
-  assert(2 * rows.size() < key.size() && "each row has two threads and more");
+double KnownTurns::of(llvm::ArrayRef<Row> rows, int64_t moved, int64_t threads) {
+  Key key{moved, threads};
+  assert(2 * rows.size() + 2 <= key.size() && "each row has two threads and more");
   for (auto [number, row] : llvm::enumerate(rows)) {
-    key[1 + 2 * number] = row.apart;
-    key[2 + 2 * number] = row.count;
+    key[2 + 2 * number] = row.apart;
+    key[3 + 2 * number] = row.count;
   }
   auto [entry, isNew] = known.try_emplace(key);
   if (!isNew)
     return entry->second;
-  llvm::SmallVector<int64_t, WarpWalk::threads> offsets{0};
+  llvm::SmallVector<int64_t, 32> offsets{0};
   for (const Row &row : rows) {
-    size_t inside = offsets.size(), all = std::min<size_t>(inside * row.count, WarpWalk::threads);
+    size_t inside = offsets.size(), all = std::min<size_t>(inside * row.count, threads);
     for (size_t thread = inside; thread < all; ++thread)
       offsets.push_back(offsets[thread - inside] + row.apart);
   }

@@ -27,10 +27,10 @@ public:
   struct Row {
     int64_t apart, count;
   };
-  double of(llvm::ArrayRef<Row> rows, int64_t moved);
+  double of(llvm::ArrayRef<Row> rows, int64_t moved, int64_t threads);
 
 private:
-  using Key = std::array<int64_t, 11>; ///< Two to the fifth threads: five rows are most.
+  using Key = std::array<int64_t, 14>; ///< Two to the sixth threads: six rows are most.
   struct Hash {
     size_t operator()(const Key &key) const;
   };
@@ -39,7 +39,9 @@ private:
 
 class WarpWalk {
 public:
-  static constexpr int64_t threads = 32;
+  /// Of so many threads; at most 64.
+  explicit WarpWalk(int64_t threads) : threads(threads), left(threads) {}
+
   static constexpr int64_t lineBytes = 128; ///< That a core moves at once.
 
   /// The next iterator along which threads stand: `count` blocks, `step` points apart.
@@ -64,7 +66,8 @@ private:
     int64_t count; ///< More than one, and no more than there are threads for.
   };
   llvm::SmallVector<Stretch, 5> stretches;
-  int64_t left = threads; ///< For each place so far.
+  int64_t threads;
+  int64_t left; ///< For each place so far.
 };
 
 } // namespace kintsugi::schedule

@@ -5,7 +5,6 @@
 #include "abi/launch.h"
 #include "abi/tensor_map.h"
 #include "machine/machine.h"
-#include "schedule/thread_work.h"
 #include "targets/lower_kernels.h"
 #include "targets/nvidia/block_body.h"
 #include "targets/nvidia/grid_wait.h"
@@ -58,7 +57,7 @@ int64_t blocksTogether(KernelOp kernel, int64_t blocks, const machine::Machine &
   constexpr int64_t unit = 8, spare = 2 * unit; // Registers are given out in eights.
   int64_t threads = kernel.getThreads(), registers = kernel.getRegisters();
   auto withRegisters = [&](int64_t each) {
-    int64_t fitting = schedule::registersACore / (threads * int64_t(llvm::alignTo(each, unit)));
+    int64_t fitting = machine.core.registers / (threads * int64_t(llvm::alignTo(each, unit)));
     int64_t wanted = int64_t(llvm::divideCeil(blocks, machine.cores));
     return std::max<int64_t>(1, std::min<int64_t>({wanted, machine.threads / threads, fitting}));
   };

@@ -48,9 +48,46 @@ TEST(Machine, identityNamesTheProcessor) {
 }
 
 TEST(Machine, roundTrips) {
-  for (const Machine &machine :
-       {Machine::detect(), *Machine::forLevel("x86-64-v3"), *Machine::forLevel("x86-64-v4")})
+  for (const Machine &machine : {Machine::detect(), *Machine::forLevel("x86-64-v3"),
+                                 *Machine::forLevel("x86-64-v4"), *Machine::forLevel("sm_90a")})
     EXPECT_EQ(parsed(machine.print()), machine);
+}
+
+TEST(Machine, textsHaveEveryNumberOfACore) {
+  Machine machine = *Machine::forLevel("sm_90a");
+  Json text = *parseJson(machine.print());
+  ASSERT_TRUE(text.contains("core"));
+  EXPECT_EQ(text["core"].size(), 14u);
+  for (const auto &item : text["core"].items()) {
+    Json changed = text;
+    changed["core"][item.key()] = 2 * item.value().get<double>() <= 64
+                                      ? Json(2 * item.value().get<int>())
+                                      : Json(item.value().get<int>() / 2);
+    Machine other = parsed(printJson(changed));
+    EXPECT_NE(other, machine) << item.key();
+    EXPECT_EQ(parsed(other.print()), other) << item.key();
+    changed["core"].erase(item.key()); // As the level has it.
+    EXPECT_EQ(parsed(printJson(changed)), machine) << item.key();
+    changed["core"][item.key()] = -1;
+    auto refused = Machine::parse(printJson(changed));
+    ASSERT_FALSE(refused.ok()) << item.key();
+    EXPECT_NE(refused.error().message.find(item.key()), std::string::npos)
+        << refused.error().message;
+  }
+  text["core"]["subgroup"] = 24;
+  EXPECT_FALSE(Machine::parse(printJson(text)).ok());
+  text.erase("core");
+  EXPECT_EQ(parsed(printJson(text)), machine);
+  EXPECT_FALSE(parseJson(Machine::forLevel("x86-64-v4")->print())->contains("core"));
+}
+
+TEST(Machine, coresOfALevelHaveWhatItsCodeMayUse) {
+  BlockCore every = BlockCore::of("sm_80"), hopper = BlockCore::of("sm_90a");
+  EXPECT_EQ(every.ringBytes, 0);
+  EXPECT_EQ(every.clusterBlocks, 1);
+  EXPECT_GT(hopper.ringBytes, hopper.scratchBytes);
+  EXPECT_EQ(hopper.clusterBlocks, 8);
+  EXPECT_EQ(every.scratchBytes, hopper.scratchBytes); // Its code runs beside the other's.
 }
 
 TEST(Machine, levels) {

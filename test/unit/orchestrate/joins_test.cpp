@@ -192,7 +192,7 @@ TEST(Joins, BlocksHaveMemoryForWhatAnyKernelTakes) {
       schedule.nests.back().registers = {};
       schedule.nests.back().registers.lanes = isFirst ? 1 : 64;
       schedule.nests.back().registers.apart = 4;
-      ASSERT_EQ(schedule::memoryOf(schedule).exchanged, isFirst ? 0 : exchanged);
+      ASSERT_EQ(schedule::memoryOf(schedule, 32).exchanged, isFirst ? 0 : exchanged);
       kernel.shape = shape;
     }
     joinStages(plan, onGpu(), nullptr);

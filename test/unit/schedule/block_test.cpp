@@ -32,7 +32,7 @@ TEST(BlockMemory, RingsAreAsShortAsCanBeWhereWarpsMultiplyAlone) {
   schedule.threads = 128;
   schedule.nests = {product(true, 8, 16 * kib)};
   schedule.scratchBytes = (16 + 8 * 24) * kib;
-  BlockMemory memory = memoryOf(schedule);
+  BlockMemory memory = memoryOf(schedule, 32);
   EXPECT_TRUE(memory.inFours);
   EXPECT_EQ(memory.scratch, 208 * kib);
   EXPECT_EQ(memory.elsewhere, (16 + 2 * 24) * kib);
@@ -53,7 +53,7 @@ TEST(BlockMemory, RingsOfSingleWarpsAreTheSameEverywhere) {
   LoopNest alone = product(false, 3, 0);
   schedule.nests = {product(true, 8, 0), alone};
   schedule.scratchBytes = 8 * 24 * kib;
-  EXPECT_EQ(memoryOf(schedule).elsewhere, alone.matrix->ringBytes());
+  EXPECT_EQ(memoryOf(schedule, 32).elsewhere, alone.matrix->ringBytes());
   EXPECT_GT(alone.matrix->ringBytes(), 2 * 24 * kib);
 }
 
@@ -71,9 +71,9 @@ TEST(BlockMemory, AttentionIsAsLongEverywhere) {
     weighted.parallel.push_back({"i", extent});
   weighted.reduction.emplace();
   weighted.reduction->iterators.push_back({"j", keys});
-  int64_t stream = schedule::streamBytes(*scores.matrix, *weighted.matrix, width, 0);
+  int64_t stream = schedule::streamBytes(*scores.matrix, *weighted.matrix, width, 0, 32);
   EXPECT_GT(stream, 2 * 24 * kib); // More than the scores alone, shortened.
-  EXPECT_EQ(memoryOf(schedule).elsewhere, 16 * kib + stream);
+  EXPECT_EQ(memoryOf(schedule, 32).elsewhere, 16 * kib + stream);
 }
 
 TEST(BlockMemory, IsThatOfTheLargestKernelInEachPart) {
@@ -100,7 +100,7 @@ TEST(BlockMemory, ThreadsExchangeBothValuesOfAnArgMax) {
   schedule.nests[0].registers = {};
   schedule.nests[0].registers.lanes = 8;
   schedule.nests[0].registers.apart = 32;
-  EXPECT_EQ(memoryOf(schedule).exchanged, 256 * 2 * 8); // A key has as much room as a place.
+  EXPECT_EQ(memoryOf(schedule, 32).exchanged, 256 * 2 * 8); // A key has as much room as a place.
 }
 
 } // namespace kintsugi::test

@@ -29,12 +29,43 @@ double busyOfFourRows(const std::string &definition, int threads) {
   tile.lanes = 64;
   NestChoice wanted = tile;
   ThreadMemo memo;
-  std::optional<BlockCycles> cycles = chooseThreads(nest, schedule, memo, {&wanted, nullptr});
+  std::optional<BlockCycles> cycles = chooseThreads(nest, schedule, {}, memo, {&wanted, nullptr});
   EXPECT_TRUE(cycles);
   return cycles ? cycles->busy : 0;
 }
 
+/// The schedule of a program where a core has other numbers than an H200's.
+ScheduleResult onCore(const std::string &text,
+                      llvm::function_ref<void(machine::BlockCore &)> change) {
+  Program program = parsed(text);
+  ScheduleOptions options;
+  options.machine = *machine::Machine::forLevel("sm_90a");
+  options.scratchLimit = options.machine.core.scratchBytes;
+  options.copies = false;
+  change(options.machine.core);
+  ScheduleResult result = scheduleGroup(program, test::wholeOf(program), options);
+  EXPECT_TRUE(result.schedule) << result.reason;
+  return result;
+}
+
 } // namespace
+
+TEST(Threads, AreAsManyAndWaitAsLongAsTheCoreSays) {
+  const std::string sum = oneRow("f32", "o, c");
+  auto asItIs = [](machine::BlockCore &) {};
+  for (int registers : {65536, 16384, 8192}) {
+    ScheduleResult result = onCore(sum, [&](auto &core) { core.registers = registers; });
+    EXPECT_LE(result.schedule->threads * registersOf(*result.schedule), registers);
+  }
+  double usual = onCore(sum, asItIs).computeSeconds;
+  EXPECT_GT(onCore(sum, [](auto &core) { core.memoryCycles *= 4; }).computeSeconds, usual);
+  EXPECT_GT(onCore(sum, [](auto &core) { core.schedulers = 1; }).computeSeconds, usual);
+  for (int subgroup : {16, 64}) { // Those that share a sum are of one, or as many of them apart.
+    ScheduleResult result = onCore(sum, [&](auto &core) { core.subgroup = subgroup; });
+    const RegisterTile &tile = result.schedule->nests[0].registers;
+    EXPECT_TRUE(tile.apart == 1 || tile.apart == unsigned(subgroup));
+  }
+}
 
 TEST(Threads, ReadSumsThatTheyShareInWholeMoves) {
   for (auto [type, run] : {std::pair{"f16", 8u}, {"bf16", 8u}}) {

@@ -8,7 +8,7 @@
 using namespace kintsugi::schedule;
 
 TEST(WarpWalk, StandsAlongTheFirstIteratorFirst) {
-  WarpWalk walk;
+  WarpWalk walk(32);
   walk.add(1, 2, 8);
   EXPECT_FALSE(walk.isFull());
   walk.add(0, 1, 100);
@@ -28,7 +28,7 @@ TEST(WarpWalk, CountsTurnsWhereItsThreadsStand) {
       for (int64_t step : {1, 4})
         for (int64_t stride : {1, 2, 33, 64})
           for (int64_t moved : {4, 16}) {
-            WarpWalk walk;
+            WarpWalk walk(32);
             walk.add(1, step, inner);
             walk.add(0, 1, outer);
             llvm::SmallVector<int64_t> offsets;
@@ -43,7 +43,7 @@ TEST(WarpWalk, CountsTurnsWhereItsThreadsStand) {
 
 TEST(WarpWalk, SaysWhereItDoesNotKnow) {
   KnownTurns known;
-  WarpWalk walk;
+  WarpWalk walk(32);
   walk.add(1, 1, 4);
   walk.add(0, 1, 1);
   EXPECT_TRUE(walk.turnsOf({irregular, 1}, 4, 4, known));
