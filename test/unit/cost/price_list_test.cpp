@@ -84,9 +84,11 @@ TEST(PriceList, GroupsNameTheirConstantsOnce) {
   Program program = parsed("input x[i:4] f32\n"
                            "const w[4] f32 = weights(\"w\")\n"
                            "v[i:4] f32 = w[i] + 1\n"
-                           "y[i:4] f32 = x[i] * v[i] + v[i] * w[i]\n"
-                           "output y\n");
-  schedule::Group group = groupOf(program, 1);
+                           "y[i:4] f32 = x[i] * v[i] + w[i]\n"
+                           "z[i:4] f32 = y[i] * v[i]\n"
+                           "output z\n");
+  schedule::Group group =
+      kernelGroup(program, te::constantNodes(program), {1, 2}, {program.resultsOf(2)[0]});
   ASSERT_EQ(group.constants.size(), 2u);
   EXPECT_EQ(program.value(group.constants[0]).name, "v");
   EXPECT_EQ(program.value(group.constants[1]).name, "w");
