@@ -33,6 +33,7 @@ inline std::vector<machine::Machine> hostMachines() {
 inline machine::Machine blocksOn(const std::string &level) {
   machine::Machine machine = *machine::Machine::forLevel("sm_90a");
   machine.level = level;
+  machine.core = machine::BlockCore::of(level);
   return machine;
 }
 
