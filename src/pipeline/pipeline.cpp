@@ -213,8 +213,9 @@ Expected<te::Program> kernelProgram(const std::string &path, const CompileOption
   KINTSUGI_ASSIGN(simplify::LoweredChecks lowered,
                   prepared(imported, options, host, phases, report));
   space::ScheduleMemo memo;
-  KINTSUGI_ASSIGN(ChosenForm form,
-                  chooseForm(std::move(lowered.program), {options, *target, phases, memo}));
+  KINTSUGI_ASSIGN(
+      ChosenForm form,
+      planWithRecords(lowered.program, {options, *target, phases, memo}, options.recordsInUse()));
   return *form.program;
 }
 
@@ -360,13 +361,11 @@ Expected<std::string> emit(const std::string &path, const CompileOptions &option
   space::ScheduleMemo memo;
   bool wantsTexts = box == Box::Space || box == Box::Problem;
   Planning planning{options, *target, phases, memo, wantsTexts};
-  if (box == Box::Derived) {
-    KINTSUGI_ASSIGN(ChosenForm form, chooseForm(std::move(lowered.program), planning));
-    return te::printProgram(*form.program);
-  }
   KINTSUGI_ASSIGN(ChosenForm form,
                   planWithRecords(lowered.program, planning, options.recordsInUse()));
   append(options.log, form.plan->log);
+  if (box == Box::Derived)
+    return te::printProgram(*form.program);
   if (box == Box::Space)
     return form.plan->texts.space;
   if (box == Box::Problem)

@@ -18,27 +18,38 @@ using orchestrate::Plan;
 
 Expected<ChosenForm> planWithRecords(const te::Program &program, const Planning &planning,
                                      const tune::Records *records) {
-  space::MeasuredKernels measured = records ? records->kernels() : space::MeasuredKernels();
+  space::MeasuredKernels measured;
+  if (records)
+    measured = records->kernels(planning.options.machine.stageSeconds);
   if (measured.empty())
     return planForm(program, planning);
+  // What was timed in other models says too little of what was not: seconds decide where they won.
+  space::MeasuredKernels used = measured;
+  tune::Verdict verdict = tune::verdictOn(*records, program);
+  if (verdict != tune::Verdict::Won)
+    used.seconds.clear();
+  const CompileOptions &options = planning.options;
   explain::Log log; // Only what is said of the plan that ships is of interest.
-  CompileOptions options = planning.options;
-  options.log = planning.options.log ? &log : nullptr;
-  Planning its{options,       planning.target,     planning.phases,
-               planning.memo, planning.wantsTexts, &measured};
-  KINTSUGI_ASSIGN(ChosenForm form, planForm(program, its));
-  if (!tune::lostAsAWhole(*records, form.plan->plan)) {
-    append(planning.options.log, log);
-    return form;
+  CompileOptions logged = options;
+  logged.log = options.log ? &log : nullptr;
+  Planning its{logged, planning.target, planning.phases, planning.memo, planning.wantsTexts, &used};
+  if (verdict != tune::Verdict::Lost && !used.empty()) {
+    KINTSUGI_ASSIGN(ChosenForm form, planForm(program, its));
+    if (!tune::lostAsAWhole(*records, form.plan->plan)) {
+      append(options.log, log);
+      tune::priceAsMeasured(form.plan->plan, measured, scheduleOptions(options));
+      return form;
+    }
+    verdict = tune::Verdict::Lost;
   }
-  if (planning.options.log)
-    planning.options.log->add({"tune",
-                               "the plan by what was measured",
-                               "is not quicker as a whole, as was measured: the default ships",
-                               {},
-                               {}});
+  if (options.log && verdict == tune::Verdict::Lost)
+    options.log->add({"tune",
+                      "the plan by what was measured",
+                      "is not quicker as a whole, as was measured: the default ships",
+                      {},
+                      {}});
   KINTSUGI_ASSIGN(ChosenForm usual, planForm(program, planning));
-  tune::priceAsMeasured(usual.plan->plan, measured, scheduleOptions(planning.options));
+  tune::priceAsMeasured(usual.plan->plan, measured, scheduleOptions(options));
   return usual;
 }
 
@@ -115,9 +126,10 @@ Expected<tune::TuneReport> tuneOn(const te::Program &program, const CompileOptio
   tuneOptions.seconds = options.tuneSeconds;
   tuneOptions.threads = options.threads;
   tuneOptions.schedule = scheduleOptions(options);
+  tuneOptions.model = tune::modelKey(program);
   tuneOptions.progress = options.progress;
   tuneOptions.log = options.log;
-  space::MeasuredKernels measured = options.records->kernels();
+  space::MeasuredKernels measured = options.records->kernels(options.machine.stageSeconds);
   KINTSUGI_ASSIGN(Plan plan, workshop.plan(&measured));
   std::unique_ptr<cost::Measurer> measurer = measurerFor(plan, options, measuring);
   return tune::tune(plan, *options.records, workshop, *measurer, tuneOptions);

@@ -26,8 +26,8 @@ public:
     operators.resize(classes.getNumClasses());
     for (uint32_t node = 0; node < program.nodes.size(); ++node)
       put(node, classes[node]);
-    for (auto cycle = nextCycle(); !cycle.empty(); cycle = nextCycle())
-      llvm::for_each(cycle, [&](size_t each) { takeApart(each); });
+    for (size_t each : thatWaitForEachOther())
+      takeApart(each);
   }
 
   std::vector<Nodes> of(llvm::ArrayRef<uint32_t> nodes) const {
@@ -54,37 +54,68 @@ private:
     }
   }
 
-  /// An operator that has to run before this one, and has not.
-  std::optional<size_t> awaitedBy(size_t each, const std::vector<bool> &done) const {
+  /// Operators that have to run before one.
+  std::vector<size_t> awaitedBy(size_t each) const {
+    std::vector<size_t> awaited;
     for (uint32_t node : operators[each])
       for (ValueId operand : program.operandsOf(node)) {
         const Value &value = program.value(operand);
-        if (value.kind == ValueKind::Result && operatorOf[value.node] != each &&
-            !done[operatorOf[value.node]])
-          return operatorOf[value.node];
+        if (value.kind == ValueKind::Result && operatorOf[value.node] != each)
+          awaited.push_back(operatorOf[value.node]);
       }
-    return std::nullopt;
+    return awaited;
   }
 
-  /// Operators each of which waits for the next one, and the last for the first; empty where all
-  /// can run.
-  std::vector<size_t> nextCycle() const {
-    std::vector<bool> done(operators.size(), false);
-    for (bool progress = true; progress;) {
-      progress = false;
-      for (size_t each = 0; each < operators.size(); ++each)
-        if (!done[each] && !awaitedBy(each, done))
-          done[each] = progress = true;
+  /// Members of strongly connected components of more than one operator (Tarjan, without recursion:
+  /// chains may be long).
+  std::vector<size_t> thatWaitForEachOther() const {
+    constexpr size_t unseen = ~size_t(0);
+    struct Visit {
+      size_t each;
+      std::vector<size_t> left;
+    };
+    std::vector<size_t> index(operators.size(), unseen), low(index), found, open;
+    std::vector<bool> isOpen(operators.size(), false);
+    std::vector<Visit> path;
+    size_t next = 0;
+    auto enter = [&](size_t each) {
+      index[each] = low[each] = next++;
+      open.push_back(each);
+      isOpen[each] = true;
+      path.push_back({each, awaitedBy(each)});
+    };
+    auto leave = [&](size_t each) {
+      path.pop_back();
+      if (!path.empty())
+        low[path.back().each] = std::min(low[path.back().each], low[each]);
+      if (low[each] != index[each])
+        return;
+      auto first = std::prev(llvm::find(llvm::reverse(open), each).base());
+      if (open.end() - first > 1)
+        found.insert(found.end(), first, open.end());
+      for (size_t member : llvm::make_range(first, open.end()))
+        isOpen[member] = false;
+      open.erase(first, open.end());
+    };
+    for (size_t each = 0; each < operators.size(); ++each) {
+      if (index[each] == unseen)
+        enter(each);
+      while (!path.empty()) {
+        Visit &visit = path.back();
+        if (visit.left.empty()) {
+          leave(visit.each);
+          continue;
+        }
+        size_t before = visit.left.back();
+        visit.left.pop_back();
+        if (index[before] == unseen)
+          enter(before);
+        else if (isOpen[before])
+          low[visit.each] = std::min(low[visit.each], index[before]);
+      }
     }
-    std::vector<size_t> path;
-    size_t waiting = llvm::find(done, false) - done.begin();
-    while (waiting < operators.size()) {
-      if (auto before = llvm::find(path, waiting); before != path.end())
-        return {before, path.end()};
-      path.push_back(waiting);
-      waiting = *awaitedBy(waiting, done);
-    }
-    return {};
+    llvm::sort(found);
+    return found;
   }
 
   const Program &program;

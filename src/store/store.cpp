@@ -42,7 +42,8 @@ std::optional<Hash128> hashOf(std::span<const std::byte> bytes) {
   return hash;
 }
 
-bool plausible(double seconds) { return std::isfinite(seconds) && seconds > 0; }
+/// Of what a program of ours could have measured, with room for sums and quotients of many.
+bool plausible(double seconds) { return seconds >= 1e-12 && seconds <= 1e6; }
 
 constexpr const char *fields = "structure, schedule, seconds, default_seconds, tried";
 

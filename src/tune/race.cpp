@@ -53,7 +53,7 @@ Status Runner::warmUp() {
 /// Events around stages make a device wait for each.
 Expected<double> Runner::run() { return runOnce(!timesStagesApart()); }
 
-Status Runner::timeStages() { return runOnce(true).status(); }
+Expected<double> Runner::timeStages() { return runOnce(true); }
 
 Expected<Race> race(Runner &first, Runner &second, size_t leastPairs,
                     const std::function<bool(size_t)> &goOn) {

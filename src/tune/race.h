@@ -30,8 +30,8 @@ public:
 
   /// Whether runs' times of stages come along with run(), or take runs of their own.
   bool timesStagesApart() const { return isTimedByDevice; }
-  /// A run that is there for the times of its stages.
-  Status timeStages();
+  /// A run that is there for the times of its stages, and its seconds.
+  Expected<double> timeStages();
 
   /// By stage of the manifest, the seconds of each run since.
   const std::vector<std::vector<double>> &stages() const { return stageSeconds; }

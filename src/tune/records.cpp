@@ -1,5 +1,6 @@
 #include "tune/records.h"
 
+#include "te/hash.h"
 #include "tune/pairs.h"
 
 namespace kintsugi::tune {
@@ -35,14 +36,16 @@ Status Records::addTime(Hash128 key, double seconds, double predictedSeconds) {
   return add({key, std::string(isTime), seconds, predictedSeconds, 0});
 }
 
-space::MeasuredKernels Records::kernels() const {
+space::MeasuredKernels Records::kernels(double stageSeconds) const {
+  constexpr double mostlyWork = 4;
   space::MeasuredKernels result;
   std::vector<double> shares;
   for (const auto &[structure, measurement] : known) {
     double gain = measurement.seconds / measurement.defaultSeconds;
     if (measurement.schedule == isTime) {
       result.seconds[structure] = measurement.seconds;
-      shares.push_back(gain);
+      if (measurement.defaultSeconds >= mostlyWork * stageSeconds)
+        shares.push_back(gain);
       continue;
     }
     std::optional<schedule::Point> point = schedule::Point::parse(measurement.schedule);
@@ -61,6 +64,22 @@ Digest Records::digest() const {
                 std::to_string(std::bit_cast<uint64_t>(measurement.seconds)) + " " +
                 std::to_string(std::bit_cast<uint64_t>(measurement.defaultSeconds)) + "\n");
   return hash.finish();
+}
+
+Hash128 modelKey(const te::Program &program) {
+  return Hasher("model by measured seconds").add(te::hashOf(program)).finish();
+}
+
+store::Measurement verdict(Hash128 key, double seconds, double defaultSeconds, bool hasWon) {
+  return {key, "", hasWon ? std::min(seconds, defaultSeconds) : 2 * defaultSeconds, defaultSeconds,
+          0};
+}
+
+Verdict verdictOn(const Records &records, const te::Program &program) {
+  const store::Measurement *found = records.find(modelKey(program));
+  if (!found)
+    return Verdict::NotRaced;
+  return found->seconds <= found->defaultSeconds ? Verdict::Won : Verdict::Lost;
 }
 
 Hash128 planKey(const orchestrate::Plan &plan) {

@@ -33,7 +33,8 @@ public:
   Status addTime(Hash128 key, double seconds, double predictedSeconds);
 
   /// The kernels that have a better schedule than the default, and those whose seconds are known.
-  space::MeasuredKernels kernels() const;
+  /// `stageSeconds`: what a kernel takes at least by predictions, which small ones say nothing of.
+  space::MeasuredKernels kernels(double stageSeconds) const;
   /// Of all that may change what a compile does.
   Digest digest() const;
 
@@ -42,6 +43,14 @@ private:
   std::string machine, compiler;
   std::map<Hash128, store::Measurement> known;
 };
+
+/// Stands for a model whose plan by measured seconds ran against that of predictions alone.
+Hash128 modelKey(const te::Program &program);
+
+/// What came of it.
+enum class Verdict : uint8_t { NotRaced, Won, Lost };
+Verdict verdictOn(const Records &records, const te::Program &program);
+store::Measurement verdict(Hash128 key, double seconds, double defaultSeconds, bool hasWon);
 
 /// Stands for the kernels in a plan and their schedules.
 Hash128 planKey(const orchestrate::Plan &plan);

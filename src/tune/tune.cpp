@@ -17,6 +17,9 @@ using orchestrate::Plan;
 
 namespace {
 
+/// Of runs: what else works on the machine makes them longer and never shorter.
+constexpr double quick = 0.25;
+
 /// Of the budget, one after the other: the rest is for the races of whole plans.
 constexpr double shareForKernels = 0.5, shareForPlans = 0.8;
 
@@ -112,7 +115,7 @@ private:
     KINTSUGI_RETURN_IF_ERROR(runner.warmUp());
     constexpr int runs = 3;
     for (int run = 0; run < runs && deadline.within(0.2); ++run)
-      KINTSUGI_RETURN_IF_ERROR(runner.timeStages());
+      KINTSUGI_RETURN_IF_ERROR(runner.timeStages().status());
     if (!runner.stages().empty() && runner.stages()[0].empty())
       return Status::success();
     std::vector<double> seconds;
@@ -236,7 +239,7 @@ private:
     KINTSUGI_ASSIGN(const Plan *predicted, plainPlan());
     if (!unknownKernels(*predicted).empty())
       return std::optional<Plan>(*predicted);
-    space::MeasuredKernels measured = records.kernels();
+    space::MeasuredKernels measured = records.kernels(options.schedule.machine.stageSeconds);
     KINTSUGI_ASSIGN(Plan plan, workshop.plan(&measured));
     if (unknownKernels(plan).empty())
       return std::optional<Plan>();
@@ -255,7 +258,8 @@ private:
   llvm::SmallVector<unsigned> unknownKernels(const Plan &plan) const {
     llvm::SmallVector<unsigned> kernels;
     for (auto [number, kernel] : llvm::enumerate(plan.kernels))
-      if (kernel.program && launchesAlone(plan, number) > 0 && !records.find(timingKeyOf(kernel)))
+      if (kernel.program && canBeMeasured(kernel.shape->schedule) &&
+          launchesAlone(plan, number) > 0 && !records.find(timingKeyOf(kernel)))
         kernels.push_back(number);
     return kernels;
   }
@@ -271,17 +275,20 @@ private:
     KINTSUGI_ASSIGN(Runner runner, Runner::create(model, workshop.feeds, options.threads));
     KINTSUGI_RETURN_IF_ERROR(runner.warmUp());
     Deadline own(options.seconds);
-    for (int run = 0; run < leastRuns || (run < mostRuns && own.within(aPlan)); ++run)
-      KINTSUGI_RETURN_IF_ERROR(runner.timeStages());
+    std::vector<double> runs;
+    for (int run = 0; run < leastRuns || (run < mostRuns && own.within(aPlan)); ++run) {
+      KINTSUGI_ASSIGN(double seconds, runner.timeStages());
+      runs.push_back(seconds);
+    }
     std::vector<int64_t> launches(plan.kernels.size(), 0);
     for (const Parts &parts : partsOfStages(plan))
       for (const Part &part : parts)
         launches[part.kernel] += part.launches;
+    double between = secondsBetween(runner, runs, plan);
     std::vector<std::vector<double>> times = timesOfKernels(plan, runner);
     for (unsigned kernel : kernels) {
-      // What else runs on the machine makes a run longer and never shorter.
-      double seconds =
-          quantile(times[kernel], 0.25) / double(std::max<int64_t>(1, launches[kernel]));
+      double all = quantile(times[kernel], quick);
+      double seconds = all / double(std::max<int64_t>(1, launches[kernel])) + between;
       if (seconds <= 0)
         continue;
       KINTSUGI_RETURN_IF_ERROR(records.addTime(timingKeyOf(plan.kernels[kernel]), seconds,
@@ -289,6 +296,21 @@ private:
       ++report.timed;
     }
     return Status::success();
+  }
+
+  /// What runs take that no stage does, for each launch; a device's own clock has it in the stages.
+  static double secondsBetween(const Runner &runner, std::vector<double> runs, const Plan &plan) {
+    if (runner.timesStagesApart())
+      return 0;
+    std::vector<double> inStages(runs.size(), 0);
+    double launches = 0;
+    for (const auto &[parts, times] : llvm::zip(partsOfStages(plan), runner.stages())) {
+      for (auto [sum, each] : llvm::zip(inStages, times))
+        sum += each;
+      launches += parts.empty() ? 1 : double(parts.front().launches);
+    }
+    double left = quantile(std::move(runs), quick) - quantile(std::move(inStages), quick);
+    return std::max(0.0, left) / std::max(1.0, launches);
   }
 
   /// By the machine description alone.
@@ -304,14 +326,15 @@ private:
     constexpr int mostRaces = 3;
     std::optional<Runner> plainRunner;
     for (int round = 0; round < mostRaces; ++round) {
-      space::MeasuredKernels measured = records.kernels();
+      space::MeasuredKernels measured = records.kernels(options.schedule.machine.stageSeconds);
       KINTSUGI_ASSIGN(Plan tuned, workshop.plan(&measured));
       Hash128 key = planKey(tuned);
       if (records.find(key))
         return Status::success();
       KINTSUGI_ASSIGN(const Plan *predicted, plainPlan());
       if (planKey(*predicted) == key)
-        return Status::success();
+        return records.add(
+            verdict(options.model, predicted->objectiveSeconds, predicted->objectiveSeconds, true));
       if (!plainRunner) {
         KINTSUGI_ASSIGN(Model model, workshop.build(*predicted));
         KINTSUGI_ASSIGN(plainRunner, Runner::create(model, workshop.feeds, options.threads));
@@ -349,7 +372,7 @@ private:
     constexpr int pairs = 15;
     for (int pair = 0; pair < pairs && tunedRunner.timesStagesApart(); ++pair)
       for (Runner *runner : {&plainRunner, &tunedRunner})
-        KINTSUGI_RETURN_IF_ERROR(runner->timeStages());
+        KINTSUGI_RETURN_IF_ERROR(runner->timeStages().status());
     auto before = timesOfKernels(plain, plainRunner), after = timesOfKernels(tuned, tunedRunner);
     bool any = false;
     for (auto [number, kernel] : llvm::enumerate(tuned.kernels)) {
@@ -402,9 +425,10 @@ private:
             {"tuned", report.tunedSeconds, "s"},
             {"share of the default's time", share, ""},
             {"pairs of runs", double(times.first.size()), ""}}});
-    store::Measurement verdict{key, "", report.defaultSeconds * (isKept ? share : 1),
-                               report.defaultSeconds, 0};
-    return records.add(verdict);
+    for (Hash128 each : {key, options.model})
+      KINTSUGI_RETURN_IF_ERROR(
+          records.add(verdict(each, report.defaultSeconds * share, report.defaultSeconds, isKept)));
+    return Status::success();
   }
 
   void note() const {
@@ -444,7 +468,7 @@ private:
   Deadline deadline;
   KernelSearch::Fuel fuel;
   std::vector<Job> jobs;
-  double predicted = 0; ///< Seconds of all kernels in a run, by the cost model.
+  double predicted = 0;           ///< Seconds of all kernels in a run, by the cost model.
   std::optional<Plan> unmeasured; ///< Of predictions alone, once it was asked for.
   TuneReport report;
 };

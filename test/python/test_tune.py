@@ -200,3 +200,20 @@ def test_the_solver_chooses_by_what_kernels_were_measured_to_take(tmp_path, envi
     second = report("compile", model, "-o", tmp_path / "second.kin")
     assert second["kernels"] == 2 and second["objective_seconds"] < 0.5
     assert report("compare", model)["within"] is True
+
+
+def test_kernels_of_a_tuned_model_are_compared_as_they_are(environment, report):
+    model = ROOT / "zoo/mmoe.onnx"
+    report("run", model, "--random-weights", "--tune", 4)
+    assert report("compare", model, "--random-weights", "--per-kernel")["within"] is True
+
+
+@pytest.mark.parametrize("seconds", [1e308, 1e300, 5e-320, -1, 0])
+def test_seconds_that_nobody_measured_cost_no_compilation(tmp_path, environment, model, report, seconds):
+    report("compile", model, "-o", tmp_path / "first.kin", "--tune", 2)
+    with sqlite3.connect(store_of(environment)) as store:
+        store.execute("UPDATE measurements SET seconds = ? WHERE schedule = 'time'", (seconds,))
+    store.close()
+    again = report("compile", model, "-o", tmp_path / "again.kin")
+    assert any(str(store_of(environment)) in note for note in again["notes"])
+    assert report("compare", model)["within"] is True

@@ -54,7 +54,7 @@ TEST(Records, OnlyClearWinnersThatCanBeReadAreSchedules) {
   ASSERT_TRUE(records.add({hashOf(2), "- 4 -", 0.99e-3, 1e-3, 1}).ok());
   ASSERT_TRUE(records.add({hashOf(3), "", 0.5e-3, 1e-3, 1}).ok());
   ASSERT_TRUE(records.add({hashOf(4), "DROP TABLE", 0.5e-3, 1e-3, 1}).ok());
-  auto schedules = records.kernels().schedules;
+  auto schedules = records.kernels(1e-6).schedules;
   ASSERT_EQ(schedules.size(), 1u);
   EXPECT_EQ(schedules.begin()->first, hashOf(1));
   EXPECT_DOUBLE_EQ(schedules.begin()->second.gain, 0.9);
@@ -62,15 +62,27 @@ TEST(Records, OnlyClearWinnersThatCanBeReadAreSchedules) {
 
 TEST(Records, TimesOfKernelsAreNoSchedules) {
   Records records = read(nullptr);
-  EXPECT_TRUE(records.kernels().empty());
-  EXPECT_EQ(records.kernels().bias, 1);
+  EXPECT_TRUE(records.kernels(1e-6).empty());
+  EXPECT_EQ(records.kernels(1e-6).bias, 1);
   for (auto [number, seconds] : {std::pair(1, 0.5e-3), std::pair(2, 3e-3), std::pair(3, 1.5e-3)})
     ASSERT_TRUE(records.addTime(hashOf(number), seconds, 1e-3).ok());
-  space::MeasuredKernels kernels = records.kernels();
+  ASSERT_TRUE(records.addTime(hashOf(4), 1e-9, 2e-6).ok()); // It says nothing of longer ones.
+  space::MeasuredKernels kernels = records.kernels(1e-6);
   EXPECT_TRUE(kernels.schedules.empty());
-  ASSERT_EQ(kernels.seconds.size(), 3u);
+  ASSERT_EQ(kernels.seconds.size(), 4u);
   EXPECT_EQ(kernels.seconds.at(hashOf(2)), 3e-3);
   EXPECT_DOUBLE_EQ(kernels.bias, 1.5);
+}
+
+TEST(Records, SecondsDecideWhereTheyWon) {
+  te::Program program;
+  program.addOutput("y", program.addInput("x", ElementType::F32, {4}));
+  Records records = read(nullptr);
+  EXPECT_EQ(verdictOn(records, program), Verdict::NotRaced);
+  for (bool hasWon : {true, false}) {
+    ASSERT_TRUE(records.add(verdict(modelKey(program), 1e-3, 1e-3, hasWon)).ok());
+    EXPECT_EQ(verdictOn(records, program), hasWon ? Verdict::Won : Verdict::Lost);
+  }
 }
 
 TEST(Records, DigestSaysWhatIsKnown) {
@@ -114,7 +126,7 @@ TEST(Records, APlanThatLostDoesNotShip) {
   ASSERT_TRUE(records.add({planKey(tuned), "", 1e-3, 1e-3, 0}).ok());
   EXPECT_TRUE(lostAsAWhole(records, tuned));
   EXPECT_FALSE(lostAsAWhole(records, plain));
-  EXPECT_TRUE(records.kernels().empty()) << "a verdict on a plan is no schedule";
+  EXPECT_TRUE(records.kernels(1e-6).empty()) << "a verdict on a plan is no schedule";
 }
 
 TEST(Pairs, SharesHoldAgainstOutliers) {
