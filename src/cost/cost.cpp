@@ -40,7 +40,8 @@ static double withMemory(double computing, double moving, const machine::Machine
 }
 
 /// By the machine description alone.
-static double estimatedSeconds(const schedule::KernelShape &kernel, const machine::Machine &machine) {
+static double estimatedSeconds(const schedule::KernelShape &kernel,
+                               const machine::Machine &machine) {
   if (kernel.untuned)
     return kernel.gain * estimatedSeconds(*kernel.untuned, machine);
   double bytes = kernel.schedule.bytesRead + kernel.schedule.bytesWritten;

@@ -6,9 +6,9 @@
 // in test/rules.
 //
 // Rules are applied in the order of the table, where each says that it pays, by the price of
-// kernels that share nothing, and once more whatever it costs; those that would leave others nothing
-// to find are applied alone. The solver chooses among the forms that a program has then, part by
-// part (pipeline/forms).
+// kernels that share nothing, and once more whatever it costs; those that would leave others
+// nothing to find are applied alone. The solver chooses among the forms that a program has then,
+// part by part (pipeline/forms).
 //
 //===----------------------------------------------------------------------===//
 #ifndef KINTSUGI_DERIVE_RULE_H
