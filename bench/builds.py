@@ -1,16 +1,17 @@
 """Times zoo models through two builds of Kintsugi on the same machine, in alternating turns: has a change cost speed?
 
 usage: builds.py BEFORE [MODEL ...] [--target cpu|cuda] [--cpu-level v3|v4] [--precision P] [--rounds N] [--seconds S]
-                 [--limit RATIO] [--out FILE]
+                 [--jobs N] [--limit RATIO] [--out FILE]
 
-BEFORE is another `kintsugi` program; the one that `./dev build` makes is compared with it. Each compiles the model by
-itself with made-up weights, and `kintsugi bench` of each times its own artifact, the order turned around every other
-round. A model's ratio is the median over rounds of this build's time over BEFORE's in the same round; on a GPU times are
+BEFORE is another `kintsugi` program; the one that `./dev build` makes is compared with it. Each compiles the models by
+itself with made-up weights, --jobs of them at a time (1). When all are there, `kintsugi bench` of each times its own
+artifact, the order turned around every other round. A model's ratio is the median over rounds of this build's time over BEFORE's in the same round; on a GPU times are
 the device's. Prints milliseconds, ratios, their geometric mean and the worst, and exits 1 where a ratio is above
 --limit (1.03) or a model fails. Writes a file of all figures with --out.
 """
 
 import argparse
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -41,30 +42,47 @@ def flags_of(options):
     return ["--target", options.target, "--precision", options.precision, *level]
 
 
-def compete(path, commands, options):
-    """By name, milliseconds of each round and the predicted time of a model as each of some commands compiles it, a
-    program and flags of its own. They take turns, in the other order every other round."""
-    with models.workspace(path.stem) as folder:
-        artifacts = {}
-        for name, (program, *flags) in commands.items():
-            artifacts[name] = folder / f"{name}.kin"
-            words = "compile", path, *flags_of(options), *flags, "--random-weights", "-o", artifacts[name], "--quiet"
-            asked(program, *words)
-        rounds, predicted = {name: [] for name in commands}, {}
-        for number in range(options.rounds):
-            for name in commands if number % 2 == 0 else reversed(commands):
-                words = "bench", artifacts[name], "--threads", options.threads, "--seconds", options.seconds
-                report = json.loads(asked(commands[name][0], *words, "--json", "-"))
-                rounds[name].append(report.get("device_ms") or report["median_ms"])
-                predicted[name] = report["predicted_ms"]
+def compiled(path, commands, options, folder):
+    """Artifacts by name, each made in the folder by a program with flags of its own."""
+    artifacts = {}
+    for name, (program, *flags) in commands.items():
+        artifacts[name] = folder / f"{path.stem}-{name}.kin"
+        words = "compile", path, *flags_of(options), *flags, "--random-weights", "-o", artifacts[name], "--quiet"
+        asked(program, *words)
+    return artifacts
+
+
+def compete(artifacts, commands, options):
+    """By name, milliseconds of each round and the predicted time of artifacts, which take turns, in the other order
+    every other round."""
+    rounds, predicted = {name: [] for name in commands}, {}
+    for number in range(options.rounds):
+        for name in commands if number % 2 == 0 else reversed(commands):
+            words = "bench", artifacts[name], "--threads", options.threads, "--seconds", options.seconds
+            report = json.loads(asked(commands[name][0], *words, "--json", "-"))
+            rounds[name].append(report.get("device_ms") or report["median_ms"])
+            predicted[name] = report["predicted_ms"]
     return dict(rounds=rounds, predicted_ms=predicted)
 
 
-def measure(path, programs, options):
-    """A model's row: by build, milliseconds of each round and the predicted time."""
-    row = compete(path, {name: (program,) for name, program in programs.items()}, options)
-    ratios = [now / before for before, now in zip(*(row["rounds"][name] for name in NAMES))]
-    return row | dict(ratio=statistics.median(ratios))
+def rows(commands, options):
+    """Model by model, its name and row: what `compete` finds, or why it failed. Nothing is timed before all models are
+    compiled."""
+    with models.workspace("builds") as folder, concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        made = {path: pool.submit(compiled, path, commands, options, folder) for path in options.paths}
+        concurrent.futures.wait(made.values())
+        for path, artifacts in made.items():
+            try:
+                yield path.stem, compete(artifacts.result(), commands, options)
+            except models.Failure as failure:
+                yield path.stem, dict(failed=str(failure))
+
+
+def compared(row):
+    """With the ratio of a row that has not failed."""
+    if "failed" in row:
+        return row
+    return row | dict(ratio=statistics.median(now / before for before, now in zip(*map(row["rounds"].get, NAMES))))
 
 
 def line(name, row):
@@ -83,6 +101,7 @@ def add_flags(parser):
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=1, help="of a turn")
+    parser.add_argument("--jobs", type=int, default=1, help="models that are compiled at a time")
 
 
 def parse(words):
@@ -100,13 +119,9 @@ def main(words=None):
     programs = dict(zip(NAMES, (options.before, now)))
     report = machine.report(rounds=options.rounds, models={})
     print(f"{'model':32}{'before ms':>10}{'now ms':>10} {'ratio':>8} {'predicted':>10}", flush=True)
-    for path in options.paths:
-        try:
-            row = measure(path, programs, options)
-        except models.Failure as failure:
-            row = dict(failed=str(failure))
-        report["models"][path.stem] = row
-        print(line(path.stem, row), flush=True)
+    for name, row in rows({name: (program,) for name, program in programs.items()}, options):
+        report["models"][name] = row = compared(row)
+        print(line(name, row), flush=True)
         if options.out:
             machine.write(report, options.out)
     ratios = {name: row["ratio"] for name, row in report["models"].items() if "ratio" in row}

@@ -1,7 +1,7 @@
 """Times zoo models as the search compiles them and with operators kept whole, in alternating turns: what does fission bring?
 
 usage: fission.py [MODEL ...] [--target cpu|cuda] [--cpu-level v3|v4] [--precision P] [--rounds N] [--seconds S]
-                  [--out FILE]
+                  [--jobs N] [--out FILE]
 
 Without a model: those of Korch (Hu et al. 2024). Each is compiled with made-up weights in three ways: as usual, by
 `--no-fission`, whose kernels have all of an operator or none, and by `--no-fission --plan greedy`, which fuses such
@@ -29,9 +29,10 @@ WAYS = {"fission": [], "whole": ["--no-fission"], "greedy": ["--no-fission", "--
 WITHOUT = ["whole", "greedy"]
 
 
-def measure(path, program, options):
-    """A model's row: milliseconds of each round and predicted ones by way, and ratios of the ways without fission."""
-    row = builds.compete(path, {way: (program, *flags) for way, flags in WAYS.items()}, options)
+def compared(row):
+    """With the ratios of a row that has not failed."""
+    if "failed" in row:
+        return row
     rounds, predicted = row["rounds"], row["predicted_ms"]
     for way in WITHOUT:
         row[f"{way}_over_fission"] = statistics.median(a / b for a, b in zip(rounds[way], rounds["fission"]))
@@ -78,15 +79,11 @@ def main(words=None):
     report = machine.report(target=options.target, precision=options.precision, cpu_level=options.cpu_level,
                             threads=options.threads, rounds=options.rounds, ways=WAYS, models={})
     print(header(), flush=True)
-    for path in options.paths:
-        try:
-            row = measure(path, program, options)
-        except models.Failure as failure:
-            row = dict(failed=str(failure))
-        report["models"][path.stem] = row
+    for name, row in builds.rows({way: (program, *flags) for way, flags in WAYS.items()}, options):
+        report["models"][name] = row = compared(row)
         report["summary"] = summary(report["models"])
         machine.write(report, out)
-        print(line(path.stem, row), flush=True)
+        print(line(name, row), flush=True)
     for key, found in report["summary"].items():
         print(f"{key.replace('_', ' ')}: geometric mean {found['geometric_mean']:.3f} over {found['models']} models,"
               f" worst {found['worst']:.3f} ({found['worst_model']})")
