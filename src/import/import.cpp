@@ -22,8 +22,9 @@ Expected<te::Program> importOnnx(const Bytes &bytes, const std::string &name,
     return at(name, program.takeError());
   if (unsigned random = importer.numRandomWeights())
     diagnostics.note(name, "",
-                     std::to_string(random) + " weights are missing; random values stand "
-                                              "in for them");
+                     (random == 1 ? "a weight is missing; random values stand in for it"
+                                  : std::to_string(random) +
+                                        " weights are missing; random values stand in for them"));
   for (const std::string &text : importer.notes())
     diagnostics.note(name, "", text);
   return program;

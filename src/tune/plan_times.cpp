@@ -97,17 +97,18 @@ void priceAsMeasured(Plan &plan, const space::MeasuredKernels &measured,
   AsMeasured(plan, measured, options).visit(plan.root, 1);
 }
 
-unsigned launchesAlone(const Plan &plan, unsigned kernel) {
-  unsigned count = 0;
+std::vector<unsigned> launchesAlone(const Plan &plan) {
+  std::vector<unsigned> counts(plan.kernels.size(), 0);
+  std::vector<bool> sharesLaunch(plan.kernels.size(), false);
   for (const Parts &parts : partsOfStages(plan))
     for (const Part &part : parts) {
-      if (part.kernel != kernel)
-        continue;
-      if (parts.size() > 1)
-        return 0;
-      ++count;
+      ++counts[part.kernel];
+      sharesLaunch[part.kernel] = sharesLaunch[part.kernel] || parts.size() > 1;
     }
-  return count;
+  for (auto [count, shares] : llvm::zip_equal(counts, sharesLaunch))
+    if (shares)
+      count = 0;
+  return counts;
 }
 
 } // namespace kintsugi::tune

@@ -32,9 +32,9 @@ std::vector<std::vector<double>> timesOfKernels(const orchestrate::Plan &plan,
 void priceAsMeasured(orchestrate::Plan &plan, const space::MeasuredKernels &measured,
                      const schedule::ScheduleOptions &options);
 
-/// How many launches of a plan run a kernel and nothing else, those of loops counted once; none
-/// where it shares some.
-unsigned launchesAlone(const orchestrate::Plan &plan, unsigned kernel);
+/// By kernel, how many launches of a plan run it and nothing else, those of loops counted once;
+/// none where it shares some.
+std::vector<unsigned> launchesAlone(const orchestrate::Plan &plan);
 
 } // namespace kintsugi::tune
 

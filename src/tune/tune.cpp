@@ -220,30 +220,37 @@ private:
   Status timePlans() {
     constexpr unsigned mostPlans = 12;
     while (report.plans < mostPlans) {
-      KINTSUGI_ASSIGN(std::optional<Plan> plan, planToTime());
-      if (!plan)
+      KINTSUGI_ASSIGN(std::optional<UnknownTimes> unknown, planToTime());
+      if (!unknown)
         return Status::success();
       if (!deadline.within(shareForPlans))
         break;
       if (options.progress && !options.progress("timing kernels in the model", report.plans, 0))
         return usageError("the tuning was stopped");
-      KINTSUGI_RETURN_IF_ERROR(timeIn(*plan, unknownKernels(*plan)));
+      KINTSUGI_RETURN_IF_ERROR(timeIn(unknown->plan, unknown->kernels));
       ++report.plans;
     }
     report.complete = false;
     return Status::success();
   }
 
+  /// A plan, and those of its kernels that were not timed.
+  struct UnknownTimes {
+    Plan plan;
+    llvm::SmallVector<unsigned> kernels;
+  };
+
   /// That of predictions alone, or that by what was measured, if a kernel in it is not known.
-  Expected<std::optional<Plan>> planToTime() {
+  Expected<std::optional<UnknownTimes>> planToTime() {
     KINTSUGI_ASSIGN(const Plan *predicted, plainPlan());
-    if (!unknownKernels(*predicted).empty())
-      return std::optional<Plan>(*predicted);
+    if (auto kernels = unknownKernels(*predicted); !kernels.empty())
+      return std::optional(UnknownTimes{*predicted, std::move(kernels)});
     space::MeasuredKernels measured = records.kernels(options.schedule.machine.stageSeconds);
     KINTSUGI_ASSIGN(Plan plan, workshop.plan(&measured));
-    if (unknownKernels(plan).empty())
-      return std::optional<Plan>();
-    return std::optional<Plan>(std::move(plan));
+    auto kernels = unknownKernels(plan);
+    if (kernels.empty())
+      return std::optional<UnknownTimes>();
+    return std::optional(UnknownTimes{std::move(plan), std::move(kernels)});
   }
 
   /// That of predictions alone.
@@ -257,9 +264,10 @@ private:
   /// Distinct ones that have launches of their own and were not timed.
   llvm::SmallVector<unsigned> unknownKernels(const Plan &plan) const {
     llvm::SmallVector<unsigned> kernels;
+    std::vector<unsigned> launches = launchesAlone(plan);
     for (auto [number, kernel] : llvm::enumerate(plan.kernels))
-      if (kernel.program && canBeMeasured(kernel.shape->schedule) &&
-          launchesAlone(plan, number) > 0 && !records.find(timingKeyOf(kernel)))
+      if (kernel.program && canBeMeasured(kernel.shape->schedule) && launches[number] > 0 &&
+          !records.find(timingKeyOf(kernel)))
         kernels.push_back(number);
     return kernels;
   }
@@ -374,6 +382,7 @@ private:
       for (Runner *runner : {&plainRunner, &tunedRunner})
         KINTSUGI_RETURN_IF_ERROR(runner->timeStages().status());
     auto before = timesOfKernels(plain, plainRunner), after = timesOfKernels(tuned, tunedRunner);
+    std::vector<unsigned> launches = launchesAlone(tuned), launchesBefore = launchesAlone(plain);
     bool any = false;
     for (auto [number, kernel] : llvm::enumerate(tuned.kernels)) {
       auto same =
@@ -381,8 +390,7 @@ private:
       if (!kernel.shape->untuned || same == plain.kernels.end())
         continue;
       size_t other = same - plain.kernels.begin();
-      unsigned launches = launchesAlone(tuned, number);
-      if (launches == 0 || launches != launchesAlone(plain, other))
+      if (launches[number] == 0 || launches[number] != launchesBefore[other])
         continue; // Or of the constant program.
       double share = std::min(shareOf(after[number], before[other]),
                               quietShareOf(after[number], before[other]));

@@ -12,7 +12,7 @@ for verb in "compile relu.onnx -o out.kin" "run out.kin" "bench out.kin --second
 done
 
 expect 0 "$kintsugi" compile missing.onnx --random-weights -o out.kin
-says "missing.onnx: note: 1 weights are missing; random values stand in for them"
+says "missing.onnx: note: a weight is missing; random values stand in for it"
 expect 0 "$kintsugi" compile missing.onnx --random-weights -o out.kin --quiet
 [[ ! -s ../said ]] || fail "--quiet should drop notes"
 
