@@ -56,7 +56,6 @@ static double secondsMoving(const Moving &bytes, const machine::Machine &machine
 
 double secondsInBlocks(const Schedule &schedule, const BlockCycles &cycles,
                        const machine::Machine &machine) {
-  constexpr double launch = 0.5e-6;
   double threads = schedule.threads, tiles = double(schedule.tiles());
   double blocks = double(schedule.blocks());
   double scratch = double(std::max<int64_t>(1, schedule.scratchBytes));
@@ -95,7 +94,7 @@ double secondsInBlocks(const Schedule &schedule, const BlockCycles &cycles,
   moving += (std::ceil(each / together) - 1) * follows / (together * together);
   double computing = std::max(busy, alone);
   double apart = apartShare(schedule, std::min(each, together));
-  return launch + std::max(computing, moving) + apart * std::min(computing, moving);
+  return std::max(computing, moving) + apart * std::min(computing, moving);
 }
 
 } // namespace kintsugi::schedule
