@@ -1,5 +1,7 @@
 #include "schedule/point.h"
 
+#include "schedule/transforms.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringRef.h"
 
@@ -7,7 +9,12 @@ namespace kintsugi::schedule {
 
 namespace {
 
-constexpr size_t mostParts = 64; ///< Of ways, dimensions or nests; what is read may be anything.
+constexpr size_t mostParts = 64; ///< Of a list; what is read may be anything.
+
+std::string printOffer(const TransformOffer &offer) {
+  std::string name = transforms()[offer.transform].name;
+  return offer.offer == 0 ? name : name + "#" + std::to_string(offer.offer);
+}
 
 std::string printTile(const RegisterTile &tile) {
   if (tile == RegisterTile())
@@ -43,6 +50,19 @@ template <typename Integer> bool isNumber(llvm::StringRef text, Integer &number)
 bool isPair(llvm::StringRef text, bool isThere, int &iterator, unsigned &count) {
   auto [first, second] = text.split('x');
   return isThere ? isNumber(first, iterator) && isNumber(second, count) : text.empty();
+}
+
+std::optional<TransformOffer> parseOffer(llvm::StringRef text) {
+  auto [name, number] = text.split('#');
+  TransformOffer offer{0, 0};
+  if (text.contains('#') && !(isNumber(number, offer.offer) && offer.offer > 0))
+    return std::nullopt;
+  const auto *found = llvm::find_if(
+      transforms(), [&](const Transform &transform) { return transform.name == name; });
+  if (found == transforms().end())
+    return std::nullopt;
+  offer.transform = unsigned(found - transforms().begin());
+  return offer;
 }
 
 std::optional<NestChoice> parseRegisters(llvm::StringRef text) {
@@ -97,15 +117,14 @@ MatrixTile chosenOf(const MatrixTile &tile) {
 
 std::string Point::print() const {
   std::string text;
-  for (bool taken : ways)
-    text += taken ? '1' : '0';
   auto list = [&](const auto &elements, auto spell) {
-    text += text.empty() ? "- " : " ";
+    text += text.empty() ? "" : " ";
     for (auto [position, element] : llvm::enumerate(elements))
       text += (position ? "," : "") + spell(element);
     if (elements.empty())
       text += "-";
   };
+  list(transforms, printOffer);
   list(sizes, [](int64_t size) { return std::to_string(size); });
   list(registers, printChoice);
   if (threads > 0)
@@ -115,17 +134,19 @@ std::string Point::print() const {
 
 std::optional<Point> Point::parse(std::string_view text) {
   Point point;
-  llvm::SmallVector<llvm::StringRef> parts, sizes, registers;
+  llvm::SmallVector<llvm::StringRef> parts, offers, sizes, registers;
   llvm::StringRef(text).split(parts, ' ', mostParts);
   bool hasThreads = parts.size() == 4 && isNumber(parts[3], point.threads) && point.threads > 0;
-  if ((parts.size() != 3 && !hasThreads) || parts[0].size() > mostParts)
+  if (parts.size() != 3 && !hasThreads)
     return std::nullopt;
   if (parts[0] != "-")
-    for (char way : parts[0]) {
-      if (way != '0' && way != '1')
-        return std::nullopt;
-      point.ways.push_back(way == '1');
-    }
+    parts[0].split(offers, ',', mostParts);
+  for (llvm::StringRef part : offers) {
+    std::optional<TransformOffer> offer = parseOffer(part);
+    if (!offer)
+      return std::nullopt;
+    point.transforms.push_back(*offer);
+  }
   if (parts[1] != "-")
     parts[1].split(sizes, ',', mostParts);
   for (llvm::StringRef part : sizes) {

@@ -4,11 +4,12 @@
 // point and a group give the same schedule each time. It says nothing of the program, so equal
 // groups share points.
 //
-//   "01 16,64 -,2x16x2+0x6"
+//   "stage-operand#1 16,64 -,2x16x2+0x6"
 //   "- 128,64 u128x64x32x4x2x1x1x4,3x8x4+0x2|1x4@32 256"
 //
-// Of each other way to move data that was on offer, whether it was taken ("-": none was); the sizes
-// of the tiles; and for each nest its registers, where they are not those of the least estimate
+// The transforms whose offers were taken ("-": none), by name, of a later offer with its number
+// from 0 on; the sizes of the tiles; and for each nest its registers, where they are not those of
+// the least estimate
 // ("-"): vectors along iterator 2, 16 lanes in 2 vectors, and 6 rows of iterator 0; or "scalar".
 // Iterators are numbered as they are before loops are put in order. In blocks of threads, whose
 // number comes last, lanes may be 32 threads apart, beside rows there may be columns (4 of iterator
@@ -32,8 +33,16 @@ using NestChoice = std::variant<RegisterTile, MatrixTile>;
 /// What is chosen of a matrix tile, without what follows from its nest.
 MatrixTile chosenOf(const MatrixTile &tile);
 
+/// One of the members that a transform offered (schedule/transforms.h).
+struct TransformOffer {
+  unsigned transform; ///< Its number in the table.
+  unsigned offer;     ///< Of those of the transform, from 0 on.
+
+  bool operator==(const TransformOffer &) const = default;
+};
+
 struct Point {
-  llvm::SmallVector<bool> ways; ///< What was on offer after these was not taken.
+  llvm::SmallVector<TransformOffer, 4> transforms; ///< Taken, in their order.
   llvm::SmallVector<int64_t, 4> sizes;
   /// By nest, the last one not empty; nests beyond it have those of the least estimate. How many
   /// reductions are unrolled follows from the rest.

@@ -3,18 +3,17 @@
 #include "schedule/block.h"
 #include "schedule/block_seconds.h"
 #include "schedule/bounds.h"
-#include "schedule/keep.h"
 #include "schedule/matrix.h"
 #include "schedule/nest.h"
 #include "schedule/parts.h"
 #include "schedule/registers.h"
 #include "schedule/scratch.h"
 #include "schedule/split.h"
-#include "schedule/stage_operands.h"
 #include "schedule/streamed_softmax.h"
 #include "schedule/streams.h"
 #include "schedule/thread_memo.h"
 #include "schedule/traffic.h"
+#include "schedule/transforms.h"
 #include "schedule/visit.h"
 #include "schedule/warp_moves.h"
 #include "llvm/ADT/DenseMap.h"
@@ -58,7 +57,7 @@ public:
     allTried = tried;
     endLoopsEarly();
     std::optional<Trial> best = search();
-    tryWays(best);
+    tryTransforms(best);
     return resultOf(std::move(best));
   }
 
@@ -68,7 +67,7 @@ public:
     choices = nestChoices;
     endLoopsEarly();
     std::optional<Trial> best;
-    tryWays(best);
+    tryTransforms(best);
     if (isOfMembers(point))
       best = attempt(TileSizes(point.sizes.begin(), point.sizes.end()));
     if (best && point.registers.size() > best->schedule.nests.size())
@@ -85,27 +84,22 @@ private:
       unbounded = std::move(whole);
   }
 
-  void tryWays(std::optional<Trial> &best) {
-    if (unbounded)
-      tryMembers(std::move(*unbounded), best);
-    if (inBlocks()) {
-      tryComputingAgain(best);
-      tryTurning(best);
-    } else if (!options.scalar) {
-      tryKeeping(best);
+  void tryTransforms(std::optional<Trial> &best) {
+    TransformSite site{program, group, options, values, members, unbounded, packable, transposed};
+    for (auto [number, transform] : llvm::enumerate(transforms())) {
+      if (!transform.appliesTo(options))
+        continue;
+      Offers offers = transform.offers();
+      changesOrder = transform.changesOrder;
+      for (unsigned offer = 0; std::optional<std::vector<Member>> next = offers(site); ++offer)
+        tryMembers(std::move(*next), {unsigned(number), offer}, best);
     }
-    if (!options.scalar && options.copies) {
-      tryPadding(best);
-      tryStaging(best);
-      tryStagedResult(best);
-      tryTurnedResult(best);
-    }
+    changesOrder = false;
   }
 
-  /// Whether its ways were all on offer, and its tiles are tiles of the last member.
+  /// Whether its transforms were all on offer, and its tiles are tiles of the last member.
   bool isOfMembers(const Point &point) const {
-    return point.ways.size() <= ways.size() &&
-           point.sizes.size() == members.back().parallel.size() &&
+    return point.transforms == taken && point.sizes.size() == members.back().parallel.size() &&
            llvm::all_of(llvm::enumerate(point.sizes), [&](const auto &entry) {
              return entry.value() >= 1 && entry.value() <= extentOf(entry.index());
            });
@@ -254,13 +248,6 @@ private:
     return changed;
   }
 
-  double resultBytes() const {
-    double bytes = double(bytesOfElement(values.value(members.back().results[0]).type));
-    for (const Iterator &iterator : members.back().parallel)
-      bytes *= double(iterator.extent.constant());
-    return bytes;
-  }
-
   TileSizes wholeSizes() const {
     TileSizes sizes;
     for (const Iterator &iterator : members.back().parallel)
@@ -269,112 +256,20 @@ private:
   }
 
   /// The members and their tiling become `trial`'s if that is better, or if the point says so.
-  void tryMembers(std::vector<Member> trial, std::optional<Trial> &best) {
+  void tryMembers(std::vector<Member> trial, TransformOffer offer, std::optional<Trial> &best) {
     std::swap(members, trial);
-    ways.push_back(true);
-    bool taken = wanted && ways.size() <= wanted->ways.size() && wanted->ways[ways.size() - 1];
+    taken.push_back(offer);
+    bool isTaken = wanted && llvm::is_contained(wanted->transforms, offer);
     if (!wanted) {
       std::optional<Trial> tried = search();
-      taken = better(tried, best);
-      if (taken)
+      isTaken = better(tried, best);
+      if (isTaken)
         best = std::move(tried);
     }
-    ways.back() = taken;
-    if (!taken)
-      std::swap(members, trial);
-  }
-
-  /// What lies in scratch for several readers is stored and read by all threads of a block, which
-  /// wait for each other in between. Where memory bounds a kernel, computing it anew for each
-  /// reader may take less.
-  void tryComputingAgain(std::optional<Trial> &best) {
-    constexpr double mostAgain = 32;
-    if (!isBeyondCaches(resultBytes(), options.machine) || mayStreamSoftmax(members))
+    if (isTaken)
       return;
-    std::vector<Member> fewer =
-        fuse(program, group, {.fillsAreFree = true, .mostAgain = mostAgain});
-    if (!options.scalar)
-      boundLoops(fewer);
-    if (fewer.size() < members.size())
-      tryMembers(std::move(fewer), best);
-  }
-
-  void tryTurning(std::optional<Trial> &best) {
-    if (std::optional<std::vector<Member>> staged = stageTurned(values, members, turned))
-      tryMembers(std::move(*staged), best);
-  }
-
-  void tryKeeping(std::optional<Trial> &best) {
-    constexpr unsigned most = 3;
-    llvm::SmallVector<ValueId> tried;
-    while (tried.size() < most) {
-      llvm::SmallVector<KeepChoice> choices = keepChoices(members);
-      const auto *next = llvm::find_if(choices, [&](const KeepChoice &choice) {
-        return !llvm::is_contained(tried, members[choice.producer].results[0]);
-      });
-      if (next == choices.end())
-        return;
-      tried.push_back(members[next->producer].results[0]);
-      tryMembers(keepReduced(values, members, *next), best);
-    }
-  }
-
-  void tryPadding(std::optional<Trial> &best) {
-    if (std::optional<std::vector<Member>> padded = stagePadding(values, members))
-      tryMembers(std::move(*padded), best);
-  }
-
-  void tryStaging(std::optional<Trial> &best) {
-    constexpr unsigned most = 3;
-    llvm::SmallVector<Expr> tried;
-    while (tried.size() < most) {
-      llvm::SmallVector<StagingChoice> choices = stagingChoices(members, group.constants);
-      const auto *next = llvm::find_if(choices, [&](const StagingChoice &choice) {
-        return !llvm::is_contained(tried, choice.read);
-      });
-      if (next == choices.end())
-        return;
-      tried.push_back(next->read);
-      std::vector<Member> trial = stageOperand(values, members, *next);
-      staged.push_back(trial[next->member].results[0]);
-      tryMembers(std::move(trial), best);
-    }
-  }
-
-  /// Blocks that are turned store the part of a line here and that of another there; a copy stores
-  /// runs. Where caches hold the result, they join its lines.
-  void tryTurnedResult(std::optional<Trial> &best) {
-    constexpr int64_t line = 64, leastLane = 4;
-    int64_t each = bytesOfElement(values.value(members.back().results[0]).type);
-    bool isWholeLine = unit.bits / 8 / std::max(each, leastLane) * each >= line;
-    if (isWholeLine || !isBeyondCaches(resultBytes(), options.machine))
-      return;
-    turnsResult = true;
-    if (std::optional<std::vector<Member>> trial = stageTurnedResult(values, members))
-      tryMembers(std::move(*trial), best);
-    turnsResult = false;
-  }
-
-  /// Vectors may want to run along another iterator than the result's last one: one along which a
-  /// constant can be packed.
-  void tryStagedResult(std::optional<Trial> &best) {
-    const Member last = members.back();
-    constexpr int64_t worthVectors = 8;
-    for (unsigned k = 0; k + 1 < last.parallel.size(); ++k) {
-      bool packs = false;
-      for (const Expr &body : last.bodies)
-        body.walk([&](const Expr &e) {
-          packs |= e.kind() == ExprKind::Read &&
-                   llvm::is_contained(group.constants, e.readValue()) &&
-                   llvm::any_of(e.readIndices(), [&](const Index &index) { return index.uses(k); });
-        });
-      if (!packs || last.parallel[k].extent.constant() < worthVectors)
-        continue;
-      if (std::optional<std::vector<Member>> trial = stageResult(values, members, k))
-        tryMembers(std::move(*trial), best);
-      if (members.back().reduction == std::nullopt)
-        return;
-    }
+    taken.pop_back();
+    std::swap(members, trial);
   }
 
   /// Enough tiles to keep every core busy to the end; more, if each is still worth its start.
@@ -391,7 +286,7 @@ private:
   /// share scratch, steps to either side. Which iterator is cut first decides how often a copy is
   /// made, and whether what is turned is read or written in long runs: there both orders are tried.
   void refine(const TileSizes &sizes, std::optional<Trial> &best) {
-    bool twice = !staged.empty() || turnsResult || turnsBlocks(best);
+    bool twice = !packable.empty() || changesOrder || transposesBlocks(best);
     std::optional<Trial> other = twice ? best : std::nullopt;
     TileSizes bestSizes = sizes, otherSizes = sizes;
     for (size_t k = 0; k < sizes.size(); ++k)
@@ -402,7 +297,7 @@ private:
       best = std::move(other);
       bestSizes = otherSizes;
     }
-    for (size_t k = 0; k < sizes.size() && turnsBlocks(best); ++k)
+    for (size_t k = 0; k < sizes.size() && transposesBlocks(best); ++k)
       nudge(bestSizes, k, best);
     constexpr int rounds = 3;
     bool changed = members.size() > 1;
@@ -413,8 +308,8 @@ private:
     }
   }
 
-  /// Whether it does nothing but turn blocks in registers.
-  static bool turnsBlocks(const std::optional<Trial> &trial) {
+  /// Whether it does nothing but transpose blocks in registers.
+  static bool transposesBlocks(const std::optional<Trial> &trial) {
     return trial && llvm::all_of(trial->schedule.nests, [](const LoopNest &nest) {
              return !nest.reduction && nest.registers.rowIterator >= 0;
            });
@@ -466,7 +361,7 @@ private:
   }
 
   bool step(TileSizes &sizes, size_t k, std::optional<Trial> &best) {
-    double enough = staged.empty() ? 0.98 : 0.995; // Of copies, bytes are known well.
+    double enough = packable.empty() ? 0.98 : 0.995; // Of copies, bytes are known well.
     int64_t full = extentOf(k);
     for (bool up : {false, true}) {
       bool changed = false;
@@ -704,7 +599,7 @@ private:
     for (LoopNest &part : sides) {
       splitIterators(part, schedule.space);
       // What may be packed is stored coordinate by coordinate.
-      if (!llvm::is_contained(staged, member.results[0]))
+      if (!llvm::is_contained(packable, member.results[0]))
         collapseIterators(part, schedule.space.size());
       if (options.scalar || !areSpansUniform(part) || productOf(part))
         all.push_back(std::move(part));
@@ -738,9 +633,7 @@ private:
       for (auto [choice, each] : llvm::zip_equal(*choices, cycles))
         choice.share = each / total;
     Point &point = trial.point;
-    point.ways = ways;
-    while (!point.ways.empty() && !point.ways.back())
-      point.ways.pop_back();
+    point.transforms = taken;
     point.sizes.assign(sizes.begin(), sizes.end());
     point.threads = trial.schedule.threads;
     if (wanted)
@@ -843,19 +736,19 @@ private:
       if (member.isOutput)
         continue;
       for (ValueId id : member.results) {
-        bool packable = llvm::is_contained(staged, id);
+        bool mayPack = llvm::is_contained(packable, id);
         Box box = heldBox(member, id, iterated);
         int64_t pitch = 0, elements = box.empty() ? 1 : box.back().extent; // Of a row.
-        if (packable)                                                      // Panels are full.
+        if (mayPack)                                                       // Panels are full.
           elements = llvm::alignTo(elements, mostLanes);
-        if (llvm::is_contained(turned, id))
+        if (llvm::is_contained(transposed, id))
           elements = pitch = rowPitch(elements, bytesOfElement(values.value(id).type));
         for (const Side &side : llvm::ArrayRef(box).drop_back(!box.empty()))
           elements *= side.extent;
         placements[id.number] = {static_cast<unsigned>(schedule.buffers.size()), Home::Scratch, box,
                                  pitch};
         schedule.buffers.push_back(
-            {id, values.value(id).type, elements, Home::Scratch, true, 0, packable});
+            {id, values.value(id).type, elements, Home::Scratch, true, 0, mayPack});
       }
     }
   }
@@ -901,9 +794,9 @@ private:
   ThreadMemo ownMemo, &memo;
   std::vector<Member> members;
   VectorUnit unit;
-  llvm::SmallVector<ValueId> staged; ///< Copies that may be packed.
-  llvm::SmallVector<ValueId> turned; ///< Copies that are read across their rows.
-  bool turnsResult = false;          ///< The last member copies what the one before it turned.
+  llvm::SmallVector<ValueId> packable;   ///< Copies that may be packed.
+  llvm::SmallVector<ValueId> transposed; ///< Copies that are read across their rows.
+  bool changesOrder = false;             ///< As the transform that is tried says.
   std::optional<bool> worthCutting;
   std::map<uint32_t, Placement> placements;
   std::string reason;
@@ -911,9 +804,9 @@ private:
 
   std::optional<std::vector<Member>> unbounded; ///< Members whose loops end at their extents.
   const Point *wanted = nullptr;                ///< What to do, where the search is not asked.
-  llvm::SmallVector<bool> ways;                 ///< Of those on offer so far, which were taken.
-  std::vector<Tried> *allTried = nullptr;       ///< Told what the search looks at.
-  std::vector<NestChoices> *choices = nullptr;  ///< Told what a point could do otherwise.
+  llvm::SmallVector<TransformOffer, 4> taken;
+  std::vector<Tried> *allTried = nullptr;      ///< Told what the search looks at.
+  std::vector<NestChoices> *choices = nullptr; ///< Told what a point could do otherwise.
 };
 
 } // namespace

@@ -139,5 +139,5 @@ TEST(GpuPoint, TextThatIsNoneIsRefused) {
         "- 4 u1x2x3x4x5x6x7x8x9", "- 4 u1x2x3x4x5x6x7x-8", "- 4 v1x2x3x4x5x6x7x8", "- 4 1x2x3|",
         "- 4 1x2x3@", "- 4 1x2x3@1", "- 4 1x2x3@4|1x2", "- 4 1x2x3|1"})
     EXPECT_FALSE(Point::parse(text)) << text;
-  EXPECT_TRUE(Point::parse("01 128,64 u128x64x32x4x2x1x1x4,3x8x4+0x2|1x4@32 256"));
+  EXPECT_TRUE(Point::parse("transpose-operands 128,64 u128x64x32x4x2x1x1x4,3x8x4+0x2|1x4@32 256"));
 }

@@ -421,7 +421,7 @@ TEST_P(SchedulerTest, WhatIsNoPointOfTheGroupHasNoSchedule) {
   EXPECT_TRUE(refused([](Point &p) { p.sizes.push_back(1); }));
   EXPECT_TRUE(refused([](Point &p) { p.sizes[0] = 0; }));
   EXPECT_TRUE(refused([](Point &p) { p.sizes[0] = 1 << 30; }));
-  EXPECT_TRUE(refused([](Point &p) { p.ways.resize(60, true); }));
+  EXPECT_TRUE(refused([](Point &p) { p.transforms.resize(60, {0, 0}); }));
   EXPECT_TRUE(refused([](Point &p) { p.registers.resize(50, schedule::RegisterTile()); }));
   schedule::RegisterTile odd;
   odd.vectorIterator = 0;
@@ -434,10 +434,12 @@ TEST_P(SchedulerTest, WhatIsNoPointOfTheGroupHasNoSchedule) {
 
 TEST(SchedulePoint, TextThatIsNoneIsRefused) {
   for (const char *text :
-       {"", "-", "- -", "-  -", "2 4 -", "01 4,x -", "01 4, -", "- 4 1x16", "- 4 1x16x2+",
-        "- 4 1x16x2+3", "- 4 -1x16x2", "- 4 1x16x2 ", "- 04 -", "- 99999999999999999999 -"})
+       {"", "-", "- -", "-  -", "2 4 -", "pad 4,x -", "pad 4, -", "pad#0 4 -", "pad# 4 -",
+        "pad#x 4 -", "pad, 4 -", "pad,nosuch 4 -", "- 4 1x16", "- 4 1x16x2+", "- 4 1x16x2+3",
+        "- 4 -1x16x2", "- 4 1x16x2 ", "- 04 -", "- 99999999999999999999 -"})
     EXPECT_FALSE(schedule::Point::parse(text)) << text;
   EXPECT_TRUE(schedule::Point::parse("- - -"));
+  EXPECT_TRUE(schedule::Point::parse("keep-reduced,stage-operand,stage-operand#2 4 -"));
 }
 
 TEST_P(SchedulerTest, CopiesOnTheWayWhereTheyPay) {
