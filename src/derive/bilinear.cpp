@@ -17,6 +17,17 @@ constexpr int64_t output2of4[] = {
     1, 1, 1,  0, //
     0, 1, -1, 1, //
 };
+constexpr int64_t output3of4[] = {
+    1, 1, 1,  0, //
+    0, 1, -1, 0, //
+    0, 1, 1,  1, //
+};
+constexpr int64_t kernel4of2[] = {
+    1, 0,  //
+    1, 1,  //
+    1, -1, //
+    0, 1,  //
+};
 constexpr int64_t kernel4of3[] = {
     1, 0,  0, //
     1, 1,  1, //
@@ -70,6 +81,7 @@ constexpr int64_t kernel6of5[] = {
 constexpr int64_t denominators6of5[] = {9, 5265, 5265, 585, 585, 9};
 
 const BilinearAlgorithm algorithms[] = {
+    {"F(3, 2)", 3, 2, input4, 1, kernel4of2, denominators4, output3of4, 1},
     {"F(2, 3)", 2, 3, input4, 1, kernel4of3, denominators4, output2of4, 1},
     {"F(4, 3)", 4, 3, input6, inputDenominator6, kernel6of3, denominators6of3, output4of6,
      outputDenominator6},

@@ -33,7 +33,8 @@ struct BilinearAlgorithm {
   bool isRight() const;
 };
 
-/// For filters of 3 and 5 taps; more outputs at a time lose accuracy.
+/// For filters of 2 (a phase of a transposed convolution of 4), 3 and 5 taps; more outputs at a
+/// time lose accuracy.
 llvm::ArrayRef<BilinearAlgorithm> bilinearAlgorithms();
 
 } // namespace kintsugi::derive

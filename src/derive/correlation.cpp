@@ -34,17 +34,12 @@ std::optional<Window> windowAt(const Definition &definition, const Expr &input, 
   if (h >= parallel || r < parallel || index.coefficientOf(h) != 1 || index.coefficientOf(r) < 1)
     return std::nullopt;
   if (uses(input.readIndices(), h) != 1 || uses(input.readIndices(), r) != 1 ||
-      uses(kernel.readIndices(), h) != 0 || uses(kernel.readIndices(), r) != 1)
-    return std::nullopt;
-  const auto *tap = llvm::find_if(
-      kernel.readIndices(), [&](const Index &k) { return k.asIterator() == static_cast<int>(r); });
-  if (tap == kernel.readIndices().end())
+      uses(kernel.readIndices(), h) != 0 || uses(kernel.readIndices(), r) == 0)
     return std::nullopt;
   Window window;
   window.output = h;
   window.tap = r;
   window.inputDimension = dimension;
-  window.kernelDimension = tap - kernel.readIndices().begin();
   window.dilation = index.coefficientOf(r);
   window.offset = index.constantTerm();
   window.extent = definition.parallel[h].extent.constant();

@@ -1,7 +1,9 @@
 //===- correlation.h - Sums along which a window slides ---------------------===//
 //
 // y[.., h, ..] = sum[.., r, ..] x[.., h + dilation r + offset, ..] * k[.., r, ..]: recognized from
-// the indices alone, whatever operator it came from and in whatever order dimensions lie.
+// the indices alone, whatever operator it came from and in whatever order dimensions lie. The
+// kernel may be read anyhow along r: a phase i of a transposed convolution reads k[.., i - 2 r,
+// ..].
 //
 //===----------------------------------------------------------------------===//
 #ifndef KINTSUGI_DERIVE_CORRELATION_H
@@ -15,7 +17,7 @@ namespace kintsugi::derive {
 struct Window {
   unsigned output; ///< The parallel iterator h.
   unsigned tap;    ///< The reduction iterator r, numbered after the parallel ones.
-  unsigned inputDimension, kernelDimension;
+  unsigned inputDimension;
   int64_t dilation, offset;
   int64_t extent, taps; ///< Of h and r.
 };

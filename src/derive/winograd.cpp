@@ -67,9 +67,6 @@ private:
     return -1;
   }
   int stepOfInput(unsigned dimension) const { return stepWith(&Window::inputDimension, dimension); }
-  int stepOfKernel(unsigned dimension) const {
-    return stepWith(&Window::kernelDimension, dimension);
-  }
   int stepOfOutput(unsigned iterator) const { return stepWith(&Window::output, iterator); }
   bool isTap(unsigned iterator) const { return stepWith(&Window::tap, iterator) >= 0; }
   /// Whether the products sum along a dimension of the input: it lies innermost then.
@@ -83,6 +80,22 @@ private:
   bool isOfKernel(unsigned iterator) const {
     return llvm::any_of(correlation.kernel.readIndices(),
                         [&](const Index &index) { return index.uses(iterator); });
+  }
+
+  /// The iterators but taps by which the kernel is read, in the order of its dimensions.
+  llvm::SmallVector<unsigned> kernelIterators() const {
+    llvm::SmallVector<unsigned> iterators;
+    for (const Index &index : correlation.kernel.readIndices())
+      for (unsigned k = 0; k < definition.numIterators(); ++k)
+        if (index.uses(k) && !isTap(k) && !llvm::is_contained(iterators, k))
+          iterators.push_back(k);
+    return iterators;
+  }
+  int64_t extentOf(unsigned iterator) const {
+    unsigned parallel = definition.parallel.size();
+    return iterator < parallel
+               ? definition.parallel[iterator].extent.constant()
+               : definition.reduction->iterators[iterator - parallel].extent.constant();
   }
 
   static Index at(llvm::ArrayRef<Dimension> dimensions, Role role, unsigned number) {
@@ -209,14 +222,17 @@ private:
     for (unsigned s = 0; s < steps.size(); ++s)
       dimensions.push_back({Role::Point, s, steps[s].algorithm->points()});
     ValueId kernel = correlation.kernel.readValue();
-    for (auto [d, extent] : llvm::enumerate(old.shape(kernel)))
-      if (stepOfKernel(d) < 0)
-        dimensions.push_back({Role::Kept, unsigned(d), extent.constant()});
+    for (unsigned k : kernelIterators())
+      dimensions.push_back({Role::Kept, k, extentOf(k)});
     Definition result = define(dimensions);
-    llvm::SmallVector<Index> place;
-    for (unsigned d = 0; d < old.shape(kernel).size(); ++d)
-      place.push_back(stepOfKernel(d) < 0 ? at(dimensions, Role::Kept, d)
-                                          : Index::iterator(dimensions.size() + stepOfKernel(d)));
+    llvm::SmallVector<Index> iterators, place; // In terms of the definition's, and of this one's.
+    for (unsigned k = 0; k < definition.numIterators(); ++k) {
+      int step = stepWith(&Window::tap, k);
+      iterators.push_back(step < 0 ? at(dimensions, Role::Kept, k)
+                                   : Index::iterator(dimensions.size() + step));
+    }
+    for (const Index &index : correlation.kernel.readIndices())
+      place.push_back(substitute(index, iterators));
     Expr body =
         Expr::cast(ElementType::F64, Expr::read(rebuilder[kernel], ElementType::F32, place));
     llvm::SmallVector<std::pair<std::string, int64_t>> taps;
@@ -285,9 +301,8 @@ private:
                           : at(after, dimension.role, dimension.number));
     for (unsigned s = 0; s < steps.size(); ++s)
       kernelPlace.push_back(at(after, Role::Point, s));
-    for (auto [d, index] : llvm::enumerate(correlation.kernel.readIndices()))
-      if (stepOfKernel(d) < 0)
-        kernelPlace.push_back(substitute(index, iterators));
+    for (unsigned k : kernelIterators())
+      kernelPlace.push_back(iterators[k]);
     reduceBy(result, ElementType::F32, summed,
              Expr::read(input, ElementType::F32, place) *
                  Expr::read(kernel, ElementType::F32, kernelPlace));

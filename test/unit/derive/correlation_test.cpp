@@ -27,7 +27,6 @@ output y
   EXPECT_EQ(columns.output, 3u);
   EXPECT_EQ(columns.tap, 6u);
   EXPECT_EQ(columns.inputDimension, 3u);
-  EXPECT_EQ(columns.kernelDimension, 3u);
   EXPECT_EQ(columns.dilation, 1);
   EXPECT_EQ(columns.offset, -2);
   EXPECT_EQ(columns.extent, 11);
@@ -47,7 +46,27 @@ output y
   EXPECT_EQ(found->kernel.readValue().number, 1u);
 }
 
+TEST(Correlation, FindsPhasesOfTransposedConvolutions) {
+  std::optional<Correlation> found = find(R"(
+input x[c:4, h:10] f32
+input k[c:4, o:6, r:4] f32
+y[o:6, h:9, p:2] f32 = sum<f32>[c:4, r:2] x[c, h+r] * k[c, o, p-2*r+2]
+output y
+)");
+  ASSERT_TRUE(found);
+  ASSERT_EQ(found->windows.size(), 1u);
+  EXPECT_EQ(found->windows[0].taps, 2);
+  EXPECT_EQ(found->depth, 4);
+}
+
 TEST(Correlation, LeavesWhatSlidesByMoreOrIsNoSumOfProducts) {
+  // No filter, but a sum of what the window holds.
+  EXPECT_FALSE(find(R"(
+input x[h:10, c:2] f32
+input k[c:2] f32
+y[h:8] f32 = sum<f32>[r:3, c:2] x[h+r, c] * k[c]
+output y
+)"));
   // A stride.
   EXPECT_FALSE(find(R"(
 input x[h:17] f32

@@ -97,6 +97,24 @@ input k[o:3, c:4, r:2, s:3] f32
 y[o:3, h:8, w:11] f32 = sum<f32>[c:4, r:2, s:3] x[c, h+r, w+s] * k[o, c, r, s]
 output y
 )"},
+    {"two_taps", R"(
+input x[c:3, h:8, t:9] f32
+input k[o:4, c:3, s:3, r:4] f32
+y[o:4, h:8, t:9] f32 = sum<f32>[c:3, r:2, s:3] (x[c, h+s-1, t+r-1] | 0) * k[o, c, s, r+1]
+output y
+)"},
+    {"phases_of_a_transposed_convolution", R"(
+input x[c:3, h:6, w:9] f32
+input k[c:3, o:4, r:4, s:4] f32
+y[o:4, h:5, w:8, a:2, b:2] f32 = sum<f32>[c:3, r:2, s:2] x[c, h+r, w+s] * k[c, o, a-2*r+2, b-2*s+2]
+output y
+)"},
+    {"groups_in_one_dimension_of_the_kernel", R"(
+input x[g:2, c:3, h:7] f32
+input k[o:8, c:3, r:3] f32
+y[g:2, o:4, h:7] f32 = sum<f32>[c:3, r:3] (x[g, c, h+r-1] | 0) * k[4*g+o, c, r]
+output y
+)"},
     {"transposed_result", R"(
 input x[h:8, w:6, c:3] f32
 input k[o:4, c:3, r:3, s:3] f32
