@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <map>
 
 namespace kintsugi::space {
 
@@ -41,15 +42,31 @@ void Growth::keepWhole(llvm::ArrayRef<Nodes> operators) {
       whole[node] = each;
 }
 
-Nodes Growth::completed(const Nodes &nodes) const {
-  if (whole.empty())
+void Growth::alsoByOperators(llvm::ArrayRef<Nodes> all, llvm::ArrayRef<double> seconds) {
+  operators.assign(program.nodes.size(), {});
+  for (auto [nodes, alone] : llvm::zip_equal(all, seconds))
+    for (uint32_t node : nodes)
+      operators[node] = {nodes, alone};
+}
+
+Growth::Step Growth::stepAt(uint32_t node, bool byOperators) const {
+  if (byOperators)
+    return operators[node];
+  Nodes nodes = completed({node}, false);
+  return {nodes, alone[nodes.back()]};
+}
+
+Nodes Growth::completed(const Nodes &nodes, bool byOperators) const {
+  if (!byOperators && whole.empty())
     return nodes;
   Nodes result;
-  for (uint32_t node : nodes)
-    if (whole[node].empty())
+  for (uint32_t node : nodes) {
+    const Nodes &its = byOperators ? operators[node].nodes : whole[node];
+    if (its.empty())
       result.push_back(node);
     else
-      llvm::append_range(result, whole[node]);
+      llvm::append_range(result, its);
+  }
   llvm::sort(result);
   result.erase(llvm::unique(result), result.end());
   return result;
@@ -212,13 +229,15 @@ public:
   using Price = llvm::function_ref<std::optional<double>(schedule::Group)>;
 
   Search(const Growth &growth, uint32_t root, unsigned &fuel, Price price)
-      : growth(growth), fuel(fuel), price(price),
-        grown{{growth.completed({root}), growth.alone[root]}} {}
+      : growth(growth), fuel(fuel), price(price) {
+    Step first = growth.stepAt(root, false);
+    grown.push_back({std::move(first.nodes), first.seconds});
+  }
 
   void wholes(std::vector<Nodes> groups) {
     for (const Nodes &group : groups) {
-      Nodes nodes = growth.completed(group);
-      if (fuel == 0 || nodes.back() != group.back())
+      Nodes nodes = growth.completed(group, stepsAreOperators);
+      if (fuel == 0 || nodes.back() != group.back() || !met.insert(nodes).second)
         continue;
       if (std::optional<double> seconds = offer(nodes))
         grown.insert(grown.begin(), {std::move(nodes), *seconds});
@@ -244,6 +263,17 @@ public:
     }
   }
 
+  /// From now on by whole operators, from that of the root on. Groups that were met before are met
+  /// again, but not offered.
+  void byOperators(const Step &first) {
+    stepsAreOperators = true;
+    met.clear();
+    grown.assign({{first.nodes, first.seconds}});
+    if (first.nodes.size() > 1 && fuel > 0)
+      offer(first.nodes);
+    accepted = 0;
+  }
+
 private:
   struct Grown {
     Nodes nodes;
@@ -252,16 +282,18 @@ private:
 
   bool goesOn(size_t most) const { return accepted < most && fuel > 0; }
 
-  /// The price of a group that was not met before; nullopt where it is none.
+  /// Its price; nullopt where it is no group that can be a kernel.
   std::optional<double> offer(const Nodes &nodes) {
-    if (nodes.size() > growth.options.caps.nodes || !seen.insert(nodes).second ||
-        !growth.isConvex(nodes))
+    if (nodes.size() > growth.options.caps.nodes)
       return std::nullopt;
-    --fuel;
-    schedule::Group group = growth.groupOf(nodes);
-    if (!growth.withinCaps(group))
-      return std::nullopt;
-    std::optional<double> seconds = price(std::move(group));
+    auto [entry, isNew] = priced.try_emplace(nodes);
+    std::optional<double> &seconds = entry->second;
+    if (isNew && growth.isConvex(nodes)) {
+      --fuel;
+      schedule::Group group = growth.groupOf(nodes);
+      if (growth.withinCaps(group))
+        seconds = price(std::move(group));
+    }
     accepted += seconds.has_value();
     return seconds;
   }
@@ -272,14 +304,16 @@ private:
     for (uint32_t neighbour : neighbours) {
       if (!goesOn(most))
         return;
-      Nodes added = growth.completed({neighbour}), larger = current.nodes;
-      if (added.back() > larger.back())
+      Step added = growth.stepAt(neighbour, stepsAreOperators);
+      if (added.nodes.back() > current.nodes.back())
         continue; // It ends in another root.
-      larger.append(added);
+      Nodes larger = current.nodes;
+      larger.append(added.nodes);
       llvm::sort(larger);
+      if (!met.insert(larger).second)
+        continue;
       std::optional<double> seconds = offer(larger);
-      if (seconds &&
-          *seconds <= growth.options.caps.detour * (current.seconds + growth.alone[added.back()]))
+      if (seconds && *seconds <= growth.options.caps.detour * (current.seconds + added.seconds))
         grown.push_back({std::move(larger), *seconds});
     }
   }
@@ -287,7 +321,9 @@ private:
   const Growth &growth;
   unsigned &fuel;
   Price price;
-  std::set<Nodes> seen;
+  bool stepsAreOperators = false;
+  std::set<Nodes> met;
+  std::map<Nodes, std::optional<double>> priced;
   std::vector<Grown> grown; ///< In the order in which they grow further.
   size_t accepted = 0;
 };
@@ -295,9 +331,16 @@ private:
 void Growth::from(uint32_t root, unsigned &fuel,
                   llvm::function_ref<std::optional<double>(schedule::Group)> price) const {
   Search search(*this, root, fuel, price);
-  search.wholes(attentionBefore(root));
-  search.alongProducers(options.caps.candidatesARoot);
-  search.alongSharedInputs(options.caps.siblingsARoot);
+  auto grow = [&] {
+    search.wholes(attentionBefore(root));
+    search.alongProducers(options.caps.candidatesARoot);
+    search.alongSharedInputs(options.caps.siblingsARoot);
+  };
+  grow();
+  if (operators.empty() || operators[root].nodes.back() != root)
+    return;
+  search.byOperators(operators[root]);
+  grow();
 }
 
 } // namespace kintsugi::space

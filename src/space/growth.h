@@ -31,6 +31,10 @@ public:
 
   bool withinCaps(const schedule::Group &group) const;
 
+  /// Groups grow by whole operators as well, which reach farther in as many steps. Each of them can
+  /// be a kernel, which takes so many rough seconds.
+  void alsoByOperators(llvm::ArrayRef<Nodes> operators, llvm::ArrayRef<double> seconds);
+
   /// Offers each group of two and more nodes, or operators, that ends in `root`, which is the last
   /// node of an operator that is kept whole. `price` gives its rough seconds,
   /// nullopt if it can't be scheduled. Groups that cost clearly more than their parts grow no
@@ -56,8 +60,14 @@ private:
   std::vector<Behind> reductionsBehind(uint32_t node, unsigned steps) const;
   Nodes between(const Nodes &first, uint32_t last) const;
   bool isConvex(const Nodes &nodes) const;
-  /// With the rest of operators that are kept whole.
-  Nodes completed(const Nodes &nodes) const;
+  /// With the rest of operators that are kept whole, or of all.
+  Nodes completed(const Nodes &nodes, bool byOperators) const;
+  struct Step {
+    Nodes nodes;
+    double seconds = 0; ///< Rough ones, alone.
+  };
+  /// What a group grows by at a node that it borders on: an operator or the node.
+  Step stepAt(uint32_t node, bool byOperators) const;
   bool isConstant(te::ValueId id) const;
   bool hasShapeOf(uint32_t node, uint32_t other) const;
   Nodes producersOf(const Nodes &nodes) const;
@@ -66,9 +76,10 @@ private:
 
   const te::Program &program;
   const SpaceOptions &options;
-  std::vector<bool> eligible; ///< By node.
-  std::vector<double> alone;  ///< By node.
-  std::vector<Nodes> whole;   ///< By node: all of an operator that is kept whole; may be empty.
+  std::vector<bool> eligible;  ///< By node.
+  std::vector<double> alone;   ///< By node.
+  std::vector<Nodes> whole;    ///< By node: all of an operator that is kept whole; may be empty.
+  std::vector<Step> operators; ///< By node: that of the operator that it is of; may be empty.
   std::vector<Nodes> producers, consumers; ///< By node; among all nodes of the program.
   std::vector<Nodes> readers; ///< By value that is no constant: eligible ones, no contractions.
   std::vector<bool> isProgramOutput; ///< By value.

@@ -45,6 +45,20 @@ static std::vector<Nodes> eachAlone(llvm::ArrayRef<uint32_t> nodes) {
   return all;
 }
 
+/// Operators that come apart into several definitions, as steps of growth besides those.
+static void growByOperators(const Program &program, llvm::ArrayRef<uint32_t> nodes,
+                            const SpaceOptions &options, Growth &growth, ScheduleTable &table) {
+  SpaceOptions untold = options;
+  untold.log = nullptr; // None of them has to be kept whole.
+  std::vector<Nodes> operators = wholeOperators(program, nodes, untold, growth, table);
+  if (operators.size() == nodes.size())
+    return;
+  std::vector<double> seconds;
+  for (const Nodes &each : operators)
+    seconds.push_back(table.priceOf(growth.groupOf(each), true).seconds.value_or(0));
+  growth.alsoByOperators(operators, seconds);
+}
+
 Expected<Space> buildSpace(const Program &program, llvm::ArrayRef<uint32_t> nodes,
                            const SpaceOptions &options) {
   Space space;
@@ -58,6 +72,8 @@ Expected<Space> buildSpace(const Program &program, llvm::ArrayRef<uint32_t> node
   if (options.keepsOperators) {
     parts = wholeOperators(program, nodes, options, growth, table);
     growth.keepWhole(parts);
+  } else if (options.fuse) {
+    growByOperators(program, nodes, options, growth, table);
   }
   scheduleAhead(program, growth, parts, options, memo);
   for (const Nodes &part : parts) {

@@ -148,6 +148,32 @@ TEST(WholeOperators, HavePlansWhateverTheyAre) {
   EXPECT_GT(larger, 20u);
 }
 
+TEST(WholeOperators, AreStepsOfGrowthWhereTheyComeApartToo) {
+  te::RandomOptions random;
+  random.definitions = 12;
+  size_t farther = 0;
+  for (uint64_t seed = 0; seed < 30; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    te::Program program = te::randomProgram(seed, random);
+    for (auto [node, origins] : llvm::enumerate(program.origins))
+      origins = {"operator " + std::to_string(node / 3)};
+    SpaceOptions options = keeping().space;
+    options.caps.candidatesARoot = 2;
+    options.caps.siblingsARoot = 1;
+    Groups wholes = groupsOf(program, options);
+    options.keepsOperators = false;
+    Groups all = groupsOf(program, options);
+    for (const std::vector<uint32_t> &group : wholes)
+      EXPECT_TRUE(all.contains(group));
+    for (std::vector<std::string> &origins : program.origins)
+      origins.clear();
+    Groups byDefinitions = groupsOf(program, options);
+    farther +=
+        llvm::any_of(wholes, [&](const auto &group) { return !byDefinitions.contains(group); });
+  }
+  EXPECT_GT(farther, 5u);
+}
+
 TEST(WholeOperators, AreTheSameWithAnyNumberOfThreads) {
   te::RandomOptions random;
   random.definitions = 12;
