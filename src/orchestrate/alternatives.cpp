@@ -256,8 +256,10 @@ private:
     space::SpaceOptions spaceOptions = options.space;
     spaceOptions.fuse &= fuses;
     spaceOptions.log = nullptr; // It is told of the program that is chosen.
-    if (form.number != 0 && form.number != preferred)
+    if (form.number != 0 && form.number != preferred) {
       spaceOptions.caps.detour = 1; // Most of their groups are those of the others.
+      spaceOptions.caps.byOperators = false;
+    }
     for (const Value &value : form.program->values)
       spaceOptions.constants.push_back(
           value.kind == ValueKind::Constant ||

@@ -60,6 +60,7 @@ struct Caps {
   unsigned siblingsARoot = 8;    ///< That grow through shared inputs, besides.
   /// Groups grow further that take at most so many times what their parts take.
   double detour = 1.15;
+  bool byOperators = true; ///< Groups grow by whole operators as well.
 };
 
 /// What scheduling a group gave: the kernel that the search finds, or why there is none.
