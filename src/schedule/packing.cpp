@@ -51,6 +51,15 @@ bool Packing::isInOrder() const {
   return columns == dimensions[panels].extent * lanes();
 }
 
+bool Packing::staysInside(int64_t constantElements) const {
+  bool padded = columns < dimensions[panels].extent * lanes();
+  int64_t last = offset + (padded ? (columns - 1) * dimensions.back().stride : 0);
+  for (auto [number, dimension] : llvm::enumerate(dimensions))
+    if (!padded || (number != panels && number + 1 != dimensions.size()))
+      last += dimension.stride * (dimension.extent - 1);
+  return offset >= 0 && last < constantElements;
+}
+
 std::string Packing::print() const {
   std::string text = "[";
   for (const Dimension &dimension : llvm::ArrayRef(dimensions).drop_back())
@@ -87,7 +96,7 @@ public:
     PackedRead read = build(*columns);
     read.packing.offset = position.constantTerm() + shift;
     bool isMuchLarger = double(read.packing.elements()) > 1.25 * double(elements) + 64.0 * lanes;
-    if (isMuchLarger || read.packing.isInOrder())
+    if (isMuchLarger || read.packing.isInOrder() || !read.packing.staysInside(elements))
       return std::nullopt;
     return read;
   }
@@ -105,7 +114,8 @@ public:
     }
     packing.columns = packing.dimensions[0].extent * packing.lanes();
     packing.offset = position.constantTerm() + shift;
-    if (packing.elements() > elements + elements / 4 || packing.isInOrder())
+    if (packing.elements() > elements + elements / 4 || packing.isInOrder() ||
+        !packing.staysInside(elements))
       return std::nullopt;
     return read;
   }

@@ -33,6 +33,9 @@ struct Packing {
   int64_t elements() const;
   /// Whether it is what the model has already.
   bool isInOrder() const;
+  /// Whether all that is no padding lies in a constant of so many elements: what a read guards by a
+  /// fill may not.
+  bool staysInside(int64_t constantElements) const;
   /// The packed tensor as an expression over `source`, which has the given shape and type.
   te::Definition define(te::ValueId source, llvm::ArrayRef<te::Extent> shape,
                         ElementType type) const;

@@ -189,6 +189,20 @@ y[o:9, p:49] f32 = sum<f32>[c:11] (x[c, p] - s[p]) * w[o, c]
 output y
 )",
      4},
+    {"constant_from_before_its_start", R"(
+input x[c:8, h:18] f32
+input k[o:32, c:8, r:3] f32
+y[h:16, o:32] f32 = sum<f32>[c:8, r:3] x[c, h + r] * (k[o, c, r - 1] | 0.0)
+output y
+)",
+     1},
+    {"constant_beyond_its_end", R"(
+input x[c:8, h:18] f32
+input k[o:32, c:8, r:3] f32
+y[h:16, o:32] f32 = sum<f32>[c:8, r:3] x[c, h + r] * (k[o, c, r + 1] | 0.0)
+output y
+)",
+     1},
     {"sum_of_few_columns", R"(
 input x[i:3, j:131072] f32
 y[j:131072] f32 = sum<f32>[i:3] x[i, j]
@@ -450,7 +464,7 @@ TEST_P(SchedulerTest, CopiesOnTheWayWhereTheyPay) {
   EXPECT_EQ(copies, GetParam().copies) << result.schedule->print();
 }
 
-TEST(SchedulerPrograms, EveryCaseIsThere) { EXPECT_EQ(std::size(cases), 24u); }
+TEST(SchedulerPrograms, EveryCaseIsThere) { EXPECT_EQ(std::size(cases), 26u); }
 
 INSTANTIATE_TEST_SUITE_P(Programs, SchedulerTest, testing::ValuesIn(cases),
                          [](const auto &info) { return std::string(info.param.name); });
