@@ -99,6 +99,8 @@ private:
         te::isConstant(program, constant, correlation->input.readValue()))
       return std::nullopt;
     throughPadding(*correlation);
+    if (!slidesOverInput(*definition, *correlation))
+      return std::nullopt;
     const Priced &priced = price(node, *correlation);
     if (priced.ways.size() < 2)
       return std::nullopt;
@@ -126,6 +128,27 @@ private:
     }
   }
 
+  /// Whether only windows leave the input, and each place of a window has some of it: transforms
+  /// round what is exactly zero elsewhere.
+  bool slidesOverInput(const Definition &definition, const Correlation &correlation) const {
+    if (!correlation.input.readFill())
+      return true;
+    llvm::ArrayRef<Extent> shape = program.shape(correlation.input.readValue());
+    llvm::SmallVector<Interval> ranges = definition.ranges();
+    for (auto [d, index] : llvm::enumerate(correlation.input.readIndices())) {
+      int64_t extent = shape[d].constant();
+      const auto *window = llvm::find_if(
+          correlation.windows, [&](const Window &each) { return each.inputDimension == d; });
+      Interval range = rangeOf(index, ranges);
+      bool isWindow = window != correlation.windows.end();
+      if (isWindow ? window->offset + window->dilation * (window->taps - 1) < 0 ||
+                         window->extent - 1 + window->offset >= extent
+                   : range.low < 0 || range.high >= extent)
+        return false;
+    }
+    return true;
+  }
+
   /// A window that slides over a padded copy may slide over the original: outside of both are
   /// zeros.
   void throughPadding(Correlation &correlation) const {
@@ -147,6 +170,10 @@ private:
       if (!isShift || shift > 0 ||
           padding->parallel[d].extent.constant() + shift < inner[d].constant())
         return; // What a crop cuts off is not zero.
+      bool slides = llvm::any_of(correlation.windows,
+                                 [&](const Window &window) { return window.inputDimension == d; });
+      if (!slides && (shift != 0 || padding->parallel[d].extent != inner[d]))
+        return;
     }
     correlation.input =
         Expr::read(read.readValue(), read.type(),
@@ -226,19 +253,17 @@ private:
     // Where whatever is possible is taken, it can't stay as it is.
     priced.ways.push_back({std::isinf(options.margin) ? impossible : before, kernelBytes});
     for (const Algorithms &way : ways(one.correlation)) {
-      double time = derivedSeconds(one, way), bytes = kernelBytes;
-      if (time >= before * (1 - options.margin))
+      Way derived = priceOf(one, way);
+      if (derived.seconds >= before * (1 - options.margin))
         continue;
-      for (const BilinearAlgorithm *algorithm : way)
-        bytes *= algorithm ? double(algorithm->points()) / double(algorithm->taps) : 1;
       priced.algorithms.push_back(way);
-      priced.ways.push_back({time, bytes});
+      priced.ways.push_back(derived);
     }
     return priced;
   }
 
-  /// As one kernel or as three, whichever is less.
-  double derivedSeconds(const Alone &one, const Algorithms &way) {
+  /// As one kernel or as three, whichever is less, and what the kernel's points take.
+  Way priceOf(const Alone &one, const Algorithms &way) {
     simplify::Rebuilder rebuilder(one.program);
     llvm::SmallVector<Step, 3> steps = stepsOf(one.correlation, way);
     SharedPoints own;
@@ -253,7 +278,12 @@ private:
     size_t in = steps.size();
     double apart = seconds(derived, nodes.take_front(in)) + seconds(derived, nodes.slice(in, 1)) +
                    seconds(derived, nodes.drop_front(in + 1));
-    return std::min(apart, seconds(derived, nodes));
+    double bytes = 0;
+    for (ValueId operand : derived.operandsOf(nodes[in]))
+      if (const Value &value = derived.value(operand);
+          value.kind == ValueKind::Result && constants[value.node])
+        bytes += bytesOf(value);
+    return {std::min(apart, seconds(derived, nodes)), bytes};
   }
 
   static schedule::Group groupOf(const Program &in, llvm::ArrayRef<uint32_t> nodes) {

@@ -17,11 +17,12 @@ enum class Role : uint8_t {
   Tile,   ///< Of a step: the tiles of its window's output.
   Phase,  ///< Of a step: which of the dilated window's interleaved parts.
   Inside, ///< Of a step: the place in a tile.
+  Beside, ///< An iterator that the kernel reads in one dimension with a tap.
 };
 
 struct Dimension {
   Role role;
-  unsigned number; ///< The step, or what is kept.
+  unsigned number; ///< The step, the iterator, or what is kept.
   int64_t extent;
 };
 
@@ -82,14 +83,28 @@ private:
                         [&](const Index &index) { return index.uses(iterator); });
   }
 
-  /// The iterators but taps by which the kernel is read, in the order of its dimensions.
-  llvm::SmallVector<unsigned> kernelIterators() const {
-    llvm::SmallVector<unsigned> iterators;
-    for (const Index &index : correlation.kernel.readIndices())
-      for (unsigned k = 0; k < definition.numIterators(); ++k)
-        if (index.uses(k) && !isTap(k) && !llvm::is_contained(iterators, k))
-          iterators.push_back(k);
-    return iterators;
+  /// Whether taps move along a dimension of the kernel.
+  bool hasTap(const Index &index) const {
+    return llvm::any_of(steps, [&](const Step &step) { return index.uses(step.window.tap); });
+  }
+
+  /// Of the kernel's points: its dimensions without taps, and the iterators beside taps in others.
+  Dimensions kernelDimensions() const {
+    Dimensions dimensions;
+    for (unsigned s = 0; s < steps.size(); ++s)
+      dimensions.push_back({Role::Point, s, steps[s].algorithm->points()});
+    llvm::ArrayRef<Extent> shape = old.shape(correlation.kernel.readValue());
+    for (auto [d, index] : llvm::enumerate(correlation.kernel.readIndices())) {
+      if (!hasTap(index))
+        dimensions.push_back({Role::Kept, unsigned(d), shape[d].constant()});
+      for (unsigned k = 0; hasTap(index) && k < definition.numIterators(); ++k)
+        if (index.uses(k) && stepWith(&Window::tap, k) < 0 &&
+            llvm::none_of(dimensions, [&](const Dimension &other) {
+              return other.role == Role::Beside && other.number == k;
+            }))
+          dimensions.push_back({Role::Beside, k, extentOf(k)});
+    }
+    return dimensions;
   }
   int64_t extentOf(unsigned iterator) const {
     unsigned parallel = definition.parallel.size();
@@ -218,21 +233,17 @@ private:
 
   /// In double precision until the end: constants are transformed once.
   ValueId transformKernel() {
-    Dimensions dimensions;
-    for (unsigned s = 0; s < steps.size(); ++s)
-      dimensions.push_back({Role::Point, s, steps[s].algorithm->points()});
+    Dimensions dimensions = kernelDimensions();
     ValueId kernel = correlation.kernel.readValue();
-    for (unsigned k : kernelIterators())
-      dimensions.push_back({Role::Kept, k, extentOf(k)});
     Definition result = define(dimensions);
     llvm::SmallVector<Index> iterators, place; // In terms of the definition's, and of this one's.
     for (unsigned k = 0; k < definition.numIterators(); ++k) {
       int step = stepWith(&Window::tap, k);
-      iterators.push_back(step < 0 ? at(dimensions, Role::Kept, k)
+      iterators.push_back(step < 0 ? at(dimensions, Role::Beside, k)
                                    : Index::iterator(dimensions.size() + step));
     }
-    for (const Index &index : correlation.kernel.readIndices())
-      place.push_back(substitute(index, iterators));
+    for (auto [d, index] : llvm::enumerate(correlation.kernel.readIndices()))
+      place.push_back(hasTap(index) ? substitute(index, iterators) : at(dimensions, Role::Kept, d));
     Expr body =
         Expr::cast(ElementType::F64, Expr::read(rebuilder[kernel], ElementType::F32, place));
     llvm::SmallVector<std::pair<std::string, int64_t>> taps;
@@ -299,10 +310,12 @@ private:
       place.push_back(dimension.role == Role::Kept
                           ? substitute(correlation.input.readIndices()[dimension.number], iterators)
                           : at(after, dimension.role, dimension.number));
-    for (unsigned s = 0; s < steps.size(); ++s)
-      kernelPlace.push_back(at(after, Role::Point, s));
-    for (unsigned k : kernelIterators())
-      kernelPlace.push_back(iterators[k]);
+    for (const Dimension &dimension : kernelDimensions())
+      kernelPlace.push_back(
+          dimension.role == Role::Point ? at(after, Role::Point, dimension.number)
+          : dimension.role == Role::Beside
+              ? iterators[dimension.number]
+              : substitute(correlation.kernel.readIndices()[dimension.number], iterators));
     reduceBy(result, ElementType::F32, summed,
              Expr::read(input, ElementType::F32, place) *
                  Expr::read(kernel, ElementType::F32, kernelPlace));

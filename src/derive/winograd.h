@@ -5,13 +5,14 @@
 // window does not slide along, and the sums are brought back:
 //
 //   v[x, .., t, .., c] = sum[i] input[x, i] * (in[.., m t + i, .., c] | 0)
-//   u[x, k..]          = sum[r] kernel[x, r] * k[..]                  (a constant)
+//   u[x, k..]          = sum[r] kernel[x, r] * k[.., r, ..]           (a constant)
 //   p[x, .., t, .., o] = sum[c] v[x, .., t, .., c] * u[x, ..]
 //   z[.., t, i, .., o] = sum[x] output[i, x] * p[x, .., t, .., o]
 //   y[.., h, .., o]    = z[.., h // m, h % m, .., o]
 //
-// A window of dilation d slides over each of d phases of the input. These are ordinary
-// definitions: the search joins them with others, and with each other, like any.
+// A window of dilation d slides over each of d phases of the input. Where the kernel is read by
+// other iterators too along a tap's dimension (k[.., p - 2 r, ..]), its points have these. All are
+// ordinary definitions: the search joins them with others, and with each other, like any.
 //
 // Sums are reassociated, and an infinity or NaN of the input reaches a whole tile of the output.
 //

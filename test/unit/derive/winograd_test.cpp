@@ -196,6 +196,65 @@ TEST(DeriveWinograd, LeavesWhatIsShallowOrSlidesByMore) {
   EXPECT_EQ(deriveWinograd(strided, options).nodes.size(), 1u);
 }
 
+TEST(DeriveWinograd, LeavesInputsThatMoreThanWindowsLeave) {
+  auto nodesOf = [](const std::string &rows, const std::string &read) {
+    WinogradOptions options;
+    options.schedule.machine = machineOfTwoCores();
+    Program program = parsed("input x[n:2, h:32, w:32, c:128] f32\n"
+                             "const k[o:128, c:128, r:3, s:3] f32 = weights(\"k\")\n"
+                             "p[n:2, " +
+                             rows + ", w:32, o:128] f32 = sum<f32>[c:128, r:3, s:3] " + read +
+                             " * k[o, c, r, s]\noutput p\n");
+    Program derived = deriveWinograd(program, options);
+    EXPECT_TRUE(derived.verify().ok());
+    return derived.nodes.size();
+  };
+  EXPECT_GT(nodesOf("h:32", "(x[n, h+r-1, w+s-1, c] | 0)"), 1u);
+  EXPECT_EQ(nodesOf("h:32", "(x[n-1, h+r-1, w+s-1, c] | 0)"), 1u);
+  EXPECT_EQ(nodesOf("h:17", "(x[n, 2*h+r-1, w+s-1, c] | 0)"), 1u);
+  // Its first rows, or its last ones, have nothing of the input.
+  EXPECT_EQ(nodesOf("h:34", "(x[n, h+r-3, w+s-1, c] | 0)"), 1u);
+  EXPECT_EQ(nodesOf("h:34", "(x[n, h+r-1, w+s-1, c] | 0)"), 1u);
+}
+
+/// A copy that is padded where no window slides stays.
+TEST(DeriveWinograd, ReadsCopiesThatArePaddedElsewhere) {
+  Program program = parsed(R"(
+input x[h:32, w:32, c:128] f32
+const k[o:128, c:128, r:3, s:3] f32 = weights("k")
+p[n:2, h:34, w:34, c:128] f32 = (x[h-1, w-1, c+128*n-128] | 0)
+q[n:3, h:34, w:34, c:128] f32 = (p[n-1, h, w, c] | 0)
+y[n:3, h:32, w:32, o:128] f32 = sum<f32>[c:128, r:3, s:3] q[n, h+r, w+s, c] * k[o, c, r, s]
+output y
+)");
+  WinogradOptions options;
+  options.schedule.machine = machineOfTwoCores();
+  Program derived = deriveWinograd(program, options);
+  EXPECT_GT(derived.nodes.size(), 6u);
+  EXPECT_TRUE(derived.verify().ok());
+}
+
+/// What points of a kernel take is what they have, however the kernel is read.
+TEST(DeriveWinograd, CountsTheBytesOfPoints) {
+  WinogradOptions options;
+  options.schedule.machine = machineOfTwoCores();
+  Program program = parsed(R"(
+input x[n:64, h:32, w:32, c:128] f32
+const k[m:2, o:128, c:128, r:3, s:3] f32 = weights("k")
+y[n:64, h:32, w:32, o:128] f32 = sum<f32>[c:128, r:3, s:3] (x[n, h+r-1, w+s-1, c] | 0) * k[n%2, o, c, r, s]
+output y
+)");
+  Program derived = deriveWinograd(program, options);
+  EXPECT_GT(derived.nodes.size(), 5u);
+  for (const Value &value : derived.values)
+    if (value.name.find("kernel_points") != std::string::npos) {
+      int64_t elements = 1;
+      for (Extent extent : value.shape)
+        elements *= extent.constant();
+      EXPECT_LE(elements, 2 * 128 * 128 * 36);
+    }
+}
+
 /// Two convolutions over one input bring it to points once.
 TEST(DeriveWinograd, SharesThePointsOfAnInput) {
   auto branches = [](const char *second) {
