@@ -1,4 +1,4 @@
-"""Times zoo models as the search compiles them and with operators kept whole, in alternating turns: what does fission bring?
+"""Times zoo models as the search compiles them and with operators kept whole, in turns: what does fission bring?
 
 usage: fission.py [MODEL ...] [--target cpu|cuda] [--cpu-level v3|v4] [--precision P] [--rounds N] [--seconds S]
                   [--jobs N] [--out FILE]

@@ -102,17 +102,10 @@ bool packsAlong(const Member &member, unsigned iterator, const Group &group) {
 /// Vectors may want to run along another iterator than the result's last one: one along which a
 /// constant can be packed.
 Offers stageSums() {
-  return [next = 0u, count = ~0u](const TransformSite &site) mutable -> Members {
-    if (count == ~0u)
-      count = unsigned(site.members.back().parallel.size());
-    else if (!site.members.back().reduction)
-      return std::nullopt;
-    for (; next + 1 < count; ++next)
-      if (packsAlong(site.members.back(), next, site.group))
-        if (Members staged = stageResult(site.values, site.members, next)) {
-          ++next;
-          return staged;
-        }
+  return [next = 0u](const TransformSite &site) mutable -> Members {
+    while (site.members.back().reduction && next + 1 < site.members.back().parallel.size())
+      if (unsigned innermost = next++; packsAlong(site.members.back(), innermost, site.group))
+        return stageResult(site.values, site.members, innermost);
     return std::nullopt;
   };
 }

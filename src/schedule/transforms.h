@@ -29,7 +29,6 @@ struct TransformSite {
   llvm::SmallVector<te::ValueId> &packable;            ///< Copies that may be packed.
   llvm::SmallVector<te::ValueId> &transposed;          ///< Copies that are read across their rows.
 
-  bool inBlocks() const { return options.machine.threads > 0 && !options.scalar; }
   double resultBytes() const;
 };
 

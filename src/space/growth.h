@@ -1,11 +1,11 @@
 //===- growth.h - Which groups of definitions to try ------------------------===//
 //
-// Groups grow from a root, their last definition, one definition at a time: along the edges to
-// producers, then through shared inputs, to definitions of the root's shape that read what a member
-// reads (three sums of one value are one pass over it; contractions, whose time is arithmetic, are
-// left out). So every group is connected and each is met once. A group must be convex (no path
-// leaves it and comes back), and its members' other readers make it store more than the root's
-// results.
+// Groups grow from a root, their last definition, one definition at a time and then once more one
+// operator at a time: along the edges to producers, then through shared inputs, to definitions of
+// the root's shape that read what a member reads (three sums of one value are one pass over it;
+// contractions, whose time is arithmetic, are left out). So every group is connected and each is
+// offered once. A group must be convex (no path leaves it and comes back), and its members' other
+// readers make it store more than the root's results.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KINTSUGI_SPACE_GROWTH_H
