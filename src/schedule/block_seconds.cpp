@@ -72,7 +72,9 @@ double secondsInBlocks(const Schedule &schedule, const BlockCycles &cycles,
       llvm::any_of(schedule.nests, [](const LoopNest &nest) { return nest.streamed; });
   double delay = isStreamed ? 0 : 0.5;
   double beside = delay * (std::min(each, together) - 1) * cycles.busy;
-  double alone = std::ceil(each / together) * (cycles.alone + beside) / hertz;
+  // The first blocks start while what was launched before ends; what is left of that is a launch's.
+  constexpr double startsEarly = 500;
+  double alone = (std::ceil(each / together) * (cycles.alone + beside) - startsEarly) / hertz;
   Traffic traffic(schedule, machine);
   // What a tile reads first its later nests find near, if there is room for that of all blocks.
   double near = 2 * double(machine.levels.back().bytes) - together * scratch;

@@ -336,7 +336,7 @@ private:
   }
 
   BlockCycles estimate(const MatrixTile &tile) const {
-    constexpr double start = 100, betweenSteps = 60;
+    constexpr double start = 600, betweenSteps = 60;
     constexpr double latency = 2.8; // Of one instruction of a warp after the other.
     double rows = tile.rows, columns = tile.columns;
     double busy = busyStep(tile);

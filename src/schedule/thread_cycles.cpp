@@ -12,7 +12,7 @@ using namespace te;
 
 /// Bytes that a thread asks for before it uses the first of them.
 static constexpr double mostUnderWay = 128;
-static constexpr double step = 2, start = 100;
+static constexpr double step = 2, start = 600;
 static constexpr double places = 20; ///< Of a block: where it stands, and its elements lie.
 
 std::optional<BlockCycles> ThreadCycles::below(double enough, const RegisterTile &tile) {

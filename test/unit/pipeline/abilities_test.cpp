@@ -51,13 +51,13 @@ y[j:8] f32 = sum<f32>[i:65536] x[i, j]
 output y
 )"},
     {"merge-products", R"(
-input x[i:64, k:512] f16
+input x[i:256, k:512] f16
 a[k:512, j:512] f16 = f16(mod(i64(5*k + 3*j), 7) - 3)
 b[k:512, j:384] f16 = f16(mod(i64(2*k + 5*j), 5) - 2)
-p[i:64, j:512] f16 = sum<f32>[k:512] f32(x[i, k]) * f32(a[k, j])
-q[i:64, j:384] f16 = sum<f32>[k:512] f32(x[i, k]) * f32(b[k, j])
-y[j:512, i:64] f16 = p[i, j]
-z[j:384, i:64] f16 = q[i, j]
+p[i:256, j:512] f16 = sum<f32>[k:512] f32(x[i, k]) * f32(a[k, j])
+q[i:256, j:384] f16 = sum<f32>[k:512] f32(x[i, k]) * f32(b[k, j])
+y[j:512, i:256] f16 = p[i, j]
+z[j:384, i:256] f16 = q[i, j]
 output y
 output z
 )"},
