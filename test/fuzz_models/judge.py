@@ -12,7 +12,9 @@ import numpy as np
 
 TIMES_NOISE = 6.0
 OWN_ROUNDINGS = 8.0  # Functions are within 6 units in the last place, and the result is rounded.
-SHARE_OF_ALL = 0.02  # Of the noise on the whole output, for slices that noise left alone by chance.
+SHARE_OF_ALL = 0.02  # Of the noise on the whole output, for slices that noise left alone by chance,
+SHARE_OF_FEW = 0.25  # which is likelier where they have few elements:
+FEW = 8  # less than so many.
 
 
 @dataclasses.dataclass
@@ -49,7 +51,8 @@ class Limits:
         self.whole = TIMES_NOISE * whole + own * size.max(initial=0.0) + floor
         self.slices = {}
         for axis in axes_of(truth):
-            noise = np.maximum(over(spread, axis), SHARE_OF_ALL * whole)
+            share = SHARE_OF_ALL if truth.size >= FEW * truth.shape[axis] else SHARE_OF_FEW
+            noise = np.maximum(over(spread, axis), share * whole)
             self.slices[axis] = TIMES_NOISE * noise + own * over(size, axis) + floor
 
 
