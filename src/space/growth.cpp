@@ -230,11 +230,10 @@ public:
 
   Search(const Growth &growth, uint32_t root, unsigned &fuel, Price price)
       : growth(growth), fuel(fuel), price(price) {
-    Step first = growth.stepAt(root, false);
-    grown.push_back({std::move(first.nodes), first.seconds});
+    grown.push_back(growth.stepAt(root, false));
   }
 
-  void wholes(std::vector<Nodes> groups) {
+  void wholes(llvm::ArrayRef<Nodes> groups) {
     for (const Nodes &group : groups) {
       Nodes nodes = growth.completed(group, stepsAreOperators);
       if (fuel == 0 || nodes.back() != group.back() || !met.insert(nodes).second)
@@ -253,7 +252,7 @@ public:
   /// Each group by what reads the same values as a member, and what such a group grows to.
   void alongSharedInputs(size_t most) {
     most += accepted;
-    std::vector<Grown> lone = std::move(grown);
+    std::vector<Step> lone = std::move(grown);
     grown.clear();
     for (size_t next = 0; next < lone.size() && goesOn(most); ++next)
       widen(lone[next], growth.siblingsOf(lone[next].nodes), most);
@@ -268,18 +267,13 @@ public:
   void byOperators(const Step &first) {
     stepsAreOperators = true;
     met.clear();
-    grown.assign({{first.nodes, first.seconds}});
+    grown.assign({first});
     if (first.nodes.size() > 1 && fuel > 0)
       offer(first.nodes);
     accepted = 0;
   }
 
 private:
-  struct Grown {
-    Nodes nodes;
-    double seconds;
-  };
-
   bool goesOn(size_t most) const { return accepted < most && fuel > 0; }
 
   /// Its price; nullopt where it is no group that can be a kernel.
@@ -298,7 +292,7 @@ private:
     return seconds;
   }
 
-  void widen(Grown current, const Nodes &neighbours, size_t most) {
+  void widen(Step current, const Nodes &neighbours, size_t most) {
     if (current.nodes.size() >= growth.options.caps.nodes)
       return;
     for (uint32_t neighbour : neighbours) {
@@ -324,15 +318,16 @@ private:
   bool stepsAreOperators = false;
   std::set<Nodes> met;
   std::map<Nodes, std::optional<double>> priced;
-  std::vector<Grown> grown; ///< In the order in which they grow further.
+  std::vector<Step> grown; ///< In the order in which they grow further.
   size_t accepted = 0;
 };
 
 void Growth::from(uint32_t root, unsigned &fuel,
                   llvm::function_ref<std::optional<double>(schedule::Group)> price) const {
   Search search(*this, root, fuel, price);
+  const std::vector<Nodes> attention = attentionBefore(root);
   auto grow = [&] {
-    search.wholes(attentionBefore(root));
+    search.wholes(attention);
     search.alongProducers(options.caps.candidatesARoot);
     search.alongSharedInputs(options.caps.siblingsARoot);
   };

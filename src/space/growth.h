@@ -62,9 +62,10 @@ private:
   bool isConvex(const Nodes &nodes) const;
   /// With the rest of operators that are kept whole, or of all.
   Nodes completed(const Nodes &nodes, bool byOperators) const;
+  /// What a group grows by, or a group.
   struct Step {
     Nodes nodes;
-    double seconds = 0; ///< Rough ones, alone.
+    double seconds = 0; ///< Rough ones, as a kernel of its own.
   };
   /// What a group grows by at a node that it borders on: an operator or the node.
   Step stepAt(uint32_t node, bool byOperators) const;
