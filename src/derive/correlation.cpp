@@ -10,6 +10,12 @@ bool Correlation::isTap(unsigned iterator) const {
   return llvm::any_of(windows, [&](const Window &window) { return window.tap == iterator; });
 }
 
+const Window *Correlation::windowAlong(unsigned inputDimension) const {
+  const auto *found = llvm::find_if(
+      windows, [&](const Window &window) { return window.inputDimension == inputDimension; });
+  return found == windows.end() ? nullptr : found;
+}
+
 namespace {
 
 bool fillsWithZero(const Expr &read) {

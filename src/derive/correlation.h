@@ -28,6 +28,8 @@ struct Correlation {
   int64_t depth = 1; ///< Points of the other reduction iterators.
 
   bool isTap(unsigned iterator) const;
+  /// The window that slides along a dimension of the input; null: none.
+  const Window *windowAlong(unsigned inputDimension) const;
 };
 
 /// Finds windows of one step in a definition; nullopt where there are none. Outside of the input,

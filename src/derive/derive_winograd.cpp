@@ -137,13 +137,11 @@ private:
     llvm::SmallVector<Interval> ranges = definition.ranges();
     for (auto [d, index] : llvm::enumerate(correlation.input.readIndices())) {
       int64_t extent = shape[d].constant();
-      const auto *window = llvm::find_if(
-          correlation.windows, [&](const Window &each) { return each.inputDimension == d; });
+      const Window *window = correlation.windowAlong(d);
       Interval range = rangeOf(index, ranges);
-      bool isWindow = window != correlation.windows.end();
-      if (isWindow ? window->offset + window->dilation * (window->taps - 1) < 0 ||
-                         window->extent - 1 + window->offset >= extent
-                   : range.low < 0 || range.high >= extent)
+      if (window ? window->offset + window->dilation * (window->taps - 1) < 0 ||
+                       window->extent - 1 + window->offset >= extent
+                 : range.low < 0 || range.high >= extent)
         return false;
     }
     return true;
@@ -170,9 +168,7 @@ private:
       if (!isShift || shift > 0 ||
           padding->parallel[d].extent.constant() + shift < inner[d].constant())
         return; // What a crop cuts off is not zero.
-      bool slides = llvm::any_of(correlation.windows,
-                                 [&](const Window &window) { return window.inputDimension == d; });
-      if (!slides && (shift != 0 || padding->parallel[d].extent != inner[d]))
+      if (!correlation.windowAlong(d) && (shift != 0 || padding->parallel[d].extent != inner[d]))
         return;
     }
     correlation.input =
