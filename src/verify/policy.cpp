@@ -131,23 +131,22 @@ ElementType judgedBy(ElementType output, const Exactness &exactness) {
   return coarser(realTypeOf(output).value_or(ElementType::F64), exactness.coarsest);
 }
 
-static double limitOf(ElementType type, double k) {
-  switch (type) {
-  case ElementType::F64:
-    return std::min(1e-14 * std::sqrt(k), 1e-11);
-  case ElementType::F32:
-    return std::min(3e-7 * std::pow(k, 0.25), 1e-3);
-  default:
-    double half = std::min(2e-3 * std::sqrt(1 + std::log2(k)), 2e-2);
-    return type == ElementType::F16 ? half : 8 * half;
+static Limits limitsOf(ElementType type, double k) {
+  if (type == ElementType::F32) {
+    double root = std::pow(k, 0.25);
+    return {std::min(6e-7 * root, 1e-3), std::min(1.2e-6 * root, shareOfSlices * 1e-3)};
   }
+  double half = std::min(2e-3 * std::sqrt(1 + std::log2(k)), 2e-2);
+  double whole = type == ElementType::F64   ? std::min(1e-14 * std::sqrt(k), 1e-11)
+                 : type == ElementType::F16 ? half
+                                            : 8 * half;
+  return {whole, shareOfSlices * whole};
 }
 
 Limits limitsOf(ElementType output, const Exactness &exactness) {
   if (!realTypeOf(output))
     return {};
-  double limit = limitOf(judgedBy(output, exactness), std::max(1.0, exactness.depth));
-  return {limit, shareOfSlices * limit};
+  return limitsOf(judgedBy(output, exactness), std::max(1.0, exactness.depth));
 }
 
 double leastShareOfSlice(ElementType output, const Exactness &exactness) {

@@ -41,10 +41,11 @@ struct Limits {
   }
 };
 
-/// Integers and booleans: 0. f64: 1e-14 sqrt(K), at most 1e-11. f32: 3e-7 K^(1/4), near what right
-/// code needs, at most 1e-3: norms and skipped layers keep the errors of a deep network from adding
-/// up. f16: 2e-3 sqrt(1 + log2 K), at most 2e-2. bf16 and narrower: 8 times that. In slices 4 times
-/// as much.
+/// Integers and booleans: 0. f64: 1e-14 sqrt(K), at most 1e-11. f32: 6e-7 K^(1/4), near what right
+/// code needs (a convolution by Winograd's F(4, 3) in both dimensions 5e-7, others half of that),
+/// at most 1e-3: norms and skipped layers keep the errors of a deep network from adding up.
+/// f16: 2e-3 sqrt(1 + log2 K), at most 2e-2. bf16 and narrower: 8 times that. In slices twice as
+/// much for f32, 4 times for others.
 Limits limitsOf(ElementType output, const Exactness &exactness);
 constexpr double shareOfSlices = 4;
 

@@ -299,7 +299,7 @@ def test_compare(folder, kintsugi, report, artifact):
     assert kintsugi("run", artifact, "--outputs", folder / "right.npz")[0] == 0
     found = report("compare", artifact, "--expected", folder / "right.npz", "--json")
     assert found["outputs"][0]["max_abs"] == found["outputs"][0]["ulps"] == 0
-    assert found["outputs"][0]["allowed"] == pytest.approx(2 * 3e-7 * output["depth"] ** 0.25)
+    assert found["outputs"][0]["allowed"] == pytest.approx(2 * 6e-7 * output["depth"] ** 0.25)
     with np.load(folder / "right.npz") as right:
         wrong = right["probabilities"].copy()
     wrong[3, 4] += 0.25
@@ -492,9 +492,9 @@ def test_answers_do_not_depend_on_what_the_compiler_does_without(folder, kintsug
             assert np.abs(found - expected[name]).max() <= 2e-5 * largest, (ability, name)
 
 
-@pytest.mark.parametrize(("model", "ships"), [("dlrm", "row-major"), ("resnet18", "as rules choose"), ("fsrcnn", "of parts")])
-def test_a_gpu_gets_what_its_cost_model_calls_quicker(kintsugi, report, model, ships):
-    """And explain tells of what ships: dlrm is 3 % slower with its values in other orders."""
+@pytest.mark.parametrize("model", ["dlrm", "resnet18", "fsrcnn"])
+def test_a_gpu_gets_what_its_cost_model_calls_quicker(kintsugi, report, model):
+    """And explain tells of what ships."""
     path = ROOT / "zoo" / f"{model}.onnx"
     flags = ["--random-weights", "--target", "cuda", "--precision", "f16"]
 
@@ -508,8 +508,7 @@ def test_a_gpu_gets_what_its_cost_model_calls_quicker(kintsugi, report, model, s
     turned = [each for each in records if each["phase"] == "formats" and "stored in the order" in each["decision"]]
     (choice,) = (record for record in records if record["phase"] == "forms")
     seconds = {name: number["value"] for name, number in choice["numbers"].items()}
-    assert choice["decision"].endswith(ships)
-    assert bool(turned) == (ships != "row-major")
+    assert bool(turned) == ("row-major" not in choice["decision"])
     assert seconds[choice["decision"]] == min(seconds.values())
     assert objective() == pytest.approx(min(seconds.values()))
     seconds.pop("of parts", None)

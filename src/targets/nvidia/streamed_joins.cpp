@@ -4,12 +4,13 @@
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 
 namespace kintsugi::targets {
 
-static constexpr int64_t warp = 32;
+static constexpr int64_t warp = 32, rowsAWarp = 16;
 
 Value StreamedSoftmax::amongFour(Value value, llvm::function_ref<Value(Value, Value)> join) {
   for (int64_t bit : {1, 2}) {
@@ -90,6 +91,21 @@ void StreamedSoftmax::takeFromOthers() {
         sum[part] = make.fma(theirs[part], added[part / 2], make.mul(sum[part], kept[part / 2]));
     }
   }
+}
+
+/// A warp all of whose rows are beyond the last is done: it would read the statistics of the last
+/// row, which another warp stores. Any other warp that has rows beyond the last has that one too.
+void StreamedSoftmax::leaveRowless() {
+  int64_t points = scores.groups[MatrixNest::Rows].points();
+  if (llvm::alignTo(points, rowsAWarp) >= uint64_t(scores.matrix.getRows()))
+    return;
+  levels.placeAtEnd(resultLevel);
+  auto choice = scf::IfOp::create(make.builder, make.location,
+                                  make.lessUnsigned(firstRow, i32(points)), false);
+  levels.loopCreated(resultLevel, choice);
+  ++resultLevel;
+  levels.enter(resultLevel, choice.thenBlock());
+  levels.placeAtEnd(resultLevel);
 }
 
 /// The last product's epilogue reads them, of rows that are this warp's own.

@@ -79,6 +79,7 @@ void StreamedSoftmax::emit() {
   emitBlocks();
   if (across > 1)
     joinGroups();
+  leaveRowless();
   storeStats();
   weighted.resultLevel = resultLevel;
   weighted.storeResults(running.sums);
@@ -96,7 +97,8 @@ void StreamedSoftmax::findLanes() {
   Value down = make.shiftRight(number, llvm::Log2_64(across));
   Value firstOfFour = make.shiftLeft(down, 4 + four), firstOfGroup = make.mul(group, i32(own));
   down = make.add(make.shiftLeft(down, four), make.bitAnd(warpNumber, i32((1 << four) - 1)));
-  Value firstRow = make.shiftLeft(down, 4), none = i32(0);
+  Value none = i32(0);
+  firstRow = make.shiftLeft(down, 4);
   rowGroup = arith::DivUIOp::create(make.builder, make.location, firstRow, i32(rowsOfGroup));
   if (scores.inFours) {
     scores.describe(scores.rows, firstOfFour, none);

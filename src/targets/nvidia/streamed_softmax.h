@@ -100,6 +100,7 @@ private:
   void joinGroups();
   void leave();
   void takeFromOthers();
+  void leaveRowless();
   mlir::Value joinPlace(mlir::Value from, int64_t slot);
   void storeStats();
 
@@ -125,6 +126,7 @@ private:
   double slope;                        ///< Powers of two in one of what is kept of terms.
   llvm::SmallVector<mlir::Value> bits; ///< See readWords.
   mlir::Value group, exchange; ///< Of this warp; where this thread's values lie among a group's.
+  mlir::Value firstRow;        ///< Of this warp.
   mlir::Value rowGroup;        ///< Of this warp: by its rows.
   unsigned resultLevel = 0;
   unsigned inner = 1; ///< Where a block's values are found.

@@ -22,8 +22,8 @@ double limit(ElementType output, double depth, ElementType coarsest) {
 }
 
 TEST(Policy, Limits) {
-  EXPECT_DOUBLE_EQ(limit(ElementType::F32, 1, ElementType::F32), 3e-7);
-  EXPECT_DOUBLE_EQ(limit(ElementType::F32, 1e4, ElementType::F32), 3e-6);
+  EXPECT_DOUBLE_EQ(limit(ElementType::F32, 1, ElementType::F32), 6e-7);
+  EXPECT_DOUBLE_EQ(limit(ElementType::F32, 1e4, ElementType::F32), 6e-6);
   EXPECT_DOUBLE_EQ(limit(ElementType::F64, 100, ElementType::F64), 1e-13);
   EXPECT_DOUBLE_EQ(limit(ElementType::F64, 1e12, ElementType::F64), 1e-11);
   EXPECT_DOUBLE_EQ(limit(ElementType::F16, 8, ElementType::F16), 4e-3);
@@ -37,8 +37,8 @@ TEST(Policy, Limits) {
 TEST(Policy, TheCoarsestTypeOnTheWayDecides) {
   EXPECT_DOUBLE_EQ(limit(ElementType::F32, 1, ElementType::F16), 2e-3);
   EXPECT_DOUBLE_EQ(limit(ElementType::F16, 1, ElementType::F32), 2e-3);
-  EXPECT_DOUBLE_EQ(limit(ElementType::F32, 1, ElementType::F64), 3e-7);
-  EXPECT_DOUBLE_EQ(limit(ElementType::C64, 1, ElementType::F64), 3e-7);
+  EXPECT_DOUBLE_EQ(limit(ElementType::F32, 1, ElementType::F64), 6e-7);
+  EXPECT_DOUBLE_EQ(limit(ElementType::C64, 1, ElementType::F64), 6e-7);
 }
 
 Difference off(double relative, double inSlices) {
