@@ -140,7 +140,7 @@ double predictTogetherSeconds(llvm::ArrayRef<const schedule::KernelShape *> kern
                               const machine::Machine &machine) {
   if (kernels.size() == 1)
     return predictSeconds(*kernels.front(), machine);
-  double room = roomFor(kernels, machine), longest = 0, all = 0, inTurn = 0, waves = 0;
+  double room = roomFor(kernels, machine), longest = 0, all = 0, inTurn = 0, waves = 0, bytes = 0;
   for (const schedule::KernelShape *kernel : kernels) {
     const schedule::Schedule &schedule = kernel->schedule;
     double tiles = double(schedule.tiles()), own = roomFor(kernel, machine);
@@ -150,10 +150,13 @@ double predictTogetherSeconds(llvm::ArrayRef<const schedule::KernelShape *> kern
     all += seconds * std::min(1.0, tiles / room);
     inTurn += seconds;
     waves += tiles / room;
+    bytes += schedule.bytesRead + schedule.bytesWritten;
   }
+  // However few blocks each has, memory gives no more.
+  double moving = std::min(inTurn, bytes / bandwidthFor(bytes, machine, true));
   // The last wave takes as long as a full one, however few blocks are left for it.
   double inWaves = std::min(inTurn, all * std::ceil(waves) / std::max(waves, 1e-9));
-  return machine.stageSeconds + std::max(longest, inWaves);
+  return machine.stageSeconds + std::max({longest, inWaves, moving});
 }
 
 double predictPhasesSeconds(llvm::ArrayRef<Phase> phases, const machine::Machine &machine) {

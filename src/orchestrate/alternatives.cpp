@@ -1,8 +1,10 @@
 #include "orchestrate/alternatives.h"
 
 #include "cost/cost.h"
+#include "orchestrate/choice.h"
 #include "orchestrate/conversions.h"
 #include "orchestrate/exhaustive.h"
+#include "orchestrate/launch_columns.h"
 #include "orchestrate/program_of_parts.h"
 #include "orchestrate/side_by_side.h"
 #include "orchestrate/ways.h"
@@ -40,7 +42,10 @@ class Chooser {
 public:
   Chooser(const Alternatives &alternatives, const OrchestrateOptions &options)
       : programs(alternatives.programs), preferred(alternatives.preferred),
-        margin(alternatives.margin), options(options) {}
+        margin(alternatives.margin), options(options) {
+    if (options.mergesLaunches)
+      launches.emplace(options.space.schedule);
+  }
 
   Expected<ChosenProgram> run() {
     problem.name = programs[0]->name;
@@ -144,9 +149,21 @@ private:
         own.addColumn(column);
         ids.push_back(solve::ColumnId(id));
       }
-    KINTSUGI_ASSIGN(solve::Solution solution, solve::solveCbc(own, options.solver));
-    for (solve::ColumnId id : solution.columns)
-      start.push_back(ids[id]);
+    auto solveFrom = [&](const solve::Problem &its, llvm::ArrayRef<solve::ColumnId> from) {
+      solve::SolverOptions solver = options.solver;
+      solver.start = from;
+      return solve::solveCbc(its, solver);
+    };
+    if (!launches) {
+      KINTSUGI_ASSIGN(solve::Solution solution, solveFrom(own, {}));
+      for (solve::ColumnId id : solution.columns)
+        start.push_back(ids[id]);
+      return Status::success();
+    }
+    LaunchColumns its = launches->within(ids);
+    KINTSUGI_ASSIGN(solve::Solution solution, its.solve(own, {}, solveFrom));
+    start = launches->take(problem, its, ids, solution.columns);
+    addSourcesOfLaunches();
     return Status::success();
   }
 
@@ -154,10 +171,14 @@ private:
     solve::SolverOptions solver = options.solver;
     solver.relativeGap = std::max(solver.relativeGap, goodEnough);
     solver.nodes = std::min(solver.nodes, mostNodes);
-    solver.start = start;
     bool looksAtAll = options.mode == PlanMode::Exhaustive;
-    KINTSUGI_ASSIGN(solve::Solution solution,
-                    looksAtAll ? cheapestWayToOutputs(problem) : solve::solveCbc(problem, solver));
+    auto solveFrom = [&](const solve::Problem &its, llvm::ArrayRef<solve::ColumnId> from) {
+      solver.start = from;
+      return looksAtAll ? cheapestWayToOutputs(its) : solve::solveCbc(its, solver);
+    };
+    KINTSUGI_ASSIGN(solve::Solution solution, launches ? launches->solve(problem, start, solveFrom)
+                                                       : solveFrom(problem, start));
+    addSourcesOfLaunches();
     note(solution);
     if (!solution.hasPlan())
       return internalError("no plan was found among equal programs: " + solution.reason);
@@ -165,6 +186,17 @@ private:
       KINTSUGI_RETURN_IF_ERROR(problem.verify(solution));
     start = solution.columns;
     return programOf(solution);
+  }
+
+  /// Launches are columns that the problem has got besides, of columns that have sources.
+  void addSourcesOfLaunches() {
+    while (columns.size() < problem.columns.size()) {
+      solve::ColumnId id = solve::ColumnId(columns.size());
+      columns.push_back({nullptr, {}});
+      isPreferred.push_back(llvm::all_of(launches->kernelsOf(id), [&](solve::ColumnId kernel) {
+        return isPreferred[static_cast<size_t>(kernel)];
+      }));
+    }
   }
 
   /// Whether no form has all its nodes.
@@ -265,14 +297,31 @@ private:
           value.kind == ValueKind::Constant ||
           (value.kind == ValueKind::Result && form.constant[value.node]));
     KINTSUGI_ASSIGN(form.space, space::buildSpace(*form.program, form.definitions, spaceOptions));
-    if (options.mergesLaunches)
-      leaveOutSideBySide(form.space, spaceOptions.schedule.machine);
-    for (const space::Candidate &candidate : form.space.candidates)
-      addKernel(form, candidate);
+    std::vector<unsigned> depths = depthsOf(*form.program);
+    std::vector<solve::ColumnId> ids;
+    for (const space::Candidate &candidate : form.space.candidates) {
+      ids.push_back(addKernel(form, candidate));
+      unsigned depth = 0;
+      for (uint32_t node : candidate.group.nodes)
+        depth = std::max(depth, depths[node]);
+      if (launches)
+        launches->setKernel(ids.back(), *candidate.kernel, candidate.operands.size(), depth);
+    }
+    if (launches)
+      for (auto [number, parts] : llvm::enumerate(partsSideBySide(form.space))) {
+        std::vector<solve::ColumnId> its;
+        for (size_t part : parts)
+          its.push_back(ids[part]);
+        if (!its.empty())
+          launches->addParts(problem, ids[number], its);
+      }
+    if (launches)
+      addSourcesOfLaunches();
     return Status::success();
   }
 
-  void addKernel(const Form &form, const space::Candidate &candidate) {
+  /// Its column, or that of a kernel like it.
+  solve::ColumnId addKernel(const Form &form, const space::Candidate &candidate) {
     solve::Column column;
     std::set<unsigned> nodes;
     bool isOfPreferred = true;
@@ -296,8 +345,10 @@ private:
     column.produces.erase(llvm::unique(column.produces), column.produces.end());
     for (ValueId operand : candidate.operands)
       consume(form, operand, column);
-    if (!known.insert({nodes, column.covers, column.produces}).second)
-      return;
+    auto [entry, isNew] = known.try_emplace({nodes, column.covers, column.produces},
+                                            solve::ColumnId(problem.columns.size()));
+    if (!isNew)
+      return entry->second;
     column.name = "c" + std::to_string(problem.columns.size());
     column.cost =
         cost::predictSeconds(*candidate.kernel, options.space.schedule.machine) * microseconds;
@@ -306,11 +357,12 @@ private:
     problem.addColumn(std::move(column));
     columns.push_back({&form, candidate.group.nodes});
     isPreferred.push_back(isOfPreferred);
+    return entry->second;
   }
 
   ChosenProgram programOf(const solve::Solution &solution) {
     ProgramOfParts builder(forms[0], parts);
-    for (solve::ColumnId id : solution.columns)
+    for (solve::ColumnId id : launches ? launches->kernelsOf(solution.columns) : solution.columns)
       for (uint32_t node : columns[id].nodes)
         builder.add(*columns[id].form, node);
     ChosenProgram chosen;
@@ -364,8 +416,10 @@ private:
   Ways ways;
   std::map<unsigned, solve::ItemId> partItems; ///< By node of the programs together.
   std::vector<bool> hasItem;                   ///< By value.
-  std::set<
-      std::tuple<std::set<unsigned>, std::vector<solve::ItemId>, std::vector<solve::ResourceId>>>
+  std::optional<LaunchColumns> launches;
+  std::map<
+      std::tuple<std::set<unsigned>, std::vector<solve::ItemId>, std::vector<solve::ResourceId>>,
+      solve::ColumnId>
       known;
 };
 

@@ -2,6 +2,7 @@
 
 #include "cost/cost.h"
 #include "orchestrate/exhaustive.h"
+#include "orchestrate/launch_columns.h"
 #include "orchestrate/side_by_side.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -97,7 +98,39 @@ void note(explain::Log *log, const solve::Problem &problem, const solve::Solutio
   log->add(std::move(record));
 }
 
+/// The launches that candidates may share with others.
+LaunchColumns launchesOf(const Program &program, const space::Space &space, solve::Problem &problem,
+                         const schedule::ScheduleOptions &options) {
+  LaunchColumns launches(options);
+  std::vector<unsigned> depths = depthsOf(program);
+  for (auto [number, candidate] : llvm::enumerate(space.candidates)) {
+    unsigned depth = 0;
+    for (uint32_t node : candidate.group.nodes)
+      depth = std::max(depth, depths[node]);
+    launches.setKernel(solve::ColumnId(number), *candidate.kernel, candidate.operands.size(),
+                       depth);
+  }
+  for (auto [number, parts] : llvm::enumerate(partsSideBySide(space)))
+    if (!parts.empty())
+      launches.addParts(problem, solve::ColumnId(number),
+                        std::vector<solve::ColumnId>(parts.begin(), parts.end()));
+  return launches;
+}
+
 } // namespace
+
+std::vector<unsigned> depthsOf(const Program &program) {
+  std::vector<unsigned> depths(program.nodes.size(), 0);
+  for (uint32_t node = 0; node < program.nodes.size(); ++node)
+    for (ValueId operand : program.operandsOf(node)) {
+      const Value &value = program.value(operand);
+      if (value.kind != ValueKind::Result)
+        continue;
+      bool isKernel = std::holds_alternative<Definition>(program.nodes[value.node]);
+      depths[node] = std::max(depths[node], depths[value.node] + (isKernel ? 0 : 1));
+    }
+  return depths;
+}
 
 Expected<Choice> choose(const Program &program, llvm::ArrayRef<uint32_t> definitions,
                         const OrchestrateOptions &options, OrchestrateTexts *texts) {
@@ -108,21 +141,45 @@ Expected<Choice> choose(const Program &program, llvm::ArrayRef<uint32_t> definit
   spaceOptions.fuse &= options.mode != PlanMode::Separate;
   spaceOptions.log = options.log;
   KINTSUGI_ASSIGN(choice.space, space::buildSpace(program, definitions, spaceOptions));
+  const schedule::ScheduleOptions &scheduling = options.space.schedule;
+  solve::Problem problem = problemOf(program, choice.space, definitions, scheduling.machine);
+  std::optional<LaunchColumns> launches;
   if (options.mergesLaunches)
-    leaveOutSideBySide(choice.space, options.space.schedule.machine);
-  solve::Problem problem =
-      problemOf(program, choice.space, definitions, options.space.schedule.machine);
+    launches.emplace(launchesOf(program, choice.space, problem, scheduling));
+  auto solveFrom = [&](const solve::Problem &its, llvm::ArrayRef<solve::ColumnId> start) {
+    solve::SolverOptions solver = options.solver;
+    solver.start = start;
+    return solveWith(options.mode, its, solver);
+  };
+  bool looksForLaunches = launches && options.mode == PlanMode::Search;
+  KINTSUGI_ASSIGN(solve::Solution solution, looksForLaunches
+                                                ? launches->solve(problem, {}, solveFrom)
+                                                : solveFrom(problem, {}));
   if (texts) {
     texts->space = choice.space.print();
     texts->problem = problem.print();
   }
-  KINTSUGI_ASSIGN(solve::Solution solution, solveWith(options.mode, problem, options.solver));
+  if (solution.hasPlan())
+    KINTSUGI_RETURN_IF_ERROR(problem.verify(solution));
+  double margins = 0;
+  for (solve::ColumnId column : solution.columns)
+    margins += launches ? launches->marginOf(column) : 0;
+  solution.objective -= margins;
+  solution.bound = std::min(solution.objective, std::max(0.0, solution.bound - margins));
   note(options.log, problem, solution);
   if (!solution.hasPlan())
     return internalError("no plan was found: " + solution.reason);
-  KINTSUGI_RETURN_IF_ERROR(problem.verify(solution));
-  for (solve::ColumnId column : solution.columns)
-    choice.candidates.push_back(column);
+  for (solve::ColumnId column : solution.columns) {
+    ChosenLaunch &launch = choice.launches.emplace_back();
+    double cost = problem.columns[static_cast<size_t>(column)].cost;
+    launch.seconds = (cost - (launches ? launches->marginOf(column) : 0)) / microseconds;
+    if (!launches) {
+      launch.phases = {{static_cast<unsigned>(column)}};
+      continue;
+    }
+    for (const std::vector<solve::ColumnId> &phase : launches->phasesOf(column))
+      launch.phases.emplace_back(phase.begin(), phase.end());
+  }
   choice.objective = solution.objective / microseconds;
   choice.gap = solution.gap;
   return choice;

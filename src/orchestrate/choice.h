@@ -2,7 +2,7 @@
 //
 // Turns the space of some definitions into a solver's problem and back. Every definition is an
 // item, or with others that no candidate takes apart; values are resources; the solver never sees a
-// schedule.
+// schedule. Where kernels may share launches, those are columns, too (launch_columns.h).
 //
 //===----------------------------------------------------------------------===//
 #ifndef KINTSUGI_ORCHESTRATE_CHOICE_H
@@ -12,12 +12,21 @@
 
 namespace kintsugi::orchestrate {
 
+/// Candidates by number, in phases: those of one don't wait for each other.
+struct ChosenLaunch {
+  std::vector<std::vector<unsigned>> phases;
+  double seconds = 0; ///< Predicted.
+};
+
 struct Choice {
   space::Space space;
-  std::vector<unsigned> candidates; ///< In an order in which they can run.
-  double objective = 0;             ///< Seconds.
+  std::vector<ChosenLaunch> launches; ///< In an order in which they can run.
+  double objective = 0;               ///< Seconds.
   double gap = 0;
 };
+
+/// By node: how many scans and calls are on the longest way to it.
+std::vector<unsigned> depthsOf(const te::Program &program);
 
 Expected<Choice> choose(const te::Program &program, llvm::ArrayRef<uint32_t> definitions,
                         const OrchestrateOptions &options, OrchestrateTexts *texts);

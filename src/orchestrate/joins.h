@@ -1,12 +1,7 @@
 //===- joins.h - Stages that share a launch ------------------------------------===//
 //
-// For machines whose cores run blocks of threads, where each stage is a launch. Stages of a
-// sequence that don't wait for each other become one launch, whose blocks are the tiles of all of
-// them, where the cost model says that this is quicker: small ones then run at the same time, and
-// large ones start and end once. Such groups that follow each other share a launch as well, in
-// which all blocks wait for each other in between, where that costs less than launches do
-// (Souffle's partitioning). The order of arithmetic in a tile stays what it was, and so do all
-// bits.
+// Stages of a plan that share launches (launch_sharing.h). The order of arithmetic in a tile stays
+// what it was, and so do all bits.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KINTSUGI_ORCHESTRATE_JOINS_H

@@ -132,14 +132,18 @@ private:
     std::vector<bool> available(program.numValues(), false);
     for (uint32_t number = 0; number < program.numValues(); ++number)
       available[number] = program.values[number].kind != ValueKind::Result;
-    std::vector<int> candidateOf(program.nodes.size(), -1);
-    std::vector<const space::Candidate *> candidates;
+    std::vector<int> launchOf(program.nodes.size(), -1);
+    std::vector<std::pair<const Choice *, const ChosenLaunch *>> launches;
+    std::vector<llvm::SmallVector<uint32_t, 8>> nodesOf; ///< By launch.
     for (const Choice *choice : {&fixed, &chosen})
-      for (unsigned number : choice->candidates) {
-        const space::Candidate &candidate = choice->space.candidates[number];
-        for (uint32_t node : candidate.group.nodes)
-          candidateOf[node] = candidates.size();
-        candidates.push_back(&candidate);
+      for (const ChosenLaunch &launch : choice->launches) {
+        llvm::SmallVector<uint32_t, 8> &nodes = nodesOf.emplace_back();
+        for (const std::vector<unsigned> &phase : launch.phases)
+          for (unsigned number : phase)
+            llvm::append_range(nodes, choice->space.candidates[number].group.nodes);
+        for (uint32_t node : nodes)
+          launchOf[node] = launches.size();
+        launches.push_back({choice, &launch});
       }
     std::vector<bool> done(program.nodes.size(), false);
     auto finish = [&](uint32_t node) {
@@ -154,8 +158,8 @@ private:
         if (done[node])
           continue;
         llvm::SmallVector<uint32_t, 8> nodes{node};
-        if (candidateOf[node] >= 0)
-          nodes.assign(candidates[candidateOf[node]]->group.nodes);
+        if (launchOf[node] >= 0)
+          nodes = nodesOf[launchOf[node]];
         if (!isReady(program, nodes, available))
           continue;
         if (std::holds_alternative<Scan>(program.nodes[node])) {
@@ -163,10 +167,11 @@ private:
           continue;
         }
         PlanNode &target = constant[node] ? plan.constants : sequence;
-        if (candidateOf[node] >= 0)
+        if (launchOf[node] >= 0) {
+          auto [choice, launch] = launches[launchOf[node]];
           KINTSUGI_RETURN_IF_ERROR(
-              emitKernel(program, *candidates[candidateOf[node]], constant[node], numbers, target));
-        else if (!isEmpty(program, node))
+              emitLaunch(program, *choice, *launch, constant[node], numbers, target));
+        } else if (!isEmpty(program, node))
           emitCall(program, node, constant[node], numbers, target);
         llvm::for_each(nodes, finish);
         progress = true;
@@ -327,6 +332,51 @@ private:
     }
   }
 
+  /// Kernels that share a launch are one node of the plan.
+  Status emitLaunch(const Program &program, const Choice &choice, const ChosenLaunch &launch,
+                    bool isConstant, Numbers &numbers, PlanNode &sequence) {
+    PlanNode joined;
+    joined.kind = PlanNode::Kind::Joined;
+    joined.predictedSeconds = launch.seconds;
+    for (const std::vector<unsigned> &phase : launch.phases) {
+      PlanNode &node = joined.children.emplace_back();
+      for (unsigned number : phase)
+        KINTSUGI_RETURN_IF_ERROR(
+            emitKernel(program, choice.space.candidates[number], isConstant, numbers, node));
+      if (phase.size() == 1)
+        node = PlanNode(std::move(node.children.front()));
+    }
+    if (joined.children.size() == 1 && joined.children.front().kind == PlanNode::Kind::Stage)
+      joined = PlanNode(std::move(joined.children.front()));
+    else
+      noteLaunch(joined);
+    sequence.children.push_back(std::move(joined));
+    return Status::success();
+  }
+
+  void noteLaunch(const PlanNode &joined) const {
+    if (!options.log)
+      return;
+    double apart = 0;
+    std::string names;
+    for (const PlanNode &phase : joined.children) {
+      names += names.empty() ? "" : ", then ";
+      llvm::ArrayRef<PlanNode> stages =
+          phase.children.empty() ? llvm::ArrayRef(phase) : llvm::ArrayRef(phase.children);
+      for (const PlanNode &stage : stages) {
+        names += (&stage == stages.data() ? "" : ", ") + std::to_string(stage.stage);
+        apart += plan.stages[stage.stage].predictedSeconds;
+      }
+    }
+    bool isOnePhase = joined.children.size() == 1;
+    options.log->add(
+        {"joins",
+         "stages " + names,
+         isOnePhase ? "side by side in one launch" : "one launch whose blocks wait for each other",
+         {"the solver found it quickest"},
+         {{"apart", apart, "s"}, {"together", joined.predictedSeconds, "s"}}});
+  }
+
   Status emitKernel(const Program &program, const space::Candidate &candidate, bool isConstant,
                     Numbers &numbers, PlanNode &sequence) {
     Stage stage;
@@ -367,7 +417,8 @@ private:
     KINTSUGI_ASSIGN(Choice choice, choose(program, {0}, constantOptions, nullptr));
     Numbers numbers(program.numValues(), ~0u);
     numbers[input.number] = source;
-    KINTSUGI_RETURN_IF_ERROR(emitKernel(program, choice.space.candidates[choice.candidates[0]],
+    KINTSUGI_RETURN_IF_ERROR(emitKernel(program,
+                                        choice.space.candidates[choice.launches[0].phases[0][0]],
                                         true, numbers, plan.constants));
     return packed[{source, packing.print()}] = numbers[result.number];
   }

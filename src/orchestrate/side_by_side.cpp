@@ -1,7 +1,5 @@
 #include "orchestrate/side_by_side.h"
 
-#include "cost/cost.h"
-#include "cost/margins.h"
 #include "llvm/ADT/STLExtras.h"
 
 #include <map>
@@ -9,72 +7,43 @@
 namespace kintsugi::orchestrate {
 
 using namespace te;
+using Nodes = decltype(schedule::Group::nodes);
 
-namespace {
-
-class SideBySide {
-public:
-  SideBySide(const space::Space &space, const machine::Machine &machine)
-      : program(*space.program), machine(machine) {
-    for (const space::Candidate &candidate : space.candidates)
-      known.try_emplace(candidate.group.nodes, &candidate);
+static std::vector<Nodes> partsOf(const Program &program, const schedule::Group &group) {
+  std::vector<Nodes> parts;
+  for (uint32_t node : group.nodes) {
+    Nodes own{node};
+    auto isRead = [&](const Nodes &part) {
+      return llvm::any_of(program.operandsOf(node), [&](ValueId operand) {
+        const Value &value = program.value(operand);
+        return value.kind == ValueKind::Result && llvm::is_contained(part, value.node);
+      });
+    };
+    for (const Nodes &part : parts)
+      if (isRead(part))
+        own.append(part.begin(), part.end());
+    llvm::erase_if(parts, isRead);
+    llvm::sort(own);
+    parts.push_back(std::move(own));
   }
+  return parts;
+}
 
-  /// Whether its parts, which read nothing of each other, are as quick in a launch that they share.
-  bool isAsQuick(const space::Candidate &candidate) const {
-    llvm::SmallVector<const schedule::KernelShape *> kernels;
-    double inTurn = 0;
-    for (const Nodes &part : partsOf(candidate.group)) {
-      auto found = known.find(part);
-      if (found == known.end())
-        return false;
-      kernels.push_back(found->second->kernel.get());
-      inTurn += cost::predictSeconds(*kernels.back(), machine);
-    }
-    if (kernels.size() < 2 || !cost::mayShareLaunch(kernels))
-      return false;
-    double together = cost::predictTogetherSeconds(kernels, machine);
-    return together <= cost::predictSeconds(*candidate.kernel, machine) &&
-           together < inTurn - cost::Margins().mergedLaunches * machine.stageSeconds;
+std::vector<llvm::SmallVector<size_t, 2>> partsSideBySide(const space::Space &space) {
+  std::map<Nodes, size_t> known;
+  for (auto [number, candidate] : llvm::enumerate(space.candidates))
+    known.try_emplace(candidate.group.nodes, number);
+  std::vector<llvm::SmallVector<size_t, 2>> all;
+  for (const space::Candidate &candidate : space.candidates) {
+    llvm::SmallVector<size_t, 2> &numbers = all.emplace_back();
+    std::vector<Nodes> parts = partsOf(*space.program, candidate.group);
+    for (const Nodes &part : parts)
+      if (auto found = known.find(part); found != known.end())
+        numbers.push_back(found->second);
+    if (parts.size() < 2 || numbers.size() < parts.size())
+      numbers.clear();
   }
-
-private:
-  using Nodes = decltype(schedule::Group::nodes);
-
-  std::vector<Nodes> partsOf(const schedule::Group &group) const {
-    std::vector<Nodes> parts;
-    for (uint32_t node : group.nodes) {
-      Nodes own{node};
-      auto isRead = [&](const Nodes &part) {
-        return llvm::any_of(program.operandsOf(node), [&](ValueId operand) {
-          const Value &value = program.value(operand);
-          return value.kind == ValueKind::Result && llvm::is_contained(part, value.node);
-        });
-      };
-      for (const Nodes &part : parts)
-        if (isRead(part))
-          own.append(part.begin(), part.end());
-      llvm::erase_if(parts, isRead);
-      llvm::sort(own);
-      parts.push_back(std::move(own));
-    }
-    return parts;
-  }
-
-  const Program &program;
-  const machine::Machine &machine;
-  std::map<Nodes, const space::Candidate *> known;
-};
-
-} // namespace
-
-void leaveOutSideBySide(space::Space &space, const machine::Machine &machine) {
-  SideBySide sideBySide(space, machine);
-  std::vector<bool> isAsQuick;
-  for (const space::Candidate &candidate : space.candidates)
-    isAsQuick.push_back(sideBySide.isAsQuick(candidate));
-  size_t number = 0;
-  llvm::erase_if(space.candidates, [&](const auto &) { return isAsQuick[number++]; });
+  return all;
 }
 
 } // namespace kintsugi::orchestrate

@@ -1,7 +1,8 @@
-//===- side_by_side.h - Groups that merged launches make needless -----------===//
+//===- side_by_side.h - Groups of parts that don't wait for each other ------===//
 //
-// Launches are merged after candidates are chosen: what doesn't wait for each other then runs side
-// by side. Candidates that put such parts one behind the other are compared with that here.
+// A candidate may put parts behind each other in one kernel that read nothing of each other. As
+// kernels of their own, side by side in one launch, they may be as quick: such launches become
+// columns beside the candidate (launch_columns.h).
 //
 //===----------------------------------------------------------------------===//
 #ifndef KINTSUGI_ORCHESTRATE_SIDE_BY_SIDE_H
@@ -11,9 +12,8 @@
 
 namespace kintsugi::orchestrate {
 
-/// Drops candidates whose parts, which read nothing of each other, are as quick in a launch that
-/// they share.
-void leaveOutSideBySide(space::Space &space, const machine::Machine &machine);
+/// For each candidate the numbers of those that are its parts; none where it has no such parts.
+std::vector<llvm::SmallVector<size_t, 2>> partsSideBySide(const space::Space &space);
 
 } // namespace kintsugi::orchestrate
 

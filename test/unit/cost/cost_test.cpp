@@ -152,6 +152,14 @@ TEST_P(Launches, KernelsTogetherTakeBetweenTheLongestAndAllInTurn) {
   }
 }
 
+TEST_P(Launches, NoneBeatsMemory) {
+  KernelShape half = kernelOf({1e-5, 2.2e7, 1e3, 64}, machine); // Of its own blocks' arithmetic.
+  double bytes = 4 * (2.2e7 + 1e3);
+  double together = predictTogetherSeconds({&half, &half, &half, &half}, machine);
+  EXPECT_GE(together, machine.stageSeconds + bytes / machine.memory().bytesPerSecondAll);
+  EXPECT_LT(together, 4 * predictSeconds(half, machine));
+}
+
 TEST_P(Launches, APhaseMoreCostsABarrierAndItsWork) {
   for (int i = 0; i < 100; ++i) {
     KernelShape one = kernelOf(draws.work(), machine), other = kernelOf(draws.work(), machine);

@@ -1,0 +1,253 @@
+#include "orchestrate/launch_columns.h"
+
+#include "cost/cost.h"
+#include "cost/margins.h"
+#include "llvm/ADT/STLExtras.h"
+
+#include <algorithm>
+
+namespace kintsugi::orchestrate {
+
+using solve::ColumnId;
+using solve::Problem;
+using solve::ResourceId;
+
+/// Of plans whose launches become columns: more of them found nothing more.
+static constexpr unsigned mostRounds = 3;
+
+static solve::Column &columnOf(Problem &problem, ColumnId id) {
+  return problem.columns[static_cast<size_t>(id)];
+}
+static const solve::Column &columnOf(const Problem &problem, ColumnId id) {
+  return problem.columns[static_cast<size_t>(id)];
+}
+
+void LaunchColumns::setKernel(ColumnId column, const schedule::KernelShape &kernel, size_t operands,
+                              unsigned depth) {
+  kernels[column] = {&kernel, operands, cost::predictSeconds(kernel, machine), depth,
+                     sharing.canShare(kernel)};
+}
+
+/// Of those columns of a plan that can share launches, what runs before each in the same depth.
+std::map<unsigned, LaunchColumns::Runs> LaunchColumns::runsOf(const Problem &problem,
+                                                              llvm::ArrayRef<ColumnId> plan) const {
+  std::map<std::pair<ResourceId, unsigned>, unsigned> written; ///< The first level after it.
+  std::map<unsigned, Runs> byDepth;
+  for (ColumnId id : plan) {
+    auto found = kernels.find(id);
+    if (found == kernels.end())
+      continue;
+    const Kernel &kernel = found->second;
+    unsigned level = 0;
+    for (ResourceId resource : columnOf(problem, id).consumes)
+      if (auto its = written.find({resource, kernel.depth}); its != written.end())
+        level = std::max(level, its->second);
+    for (ResourceId resource : columnOf(problem, id).produces)
+      written[{resource, kernel.depth}] = level + 1;
+    if (!kernel.canShare)
+      continue;
+    Runs &runs = byDepth[kernel.depth];
+    runs.columns.push_back(id);
+    runs.kernels.push_back({kernel.kernel, kernel.operands, kernel.seconds, level});
+  }
+  return byDepth;
+}
+
+void LaunchColumns::addParts(Problem &problem, ColumnId column, llvm::ArrayRef<ColumnId> parts) {
+  for (const auto &[depth, runs] : runsOf(problem, parts))
+    for (const Launch &launch : sharing.launchesOf(runs.kernels))
+      if (launch.numRuns() == parts.size()) {
+        addLaunch(problem, launch, runs.columns);
+        if (launch.seconds <= kernels.at(column).seconds)
+          needless.insert(column);
+      }
+}
+
+std::set<ColumnId> LaunchColumns::kernelsOf(const Shared &shared) {
+  std::set<ColumnId> kernels;
+  for (const LaunchPhase &phase : shared.launch.phases)
+    for (unsigned run : phase.runs)
+      kernels.insert(shared.columns[run]);
+  return kernels;
+}
+
+/// False: it is known.
+bool LaunchColumns::addLaunch(Problem &problem, Launch launch, std::vector<ColumnId> columns) {
+  Shared shared{std::move(launch), std::move(columns)};
+  ColumnId id = static_cast<ColumnId>(problem.columns.size());
+  if (!known.try_emplace(kernelsOf(shared), id).second)
+    return false;
+  solve::Column column;
+  double apart = 0;
+  std::set<ResourceId> consumes, produces;
+  for (const LaunchPhase &phase : shared.launch.phases)
+    for (unsigned run : phase.runs) {
+      const solve::Column &each = columnOf(problem, shared.columns[run]);
+      apart += each.cost;
+      llvm::append_range(column.covers, each.covers);
+      for (ResourceId resource : each.consumes)
+        if (!produces.count(resource))
+          consumes.insert(resource);
+      produces.insert(each.produces.begin(), each.produces.end());
+    }
+  llvm::sort(column.covers);
+  column.covers.erase(llvm::unique(column.covers), column.covers.end());
+  column.consumes.assign(consumes.begin(), consumes.end());
+  column.produces.assign(produces.begin(), produces.end());
+  column.name = "l" + std::to_string(id);
+  double further = static_cast<double>(shared.launch.numRuns() - 1);
+  double unit = apart / shared.launch.apart; // With margins that its kernels have.
+  shared.margin = unit * further * cost::Margins().sharedLaunches * machine.stageSeconds;
+  column.cost = unit * shared.launch.seconds + shared.margin;
+  problem.addColumn(std::move(column));
+  launches[id] = std::move(shared);
+  return true;
+}
+
+/// The launches that the kernels of a plan would share. False: all are known.
+bool LaunchColumns::addLaunches(Problem &problem, llvm::ArrayRef<ColumnId> plan) {
+  bool added = false;
+  for (const auto &[depth, runs] : runsOf(problem, kernelsOf(plan)))
+    for (const Launch &launch : sharing.launchesOf(runs.kernels))
+      if (launch.numRuns() > 1)
+        added |= addLaunch(problem, launch, runs.columns);
+  return added;
+}
+
+/// The problem in which a kernel costs what it adds to a launch of another like it.
+Problem LaunchColumns::asIfShared(const Problem &problem) const {
+  Problem shared = problem;
+  for (const auto &[id, kernel] : kernels) {
+    if (!kernel.canShare || !cost::mayShareLaunch({kernel.kernel, kernel.kernel}))
+      continue;
+    double two = cost::predictTogetherSeconds({kernel.kernel, kernel.kernel}, machine);
+    columnOf(shared, id).cost *= std::clamp(two / kernel.seconds - 1, 0.0, 1.0);
+  }
+  return shared;
+}
+
+/// The problem in which launches are not known, and parts that are as quick side by side are not
+/// put into one kernel.
+Problem LaunchColumns::asIfApart(const Problem &problem) const {
+  constexpr double forbidding = 100;
+  Problem apart = problem;
+  for (ColumnId id : needless)
+    columnOf(apart, id).cost *= forbidding;
+  for (const auto &[id, shared] : launches)
+    columnOf(apart, id).cost *= forbidding;
+  return apart;
+}
+
+/// A plan with known launches in the place of their kernels, largest first.
+std::vector<ColumnId> LaunchColumns::withLaunches(llvm::ArrayRef<ColumnId> plan) const {
+  std::vector<ColumnId> columns = kernelsOf(plan), result;
+  std::set<ColumnId> left(columns.begin(), columns.end());
+  std::vector<std::pair<size_t, ColumnId>> bySize;
+  for (const auto &[id, shared] : launches)
+    bySize.push_back({kernelsOf(shared).size(), id});
+  llvm::sort(bySize, [](const auto &a, const auto &b) {
+    return std::pair(b.first, a.second) < std::pair(a.first, b.second);
+  });
+  for (const auto &[size, id] : bySize) {
+    std::set<ColumnId> its = kernelsOf(launches.at(id));
+    if (!std::includes(left.begin(), left.end(), its.begin(), its.end()))
+      continue;
+    for (ColumnId kernel : its)
+      left.erase(kernel);
+    result.push_back(id);
+  }
+  llvm::append_range(result, left);
+  return result;
+}
+
+Expected<solve::Solution> LaunchColumns::solve(Problem &problem, llvm::ArrayRef<ColumnId> start,
+                                               Solve solve) {
+  KINTSUGI_ASSIGN(solve::Solution best, solve(problem, start));
+  if (!best.hasPlan() || llvm::none_of(kernels, [](const auto &k) { return k.second.canShare; }))
+    return best;
+  auto costOf = [&](const std::vector<ColumnId> &columns) {
+    double total = 0;
+    for (ColumnId id : columns)
+      total += columnOf(problem, id).cost;
+    return total;
+  };
+  bool added = addLaunches(problem, best.columns);
+  std::vector<ColumnId> from = withLaunches(best.columns);
+  for (const Problem &other : {asIfApart(problem), asIfShared(problem)}) {
+    KINTSUGI_ASSIGN(solve::Solution its, solve(other, best.columns));
+    if (!its.hasPlan())
+      continue;
+    added |= addLaunches(problem, its.columns);
+    if (std::vector<ColumnId> columns = withLaunches(its.columns); costOf(columns) < costOf(from))
+      from = std::move(columns);
+  }
+  for (unsigned round = 0; added && round < mostRounds; ++round) {
+    KINTSUGI_ASSIGN(best, solve(problem, from));
+    if (!best.hasPlan())
+      return best;
+    added = addLaunches(problem, best.columns);
+    from = withLaunches(best.columns);
+  }
+  return best;
+}
+
+LaunchColumns LaunchColumns::within(llvm::ArrayRef<ColumnId> columns) const {
+  LaunchColumns result = *this;
+  result.kernels.clear();
+  result.launches.clear();
+  result.known.clear();
+  result.needless.clear();
+  for (auto [number, id] : llvm::enumerate(columns))
+    if (auto found = kernels.find(id); found != kernels.end()) {
+      result.kernels[static_cast<ColumnId>(number)] = found->second;
+      if (needless.count(id))
+        result.needless.insert(static_cast<ColumnId>(number));
+    }
+  return result;
+}
+
+std::vector<ColumnId> LaunchColumns::take(Problem &problem, const LaunchColumns &within,
+                                          llvm::ArrayRef<ColumnId> columns,
+                                          llvm::ArrayRef<ColumnId> plan) {
+  std::map<ColumnId, ColumnId> ids;
+  for (auto [number, id] : llvm::enumerate(columns))
+    ids[static_cast<ColumnId>(number)] = id;
+  for (const auto &[number, shared] : within.launches) {
+    std::vector<ColumnId> its;
+    for (ColumnId column : shared.columns)
+      its.push_back(ids.at(column));
+    Shared here{shared.launch, its};
+    addLaunch(problem, shared.launch, std::move(its));
+    ids[number] = known.at(kernelsOf(here));
+  }
+  std::vector<ColumnId> result;
+  for (ColumnId column : plan)
+    result.push_back(ids.at(column));
+  return result;
+}
+
+double LaunchColumns::marginOf(ColumnId column) const {
+  auto found = launches.find(column);
+  return found == launches.end() ? 0 : found->second.margin;
+}
+
+LaunchColumns::Phases LaunchColumns::phasesOf(ColumnId column) const {
+  auto found = launches.find(column);
+  if (found == launches.end())
+    return {{column}};
+  Phases phases;
+  for (const LaunchPhase &phase : found->second.launch.phases)
+    for (std::vector<ColumnId> &its = phases.emplace_back(); unsigned run : phase.runs)
+      its.push_back(found->second.columns[run]);
+  return phases;
+}
+
+std::vector<ColumnId> LaunchColumns::kernelsOf(llvm::ArrayRef<ColumnId> columns) const {
+  std::vector<ColumnId> all;
+  for (ColumnId id : columns)
+    for (const std::vector<ColumnId> &phase : phasesOf(id))
+      llvm::append_range(all, phase);
+  return all;
+}
+
+} // namespace kintsugi::orchestrate

@@ -1,0 +1,100 @@
+//===- launch_columns.h - Kernels that share a launch, as columns ------------===//
+//
+// What a kernel costs depends on what it shares a launch with, which a column for each kernel can't
+// say. So launches that several kernels share are columns themselves, at the price of the whole
+// launch (launch_sharing.h): the solver then weighs them against kernels that do the same in one.
+// There are too many to list. They come from plans: of the problem as it is; without kernels whose
+// parts are as quick side by side; and where each kernel costs only what it adds to a launch of
+// another like it, so that much is done apart. The launches that the kernels of these plans would
+// share are columns. Then all is solved again, and once more while the best plan has launches that
+// are not known yet.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KINTSUGI_ORCHESTRATE_LAUNCH_COLUMNS_H
+#define KINTSUGI_ORCHESTRATE_LAUNCH_COLUMNS_H
+
+#include "orchestrate/launch_sharing.h"
+#include "solve/solvers.h"
+
+#include <map>
+#include <set>
+
+namespace kintsugi::orchestrate {
+
+class LaunchColumns {
+public:
+  /// Columns of kernels that don't wait for each other, in each phase.
+  using Phases = std::vector<std::vector<solve::ColumnId>>;
+  using Solve = llvm::function_ref<Expected<solve::Solution>(const solve::Problem &,
+                                                             llvm::ArrayRef<solve::ColumnId>)>;
+
+  /// `options`: those that kernels are scheduled with.
+  explicit LaunchColumns(const schedule::ScheduleOptions &options)
+      : machine(options.machine), sharing(options) {}
+
+  /// Says what a column of the problem runs. Kernels may share launches if as much that is no
+  /// kernel (scans and calls on the longest way there: `depth`) runs before each.
+  void setKernel(solve::ColumnId column, const schedule::KernelShape &kernel, size_t operands,
+                 unsigned depth);
+
+  /// Adds the launch that a column's parts share, which read nothing of each other, where it pays.
+  void addParts(solve::Problem &problem, solve::ColumnId column,
+                llvm::ArrayRef<solve::ColumnId> parts);
+
+  /// The best plan found by `solve`, which is given a problem and a plan to start from. Adds
+  /// columns to the problem.
+  Expected<solve::Solution> solve(solve::Problem &problem, llvm::ArrayRef<solve::ColumnId> start,
+                                  Solve solve);
+
+  /// Those of a problem of which each column is one of this problem's, by number.
+  LaunchColumns within(llvm::ArrayRef<solve::ColumnId> columns) const;
+
+  /// A plan of that problem as one of this, which gets its launches.
+  std::vector<solve::ColumnId> take(solve::Problem &problem, const LaunchColumns &within,
+                                    llvm::ArrayRef<solve::ColumnId> columns,
+                                    llvm::ArrayRef<solve::ColumnId> plan);
+
+  /// What a column runs: itself where it is no launch of several.
+  Phases phasesOf(solve::ColumnId column) const;
+  std::vector<solve::ColumnId> kernelsOf(llvm::ArrayRef<solve::ColumnId> columns) const;
+  /// By how much the cost of a column is more than what is predicted of it.
+  double marginOf(solve::ColumnId column) const;
+
+private:
+  struct Kernel {
+    const schedule::KernelShape *kernel;
+    size_t operands;
+    double seconds;
+    unsigned depth;
+    bool canShare;
+  };
+  struct Runs { ///< In one depth.
+    std::vector<solve::ColumnId> columns;
+    std::vector<KernelRun> kernels;
+  };
+  struct Shared {
+    Launch launch;
+    std::vector<solve::ColumnId> columns; ///< By run.
+    double margin = 0;                    ///< Of the column's cost.
+  };
+
+  bool addLaunches(solve::Problem &problem, llvm::ArrayRef<solve::ColumnId> plan);
+  bool addLaunch(solve::Problem &problem, Launch launch, std::vector<solve::ColumnId> columns);
+  static std::set<solve::ColumnId> kernelsOf(const Shared &shared);
+  std::map<unsigned, Runs> runsOf(const solve::Problem &problem,
+                                  llvm::ArrayRef<solve::ColumnId> plan) const;
+  solve::Problem asIfShared(const solve::Problem &problem) const;
+  solve::Problem asIfApart(const solve::Problem &problem) const;
+  std::vector<solve::ColumnId> withLaunches(llvm::ArrayRef<solve::ColumnId> plan) const;
+
+  const machine::Machine &machine;
+  LaunchSharing sharing;
+  std::map<solve::ColumnId, Kernel> kernels;
+  std::map<solve::ColumnId, Shared> launches;
+  std::map<std::set<solve::ColumnId>, solve::ColumnId> known; ///< Launches, by their kernels.
+  std::set<solve::ColumnId> needless; ///< Kernels whose parts are as quick in one launch.
+};
+
+} // namespace kintsugi::orchestrate
+
+#endif // KINTSUGI_ORCHESTRATE_LAUNCH_COLUMNS_H
