@@ -25,7 +25,7 @@ struct Margins {
   /// Of what a launch costs, for each further kernel that the solver puts into one: so that nothing
   /// is taken apart for next to nothing.
   double sharedLaunches = 0.05;
-  double alternatives = 0.03;  ///< Of kernels that are not of the form that rules choose alone.
+  double alternatives = 0.03; ///< Of kernels that are not of the form that rules choose alone.
 
   /// Whatever is possible is taken: for tests of what is equal.
   static Margins none();
