@@ -2,7 +2,7 @@
 
 #include "cost/cost.h"
 #include "cost/margins.h"
-#include "schedule/block.h"
+#include "loops/block_memory.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -22,7 +22,7 @@ struct Group {
 
 class Joiner {
 public:
-  Joiner(Plan &plan, const schedule::ScheduleOptions &options, explain::Log *log)
+  Joiner(Plan &plan, const search::ScheduleOptions &options, explain::Log *log)
       : plan(plan), machine(options.machine), log(log) {
     limits.scratchBytes = options.scratchLimit;
     limits.ringBytes = options.ringLimit;
@@ -57,7 +57,7 @@ public:
   }
 
 private:
-  const schedule::KernelShape &shapeOf(unsigned stage) const {
+  const loops::KernelShape &shapeOf(unsigned stage) const {
     return *plan.kernels[plan.stages[stage].kernel].shape;
   }
 
@@ -65,7 +65,7 @@ private:
     if (node.kind != PlanNode::Kind::Stage || plan.stages[node.stage].kind != Stage::Kind::Kernel)
       return false;
     // Whole subgroups work, or none of one does.
-    const schedule::Schedule &schedule = shapeOf(node.stage).schedule;
+    const loops::Schedule &schedule = shapeOf(node.stage).schedule;
     return schedule.threads > 0 && schedule.threads % machine.core.subgroup == 0 &&
            schedule.tiles() > 0 && schedule.blocks() == schedule.tiles();
   }
@@ -104,7 +104,7 @@ private:
   Group extended(const Group &group, unsigned stage) const {
     Group result = group;
     result.stages.push_back(stage);
-    llvm::SmallVector<const schedule::KernelShape *> shapes;
+    llvm::SmallVector<const loops::KernelShape *> shapes;
     for (unsigned each : result.stages)
       shapes.push_back(&shapeOf(each));
     result.apart += plan.stages[stage].predictedSeconds;
@@ -166,12 +166,12 @@ private:
 
   /// Whether a block has the registers and the shared memory that any of the kernels take.
   bool haveRoom(llvm::ArrayRef<Group> groups) const {
-    llvm::SmallVector<const schedule::KernelShape *> kernels;
+    llvm::SmallVector<const loops::KernelShape *> kernels;
     for (const Group &group : groups)
       kernels.append(phaseOf(group));
-    schedule::BlockMemory memory;
-    for (const schedule::KernelShape *kernel : kernels)
-      memory.add(schedule::memoryOf(kernel->schedule, machine.core.subgroup));
+    loops::BlockMemory memory;
+    for (const loops::KernelShape *kernel : kernels)
+      memory.add(loops::memoryOf(kernel->schedule, machine.core.subgroup));
     return cost::mayShareLaunch(kernels) && memory.isWithin(limits);
   }
 
@@ -287,13 +287,13 @@ private:
 
   Plan &plan;
   const machine::Machine &machine;
-  schedule::BlockLimits limits;
+  loops::BlockLimits limits;
   explain::Log *log;
 };
 
 } // namespace
 
-void joinStages(Plan &plan, const schedule::ScheduleOptions &options, explain::Log *log) {
+void joinStages(Plan &plan, const search::ScheduleOptions &options, explain::Log *log) {
   Joiner joiner(plan, options, log);
   joiner.visit(plan.root, 1);
   if (joiner.joinedAny)

@@ -22,7 +22,7 @@ public:
 
   /// Whether its parts, which read nothing of each other, are as quick in a launch that they share.
   bool isAsQuick(const space::Candidate &candidate) const {
-    llvm::SmallVector<const schedule::KernelShape *> kernels;
+    llvm::SmallVector<const loops::KernelShape *> kernels;
     double inTurn = 0;
     for (const Nodes &part : partsOf(candidate.group)) {
       auto found = known.find(part);
@@ -39,9 +39,9 @@ public:
   }
 
 private:
-  using Nodes = decltype(schedule::Group::nodes);
+  using Nodes = decltype(loops::Group::nodes);
 
-  std::vector<Nodes> partsOf(const schedule::Group &group) const {
+  std::vector<Nodes> partsOf(const loops::Group &group) const {
     std::vector<Nodes> parts;
     for (uint32_t node : group.nodes) {
       Nodes own{node};
