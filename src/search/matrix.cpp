@@ -1,10 +1,9 @@
 #include "search/matrix.h"
 
 #include "cost/block_seconds.h"
-#include "cost/thread_work.h"
+#include "cost/matrix_cycles.h"
 #include "loops/block_registers.h"
 #include "loops/factor_move.h"
-#include "loops/fuse.h"
 #include "loops/loop_order.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
@@ -27,12 +26,11 @@ public:
                const BlockLimits &limits, Wish wish)
       : nest(nest), product(product), buffers(schedule.buffers), threads(schedule.threads),
         limits(limits), wish(wish), tiles(double(schedule.tiles())),
-        moves(factorMovesOf(nest, product, schedule)) {
+        moves(factorMovesOf(nest, product, schedule)),
+        cycles(nest, product, schedule, limits, moves) {
     const Expr &body = nest.bodies[0];
     rowsLieAlong = liesAlongDepth(body.operand(1 - product.columnsFactor));
     columnsLieAlong = liesAlongDepth(body.operand(product.columnsFactor));
-    for (const Expr &finish : nest.epilogue)
-      epilogueOperations += operationsOf(finish);
   }
 
   std::optional<BlockCycles> choose(MatrixTile &best) {
@@ -115,12 +113,14 @@ private:
   }
 
   unsigned mostStages(const MatrixTile &tile) const {
-    return unsigned(std::clamp<int64_t>(stepsOf(tile) + 1, 2, 8));
+    return unsigned(std::clamp<int64_t>(cycles.stepsOf(tile) + 1, 2, 8));
   }
 
   /// As many stages as hide the way from memory, or as fit.
   void considerStages(MatrixTile tile, MatrixTile &best) {
-    double wanted = std::ceil(arrival(tile) / std::max(busyStep(tile), waitStep(tile))) + 1;
+    double wanted =
+        std::ceil(cycles.arrival(tile) / std::max(cycles.busyStep(tile), cycles.waitStep(tile))) +
+        1;
     wanted += tile.inFours ? 1 : 0;
     unsigned most = mostStages(tile);
     tile.stages = unsigned(std::clamp<double>(wanted, 2, most));
@@ -153,143 +153,15 @@ private:
     if (registers > 255 || threads * registers > limits.core.registers ||
         !wish.allows(chosenOf(tile)))
       return;
-    BlockCycles cycles = estimate(tile);
-    double cost = costOf(cycles, tile);
+    BlockCycles own = cycles.of(tile);
+    double cost = cycles.costOf(own, tile);
     wish.tell(cost, chosenOf(withLongRing(tile)));
     if (bestCycles && cost >= bestCost * 0.999)
       return;
-    bestCycles = cycles;
+    bestCycles = own;
     bestCost = cost;
     best = tile;
   }
-
-  /// As BlockCycles::cost, where tiles may be of several blocks: a core may have several.
-  double costOf(const BlockCycles &cycles, const MatrixTile &tile) const {
-    constexpr double together = 2;
-    double alone = std::ceil(tiles / limits.cores);
-    double each = std::ceil(tiles * tile.blocks / coresOfClusters(tile.blocks, limits.cores));
-    double rounds = std::ceil(each / together) / std::ceil(alone / together);
-    return BlockCycles{cycles.busy * each / alone, cycles.alone * rounds}.cost();
-  }
-
-  /// Of one block.
-  int64_t stepsOf(const MatrixTile &tile) const {
-    return llvm::divideCeil(llvm::divideCeil(product.depth, int64_t(tile.depth)), tile.blocks);
-  }
-
-  /// Bytes that a core brings in a cycle when those of all blocks do.
-  double farBytes(const MatrixTile &tile) const {
-    constexpr double ofAll = 6000, mostOfOne = 64, leastOfOne = 35;
-    return std::clamp(ofAll / (tiles * tile.blocks), leastOfOne, mostOfOne);
-  }
-
-  double stagedChunks(const MatrixTile &tile) const {
-    double chunks = double(tile.depth) / double(chunk * threads);
-    return chunks *
-           (tile.rows * moves.rows.instructions + tile.columns * moves.columns.instructions);
-  }
-
-  /// Cycles of a core for a step: multiply-adds, bytes through its scratch and from far,
-  /// instructions issued.
-  double busyStep(const MatrixTile &tile) const {
-    const double multiplyAdds = limits.core.matrixMultiplyAdds;
-    const double scratchBytes = limits.core.scratchBytesACycle, schedulers = limits.core.schedulers;
-    double rows = tile.rows, columns = tile.columns, depth = tile.depth;
-    double stored = (rows + columns) * depth * 2; // Zeros, where nothing is brought.
-    double warps = threads / limits.core.subgroup, sixteens = depth / 16 / tile.warpsK;
-    double warpRows = rows / tile.down, warpColumns = columns / tile.across;
-    if (tile.inFours) {
-      double issued = warps / schedulers * (stagedChunks(tile) + 20 + 2 * depth / 16);
-      double moved = stored + productsInFours(tile) * (64 + columns / tile.across) * 32;
-      return std::max({productsInFours(tile) * eachInFours(tile), moved / scratchBytes,
-                       cutBytes(tile) / farBytes(tile), issued});
-    }
-    double moved = stored + warps * sixteens * (warpRows + warpColumns) * 32;
-    double onUnits = warpRows / 16 + warpColumns / 16 + warpRows * warpColumns / 128;
-    double issued = warps / schedulers * (stagedChunks(tile) + 12 + sixteens * onUnits);
-    return std::max({rows * columns * depth / multiplyAdds, moved / scratchBytes,
-                     cutBytes(tile) / farBytes(tile), issued});
-  }
-
-  /// What is past the last row or column is not brought.
-  double bytesBrought(const MatrixTile &tile) const {
-    double rows = std::min<double>(tile.rows, double(product.numRows));
-    double columns = std::min<double>(tile.columns, double(product.numColumns));
-    return (rows + columns) * tile.depth * 2;
-  }
-
-  /// As if so many bytes were brought in long pieces: a copy of a warp is slower, the more places
-  /// it comes from.
-  double cutBytes(const MatrixTile &tile) const {
-    return bytesBrought(tile) * (tile.depth < 32 ? 2.7 : tile.depth < 64 ? 1.2 : 1);
-  }
-
-  /// Cycles from the start of a step's copies until all have come.
-  double arrival(const MatrixTile &tile) const {
-    return limits.core.memoryCycles + cutBytes(tile) / farBytes(tile);
-  }
-
-  /// What a block alone waits in a step: at the barrier, and from one instruction to the next.
-  double waitStep(const MatrixTile &tile) const {
-    constexpr double eachDepth = 200, computed = 400;
-    bool waitsForReads = moves.rows.instructions > FactorMove::border ||
-                         moves.columns.instructions > FactorMove::border;
-    if (tile.inFours) {
-      constexpr double latency = 60;
-      double barrier = 60 + 30 * double(threads / limits.core.subgroup);
-      double products = productsInFours(tile) / (tile.down / 4 * tile.across * tile.warpsK);
-      bool waits = tile.ahead() + 1 == tile.stages;
-      return barrier + stagedChunks(tile) + (waitsForReads ? computed : 0) +
-             (waits ? latency + products * eachInFours(tile) : 0);
-    }
-    return eachDepth * tile.depth / 16 / tile.warpsK + barrierCycles + stagedChunks(tile) +
-           (waitsForReads ? computed : 0);
-  }
-
-  /// Of a step, by four warps each.
-  static double productsInFours(const MatrixTile &tile) {
-    return double(tile.rows) / 64 * tile.across * tile.depth / 16;
-  }
-
-  /// Cycles of the units for one: it multiplies, and both operands come from scratch.
-  static double eachInFours(const MatrixTile &tile) {
-    double columns = double(tile.columns) / tile.across;
-    return std::max(columns / 2, (64 + columns) / 4);
-  }
-
-  BlockCycles estimate(const MatrixTile &tile) const {
-    constexpr double start = 600, betweenSteps = 60;
-    constexpr double latency = 2.8; // Of one instruction of a warp after the other.
-    double rows = tile.rows, columns = tile.columns;
-    double busy = busyStep(tile);
-    double waits = std::max(waitStep(tile), arrival(tile) / tile.ahead());
-    double passes = std::ceil(double(product.numRows) / rows) *
-                    std::ceil(double(product.numColumns) / columns) * double(product.numBatch);
-    double steps = double(stepsOf(tile));
-    double own = rows * columns / threads / tile.blocks; // Results of a thread.
-    double join = tile.warpsK * tile.blocks > 1 ? joining(tile) : 0;
-    double results =
-        own * (epilogueOperations + 8) * threads / limits.core.subgroup / limits.core.schedulers +
-        join;
-    double waiting = own * (epilogueOperations + 3) * latency + join;
-    BlockCycles cycles;
-    cycles.busy = passes * (steps * busy + results);
-    cycles.alone = passes * (steps * (std::max(busy, waits) + betweenSteps) +
-                             std::max(results, waiting) + limits.core.memoryCycles + start);
-    return cycles;
-  }
-
-  /// Sums go through scratch, of a cluster through that of all its blocks.
-  double joining(const MatrixTile &tile) const {
-    constexpr double clusterBytes = 10, clusterBarrier = 250;
-    const double scratchBytes = limits.core.scratchBytesACycle;
-    double bytes = double(tile.rows) * tile.columns * 4 * tile.warpsK;
-    bool isCluster = tile.blocks > 1;
-    return 2 * (isCluster ? clusterBarrier : barrierCycles) + bytes / scratchBytes +
-           bytes / (isCluster ? clusterBytes : scratchBytes);
-  }
-
-  static constexpr double barrierCycles = 200;
 
   const LoopNest &nest;
   const MatrixProduct &product;
@@ -299,7 +171,7 @@ private:
   Wish wish;
   double tiles;
   const FactorMoves moves;
-  double epilogueOperations = 0;
+  const MatrixCycles cycles;
   bool rowsLieAlong = false, columnsLieAlong = false;
   std::optional<BlockCycles> bestCycles;
   double bestCost = 0;

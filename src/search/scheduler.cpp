@@ -2,28 +2,21 @@
 
 #include "cost/block_seconds.h"
 #include "cost/streams.h"
+#include "cost/tile_seconds.h"
 #include "cost/traffic.h"
 #include "loops/bounds.h"
-#include "loops/nest.h"
-#include "loops/parts.h"
 #include "loops/scratch.h"
-#include "loops/split.h"
-#include "loops/visit.h"
-#include "loops/warp_moves.h"
+#include "loops/tiling.h"
 #include "search/block.h"
 #include "search/matrix.h"
 #include "search/registers.h"
 #include "search/streamed_softmax.h"
 #include "search/thread_memo.h"
+#include "search/tile_search.h"
 #include "search/transforms.h"
-#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/Support/MathExtras.h"
 
-#include <cmath>
-#include <map>
 #include <numeric>
-#include <set>
 
 namespace kintsugi::search {
 
@@ -32,15 +25,6 @@ using namespace loops;
 using namespace te;
 
 namespace {
-
-/// Of any vector: a byte in each lane.
-constexpr int64_t mostLanes = 64;
-
-struct Trial {
-  Schedule schedule;
-  double computeSeconds = 0;
-  Point point;
-};
 
 class Scheduler {
 public:
@@ -102,9 +86,11 @@ private:
   /// Whether its transforms were all on offer, and its tiles are tiles of the last member.
   bool isOfMembers(const Point &point) const {
     return point.transforms == taken && point.sizes.size() == members.back().parallel.size() &&
-           llvm::all_of(llvm::enumerate(point.sizes), [&](const auto &entry) {
-             return entry.value() >= 1 && entry.value() <= extentOf(entry.index());
-           });
+           llvm::all_of(llvm::zip_equal(point.sizes, members.back().parallel),
+                        [](const auto &pair) {
+                          const auto &[size, iterator] = pair;
+                          return size >= 1 && size <= iterator.extent.constant();
+                        });
   }
 
   ScheduleResult resultOf(std::optional<Trial> best) {
@@ -121,140 +107,11 @@ private:
     return result;
   }
 
-  /// By so much that the estimate can be believed.
-  static bool better(const std::optional<Trial> &a, const std::optional<Trial> &b) {
-    return isLess(a, b, 0.98);
-  }
-
-  static bool isLess(const std::optional<Trial> &a, const std::optional<Trial> &b, double factor) {
-    return a && (!b || a->computeSeconds < b->computeSeconds * factor);
-  }
-
   /// The best tiling of the members as they are.
   std::optional<Trial> search() {
-    seen.clear();
-    TileSizes sizes = wholeSizes();
-    std::optional<Trial> best = attempt(sizes);
-    if (!worthCutting) // Said once, so that ways with and without copies compare.
-      worthCutting = !best || best->computeSeconds > 2 * options.machine.stageSeconds;
-    if (!*worthCutting)
-      return best;
-    if (options.inBlocks())
-      refineBlocks(best);
-    else if (options.machine.cores > 1 || members.size() > 1)
-      refine(sizes, best);
-    return best;
-  }
-
-  /// Tiles of about as many points along each iterator, from few of them to many, and of whole
-  /// rows, which share what is summed along those; from the best of them, steps to either side.
-  void refineBlocks(std::optional<Trial> &best) {
-    TileSizes bestSizes = wholeSizes();
-    size_t count = bestSizes.size();
-    if (mayStreamSoftmax(members) && count >= 2)
-      for (int64_t rows : {16, 32, 64, 128}) {
-        TileSizes few(count, 1);
-        few.back() = extentOf(count - 1);
-        few[count - 2] = std::min(rows, extentOf(count - 2));
-        consider(few, bestSizes, best);
-      }
-    constexpr double forBlocks[] = {0.7, 1.5, 4, 16, 64, 256}, forClusters[] = {0.09, 0.17, 0.35};
-    if (members.size() == 1 && options.clusterBlocks > 1 && members[0].reduction)
-      cutEvenly(forClusters, count, bestSizes, best);
-    cutEvenly(forBlocks, count, bestSizes, best);
-    if (members.size() > 1 && count > 1)
-      cutEvenly(forBlocks, count - 1, bestSizes, best);
-    constexpr int rounds = 2;
-    bool changed = true;
-    for (int round = 0; round < rounds && changed; ++round) {
-      changed = false;
-      for (size_t k = 0; k < bestSizes.size(); ++k)
-        changed |= step(bestSizes, k, best);
-      changed |= trade(bestSizes, best);
-    }
-    changed = false;
-    for (size_t k = 0; k < bestSizes.size() && usesMatrixUnits(best); ++k)
-      changed |= threefold(bestSizes, k, best);
-    for (size_t k = 0; k < bestSizes.size() && changed; ++k)
-      step(bestSizes, k, best); // Another size may be better beside it.
-  }
-
-  static bool usesMatrixUnits(const std::optional<Trial> &trial) {
-    return trial && llvm::any_of(trial->schedule.nests,
-                                 [](const LoopNest &nest) { return nest.matrix.has_value(); });
-  }
-
-  /// Of tiles whose sizes double, the best may leave a third of the cores idle: so one between two
-  /// of them, where it cuts the extent evenly.
-  bool threefold(TileSizes &sizes, size_t k, std::optional<Trial> &best) {
-    constexpr int64_t least = 64;
-    TileSizes before = sizes;
-    for (int64_t size : {sizes[k] / 4 * 3, sizes[k] / 2 * 3}) {
-      if (sizes[k] < least || extentOf(k) % size != 0)
-        continue;
-      TileSizes trial = sizes;
-      trial[k] = size;
-      consider(trial, sizes, best);
-    }
-    return sizes != before;
-  }
-
-  void consider(const TileSizes &sizes, TileSizes &bestSizes, std::optional<Trial> &best) {
-    std::optional<Trial> tried = attempt(sizes);
-    if (!better(tried, best))
-      return;
-    best = std::move(tried);
-    bestSizes = sizes;
-  }
-
-  double tilesOf(const TileSizes &sizes) const {
-    double tiles = 1;
-    for (auto [k, size] : llvm::enumerate(sizes))
-      tiles *= std::ceil(double(extentOf(k)) / double(size));
-    return tiles;
-  }
-
-  /// Cuts the first `count` iterators, each time the one of the most points, until there are so
-  /// many tiles for each core.
-  void cutEvenly(llvm::ArrayRef<double> tilesACore, size_t count, TileSizes &bestSizes,
-                 std::optional<Trial> &best) {
-    TileSizes sizes = wholeSizes();
-    for (double wanted : tilesACore) {
-      while (tilesOf(sizes) < wanted * options.machine.cores) {
-        auto *largest = std::max_element(sizes.begin(), sizes.begin() + count);
-        if (count == 0 || *largest == 1)
-          break;
-        *largest = smaller(*largest, extentOf(largest - sizes.begin()));
-      }
-      consider(sizes, bestSizes, best);
-    }
-  }
-
-  /// As many tiles of another shape: less along one iterator, more along another.
-  bool trade(TileSizes &sizes, std::optional<Trial> &best) {
-    bool changed = false;
-    for (size_t less = 0; less < sizes.size(); ++less)
-      for (size_t more = 0; more < sizes.size(); ++more) {
-        TileSizes trial = sizes;
-        trial[less] = smaller(sizes[less], extentOf(less));
-        trial[more] = std::min(extentOf(more), 2 * sizes[more]);
-        if (less == more || trial[less] == sizes[less] || trial[more] == sizes[more])
-          continue;
-        std::optional<Trial> tried = attempt(trial);
-        if (!better(tried, best))
-          continue;
-        best = std::move(tried);
-        sizes = trial;
-        changed = true;
-      }
-    return changed;
-  }
-
-  TileSizes wholeSizes() const {
-    TileSizes sizes;
-    for (const Iterator &iterator : members.back().parallel)
-      sizes.push_back(iterator.extent.constant());
-    return sizes;
+    auto attempt = [&](const TileSizes &sizes) { return this->attempt(sizes); };
+    TileSearch search(options, members, {!packable.empty(), changesOrder}, attempt);
+    return search.run(worthCutting);
   }
 
   /// The members and their tiling become `trial`'s if that is better, or if the point says so.
@@ -264,7 +121,7 @@ private:
     bool isTaken = wanted && llvm::is_contained(wanted->transforms, offer);
     if (!wanted) {
       std::optional<Trial> tried = search();
-      isTaken = better(tried, best);
+      isTaken = isBetter(tried, best);
       if (isTaken)
         best = std::move(tried);
     }
@@ -274,135 +131,12 @@ private:
     std::swap(members, trial);
   }
 
-  /// Enough tiles to keep every core busy to the end; more, if each is still worth its start.
-  bool tooManyTiles(const TileSizes &sizes, const std::optional<Trial> &best) const {
-    constexpr double worthStarting = 2e-6, enough = 32;
-    double tiles = 1, cores = options.machine.cores;
-    for (auto [iterator, size] : llvm::zip(members.back().parallel, sizes))
-      tiles *= std::ceil(double(iterator.extent.constant()) / size);
-    double each = best ? best->computeSeconds * cores / tiles : 0;
-    return members.size() == 1 && tiles > enough * cores && each < worthStarting;
-  }
-
-  /// Coordinate descent from whole tiles: each iterator in turn by halving; then, where members
-  /// share scratch, steps to either side. Which iterator is cut first decides how often a copy is
-  /// made, and whether what is turned is read or written in long runs: there both orders are tried.
-  void refine(const TileSizes &sizes, std::optional<Trial> &best) {
-    bool twice = !packable.empty() || changesOrder || transposesBlocks(best);
-    std::optional<Trial> other = twice ? best : std::nullopt;
-    TileSizes bestSizes = sizes, otherSizes = sizes;
-    for (size_t k = 0; k < sizes.size(); ++k)
-      sweep(bestSizes, k, best);
-    for (size_t k = sizes.size(); twice && k-- > 0;)
-      sweep(otherSizes, k, other);
-    if (better(other, best)) {
-      best = std::move(other);
-      bestSizes = otherSizes;
-    }
-    for (size_t k = 0; k < sizes.size() && transposesBlocks(best); ++k)
-      nudge(bestSizes, k, best);
-    constexpr int rounds = 3;
-    bool changed = members.size() > 1;
-    for (int round = 0; round < rounds && changed; ++round) {
-      changed = false;
-      for (size_t k = 0; k < sizes.size(); ++k)
-        changed |= step(bestSizes, k, best);
-    }
-  }
-
-  /// Whether it does nothing but transpose blocks in registers.
-  static bool transposesBlocks(const std::optional<Trial> &trial) {
-    return trial && llvm::all_of(trial->schedule.nests, [](const LoopNest &nest) {
-             return !nest.reduction && nest.registers.rowIterator >= 0;
-           });
-  }
-
-  void sweep(TileSizes &sizes, size_t k, std::optional<Trial> &best) {
-    // Between two caches' sizes, halves of a tile may cost the same several times over.
-    constexpr int patience = 6, same = 1, worse = 3;
-    int64_t full = extentOf(k), chosen = sizes[k];
-    int lost = 0;
-    for (int64_t size = smaller(full, full); size >= 1;
-         size = size == 1 ? 0 : smaller(size, full)) {
-      TileSizes trial = sizes;
-      trial[k] = size;
-      if (tooManyTiles(trial, best))
-        break;
-      std::optional<Trial> tried = attempt(trial);
-      if (better(tried, best)) {
-        best = std::move(tried);
-        chosen = size;
-        lost = 0;
-      } else if (!best) {
-        chosen = size; // Nothing fits yet: the other iterators are cut besides.
-      } else {
-        bool isSame = tried && tried->computeSeconds < 1.05 * best->computeSeconds;
-        lost += isSame ? same : worse;
-        if (lost >= patience)
-          break;
-      }
-    }
-    sizes[k] = chosen;
-  }
-
-  /// Of blocks that are turned, one more or less may be better than twice or half as many.
-  void nudge(TileSizes &sizes, size_t k, std::optional<Trial> &best) {
-    constexpr double enough = 0.995;
-    int64_t block = std::max(1u, unit.bits / 32), full = extentOf(k), chosen = sizes[k];
-    for (int64_t size : {chosen - block, chosen + block}) {
-      TileSizes trial = sizes;
-      trial[k] = size;
-      if (size < block || size >= full || chosen == full)
-        continue;
-      std::optional<Trial> tried = attempt(trial);
-      if (!isLess(tried, best, enough))
-        continue;
-      best = std::move(tried);
-      sizes = trial;
-    }
-  }
-
-  bool step(TileSizes &sizes, size_t k, std::optional<Trial> &best) {
-    double enough = packable.empty() ? 0.98 : 0.995; // Of copies, bytes are known well.
-    int64_t full = extentOf(k);
-    for (bool up : {false, true}) {
-      bool changed = false;
-      while (true) {
-        TileSizes trial = sizes;
-        trial[k] = up ? std::min(full, 2 * sizes[k]) : smaller(sizes[k], full);
-        if (trial[k] == sizes[k] || tooManyTiles(trial, best))
-          break;
-        std::optional<Trial> tried = attempt(trial);
-        if (!isLess(tried, best, enough))
-          break;
-        best = std::move(tried);
-        sizes = trial;
-        changed = true;
-      }
-      if (changed)
-        return true;
-    }
-    return false;
-  }
-
-  int64_t extentOf(size_t k) const { return members.back().parallel[k].extent.constant(); }
-
-  /// About half; so that tiles start at whole vectors where there are several of them, and those of
-  /// blocks are whole warps' shares.
-  int64_t smaller(int64_t size, int64_t extent) const {
-    constexpr int64_t share = 16;
-    if (options.inBlocks() && size > share)
-      return int64_t(llvm::bit_floor(uint64_t(size - 1)));
-    int64_t half = (size + 1) / 2, lanes = std::max<int64_t>(1, unit.bits / 32);
-    int64_t rest = extent % lanes;
-    return half > 2 * lanes ? int64_t(llvm::alignTo(half - rest, lanes)) + rest : half;
-  }
-
   /// With the best number of threads, where a tile is a block's.
   std::optional<Trial> attempt(const TileSizes &sizes) {
-    if (options.inBlocks() && !wanted && !seen.insert({sizes.begin(), sizes.end()}).second)
-      return std::nullopt; // It was compared before.
-    std::optional<Tiling> tiling = tilingOf(sizes);
+    std::optional<Tiling> tiling = tilingOf(
+        {values, members, group.constants, packable, transposed},
+        {options.scalar, options.inBlocks(), options.packing, storageOf(options.precision)}, sizes,
+        reason);
     if (!tiling)
       return std::nullopt;
     if (!options.inBlocks())
@@ -421,38 +155,6 @@ private:
       best = std::move(trial);
     }
     return best;
-  }
-
-  /// A tiling's buffers and nests, whose registers are to be chosen.
-  struct Tiling {
-    Schedule schedule;
-    std::vector<LoopNest> parts;
-  };
-
-  std::optional<Tiling> tilingOf(const TileSizes &sizes) {
-    std::optional<llvm::SmallVector<Box>> boxes = inferBoxes(values, members, sizes);
-    if (!boxes)
-      return std::nullopt;
-    Tiling tiling;
-    Schedule &schedule = tiling.schedule;
-    schedule.space = tileSpace(members.back(), sizes);
-    placements.clear();
-    placeMemory(schedule);
-    placeScratch(schedule, *boxes);
-    for (auto [member, box] : llvm::zip(members, *boxes)) {
-      LoopNest nest =
-          makeNest(values, member, box, schedule.space,
-                   [&](ValueId id) -> const Placement & { return placements.at(id.number); });
-      for (LoopNest &part : partsOf(std::move(nest), member, schedule)) {
-        if (!areSpansUniform(part)) {
-          reason = "a loop's bound differs inside of its tiles";
-          return std::nullopt;
-        }
-        setShares(part, schedule.buffers, values);
-        tiling.parts.push_back(std::move(part));
-      }
-    }
-    return tiling;
   }
 
   std::optional<Trial> attemptWith(const Tiling &tiling, const TileSizes &sizes, int threads) {
@@ -516,7 +218,9 @@ private:
     }
     for (auto [nest, each] : llvm::zip_equal(schedule.nests, cycles))
       each *= schedule.runsOf(nest, options.machine.cores) / double(schedule.tiles());
-    account(trial, cycles);
+    Traffic traffic(schedule, options.machine);
+    traffic.count(schedule);
+    trial.computeSeconds = secondsInTiles(schedule, traffic, cycles, options.machine);
     note(trial, sizes, cycles);
     return trial;
   }
@@ -550,10 +254,6 @@ private:
     noteChoices(std::move(ranked), *all, nests.size());
     llvm::append_range(schedule.nests, std::move(nests));
     return true;
-  }
-
-  std::optional<MatrixProduct> productOf(const LoopNest &nest) const {
-    return options.inBlocks() ? matrixProductOf(nest, storageOf(options.precision)) : std::nullopt;
   }
 
   /// What the next nest of a schedule is to do.
@@ -590,25 +290,6 @@ private:
       choice.share /= total;
   }
 
-  /// A nest for each side of what it chooses by its iterators.
-  llvm::SmallVector<LoopNest, 2> partsOf(LoopNest nest, const Member &member,
-                                         const Schedule &schedule) const {
-    llvm::SmallVector<LoopNest, 2> all, sides{std::move(nest)};
-    if (!options.scalar)
-      sides = splitAtPlaces(std::move(sides[0]), schedule.space);
-    for (LoopNest &part : sides) {
-      splitIterators(part, schedule.space);
-      // What may be packed is stored coordinate by coordinate.
-      if (!llvm::is_contained(packable, member.results[0]))
-        collapseIterators(part, schedule.space.size());
-      if (options.scalar || !areSpansUniform(part) || productOf(part))
-        all.push_back(std::move(part));
-      else
-        llvm::append_range(all, splitAtConditions(std::move(part)));
-    }
-    return all;
-  }
-
   /// The cycles with the registers that the point names, or else the best.
   std::optional<double> setRegisters(LoopNest &nest, const Schedule &schedule) {
     constexpr size_t mostChoices = 32;
@@ -642,151 +323,6 @@ private:
       allTried->push_back({point, trial.computeSeconds});
   }
 
-  /// A nest that only fills scratch, from what does not change with the last tile dimensions.
-  static void shareAmongTiles(Schedule &schedule) {
-    unsigned dimensions = schedule.space.size();
-    llvm::SmallVector<unsigned> moves(schedule.buffers.size(), 0); ///< By buffer: how many do.
-    auto movedBy = [&](const LoopNest &nest) {
-      unsigned moved = 0;
-      forEachIndex(nest, [&](const Index &index) {
-        for (unsigned d = moved; d < dimensions; ++d)
-          if (index.uses(nest.originIterator(d)))
-            moved = d + 1;
-      });
-      for (unsigned buffer : buffersRead(nest))
-        moved = std::max(moved, moves[buffer]);
-      for (unsigned destination : nest.destinations)
-        moved = schedule.buffers[destination].home == Home::Memory
-                    ? dimensions
-                    : std::max(moved, moves[destination]);
-      for (const Kept &kept : nest.kept)
-        moved = std::max(moved, moves[kept.buffer]);
-      return moved;
-    };
-    for (int round = 0; round < 2; ++round) // Parts of one buffer have a nest each.
-      for (LoopNest &nest : schedule.nests) {
-        unsigned moved = movedBy(nest);
-        for (unsigned destination : nest.destinations)
-          moves[destination] = moved;
-        for (const Kept &kept : nest.kept)
-          moves[kept.buffer] = moved;
-        nest.sharedDimensions = dimensions - moved;
-      }
-  }
-
-  void placeMemory(Schedule &schedule) {
-    auto place = [&](ValueId id, bool written) {
-      if (placements.count(id.number))
-        return;
-      const Value &value = values.value(id);
-      int64_t elements = 1;
-      for (Extent extent : value.shape)
-        elements *= extent.constant();
-      placements[id.number] = {static_cast<unsigned>(schedule.buffers.size()), Home::Memory, {}};
-      schedule.buffers.push_back({id, value.type, elements, Home::Memory, written});
-      schedule.buffers.back().packable =
-          options.packing && llvm::is_contained(group.constants, id) && isReadInOneWay(id);
-    };
-    auto isMember = [&](ValueId id) {
-      return llvm::any_of(members, [&](const Member &m) { return m.stores(id); });
-    };
-    for (const Member &member : members)
-      for (const Expr &expr : member.expressions())
-        for (ValueId id : readsOf(expr))
-          if (!LoopNest::isAccumulator(id) && !isMember(id))
-            place(id, false);
-    for (const Member &member : members)
-      if (member.isOutput)
-        for (ValueId id : member.results)
-          place(id, true);
-  }
-
-  bool isReadInOneWay(ValueId id) const {
-    size_t ways = 0;
-    for (const Member &member : members) { // Iterators of two members are not the same.
-      llvm::SmallVector<Expr> reads;
-      for (const Expr &expr : member.expressions())
-        expr.walk([&](const Expr &e) {
-          if (e.kind() == ExprKind::Read && e.readValue() == id && !llvm::is_contained(reads, e))
-            reads.push_back(e);
-        });
-      ways += reads.size();
-    }
-    return ways == 1;
-  }
-
-  /// The part of a value that a tile holds: what its member iterates over, or all of it where the
-  /// member's iterators are not the value's dimensions.
-  Box heldBox(const Member &member, ValueId id, const Box &iterated) const {
-    bool isIdentity = llvm::all_of(llvm::enumerate(member.resultIndices), [](const auto &entry) {
-      return entry.value().asIterator() == static_cast<int>(entry.index());
-    });
-    if (isIdentity)
-      return iterated;
-    Box whole;
-    for (Extent extent : values.shape(id))
-      whole.push_back({Index(0), extent.constant()});
-    return whole;
-  }
-
-  void placeScratch(Schedule &schedule, llvm::ArrayRef<Box> boxes) {
-    for (auto [member, iterated] : llvm::zip(members, boxes)) {
-      for (const KeptValue &kept : member.kept)
-        placeKept(schedule, kept, iterated);
-      if (member.isOutput)
-        continue;
-      for (ValueId id : member.results) {
-        bool mayPack = llvm::is_contained(packable, id);
-        Box box = heldBox(member, id, iterated);
-        int64_t pitch = 0, elements = box.empty() ? 1 : box.back().extent; // Of a row.
-        if (mayPack)                                                       // Panels are full.
-          elements = llvm::alignTo(elements, mostLanes);
-        if (llvm::is_contained(transposed, id))
-          elements = pitch = rowPitch(elements, bytesOfElement(values.value(id).type));
-        for (const Side &side : llvm::ArrayRef(box).drop_back(!box.empty()))
-          elements *= side.extent;
-        placements[id.number] = {static_cast<unsigned>(schedule.buffers.size()), Home::Scratch, box,
-                                 pitch};
-        schedule.buffers.push_back(
-            {id, values.value(id).type, elements, Home::Scratch, true, 0, mayPack});
-      }
-    }
-  }
-
-  /// What iterators of a reduction keep is there as a whole.
-  void placeKept(Schedule &schedule, const KeptValue &kept, const Box &iterated) {
-    Box box;
-    int64_t elements = 1;
-    for (auto [iterator, extent] : llvm::zip_equal(kept.iterators, values.shape(kept.value))) {
-      box.push_back(iterator < iterated.size() ? iterated[iterator]
-                                               : Side{Index(0), extent.constant()});
-      elements *= box.back().extent;
-    }
-    placements[kept.value.number] = {unsigned(schedule.buffers.size()), Home::Scratch, box};
-    schedule.buffers.push_back(
-        {kept.value, values.value(kept.value).type, elements, Home::Scratch, true});
-  }
-
-  /// Fills in what the cost model reads, and the estimate that compares tilings. `cycles`: of a
-  /// tile, by nest.
-  void account(Trial &trial, llvm::ArrayRef<double> cycles) {
-    const machine::Machine &machine = options.machine;
-    Traffic traffic(trial.schedule, machine);
-    traffic.count(trial.schedule);
-    double lanes = std::max(1, machine.vectorBits / 32);
-    double cyclesPerSecond = std::max(1e9, machine.flopsPerSecond / (4 * lanes));
-    llvm::SmallVector<double> seconds;
-    // Loads run ahead of the arithmetic of their own nest, but not perfectly.
-    for (auto [each, moving] : llvm::zip_equal(cycles, traffic.movingSeconds())) {
-      double arithmetic = each / cyclesPerSecond;
-      seconds.push_back(std::max(arithmetic, moving) + 0.3 * std::min(arithmetic, moving));
-    }
-    double tile = 10e-9 + 5e-9 * double(trial.schedule.nests.size()) +
-                  std::accumulate(seconds.begin(), seconds.end(), 0.0) +
-                  traffic.secondsInTurns(seconds);
-    trial.computeSeconds = std::ceil(double(trial.schedule.tiles()) / machine.cores) * tile;
-  }
-
   const Program &program;
   GroupValues values;
   const Group &group;
@@ -798,9 +334,7 @@ private:
   llvm::SmallVector<ValueId> transposed; ///< Copies that are read across their rows.
   bool changesOrder = false;             ///< As the transform that is tried says.
   std::optional<bool> worthCutting;
-  std::map<uint32_t, Placement> placements;
   std::string reason;
-  std::set<std::vector<int64_t>> seen; ///< Tiles of blocks that a search has tried.
 
   std::optional<std::vector<Member>> unbounded; ///< Members whose loops end at their extents.
   const Point *wanted = nullptr;                ///< What to do, where the search is not asked.
