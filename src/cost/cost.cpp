@@ -24,7 +24,7 @@ static double bandwidthFor(double bytes, const machine::Machine &machine, bool a
 }
 
 /// What a kernel stores, some core has read since: each line is first taken from it.
-static double exchange(const schedule::Schedule &schedule, const machine::Machine &machine) {
+static double exchange(const loops::Schedule &schedule, const machine::Machine &machine) {
   constexpr double bytesPerSecond = 20e9; ///< Of one core.
   return machine.cores > 1 ? schedule.bytesWritten / (bytesPerSecond * machine.cores) : 0;
 }
@@ -40,8 +40,7 @@ static double withMemory(double computing, double moving, const machine::Machine
 }
 
 /// By the machine description alone.
-static double estimatedSeconds(const schedule::KernelShape &kernel,
-                               const machine::Machine &machine) {
+static double estimatedSeconds(const loops::KernelShape &kernel, const machine::Machine &machine) {
   if (kernel.untuned)
     return kernel.gain * estimatedSeconds(*kernel.untuned, machine);
   double bytes = kernel.schedule.bytesRead + kernel.schedule.bytesWritten;
@@ -49,23 +48,23 @@ static double estimatedSeconds(const schedule::KernelShape &kernel,
   return machine.stageSeconds + withMemory(kernel.computeSeconds, moving, machine);
 }
 
-double predictSeconds(const schedule::KernelShape &kernel, const machine::Machine &machine) {
+double predictSeconds(const loops::KernelShape &kernel, const machine::Machine &machine) {
   return kernel.measuredSeconds > 0 ? kernel.measuredSeconds
                                     : kernel.bias * estimatedSeconds(kernel, machine);
 }
 
-double movingSeconds(const schedule::KernelShape &kernel, const machine::Machine &machine) {
+double movingSeconds(const loops::KernelShape &kernel, const machine::Machine &machine) {
   double bytes = kernel.schedule.bytesRead + kernel.schedule.bytesWritten;
   return bytes / std::max(1e9, machine.memory().bytesPerSecondAll);
 }
 
-double roughSeconds(const schedule::KernelShape &kernel, const machine::Machine &machine) {
+double roughSeconds(const loops::KernelShape &kernel, const machine::Machine &machine) {
   if (kernel.untuned)
     return kernel.gain * roughSeconds(*kernel.untuned, machine);
   return roughSharedSeconds(kernel, 1, machine);
 }
 
-double roughSharedSeconds(const schedule::KernelShape &kernel, double cores,
+double roughSharedSeconds(const loops::KernelShape &kernel, double cores,
                           const machine::Machine &machine) {
   return machine.stageSeconds + kernel.computeSeconds / cores + movingSeconds(kernel, machine);
 }
@@ -78,7 +77,7 @@ double withColdConstants(double seconds, double bytes, double ofAll,
   return overlapped(seconds, bytes / std::max(1e9, machine.memory().bytesPerSecondAll));
 }
 
-static double estimatedAloneSeconds(const schedule::KernelShape &kernel,
+static double estimatedAloneSeconds(const loops::KernelShape &kernel,
                                     const machine::Machine &machine) {
   constexpr double startSeconds = 60e-9;
   if (kernel.untuned)
@@ -89,12 +88,12 @@ static double estimatedAloneSeconds(const schedule::KernelShape &kernel,
   return startSeconds + overlapped(computing, bytes / bandwidthFor(bytes, machine, false));
 }
 
-double predictAloneSeconds(const schedule::KernelShape &kernel, const machine::Machine &machine) {
+double predictAloneSeconds(const loops::KernelShape &kernel, const machine::Machine &machine) {
   double measured = predictSeconds(kernel, machine) / estimatedSeconds(kernel, machine);
   return measured * estimatedAloneSeconds(kernel, machine);
 }
 
-double predictStepSeconds(const schedule::KernelShape &kernel, const machine::Machine &machine) {
+double predictStepSeconds(const loops::KernelShape &kernel, const machine::Machine &machine) {
   return kernel.schedule.tiles() == 1 ? predictAloneSeconds(kernel, machine)
                                       : predictSeconds(kernel, machine);
 }
@@ -116,33 +115,33 @@ static double blocksAtOnce(int64_t threads, int64_t scratch, const machine::Mach
 }
 
 /// Blocks of a launch that are under way at once: each takes what the largest kernel takes.
-static double roomFor(llvm::ArrayRef<const schedule::KernelShape *> kernels,
+static double roomFor(llvm::ArrayRef<const loops::KernelShape *> kernels,
                       const machine::Machine &machine) {
   int64_t threads = 1, scratch = 0;
-  for (const schedule::KernelShape *kernel : kernels) {
+  for (const loops::KernelShape *kernel : kernels) {
     threads = std::max<int64_t>(threads, kernel->schedule.threads);
     scratch = std::max<int64_t>(scratch, kernel->schedule.scratchBytes);
   }
   return machine.cores * blocksAtOnce(threads, scratch, machine);
 }
 
-bool mayShareLaunch(llvm::ArrayRef<const schedule::KernelShape *> kernels) {
+bool mayShareLaunch(llvm::ArrayRef<const loops::KernelShape *> kernels) {
   constexpr int enoughFor = 256;
   int least = std::numeric_limits<int>::max(), most = 0;
-  for (const schedule::KernelShape *kernel : kernels) {
+  for (const loops::KernelShape *kernel : kernels) {
     least = std::min(least, kernel->schedule.threads);
     most = std::max(most, kernel->schedule.threads);
   }
   return most <= enoughFor || least == most;
 }
 
-double predictTogetherSeconds(llvm::ArrayRef<const schedule::KernelShape *> kernels,
+double predictTogetherSeconds(llvm::ArrayRef<const loops::KernelShape *> kernels,
                               const machine::Machine &machine) {
   if (kernels.size() == 1)
     return predictSeconds(*kernels.front(), machine);
   double room = roomFor(kernels, machine), longest = 0, all = 0, inTurn = 0, waves = 0, bytes = 0;
-  for (const schedule::KernelShape *kernel : kernels) {
-    const schedule::Schedule &schedule = kernel->schedule;
+  for (const loops::KernelShape *kernel : kernels) {
+    const loops::Schedule &schedule = kernel->schedule;
     double tiles = double(schedule.tiles()), own = roomFor(kernel, machine);
     double seconds = std::max(0.0, predictSeconds(*kernel, machine) - machine.stageSeconds);
     seconds *= std::ceil(tiles / room) / std::ceil(tiles / own);
@@ -160,14 +159,14 @@ double predictTogetherSeconds(llvm::ArrayRef<const schedule::KernelShape *> kern
 }
 
 double predictPhasesSeconds(llvm::ArrayRef<Phase> phases, const machine::Machine &machine) {
-  llvm::SmallVector<const schedule::KernelShape *> all;
+  llvm::SmallVector<const loops::KernelShape *> all;
   for (const Phase &phase : phases)
     all.append(phase.begin(), phase.end());
   double room = roomFor(all, machine);
   double seconds = machine.stageSeconds + machine.barrierSeconds * double(phases.size() - 1);
   for (const Phase &phase : phases) {
     double tiles = 0;
-    for (const schedule::KernelShape *kernel : phase)
+    for (const loops::KernelShape *kernel : phase)
       tiles += double(kernel->schedule.tiles());
     double turns = std::ceil(tiles / room) / std::ceil(tiles / roomFor(phase, machine));
     seconds += turns * (predictTogetherSeconds(phase, machine) - machine.stageSeconds);

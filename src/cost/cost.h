@@ -8,8 +8,8 @@
 #ifndef KINTSUGI_COST_COST_H
 #define KINTSUGI_COST_COST_H
 
+#include "loops/kernel.h"
 #include "machine/machine.h"
-#include "schedule/kernel.h"
 
 namespace kintsugi::cost {
 
@@ -18,24 +18,24 @@ double overlapped(double a, double b);
 
 /// Seconds that one run of the candidate's kernel takes: those that were measured, or else what the
 /// machine description says, by the bias of what was measured.
-double predictSeconds(const schedule::KernelShape &kernel, const machine::Machine &machine);
+double predictSeconds(const loops::KernelShape &kernel, const machine::Machine &machine);
 
 /// The same for one worker alone, which starts it without a barrier.
-double predictAloneSeconds(const schedule::KernelShape &kernel, const machine::Machine &machine);
+double predictAloneSeconds(const loops::KernelShape &kernel, const machine::Machine &machine);
 
 /// What a kernel takes in a loop that no other work interrupts: one tile needs no barrier.
-double predictStepSeconds(const schedule::KernelShape &kernel, const machine::Machine &machine);
+double predictStepSeconds(const loops::KernelShape &kernel, const machine::Machine &machine);
 
 /// Seconds in which all cores together move what a kernel reads and writes, from memory.
-double movingSeconds(const schedule::KernelShape &kernel, const machine::Machine &machine);
+double movingSeconds(const loops::KernelShape &kernel, const machine::Machine &machine);
 
 /// Start, arithmetic and memory one after the other: enough to tell a good group from a bad one
 /// while groups grow.
-double roughSeconds(const schedule::KernelShape &kernel, const machine::Machine &machine);
+double roughSeconds(const loops::KernelShape &kernel, const machine::Machine &machine);
 
 /// The same where a definition was scheduled for one core and any of so many may have a share of
 /// it: how a nest uses registers does not depend on how it is cut for several.
-double roughSharedSeconds(const schedule::KernelShape &kernel, double cores,
+double roughSharedSeconds(const loops::KernelShape &kernel, double cores,
                           const machine::Machine &machine);
 
 /// What takes `seconds` where its constants lie near, of so many bytes: those of a model, of
@@ -49,14 +49,14 @@ double predictLanesSeconds(llvm::ArrayRef<double> seconds, const machine::Machin
 /// Whether kernels of blocks of threads can share a launch. Up to so many threads of a block each
 /// has as many registers as a thread can have; of larger ones each has less, which is enough only
 /// for kernels that are made for blocks of that size.
-bool mayShareLaunch(llvm::ArrayRef<const schedule::KernelShape *> kernels);
+bool mayShareLaunch(llvm::ArrayRef<const loops::KernelShape *> kernels);
 
 /// Of kernels that share a launch and don't wait for each other, of blocks of threads.
-double predictTogetherSeconds(llvm::ArrayRef<const schedule::KernelShape *> kernels,
+double predictTogetherSeconds(llvm::ArrayRef<const loops::KernelShape *> kernels,
                               const machine::Machine &machine);
 
 /// Kernels that don't wait for each other, in a launch whose phases do.
-using Phase = llvm::SmallVector<const schedule::KernelShape *, 2>;
+using Phase = llvm::SmallVector<const loops::KernelShape *, 2>;
 
 /// Of phases that share a launch, on a machine whose blocks can wait for each other.
 double predictPhasesSeconds(llvm::ArrayRef<Phase> phases, const machine::Machine &machine);

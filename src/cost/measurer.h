@@ -7,7 +7,7 @@
 #ifndef KINTSUGI_COST_MEASURER_H
 #define KINTSUGI_COST_MEASURER_H
 
-#include "schedule/schedule.h"
+#include "loops/schedule.h"
 
 namespace kintsugi::cost {
 
@@ -37,7 +37,7 @@ public:
   virtual unsigned preparers() const { return 0; }
 
   /// The schedule outlives what is made of it. An error where it can't be run. Any thread.
-  virtual Expected<std::unique_ptr<Contender>> prepare(const schedule::Schedule &schedule) = 0;
+  virtual Expected<std::unique_ptr<Contender>> prepare(const loops::Schedule &schedule) = 0;
 
   /// Times schedules of one group side by side, each run of the one beside runs of the others. An
   /// error where they can't be run.

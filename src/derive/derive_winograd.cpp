@@ -2,10 +2,10 @@
 
 #include "cost/cost.h"
 #include "cost/decisions.h"
-#include "cost/price_list.h"
 #include "derive/rule.h"
 #include "derive/ways_within.h"
 #include "derive/winograd.h"
+#include "search/price_list.h"
 #include "simplify/facts.h"
 #include "te/constant_nodes.h"
 #include "te/subprogram.h"
@@ -237,7 +237,7 @@ private:
 
   const Priced &price(uint32_t node, const Correlation &correlation) {
     Alone one = alone(node, correlation);
-    return known.at(schedule::keyOf(one.program, groupOf(one.program, {0})).text, [&] {
+    return known.at(loops::keyOf(one.program, groupOf(one.program, {0})).text, [&] {
       return price(one, bytesOf(program.value(correlation.kernel.readValue())));
     });
   }
@@ -282,13 +282,13 @@ private:
     return {std::min(apart, seconds(derived, nodes)), bytes};
   }
 
-  static schedule::Group groupOf(const Program &in, llvm::ArrayRef<uint32_t> nodes) {
-    return cost::kernelGroup(in, te::constantNodes(in), nodes, {in.resultsOf(nodes.back())[0]});
+  static loops::Group groupOf(const Program &in, llvm::ArrayRef<uint32_t> nodes) {
+    return search::kernelGroup(in, te::constantNodes(in), nodes, {in.resultsOf(nodes.back())[0]});
   }
 
   /// Of some definitions as one kernel.
   double seconds(const Program &in, llvm::ArrayRef<uint32_t> nodes) {
-    schedule::Group group = groupOf(in, nodes);
+    loops::Group group = groupOf(in, nodes);
     double cold = 0;
     for (ValueId id : group.constants)
       cold += bytesOf(in.value(id));
@@ -317,7 +317,7 @@ private:
   const Program &program;
   const WinogradOptions &options;
   std::vector<bool> constant; ///< By node.
-  cost::PriceList prices;
+  search::PriceList prices;
   double constantBytes = 0;
   cost::Decisions<Priced> known;
 };

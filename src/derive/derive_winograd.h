@@ -11,12 +11,12 @@
 #include "cost/margins.h"
 #include "derive/assumptions.h"
 #include "explain/log.h"
-#include "schedule/scheduler.h"
+#include "search/scheduler.h"
 
 namespace kintsugi::derive {
 
 struct WinogradOptions {
-  schedule::ScheduleOptions schedule;
+  search::ScheduleOptions schedule;
   double margin = cost::Margins().winograd;
   unsigned fuel = 400; ///< Distinct definitions that are priced.
   /// Told which definitions were replaced, and what that saves.

@@ -8,7 +8,7 @@
 //     j];
 //                                                          else: -inf }
 //
-// A loop over blocks of columns (schedule/streamed_softmax.h) then leaves them out. In a block of
+// A loop over blocks of columns (loops/streamed_softmax.h) then leaves them out. In a block of
 // rows of which one is hidden as a whole every block counts as open, so such rows keep their
 // meaning. A mask that hides nothing, all zeros, is left out. For softmaxes whose sums are divided
 // late (behind_sums.h). STOF (Dai et al. 2025, block masks).

@@ -1,9 +1,9 @@
 #include "derive/masks.h"
 
-#include "cost/price_list.h"
 #include "derive/mask_values.h"
 #include "derive/rule.h"
 #include "derive/walk_blocks.h"
+#include "search/price_list.h"
 #include "simplify/simplify.h"
 #include "space/growth.h"
 #include "te/constant_nodes.h"
@@ -76,7 +76,7 @@ private:
 
   std::string keyOf(const MaskedRegion &region) const {
     const MaskedScore &masked = region.masked;
-    std::string key = schedule::keyOf(program, groupOf(program, nodesOf(region))).text;
+    std::string key = loops::keyOf(program, groupOf(program, nodesOf(region))).text;
     for (ValueId id : readsOf(masked.mask))
       key += "mask " + std::to_string(id.number);
     return key;
@@ -94,7 +94,7 @@ private:
     return nodes;
   }
 
-  schedule::Group groupOf(const Program &of, llvm::ArrayRef<uint32_t> nodes) const {
+  loops::Group groupOf(const Program &of, llvm::ArrayRef<uint32_t> nodes) const {
     space::SpaceOptions spaceOptions = optionsFor(of);
     return space::Growth(of, nodes, spaceOptions).groupOf(nodes);
   }
@@ -184,7 +184,7 @@ private:
 
   const Program &program;
   const MaskOptions &options;
-  cost::PriceList prices;
+  search::PriceList prices;
   std::vector<MaskedRegion> regions;
   std::vector<Decision> decisions;
 };

@@ -39,8 +39,8 @@ public:
     all = (1u << nodes.size()) - 1;
   }
 
-  std::vector<std::shared_ptr<const schedule::KernelShape>> run() {
-    std::vector<std::shared_ptr<const schedule::KernelShape>> kernels;
+  std::vector<std::shared_ptr<const loops::KernelShape>> run() {
+    std::vector<std::shared_ptr<const loops::KernelShape>> kernels;
     for (uint32_t covered = 0; covered != all;) {
       unsigned candidate = from(covered).candidate;
       kernels.push_back(space.candidates[candidate].kernel);
@@ -99,8 +99,8 @@ std::optional<ScanPricer::Kernels> ScanPricer::cheapest(const Program &of,
   space::SpaceOptions spaceOptions = options;
   spaceOptions.memo = &memo;
   spaceOptions.constants = constants;
-  schedule::Group all = space::Growth(of, nodes, spaceOptions).groupOf(nodes);
-  auto [entry, isNew] = chosen.try_emplace(schedule::keyOf(of, all).text);
+  loops::Group all = space::Growth(of, nodes, spaceOptions).groupOf(nodes);
+  auto [entry, isNew] = chosen.try_emplace(loops::keyOf(of, all).text);
   if (!isNew)
     return entry->second;
   Expected<space::Space> space = space::buildSpace(of, nodes, spaceOptions);

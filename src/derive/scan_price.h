@@ -30,7 +30,7 @@ public:
   double wave(const WaveScan &wave);
 
 private:
-  using Kernels = std::vector<std::shared_ptr<const schedule::KernelShape>>;
+  using Kernels = std::vector<std::shared_ptr<const loops::KernelShape>>;
 
   te::Program productsAlone(const ChainedScan &scan, int64_t steps) const;
   /// nullopt where there are too many definitions.

@@ -2,8 +2,8 @@
 
 #include "cost/cost.h"
 #include "cost/decisions.h"
-#include "cost/price_list.h"
 #include "derive/rule.h"
+#include "search/price_list.h"
 #include "simplify/rebuild.h"
 #include "te/constant_nodes.h"
 #include "te/product.h"
@@ -144,18 +144,18 @@ private:
   std::optional<Split> choose(uint32_t node) {
     if (!isSplittable(node))
       return std::nullopt;
-    schedule::Group group =
-        cost::kernelGroup(program, constant, {node}, {program.resultsOf(node)[0]});
+    loops::Group group =
+        search::kernelGroup(program, constant, {node}, {program.resultsOf(node)[0]});
     if (isAsQuickAsMemory(prices.kernelOf(program, group)))
       return std::nullopt;
-    const Priced &priced = known.at(schedule::keyOf(program, group).text,
+    const Priced &priced = known.at(loops::keyOf(program, group).text,
                                     [&] { return price(node, prices.secondsOf(program, group)); });
     if (priced.split)
       explain(node, priced);
     return priced.split;
   }
 
-  bool isAsQuickAsMemory(const cost::PriceList::Kernel &kernel) const {
+  bool isAsQuickAsMemory(const search::PriceList::Kernel &kernel) const {
     constexpr double muchLonger = 1.5;
     return kernel &&
            cost::predictSeconds(*kernel, prices.machine()) <
@@ -221,7 +221,7 @@ private:
   const Program &program;
   const SplitSumsOptions &options;
   std::vector<bool> constant; ///< By node.
-  cost::PriceList prices;
+  search::PriceList prices;
   cost::Decisions<Priced> known;
 };
 

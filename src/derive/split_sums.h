@@ -17,12 +17,12 @@
 
 #include "cost/margins.h"
 #include "explain/log.h"
-#include "schedule/scheduler.h"
+#include "search/scheduler.h"
 
 namespace kintsugi::derive {
 
 struct SplitSumsOptions {
-  schedule::ScheduleOptions schedule;
+  search::ScheduleOptions schedule;
   double margin = cost::Margins().splitReduction;
   double marginSeconds = cost::Margins().splitReductionSeconds;
   unsigned fuel = 64; ///< Distinct definitions for which splits are priced.

@@ -1,8 +1,8 @@
 #include "derive/split_windows.h"
 
 #include "cost/decisions.h"
-#include "cost/price_list.h"
 #include "derive/rule.h"
+#include "search/price_list.h"
 #include "simplify/rebuild.h"
 #include "te/constant_nodes.h"
 #include "te/product.h"
@@ -268,9 +268,9 @@ private:
     llvm::SmallVector<Window> windows = WindowFinder(program, constant, whole).windows();
     if (windows.empty())
       return std::nullopt;
-    schedule::Group group = cost::kernelGroup(program, constant, {node}, {whole.results[0]});
+    loops::Group group = search::kernelGroup(program, constant, {node}, {whole.results[0]});
     const Priced &priced =
-        known.at(schedule::keyOf(program, group).text, [&] { return price(node, windows); });
+        known.at(loops::keyOf(program, group).text, [&] { return price(node, windows); });
     if (priced.window)
       explain(node, priced);
     return priced.window;
@@ -312,7 +312,7 @@ private:
   const Program &program;
   const SplitWindowsOptions &options;
   std::vector<bool> constant; ///< By node.
-  cost::PriceList prices;
+  search::PriceList prices;
   cost::Decisions<Priced> known;
 };
 

@@ -18,12 +18,12 @@
 
 #include "cost/margins.h"
 #include "explain/log.h"
-#include "schedule/scheduler.h"
+#include "search/scheduler.h"
 
 namespace kintsugi::derive {
 
 struct SplitWindowsOptions {
-  schedule::ScheduleOptions schedule;
+  search::ScheduleOptions schedule;
   unsigned fuel = 32; ///< Distinct definitions that are priced.
   double margin = cost::Margins().windowProducts;
   /// Told which windows were split, and what that saves.

@@ -2,9 +2,9 @@
 
 #include "cost/cost.h"
 #include "cost/decisions.h"
-#include "cost/price_list.h"
 #include "derive/alike.h"
 #include "derive/rule.h"
+#include "search/price_list.h"
 #include "simplify/rebuild.h"
 #include "simplify/simplify.h"
 #include "te/constant_nodes.h"
@@ -162,11 +162,11 @@ public:
 
   Program fresh;
   /// The nodes of each stack, and which of their values others read.
-  std::vector<schedule::Group> groups;
+  std::vector<loops::Group> groups;
 
 private:
   void write(const Stack &stack) {
-    schedule::Group group;
+    loops::Group group;
     const Chain &leader = stack.members[0];
     llvm::SmallVector<ValueId> stacked;
     for (unsigned place = 0; place < leader.size(); ++place) {
@@ -293,7 +293,7 @@ public:
   std::vector<const Stack *> choose(llvm::ArrayRef<const Stack *> stacks, const Stacker &stacked) {
     std::vector<const Stack *> chosen;
     for (auto [stack, group] : llvm::zip_equal(stacks, stacked.groups)) {
-      std::string key = schedule::keyOf(stacked.fresh, group).text;
+      std::string key = loops::keyOf(stacked.fresh, group).text;
       const std::optional<Priced> &priced = known.at(
           key, [&, stack = stack, &group = group] { return price(*stack, stacked.fresh, group); });
       if (!priced)
@@ -312,15 +312,15 @@ private:
     double apart = 0, stacked = 0;
   };
 
-  Priced price(const Stack &stack, const Program &fresh, const schedule::Group &group) {
-    cost::PriceList::Kernel together = prices.kernelOf(
-        fresh, cost::kernelGroup(fresh, te::constantNodes(fresh), group.nodes, group.outputs));
+  Priced price(const Stack &stack, const Program &fresh, const loops::Group &group) {
+    search::PriceList::Kernel together = prices.kernelOf(
+        fresh, search::kernelGroup(fresh, te::constantNodes(fresh), group.nodes, group.outputs));
     if (!together)
       return {};
-    std::vector<cost::PriceList::Kernel> kernels;
+    std::vector<search::PriceList::Kernel> kernels;
     for (const Chain &member : stack.members) {
       kernels.push_back(prices.kernelOf(
-          program, cost::kernelGroup(program, constant, member, finder.outputsOf(member))));
+          program, search::kernelGroup(program, constant, member, finder.outputsOf(member))));
       if (!kernels.back())
         return {};
     }
@@ -332,9 +332,9 @@ private:
   }
 
   /// Side by side in as few launches as may be.
-  double secondsApart(llvm::ArrayRef<cost::PriceList::Kernel> kernels) const {
-    std::vector<llvm::SmallVector<const schedule::KernelShape *>> launches;
-    for (const cost::PriceList::Kernel &kernel : kernels) {
+  double secondsApart(llvm::ArrayRef<search::PriceList::Kernel> kernels) const {
+    std::vector<llvm::SmallVector<const loops::KernelShape *>> launches;
+    for (const search::PriceList::Kernel &kernel : kernels) {
       bool isShared = llvm::any_of(launches, [&](auto &launch) {
         launch.push_back(kernel.get());
         bool may = cost::mayShareLaunch(launch);
@@ -369,7 +369,7 @@ private:
   const std::vector<bool> &constant;
   const ChainFinder &finder;
   const StackOptions &options;
-  cost::PriceList prices;
+  search::PriceList prices;
   cost::Decisions<std::optional<Priced>> known; ///< Nothing: no fuel was left for it.
 };
 

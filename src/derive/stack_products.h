@@ -18,12 +18,12 @@
 
 #include "cost/margins.h"
 #include "explain/log.h"
-#include "schedule/scheduler.h"
+#include "search/scheduler.h"
 
 namespace kintsugi::derive {
 
 struct StackOptions {
-  schedule::ScheduleOptions schedule;
+  search::ScheduleOptions schedule;
   unsigned fuel = 64; ///< Distinct stacks that are priced.
   double margin = cost::Margins().mergedProducts;
   /// Told which products were stacked, and what that saves.

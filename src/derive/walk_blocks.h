@@ -6,7 +6,7 @@
 //
 // Reductions over columns keep the condition b < count[j]; the first partial[j] blocks have the
 // mask applied, from a tile of it, and the others don't look at it. Loops then end where the table
-// says (schedule/bounds.h). What the program reads of rows afterwards is put back in order.
+// says (loops/bounds.h). What the program reads of rows afterwards is put back in order.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KINTSUGI_DERIVE_WALK_BLOCKS_H

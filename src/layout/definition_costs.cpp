@@ -16,13 +16,13 @@ static constexpr double impossible = std::numeric_limits<double>::infinity();
 /// How a nest uses registers doesn't depend on how it is cut into tiles for several cores, and one
 /// tile is scheduled much faster than many tilings. A block of threads waits more than it works, so
 /// that what it takes is no share of what all take.
-static schedule::ScheduleOptions ofOneTile(schedule::ScheduleOptions options) {
+static search::ScheduleOptions ofOneTile(search::ScheduleOptions options) {
   if (options.machine.threads == 0)
     options.machine.cores = 1;
   return options;
 }
 
-DefinitionCosts::DefinitionCosts(const Program &program, const schedule::ScheduleOptions &schedule,
+DefinitionCosts::DefinitionCosts(const Program &program, const search::ScheduleOptions &schedule,
                                  unsigned fuel)
     : program(program), cores(schedule.machine.threads > 0 ? 1 : schedule.machine.cores),
       prices(ofOneTile(schedule), fuel), constant(te::constantNodes(program)) {}
@@ -62,7 +62,7 @@ double DefinitionCosts::seconds(uint32_t node, OrderOf orderOf) {
   if (followsOperands(changed, orderOf))
     return 0;
   Subprogram alone(program);
-  schedule::Group group;
+  loops::Group group;
   for (ValueId operand : program.operandsOf(node)) {
     ValueId input =
         alone.addInput(operand, permuted(program.value(operand).shape, orderOf(operand)));
@@ -71,7 +71,7 @@ double DefinitionCosts::seconds(uint32_t node, OrderOf orderOf) {
   }
   group.nodes = {0};
   group.outputs = alone.define(node, std::move(changed));
-  cost::PriceList::Kernel kernel = prices.kernelOf(alone.program, group);
+  search::PriceList::Kernel kernel = prices.kernelOf(alone.program, group);
   return kernel ? cost::roughSharedSeconds(*kernel, cores, prices.machine()) : impossible;
 }
 

@@ -8,15 +8,15 @@
 #ifndef KINTSUGI_LAYOUT_DEFINITION_COSTS_H
 #define KINTSUGI_LAYOUT_DEFINITION_COSTS_H
 
-#include "cost/price_list.h"
 #include "layout/reorder.h"
+#include "search/price_list.h"
 
 namespace kintsugi::layout {
 
 class DefinitionCosts {
 public:
   /// At most `fuel` definitions are scheduled.
-  DefinitionCosts(const te::Program &program, const schedule::ScheduleOptions &schedule,
+  DefinitionCosts(const te::Program &program, const search::ScheduleOptions &schedule,
                   unsigned fuel);
 
   /// Seconds that a definition takes alone with its result and operands in the given orders;
@@ -31,7 +31,7 @@ private:
 
   const te::Program &program;
   double cores;
-  cost::PriceList prices;
+  search::PriceList prices;
   std::vector<bool> constant; ///< By node.
 };
 

@@ -11,12 +11,12 @@
 #define KINTSUGI_LAYOUT_LAYOUT_H
 
 #include "explain/log.h"
-#include "schedule/scheduler.h"
+#include "search/scheduler.h"
 
 namespace kintsugi::layout {
 
 struct LayoutOptions {
-  schedule::ScheduleOptions schedule;
+  search::ScheduleOptions schedule;
   unsigned fuel = 3000;       ///< Definitions that are scheduled.
   unsigned moveFuel = 200000; ///< Moves that are tried.
   /// Told which values changed their format, and what that saves.

@@ -77,7 +77,7 @@ private:
     Plan::forEachStage(phase, [&](unsigned number) {
       const Stage &stage = plan.stages[number];
       const orchestrate::Kernel &kernel = plan.kernels[stage.kernel];
-      const schedule::Schedule &schedule = kernel.shape->schedule;
+      const loops::Schedule &schedule = kernel.shape->schedule;
       tiles += schedule.tiles();
       result.scratchBytes = std::max<uint64_t>(result.scratchBytes, schedule.scratchBytes);
       result.threads = std::max<uint32_t>(result.threads, schedule.threads);

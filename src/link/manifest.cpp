@@ -1,7 +1,7 @@
 #include "link/manifest.h"
 
 #include "link/joins.h"
-#include "schedule/threads.h"
+#include "loops/block_registers.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -84,7 +84,7 @@ runtime::Stage stageOf(const Plan &plan, const orchestrate::Stage &stage,
   result.scratchBytes = kernel.shape->schedule.scratchBytes;
   result.threads = kernel.shape->schedule.threads;
   if (result.threads > 0)
-    result.registers = schedule::registersOf(kernel.shape->schedule);
+    result.registers = loops::registersOf(kernel.shape->schedule);
   return result;
 }
 

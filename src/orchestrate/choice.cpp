@@ -100,7 +100,7 @@ void note(explain::Log *log, const solve::Problem &problem, const solve::Solutio
 
 /// The launches that candidates may share with others.
 LaunchColumns launchesOf(const Program &program, const space::Space &space, solve::Problem &problem,
-                         const schedule::ScheduleOptions &options) {
+                         const search::ScheduleOptions &options) {
   LaunchColumns launches(options);
   std::vector<unsigned> depths = depthsOf(program);
   for (auto [number, candidate] : llvm::enumerate(space.candidates)) {
@@ -141,7 +141,7 @@ Expected<Choice> choose(const Program &program, llvm::ArrayRef<uint32_t> definit
   spaceOptions.fuse &= options.mode != PlanMode::Separate;
   spaceOptions.log = options.log;
   KINTSUGI_ASSIGN(choice.space, space::buildSpace(program, definitions, spaceOptions));
-  const schedule::ScheduleOptions &scheduling = options.space.schedule;
+  const search::ScheduleOptions &scheduling = options.space.schedule;
   solve::Problem problem = problemOf(program, choice.space, definitions, scheduling.machine);
   std::optional<LaunchColumns> launches;
   if (options.mergesLaunches)

@@ -10,7 +10,7 @@ namespace {
 
 class Joiner {
 public:
-  Joiner(Plan &plan, const schedule::ScheduleOptions &options, explain::Log *log)
+  Joiner(Plan &plan, const search::ScheduleOptions &options, explain::Log *log)
       : plan(plan), sharing(options), log(log) {}
 
   bool joinedAny = false;
@@ -45,7 +45,7 @@ public:
   }
 
 private:
-  const schedule::KernelShape &shapeOf(unsigned stage) const {
+  const loops::KernelShape &shapeOf(unsigned stage) const {
     return *plan.kernels[plan.stages[stage].kernel].shape;
   }
 
@@ -155,7 +155,7 @@ private:
 
 } // namespace
 
-void joinStages(Plan &plan, const schedule::ScheduleOptions &options, explain::Log *log) {
+void joinStages(Plan &plan, const search::ScheduleOptions &options, explain::Log *log) {
   Joiner joiner(plan, options, log);
   joiner.visit(plan.root, 1);
   if (joiner.joinedAny)

@@ -9,14 +9,14 @@
 
 #include "explain/log.h"
 #include "orchestrate/plan.h"
-#include "schedule/scheduler.h"
+#include "search/scheduler.h"
 
 namespace kintsugi::orchestrate {
 
 /// Joins stages of the main program, and gives temporaries new places, since what shares a launch
 /// is alive at the same time. `options`: those that the stages' kernels were scheduled with. Tells
 /// the log of what was joined or could have been.
-void joinStages(Plan &plan, const schedule::ScheduleOptions &options, explain::Log *log);
+void joinStages(Plan &plan, const search::ScheduleOptions &options, explain::Log *log);
 
 } // namespace kintsugi::orchestrate
 

@@ -22,7 +22,7 @@ static const solve::Column &columnOf(const Problem &problem, ColumnId id) {
   return problem.columns[static_cast<size_t>(id)];
 }
 
-void LaunchColumns::setKernel(ColumnId column, const schedule::KernelShape &kernel, size_t operands,
+void LaunchColumns::setKernel(ColumnId column, const loops::KernelShape &kernel, size_t operands,
                               unsigned depth) {
   kernels[column] = {&kernel, operands, cost::predictSeconds(kernel, machine), depth,
                      sharing.canShare(kernel)};

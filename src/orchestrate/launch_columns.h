@@ -29,12 +29,12 @@ public:
                                                              llvm::ArrayRef<solve::ColumnId>)>;
 
   /// `options`: those that kernels are scheduled with.
-  explicit LaunchColumns(const schedule::ScheduleOptions &options)
+  explicit LaunchColumns(const search::ScheduleOptions &options)
       : machine(options.machine), sharing(options) {}
 
   /// Says what a column of the problem runs. Kernels may share launches if as much that is no
   /// kernel (scans and calls on the longest way there: `depth`) runs before each.
-  void setKernel(solve::ColumnId column, const schedule::KernelShape &kernel, size_t operands,
+  void setKernel(solve::ColumnId column, const loops::KernelShape &kernel, size_t operands,
                  unsigned depth);
 
   /// Adds the launch that a column's parts share, which read nothing of each other, where it pays.
@@ -62,7 +62,7 @@ public:
 
 private:
   struct Kernel {
-    const schedule::KernelShape *kernel;
+    const loops::KernelShape *kernel;
     size_t operands;
     double seconds;
     unsigned depth;

@@ -14,7 +14,7 @@ constexpr size_t mostOperands = 248;
 
 class Sharer {
 public:
-  Sharer(llvm::ArrayRef<KernelRun> runs, const schedule::BlockLimits &limits,
+  Sharer(llvm::ArrayRef<KernelRun> runs, const loops::BlockLimits &limits,
          const machine::Machine &machine)
       : runs(runs), limits(limits), machine(machine) {}
 
@@ -89,12 +89,12 @@ private:
 
   /// Whether a block has the registers and the shared memory that any of the kernels take.
   bool haveRoom(llvm::ArrayRef<LaunchPhase> phases) const {
-    llvm::SmallVector<const schedule::KernelShape *> kernels;
+    llvm::SmallVector<const loops::KernelShape *> kernels;
     for (const LaunchPhase &phase : phases)
       kernels.append(kernelsOf(phase));
-    schedule::BlockMemory memory;
-    for (const schedule::KernelShape *kernel : kernels)
-      memory.add(schedule::memoryOf(kernel->schedule, machine.core.subgroup));
+    loops::BlockMemory memory;
+    for (const loops::KernelShape *kernel : kernels)
+      memory.add(loops::memoryOf(kernel->schedule, machine.core.subgroup));
     return cost::mayShareLaunch(kernels) && memory.isWithin(limits);
   }
 
@@ -153,7 +153,7 @@ private:
   }
 
   llvm::ArrayRef<KernelRun> runs;
-  const schedule::BlockLimits &limits;
+  const loops::BlockLimits &limits;
   const machine::Machine &machine;
 };
 
@@ -166,14 +166,14 @@ size_t Launch::numRuns() const {
   return count;
 }
 
-LaunchSharing::LaunchSharing(const schedule::ScheduleOptions &options) : machine(options.machine) {
+LaunchSharing::LaunchSharing(const search::ScheduleOptions &options) : machine(options.machine) {
   limits.scratchBytes = options.scratchLimit;
   limits.ringBytes = options.ringLimit;
 }
 
-bool LaunchSharing::canShare(const schedule::KernelShape &kernel) const {
+bool LaunchSharing::canShare(const loops::KernelShape &kernel) const {
   // Whole subgroups work, or none of one does.
-  const schedule::Schedule &schedule = kernel.schedule;
+  const loops::Schedule &schedule = kernel.schedule;
   return schedule.threads > 0 && schedule.threads % machine.core.subgroup == 0 &&
          schedule.tiles() > 0 && schedule.blocks() == schedule.tiles();
 }

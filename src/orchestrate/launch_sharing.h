@@ -13,15 +13,15 @@
 #ifndef KINTSUGI_ORCHESTRATE_LAUNCH_SHARING_H
 #define KINTSUGI_ORCHESTRATE_LAUNCH_SHARING_H
 
-#include "schedule/block.h"
-#include "schedule/kernel.h"
-#include "schedule/scheduler.h"
+#include "loops/block_memory.h"
+#include "loops/kernel.h"
+#include "search/scheduler.h"
 
 namespace kintsugi::orchestrate {
 
 /// A kernel that runs once, among others.
 struct KernelRun {
-  const schedule::KernelShape *kernel;
+  const loops::KernelShape *kernel;
   size_t operands;
   double seconds; ///< Predicted, in a launch of its own.
   unsigned level; ///< How many runs have to be over one after the other before it starts.
@@ -45,10 +45,10 @@ struct Launch {
 class LaunchSharing {
 public:
   /// `options`: those that the kernels were scheduled with.
-  explicit LaunchSharing(const schedule::ScheduleOptions &options);
+  explicit LaunchSharing(const search::ScheduleOptions &options);
 
   /// Whether a kernel's blocks can be some of a launch's.
-  bool canShare(const schedule::KernelShape &kernel) const;
+  bool canShare(const loops::KernelShape &kernel) const;
 
   /// The launches of runs that can share some: in the order of their levels where any is shared,
   /// otherwise in the order of the runs.
@@ -56,7 +56,7 @@ public:
 
 private:
   const machine::Machine &machine;
-  schedule::BlockLimits limits;
+  loops::BlockLimits limits;
 };
 
 } // namespace kintsugi::orchestrate

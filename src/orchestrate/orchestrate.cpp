@@ -227,8 +227,8 @@ private:
     return Status::success();
   }
 
-  double secondsOf(const PlanNode &node, double (*predict)(const schedule::KernelShape &,
-                                                           const machine::Machine &)) const {
+  double secondsOf(const PlanNode &node,
+                   double (*predict)(const loops::KernelShape &, const machine::Machine &)) const {
     if (node.kind == PlanNode::Kind::Stage) {
       const Stage &stage = plan.stages[node.stage];
       return stage.kind == Stage::Kind::Call
@@ -403,7 +403,7 @@ private:
 
   /// A constant in a kernel's order: one more stage of the constant program, shared by all kernels
   /// that want the same.
-  Expected<unsigned> packedBuffer(unsigned source, const schedule::Packing &packing) {
+  Expected<unsigned> packedBuffer(unsigned source, const loops::Packing &packing) {
     auto [entry, fresh] = packed.try_emplace({source, packing.print()}, ~0u);
     if (!fresh)
       return entry->second;

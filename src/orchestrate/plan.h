@@ -37,13 +37,13 @@ struct PlanBuffer {
 /// A generated kernel; stages of equal groups share it.
 struct Kernel {
   std::string symbol;
-  Hash128 key;                                        ///< Of its group.
-  std::shared_ptr<const schedule::KernelShape> shape; ///< None in a plan that was read from text.
+  Hash128 key;                                     ///< Of its group.
+  std::shared_ptr<const loops::KernelShape> shape; ///< None in a plan that was read from text.
   double predictedSeconds = 0;
   /// The first group that it computes, of a program that outlives the plan (it may be a loop's
   /// body); null for kernels of the constant program and in a plan that was read from text.
   const te::Program *program = nullptr;
-  schedule::Group group;
+  loops::Group group;
 };
 
 struct Stage {

@@ -7,9 +7,9 @@
 namespace kintsugi::orchestrate {
 
 using namespace te;
-using Nodes = decltype(schedule::Group::nodes);
+using Nodes = decltype(loops::Group::nodes);
 
-static std::vector<Nodes> partsOf(const Program &program, const schedule::Group &group) {
+static std::vector<Nodes> partsOf(const Program &program, const loops::Group &group) {
   std::vector<Nodes> parts;
   for (uint32_t node : group.nodes) {
     Nodes own{node};

@@ -8,8 +8,8 @@
 
 namespace kintsugi::pipeline {
 
-schedule::ScheduleOptions scheduleOptions(const CompileOptions &options) {
-  schedule::ScheduleOptions result;
+search::ScheduleOptions scheduleOptions(const CompileOptions &options) {
+  search::ScheduleOptions result;
   result.machine = options.machine;
   result.precision = options.precision;
   result.packing = !options.disabled.has("packing");

@@ -13,7 +13,7 @@
 namespace kintsugi::pipeline {
 
 unsigned threadsOf(const CompileOptions &options);
-schedule::ScheduleOptions scheduleOptions(const CompileOptions &options);
+search::ScheduleOptions scheduleOptions(const CompileOptions &options);
 space::SpaceOptions spaceOptions(const CompileOptions &options);
 orchestrate::OrchestrateOptions orchestrateOptions(const CompileOptions &options,
                                                    const targets::Target &target);

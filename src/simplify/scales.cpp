@@ -204,7 +204,7 @@ std::vector<bool> Scales::findTyped() const {
 }
 
 /// What softmaxes are made of, exp(x - m) with a maximum m, is not divided. The difference would
-/// have to be multiplied in every term, and kernels that never store x (schedule/streamed_softmax)
+/// have to be multiplied in every term, and kernels that never store x (loops/streamed_softmax)
 /// would not know it as a softmax's. The greatest of x is often what a mask puts there, -1e4, which
 /// says nothing of what is seen.
 std::vector<bool> Scales::findCompared() const {

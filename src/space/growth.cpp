@@ -72,8 +72,8 @@ Nodes Growth::completed(const Nodes &nodes, bool byOperators) const {
   return result;
 }
 
-schedule::Group Growth::groupOf(llvm::ArrayRef<uint32_t> nodes) const {
-  schedule::Group group;
+loops::Group Growth::groupOf(llvm::ArrayRef<uint32_t> nodes) const {
+  loops::Group group;
   group.nodes.assign(nodes.begin(), nodes.end());
   for (uint32_t node : nodes) {
     bool readOutside = llvm::any_of(
@@ -212,7 +212,7 @@ std::vector<Nodes> Growth::attentionBefore(uint32_t root) const {
   return groups;
 }
 
-bool Growth::withinCaps(const schedule::Group &group) const {
+bool Growth::withinCaps(const loops::Group &group) const {
   std::set<uint32_t> inputs;
   for (uint32_t node : group.nodes)
     for (ValueId operand : program.operandsOf(node)) {
@@ -226,7 +226,7 @@ bool Growth::withinCaps(const schedule::Group &group) const {
 /// The groups of one root: those that were met, and those that grow further.
 class Growth::Search {
 public:
-  using Price = llvm::function_ref<std::optional<double>(schedule::Group)>;
+  using Price = llvm::function_ref<std::optional<double>(loops::Group)>;
 
   Search(const Growth &growth, uint32_t root, unsigned &fuel, Price price)
       : growth(growth), fuel(fuel), price(price) {
@@ -284,7 +284,7 @@ private:
     std::optional<double> &seconds = entry->second;
     if (isNew && growth.isConvex(nodes)) {
       --fuel;
-      schedule::Group group = growth.groupOf(nodes);
+      loops::Group group = growth.groupOf(nodes);
       if (growth.withinCaps(group))
         seconds = price(std::move(group));
     }
@@ -323,7 +323,7 @@ private:
 };
 
 void Growth::from(uint32_t root, unsigned &fuel,
-                  llvm::function_ref<std::optional<double>(schedule::Group)> price) const {
+                  llvm::function_ref<std::optional<double>(loops::Group)> price) const {
   Search search(*this, root, fuel, price);
   const std::vector<Nodes> attention = attentionBefore(root);
   auto grow = [&] {

@@ -27,9 +27,9 @@ public:
   void keepWhole(llvm::ArrayRef<Nodes> operators);
 
   /// The group of some nodes (in program order) with what it has to store.
-  schedule::Group groupOf(llvm::ArrayRef<uint32_t> nodes) const;
+  loops::Group groupOf(llvm::ArrayRef<uint32_t> nodes) const;
 
-  bool withinCaps(const schedule::Group &group) const;
+  bool withinCaps(const loops::Group &group) const;
 
   /// Groups grow by whole operators as well, which reach farther in as many steps. Each of them can
   /// be a kernel, which takes so many rough seconds.
@@ -41,7 +41,7 @@ public:
   /// further: what is added later would have to win back their loss. Looks at no more than `fuel`
   /// groups, and takes those off.
   void from(uint32_t root, unsigned &fuel,
-            llvm::function_ref<std::optional<double>(schedule::Group)> price) const;
+            llvm::function_ref<std::optional<double>(loops::Group)> price) const;
 
   /// The rough seconds of a definition alone, or of the operator that it is the last of; said
   /// before growth starts.

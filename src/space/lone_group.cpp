@@ -7,7 +7,7 @@ namespace kintsugi::space {
 
 using namespace te;
 
-LoneGroup loneGroupOf(const Program &program, const schedule::Group &group, const GroupKey &key) {
+LoneGroup loneGroupOf(const Program &program, const loops::Group &group, const GroupKey &key) {
   Subprogram part(program,
                   [&](ValueId id) { return program.value(id).kind == ValueKind::Constant; });
   LoneGroup result;

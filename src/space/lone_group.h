@@ -13,12 +13,11 @@ namespace kintsugi::space {
 
 struct LoneGroup {
   te::Program program; ///< Its values are those of the key, in their order.
-  schedule::Group group;
+  loops::Group group;
   GroupKey key; ///< Its own: the same text.
 };
 
-LoneGroup loneGroupOf(const te::Program &program, const schedule::Group &group,
-                      const GroupKey &key);
+LoneGroup loneGroupOf(const te::Program &program, const loops::Group &group, const GroupKey &key);
 
 } // namespace kintsugi::space
 

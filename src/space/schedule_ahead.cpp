@@ -52,7 +52,7 @@ private:
   bool grow(ScheduleTable &table, uint32_t root, bool waits) const {
     bool isKnown = true;
     unsigned fuel = options.fuel;
-    growth.from(root, fuel, [&](const schedule::Group &group) -> std::optional<double> {
+    growth.from(root, fuel, [&](const loops::Group &group) -> std::optional<double> {
       if (!isKnown)
         return std::nullopt;
       ScheduleTable::Price price = table.priceOf(group, waits);

@@ -1,6 +1,7 @@
 #include "space/schedule_table.h"
 
 #include "cost/cost.h"
+#include "search/point_text.h"
 #include "space/lone_group.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -15,20 +16,20 @@ ScheduleTable::ScheduleTable(const Program &program, const SpaceOptions &options
   this->options.threadMemo = &memo.threads;
 }
 
-Candidate ScheduleTable::candidateOf(schedule::Group group, std::string &reason) {
+Candidate ScheduleTable::candidateOf(loops::Group group, std::string &reason) {
   GroupKey key = keyOf(program, group);
   const Scheduled &entry = *scheduled(group, key, true);
   reason = entry.reason;
   Candidate candidate{std::move(group), entry.kernel, {}};
   if (!candidate.kernel)
     return candidate;
-  for (const schedule::Buffer &buffer : candidate.kernel->schedule.buffers)
-    if (buffer.home == schedule::Home::Memory)
+  for (const loops::Buffer &buffer : candidate.kernel->schedule.buffers)
+    if (buffer.home == loops::Home::Memory)
       candidate.operands.push_back(key.values[buffer.value.number]);
   return candidate;
 }
 
-ScheduleTable::Price ScheduleTable::priceOf(const schedule::Group &group, bool waits) {
+ScheduleTable::Price ScheduleTable::priceOf(const loops::Group &group, bool waits) {
   const Scheduled *entry = scheduled(group, keyOf(program, group), waits);
   if (!entry)
     return {std::nullopt, false};
@@ -37,7 +38,7 @@ ScheduleTable::Price ScheduleTable::priceOf(const schedule::Group &group, bool w
   return {cost::roughSeconds(*entry->kernel, options.machine)};
 }
 
-const Scheduled *ScheduleTable::scheduled(const schedule::Group &group, const GroupKey &key,
+const Scheduled *ScheduleTable::scheduled(const loops::Group &group, const GroupKey &key,
                                           bool waits) {
   if (auto found = kernels.find(key.text); found != kernels.end())
     return &found->second;
@@ -52,9 +53,9 @@ const Scheduled *ScheduleTable::scheduled(const schedule::Group &group, const Gr
 }
 
 /// The kernel speaks of values by their numbers in the key.
-Scheduled ScheduleTable::search(const schedule::Group &group, const GroupKey &key) const {
+Scheduled ScheduleTable::search(const loops::Group &group, const GroupKey &key) const {
   LoneGroup alone = loneGroupOf(program, group, key);
-  schedule::ScheduleResult result = schedule::scheduleGroup(alone.program, alone.group, options);
+  search::ScheduleResult result = search::scheduleGroup(alone.program, alone.group, options);
   if (!result.schedule)
     return {nullptr, result.reason};
   return {std::make_shared<KernelShape>(KernelShape{
@@ -64,20 +65,20 @@ Scheduled ScheduleTable::search(const schedule::Group &group, const GroupKey &ke
 
 /// The same kernel with the schedule that measuring found, if any.
 std::shared_ptr<const KernelShape>
-ScheduleTable::withTunedSchedule(const schedule::Group &group, const GroupKey &key,
+ScheduleTable::withTunedSchedule(const loops::Group &group, const GroupKey &key,
                                  std::shared_ptr<const KernelShape> kernel) {
   auto found = measured->schedules.find(tuningKey(key, options));
   if (found == measured->schedules.end())
     return kernel;
   const TunedSchedule &better = found->second;
   LoneGroup alone = loneGroupOf(program, group, key);
-  schedule::ScheduleResult result =
-      schedule::scheduleAt(alone.program, alone.group, options, better.point);
+  search::ScheduleResult result =
+      search::scheduleAt(alone.program, alone.group, options, better.point);
   if (log)
     log->add({"space",
               namesOf(group),
               result.schedule ? "tuned schedule" : "no such schedule as was tuned",
-              {better.point.print()},
+              {search::pointText(better.point)},
               {{"share of the default's time", better.gain, ""}}});
   if (!result.schedule)
     return kernel;
@@ -88,7 +89,7 @@ ScheduleTable::withTunedSchedule(const schedule::Group &group, const GroupKey &k
 
 /// The same kernel at the seconds that it was measured to take.
 std::shared_ptr<const KernelShape>
-ScheduleTable::asMeasured(const schedule::Group &group, const GroupKey &key,
+ScheduleTable::asMeasured(const loops::Group &group, const GroupKey &key,
                           std::shared_ptr<const KernelShape> kernel) {
   if (!measured)
     return kernel;
@@ -103,7 +104,7 @@ ScheduleTable::asMeasured(const schedule::Group &group, const GroupKey &key,
   return priced;
 }
 
-std::string ScheduleTable::namesOf(const schedule::Group &group) const {
+std::string ScheduleTable::namesOf(const loops::Group &group) const {
   std::string names;
   for (uint32_t node : group.nodes)
     names +=

@@ -18,30 +18,30 @@ public:
                 explain::Log *log);
 
   /// The candidate of a group; no kernel (and `reason`) where it can't be scheduled.
-  Candidate candidateOf(schedule::Group group, std::string &reason);
+  Candidate candidateOf(loops::Group group, std::string &reason);
 
   struct Price {
     std::optional<double> seconds; ///< Rough ones; nullopt where it can't be scheduled.
     bool isKnown = true;           ///< Otherwise another thread is scheduling it.
   };
   /// What candidateOf will give costs; without waiting for others if not `waits`.
-  Price priceOf(const schedule::Group &group, bool waits);
+  Price priceOf(const loops::Group &group, bool waits);
 
   unsigned size() const { return kernels.size(); }
 
 private:
   /// Null where another thread is at it, and not `waits`.
-  const Scheduled *scheduled(const schedule::Group &group, const GroupKey &key, bool waits);
-  Scheduled search(const schedule::Group &group, const GroupKey &key) const;
-  std::shared_ptr<const KernelShape> withTunedSchedule(const schedule::Group &group,
+  const Scheduled *scheduled(const loops::Group &group, const GroupKey &key, bool waits);
+  Scheduled search(const loops::Group &group, const GroupKey &key) const;
+  std::shared_ptr<const KernelShape> withTunedSchedule(const loops::Group &group,
                                                        const GroupKey &key,
                                                        std::shared_ptr<const KernelShape> kernel);
-  std::shared_ptr<const KernelShape> asMeasured(const schedule::Group &group, const GroupKey &key,
+  std::shared_ptr<const KernelShape> asMeasured(const loops::Group &group, const GroupKey &key,
                                                 std::shared_ptr<const KernelShape> kernel);
-  std::string namesOf(const schedule::Group &group) const;
+  std::string namesOf(const loops::Group &group) const;
 
   const te::Program &program;
-  schedule::ScheduleOptions options; ///< With the memo's choices of threads.
+  search::ScheduleOptions options; ///< With the memo's choices of threads.
   const MeasuredKernels *measured;
   ScheduleMemo &memo;
   explain::Log *log;

@@ -1,6 +1,7 @@
 #include "space/space.h"
 
 #include "cost/cost.h"
+#include "search/point_text.h"
 #include "space/growth.h"
 #include "space/schedule_ahead.h"
 #include "space/schedule_table.h"
@@ -11,7 +12,7 @@ namespace kintsugi::space {
 
 using namespace te;
 
-Hash128 tuningKey(const GroupKey &key, const schedule::ScheduleOptions &options) {
+Hash128 tuningKey(const GroupKey &key, const search::ScheduleOptions &options) {
   return Hasher("tuned")
       .add(key.text)
       .add(options.scalar)
@@ -25,9 +26,9 @@ Hash128 tuningKey(const GroupKey &key, const schedule::ScheduleOptions &options)
       .finish();
 }
 
-Hash128 timingKey(const GroupKey &key, const schedule::ScheduleOptions &options,
-                  const schedule::Point &point) {
-  return Hasher("timed").add(tuningKey(key, options)).add(point.print()).finish();
+Hash128 timingKey(const GroupKey &key, const search::ScheduleOptions &options,
+                  const loops::Point &point) {
+  return Hasher("timed").add(tuningKey(key, options)).add(search::pointText(point)).finish();
 }
 
 /// What the next of several roots may use: all, but for what is kept for the others, so that the
@@ -89,7 +90,7 @@ Expected<Space> buildSpace(const Program &program, llvm::ArrayRef<uint32_t> node
     if (!options.fuse)
       break;
     unsigned own = shareOf(fuel, parts.size() - number), given = own;
-    auto grow = [&](schedule::Group group) -> std::optional<double> {
+    auto grow = [&](loops::Group group) -> std::optional<double> {
       Candidate candidate = table.candidateOf(std::move(group), reason);
       if (!candidate.kernel)
         return std::nullopt;

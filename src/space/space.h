@@ -11,21 +11,21 @@
 
 #include "base/memo.h"
 #include "explain/log.h"
-#include "schedule/kernel.h"
-#include "schedule/scheduler.h"
-#include "schedule/thread_memo.h"
+#include "loops/kernel.h"
+#include "search/scheduler.h"
+#include "search/thread_memo.h"
 
 #include <map>
 
 namespace kintsugi::space {
 
-using schedule::GroupKey;
-using schedule::KernelShape;
-using schedule::keyOf;
+using loops::GroupKey;
+using loops::KernelShape;
+using loops::keyOf;
 
 /// A schedule that was measured to be quicker than the one that the search finds.
 struct TunedSchedule {
-  schedule::Point point;
+  loops::Point point;
   double gain = 1; ///< Its time over the other's; less than 1.
 };
 
@@ -39,14 +39,14 @@ struct MeasuredKernels {
 };
 
 /// What a tuned schedule is kept under: the group and what schedules may do, on a machine.
-Hash128 tuningKey(const GroupKey &key, const schedule::ScheduleOptions &options);
+Hash128 tuningKey(const GroupKey &key, const search::ScheduleOptions &options);
 
 /// What the seconds of a kernel are kept under that is scheduled at a point.
-Hash128 timingKey(const GroupKey &key, const schedule::ScheduleOptions &options,
-                  const schedule::Point &point);
+Hash128 timingKey(const GroupKey &key, const search::ScheduleOptions &options,
+                  const loops::Point &point);
 
 struct Candidate {
-  schedule::Group group;
+  loops::Group group;
   std::shared_ptr<const KernelShape> kernel;
   /// The values behind the schedule's memory buffers, in their order.
   llvm::SmallVector<te::ValueId> operands;
@@ -70,11 +70,11 @@ struct Scheduled {
 };
 /// By the texts of groups' keys; for whoever plans programs more than once under equal options.
 struct ScheduleMemo : Memo<Scheduled> {
-  schedule::ThreadMemo threads; ///< What the groups' nests have in common.
+  search::ThreadMemo threads; ///< What the groups' nests have in common.
 };
 
 struct SpaceOptions {
-  schedule::ScheduleOptions schedule;
+  search::ScheduleOptions schedule;
   Caps caps;
   bool fuse = true; ///< Otherwise only single definitions, or operators that are kept whole.
   bool keepsOperators = false; ///< No group has a part of an operator: whole_operators.h.

@@ -33,10 +33,10 @@ static std::string measuredText(const KernelShape &kernel) {
 }
 
 static std::string kernelText(const KernelShape &kernel) {
-  const schedule::Schedule &schedule = kernel.schedule;
+  const loops::Schedule &schedule = kernel.schedule;
   return "key " + quote(kernel.key.hash().str()) + " tiles " +
          listed(schedule.space,
-                [](const schedule::TileDimension &d) {
+                [](const loops::TileDimension &d) {
                   return std::to_string(d.size) + " of " + std::to_string(d.extent);
                 }) +
          " scratch " + std::to_string(schedule.scratchBytes) + " operations " +
@@ -116,7 +116,7 @@ private:
     if (!hash)
       return lexer.errorAt(offset, "the key is not 32 hexadecimal digits");
     auto shape = std::make_shared<KernelShape>();
-    schedule::Schedule &schedule = shape->schedule;
+    loops::Schedule &schedule = shape->schedule;
     KINTSUGI_RETURN_IF_ERROR(tiles(schedule));
     KINTSUGI_RETURN_IF_ERROR(expectWord(lexer, "scratch"));
     KINTSUGI_ASSIGN(schedule.scratchBytes, expectInteger(lexer, "bytes", 0, INT64_MAX));
@@ -149,7 +149,7 @@ private:
     return Status::success();
   }
 
-  Status tiles(schedule::Schedule &schedule) {
+  Status tiles(loops::Schedule &schedule) {
     KINTSUGI_RETURN_IF_ERROR(expectWord(lexer, "tiles"));
     return expectList(lexer, [&]() -> Status {
       KINTSUGI_ASSIGN(int64_t size, expectInteger(lexer, "a tile's size", 1, maxIndexNumber));
@@ -190,7 +190,7 @@ private:
     return Status::success();
   }
 
-  Status covers(schedule::Group &group) {
+  Status covers(loops::Group &group) {
     KINTSUGI_RETURN_IF_ERROR(expectWord(lexer, "covers"));
     size_t offset = lexer.peek().offset;
     if (program.nodes.empty())
@@ -220,7 +220,7 @@ private:
     return found->second;
   }
 
-  Status stores(schedule::Group &group) {
+  Status stores(loops::Group &group) {
     KINTSUGI_RETURN_IF_ERROR(expectWord(lexer, "stores"));
     return expectList(lexer, [&]() -> Status {
       size_t offset = lexer.peek().offset;

@@ -149,7 +149,7 @@ private:
   bool isOne(llvm::ArrayRef<uint32_t> nodes) {
     if (nodes.size() > options.caps.nodes)
       return false;
-    schedule::Group group = growth.groupOf(nodes);
+    loops::Group group = growth.groupOf(nodes);
     if (!growth.withinCaps(group))
       return false;
     std::optional<double> together = table.priceOf(group, true).seconds;

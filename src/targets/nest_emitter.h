@@ -13,7 +13,7 @@
 #ifndef KINTSUGI_TARGETS_NEST_EMITTER_H
 #define KINTSUGI_TARGETS_NEST_EMITTER_H
 
-#include "schedule/schedule.h"
+#include "loops/schedule.h"
 #include "targets/levels.h"
 #include "targets/position.h"
 #include "targets/reduction.h"

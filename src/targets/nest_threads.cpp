@@ -126,7 +126,7 @@ void NestEmitter::emitOwnBlocks(unsigned level) {
   forEachThread(level, [&](unsigned inner) {
     int64_t blocks = blocksOfAll(), threads = scope.threads->count, together = 1;
     if (!nest.isReduction())
-      together = schedule::blocksTogether(blocks, threads, int64_t(rows) * vectors);
+      together = loops::blocksTogether(blocks, threads, int64_t(rows) * vectors);
     assert(together <= mostBlocksTogether && "levels enough");
     levels.placeAtEnd(inner);
     Type type = countType();
@@ -317,7 +317,7 @@ void NestEmitter::emitSharedRest(unsigned iterator, unsigned level, Value lane, 
 }
 
 int64_t NestEmitter::stepsTogether(int64_t run) const {
-  return schedule::stepsTogether(run, int64_t(rows) * vectors);
+  return loops::stepsTogether(run, int64_t(rows) * vectors);
 }
 
 /// Of the running values of all threads that share a sum, in a tree of fixed order; the first lane

@@ -2,16 +2,16 @@
 
 #include "tile/build.h"
 
-#include "schedule/threads.h"
+#include "loops/block_registers.h"
 #include "tile/build_expr.h"
 #include "tile/dialect.h"
 #include "tile/program_impl.h"
 
 using namespace mlir;
-using kintsugi::schedule::Buffer;
-using kintsugi::schedule::Home;
-using kintsugi::schedule::LoopNest;
-using kintsugi::schedule::Schedule;
+using kintsugi::loops::Buffer;
+using kintsugi::loops::Home;
+using kintsugi::loops::LoopNest;
+using kintsugi::loops::Schedule;
 
 namespace kintsugi::tile {
 
@@ -36,7 +36,7 @@ private:
                   ArrayRef<te::Interval> ranges);
   Block *addBlock(Region &region, const LoopNest &nest, unsigned iterators, ArrayRef<Type> others);
   ExprScope scopeOf(ArrayRef<te::Interval> ranges, ArrayRef<Value> iterators,
-                    ArrayRef<Value> accumulators, ArrayRef<schedule::Ahead> ahead = {}) const;
+                    ArrayRef<Value> accumulators, ArrayRef<loops::Ahead> ahead = {}) const;
   SmallVector<Value> iteratorsOf(Block &block, const LoopNest &nest, unsigned iterators) const;
   void buildBody(const LoopNest &nest, Block &block, ArrayRef<te::Interval> ranges,
                  ArrayRef<Type> accumulators);
@@ -62,11 +62,11 @@ Status KernelBuilder::checkTypes() const {
 
 KernelOp KernelBuilder::declare() {
   SmallVector<int64_t> extents, sizes;
-  for (const schedule::TileDimension &dimension : schedule.space) {
+  for (const loops::TileDimension &dimension : schedule.space) {
     extents.push_back(dimension.extent);
     sizes.push_back(dimension.size);
   }
-  int registers = schedule.threads > 0 ? schedule::registersOf(schedule) : 0;
+  int registers = schedule.threads > 0 ? loops::registersOf(schedule) : 0;
   Location location = builder.getUnknownLoc(), named = location; // What errors of targets name.
   if (!node.empty())
     named = NameLoc::get(builder.getStringAttr(node));
@@ -153,8 +153,7 @@ SmallVector<Value> KernelBuilder::iteratorsOf(Block &block, const LoopNest &nest
 }
 
 ExprScope KernelBuilder::scopeOf(ArrayRef<te::Interval> ranges, ArrayRef<Value> iterators,
-                                 ArrayRef<Value> accumulators,
-                                 ArrayRef<schedule::Ahead> ahead) const {
+                                 ArrayRef<Value> accumulators, ArrayRef<loops::Ahead> ahead) const {
   return {schedule.buffers, buffers, iterators, ranges, accumulators, ahead};
 }
 
@@ -205,7 +204,7 @@ void KernelBuilder::buildBody(const LoopNest &nest, Block &block, ArrayRef<te::I
   if (!nest.reduction)
     return yieldStored(nest, values, types, exprs);
   values[0] = exprs.operations().cast(types[0], nest.reduction->accumulator, values[0]);
-  for (const schedule::Kept &kept : nest.kept) {
+  for (const loops::Kept &kept : nest.kept) {
     te::Expr value = sharedWith(kept.value, nest.bodies);
     values.push_back(asStored(exprs.build(value), value.type(), kept.buffer, exprs));
   }
@@ -235,7 +234,7 @@ void KernelBuilder::buildEpilogue(const LoopNest &nest, Block &block,
 MatrixAttr KernelBuilder::matrixOf(const LoopNest &nest) const {
   if (!nest.matrix)
     return {};
-  const schedule::MatrixTile &tile = *nest.matrix;
+  const loops::MatrixTile &tile = *nest.matrix;
   return MatrixAttr::get(builder.getContext(), valueType(builder.getContext(), tile.element),
                          tile.columnsFactor, tile.rows, tile.columns, tile.depth, tile.down,
                          tile.across, tile.warpsK, tile.inFours, tile.inBulk, tile.blocks,
@@ -249,7 +248,7 @@ SmallVector<Value> KernelBuilder::buildBounds(const LoopNest &nest, ArrayRef<te:
   ExprScope scope = scopeOf(ranges, iterators, {});
   ExprBuilder exprs(builder, scope);
   SmallVector<Value> bounds;
-  for (const schedule::Span &span : nest.spans) {
+  for (const loops::Span &span : nest.spans) {
     int64_t extent = nest.extentOf(span.iterator.asIterator());
     bounds.push_back(span.begin ? exprs.build(*span.begin)
                                 : exprs.operations().constant(ElementType::I64, int64_t(0)));
@@ -295,13 +294,13 @@ void KernelBuilder::buildNest(const LoopNest &nest) {
   AffineMap map = mapOf(nest.destinationIndex, nest, parallel.size(), ranges);
   SmallVector<Value> kept;
   SmallVector<AffineMap> keptMaps;
-  for (const schedule::Kept &each : nest.kept) {
+  for (const loops::Kept &each : nest.kept) {
     kept.push_back(buffers[each.buffer]);
     keptMaps.push_back(mapOf(each.index, nest, parallel.size() + reduction.size(), ranges));
   }
 
   MLIRContext *context = builder.getContext();
-  const schedule::RegisterTile &tile = nest.registers;
+  const loops::RegisterTile &tile = nest.registers;
   auto registers = RegistersAttr::get(context, tile.vectorIterator, tile.lanes, tile.vectors,
                                       tile.rowIterator, tile.rows, tile.unrolledReductions,
                                       tile.apart, tile.columnIterator, tile.columns);
@@ -309,7 +308,7 @@ void KernelBuilder::buildNest(const LoopNest &nest) {
   if (nest.reduction)
     combiner = CombinerKindAttr::get(context, combinerOf(*nest.reduction));
   SmallVector<int64_t> bounded;
-  for (const schedule::Span &span : nest.spans)
+  for (const loops::Span &span : nest.spans)
     bounded.push_back(span.iterator.asIterator());
   SmallVector<Value> bounds = buildBounds(nest, ranges);
   auto compute = ComputeOp::create(

@@ -8,7 +8,7 @@
 #ifndef KINTSUGI_TILE_BUILD_H
 #define KINTSUGI_TILE_BUILD_H
 
-#include "schedule/schedule.h"
+#include "loops/schedule.h"
 #include "tile/program.h"
 
 namespace kintsugi::tile {
@@ -16,7 +16,7 @@ namespace kintsugi::tile {
 /// A kernel to build and the symbol that it shall have, unique in the program.
 struct NamedSchedule {
   std::string name;
-  const schedule::Schedule *schedule;
+  const loops::Schedule *schedule;
   std::string node = {}; ///< Of the model, that errors name: the first that the kernel serves.
 };
 

@@ -7,7 +7,7 @@
 #include <cmath>
 
 using namespace mlir;
-using kintsugi::schedule::LoopNest;
+using kintsugi::loops::LoopNest;
 
 namespace kintsugi::tile {
 
@@ -76,7 +76,7 @@ Value ExprBuilder::buildNew(const te::Expr &expr, Value mask) {
 
 /// One of the reads of a buffer asks for all.
 DenseI64ArrayAttr ExprBuilder::aheadOf(unsigned buffer) {
-  for (const schedule::Ahead &ahead : scope.ahead)
+  for (const loops::Ahead &ahead : scope.ahead)
     if (ahead.buffer == buffer && askedAhead.insert(buffer).second)
       return builder.getDenseI64ArrayAttr({ahead.elements, ahead.isNextTile});
   return {};

@@ -8,7 +8,7 @@
 #ifndef KINTSUGI_TILE_BUILD_EXPR_H
 #define KINTSUGI_TILE_BUILD_EXPR_H
 
-#include "schedule/schedule.h"
+#include "loops/schedule.h"
 #include "tile/build_ops.h"
 
 #include "mlir/IR/AffineMap.h"
@@ -18,12 +18,12 @@ namespace kintsugi::tile {
 
 /// What the names in an expression stand for.
 struct ExprScope {
-  llvm::ArrayRef<schedule::Buffer> types; ///< Of the schedule's buffers.
+  llvm::ArrayRef<loops::Buffer> types; ///< Of the schedule's buffers.
   llvm::ArrayRef<mlir::Value> buffers;
   llvm::ArrayRef<mlir::Value> iterators; ///< By number; null where the region has none.
   llvm::ArrayRef<te::Interval> ranges;
   llvm::ArrayRef<mlir::Value> accumulators;
-  llvm::ArrayRef<schedule::Ahead> ahead;
+  llvm::ArrayRef<loops::Ahead> ahead;
 };
 
 /// A map and what its dimensions stand for.

@@ -1,7 +1,7 @@
 #include "tune/agreement.h"
 
 #include "base/tensor.h"
-#include "schedule/scratch.h"
+#include "loops/scratch.h"
 #include "llvm/ADT/STLExtras.h"
 
 #include <cmath>
@@ -9,9 +9,9 @@
 
 namespace kintsugi::tune {
 
-std::vector<std::byte> packed(const schedule::Packing &packing, ElementType type,
+std::vector<std::byte> packed(const loops::Packing &packing, ElementType type,
                               const std::vector<std::byte> &value) {
-  int64_t size = schedule::bytesOfElement(type), elements = packing.elements();
+  int64_t size = loops::bytesOfElement(type), elements = packing.elements();
   std::vector<std::byte> bytes(elements * size);
   std::vector<int64_t> at(packing.dimensions.size(), 0);
   for (int64_t element = 0; element < elements; ++element) {
@@ -46,16 +46,16 @@ ElementType coarserOf(ElementType one, ElementType other) {
   return mostApart(other) > mostApart(one) ? other : one;
 }
 
-ElementType coarsestOf(llvm::ArrayRef<const schedule::Schedule *> schedules) {
+ElementType coarsestOf(llvm::ArrayRef<const loops::Schedule *> schedules) {
   ElementType coarsest = ElementType::F64;
   auto consider = [&](ElementType type) {
     if (isFloat(type))
       coarsest = coarserOf(coarsest, type);
   };
-  for (const schedule::Schedule *schedule : schedules) {
-    for (const schedule::Buffer &buffer : schedule->buffers)
+  for (const loops::Schedule *schedule : schedules) {
+    for (const loops::Buffer &buffer : schedule->buffers)
       consider(buffer.type);
-    for (const schedule::LoopNest &nest : schedule->nests)
+    for (const loops::LoopNest &nest : schedule->nests)
       if (nest.matrix)
         consider(nest.matrix->element);
   }
@@ -65,7 +65,7 @@ ElementType coarsestOf(llvm::ArrayRef<const schedule::Schedule *> schedules) {
 static bool agree(const Result &result, const Result &other, ElementType coarsest) {
   if (!isFloat(result.type) || result.bytes.size() != other.bytes.size())
     return result.bytes == other.bytes;
-  int64_t elements = int64_t(result.bytes.size()) / schedule::bytesOfElement(result.type);
+  int64_t elements = int64_t(result.bytes.size()) / loops::bytesOfElement(result.type);
   std::vector<int64_t> shape{elements};
   TensorView a{result.type, shape, result.bytes}, b{other.type, shape, other.bytes};
   double greatest = 0, difference = 0;

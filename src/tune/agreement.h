@@ -7,7 +7,7 @@
 #ifndef KINTSUGI_TUNE_AGREEMENT_H
 #define KINTSUGI_TUNE_AGREEMENT_H
 
-#include "schedule/schedule.h"
+#include "loops/schedule.h"
 
 #include <cstddef>
 #include <map>
@@ -16,7 +16,7 @@
 namespace kintsugi::tune {
 
 /// A value as a kernel has it packed.
-std::vector<std::byte> packed(const schedule::Packing &packing, ElementType type,
+std::vector<std::byte> packed(const loops::Packing &packing, ElementType type,
                               const std::vector<std::byte> &value);
 
 struct Result {
@@ -32,7 +32,7 @@ bool agree(const Results &results, const Results &others, ElementType coarsest);
 
 /// The float type of fewest bits that schedules read, store or multiply, and f64 where they do
 /// nothing of the kind.
-ElementType coarsestOf(llvm::ArrayRef<const schedule::Schedule *> schedules);
+ElementType coarsestOf(llvm::ArrayRef<const loops::Schedule *> schedules);
 /// Of two float types the one whose rounding parts results more.
 ElementType coarserOf(ElementType one, ElementType other);
 

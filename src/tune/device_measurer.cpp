@@ -1,7 +1,7 @@
 #include "tune/device_measurer.h"
 
 #include "link/stage_artifact.h"
-#include "schedule/scratch.h"
+#include "loops/scratch.h"
 #include "tile/build.h"
 #include "tune/agreement.h"
 #include "tune/device_block.h"
@@ -15,8 +15,8 @@
 
 namespace kintsugi::tune {
 
-using schedule::Buffer;
-using schedule::Schedule;
+using loops::Buffer;
+using loops::Schedule;
 
 namespace {
 
@@ -105,12 +105,12 @@ private:
     stage.kernel = plan.kernels.size();
     stage.results = 0;
     for (const Buffer &buffer : schedule.buffers) {
-      if (buffer.home != schedule::Home::Memory)
+      if (buffer.home != loops::Home::Memory)
         continue;
       stage.operands.push_back(bufferOf(buffer));
       stage.results += buffer.written;
     }
-    auto shape = std::make_shared<schedule::KernelShape>();
+    auto shape = std::make_shared<loops::KernelShape>();
     shape->schedule = schedule;
     plan.kernels.push_back(
         {"v" + std::to_string(stage.kernel), {}, std::move(shape), 0, nullptr, {}});
@@ -128,9 +128,9 @@ private:
     result.name = "b" + std::to_string(fresh);
     result.type = buffer.type;
     result.shape = {te::Extent(elements)};
-    result.bytes = uint64_t(elements) * schedule::bytesOfElement(buffer.type);
+    result.bytes = uint64_t(elements) * loops::bytesOfElement(buffer.type);
     plan.buffers.push_back(std::move(result));
-    uint64_t bytesOfValue = uint64_t(buffer.elements) * schedule::bytesOfElement(buffer.type);
+    uint64_t bytesOfValue = uint64_t(buffer.elements) * loops::bytesOfElement(buffer.type);
     sources.push_back({buffer.value.number, buffer.written, bytesOfValue, buffer.packing});
     return fresh;
   }
@@ -140,7 +140,7 @@ private:
     uint32_t value; ///< Of the group.
     bool isWritten;
     uint64_t bytesOfValue; ///< Before it is packed.
-    std::optional<schedule::Packing> packing;
+    std::optional<loops::Packing> packing;
   };
 
   orchestrate::Plan plan;

@@ -21,7 +21,7 @@ public:
                  runtime::Device &device, unsigned threads)
       : target(target), options(std::move(options)), device(device), threads(threads) {}
 
-  Expected<std::unique_ptr<cost::Contender>> prepare(const schedule::Schedule &schedule) override;
+  Expected<std::unique_ptr<cost::Contender>> prepare(const loops::Schedule &schedule) override;
   Expected<std::vector<cost::Timed>> measure(llvm::ArrayRef<const cost::Contender *> contenders,
                                              cost::Effort effort) override;
 

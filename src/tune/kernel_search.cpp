@@ -1,5 +1,6 @@
 #include "tune/kernel_search.h"
 
+#include "search/point_text.h"
 #include "tune/records.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -7,20 +8,20 @@
 
 namespace kintsugi::tune {
 
-using schedule::MatrixTile;
-using schedule::NestChoices;
-using schedule::Point;
-using schedule::ScheduleResult;
-using schedule::Tried;
+using loops::MatrixTile;
+using loops::Point;
+using search::NestChoices;
+using search::ScheduleResult;
+using search::Tried;
 
 /// All that differs between schedules of a group. Points may differ and say the same.
-static std::string textOf(const schedule::Schedule &schedule) {
+static std::string textOf(const loops::Schedule &schedule) {
   Point choices;
   choices.threads = schedule.threads;
-  for (const schedule::LoopNest &nest : schedule.nests)
-    choices.registers.push_back(nest.matrix ? schedule::NestChoice(schedule::chosenOf(*nest.matrix))
-                                            : schedule::NestChoice(nest.registers));
-  return schedule.print() + choices.print();
+  for (const loops::LoopNest &nest : schedule.nests)
+    choices.registers.push_back(nest.matrix ? loops::NestChoice(loops::chosenOf(*nest.matrix))
+                                            : loops::NestChoice(nest.registers));
+  return schedule.print() + search::pointText(choices);
 }
 
 void KernelSearch::Candidate::prepare(cost::Measurer &measurer) {
@@ -33,10 +34,10 @@ void KernelSearch::Candidate::prepare(cost::Measurer &measurer) {
     problem = prepared.error().message;
 }
 
-KernelSearch::KernelSearch(const te::Program &program, schedule::Group group,
-                           schedule::ScheduleOptions options, Fuel fuel)
+KernelSearch::KernelSearch(const te::Program &program, loops::Group group,
+                           search::ScheduleOptions options, Fuel fuel)
     : program(program), group(std::move(group)), options(std::move(options)), fuel(fuel) {
-  ScheduleResult found = schedule::scheduleGroup(program, this->group, this->options, &tilings);
+  ScheduleResult found = search::scheduleGroup(program, this->group, this->options, &tilings);
   ended = !found.schedule;
   if (found.schedule) {
     seen = {textOf(*found.schedule)};
@@ -56,7 +57,7 @@ KernelSearch::KernelSearch(const te::Program &program, schedule::Group group,
 void KernelSearch::resume(const Point &best, double share, int64_t spent) {
   pointsSpent = spent;
   ended |= spent >= fuel.points;
-  ScheduleResult result = schedule::scheduleAt(program, group, options, best);
+  ScheduleResult result = search::scheduleAt(program, group, options, best);
   if (share >= 1 || !result.schedule)
     return;
   seen.insert(textOf(*result.schedule));
@@ -137,9 +138,9 @@ Status KernelSearch::take(const std::shared_ptr<Candidate> &candidate, cost::Mea
 
 /// Adds a point that the group has and that was not measured, unless there are `most` already.
 void KernelSearch::consider(Point point, Batch &batch, size_t most) {
-  if (batch.size() >= most || !seen.insert(point.print()).second)
+  if (batch.size() >= most || !seen.insert(search::pointText(point)).second)
     return;
-  ScheduleResult result = schedule::scheduleAt(program, group, options, point);
+  ScheduleResult result = search::scheduleAt(program, group, options, point);
   if (result.schedule && seen.insert(textOf(*result.schedule)).second)
     batch.push_back(std::make_shared<Candidate>(
         Candidate{std::move(point), std::move(*result.schedule), nullptr, ""}));
@@ -152,7 +153,7 @@ void KernelSearch::addTilings(Batch &batch, size_t most) {
       consider(tried.point, batch, most);
 }
 
-static Point withChoice(Point point, size_t nest, schedule::NestChoice choice) {
+static Point withChoice(Point point, size_t nest, loops::NestChoice choice) {
   if (point.registers.size() <= nest)
     point.registers.resize(nest + 1);
   point.registers[nest] = std::move(choice);
@@ -163,7 +164,7 @@ void KernelSearch::addChoices(Batch &batch, size_t most) {
   constexpr double worthIt = 0.1; ///< Share of the kernel's cycles.
   std::vector<NestChoices> nests;
   const Point from = start().point;
-  schedule::scheduleAt(program, group, options, from, &nests);
+  search::scheduleAt(program, group, options, from, &nests);
   size_t ranks = 0;
   for (const NestChoices &nest : nests)
     ranks = std::max(ranks, nest.registers.size());
@@ -179,7 +180,7 @@ void KernelSearch::addStages(Batch &batch, size_t most) {
     if (!nest.matrix)
       continue;
     for (unsigned stages : {nest.matrix->stages + 1, nest.matrix->stages - 1}) {
-      MatrixTile tile = schedule::chosenOf(*nest.matrix);
+      MatrixTile tile = loops::chosenOf(*nest.matrix);
       tile.stages = stages;
       consider(withChoice(start().point, number, tile), batch, most);
     }

@@ -10,7 +10,7 @@
 #define KINTSUGI_TUNE_KERNEL_SEARCH_H
 
 #include "cost/measurer.h"
-#include "schedule/scheduler.h"
+#include "search/scheduler.h"
 
 #include <set>
 
@@ -24,8 +24,8 @@ public:
   };
 
   struct Candidate {
-    schedule::Point point;
-    schedule::Schedule schedule;
+    loops::Point point;
+    loops::Schedule schedule;
     std::unique_ptr<cost::Contender> ready; ///< Null: not prepared yet, or it can't be.
     std::string problem;                    ///< Why it can't.
 
@@ -38,9 +38,9 @@ public:
   /// `best`: what is known to be better than the default so far, with its share of the default's
   /// time; the default itself where nothing is. `spent`: points measured for that. The program must
   /// outlive the search.
-  KernelSearch(const te::Program &program, schedule::Group group, schedule::ScheduleOptions options,
+  KernelSearch(const te::Program &program, loops::Group group, search::ScheduleOptions options,
                Fuel fuel);
-  void resume(const schedule::Point &best, double share, int64_t spent);
+  void resume(const loops::Point &best, double share, int64_t spent);
 
   /// What to measure next; nothing where no point is left. Then whoever asked prepares it, and has
   /// it judged.
@@ -51,33 +51,33 @@ public:
   bool hasEnded() const { return ended; }
   int64_t spent() const { return pointsSpent; }
   /// Nothing where the default is the best known. A better one was confirmed.
-  std::optional<schedule::Point> best() const {
+  std::optional<loops::Point> best() const {
     return better ? std::optional(better->point) : std::nullopt;
   }
   double share() const { return bestShare; }
   double defaultSeconds() const { return seconds; }
   /// Those that were quicker and computed something else: a fault of the compiler's.
-  const std::vector<schedule::Point> &wrongPoints() const { return wrong; }
+  const std::vector<loops::Point> &wrongPoints() const { return wrong; }
 
 private:
   void addTilings(Batch &batch, size_t most);
   void addChoices(Batch &batch, size_t most);
   void addNeighbours(Batch &batch, size_t most);
   void addStages(Batch &batch, size_t most);
-  void consider(schedule::Point point, Batch &batch, size_t most);
+  void consider(loops::Point point, Batch &batch, size_t most);
   Status take(const std::shared_ptr<Candidate> &candidate, cost::Measurer &measurer);
   const Candidate &start() const { return better ? *better : *usual; }
   size_t known() const { return better ? 2 : 1; } ///< That a batch starts with.
 
   const te::Program &program;
-  schedule::Group group;
-  schedule::ScheduleOptions options;
+  loops::Group group;
+  search::ScheduleOptions options;
   Fuel fuel;
-  std::shared_ptr<Candidate> usual;     ///< The default; null where the group has no schedule.
-  std::shared_ptr<Candidate> better;    ///< Null where the default is the best known.
-  std::vector<schedule::Tried> tilings; ///< The best estimate first.
-  std::set<std::string> seen;           ///< Points and schedules, as text.
-  std::vector<schedule::Point> wrong;
+  std::shared_ptr<Candidate> usual;   ///< The default; null where the group has no schedule.
+  std::shared_ptr<Candidate> better;  ///< Null where the default is the best known.
+  std::vector<search::Tried> tilings; ///< The best estimate first.
+  std::set<std::string> seen;         ///< Points and schedules, as text.
+  std::vector<loops::Point> wrong;
   double bestShare = 1, seconds = 0;
   unsigned fruitless = 0;
   int64_t pointsSpent = 0;

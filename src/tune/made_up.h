@@ -2,7 +2,7 @@
 #ifndef KINTSUGI_TUNE_MADE_UP_H
 #define KINTSUGI_TUNE_MADE_UP_H
 
-#include "schedule/schedule.h"
+#include "loops/schedule.h"
 
 #include <cstddef>
 #include <vector>
@@ -10,7 +10,7 @@
 namespace kintsugi::tune {
 
 /// Whether made-up values serve: integers could be positions or how often a loop runs.
-bool canBeMeasured(const schedule::Schedule &schedule);
+bool canBeMeasured(const loops::Schedule &schedule);
 
 /// Floats on [-1.73, 1.73), booleans even; the same few over and over, others for each seed.
 std::vector<std::byte> madeUpValues(ElementType type, uint64_t bytes, uint64_t seed = 0);

@@ -59,7 +59,7 @@ namespace {
 class AsMeasured {
 public:
   AsMeasured(Plan &plan, const space::MeasuredKernels &measured,
-             const schedule::ScheduleOptions &options)
+             const search::ScheduleOptions &options)
       : plan(plan), measured(measured), options(options) {}
 
   void visit(const PlanNode &node, double times) {
@@ -87,13 +87,13 @@ private:
 
   Plan &plan;
   const space::MeasuredKernels &measured;
-  const schedule::ScheduleOptions &options;
+  const search::ScheduleOptions &options;
 };
 
 } // namespace
 
 void priceAsMeasured(Plan &plan, const space::MeasuredKernels &measured,
-                     const schedule::ScheduleOptions &options) {
+                     const search::ScheduleOptions &options) {
   AsMeasured(plan, measured, options).visit(plan.root, 1);
 }
 

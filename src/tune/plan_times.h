@@ -30,7 +30,7 @@ std::vector<std::vector<double>> timesOfKernels(const orchestrate::Plan &plan,
 /// Gives the launches of a plan that run one kernel the seconds that were measured of it.
 /// `options`: those that its kernels were scheduled with.
 void priceAsMeasured(orchestrate::Plan &plan, const space::MeasuredKernels &measured,
-                     const schedule::ScheduleOptions &options);
+                     const search::ScheduleOptions &options);
 
 /// By kernel, how many launches of a plan run it and nothing else, those of loops counted once;
 /// none where it shares some.

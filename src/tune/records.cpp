@@ -1,5 +1,6 @@
 #include "tune/records.h"
 
+#include "search/point_text.h"
 #include "te/hash.h"
 #include "tune/pairs.h"
 
@@ -48,7 +49,7 @@ space::MeasuredKernels Records::kernels(double stageSeconds) const {
         shares.push_back(gain);
       continue;
     }
-    std::optional<schedule::Point> point = schedule::Point::parse(measurement.schedule);
+    std::optional<loops::Point> point = search::parsePoint(measurement.schedule);
     if (point && gain < clearGain)
       result.schedules[structure] = {std::move(*point), gain};
   }
@@ -89,7 +90,8 @@ Hash128 planKey(const orchestrate::Plan &plan) {
     if (stage.kind != orchestrate::Stage::Kind::Kernel)
       return;
     const orchestrate::Kernel &kernel = plan.kernels[stage.kernel];
-    kernels.push_back(Hasher("kernel").add(kernel.key).add(kernel.shape->point.print()).finish());
+    kernels.push_back(
+        Hasher("kernel").add(kernel.key).add(search::pointText(kernel.shape->point)).finish());
   });
   return Hasher("tuned plan").addUnordered(kernels).finish();
 }

@@ -2,7 +2,7 @@
 
 #include "link/code_object.h"
 #include "link/stage_artifact.h"
-#include "schedule/scratch.h"
+#include "loops/scratch.h"
 #include "tile/build.h"
 #include "tune/agreement.h"
 #include "tune/made_up.h"
@@ -13,8 +13,8 @@
 
 namespace kintsugi::tune {
 
-using schedule::Buffer;
-using schedule::Schedule;
+using loops::Buffer;
+using loops::Schedule;
 
 namespace {
 
@@ -30,7 +30,7 @@ struct Operand {
   uint64_t bytes;
   bool isConstant, isWritten;
   uint64_t bytesOfValue; ///< Before it is packed.
-  std::optional<schedule::Packing> packing;
+  std::optional<loops::Packing> packing;
 };
 
 Rounds roundsFor(cost::Effort effort) {
@@ -72,14 +72,14 @@ private:
     orchestrate::Stage stage;
     stage.results = 0;
     for (const Buffer &buffer : schedule.buffers) {
-      if (buffer.home != schedule::Home::Memory)
+      if (buffer.home != loops::Home::Memory)
         continue;
       bool isConstant = buffer.packable || buffer.packing;
       int64_t elements = buffer.packing ? buffer.packing->elements() : buffer.elements;
-      uint64_t bytes = uint64_t(elements) * schedule::bytesOfElement(buffer.type);
+      uint64_t bytes = uint64_t(elements) * loops::bytesOfElement(buffer.type);
       stage.operands.push_back(plan.buffers.size());
       stage.results += buffer.written;
-      uint64_t bytesOfValue = uint64_t(buffer.elements) * schedule::bytesOfElement(buffer.type);
+      uint64_t bytesOfValue = uint64_t(buffer.elements) * loops::bytesOfElement(buffer.type);
       operands.push_back({buffer.value.number, buffer.type, bytes, isConstant, buffer.written,
                           bytesOfValue, buffer.packing});
       orchestrate::PlanBuffer described;
@@ -89,7 +89,7 @@ private:
       described.bytes = bytes;
       plan.buffers.push_back(std::move(described));
     }
-    auto shape = std::make_shared<schedule::KernelShape>();
+    auto shape = std::make_shared<loops::KernelShape>();
     shape->schedule = schedule;
     plan.kernels.push_back({"v", {}, std::move(shape), 0, nullptr, {}});
     plan.stages.push_back(std::move(stage));

@@ -35,7 +35,7 @@ public:
   ~RowMeasurer() override;
 
   unsigned preparers() const override { return row.threads; }
-  Expected<std::unique_ptr<cost::Contender>> prepare(const schedule::Schedule &schedule) override;
+  Expected<std::unique_ptr<cost::Contender>> prepare(const loops::Schedule &schedule) override;
   Expected<std::vector<cost::Timed>> measure(llvm::ArrayRef<const cost::Contender *> contenders,
                                              cost::Effort effort) override;
 

@@ -1,6 +1,7 @@
 #include "tune/tune.h"
 
 #include "cost/cost.h"
+#include "search/point_text.h"
 #include "tune/kernel_search.h"
 #include "tune/made_up.h"
 #include "tune/pairs.h"
@@ -193,7 +194,7 @@ private:
         search.defaultSeconds() > 0 ? search.defaultSeconds() : job.kernel->predictedSeconds;
     found.seconds = found.defaultSeconds * search.share();
     if (search.best())
-      found.schedule = search.best()->print();
+      found.schedule = search::pointText(*search.best());
     return records.add(found);
   }
 
@@ -210,8 +211,8 @@ private:
     job.search.emplace(*job.kernel->program, job.kernel->group, options.schedule, fuel);
     if (!job.known)
       return;
-    std::optional<schedule::Point> point = schedule::Point::parse(job.known->schedule);
-    job.search->resume(point.value_or(schedule::Point()),
+    std::optional<loops::Point> point = search::parsePoint(job.known->schedule);
+    job.search->resume(point.value_or(loops::Point()),
                        point ? job.known->seconds / job.known->defaultSeconds : 1,
                        job.known->tried);
   }
@@ -419,7 +420,7 @@ private:
       options.log->add({"tune",
                         "kernel " + kernel.symbol,
                         "keeps the default: the tuned schedule is no quicker in the model",
-                        {kernel.shape->point.print()},
+                        {search::pointText(kernel.shape->point)},
                         {{"share of the default's time", share, ""}}});
     Hash128 key = space::tuningKey(kernel.shape->key, options.schedule);
     const store::Measurement *known = records.find(key);
@@ -464,7 +465,7 @@ private:
                              {},
                              {}};
       if (search.best())
-        record.reasons.push_back(search.best()->print());
+        record.reasons.push_back(search::pointText(*search.best()));
       if (!search.hasEnded())
         record.reasons.push_back("the budget ended before the search");
       record.numbers = {{"share of a run", job.weight, ""},
@@ -472,11 +473,11 @@ private:
                         {"default", search.defaultSeconds(), "s"},
                         {"schedules measured", double(search.spent()), ""}};
       options.log->add(std::move(record));
-      for (const schedule::Point &point : search.wrongPoints())
+      for (const loops::Point &point : search.wrongPoints())
         options.log->add({"tune",
                           "kernel " + job.kernel->symbol,
                           "left out a schedule that computes something else",
-                          {point.print()},
+                          {search::pointText(point)},
                           {}});
     }
   }

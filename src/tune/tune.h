@@ -31,7 +31,7 @@ struct Workshop {
 struct TuneOptions {
   double seconds = 0; ///< Nothing is started after; what is under way ends.
   unsigned threads = 0;
-  schedule::ScheduleOptions schedule;
+  search::ScheduleOptions schedule;
   Hash128 model; ///< Its modelKey.
   Progress progress;
   explain::Log *log = nullptr;

@@ -1,6 +1,6 @@
 #include "targets/nvidia/matrix_nest.h"
 
-#include "schedule/schedule.h"
+#include "loops/schedule.h"
 #include "targets/elementwise.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -28,7 +28,7 @@ MatrixNest::MatrixNest(KernelScope &scope, tile::ComputeOp nest, const BlockFram
   levels.placeAtEnd(0);
   group();
   stages = stagesWithin(frame.scratchBytes);
-  stepsAhead = inFours && stages > 2 ? stages - 2 : stages - 1; // See schedule::MatrixTile::ahead.
+  stepsAhead = inFours && stages > 2 ? stages - 2 : stages - 1; // See loops::MatrixTile::ahead.
   ring = units.atByte(units.sharedPointer(frame.scratch), matrix.getRing());
 }
 
@@ -71,7 +71,7 @@ void MatrixNest::group() {
 }
 
 /// As the tile has it, or where devices may have less memory than it was chosen for as many as fit:
-/// of a product of its own. Attention has another ring, of which schedule::streamBytes tells.
+/// of a product of its own. Attention has another ring, of which loops::streamBytes tells.
 int64_t MatrixNest::stagesWithin(int64_t scratchBytes) const {
   int64_t all = matrix.getStages();
   if (inFours || !matrix.getInFours())
@@ -137,8 +137,7 @@ Value MatrixNest::least(Value a, int64_t most) {
 }
 
 void MatrixNest::emit() {
-  assert(stages >= std::min<int64_t>(2, matrix.getStages()) &&
-         "see schedule::BlockMemory::elsewhere");
+  assert(stages >= std::min<int64_t>(2, matrix.getStages()) && "see loops::BlockMemory::elsewhere");
   findLanes();
   findSteps();
   emitPasses();

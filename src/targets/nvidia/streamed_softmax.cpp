@@ -1,6 +1,6 @@
 #include "targets/nvidia/streamed_softmax.h"
 
-#include "schedule/streamed_softmax.h"
+#include "loops/streamed_softmax.h"
 #include "targets/elementwise.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -33,7 +33,7 @@ StreamedSoftmax::StreamedSoftmax(KernelScope &scope, ArrayRef<tile::ComputeOp> n
                               weighted.matrix.getDepth())),
       ahead(scores.matrix.getStages() - 1), across(scores.matrix.getAcross()),
       own(scores.matrix.getColumns() / across),
-      rowGroups(std::max<int64_t>(1, scores.matrix.getRows() / schedule::rowsOpenTogether)),
+      rowGroups(std::max<int64_t>(1, scores.matrix.getRows() / loops::rowsOpenTogether)),
       rowsOfGroup(scores.matrix.getRows() / rowGroups) {
   auto add = [&](unsigned group, unsigned iterator) {
     statsGroups[group].iterators.push_back(iterator);
@@ -47,7 +47,7 @@ StreamedSoftmax::StreamedSoftmax(KernelScope &scope, ArrayRef<tile::ComputeOp> n
   findForm();
 }
 
-/// As schedule::StreamBytes has it, or less.
+/// As loops::streamBytes has it, or less.
 void StreamedSoftmax::findBytes() {
   rowStep = scores.rows.bytes();
   columnStep = scores.columns.bytes();

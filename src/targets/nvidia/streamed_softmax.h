@@ -1,6 +1,6 @@
 //===- streamed_softmax.h - Attention as one loop on matrix units -----------===//
 //
-// Four nests (schedule/streamed_softmax.h) as one loop over blocks of the scores' columns. Each
+// Four nests (loops/streamed_softmax.h) as one loop over blocks of the scores' columns. Each
 // warp has 16 rows. A block's columns and values come through a ring as operands of products do
 // (matrix_nest.h); its scores are made in registers, where they lie as the units leave them: a
 // thread has two neighbours of two rows in each eight columns, which is also how the units want the

@@ -12,8 +12,8 @@
 namespace kintsugi::cost {
 namespace {
 
+using loops::KernelShape;
 using machine::Machine;
-using schedule::KernelShape;
 
 const char *const levels[] = {"x86-64-v3", "x86-64-v4", "sm_90a"};
 

@@ -4,12 +4,12 @@
 
 #include "../te/random_program.h"
 #include "../te/testing.h"
-#include "schedule/scheduler.h"
+#include "search/scheduler.h"
 
 namespace kintsugi::derive {
 
-inline schedule::ScheduleOptions onHopper() {
-  schedule::ScheduleOptions options;
+inline search::ScheduleOptions onHopper() {
+  search::ScheduleOptions options;
   options.machine = *machine::Machine::forLevel("sm_90a");
   options.scratchLimit = 88 << 10;
   options.copies = false;

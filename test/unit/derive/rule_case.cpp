@@ -146,7 +146,7 @@ std::string RuleCase::varied(Chance &chance) const {
 te::Program applied(const Rule &rule, const RuleCase &known, const te::Program &before) {
   RuleContext context;
   context.margins = cost::Margins::none();
-  schedule::ScheduleOptions &options = context.space.schedule;
+  search::ScheduleOptions &options = context.space.schedule;
   options.machine = *machine::Machine::forLevel(known.machine);
   if (options.machine.threads > 0) {
     options.scratchLimit = 96 << 10;

@@ -35,7 +35,7 @@ protected:
 
   Plan joined() const {
     Plan plan = planned(orchestrate::PlanMode::Separate);
-    schedule::ScheduleOptions options;
+    search::ScheduleOptions options;
     options.machine = machine;
     orchestrate::joinStages(plan, options, nullptr);
     return plan;

@@ -2,9 +2,9 @@
 
 #include "orchestrate/joins.h"
 
+#include "loops/block_memory.h"
 #include "plan_runner.h"
 #include "programs.h"
-#include "schedule/block.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -30,9 +30,9 @@ std::string branches(int count, int size) {
   return text + "y[i:" + n + "] f32 = " + sum + "\noutput y\n";
 }
 
-schedule::ScheduleOptions
+search::ScheduleOptions
 onGpu(const machine::Machine &machine = *machine::Machine::forLevel("sm_90a")) {
-  schedule::ScheduleOptions options;
+  search::ScheduleOptions options;
   options.machine = machine;
   options.scratchLimit = 96 << 10;
   options.ringLimit = 225 << 10;
@@ -161,7 +161,7 @@ TEST(Joins, LargeBlocksHaveRegistersForTheirOwnKernelsAlone) {
   for (int threads : {256, 512}) {
     Plan plan = plannedForBlocks(program);
     for (Kernel &kernel : plan.kernels) {
-      auto shape = std::make_shared<schedule::KernelShape>(*kernel.shape);
+      auto shape = std::make_shared<loops::KernelShape>(*kernel.shape);
       shape->schedule.threads = &kernel == &plan.kernels.back() ? 128 : threads;
       kernel.shape = shape;
     }
@@ -185,14 +185,14 @@ TEST(Joins, BlocksHaveMemoryForWhatAnyKernelTakes) {
     ASSERT_EQ(plan.kernels.size(), 3u);
     for (Kernel &kernel : llvm::MutableArrayRef(plan.kernels).take_front(2)) {
       bool isFirst = &kernel == &plan.kernels.front();
-      auto shape = std::make_shared<schedule::KernelShape>(*kernel.shape);
-      schedule::Schedule &schedule = shape->schedule;
+      auto shape = std::make_shared<loops::KernelShape>(*kernel.shape);
+      loops::Schedule &schedule = shape->schedule;
       schedule.threads = 256;
       schedule.scratchBytes = isFirst ? scratch : 0;
       schedule.nests.back().registers = {};
       schedule.nests.back().registers.lanes = isFirst ? 1 : 64;
       schedule.nests.back().registers.apart = 4;
-      ASSERT_EQ(schedule::memoryOf(schedule, 32).exchanged, isFirst ? 0 : exchanged);
+      ASSERT_EQ(loops::memoryOf(schedule, 32).exchanged, isFirst ? 0 : exchanged);
       kernel.shape = shape;
     }
     joinStages(plan, onGpu(), nullptr);
@@ -206,7 +206,7 @@ TEST(Joins, WhatFillsTheMachineInUnlikeBlocksStaysApart) {
   te::Program program = programOf(branches(2, 512).c_str());
   Plan plan = plannedForBlocks(program);
   for (Kernel &kernel : plan.kernels) {
-    auto shape = std::make_shared<schedule::KernelShape>(*kernel.shape);
+    auto shape = std::make_shared<loops::KernelShape>(*kernel.shape);
     shape->computeSeconds = 1e-3;
     if (&kernel == &plan.kernels.front())
       shape->schedule.scratchBytes = machine.levels.back().bytes;

@@ -1,6 +1,6 @@
 #include "plan_runner.h"
 
-#include "../schedule/runner.h"
+#include "../loops/runner.h"
 #include "base/tensor.h"
 #include "te/constant.h"
 #include "llvm/ADT/STLExtras.h"
@@ -117,11 +117,11 @@ private:
   void runStage(const Stage &stage) {
     if (stage.kind == Stage::Kind::Call)
       return fail("calls are not run here");
-    const schedule::Schedule &schedule = plan.kernels[stage.kernel].shape->schedule;
+    const loops::Schedule &schedule = plan.kernels[stage.kernel].shape->schedule;
     if (stage.operands.size() != schedule.memoryBuffers())
       return fail("a stage has not its kernel's operands");
     test::Memory memory;
-    for (const schedule::Buffer &buffer : schedule.buffers)
+    for (const loops::Buffer &buffer : schedule.buffers)
       memory.emplace_back(buffer.elements, NAN);
     size_t read = stage.operands.size() - stage.results;
     for (size_t k = 0; k < read; ++k)

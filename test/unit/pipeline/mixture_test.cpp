@@ -62,7 +62,7 @@ Program turned(const Program &program, Chance &chance) {
 
 orchestrate::OrchestrateOptions optionsFor(const std::string &level) {
   orchestrate::OrchestrateOptions options;
-  schedule::ScheduleOptions &schedule = options.space.schedule;
+  search::ScheduleOptions &schedule = options.space.schedule;
   schedule.machine = *machine::Machine::forLevel(level);
   if (schedule.machine.threads > 0) {
     schedule.scratchLimit = 96 << 10;

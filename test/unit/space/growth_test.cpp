@@ -2,6 +2,7 @@
 // groups.
 
 #include "cost/cost.h"
+#include "search/point_text.h"
 #include "space/growth.h"
 #include "space/space.h"
 #include "space/space_text.h"
@@ -36,7 +37,7 @@ std::vector<std::vector<bool>> reachability(const te::Program &program) {
   return reaches;
 }
 
-void checkGroup(const te::Program &program, const schedule::Group &group,
+void checkGroup(const te::Program &program, const loops::Group &group,
                 const std::vector<std::vector<bool>> &reaches) {
   std::set<uint32_t> members(group.nodes.begin(), group.nodes.end());
   ASSERT_EQ(members.size(), group.nodes.size());
@@ -78,7 +79,7 @@ TEST(Growth, OffersConvexGroupsThatStoreWhatIsReadOutside) {
     std::set<std::vector<uint32_t>> seen;
     unsigned fuel = options.fuel;
     for (uint32_t node : definitionsOf(program))
-      growth.from(node, fuel, [&](schedule::Group group) -> std::optional<double> {
+      growth.from(node, fuel, [&](loops::Group group) -> std::optional<double> {
         checkGroup(program, group, reaches);
         EXPECT_EQ(group.nodes.back(), node);
         EXPECT_TRUE(seen.insert({group.nodes.begin(), group.nodes.end()}).second) << "met twice";
@@ -103,7 +104,7 @@ TEST(Growth, GoesThroughSharedInputsOfOneShape) {
     std::set<std::vector<uint32_t>> offered;
     for (uint32_t node : definitionsOf(program)) {
       unsigned fuel = options.fuel;
-      growth.from(node, fuel, [&](schedule::Group group) -> std::optional<double> {
+      growth.from(node, fuel, [&](loops::Group group) -> std::optional<double> {
         offered.insert({group.nodes.begin(), group.nodes.end()});
         return 0;
       });
@@ -145,7 +146,7 @@ TEST(Growth, OffersAttentionWithoutTheTableOfAMaskThatIsMadeOnTheWay) {
   Growth growth(program, definitionsOf(program), options);
   std::set<std::vector<uint32_t>> offered;
   unsigned fuel = 3; // Ahead of all that grows step by step.
-  growth.from(program.nodes.size() - 1, fuel, [&](schedule::Group group) -> std::optional<double> {
+  growth.from(program.nodes.size() - 1, fuel, [&](loops::Group group) -> std::optional<double> {
     offered.insert({group.nodes.begin(), group.nodes.end()});
     return std::nullopt;
   });
@@ -242,7 +243,7 @@ TEST(TunedSchedules, TakeThePlaceOfWhatTheSearchFinds) {
   EXPECT_EQ(usual.untuned, nullptr);
   MeasuredKernels tuned;
   Hash128 key = tuningKey(usual.key, options.schedule);
-  tuned.schedules[key] = {*schedule::Point::parse("- 5,48 -"), 0.75};
+  tuned.schedules[key] = {*search::parsePoint("- 5,48 -"), 0.75};
   options.measured = &tuned;
   Expected<Space> space = buildSpace(program, {0}, options);
   ASSERT_TRUE(space.ok());
@@ -271,12 +272,12 @@ TEST(TunedSchedules, TakeThePlaceOfWhatTheSearchFinds) {
     EXPECT_EQ(kept.kernel->schedule.print(), usual.schedule.print());
   }
 
-  tuned.schedules[key].point = *schedule::Point::parse("- 33,48 -");
+  tuned.schedules[key].point = *search::parsePoint("- 33,48 -");
   Expected<Space> without = buildSpace(program, {0}, options);
   ASSERT_TRUE(without.ok());
   EXPECT_EQ(without->candidates[0].kernel->schedule.print(), usual.schedule.print());
 
-  schedule::ScheduleOptions other = options.schedule;
+  search::ScheduleOptions other = options.schedule;
   other.packing = !other.packing;
   EXPECT_NE(tuningKey(usual.key, other), key);
 }

@@ -49,7 +49,7 @@ TEST(LoneGroup, DependsOnTheKeyAlone) {
                                   "b[i:6] f32 = y[i] - a[i]\n"
                                   "output b");
   auto aloneOf = [&](uint32_t node) {
-    schedule::Group group{{node}, {program.resultsOf(node)[0]}, {}};
+    loops::Group group{{node}, {program.resultsOf(node)[0]}, {}};
     return loneGroupOf(program, group, keyOf(program, group));
   };
   LoneGroup first = aloneOf(0), second = aloneOf(1);

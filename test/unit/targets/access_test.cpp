@@ -9,8 +9,8 @@
 namespace kintsugi::test {
 
 using namespace te;
-using schedule::LoopNest;
-using schedule::RegisterTile;
+using loops::LoopNest;
+using loops::RegisterTile;
 
 /// y[i, j] = x[source(i, j)] with `count` elements in x.
 static std::string copies(int64_t rows, int64_t columns, int64_t count, Index source,

@@ -12,7 +12,7 @@
 
 using namespace kintsugi;
 using namespace kintsugi::test;
-using schedule::RegisterTile;
+using loops::RegisterTile;
 
 namespace {
 

@@ -43,7 +43,7 @@ TEST(Bulk, ReadsWindowsAsBoxes) {
 
 /// Rows in two passes: arrivals start again when nobody waits for them.
 TEST(Bulk, BringsBoxesOfEachPass) {
-  schedule::MatrixTile tile = inBulk();
+  loops::MatrixTile tile = inBulk();
   tile.columns = 32; // Of 64.
   ScheduleMaker maker = onMatrixUnits(ElementType::F16, true, ElementType::F16, tile);
   std::vector<KinTensorMap> maps = mapsOf(maker.schedule);

@@ -5,7 +5,7 @@
 namespace kintsugi::test {
 
 using namespace te;
-using schedule::RegisterTile;
+using loops::RegisterTile;
 
 /// C[i, j] = sum_k A[i, k] B[k, j] on tiles of rows.
 static ScheduleMaker product(int64_t m, int64_t n, int64_t k, int64_t tileRows, RegisterTile tile,
@@ -52,7 +52,7 @@ TEST(Contraction, PassesAgree) {
       // Iterators: i, j, p, k, then the tile's first row.
       Index row = it(0) + it(4), depth = it(2) * k + it(3);
       Expr body = maker.read(a, row * (p * k) + depth) * maker.read(b, depth * n + it(1));
-      schedule::LoopNest &nest =
+      loops::LoopNest &nest =
           maker.reduce({tileRows, n}, {p, k}, Combiner::Sum, c, row * n + it(1), body);
       nest.registers = tile;
       nest.inPasses = true;

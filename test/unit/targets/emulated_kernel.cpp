@@ -13,7 +13,7 @@ namespace kintsugi::test {
 
 using emulator::Launch;
 using emulator::TensorMap;
-using schedule::Schedule;
+using loops::Schedule;
 
 Operands someOperands(const Schedule &schedule) {
   std::mt19937 random(1);

@@ -28,11 +28,11 @@ public:
 
 /// Runs the code for a level and the plain runner on the same operands, and compares all memory.
 /// Returns what is wrong, or "".
-std::string compareOnGpu(const schedule::Schedule &schedule, const std::string &level,
+std::string compareOnGpu(const loops::Schedule &schedule, const std::string &level,
                          const Operands &operands, double tolerance, Executed &executed);
 
 /// Numbers from -1 to 1 for all memory, the same in each run.
-Operands someOperands(const schedule::Schedule &schedule);
+Operands someOperands(const loops::Schedule &schedule);
 
 } // namespace kintsugi::test
 

@@ -12,11 +12,11 @@
 namespace kintsugi::test {
 
 using namespace te;
-using schedule::MatrixTile;
+using loops::MatrixTile;
 
 constexpr double ofSums = 1e-6;
 
-static Executed expectRight(const schedule::Schedule &schedule, const std::string &level,
+static Executed expectRight(const loops::Schedule &schedule, const std::string &level,
                             double tolerance = ofSums) {
   Executed executed;
   EXPECT_EQ(compareOnGpu(schedule, level, someOperands(schedule), tolerance, executed), "")

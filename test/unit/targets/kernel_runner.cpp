@@ -14,9 +14,9 @@
 
 namespace kintsugi::test {
 
-using schedule::Buffer;
-using schedule::Home;
-using schedule::Schedule;
+using loops::Buffer;
+using loops::Home;
+using loops::Schedule;
 
 std::vector<std::string> hostLevels() {
   std::vector<std::string> levels = {"x86-64-v3"};

@@ -27,7 +27,7 @@ std::string hostLevel();
 class LoadedKernel {
 public:
   /// `problem` is empty if all went well.
-  LoadedKernel(const schedule::Schedule &schedule, const std::string &level, std::string &problem);
+  LoadedKernel(const loops::Schedule &schedule, const std::string &level, std::string &problem);
   ~LoadedKernel();
 
   KinStageFunction function = nullptr;
@@ -45,18 +45,18 @@ std::vector<std::byte> packed(ElementType type, const std::vector<double> &value
 std::vector<double> unpacked(ElementType type, const std::vector<std::byte> &bytes);
 
 /// Compares what a kernel made of operands with what the plain runner does: as compareKernel.
-std::string compareWithPlain(const schedule::Schedule &schedule, const Operands &operands,
+std::string compareWithPlain(const loops::Schedule &schedule, const Operands &operands,
                              const Operands &got, double tolerance);
 
 /// Runs all tiles on operands that nothing may be read or written behind. Returns what is wrong, or
 /// "".
-std::string runKernel(const schedule::Schedule &schedule, const std::string &level,
+std::string runKernel(const loops::Schedule &schedule, const std::string &level,
                       Operands &operands);
 
 /// Runs kernel and plain runner on the same operands at every level that this machine has, and
 /// compares all memory: within `tolerance` of the largest magnitude (0: equal; NaN is equal to
 /// NaN). Returns what differs, or "".
-std::string compareKernel(const schedule::Schedule &schedule, const Operands &operands,
+std::string compareKernel(const loops::Schedule &schedule, const Operands &operands,
                           double tolerance);
 
 } // namespace kintsugi::test

@@ -6,8 +6,8 @@
 
 namespace kintsugi::test {
 
-inline schedule::MatrixTile byWarps() {
-  schedule::MatrixTile tile;
+inline loops::MatrixTile byWarps() {
+  loops::MatrixTile tile;
   tile.rows = tile.columns = 64;
   tile.depth = 32;
   tile.down = tile.across = 2;
@@ -15,8 +15,8 @@ inline schedule::MatrixTile byWarps() {
   return tile;
 }
 
-inline schedule::MatrixTile byFourWarps() {
-  schedule::MatrixTile tile;
+inline loops::MatrixTile byFourWarps() {
+  loops::MatrixTile tile;
   tile.rows = 128;
   tile.columns = tile.depth = 64;
   tile.down = 4;
@@ -25,14 +25,14 @@ inline schedule::MatrixTile byFourWarps() {
   return tile;
 }
 
-inline schedule::MatrixTile inBulk(schedule::MatrixTile tile = byFourWarps()) {
+inline loops::MatrixTile inBulk(loops::MatrixTile tile = byFourWarps()) {
   tile.inBulk = true;
   return tile;
 }
 
 /// c = a b^T on matrix units; the depth is no multiple of what is staged, nor are the rows.
 inline ScheduleMaker onMatrixUnits(ElementType type, bool transposed, ElementType of,
-                                   schedule::MatrixTile tile = byWarps()) {
+                                   loops::MatrixTile tile = byWarps()) {
   ScheduleMaker maker;
   maker.schedule.threads = int(tile.down * tile.across * tile.warpsK) * 32;
   constexpr int64_t rows = 40, columns = 64, depth = 72;
@@ -53,7 +53,7 @@ inline ScheduleMaker onMatrixUnits(ElementType type, bool transposed, ElementTyp
 inline ScheduleMaker convolution(int64_t channels, int64_t step) {
   ScheduleMaker maker;
   using namespace te;
-  schedule::MatrixTile tile = inBulk();
+  loops::MatrixTile tile = inBulk();
   maker.schedule.threads = 128;
   constexpr int64_t height = 16, width = 24, filters = 64;
   unsigned x = maker.buffer(ElementType::F16, height * width * channels),

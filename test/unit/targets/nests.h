@@ -2,7 +2,7 @@
 #ifndef KINTSUGI_TEST_TARGETS_NESTS_H
 #define KINTSUGI_TEST_TARGETS_NESTS_H
 
-#include "schedule/schedule.h"
+#include "loops/schedule.h"
 
 namespace kintsugi::test {
 
@@ -17,19 +17,18 @@ inline std::vector<te::Iterator> iterators(llvm::ArrayRef<int64_t> extents) {
 
 /// Builds a schedule nest by nest.
 struct ScheduleMaker {
-  schedule::Schedule schedule;
+  loops::Schedule schedule;
 
   unsigned buffer(ElementType type, int64_t elements, bool written = false) {
     unsigned number = schedule.buffers.size();
-    schedule.buffers.push_back(
-        {te::ValueId{number}, type, elements, schedule::Home::Memory, written});
+    schedule.buffers.push_back({te::ValueId{number}, type, elements, loops::Home::Memory, written});
     return number;
   }
   /// After all memory buffers.
   unsigned scratch(ElementType type, int64_t elements) {
     unsigned number = schedule.buffers.size();
-    schedule.buffers.push_back({te::ValueId{number}, type, elements, schedule::Home::Scratch, true,
-                                schedule.scratchBytes});
+    schedule.buffers.push_back(
+        {te::ValueId{number}, type, elements, loops::Home::Scratch, true, schedule.scratchBytes});
     schedule.scratchBytes += (elements * 8 + 63) / 64 * 64;
     return number;
   }
@@ -39,9 +38,9 @@ struct ScheduleMaker {
   }
 
   /// destination[index] = body over the parallel extents.
-  schedule::LoopNest &map(llvm::ArrayRef<int64_t> parallel, unsigned destination, te::Index index,
-                          te::Expr body) {
-    schedule::LoopNest nest;
+  loops::LoopNest &map(llvm::ArrayRef<int64_t> parallel, unsigned destination, te::Index index,
+                       te::Expr body) {
+    loops::LoopNest nest;
     for (te::Iterator &iterator : iterators(parallel))
       nest.parallel.push_back(iterator);
     nest.bodies.push_back(body);
@@ -52,14 +51,14 @@ struct ScheduleMaker {
   }
 
   /// destination[index] = combine over the reduction extents.
-  schedule::LoopNest &reduce(llvm::ArrayRef<int64_t> parallel, llvm::ArrayRef<int64_t> reduction,
-                             te::Combiner combiner, unsigned destination, te::Index index,
-                             te::Expr body) {
-    schedule::LoopNest &nest = map(parallel, destination, index, body);
+  loops::LoopNest &reduce(llvm::ArrayRef<int64_t> parallel, llvm::ArrayRef<int64_t> reduction,
+                          te::Combiner combiner, unsigned destination, te::Index index,
+                          te::Expr body) {
+    loops::LoopNest &nest = map(parallel, destination, index, body);
     nest.reduction = te::Reduction{combiner, body.type(), {}};
     for (te::Iterator &iterator : iterators(reduction))
       nest.reduction->iterators.push_back(iterator);
-    nest.epilogue.push_back(te::Expr::read(schedule::LoopNest::accumulator(0), body.type(), {}));
+    nest.epilogue.push_back(te::Expr::read(loops::LoopNest::accumulator(0), body.type(), {}));
     return nest;
   }
 };

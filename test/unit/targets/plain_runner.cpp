@@ -7,8 +7,8 @@
 namespace kintsugi::test {
 
 using namespace te;
-using schedule::LoopNest;
-using schedule::Schedule;
+using loops::LoopNest;
+using loops::Schedule;
 
 namespace {
 
@@ -21,7 +21,7 @@ public:
       llvm::SmallVector<int64_t> origins(schedule.space.size());
       int64_t rest = tile;
       for (size_t d = schedule.space.size(); d-- > 0;) {
-        const schedule::TileDimension &dimension = schedule.space[d];
+        const loops::TileDimension &dimension = schedule.space[d];
         origins[d] =
             std::min(rest % dimension.count() * dimension.size, dimension.extent - dimension.size);
         rest /= dimension.count();
@@ -52,7 +52,7 @@ private:
         reduce(nest);
       for (size_t k = 0; k < nest.destinations.size(); ++k) {
         const Expr &expr = nest.reduction ? nest.epilogue[k] : nest.bodies[k];
-        const schedule::Buffer &buffer = schedule.buffers[nest.destinations[k]];
+        const loops::Buffer &buffer = schedule.buffers[nest.destinations[k]];
         Number value = converted(evaluate(expr), expr.type(), buffer.type);
         if (Number *slot = at(nest.destinations[k], position(nest.destinationIndex)))
           *slot = value;
@@ -71,7 +71,7 @@ private:
       a.integer = 1;
     forAll(reduction.iterators, nest.parallel.size(), [&] {
       Number x = converted(evaluate(nest.bodies[0]), nest.bodies[0].type(), type);
-      for (const schedule::Kept &kept : nest.kept)
+      for (const loops::Kept &kept : nest.kept)
         if (Number *slot = at(kept.buffer, position(kept.index)))
           *slot = converted(evaluate(kept.value), kept.value.type(),
                             schedule.buffers[kept.buffer].type);

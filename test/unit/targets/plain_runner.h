@@ -7,7 +7,7 @@
 #ifndef KINTSUGI_TEST_TARGETS_PLAIN_RUNNER_H
 #define KINTSUGI_TEST_TARGETS_PLAIN_RUNNER_H
 
-#include "schedule/schedule.h"
+#include "loops/schedule.h"
 
 namespace kintsugi::test {
 
@@ -21,7 +21,7 @@ struct Number {
 using Memory = std::vector<std::vector<Number>>;
 
 /// Runs all tiles. Returns what is wrong (an access outside of a buffer), or "".
-std::string runPlainly(const schedule::Schedule &schedule, Memory &memory);
+std::string runPlainly(const loops::Schedule &schedule, Memory &memory);
 
 } // namespace kintsugi::test
 

@@ -8,8 +8,8 @@
 namespace kintsugi::test {
 
 using namespace te;
-using schedule::LoopNest;
-using schedule::RegisterTile;
+using loops::LoopNest;
+using loops::RegisterTile;
 
 /// y[i, j] = op(x[i, j]) in vectors along j.
 static ScheduleMaker unaryKernel(UnaryOp op, ElementType type, int64_t count, unsigned lanes) {

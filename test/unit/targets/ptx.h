@@ -25,14 +25,14 @@ inline std::string textOf(const tile::TileProgram &program, const std::string &n
 }
 
 /// The PTX of a schedule whose kernel is called "kernel".
-inline std::string textOf(const schedule::Schedule &schedule, const std::string &level) {
+inline std::string textOf(const loops::Schedule &schedule, const std::string &level) {
   auto program = tile::buildTileProgram(tile::NamedSchedule{"kernel", &schedule});
   EXPECT_TRUE(program.ok()) << program.error().message;
   return textOf(*program, "kernel", level);
 }
 
 /// What the kernel of a schedule takes as boxes on sm_90a.
-inline std::vector<KinTensorMap> mapsOf(const schedule::Schedule &schedule) {
+inline std::vector<KinTensorMap> mapsOf(const loops::Schedule &schedule) {
   auto program = tile::buildTileProgram(tile::NamedSchedule{"kernel", &schedule});
   EXPECT_TRUE(program.ok()) << program.error().message;
   targets::CompileOptions options;
@@ -78,7 +78,7 @@ inline void expectTextAssembles(const std::string &text, const std::string &leve
   EXPECT_NE(log.find(" 0 bytes spill stores, 0 bytes spill loads"), std::string::npos) << log;
 }
 
-inline void expectAssembles(const schedule::Schedule &schedule, const std::string &level,
+inline void expectAssembles(const loops::Schedule &schedule, const std::string &level,
                             const std::string &name) {
   expectTextAssembles(textOf(schedule, level), level, name);
 }

@@ -6,7 +6,7 @@
 namespace kintsugi::test {
 
 using namespace te;
-using schedule::RegisterTile;
+using loops::RegisterTile;
 
 /// A product whose sums eight warps share, and what reads it back from scratch.
 static ScheduleMaker twoNests() {
@@ -76,7 +76,7 @@ TEST(Ptx, LeavesRoomForTheBlocksThatCoresHave) {
           1u);
   }
   // What four warps of newer devices do takes single warps more registers than were counted.
-  schedule::MatrixTile tile = byFourWarps();
+  loops::MatrixTile tile = byFourWarps();
   ScheduleMaker maker = onMatrixUnits(ElementType::F16, false, ElementType::F16, tile);
   EXPECT_EQ(countOf(textOf(maker.schedule, "sm_80"), ".minnctapersm 1\n"), 1u);
 }
@@ -181,7 +181,7 @@ TEST(Ptx, DividesWithoutABranchForWhatIsRoundedTo16Bits) {
 
 /// Of the ring's bytes, from which on the stages start again.
 TEST(Ptx, RingsAreShorterWhereDevicesHaveLessMemory) {
-  schedule::MatrixTile tile = byFourWarps();
+  loops::MatrixTile tile = byFourWarps();
   tile.stages = 8;
   ScheduleMaker maker = onMatrixUnits(ElementType::F16, true, ElementType::F16, tile);
   EXPECT_EQ(maker.schedule.scratchBytes, 8 * 24576);
@@ -203,7 +203,7 @@ TEST(Ptx, RingsAreShorterWhereDevicesHaveLessMemory) {
 }
 
 TEST(Ptx, ResultsOfSixteenBitsFillSectors) {
-  for (const schedule::MatrixTile &tile : {byWarps(), byFourWarps()}) {
+  for (const loops::MatrixTile &tile : {byWarps(), byFourWarps()}) {
     ScheduleMaker maker = onMatrixUnits(ElementType::F16, true, ElementType::F16, tile);
     maker.schedule.buffers[2].type = ElementType::F16;
     Expr &finish = maker.schedule.nests[0].epilogue[0];

@@ -8,7 +8,7 @@
 namespace kintsugi::test {
 
 using namespace te;
-using schedule::LoopNest;
+using loops::LoopNest;
 
 namespace {
 
@@ -53,7 +53,7 @@ private:
       ranges.push_back({0, extent - 1});
     for (int64_t extent : reduction)
       ranges.push_back({0, extent - 1});
-    for (const schedule::TileDimension &dimension : maker.schedule.space)
+    for (const loops::TileDimension &dimension : maker.schedule.space)
       ranges.push_back({0, dimension.extent - dimension.size});
     // The destination: parallel iterators and origins in some order, with no two points in one.
     Index destination = destinationOf(parallel, reduction.size());
@@ -192,7 +192,7 @@ private:
   std::mt19937 random;
   ScheduleMaker maker;
   ElementType type = ElementType::F32;
-  schedule::RegisterTile registers;
+  loops::RegisterTile registers;
   llvm::SmallVector<Interval> ranges;
   bool insideEpilogue = false;
   std::pair<unsigned, unsigned> reductions = {0, 0};

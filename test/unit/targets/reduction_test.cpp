@@ -7,8 +7,8 @@
 namespace kintsugi::test {
 
 using namespace te;
-using schedule::LoopNest;
-using schedule::RegisterTile;
+using loops::LoopNest;
+using loops::RegisterTile;
 
 /// y[i] = combine_j x[i, j].
 static ScheduleMaker rowReduction(Combiner combiner, ElementType type, int64_t rows, int64_t length,

@@ -8,15 +8,15 @@
 #include "kernel_runner.h"
 #include "nests.h"
 #include "ptx.h"
-#include "schedule/scheduler.h"
+#include "search/scheduler.h"
 #include "te/parser.h"
 #include "llvm/ADT/STLExtras.h"
 
 namespace kintsugi::test {
 
 using namespace te;
-using schedule::LoopNest;
-using schedule::Schedule;
+using loops::LoopNest;
+using loops::Schedule;
 
 namespace {
 
@@ -52,16 +52,16 @@ std::optional<Schedule> scheduled(const std::string &text, int64_t ringLimit = 0
                                   int64_t rows = 0) {
   Expected<Program> program = parseProgram(text, "test.te");
   EXPECT_TRUE(program.ok()) << (program.ok() ? "" : program.error().message);
-  schedule::Group group;
+  loops::Group group;
   for (uint32_t node = 0; node < program->nodes.size(); ++node)
     group.nodes.push_back(node);
   for (const Program::Output &output : program->outputs)
     group.outputs.push_back(output.value);
-  schedule::ScheduleOptions options;
+  search::ScheduleOptions options;
   options.machine = *machine::Machine::forLevel("sm_90a");
   options.scratchLimit = 88 << 10;
   options.ringLimit = ringLimit;
-  schedule::ScheduleResult found = scheduleGroup(*program, group, options);
+  search::ScheduleResult found = scheduleGroup(*program, group, options);
   if (rows == 0)
     return found.schedule;
   found.point.threads = 0;
@@ -111,9 +111,9 @@ TEST(Streamed, MeansTheSameOnAProcessor) {
     ASSERT_TRUE(isStreamed(*schedule)) << schedule->print();
     Operands memory;
     for (const auto &buffer : schedule->buffers)
-      if (buffer.home == schedule::Home::Memory && !buffer.written)
+      if (buffer.home == loops::Home::Memory && !buffer.written)
         memory.push_back(numbers(buffer.elements));
-      else if (buffer.home == schedule::Home::Memory)
+      else if (buffer.home == loops::Home::Memory)
         memory.push_back({});
     EXPECT_EQ(compareKernel(*schedule, memory, 2e-3), "") << sizes.rows;
   }
@@ -139,7 +139,7 @@ TEST(Streamed, LeavesHiddenBlocksOut) {
       continue;
     Operands memory;
     for (const auto &buffer : schedule->buffers)
-      if (buffer.home == schedule::Home::Memory)
+      if (buffer.home == loops::Home::Memory)
         memory.push_back(buffer.written
                              ? std::vector<double>()
                              : numbers(buffer.elements, 0, 1.2, buffer.type == ElementType::Bool));
@@ -175,7 +175,7 @@ TEST(Streamed, AsksForBitsWhereSomeAreNotSet) {
         continue;
       Operands memory;
       for (const auto &buffer : schedule->buffers)
-        if (buffer.home == schedule::Home::Memory) {
+        if (buffer.home == loops::Home::Memory) {
           std::vector<double> values;
           for (int64_t k = 0; k < buffer.elements && !buffer.written; ++k)
             values.push_back(buffer.type == ElementType::U64
@@ -204,7 +204,7 @@ TEST(Streamed, LeavesBlocksOutThatARowGroupDoesNotSee) {
         expectAssembles(*schedule, level, "groups");
     Operands memory;
     for (const auto &buffer : schedule->buffers)
-      if (buffer.home == schedule::Home::Memory)
+      if (buffer.home == loops::Home::Memory)
         memory.push_back(buffer.written
                              ? std::vector<double>()
                              : numbers(buffer.elements, 0, 1.2, buffer.type == ElementType::Bool));
@@ -220,7 +220,7 @@ TEST(Streamed, LetsFourWarpsMultiplyTogether) {
       std::optional<Schedule> schedule =
           scheduled(attention(sizes, "s[h, i, j] * 0.125", "", type), 200 << 10);
       ASSERT_TRUE(schedule && isStreamed(*schedule)) << schedule->print();
-      const schedule::MatrixTile &scores = *schedule->nests[0].matrix;
+      const loops::MatrixTile &scores = *schedule->nests[0].matrix;
       ASSERT_TRUE(scores.inFours && schedule->nests[3].matrix->inFours) << schedule->print();
       size_t steps = (sizes.terms + scores.depth - 1) / scores.depth;
       std::string text = textOf(*schedule, "sm_90a");
@@ -240,8 +240,8 @@ TEST(Streamed, MultipliesOnMatrixUnits) {
       std::optional<Schedule> schedule = scheduled(attention(sizes, masked, "", type));
       ASSERT_TRUE(schedule);
       ASSERT_TRUE(isStreamed(*schedule)) << schedule->print();
-      const schedule::MatrixTile &scores = *schedule->nests[0].matrix;
-      const schedule::MatrixTile &weighted = *schedule->nests[3].matrix;
+      const loops::MatrixTile &scores = *schedule->nests[0].matrix;
+      const loops::MatrixTile &weighted = *schedule->nests[3].matrix;
       size_t steps = (sizes.terms + scores.depth - 1) / scores.depth;
       size_t own = scores.columns / scores.across; // Of a group of warps.
       size_t products = steps * scores.depth / 16 * own / 8 + own / 16 * weighted.columns / 8;

@@ -11,7 +11,7 @@
 namespace kintsugi::test {
 
 using namespace te;
-using schedule::RegisterTile;
+using loops::RegisterTile;
 
 /// So many threads share a sum, each `apart` from the next.
 static RegisterTile splitTile(int iterator, unsigned lanes, unsigned apart, unsigned rows = 1) {
@@ -170,7 +170,7 @@ TEST(Threads, FindTheFirstOfTheGreatest) {
   auto &nest =
       maker.reduce({7}, {50}, Combiner::ArgMax, y, it(0), maker.read(x, it(0) * 50 + it(1)));
   nest.bodies.push_back(Expr::index(it(1), ElementType::I64));
-  nest.epilogue[0] = Expr::read(schedule::LoopNest::accumulator(0), ElementType::I64, {});
+  nest.epilogue[0] = Expr::read(loops::LoopNest::accumulator(0), ElementType::I64, {});
   EXPECT_EQ(compareKernel(maker.schedule, {numbers(350, 0, 4, true), {}}, 0), "");
 }
 

@@ -5,9 +5,9 @@
 namespace kintsugi::tile {
 
 using namespace te;
-using schedule::Home;
-using schedule::LoopNest;
-using schedule::Schedule;
+using loops::Home;
+using loops::LoopNest;
+using loops::Schedule;
 
 /// y[i] = exp(x[2 i]) in scratch, then z[i] = the sum over k of y[i] x[k], on tiles of 4 rows
 /// of 10.

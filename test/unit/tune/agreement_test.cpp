@@ -48,7 +48,7 @@ TEST(Agreement, WhatIsNoNumberIsNone) {
 
 TEST(Agreement, PacksAsTheConstantProgramDoes) {
   // Panels of two columns of a 3 x 3 matrix, row by row: the last panel has one.
-  schedule::Packing packing{{{2, 2}, {3, 3}, {2, 1}}, 0, 3, 0};
+  loops::Packing packing{{{2, 2}, {3, 3}, {2, 1}}, 0, 3, 0};
   Result matrix = of({0, 1, 2, 10, 11, 12, 20, 21, 22});
   Result wanted = of({0, 1, 10, 11, 20, 21, 2, 0, 12, 0, 22, 0});
   EXPECT_EQ(packed(packing, ElementType::F32, matrix.bytes), wanted.bytes);

@@ -10,11 +10,11 @@ namespace {
 
 TEST(DeviceMeasurer, TellsVectorsFromScalars) {
   Product product;
-  std::vector<schedule::NestChoices> choices;
-  schedule::Point scalar = product.defaults().point;
-  scalar.registers = {schedule::RegisterTile()};
+  std::vector<search::NestChoices> choices;
+  loops::Point scalar = product.defaults().point;
+  scalar.registers = {loops::RegisterTile()};
   auto quick = product.defaults();
-  auto slow = schedule::scheduleAt(product.program, product.group, product.options, scalar);
+  auto slow = search::scheduleAt(product.program, product.group, product.options, scalar);
   ASSERT_TRUE(quick.schedule && slow.schedule);
   std::unique_ptr<targets::Target> target = targets::createCpuTarget();
   targets::CompileOptions options;
@@ -34,7 +34,7 @@ TEST(DeviceMeasurer, TellsVectorsFromScalars) {
 }
 
 /// Another schedule beside the default, timed as what is to win is timed.
-cost::Timed timedBesideDefault(const Product &product, const schedule::Schedule &other) {
+cost::Timed timedBesideDefault(const Product &product, const loops::Schedule &other) {
   std::unique_ptr<targets::Target> target = targets::createCpuTarget();
   targets::CompileOptions options;
   options.level = "x86-64-v3";
@@ -50,9 +50,9 @@ cost::Timed timedBesideDefault(const Product &product, const schedule::Schedule 
 
 TEST(DeviceMeasurer, TellsSchedulesThatComputeSomethingElse) {
   Product product, other(Product::Where::Processor, " * 1.001");
-  schedule::Point scalar = product.defaults().point;
-  scalar.registers = {schedule::RegisterTile()};
-  auto slow = schedule::scheduleAt(product.program, product.group, product.options, scalar);
+  loops::Point scalar = product.defaults().point;
+  scalar.registers = {loops::RegisterTile()};
+  auto slow = search::scheduleAt(product.program, product.group, product.options, scalar);
   ASSERT_TRUE(slow.schedule);
   EXPECT_TRUE(timedBesideDefault(product, *slow.schedule).agrees);
   EXPECT_FALSE(timedBesideDefault(product, *other.defaults().schedule).agrees);
@@ -60,7 +60,7 @@ TEST(DeviceMeasurer, TellsSchedulesThatComputeSomethingElse) {
 
 TEST(DeviceMeasurer, IntegersThatAreReadAreNotMadeUp) {
   Product product;
-  schedule::Schedule schedule = *product.defaults().schedule;
+  loops::Schedule schedule = *product.defaults().schedule;
   EXPECT_TRUE(canBeMeasured(schedule));
   schedule.buffers[0].type = ElementType::I64;
   EXPECT_FALSE(canBeMeasured(schedule));

@@ -2,6 +2,7 @@
 
 #include "imagined.h"
 #include "product.h"
+#include "search/point_text.h"
 #include "tune/records.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -12,11 +13,11 @@ namespace {
 
 using cost::Effort;
 using cost::Timed;
-using schedule::Schedule;
+using loops::Schedule;
 
 /// The tile's size along dimension `d` of the result, cut or not.
 int64_t sizeAlong(const Schedule &schedule, int64_t extent) {
-  for (const schedule::TileDimension &dimension : schedule.space)
+  for (const loops::TileDimension &dimension : schedule.space)
     if (dimension.extent == extent)
       return dimension.size;
   return extent;
@@ -47,10 +48,10 @@ TEST(KernelSearch, FindsTheTileThatIsQuickest) {
   KernelSearch search = searchOf(product);
   runToTheEnd(search, measurer);
   ASSERT_TRUE(search.best());
-  schedule::ScheduleResult found =
-      schedule::scheduleAt(product.program, product.group, product.options, *search.best());
+  search::ScheduleResult found =
+      search::scheduleAt(product.program, product.group, product.options, *search.best());
   ASSERT_TRUE(found.schedule);
-  EXPECT_EQ(sizeAlong(*found.schedule, 64), 4) << search.best()->print();
+  EXPECT_EQ(sizeAlong(*found.schedule, 64), 4) << search::pointText(*search.best());
   EXPECT_LT(search.share(), clearGain);
 }
 
@@ -117,7 +118,7 @@ TEST(KernelSearch, FuelCountsPoints) {
   std::map<std::string, double> times;
   Imagined measurer([&](const Schedule &schedule) {
     std::string text = schedule.print();
-    for (const schedule::LoopNest &nest : schedule.nests)
+    for (const loops::LoopNest &nest : schedule.nests)
       text += std::to_string(nest.registers.rowIterator);
     return times.try_emplace(text, next *= 0.9).first->second;
   });
@@ -152,7 +153,7 @@ TEST(KernelSearch, GoesOnWhereItWas) {
   EXPECT_EQ(again.best(), first.best());
 
   KernelSearch foreign = searchOf(product);
-  foreign.resume(*schedule::Point::parse("- 1,2,3,4,5,6,7 -"), 0.1, 10);
+  foreign.resume(*search::parsePoint("- 1,2,3,4,5,6,7 -"), 0.1, 10);
   EXPECT_FALSE(foreign.best());
 }
 
@@ -218,8 +219,8 @@ TEST(KernelSearch, OnAGpuTriesThreadsAndChoicesOfUnits) {
   EXPECT_GT(stages.size(), 1u);
   EXPECT_GT(depths.size(), 1u);
   ASSERT_TRUE(search.best());
-  schedule::ScheduleResult found =
-      schedule::scheduleAt(product.program, product.group, product.options, *search.best());
+  search::ScheduleResult found =
+      search::scheduleAt(product.program, product.group, product.options, *search.best());
   ASSERT_TRUE(found.schedule);
   EXPECT_EQ(unitsOf(*found.schedule).stages + 1, unitsOf(usual).stages);
 }

@@ -11,8 +11,8 @@ namespace kintsugi::tune {
 /// relu(x w) with constant w, as one group of a program; `finish` follows what is stored.
 struct Product {
   te::Program program;
-  schedule::Group group;
-  schedule::ScheduleOptions options;
+  loops::Group group;
+  search::ScheduleOptions options;
 
   enum class Where : uint8_t { Processor, Gpu };
 
@@ -41,9 +41,7 @@ struct Product {
     options.copies = false;
   }
 
-  schedule::ScheduleResult defaults() const {
-    return schedule::scheduleGroup(program, group, options);
-  }
+  search::ScheduleResult defaults() const { return search::scheduleGroup(program, group, options); }
 };
 
 } // namespace kintsugi::tune

@@ -1,6 +1,7 @@
 #include "tune/records.h"
 
 #include "product.h"
+#include "search/point_text.h"
 #include "tune/pairs.h"
 #include "unit/store/temporary_folder.h"
 
@@ -97,13 +98,13 @@ TEST(Records, DigestSaysWhatIsKnown) {
 
 /// A plan of one stage, tuned or not.
 orchestrate::Plan planOf(const Product &product, bool isTuned) {
-  auto shape = std::make_shared<schedule::KernelShape>();
+  auto shape = std::make_shared<loops::KernelShape>();
   shape->schedule = *product.defaults().schedule;
   shape->point = product.defaults().point;
   if (isTuned) {
-    auto untuned = std::make_shared<schedule::KernelShape>(*shape);
+    auto untuned = std::make_shared<loops::KernelShape>(*shape);
     shape->untuned = untuned;
-    shape->point = *schedule::Point::parse("- 4 -");
+    shape->point = *search::parsePoint("- 4 -");
   }
   orchestrate::Plan plan;
   plan.kernels.push_back({"k0", hashOf(7), shape, 1e-3, nullptr, {}});

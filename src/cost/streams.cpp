@@ -1,0 +1,181 @@
+#include "cost/streams.h"
+
+#include "loops/footprint.h"
+#include "loops/loop_order.h"
+#include "loops/scratch.h"
+#include "loops/visit.h"
+#include "llvm/ADT/STLExtras.h"
+
+#include <cmath>
+#include <numeric>
+
+namespace kintsugi::cost {
+
+using namespace loops;
+using namespace te;
+
+namespace {
+
+class Streams {
+public:
+  Streams(Schedule &schedule, const machine::Machine &machine)
+      : schedule(schedule), machine(machine) {}
+
+  void run() {
+    llvm::SmallVector<unsigned> read;
+    for (auto [number, buffer] : llvm::enumerate(schedule.buffers)) {
+      double bytes = double(buffer.elements) * double(bytesOfElement(buffer.type));
+      if (buffer.home != Home::Memory || !isBeyondCaches(bytes, machine))
+        continue;
+      if (buffer.written)
+        storePastCaches(number);
+      else
+        read.push_back(number);
+    }
+    for (unsigned buffer : read)
+      readAhead(buffer);
+  }
+
+private:
+  static std::optional<Index> readOf(const LoopNest &nest, unsigned buffer) {
+    std::optional<Index> found;
+    forEachRead(nest, [&](const Expr &read) {
+      if (read.readValue().number == buffer)
+        found = read.readIndices()[0];
+    });
+    return found;
+  }
+
+  void storePastCaches(unsigned buffer) {
+    bool isRead =
+        llvm::any_of(schedule.nests, [&](const LoopNest &n) { return bool(readOf(n, buffer)); });
+    for (LoopNest &nest : schedule.nests)
+      nest.pastCaches |= nest.destinations.size() == 1 && nest.destinations[0] == buffer &&
+                         !isRead && !nest.inPasses && storesWholeVectors(nest);
+  }
+
+  /// Others are stored through the caches anyway.
+  bool storesWholeVectors(const LoopNest &nest) const {
+    const RegisterTile &tile = nest.registers;
+    const Index &index = nest.destinationIndex;
+    int64_t lanes = tile.lanes;
+    if (tile.vectorIterator < 0 || tile.vectorIterator >= int(nest.parallel.size()) ||
+        index.coefficientOf(tile.vectorIterator) != 1 || index.constantTerm() % lanes != 0 ||
+        nest.extentOf(tile.vectorIterator) % lanes != 0)
+      return false;
+    for (unsigned k = 0; k < nest.parallel.size(); ++k)
+      if (int(k) != tile.vectorIterator && index.coefficientOf(k) % lanes != 0)
+        return false;
+    for (auto [d, dimension] : llvm::enumerate(schedule.space)) {
+      int64_t start = std::gcd(dimension.size, dimension.extent - dimension.size);
+      if (index.coefficientOf(nest.originIterator(d)) * start % lanes != 0)
+        return false;
+    }
+    return true;
+  }
+
+  /// Of several nests that read it the last: the first waits for memory, the others have arithmetic
+  /// to do meanwhile; one before that which stores to memory, where there is such a one, so that
+  /// memory is busy during both. All lines in their order, which the processor goes on with.
+  void readAhead(unsigned buffer) {
+    llvm::SmallVector<std::pair<LoopNest *, Ahead>, 4> able;
+    for (LoopNest &nest : llvm::reverse(schedule.nests))
+      if (std::optional<Index> index = readOf(nest, buffer))
+        if (Ahead ahead = aheadOf(nest, *index, buffer); ahead.elements != 0)
+          able.push_back({&nest, ahead});
+    if (able.empty())
+      return;
+    auto &[nest, ahead] = able[able.size() > 2 && able[0].first->pastCaches];
+    nest->ahead.push_back(ahead);
+  }
+
+  /// No elements: no such thing.
+  Ahead aheadOf(const LoopNest &nest, const Index &index, unsigned buffer) const {
+    const RegisterTile &tile = nest.registers;
+    bool isTurned =
+        !nest.reduction && tile.rowIterator >= 0 && strideOf(index, tile.rowIterator) == 1;
+    if (isTurned && schedule.nests.size() == 1)
+      return {buffer, tile.rows, false};
+    if (tile.vectorIterator < 0 || (!isTurned && strideOf(index, tile.vectorIterator) != 1))
+      return {buffer, 0, false};
+    double each = double(bytesOfElement(schedule.buffers[buffer].type));
+    llvm::SmallVector<int64_t> extents;
+    for (unsigned k = 0; k < nest.parallel.size() + nest.numReductions(); ++k)
+      extents.push_back(nest.extentOf(k));
+    double held = positionsOf(index, extents) * each;
+    if (schedule.nests.size() > 1 && held <= 0.25 * double(machine.nearBytes()))
+      return {buffer, toNextTile(nest, index), true};
+    if (nest.inPasses)
+      return {buffer, toNextPass(nest, index, each), false};
+    // A move waits for nothing but the lines on their way to the nearest cache, of which there may
+    // be few: those that are asked for ahead had better not be among them.
+    bool isMove = !nest.reduction && nest.bodies[0].kind() == ExprKind::Read;
+    return {buffer, alongLoops(nest, index, each), !isMove};
+  }
+
+  /// A pass goes over all that its rows hold.
+  static int64_t toNextPass(const LoopNest &nest, const Index &index, double each) {
+    unsigned pass = nest.parallel.size();
+    llvm::SmallVector<int64_t> extents;
+    for (unsigned k = 0; k < pass + nest.numReductions(); ++k)
+      extents.push_back(k == pass ? 1 : nest.extentOf(k));
+    int64_t stride = strideOf(index, pass);
+    double passes = std::ceil(bytesUnderWay / (positionsOf(index, extents) * each));
+    return stride == irregular ? 0 : stride * int64_t(passes);
+  }
+
+  int64_t toNextTile(const LoopNest &nest, const Index &index) const {
+    for (unsigned d = schedule.space.size(); d-- > 0;) {
+      const TileDimension &dimension = schedule.space[d];
+      int64_t stride = strideOf(index, nest.originIterator(d));
+      if (dimension.count() > 1)
+        return stride == irregular ? 0 : stride * dimension.size;
+    }
+    return 0;
+  }
+
+  /// So many steps of the innermost loop that reaches far enough.
+  int64_t alongLoops(const LoopNest &nest, const Index &index, double each) const {
+    const RegisterTile &tile = nest.registers;
+    unsigned count = nest.parallel.size() + nest.numReductions();
+    llvm::SmallVector<int64_t> inside(count, 1);
+    auto stepOf = [&](unsigned k) -> int64_t {
+      int64_t step = tile.stepOf(k);
+      return std::min(step, nest.extentOf(k));
+    };
+    for (unsigned k = 0; k < count; ++k)
+      inside[k] = stepOf(k);
+    for (unsigned k = count; k-- > 0;) {
+      int64_t stride = strideOf(index, k), step = stepOf(k);
+      double steps = std::ceil(bytesUnderWay / (positionsOf(index, inside) * each));
+      if (stride == irregular)
+        return 0;
+      if (stride != 0 && steps < double(nest.extentOf(k)) / double(step))
+        return int64_t(steps) * step * stride;
+      inside[k] = nest.extentOf(k);
+    }
+    return 0;
+  }
+
+  Schedule &schedule;
+  const machine::Machine &machine;
+};
+
+} // namespace
+
+double cachedBytes(const machine::Machine &machine) {
+  if (machine.levels.size() < 2)
+    return INFINITY;
+  const machine::MemoryLevel &last = machine.levels[1];
+  return double(last.bytes) * machine.instancesOf(last);
+}
+
+bool isBeyondCaches(double bytes, const machine::Machine &machine) {
+  return bytes > cachedBytes(machine);
+}
+
+void chooseStreams(Schedule &schedule, const machine::Machine &machine) {
+  Streams(schedule, machine).run();
+}
+
+} // namespace kintsugi::cost

@@ -1,0 +1,26 @@
+#include "cost/tile_seconds.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <cmath>
+#include <numeric>
+
+namespace kintsugi::cost {
+
+double secondsInTiles(const loops::Schedule &schedule, const Traffic &traffic,
+                      llvm::ArrayRef<double> cycles, const machine::Machine &machine) {
+  double lanes = std::max(1, machine.vectorBits / 32);
+  double cyclesPerSecond = std::max(1e9, machine.flopsPerSecond / (4 * lanes));
+  llvm::SmallVector<double> seconds;
+  // Loads run ahead of the arithmetic of their own nest, but not perfectly.
+  for (auto [each, moving] : llvm::zip_equal(cycles, traffic.movingSeconds())) {
+    double arithmetic = each / cyclesPerSecond;
+    seconds.push_back(std::max(arithmetic, moving) + 0.3 * std::min(arithmetic, moving));
+  }
+  double tile = 10e-9 + 5e-9 * double(schedule.nests.size()) +
+                std::accumulate(seconds.begin(), seconds.end(), 0.0) +
+                traffic.secondsInTurns(seconds);
+  return std::ceil(double(schedule.tiles()) / machine.cores) * tile;
+}
+
+} // namespace kintsugi::cost

@@ -1,0 +1,77 @@
+#include "loops/factor_move.h"
+
+#include "loops/fuse.h"
+#include "loops/loop_order.h"
+#include "llvm/ADT/STLExtras.h"
+
+#include <numeric>
+
+namespace kintsugi::loops {
+
+using namespace te;
+
+static constexpr int64_t chunk = FactorMove::elements;
+
+const Expr &unwidened(const Expr &factor) {
+  bool widens = factor.kind() == ExprKind::Cast && bitsOf(factor.operand(0).type()) == 16 &&
+                isFloat(factor.operand(0).type());
+  return widens ? factor.operand(0) : factor;
+}
+
+/// Of what an atom stands for.
+static int64_t multipleOf(const Atom &atom, const LoopNest &nest,
+                          llvm::ArrayRef<TileDimension> space) {
+  for (unsigned d = 0; d < space.size(); ++d)
+    if (atom.kind == AtomKind::Iterator && atom.iterator == nest.originIterator(d))
+      return std::gcd(space[d].size, space[d].extent - space[d].size);
+  return 1;
+}
+
+/// Whether chunks along an iterator lie at multiples of their size wherever the others stand.
+static bool startsWhole(const Index &position, unsigned along, const LoopNest &nest,
+                        llvm::ArrayRef<TileDimension> space) {
+  return position.constantTerm() % chunk == 0 &&
+         llvm::all_of(position.terms(), [&](const Term &term) {
+           bool isAlong = term.atom.kind == AtomKind::Iterator && term.atom.iterator == along;
+           return isAlong || term.factor * multipleOf(term.atom, nest, space) % chunk == 0;
+         });
+}
+
+FactorMove factorMoveOf(const Expr &factor, const LoopNest &nest, ElementType element,
+                        llvm::ArrayRef<unsigned> iterators, const Schedule &schedule) {
+  const Expr *read = &unwidened(factor);
+  bool isPlain = read->type() == element;
+  bool hasBorder = read->kind() == ExprKind::Select && read->operand(2).isLiteral();
+  if (hasBorder)
+    read = &read->operand(1);
+  unsigned last = nest.parallel.size() + nest.numReductions() - 1;
+  if (isPlain && read->kind() == ExprKind::Read &&
+      schedule.buffers[read->readValue().number].packable && nest.extentOf(last) % chunk == 0)
+    return {FactorMove::direct, false};
+  bool isAlong[2] = {true, true}; // The sum; the iterators' last.
+  unsigned reads = 0;
+  factor.walk([&](const Expr &e) {
+    if (e.kind() != ExprKind::Read)
+      return;
+    ++reads;
+    const Index &index = e.readIndices()[0];
+    unsigned along[2] = {last, iterators.back()};
+    for (unsigned k : {0, 1}) {
+      int64_t stride = strideOf(index, along[k]);
+      isAlong[k] &= (stride == 1 || stride == 0) && nest.extentOf(along[k]) % chunk == 0;
+    }
+  });
+  bool areWhole = isAlong[0] || isAlong[1];
+  unsigned along = isAlong[0] ? last : iterators.back();
+  factor.walk([&](const Expr &e) {
+    if (e.kind() == ExprKind::Read)
+      areWhole &= startsWhole(e.readIndices()[0], along, nest, schedule.space);
+  });
+  if (areWhole && isPlain && read->kind() == ExprKind::Read)
+    return {hasBorder ? FactorMove::border : FactorMove::direct, false};
+  constexpr double inChunk = 2, alone = 40; // With what finds the place, or a line for each.
+  double operations = operationsOf(factor) + 1;
+  return {chunk * (operations + (areWhole ? inChunk : alone) * reads) + 10, !areWhole};
+}
+
+} // namespace kintsugi::loops

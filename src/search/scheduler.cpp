@@ -1,0 +1,359 @@
+#include "search/scheduler.h"
+
+#include "cost/block_seconds.h"
+#include "cost/streams.h"
+#include "cost/tile_seconds.h"
+#include "cost/traffic.h"
+#include "loops/bounds.h"
+#include "loops/scratch.h"
+#include "loops/tiling.h"
+#include "search/block.h"
+#include "search/matrix.h"
+#include "search/registers.h"
+#include "search/streamed_softmax.h"
+#include "search/thread_memo.h"
+#include "search/tile_search.h"
+#include "search/transforms.h"
+#include "llvm/ADT/STLExtras.h"
+
+#include <numeric>
+
+namespace kintsugi::search {
+
+using namespace cost;
+using namespace loops;
+using namespace te;
+
+namespace {
+
+class Scheduler {
+public:
+  Scheduler(const Program &program, const Group &group, const ScheduleOptions &options)
+      : program(program), values(program), group(group), options(options),
+        memo(options.threadMemo ? *options.threadMemo : ownMemo),
+        members(fuse(program, group, {.fillsAreFree = options.inBlocks()})) {
+    unit.bits = options.scalar ? 0 : options.machine.vectorBits;
+    unit.registers = options.machine.vectorRegisters;
+    unit.nearBytes = options.machine.nearBytes();
+    unit.allBytes = cachedBytes(options.machine);
+  }
+
+  /// What the search finds, and all that it looks at on its way.
+  ScheduleResult run(std::vector<Tried> *tried) {
+    allTried = tried;
+    endLoopsEarly();
+    std::optional<Trial> best = search();
+    tryTransforms(best);
+    return resultOf(std::move(best));
+  }
+
+  /// One point.
+  ScheduleResult runAt(const Point &point, std::vector<NestChoices> *nestChoices) {
+    wanted = &point;
+    choices = nestChoices;
+    endLoopsEarly();
+    std::optional<Trial> best;
+    tryTransforms(best);
+    if (isOfMembers(point))
+      best = attempt(TileSizes(point.sizes.begin(), point.sizes.end()));
+    if (best && point.registers.size() > best->schedule.nests.size())
+      best.reset();
+    if (!best && reason.empty())
+      reason = "there is no such schedule";
+    return resultOf(std::move(best));
+  }
+
+private:
+  void endLoopsEarly() {
+    std::vector<Member> whole = members;
+    if (!options.scalar && boundLoops(members))
+      unbounded = std::move(whole);
+  }
+
+  void tryTransforms(std::optional<Trial> &best) {
+    TransformSite site{program, group, options, values, members, unbounded, packable, transposed};
+    for (auto [number, transform] : llvm::enumerate(transforms())) {
+      if (!transform.appliesTo(options))
+        continue;
+      Offers offers = transform.offers();
+      changesOrder = transform.changesOrder;
+      for (unsigned offer = 0; std::optional<std::vector<Member>> next = offers(site); ++offer)
+        tryMembers(std::move(*next), {unsigned(number), offer}, best);
+    }
+    changesOrder = false;
+  }
+
+  /// Whether its transforms were all on offer, and its tiles are tiles of the last member.
+  bool isOfMembers(const Point &point) const {
+    return point.transforms == taken && point.sizes.size() == members.back().parallel.size() &&
+           llvm::all_of(llvm::zip_equal(point.sizes, members.back().parallel),
+                        [](const auto &pair) {
+                          const auto &[size, iterator] = pair;
+                          return size >= 1 && size <= iterator.extent.constant();
+                        });
+  }
+
+  ScheduleResult resultOf(std::optional<Trial> best) {
+    ScheduleResult result;
+    if (!best) {
+      result.reason = reason.empty() ? "no tiling keeps every output whole" : reason;
+      return result;
+    }
+    result.schedule = std::move(best->schedule);
+    if (!options.scalar && !options.inBlocks())
+      chooseStreams(*result.schedule, options.machine);
+    result.computeSeconds = best->computeSeconds;
+    result.point = std::move(best->point);
+    return result;
+  }
+
+  /// The best tiling of the members as they are.
+  std::optional<Trial> search() {
+    auto attempt = [&](const TileSizes &sizes) { return this->attempt(sizes); };
+    TileSearch search(options, members, {!packable.empty(), changesOrder}, attempt);
+    return search.run(worthCutting);
+  }
+
+  /// The members and their tiling become `trial`'s if that is better, or if the point says so.
+  void tryMembers(std::vector<Member> trial, TransformOffer offer, std::optional<Trial> &best) {
+    std::swap(members, trial);
+    taken.push_back(offer);
+    bool isTaken = wanted && llvm::is_contained(wanted->transforms, offer);
+    if (!wanted) {
+      std::optional<Trial> tried = search();
+      isTaken = isBetter(tried, best);
+      if (isTaken)
+        best = std::move(tried);
+    }
+    if (isTaken)
+      return;
+    taken.pop_back();
+    std::swap(members, trial);
+  }
+
+  /// With the best number of threads, where a tile is a block's.
+  std::optional<Trial> attempt(const TileSizes &sizes) {
+    std::optional<Tiling> tiling = tilingOf(
+        {values, members, group.constants, packable, transposed},
+        {options.scalar, options.inBlocks(), options.packing, storageOf(options.precision)}, sizes,
+        reason);
+    if (!tiling)
+      return std::nullopt;
+    if (!options.inBlocks())
+      return attemptWith(*tiling, sizes, 0);
+    std::optional<Trial> best;
+    for (int threads : {128, 256, 512, 1024}) {
+      if (wanted && wanted->threads && wanted->threads != threads)
+        continue;
+      std::optional<Trial> trial = attemptWith(*tiling, sizes, threads);
+      if (!trial && !best && mayStreamSoftmax(members))
+        continue; // One loop may want more warps than these, and needs less scratch than nests.
+      if (!trial)
+        break;
+      if (best && trial->computeSeconds >= best->computeSeconds * 0.98)
+        break;
+      best = std::move(trial);
+    }
+    return best;
+  }
+
+  std::optional<Trial> attemptWith(const Tiling &tiling, const TileSizes &sizes, int threads) {
+    Trial trial;
+    Schedule &schedule = trial.schedule;
+    schedule = tiling.schedule;
+    schedule.threads = threads;
+    if (choices)
+      choices->clear();
+    llvm::SmallVector<double> cycles;
+    BlockCycles inBlock;
+    BlockLimits limits = limitsOf(tiling);
+    for (size_t number = 0; number < tiling.parts.size(); ++number) {
+      if (threads && appendStreamed(tiling, number, schedule, inBlock)) {
+        number += 3;
+        continue;
+      }
+      LoopNest part = tiling.parts[number];
+      if (threads) {
+        std::vector<RankedChoice> ranked;
+        if (choices) {
+          LoopNest other = part;
+          chooseInBlock(other, schedule, limits, memo, {nullptr, &ranked});
+        }
+        std::optional<BlockCycles> own =
+            chooseInBlock(part, schedule, limits, memo, wishFor(schedule));
+        if (!own)
+          return std::nullopt;
+        inBlock += *own;
+        noteChoices(std::move(ranked), *own, 1);
+      } else {
+        std::optional<double> each = setRegisters(part, schedule);
+        if (!each)
+          return std::nullopt;
+        cycles.push_back(*each);
+      }
+      schedule.nests.push_back(std::move(part));
+    }
+    if (threads) {
+      packInOrder(schedule);
+    } else { // Blocks come to their tiles in no order.
+      packOperands(schedule);
+      shareAmongTiles(schedule);
+    }
+    assignScratch(schedule);
+    if (threads) {
+      placeRings(schedule, limits.core.subgroup);
+      placeStandIns(schedule);
+    }
+    if (threads ? !memoryOf(schedule, limits.core.subgroup).isWithin(limits)
+                : schedule.scratchBytes > options.scratchLimit) {
+      reason = "its intermediate results do not fit in scratch memory";
+      return std::nullopt;
+    }
+    if (threads) {
+      shareChoices();
+      Traffic(schedule, options.machine).count(schedule);
+      trial.computeSeconds = secondsInBlocks(schedule, inBlock, options.machine);
+      note(trial, sizes, {});
+      return trial;
+    }
+    for (auto [nest, each] : llvm::zip_equal(schedule.nests, cycles))
+      each *= schedule.runsOf(nest, options.machine.cores) / double(schedule.tiles());
+    Traffic traffic(schedule, options.machine);
+    traffic.count(schedule);
+    trial.computeSeconds = secondsInTiles(schedule, traffic, cycles, options.machine);
+    note(trial, sizes, cycles);
+    return trial;
+  }
+
+  /// Blocks share a tile where nothing but the product is done for it.
+  BlockLimits limitsOf(const Tiling &tiling) const {
+    unsigned blocks = tiling.parts.size() == 1 ? options.clusterBlocks : 1;
+    return {
+        storageOf(options.precision), options.scratchLimit, options.ringLimit, options.bulk, blocks,
+        options.machine.cores,        options.machine.core};
+  }
+
+  /// The four nests from `number` on as one loop, where they are attention.
+  bool appendStreamed(const Tiling &tiling, size_t number, Schedule &schedule,
+                      BlockCycles &cycles) {
+    if (number + 4 > tiling.parts.size())
+      return false;
+    std::vector<LoopNest> nests(tiling.parts.begin() + number, tiling.parts.begin() + number + 4);
+    std::vector<RankedChoice> ranked;
+    BlockLimits limits = limitsOf(tiling);
+    if (choices) {
+      std::vector<LoopNest> others = nests;
+      Schedule scratch = schedule;
+      streamSoftmax(others, scratch, limits, memo, {nullptr, &ranked});
+    }
+    std::optional<BlockCycles> all =
+        streamSoftmax(nests, schedule, limits, memo, wishFor(schedule));
+    if (!all)
+      return false;
+    cycles += *all;
+    noteChoices(std::move(ranked), *all, nests.size());
+    llvm::append_range(schedule.nests, std::move(nests));
+    return true;
+  }
+
+  /// What the next nest of a schedule is to do.
+  Wish wishFor(const Schedule &schedule) const {
+    size_t number = schedule.nests.size();
+    bool isNamed = wanted && number < wanted->registers.size() && wanted->registers[number];
+    return {isNamed ? &*wanted->registers[number] : nullptr, nullptr};
+  }
+
+  /// Of a nest, or of several that are one loop.
+  void noteChoices(std::vector<RankedChoice> ranked, const BlockCycles &cycles, size_t nests) {
+    constexpr size_t most = 256;
+    if (!choices)
+      return;
+    std::vector<std::pair<double, size_t>> order; ///< Cost and number.
+    for (auto [number, each] : llvm::enumerate(ranked))
+      order.emplace_back(each.cost, number);
+    llvm::sort(order);
+    order.resize(std::min(most, order.size()));
+    NestChoices &own = choices->emplace_back();
+    own.share = cycles.cost();
+    for (auto [cost, number] : order)
+      own.registers.push_back(ranked[number].choice);
+    choices->resize(choices->size() + nests - 1);
+  }
+
+  void shareChoices() {
+    double total = 0;
+    if (!choices)
+      return;
+    for (const NestChoices &choice : *choices)
+      total += choice.share;
+    for (NestChoices &choice : *choices)
+      choice.share /= total;
+  }
+
+  /// The cycles with the registers that the point names, or else the best.
+  std::optional<double> setRegisters(LoopNest &nest, const Schedule &schedule) {
+    constexpr size_t mostChoices = 32;
+    size_t number = schedule.nests.size();
+    if (choices) {
+      NestChoices &own = choices->emplace_back();
+      llvm::append_range(own.registers,
+                         bestRegisters(nest, schedule.space, schedule.buffers, unit, mostChoices));
+    }
+    if (wanted && number < wanted->registers.size() && wanted->registers[number]) {
+      const auto *tile = std::get_if<RegisterTile>(&*wanted->registers[number]);
+      return tile ? takeRegisters(nest, schedule.space, schedule.buffers, unit, *tile)
+                  : std::nullopt;
+    }
+    return chooseRegisters(nest, schedule.space, schedule.buffers, unit);
+  }
+
+  /// `cycles`: of a tile, by nest.
+  void note(Trial &trial, const TileSizes &sizes, llvm::ArrayRef<double> cycles) {
+    double total = std::accumulate(cycles.begin(), cycles.end(), 0.0);
+    if (choices && !trial.schedule.threads)
+      for (auto [choice, each] : llvm::zip_equal(*choices, cycles))
+        choice.share = each / total;
+    Point &point = trial.point;
+    point.transforms = taken;
+    point.sizes.assign(sizes.begin(), sizes.end());
+    point.threads = trial.schedule.threads;
+    if (wanted)
+      point.registers = wanted->registers;
+    if (allTried)
+      allTried->push_back({point, trial.computeSeconds});
+  }
+
+  const Program &program;
+  GroupValues values;
+  const Group &group;
+  const ScheduleOptions &options;
+  ThreadMemo ownMemo, &memo;
+  std::vector<Member> members;
+  VectorUnit unit;
+  llvm::SmallVector<ValueId> packable;   ///< Copies that may be packed.
+  llvm::SmallVector<ValueId> transposed; ///< Copies that are read across their rows.
+  bool changesOrder = false;             ///< As the transform that is tried says.
+  std::optional<bool> worthCutting;
+  std::string reason;
+
+  std::optional<std::vector<Member>> unbounded; ///< Members whose loops end at their extents.
+  const Point *wanted = nullptr;                ///< What to do, where the search is not asked.
+  llvm::SmallVector<TransformOffer, 4> taken;
+  std::vector<Tried> *allTried = nullptr;      ///< Told what the search looks at.
+  std::vector<NestChoices> *choices = nullptr; ///< Told what a point could do otherwise.
+};
+
+} // namespace
+
+ScheduleResult scheduleGroup(const Program &program, const Group &group,
+                             const ScheduleOptions &options, std::vector<Tried> *tried) {
+  return Scheduler(program, group, options).run(tried);
+}
+
+ScheduleResult scheduleAt(const Program &program, const Group &group,
+                          const ScheduleOptions &options, const Point &point,
+                          std::vector<NestChoices> *choices) {
+  return Scheduler(program, group, options).runAt(point, choices);
+}
+
+} // namespace kintsugi::search
