@@ -60,14 +60,14 @@ void TileSearch::refineBlocks(std::optional<Trial> &best) {
   for (int round = 0; round < rounds && changed; ++round) {
     changed = false;
     for (size_t k = 0; k < bestSizes.size(); ++k)
-      changed |= step(bestSizes, k, best);
-    changed |= trade(bestSizes, best);
+      changed |= doubleOrHalve(bestSizes, k, best);
+    changed |= exchange(bestSizes, best);
   }
   changed = false;
   for (size_t k = 0; k < bestSizes.size() && usesMatrixUnits(best); ++k)
-    changed |= threefold(bestSizes, k, best);
+    changed |= threeFourths(bestSizes, k, best);
   for (size_t k = 0; k < bestSizes.size() && changed; ++k)
-    step(bestSizes, k, best); // Another size may be better beside it.
+    doubleOrHalve(bestSizes, k, best); // Another size may be better beside it.
 }
 
 bool TileSearch::usesMatrixUnits(const std::optional<Trial> &trial) {
@@ -75,7 +75,7 @@ bool TileSearch::usesMatrixUnits(const std::optional<Trial> &trial) {
                                [](const LoopNest &nest) { return nest.matrix.has_value(); });
 }
 
-bool TileSearch::threefold(TileSizes &sizes, size_t k, std::optional<Trial> &best) {
+bool TileSearch::threeFourths(TileSizes &sizes, size_t k, std::optional<Trial> &best) {
   constexpr int64_t least = 64;
   TileSizes before = sizes;
   for (int64_t size : {sizes[k] / 4 * 3, sizes[k] / 2 * 3}) {
@@ -118,7 +118,7 @@ void TileSearch::cutEvenly(llvm::ArrayRef<double> tilesACore, size_t count, Tile
   }
 }
 
-bool TileSearch::trade(TileSizes &sizes, std::optional<Trial> &best) {
+bool TileSearch::exchange(TileSizes &sizes, std::optional<Trial> &best) {
   bool changed = false;
   for (size_t less = 0; less < sizes.size(); ++less)
     for (size_t more = 0; more < sizes.size(); ++more) {
@@ -166,13 +166,13 @@ void TileSearch::refine(const TileSizes &sizes, std::optional<Trial> &best) {
     bestSizes = otherSizes;
   }
   for (size_t k = 0; k < sizes.size() && transposesBlocks(best); ++k)
-    nudge(bestSizes, k, best);
+    fineStep(bestSizes, k, best);
   constexpr int rounds = 3;
   bool changed = members.size() > 1;
   for (int round = 0; round < rounds && changed; ++round) {
     changed = false;
     for (size_t k = 0; k < sizes.size(); ++k)
-      changed |= step(bestSizes, k, best);
+      changed |= doubleOrHalve(bestSizes, k, best);
   }
 }
 
@@ -209,7 +209,7 @@ void TileSearch::sweep(TileSizes &sizes, size_t k, std::optional<Trial> &best) {
   sizes[k] = chosen;
 }
 
-void TileSearch::nudge(TileSizes &sizes, size_t k, std::optional<Trial> &best) {
+void TileSearch::fineStep(TileSizes &sizes, size_t k, std::optional<Trial> &best) {
   constexpr double enough = 0.995;
   int64_t block = std::max(1u, vectorBits / 32), full = extentOf(k), chosen = sizes[k];
   for (int64_t size : {chosen - block, chosen + block}) {
@@ -225,7 +225,7 @@ void TileSearch::nudge(TileSizes &sizes, size_t k, std::optional<Trial> &best) {
   }
 }
 
-bool TileSearch::step(TileSizes &sizes, size_t k, std::optional<Trial> &best) {
+bool TileSearch::doubleOrHalve(TileSizes &sizes, size_t k, std::optional<Trial> &best) {
   double enough = !copies.areMade ? 0.98 : 0.995; // Of copies, bytes are known well.
   int64_t full = extentOf(k);
   for (bool up : {false, true}) {

@@ -52,7 +52,7 @@ private:
   static bool usesMatrixUnits(const std::optional<Trial> &trial);
   /// Of tiles whose sizes double, the best may leave a third of the cores idle: so one between two
   /// of them, where it cuts the extent evenly.
-  bool threefold(loops::TileSizes &sizes, size_t k, std::optional<Trial> &best);
+  bool threeFourths(loops::TileSizes &sizes, size_t k, std::optional<Trial> &best);
   void consider(const loops::TileSizes &sizes, loops::TileSizes &bestSizes,
                 std::optional<Trial> &best);
   double tilesOf(const loops::TileSizes &sizes) const;
@@ -61,7 +61,7 @@ private:
   void cutEvenly(llvm::ArrayRef<double> tilesACore, size_t count, loops::TileSizes &bestSizes,
                  std::optional<Trial> &best);
   /// As many tiles of another shape: less along one iterator, more along another.
-  bool trade(loops::TileSizes &sizes, std::optional<Trial> &best);
+  bool exchange(loops::TileSizes &sizes, std::optional<Trial> &best);
   loops::TileSizes wholeSizes() const;
   /// Enough tiles to keep every core busy to the end; more, if each is still worth its start.
   bool tooManyTiles(const loops::TileSizes &sizes, const std::optional<Trial> &best) const;
@@ -73,8 +73,8 @@ private:
   static bool transposesBlocks(const std::optional<Trial> &trial);
   void sweep(loops::TileSizes &sizes, size_t k, std::optional<Trial> &best);
   /// Of blocks that are turned, one more or less may be better than twice or half as many.
-  void nudge(loops::TileSizes &sizes, size_t k, std::optional<Trial> &best);
-  bool step(loops::TileSizes &sizes, size_t k, std::optional<Trial> &best);
+  void fineStep(loops::TileSizes &sizes, size_t k, std::optional<Trial> &best);
+  bool doubleOrHalve(loops::TileSizes &sizes, size_t k, std::optional<Trial> &best);
   int64_t extentOf(size_t k) const;
   /// About half; so that tiles start at whole vectors where there are several of them, and those of
   /// blocks are whole warps' shares.

@@ -503,6 +503,7 @@ Expected<LoweredBlocks> lowerToBlocks(const tile::TileProgram &program, const st
                                       llvm::LLVMContext &context) {
   // Whichever level the code is for, its schedules were chosen for this machine.
   KINTSUGI_ASSIGN(machine::Machine plannedFor, machine::Machine::forLevel("sm_90a"));
+  const bool hasWarpGroups = machine::BlockCore::of(level).ringBytes > 0;
   LoweredBlocks lowered;
   llvm::StringMap<int64_t> threads, clusters, together;
   auto module = lowerKernels(program, context, [&](OpBuilder &builder, ModuleOp kernels) -> Status {
@@ -510,7 +511,7 @@ Expected<LoweredBlocks> lowerToBlocks(const tile::TileProgram &program, const st
       if (kernel.getThreads() == 0)
         return internalError("kernel '" + kernel.getSymName().str() + "' has no threads");
     for (const Launch &launch : launchesOf(program)) {
-      LaunchLowering lowering(builder, kernels, launch, plannedFor, level == "sm_90a",
+      LaunchLowering lowering(builder, kernels, launch, plannedFor, hasWarpGroups,
                               startsEarly(level));
       KINTSUGI_RETURN_IF_ERROR(lowering.lower());
       threads[launch.symbol] = lowering.threads;
