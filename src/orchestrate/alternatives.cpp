@@ -1,6 +1,5 @@
 #include "orchestrate/alternatives.h"
 
-#include "cost/cost.h"
 #include "orchestrate/choice.h"
 #include "orchestrate/conversions.h"
 #include "orchestrate/exhaustive.h"
@@ -21,8 +20,6 @@ namespace kintsugi::orchestrate {
 using namespace te;
 
 namespace {
-
-constexpr double microseconds = 1e6;
 
 /// Plans of what is chosen are solved again, to the end; margins are larger than this gap.
 constexpr double goodEnough = 0.005;
@@ -350,8 +347,7 @@ private:
     if (!isNew)
       return entry->second;
     column.name = "c" + std::to_string(problem.columns.size());
-    column.cost =
-        cost::predictSeconds(*candidate.kernel, options.space.schedule.machine) * microseconds;
+    column.cost = costOf(*candidate.kernel, options.space.schedule.machine);
     if (!isOfPreferred)
       column.cost *= 1 + margin;
     problem.addColumn(std::move(column));

@@ -17,8 +17,8 @@ namespace kintsugi::orchestrate {
 struct ChosenProgram {
   te::Program program;
   std::vector<llvm::SmallVector<size_t, 4>> sources; ///< By node: the programs that have it.
-  /// Predicted seconds with what others than the preferred pay by the margin, those of scans and
-  /// calls left out; 0 where nothing could be mixed with the preferred.
+  /// Predicted seconds with what others than the preferred pay by the margin and what breaks ties,
+  /// those of scans and calls left out; 0 where nothing could be mixed with the preferred.
   double objective = 0;
   std::vector<std::string> problems; ///< Faults of our own for which a form was left out.
 };

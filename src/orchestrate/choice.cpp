@@ -14,9 +14,6 @@ using namespace te;
 
 namespace {
 
-/// Costs are in microseconds in the problem, so that its text is readable.
-constexpr double microseconds = 1e6;
-
 /// By definition; those that no candidate takes apart are one.
 std::map<uint32_t, solve::ItemId>
 addItems(const space::Space &space, llvm::ArrayRef<uint32_t> definitions, solve::Problem &problem) {
@@ -49,7 +46,7 @@ solve::Problem problemOf(const Program &program, const space::Space &space,
   for (auto [number, candidate] : llvm::enumerate(space.candidates)) {
     solve::Column column;
     column.name = "c" + std::to_string(number);
-    column.cost = cost::predictSeconds(*candidate.kernel, machine) * microseconds;
+    column.cost = costOf(*candidate.kernel, machine);
     for (uint32_t node : candidate.group.nodes)
       if (solve::ItemId item = items.at(node); !llvm::is_contained(column.covers, item))
         column.covers.push_back(item);
@@ -119,6 +116,12 @@ LaunchColumns launchesOf(const Program &program, const space::Space &space, solv
 
 } // namespace
 
+double costOf(const loops::KernelShape &kernel, const machine::Machine &machine) {
+  constexpr double ofAByte = 1e-10; // More than the solver's tolerance for a few kilobytes.
+  double bytes = kernel.schedule.bytesRead + kernel.schedule.bytesWritten;
+  return cost::predictSeconds(kernel, machine) * microseconds + ofAByte * bytes;
+}
+
 std::vector<unsigned> depthsOf(const Program &program) {
   std::vector<unsigned> depths(program.nodes.size(), 0);
   for (uint32_t node = 0; node < program.nodes.size(); ++node)
@@ -161,26 +164,26 @@ Expected<Choice> choose(const Program &program, llvm::ArrayRef<uint32_t> definit
   }
   if (solution.hasPlan())
     KINTSUGI_RETURN_IF_ERROR(problem.verify(solution));
-  double margins = 0;
-  for (solve::ColumnId column : solution.columns)
-    margins += launches ? launches->marginOf(column) : 0;
-  solution.objective -= margins;
-  solution.bound = std::min(solution.objective, std::max(0.0, solution.bound - margins));
+  for (solve::ColumnId column : solution.columns) {
+    ChosenLaunch &launch = choice.launches.emplace_back();
+    if (launches) {
+      for (const std::vector<solve::ColumnId> &phase : launches->phasesOf(column))
+        launch.phases.emplace_back(phase.begin(), phase.end());
+      launch.seconds = launches->secondsOf(column);
+    } else {
+      launch.phases = {{static_cast<unsigned>(column)}};
+      launch.seconds = cost::predictSeconds(
+          *choice.space.candidates[static_cast<size_t>(column)].kernel, scheduling.machine);
+    }
+    choice.objective += launch.seconds;
+  }
+  // Costs have besides what breaks ties.
+  double besides = solution.objective - choice.objective * microseconds;
+  solution.objective -= besides;
+  solution.bound = std::min(solution.objective, std::max(0.0, solution.bound - besides));
   note(options.log, problem, solution);
   if (!solution.hasPlan())
     return internalError("no plan was found: " + solution.reason);
-  for (solve::ColumnId column : solution.columns) {
-    ChosenLaunch &launch = choice.launches.emplace_back();
-    double cost = problem.columns[static_cast<size_t>(column)].cost;
-    launch.seconds = (cost - (launches ? launches->marginOf(column) : 0)) / microseconds;
-    if (!launches) {
-      launch.phases = {{static_cast<unsigned>(column)}};
-      continue;
-    }
-    for (const std::vector<solve::ColumnId> &phase : launches->phasesOf(column))
-      launch.phases.emplace_back(phase.begin(), phase.end());
-  }
-  choice.objective = solution.objective / microseconds;
   choice.gap = solution.gap;
   return choice;
 }

@@ -25,6 +25,13 @@ struct Choice {
   double gap = 0;
 };
 
+/// Costs are in microseconds in problems, so that their texts are readable.
+constexpr double microseconds = 1e6;
+
+/// The cost of a kernel's column: its predicted time, and so little for what it moves that this
+/// decides among equal times only.
+double costOf(const loops::KernelShape &kernel, const machine::Machine &machine);
+
 /// By node: how many scans and calls are on the longest way to it.
 std::vector<unsigned> depthsOf(const te::Program &program);
 

@@ -97,8 +97,8 @@ bool LaunchColumns::addLaunch(Problem &problem, Launch launch, std::vector<Colum
   column.name = "l" + std::to_string(id);
   double further = static_cast<double>(shared.launch.numRuns() - 1);
   double unit = apart / shared.launch.apart; // With margins that its kernels have.
-  shared.margin = unit * further * cost::Margins().sharedLaunches * machine.stageSeconds;
-  column.cost = unit * shared.launch.seconds + shared.margin;
+  double margin = further * cost::Margins().sharedLaunches * machine.stageSeconds;
+  column.cost = unit * (shared.launch.seconds + margin);
   problem.addColumn(std::move(column));
   launches[id] = std::move(shared);
   return true;
@@ -226,9 +226,9 @@ std::vector<ColumnId> LaunchColumns::take(Problem &problem, const LaunchColumns 
   return result;
 }
 
-double LaunchColumns::marginOf(ColumnId column) const {
+double LaunchColumns::secondsOf(ColumnId column) const {
   auto found = launches.find(column);
-  return found == launches.end() ? 0 : found->second.margin;
+  return found == launches.end() ? kernels.at(column).seconds : found->second.launch.seconds;
 }
 
 LaunchColumns::Phases LaunchColumns::phasesOf(ColumnId column) const {

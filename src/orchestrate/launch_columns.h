@@ -57,8 +57,8 @@ public:
   /// What a column runs: itself where it is no launch of several.
   Phases phasesOf(solve::ColumnId column) const;
   std::vector<solve::ColumnId> kernelsOf(llvm::ArrayRef<solve::ColumnId> columns) const;
-  /// By how much the cost of a column is more than what is predicted of it.
-  double marginOf(solve::ColumnId column) const;
+  /// What is predicted of a column that is a launch of several or of which setKernel has told.
+  double secondsOf(solve::ColumnId column) const;
 
 private:
   struct Kernel {
@@ -75,7 +75,6 @@ private:
   struct Shared {
     Launch launch;
     std::vector<solve::ColumnId> columns; ///< By run.
-    double margin = 0;                    ///< Of the column's cost.
   };
 
   bool addLaunches(solve::Problem &problem, llvm::ArrayRef<solve::ColumnId> plan);

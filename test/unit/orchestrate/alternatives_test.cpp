@@ -108,6 +108,9 @@ std::string row(unsigned sites, unsigned others, unsigned good) {
   return inputs + text + outputs;
 }
 
+/// The share of an objective that what kernels move may be.
+constexpr double breaksTies = 1e-5;
+
 TEST(Alternatives, TakesThePartsOfEachThatAreQuicker) {
   // The first form is slow at site 0, the second at site 1.
   Equal equal({chain(2, 0b01), chain(2, 0b10)});
@@ -117,7 +120,7 @@ TEST(Alternatives, TakesThePartsOfEachThatAreQuicker) {
   double objective = planned(chosen.program).objectiveSeconds;
   EXPECT_LT(objective, equal.objective(0));
   EXPECT_LT(objective, equal.objective(1));
-  EXPECT_NEAR(objective, chosen.objective, 1e-9 * objective);
+  EXPECT_NEAR(objective, chosen.objective, breaksTies * objective);
 }
 
 TEST(Alternatives, AreAsQuickAsTheBestOfAllMixtures) {
@@ -128,7 +131,7 @@ TEST(Alternatives, AreAsQuickAsTheBestOfAllMixtures) {
     double best = equal.objective(0);
     for (unsigned others = 1; others < 1u << sites; ++others)
       best = std::min(best, planned(programOf(row(sites, others, good).c_str())).objectiveSeconds);
-    EXPECT_NEAR(equal.chosen().objective, best, 1e-9 * best);
+    EXPECT_NEAR(equal.chosen().objective, best, breaksTies * best);
   }
 }
 
@@ -138,7 +141,7 @@ TEST(Alternatives, AreNeverSlowerThanAnyOfThem) {
     for (unsigned others = 0; others < 1u << sites; ++others) {
       Equal equal({chain(sites, others, good), chain(sites, ~others, good)});
       double best = std::min(equal.objective(0), equal.objective(1));
-      EXPECT_LE(equal.chosen().objective, best * (1 + 1e-9)) << good << " " << others;
+      EXPECT_LE(equal.chosen().objective, best * (1 + breaksTies)) << good << " " << others;
     }
 }
 

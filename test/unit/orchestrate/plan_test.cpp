@@ -1,6 +1,8 @@
 // What a plan promises: each definition once, in order, without harm in the arena, and the same
 // results whatever was chosen.
 
+#include "orchestrate/choice.h"
+
 #include "plan_runner.h"
 #include "programs.h"
 
@@ -110,6 +112,18 @@ TEST_P(PlanTest, IsTheSameEachTime) {
 
 INSTANTIATE_TEST_SUITE_P(Programs, PlanTest, testing::ValuesIn(smallPrograms),
                          [](const auto &info) { return std::string(info.param.name); });
+
+TEST(Costs, BytesDecideAmongEqualTimesOnly) {
+  machine::Machine machine = *machine::Machine::forLevel("x86-64-v3");
+  loops::KernelShape one, other;
+  one.measuredSeconds = other.measuredSeconds = 1e-5;
+  one.schedule.bytesRead = 1 << 20;
+  other.schedule.bytesRead = (1 << 20) + (1 << 14);
+  EXPECT_LT(costOf(one, machine), costOf(other, machine));
+  EXPECT_NEAR(costOf(one, machine), 10, 1e-3);
+  one.measuredSeconds = 1.0001e-5;
+  EXPECT_GT(costOf(one, machine), costOf(other, machine));
+}
 
 TEST(Arena, BuffersThatAreNeverAliveTogetherShareBytes) {
   te::Program program = programOf("input x[i:1000] f32\n"
