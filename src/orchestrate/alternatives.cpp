@@ -294,15 +294,11 @@ private:
           value.kind == ValueKind::Constant ||
           (value.kind == ValueKind::Result && form.constant[value.node]));
     KINTSUGI_ASSIGN(form.space, space::buildSpace(*form.program, form.definitions, spaceOptions));
-    std::vector<unsigned> depths = depthsOf(*form.program);
     std::vector<solve::ColumnId> ids;
     for (const space::Candidate &candidate : form.space.candidates) {
       ids.push_back(addKernel(form, candidate));
-      unsigned depth = 0;
-      for (uint32_t node : candidate.group.nodes)
-        depth = std::max(depth, depths[node]);
       if (launches)
-        launches->setKernel(ids.back(), *candidate.kernel, candidate.operands.size(), depth);
+        launches->setKernel(ids.back(), *candidate.kernel, candidate.operands.size());
     }
     if (launches)
       for (auto [number, parts] : llvm::enumerate(partsSideBySide(form.space))) {

@@ -32,15 +32,37 @@ addItems(const space::Space &space, llvm::ArrayRef<uint32_t> definitions, solve:
   return items;
 }
 
+/// A call or a scan, at whatever it costs: what kernels wait for, and it for them.
+solve::Column columnOfFixed(const Program &program, uint32_t node,
+                            const std::map<uint32_t, solve::ResourceId> &resources,
+                            solve::Problem &problem) {
+  solve::Column column;
+  column.name = "f" + std::to_string(node);
+  column.covers.push_back(problem.addItem(column.name));
+  for (ValueId operand : program.operandsOf(node))
+    if (auto found = resources.find(operand.number);
+        found != resources.end() && !llvm::is_contained(column.consumes, found->second))
+      column.consumes.push_back(found->second);
+  for (ValueId result : program.resultsOf(node))
+    column.produces.push_back(resources.at(result.number));
+  return column;
+}
+
 solve::Problem problemOf(const Program &program, const space::Space &space,
-                         llvm::ArrayRef<uint32_t> definitions, const machine::Machine &machine) {
+                         llvm::ArrayRef<uint32_t> definitions, const OrchestrateOptions &options) {
+  const machine::Machine &machine = options.space.schedule.machine;
   solve::Problem problem;
   problem.name = program.name;
   std::map<uint32_t, solve::ItemId> items = addItems(space, definitions, problem);
   std::map<uint32_t, solve::ResourceId> resources;
-  // Values that other nodes (calls, scans) bring are there when they are needed: the planner orders
-  // them. What the definitions bring among themselves is a row of the problem.
-  for (uint32_t node : definitions)
+  // Where each column is one kernel, what calls and scans bring is there when it is needed: the
+  // planner orders them. Kernels that share a launch may wait for each other through them.
+  llvm::SmallVector<uint32_t> nodes(definitions), fixed;
+  for (uint32_t node = 0; options.mergesLaunches && node < program.nodes.size(); ++node)
+    if (!std::holds_alternative<Definition>(program.nodes[node]))
+      fixed.push_back(node);
+  llvm::append_range(nodes, fixed);
+  for (uint32_t node : nodes)
     for (ValueId result : program.resultsOf(node))
       resources[result.number] = problem.addResource("v" + std::to_string(result.number));
   for (auto [number, candidate] : llvm::enumerate(space.candidates)) {
@@ -59,6 +81,8 @@ solve::Problem problemOf(const Program &program, const space::Space &space,
     }
     problem.addColumn(std::move(column));
   }
+  for (uint32_t node : fixed)
+    problem.addColumn(columnOfFixed(program, node, resources, problem));
   return problem;
 }
 
@@ -96,17 +120,11 @@ void note(explain::Log *log, const solve::Problem &problem, const solve::Solutio
 }
 
 /// The launches that candidates may share with others.
-LaunchColumns launchesOf(const Program &program, const space::Space &space, solve::Problem &problem,
+LaunchColumns launchesOf(const space::Space &space, solve::Problem &problem,
                          const search::ScheduleOptions &options) {
   LaunchColumns launches(options);
-  std::vector<unsigned> depths = depthsOf(program);
-  for (auto [number, candidate] : llvm::enumerate(space.candidates)) {
-    unsigned depth = 0;
-    for (uint32_t node : candidate.group.nodes)
-      depth = std::max(depth, depths[node]);
-    launches.setKernel(solve::ColumnId(number), *candidate.kernel, candidate.operands.size(),
-                       depth);
-  }
+  for (auto [number, candidate] : llvm::enumerate(space.candidates))
+    launches.setKernel(solve::ColumnId(number), *candidate.kernel, candidate.operands.size());
   for (auto [number, parts] : llvm::enumerate(partsSideBySide(space)))
     if (!parts.empty())
       launches.addParts(problem, solve::ColumnId(number),
@@ -122,19 +140,6 @@ double costOf(const loops::KernelShape &kernel, const machine::Machine &machine)
   return cost::predictSeconds(kernel, machine) * microseconds + ofAByte * bytes;
 }
 
-std::vector<unsigned> depthsOf(const Program &program) {
-  std::vector<unsigned> depths(program.nodes.size(), 0);
-  for (uint32_t node = 0; node < program.nodes.size(); ++node)
-    for (ValueId operand : program.operandsOf(node)) {
-      const Value &value = program.value(operand);
-      if (value.kind != ValueKind::Result)
-        continue;
-      bool isKernel = std::holds_alternative<Definition>(program.nodes[value.node]);
-      depths[node] = std::max(depths[node], depths[value.node] + (isKernel ? 0 : 1));
-    }
-  return depths;
-}
-
 Expected<Choice> choose(const Program &program, llvm::ArrayRef<uint32_t> definitions,
                         const OrchestrateOptions &options, OrchestrateTexts *texts) {
   Choice choice;
@@ -145,16 +150,17 @@ Expected<Choice> choose(const Program &program, llvm::ArrayRef<uint32_t> definit
   spaceOptions.log = options.log;
   KINTSUGI_ASSIGN(choice.space, space::buildSpace(program, definitions, spaceOptions));
   const search::ScheduleOptions &scheduling = options.space.schedule;
-  solve::Problem problem = problemOf(program, choice.space, definitions, scheduling.machine);
+  solve::Problem problem = problemOf(program, choice.space, definitions, options);
   std::optional<LaunchColumns> launches;
   if (options.mergesLaunches)
-    launches.emplace(launchesOf(program, choice.space, problem, scheduling));
+    launches.emplace(launchesOf(choice.space, problem, scheduling));
   auto solveFrom = [&](const solve::Problem &its, llvm::ArrayRef<solve::ColumnId> start) {
     solve::SolverOptions solver = options.solver;
     solver.start = start;
     return solveWith(options.mode, its, solver);
   };
-  bool looksForLaunches = launches && options.mode == PlanMode::Search;
+  bool looksForLaunches =
+      launches && (options.mode == PlanMode::Search || options.mode == PlanMode::Exhaustive);
   KINTSUGI_ASSIGN(solve::Solution solution, looksForLaunches
                                                 ? launches->solve(problem, {}, solveFrom)
                                                 : solveFrom(problem, {}));
@@ -165,6 +171,8 @@ Expected<Choice> choose(const Program &program, llvm::ArrayRef<uint32_t> definit
   if (solution.hasPlan())
     KINTSUGI_RETURN_IF_ERROR(problem.verify(solution));
   for (solve::ColumnId column : solution.columns) {
+    if (launches && !launches->runs(column))
+      continue; // A call or a scan.
     ChosenLaunch &launch = choice.launches.emplace_back();
     if (launches) {
       for (const std::vector<solve::ColumnId> &phase : launches->phasesOf(column))

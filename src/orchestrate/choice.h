@@ -32,9 +32,6 @@ constexpr double microseconds = 1e6;
 /// decides among equal times only.
 double costOf(const loops::KernelShape &kernel, const machine::Machine &machine);
 
-/// By node: how many scans and calls are on the longest way to it.
-std::vector<unsigned> depthsOf(const te::Program &program);
-
 Expected<Choice> choose(const te::Program &program, llvm::ArrayRef<uint32_t> definitions,
                         const OrchestrateOptions &options, OrchestrateTexts *texts);
 

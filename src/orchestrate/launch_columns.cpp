@@ -2,6 +2,7 @@
 
 #include "cost/cost.h"
 #include "cost/margins.h"
+#include "solve/plan.h"
 #include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>
@@ -22,31 +23,32 @@ static const solve::Column &columnOf(const Problem &problem, ColumnId id) {
   return problem.columns[static_cast<size_t>(id)];
 }
 
-void LaunchColumns::setKernel(ColumnId column, const loops::KernelShape &kernel, size_t operands,
-                              unsigned depth) {
-  kernels[column] = {&kernel, operands, cost::predictSeconds(kernel, machine), depth,
+void LaunchColumns::setKernel(ColumnId column, const loops::KernelShape &kernel, size_t operands) {
+  kernels[column] = {&kernel, operands, cost::predictSeconds(kernel, machine),
                      sharing.canShare(kernel)};
 }
 
-/// Of those columns of a plan that can share launches, what runs before each in the same depth.
+/// Those columns of a plan that can share launches, by how much that can't (calls, scans, kernels)
+/// is on the longest way to them; the levels count what runs before in the same depth.
 std::map<unsigned, LaunchColumns::Runs> LaunchColumns::runsOf(const Problem &problem,
                                                               llvm::ArrayRef<ColumnId> plan) const {
-  std::map<std::pair<ResourceId, unsigned>, unsigned> written; ///< The first level after it.
+  using Place = std::pair<unsigned, unsigned>; // Depth and level.
+  std::map<ResourceId, Place> written;         ///< The first place after it.
   std::map<unsigned, Runs> byDepth;
   for (ColumnId id : plan) {
+    Place place{0, 0};
+    for (ResourceId resource : columnOf(problem, id).consumes)
+      if (auto its = written.find(resource); its != written.end())
+        place = std::max(place, its->second);
+    auto [depth, level] = place;
     auto found = kernels.find(id);
-    if (found == kernels.end())
+    bool canShare = found != kernels.end() && found->second.canShare;
+    for (ResourceId resource : columnOf(problem, id).produces)
+      written[resource] = canShare ? Place{depth, level + 1} : Place{depth + 1, 0};
+    if (!canShare)
       continue;
     const Kernel &kernel = found->second;
-    unsigned level = 0;
-    for (ResourceId resource : columnOf(problem, id).consumes)
-      if (auto its = written.find({resource, kernel.depth}); its != written.end())
-        level = std::max(level, its->second);
-    for (ResourceId resource : columnOf(problem, id).produces)
-      written[{resource, kernel.depth}] = level + 1;
-    if (!kernel.canShare)
-      continue;
-    Runs &runs = byDepth[kernel.depth];
+    Runs &runs = byDepth[depth];
     runs.columns.push_back(id);
     runs.kernels.push_back({kernel.kernel, kernel.operands, kernel.seconds, level});
   }
@@ -138,10 +140,10 @@ Problem LaunchColumns::asIfApart(const Problem &problem) const {
   return apart;
 }
 
-/// A plan with known launches in the place of their kernels, largest first.
-std::vector<ColumnId> LaunchColumns::withLaunches(llvm::ArrayRef<ColumnId> plan) const {
-  std::vector<ColumnId> columns = kernelsOf(plan), result;
-  std::set<ColumnId> left(columns.begin(), columns.end());
+/// A plan with known launches in the place of their kernels, largest first, as long as all can run.
+std::vector<ColumnId> LaunchColumns::withLaunches(const Problem &problem,
+                                                  llvm::ArrayRef<ColumnId> plan) const {
+  std::vector<ColumnId> result = kernelsOf(plan);
   std::vector<std::pair<size_t, ColumnId>> bySize;
   for (const auto &[id, shared] : launches)
     bySize.push_back({kernelsOf(shared).size(), id});
@@ -150,13 +152,14 @@ std::vector<ColumnId> LaunchColumns::withLaunches(llvm::ArrayRef<ColumnId> plan)
   });
   for (const auto &[size, id] : bySize) {
     std::set<ColumnId> its = kernelsOf(launches.at(id));
-    if (!std::includes(left.begin(), left.end(), its.begin(), its.end()))
+    std::vector<ColumnId> with;
+    llvm::copy_if(result, std::back_inserter(with), [&](ColumnId c) { return !its.count(c); });
+    if (with.size() + size != result.size())
       continue;
-    for (ColumnId kernel : its)
-      left.erase(kernel);
-    result.push_back(id);
+    with.push_back(id);
+    if (solve::execute(problem, with).stuck.empty())
+      result = std::move(with);
   }
-  llvm::append_range(result, left);
   return result;
 }
 
@@ -165,30 +168,38 @@ Expected<solve::Solution> LaunchColumns::solve(Problem &problem, llvm::ArrayRef<
   KINTSUGI_ASSIGN(solve::Solution best, solve(problem, start));
   if (!best.hasPlan() || llvm::none_of(kernels, [](const auto &k) { return k.second.canShare; }))
     return best;
-  auto costOf = [&](const std::vector<ColumnId> &columns) {
-    double total = 0;
-    for (ColumnId id : columns)
-      total += columnOf(problem, id).cost;
-    return total;
-  };
-  bool added = addLaunches(problem, best.columns);
-  std::vector<ColumnId> from = withLaunches(best.columns);
+  std::vector<std::vector<ColumnId>> plans{best.columns};
   for (const Problem &other : {asIfApart(problem), asIfShared(problem)}) {
-    KINTSUGI_ASSIGN(solve::Solution its, solve(other, best.columns));
-    if (!its.hasPlan())
-      continue;
-    added |= addLaunches(problem, its.columns);
-    if (std::vector<ColumnId> columns = withLaunches(its.columns); costOf(columns) < costOf(from))
-      from = std::move(columns);
+    KINTSUGI_ASSIGN(solve::Solution optimal, solve(other, best.columns));
+    KINTSUGI_ASSIGN(solve::Solution greedy, solve::solveGreedy(other));
+    for (const solve::Solution &its : {optimal, greedy})
+      if (its.hasPlan())
+        plans.push_back(its.columns);
   }
+  KINTSUGI_ASSIGN(solve::Solution greedy, solve::solveGreedy(problem));
+  if (greedy.hasPlan())
+    plans.push_back(greedy.columns);
+  bool added = false;
+  for (const std::vector<ColumnId> &plan : plans)
+    added |= addLaunches(problem, plan);
+  std::vector<ColumnId> from;
+  for (const std::vector<ColumnId> &plan : plans)
+    if (std::vector<ColumnId> its = withLaunches(problem, plan);
+        from.empty() || solve::totalCost(problem, its) < solve::totalCost(problem, from))
+      from = std::move(its);
   for (unsigned round = 0; added && round < mostRounds; ++round) {
-    KINTSUGI_ASSIGN(best, solve(problem, from));
-    if (!best.hasPlan())
-      return best;
+    KINTSUGI_ASSIGN(solve::Solution next, solve(problem, from));
+    if (!next.hasPlan() || next.objective > best.objective)
+      break;
+    best = std::move(next);
     added = addLaunches(problem, best.columns);
-    from = withLaunches(best.columns);
+    from = withLaunches(problem, best.columns);
   }
   return best;
+}
+
+bool LaunchColumns::runs(ColumnId column) const {
+  return kernels.count(column) > 0 || launches.count(column) > 0;
 }
 
 LaunchColumns LaunchColumns::within(llvm::ArrayRef<ColumnId> columns) const {

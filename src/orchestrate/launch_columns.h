@@ -32,10 +32,9 @@ public:
   explicit LaunchColumns(const search::ScheduleOptions &options)
       : machine(options.machine), sharing(options) {}
 
-  /// Says what a column of the problem runs. Kernels may share launches if as much that is no
-  /// kernel (scans and calls on the longest way there: `depth`) runs before each.
-  void setKernel(solve::ColumnId column, const loops::KernelShape &kernel, size_t operands,
-                 unsigned depth);
+  /// Says which kernel a column of the problem runs. Of which it is not said run none: calls,
+  /// scans.
+  void setKernel(solve::ColumnId column, const loops::KernelShape &kernel, size_t operands);
 
   /// Adds the launch that a column's parts share, which read nothing of each other, where it pays.
   void addParts(solve::Problem &problem, solve::ColumnId column,
@@ -57,6 +56,8 @@ public:
   /// What a column runs: itself where it is no launch of several.
   Phases phasesOf(solve::ColumnId column) const;
   std::vector<solve::ColumnId> kernelsOf(llvm::ArrayRef<solve::ColumnId> columns) const;
+  /// Whether a column is a kernel or a launch of several.
+  bool runs(solve::ColumnId column) const;
   /// What is predicted of a column that is a launch of several or of which setKernel has told.
   double secondsOf(solve::ColumnId column) const;
 
@@ -65,10 +66,9 @@ private:
     const loops::KernelShape *kernel;
     size_t operands;
     double seconds;
-    unsigned depth;
     bool canShare;
   };
-  struct Runs { ///< In one depth.
+  struct Runs { ///< Neighbours in a plan, between what can share no launch.
     std::vector<solve::ColumnId> columns;
     std::vector<KernelRun> kernels;
   };
@@ -84,7 +84,8 @@ private:
                                   llvm::ArrayRef<solve::ColumnId> plan) const;
   solve::Problem asIfShared(const solve::Problem &problem) const;
   solve::Problem asIfApart(const solve::Problem &problem) const;
-  std::vector<solve::ColumnId> withLaunches(llvm::ArrayRef<solve::ColumnId> plan) const;
+  std::vector<solve::ColumnId> withLaunches(const solve::Problem &problem,
+                                            llvm::ArrayRef<solve::ColumnId> plan) const;
 
   const machine::Machine &machine;
   LaunchSharing sharing;
