@@ -39,10 +39,8 @@ class Chooser {
 public:
   Chooser(const Alternatives &alternatives, const OrchestrateOptions &options)
       : programs(alternatives.programs), preferred(alternatives.preferred),
-        margin(alternatives.margin), options(options) {
-    if (options.mergesLaunches)
-      launches.emplace(options.space.schedule);
-  }
+        margin(alternatives.margin), options(options),
+        launches(options.space.schedule, options.mergesLaunches) {}
 
   Expected<ChosenProgram> run() {
     problem.name = programs[0]->name;
@@ -151,15 +149,9 @@ private:
       solver.start = from;
       return solve::solveCbc(its, solver);
     };
-    if (!launches) {
-      KINTSUGI_ASSIGN(solve::Solution solution, solveFrom(own, {}));
-      for (solve::ColumnId id : solution.columns)
-        start.push_back(ids[id]);
-      return Status::success();
-    }
-    LaunchColumns its = launches->within(ids);
+    LaunchColumns its = launches.within(ids);
     KINTSUGI_ASSIGN(solve::Solution solution, its.solve(own, {}, solveFrom));
-    start = launches->take(problem, its, ids, solution.columns);
+    start = launches.take(problem, its, ids, solution.columns);
     addSourcesOfLaunches();
     return Status::success();
   }
@@ -173,8 +165,7 @@ private:
       solver.start = from;
       return looksAtAll ? cheapestWayToOutputs(its) : solve::solveCbc(its, solver);
     };
-    KINTSUGI_ASSIGN(solve::Solution solution, launches ? launches->solve(problem, start, solveFrom)
-                                                       : solveFrom(problem, start));
+    KINTSUGI_ASSIGN(solve::Solution solution, launches.solve(problem, start, solveFrom));
     addSourcesOfLaunches();
     note(solution);
     if (!solution.hasPlan())
@@ -190,7 +181,7 @@ private:
     while (columns.size() < problem.columns.size()) {
       solve::ColumnId id = solve::ColumnId(columns.size());
       columns.push_back({nullptr, {}});
-      isPreferred.push_back(llvm::all_of(launches->kernelsOf(id), [&](solve::ColumnId kernel) {
+      isPreferred.push_back(llvm::all_of(launches.kernelsOf(id), [&](solve::ColumnId kernel) {
         return isPreferred[static_cast<size_t>(kernel)];
       }));
     }
@@ -297,19 +288,17 @@ private:
     std::vector<solve::ColumnId> ids;
     for (const space::Candidate &candidate : form.space.candidates) {
       ids.push_back(addKernel(form, candidate));
-      if (launches)
-        launches->setKernel(ids.back(), *candidate.kernel, candidate.operands.size());
+      launches.setKernel(ids.back(), *candidate.kernel, candidate.operands.size());
     }
-    if (launches)
+    if (options.mergesLaunches)
       for (auto [number, parts] : llvm::enumerate(partsSideBySide(form.space))) {
         std::vector<solve::ColumnId> its;
         for (size_t part : parts)
           its.push_back(ids[part]);
         if (!its.empty())
-          launches->addParts(problem, ids[number], its);
+          launches.addParts(problem, ids[number], its);
       }
-    if (launches)
-      addSourcesOfLaunches();
+    addSourcesOfLaunches();
     return Status::success();
   }
 
@@ -354,7 +343,7 @@ private:
 
   ChosenProgram programOf(const solve::Solution &solution) {
     ProgramOfParts builder(forms[0], parts);
-    for (solve::ColumnId id : launches ? launches->kernelsOf(solution.columns) : solution.columns)
+    for (solve::ColumnId id : launches.kernelsOf(solution.columns))
       for (uint32_t node : columns[id].nodes)
         builder.add(*columns[id].form, node);
     ChosenProgram chosen;
@@ -391,6 +380,7 @@ private:
   size_t preferred;
   double margin;
   const OrchestrateOptions &options;
+  LaunchColumns launches;
   space::EqualParts parts;
   std::deque<Form> forms; ///< Of the programs that can be mixed, and of mixtures.
   std::deque<Form> conversions;
@@ -408,7 +398,6 @@ private:
   Ways ways;
   std::map<unsigned, solve::ItemId> partItems; ///< By node of the programs together.
   std::vector<bool> hasItem;                   ///< By value.
-  std::optional<LaunchColumns> launches;
   std::map<
       std::tuple<std::set<unsigned>, std::vector<solve::ItemId>, std::vector<solve::ResourceId>>,
       solve::ColumnId>

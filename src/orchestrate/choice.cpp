@@ -121,14 +121,15 @@ void note(explain::Log *log, const solve::Problem &problem, const solve::Solutio
 
 /// The launches that candidates may share with others.
 LaunchColumns launchesOf(const space::Space &space, solve::Problem &problem,
-                         const search::ScheduleOptions &options) {
-  LaunchColumns launches(options);
+                         const OrchestrateOptions &options) {
+  LaunchColumns launches(options.space.schedule, options.mergesLaunches);
   for (auto [number, candidate] : llvm::enumerate(space.candidates))
     launches.setKernel(solve::ColumnId(number), *candidate.kernel, candidate.operands.size());
-  for (auto [number, parts] : llvm::enumerate(partsSideBySide(space)))
-    if (!parts.empty())
-      launches.addParts(problem, solve::ColumnId(number),
-                        std::vector<solve::ColumnId>(parts.begin(), parts.end()));
+  if (options.mergesLaunches)
+    for (auto [number, parts] : llvm::enumerate(partsSideBySide(space)))
+      if (!parts.empty())
+        launches.addParts(problem, solve::ColumnId(number),
+                          std::vector<solve::ColumnId>(parts.begin(), parts.end()));
   return launches;
 }
 
@@ -149,20 +150,16 @@ Expected<Choice> choose(const Program &program, llvm::ArrayRef<uint32_t> definit
   spaceOptions.fuse &= options.mode != PlanMode::Separate;
   spaceOptions.log = options.log;
   KINTSUGI_ASSIGN(choice.space, space::buildSpace(program, definitions, spaceOptions));
-  const search::ScheduleOptions &scheduling = options.space.schedule;
   solve::Problem problem = problemOf(program, choice.space, definitions, options);
-  std::optional<LaunchColumns> launches;
-  if (options.mergesLaunches)
-    launches.emplace(launchesOf(choice.space, problem, scheduling));
+  LaunchColumns launches = launchesOf(choice.space, problem, options);
   auto solveFrom = [&](const solve::Problem &its, llvm::ArrayRef<solve::ColumnId> start) {
     solve::SolverOptions solver = options.solver;
     solver.start = start;
     return solveWith(options.mode, its, solver);
   };
-  bool looksForLaunches =
-      launches && (options.mode == PlanMode::Search || options.mode == PlanMode::Exhaustive);
+  bool looksForLaunches = options.mode == PlanMode::Search || options.mode == PlanMode::Exhaustive;
   KINTSUGI_ASSIGN(solve::Solution solution, looksForLaunches
-                                                ? launches->solve(problem, {}, solveFrom)
+                                                ? launches.solve(problem, {}, solveFrom)
                                                 : solveFrom(problem, {}));
   if (texts) {
     texts->space = choice.space.print();
@@ -171,18 +168,12 @@ Expected<Choice> choose(const Program &program, llvm::ArrayRef<uint32_t> definit
   if (solution.hasPlan())
     KINTSUGI_RETURN_IF_ERROR(problem.verify(solution));
   for (solve::ColumnId column : solution.columns) {
-    if (launches && !launches->runs(column))
+    if (!launches.runs(column))
       continue; // A call or a scan.
     ChosenLaunch &launch = choice.launches.emplace_back();
-    if (launches) {
-      for (const std::vector<solve::ColumnId> &phase : launches->phasesOf(column))
-        launch.phases.emplace_back(phase.begin(), phase.end());
-      launch.seconds = launches->secondsOf(column);
-    } else {
-      launch.phases = {{static_cast<unsigned>(column)}};
-      launch.seconds = cost::predictSeconds(
-          *choice.space.candidates[static_cast<size_t>(column)].kernel, scheduling.machine);
-    }
+    for (const std::vector<solve::ColumnId> &phase : launches.phasesOf(column))
+      launch.phases.emplace_back(phase.begin(), phase.end());
+    launch.seconds = launches.secondsOf(column);
     choice.objective += launch.seconds;
   }
   // Costs have besides what breaks ties.

@@ -25,7 +25,7 @@ static const solve::Column &columnOf(const Problem &problem, ColumnId id) {
 
 void LaunchColumns::setKernel(ColumnId column, const loops::KernelShape &kernel, size_t operands) {
   kernels[column] = {&kernel, operands, cost::predictSeconds(kernel, machine),
-                     sharing.canShare(kernel)};
+                     shares && sharing.canShare(kernel)};
 }
 
 /// Those columns of a plan that can share launches, by how much that can't (calls, scans, kernels)
@@ -73,12 +73,14 @@ std::set<ColumnId> LaunchColumns::kernelsOf(const Shared &shared) {
   return kernels;
 }
 
-/// False: it is known.
-bool LaunchColumns::addLaunch(Problem &problem, Launch launch, std::vector<ColumnId> columns) {
+/// Its column, and whether that is new.
+std::pair<ColumnId, bool> LaunchColumns::addLaunch(Problem &problem, Launch launch,
+                                                   std::vector<ColumnId> columns) {
   Shared shared{std::move(launch), std::move(columns)};
   ColumnId id = static_cast<ColumnId>(problem.columns.size());
-  if (!known.try_emplace(kernelsOf(shared), id).second)
-    return false;
+  auto [entry, isNew] = known.try_emplace(kernelsOf(shared), id);
+  if (!isNew)
+    return {entry->second, false};
   solve::Column column;
   double apart = 0;
   std::set<ResourceId> consumes, produces;
@@ -103,7 +105,7 @@ bool LaunchColumns::addLaunch(Problem &problem, Launch launch, std::vector<Colum
   column.cost = unit * (shared.launch.seconds + margin);
   problem.addColumn(std::move(column));
   launches[id] = std::move(shared);
-  return true;
+  return {id, true};
 }
 
 /// The launches that the kernels of a plan would share. False: all are known.
@@ -112,7 +114,7 @@ bool LaunchColumns::addLaunches(Problem &problem, llvm::ArrayRef<ColumnId> plan)
   for (const auto &[depth, runs] : runsOf(problem, kernelsOf(plan)))
     for (const Launch &launch : sharing.launchesOf(runs.kernels))
       if (launch.numRuns() > 1)
-        added |= addLaunch(problem, launch, runs.columns);
+        added |= addLaunch(problem, launch, runs.columns).second;
   return added;
 }
 
@@ -169,16 +171,19 @@ Expected<solve::Solution> LaunchColumns::solve(Problem &problem, llvm::ArrayRef<
   if (!best.hasPlan() || llvm::none_of(kernels, [](const auto &k) { return k.second.canShare; }))
     return best;
   std::vector<std::vector<ColumnId>> plans{best.columns};
-  for (const Problem &other : {asIfApart(problem), asIfShared(problem)}) {
-    KINTSUGI_ASSIGN(solve::Solution optimal, solve(other, best.columns));
-    KINTSUGI_ASSIGN(solve::Solution greedy, solve::solveGreedy(other));
-    for (const solve::Solution &its : {optimal, greedy})
-      if (its.hasPlan())
-        plans.push_back(its.columns);
-  }
+  auto addPlan = [&](const solve::Solution &its) {
+    if (its.hasPlan())
+      plans.push_back(its.columns);
+  };
   KINTSUGI_ASSIGN(solve::Solution greedy, solve::solveGreedy(problem));
-  if (greedy.hasPlan())
-    plans.push_back(greedy.columns);
+  addPlan(greedy);
+  for (auto change : {&LaunchColumns::asIfApart, &LaunchColumns::asIfShared}) {
+    Problem other = (this->*change)(problem);
+    KINTSUGI_ASSIGN(solve::Solution optimal, solve(other, best.columns));
+    KINTSUGI_ASSIGN(solve::Solution greedyToo, solve::solveGreedy(other));
+    addPlan(optimal);
+    addPlan(greedyToo);
+  }
   bool added = false;
   for (const std::vector<ColumnId> &plan : plans)
     added |= addLaunches(problem, plan);
@@ -193,7 +198,8 @@ Expected<solve::Solution> LaunchColumns::solve(Problem &problem, llvm::ArrayRef<
       break;
     best = std::move(next);
     added = addLaunches(problem, best.columns);
-    from = withLaunches(problem, best.columns);
+    if (added)
+      from = withLaunches(problem, best.columns);
   }
   return best;
 }
@@ -227,9 +233,7 @@ std::vector<ColumnId> LaunchColumns::take(Problem &problem, const LaunchColumns 
     std::vector<ColumnId> its;
     for (ColumnId column : shared.columns)
       its.push_back(ids.at(column));
-    Shared here{shared.launch, its};
-    addLaunch(problem, shared.launch, std::move(its));
-    ids[number] = known.at(kernelsOf(here));
+    ids[number] = addLaunch(problem, shared.launch, std::move(its)).first;
   }
   std::vector<ColumnId> result;
   for (ColumnId column : plan)

@@ -3,11 +3,11 @@
 // What a kernel costs depends on what it shares a launch with, which a column for each kernel can't
 // say. So launches that several kernels share are columns themselves, at the price of the whole
 // launch (launch_sharing.h): the solver then weighs them against kernels that do the same in one.
-// There are too many to list. They come from plans: of the problem as it is; without kernels whose
-// parts are as quick side by side; and where each kernel costs only what it adds to a launch of
-// another like it, so that much is done apart. The launches that the kernels of these plans would
-// share are columns. Then all is solved again, and once more while the best plan has launches that
-// are not known yet.
+// There are too many to list. They come from plans, the best and the greedy one: of the problem as
+// it is; without kernels whose parts are as quick side by side; and where each kernel costs only
+// what it adds to a launch of another like it, so that much is done apart. The launches that the
+// kernels of these plans would share are columns. Then all is solved again, and once more while the
+// best plan has launches that are not known yet.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KINTSUGI_ORCHESTRATE_LAUNCH_COLUMNS_H
@@ -28,9 +28,10 @@ public:
   using Solve = llvm::function_ref<Expected<solve::Solution>(const solve::Problem &,
                                                              llvm::ArrayRef<solve::ColumnId>)>;
 
-  /// `options`: those that kernels are scheduled with.
-  explicit LaunchColumns(const search::ScheduleOptions &options)
-      : machine(options.machine), sharing(options) {}
+  /// `options`: those that kernels are scheduled with. Not `shares`: each kernel has a launch of
+  /// its own, and no columns are added.
+  LaunchColumns(const search::ScheduleOptions &options, bool shares)
+      : machine(options.machine), sharing(options), shares(shares) {}
 
   /// Says which kernel a column of the problem runs. Of which it is not said run none: calls,
   /// scans.
@@ -78,7 +79,8 @@ private:
   };
 
   bool addLaunches(solve::Problem &problem, llvm::ArrayRef<solve::ColumnId> plan);
-  bool addLaunch(solve::Problem &problem, Launch launch, std::vector<solve::ColumnId> columns);
+  std::pair<solve::ColumnId, bool> addLaunch(solve::Problem &problem, Launch launch,
+                                             std::vector<solve::ColumnId> columns);
   static std::set<solve::ColumnId> kernelsOf(const Shared &shared);
   std::map<unsigned, Runs> runsOf(const solve::Problem &problem,
                                   llvm::ArrayRef<solve::ColumnId> plan) const;
@@ -89,6 +91,7 @@ private:
 
   const machine::Machine &machine;
   LaunchSharing sharing;
+  bool shares;
   std::map<solve::ColumnId, Kernel> kernels;
   std::map<solve::ColumnId, Shared> launches;
   std::map<std::set<solve::ColumnId>, solve::ColumnId> known; ///< Launches, by their kernels.

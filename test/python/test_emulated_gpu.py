@@ -219,3 +219,64 @@ def test_profiled_runs_say_when_parts_were_under_way(on):
     model.write_text(BOXES)
     code, said = on("profile", model, "--target", "cuda", "--precision", "f16")
     assert code == 0 and "+ k0  product" in said and "+ k1  product" in said, said
+
+
+# Two plans of it have launches of which each is fine, but that would wait for each other in one plan.
+PRODUCTS_THAT_SHARE_LAUNCHES = """input x[i:32, k:32] f32
+v0[i:32, j:32] f32 = tanh(x[i, j]) * exp(x[i, j])
+input w1[k:32, j:32] f32
+v1[i:32, j:32] f32 = sum<f32>[k:32] x[i, k] * w1[k, j]
+v2[i:32, j:32] f32 = v0[i, j] + v1[j, i]
+r3[i:32] f32 = sum<f32>[j:32] x[i, j]
+v3[i:32, j:32] f32 = v1[i, j] - r3[i]
+v4[i:32, j:32] f32 = v3[i, j] + x[j, i]
+v5[i:32, j:32] f32 = v0[i, j] + v4[j, i]
+input w6[k:32, j:32] f32
+v6[i:32, j:32] f32 = sum<f32>[k:32] v5[i, k] * w6[k, j]
+input w7[k:32, j:32] f32
+v7[i:32, j:32] f32 = sum<f32>[k:32] v2[i, k] * w7[k, j]
+r8[i:32] f32 = sum<f32>[j:32] v2[i, j]
+v8[i:32, j:32] f32 = v3[i, j] - r8[i]
+v9[i:32, j:32] f32 = v7[i, j] + v3[j, i]
+v10[i:32, j:32] f32 = tanh(v9[i, j]) * exp(v4[i, j])
+input w11[k:32, j:32] f32
+v11[i:32, j:32] f32 = sum<f32>[k:32] v6[i, k] * w11[k, j]
+input w12[k:32, j:32] f32
+v12[i:32, j:32] f32 = sum<f32>[k:32] v11[i, k] * w12[k, j]
+v13[i:32, j:32] f32 = v9[i, j] + v8[j, i]
+input w14[k:32, j:32] f32
+v14[i:32, j:32] f32 = sum<f32>[k:32] v10[i, k] * w14[k, j]
+input w15[k:32, j:32] f32
+v15[i:32, j:32] f32 = sum<f32>[k:32] v10[i, k] * w15[k, j]
+output v1
+output v4
+output v7
+output v9
+output v12
+output v13
+output v15
+"""
+
+
+def test_launches_of_several_plans_are_in_one_where_all_can_run(on):
+    on.compare(PRODUCTS_THAT_SHARE_LAUNCHES)
+
+
+# b waits for the call and c for a, which b's kernel may compute: d and c are no launch then.
+A_CALL_BETWEEN = """input x[i:64, k:64] f32
+input w1[i:64, j:64] f32
+input x1[j:64] f32
+input w3[k:64, j:32] f32
+d[i:64] f32 = sum<f32>[j:64] w1[i, j] * x1[j]  @"d"
+(v[64] f32, p[64] i64) = call TopK(d) {"axis":0,"k":64}  @"top"
+a[i:64, k:64] f32 = tanh(x[i, k]) + exp(x[i,k]) * sin(x[i,k])  @"a"
+b[i:64, k:64] f32 = a[i, k] + v[i]  @"b"
+c[i:64, j:32] f32 = sum<f32>[k:64] a[i, k] * w3[k, j]  @"c"
+output b
+output c
+output p
+"""
+
+
+def test_kernels_of_a_launch_do_not_wait_for_each_other_through_a_call(on):
+    on.compare(A_CALL_BETWEEN)

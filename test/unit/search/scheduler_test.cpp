@@ -1,4 +1,5 @@
 #include "../loops/runner.h"
+#include "whole_program.h"
 
 #include "search/point_text.h"
 #include "search/scheduler.h"
@@ -264,14 +265,7 @@ protected:
     expected = std::move(*results);
   }
 
-  loops::Group wholeProgram() const {
-    loops::Group group;
-    for (uint32_t node = 0; node < program.nodes.size(); ++node)
-      group.nodes.push_back(node);
-    for (const Program::Output &output : program.outputs)
-      group.outputs.push_back(output.value);
-    return group;
-  }
+  loops::Group wholeProgram() const { return test::wholeOf(program); }
 
   /// A constant as the kernel wants it, by the interpreter.
   void pack(const loops::Buffer &buffer, const Tensor &feed, std::vector<double> &packed) {
