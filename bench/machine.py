@@ -54,12 +54,14 @@ def describe(cores):
 
 
 def commit():
-    """Of the sources, or what $KINTSUGI_COMMIT says of a program that was brought along. A tree with changes says so."""
+    """Of the sources, or what $KINTSUGI_COMMIT says of a program that was brought along. A tree with changes to other
+    files than results says so."""
     if os.environ.get("KINTSUGI_COMMIT"):
         return os.environ["KINTSUGI_COMMIT"]
     git = ("git", "-c", "safe.directory=*")
     found = said_by(*git, "rev-parse", "HEAD")
-    return found + ("+changes" if said_by(*git, "status", "--porcelain", "--untracked-files=no") else "")
+    status = "status", "--porcelain", "--untracked-files=no", "--", ".", ":!bench/results"
+    return found + ("+changes" if said_by(*git, *status) else "")
 
 
 def report(cores=None, **fields):
