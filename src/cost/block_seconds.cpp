@@ -2,7 +2,6 @@
 
 #include "cost/thread_work.h"
 #include "cost/traffic.h"
-#include "loops/block_registers.h"
 #include "llvm/ADT/STLExtras.h"
 
 #include <cmath>
@@ -20,6 +19,16 @@ static double apartShare(const Schedule &schedule, double blocks) {
                  return nest.matrix.has_value();
                });
   return waits ? 0.15 + 0.85 / blocks : 0.3;
+}
+
+/// What a block's nests have been counted too much: each as if the block started with it, while
+/// all but the first find places, registers and instructions as the one before left them.
+static double startsCounted(const Schedule &schedule) {
+  constexpr double less = 450, nestsOfStream = 4;
+  double nests = 0;
+  for (const LoopNest &nest : schedule.nests)
+    nests += nest.streamed ? 2 - nestsOfStream : 1;
+  return less * std::max(0.0, nests - 1);
 }
 
 namespace {
@@ -56,16 +65,25 @@ static double secondsMoving(const Moving &bytes, const machine::Machine &machine
          starts * bytes.blocks * machine.cores;
 }
 
+static double hertzOf(const machine::Machine &machine) {
+  return machine.flopsPerSecond / (2 * machine.core.multiplyAdds);
+}
+
+/// The first blocks start while what was launched before ends; what is left of that is a launch's.
+static constexpr double startsEarly = 500;
+
+double startSeconds(const machine::Machine &machine) { return startsEarly / hertzOf(machine); }
+
 double secondsInBlocks(const Schedule &schedule, const BlockCycles &cycles,
                        const machine::Machine &machine) {
   double threads = schedule.threads, tiles = double(schedule.tiles());
   double blocks = double(schedule.blocks());
   double scratch = double(std::max<int64_t>(1, schedule.scratchBytes));
   double together = std::min({double(machine.threads) / threads,
-                              double(machine.core.registers) / (threads * registersOf(schedule)),
+                              double(machine.core.registers) / (threads * schedule.registers),
                               2 * double(machine.levels.back().bytes) / scratch});
   together = std::max(1.0, std::floor(together));
-  double hertz = machine.flopsPerSecond / (2 * machine.core.multiplyAdds);
+  double hertz = hertzOf(machine);
   int cores = coresOfClusters(unsigned(schedule.blocks() / schedule.tiles()), machine.cores);
   double each = std::ceil(blocks / cores); // Of the busiest core.
   double busy = each * cycles.busy / hertz;
@@ -74,9 +92,8 @@ double secondsInBlocks(const Schedule &schedule, const BlockCycles &cycles,
       llvm::any_of(schedule.nests, [](const LoopNest &nest) { return nest.streamed; });
   double delay = isStreamed ? 0 : 0.5;
   double beside = delay * (std::min(each, together) - 1) * cycles.busy;
-  // The first blocks start while what was launched before ends; what is left of that is a launch's.
-  constexpr double startsEarly = 500;
-  double alone = (std::ceil(each / together) * (cycles.alone + beside) - startsEarly) / hertz;
+  double own = cycles.alone - startsCounted(schedule);
+  double alone = (std::ceil(each / together) * (own + beside) - startsEarly) / hertz;
   Traffic traffic(schedule, machine);
   // What a tile reads first its later nests find near, if there is room for that of all blocks.
   double near = 2 * double(machine.levels.back().bytes) - together * scratch;

@@ -17,6 +17,9 @@ namespace kintsugi::cost {
 /// occupancy).
 int coresOfClusters(unsigned blocks, int cores);
 
+/// What blocks take less that start while another launch ends, as the first of a launch do.
+double startSeconds(const machine::Machine &machine);
+
 /// Of all blocks over all cores: a core runs several at once, as far as their threads, registers
 /// and scratch fit, and their bytes come through its own share of the way to memory.
 double secondsInBlocks(const loops::Schedule &schedule, const BlockCycles &cycles,

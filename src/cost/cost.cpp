@@ -1,5 +1,8 @@
 #include "cost/cost.h"
 
+#include "cost/block_seconds.h"
+#include "llvm/ADT/STLExtras.h"
+
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -39,12 +42,22 @@ static double withMemory(double computing, double moving, const machine::Machine
                              : overlapped(computing, moving);
 }
 
+/// What is read and stored, on one core or all: cold constants come from memory, all else from
+/// where it stayed.
+static double secondsMoving(const loops::Schedule &schedule, const machine::Machine &machine,
+                            bool allCores) {
+  double cold = schedule.bytesCold, warm = schedule.bytesRead + schedule.bytesWritten - cold;
+  const machine::MemoryLevel &memory = machine.memory();
+  return warm / bandwidthFor(warm, machine, allCores) +
+         cold / std::max(1e9, allCores ? memory.bytesPerSecondAll : memory.bytesPerSecond);
+}
+
 /// By the machine description alone.
 static double estimatedSeconds(const loops::KernelShape &kernel, const machine::Machine &machine) {
   if (kernel.untuned)
     return kernel.gain * estimatedSeconds(*kernel.untuned, machine);
-  double bytes = kernel.schedule.bytesRead + kernel.schedule.bytesWritten;
-  double moving = bytes / bandwidthFor(bytes, machine, true) + exchange(kernel.schedule, machine);
+  double moving =
+      secondsMoving(kernel.schedule, machine, true) + exchange(kernel.schedule, machine);
   return machine.stageSeconds + withMemory(kernel.computeSeconds, moving, machine);
 }
 
@@ -69,12 +82,10 @@ double roughSharedSeconds(const loops::KernelShape &kernel, double cores,
   return machine.stageSeconds + kernel.computeSeconds / cores + movingSeconds(kernel, machine);
 }
 
-double withColdConstants(double seconds, double bytes, double ofAll,
-                         const machine::Machine &machine) {
-  for (const machine::MemoryLevel &level : machine.levels)
-    if (&level != &machine.memory() && ofAll < 0.5 * double(level.bytes))
-      return seconds;
-  return overlapped(seconds, bytes / std::max(1e9, machine.memory().bytesPerSecondAll));
+bool areCold(double bytes, const machine::Machine &machine) {
+  return llvm::none_of(machine.levels, [&](const machine::MemoryLevel &level) {
+    return &level != &machine.memory() && bytes < 0.5 * double(level.bytes);
+  });
 }
 
 static double estimatedAloneSeconds(const loops::KernelShape &kernel,
@@ -84,8 +95,7 @@ static double estimatedAloneSeconds(const loops::KernelShape &kernel,
     return kernel.gain * estimatedAloneSeconds(*kernel.untuned, machine);
   double tiles = static_cast<double>(kernel.schedule.tiles());
   double computing = kernel.computeSeconds / std::ceil(tiles / machine.cores) * tiles;
-  double bytes = kernel.schedule.bytesRead + kernel.schedule.bytesWritten;
-  return startSeconds + overlapped(computing, bytes / bandwidthFor(bytes, machine, false));
+  return startSeconds + overlapped(computing, secondsMoving(kernel.schedule, machine, false));
 }
 
 double predictAloneSeconds(const loops::KernelShape &kernel, const machine::Machine &machine) {
@@ -106,23 +116,26 @@ double predictLanesSeconds(llvm::ArrayRef<double> seconds, const machine::Machin
   return machine.stageSeconds + *std::max_element(workers.begin(), workers.end());
 }
 
-/// Of so many threads and bytes of scratch, on one core.
-static double blocksAtOnce(int64_t threads, int64_t scratch, const machine::Machine &machine) {
+/// Of so many threads, with so many registers, and bytes of scratch, on one core.
+static double blocksAtOnce(int64_t threads, int64_t registers, int64_t scratch,
+                           const machine::Machine &machine) {
   const int64_t most = machine.core.blocks;
   int64_t byThreads = machine.threads / std::max<int64_t>(1, threads);
+  int64_t byRegisters = machine.core.registers / std::max<int64_t>(1, threads * registers);
   int64_t byScratch = scratch ? machine.levels.back().bytes / scratch : most;
-  return double(std::clamp<int64_t>(std::min(byThreads, byScratch), 1, most));
+  return double(std::clamp<int64_t>(std::min({byThreads, byRegisters, byScratch}), 1, most));
 }
 
 /// Blocks of a launch that are under way at once: each takes what the largest kernel takes.
 static double roomFor(llvm::ArrayRef<const loops::KernelShape *> kernels,
                       const machine::Machine &machine) {
-  int64_t threads = 1, scratch = 0;
+  int64_t threads = 1, registers = 0, scratch = 0;
   for (const loops::KernelShape *kernel : kernels) {
     threads = std::max<int64_t>(threads, kernel->schedule.threads);
+    registers = std::max<int64_t>(registers, kernel->schedule.registers);
     scratch = std::max<int64_t>(scratch, kernel->schedule.scratchBytes);
   }
-  return machine.cores * blocksAtOnce(threads, scratch, machine);
+  return machine.cores * blocksAtOnce(threads, registers, scratch, machine);
 }
 
 bool mayShareLaunch(llvm::ArrayRef<const loops::KernelShape *> kernels) {
@@ -140,6 +153,7 @@ double predictTogetherSeconds(llvm::ArrayRef<const loops::KernelShape *> kernels
   if (kernels.size() == 1)
     return predictSeconds(*kernels.front(), machine);
   double room = roomFor(kernels, machine), longest = 0, all = 0, inTurn = 0, waves = 0, bytes = 0;
+  double firstWaves = 0;
   for (const loops::KernelShape *kernel : kernels) {
     const loops::Schedule &schedule = kernel->schedule;
     double tiles = double(schedule.tiles()), own = roomFor(kernel, machine);
@@ -149,12 +163,15 @@ double predictTogetherSeconds(llvm::ArrayRef<const loops::KernelShape *> kernels
     all += seconds * std::min(1.0, tiles / room);
     inTurn += seconds;
     waves += tiles / room;
+    firstWaves += std::min(1.0, tiles / room);
     bytes += schedule.bytesRead + schedule.bytesWritten;
   }
   // However few blocks each has, memory gives no more.
   double moving = std::min(inTurn, bytes / bandwidthFor(bytes, machine, true));
   // The last wave takes as long as a full one, however few blocks are left for it.
   double inWaves = std::min(inTurn, all * std::ceil(waves) / std::max(waves, 1e-9));
+  // Of each kernel's first blocks only those of the launch start while another launch ends.
+  inWaves += (std::ceil(firstWaves) - 1) * startSeconds(machine);
   return machine.stageSeconds + std::max({longest, inWaves, moving});
 }
 

@@ -38,10 +38,9 @@ double roughSeconds(const loops::KernelShape &kernel, const machine::Machine &ma
 double roughSharedSeconds(const loops::KernelShape &kernel, double cores,
                           const machine::Machine &machine);
 
-/// What takes `seconds` where its constants lie near, of so many bytes: those of a model, of
-/// `ofAll` bytes, come from memory in each run unless a cache holds them all.
-double withColdConstants(double seconds, double bytes, double ofAll,
-                         const machine::Machine &machine);
+/// Whether constants of so many bytes come from memory in each run: no cache holds them all beside
+/// what else a model needs.
+bool areCold(double bytes, const machine::Machine &machine);
 
 /// Of pieces of work that take so long each, side by side on all cores.
 double predictLanesSeconds(llvm::ArrayRef<double> seconds, const machine::Machine &machine);

@@ -42,16 +42,16 @@ void ThreadCycles::countBlocks(const RegisterTile &tile) {
     walk.add(k, tile.stepOf(k), int64_t(blocks[k]));
 }
 
-const ThreadCycles::Strides &ThreadCycles::stridesOf(const Read &read, const RegisterTile &tile) {
-  return read.packed && readsPacked(tile) ? *read.packed : read.strides;
+const ThreadCycles::Walk &ThreadCycles::walkOf(const Read &read, const RegisterTile &tile) {
+  return read.packed && readsPacked(tile) ? *read.packed : read;
 }
 
-double ThreadCycles::turnsOf(const Access &access, const Strides &strides, double inMove) const {
+double ThreadCycles::turnsOf(const Access &access, const Walk &its, double inMove) const {
   if (!access.isFar)
     if (auto turns =
-            walk.turnsOf(strides, access.bytes, int64_t(inMove) * access.bytes, knownTurns))
+            walk.turnsOf(its.strides, access.bytes, int64_t(inMove) * access.bytes, knownTurns))
       return *turns;
-  return walk.linesOf(strides, access.bytes);
+  return walk.linesOf(its.slopes, access.bytes);
 }
 
 double ThreadCycles::together(const Access &access, unsigned along, int64_t inRow) {
@@ -60,11 +60,12 @@ double ThreadCycles::together(const Access &access, unsigned along, int64_t inRo
 
 ThreadCycles::Moves ThreadCycles::movesOf(llvm::ArrayRef<Read> reads,
                                           const RegisterTile &tile) const {
-  const double far = work.core.memoryCycles, cached = work.core.cacheCycles;
+  const double cached = work.core.cacheCycles;
   constexpr double instruction = 0.25; ///< Of a line's time.
   Moves moves;
   for (const Read &read : reads) {
-    const Strides &strides = stridesOf(read, tile);
+    const Walk &its = walkOf(read, tile);
+    const ThreadWork::Strides &strides = its.strides;
     double copies = 1, inMove = 1;
     auto [column, columns] = work.columnsOf(tile);
     if (column >= 0 && strides[column] != 0) {
@@ -89,14 +90,14 @@ ThreadCycles::Moves ThreadCycles::movesOf(llvm::ArrayRef<Read> reads,
       if (inMove == 1 && strides[tile.rowIterator] == 1)
         inMove = together(read, tile.rowIterator, tile.rows);
     }
-    double lines = turnsOf(read, strides, inMove);
+    double lines = turnsOf(read, its, inMove);
     moves.bytes += copies * double(read.bytes);
     moves.instructions += copies / inMove;
     moves.lines += (lines + instruction) * copies / inMove;
     double times = std::max(1.0, timesRead(strides, tile, copies) / read.elements);
-    double wait = read.isFar
-                      ? cached + (far - cached) * std::min(1.0, sharedBy(strides, tile) / times)
-                      : work.core.scratchCycles;
+    double wait = read.isFar ? cached + (read.cycles - cached) *
+                                            std::min(1.0, sharedBy(strides, tile) / times)
+                             : read.cycles;
     moves.wait = std::max(moves.wait, wait);
   }
   return moves;
@@ -205,25 +206,25 @@ double ThreadCycles::scatteredBytes(const RegisterTile &tile) const {
   for (unsigned k = 0; k < numParallel; ++k)
     points *= double(nest.extentOf(k));
   // Moves of the same lines meet near the threads on their way from memory, not to it.
-  double bytes = scatteredBytes(work.destination, work.destination.strides, points,
-                                ThreadWork::mostTogether, tile);
+  double bytes =
+      scatteredBytes(work.destination, work.destination, points, ThreadWork::mostTogether, tile);
   for (const Read &read : work.bodyReads)
-    bytes += scatteredBytes(read, stridesOf(read, tile), read.elements, WarpWalk::lineBytes, tile);
+    bytes += scatteredBytes(read, walkOf(read, tile), read.elements, WarpWalk::lineBytes, tile);
   return bytes;
 }
 
-double ThreadCycles::scatteredBytes(const Access &access, const Strides &strides, double elements,
+double ThreadCycles::scatteredBytes(const Access &access, const Walk &its, double elements,
                                     int64_t most, const RegisterTile &tile) const {
   if (!access.isFar)
     return 0;
   double inRow = 1;
   for (auto [iterator, points] : {work.columnsOf(tile), std::pair{tile.rowIterator, tile.rows},
                                   std::pair{tile.vectorIterator, tile.vectors}})
-    if (iterator >= 0 && strides[iterator] == 1)
+    if (iterator >= 0 && its.strides[iterator] == 1)
       inRow = std::max(inRow, double(points));
-  double differ = walk.differing(strides);
+  double differ = walk.differing(its.slopes);
   double wanted = differ * std::min(inRow * double(access.bytes), double(most));
-  double touched = walk.linesOf(strides, access.bytes) * double(WarpWalk::lineBytes);
+  double touched = walk.linesOf(its.slopes, access.bytes) * double(WarpWalk::lineBytes);
   return differ == 1 ? 0 : elements * double(access.bytes) * std::max(0.0, touched / wanted - 1);
 }
 
@@ -236,7 +237,7 @@ double ThreadCycles::elementsStored(const RegisterTile &tile) const {
 
 double ThreadCycles::linesStored(const RegisterTile &tile, double results) const {
   double inMove = elementsStored(tile);
-  return results * (turnsOf(work.destination, work.destination.strides, inMove) + 0.25) / inMove;
+  return results * (turnsOf(work.destination, work.destination, inMove) + 0.25) / inMove;
 }
 
 double ThreadCycles::stepsAtOnce(const RegisterTile &tile) const {

@@ -25,7 +25,7 @@ public:
   std::optional<BlockCycles> below(double enough, const loops::RegisterTile &tile);
 
 private:
-  using Strides = ThreadWork::Strides;
+  using Walk = ThreadWork::Walk;
   using Access = ThreadWork::Access;
   using Read = ThreadWork::Read;
 
@@ -46,9 +46,9 @@ private:
 
   void countBlocks(const loops::RegisterTile &tile);
   /// How it moves with the iterators under a choice.
-  static const Strides &stridesOf(const Read &read, const loops::RegisterTile &tile);
+  static const Walk &walkOf(const Read &read, const loops::RegisterTile &tile);
   /// Lines or turns of banks for `inMove` elements of each thread of a warp, which lie so.
-  double turnsOf(const Access &access, const Strides &strides, double inMove) const;
+  double turnsOf(const Access &access, const Walk &its, double inMove) const;
   /// How many elements a thread has in one move, of so many in a row along an iterator.
   static double together(const Access &access, unsigned along, int64_t inRow);
   /// Of all reads in one step.
@@ -68,7 +68,7 @@ private:
   BlockCycles estimate(const loops::RegisterTile &tile, const Arithmetic &block) const;
   double scatteredBytes(const loops::RegisterTile &tile) const;
   /// Of lines that a warp touches at once, what its threads do not want; each wants `most` bytes.
-  double scatteredBytes(const Access &access, const Strides &strides, double elements, int64_t most,
+  double scatteredBytes(const Access &access, const Walk &its, double elements, int64_t most,
                         const loops::RegisterTile &tile) const;
   /// Results that a thread stores in one move.
   double elementsStored(const loops::RegisterTile &tile) const;

@@ -1,5 +1,6 @@
 #include "cost/thread_work.h"
 
+#include "cost/warp_walk.h"
 #include "loops/block_memory.h"
 #include "loops/fuse.h"
 #include "loops/loop_order.h"
@@ -41,23 +42,22 @@ ThreadWork::ThreadWork(const LoopNest &nest, const Schedule &schedule,
     usesOf(body);
   for (const Expr &finish : nest.epilogue)
     epilogueOperations += operationsOf(finish);
-  for (unsigned k = 0; k < numIterators; ++k)
-    destination.strides.push_back(k < numParallel ? strideOf(nest.destinationIndex, k) : 0);
   const Buffer &stored = schedule.buffers[nest.destinations[0]];
   destination.bytes = bytesOfElement(stored.type);
+  static_cast<Walk &>(destination) = walkOf(nest.destinationIndex, destination.bytes);
   destination.isFar = stored.home == Home::Memory;
   noteAlignment(destination, nest.destinationIndex, schedule);
 }
 
 static void add(Hasher &hasher, const ThreadWork::Access &access) {
-  hasher.addRange(access.strides).add(access.bytes).add(access.isFar);
+  hasher.addRange(access.strides).addRange(access.slopes).add(access.bytes).add(access.isFar);
   hasher.addRange(access.alignedAlong);
 }
 
 Hash128 ThreadWork::hash(int threads) const {
   Hasher hasher("threads");
   hasher.add(core.subgroup).add(core.registers).add(core.schedulers);
-  hasher.add(core.memoryCycles).add(core.cacheCycles).add(core.scratchCycles);
+  hasher.add(core.sharedCycles).add(core.cacheCycles).add(core.scratchCycles);
   hasher.add(threads).add(numParallel).add(numIterators).add(nest.share());
   for (unsigned k = 0; k < numIterators; ++k)
     hasher.add(nest.extentOf(k)).add(nest.spanOf(k) != nullptr);
@@ -67,7 +67,7 @@ Hash128 ThreadWork::hash(int threads) const {
     hasher.add(reads->size());
     for (const Read &read : *reads) {
       add(hasher, read);
-      hasher.add(read.elements).addRange(read.packed.value_or(Strides()));
+      hasher.add(read.elements).add(read.cycles).addRange(read.packed.value_or(Walk()).strides);
     }
   }
   for (const Operation &operation : operations)
@@ -95,9 +95,13 @@ void ThreadWork::collect(llvm::ArrayRef<Expr> exprs, const Schedule &schedule,
 ThreadWork::Read ThreadWork::readOf(const Expr &expr, const Schedule &schedule) const {
   const Buffer &buffer = schedule.buffers[expr.readValue().number];
   Read read(expr);
-  read.strides = stridesOf(expr.readIndices()[0]);
   read.bytes = bytesOfElement(buffer.type);
+  static_cast<Walk &>(read) = walkOf(expr.readIndices()[0], read.bytes);
   read.isFar = buffer.home == Home::Memory;
+  bool isNear = llvm::any_of(schedule.nests, [&](const LoopNest &before) {
+    return llvm::is_contained(buffersRead(before), expr.readValue().number);
+  });
+  read.cycles = !read.isFar ? core.scratchCycles : isNear ? core.cacheCycles : core.sharedCycles;
   noteAlignment(read, expr.readIndices()[0], schedule);
   read.elements = 1;
   for (unsigned k = 0; k < numIterators; ++k)
@@ -107,7 +111,7 @@ ThreadWork::Read ThreadWork::readOf(const Expr &expr, const Schedule &schedule) 
   if (!buffer.packable || buffer.packing || !read.isFar || !nest.reduction)
     return read;
   if (auto packed = packReadInOrder(nest, schedule.space, expr.readIndices()[0], buffer.elements))
-    read.packed = stridesOf(packed->position);
+    read.packed = walkOf(packed->position, read.bytes);
   return read;
 }
 
@@ -120,11 +124,54 @@ void ThreadWork::noteAlignment(Access &access, const Index &position,
             : 1);
 }
 
-ThreadWork::Strides ThreadWork::stridesOf(const Index &position) const {
-  Strides strides;
-  for (unsigned k = 0; k < numIterators; ++k)
-    strides.push_back(strideOf(position, k));
-  return strides;
+/// Where a position is for one value of an iterator and none of the others; nullopt: data says.
+static std::optional<int64_t> positionAt(const Index &position, unsigned iterator, int64_t value) {
+  int64_t sum = position.constantTerm();
+  for (const Term &term : position.terms()) {
+    const Atom &atom = term.atom;
+    if (atom.kind == AtomKind::Data)
+      return std::nullopt;
+    if (atom.kind == AtomKind::Iterator) {
+      sum += atom.iterator == iterator ? term.factor * value : 0;
+      continue;
+    }
+    std::optional<int64_t> inside = positionAt(atom.operand, iterator, value);
+    if (!inside)
+      return std::nullopt;
+    int64_t quotient = llvm::divideFloorSigned(*inside, atom.divisor);
+    sum += term.factor *
+           (atom.kind == AtomKind::FloorDiv ? quotient : *inside - quotient * atom.divisor);
+  }
+  return sum;
+}
+
+/// Through divisions neighbours stay near each other but for a few: each of those is in one more
+/// line.
+static double slopeOf(const Index &position, unsigned iterator, int64_t extent, double inLine) {
+  constexpr int64_t looked = 64;
+  double sum = 0;
+  int64_t points = std::min(extent, looked);
+  std::optional<int64_t> last = positionAt(position, iterator, 0);
+  for (int64_t point = 1; point < points; ++point) {
+    std::optional<int64_t> next = positionAt(position, iterator, point);
+    if (!next)
+      return inLine;
+    sum += std::min(inLine, std::abs(double(*next - *last)));
+    last = next;
+  }
+  return points > 1 ? sum / double(points - 1) : 0;
+}
+
+ThreadWork::Walk ThreadWork::walkOf(const Index &position, int64_t bytes) const {
+  Walk walk;
+  double inLine = double(WarpWalk::lineBytes) / double(bytes);
+  for (unsigned k = 0; k < numIterators; ++k) {
+    int64_t stride = strideOf(position, k);
+    walk.strides.push_back(stride);
+    walk.slopes.push_back(stride == irregular ? slopeOf(position, k, nest.extentOf(k), inLine)
+                                              : std::min(inLine, std::abs(double(stride))));
+  }
+  return walk;
 }
 
 /// The iterators that change an expression of the body; notes its operations on the way.

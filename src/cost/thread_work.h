@@ -18,9 +18,14 @@ class ThreadWork {
 public:
   static constexpr int64_t mostTogether = 16;    ///< Bytes that a thread moves at once.
   using Strides = llvm::SmallVector<int64_t, 8>; ///< By iterator.
+  using Slopes = llvm::SmallVector<double, 8>;   ///< Likewise.
 
-  struct Access {
+  /// How a position moves.
+  struct Walk {
     Strides strides;
+    Slopes slopes; ///< Elements from point to point on average; no more than a line has.
+  };
+  struct Access : Walk {
     int64_t bytes = 4;    ///< Of an element.
     bool isFar = false;   ///< Not in scratch.
     Strides alignedAlong; ///< Elements that blocks along each iterator start at a multiple of.
@@ -29,8 +34,9 @@ public:
     explicit Read(te::Expr expr) : expr(std::move(expr)) {}
 
     te::Expr expr;
-    std::optional<Strides> packed; ///< Once it lies as threads that share a sum read it in rows.
-    double elements = 0;           ///< That differ, of all that the nest reads.
+    std::optional<Walk> packed; ///< Once it lies as threads that share a sum read it in rows.
+    double elements = 0;        ///< That differ, of all that the nest reads.
+    double cycles = 0;          ///< From asking to having what no other thread has asked for.
   };
   struct Operation {
     double cost;
@@ -70,7 +76,7 @@ private:
   Read readOf(const te::Expr &expr, const loops::Schedule &schedule) const;
   void noteAlignment(Access &access, const te::Index &position,
                      const loops::Schedule &schedule) const;
-  Strides stridesOf(const te::Index &position) const;
+  Walk walkOf(const te::Index &position, int64_t bytes) const;
   uint64_t usesOf(const te::Expr &expr);
 };
 

@@ -109,14 +109,18 @@ Traffic::Traffic(const Schedule &schedule, const machine::Machine &machine)
   }
 }
 
-void Traffic::count(Schedule &into) const {
+void Traffic::count(Schedule &into, llvm::ArrayRef<ValueId> cold) const {
   for (const LoopNest &nest : schedule.nests)
     into.operations += schedule.runsOf(nest, machine.cores) * operationsOfRun(nest);
   for (const Buffer &buffer : schedule.buffers)
     if (buffer.home == Home::Memory && buffer.written)
       into.bytesWritten += bytesOf(buffer);
-  for (auto [buffer, bytes] : llvm::zip_equal(schedule.buffers, ofTile))
-    into.bytesRead += std::min(bytesOf(buffer), bytes * double(schedule.tiles()));
+  for (auto [buffer, bytes] : llvm::zip_equal(schedule.buffers, ofTile)) {
+    double read = std::min(bytesOf(buffer), bytes * double(schedule.tiles()));
+    into.bytesRead += read;
+    if (buffer.home == Home::Memory && llvm::is_contained(cold, buffer.value))
+      into.bytesCold += read;
+  }
 }
 
 std::vector<double> Traffic::besideRings(bool staysNear) const {

@@ -18,8 +18,8 @@ public:
   /// Of a schedule that outlives this and whose nests stay as they are.
   Traffic(const loops::Schedule &schedule, const machine::Machine &machine);
 
-  /// Fills in operations, bytesRead and bytesWritten.
-  void count(loops::Schedule &into) const;
+  /// Fills in operations, bytesRead and bytesWritten; bytesCold of those that are cold.
+  void count(loops::Schedule &into, llvm::ArrayRef<te::ValueId> cold) const;
   /// What all blocks' tiles read from memory buffers, each for itself, but for what products bring
   /// through rings: that is in their cycles. Where a tile does not stay near, each of its nests
   /// reads for itself, too.

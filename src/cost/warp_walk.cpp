@@ -19,24 +19,21 @@ void WarpWalk::add(unsigned iterator, int64_t step, int64_t count) {
   stretches.push_back({iterator, step, along});
 }
 
-double WarpWalk::linesOf(llvm::ArrayRef<int64_t> strides, int64_t bytes) const {
+double WarpWalk::linesOf(llvm::ArrayRef<double> slopes, int64_t bytes) const {
   double lines = 1;
   for (const Stretch &along : stretches) {
-    int64_t stride = strides[along.iterator];
-    if (stride == 0)
-      continue;
-    double distance = stride == irregular
-                          ? lineBytes
-                          : std::abs(double(stride)) * double(along.step) * double(bytes);
+    double distance = slopes[along.iterator] * double(along.step) * double(bytes);
     lines *= std::max(1.0, std::min(1.0, distance / lineBytes) * double(along.count));
   }
   return std::min<double>(lines, threads);
 }
 
-double WarpWalk::differing(llvm::ArrayRef<int64_t> strides) const {
+double WarpWalk::differing(llvm::ArrayRef<double> slopes) const {
   double product = 1;
-  for (const Stretch &along : stretches)
-    product *= strides[along.iterator] == 0 ? 1 : double(along.count);
+  for (const Stretch &along : stretches) {
+    double moved = std::min(1.0, slopes[along.iterator] * double(along.step));
+    product *= std::max(1.0, moved * double(along.count));
+  }
   return product;
 }
 

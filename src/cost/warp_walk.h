@@ -49,11 +49,11 @@ public:
   /// Whether every thread has its place.
   bool isFull() const { return left <= 1; }
 
-  /// Lines that one element of each thread, of so many bytes, lies in; strides are in elements, by
-  /// iterator. What is alike for all is one.
-  double linesOf(llvm::ArrayRef<int64_t> strides, int64_t bytes) const;
-  /// How many of the threads' elements differ.
-  double differing(llvm::ArrayRef<int64_t> strides) const;
+  /// Lines that one element of each thread, of so many bytes, lies in; slopes are elements from one
+  /// point to the next, by iterator. What is alike for all is one.
+  double linesOf(llvm::ArrayRef<double> slopes, int64_t bytes) const;
+  /// How many of the threads' elements differ, about.
+  double differing(llvm::ArrayRef<double> slopes) const;
   /// Turns of scratch's banks for one move of `moved` bytes of each thread; nullopt where it is not
   /// known how far apart the threads' elements lie.
   std::optional<double> turnsOf(llvm::ArrayRef<int64_t> strides, int64_t bytes, int64_t moved,

@@ -1,6 +1,5 @@
 #include "derive/derive_winograd.h"
 
-#include "cost/cost.h"
 #include "cost/decisions.h"
 #include "derive/rule.h"
 #include "derive/ways_within.h"
@@ -43,7 +42,7 @@ public:
         prices(options.schedule), known(options.fuel) {
     for (const Value &value : program.values)
       if (value.kind == ValueKind::Constant)
-        constantBytes += bytesOf(value);
+        constantBytes += value.bytes();
   }
 
   Program run() {
@@ -81,13 +80,6 @@ private:
     const Priced *priced;
     size_t way = 0;
   };
-
-  static double bytesOf(const Value &value) {
-    double elements = 1;
-    for (Extent extent : value.shape)
-      elements *= static_cast<double>(extent.constant());
-    return elements * bitsOf(value.type) / 8;
-  }
 
   std::optional<Candidate> candidateOf(uint32_t node) {
     const auto *definition = std::get_if<Definition>(&program.nodes[node]);
@@ -238,7 +230,7 @@ private:
   const Priced &price(uint32_t node, const Correlation &correlation) {
     Alone one = alone(node, correlation);
     return known.at(loops::keyOf(one.program, groupOf(one.program, {0})).text, [&] {
-      return price(one, bytesOf(program.value(correlation.kernel.readValue())));
+      return price(one, program.value(correlation.kernel.readValue()).bytes());
     });
   }
 
@@ -278,7 +270,7 @@ private:
     for (ValueId operand : derived.operandsOf(nodes[in]))
       if (const Value &value = derived.value(operand);
           value.kind == ValueKind::Result && constants[value.node])
-        bytes += bytesOf(value);
+        bytes += value.bytes();
     return {std::min(apart, seconds(derived, nodes)), bytes};
   }
 
@@ -288,12 +280,7 @@ private:
 
   /// Of some definitions as one kernel.
   double seconds(const Program &in, llvm::ArrayRef<uint32_t> nodes) {
-    loops::Group group = groupOf(in, nodes);
-    double cold = 0;
-    for (ValueId id : group.constants)
-      cold += bytesOf(in.value(id));
-    return cost::withColdConstants(prices.secondsOf(in, group), cold, constantBytes,
-                                   prices.machine());
+    return prices.secondsOf(in, groupOf(in, nodes));
   }
 
   void explain(uint32_t node, const Candidate &candidate) const {

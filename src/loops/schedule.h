@@ -183,10 +183,13 @@ struct Schedule {
   int64_t standInBytes = 0; ///< Behind them, of buffers that stand in for registers.
   int threads = 0;          ///< Of the block that works on a tile; 0: a worker of its own.
 
+  int registers = 0; ///< That a thread of a block is thought to need.
+
   /// What the cost model needs; per run of the whole kernel.
   double operations = 0;  ///< Scalar arithmetic, overlaps and recomputation included.
   double vectorShare = 1; ///< Which share of `operations` runs in full vectors.
-  double bytesRead = 0;   ///< From memory buffers, each element once a tile that needs it.
+  double bytesRead = 0;   ///< From memory buffers, each element once a tile that needs it,
+  double bytesCold = 0;   ///< and of those, of constants that no cache keeps from run to run.
   double bytesWritten = 0;
 
   int64_t tiles() const;

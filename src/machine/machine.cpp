@@ -96,6 +96,7 @@ template <typename Core, typename Visit> void visitCounts(Core &core, Visit visi
 
 template <typename Core, typename Visit> void visitCycles(Core &core, Visit visit) {
   visit("memoryCycles", core.memoryCycles);
+  visit("sharedCycles", core.sharedCycles);
   visit("cacheCycles", core.cacheCycles);
   visit("scratchCycles", core.scratchCycles);
 }

@@ -213,9 +213,9 @@ Expected<te::Program> kernelProgram(const std::string &path, const CompileOption
   KINTSUGI_ASSIGN(simplify::LoweredChecks lowered,
                   prepared(imported, options, host, phases, report));
   space::ScheduleMemo memo;
-  KINTSUGI_ASSIGN(
-      ChosenForm form,
-      planWithRecords(lowered.program, {options, *target, phases, memo}, options.recordsInUse()));
+  CompileOptions its = ofProgram(lowered.program, options);
+  KINTSUGI_ASSIGN(ChosenForm form, planWithRecords(lowered.program, {its, *target, phases, memo},
+                                                   options.recordsInUse()));
   return *form.program;
 }
 
@@ -289,6 +289,7 @@ static Expected<CompileReport> compileImported(const te::Program &imported,
   derive::Assumptions assumed;
   auto addLevel = [&](const machine::Machine &machine) -> Status {
     forLevel.machine = machine;
+    forLevel = ofProgram(lowered.program, forLevel);
     space::ScheduleMemo memo;
     tune::Records *records = forLevel.recordsInUse();
     if (records && forLevel.tuneSeconds > 0) {
@@ -360,7 +361,8 @@ Expected<std::string> emit(const std::string &path, const CompileOptions &option
                   prepared(imported, options, host, phases, report));
   space::ScheduleMemo memo;
   bool wantsTexts = box == Box::Space || box == Box::Problem;
-  Planning planning{options, *target, phases, memo, wantsTexts};
+  CompileOptions its = ofProgram(lowered.program, options);
+  Planning planning{its, *target, phases, memo, wantsTexts};
   KINTSUGI_ASSIGN(ChosenForm form,
                   planWithRecords(lowered.program, planning, options.recordsInUse()));
   append(options.log, form.plan->log);

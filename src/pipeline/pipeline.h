@@ -48,6 +48,7 @@ struct CompileOptions {
   double tuneSeconds = 0;   ///< The budget of measuring; 0: nothing is measured.
   /// Where that is done; null: where constants are computed.
   std::shared_ptr<runtime::Device> tuneDevice;
+  bool coldConstants = false; ///< The program's come from memory in each run; see ofProgram.
   Progress progress;
   explain::Log *log = nullptr; ///< Told what the phases decided, and why.
 

@@ -1,5 +1,6 @@
 #include "pipeline/planning.h"
 
+#include "cost/cost.h"
 #include "link/device_calls.h"
 #include "orchestrate/joins.h"
 #include "pipeline/targets.h"
@@ -12,6 +13,7 @@ search::ScheduleOptions scheduleOptions(const CompileOptions &options) {
   search::ScheduleOptions result;
   result.machine = options.machine;
   result.precision = options.precision;
+  result.coldConstants = options.coldConstants;
   result.packing = !options.disabled.has("packing");
   result.copies = !options.disabled.has("staging");
   result.bulk = !options.disabled.has("bulk-copies");
@@ -22,6 +24,16 @@ search::ScheduleOptions scheduleOptions(const CompileOptions &options) {
     result.clusterBlocks = unsigned(core.clusterBlocks);
     result.copies = false;
   }
+  return result;
+}
+
+CompileOptions ofProgram(const te::Program &program, const CompileOptions &options) {
+  double bytes = 0;
+  for (const te::Value &value : program.values)
+    if (value.kind == te::ValueKind::Constant)
+      bytes += value.bytes();
+  CompileOptions result = options;
+  result.coldConstants = cost::areCold(bytes, options.machine);
   return result;
 }
 

@@ -13,6 +13,9 @@
 namespace kintsugi::pipeline {
 
 unsigned threadsOf(const CompileOptions &options);
+/// Those for a program: with where its constants are when it runs.
+CompileOptions ofProgram(const te::Program &program, const CompileOptions &options);
+
 search::ScheduleOptions scheduleOptions(const CompileOptions &options);
 space::SpaceOptions spaceOptions(const CompileOptions &options);
 orchestrate::OrchestrateOptions orchestrateOptions(const CompileOptions &options,

@@ -4,6 +4,7 @@
 #include "cost/streams.h"
 #include "cost/tile_seconds.h"
 #include "cost/traffic.h"
+#include "loops/block_registers.h"
 #include "loops/bounds.h"
 #include "loops/scratch.h"
 #include "loops/tiling.h"
@@ -211,7 +212,8 @@ private:
     }
     if (threads) {
       shareChoices();
-      Traffic(schedule, options.machine).count(schedule);
+      schedule.registers = registersOf(schedule);
+      Traffic(schedule, options.machine).count(schedule, coldOnes());
       trial.computeSeconds = secondsInBlocks(schedule, inBlock, options.machine);
       note(trial, sizes, {});
       return trial;
@@ -219,10 +221,15 @@ private:
     for (auto [nest, each] : llvm::zip_equal(schedule.nests, cycles))
       each *= schedule.runsOf(nest, options.machine.cores) / double(schedule.tiles());
     Traffic traffic(schedule, options.machine);
-    traffic.count(schedule);
+    traffic.count(schedule, coldOnes());
     trial.computeSeconds = secondsInTiles(schedule, traffic, cycles, options.machine);
     note(trial, sizes, cycles);
     return trial;
+  }
+
+  llvm::ArrayRef<ValueId> coldOnes() const {
+    return options.coldConstants ? llvm::ArrayRef<ValueId>(group.constants)
+                                 : llvm::ArrayRef<ValueId>();
   }
 
   /// Blocks share a tile where nothing but the product is done for it.

@@ -30,6 +30,7 @@ struct ScheduleOptions {
   unsigned clusterBlocks = 1;           ///< That may share a tile: 1, 2, 4, ...
   bool packing = true;                  ///< Constants may be packed.
   bool copies = true;                   ///< Tiles may copy operands and results on the way.
+  bool coldConstants = false;           ///< They come from memory in each run.
   Precision precision = Precision::F32; ///< What the factors of products may be rounded to.
   ThreadMemo *threadMemo = nullptr;     ///< Read and added to; may be null.
 

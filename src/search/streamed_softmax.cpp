@@ -121,7 +121,7 @@ private:
     const machine::BlockCore &core = limits.core;
     const double multiplyAdds = core.matrixMultiplyAdds, scratchBytes = core.scratchBytesACycle;
     const double schedulers = core.schedulers, exponentials = core.exponentials;
-    constexpr double farBytes = 35, barrier = 150, latency = 400, fromFar = 900, start = 1500;
+    constexpr double farBytes = 35, barrier = 150, latency = 400, fromFar = 700, start = 1100;
     double block = double(first.columns), own = block / first.across;
     double terms = double(llvm::alignTo(scoresProduct.depth, first.depth));
     constexpr double shown = 0.5; // Of blocks, about: constants are not at hand here.

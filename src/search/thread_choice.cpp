@@ -94,7 +94,7 @@ private:
   bool readsInRuns(unsigned k, unsigned run) const {
     return llvm::any_of(work.bodyReads, [&](const ThreadWork::Read &read) {
       return read.bytes * run <= ThreadWork::mostTogether &&
-             (read.strides[k] == 1 || (read.packed && (*read.packed)[k] == 1));
+             (read.strides[k] == 1 || (read.packed && read.packed->strides[k] == 1));
     });
   }
 

@@ -76,6 +76,13 @@ struct Value {
   bool isEmpty() const {
     return llvm::any_of(shape, [](Extent extent) { return extent.constant() == 0; });
   }
+  /// Of all its elements; a double, since a model's file may claim any shape.
+  double bytes() const {
+    double elements = 1;
+    for (Extent extent : shape)
+      elements *= double(extent.constant());
+    return elements * bitsOf(type) / 8;
+  }
 };
 
 struct Iterator {

@@ -17,9 +17,10 @@ TEST(WarpWalk, StandsAlongTheFirstIteratorFirst) {
   EXPECT_EQ(walk.linesOf({64, 1}, 4), 4); // Eight along a line, four lines.
   EXPECT_EQ(walk.linesOf({1, 64}, 4), 8);
   EXPECT_EQ(walk.linesOf({0, 1}, 4), 1);
-  EXPECT_EQ(walk.linesOf({irregular, 0}, 4), 4);
+  EXPECT_EQ(walk.linesOf({32, 0}, 4), 4);
   EXPECT_EQ(walk.differing({64, 1}), 32);
   EXPECT_EQ(walk.differing({0, 1}), 8);
+  EXPECT_EQ(walk.differing({0, 0.25}), 4); // Two points apart, every other is another element.
 }
 
 TEST(WarpWalk, CountsTurnsWhereItsThreadsStand) {

@@ -50,7 +50,7 @@ TEST(Matrix, TakesProductsOfNarrowTypes) {
 }
 
 TEST(Matrix, RoundsOnlyWhereTheUserSaysSo) {
-  Program program = parsed(inF32(128, 256, 512));
+  Program program = parsed(inF32(512, 512, 512));
   EXPECT_FALSE(scheduled(program).nests[0].matrix);
   for (auto [precision, type] :
        {std::pair{Precision::F16, ElementType::F16}, {Precision::BF16, ElementType::BF16}}) {

@@ -61,13 +61,29 @@ TEST(Threads, AreAsManyAndWaitAsLongAsTheCoreSays) {
     EXPECT_LE(result.schedule->threads * registersOf(*result.schedule), registers);
   }
   double usual = onCore(sum, asItIs).computeSeconds;
-  EXPECT_GT(onCore(sum, [](auto &core) { core.memoryCycles *= 4; }).computeSeconds, usual);
+  EXPECT_GT(onCore(sum, [](auto &core) { core.sharedCycles *= 4; }).computeSeconds, usual);
   EXPECT_GT(onCore(sum, [](auto &core) { core.schedulers = 1; }).computeSeconds, usual);
   for (int subgroup : {16, 64}) { // Those that share a sum are of one, or as many of them apart.
     ScheduleResult result = onCore(sum, [&](auto &core) { core.subgroup = subgroup; });
     const RegisterTile &tile = result.schedule->nests[0].registers;
     EXPECT_TRUE(tile.apart == 1 || tile.apart == unsigned(subgroup));
   }
+}
+
+TEST(Threads, AreNearEachOtherThroughDivisions) {
+  auto secondsOf = [](const std::string &place) {
+    const std::string inputs = "input x[4096, 512] f16\ninput places[1024] i32\n";
+    Program program = parsed(inputs + "y[n:4096, i:1024] f16 = x[n, " + place + "]\noutput y\n");
+    ScheduleOptions options;
+    options.machine = *machine::Machine::forLevel("sm_90a");
+    options.scratchLimit = options.machine.core.scratchBytes;
+    options.copies = false;
+    return scheduleGroup(program, test::wholeOf(program), options).computeSeconds;
+  };
+  double halved = secondsOf("i // 2"), folded = secondsOf("i % 512");
+  double gathered = secondsOf("{places[i]}");
+  EXPECT_LT(2 * halved, gathered);
+  EXPECT_LT(2 * folded, gathered);
 }
 
 TEST(Threads, ReadSumsThatTheyShareInWholeMoves) {

