@@ -508,7 +508,8 @@ def test_a_gpu_gets_what_its_cost_model_calls_quicker(kintsugi, report, model):
     turned = [each for each in records if each["phase"] == "formats" and "stored in the order" in each["decision"]]
     (choice,) = (record for record in records if record["phase"] == "forms")
     seconds = {name: number["value"] for name, number in choice["numbers"].items()}
-    assert bool(turned) == ("row-major" not in choice["decision"])
+    if choice["decision"] != "of parts":  # Those may have formats or not.
+        assert bool(turned) == ("row-major" not in choice["decision"])
     assert seconds[choice["decision"]] == min(seconds.values())
     assert objective() == pytest.approx(min(seconds.values()))
     seconds.pop("of parts", None)
