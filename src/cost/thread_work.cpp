@@ -36,6 +36,8 @@ ThreadWork::ThreadWork(const LoopNest &nest, const Schedule &schedule,
     : nest(nest), core(core), numParallel(nest.parallel.size()),
       numIterators(numParallel + nest.numReductions()), joinBytes(joinBytesOf(nest)),
       joinOperations(joinOperationsOf(nest)) {
+  for (const LoopNest &before : schedule.nests)
+    llvm::append_range(readBefore, buffersRead(before));
   collect(nest.bodies, schedule, bodyReads);
   collect(nest.epilogue, schedule, epilogueReads);
   for (const Expr &body : nest.bodies)
@@ -67,7 +69,9 @@ Hash128 ThreadWork::hash(int threads) const {
     hasher.add(reads->size());
     for (const Read &read : *reads) {
       add(hasher, read);
-      hasher.add(read.elements).add(read.cycles).addRange(read.packed.value_or(Walk()).strides);
+      Walk packed = read.packed.value_or(Walk());
+      hasher.add(read.elements).add(read.cycles);
+      hasher.addRange(packed.strides).addRange(packed.slopes);
     }
   }
   for (const Operation &operation : operations)
@@ -98,9 +102,7 @@ ThreadWork::Read ThreadWork::readOf(const Expr &expr, const Schedule &schedule) 
   read.bytes = bytesOfElement(buffer.type);
   static_cast<Walk &>(read) = walkOf(expr.readIndices()[0], read.bytes);
   read.isFar = buffer.home == Home::Memory;
-  bool isNear = llvm::any_of(schedule.nests, [&](const LoopNest &before) {
-    return llvm::is_contained(buffersRead(before), expr.readValue().number);
-  });
+  bool isNear = llvm::is_contained(readBefore, expr.readValue().number);
   read.cycles = !read.isFar ? core.scratchCycles : isNear ? core.cacheCycles : core.sharedCycles;
   noteAlignment(read, expr.readIndices()[0], schedule);
   read.elements = 1;

@@ -78,6 +78,8 @@ private:
                      const loops::Schedule &schedule) const;
   Walk walkOf(const te::Index &position, int64_t bytes) const;
   uint64_t usesOf(const te::Expr &expr);
+
+  llvm::SmallVector<unsigned, 8> readBefore; ///< Buffers, by earlier nests of the tile.
 };
 
 } // namespace kintsugi::cost

@@ -168,12 +168,8 @@ private:
   double copies(const ChainedScan &link) const {
     const auto &scan = std::get<Scan>(program.nodes[link.node]);
     double bytes = 0;
-    for (ValueId id : llvm::drop_begin(scan.results, scan.initial.size())) {
-      double elements = 1;
-      for (Extent extent : program.shape(id))
-        elements *= double(extent.constant());
-      bytes += 2 * elements * bitsOf(program.value(id).type) / 8;
-    }
+    for (ValueId id : llvm::drop_begin(scan.results, scan.initial.size()))
+      bytes += 2 * program.value(id).bytes();
     return cost::predictLaunchesSeconds(1, bytes, machine);
   }
 

@@ -39,11 +39,8 @@ class Deriver {
 public:
   Deriver(const Program &program, const WinogradOptions &options)
       : program(program), options(options), constant(te::constantNodes(program)),
-        prices(options.schedule), known(options.fuel) {
-    for (const Value &value : program.values)
-      if (value.kind == ValueKind::Constant)
-        constantBytes += value.bytes();
-  }
+        prices(options.schedule), constantBytes(te::bytesOfConstants(program)),
+        known(options.fuel) {}
 
   Program run() {
     std::vector<std::optional<Candidate>> candidates(program.nodes.size());
@@ -305,7 +302,7 @@ private:
   const WinogradOptions &options;
   std::vector<bool> constant; ///< By node.
   search::PriceList prices;
-  double constantBytes = 0;
+  const double constantBytes;
   cost::Decisions<Priced> known;
 };
 

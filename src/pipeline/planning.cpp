@@ -4,6 +4,7 @@
 #include "link/device_calls.h"
 #include "orchestrate/joins.h"
 #include "pipeline/targets.h"
+#include "te/constant_nodes.h"
 
 #include <thread>
 
@@ -28,12 +29,8 @@ search::ScheduleOptions scheduleOptions(const CompileOptions &options) {
 }
 
 CompileOptions ofProgram(const te::Program &program, const CompileOptions &options) {
-  double bytes = 0;
-  for (const te::Value &value : program.values)
-    if (value.kind == te::ValueKind::Constant)
-      bytes += value.bytes();
   CompileOptions result = options;
-  result.coldConstants = cost::areCold(bytes, options.machine);
+  result.coldConstants = cost::areCold(te::bytesOfConstants(program), options.machine);
   return result;
 }
 

@@ -10,6 +10,14 @@ bool isConstant(const Program &program, const std::vector<bool> &constantNodes, 
          (value.kind == ValueKind::Result && constantNodes[value.node]);
 }
 
+double bytesOfConstants(const Program &program) {
+  double bytes = 0;
+  for (const Value &value : program.values)
+    if (value.kind == ValueKind::Constant)
+      bytes += value.bytes();
+  return bytes;
+}
+
 std::vector<bool> constantNodes(const Program &program) {
   std::vector<bool> constant(program.nodes.size(), false);
   for (uint32_t node = 0; node < program.nodes.size(); ++node)

@@ -16,6 +16,8 @@ namespace kintsugi::te {
 std::vector<bool> constantNodes(const Program &program);
 /// Whether a value is a constant, or is defined by a node that depends on constants alone.
 bool isConstant(const Program &program, const std::vector<bool> &constantNodes, ValueId value);
+/// Of all constants of a program.
+double bytesOfConstants(const Program &program);
 
 } // namespace kintsugi::te
 

@@ -448,6 +448,25 @@ TEST(SchedulePoint, TextThatIsNoneIsRefused) {
   EXPECT_TRUE(search::parsePoint("keep-reduced,stage-operand,stage-operand#2 4 -"));
 }
 
+TEST(SchedulerPrograms, CountWhatIsColdOfWhatTheyRead) {
+  Program inputs = test::parsed("input a[m:64, k:128] f32\ninput b[k:128, n:96] f32\n"
+                                "y[m:64, n:96] f32 = sum<f32>[k:128] a[m, k] * b[k, n]\n"
+                                "output y\n");
+  loops::Group group = test::wholeOf(inputs);
+  group.constants = {inputs.inputs[1]};
+  for (const char *level : {"x86-64-v3", "x86-64-v4", "sm_90a"})
+    for (bool cold : {false, true}) {
+      search::ScheduleOptions options;
+      options.machine = *machine::Machine::forLevel(level);
+      options.copies = options.machine.threads == 0;
+      options.coldConstants = cold;
+      search::ScheduleResult result = search::scheduleGroup(inputs, group, options);
+      ASSERT_TRUE(result.schedule) << result.reason;
+      EXPECT_EQ(result.schedule->bytesCold, cold ? 128 * 96 * 4 : 0) << level;
+      EXPECT_GE(result.schedule->bytesRead, (64 + 96) * 128 * 4) << level;
+    }
+}
+
 TEST_P(SchedulerTest, CopiesOnTheWayWhereTheyPay) {
   search::ScheduleResult result =
       search::scheduleGroup(program, wholeProgram(), optionsFor(1, 512));

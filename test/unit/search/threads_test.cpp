@@ -73,12 +73,9 @@ TEST(Threads, AreAsManyAndWaitAsLongAsTheCoreSays) {
 TEST(Threads, AreNearEachOtherThroughDivisions) {
   auto secondsOf = [](const std::string &place) {
     const std::string inputs = "input x[4096, 512] f16\ninput places[1024] i32\n";
-    Program program = parsed(inputs + "y[n:4096, i:1024] f16 = x[n, " + place + "]\noutput y\n");
-    ScheduleOptions options;
-    options.machine = *machine::Machine::forLevel("sm_90a");
-    options.scratchLimit = options.machine.core.scratchBytes;
-    options.copies = false;
-    return scheduleGroup(program, test::wholeOf(program), options).computeSeconds;
+    return onCore(inputs + "y[n:4096, i:1024] f16 = x[n, " + place + "]\noutput y\n",
+                  [](machine::BlockCore &) {})
+        .computeSeconds;
   };
   double halved = secondsOf("i // 2"), folded = secondsOf("i % 512");
   double gathered = secondsOf("{places[i]}");
