@@ -8,9 +8,9 @@
 #define KINTSUGI_BASE_MEMO_H
 
 #include <condition_variable>
-#include <map>
 #include <mutex>
 #include <string>
+#include <unordered_map>
 
 namespace kintsugi {
 
@@ -56,7 +56,7 @@ private:
 
   mutable std::mutex mutex; ///< Of all below.
   std::condition_variable made;
-  std::map<std::string, Slot> slots;
+  std::unordered_map<std::string, Slot> slots;
 };
 
 } // namespace kintsugi

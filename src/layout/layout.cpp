@@ -77,16 +77,25 @@ private:
 
   /// What is reached from a variable's dimension along links, each in the dimension that moves with
   /// it. Links of reductions are passed only if `throughReductions`.
-  Move flood(unsigned variable, unsigned label, bool throughReductions) const {
-    Move move = {{variable, label}};
-    std::set<unsigned> reached = {variable};
+  struct Flood {
+    Move move;
+    bool isEach = true; ///< Whether the same is reached from all of it: no variable is met in two.
+  };
+  Flood flood(unsigned variable, unsigned label, bool throughReductions) const {
+    Flood result{{{variable, label}}};
+    Move &move = result.move;
+    std::map<unsigned, unsigned> reached = {{variable, label}};
     for (size_t next = 0; next < move.size(); ++next) {
       unsigned at = move[next].variable;
       int dimension = candidates.variables[at].dimensions[move[next].label];
       auto reach = [&](unsigned other, unsigned otherDimension) {
         int label = candidates.variables[other].labelOf(static_cast<int>(otherDimension));
-        if (label > 0 && reached.insert(other).second)
+        if (label <= 0)
+          return;
+        auto [entry, isNew] = reached.try_emplace(other, label);
+        if (isNew)
           move.push_back({other, static_cast<unsigned>(label)});
+        result.isEach &= entry->second == static_cast<unsigned>(label);
       };
       for (const Link *link : linksOf[at]) {
         if (link->reduces && !throughReductions)
@@ -97,7 +106,7 @@ private:
           reach(link->from, link->fromDimension);
       }
     }
-    return move;
+    return result;
   }
 
   static Move toRowMajor(Move move) {
@@ -129,10 +138,19 @@ private:
       if (from > 0 && to > 0 && link.from != link.to)
         offer({{link.from, static_cast<unsigned>(from)}, {link.to, static_cast<unsigned>(to)}});
     }
-    for (bool throughReductions : {false, true})
+    for (bool throughReductions : {false, true}) {
+      std::set<std::pair<unsigned, unsigned>> known;
       for (auto [number, variable] : llvm::enumerate(candidates.variables))
-        for (unsigned label = 1; label < variable.dimensions.size(); ++label)
-          offer(flood(number, label, throughReductions));
+        for (unsigned label = 1; label < variable.dimensions.size(); ++label) {
+          if (known.count({unsigned(number), label}))
+            continue;
+          Flood its = flood(number, label, throughReductions);
+          for (const Change &change : its.move)
+            if (its.isEach)
+              known.insert({change.variable, change.label});
+          offer(std::move(its.move));
+        }
+    }
   }
 
   /// Each variable's first label, and its neighbours in line with it; those that gain most first.
@@ -146,7 +164,7 @@ private:
     Labelling labelling(graph.variables, 0);
     for (unsigned variable : order)
       if (labelling[variable] == 0)
-        for (Change change : flood(variable, 1, true))
+        for (Change change : flood(variable, 1, true).move)
           if (labelling[change.variable] == 0)
             labelling[change.variable] = change.label;
     return labelling;

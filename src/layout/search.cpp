@@ -38,26 +38,34 @@ public:
 
 private:
   bool take(Labelling &labelling, const Move &move) const {
-    Labelling moved = labelling;
+    Move back;
     std::vector<unsigned> touched;
     for (auto [variable, label] : move) {
       if (labelling[variable] == label)
         continue;
-      moved[variable] = label;
+      back.push_back({variable, labelling[variable]});
       llvm::append_range(touched, factorsOf[variable]);
     }
     llvm::sort(touched);
     touched.erase(std::unique(touched.begin(), touched.end()), touched.end());
-    double before = 0, after = 0;
-    for (unsigned factor : touched) {
-      before += graph.cost(factor, labelling);
-      after += graph.cost(factor, moved);
-    }
+    auto around = [&] {
+      double seconds = 0;
+      for (unsigned factor : touched)
+        seconds += graph.cost(factor, labelling);
+      return seconds;
+    };
+    double before = around();
+    set(labelling, move);
     // Rounding of sums must not look like progress.
-    if (!(after < before * (1 - 1e-9)))
-      return false;
-    labelling = std::move(moved);
-    return true;
+    if (around() < before * (1 - 1e-9))
+      return true;
+    set(labelling, back);
+    return false;
+  }
+
+  static void set(Labelling &labelling, const Move &move) {
+    for (auto [variable, label] : move)
+      labelling[variable] = label;
   }
 
   const FactorGraph &graph;

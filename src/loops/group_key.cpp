@@ -2,27 +2,20 @@
 
 #include "llvm/ADT/STLExtras.h"
 
-#include <map>
-
 namespace kintsugi::loops {
 
 using namespace te;
 
-namespace {
+static void addWord(std::string &text, llvm::StringRef word) {
+  text += word;
+  text += ' ';
+}
 
-class KeyWriter {
+class GroupKeys::Writer {
 public:
-  KeyWriter(const Program &program, GroupKey &key) : program(program), key(key) {}
+  Writer(const Program &program, Text &result) : program(program), result(result) {}
 
-  void constants(llvm::ArrayRef<ValueId> values) {
-    if (values.empty())
-      return;
-    text("constants");
-    for (ValueId id : values)
-      value(id);
-  }
-
-  void definition(const Definition &definition, llvm::ArrayRef<ValueId> outputs) {
+  void definition(const Definition &definition) {
     text("def");
     for (const Iterator &iterator : definition.parallel)
       number(iterator.extent.constant());
@@ -34,30 +27,15 @@ public:
     }
     for (const Expr &body : definition.bodies)
       expression(body);
-    for (ValueId result : definition.results) {
-      value(result);
-      text(llvm::is_contained(outputs, result) ? "stored" : "local");
-    }
   }
 
 private:
-  void text(llvm::StringRef word) {
-    key.text += word;
-    key.text += ' ';
-  }
+  void text(llvm::StringRef word) { addWord(result.end, word); }
   void number(int64_t n) { text(std::to_string(n)); }
 
   void value(ValueId id) {
-    auto [entry, fresh] = numbers.try_emplace(id.number, key.values.size());
-    number(entry->second);
-    if (!fresh)
-      return;
-    key.values.push_back(id);
-    text("is");
-    number(static_cast<int>(program.value(id).type));
-    for (Extent extent : program.shape(id))
-      number(extent.constant());
-    text(".");
+    result.pieces.push_back({std::move(result.end), id});
+    result.end.clear();
   }
 
   void index(const Index &index) {
@@ -132,19 +110,52 @@ private:
   }
 
   const Program &program;
-  GroupKey &key;
-  std::map<uint32_t, size_t> numbers;
+  Text &result;
 };
 
-} // namespace
+const GroupKeys::Text &GroupKeys::textOf(uint32_t node) {
+  auto [entry, isNew] = texts.try_emplace(node);
+  if (isNew)
+    Writer(program, entry->second).definition(std::get<Definition>(program.nodes[node]));
+  return entry->second;
+}
 
-GroupKey keyOf(const Program &program, const Group &group) {
+void GroupKeys::addValue(ValueId id, GroupKey &key) {
+  auto [entry, isNew] = numbers.try_emplace(id.number, key.values.size());
+  addWord(key.text, std::to_string(entry->second));
+  if (!isNew)
+    return;
+  key.values.push_back(id);
+  addWord(key.text, "is");
+  addWord(key.text, std::to_string(static_cast<int>(program.value(id).type)));
+  for (Extent extent : program.shape(id))
+    addWord(key.text, std::to_string(extent.constant()));
+  addWord(key.text, ".");
+}
+
+GroupKey GroupKeys::of(const Group &group) {
   GroupKey key;
-  KeyWriter writer(program, key);
-  for (uint32_t node : group.nodes)
-    writer.definition(std::get<Definition>(program.nodes[node]), group.outputs);
-  writer.constants(group.constants);
+  numbers.clear();
+  for (uint32_t node : group.nodes) {
+    const Text &text = textOf(node);
+    for (const Text::Piece &piece : text.pieces) {
+      key.text += piece.before;
+      addValue(piece.value, key);
+    }
+    key.text += text.end;
+    for (ValueId result : program.resultsOf(node)) {
+      addValue(result, key);
+      addWord(key.text, llvm::is_contained(group.outputs, result) ? "stored" : "local");
+    }
+  }
+  if (!group.constants.empty()) {
+    addWord(key.text, "constants");
+    for (ValueId id : group.constants)
+      addValue(id, key);
+  }
   return key;
 }
+
+GroupKey keyOf(const Program &program, const Group &group) { return GroupKeys(program).of(group); }
 
 } // namespace kintsugi::loops

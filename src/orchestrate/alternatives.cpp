@@ -288,7 +288,7 @@ private:
     std::vector<solve::ColumnId> ids;
     for (const space::Candidate &candidate : form.space.candidates) {
       ids.push_back(addKernel(form, candidate));
-      launches.setKernel(ids.back(), *candidate.kernel, candidate.operands.size());
+      launches.setKernel(ids.back(), candidate);
     }
     if (options.mergesLaunches)
       for (auto [number, parts] : llvm::enumerate(partsSideBySide(form.space))) {

@@ -124,7 +124,7 @@ LaunchColumns launchesOf(const space::Space &space, solve::Problem &problem,
                          const OrchestrateOptions &options) {
   LaunchColumns launches(options.space.schedule, options.mergesLaunches);
   for (auto [number, candidate] : llvm::enumerate(space.candidates))
-    launches.setKernel(solve::ColumnId(number), *candidate.kernel, candidate.operands.size());
+    launches.setKernel(solve::ColumnId(number), candidate);
   if (options.mergesLaunches)
     for (auto [number, parts] : llvm::enumerate(partsSideBySide(space)))
       if (!parts.empty())

@@ -23,9 +23,10 @@ static const solve::Column &columnOf(const Problem &problem, ColumnId id) {
   return problem.columns[static_cast<size_t>(id)];
 }
 
-void LaunchColumns::setKernel(ColumnId column, const loops::KernelShape &kernel, size_t operands) {
-  kernels[column] = {&kernel, operands, cost::predictSeconds(kernel, machine),
-                     shares && sharing.canShare(kernel)};
+void LaunchColumns::setKernel(ColumnId column, const space::Candidate &candidate) {
+  const loops::KernelShape &kernel = *candidate.kernel;
+  kernels[column] = {&kernel, candidate.operands.size(), cost::predictSeconds(kernel, machine),
+                     shares && sharing.canShare(kernel), candidate.keepsOperators};
 }
 
 /// Those columns of a plan that can share launches, by how much that can't (calls, scans, kernels)
@@ -130,10 +131,23 @@ Problem LaunchColumns::asIfShared(const Problem &problem) const {
   return shared;
 }
 
+/// At which no plan has a column that can do without.
+static constexpr double forbidding = 100;
+
+/// The problem in which launches are not known, and no kernel has a part of an operator.
+Problem LaunchColumns::ofWholeOperators(const Problem &problem) const {
+  Problem whole = problem;
+  for (const auto &[id, kernel] : kernels)
+    if (!kernel.keepsOperators)
+      columnOf(whole, id).cost *= forbidding;
+  for (const auto &[id, shared] : launches)
+    columnOf(whole, id).cost *= forbidding;
+  return whole;
+}
+
 /// The problem in which launches are not known, and parts that are as quick side by side are not
 /// put into one kernel.
 Problem LaunchColumns::asIfApart(const Problem &problem) const {
-  constexpr double forbidding = 100;
   Problem apart = problem;
   for (ColumnId id : needless)
     columnOf(apart, id).cost *= forbidding;
@@ -177,7 +191,12 @@ Expected<solve::Solution> LaunchColumns::solve(Problem &problem, llvm::ArrayRef<
   };
   KINTSUGI_ASSIGN(solve::Solution greedy, solve::solveGreedy(problem));
   addPlan(greedy);
-  for (auto change : {&LaunchColumns::asIfApart, &LaunchColumns::asIfShared}) {
+  llvm::SmallVector changes{&LaunchColumns::asIfShared};
+  if (!needless.empty() || !launches.empty()) // Otherwise it is the same problem.
+    changes.push_back(&LaunchColumns::asIfApart);
+  if (llvm::any_of(kernels, [](const auto &each) { return !each.second.keepsOperators; }))
+    changes.push_back(&LaunchColumns::ofWholeOperators);
+  for (auto change : changes) {
     Problem other = (this->*change)(problem);
     KINTSUGI_ASSIGN(solve::Solution optimal, solve(other, best.columns));
     KINTSUGI_ASSIGN(solve::Solution greedyToo, solve::solveGreedy(other));

@@ -5,9 +5,10 @@
 // launch (launch_sharing.h): the solver then weighs them against kernels that do the same in one.
 // There are too many to list. They come from plans, the best and the greedy one: of the problem as
 // it is; without kernels whose parts are as quick side by side; and where each kernel costs only
-// what it adds to a launch of another like it, so that much is done apart. The launches that the
-// kernels of these plans would share are columns. Then all is solved again, and once more while the
-// best plan has launches that are not known yet.
+// what it adds to a launch of another like it, so that much is done apart; of whole operators
+// alone, so that their borders, which launches may need, are in one. The launches that the kernels
+// of these plans would share are columns. Then all is solved again, and once more while the best
+// plan has launches that are not known yet.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KINTSUGI_ORCHESTRATE_LAUNCH_COLUMNS_H
@@ -15,6 +16,7 @@
 
 #include "orchestrate/launch_sharing.h"
 #include "solve/solvers.h"
+#include "space/space.h"
 
 #include <map>
 #include <set>
@@ -35,7 +37,7 @@ public:
 
   /// Says which kernel a column of the problem runs. Of which it is not said run none: calls,
   /// scans.
-  void setKernel(solve::ColumnId column, const loops::KernelShape &kernel, size_t operands);
+  void setKernel(solve::ColumnId column, const space::Candidate &candidate);
 
   /// Adds the launch that a column's parts share, which read nothing of each other, where it pays.
   void addParts(solve::Problem &problem, solve::ColumnId column,
@@ -68,6 +70,7 @@ private:
     size_t operands;
     double seconds;
     bool canShare;
+    bool keepsOperators;
   };
   struct Runs { ///< Neighbours in a plan, between what can share no launch.
     std::vector<solve::ColumnId> columns;
@@ -86,6 +89,7 @@ private:
                                   llvm::ArrayRef<solve::ColumnId> plan) const;
   solve::Problem asIfShared(const solve::Problem &problem) const;
   solve::Problem asIfApart(const solve::Problem &problem) const;
+  solve::Problem ofWholeOperators(const solve::Problem &problem) const;
   std::vector<solve::ColumnId> withLaunches(const solve::Problem &problem,
                                             llvm::ArrayRef<solve::ColumnId> plan) const;
 

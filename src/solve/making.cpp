@@ -5,22 +5,26 @@
 #include <algorithm>
 #include <functional>
 #include <queue>
+#include <unordered_map>
+#include <unordered_set>
 
 namespace kintsugi::solve {
 namespace {
 
+/// Looks at what can be reached alone: problems are large, and the ways to one resource few.
 class MakingSearch {
 public:
   MakingSearch(const Problem &problem, const Incidence &incidence,
                const std::vector<bool> &available)
-      : problem(problem), incidence(incidence), available(available),
-        missing(problem.columns.size(), notReached), price(problem.columns.size()),
-        maker(problem.resources.size(), -1) {}
+      : problem(problem), incidence(incidence), available(available) {}
 
   std::optional<Making> run(const std::vector<ResourceId> &needed);
 
 private:
-  static constexpr int notReached = -1;
+  struct Reached {
+    int missing = 0;  ///< Consumed resources that have no price yet.
+    double price = 0; ///< Its cost and that of all it consumes.
+  };
 
   const Column &column(ColumnId id) const { return problem.columns[index(id)]; }
   void reachBackwards(std::vector<ResourceId> pending);
@@ -29,10 +33,9 @@ private:
   const Problem &problem;
   const Incidence &incidence;
   const std::vector<bool> &available;
-  std::vector<int> missing;    ///< By column: consumed resources that have no price yet.
-  std::vector<double> price;   ///< By column: its cost and that of all it consumes.
-  std::vector<ColumnId> maker; ///< By resource: the cheapest last step.
-  std::vector<ColumnId> ready; ///< Reached columns that miss nothing.
+  std::unordered_map<ColumnId, Reached> reached;
+  std::unordered_map<ResourceId, ColumnId> maker; ///< The cheapest last step.
+  std::vector<ColumnId> ready;                    ///< Reached columns that miss nothing.
 };
 
 void MakingSearch::reachBackwards(std::vector<ResourceId> pending) {
@@ -40,16 +43,17 @@ void MakingSearch::reachBackwards(std::vector<ResourceId> pending) {
     ResourceId resource = pending.back();
     pending.pop_back();
     for (ColumnId id : incidence.producers[index(resource)]) {
-      if (!column(id).covers.empty() || missing[index(id)] != notReached)
+      if (!column(id).covers.empty())
         continue;
-      missing[index(id)] = 0;
-      price[index(id)] = column(id).cost;
+      auto [entry, isNew] = reached.try_emplace(id, Reached{0, column(id).cost});
+      if (!isNew)
+        continue;
       for (ResourceId before : column(id).consumes)
         if (!available[index(before)]) {
-          ++missing[index(id)];
+          ++entry->second.missing;
           pending.push_back(before);
         }
-      if (missing[index(id)] == 0)
+      if (entry->second.missing == 0)
         ready.push_back(id);
     }
   }
@@ -59,20 +63,20 @@ void MakingSearch::settlePrices() {
   using Entry = std::pair<double, ColumnId>;
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue;
   for (ColumnId id : ready)
-    queue.emplace(price[index(id)], id);
+    queue.emplace(reached.at(id).price, id);
   while (!queue.empty()) {
     ColumnId id = queue.top().second;
     queue.pop();
     for (ResourceId made : column(id).produces) {
-      if (available[index(made)] || maker[index(made)] >= 0)
+      if (available[index(made)] || !maker.try_emplace(made, id).second)
         continue;
-      maker[index(made)] = id;
       for (ColumnId next : incidence.consumers[index(made)]) {
-        if (missing[index(next)] <= 0)
+        auto entry = reached.find(next);
+        if (entry == reached.end() || entry->second.missing <= 0)
           continue;
-        price[index(next)] += price[index(id)];
-        if (--missing[index(next)] == 0)
-          queue.emplace(price[index(next)], next);
+        entry->second.price += reached.at(id).price;
+        if (--entry->second.missing == 0)
+          queue.emplace(entry->second.price, next);
       }
     }
   }
@@ -82,16 +86,16 @@ std::optional<Making> MakingSearch::run(const std::vector<ResourceId> &needed) {
   reachBackwards(needed);
   settlePrices();
   Making making;
-  std::vector<bool> used(problem.columns.size());
+  std::unordered_set<ColumnId> used;
   std::vector<ResourceId> pending(needed);
   while (!pending.empty()) {
-    ColumnId id = maker[index(pending.back())];
+    auto found = maker.find(pending.back());
     pending.pop_back();
-    if (id < 0)
+    if (found == maker.end())
       return std::nullopt;
-    if (used[index(id)])
+    ColumnId id = found->second;
+    if (!used.insert(id).second)
       continue;
-    used[index(id)] = true;
     making.columns.push_back(id);
     making.price += column(id).cost;
     for (ResourceId before : column(id).consumes)

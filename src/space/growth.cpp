@@ -1,6 +1,7 @@
 #include "space/growth.h"
 
 #include "te/product.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>
@@ -14,13 +15,14 @@ using namespace te;
 Growth::Growth(const Program &program, llvm::ArrayRef<uint32_t> nodes, const SpaceOptions &options)
     : program(program), options(options), eligible(program.nodes.size(), false),
       alone(program.nodes.size(), 0), producers(program.nodes.size()),
-      consumers(program.nodes.size()), readers(program.numValues()),
+      consumers(program.nodes.size()), operands(program.nodes.size()), readers(program.numValues()),
       isProgramOutput(program.numValues(), false) {
   for (uint32_t node : nodes)
     eligible[node] = std::holds_alternative<Definition>(program.nodes[node]);
   for (uint32_t node = 0; node < program.nodes.size(); ++node) {
     bool isSibling = eligible[node] && !isContraction(std::get<Definition>(program.nodes[node]));
-    for (ValueId operand : program.operandsOf(node)) {
+    operands[node] = program.operandsOf(node);
+    for (ValueId operand : operands[node]) {
       const Value &value = program.value(operand);
       if (isSibling && !isConstant(operand))
         readers[operand.number].push_back(node);
@@ -56,9 +58,9 @@ Growth::Step Growth::stepAt(uint32_t node, bool byOperators) const {
   return {nodes, alone[nodes.back()]};
 }
 
-Nodes Growth::completed(const Nodes &nodes, bool byOperators) const {
+Nodes Growth::completed(llvm::ArrayRef<uint32_t> nodes, bool byOperators) const {
   if (!byOperators && whole.empty())
-    return nodes;
+    return Nodes(nodes);
   Nodes result;
   for (uint32_t node : nodes) {
     const Nodes &its = byOperators ? operators[node].nodes : whole[node];
@@ -83,11 +85,15 @@ loops::Group Growth::groupOf(llvm::ArrayRef<uint32_t> nodes) const {
     for (ValueId result : program.resultsOf(node))
       if (readOutside || isLast || isProgramOutput[result.number])
         group.outputs.push_back(result);
-    for (ValueId operand : program.operandsOf(node))
+    for (ValueId operand : operands[node])
       if (isConstant(operand) && !llvm::is_contained(group.constants, operand))
         group.constants.push_back(operand);
   }
   return group;
+}
+
+bool Growth::keepOperators(llvm::ArrayRef<uint32_t> nodes) const {
+  return operators.empty() || llvm::ArrayRef<uint32_t>(completed(nodes, true)) == nodes;
 }
 
 bool Growth::isConstant(ValueId id) const {
@@ -105,7 +111,7 @@ Nodes Growth::siblingsOf(const Nodes &nodes) const {
   uint32_t root = nodes.back();
   Nodes result;
   for (uint32_t node : llvm::reverse(nodes))
-    for (ValueId operand : program.operandsOf(node)) {
+    for (ValueId operand : operands[node]) {
       llvm::ArrayRef<uint32_t> before = readers[operand.number];
       before = before.take_front(llvm::lower_bound(before, root) - before.begin());
       for (uint32_t reader : llvm::reverse(before.take_back(nearest)))
@@ -213,9 +219,9 @@ std::vector<Nodes> Growth::attentionBefore(uint32_t root) const {
 }
 
 bool Growth::withinCaps(const loops::Group &group) const {
-  std::set<uint32_t> inputs;
+  llvm::SmallDenseSet<uint32_t, 32> inputs;
   for (uint32_t node : group.nodes)
-    for (ValueId operand : program.operandsOf(node)) {
+    for (ValueId operand : operands[node]) {
       const Value &value = program.value(operand);
       if (value.kind != ValueKind::Result || !llvm::is_contained(group.nodes, value.node))
         inputs.insert(operand.number);

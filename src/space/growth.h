@@ -31,6 +31,10 @@ public:
 
   bool withinCaps(const loops::Group &group) const;
 
+  /// Whether some nodes (in program order) are all of an operator's or none, of each that growth
+  /// was told of.
+  bool keepOperators(llvm::ArrayRef<uint32_t> nodes) const;
+
   /// Groups grow by whole operators as well, which reach farther in as many steps. Each of them can
   /// be a kernel, which takes so many rough seconds.
   void alsoByOperators(llvm::ArrayRef<Nodes> operators, llvm::ArrayRef<double> seconds);
@@ -61,7 +65,7 @@ private:
   Nodes between(const Nodes &first, uint32_t last) const;
   bool isConvex(const Nodes &nodes) const;
   /// With the rest of operators that are kept whole, or of all.
-  Nodes completed(const Nodes &nodes, bool byOperators) const;
+  Nodes completed(llvm::ArrayRef<uint32_t> nodes, bool byOperators) const;
   /// What a group grows by, or a group.
   struct Step {
     Nodes nodes;
@@ -82,6 +86,7 @@ private:
   std::vector<Nodes> whole;    ///< By node: all of an operator that is kept whole; may be empty.
   std::vector<Step> operators; ///< By node: that of the operator that it is of; may be empty.
   std::vector<Nodes> producers, consumers; ///< By node; among all nodes of the program.
+  std::vector<llvm::SmallVector<te::ValueId, 4>> operands; ///< By node.
   std::vector<Nodes> readers; ///< By value that is no constant: eligible ones, no contractions.
   std::vector<bool> isProgramOutput; ///< By value.
 };

@@ -15,26 +15,25 @@ public:
         const SpaceOptions &options, ScheduleMemo &memo)
       : program(program), parts(parts), options(options), memo(memo), growth(std::move(growth)) {}
 
-  void run() {
+  std::vector<GrownAhead> run() {
+    std::vector<GrownAhead> grown(parts.size());
     std::vector<std::optional<double>> alone(parts.size());
     each(parts.size(), [&](ScheduleTable &table, size_t number) {
       alone[number] = table.priceOf(growth.groupOf(parts[number]), true).seconds;
     });
     for (auto [part, seconds] : llvm::zip_equal(parts, alone)) {
       if (!seconds)
-        return; // Whoever builds the space says so.
+        return grown; // Whoever builds the space says so.
       growth.setAlone(part.back(), *seconds);
     }
     if (!options.fuse)
-      return;
-    std::vector<std::atomic<bool>> isPutOff(parts.size());
-    each(parts.size(), [&](ScheduleTable &table, size_t number) {
-      isPutOff[number] = !grow(table, parts[number].back(), false);
-    });
-    each(parts.size(), [&](ScheduleTable &table, size_t number) {
-      if (isPutOff[number])
-        grow(table, parts[number].back(), true);
-    });
+      return grown;
+    for (bool waits : {false, true})
+      each(parts.size(), [&](ScheduleTable &table, size_t number) {
+        if (!grown[number].isDone)
+          grown[number] = grow(table, parts[number].back(), waits);
+      });
+    return grown;
   }
 
 private:
@@ -48,18 +47,22 @@ private:
     });
   }
 
-  /// Whether it came to the end: without `waits` it stops where another thread is at a group.
-  bool grow(ScheduleTable &table, uint32_t root, bool waits) const {
-    bool isKnown = true;
-    unsigned fuel = options.fuel;
-    growth.from(root, fuel, [&](const loops::Group &group) -> std::optional<double> {
-      if (!isKnown)
+  /// Without `waits` it stops where another thread is at a group.
+  GrownAhead grow(ScheduleTable &table, uint32_t root, bool waits) const {
+    GrownAhead grown;
+    grown.isDone = true;
+    unsigned left = options.fuel;
+    growth.from(root, left, [&](loops::Group group) -> std::optional<double> {
+      if (!grown.isDone)
         return std::nullopt;
-      ScheduleTable::Price price = table.priceOf(group, waits);
-      isKnown = price.isKnown;
+      GroupKey key = table.keyOf(group);
+      ScheduleTable::Price price = table.priceOf(group, key, waits);
+      grown.isDone = price.isKnown;
+      grown.offers.push_back({std::move(group), std::move(key)});
       return price.seconds;
     });
-    return isKnown;
+    grown.fuel = options.fuel - left;
+    return grown;
   }
 
   const te::Program &program;
@@ -71,10 +74,12 @@ private:
 
 } // namespace
 
-void scheduleAhead(const te::Program &program, Growth growth, llvm::ArrayRef<Nodes> parts,
-                   const SpaceOptions &options, ScheduleMemo &memo) {
-  if (options.threads > 1 && parts.size() > 1)
-    Ahead(program, std::move(growth), parts, options, memo).run();
+std::vector<GrownAhead> scheduleAhead(const te::Program &program, Growth growth,
+                                      llvm::ArrayRef<Nodes> parts, const SpaceOptions &options,
+                                      ScheduleMemo &memo) {
+  if (options.threads <= 1 || parts.size() <= 1)
+    return std::vector<GrownAhead>(parts.size());
+  return Ahead(program, std::move(growth), parts, options, memo).run();
 }
 
 } // namespace kintsugi::space

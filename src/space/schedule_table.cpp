@@ -11,13 +11,17 @@ using namespace te;
 
 ScheduleTable::ScheduleTable(const Program &program, const SpaceOptions &options,
                              ScheduleMemo &memo, explain::Log *log)
-    : program(program), options(options.schedule), measured(options.measured), memo(memo),
-      log(log) {
+    : program(program), keys(program), options(options.schedule), measured(options.measured),
+      memo(memo), log(log) {
   this->options.threadMemo = &memo.threads;
 }
 
 Candidate ScheduleTable::candidateOf(loops::Group group, std::string &reason) {
-  GroupKey key = keyOf(program, group);
+  GroupKey key = keyOf(group);
+  return candidateOf(std::move(group), key, reason);
+}
+
+Candidate ScheduleTable::candidateOf(loops::Group group, const GroupKey &key, std::string &reason) {
   const Scheduled &entry = *scheduled(group, key, true);
   reason = entry.reason;
   Candidate candidate{std::move(group), entry.kernel, {}};
@@ -30,7 +34,12 @@ Candidate ScheduleTable::candidateOf(loops::Group group, std::string &reason) {
 }
 
 ScheduleTable::Price ScheduleTable::priceOf(const loops::Group &group, bool waits) {
-  const Scheduled *entry = scheduled(group, keyOf(program, group), waits);
+  return priceOf(group, keyOf(group), waits);
+}
+
+ScheduleTable::Price ScheduleTable::priceOf(const loops::Group &group, const GroupKey &key,
+                                            bool waits) {
+  const Scheduled *entry = scheduled(group, key, waits);
   if (!entry)
     return {std::nullopt, false};
   if (!entry->kernel)

@@ -9,6 +9,8 @@
 
 #include "space/space.h"
 
+#include <unordered_map>
+
 namespace kintsugi::space {
 
 class ScheduleTable {
@@ -19,6 +21,8 @@ public:
 
   /// The candidate of a group; no kernel (and `reason`) where it can't be scheduled.
   Candidate candidateOf(loops::Group group, std::string &reason);
+  /// The same, of a group whose key is known.
+  Candidate candidateOf(loops::Group group, const GroupKey &key, std::string &reason);
 
   struct Price {
     std::optional<double> seconds; ///< Rough ones; nullopt where it can't be scheduled.
@@ -26,6 +30,8 @@ public:
   };
   /// What candidateOf will give costs; without waiting for others if not `waits`.
   Price priceOf(const loops::Group &group, bool waits);
+  Price priceOf(const loops::Group &group, const GroupKey &key, bool waits);
+  GroupKey keyOf(const loops::Group &group) { return keys.of(group); }
 
   unsigned size() const { return kernels.size(); }
 
@@ -41,11 +47,12 @@ private:
   std::string namesOf(const loops::Group &group) const;
 
   const te::Program &program;
+  loops::GroupKeys keys;
   search::ScheduleOptions options; ///< With the memo's choices of threads.
   const MeasuredKernels *measured;
   ScheduleMemo &memo;
   explain::Log *log;
-  std::map<std::string, Scheduled> kernels; ///< By the text of the key.
+  std::unordered_map<std::string, Scheduled> kernels; ///< By the text of the key.
 };
 
 } // namespace kintsugi::space

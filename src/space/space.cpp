@@ -76,13 +76,14 @@ Expected<Space> buildSpace(const Program &program, llvm::ArrayRef<uint32_t> node
   } else if (options.fuse && options.caps.byOperators) {
     growByOperators(program, nodes, options, growth, table);
   }
-  scheduleAhead(program, growth, parts, options, memo);
+  std::vector<GrownAhead> ahead = scheduleAhead(program, growth, parts, options, memo);
   for (const Nodes &part : parts) {
     Candidate alone = table.candidateOf(growth.groupOf(part), reason);
     if (!alone.kernel)
       return internalError("'" + program.value(program.resultsOf(part.back())[0]).name +
                            "' has no schedule: " + reason);
     growth.setAlone(part.back(), cost::roughSeconds(*alone.kernel, options.schedule.machine));
+    alone.keepsOperators = growth.keepOperators(part);
     space.candidates.push_back(std::move(alone));
   }
   unsigned fuel = options.fuel;
@@ -90,15 +91,23 @@ Expected<Space> buildSpace(const Program &program, llvm::ArrayRef<uint32_t> node
     if (!options.fuse)
       break;
     unsigned own = shareOf(fuel, parts.size() - number), given = own;
-    auto grow = [&](loops::Group group) -> std::optional<double> {
-      Candidate candidate = table.candidateOf(std::move(group), reason);
+    auto add = [&](Candidate candidate) -> std::optional<double> {
       if (!candidate.kernel)
         return std::nullopt;
       double seconds = cost::roughSeconds(*candidate.kernel, options.schedule.machine);
+      candidate.keepsOperators = growth.keepOperators(candidate.group.nodes);
       space.candidates.push_back(std::move(candidate));
       return seconds;
     };
-    growth.from(part.back(), own, grow);
+    if (GrownAhead grown = std::move(ahead[number]); grown.isDone && grown.fuel < own) {
+      for (GrownAhead::Offer &offer : grown.offers)
+        add(table.candidateOf(std::move(offer.group), offer.key, reason));
+      own -= grown.fuel;
+    } else {
+      growth.from(part.back(), own, [&](loops::Group group) {
+        return add(table.candidateOf(std::move(group), reason));
+      });
+    }
     fuel -= given - own;
     space.outOfFuel |= own == 0;
   }

@@ -50,6 +50,7 @@ struct Candidate {
   std::shared_ptr<const KernelShape> kernel;
   /// The values behind the schedule's memory buffers, in their order.
   llvm::SmallVector<te::ValueId> operands;
+  bool keepsOperators = true; ///< It has all definitions of an operator or none.
 };
 
 struct Caps {

@@ -178,11 +178,10 @@ def test_linear_attention_takes_seven_launches(shape, target, tmp_path):
 @pytest.mark.parametrize("shape", [(64, (32, 64, 160, 256), 256), (48, (24, 40, 72), 96)])
 def test_a_decoder_is_cut_otherwise_for_larger_batches(shape, target, tmp_path):
     """Resizing comes apart, and its parts share kernels with the branch that it ends or with what joins the branches;
-    where they are cut depends on the batch. On a GPU resizing wide branches is as quick in one kernel each, and kernels
-    are compared one by one: launches that they share are found in few plans."""
+    where they are cut depends on the batch. On a GPU resizing wide branches is as quick in one kernel each."""
     plans = {}
     wide = target == "cuda" and shape[2] == 256
-    flags = (*TARGETS[target], *(("--disable", "launch-merging") if target == "cuda" else ()))
+    flags = TARGETS[target]
     for batch in (1, 16):
         path = decoder(tmp_path / "model.onnx", batch, *shape)
         plan = plans[batch] = Plan(path, *flags)
