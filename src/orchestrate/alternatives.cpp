@@ -40,7 +40,7 @@ public:
   Chooser(const Alternatives &alternatives, const OrchestrateOptions &options)
       : programs(alternatives.programs), preferred(alternatives.preferred),
         margin(alternatives.margin), options(options),
-        launches(options.space.schedule, options.mergesLaunches) {}
+        launches(options.space, options.mergesLaunches) {}
 
   Expected<ChosenProgram> run() {
     problem.name = programs[0]->name;
@@ -157,11 +157,11 @@ private:
   }
 
   Expected<ChosenProgram> choose() {
-    solve::SolverOptions solver = options.solver;
-    solver.relativeGap = std::max(solver.relativeGap, goodEnough);
-    solver.nodes = std::min(solver.nodes, mostNodes);
     bool looksAtAll = options.mode == PlanMode::Exhaustive;
     auto solveFrom = [&](const solve::Problem &its, llvm::ArrayRef<solve::ColumnId> from) {
+      solve::SolverOptions solver = options.solver;
+      solver.relativeGap = std::max(solver.relativeGap, goodEnough);
+      solver.nodes = std::min(solver.nodes, mostNodes);
       solver.start = from;
       return looksAtAll ? cheapestWayToOutputs(its) : solve::solveCbc(its, solver);
     };

@@ -122,7 +122,7 @@ void note(explain::Log *log, const solve::Problem &problem, const solve::Solutio
 /// The launches that candidates may share with others.
 LaunchColumns launchesOf(const space::Space &space, solve::Problem &problem,
                          const OrchestrateOptions &options) {
-  LaunchColumns launches(options.space.schedule, options.mergesLaunches);
+  LaunchColumns launches(options.space, options.mergesLaunches);
   for (auto [number, candidate] : llvm::enumerate(space.candidates))
     launches.setKernel(solve::ColumnId(number), candidate);
   if (options.mergesLaunches)

@@ -1,5 +1,6 @@
 #include "orchestrate/launch_columns.h"
 
+#include "base/parallel.h"
 #include "cost/cost.h"
 #include "cost/margins.h"
 #include "solve/plan.h"
@@ -179,30 +180,39 @@ std::vector<ColumnId> LaunchColumns::withLaunches(const Problem &problem,
   return result;
 }
 
+/// Those whose launches become columns; the first is the one that is known.
+Expected<std::vector<std::vector<ColumnId>>>
+LaunchColumns::plansForLaunches(const Problem &problem, const std::vector<ColumnId> &known,
+                                Solve solve) const {
+  std::vector<Problem> others{asIfShared(problem)};
+  if (!needless.empty() || !launches.empty()) // Otherwise it is the same problem.
+    others.push_back(asIfApart(problem));
+  if (llvm::any_of(kernels, [](const auto &each) { return !each.second.keepsOperators; }))
+    others.push_back(ofWholeOperators(problem));
+  const size_t count = others.size();
+  std::vector<std::optional<Expected<solve::Solution>>> found(2 * count + 1);
+  inParallel(found.size(), threads, [&](size_t number) {
+    if (number < count)
+      found[number] = solve(others[number], known);
+    else
+      found[number] = solve::solveGreedy(number < 2 * count ? others[number - count] : problem);
+  });
+  std::vector<std::vector<ColumnId>> plans{known};
+  for (std::optional<Expected<solve::Solution>> &each : found) {
+    KINTSUGI_ASSIGN(solve::Solution solution, std::move(*each));
+    if (solution.hasPlan())
+      plans.push_back(std::move(solution.columns));
+  }
+  return plans;
+}
+
 Expected<solve::Solution> LaunchColumns::solve(Problem &problem, llvm::ArrayRef<ColumnId> start,
                                                Solve solve) {
   KINTSUGI_ASSIGN(solve::Solution best, solve(problem, start));
   if (!best.hasPlan() || llvm::none_of(kernels, [](const auto &k) { return k.second.canShare; }))
     return best;
-  std::vector<std::vector<ColumnId>> plans{best.columns};
-  auto addPlan = [&](const solve::Solution &its) {
-    if (its.hasPlan())
-      plans.push_back(its.columns);
-  };
-  KINTSUGI_ASSIGN(solve::Solution greedy, solve::solveGreedy(problem));
-  addPlan(greedy);
-  llvm::SmallVector changes{&LaunchColumns::asIfShared};
-  if (!needless.empty() || !launches.empty()) // Otherwise it is the same problem.
-    changes.push_back(&LaunchColumns::asIfApart);
-  if (llvm::any_of(kernels, [](const auto &each) { return !each.second.keepsOperators; }))
-    changes.push_back(&LaunchColumns::ofWholeOperators);
-  for (auto change : changes) {
-    Problem other = (this->*change)(problem);
-    KINTSUGI_ASSIGN(solve::Solution optimal, solve(other, best.columns));
-    KINTSUGI_ASSIGN(solve::Solution greedyToo, solve::solveGreedy(other));
-    addPlan(optimal);
-    addPlan(greedyToo);
-  }
+  KINTSUGI_ASSIGN(std::vector<std::vector<ColumnId>> plans,
+                  plansForLaunches(problem, best.columns, solve));
   bool added = false;
   for (const std::vector<ColumnId> &plan : plans)
     added |= addLaunches(problem, plan);

@@ -30,10 +30,11 @@ public:
   using Solve = llvm::function_ref<Expected<solve::Solution>(const solve::Problem &,
                                                              llvm::ArrayRef<solve::ColumnId>)>;
 
-  /// `options`: those that kernels are scheduled with. Not `shares`: each kernel has a launch of
-  /// its own, and no columns are added.
-  LaunchColumns(const search::ScheduleOptions &options, bool shares)
-      : machine(options.machine), sharing(options), shares(shares) {}
+  /// `options`: those of the space that the kernels are of, whose threads look for plans. Not
+  /// `shares`: each kernel has a launch of its own, and no columns are added.
+  LaunchColumns(const space::SpaceOptions &options, bool shares)
+      : machine(options.schedule.machine), sharing(options.schedule), shares(shares),
+        threads(options.threads) {}
 
   /// Says which kernel a column of the problem runs. Of which it is not said run none: calls,
   /// scans.
@@ -43,8 +44,8 @@ public:
   void addParts(solve::Problem &problem, solve::ColumnId column,
                 llvm::ArrayRef<solve::ColumnId> parts);
 
-  /// The best plan found by `solve`, which is given a problem and a plan to start from. Adds
-  /// columns to the problem.
+  /// The best plan found by `solve`, which is given a problem and a plan to start from, on several
+  /// threads. Adds columns to the problem.
   Expected<solve::Solution> solve(solve::Problem &problem, llvm::ArrayRef<solve::ColumnId> start,
                                   Solve solve);
 
@@ -81,6 +82,9 @@ private:
     std::vector<solve::ColumnId> columns; ///< By run.
   };
 
+  Expected<std::vector<std::vector<solve::ColumnId>>>
+  plansForLaunches(const solve::Problem &problem, const std::vector<solve::ColumnId> &known,
+                   Solve solve) const;
   bool addLaunches(solve::Problem &problem, llvm::ArrayRef<solve::ColumnId> plan);
   std::pair<solve::ColumnId, bool> addLaunch(solve::Problem &problem, Launch launch,
                                              std::vector<solve::ColumnId> columns);
@@ -96,6 +100,7 @@ private:
   const machine::Machine &machine;
   LaunchSharing sharing;
   bool shares;
+  unsigned threads;
   std::map<solve::ColumnId, Kernel> kernels;
   std::map<solve::ColumnId, Shared> launches;
   std::map<std::set<solve::ColumnId>, solve::ColumnId> known; ///< Launches, by their kernels.

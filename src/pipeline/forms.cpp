@@ -251,8 +251,11 @@ private:
     Form *best = nullptr;
     std::unique_ptr<Planned> plan;
     explain::Record record{"forms", "program '" + forms[0]->program->name + "'", {}, {}, {}};
-    for (Form *form : contenders) {
-      Expected<std::unique_ptr<Planned>> tryIts = planned(*form->program, planning);
+    llvm::SmallVector<const te::Program *> programs;
+    for (Form *form : contenders)
+      programs.push_back(form->program.get());
+    KINTSUGI_ASSIGN(auto plans, planned(programs, planning));
+    for (auto [form, tryIts] : llvm::zip_equal(contenders, plans)) {
       if (!tryIts.ok() && form != contenders[0]) {
         KINTSUGI_RETURN_IF_ERROR(tried(form->name, Status(tryIts.error())));
         continue;

@@ -1,5 +1,6 @@
 #include "pipeline/planning.h"
 
+#include "base/parallel.h"
 #include "cost/cost.h"
 #include "link/device_calls.h"
 #include "orchestrate/joins.h"
@@ -83,20 +84,39 @@ static void joinWhereItPays(orchestrate::Plan &plan, const CompileOptions &optio
     orchestrate::joinStages(plan, scheduleOptions(options), options.log);
 }
 
-Expected<std::unique_ptr<Planned>> planned(const te::Program &program, const Planning &planning) {
+using PlannedOrNot = Expected<std::unique_ptr<Planned>>;
+
+static PlannedOrNot planOf(const te::Program &program, const Planning &planning) {
   auto result = std::make_unique<Planned>();
   CompileOptions logged = planning.options;
   logged.log = planning.options.log ? &result->log : nullptr;
-  KINTSUGI_ASSIGN(result->plan, planning.phases.run("orchestrate", [&] {
-    orchestrate::OrchestrateOptions its = orchestrateOptions(logged, planning.target);
-    its.space.memo = &planning.memo;
-    its.space.measured = planning.measured;
-    return orchestrate::orchestrate(program, its, planning.wantsTexts ? &result->texts : nullptr);
-  }));
+  orchestrate::OrchestrateOptions its = orchestrateOptions(logged, planning.target);
+  its.space.memo = &planning.memo;
+  its.space.measured = planning.measured;
+  KINTSUGI_ASSIGN(result->plan, orchestrate::orchestrate(
+                                    program, its, planning.wantsTexts ? &result->texts : nullptr));
   joinWhereItPays(result->plan, logged);
   if (!runsOnHost(planning.target))
     link::placeCalls(result->plan, planning.target, logged.machine, logged.log);
   return result;
+}
+
+Expected<std::vector<PlannedOrNot>> planned(llvm::ArrayRef<const te::Program *> programs,
+                                            const Planning &planning) {
+  return planning.phases.run("orchestrate", [&]() -> Expected<std::vector<PlannedOrNot>> {
+    std::vector<std::optional<PlannedOrNot>> each(programs.size());
+    inParallel(programs.size(), threadsOf(planning.options),
+               [&](size_t number) { each[number] = planOf(*programs[number], planning); });
+    std::vector<PlannedOrNot> all;
+    for (std::optional<PlannedOrNot> &one : each)
+      all.push_back(std::move(*one));
+    return all;
+  });
+}
+
+PlannedOrNot planned(const te::Program &program, const Planning &planning) {
+  KINTSUGI_ASSIGN(std::vector<PlannedOrNot> all, planned({&program}, planning));
+  return std::move(all.front());
 }
 
 void append(explain::Log *log, const explain::Log &said) {

@@ -41,6 +41,10 @@ struct Planning {
 /// The plan of a program as it ships.
 Expected<std::unique_ptr<Planned>> planned(const te::Program &program, const Planning &planning);
 
+/// Those of several, planned side by side; an error only where there is none of any.
+Expected<std::vector<Expected<std::unique_ptr<Planned>>>>
+planned(llvm::ArrayRef<const te::Program *> programs, const Planning &planning);
+
 /// Tells a log, which may be null, what another one says.
 void append(explain::Log *log, const explain::Log &said);
 

@@ -21,6 +21,7 @@
 #include <algorithm>
 #include <cmath>
 #include <exception>
+#include <mutex>
 #include <new>
 
 namespace kintsugi::solve {
@@ -115,6 +116,9 @@ constexpr int64_t mostInt = std::numeric_limits<int>::max() / 2;
 BinaryResult branch(OsiClpSolverInterface &lp, const BinaryProgram &program,
                     const BinaryLimits &limits, const std::vector<ColumnId> &start, double scale,
                     BinaryResult result) {
+  // Relaxations of several threads are solved at once; what Cbc keeps besides models is its own.
+  static std::mutex oneAtATime;
+  std::lock_guard<std::mutex> lock(oneAtATime);
   SilentHandler silent;
   CbcModel model(lp);
   model.passInMessageHandler(&silent);

@@ -114,27 +114,11 @@ bool readsAlongRows(KernelOp kernel) {
   return found;
 }
 
-/// Numbers the places of a grid along bands of rows: the row and the column of one.
-std::pair<Value, Value> placeInBands(Emit &make, Value number, int64_t rows, int64_t columns) {
-  constexpr int64_t mostRows = 16;
-  auto constant = [&](int64_t value) { return make.integer(number.getType(), value); };
-  auto divide = [&](Value a, Value b) {
-    return arith::DivUIOp::create(make.builder, make.location, a, b);
-  };
-  auto modulo = [&](Value a, Value b) {
-    return arith::RemUIOp::create(make.builder, make.location, a, b);
-  };
-  Value band = constant(mostRows * columns);
-  Value first = make.mul(divide(number, band), constant(mostRows));
-  Value inBand = modulo(number, band), left = make.sub(constant(rows), first);
-  Value height = make.select(make.lessUnsigned(left, constant(mostRows)), left, constant(mostRows));
-  return {make.add(first, modulo(inBand, height)), divide(inBand, height)};
-}
-
 /// Blocks that are under way at once have neighbouring numbers. Those of products then read fewer
 /// rows and columns together, and those that turn what they read read longer runs, if they lie in a
 /// square: tiles are numbered along bands of rows.
 Value inBands(Emit &make, KernelOp kernel, Value linear) {
+  constexpr int64_t mostRows = 16;
   size_t dimensions = kernel.getExtents().size();
   int64_t rows = dimensions < 2 ? 1 : kernel.tilesAlong(dimensions - 2);
   int64_t columns = dimensions < 2 ? 1 : kernel.tilesAlong(dimensions - 1);
@@ -142,28 +126,32 @@ Value inBands(Emit &make, KernelOp kernel, Value linear) {
   kernel.walk([&](ComputeOp nest) { hasProducts |= nest.getMatrix().has_value(); });
   if (rows == 1 || columns == 1 || !(hasProducts || readsAlongRows(kernel)))
     return linear;
-  Value each = make.integer(linear.getType(), rows * columns);
-  Value matrix = arith::DivUIOp::create(make.builder, make.location, linear, each);
-  Value within = arith::RemUIOp::create(make.builder, make.location, linear, each);
-  auto [row, column] = placeInBands(make, within, rows, columns);
-  Value inMatrix = make.add(make.mul(row, make.integer(linear.getType(), columns)), column);
-  return make.add(make.mul(matrix, each), inMatrix);
+  auto number = [&](int64_t value) { return make.integer(linear.getType(), value); };
+  auto divide = [&](Value a, Value b) {
+    return arith::DivUIOp::create(make.builder, make.location, a, b);
+  };
+  auto modulo = [&](Value a, Value b) {
+    return arith::RemUIOp::create(make.builder, make.location, a, b);
+  };
+  Value matrix = divide(linear, number(rows * columns));
+  Value within = modulo(linear, number(rows * columns));
+  Value first = make.mul(divide(within, number(mostRows * columns)), number(mostRows));
+  Value inBand = modulo(within, number(mostRows * columns));
+  Value left = make.sub(number(rows), first);
+  Value height = make.select(make.lessUnsigned(left, number(mostRows)), left, number(mostRows));
+  Value row = make.add(first, modulo(inBand, height));
+  Value inMatrix = make.add(make.mul(row, number(columns)), divide(inBand, height));
+  return make.add(make.mul(matrix, number(rows * columns)), inMatrix);
 }
 
 /// Blocks that start late should have little to do. Of a softmax that leaves hidden blocks out the
-/// last rows often see the most, and never much less than others: those of several heads come
-/// first.
+/// last rows often see the most, and never much less than others.
 Value inOrder(Emit &make, KernelOp kernel, Value number) {
   bool isUneven = false;
   kernel.walk([&](ComputeOp nest) { isUneven |= nest.getSkipsBlocks(); });
   if (!isUneven)
     return number;
-  int64_t tiles = 1; // Along the last dimension that has several.
-  for (size_t d = kernel.getExtents().size(); tiles == 1 && d-- > 0;)
-    tiles = kernel.tilesAlong(d);
-  auto [head, late] = placeInBands(make, number, kernel.numTiles() / tiles, tiles);
-  Value rows = make.sub(make.integer(number.getType(), tiles - 1), late);
-  return make.add(make.mul(head, make.integer(number.getType(), tiles)), rows);
+  return make.sub(make.integer(number.getType(), kernel.numTiles() - 1), number);
 }
 
 } // namespace
