@@ -39,7 +39,7 @@ class Deriver {
 public:
   Deriver(const Program &program, const WinogradOptions &options)
       : program(program), options(options), constant(te::constantNodes(program)),
-        prices(options.schedule), constantBytes(te::bytesOfConstants(program)),
+        prices(options.schedule), constantBytes(te::bytesOfConstants(program).once),
         known(options.fuel) {}
 
   Program run() {

@@ -139,15 +139,15 @@ private:
         offer({{link.from, static_cast<unsigned>(from)}, {link.to, static_cast<unsigned>(to)}});
     }
     for (bool throughReductions : {false, true}) {
-      std::set<std::pair<unsigned, unsigned>> known;
+      std::set<std::pair<unsigned, unsigned>> flooded;
       for (auto [number, variable] : llvm::enumerate(candidates.variables))
         for (unsigned label = 1; label < variable.dimensions.size(); ++label) {
-          if (known.count({unsigned(number), label}))
+          if (flooded.count({unsigned(number), label}))
             continue;
           Flood its = flood(number, label, throughReductions);
           for (const Change &change : its.move)
             if (its.isEach)
-              known.insert({change.variable, change.label});
+              flooded.insert({change.variable, change.label});
           offer(std::move(its.move));
         }
     }

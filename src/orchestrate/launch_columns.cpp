@@ -26,8 +26,11 @@ static const solve::Column &columnOf(const Problem &problem, ColumnId id) {
 
 void LaunchColumns::setKernel(ColumnId column, const space::Candidate &candidate) {
   const loops::KernelShape &kernel = *candidate.kernel;
+  auto known = kernels.find(column); // Of several forms, one may know its operators.
+  bool keepsOperators =
+      candidate.keepsOperators || (known != kernels.end() && known->second.keepsOperators);
   kernels[column] = {&kernel, candidate.operands.size(), cost::predictSeconds(kernel, machine),
-                     shares && sharing.canShare(kernel), candidate.keepsOperators};
+                     shares && sharing.canShare(kernel), keepsOperators};
 }
 
 /// Those columns of a plan that can share launches, by how much that can't (calls, scans, kernels)
@@ -132,7 +135,7 @@ Problem LaunchColumns::asIfShared(const Problem &problem) const {
   return shared;
 }
 
-/// At which no plan has a column that can do without.
+/// What the cost of columns is multiplied by that plans should do without.
 static constexpr double forbidding = 100;
 
 /// The problem in which launches are not known, and no kernel has a part of an operator.
@@ -181,7 +184,7 @@ std::vector<ColumnId> LaunchColumns::withLaunches(const Problem &problem,
 }
 
 /// Those whose launches become columns; the first is the one that is known.
-Expected<std::vector<std::vector<ColumnId>>>
+std::vector<std::vector<ColumnId>>
 LaunchColumns::plansForLaunches(const Problem &problem, const std::vector<ColumnId> &known,
                                 Solve solve) const {
   std::vector<Problem> others{asIfShared(problem)};
@@ -198,11 +201,9 @@ LaunchColumns::plansForLaunches(const Problem &problem, const std::vector<Column
       found[number] = solve::solveGreedy(number < 2 * count ? others[number - count] : problem);
   });
   std::vector<std::vector<ColumnId>> plans{known};
-  for (std::optional<Expected<solve::Solution>> &each : found) {
-    KINTSUGI_ASSIGN(solve::Solution solution, std::move(*each));
-    if (solution.hasPlan())
-      plans.push_back(std::move(solution.columns));
-  }
+  for (std::optional<Expected<solve::Solution>> &each : found)
+    if (each->ok() && (*each)->hasPlan()) // What fails finds no launches, and no more.
+      plans.push_back(std::move((*each)->columns));
   return plans;
 }
 
@@ -211,8 +212,7 @@ Expected<solve::Solution> LaunchColumns::solve(Problem &problem, llvm::ArrayRef<
   KINTSUGI_ASSIGN(solve::Solution best, solve(problem, start));
   if (!best.hasPlan() || llvm::none_of(kernels, [](const auto &k) { return k.second.canShare; }))
     return best;
-  KINTSUGI_ASSIGN(std::vector<std::vector<ColumnId>> plans,
-                  plansForLaunches(problem, best.columns, solve));
+  std::vector<std::vector<ColumnId>> plans = plansForLaunches(problem, best.columns, solve);
   bool added = false;
   for (const std::vector<ColumnId> &plan : plans)
     added |= addLaunches(problem, plan);

@@ -82,7 +82,7 @@ private:
     std::vector<solve::ColumnId> columns; ///< By run.
   };
 
-  Expected<std::vector<std::vector<solve::ColumnId>>>
+  std::vector<std::vector<solve::ColumnId>>
   plansForLaunches(const solve::Problem &problem, const std::vector<solve::ColumnId> &known,
                    Solve solve) const;
   bool addLaunches(solve::Problem &problem, llvm::ArrayRef<solve::ColumnId> plan);

@@ -31,7 +31,11 @@ search::ScheduleOptions scheduleOptions(const CompileOptions &options) {
 
 CompileOptions ofProgram(const te::Program &program, const CompileOptions &options) {
   CompileOptions result = options;
-  result.coldConstants = cost::areCold(te::bytesOfConstants(program), options.machine);
+  // From one step to the next less else is needed than from one run to the next.
+  constexpr double ofStep = 0.7;
+  te::ConstantBytes bytes = te::bytesOfConstants(program);
+  result.coldConstants = cost::areCold(bytes.once, options.machine) ||
+                         cost::areCold(ofStep * bytes.inSteps, options.machine);
   return result;
 }
 
@@ -86,9 +90,10 @@ static void joinWhereItPays(orchestrate::Plan &plan, const CompileOptions &optio
 
 using PlannedOrNot = Expected<std::unique_ptr<Planned>>;
 
-static PlannedOrNot planOf(const te::Program &program, const Planning &planning) {
+static PlannedOrNot planOf(const te::Program &program, const Planning &planning, unsigned threads) {
   auto result = std::make_unique<Planned>();
   CompileOptions logged = planning.options;
+  logged.threads = threads;
   logged.log = planning.options.log ? &result->log : nullptr;
   orchestrate::OrchestrateOptions its = orchestrateOptions(logged, planning.target);
   its.space.memo = &planning.memo;
@@ -105,8 +110,10 @@ Expected<std::vector<PlannedOrNot>> planned(llvm::ArrayRef<const te::Program *> 
                                             const Planning &planning) {
   return planning.phases.run("orchestrate", [&]() -> Expected<std::vector<PlannedOrNot>> {
     std::vector<std::optional<PlannedOrNot>> each(programs.size());
-    inParallel(programs.size(), threadsOf(planning.options),
-               [&](size_t number) { each[number] = planOf(*programs[number], planning); });
+    unsigned threads = threadsOf(planning.options);
+    unsigned own = std::max(1u, threads / unsigned(programs.size()));
+    inParallel(programs.size(), threads,
+               [&](size_t number) { each[number] = planOf(*programs[number], planning, own); });
     std::vector<PlannedOrNot> all;
     for (std::optional<PlannedOrNot> &one : each)
       all.push_back(std::move(*one));

@@ -41,7 +41,8 @@ struct Planning {
 /// The plan of a program as it ships.
 Expected<std::unique_ptr<Planned>> planned(const te::Program &program, const Planning &planning);
 
-/// Those of several, planned side by side; an error only where there is none of any.
+/// Those of several, planned side by side by as many threads as one is; an error only where the
+/// user stopped it.
 Expected<std::vector<Expected<std::unique_ptr<Planned>>>>
 planned(llvm::ArrayRef<const te::Program *> programs, const Planning &planning);
 

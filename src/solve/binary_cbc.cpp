@@ -134,6 +134,7 @@ BinaryResult branch(OsiClpSolverInterface &lp, const BinaryProgram &program,
   CbcRounding rounding(model);
   model.addHeuristic(&rounding);
   CbcHeuristicDiveCoefficient dive(model);
+  dive.setMaxTime(1e100); // Fuel ends it, not a clock.
   model.addHeuristic(&dive);
   if (!start.empty()) {
     std::vector<double> values(program.costs.size());

@@ -17,8 +17,8 @@ public:
   /// Sets `home`, item by item as what they consume is there, to the cheapest column that covers
   /// the item alone, conversions counted; false where some item is left over.
   bool separate();
-  /// Takes further columns by cost saved over the separate plan: several at a time, as long as each
-  /// saves then what it does alone.
+  /// Takes further columns by cost saved over the separate plan: several at a time, as long as they
+  /// save together what each does alone.
   void improve();
   /// An order that runs the homes and the optional columns they need, if there is one.
   std::optional<std::vector<ColumnId>> plan() const;
@@ -146,7 +146,7 @@ void PlanBuilder::improve() {
     std::vector<ItemId> items;
     const std::vector<ColumnId> before(home);
     double expected = total;
-    size_t count = 0, end = next;
+    size_t count = 0, end = next, first = next;
     for (; end < queue.size() && count < most; ++end) {
       auto [saved, id] = queue[end];
       const std::vector<ItemId> &covers = problem.columns[index(id)].covers;
@@ -158,7 +158,8 @@ void PlanBuilder::improve() {
         items.push_back(item);
       }
       expected -= saved;
-      ++count;
+      if (count++ == 0)
+        first = end;
     }
     if (count == 0)
       return;
@@ -175,7 +176,7 @@ void PlanBuilder::improve() {
     for (ItemId item : items)
       taken[index(item)] = false;
     if (count == 1)
-      next = end;
+      next = first + 1;
     most = std::max<size_t>(1, count / 4);
   }
 }

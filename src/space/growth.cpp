@@ -92,7 +92,7 @@ loops::Group Growth::groupOf(llvm::ArrayRef<uint32_t> nodes) const {
   return group;
 }
 
-bool Growth::keepOperators(llvm::ArrayRef<uint32_t> nodes) const {
+bool Growth::keepsOperators(llvm::ArrayRef<uint32_t> nodes) const {
   return operators.empty() || llvm::ArrayRef<uint32_t>(completed(nodes, true)) == nodes;
 }
 

@@ -33,7 +33,7 @@ public:
 
   /// Whether some nodes (in program order) are all of an operator's or none, of each that growth
   /// was told of.
-  bool keepOperators(llvm::ArrayRef<uint32_t> nodes) const;
+  bool keepsOperators(llvm::ArrayRef<uint32_t> nodes) const;
 
   /// Groups grow by whole operators as well, which reach farther in as many steps. Each of them can
   /// be a kernel, which takes so many rough seconds.

@@ -52,13 +52,12 @@ private:
     GrownAhead grown;
     grown.isDone = true;
     unsigned left = options.fuel;
-    growth.from(root, left, [&](loops::Group group) -> std::optional<double> {
+    growth.from(root, left, [&](const loops::Group &group) -> std::optional<double> {
       if (!grown.isDone)
         return std::nullopt;
-      GroupKey key = table.keyOf(group);
-      ScheduleTable::Price price = table.priceOf(group, key, waits);
+      ScheduleTable::Price price = table.priceOf(group, waits);
       grown.isDone = price.isKnown;
-      grown.offers.push_back({std::move(group), std::move(key)});
+      grown.offers.emplace_back(llvm::ArrayRef(group.nodes));
       return price.seconds;
     });
     grown.fuel = options.fuel - left;

@@ -16,11 +16,7 @@ namespace kintsugi::space {
 
 /// The groups of one root in the order in which they were offered, and the fuel that it took.
 struct GrownAhead {
-  struct Offer {
-    loops::Group group;
-    GroupKey key;
-  };
-  std::vector<Offer> offers;
+  std::vector<Nodes> offers;
   unsigned fuel = 0;
   bool isDone = false;
 };

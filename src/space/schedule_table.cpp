@@ -17,11 +17,7 @@ ScheduleTable::ScheduleTable(const Program &program, const SpaceOptions &options
 }
 
 Candidate ScheduleTable::candidateOf(loops::Group group, std::string &reason) {
-  GroupKey key = keyOf(group);
-  return candidateOf(std::move(group), key, reason);
-}
-
-Candidate ScheduleTable::candidateOf(loops::Group group, const GroupKey &key, std::string &reason) {
+  GroupKey key = keys.of(group);
   const Scheduled &entry = *scheduled(group, key, true);
   reason = entry.reason;
   Candidate candidate{std::move(group), entry.kernel, {}};
@@ -34,12 +30,7 @@ Candidate ScheduleTable::candidateOf(loops::Group group, const GroupKey &key, st
 }
 
 ScheduleTable::Price ScheduleTable::priceOf(const loops::Group &group, bool waits) {
-  return priceOf(group, keyOf(group), waits);
-}
-
-ScheduleTable::Price ScheduleTable::priceOf(const loops::Group &group, const GroupKey &key,
-                                            bool waits) {
-  const Scheduled *entry = scheduled(group, key, waits);
+  const Scheduled *entry = scheduled(group, keys.of(group), waits);
   if (!entry)
     return {std::nullopt, false};
   if (!entry->kernel)

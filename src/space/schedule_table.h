@@ -21,8 +21,6 @@ public:
 
   /// The candidate of a group; no kernel (and `reason`) where it can't be scheduled.
   Candidate candidateOf(loops::Group group, std::string &reason);
-  /// The same, of a group whose key is known.
-  Candidate candidateOf(loops::Group group, const GroupKey &key, std::string &reason);
 
   struct Price {
     std::optional<double> seconds; ///< Rough ones; nullopt where it can't be scheduled.
@@ -30,8 +28,6 @@ public:
   };
   /// What candidateOf will give costs; without waiting for others if not `waits`.
   Price priceOf(const loops::Group &group, bool waits);
-  Price priceOf(const loops::Group &group, const GroupKey &key, bool waits);
-  GroupKey keyOf(const loops::Group &group) { return keys.of(group); }
 
   unsigned size() const { return kernels.size(); }
 

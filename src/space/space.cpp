@@ -76,6 +76,7 @@ Expected<Space> buildSpace(const Program &program, llvm::ArrayRef<uint32_t> node
   } else if (options.fuse && options.caps.byOperators) {
     growByOperators(program, nodes, options, growth, table);
   }
+  bool knowsOperators = options.keepsOperators || (options.fuse && options.caps.byOperators);
   std::vector<GrownAhead> ahead = scheduleAhead(program, growth, parts, options, memo);
   for (const Nodes &part : parts) {
     Candidate alone = table.candidateOf(growth.groupOf(part), reason);
@@ -83,7 +84,7 @@ Expected<Space> buildSpace(const Program &program, llvm::ArrayRef<uint32_t> node
       return internalError("'" + program.value(program.resultsOf(part.back())[0]).name +
                            "' has no schedule: " + reason);
     growth.setAlone(part.back(), cost::roughSeconds(*alone.kernel, options.schedule.machine));
-    alone.keepsOperators = growth.keepOperators(part);
+    alone.keepsOperators = knowsOperators && growth.keepsOperators(part);
     space.candidates.push_back(std::move(alone));
   }
   unsigned fuel = options.fuel;
@@ -95,13 +96,13 @@ Expected<Space> buildSpace(const Program &program, llvm::ArrayRef<uint32_t> node
       if (!candidate.kernel)
         return std::nullopt;
       double seconds = cost::roughSeconds(*candidate.kernel, options.schedule.machine);
-      candidate.keepsOperators = growth.keepOperators(candidate.group.nodes);
+      candidate.keepsOperators = knowsOperators && growth.keepsOperators(candidate.group.nodes);
       space.candidates.push_back(std::move(candidate));
       return seconds;
     };
     if (GrownAhead grown = std::move(ahead[number]); grown.isDone && grown.fuel < own) {
-      for (GrownAhead::Offer &offer : grown.offers)
-        add(table.candidateOf(std::move(offer.group), offer.key, reason));
+      for (const Nodes &offer : grown.offers)
+        add(table.candidateOf(growth.groupOf(offer), reason));
       own -= grown.fuel;
     } else {
       growth.from(part.back(), own, [&](loops::Group group) {

@@ -50,7 +50,8 @@ struct Candidate {
   std::shared_ptr<const KernelShape> kernel;
   /// The values behind the schedule's memory buffers, in their order.
   llvm::SmallVector<te::ValueId> operands;
-  bool keepsOperators = true; ///< It has all definitions of an operator or none.
+  /// It has all definitions of an operator or none. Not known where groups don't grow by operators.
+  bool keepsOperators = false;
 };
 
 struct Caps {

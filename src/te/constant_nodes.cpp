@@ -2,20 +2,14 @@
 
 #include "llvm/ADT/STLExtras.h"
 
+#include <algorithm>
+
 namespace kintsugi::te {
 
 bool isConstant(const Program &program, const std::vector<bool> &constantNodes, ValueId id) {
   const Value &value = program.value(id);
   return value.kind == ValueKind::Constant ||
          (value.kind == ValueKind::Result && constantNodes[value.node]);
-}
-
-double bytesOfConstants(const Program &program) {
-  double bytes = 0;
-  for (const Value &value : program.values)
-    if (value.kind == ValueKind::Constant)
-      bytes += value.bytes();
-  return bytes;
 }
 
 std::vector<bool> constantNodes(const Program &program) {
@@ -25,6 +19,29 @@ std::vector<bool> constantNodes(const Program &program) {
                      llvm::all_of(program.operandsOf(node),
                                   [&](ValueId id) { return isConstant(program, constant, id); });
   return constant;
+}
+
+ConstantBytes bytesOfConstants(const Program &program) {
+  const std::vector<bool> constant = constantNodes(program);
+  ConstantBytes bytes;
+  std::vector<bool> isCounted(program.numValues(), false);
+  for (uint32_t node = 0; node < program.nodes.size(); ++node) {
+    if (constant[node])
+      continue;
+    bool isScan = std::holds_alternative<Scan>(program.nodes[node]);
+    double own = 0;
+    for (ValueId operand : program.operandsOf(node)) {
+      if (!isConstant(program, constant, operand) || (!isScan && isCounted[operand.number]))
+        continue;
+      isCounted[operand.number] = isCounted[operand.number] || !isScan;
+      own += program.value(operand).bytes();
+    }
+    if (isScan)
+      bytes.inSteps = std::max(bytes.inSteps, own);
+    else
+      bytes.once += own;
+  }
+  return bytes;
 }
 
 } // namespace kintsugi::te

@@ -16,8 +16,12 @@ namespace kintsugi::te {
 std::vector<bool> constantNodes(const Program &program);
 /// Whether a value is a constant, or is defined by a node that depends on constants alone.
 bool isConstant(const Program &program, const std::vector<bool> &constantNodes, ValueId value);
-/// Of all constants of a program.
-double bytesOfConstants(const Program &program);
+/// Bytes of constants, and of what depends on them alone, that other nodes read.
+struct ConstantBytes {
+  double once = 0;    ///< By what a run computes once.
+  double inSteps = 0; ///< By the scan that reads the most of them, in each of its steps.
+};
+ConstantBytes bytesOfConstants(const Program &program);
 
 } // namespace kintsugi::te
 

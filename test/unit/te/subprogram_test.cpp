@@ -36,6 +36,19 @@ ValueId valueOf(const Program &program, llvm::StringRef name) {
   return {};
 }
 
+TEST(ConstantBytes, AreThoseThatOtherNodesReadAsTheyReadThem) {
+  EXPECT_EQ(bytesOfConstants(example()).once, 12); // v, not w.
+  Program halves = parsed("input x[i:2, j:4] f32\n"
+                          "const w[4] f32 = [1, 2, 3, 4]\n"
+                          "const unread[4] f32 = [1, 2, 3, 4]\n"
+                          "h[j:4] f16 = f16(w[j])\n"
+                          "s[i:2] f32 = sum<f32>[j:4] x[i, j] * f32(h[j])\n"
+                          "y[i:2, j:4] f32 = s[i] + f32(h[j])\n"
+                          "output y\n");
+  EXPECT_EQ(bytesOfConstants(halves).once, 8);
+  EXPECT_EQ(bytesOfConstants(halves).inSteps, 0);
+}
+
 TEST(Subprogram, WhatANodeReadsIsItsInputs) {
   Program whole = example();
   Program alone = nodeAlone(whole, nodeOf(whole, "s"));
