@@ -75,12 +75,12 @@ private:
     };
   }
 
-  /// What is reached from a variable's dimension along links, each in the dimension that moves with
-  /// it. Links of reductions are passed only if `throughReductions`.
   struct Flood {
     Move move;
     bool isEach = true; ///< Whether the same is reached from all of it: no variable is met in two.
   };
+  /// What is reached from a variable's dimension along links, each in the dimension that moves with
+  /// it. Links of reductions are passed only if `throughReductions`.
   Flood flood(unsigned variable, unsigned label, bool throughReductions) const {
     Flood result{{{variable, label}}};
     Move &move = result.move;
@@ -139,15 +139,14 @@ private:
         offer({{link.from, static_cast<unsigned>(from)}, {link.to, static_cast<unsigned>(to)}});
     }
     for (bool throughReductions : {false, true}) {
-      std::set<std::pair<unsigned, unsigned>> flooded;
+      std::set<Change> flooded;
       for (auto [number, variable] : llvm::enumerate(candidates.variables))
         for (unsigned label = 1; label < variable.dimensions.size(); ++label) {
-          if (flooded.count({unsigned(number), label}))
+          if (flooded.count({static_cast<unsigned>(number), label}))
             continue;
           Flood its = flood(number, label, throughReductions);
-          for (const Change &change : its.move)
-            if (its.isEach)
-              flooded.insert({change.variable, change.label});
+          if (its.isEach)
+            flooded.insert(its.move.begin(), its.move.end());
           offer(std::move(its.move));
         }
     }

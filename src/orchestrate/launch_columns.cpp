@@ -135,29 +135,15 @@ Problem LaunchColumns::asIfShared(const Problem &problem) const {
   return shared;
 }
 
-/// What the cost of columns is multiplied by that plans should do without.
-static constexpr double forbidding = 100;
-
-/// The problem in which launches are not known, and no kernel has a part of an operator.
-Problem LaunchColumns::ofWholeOperators(const Problem &problem) const {
-  Problem whole = problem;
-  for (const auto &[id, kernel] : kernels)
-    if (!kernel.keepsOperators)
-      columnOf(whole, id).cost *= forbidding;
+/// The problem in which launches are not known, and some kernels are nothing that plans take.
+Problem LaunchColumns::without(const Problem &problem, const std::set<ColumnId> &some) const {
+  constexpr double forbidding = 100;
+  Problem others = problem;
+  for (ColumnId id : some)
+    columnOf(others, id).cost *= forbidding;
   for (const auto &[id, shared] : launches)
-    columnOf(whole, id).cost *= forbidding;
-  return whole;
-}
-
-/// The problem in which launches are not known, and parts that are as quick side by side are not
-/// put into one kernel.
-Problem LaunchColumns::asIfApart(const Problem &problem) const {
-  Problem apart = problem;
-  for (ColumnId id : needless)
-    columnOf(apart, id).cost *= forbidding;
-  for (const auto &[id, shared] : launches)
-    columnOf(apart, id).cost *= forbidding;
-  return apart;
+    columnOf(others, id).cost *= forbidding;
+  return others;
 }
 
 /// A plan with known launches in the place of their kernels, largest first, as long as all can run.
@@ -187,11 +173,15 @@ std::vector<ColumnId> LaunchColumns::withLaunches(const Problem &problem,
 std::vector<std::vector<ColumnId>>
 LaunchColumns::plansForLaunches(const Problem &problem, const std::vector<ColumnId> &known,
                                 Solve solve) const {
+  std::set<ColumnId> partsOfOperators;
+  for (const auto &[id, kernel] : kernels)
+    if (!kernel.keepsOperators)
+      partsOfOperators.insert(id);
   std::vector<Problem> others{asIfShared(problem)};
   if (!needless.empty() || !launches.empty()) // Otherwise it is the same problem.
-    others.push_back(asIfApart(problem));
-  if (llvm::any_of(kernels, [](const auto &each) { return !each.second.keepsOperators; }))
-    others.push_back(ofWholeOperators(problem));
+    others.push_back(without(problem, needless));
+  if (!partsOfOperators.empty())
+    others.push_back(without(problem, partsOfOperators));
   const size_t count = others.size();
   std::vector<std::optional<Expected<solve::Solution>>> found(2 * count + 1);
   inParallel(found.size(), threads, [&](size_t number) {

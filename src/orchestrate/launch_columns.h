@@ -92,8 +92,8 @@ private:
   std::map<unsigned, Runs> runsOf(const solve::Problem &problem,
                                   llvm::ArrayRef<solve::ColumnId> plan) const;
   solve::Problem asIfShared(const solve::Problem &problem) const;
-  solve::Problem asIfApart(const solve::Problem &problem) const;
-  solve::Problem ofWholeOperators(const solve::Problem &problem) const;
+  solve::Problem without(const solve::Problem &problem,
+                         const std::set<solve::ColumnId> &some) const;
   std::vector<solve::ColumnId> withLaunches(const solve::Problem &problem,
                                             llvm::ArrayRef<solve::ColumnId> plan) const;
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <span>
 
 namespace kintsugi::solve {
 namespace {
@@ -26,6 +27,13 @@ public:
   double bound() const;
 
 private:
+  using Queue = std::span<const std::pair<double, ColumnId>>; ///< What columns save, and which.
+  struct Batch {
+    size_t count = 0, first = 0, end = 0; ///< Where in the queue its first column and its end are.
+    double saved = 0;                     ///< By each alone, in sum.
+  };
+  /// Makes columns homes that share no item with each other or with what is taken, up to so many.
+  Batch take(Queue queue, size_t most);
   /// Columns that save time over the separate plan, and how much, most first.
   std::vector<std::pair<double, ColumnId>> bySaving() const;
   double saving(ColumnId id) const;
@@ -35,6 +43,7 @@ private:
   const Problem &problem;
   Incidence incidence;
   std::vector<ColumnId> home; ///< By item: the column that covers it.
+  std::vector<bool> taken;    ///< By item: whether that is a column which improve has taken.
 };
 
 bool PlanBuilder::separate() {
@@ -134,50 +143,52 @@ std::vector<std::pair<double, ColumnId>> PlanBuilder::bySaving() const {
   return columns;
 }
 
+PlanBuilder::Batch PlanBuilder::take(Queue queue, size_t most) {
+  Batch batch;
+  for (; batch.end < queue.size() && batch.count < most; ++batch.end) {
+    auto [saved, id] = queue[batch.end];
+    const std::vector<ItemId> &covers = problem.columns[index(id)].covers;
+    if (std::ranges::any_of(covers, [&](ItemId item) { return taken[index(item)]; }))
+      continue;
+    for (ItemId item : covers) {
+      home[index(item)] = id;
+      taken[index(item)] = true;
+    }
+    batch.saved += saved;
+    if (batch.count++ == 0)
+      batch.first = batch.end;
+  }
+  return batch;
+}
+
 void PlanBuilder::improve() {
   auto start = plan();
   if (!start)
     return;
   double total = totalCost(problem, *start);
-  const std::vector<std::pair<double, ColumnId>> queue = bySaving();
-  std::vector<bool> taken(problem.items.size());
+  const std::vector<std::pair<double, ColumnId>> all = bySaving();
+  taken.assign(problem.items.size(), false);
   size_t most = 1;
-  for (size_t next = 0; next < queue.size();) {
-    std::vector<ItemId> items;
-    const std::vector<ColumnId> before(home);
-    double expected = total;
-    size_t count = 0, end = next, first = next;
-    for (; end < queue.size() && count < most; ++end) {
-      auto [saved, id] = queue[end];
-      const std::vector<ItemId> &covers = problem.columns[index(id)].covers;
-      if (std::ranges::any_of(covers, [&](ItemId item) { return taken[index(item)]; }))
-        continue;
-      for (ItemId item : covers) {
-        home[index(item)] = id;
-        taken[index(item)] = true;
-        items.push_back(item);
-      }
-      expected -= saved;
-      if (count++ == 0)
-        first = end;
-    }
-    if (count == 0)
+  for (Queue queue = all; !queue.empty();) {
+    const std::vector<ColumnId> homeBefore(home);
+    const std::vector<bool> takenBefore(taken);
+    Batch batch = take(queue, most);
+    if (batch.count == 0)
       return;
     auto with = plan();
     double cost = with ? totalCost(problem, *with) : 0;
-    bool isAsGood = with && cost < total && (count == 1 || cost <= expected * (1 + 1e-9));
-    if (isAsGood) {
+    bool savesAll = batch.count == 1 || cost <= (total - batch.saved) * (1 + 1e-9);
+    if (with && cost < total && savesAll) {
       total = cost;
-      next = end;
+      queue = queue.subspan(batch.end);
       most *= 2;
       continue;
     }
-    home = before;
-    for (ItemId item : items)
-      taken[index(item)] = false;
-    if (count == 1)
-      next = first + 1;
-    most = std::max<size_t>(1, count / 4);
+    home = homeBefore;
+    taken = takenBefore;
+    if (batch.count == 1)
+      queue = queue.subspan(batch.first + 1);
+    most = std::max<size_t>(1, batch.count / 4);
   }
 }
 

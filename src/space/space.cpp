@@ -76,7 +76,6 @@ Expected<Space> buildSpace(const Program &program, llvm::ArrayRef<uint32_t> node
   } else if (options.fuse && options.caps.byOperators) {
     growByOperators(program, nodes, options, growth, table);
   }
-  bool knowsOperators = options.keepsOperators || (options.fuse && options.caps.byOperators);
   std::vector<GrownAhead> ahead = scheduleAhead(program, growth, parts, options, memo);
   for (const Nodes &part : parts) {
     Candidate alone = table.candidateOf(growth.groupOf(part), reason);
@@ -84,7 +83,6 @@ Expected<Space> buildSpace(const Program &program, llvm::ArrayRef<uint32_t> node
       return internalError("'" + program.value(program.resultsOf(part.back())[0]).name +
                            "' has no schedule: " + reason);
     growth.setAlone(part.back(), cost::roughSeconds(*alone.kernel, options.schedule.machine));
-    alone.keepsOperators = knowsOperators && growth.keepsOperators(part);
     space.candidates.push_back(std::move(alone));
   }
   unsigned fuel = options.fuel;
@@ -96,7 +94,6 @@ Expected<Space> buildSpace(const Program &program, llvm::ArrayRef<uint32_t> node
       if (!candidate.kernel)
         return std::nullopt;
       double seconds = cost::roughSeconds(*candidate.kernel, options.schedule.machine);
-      candidate.keepsOperators = knowsOperators && growth.keepsOperators(candidate.group.nodes);
       space.candidates.push_back(std::move(candidate));
       return seconds;
     };
@@ -112,6 +109,9 @@ Expected<Space> buildSpace(const Program &program, llvm::ArrayRef<uint32_t> node
     fuel -= given - own;
     space.outOfFuel |= own == 0;
   }
+  if (options.keepsOperators || (options.fuse && options.caps.byOperators))
+    for (Candidate &candidate : space.candidates)
+      candidate.keepsOperators = growth.keepsOperators(candidate.group.nodes);
   space.scheduled = table.size();
   if (options.log)
     options.log->add({"space",

@@ -29,17 +29,18 @@ ConstantBytes bytesOfConstants(const Program &program) {
     if (constant[node])
       continue;
     bool isScan = std::holds_alternative<Scan>(program.nodes[node]);
-    double own = 0;
+    double ofScan = 0;
     for (ValueId operand : program.operandsOf(node)) {
-      if (!isConstant(program, constant, operand) || (!isScan && isCounted[operand.number]))
+      if (!isConstant(program, constant, operand))
         continue;
+      double own = program.value(operand).bytes();
+      if (isScan)
+        ofScan += own;
+      else if (!isCounted[operand.number])
+        bytes.once += own;
       isCounted[operand.number] = isCounted[operand.number] || !isScan;
-      own += program.value(operand).bytes();
     }
-    if (isScan)
-      bytes.inSteps = std::max(bytes.inSteps, own);
-    else
-      bytes.once += own;
+    bytes.inSteps = std::max(bytes.inSteps, ofScan);
   }
   return bytes;
 }

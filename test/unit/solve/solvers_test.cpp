@@ -106,6 +106,22 @@ TEST(Solvers, ColumnsThatWaitForEachOtherAreCutOff) {
   EXPECT_GT(solution.cuts, 0);
 }
 
+TEST(Solvers, GreedyTriesWhatARefusedColumnWasInTheWayOf) {
+  // After x1x2 two columns are tried at a time. ac waits for itself; only ab shares an item with
+  // it.
+  Problem problem = parsed("item x1\nitem x2\nitem a\nitem b\nitem c\ninput i\n"
+                           "value u\nvalue va\nvalue vb\nvalue w\noutput w\n"
+                           "column x1 cost 10 covers x1 consumes i produces u\n"
+                           "column x2 cost 10 covers x2 consumes u\n"
+                           "column a cost 10 covers a consumes i produces va\n"
+                           "column b cost 10 covers b consumes va produces vb\n"
+                           "column c cost 10 covers c consumes vb produces w\n"
+                           "column x1x2 cost 5 covers x1 x2 consumes i produces u\n"
+                           "column ac cost 8 covers a c consumes i vb produces va w\n"
+                           "column ab cost 10 covers a b consumes i produces va vb\n");
+  EXPECT_EQ(names(problem, solved(solveGreedy, problem)), "x1x2 ab c");
+}
+
 TEST(Solvers, GreedyRefusesACycle) {
   Problem problem = parsed(twoThatWait);
   Solution solution = solved(solveGreedy, problem);
