@@ -1,5 +1,7 @@
 #include "orchestrate/alternatives.h"
 
+#include "base/hash.h"
+#include "base/parallel.h"
 #include "orchestrate/choice.h"
 #include "orchestrate/conversions.h"
 #include "orchestrate/exhaustive.h"
@@ -64,8 +66,7 @@ public:
     addFixed();
     for (const Form &form : forms)
       addNothing(form);
-    for (Form &form : forms)
-      KINTSUGI_RETURN_IF_ERROR(addKernelsOf(form));
+    KINTSUGI_RETURN_IF_ERROR(addKernelsOfForms());
     KINTSUGI_RETURN_IF_ERROR(choosePreferred());
     KINTSUGI_RETURN_IF_ERROR(addConversions());
     for (unsigned round = 1;; ++round) {
@@ -79,7 +80,8 @@ public:
       if (!addForm(mixture, parts.numPrograms() - 1, "mixture " + std::to_string(round)))
         return result(std::move(chosen));
       addNothing(forms.back());
-      KINTSUGI_RETURN_IF_ERROR(addKernelsOf(forms.back()));
+      KINTSUGI_RETURN_IF_ERROR(
+          addKernelsOf(forms.back(), spaceOf(forms.back(), true, options.space.threads)));
     }
   }
 
@@ -127,7 +129,8 @@ private:
       its.makes.resize(its.program->nodes.size());
       its.absorbs.resize(its.program->nodes.size());
       parts.add(*its.program);
-      KINTSUGI_RETURN_IF_ERROR(addKernels(its, false));
+      KINTSUGI_ASSIGN(its.space, spaceOf(its, false, options.space.threads));
+      addKernels(its);
     }
     return Status::success();
   }
@@ -263,18 +266,35 @@ private:
     }
   }
 
-  /// Those of a form that can be done without are left out where they can't be made.
-  Status addKernelsOf(Form &form) {
-    Status status = addKernels(form);
-    if (status.ok() || form.number == 0 || form.number == preferred)
-      return status;
-    problems.push_back("form " + std::to_string(form.number) + ": " + status.error().message);
+  /// Spaces are built side by side, and columns added in the order of the forms.
+  Status addKernelsOfForms() {
+    std::vector<std::optional<Expected<space::Space>>> spaces(forms.size());
+    unsigned threads = options.space.threads;
+    unsigned own = std::max(1u, threads / unsigned(forms.size()));
+    inParallel(forms.size(), threads,
+               [&](size_t number) { spaces[number] = spaceOf(forms[number], true, own); });
+    for (auto [form, space] : llvm::zip_equal(forms, spaces))
+      KINTSUGI_RETURN_IF_ERROR(addKernelsOf(form, std::move(*space)));
     return Status::success();
   }
 
-  Status addKernels(Form &form, bool fuses = true) {
+  /// Those of a form that can be done without are left out where they can't be made.
+  Status addKernelsOf(Form &form, Expected<space::Space> space) {
+    if (space.ok()) {
+      form.space = std::move(*space);
+      addKernels(form);
+      return Status::success();
+    }
+    if (form.number == 0 || form.number == preferred)
+      return space.takeError();
+    problems.push_back("form " + std::to_string(form.number) + ": " + space.error().message);
+    return Status::success();
+  }
+
+  Expected<space::Space> spaceOf(const Form &form, bool fuses, unsigned threads) const {
     space::SpaceOptions spaceOptions = options.space;
     spaceOptions.fuse &= fuses;
+    spaceOptions.threads = threads;
     spaceOptions.log = nullptr; // It is told of the program that is chosen.
     if (form.number != 0 && form.number != preferred) {
       spaceOptions.caps.detour = 1; // Most of their groups are those of the others.
@@ -284,7 +304,10 @@ private:
       spaceOptions.constants.push_back(
           value.kind == ValueKind::Constant ||
           (value.kind == ValueKind::Result && form.constant[value.node]));
-    KINTSUGI_ASSIGN(form.space, space::buildSpace(*form.program, form.definitions, spaceOptions));
+    return space::buildSpace(*form.program, form.definitions, spaceOptions);
+  }
+
+  void addKernels(const Form &form) {
     std::vector<solve::ColumnId> ids;
     for (const space::Candidate &candidate : form.space.candidates) {
       ids.push_back(addKernel(form, candidate));
@@ -299,17 +322,16 @@ private:
           launches.addParts(problem, ids[number], its);
       }
     addSourcesOfLaunches();
-    return Status::success();
   }
 
   /// Its column, or that of a kernel like it.
   solve::ColumnId addKernel(const Form &form, const space::Candidate &candidate) {
     solve::Column column;
-    std::set<unsigned> nodes;
+    llvm::SmallVector<unsigned> nodes;
     bool isOfPreferred = true;
     for (uint32_t node : candidate.group.nodes) {
       unsigned number = parts.nodeOf(form.number, node);
-      nodes.insert(number);
+      nodes.push_back(number);
       isOfPreferred &= preferredNodes.count(number) > 0;
       for (uint32_t item : llvm::concat<const uint32_t>(form.makes[node], form.absorbs[node])) {
         column.covers.push_back(items.at(item));
@@ -319,6 +341,8 @@ private:
       if (auto part = partItems.find(number); part != partItems.end())
         column.covers.push_back(part->second);
     }
+    llvm::sort(nodes);
+    nodes.erase(llvm::unique(nodes), nodes.end());
     llvm::sort(column.covers);
     column.covers.erase(llvm::unique(column.covers), column.covers.end());
     for (ValueId output : candidate.group.outputs)
@@ -327,8 +351,9 @@ private:
     column.produces.erase(llvm::unique(column.produces), column.produces.end());
     for (ValueId operand : candidate.operands)
       consume(form, operand, column);
-    auto [entry, isNew] = known.try_emplace({nodes, column.covers, column.produces},
-                                            solve::ColumnId(problem.columns.size()));
+    Hasher key("kernel of forms");
+    key.addRange(nodes).addRange(column.covers).addRange(column.produces);
+    auto [entry, isNew] = known.try_emplace(key.finish(), solve::ColumnId(problem.columns.size()));
     if (!isNew)
       return entry->second;
     column.name = "c" + std::to_string(problem.columns.size());
@@ -398,10 +423,7 @@ private:
   Ways ways;
   std::map<unsigned, solve::ItemId> partItems; ///< By node of the programs together.
   std::vector<bool> hasItem;                   ///< By value.
-  std::map<
-      std::tuple<std::set<unsigned>, std::vector<solve::ItemId>, std::vector<solve::ResourceId>>,
-      solve::ColumnId>
-      known;
+  std::map<Hash128, solve::ColumnId> known;    ///< By what kernels have, cover and make.
 };
 
 } // namespace

@@ -14,6 +14,7 @@ std::string quoted(const std::string &name) { return "'" + name + "'"; }
 
 Status checkNames(const std::string &kind, const auto &list) {
   std::unordered_set<std::string_view> seen;
+  seen.reserve(list.size());
   for (const auto &entry : list) {
     if (entry.name.empty())
       return inputError("a" + std::string(kind == "item" ? "n " : " ") + kind + " has no name");
