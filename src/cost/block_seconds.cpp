@@ -12,15 +12,6 @@ using namespace loops;
 
 int coresOfClusters(unsigned blocks, int cores) { return blocks <= 2 ? cores : cores - cores / 11; }
 
-/// Which share of moving and computing is not done at the same time. Between its waits a block does
-/// one or the other: it takes several of them, at different places, to do both.
-static double apartShare(const Schedule &schedule, double blocks) {
-  bool waits = schedule.nests.size() > 1 && llvm::none_of(schedule.nests, [](const LoopNest &nest) {
-                 return nest.matrix.has_value();
-               });
-  return waits ? 0.15 + 0.85 / blocks : 0.3;
-}
-
 /// What a block's nests have been counted too much: each as if the block started with it, while
 /// all but the first find places, registers and instructions as the one before left them.
 static double startsCounted(const Schedule &schedule) {
@@ -29,6 +20,16 @@ static double startsCounted(const Schedule &schedule) {
   for (const LoopNest &nest : schedule.nests)
     nests += nest.streamed ? 2 - nestsOfStream : 1;
   return less * std::max(0.0, nests - 1);
+}
+
+/// Which share of the time that a block keeps its core busy those that share the core with it take
+/// longer. Blocks that start together wait together, too; products bring their operands ahead, and
+/// streamed nests know of others themselves.
+static double delayOf(const Schedule &schedule) {
+  double delay = 1;
+  for (const LoopNest &nest : schedule.nests)
+    delay = std::min(delay, nest.streamed ? 0 : nest.matrix ? 0.5 : 1);
+  return delay;
 }
 
 namespace {
@@ -87,11 +88,7 @@ double secondsInBlocks(const Schedule &schedule, const BlockCycles &cycles,
   int cores = coresOfClusters(unsigned(schedule.blocks() / schedule.tiles()), machine.cores);
   double each = std::ceil(blocks / cores); // Of the busiest core.
   double busy = each * cycles.busy / hertz;
-  // Blocks that share a core are in each other's way; streamed ones know that themselves.
-  bool isStreamed =
-      llvm::any_of(schedule.nests, [](const LoopNest &nest) { return nest.streamed; });
-  double delay = isStreamed ? 0 : 0.5;
-  double beside = delay * (std::min(each, together) - 1) * cycles.busy;
+  double beside = delayOf(schedule) * (std::min(each, together) - 1) * cycles.busy;
   double own = cycles.alone - startsCounted(schedule);
   double alone = (std::ceil(each / together) * (own + beside) - startsEarly) / hertz;
   Traffic traffic(schedule, machine);
@@ -114,7 +111,7 @@ double secondsInBlocks(const Schedule &schedule, const BlockCycles &cycles,
   constexpr double follows = 0.8e-6;
   moving += (std::ceil(each / together) - 1) * follows / (together * together);
   double computing = std::max(busy, alone);
-  double apart = apartShare(schedule, std::min(each, together));
+  constexpr double apart = 0.3;
   return std::max(computing, moving) + apart * std::min(computing, moving);
 }
 

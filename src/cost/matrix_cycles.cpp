@@ -104,7 +104,7 @@ double MatrixCycles::eachInFours(const MatrixTile &tile) {
 }
 
 BlockCycles MatrixCycles::of(const MatrixTile &tile) const {
-  constexpr double start = 600, betweenSteps = 60;
+  constexpr double start = 900, betweenSteps = 60;
   constexpr double latency = 2.8; // Of one instruction of a warp after the other.
   double rows = tile.rows, columns = tile.columns;
   double busy = busyStep(tile);

@@ -17,6 +17,13 @@ static constexpr double mostUnderWay = 128;
 static constexpr double step = 2, start = 600;
 static constexpr double places = 20; ///< Of a block: where it stands, and its elements lie.
 
+/// From start to end. The threads of a block do alike at the same time: most of what one waits for
+/// all wait for, and a core's units are idle meanwhile.
+static double withWaits(double busy, double own) {
+  constexpr double apart = 0.85;
+  return std::max(busy, own) + apart * std::min(busy, own) + start;
+}
+
 std::optional<BlockCycles> ThreadCycles::below(double enough, const RegisterTile &tile) {
   countBlocks(tile);
   Arithmetic arithmetic = workOf(tile);
@@ -175,8 +182,7 @@ BlockCycles ThreadCycles::leastCycles(const Arithmetic &block) const {
   BlockCycles cycles;
   cycles.busy = block.rounds * block.warps *
                 ((block.steps * issued + after + block.joining) / work.core.schedulers);
-  cycles.alone =
-      std::max(cycles.busy, block.rounds * (block.steps * issued + after + block.join)) + start;
+  cycles.alone = withWaits(cycles.busy, block.rounds * (block.steps * issued + after + block.join));
   return cycles;
 }
 
@@ -197,7 +203,7 @@ BlockCycles ThreadCycles::estimate(const RegisterTile &tile, const Arithmetic &b
   double chain = nest.reduction ? 0 : 3 * arithmetic / results;
   double own = rounds * (steps * issued + after + join) +
                std::ceil(rounds / double(blocksAtOnce(tile))) * (waits + chain);
-  cycles.alone = std::max(cycles.busy, own) + start;
+  cycles.alone = withWaits(cycles.busy, own);
   return cycles;
 }
 

@@ -57,7 +57,7 @@ struct BlockCore {
   int exponentials = 16;           ///< Of special units in a cycle.
   int scratchBytesACycle = 128;    ///< To scratch and from it.
   double memoryCycles = 700;       ///< From asking memory to having,
-  double sharedCycles = 500;       ///< it or the cache of all cores, as kernels find data,
+  double sharedCycles = 350;       ///< it or the cache of all cores, as kernels find data,
   double cacheCycles = 60;         ///< the nearest cache,
   double scratchCycles = 30;       ///< or scratch.
   int64_t scratchBytes = 96 << 10; ///< That a block may have wherever the level's code runs.
