@@ -242,8 +242,9 @@ double ThreadCycles::elementsStored(const RegisterTile &tile) const {
 }
 
 double ThreadCycles::linesStored(const RegisterTile &tile, double results) const {
+  const double each = work.destination.isFar ? 2 : 1; // Through the nearest cache, to all cores'.
   double inMove = elementsStored(tile);
-  return results * (turnsOf(work.destination, work.destination, inMove) + 0.25) / inMove;
+  return each * results * (turnsOf(work.destination, work.destination, inMove) + 0.25) / inMove;
 }
 
 double ThreadCycles::stepsAtOnce(const RegisterTile &tile) const {

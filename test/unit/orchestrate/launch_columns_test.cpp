@@ -70,7 +70,7 @@ unsigned mostAtOnce(const PlanNode &node) {
 }
 
 TEST(LaunchColumns, KernelsSideBySideAreChosenWhereTheyAreQuickerThanOne) {
-  te::Program program = programOf(products(12, 512).c_str());
+  te::Program program = programOf(products(12, 384).c_str());
   Plan shared = planFor(program, onGpu(true)), alone = planFor(program, onGpu(false));
   EXPECT_GE(mostAtOnce(shared.root), 6u) << shared.print();
   double before = shared.objectiveSeconds;
