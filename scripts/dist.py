@@ -22,8 +22,9 @@ LIBRARIES = {"libc.so.6", "libm.so.6", "ld-linux-x86-64.so.2"}
 # The Debian packages of which parts are linked in.
 LINKED = """
     coinor-libcbc-dev coinor-libcgl-dev coinor-libclp-dev coinor-libcoinutils-dev coinor-libosi-dev libblas-dev
-    libbz2-dev libclang-rt-22-dev libcli11-dev libjemalloc-dev liblapack-dev liblld-22-dev libmlir-22-dev libprotozero-dev
-    libsqlite3-dev libstdc++-12-dev libunwind-22-dev libxxhash-dev libzstd-dev llvm-22-dev nlohmann-json3-dev zlib1g-dev
+    libbz2-dev libclang-rt-22-dev libcli11-dev libjemalloc-dev liblapack-dev liblld-22-dev libmlir-22-dev
+    libprotozero-dev libsqlite3-dev libstdc++-12-dev libunwind-22-dev libxxhash-dev libzstd-dev llvm-22-dev
+    nlohmann-json3-dev zlib1g-dev
 """.split()
 
 

@@ -268,13 +268,11 @@ private:
 
   /// Spaces are built side by side, and columns added in the order of the forms.
   Status addKernelsOfForms() {
-    std::vector<std::optional<Expected<space::Space>>> spaces(forms.size());
-    unsigned threads = options.space.threads;
-    unsigned own = std::max(1u, threads / unsigned(forms.size()));
-    inParallel(forms.size(), threads,
-               [&](size_t number) { spaces[number] = spaceOf(forms[number], true, own); });
+    unsigned threads = options.space.threads, own = threadsOfEach(threads, forms.size());
+    auto spaces = makeInParallel(forms.size(), threads,
+                                 [&](size_t number) { return spaceOf(forms[number], true, own); });
     for (auto [form, space] : llvm::zip_equal(forms, spaces))
-      KINTSUGI_RETURN_IF_ERROR(addKernelsOf(form, std::move(*space)));
+      KINTSUGI_RETURN_IF_ERROR(addKernelsOf(form, std::move(space)));
     return Status::success();
   }
 

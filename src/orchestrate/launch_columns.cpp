@@ -183,17 +183,15 @@ LaunchColumns::plansForLaunches(const Problem &problem, const std::vector<Column
   if (!partsOfOperators.empty())
     others.push_back(without(problem, partsOfOperators));
   const size_t count = others.size();
-  std::vector<std::optional<Expected<solve::Solution>>> found(2 * count + 1);
-  inParallel(found.size(), threads, [&](size_t number) {
+  auto found = makeInParallel(2 * count + 1, threads, [&](size_t number) {
     if (number < count)
-      found[number] = solve(others[number], known);
-    else
-      found[number] = solve::solveGreedy(number < 2 * count ? others[number - count] : problem);
+      return solve(others[number], known);
+    return solve::solveGreedy(number < 2 * count ? others[number - count] : problem);
   });
   std::vector<std::vector<ColumnId>> plans{known};
-  for (std::optional<Expected<solve::Solution>> &each : found)
-    if (each->ok() && (*each)->hasPlan()) // What fails finds no launches, and no more.
-      plans.push_back(std::move((*each)->columns));
+  for (Expected<solve::Solution> &each : found)
+    if (each.ok() && each->hasPlan()) // What fails finds no launches, and no more.
+      plans.push_back(std::move(each->columns));
   return plans;
 }
 

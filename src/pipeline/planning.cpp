@@ -109,15 +109,10 @@ static PlannedOrNot planOf(const te::Program &program, const Planning &planning,
 Expected<std::vector<PlannedOrNot>> planned(llvm::ArrayRef<const te::Program *> programs,
                                             const Planning &planning) {
   return planning.phases.run("orchestrate", [&]() -> Expected<std::vector<PlannedOrNot>> {
-    std::vector<std::optional<PlannedOrNot>> each(programs.size());
     unsigned threads = threadsOf(planning.options);
-    unsigned own = std::max(1u, threads / unsigned(programs.size()));
-    inParallel(programs.size(), threads,
-               [&](size_t number) { each[number] = planOf(*programs[number], planning, own); });
-    std::vector<PlannedOrNot> all;
-    for (std::optional<PlannedOrNot> &one : each)
-      all.push_back(std::move(*one));
-    return all;
+    unsigned own = threadsOfEach(threads, programs.size());
+    return makeInParallel(programs.size(), threads,
+                          [&](size_t number) { return planOf(*programs[number], planning, own); });
   });
 }
 

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -33,4 +34,21 @@ TEST(InParallel, RunsPiecesAtTheSameTime) {
       std::this_thread::yield();
   });
   EXPECT_EQ(here, 3);
+}
+
+TEST(MakeInParallel, KeepsTheOrderOfTheNumbers) {
+  std::atomic<int> here = 0;
+  auto made = makeInParallel(3, 3, [&](size_t number) { // The last one ends first.
+    ++here;
+    while (here < int(5 - number))
+      std::this_thread::yield();
+    ++here;
+    return std::to_string(number);
+  });
+  EXPECT_EQ(made, (std::vector<std::string>{"0", "1", "2"}));
+}
+
+TEST(ThreadsOfEach, AreOneAtLeast) {
+  EXPECT_EQ(threadsOfEach(8, 3), 2u);
+  EXPECT_EQ(threadsOfEach(2, 5), 1u);
 }

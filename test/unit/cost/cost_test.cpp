@@ -193,6 +193,26 @@ TEST_P(Launches, NestsOfABlockStartButOnce) {
   EXPECT_LT(saved, 2 * 600 * startSeconds(machine) / 500);
 }
 
+TEST_P(Launches, BlocksOfACoreWaitTogetherWhereNothingIsBroughtAhead) {
+  BlockCycles cycles{1000, 3000, 0};
+  double busy = cycles.busy * startSeconds(machine) / 500;
+  auto secondBlockOf = [&](const loops::LoopNest &nest) {
+    loops::Schedule one;
+    one.space = {{machine.cores, 1}};
+    one.threads = 128;
+    one.nests = {nest};
+    loops::Schedule two = one;
+    two.space = {{2 * machine.cores, 1}};
+    return secondsInBlocks(two, cycles, machine) - secondsInBlocks(one, cycles, machine);
+  };
+  loops::LoopNest plain, product;
+  plain.parallel.push_back({"i", 4});
+  product = plain;
+  product.matrix = loops::MatrixTile();
+  EXPECT_NEAR(secondBlockOf(plain), busy, 1e-3 * busy);
+  EXPECT_NEAR(secondBlockOf(product), 0.5 * busy, 1e-3 * busy);
+}
+
 TEST_P(Launches, APhaseMoreCostsABarrierAndItsWork) {
   for (int i = 0; i < 100; ++i) {
     KernelShape one = kernelOf(draws.work(), machine), other = kernelOf(draws.work(), machine);

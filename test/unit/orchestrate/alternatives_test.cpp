@@ -40,11 +40,12 @@ public:
       label(programs[0], program);
   }
 
-  ChosenProgram chosen(size_t preferred = 0, double margin = 0) const {
+  ChosenProgram chosen(size_t preferred = 0, double margin = 0,
+                       const OrchestrateOptions &options = smallOptions()) const {
     llvm::SmallVector<const Program *> all;
     for (const Program &program : programs)
       all.push_back(&program);
-    Expected<ChosenProgram> found = chooseAmong({all, preferred, margin}, smallOptions());
+    Expected<ChosenProgram> found = chooseAmong({all, preferred, margin}, options);
     EXPECT_TRUE(found.ok()) << (found.ok() ? "" : found.error().message);
     if (!found.ok())
       return {};
@@ -177,6 +178,22 @@ TEST(Alternatives, HaveToBeQuickerByTheMargin) {
   double ratio = equal.objective(0) / equal.objective(1);
   ASSERT_GT(ratio, 1);
   EXPECT_TRUE(defines(equal.chosen(0, ratio).program, "h0"));
+}
+
+TEST(Alternatives, AreTheSameWithAnyNumberOfThreads) {
+  for (const char *level : {"x86-64-v3", "x86-64-v4", "sm_90a"})
+    for (unsigned good : {0b000u, 0b011u, 0b101u, 0b111u}) {
+      Equal equal({chain(3, 0), chain(3, 0b110, good), chain(3, 0b011, ~good)});
+      OrchestrateOptions options = smallOptions();
+      options.space.schedule.machine = *machine::Machine::forLevel(level);
+      options.mergesLaunches = options.space.schedule.inBlocks();
+      ChosenProgram one = equal.chosen(0, 0.01, options);
+      options.space.threads = 4;
+      ChosenProgram several = equal.chosen(0, 0.01, options);
+      EXPECT_EQ(printProgram(several.program), printProgram(one.program)) << level;
+      EXPECT_EQ(several.objective, one.objective) << level;
+      EXPECT_EQ(several.sources, one.sources) << level;
+    }
 }
 
 TEST(Alternatives, WithoutAKnownOutputAreLeftOut) {

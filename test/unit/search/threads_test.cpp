@@ -22,19 +22,24 @@ std::string oneRow(const std::string &type, const std::string &place) {
          "\ny[o:2048] f32 = sum<f32>[c:1024] f32(x[c]) * f32(w[" + place + "])\noutput y\n";
 }
 
-/// Cycles of a block of so many threads, 64 of which share what is made of each row of x[4, 513].
-double busyOfFourRows(const std::string &definition, int threads) {
-  Schedule schedule = scheduled(parsed("input x[4, 513] f32\n" + definition + "\noutput most\n"));
+/// Cycles of a block for a schedule's first nest with these registers.
+double busyWith(const RegisterTile &tile, Schedule schedule) {
   LoopNest nest = schedule.nests[0];
-  schedule.threads = threads;
-  RegisterTile tile;
-  tile.vectorIterator = 1;
-  tile.lanes = 64;
   NestChoice wanted = tile;
   ThreadMemo memo;
   std::optional<BlockCycles> cycles = chooseThreads(nest, schedule, {}, memo, {&wanted, nullptr});
   EXPECT_TRUE(cycles);
   return cycles ? cycles->busy : 0;
+}
+
+/// Cycles of a block of so many threads, 64 of which share what is made of each row of x[4, 513].
+double busyOfFourRows(const std::string &definition, int threads) {
+  Schedule schedule = scheduled(parsed("input x[4, 513] f32\n" + definition + "\noutput most\n"));
+  schedule.threads = threads;
+  RegisterTile tile;
+  tile.vectorIterator = 1;
+  tile.lanes = 64;
+  return busyWith(tile, std::move(schedule));
 }
 
 /// The schedule of a program where a core has other numbers than an H200's.
@@ -117,6 +122,17 @@ TEST(Threads, StreamLongRowsThroughSeveralBlocksACore) {
 TEST(Threads, AllTakePartInSumsThatWaitForAll) {
   EXPECT_GT(busyOfFourRows("most[h:4] f32 = max[r:513] x[h, r]", 1024),
             2 * busyOfFourRows("most[h:4] f32 = max[r:513] x[h, r]", 256));
+}
+
+TEST(Threads, StoreBeyondTheirCoreInTwiceTheTurns) {
+  Schedule schedule = scheduled(parsed("input x[65536] f32\n"
+                                       "y[i:65536, j:8] f32 = x[i]\noutput y\n"));
+  RegisterTile tile; // Two moves of a thread, for each of which a warp touches eight lines.
+  tile.vectorIterator = 1;
+  tile.vectors = 8;
+  double beyond = busyWith(tile, schedule);
+  schedule.buffers[schedule.nests[0].destinations[0]].home = Home::Scratch;
+  EXPECT_GT(beyond, 1.8 * busyWith(tile, schedule));
 }
 
 TEST(Threads, JoinStatisticsByPowers) {
