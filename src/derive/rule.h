@@ -32,8 +32,9 @@ const char *nameOf(Exactness exactness);
 
 /// Rules of scans come first, for forms to differ in definitions alone. Formats are chosen for what
 /// some rules make, and other rules look at values in their formats. Some change so much that
-/// others would find nothing any more: what they make is a form by itself.
-enum class RuleOrder : uint8_t { OfScans, BeforeFormats, AfterFormats, Alone };
+/// others would find nothing any more: what they make, of the program or of the form that the
+/// others chose, in its formats, is a form by itself.
+enum class RuleOrder : uint8_t { OfScans, BeforeFormats, AfterFormats, Alone, OfOwnForm };
 
 /// What a rule is told.
 struct RuleContext {

@@ -141,11 +141,12 @@ private:
     return Status::success();
   }
 
-  /// What rules make alone.
-  Status makeBy(const derive::Rule &rule, const te::Program &base) {
+  /// What a rule makes of a program, for which `assumed` was assumed, as a form by itself.
+  Status makeBy(const derive::Rule &rule, const te::Program &base,
+                const derive::Assumptions &assumed) {
     auto form = std::make_unique<Form>();
     form->name = rule.name;
-    form->assumed = scans;
+    form->assumed = assumed;
     derive::RuleContext context{.space = spaceOptions(options),
                                 .margins = cost::Margins::none(),
                                 .log = options.log ? &form->log : nullptr,
@@ -163,9 +164,15 @@ private:
     Making rows{"whatever is equal, row-major", cost::Margins::none(), false, true};
     KINTSUGI_RETURN_IF_ERROR(tried(all.name, make(base, all)));
     KINTSUGI_RETURN_IF_ERROR(tried(rows.name, make(base, rows)));
-    for (const derive::Rule *rule : derive::rules())
-      if (rule->order == derive::RuleOrder::Alone && !options.disabled.has(rule->name))
-        KINTSUGI_RETURN_IF_ERROR(tried(rule->name, makeBy(*rule, base)));
+    const Form &own = *forms[0];
+    for (const derive::Rule *rule : derive::rules()) {
+      if (options.disabled.has(rule->name))
+        continue;
+      if (rule->order == derive::RuleOrder::Alone)
+        KINTSUGI_RETURN_IF_ERROR(tried(rule->name, makeBy(*rule, base, scans)));
+      if (rule->order == derive::RuleOrder::OfOwnForm)
+        KINTSUGI_RETURN_IF_ERROR(tried(rule->name, makeBy(*rule, *own.program, own.assumed)));
+    }
     return Status::success();
   }
 
