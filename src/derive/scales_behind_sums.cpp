@@ -2,6 +2,7 @@
 
 #include "derive/rule.h"
 #include "simplify/rebuild.h"
+#include "simplify/rules.h"
 #include "te/product.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -100,7 +101,8 @@ private:
     llvm::SmallVector<Index> point;
     for (unsigned k = 0; k < finish.parallel.size(); ++k)
       point.push_back(Index::iterator(k));
-    Expr scaled = Expr::read(unscaled, ElementType::F32, point) * out.rename(*scale);
+    Expr factor = simplify::applyRules(*scale, [](const Expr &) { return Facts(); });
+    Expr scaled = Expr::read(unscaled, ElementType::F32, point) * out.rename(factor);
     finish.bodies = {Expr::stored(old.value(definition->results[0]).type, scaled)};
     out.define(node, std::move(finish));
     out.keepFacts(node);

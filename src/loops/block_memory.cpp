@@ -43,8 +43,8 @@ static int64_t endOfRing(llvm::ArrayRef<LoopNest> nests, int subgroup, bool isEl
   int64_t terms = 1;
   for (const Iterator &iterator : nest.reduction->iterators)
     terms *= iterator.extent.constant();
-  int64_t blocks = weighted.extentOf(weighted.parallel.size()) / weighted.matrix->depth;
-  int64_t listed = nest.skipsBlocks ? blocks : 0;
+  int64_t columns = weighted.extentOf(weighted.parallel.size());
+  int64_t listed = nest.skipsBlocks ? columns / (nest.matrix->columns / nest.matrix->across) : 0;
   return nest.matrix->ring + streamBytes(*nest.matrix, *weighted.matrix, terms, listed, subgroup);
 }
 

@@ -35,8 +35,8 @@ public:
       for (int64_t own : {32, 64, 128})
         for (unsigned stages : {2, 3}) {
           consider({warps / across, across, false}, own, stages, best);
-          if (limits.ringBytes > 0 && across == 1 && warps % 4 == 0)
-            consider({warps, across, true}, own, stages, best);
+          if (limits.ringBytes > 0 && warps / across % 4 == 0)
+            consider({warps / across, across, true}, own, stages, best);
         }
     return best;
   }
@@ -90,19 +90,23 @@ private:
     first.depth = depthOf(scoresProduct.depth);
     second.columns = std::max<int64_t>(unitRows, llvm::PowerOf2Ceil(weightedProduct.numColumns));
     first.stages = second.stages = stages;
-    auto isShared = [&](const MatrixTile &tile) {
-      return tile.columns * tile.depth % (chunk * schedule.threads) == 0 &&
-             tile.rows * tile.depth % (chunk * schedule.threads) == 0;
-    };
     int registers = registersOfStream(scores, stats, first, second);
+    MatrixTile byWarps = first; // As other devices run it.
+    byWarps.inFours = false;
+    int mostOfAny = std::max(registers, registersOfStream(scores, stats, byWarps, second));
     constexpr int mostRegisters = 255;
     constexpr int64_t mostBlocks = 1024; // In a list.
-    bool skips = uniform > 1 && uniform % block == 0 && columns % block == 0 &&
-                 columns / block <= mostBlocks;
-    int64_t bytes = streamBytes(first, second, scoresProduct.depth, skips ? columns / block : 0,
+    bool skips =
+        uniform > 1 && uniform % own == 0 && columns % own == 0 && columns / own <= mostBlocks;
+    auto isShared = [&](const MatrixTile &tile) {
+      int64_t parts = skips ? across : 1; // Groups of warps have blocks of their own.
+      return tile.columns * tile.depth % (chunk * schedule.threads * parts) == 0 &&
+             tile.rows * tile.depth % (chunk * schedule.threads) == 0;
+    };
+    int64_t bytes = streamBytes(first, second, scoresProduct.depth, skips ? columns / own : 0,
                                 limits.core.subgroup);
     if (!isShared(first) || !isShared(second) || bytes > limits.scratchBytes ||
-        registers > mostRegisters || registers * schedule.threads > limits.core.registers ||
+        registers > mostRegisters || mostOfAny * schedule.threads > limits.core.registers ||
         !wish.allows(chosenOf(first)))
       return;
     BlockCycles cycles = estimate(first, second, skips);
@@ -125,8 +129,8 @@ private:
     double block = double(first.columns), own = block / first.across;
     double terms = double(llvm::alignTo(scoresProduct.depth, first.depth));
     constexpr double shown = 0.5; // Of blocks, about: constants are not at hand here.
-    double values = double(second.columns), steps = std::ceil(double(columns) / block);
-    steps *= skips ? shown : 1;
+    double values = double(second.columns);
+    double steps = std::ceil(double(columns) / block * (skips ? shown : 1));
     double brought = block * (terms + values) * 2, rows = double(first.rows);
     double onUnits = rows * block * (terms + values) / multiplyAdds;
     double moved = brought + first.down * brought + rows * terms * 2 * first.across;
@@ -140,17 +144,20 @@ private:
     }
     double staging = block * (terms * keysMove + values * valuesMove) / (chunk * schedule.threads);
     double issued = (ofWarp + staging) * first.down * first.across / schedulers;
-    double busy = std::max(
-        {onUnits, moved / scratchBytes, brought / farBytes, rows * block / exponentials, issued});
-    double apart = first.inFours ? 3 : schedulers; // From one instruction of a warp to the next.
+    double powers = std::max(rows * block / exponentials, issued);
+    // Four warps that multiply do nothing else meanwhile.
+    double computing = first.inFours ? onUnits + powers : std::max(onUnits, powers);
+    double busy = std::max({computing, moved / scratchBytes, brought / farBytes});
+    double apart = first.inFours ? 2.1 : schedulers; // From one instruction of a warp to the next.
     double waits = std::max(latency + barrier + apart * ofWarp + staging,
                             (fromFar + brought / farBytes) / (first.stages - 1));
     BlockCycles cycles;
     cycles.busy = steps * busy;
     cycles.alone = steps * std::max(busy, waits) + fromFar + start;
     constexpr double waitForOther = 550; // Of warps that share rows, for what each has found.
+    constexpr double waitForRows = 700;  // Of groups that go on by themselves.
     if (first.across > 1)
-      cycles.alone += first.across * (values * 2 + waitForOther);
+      cycles.alone += first.across * (values * 2 + waitForOther) + first.inFours * waitForRows;
     // Two such blocks on a core took half as long again as one, measured on an H200.
     constexpr double inTheWay = 0.75;
     if (!first.inFours && schedule.tiles() > limits.cores)

@@ -3,9 +3,11 @@
 #include "simplify/facts.h"
 #include "simplify/rebuild.h"
 #include "simplify/rules.h"
+#include "te/constant.h"
 #include "te/divisions.h"
 #include "llvm/ADT/STLExtras.h"
 
+#include <cmath>
 #include <map>
 
 namespace kintsugi::simplify {
@@ -62,6 +64,7 @@ private:
     for (Expr &body : definition.bodies) {
       body = simplifyIndices(out.rename(body), ranges, shapeOf);
       body = composeViews(body, ranges, isView, composed);
+      body = withNumbers(body);
       body = applyRules(body, facts, [&](size_t rule) { ++timesApplied[rule]; });
     }
     if (!composed.empty())
@@ -87,6 +90,30 @@ private:
     ValueId first = out[old.results[0]];
     if (old.results.size() == 1)
       out.fresh.value(first).facts = factsOf(*out.fresh.definitionOf(first), out.fresh);
+  }
+
+  /// Elements of what is one number everywhere, and of constants that have one alone, where they
+  /// can be loaded.
+  Expr withNumbers(const Expr &body) const {
+    return rewrite(body, [&](const Expr &e) -> Expr {
+      if (e.kind() != ExprKind::Read || e.readFill())
+        return e;
+      const Definition *definition = out.fresh.definitionOf(e.readValue());
+      if (definition && !definition->reduction && definition->bodies[0].isLiteral())
+        return definition->bodies[0];
+      const Value &value = out.fresh.value(e.readValue());
+      bool isOne = value.kind == ValueKind::Constant &&
+                   llvm::all_of(value.shape, [](Extent extent) { return extent.constant() == 1; });
+      if (!isOne || isComplex(value.type) || bitsOf(value.type) < 8)
+        return e;
+      Expected<Tensor> tensor = loadConstant(value);
+      if (!tensor.ok())
+        return e;
+      if (!isFloat(value.type))
+        return Expr::literal(value.type, loadInteger(tensor->view(), 0));
+      double number = loadDouble(tensor->view(), 0);
+      return std::isnan(number) ? e : Expr::literal(value.type, number);
+    });
   }
 
   void note(uint32_t node, std::string decision, std::string reason) {

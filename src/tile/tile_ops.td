@@ -144,8 +144,8 @@ def ComputeOp : TileOp<"compute", [AttrSizedOperandSegments, ParentOneOf<["Kerne
     With `streamed`, those make one loop of a nest of scores and the next three, a softmax's maximum
     and sum, its powers, and their products with values: none of the four leaves anything in scratch
     but the maximum and the sum. With `skips_blocks`, the scores' epilogue selects minus infinity where
-    a condition does not hold that is the same for a tile's rows and each of the matrix tile's blocks
-    of columns, at most 64 of them; the loop may leave such blocks out.
+    a condition does not hold that is the same for 64 of a tile's rows and the columns that a matrix tile
+    has for each of `across`; the loop may leave such blocks out.
     A worker's reduction with one running value may store parts of what it joins, one of each point:
     the body's last values go to the buffers `kept`, whose maps give the position from all iterators
     and `indices`. The nest does not read them.

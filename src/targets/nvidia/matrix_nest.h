@@ -79,6 +79,12 @@ private:
     unsigned id, level;
   };
 
+  /// What is staged of an operand: so many of its lines and chunks, from some on.
+  struct Window {
+    unsigned number; ///< Of those that start from different points or terms.
+    int64_t firstLine, lines, firstElement, chunks;
+  };
+
   void group();
   int64_t stagesWithin(int64_t scratchBytes) const;
   void chooseMoves(Operand &operand);
@@ -126,6 +132,8 @@ private:
     return hasBoxes() ? make.mul(place, i32(stageBytes)) : place;
   }
   void stageOperand(Operand &operand, mlir::Value step, mlir::Value offset, unsigned level);
+  void stageWindow(Operand &operand, const Window &window, mlir::Value step, mlir::Value offset,
+                   unsigned level);
   const Operand &operandOf(Group group) const { return group == Rows ? rows : columns; }
   mlir::Value termNumber(mlir::Value step, mlir::Value within, int64_t further);
   mlir::Value pointNumber(Group group, mlir::Value within, int64_t further);
@@ -181,6 +189,7 @@ private:
   Coordinates batch;
   mlir::Value thread, ring, arrivals;
   mlir::Value rowStart, columnStart; ///< Of the pass; null: 0.
+  mlir::Value termStart;             ///< Of a step; null: its number times the depth.
   mlir::Value laneRow, laneColumn;   ///< Of this thread's first result.
   mlir::Value laneFour, isOdd;       ///< The first of four that it stores; of neighbours, which.
   mlir::Value share, warpK;          ///< Of this warp: its results' number, and that among theirs.

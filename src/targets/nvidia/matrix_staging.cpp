@@ -21,7 +21,8 @@ void MatrixNest::stage(Value step, Value place, unsigned level) {
 }
 
 Value MatrixNest::termNumber(Value step, Value within, int64_t further) {
-  Value at = make.add(make.mul(step, i32(matrix.getDepth())), within);
+  Value start = termStart ? termStart : make.mul(step, i32(matrix.getDepth()));
+  Value at = make.add(start, within);
   return further ? make.add(at, i32(further)) : at;
 }
 
@@ -38,7 +39,7 @@ Coordinates MatrixNest::termAt(Value step, Value within, int64_t further, int64_
   const IteratorGroup &group = groups[Depth];
   int64_t depth = matrix.getDepth(), last = group.extents.back(), points = group.points();
   levels.place(level);
-  if (group.extents.size() == 1 || last % depth != 0) {
+  if (termStart || group.extents.size() == 1 || last % depth != 0) {
     bool wraps = group.extents.size() > 1 || points % depth != 0;
     Value at = termNumber(step, within, wraps ? further : 0);
     if (points % depth != 0)
@@ -76,17 +77,26 @@ Coordinates MatrixNest::pointAt(Group group, Value within, int64_t further, int6
 }
 
 void MatrixNest::stageOperand(Operand &operand, Value step, Value offset, unsigned level) {
+  stageWindow(operand, {0, 0, operand.lines, 0, operand.chunks}, step, offset, level);
+}
+
+void MatrixNest::stageWindow(Operand &operand, const Window &window, Value step, Value offset,
+                             unsigned level) {
   constexpr unsigned ofOperand = 4096, ofMove = 16;
-  int64_t moves = operand.lines * operand.chunks / threads, apart = threads / operand.chunks;
-  assert(llvm::isPowerOf2_64(operand.chunks) && "a thread's chunk is some bits of its number");
-  bool staysInTurn = !matrix.getInFours() || apart * operand.pitch % turnedBytes == 0;
+  int64_t moves = window.lines * window.chunks / threads, apart = threads / window.chunks;
+  assert(llvm::isPowerOf2_64(window.chunks) && "a thread's chunk is some bits of its number");
+  auto isInTurn = [&](int64_t lines) { return lines * operand.pitch % turnedBytes == 0; };
+  bool staysInTurn = !matrix.getInFours() || (isInTurn(apart) && isInTurn(window.firstLine));
   for (int64_t move = 0; move < moves; ++move) {
     levels.place(0);
     Move each;
-    each.line = make.shiftRight(thread, llvm::Log2_64(operand.chunks));
-    each.element = make.shiftLeft(make.bitAnd(thread, i32(operand.chunks - 1)), 3);
-    each.further = move * apart;
-    each.id = (operand.group == Columns ? ofOperand : 0) + unsigned(move) * ofMove;
+    each.line = make.shiftRight(thread, llvm::Log2_64(window.chunks));
+    each.element = make.shiftLeft(make.bitAnd(thread, i32(window.chunks - 1)), 3);
+    if (window.firstElement)
+      each.element = make.add(each.element, i32(window.firstElement));
+    each.further = window.firstLine + move * apart;
+    each.id = (operand.group == Columns ? ofOperand : 0) +
+              (window.number * unsigned(moves) + unsigned(move)) * ofMove;
     each.step = step;
     each.level = level;
     Value line = staysInTurn ? each.line : make.add(each.line, i32(each.further));

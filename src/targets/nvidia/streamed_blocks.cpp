@@ -15,12 +15,13 @@ static constexpr int64_t warp = 32, word = 4;
 static constexpr unsigned flagsAt = 16; ///< In an entry: below is the block.
 
 /// All steps of a block's sum.
-void StreamedSoftmax::stageSteps(MatrixNest &nest, MatrixNest::Operand &operand, Value offset,
-                                 int64_t stepBytes, unsigned level) {
+void StreamedSoftmax::stageSteps(MatrixNest &nest, MatrixNest::Operand &operand,
+                                 const MatrixNest::Window &window, Value offset, int64_t stepBytes,
+                                 unsigned level) {
   if (nest.steps == 1) {
     levels.place(level);
     Value first = i32(0);
-    return nest.stageOperand(operand, first, offset, level);
+    return nest.stageWindow(operand, window, first, offset, level);
   }
   levels.placeAtEnd(level);
   auto loop = scf::ForOp::create(make.builder, make.location, i32(0), i32(nest.steps), i32(1));
@@ -29,7 +30,7 @@ void StreamedSoftmax::stageSteps(MatrixNest &nest, MatrixNest::Operand &operand,
   levels.place(level + 1);
   Value step = loop.getInductionVar();
   Value at = make.add(offset, make.mul(step, i32(stepBytes)));
-  nest.stageOperand(operand, step, at, level + 1);
+  nest.stageWindow(operand, window, step, at, level + 1);
   levels.resume(level);
 }
 
@@ -37,27 +38,89 @@ void StreamedSoftmax::stageRows() {
   levels.placeAtEnd(0);
   scores.passLevel = 0;
   Value start = i32(0);
-  stageSteps(scores, scores.rows, start, rowStep, 0);
+  stageSteps(scores, scores.rows, {0, 0, scores.rows.lines, 0, scores.rows.chunks}, start, rowStep,
+             0);
 }
 
-/// The columns and values of a block of terms.
-void StreamedSoftmax::stageBlock(Value block, Value offset, unsigned level) {
+/// From here on a group's threads stage what it has for themselves.
+void StreamedSoftmax::startGroups() {
+  levels.placeAtEnd(0);
+  scores.units.commit();
+  int64_t threads = scope.threads->count / across;
+  constexpr int64_t four = 7;           // Of threads that multiply together, the number's bits.
+  Value number = scope.threads->number; // Fours of the groups take turns.
+  Value fours = make.shiftRight(number, four + llvm::Log2_64(across));
+  Value within = make.add(make.shiftLeft(fours, four), make.bitAnd(number, i32((1 << four) - 1)));
+  for (MatrixNest *nest : {&scores, &weighted}) {
+    nest->thread = within;
+    nest->threads = threads;
+  }
+}
+
+/// The rows are all groups'; what was staged after them may still be on its way.
+void StreamedSoftmax::waitForRows() {
+  levels.placeAtEnd(0);
+  scores.units.waitForAllBut(ahead);
+  scores.warps.publish();
+  scope.threads->wait(make.builder);
+}
+
+/// Until what this thread's group has staged is there for it.
+void StreamedSoftmax::waitForStaged() {
+  constexpr int64_t firstBarrier = 2; // The first two are the block's.
+  if (scores.inFours)
+    scores.warps.publish();
+  if (!isApart)
+    return scope.threads->wait(make.builder);
+  LLVM::CallIntrinsicOp::create(
+      make.builder, make.location,
+      make.builder.getStringAttr("llvm.nvvm.barrier.cta.sync.aligned.count"),
+      ValueRange{make.add(group, i32(firstBarrier)), i32(scope.threads->count / across)});
+}
+
+/// What a turn has of an operand for one of its blocks.
+MatrixNest::Window StreamedSoftmax::windowOf(const MatrixNest::Operand &operand,
+                                             bool linesAreColumns, int64_t part) const {
+  int64_t lines = operand.lines, chunks = operand.chunks;
+  if (linesAreColumns)
+    return {unsigned(part), part * lines / blocksInTurn, lines / blocksInTurn, 0, chunks};
+  return {unsigned(part), 0, lines, part * chunks / blocksInTurn * eight, chunks / blocksInTurn};
+}
+
+/// The columns and values of a block of terms, which is one of those that a turn has.
+void StreamedSoftmax::stageBlock(Value block, int64_t part, Value offset, unsigned level) {
   levels.place(level);
   scores.passLevel = level;
-  scores.columnStart = make.mul(block, i32(scores.columns.size));
-  weighted.stageOperand(weighted.columns, block, offset, level);
-  stageSteps(scores, scores.columns, offset, columnStep, level);
+  int64_t size = scores.columns.size / blocksInTurn;
+  scores.columnStart = make.mul(part ? make.sub(block, i32(part)) : block, i32(size));
+  weighted.termStart = scores.columnStart;
+  const MatrixNest::Operand &values = weighted.columns, &keys = scores.columns;
+  auto at = [&](const MatrixNest::Operand &operand) {
+    return isApart ? make.add(offset, make.mul(group, i32(own * operand.pitch))) : offset;
+  };
+  Value valuesAt = at(values), keysAt = at(keys);
+  weighted.stageWindow(weighted.columns, windowOf(values, !values.alongDepth, part), block,
+                       valuesAt, level);
+  stageSteps(scores, scores.columns, windowOf(keys, keys.alongDepth, part), keysAt, columnStep,
+             level);
 }
 
-/// The block that is taken as `number`th, where there are so many, in the loop of level 1.
-void StreamedSoftmax::stageIfThere(Value number, Value offset) {
-  auto choice =
-      scf::IfOp::create(make.builder, make.location, make.lessUnsigned(number, order.count), false);
-  levels.loopCreated(1, choice);
-  levels.enter(2, choice.thenBlock());
-  levels.place(2);
-  stageBlock(blockOf(entryAt(number)), offset, 2);
-  levels.resume(1);
+/// The blocks of a turn that these threads stage, as far as there are so many, in the loop of level
+/// 1.
+void StreamedSoftmax::stageIfThere(Value turn, Value offset) {
+  for (int64_t part = 0; part < (isApart ? 1 : blocksInTurn); ++part) {
+    levels.placeAtEnd(1);
+    Value number = turn;
+    if (blocksInTurn > 1)
+      number = make.add(make.mul(turn, i32(blocksInTurn)), isApart ? group : i32(part));
+    auto choice = scf::IfOp::create(make.builder, make.location,
+                                    make.lessUnsigned(number, order.count), false);
+    levels.loopCreated(1, choice);
+    levels.enter(2, choice.thenBlock());
+    levels.place(2);
+    stageBlock(blockOf(entryAt(number)), part, offset, 2);
+    levels.resume(1);
+  }
   levels.placeAtEnd(1);
   scores.units.commit();
 }
@@ -112,7 +175,7 @@ Value StreamedSoftmax::isOpen() {
 /// A block with a flag for each group of rows; no flags: it is hidden.
 Value StreamedSoftmax::entryOf(Value block, unsigned round) {
   constexpr unsigned ofBlocks = 30000; // Numbers that no other point at this level has.
-  Value at = scores.least(make.mul(block, i32(scores.columns.size)),
+  Value at = scores.least(make.mul(block, i32(scores.columns.size / blocksInTurn)),
                           scores.groups[MatrixNest::Columns].points() - 1);
   Coordinates column =
       scores.values->split(scores.groups[MatrixNest::Columns], at, 1, 0, ofBlocks + round);
@@ -170,9 +233,9 @@ void StreamedSoftmax::findOrder() {
   levels.placeAtEnd(0);
   order.count = i32(blocks);
   if (!scores.nest.getSkipsBlocks())
-    return;
+    return findTurns();
   Value list = scores.units.atByte(scores.ring, listAt);
-  Value votes = scores.units.atByte(list, (blocks + ahead) * word);
+  Value votes = scores.units.atByte(list, (blocks + ahead + across) * word);
   Value thread = scope.threads->number, lane = make.bitAnd(thread, i32(warp - 1));
   Value isFirst = make.equal(lane, i32(0));
   SmallVector<Value> entries, bits, ownVotes, numbers;
@@ -200,6 +263,18 @@ void StreamedSoftmax::findOrder() {
     storeWord(bits[round], entry, list, make.add(before[round], ofWarp));
   }
   scope.threads->wait(make.builder);
+  findTurns();
+}
+
+/// As many as some group has blocks, or, where none waits for another, as this one has.
+void StreamedSoftmax::findTurns() {
+  order.turns = order.count;
+  if (blocksInTurn == 1)
+    return;
+  Value last = i32(blocksInTurn - 1);
+  if (isApart)
+    last = make.sub(last, group);
+  order.turns = make.shiftRight(make.add(order.count, last), llvm::Log2_64(blocksInTurn));
 }
 
 } // namespace kintsugi::targets

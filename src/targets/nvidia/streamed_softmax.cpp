@@ -28,11 +28,8 @@ StreamedSoftmax::StreamedSoftmax(KernelScope &scope, ArrayRef<tile::ComputeOp> n
       levels(scope.builder, MatrixNest::numLevels, block),
       scores(scope, nests[0], withoutBulk(frame), levels),
       weighted(scope, nests[3], withoutBulk(frame), levels), statsGroups(2),
-      slope(std::numbers::log2e),
-      blocks(llvm::divideCeil(weighted.groups[MatrixNest::Depth].points(),
-                              weighted.matrix.getDepth())),
-      ahead(scores.matrix.getStages() - 1), across(scores.matrix.getAcross()),
-      own(scores.matrix.getColumns() / across),
+      slope(std::numbers::log2e), across(scores.matrix.getAcross()),
+      own(scores.matrix.getColumns() / across), ahead(scores.matrix.getStages() - 1),
       rowGroups(std::max<int64_t>(1, scores.matrix.getRows() / loops::rowsOpenTogether)),
       rowsOfGroup(scores.matrix.getRows() / rowGroups) {
   auto add = [&](unsigned group, unsigned iterator) {
@@ -43,8 +40,22 @@ StreamedSoftmax::StreamedSoftmax(KernelScope &scope, ArrayRef<tile::ComputeOp> n
     add(k < statsNest.numParallel() ? statsRow : statsTerm, k);
   stats.emplace(scope, statsNest, levels, statsGroups);
   stats->takeResultFor(scores.nest.getDestinations()[0]);
+  findGroups();
   findBytes();
   findForm();
+}
+
+/// Blocks of a group's own are some lines of an operand, whose chunks turn as all lines' do.
+void StreamedSoftmax::findGroups() {
+  constexpr int64_t turned = 1024;
+  auto isOfLines = [&](const MatrixNest::Operand &operand, bool linesAreColumns) {
+    return linesAreColumns && own * operand.pitch % turned == 0;
+  };
+  isApart = across > 1 && scores.inFours && isOfLines(scores.columns, scores.columns.alongDepth) &&
+            isOfLines(weighted.columns, !weighted.columns.alongDepth);
+  blocksInTurn = isApart || scores.nest.getSkipsBlocks() ? across : 1;
+  blocks = int64_t(llvm::divideCeil(weighted.groups[MatrixNest::Depth].points(),
+                                    weighted.matrix.getDepth() / blocksInTurn));
 }
 
 /// As loops::streamBytes has it, or less.
@@ -75,7 +86,11 @@ void StreamedSoftmax::emit() {
   findOrder();
   if (order.list) // Of the blocks that the loop takes, all are.
     scores.values->assume(isOpen());
+  if (isApart)
+    startGroups();
   fillRing();
+  if (isApart)
+    waitForRows();
   emitBlocks();
   if (across > 1)
     joinGroups();
@@ -132,6 +147,7 @@ void StreamedSoftmax::take(ValueRange values) {
   }
 }
 
+/// What a turn needs of masks is asked for a turn ahead.
 void StreamedSoftmax::emitBlocks() {
   size_t count = weighted.matrix.getColumns() / eight * 4 + 2 * rowsAThread;
   levels.placeAtEnd(0);
@@ -140,30 +156,38 @@ void StreamedSoftmax::emitBlocks() {
     carried[count - 2 * rowsAThread + row] = f32(-std::numeric_limits<double>::infinity());
   carried.push_back(i32(rowBytes));
   carried.push_back(i32(rowBytes + ahead * stageBytes));
-  auto loop = scf::ForOp::create(make.builder, make.location, i32(0), order.count, i32(1), carried);
+  if (hasWords())
+    llvm::append_range(carried, wordsOf(blocksInTurn > 1 ? group : i32(0), 0));
+  levels.placeAtEnd(0);
+  auto loop = scf::ForOp::create(make.builder, make.location, i32(0), order.turns, i32(1), carried);
   levels.loopCreated(0, loop);
   levels.enter(1, loop.getBody());
   levels.placeAtEnd(1);
   take(loop.getRegionIterArgs());
   Value readAt = loop.getRegionIterArg(unsigned(count));
   Value writeAt = loop.getRegionIterArg(unsigned(count) + 1);
-  Value entry = entryAt(loop.getInductionVar());
-  bool isEachOpen = !order.list || rowGroups == 1;
+  bits.assign(loop.getRegionIterArgs().begin() + int64_t(count) + 2,
+              loop.getRegionIterArgs().end());
+  Value number = loop.getInductionVar(), turn = number;
+  if (blocksInTurn > 1)
+    number = make.add(make.mul(turn, i32(blocksInTurn)), group);
+  SmallVector<Value> nextWords;
+  if (hasWords())
+    nextWords = wordsOf(make.add(number, i32(blocksInTurn)), 1);
+  levels.placeAtEnd(1);
+  bool isEachOpen = (blocksInTurn == 1 || isApart) && (!order.list || rowGroups == 1);
   Places places;
   if (isEachOpen)
-    places = placesOf(blockOf(entry));
+    places = placesOf(blockOf(entryAt(number)));
   levels.placeAtEnd(1);
   scores.units.waitForAllBut(ahead - 1);
-  if (scores.inFours)
-    scores.warps.publish();
-  scope.threads->wait(make.builder);
-  Value further = make.add(loop.getInductionVar(), i32(ahead));
-  stageIfThere(further, writeAt);
+  waitForStaged();
+  stageIfThere(make.add(turn, i32(ahead)), writeAt);
   levels.placeAtEnd(1);
   if (isEachOpen)
     addBlock(readAt, places);
   else
-    addIfOpen(readAt, entry);
+    addIfOpen(readAt, number);
   levels.placeAtEnd(1);
   auto following = [&](Value offset) {
     Value moved = make.add(offset, i32(stageBytes));
@@ -172,6 +196,7 @@ void StreamedSoftmax::emitBlocks() {
   SmallVector<Value> yielded = allOf(running);
   yielded.push_back(following(readAt));
   yielded.push_back(following(writeAt));
+  llvm::append_range(yielded, nextWords);
   scf::YieldOp::create(make.builder, make.location, yielded);
   take(loop.getResults());
   levels.resume(0);
@@ -188,12 +213,18 @@ void StreamedSoftmax::addBlock(Value readAt, const Places &places) {
   addWeighted(readAt, ofBlock, running);
 }
 
-/// Where several groups of rows share a tile, some may have nothing in a block.
-void StreamedSoftmax::addIfOpen(Value readAt, Value entry) {
+/// Where several groups of rows share a tile, some may have nothing in a block; where groups of
+/// warps have blocks of their own, the last turn may have none for some.
+void StreamedSoftmax::addIfOpen(Value readAt, Value number) {
   SmallVector<Value> before = allOf(running);
-  Value block = blockOf(entry);
-  auto choice = scf::IfOp::create(make.builder, make.location, ValueRange(before).getTypes(),
-                                  isOpenHere(entry), true);
+  Value entry = entryAt(number), block = blockOf(entry);
+  Value adds = rowGroups > 1 ? isOpenHere(entry) : Value();
+  if (blocksInTurn > 1 && !isApart) {
+    Value isThere = make.lessUnsigned(number, order.count);
+    adds = adds ? make.bitAnd(adds, isThere) : isThere;
+  }
+  auto choice =
+      scf::IfOp::create(make.builder, make.location, ValueRange(before).getTypes(), adds, true);
   levels.loopCreated(1, choice);
   levels.enter(2, choice.thenBlock());
   inner = 2;

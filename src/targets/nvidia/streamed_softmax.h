@@ -6,7 +6,9 @@
 // thread has two neighbours of two rows in each eight columns, which is also how the units want the
 // rows of the next product. So powers are rounded and multiplied where they are. A row's maximum
 // and sum are joined among the four threads that share it. Where there are few rows, several groups
-// of warps share a block's columns, and what they have summed is joined at the end.
+// of warps share the columns: those of each block, or, where blocks are left out, each has its own
+// open ones in turn. Groups that multiply together stage what they have themselves, and wait for
+// none of the others. What all have summed is joined at the end.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KINTSUGI_TARGETS_NVIDIA_STREAMED_SOFTMAX_H
@@ -46,12 +48,15 @@ private:
   /// Blocks of columns in the order in which the loop takes them: all, or those that are open.
   struct Order {
     mlir::Value count; ///< An i32.
+    mlir::Value turns; ///< Of the loop.
     mlir::Value list;  ///< In shared memory, i32 each: blocks, with what is open; null: all.
   };
   void findOrder();
+  void findTurns();
   mlir::Value entryOf(mlir::Value block, unsigned round);
   mlir::Value entryAt(mlir::Value number);
   mlir::Value blockOf(mlir::Value entry);
+  mlir::Value firstColumnOf(mlir::Value block);
   mlir::Value isOpenHere(mlir::Value entry);
   mlir::Value isOpen();
   mlir::Value ballot(mlir::Value bit);
@@ -68,26 +73,33 @@ private:
     llvm::SmallVector<mlir::Value, 2> words; ///< Of which each is the column's bit, or null.
   };
   void findForm();
+  bool hasWords() const;
   mlir::Value wordOf(mlir::Value condition);
   bool isBitOf(tile::IndexOp number, tile::ReadOp word);
 
   void findBytes();
+  void findGroups();
   void stageRows();
+  void startGroups();
+  void waitForRows();
+  void waitForStaged();
   void fillRing();
   void stageIfThere(mlir::Value number, mlir::Value offset);
-  void stageBlock(mlir::Value block, mlir::Value offset, unsigned level);
-  void stageSteps(MatrixNest &nest, MatrixNest::Operand &operand, mlir::Value offset,
-                  int64_t stepBytes, unsigned level);
+  void stageBlock(mlir::Value block, int64_t part, mlir::Value offset, unsigned level);
+  MatrixNest::Window windowOf(const MatrixNest::Operand &operand, bool linesAreColumns,
+                              int64_t part) const;
+  void stageSteps(MatrixNest &nest, MatrixNest::Operand &operand, const MatrixNest::Window &window,
+                  mlir::Value offset, int64_t stepBytes, unsigned level);
   void emitBlocks();
   void addBlock(mlir::Value readAt, const Places &places);
-  void addIfOpen(mlir::Value readAt, mlir::Value entry);
+  void addIfOpen(mlir::Value readAt, mlir::Value number);
   llvm::SmallVector<mlir::Value> allOf(const Running &running) const;
   void take(mlir::ValueRange values);
   Scores scoresOf(mlir::Value offset);
   Places placesOf(mlir::Value block);
   PointValues::Point scoreAt(unsigned row, const Place &place) const;
   PointValues::Point termAt(unsigned row, const Place &place) const;
-  void readWords(const Places &places);
+  llvm::SmallVector<mlir::Value> wordsOf(mlir::Value number, unsigned level);
   void finishScores(const Places &places, Scores &scores);
   void hideByWords(Scores &scores);
   mlir::Value hidden(mlir::Value score, unsigned row, int64_t column);
@@ -124,15 +136,17 @@ private:
   Order order;
   std::optional<Form> form;
   double slope;                        ///< Powers of two in one of what is kept of terms.
-  llvm::SmallVector<mlir::Value> bits; ///< See readWords.
+  llvm::SmallVector<mlir::Value> bits; ///< See wordsOf.
   mlir::Value group, exchange; ///< Of this warp; where this thread's values lie among a group's.
   mlir::Value firstRow;        ///< Of this warp.
   mlir::Value rowGroup;        ///< Of this warp: by its rows.
   unsigned resultLevel = 0;
   unsigned inner = 1; ///< Where a block's values are found.
   int64_t rowStep = 0, columnStep = 0, stageBytes = 0, rowBytes = 0, listAt = 0;
-  int64_t blocks, ahead;
-  int64_t across, own;            ///< Groups of warps, and columns of a block that each has.
+  int64_t across, own;   ///< Groups of warps, and columns that each has in a turn of the loop.
+  int64_t blocksInTurn;  ///< One for all groups, or one for each.
+  bool isApart = false;  ///< Whether groups go on by themselves.
+  int64_t blocks, ahead; ///< Blocks of columns in all; turns that are on their way.
   int64_t rowGroups, rowsOfGroup; ///< What is open is the same for so many rows.
 };
 

@@ -123,11 +123,18 @@ Value StreamedSoftmax::wordOf(Value condition) {
   return number && word && isBitOf(number, word) ? word.getElement() : Value();
 }
 
+/// From which the lanes count; where each group has blocks of its own, they count from the first's.
+Value StreamedSoftmax::firstColumnOf(Value block) {
+  if (blocksInTurn > 1)
+    block = make.sub(block, group);
+  return make.mul(block, i32(scores.columns.size / blocksInTurn));
+}
+
 /// This thread's columns of a block's scores, and what those read besides.
 StreamedSoftmax::Places StreamedSoftmax::placesOf(Value block) {
   scores.passLevel = inner;
   levels.place(inner);
-  scores.columnStart = make.mul(block, i32(scores.columns.size));
+  scores.columnStart = firstColumnOf(block);
   int64_t points = scores.groups[MatrixNest::Columns].points();
   bool isWhole = points % scores.columns.size == 0;
   bool isEven = scores.groups[MatrixNest::Columns].extents.back() % 2 == 0 &&
@@ -153,9 +160,7 @@ StreamedSoftmax::Places StreamedSoftmax::placesOf(Value block) {
         scores.values->split(scores.groups[MatrixNest::Columns], at, multiple, inner, number);
     place.term = stats->split(statsGroups[statsTerm], at, multiple, inner, number);
   }
-  if (form)
-    readWords(places);
-  else
+  if (!form)
     for (unsigned row = 0; row < rowsAThread; ++row)
       for (const Place &place : places) {
         scores.values->readAhead(scores.nest.getEpilogue(), scoreAt(row, place));
@@ -164,22 +169,43 @@ StreamedSoftmax::Places StreamedSoftmax::placesOf(Value block) {
   return places;
 }
 
-/// For each condition that is bits, and each row, the words of this thread's columns, its first one
-/// the first bit.
-void StreamedSoftmax::readWords(const Places &places) {
-  bits.clear();
-  levels.place(inner);
+bool StreamedSoftmax::hasWords() const {
+  return form && llvm::any_of(form->words, [](Value word) { return bool(word); });
+}
+
+/// Of the block that is taken as `number`th, of any where there are not so many: for each condition
+/// that is bits, and each row, the words of this thread's columns, its first one the first bit.
+SmallVector<Value> StreamedSoftmax::wordsOf(Value number, unsigned level) {
+  constexpr unsigned ofWords = 40000; // Numbers that no other point at this level has.
+  levels.placeAtEnd(level);
+  scores.passLevel = level;
+  Value isThere = make.lessUnsigned(number, order.count);
+  Value block = blockOf(entryAt(make.select(isThere, number, i32(0))));
+  scores.columnStart = firstColumnOf(scores.least(block, blocks - 1));
+  int64_t points = scores.groups[MatrixNest::Columns].points();
   Value first = scores.pointNumber(MatrixNest::Columns, scores.laneColumn, 0);
-  constexpr unsigned placesAWord = 2 * wordBits / eight;
+  Value by = make.bitAnd(first, i32(wordBits - 1));
+  by = arith::ExtUIOp::create(make.builder, make.location, make.builder.getI64Type(), by);
+  Places places;
+  for (int64_t column = 0; column < own; column += wordBits) {
+    levels.placeAtEnd(level);
+    Value at = scores.pointNumber(MatrixNest::Columns, scores.laneColumn, column);
+    if (points % scores.columns.size != 0)
+      at = scores.least(at, points - 1);
+    places.push_back({scores.values->split(scores.groups[MatrixNest::Columns], at, 1, level,
+                                           ofWords + unsigned(column / wordBits)),
+                      {},
+                      {}});
+  }
+  SmallVector<Value> words;
   for (Value word : form->words)
     for (unsigned row = 0; word && row < rowsAThread; ++row)
-      for (unsigned number = 0; number < places.size(); number += placesAWord) {
-        Value all = scores.values->evaluate(word, scoreAt(row, places[number]));
-        levels.place(inner);
-        Value by = make.bitAnd(first, i32(wordBits - 1));
-        by = arith::ExtUIOp::create(make.builder, make.location, all.getType(), by);
-        bits.push_back(arith::ShRUIOp::create(make.builder, make.location, all, by));
+      for (const Place &place : places) {
+        Value all = scores.values->evaluate(word, scoreAt(row, place));
+        levels.placeAtEnd(level);
+        words.push_back(arith::ShRUIOp::create(make.builder, make.location, all, by));
       }
+  return words;
 }
 
 PointValues::Point StreamedSoftmax::scoreAt(unsigned row, const Place &place) const {

@@ -212,6 +212,13 @@ TEST(PromoteToDouble, RoundingKeepsInfinitiesAndNan) {
   EXPECT_TRUE(std::isnan(only(program, {floats({1}, {NAN})})));
 }
 
+TEST(Simplify, ConstantsOfOneElementAreNumbers) {
+  Program program = parsed("input x[4] f32\nconst a[] f32 = [0.5]\nconst b[1, 1] f32 = [0.25]\n"
+                           "const many[2] f32 = [3, 4]\nconst unknown[1] f32 = weights(\"w\")\n"
+                           "y[i:4] f32 = x[i] * (a[] * b[0, 0]) + many[0] * unknown[0]\noutput y");
+  EXPECT_EQ(lastNode(checked(program)), "y[i:4] f32 = x[i] * 0.125 + many[0] * unknown[0]");
+}
+
 TEST(PromoteToDouble, RoundsInScans) {
   Program program = parsed("input h0[1] f32\n"
                            "(last[1] f32) = scan[4] carry(h0) capture() {\n"

@@ -129,7 +129,8 @@ TEST(Streamed, LeavesHiddenBlocksOut) {
     ASSERT_TRUE(schedule);
     ASSERT_TRUE(isStreamed(*schedule)) << schedule->print();
     EXPECT_TRUE(schedule->nests[0].skipsBlocks);
-    EXPECT_EQ(64 % schedule->nests[0].matrix->columns, 0u);
+    const loops::MatrixTile &tile = *schedule->nests[0].matrix;
+    EXPECT_EQ(64 % (tile.columns / tile.across), 0u);
     for (const char *level : {"sm_80", "sm_90a"}) {
       EXPECT_EQ(countOf(textOf(*schedule, level), "vote.sync.ballot"), 1u);
       if (hasAssembler())
