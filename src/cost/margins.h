@@ -19,7 +19,6 @@ struct Margins {
   double windowProducts = 0.2;
   double splitReduction = 0.2;
   double splitReductionSeconds = 2e-6; ///< Another launch, beside the share.
-  double evenSums = 0.05;
   /// What is merged can't share kernels with different readers.
   double mergedProducts = 0.03;
   double mergedLaunches = 0.5; ///< Of what a launch costs.

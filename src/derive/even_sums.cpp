@@ -1,10 +1,7 @@
-#include "cost/decisions.h"
 #include "derive/rule.h"
-#include "search/price_list.h"
 #include "simplify/rebuild.h"
 #include "te/constant_nodes.h"
 #include "te/product.h"
-#include "te/subprogram.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -119,77 +116,31 @@ private:
   std::map<std::pair<ValueId, unsigned>, ValueId> all;
 };
 
-class SumPadder {
-public:
-  SumPadder(const Program &program, const RuleContext &context)
-      : program(program), context(context), constant(constantNodes(program)),
-        prices(context.space.schedule), known(fuel) {}
-
-  Program run() {
-    simplify::Rebuilder out(program);
-    EvenSums sums(out);
-    bool changes = false;
-    for (uint32_t node = 0; node < program.nodes.size(); ++node) {
-      const auto *sum = std::get_if<Definition>(&program.nodes[node]);
-      std::optional<Factors> factors;
-      if (sum && !constant[node])
-        factors = unevenFactors(*sum, program);
-      if (!factors || !pays(node, *factors)) {
-        out.copy(node);
-        continue;
-      }
-      sums.add(node, *factors);
-      changes = true;
+Program overEvenRows(const Program &program, explain::Log *log) {
+  simplify::Rebuilder out(program);
+  EvenSums sums(out);
+  std::vector<bool> constant = constantNodes(program);
+  bool changes = false;
+  for (uint32_t node = 0; node < program.nodes.size(); ++node) {
+    const auto *sum = std::get_if<Definition>(&program.nodes[node]);
+    std::optional<Factors> factors;
+    if (sum && !constant[node])
+      factors = unevenFactors(*sum, program);
+    if (!factors) {
+      out.copy(node);
+      continue;
     }
-    known.tell(context.log, "derive", "sums over uneven rows");
-    return changes ? out.finish() : program;
+    sums.add(node, *factors);
+    changes = true;
+    if (log)
+      log->add({"derive",
+                "value '" + program.value(program.resultsOf(node)[0]).name + "'",
+                "summed over rows with zeros behind",
+                {"what is copied at once starts at a multiple of its size"},
+                {}});
   }
-
-private:
-  struct Priced {
-    bool pays = false;
-    double before = 0, after = 0;
-  };
-
-  bool pays(uint32_t node, const Factors &factors) {
-    loops::Group group =
-        search::kernelGroup(program, constant, {node}, {program.resultsOf(node)[0]});
-    const Priced &priced =
-        known.at(loops::keyOf(program, group).text, [&] { return price(node, group, factors); });
-    if (priced.pays && context.log)
-      context.log->add({"derive",
-                        "value '" + program.value(program.resultsOf(node)[0]).name + "'",
-                        "summed over rows with zeros behind",
-                        {"what is copied at once starts at a multiple of its size"},
-                        {{"before", priced.before, "s"}, {"after", priced.after, "s"}}});
-    return priced.pays;
-  }
-
-  /// With kernels of their own for factors that are no constants.
-  Priced price(uint32_t node, const loops::Group &group, const Factors &factors) {
-    Program one =
-        nodeAlone(program, node, [&](ValueId id) { return isConstant(program, constant, id); });
-    simplify::Rebuilder out(one);
-    std::optional<Factors> its = unevenFactors(std::get<Definition>(one.nodes[0]), one);
-    EvenSums(out).add(0, *its);
-    Program even = out.finish();
-    std::vector<bool> folded = constantNodes(even);
-    Priced priced{.before = prices.secondsOf(program, group)};
-    for (uint32_t each = 0; each < even.nodes.size(); ++each)
-      if (!folded[each])
-        priced.after += prices.secondsOf(even, folded, each);
-    priced.pays = priced.after < priced.before * (1 - context.margins.evenSums);
-    return priced;
-  }
-
-  static constexpr unsigned fuel = 64; ///< Distinct sums that are priced.
-
-  const Program &program;
-  const RuleContext &context;
-  std::vector<bool> constant; ///< By node.
-  search::PriceList prices;
-  cost::Decisions<Priced> known;
-};
+  return changes ? out.finish() : program;
+}
 
 } // namespace
 
@@ -203,7 +154,7 @@ const Rule evenSumsRule = {
     .order = RuleOrder::OfOwnForm,
     .helps = runsBlocks,
     .apply = [](const Program &program, const RuleContext &context) -> Expected<Program> {
-      return SumPadder(program, context).run();
+      return overEvenRows(program, context.log);
     },
 };
 

@@ -2,7 +2,6 @@
 
 #include "derive/rule.h"
 #include "simplify/rebuild.h"
-#include "simplify/rules.h"
 #include "te/product.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -31,6 +30,12 @@ bool isNarrowRead(const Expr &expr) {
   const Expr &read = expr.operand(0);
   return read.kind() == ExprKind::Read && isFloat(read.type()) && bitsOf(read.type()) == 16 &&
          !read.readFill();
+}
+
+/// Of numbers a number.
+Expr productOf(const Expr &a, const Expr &b) {
+  bool areNumbers = a.isLiteral() && b.isLiteral();
+  return areNumbers ? Expr::literal(a.type(), a.literalFloat() * b.literalFloat()) : a * b;
 }
 
 class ScaleMover {
@@ -86,7 +91,7 @@ private:
     for (Expr &factor : factors)
       if (std::optional<Scaled> scaled = scaledFactor(factor, *definition)) {
         factor = scaled->rest;
-        scale = scale ? *scale * scaled->scale : scaled->scale;
+        scale = scale ? productOf(*scale, scaled->scale) : scaled->scale;
       }
     if (!scale)
       return false;
@@ -101,8 +106,7 @@ private:
     llvm::SmallVector<Index> point;
     for (unsigned k = 0; k < finish.parallel.size(); ++k)
       point.push_back(Index::iterator(k));
-    Expr factor = simplify::applyRules(*scale, [](const Expr &) { return Facts(); });
-    Expr scaled = Expr::read(unscaled, ElementType::F32, point) * out.rename(factor);
+    Expr scaled = Expr::read(unscaled, ElementType::F32, point) * out.rename(*scale);
     finish.bodies = {Expr::stored(old.value(definition->results[0]).type, scaled)};
     out.define(node, std::move(finish));
     out.keepFacts(node);

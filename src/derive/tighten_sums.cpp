@@ -2,8 +2,11 @@
 #include "simplify/facts.h"
 #include "simplify/rebuild.h"
 #include "simplify/simplify.h"
+#include "te/constant.h"
 #include "te/constant_nodes.h"
 #include "llvm/ADT/STLExtras.h"
+
+#include <cmath>
 
 namespace kintsugi::derive {
 
@@ -162,13 +165,17 @@ private:
         sum->reduction->combiner != Combiner::Sum || !isFloat(sum->bodies[0].type()))
       return false;
     llvm::SmallVector<Guard> guards;
-    llvm::SmallVector<Expr> factors = factorsOf(sum->bodies[0]);
-    for (const Expr &factor : factors)
+    llvm::SmallVector<Expr> factors = factorsOf(sum->bodies[0]), unpadded;
+    for (const Expr &factor : factors) {
+      size_t before = guards.size();
       addGuards(factor, guards);
+      if (guards.size() == before)
+        unpadded.push_back(factor);
+    }
     Tightening tight(*sum, guards);
     if (!tight.run())
       return false;
-    assume(factors);
+    assume(unpadded.empty() && factors.size() == 2 ? factors : unpadded);
     tell(node, *sum, tight.sum);
     out.fresh.currentOrigin = old.origins[node];
     Definition less = std::move(tight.sum);
@@ -176,6 +183,8 @@ private:
     for (Expr &factor : its)
       factor = renamed(factor, less.ranges());
     Expr body = its.size() == 2 ? its[0] * its[1] : its[0];
+    if (!less.reduction) // As a sum does of its terms, which may be -0.
+      body = Expr::literal(body.type(), 0.0) + body;
     ElementType stored = old.value(sum->results[0]).type;
     less.results.clear();
     less.bodies = {less.reduction ? body : Expr::stored(stored, body)};
@@ -190,14 +199,31 @@ private:
   }
 
   /// Terms that are left out were zero times what the other factor is there.
-  void assume(llvm::ArrayRef<Expr> factors) const {
-    if (!context.assumed || factors.size() < 2)
-      return;
-    for (const Expr &factor : factors)
-      if (!simplify::factsOf(factor, old).finite) {
-        context.assumed->add(tightenSumsRule.name);
-        return;
-      }
+  void assume(llvm::ArrayRef<Expr> multiplied) const {
+    if (context.assumed && !llvm::all_of(multiplied, [&](const Expr &e) { return isFinite(e); }))
+      context.assumed->add(tightenSumsRule.name);
+  }
+
+  /// Constants are looked at, those that are stored in another type as well.
+  bool isFinite(const Expr &factor) const {
+    if (simplify::factsOf(factor, old).finite)
+      return true;
+    const Expr *read = readOf(factor);
+    if (!read)
+      return false;
+    const Definition *definition = old.definitionOf(read->readValue());
+    if (definition && !definition->reduction && definition->bodies.size() == 1)
+      return isFinite(definition->bodies[0]);
+    const te::Value &value = old.value(read->readValue());
+    if (value.kind != ValueKind::Constant || !isFloat(value.type))
+      return false;
+    Expected<Tensor> tensor = loadConstant(value);
+    if (!tensor.ok())
+      return false;
+    for (int64_t k = 0, count = tensor->view().count(); k < count; ++k)
+      if (!std::isfinite(loadDouble(tensor->view(), k)))
+        return false;
+    return true;
   }
 
   /// A factor over new values, which reads what it needs of padding and no more.

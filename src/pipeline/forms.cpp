@@ -166,7 +166,7 @@ private:
     KINTSUGI_RETURN_IF_ERROR(tried(rows.name, make(base, rows)));
     const Form &own = *forms[0];
     for (const derive::Rule *rule : derive::rules()) {
-      if (options.disabled.has(rule->name))
+      if (options.disabled.has(rule->name) || !rule->helps(options.machine))
         continue;
       if (rule->order == derive::RuleOrder::Alone)
         KINTSUGI_RETURN_IF_ERROR(tried(rule->name, makeBy(*rule, base, scans)));

@@ -1,6 +1,5 @@
 #include "simplify/rules.h"
 
-#include "te/scalar.h"
 #include "llvm/ADT/STLExtras.h"
 
 #include <cmath>
@@ -21,20 +20,6 @@ bool isNumber(const Expr &e, double value) {
 }
 bool isFalse(const Expr &e) { return e.isLiteral() && !e.literalInteger(); }
 bool isTrue(const Expr &e) { return e.isLiteral() && e.literalInteger(); }
-
-/// In a double, from which one rounding gives what the type itself does.
-std::optional<Expr> ofLiterals(const Expr &e, FactsOf) {
-  bool isOfNumbers =
-      e.kind() == ExprKind::Binary && e.operand(0).isLiteral() && e.operand(1).isLiteral();
-  if (!isOfNumbers || (e.type() != ElementType::F32 && e.type() != ElementType::F64) ||
-      !llvm::is_contained(
-          {BinaryOp::Add, BinaryOp::Sub, BinaryOp::Mul, BinaryOp::Div, BinaryOp::Pow},
-          e.binaryOp()))
-    return std::nullopt;
-  double result =
-      applyBinary(e.binaryOp(), e.operand(0).literalFloat(), e.operand(1).literalFloat());
-  return std::isnan(result) ? std::nullopt : std::optional(Expr::literal(e.type(), result));
-}
 
 /// x - 0 is x; x + 0 is not where x is -0.0, so only for integers.
 std::optional<Expr> addZero(const Expr &e, FactsOf) {
@@ -188,7 +173,6 @@ std::optional<Expr> tanhOfSoftplus(const Expr &e, FactsOf) {
 
 llvm::ArrayRef<Rule> scalarRules() {
   static const Rule rules[] = {
-      {"arithmetic of two numbers", ofLiterals},
       {"x + 0 = x", addZero},
       {"x * 1 = x", timesOne},
       {"--x = x", doubleNegation},

@@ -210,14 +210,34 @@ void emitBlockBody(OpBuilder &builder, KernelOp kernel, const BlockFrame &frame,
   emitTileBody(builder, kernel, arguments, true, block);
 }
 
+namespace {
+
+/// Of the sixteen that a block has: the first for all threads, the second for those with work.
+enum Barrier : int64_t { OfAll, OfSome, Further };
+
+void waitFor(OpBuilder &builder, Value barrier, int64_t count) {
+  Emit make(builder);
+  Value threads = make.integer(builder.getI32Type(), count);
+  LLVM::CallIntrinsicOp::create(builder, make.location,
+                                builder.getStringAttr("llvm.nvvm.barrier.cta.sync.aligned.count"),
+                                ValueRange{barrier, threads});
+}
+
+} // namespace
+
 void emitBlockWait(OpBuilder &builder, int64_t count) {
   Emit make(builder);
-  SmallVector<Value> operands{make.integer(builder.getI32Type(), count ? 1 : 0)};
+  Value barrier = make.integer(builder.getI32Type(), count ? OfSome : OfAll);
   if (count)
-    operands.push_back(make.integer(builder.getI32Type(), count));
-  const char *name =
-      count ? "llvm.nvvm.barrier.cta.sync.aligned.count" : "llvm.nvvm.barrier.cta.sync.aligned.all";
-  LLVM::CallIntrinsicOp::create(builder, make.location, builder.getStringAttr(name), operands);
+    return waitFor(builder, barrier, count);
+  LLVM::CallIntrinsicOp::create(builder, make.location,
+                                builder.getStringAttr("llvm.nvvm.barrier.cta.sync.aligned.all"),
+                                ValueRange{barrier});
+}
+
+void emitWaitAt(OpBuilder &builder, Value barrier, int64_t count) {
+  Emit make(builder);
+  waitFor(builder, make.add(barrier, make.integer(builder.getI32Type(), Further)), count);
 }
 
 } // namespace kintsugi::targets

@@ -31,6 +31,10 @@ void emitBlockBody(mlir::OpBuilder &builder, tile::KernelOp kernel, const BlockF
 
 /// Until all threads of a block are here and see what each has stored. Without a count all come.
 void emitBlockWait(mlir::OpBuilder &builder, int64_t count = 0);
+/// Until so many threads of whole warps are here that wait at one of the block's further barriers,
+/// of which there are `numBarriers`.
+void emitWaitAt(mlir::OpBuilder &builder, mlir::Value barrier, int64_t count);
+inline constexpr int64_t numBarriers = 14;
 
 } // namespace kintsugi::targets
 

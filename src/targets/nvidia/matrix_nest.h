@@ -84,6 +84,8 @@ private:
     unsigned number; ///< Of those that start from different points or terms.
     int64_t firstLine, lines, firstElement, chunks;
   };
+  static Window wholeOf(const Operand &operand) { return {0, 0, operand.lines, 0, operand.chunks}; }
+  static constexpr int64_t turnedBytes = 1024; ///< In which lines that turn are all different.
 
   void group();
   int64_t stagesWithin(int64_t scratchBytes) const;

@@ -11,7 +11,6 @@ using namespace mlir;
 namespace kintsugi::targets {
 
 static constexpr int64_t chunk = 8;
-static constexpr int64_t turnedBytes = 1024; ///< In which lines that turn are all different.
 
 void MatrixNest::stage(Value step, Value place, unsigned level) {
   if (hasBoxes())
@@ -77,7 +76,7 @@ Coordinates MatrixNest::pointAt(Group group, Value within, int64_t further, int6
 }
 
 void MatrixNest::stageOperand(Operand &operand, Value step, Value offset, unsigned level) {
-  stageWindow(operand, {0, 0, operand.lines, 0, operand.chunks}, step, offset, level);
+  stageWindow(operand, wholeOf(operand), step, offset, level);
 }
 
 void MatrixNest::stageWindow(Operand &operand, const Window &window, Value step, Value offset,

@@ -178,9 +178,13 @@ Value PointValues::evaluate(Value value, const Point &point) {
   }
   uint64_t changing = groupsOf(value);
   unsigned level = levelOf(value, point);
+  constexpr unsigned bits = 15;
   int64_t key = 0;
-  for (unsigned group = 0; group < numGroups; ++group)
-    key = key << 15 | (point[group] && (changing >> group & 1) ? point[group]->number + 1 : 0);
+  for (unsigned group = 0; group < numGroups; ++group) {
+    bool counts = point[group] && (changing >> group & 1);
+    assert((!counts || point[group]->number + 1 < 1u << bits) && "numbers of points are small");
+    key = key << bits | (counts ? point[group]->number + 1 : 0);
+  }
   bool isOfResult = dependences.lookup(value) & onResult;
   Levels::Key known{{value.getAsOpaquePointer(), isOfResult ? result.getAsOpaquePointer() : this},
                     key};

@@ -1,5 +1,6 @@
 //===- streamed_blocks.cpp - Blocks of a streamed softmax on their way ----===//
 
+#include "targets/nvidia/block_body.h"
 #include "targets/nvidia/streamed_softmax.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -38,8 +39,7 @@ void StreamedSoftmax::stageRows() {
   levels.placeAtEnd(0);
   scores.passLevel = 0;
   Value start = i32(0);
-  stageSteps(scores, scores.rows, {0, 0, scores.rows.lines, 0, scores.rows.chunks}, start, rowStep,
-             0);
+  stageSteps(scores, scores.rows, MatrixNest::wholeOf(scores.rows), start, rowStep, 0);
 }
 
 /// From here on a group's threads stage what it has for themselves.
@@ -67,15 +67,12 @@ void StreamedSoftmax::waitForRows() {
 
 /// Until what this thread's group has staged is there for it.
 void StreamedSoftmax::waitForStaged() {
-  constexpr int64_t firstBarrier = 2; // The first two are the block's.
   if (scores.inFours)
     scores.warps.publish();
   if (!isApart)
     return scope.threads->wait(make.builder);
-  LLVM::CallIntrinsicOp::create(
-      make.builder, make.location,
-      make.builder.getStringAttr("llvm.nvvm.barrier.cta.sync.aligned.count"),
-      ValueRange{make.add(group, i32(firstBarrier)), i32(scope.threads->count / across)});
+  assert(across <= numBarriers && "a group has a barrier of its own");
+  emitWaitAt(make.builder, group, scope.threads->count / across);
 }
 
 /// What a turn has of an operand for one of its blocks.
@@ -91,8 +88,7 @@ MatrixNest::Window StreamedSoftmax::windowOf(const MatrixNest::Operand &operand,
 void StreamedSoftmax::stageBlock(Value block, int64_t part, Value offset, unsigned level) {
   levels.place(level);
   scores.passLevel = level;
-  int64_t size = scores.columns.size / blocksInTurn;
-  scores.columnStart = make.mul(part ? make.sub(block, i32(part)) : block, i32(size));
+  scores.columnStart = make.mul(part ? make.sub(block, i32(part)) : block, i32(blockColumns));
   weighted.termStart = scores.columnStart;
   const MatrixNest::Operand &values = weighted.columns, &keys = scores.columns;
   auto at = [&](const MatrixNest::Operand &operand) {
@@ -175,7 +171,7 @@ Value StreamedSoftmax::isOpen() {
 /// A block with a flag for each group of rows; no flags: it is hidden.
 Value StreamedSoftmax::entryOf(Value block, unsigned round) {
   constexpr unsigned ofBlocks = 30000; // Numbers that no other point at this level has.
-  Value at = scores.least(make.mul(block, i32(scores.columns.size / blocksInTurn)),
+  Value at = scores.least(make.mul(block, i32(blockColumns)),
                           scores.groups[MatrixNest::Columns].points() - 1);
   Coordinates column =
       scores.values->split(scores.groups[MatrixNest::Columns], at, 1, 0, ofBlocks + round);

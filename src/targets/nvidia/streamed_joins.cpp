@@ -28,6 +28,7 @@ Value StreamedSoftmax::joinPlace(Value from, int64_t slot) {
 /// order, and goes on alone.
 void StreamedSoftmax::joinGroups() {
   levels.placeAtEnd(0);
+  scores.units.waitForAllBut(0);     // Where nothing is open, the rows may be on their way still.
   scope.threads->wait(make.builder); // The ring is read to the end.
   Value isFirst = make.equal(group, i32(0));
   auto others = scf::IfOp::create(make.builder, make.location, isFirst, true);

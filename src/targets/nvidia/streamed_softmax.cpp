@@ -47,15 +47,14 @@ StreamedSoftmax::StreamedSoftmax(KernelScope &scope, ArrayRef<tile::ComputeOp> n
 
 /// Blocks of a group's own are some lines of an operand, whose chunks turn as all lines' do.
 void StreamedSoftmax::findGroups() {
-  constexpr int64_t turned = 1024;
   auto isOfLines = [&](const MatrixNest::Operand &operand, bool linesAreColumns) {
-    return linesAreColumns && own * operand.pitch % turned == 0;
+    return linesAreColumns && own * operand.pitch % MatrixNest::turnedBytes == 0;
   };
   isApart = across > 1 && scores.inFours && isOfLines(scores.columns, scores.columns.alongDepth) &&
             isOfLines(weighted.columns, !weighted.columns.alongDepth);
   blocksInTurn = isApart || scores.nest.getSkipsBlocks() ? across : 1;
-  blocks = int64_t(llvm::divideCeil(weighted.groups[MatrixNest::Depth].points(),
-                                    weighted.matrix.getDepth() / blocksInTurn));
+  blockColumns = scores.columns.size / blocksInTurn;
+  blocks = int64_t(llvm::divideCeil(weighted.groups[MatrixNest::Depth].points(), blockColumns));
 }
 
 /// As loops::streamBytes has it, or less.
@@ -147,33 +146,54 @@ void StreamedSoftmax::take(ValueRange values) {
   }
 }
 
+/// What the loop carries: as allOf, where it reads and writes the ring, and words of masks.
+SmallVector<Value> StreamedSoftmax::startValues() {
+  levels.placeAtEnd(0);
+  SmallVector<Value> values(weighted.matrix.getColumns() / eight * 4, f32(0));
+  values.append(rowsAThread, f32(-std::numeric_limits<double>::infinity()));
+  values.append(rowsAThread, f32(0));
+  values.push_back(i32(rowBytes));
+  values.push_back(i32(rowBytes + ahead * stageBytes));
+  if (hasWords())
+    llvm::append_range(values, wordsOf(blocksInTurn > 1 ? group : i32(0), 0));
+  levels.placeAtEnd(0);
+  return values;
+}
+
 /// What a turn needs of masks is asked for a turn ahead.
 void StreamedSoftmax::emitBlocks() {
-  size_t count = weighted.matrix.getColumns() / eight * 4 + 2 * rowsAThread;
-  levels.placeAtEnd(0);
-  SmallVector<Value> carried(count, f32(0));
-  for (unsigned row = 0; row < rowsAThread; ++row)
-    carried[count - 2 * rowsAThread + row] = f32(-std::numeric_limits<double>::infinity());
-  carried.push_back(i32(rowBytes));
-  carried.push_back(i32(rowBytes + ahead * stageBytes));
-  if (hasWords())
-    llvm::append_range(carried, wordsOf(blocksInTurn > 1 ? group : i32(0), 0));
-  levels.placeAtEnd(0);
+  SmallVector<Value> carried = startValues();
   auto loop = scf::ForOp::create(make.builder, make.location, i32(0), order.turns, i32(1), carried);
   levels.loopCreated(0, loop);
   levels.enter(1, loop.getBody());
   levels.placeAtEnd(1);
   take(loop.getRegionIterArgs());
-  Value readAt = loop.getRegionIterArg(unsigned(count));
-  Value writeAt = loop.getRegionIterArg(unsigned(count) + 1);
-  bits.assign(loop.getRegionIterArgs().begin() + int64_t(count) + 2,
-              loop.getRegionIterArgs().end());
+  ValueRange others = loop.getRegionIterArgs().drop_front(allOf(running).size());
+  Value readAt = others[0], writeAt = others[1];
+  bits = llvm::to_vector(others.drop_front(2));
   Value number = loop.getInductionVar(), turn = number;
   if (blocksInTurn > 1)
     number = make.add(make.mul(turn, i32(blocksInTurn)), group);
   SmallVector<Value> nextWords;
   if (hasWords())
     nextWords = wordsOf(make.add(number, i32(blocksInTurn)), 1);
+  addTurn(turn, number, readAt, writeAt);
+  levels.placeAtEnd(1);
+  auto following = [&](Value offset) {
+    Value moved = make.add(offset, i32(stageBytes));
+    return make.select(make.equal(moved, i32(listAt)), i32(rowBytes), moved);
+  };
+  SmallVector<Value> yielded = allOf(running);
+  yielded.push_back(following(readAt));
+  yielded.push_back(following(writeAt));
+  llvm::append_range(yielded, nextWords);
+  scf::YieldOp::create(make.builder, make.location, yielded);
+  take(loop.getResults());
+  levels.resume(0);
+}
+
+/// Waits for what was staged, has more staged, and adds the block that is taken as `number`th.
+void StreamedSoftmax::addTurn(Value turn, Value number, Value readAt, Value writeAt) {
   levels.placeAtEnd(1);
   bool isEachOpen = (blocksInTurn == 1 || isApart) && (!order.list || rowGroups == 1);
   Places places;
@@ -188,18 +208,6 @@ void StreamedSoftmax::emitBlocks() {
     addBlock(readAt, places);
   else
     addIfOpen(readAt, number);
-  levels.placeAtEnd(1);
-  auto following = [&](Value offset) {
-    Value moved = make.add(offset, i32(stageBytes));
-    return make.select(make.equal(moved, i32(listAt)), i32(rowBytes), moved);
-  };
-  SmallVector<Value> yielded = allOf(running);
-  yielded.push_back(following(readAt));
-  yielded.push_back(following(writeAt));
-  llvm::append_range(yielded, nextWords);
-  scf::YieldOp::create(make.builder, make.location, yielded);
-  take(loop.getResults());
-  levels.resume(0);
 }
 
 void StreamedSoftmax::addBlock(Value readAt, const Places &places) {

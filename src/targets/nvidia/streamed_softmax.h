@@ -84,13 +84,15 @@ private:
   void waitForRows();
   void waitForStaged();
   void fillRing();
-  void stageIfThere(mlir::Value number, mlir::Value offset);
+  void stageIfThere(mlir::Value turn, mlir::Value offset);
   void stageBlock(mlir::Value block, int64_t part, mlir::Value offset, unsigned level);
   MatrixNest::Window windowOf(const MatrixNest::Operand &operand, bool linesAreColumns,
                               int64_t part) const;
   void stageSteps(MatrixNest &nest, MatrixNest::Operand &operand, const MatrixNest::Window &window,
                   mlir::Value offset, int64_t stepBytes, unsigned level);
   void emitBlocks();
+  llvm::SmallVector<mlir::Value> startValues();
+  void addTurn(mlir::Value turn, mlir::Value number, mlir::Value readAt, mlir::Value writeAt);
   void addBlock(mlir::Value readAt, const Places &places);
   void addIfOpen(mlir::Value readAt, mlir::Value number);
   llvm::SmallVector<mlir::Value> allOf(const Running &running) const;
@@ -143,10 +145,11 @@ private:
   unsigned resultLevel = 0;
   unsigned inner = 1; ///< Where a block's values are found.
   int64_t rowStep = 0, columnStep = 0, stageBytes = 0, rowBytes = 0, listAt = 0;
-  int64_t across, own;   ///< Groups of warps, and columns that each has in a turn of the loop.
-  int64_t blocksInTurn;  ///< One for all groups, or one for each.
-  bool isApart = false;  ///< Whether groups go on by themselves.
-  int64_t blocks, ahead; ///< Blocks of columns in all; turns that are on their way.
+  int64_t across, own;  ///< Groups of warps, and columns that each has in a turn of the loop.
+  int64_t blocksInTurn; ///< One for all groups, or one for each.
+  int64_t blockColumns;
+  bool isApart = false;           ///< Whether groups go on by themselves.
+  int64_t blocks, ahead;          ///< Blocks of columns in all; turns that are on their way.
   int64_t rowGroups, rowsOfGroup; ///< What is open is the same for so many rows.
 };
 

@@ -127,7 +127,7 @@ Value StreamedSoftmax::wordOf(Value condition) {
 Value StreamedSoftmax::firstColumnOf(Value block) {
   if (blocksInTurn > 1)
     block = make.sub(block, group);
-  return make.mul(block, i32(scores.columns.size / blocksInTurn));
+  return make.mul(block, i32(blockColumns));
 }
 
 /// This thread's columns of a block's scores, and what those read besides.
@@ -176,7 +176,7 @@ bool StreamedSoftmax::hasWords() const {
 /// Of the block that is taken as `number`th, of any where there are not so many: for each condition
 /// that is bits, and each row, the words of this thread's columns, its first one the first bit.
 SmallVector<Value> StreamedSoftmax::wordsOf(Value number, unsigned level) {
-  constexpr unsigned ofWords = 40000; // Numbers that no other point at this level has.
+  constexpr unsigned ofWords = 31000; // Numbers that no other point at this level has.
   levels.placeAtEnd(level);
   scores.passLevel = level;
   Value isThere = make.lessUnsigned(number, order.count);

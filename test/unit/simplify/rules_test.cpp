@@ -22,8 +22,6 @@ struct Rounding {
 };
 
 Rounding roundingOf(llvm::StringRef rule) {
-  if (rule == "arithmetic of two numbers")
-    return {std::ldexp(1, 29), 0}; // In the type, which may be f32.
   if (rule == "pow(x, 2) = x * x")
     return {2, 0}; // Rounds once more than pow does.
   if (rule == "tanh(softplus(x)) by one exponential")

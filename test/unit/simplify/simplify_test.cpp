@@ -216,7 +216,7 @@ TEST(Simplify, ConstantsOfOneElementAreNumbers) {
   Program program = parsed("input x[4] f32\nconst a[] f32 = [0.5]\nconst b[1, 1] f32 = [0.25]\n"
                            "const many[2] f32 = [3, 4]\nconst unknown[1] f32 = weights(\"w\")\n"
                            "y[i:4] f32 = x[i] * (a[] * b[0, 0]) + many[0] * unknown[0]\noutput y");
-  EXPECT_EQ(lastNode(checked(program)), "y[i:4] f32 = x[i] * 0.125 + many[0] * unknown[0]");
+  EXPECT_EQ(lastNode(checked(program)), "y[i:4] f32 = x[i] * (0.5 * 0.25) + many[0] * unknown[0]");
 }
 
 TEST(PromoteToDouble, RoundsInScans) {

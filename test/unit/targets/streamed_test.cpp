@@ -154,6 +154,30 @@ TEST(Streamed, LeavesHiddenBlocksOut) {
   EXPECT_FALSE(schedule->nests[0].skipsBlocks);
 }
 
+TEST(Streamed, GroupsOfFourWarpsHaveOpenBlocksOfTheirOwn) {
+  std::string text = "input open[16, 16] bool\n" +
+                     attention({12, 1024, 1024, 64, 64},
+                               "cases { open[i // 64, j // 64]: s[h, i, j]; else: -inf }");
+  std::optional<Schedule> schedule = scheduled(text, 200 << 10);
+  ASSERT_TRUE(schedule && isStreamed(*schedule));
+  const loops::MatrixTile &tile = *schedule->nests[0].matrix;
+  EXPECT_TRUE(tile.inFours && schedule->nests[0].skipsBlocks);
+  ASSERT_EQ(tile.across, 2u) << schedule->print();
+  EXPECT_EQ(tile.columns, 128u);
+  // Of 256 threads those of a group wait in the loop, which has no barrier of all.
+  llvm::SmallVector<llvm::StringRef> lines;
+  std::string code = textOf(*schedule, "sm_90a");
+  llvm::StringRef(code).split(lines, '\n');
+  EXPECT_EQ(llvm::count_if(lines,
+                           [](llvm::StringRef line) {
+                             return line.contains("bar.sync") && line.ends_with(", 128;");
+                           }),
+            1);
+  for (const char *level : {"sm_80", "sm_90a"})
+    if (hasAssembler())
+      expectAssembles(*schedule, level, "apart");
+}
+
 TEST(Streamed, AsksForBitsWhereSomeAreNotSet) {
   std::string score =
       "cases { open[i // 64, j // 64]: cases { (shr(words[i, j // 64], {j % 64}) and "
