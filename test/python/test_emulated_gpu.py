@@ -128,7 +128,7 @@ def test_attention(on):
     assert executed("wgmma.mma" if on.architecture == "sm_90a" else "mma.sync") > 0
 
 
-@pytest.mark.parametrize("length", [512, 576])
+@pytest.mark.parametrize("length", [512, 704])
 @pytest.mark.parametrize("mask", bench_attention.MASKS)
 def test_streamed_attention_computes_the_blocks_that_its_mask_keeps(on, mask, length):
     sizes = types.SimpleNamespace(heads=2, size=64, chain=1)
@@ -138,7 +138,7 @@ def test_streamed_attention_computes_the_blocks_that_its_mask_keeps(on, mask, le
     if on.architecture == "sm_90a":
         assert 0 < kept("wgmma.mma")
     else:
-        assert 0 < kept("mma.sync") < 0.9 * dense("mma.sync")
+        assert 0 < kept("mma.sync") < 0.8 * dense("mma.sync")
     (on.folder / "model.te").write_text(text)
     code, said = on("explain", on.folder / "model.te", "--target", "cuda", "--precision", "f16")
     assert code == 0 and "became 1 kernel;" in said

@@ -133,7 +133,6 @@ private:
   mlir::Value offsetOf(mlir::Value place) {
     return hasBoxes() ? make.mul(place, i32(stageBytes)) : place;
   }
-  void stageOperand(Operand &operand, mlir::Value step, mlir::Value offset, unsigned level);
   void stageWindow(Operand &operand, const Window &window, mlir::Value step, mlir::Value offset,
                    unsigned level);
   const Operand &operandOf(Group group) const { return group == Rows ? rows : columns; }

@@ -16,7 +16,7 @@ void MatrixNest::stage(Value step, Value place, unsigned level) {
   if (hasBoxes())
     return stageBoxes(step, place, level);
   for (Operand *operand : {&rows, &columns})
-    stageOperand(*operand, step, place, level);
+    stageWindow(*operand, wholeOf(*operand), step, place, level);
 }
 
 Value MatrixNest::termNumber(Value step, Value within, int64_t further) {
@@ -73,10 +73,6 @@ Coordinates MatrixNest::pointAt(Group group, Value within, int64_t further, int6
     at = least(at, points - multiple);
   return values->shifted(values->split(groups[group], at, multiple, level, number),
                          wraps ? 0 : further, number);
-}
-
-void MatrixNest::stageOperand(Operand &operand, Value step, Value offset, unsigned level) {
-  stageWindow(operand, wholeOf(operand), step, offset, level);
 }
 
 void MatrixNest::stageWindow(Operand &operand, const Window &window, Value step, Value offset,

@@ -145,11 +145,11 @@ private:
   unsigned resultLevel = 0;
   unsigned inner = 1; ///< Where a block's values are found.
   int64_t rowStep = 0, columnStep = 0, stageBytes = 0, rowBytes = 0, listAt = 0;
-  int64_t across, own;  ///< Groups of warps, and columns that each has in a turn of the loop.
-  int64_t blocksInTurn; ///< One for all groups, or one for each.
-  int64_t blockColumns;
-  bool isApart = false;           ///< Whether groups go on by themselves.
-  int64_t blocks, ahead;          ///< Blocks of columns in all; turns that are on their way.
+  int64_t across, own;   ///< Groups of warps, and columns that each has in a turn of the loop.
+  int64_t blocksInTurn;  ///< One for all groups, or one for each.
+  int64_t blockColumns;  ///< Of one of them.
+  bool isApart = false;  ///< Whether groups go on by themselves.
+  int64_t blocks, ahead; ///< Blocks of columns in all; turns that are on their way.
   int64_t rowGroups, rowsOfGroup; ///< What is open is the same for so many rows.
 };
 

@@ -219,6 +219,12 @@ TEST(Simplify, ConstantsOfOneElementAreNumbers) {
   EXPECT_EQ(lastNode(checked(program)), "y[i:4] f32 = x[i] * (0.5 * 0.25) + many[0] * unknown[0]");
 }
 
+TEST(Simplify, WhatIsOneNumberEverywhereIsThat) {
+  EXPECT_EQ(lastNode(checked(parsed("input x[4] f32\nhalves[i:4, j:9] f32 = 0.5\n"
+                                    "y[i:4] f32 = sum<f32>[j:9] x[i] * halves[i, j]\noutput y"))),
+            "y[i:4] f32 = sum<f32>[j:9] x[i] * 0.5");
+}
+
 TEST(PromoteToDouble, RoundsInScans) {
   Program program = parsed("input h0[1] f32\n"
                            "(last[1] f32) = scan[4] carry(h0) capture() {\n"
