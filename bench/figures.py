@@ -66,7 +66,9 @@ def agreeing(report):
     rows = report["models"].values()
     count = lambda verdict: sum(row.get("verdict") == verdict for row in rows)
     text = f"{count('inside')} of {len(rows)}"
-    return text + (f", and {count('rounding')} only by rounding" if count("rounding") else "")
+    text += f", and {count('rounding')} only by rounding" if count("rounding") else ""
+    bounded = sum(row.get("with_max_error", {}).get("verdict") in ("inside", "rounding") for row in rows)
+    return text + (f", and {bounded} with `--max-error 0.1`" if bounded else "")
 
 
 def best_of_torch(report):

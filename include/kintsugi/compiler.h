@@ -28,8 +28,10 @@
  *   "cubins"          true: beside its PTX, code for GPUs is there as NVIDIA's ptxas assembles it
  *                     (where it is installed)
  *   "calibrate"       "FEEDS.npz": with "precision" "f16", the inputs by which the compiler sees
- * how large values become; made-up ones otherwise "cache"           false: neither look into the
- * cache of artifacts nor add to it
+ *                     how large values become; made-up ones otherwise
+ *   "max_error"       with "precision" "f16" or "bf16": what would move an output by more than this
+ *                     share of its largest number is kept in f32; at most 1
+ *   "cache"           false: neither look into the cache of artifacts nor add to it
  *
  * Models are compiled by processes of the program `kintsugi`, which has to be in the folder of the
  * library that holds this interface, or in ../bin from there. So whatever a model does to the

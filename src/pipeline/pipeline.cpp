@@ -6,6 +6,7 @@
 #include "link/link.h"
 #include "machine/describe.h"
 #include "pipeline/forms.h"
+#include "pipeline/kept_nodes.h"
 #include "pipeline/targets.h"
 #include "pipeline/trial_run.h"
 #include "pipeline/tuning.h"
@@ -75,7 +76,7 @@ Expected<std::vector<double>> rangesOf(const te::Program &program, const Compile
                                        runtime::Device &host, CompileReport &report) {
   if (options.disabled.has("storage-scales") || storageOf(options.precision) != ElementType::F16)
     return std::vector<double>();
-  Expected<std::vector<Tensor>> feeds = trialFeeds(program, options);
+  Expected<std::vector<Tensor>> feeds = trialFeeds(program, options, largeFeeds);
   if (!feeds.ok() && !options.calibration.empty())
     return feeds.takeError();
   Expected<std::vector<double>> greatest = feeds.ok()
@@ -94,7 +95,21 @@ Expected<std::vector<double>> rangesOf(const te::Program &program, const Compile
   return std::vector<double>();
 }
 
-/// `host` runs the program once where that has to be known.
+/// What has to be known of a program before it is stored in fewer bits.
+Expected<simplify::Tried> triedOf(const te::Program &program, ElementType narrow,
+                                  const CompileOptions &options, runtime::Device &host,
+                                  CompileReport &report) {
+  simplify::Tried tried;
+  KINTSUGI_ASSIGN(tried.greatest, rangesOf(program, options, host, report));
+  if (options.maxError == 0)
+    return tried;
+  KINTSUGI_ASSIGN(std::vector<Tensor> feeds, trialFeeds(program, options, usualFeeds));
+  KINTSUGI_ASSIGN(tried.kept, keptNodes(program, narrow, tried.greatest, std::move(feeds), options,
+                                        host, report));
+  return tried;
+}
+
+/// `host` runs the program where something of it has to be known.
 Expected<te::Program> simplified(const te::Program &imported, const CompileOptions &options,
                                  runtime::Device &host, Phases &phases, CompileReport &report) {
   report.operators = countOperators(imported);
@@ -105,8 +120,8 @@ Expected<te::Program> simplified(const te::Program &imported, const CompileOptio
     te::Program result = simplify::simplify(imported, options.log);
     std::optional<ElementType> narrow = storageOf(options.precision);
     if (narrow) {
-      KINTSUGI_ASSIGN(std::vector<double> greatest, rangesOf(result, options, host, report));
-      result = simplify::storeNarrow(result, *narrow, greatest, options.log);
+      KINTSUGI_ASSIGN(simplify::Tried tried, triedOf(result, *narrow, options, host, report));
+      result = simplify::storeNarrow(result, *narrow, tried, options.log);
     }
     if (options.target == "reference")
       return checked(simplify::promoteToDouble(result));

@@ -36,7 +36,9 @@ struct CompileOptions {
   /// simplify::promoteToDouble.
   std::optional<ElementType> rounding;
   std::string calibration; ///< An .npz file of inputs that a trial run takes; empty: made up.
-  bool cubins = false;     ///< Machine code for GPUs stands beside their PTX.
+  /// By how much of its largest magnitude fewer bits may move an output; 0: by whatever they do.
+  double maxError = 0;
+  bool cubins = false; ///< Machine code for GPUs stands beside their PTX.
   machine::Machine machine;
   /// The artifact is for these too, in order: the same machine with fewer instructions.
   std::vector<machine::Machine> lesser;

@@ -1,9 +1,8 @@
 //===- trial_run.h - How large a model's values become ----------------------===//
 //
 // What is stored in 16 bits has to fit there, and how large the values of a deep network become is
-// told by nothing but a run. So a program is compiled for the host without any search, and run once
-// on inputs of the user's own, or on made-up ones: others than models are compared on, twice as
-// large, so that no comparison is made on what a choice was fitted to.
+// told by nothing but a run, on inputs of the user's own, or on made-up ones: others than models
+// are compared on, so that no comparison is made on what a choice was fitted to.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KINTSUGI_PIPELINE_TRIAL_RUN_H
@@ -13,12 +12,16 @@
 
 namespace kintsugi::pipeline {
 
-/// The inputs of such a run: the arrays of options.calibration, or made up where that is empty.
-Expected<std::vector<Tensor>> trialFeeds(const te::Program &program, const CompileOptions &options);
+/// How large inputs that are made up are beside those that models are compared on. To see how large
+/// values become they are twice as large; how they are rounded is seen on such as they are.
+constexpr float largeFeeds = 2, usualFeeds = 1;
 
-/// By value of the program, the greatest magnitude of the elements of an f32 result; 0 of others. A
-/// machine error where the program is too large to be tried, any other where it can't be compiled
-/// or run on `host`, a processor.
+/// The inputs of a run: the arrays of options.calibration, or made up where that is empty.
+Expected<std::vector<Tensor>> trialFeeds(const te::Program &program, const CompileOptions &options,
+                                         float scale);
+
+/// By value of the program, the greatest magnitude of the elements of an f32 result; 0 of others.
+/// Errors as HostTrial's.
 Expected<std::vector<double>> greatestMagnitudes(const te::Program &program,
                                                  const std::vector<Tensor> &feeds,
                                                  const CompileOptions &options,

@@ -153,7 +153,7 @@ Scales::Scales(const Program &program, ElementType narrow)
 }
 
 void Scales::find(const std::vector<bool> &constantNodes, const std::vector<bool> &kept,
-                  llvm::ArrayRef<double> greatest) {
+                  const std::vector<bool> &plain, llvm::ArrayRef<double> greatest) {
   for (auto [known, value] : llvm::zip_equal(seen, greatest))
     known = std::isfinite(value) ? value : 0;
   std::vector<bool> typed = findTyped(), compared = findCompared();
@@ -164,7 +164,7 @@ void Scales::find(const std::vector<bool> &constantNodes, const std::vector<bool
     for (ValueId id : program.resultsOf(node)) {
       if (program.value(id).type != ElementType::F32)
         continue;
-      if (!definition || typed[id.number])
+      if (!definition || typed[id.number] || plain[id.number])
         copied[id.number] = exponentFor(seen[id.number]);
       else if (id == definition->results[0])
         scale(*definition, kept[id.number], compared[id.number]);

@@ -28,9 +28,10 @@ public:
   Scales(const te::Program &program, ElementType narrow);
 
   /// `kept`: values that stay f32 for another reason than their range, and that products of
-  /// matrices don't read. `greatest`: see storeNarrow.
+  /// matrices don't read. `plain`: those that lie in memory as f32 whoever reads them, which only
+  /// the copies for products may divide. `greatest`: see store_narrow.h.
   void find(const std::vector<bool> &constantNodes, const std::vector<bool> &kept,
-            llvm::ArrayRef<double> greatest);
+            const std::vector<bool> &plain, llvm::ArrayRef<double> greatest);
 
   /// The value lies in memory divided by 2 to this power.
   int of(te::ValueId id) const { return stored[id.number]; }

@@ -91,9 +91,8 @@ std::optional<Expr> sameLiteral(const Expr &literal, ElementType narrow, int exp
 }
 
 StorageChoice::StorageChoice(const Program &program, ElementType narrow,
-                             llvm::ArrayRef<Magnitude> inputs, llvm::ArrayRef<double> greatest,
-                             bool isScanBody)
-    : program(program), narrow(narrow), isScanBody(isScanBody),
+                             llvm::ArrayRef<Magnitude> inputs, const Tried &tried, bool isScanBody)
+    : program(program), narrow(narrow), tried(tried), isScanBody(isScanBody),
       constantNodes(te::constantNodes(program)), magnitudes(program, narrow, constantNodes, inputs),
       chosen(program.numValues()), readers(program.numValues()), exact(program.numValues()),
       fixed(program.numValues()), factor(program.numValues()), repeated(program.numValues()),
@@ -105,8 +104,8 @@ StorageChoice::StorageChoice(const Program &program, ElementType narrow,
   findFixed();
   findFactors();
   findRepeated();
-  if (!greatest.empty())
-    powers.find(constantNodes, findKept(), greatest);
+  if (!tried.greatest.empty())
+    powers.find(constantNodes, findKept(), keptResults(), tried.greatest);
   findFills();
   for (uint32_t number = 0; number < program.numValues(); ++number)
     if (program.values[number].type == ElementType::F32)
@@ -137,14 +136,19 @@ void StorageChoice::findExact() {
 void StorageChoice::findFixed() {
   for (const Program::Output &output : program.outputs)
     fixed[output.value.number] = true;
-  for (const Node &node : program.nodes) {
-    llvm::ArrayRef<ValueId> typed;
-    if (const auto *scan = std::get_if<Scan>(&node))
-      typed = scan->initial;
-    else if (const auto *call = std::get_if<Call>(&node))
-      typed = call->operands;
-    for (ValueId id : typed)
+  auto fix = [&](llvm::ArrayRef<ValueId> values) {
+    for (ValueId id : values)
       fixed[id.number] = true;
+  };
+  for (uint32_t node = 0; node < program.nodes.size(); ++node) {
+    if (const auto *call = std::get_if<Call>(&program.nodes[node]))
+      fix(call->operands);
+    const auto *scan = std::get_if<Scan>(&program.nodes[node]);
+    if (!scan)
+      continue;
+    fix(scan->initial);
+    if (isKept(node)) // Its body stands as it is.
+      fix(scan->captured);
   }
 }
 
@@ -241,6 +245,19 @@ std::vector<bool> StorageChoice::findKept() const {
   return kept;
 }
 
+/// What a node makes that stays f32 whatever its range is, since rounding it was seen to be worse.
+bool StorageChoice::isKeptResult(ValueId id) const {
+  const Value &value = program.value(id);
+  return value.kind == ValueKind::Result && isKept(value.node);
+}
+
+std::vector<bool> StorageChoice::keptResults() const {
+  std::vector<bool> kept(program.numValues());
+  for (uint32_t number = 0; number < kept.size(); ++number)
+    kept[number] = isKeptResult({number});
+  return kept;
+}
+
 void StorageChoice::choose(ValueId id) {
   const Value &value = program.value(id);
   Storage &storage = chosen[id.number];
@@ -249,8 +266,14 @@ void StorageChoice::choose(ValueId id) {
   auto stays = [&](const char *reason) { storage.reason = reason; };
   if (elementsOf(program, id) <= 1)
     return stays("it is one number");
-  if (magnitudes.of(id).large || powers.isBeyond(id)) {
-    storage.copied = factor[id.number] && powers.ofFactor(id) != powers.of(id);
+  bool isBeyond = magnitudes.of(id).large || powers.isBeyond(id);
+  bool isCopyInRange = factor[id.number] && (!isBeyond || powers.ofFactor(id) != powers.of(id));
+  if (isKeptResult(id)) {
+    storage.copied = !isScanBody && isCopyInRange;
+    return stays("rounding it moves the outputs further than --max-error allows");
+  }
+  if (isBeyond) {
+    storage.copied = isCopyInRange;
     return stays("it may leave the type's range");
   }
   if (magnitudes.of(id).statistic)

@@ -8,6 +8,7 @@
 
 #include "simplify/magnitude.h"
 #include "simplify/scales.h"
+#include "simplify/store_narrow.h"
 
 namespace kintsugi::simplify {
 
@@ -23,12 +24,13 @@ struct Storage {
 class StorageChoice {
 public:
   /// `inputs`: what is known of the program's inputs. A scan's body makes no copies of its own.
-  /// `greatest`: see storeNarrow; none are known in a scan's body.
+  /// `tried` has nothing to say of a scan's body.
   StorageChoice(const te::Program &program, ElementType narrow, llvm::ArrayRef<Magnitude> inputs,
-                llvm::ArrayRef<double> greatest, bool isScanBody);
+                const Tried &tried, bool isScanBody);
 
   const Storage &of(te::ValueId id) const { return chosen[id.number]; }
   bool isConstantNode(uint32_t node) const { return constantNodes[node]; }
+  bool isKept(uint32_t node) const { return tried.isKept(node); }
   Magnitude magnitudeOf(te::ValueId id) const { return magnitudes.of(id); }
   const Scales &scales() const { return powers; }
 
@@ -39,12 +41,15 @@ private:
   void findRepeated();
   void findFills();
   std::vector<bool> findKept() const;
+  bool isKeptResult(te::ValueId id) const;
+  std::vector<bool> keptResults() const;
   void choose(te::ValueId id);
   bool isSmall(te::ValueId id) const;
   bool isFinishedByReader(te::ValueId id) const;
 
   const te::Program &program;
   ElementType narrow;
+  Tried tried;
   bool isScanBody;
   std::vector<bool> constantNodes;
   Magnitudes magnitudes;

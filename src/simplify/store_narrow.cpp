@@ -15,8 +15,8 @@ namespace {
 class Storing {
 public:
   Storing(const Program &program, ElementType narrow, llvm::ArrayRef<Magnitude> inputs,
-          llvm::ArrayRef<double> greatest, bool isScanBody, explain::Log *log)
-      : out(program), narrow(narrow), choice(program, narrow, inputs, greatest, isScanBody),
+          const Tried &tried, bool isScanBody, explain::Log *log)
+      : out(program), narrow(narrow), choice(program, narrow, inputs, tried, isScanBody),
         copies(program.numValues()), log(log) {}
 
   Program run() {
@@ -118,7 +118,8 @@ private:
 
   bool readsCopy(uint32_t node, ValueId id, bool isFactor) const {
     bool isConstant = out.old.value(id).kind == ValueKind::Constant;
-    return choice.of(id).copied && !choice.isConstantNode(node) && (isConstant || isFactor);
+    return choice.of(id).copied && !choice.isConstantNode(node) && !choice.isKept(node) &&
+           (isConstant || isFactor);
   }
 
   /// What a node of the main program reads in place of an old value.
@@ -162,6 +163,8 @@ private:
 
   /// What a scan carries keeps its type; its body reads what it captures as that is stored.
   void storeScan(uint32_t node, const Scan &scan) {
+    if (choice.isKept(node))
+      return out.copyNode(node);
     Program body = *scan.body;
     llvm::SmallVector<Magnitude> inputs(body.inputs.size());
     size_t first = 1 + scan.initial.size();
@@ -214,10 +217,10 @@ private:
 
 } // namespace
 
-Program storeNarrow(const Program &program, ElementType narrow, llvm::ArrayRef<double> greatest,
+Program storeNarrow(const Program &program, ElementType narrow, const Tried &tried,
                     explain::Log *log) {
   llvm::SmallVector<Magnitude> inputs(program.inputs.size());
-  return Storing(program, narrow, inputs, greatest, false, log).run();
+  return Storing(program, narrow, inputs, tried, false, log).run();
 }
 
 } // namespace kintsugi::simplify

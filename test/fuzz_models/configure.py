@@ -3,7 +3,16 @@
 import random
 
 PLANS = ["search", "greedy", "separate"]
-PLAIN = {"float": "f32", "precision": "f32", "plan": "search", "disable": [], "target": "cpu", "compile_threads": 1}
+PLAIN = {
+    "float": "f32",
+    "precision": "f32",
+    "max_error": None,
+    "plan": "search",
+    "disable": [],
+    "target": "cpu",
+    "compile_threads": 1,
+}
+MAX_ERRORS = [None, None, 0.01, 0.0005]  # The least keeps nearly all in f32.
 
 
 def switches_of(rules, target="cpu"):
@@ -20,7 +29,7 @@ def configuration_of(seed, target, switches):
         # A GPU's matrix units multiply 16 bits.
         precision = chance.choices(["f32", "f16", "bf16"], [4, 4, 2] if target.startswith("cuda") else [12, 2, 1])[0]
     count = chance.choices([0, 1, 2, 4], [6, 5, 3, 1])[0]
-    return {
+    drawn = {
         "float": float_type,
         "precision": precision,
         "plan": chance.choices(PLANS, [6, 2, 2])[0],
@@ -28,6 +37,7 @@ def configuration_of(seed, target, switches):
         "target": target,
         "compile_threads": chance.choice([1, 2]),
     }
+    return drawn | {"max_error": chance.choice(MAX_ERRORS) if precision != "f32" else None}
 
 
 def fitted(configuration, graph):
@@ -45,6 +55,8 @@ def options(configuration):
     chosen = {"target": configuration["target"].split(":")[0], "threads": configuration["compile_threads"], "cache": False}
     if configuration["precision"] != "f32":
         chosen["precision"] = configuration["precision"]
+        if configuration["max_error"]:
+            chosen["max_error"] = configuration["max_error"]
     if configuration["plan"] != "search":
         chosen["plan"] = configuration["plan"]
     if configuration["disable"]:
@@ -58,6 +70,8 @@ def flags(configuration):
     for key in ("target", "precision", "plan"):
         if configuration[key] != PLAIN[key]:
             line += f" --{key} {configuration[key]}"
+    if configuration["precision"] != "f32" and configuration["max_error"]:
+        line += f" --max-error {configuration['max_error']}"
     if configuration["disable"]:
         line += f" --disable {','.join(configuration['disable'])}"
     return line
@@ -67,7 +81,7 @@ def simpler(configuration):
     """Configurations with one thing less, the greatest steps first."""
     if configuration["disable"]:
         yield {**configuration, "disable": []}
-    for key in ("plan", "precision", "float", "compile_threads"):
+    for key in ("plan", "max_error", "precision", "float", "compile_threads"):
         if configuration[key] != PLAIN[key]:
             yield {**configuration, key: PLAIN[key]}
     if len(configuration["disable"]) > 1:

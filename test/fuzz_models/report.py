@@ -32,7 +32,8 @@ class Tally:
         self.kinds[answer["kind"]] += 1
         self.operators.update({node.op for node in graph.nodes})
         self.idioms.update(set(graph.idioms))
-        self.configurations.update([f"{key} {configuration[key]}" for key in ("float", "precision", "plan")])
+        shown = [key for key in ("float", "precision", "max_error", "plan") if configuration[key] is not None]
+        self.configurations.update(f"{key} {configuration[key]}" for key in shown)
         self.configurations.update(f"disable {switch}" for switch in configuration["disable"])
         self.deviating += bool(answer.get("ort_deviates"))
         names = answer.get("instructions", {})

@@ -104,6 +104,21 @@ def test_rounding_excuses_at_most_a_tenth(tmp_path):
     assert wild["max_rel"] > 0.1 == wild["allowed"]
 
 
+def test_max_error_keeps_what_moves_outputs(level, tmp_path):
+    path = amplifier(tmp_path / "wild.onnx", 3000)
+    narrow = ("--precision", "f16", "--cpu-level", level)
+    text = subprocess.run([PROGRAM, "compare", path, "--no-cache", *narrow], **CAPTURED).stderr
+    assert "--max-error 0.1 keeps in f32" in text
+    bounded = judged(path, *narrow, "--max-error", "0.02")
+    assert bounded["verdict"] == "inside" and bounded["outputs"][0]["max_rel"] < 0.01
+    note = report("compile", path, "-o", tmp_path / "wild.kin", *narrow, "--max-error", "0.02")["notes"][0]
+    assert re.match(r"--max-error 0.02: \d+ of \d+ definitions stay f32; f16 everywhere moves output 'y' by ", note)
+    kept = run("explain", path, "--no-cache", "--decisions", *narrow, "--max-error", "0.02")
+    assert "rounding it moves the outputs further than --max-error allows" in kept
+    session = kintsugi.InferenceSession(str(path), precision="f16", max_error=0.02, cache=False)
+    assert session.notes == [note]
+
+
 def test_rounding_in_f32_is_no_excuse_but_a_measure(tmp_path):
     """What is off by 15 times as much as rounding each value once is outside."""
     path = amplifier(tmp_path / "loud.onnx", 16)

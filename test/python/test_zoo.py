@@ -34,3 +34,11 @@ def verdicts(*all_):
 def test_verdicts_are_counted_apart():
     said = check.summary(verdicts("inside", "rounding", "inside", "outside"))
     assert said == "of 4 models inside the error policy: 2; only by rounding: 1 (m1); outside: 1 (m3)"
+
+
+def test_what_max_error_brings_inside_is_counted_apart():
+    rows = verdicts("inside", "outside", "outside")
+    rows["m1"]["with_max_error"], rows["m2"]["with_max_error"] = dict(verdict="rounding"), dict(verdict="outside")
+    said = check.summary(rows)
+    assert said.endswith("inside the error policy: 1; only by rounding: 0; outside: 2 (m1, m2), with --max-error 0.1 1")
+    assert [check.is_outside(row) for row in rows.values()] == [False, False, True]

@@ -157,12 +157,16 @@ KinStatus kin_inspect(const char *model, const KinCompilerOptions *options, KinT
 }
 
 /// `what`: the array of the report, "outputs" or "kernels".
-static Error describeFailure(const Json &report, const std::string &what) {
+static Error describeFailure(const Json &report, const std::string &what,
+                             const pipeline::CompileOptions &options) {
   std::string names;
   for (const Json &entry : report[what])
     if (!entry["within"].get<bool>())
       names += (names.empty() ? "'" : ", '") + entry["name"].get<std::string>() + "'";
-  return {ErrorKind::Comparison, what + " differ by more than the error policy allows: " + names};
+  std::string text = what + " differ by more than the error policy allows: " + names;
+  if (storageOf(options.precision) && options.maxError == 0)
+    text += "; --max-error 0.1 keeps in f32 what moves outputs further than that";
+  return {ErrorKind::Comparison, text};
 }
 
 KinStatus kin_compare(const char *model, const char *inputs, const char *expected,
@@ -173,8 +177,9 @@ KinStatus kin_compare(const char *model, const char *inputs, const char *expecte
     KINTSUGI_ASSIGN(api::Settings settings, api::readSettings(options));
     KINTSUGI_ASSIGN(Json found, api::compare(model, orEmpty(inputs), orEmpty(expected), settings));
     setText(report, printJson(found, 1));
-    return found["within"].get<bool>() ? Status::success()
-                                       : Status(describeFailure(found, "outputs"));
+    return found["within"].get<bool>()
+               ? Status::success()
+               : Status(describeFailure(found, "outputs", settings.compile));
   });
 }
 
@@ -189,8 +194,9 @@ KinStatus kin_compare_kernels(const char *model, const char *inputs,
         Json found,
         reportOf(api::ask({api::Task::CompareKernels, model, orEmpty(inputs)}, settings)));
     setText(report, printJson(found, 1));
-    return found["within"].get<bool>() ? Status::success()
-                                       : Status(describeFailure(found, "kernels"));
+    return found["within"].get<bool>()
+               ? Status::success()
+               : Status(describeFailure(found, "kernels", settings.compile));
   });
 }
 

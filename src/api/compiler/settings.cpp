@@ -142,6 +142,14 @@ Status readCalibration(const Json &value, pipeline::CompileOptions &options, std
   return Status::success();
 }
 
+Status readMaxError(const Json &value, pipeline::CompileOptions &options) {
+  if (!value.is_number() || !(value.get<double>() > 0 && value.get<double>() <= 1))
+    return usageError("--max-error: must be more than 0 and at most 1, a share of an output's "
+                      "largest number");
+  options.maxError = value.get<double>();
+  return Status::success();
+}
+
 /// The artifact's machine is set when all options are known.
 Status readLevel(const Json &value, Settings &settings) {
   KINTSUGI_ASSIGN(std::string name, textOf("cpu_level", value));
@@ -202,6 +210,8 @@ Status readOption(const std::string &key, const Json &value, Settings &settings,
     return readBindings(value, options, identity);
   if (key == "calibrate")
     return readCalibration(value, options, settings.calibrationDigest);
+  if (key == "max_error")
+    return readMaxError(value, options);
   if (key == "threads")
     return readThreads(value, options);
   if (key == "cpu_level")
@@ -216,7 +226,7 @@ Status readOption(const std::string &key, const Json &value, Settings &settings,
     return usageError("unknown option \"" + key +
                       "\"; there are: target, precision, plan, disable, dims, bind, "
                       "random_weights, cpu_level, threads, tune, timeout, max_memory, cache, "
-                      "cubins, calibrate");
+                      "cubins, calibrate, max_error");
   KINTSUGI_ASSIGN(bool flag, truthOf(key, value));
   bool &option = key == "cache"    ? settings.cache
                  : key == "cubins" ? options.cubins
@@ -279,6 +289,7 @@ Settings Settings::forReference() const {
   result.compile.cubins = false;
   result.compile.calibration.clear();
   result.calibrationDigest.clear();
+  result.compile.maxError = 0;
   return result;
 }
 
@@ -300,6 +311,7 @@ void Settings::addTo(Blake3 &key) const {
   json["random_weights"] = compile.import.randomWeights;
   json["cubins"] = compile.cubins;
   json["calibration"] = calibrationDigest;
+  json["max_error"] = compile.maxError;
   if (compile.rounding)
     json["rounding"] = nameOf(*compile.rounding);
   json["machine"] = compile.machine.print();
@@ -354,9 +366,14 @@ Expected<Settings> readSettings(const KinCompilerOptions *options) {
                       ": the target reference computes everything in f64");
   bool isTried = settings.compile.precision == Precision::F16 &&
                  !settings.compile.disabled.has("storage-scales");
+  if (settings.compile.maxError > 0 && !storageOf(settings.compile.precision))
+    return usageError("--max-error: is for --precision f16 or bf16; f32 is computed as the model "
+                      "says");
+  isTried |= settings.compile.maxError > 0;
   if (!settings.compile.calibration.empty() && !isTried)
-    return usageError("--calibrate " + settings.compile.calibration +
-                      ": only --precision f16 with its scales looks at how large values become");
+    return usageError(
+        "--calibrate " + settings.compile.calibration +
+        ": only --precision f16 with its scales, or --max-error, looks at what runs tell");
   return settings;
 }
 

@@ -62,6 +62,7 @@ _TYPES = {
 # The keywords that stand for flags of the command line, which the compiler's messages name.
 _KEYWORDS = {
     "--dim": "dims={NAME: N}",
+    "--max-error": "max_error=SHARE",
     "--max-memory": "max_memory=BYTES",
     "--precision": "precision=NAME",
     "--random-weights": "random_weights=True",
@@ -77,11 +78,21 @@ def get_available_providers():
 class SessionOptions:
     """How a model is compiled and run. An option that there is not can't be set: none is ignored."""
 
-    __slots__ = ("cache", "dims", "intra_op_num_threads", "max_memory", "precision", "random_weights", "timeout")
+    __slots__ = (
+        "cache",
+        "dims",
+        "intra_op_num_threads",
+        "max_error",
+        "max_memory",
+        "precision",
+        "random_weights",
+        "timeout",
+    )
 
     def __init__(self):
         self.intra_op_num_threads = 0  # 0: one thread on each core
         self.precision = "f32"  # what f32 values may be rounded to: "f16" or "bf16"
+        self.max_error = None  # by how much of its largest number fewer bits may move an output
         self.cache = True  # keep the artifact, and look for it first
         self.random_weights = False  # make weights whose file is missing from their names
         self.dims = {}  # sizes of open dimensions, by name
@@ -141,6 +152,7 @@ class InferenceSession:
         *,
         threads=None,
         precision=None,
+        max_error=None,
         cache=None,
         random_weights=None,
         dims=None,
@@ -155,6 +167,8 @@ class InferenceSession:
         settings = {"threads": options.intra_op_num_threads if threads is None else threads}
         if (rounded := options.precision if precision is None else precision) != "f32":
             settings["precision"] = rounded
+        if (share := options.max_error if max_error is None else max_error) is not None:
+            settings["max_error"] = share
         if options.random_weights if random_weights is None else random_weights:
             settings["random_weights"] = True
         if extents := dict(options.dims) | dict(dims or {}):

@@ -142,6 +142,11 @@ private:
             "calibrate",
             "With --precision f16: an .npz file of inputs by which to see how large values become");
     verb.add_option_function<double>(
+            "--max-error", [this](double share) { arguments.options["max_error"] = share; },
+            "With --precision f16 or bf16: keep in f32 what would move an output by more than this "
+            "share of its largest number")
+        ->type_name("SHARE");
+    verb.add_option_function<double>(
         "--tune", [this](double seconds) { arguments.options["tune"] = seconds; },
         "Measure schedules of kernels for about so many seconds; what is found is kept");
   }

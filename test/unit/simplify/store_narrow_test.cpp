@@ -26,7 +26,7 @@ protected:
     for (auto [magnitude, value] : llvm::zip(greatest, before.values))
       if (auto found = seen.find(value.name); found != seen.end())
         magnitude = found->second;
-    program = simplify(storeNarrow(before, narrow, greatest, &log));
+    program = simplify(storeNarrow(before, narrow, {greatest, {}}, &log));
     Status status = program.verify();
     ASSERT_TRUE(status.ok()) << status.error().message;
     std::string once = printProgram(program);
@@ -359,6 +359,40 @@ std::vector<double> someMagnitudes(const Program &program, uint64_t seed) {
   return magnitudes;
 }
 
+TEST_F(StoreNarrow, WhatIsKeptReadsAndStoresF32) {
+  Program before = simplify(parsed("input x[8, 64] f32\n"
+                                   "const w[96, 64] f32 = weights(\"w\")\n"
+                                   "const v[96, 96] f32 = weights(\"v\")\n"
+                                   "a[i:8, j:96] = sum[k:64] x[i, k] * w[j, k]\n"
+                                   "b[i:8, j:96] = tanh(a[i, j])\n"
+                                   "c[i:8, j:96] = sum[k:96] b[i, k] * v[j, k]\n"
+                                   "d[i:8, j:96] = sum[k:96] b[i, k] * v[k, j]\n"
+                                   "output c\noutput d\n"));
+  auto kept = [&](llvm::ArrayRef<const char *> names) {
+    std::vector<bool> nodes(before.nodes.size());
+    for (uint32_t node = 0; node < nodes.size(); ++node)
+      nodes[node] = llvm::is_contained(names, before.value(before.resultsOf(node)[0]).name);
+    return nodes;
+  };
+  auto definitionsWith = [&](llvm::ArrayRef<const char *> names) {
+    program = storeNarrow(before, ElementType::F16, {{}, kept(names)});
+    return std::vector<std::string>{definitionOf("a"), definitionOf("b"), definitionOf("c"),
+                                    definitionOf("d")};
+  };
+  std::vector<std::string> all = definitionsWith({});
+  EXPECT_EQ(all[0], "a[i:8, j:96] f32 = sum<f32>[k:64] f32(x.f16[i, k]) * f32(w.f16[j, k])");
+  EXPECT_EQ(all[1], "b[i:8, j:96] f16 = stored f16(tanh(a[i, j]))");
+  EXPECT_EQ(all[2], "c[i:8, j:96] f32 = sum<f32>[k:96] f32(b[i, k]) * f32(v.f16[j, k])");
+  // What is not kept reads the results of what is as copies.
+  std::vector<std::string> first = definitionsWith({"a", "b"});
+  EXPECT_EQ(first[0], "a[i:8, j:96] f32 = sum<f32>[k:64] x[i, k] * w[j, k]");
+  EXPECT_EQ(first[1], "b[i:8, j:96] f32 = tanh(a[i, j])");
+  EXPECT_EQ(first[2], "c[i:8, j:96] f32 = sum<f32>[k:96] f32(b.f16[i, k]) * f32(v.f16[j, k])");
+  std::vector<std::string> one = definitionsWith({"c"});
+  EXPECT_EQ(one[2], "c[i:8, j:96] f32 = sum<f32>[k:96] f32(b[i, k]) * v[j, k]");
+  EXPECT_EQ(one[3], "d[i:8, j:96] f32 = sum<f32>[k:96] f32(b[i, k]) * f32(v.f16[k, j])");
+}
+
 /// The interpreter rounds nothing on the way, so what it computes must not change at all.
 TEST_F(StoreNarrow, RandomProgramsComputeTheSame) {
   unsigned narrowed = 0;
@@ -367,7 +401,10 @@ TEST_F(StoreNarrow, RandomProgramsComputeTheSame) {
     Program before = randomProgram(seed);
     std::vector<ExactTensor> inputs = randomInputs(before, seed);
     for (ElementType type : {ElementType::F16, ElementType::BF16}) {
-      Program after = storeNarrow(before, type, someMagnitudes(before, seed));
+      std::vector<bool> kept(before.nodes.size());
+      for (uint32_t node = 0; node < kept.size() && seed % 2; ++node)
+        kept[node] = (seed * 31 + node * 7) % 5 < 2;
+      Program after = storeNarrow(before, type, {someMagnitudes(before, seed), kept});
       Status status = after.verify();
       ASSERT_TRUE(status.ok()) << status.error().message << "\n" << printProgram(before);
       expectSame(evaluated(after, inputs), evaluated(before, inputs));

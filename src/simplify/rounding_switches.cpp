@@ -1,0 +1,106 @@
+#include "simplify/rounding_switches.h"
+
+#include "simplify/rebuild.h"
+#include "simplify/storage.h"
+#include "llvm/ADT/STLExtras.h"
+
+#include <cmath>
+#include <map>
+
+namespace kintsugi::simplify {
+
+using namespace te;
+
+namespace {
+
+class Switching {
+public:
+  Switching(const Program &program, ElementType narrow, const Tried &tried,
+            llvm::ArrayRef<unsigned> partOf, unsigned parts)
+      : out(program), narrow(narrow),
+        choice(program, narrow, llvm::SmallVector<Magnitude>(program.inputs.size()),
+               {tried.greatest, {}}, false),
+        partOf(partOf), switches(out.fresh.addInput("rounds", ElementType::Bool, {parts})) {}
+
+  Program run() {
+    for (uint32_t node = 0; node < out.old.nodes.size(); ++node) {
+      if (choice.isConstantNode(node)) {
+        out.copy(node);
+        continue;
+      }
+      const auto *definition = std::get_if<Definition>(&out.old.nodes[node]);
+      withRoundedOperands(node, definition, [&] { out.copy(node); });
+      for (ValueId result : out.old.resultsOf(node))
+        if (choice.of(result).narrow)
+          out.bind(result, rounded(node, result, choice.scales().of(result)));
+    }
+    return out.finish();
+  }
+
+private:
+  /// Has a node read rounded copies of what would be copied or is a constant that would be narrow.
+  void withRoundedOperands(uint32_t node, const Definition *definition,
+                           llvm::function_ref<void()> copy) {
+    llvm::SmallVector<std::pair<ValueId, ValueId>> originals;
+    for (ValueId operand : out.old.operandsOf(node)) {
+      if (!readsRounded(definition, operand))
+        continue;
+      originals.push_back({operand, out[operand]});
+      ValueId &made = copies[{operand.number, partOf[node]}];
+      if (made == ValueId())
+        made = rounded(node, operand, choice.scales().ofFactor(operand));
+      out.bind(operand, made);
+    }
+    copy();
+    for (auto [operand, original] : originals)
+      out.bind(operand, original);
+  }
+
+  bool readsRounded(const Definition *definition, ValueId operand) const {
+    const Value &value = out.old.value(operand);
+    bool isMade = value.kind == ValueKind::Result && choice.isConstantNode(value.node);
+    if (choice.of(operand).narrow)
+      return isMade; // Others were rounded where they were made.
+    if (!choice.of(operand).copied)
+      return false;
+    return value.kind == ValueKind::Constant || !definition ||
+           llvm::any_of(bareFactorsOf(*definition),
+                        [&](const Expr &read) { return read.readValue() == operand; });
+  }
+
+  /// A value divided by 2^exponent as the narrow type has it, where the node's part is rounded.
+  ValueId rounded(uint32_t node, ValueId id, int exponent) {
+    ValueId source = out[id];
+    Definition definition;
+    llvm::SmallVector<Index> indices;
+    for (auto [k, extent] : llvm::enumerate(out.fresh.shape(source))) {
+      definition.parallel.push_back({"i" + std::to_string(k), extent});
+      indices.push_back(Index::iterator(k));
+    }
+    auto scaled = [](const Expr &expr, int by) {
+      return by == 0 ? expr : expr * Expr::literal(ElementType::F32, std::ldexp(1.0, by));
+    };
+    Expr exact = Expr::read(source, ElementType::F32, indices);
+    Expr coarse = Expr::cast(ElementType::F32, Expr::cast(narrow, scaled(exact, -exponent)));
+    Expr isRounded = Expr::read(switches, ElementType::Bool, {Index(int64_t(partOf[node]))});
+    definition.bodies.push_back(Expr::select(isRounded, scaled(coarse, exponent), exact));
+    std::string name = out.fresh.value(source).name + ".rounded";
+    return out.fresh.define(name, ElementType::F32, std::move(definition));
+  }
+
+  Rebuilder out;
+  ElementType narrow;
+  StorageChoice choice;
+  llvm::ArrayRef<unsigned> partOf;
+  ValueId switches;
+  std::map<std::pair<uint32_t, unsigned>, ValueId> copies; ///< By old value and part.
+};
+
+} // namespace
+
+Program withRoundingSwitches(const Program &program, ElementType narrow, const Tried &tried,
+                             llvm::ArrayRef<unsigned> partOf, unsigned parts) {
+  return Switching(program, narrow, tried, partOf, parts).run();
+}
+
+} // namespace kintsugi::simplify
