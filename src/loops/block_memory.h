@@ -12,9 +12,8 @@
 
 namespace kintsugi::loops {
 
-/// What a block has, and what its products may become.
+/// What a block has.
 struct BlockLimits {
-  std::optional<ElementType> rounded; ///< That factors in f32 may be rounded to; none: no type.
   int64_t scratchBytes = 0;
   int64_t ringBytes = 0;   ///< Where four warps multiply together; 0: they can't.
   bool bulk = false;       ///< Whether those may have boxes brought.

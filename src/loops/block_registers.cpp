@@ -27,7 +27,7 @@ int registersOf(const MatrixTile &tile, int threads, const FactorMoves &moves) {
 }
 
 int registersOf(const LoopNest &nest, const Schedule &schedule) {
-  std::optional<MatrixProduct> product = matrixProductOf(nest, nest.matrix->element);
+  std::optional<MatrixProduct> product = matrixProductOf(nest);
   assert(product && "a nest with a matrix tile is a product");
   return registersOf(*nest.matrix, schedule.threads, factorMovesOf(nest, *product, schedule));
 }

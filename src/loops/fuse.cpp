@@ -1,5 +1,6 @@
 #include "loops/fuse.h"
 
+#include "loops/factor_move.h"
 #include "loops/reindex.h"
 #include "te/divisions.h"
 #include "te/product.h"
@@ -124,6 +125,18 @@ bool isDirty(const Expr &body) {
   return dirty;
 }
 
+/// The type of 16 bits that both factors of a sum of products are read in.
+std::optional<ElementType> factorsOf(const Definition &definition) {
+  if (!definition.reduction || definition.reduction->combiner != Combiner::Sum)
+    return std::nullopt;
+  const Expr &body = definition.bodies[0];
+  if (body.kind() != ExprKind::Binary || body.binaryOp() != BinaryOp::Mul)
+    return std::nullopt;
+  ElementType type = unwidened(body.operand(0)).type();
+  bool isShared = isFloat(type) && bitsOf(type) == 16 && unwidened(body.operand(1)).type() == type;
+  return isShared ? std::optional(type) : std::nullopt;
+}
+
 class Fuser {
 public:
   Fuser(const Program &program, const Group &group, const FuseOptions &options)
@@ -145,6 +158,7 @@ private:
     member.reduction = definition.reduction;
     member.bodies = definition.bodies;
     member.results = definition.results;
+    member.factors = factorsOf(definition);
     for (unsigned k = 0; k < member.parallel.size(); ++k)
       member.resultIndices.push_back(Index::iterator(k));
     member.isOutput = llvm::any_of(

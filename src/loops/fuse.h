@@ -45,6 +45,7 @@ struct Member {
   llvm::SmallVector<te::ValueId, 1> results;
   /// Where a point of the parallel iterators is stored in each result.
   llvm::SmallVector<te::Index, 4> resultIndices;
+  std::optional<ElementType> factors; ///< As in LoopNest.
   llvm::SmallVector<KeptValue, 0> kept;
   llvm::SmallVector<Bound, 1> bounds; ///< See bounds.h.
   bool isOutput = false;

@@ -8,37 +8,25 @@ using namespace te;
 
 namespace {
 
-/// The type that both factors have, or may be rounded to.
-std::optional<ElementType> elementOf(const Expr &body, std::optional<ElementType> rounded) {
-  std::optional<ElementType> element = rounded;
-  for (const Expr &factor : body.operands()) {
-    ElementType own = unwidened(factor).type();
-    if (own != ElementType::F16 && own != ElementType::BF16)
-      continue;
-    if (element && *element != own)
-      return std::nullopt;
-    element = own;
-  }
-  bool areExact = llvm::all_of(body.operands(), [&](const Expr &factor) {
-    return element && unwidened(factor).type() == *element;
-  });
-  return areExact || rounded ? element : std::nullopt;
+/// Whether a factor is of a type, or may be rounded to it.
+bool becomes(const Expr &factor, ElementType element) {
+  ElementType own = unwidened(factor).type();
+  return own == element || own == ElementType::F32;
 }
 
 } // namespace
 
-std::optional<MatrixProduct> matrixProductOf(const LoopNest &nest,
-                                             std::optional<ElementType> rounded) {
-  if (!nest.reduction || nest.reduction->combiner != Combiner::Sum || nest.bodies.size() != 1 ||
-      nest.reduction->accumulator != ElementType::F32 || !nest.spans.empty() || nest.inPasses)
+std::optional<MatrixProduct> matrixProductOf(const LoopNest &nest) {
+  if (!nest.factors || !nest.reduction || nest.reduction->combiner != Combiner::Sum ||
+      nest.bodies.size() != 1 || nest.reduction->accumulator != ElementType::F32 ||
+      !nest.spans.empty() || nest.inPasses)
     return std::nullopt;
   const Expr &body = nest.bodies[0];
   if (body.kind() != ExprKind::Binary || body.binaryOp() != BinaryOp::Mul)
     return std::nullopt;
-  std::optional<ElementType> element = elementOf(body, rounded);
-  if (!element)
+  if (!becomes(body.operand(0), *nest.factors) || !becomes(body.operand(1), *nest.factors))
     return std::nullopt;
-  MatrixProduct product{*element, 1, {}, {}, {}};
+  MatrixProduct product{*nest.factors, 1, {}, {}, {}};
   llvm::SmallVector<unsigned> own[2];
   for (unsigned k = 0; k < nest.parallel.size(); ++k) {
     bool first = body.operand(0).uses(k), second = body.operand(1).uses(k);

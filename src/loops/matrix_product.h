@@ -21,10 +21,8 @@ struct MatrixProduct {
   int64_t numRows = 1, numColumns = 1, numBatch = 1, depth = 1;
 };
 
-/// nullopt: it is none, or its factors would have to be rounded to a type that they are not of.
-/// `rounded`: the type that factors in f32 may be rounded to; none: no type.
-std::optional<MatrixProduct> matrixProductOf(const LoopNest &nest,
-                                             std::optional<ElementType> rounded);
+/// nullopt: it is none, or its factors would have to be rounded to a type that they were not of.
+std::optional<MatrixProduct> matrixProductOf(const LoopNest &nest);
 
 /// How both factors come.
 struct FactorMoves {

@@ -105,6 +105,7 @@ LoopNest makeNest(const GroupValues &values, const Member &member, const Box &bo
                   llvm::ArrayRef<TileDimension> space, PlacementOf placementOf) {
   LoopNest nest;
   nest.node = member.node;
+  nest.factors = member.factors;
   nest.parallel = member.parallel;
   nest.reduction = member.reduction;
   for (auto [iterator, side] : llvm::zip(nest.parallel, box))

@@ -117,6 +117,7 @@ Expr useAccumulator(const Expr &body, const Member &reduction) {
 Member overConsumer(const Member &reduction, const Member &consumer, llvm::ArrayRef<Index> access) {
   Member joined = consumer;
   joined.reduction = reduction.reduction;
+  joined.factors = reduction.factors;
   llvm::SmallVector<Index> replacements(access.begin(), access.end());
   for (unsigned k = 0; k < reduction.reduction->iterators.size(); ++k)
     replacements.push_back(Index::iterator(consumer.parallel.size() + k));

@@ -158,6 +158,10 @@ struct LoopNest {
   llvm::SmallVector<Ahead, 1> ahead; ///< At most one for a buffer.
   bool pastCaches = false;           ///< What is stored is too much to stay in any cache.
   uint32_t node = ~0u;               ///< The program's node that it stems from.
+  /// The type of 16 bits that both factors of a sum of products had before what makes them was
+  /// computed in their place. They may be rounded to it, and to no other: what is f32 in the
+  /// program may leave its range, or be kept since rounding it moves the outputs too far.
+  std::optional<ElementType> factors;
 
   static te::ValueId accumulator(unsigned result) { return {0xFFFFFF00u + result}; }
   static bool isAccumulator(te::ValueId id) { return id.number >= 0xFFFFFF00u; }

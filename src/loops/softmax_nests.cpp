@@ -18,10 +18,9 @@ bool isNarrow(ElementType type) { return isFloat(type) && bitsOf(type) == 16; }
 
 class SoftmaxMatch {
 public:
-  SoftmaxMatch(llvm::ArrayRef<LoopNest> nests, const Schedule &schedule,
-               std::optional<ElementType> rounded)
-      : scores(nests[0]), stats(nests[1]), powers(nests[2]), weighted(nests[3]), schedule(schedule),
-        rounded(rounded) {}
+  SoftmaxMatch(llvm::ArrayRef<LoopNest> nests, const Schedule &schedule)
+      : scores(nests[0]), stats(nests[1]), powers(nests[2]), weighted(nests[3]),
+        schedule(schedule) {}
 
   std::optional<SoftmaxNests> match() {
     bool matches =
@@ -35,8 +34,8 @@ private:
   unsigned powersBuffer() const { return powers.destinations[0]; }
 
   bool findProducts() {
-    std::optional<MatrixProduct> ofScores = matrixProductOf(scores, rounded),
-                                 ofWeighted = matrixProductOf(weighted, rounded);
+    std::optional<MatrixProduct> ofScores = matrixProductOf(scores),
+                                 ofWeighted = matrixProductOf(weighted);
     if (!ofScores || !ofWeighted || ofScores->numBatch != 1 || ofWeighted->numBatch != 1)
       return false;
     scoresProduct = *ofScores;
@@ -220,18 +219,17 @@ private:
 
   const LoopNest &scores, &stats, &powers, &weighted;
   const Schedule &schedule;
-  const std::optional<ElementType> rounded;
   MatrixProduct scoresProduct, weightedProduct;
   int64_t rows = 0, columns = 0;
 };
 
 } // namespace
 
-std::optional<SoftmaxNests> softmaxNestsOf(llvm::ArrayRef<LoopNest> nests, const Schedule &schedule,
-                                           std::optional<ElementType> rounded) {
+std::optional<SoftmaxNests> softmaxNestsOf(llvm::ArrayRef<LoopNest> nests,
+                                           const Schedule &schedule) {
   if (nests.size() < 4)
     return std::nullopt;
-  return SoftmaxMatch(nests, schedule, rounded).match();
+  return SoftmaxMatch(nests, schedule).match();
 }
 
 } // namespace kintsugi::loops

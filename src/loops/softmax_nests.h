@@ -20,8 +20,8 @@ struct SoftmaxNests {
 
 /// Of the first four nests, which the schedule's own nests precede. `rounded`: as matrixProductOf
 /// has it. nullopt: they are something else.
-std::optional<SoftmaxNests> softmaxNestsOf(llvm::ArrayRef<LoopNest> nests, const Schedule &schedule,
-                                           std::optional<ElementType> rounded);
+std::optional<SoftmaxNests> softmaxNestsOf(llvm::ArrayRef<LoopNest> nests,
+                                           const Schedule &schedule);
 
 } // namespace kintsugi::loops
 

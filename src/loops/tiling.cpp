@@ -55,7 +55,7 @@ public:
 
 private:
   bool isProduct(const LoopNest &nest) const {
-    return options.inBlocks && matrixProductOf(nest, options.rounded);
+    return options.inBlocks && matrixProductOf(nest).has_value();
   }
 
   /// A nest for each side of what it chooses by its iterators.

@@ -25,10 +25,9 @@ struct TiledMembers {
 };
 
 struct TilingOptions {
-  bool scalar = false;                ///< No vectors: a member is one nest, whatever it chooses by.
-  bool inBlocks = false;              ///< A tile is the work of a block of threads.
-  bool packing = true;                ///< Constants may be packed.
-  std::optional<ElementType> rounded; ///< As matrixProductOf has it.
+  bool scalar = false;   ///< No vectors: a member is one nest, whatever it chooses by.
+  bool inBlocks = false; ///< A tile is the work of a block of threads.
+  bool packing = true;   ///< Constants may be packed.
 };
 
 struct Tiling {

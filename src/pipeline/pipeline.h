@@ -9,6 +9,7 @@
 #define KINTSUGI_PIPELINE_PIPELINE_H
 
 #include "base/diagnostics.h"
+#include "base/precision.h"
 #include "explain/log.h"
 #include "import/import.h"
 #include "orchestrate/orchestrate.h"

@@ -14,7 +14,6 @@ namespace kintsugi::pipeline {
 search::ScheduleOptions scheduleOptions(const CompileOptions &options) {
   search::ScheduleOptions result;
   result.machine = options.machine;
-  result.precision = options.precision;
   result.coldConstants = options.coldConstants;
   result.packing = !options.disabled.has("packing");
   result.copies = !options.disabled.has("staging");

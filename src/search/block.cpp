@@ -20,7 +20,7 @@ std::optional<BlockCycles> chooseInBlock(LoopNest &nest, const Schedule &schedul
                                          const BlockLimits &limits, ThreadMemo &memo, Wish wish) {
   unsigned dimensions = schedule.space.size();
   orderForThreads(nest, dimensions, schedule.buffers);
-  std::optional<MatrixProduct> product = matrixProductOf(nest, limits.rounded);
+  std::optional<MatrixProduct> product = matrixProductOf(nest);
   if (!product)
     return chooseThreads(nest, schedule, limits.core, memo, wish);
   BlockLimits left = leftForRings(limits, schedule);

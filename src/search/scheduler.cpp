@@ -134,10 +134,9 @@ private:
 
   /// With the best number of threads, where a tile is a block's.
   std::optional<Trial> attempt(const TileSizes &sizes) {
-    std::optional<Tiling> tiling = tilingOf(
-        {values, members, group.constants, packable, transposed},
-        {options.scalar, options.inBlocks(), options.packing, storageOf(options.precision)}, sizes,
-        reason);
+    std::optional<Tiling> tiling =
+        tilingOf({values, members, group.constants, packable, transposed},
+                 {options.scalar, options.inBlocks(), options.packing}, sizes, reason);
     if (!tiling)
       return std::nullopt;
     if (!options.inBlocks())
@@ -235,9 +234,8 @@ private:
   /// Blocks share a tile where nothing but the product is done for it.
   BlockLimits limitsOf(const Tiling &tiling) const {
     unsigned blocks = tiling.parts.size() == 1 ? options.clusterBlocks : 1;
-    return {
-        storageOf(options.precision), options.scratchLimit, options.ringLimit, options.bulk, blocks,
-        options.machine.cores,        options.machine.core};
+    return {options.scratchLimit,  options.ringLimit,   options.bulk, blocks,
+            options.machine.cores, options.machine.core};
   }
 
   /// The four nests from `number` on as one loop, where they are attention.

@@ -8,7 +8,6 @@
 #ifndef KINTSUGI_SEARCH_SCHEDULER_H
 #define KINTSUGI_SEARCH_SCHEDULER_H
 
-#include "base/precision.h"
 #include "loops/fuse.h"
 #include "loops/point.h"
 #include "machine/machine.h"
@@ -26,13 +25,12 @@ struct ScheduleOptions {
   /// The same for rings of operands that four warps multiply together, which other devices do with
   /// in `scratchLimit`, by fewer stages. 0: the machine has no instructions for it.
   int64_t ringLimit = 0;
-  bool bulk = true;                     ///< Those operands may come as boxes.
-  unsigned clusterBlocks = 1;           ///< That may share a tile: 1, 2, 4, ...
-  bool packing = true;                  ///< Constants may be packed.
-  bool copies = true;                   ///< Tiles may copy operands and results on the way.
-  bool coldConstants = false;           ///< They come from memory in each run.
-  Precision precision = Precision::F32; ///< What the factors of products may be rounded to.
-  ThreadMemo *threadMemo = nullptr;     ///< Read and added to; may be null.
+  bool bulk = true;                 ///< Those operands may come as boxes.
+  unsigned clusterBlocks = 1;       ///< That may share a tile: 1, 2, 4, ...
+  bool packing = true;              ///< Constants may be packed.
+  bool copies = true;               ///< Tiles may copy operands and results on the way.
+  bool coldConstants = false;       ///< They come from memory in each run.
+  ThreadMemo *threadMemo = nullptr; ///< Read and added to; may be null.
 
   /// Whether a tile is the work of a block of threads; else a worker's own.
   bool inBlocks() const { return machine.threads > 0 && !scalar; }

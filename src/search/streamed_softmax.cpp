@@ -178,7 +178,7 @@ private:
 
 std::optional<BlockCycles> streamSoftmax(llvm::MutableArrayRef<LoopNest> nests, Schedule &schedule,
                                          const BlockLimits &limits, ThreadMemo &memo, Wish wish) {
-  std::optional<SoftmaxNests> found = softmaxNestsOf(nests, schedule, limits.rounded);
+  std::optional<SoftmaxNests> found = softmaxNestsOf(nests, schedule);
   if (!found)
     return std::nullopt;
   Streamed streamed(nests, *found, schedule, limits, wish);

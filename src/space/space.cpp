@@ -22,7 +22,6 @@ Hash128 tuningKey(const GroupKey &key, const search::ScheduleOptions &options) {
       .add(options.ringLimit)
       .add(options.bulk)
       .add(int64_t(options.clusterBlocks))
-      .add(int64_t(options.precision))
       .finish();
 }
 

@@ -19,6 +19,12 @@ y[m:48, n:80] f32 = max(t[m, n], 0)
 output y
 )",
                                   R"(
+input a[m:48, k:64] f16
+input b[k:64, n:80] f16
+y[m:48, n:80] f32 = sum<f32>[k:64] f32(a[m, k]) * f32(b[k, n])
+output y
+)",
+                                  R"(
 input x[i:24, j:96] f32
 m[i:24] f32 = max<f32>[j:96] x[i, j]
 e[i:24, j:96] f32 = exp(x[i, j] - m[i])
@@ -45,7 +51,6 @@ std::vector<search::ScheduleOptions> machines() {
     if (options.machine.threads > 0) {
       options.scratchLimit = options.machine.core.scratchBytes;
       options.ringLimit = options.machine.core.ringBytes;
-      options.precision = Precision::F16;
       options.copies = false;
     }
   }

@@ -8,6 +8,7 @@ import subprocess
 import types
 
 import attention as bench_attention
+import numpy as np
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -111,6 +112,32 @@ def test_products_of_four_warps(on):
     assert (executed("wgmma.mma") > 0) == (on.architecture == "sm_90a")
     assert (executed("mma.sync") > 0) == (on.architecture == "sm_80")
     assert executed("cp.async.cg") > 0
+
+
+SQUARES = """input x[i:256, k:512] f32
+input w[k:512, j:256] f32
+q[i:256, k:512] f32 = x[i, k] * x[i, k]  @"square"
+y[i:256, j:256] f32 = sum<f32>[k:512] q[i, k] * w[k, j]  @"product"
+output y
+"""
+
+
+def test_factors_beyond_the_range_of_f16_stay_f32(on):
+    """Squares of numbers near 1000 have no place in f16; that they stay f32 is the program's choice, not a kernel's."""
+    random = np.random.default_rng(1)
+    feeds = on.folder / "feeds.npz"
+    x, w = random.normal(0, 1000, (256, 512)), random.normal(0, 1, (512, 256))
+    np.savez(feeds, x=x.astype(np.float32), w=w.astype(np.float32))
+    executed = on.compare(SQUARES, "--precision", "f16", "--inputs", feeds)
+    assert executed("mma") == executed("wgmma.mma") == 0
+
+
+def test_what_max_error_keeps_stays_f32(on):
+    """All of a product whose rounding alone would move the output further; near f32's own error."""
+    text = product(256, 1024, 64)
+    assert on.compare(text, "--precision", "f16")("mma" if on.architecture == "sm_80" else "wgmma.mma") > 0
+    executed = on.compare(text, "--precision", "f16", "--max-error", "1e-5")
+    assert executed("mma") == executed("wgmma.mma") == 0
 
 
 def test_boxes_and_sums_of_clusters(on):

@@ -20,7 +20,7 @@ FactorMove moveOf(const std::string &shape, const std::string &index) {
                                      index + ")\noutput c\n");
   Schedule schedule = test::scheduled(program);
   const LoopNest &nest = schedule.nests.back();
-  std::optional<MatrixProduct> product = matrixProductOf(nest, std::nullopt);
+  std::optional<MatrixProduct> product = matrixProductOf(nest);
   EXPECT_TRUE(product);
   return factorMoveOf(nest.bodies[0].operand(1), nest, product->element, product->columns,
                       schedule);
@@ -39,7 +39,7 @@ double secondsOf(int64_t keys, const std::string &shape, const std::string &inde
       "o[h, i, d:64] f32 = sum<f32>[j] f32(w[h, i, j]) * f32(v[h, j, d])\n"
       "y[h, i, d] f32 = o[h, i, d] / z[h, i]\n"
       "output y\n");
-  ScheduleResult result = test::resultOf(program, Precision::F16);
+  ScheduleResult result = test::resultOf(program);
   EXPECT_TRUE(llvm::any_of(result.schedule->nests, [](auto &nest) { return nest.streamed; }));
   return result.computeSeconds;
 }

@@ -43,7 +43,6 @@ protected:
     options.ringLimit = 200 << 10;
     options.clusterBlocks = 8;
     options.copies = false;
-    options.precision = Precision::F16;
   }
 
   ScheduleResult at(const Point &point, std::vector<NestChoices> *choices = nullptr) const {

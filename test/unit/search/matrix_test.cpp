@@ -49,15 +49,29 @@ TEST(Matrix, TakesProductsOfNarrowTypes) {
     }
 }
 
-TEST(Matrix, RoundsOnlyWhereTheUserSaysSo) {
-  Program program = parsed(inF32(512, 512, 512));
-  EXPECT_FALSE(scheduled(program).nests[0].matrix);
-  for (auto [precision, type] :
-       {std::pair{Precision::F16, ElementType::F16}, {Precision::BF16, ElementType::BF16}}) {
-    Schedule schedule = scheduled(program, precision);
-    ASSERT_TRUE(schedule.nests[0].matrix);
-    EXPECT_EQ(schedule.nests[0].matrix->element, type);
+/// The product of `made`, which is computed from x, and of b in f16.
+Schedule productOf(const std::string &made) {
+  return scheduled(
+      parsed("input x[512, 512] f32\ninput b[512, 512] f16\n" + made + "\noutput c\n"));
+}
+
+TEST(Matrix, RoundsOnlyWhatTheProgramStoresSo) {
+  EXPECT_FALSE(scheduled(parsed(inF32(512, 512, 512))).nests[0].matrix);
+  for (const char *type : {"f16", "bf16"}) {
+    std::string made = "a[i:512, k:512] " + std::string(type) + " = stored " + type +
+                       "(max(x[i, k], 0))\n"
+                       "c[i:512, j:512] f32 = sum<f32>[k:512] f32(a[i, k]) * f32(b[k, j])";
+    Schedule schedule = productOf(made);
+    EXPECT_EQ(schedule.nests.size(), 1u);
+    EXPECT_EQ(schedule.nests.back().matrix.has_value(), made.find("bf16") == std::string::npos);
   }
+}
+
+TEST(Matrix, LeavesF32ThatIsMadeOnTheWay) {
+  Schedule schedule = productOf("a[i:512, k:512] f32 = x[i, k] * x[i, k]\n"
+                                "c[i:512, j:512] f32 = sum<f32>[k:512] a[i, k] * f32(b[k, j])");
+  for (const LoopNest &nest : schedule.nests)
+    EXPECT_FALSE(nest.matrix);
 }
 
 TEST(Matrix, TilesAreTheBlocks) {
@@ -100,15 +114,15 @@ TEST(Matrix, FourWarpsMultiplyLargeProducts) {
 }
 
 TEST(Matrix, BoxesComeWhereTheMachineBringsThem) {
-  auto tileOf = [](const std::string &text, Precision precision, int64_t ringLimit, bool bulk) {
-    ScheduleResult result = resultOf(parsed(text), precision, {}, ringLimit, 8, bulk);
+  auto tileOf = [](const std::string &text, int64_t ringLimit, bool bulk) {
+    ScheduleResult result = resultOf(parsed(text), {}, ringLimit, 8, bulk);
     return *result.schedule->nests[0].matrix;
   };
   for (const char *place : {"k, j", "j, k"}) {
     std::string text = product("f16", 1024, 1024, 4096, place);
-    EXPECT_TRUE(tileOf(text, Precision::F32, 200 << 10, true).inBulk);
-    EXPECT_FALSE(tileOf(text, Precision::F32, 200 << 10, false).inBulk);
-    EXPECT_FALSE(tileOf(text, Precision::F32, 0, true).inBulk); // No four warps together.
+    EXPECT_TRUE(tileOf(text, 200 << 10, true).inBulk);
+    EXPECT_FALSE(tileOf(text, 200 << 10, false).inBulk);
+    EXPECT_FALSE(tileOf(text, 0, true).inBulk); // No four warps together.
   }
 }
 
@@ -117,8 +131,8 @@ TEST(Matrix, BoxesChangeNoOtherChoice) {
       parsed("input p[56, 56, 64] f16\ninput k[64, 3, 3, 64] f16\n"
              "t[h:56, w:56, o:64] f32 = sum<f32>[r:3, s:3, c:64] "
              "f32((p[h + r - 1, w + s - 1, c] | 0)) * f32(k[o, r, s, c])\noutput t\n");
-  ScheduleResult with = resultOf(program, Precision::F32, {}, 200 << 10, 8, true);
-  ScheduleResult without = resultOf(program, Precision::F32, {}, 200 << 10, 8, false);
+  ScheduleResult with = resultOf(program, {}, 200 << 10, 8, true);
+  ScheduleResult without = resultOf(program, {}, 200 << 10, 8, false);
   EXPECT_TRUE(with.schedule->nests[0].matrix->inBulk);
   EXPECT_FALSE(without.schedule->nests[0].matrix->inBulk);
   EXPECT_EQ(with.point, without.point);
@@ -129,7 +143,7 @@ TEST(Matrix, TilesBetweenTwoPowersFillTheCores) {
   auto scheduleOf = [](const std::string &place) {
     std::string text = product("f16", 384, 3072, 768, place);
     text.replace(text.find("output c"), 8, "y[i:384, j:3072] f16 = f16(c[i, j])\noutput y");
-    return *resultOf(parsed(text), Precision::F32, {}, 200 << 10, 8).schedule;
+    return *resultOf(parsed(text), {}, 200 << 10, 8).schedule;
   };
   // 72 tiles of 128 columns would leave 60 of 132 cores idle.
   Schedule schedule = scheduleOf("j, k");
@@ -151,19 +165,19 @@ y[i:128, j:3072] f16 = f16(t[i, j] * 0.5 * (1 + erf(t[i, j] * 0.70710678)))
 output y
 )");
   // One warp on a scheduler waits for each of its instructions.
-  EXPECT_GE(scheduled(program, Precision::F32, {program.inputs[1]}).threads, 256);
+  EXPECT_GE(scheduled(program, {program.inputs[1]}).threads, 256);
 }
 
 TEST(Matrix, OtherDevicesMultiplyByWarps) {
   Program program = parsed(product("f16", 4096, 4096, 4096, "j, k"));
-  Schedule schedule = scheduled(program, Precision::F32, {}, 0);
+  Schedule schedule = scheduled(program, {}, 0);
   ASSERT_TRUE(schedule.nests[0].matrix);
   EXPECT_FALSE(schedule.nests[0].matrix->inFours);
 }
 
 TEST(Matrix, ClustersShareLongSumsOfFewTiles) {
   auto tileOf = [](const std::string &text, unsigned blocks) {
-    Schedule schedule = *resultOf(parsed(text), Precision::F32, {}, 200 << 10, blocks).schedule;
+    Schedule schedule = *resultOf(parsed(text), {}, 200 << 10, blocks).schedule;
     EXPECT_EQ(schedule.blocks(), schedule.tiles() * schedule.nests.back().matrix->blocks);
     return *schedule.nests.back().matrix;
   };
@@ -217,7 +231,7 @@ output y
 
 TEST(Matrix, ConstantsLieAsTheUnitsReadThem) {
   Program program = parsed(product("f16", 128, 256, 512, "k, j"));
-  Schedule schedule = scheduled(program, Precision::F32, program.inputs[1]);
+  Schedule schedule = scheduled(program, program.inputs[1]);
   const auto *packed =
       llvm::find_if(schedule.buffers, [](const Buffer &buffer) { return bool(buffer.packing); });
   ASSERT_NE(packed, schedule.buffers.end());

@@ -8,7 +8,6 @@ namespace kintsugi::test {
 
 /// All definitions as one kernel for a GPU, `constants` of them known when it is compiled.
 inline search::ScheduleResult resultOf(const te::Program &program,
-                                       Precision precision = Precision::F32,
                                        llvm::ArrayRef<te::ValueId> constants = {},
                                        int64_t ringLimit = 200 << 10, unsigned clusterBlocks = 1,
                                        bool bulk = true) {
@@ -21,16 +20,15 @@ inline search::ScheduleResult resultOf(const te::Program &program,
   options.bulk = bulk;
   options.scratchLimit = 88 << 10;
   options.copies = false;
-  options.precision = precision;
   search::ScheduleResult result = search::scheduleGroup(program, group, options);
   EXPECT_TRUE(result.schedule) << result.reason;
   return result;
 }
 
-inline loops::Schedule scheduled(const te::Program &program, Precision precision = Precision::F32,
+inline loops::Schedule scheduled(const te::Program &program,
                                  llvm::ArrayRef<te::ValueId> constants = {},
                                  int64_t ringLimit = 200 << 10) {
-  return std::move(*resultOf(program, precision, constants, ringLimit).schedule);
+  return std::move(*resultOf(program, constants, ringLimit).schedule);
 }
 
 } // namespace kintsugi::test

@@ -104,7 +104,7 @@ TEST(Threads, ReadSumsThatTheyShareInWholeMoves) {
 TEST(Threads, HaveConstantsPackedInTheOrderOfTheirSums) {
   Program program = parsed(oneRow("f16", "c, o"));
   EXPECT_FALSE(scheduled(program).buffers[1].packing);
-  Schedule schedule = scheduled(program, Precision::F32, {program.inputs[1]});
+  Schedule schedule = scheduled(program, {program.inputs[1]});
   EXPECT_EQ(schedule.nests[0].registers.vectors, 8u);
   ASSERT_TRUE(schedule.buffers[1].packing);
   ASSERT_EQ(schedule.buffers[1].packing->dimensions.size(), 2u);
@@ -116,7 +116,7 @@ TEST(Threads, StreamLongRowsThroughSeveralBlocksACore) {
   Program program = parsed("input x[8192] f16\ninput w[8192, 2048] f16\n"
                            "y[o:2048] f32 = sum<f32>[c:8192] f32(x[c]) * f32(w[c, o])\noutput y\n");
   // While one block starts or ends, others of its core keep memory busy.
-  EXPECT_GT(scheduled(program, Precision::F32, {program.inputs[1]}).tiles(), 132);
+  EXPECT_GT(scheduled(program, {program.inputs[1]}).tiles(), 132);
 }
 
 TEST(Threads, AllTakePartInSumsThatWaitForAll) {

@@ -18,11 +18,13 @@ struct Product {
 
   explicit Product(Where where = Where::Processor, const std::string &finish = "") {
     std::string m = where == Where::Gpu ? "256" : "64", k = where == Where::Gpu ? "512" : "96";
-    auto parsed = te::parseProgram(
-        "input x[m:" + m + ", k:" + k + "] f32\n" + "input w[k:" + k + ", n:128] f32\n" + //
-            "t[m:" + m + ", n:128] f32 = sum<f32>[k:" + k + "] x[m, k] * w[k, n]\n" +     //
-            "y[m:" + m + ", n:128] f32 = max(t[m, n], 0.0)" + finish + "\noutput y\n",
-        "product.te");
+    std::string type = where == Where::Gpu ? "f16" : "f32"; // Of matrix units.
+    auto parsed = te::parseProgram("input x[m:" + m + ", k:" + k + "] " + type + "\n" +
+                                       "input w[k:" + k + ", n:128] " + type + "\n" + "t[m:" + m +
+                                       ", n:128] f32 = sum<f32>[k:" + k +
+                                       "] f32(x[m, k]) * f32(w[k, n])\n" + "y[m:" + m +
+                                       ", n:128] f32 = max(t[m, n], 0.0)" + finish + "\noutput y\n",
+                                   "product.te");
     EXPECT_TRUE(parsed.ok());
     program = std::move(*parsed);
     group.nodes = {0, 1};
@@ -34,7 +36,6 @@ struct Product {
     if (where == Where::Processor)
       return;
     options.machine = *machine::Machine::forLevel("sm_90a");
-    options.precision = Precision::F16;
     options.scratchLimit = 88 << 10;
     options.ringLimit = 200 << 10;
     options.clusterBlocks = 8;
