@@ -64,6 +64,7 @@ TEST(Bulk, LinesOfTermsEndWithTheirIterator) {
   auto &nest =
       maker.reduce({rows, columns}, {outer, inner}, Combiner::Sum, c, it(0) * columns + it(1),
                    Expr::cast(ElementType::F32, left) * Expr::cast(ElementType::F32, right));
+  nest.factors = ElementType::F16;
   nest.matrix = inBulk();
   maker.schedule.scratchBytes = nest.matrix->ringBytes();
   std::vector<KinTensorMap> maps = mapsOf(maker.schedule);

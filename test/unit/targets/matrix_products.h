@@ -44,6 +44,7 @@ inline ScheduleMaker onMatrixUnits(ElementType type, bool transposed, ElementTyp
                    te::Expr::cast(ElementType::F32, maker.read(a, it(0) * depth + it(2))) *
                        te::Expr::cast(ElementType::F32, maker.read(b, place)));
   tile.element = type;
+  product.factors = type;
   product.matrix = tile;
   maker.schedule.scratchBytes = tile.ringBytes();
   return maker;
@@ -75,6 +76,7 @@ inline ScheduleMaker convolution(int64_t channels, int64_t step) {
       maker.reduce({4, 24 / step, filters}, {3, 3, channels}, Combiner::Sum, y,
                    ((it(0) + it(6)) * (24 / step) + it(1)) * filters + it(2),
                    Expr::cast(ElementType::F32, read) * Expr::cast(ElementType::F32, weight));
+  nest.factors = ElementType::F16;
   nest.matrix = tile;
   maker.schedule.scratchBytes = tile.ringBytes();
   return maker;
