@@ -1,10 +1,7 @@
 #include "search/registers.h"
 
 #include "cost/passes.h"
-#include "loops/fuse.h"
 #include "loops/loop_order.h"
-#include "loops/visit.h"
-#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -19,118 +16,39 @@ using namespace te;
 
 namespace {
 
-/// Cycles of bringing one vector whose lanes lie `stride` elements apart.
-double vectorMoveCost(int64_t stride, unsigned lanes) {
-  if (lanes == 1)
-    return 0.5;
-  if (stride == 0 || stride == 1)
-    return 0.5;
-  if (stride == 2)
-    return 1.5;
-  constexpr int64_t page = 1024, line = 16;
-  if (stride == irregular || std::abs(stride) >= page)
-    return 3.0 * lanes;
-  return (std::abs(stride) >= line ? 2.0 : 1.2) * lanes;
-}
-
 class RegisterChoice {
 public:
   RegisterChoice(const LoopNest &nest, llvm::ArrayRef<TileDimension> space,
                  llvm::ArrayRef<Buffer> buffers, const VectorUnit &unit)
-      : nest(nest), space(space), buffers(buffers), unit(unit), numParallel(nest.parallel.size()) {
-    collect(nest.bodies, bodyReads);
-    collect(nest.epilogue, epilogueReads);
-    guards.assign(bodyReads.size(), 0);
-    for (const Expr &body : nest.bodies)
-      usesOf(body, 0);
-    for (const Expr &finish : nest.epilogue)
-      epilogueOperations += operationsOf(finish);
-    unsigned bits = 32;
-    for (unsigned destination : nest.destinations)
-      bits = std::max(bits, bitsOf(buffers[destination].type));
-    for (const Kept &kept : nest.kept)
-      bits = std::max(bits, bitsOf(buffers[kept.buffer].type));
-    if (nest.reduction)
-      bits = std::max(bits, bitsOf(nest.reduction->accumulator));
-    for (const Expr &read : bodyReads)
-      bits = std::max(bits, isFloat(read.type()) ? bitsOf(read.type()) : 32u);
-    fullLanes = std::max(1u, unit.bits / bits);
-    plainStrides = bodyStrides = stridesOf(bodyReads);
-    if (nest.reduction)
-      loopOrder = reductionOrder(nest, buffers);
-    epilogueStrides = stridesOf(epilogueReads);
-    for (unsigned k = 0; k < numParallel; ++k)
-      destinationStrides.push_back(nest.destinationIndex.coefficientOf(k));
-  }
+      : nest(nest), unit(unit), numParallel(nest.parallel.size()),
+        cycles(nest, space, buffers, unit) {}
 
   double choose(RegisterTile &best) {
     double bestCycles = INFINITY;
-    considerAll([&](const RegisterTile &tile, double cycles) {
-      if (cycles < bestCycles * 0.999) {
-        bestCycles = cycles;
+    considerAll([&](const RegisterTile &tile, double found) {
+      if (found < bestCycles * 0.999) {
+        bestCycles = found;
         best = tile;
       }
     });
     return bestCycles;
   }
 
+  using Tell = llvm::function_ref<void(const RegisterTile &, double cycles)>;
+
   /// Tells each choice with its cycles, scalar code first.
-  void considerAll(llvm::function_ref<void(const RegisterTile &, double)> tell) {
-    isPacked.assign(bodyReads.size(), false);
-    tell(RegisterTile(), estimate(RegisterTile()));
-    if (fullLanes == 1)
+  void considerAll(Tell tell) {
+    cycles.packNothing();
+    consider(RegisterTile(), tell);
+    if (cycles.lanesOfVector() == 1)
       return;
     for (unsigned v = 0; v < numParallel + nest.numReductions(); ++v)
       if (v < numParallel || canVectorizeReduction())
-        considerVector(v, [&](const RegisterTile &tile) { tell(tile, estimate(tile)); });
+        considerVector(v, tell);
   }
 
 private:
-  static void collect(llvm::ArrayRef<Expr> exprs, llvm::SmallVector<Expr> &reads) {
-    for (const Expr &expr : exprs)
-      expr.walk([&](const Expr &e) {
-        if (e.kind() == ExprKind::Read && !LoopNest::isAccumulator(e.readValue()) &&
-            !llvm::is_contained(reads, e))
-          reads.push_back(e);
-      });
-  }
-
-  using Uses = uint64_t; ///< A bit for each iterator.
-
-  /// The iterators that change an expression of the body; notes its operations on the way, and for
-  /// reads what changes whether they are wanted (`guard`).
-  Uses usesOf(const Expr &expr, Uses guard) {
-    auto [entry, isNew] = visited.try_emplace(expr.identity(), Visit{0, guard});
-    if (!isNew && (guard & ~entry->second.guard) == 0)
-      return entry->second.uses;
-    Uses seen = entry->second.guard |= guard;
-    Uses uses = usedByIndices(expr, numParallel + nest.numReductions());
-    if (expr.kind() == ExprKind::Read)
-      if (auto read = llvm::find(bodyReads, expr); read != bodyReads.end())
-        guards[read - bodyReads.begin()] |= seen;
-    for (const Expr &operand : expr.operands()) {
-      uses |= usesOf(operand, seen);
-      if (expr.kind() == ExprKind::Select) // The condition comes first.
-        seen |= uses;
-    }
-    visited[expr.identity()].uses = uses;
-    if (double own = ownOperations(expr); isNew && own > 0)
-      operations.push_back({own, uses});
-    return uses;
-  }
-
-  using Strides = llvm::SmallVector<llvm::SmallVector<int64_t, 8>>;
-
-  /// For each read, how its position moves with each iterator.
-  Strides stridesOf(llvm::ArrayRef<Expr> reads) const {
-    Strides strides;
-    for (const Expr &read : reads) {
-      strides.emplace_back();
-      for (unsigned k = 0; k < numParallel + nest.numReductions(); ++k)
-        strides.back().push_back(strideOf(read.readIndices()[0], k));
-    }
-    return strides;
-  }
+  void consider(const RegisterTile &tile, Tell tell) const { tell(tile, cycles.of(tile)); }
 
   bool canVectorizeReduction() const {
     if (!nest.reduction)
@@ -140,14 +58,14 @@ private:
            combiner != Combiner::SoftmaxStats;
   }
 
-  template <typename Consider> void considerVector(unsigned v, Consider consider) {
+  void considerVector(unsigned v, Tell tell) {
     int64_t size = nest.extentOf(v);
     if (size < 2 || nest.spanOf(v))
       return;
     RegisterTile tile;
     tile.vectorIterator = v;
-    tile.lanes = std::min<uint64_t>(fullLanes, llvm::PowerOf2Ceil(size));
-    packFor(v, tile.lanes);
+    tile.lanes = std::min<uint64_t>(cycles.lanesOfVector(), llvm::PowerOf2Ceil(size));
+    cycles.packFor(v, tile.lanes);
     bool hasTail = nest.reduction && v < numParallel;
     int64_t mostVectors =
         hasTail ? llvm::divideCeil(size, tile.lanes) : std::max<int64_t>(1, size / tile.lanes);
@@ -159,9 +77,9 @@ private:
       tile.vectors = vectors;
       tile.rowIterator = -1;
       tile.rows = 1;
-      consider(tile);
+      consider(tile, tell);
       if (!nest.reduction) {
-        considerTransposed(tile, consider);
+        considerTransposed(tile, tell);
         continue;
       }
       for (unsigned u = 0; u < numParallel; ++u) {
@@ -172,7 +90,7 @@ private:
           if (rows > nest.extentOf(u) || rows * vectors + vectors + 1 > unit.registers)
             break;
           tile.rows = rows;
-          consider(tile);
+          consider(tile, tell);
         }
         tile.rowIterator = -1;
         tile.rows = 1;
@@ -182,315 +100,24 @@ private:
 
   /// As many rows as lanes, where elements lie side by side along the rows instead of the lanes:
   /// square blocks are turned in registers.
-  template <typename Consider> void considerTransposed(RegisterTile tile, Consider consider) {
+  void considerTransposed(RegisterTile tile, Tell tell) {
     // Under a mask a block is not read whole.
-    if (nest.extentOf(tile.vectorIterator) < tile.lanes ||
-        llvm::any_of(guards, [](Uses guard) { return guard != 0; }))
+    if (nest.extentOf(tile.vectorIterator) < tile.lanes || !cycles.readsAll())
       return;
     for (unsigned u = 0; u < numParallel; ++u) {
       if (int(u) == tile.vectorIterator || nest.extentOf(u) < tile.lanes || tile.vectors > 1)
         continue;
       tile.rowIterator = u;
       tile.rows = tile.lanes;
-      if (llvm::any_of(bodyStrides,
-                       [&](llvm::ArrayRef<int64_t> strides) { return isTurned(strides, tile); }))
-        consider(tile);
+      if (cycles.turns(tile))
+        consider(tile, tell);
     }
-  }
-
-  bool isTurned(llvm::ArrayRef<int64_t> strides, const RegisterTile &tile) const {
-    if (tile.vectorIterator < 0 || tile.rowIterator < 0 || tile.lanes < 2 ||
-        tile.rows % tile.lanes != 0 || nest.reduction)
-      return false;
-    int64_t stride = strides[tile.vectorIterator];
-    return strides[tile.rowIterator] == 1 && stride != irregular && (stride < -1 || stride > 2);
-  }
-
-  /// Constants that vectors along `v` would read in panels.
-  void packFor(unsigned v, unsigned lanes) {
-    bodyStrides = plainStrides;
-    isPacked.assign(bodyReads.size(), false);
-    if (!nest.reduction || v >= numParallel)
-      return;
-    for (auto [number, read] : llvm::enumerate(bodyReads)) {
-      const Buffer &buffer = buffers[read.readValue().number];
-      if (!buffer.packable ||
-          !packRead(nest, space, read.readIndices()[0], v, lanes, buffer.elements))
-        continue;
-      bodyStrides[number][v] = 1;
-      isPacked[number] = true;
-    }
-  }
-
-  static double blocks(int64_t extent, int64_t step) { return std::ceil(double(extent) / step); }
-
-  /// Of the reads of the body: lanes that want different reads have all of them, under masks.
-  double bodyLoads(const RegisterTile &tile) const {
-    constexpr double masked = 5;
-    double cycles = loads(bodyReads, bodyStrides, tile);
-    for (Uses guard : guards)
-      if (tile.vectorIterator >= 0 && guard >> tile.vectorIterator & 1)
-        cycles += masked * tile.vectors * tile.rows;
-    return cycles;
-  }
-
-  /// Further cycles of a vector whose place is no multiple of its length: it lies in two lines, if
-  /// it is as long as a line always.
-  double crossing(llvm::ArrayRef<int64_t> strides, const RegisterTile &tile) const {
-    constexpr unsigned line = 16;
-    if (tile.vectorIterator < 0 || tile.lanes < 4)
-      return 0;
-    int64_t stride = std::abs(strides[tile.vectorIterator]);
-    bool isShifted = llvm::any_of(llvm::enumerate(strides), [&](const auto &entry) {
-      auto [k, other] = entry;
-      return int(k) != tile.vectorIterator && nest.extentOf(k) > 1 && other != irregular &&
-             other % tile.lanes != 0;
-    });
-    if ((stride != 1 && stride != 2) || !isShifted)
-      return 0;
-    return 0.5 * double(stride) * std::min(1.0, double(tile.lanes) / line);
-  }
-
-  double loads(llvm::ArrayRef<Expr> reads, const Strides &readStrides,
-               const RegisterTile &tile) const {
-    double cycles = 0;
-    for (auto [read, strides] : llvm::zip_equal(reads, readStrides)) {
-      int64_t stride = tile.vectorIterator < 0 ? 0 : strides[tile.vectorIterator];
-      double copies = 1;
-      if (stride != 0)
-        copies *= tile.vectors;
-      if (tile.rowIterator >= 0 && strides[tile.rowIterator] != 0)
-        copies *= tile.rows;
-      cycles += copies * (isTurned(strides, tile)
-                              ? turningCycles(read, strides, tile)
-                              : vectorMoveCost(stride, tile.lanes) + crossing(strides, tile));
-    }
-    return cycles;
-  }
-
-  /// Of a vector: its share of a block's loads and shuffles. Where each row is on a page of its
-  /// own, it costs besides to go through more of them than prefetchers follow, much where memory
-  /// has them, and to take little of each.
-  double turningCycles(const Expr &read, llvm::ArrayRef<int64_t> strides,
-                       const RegisterTile &tile) const {
-    constexpr double turning = 5, followed = 64, page = 1024, unfollowed = 20;
-    if (double(std::abs(strides[tile.vectorIterator])) < page)
-      return turning;
-    double pages = double(nest.extentOf(tile.vectorIterator));
-    double taken =
-        nextTileGoesOn(read) ? page : std::min(page, double(nest.extentOf(tile.rowIterator)));
-    bool waits = pages > followed && isBeyondCaches(buffers[read.readValue().number]);
-    return turning + (waits ? unfollowed : 0) + 0.5 * std::log2(std::max(1.0, pages / followed)) +
-           0.3 * std::log2(page / taken);
-  }
-
-  /// Whether the next tile reads what lies beside what this one reads.
-  bool nextTileGoesOn(const Expr &read) const {
-    for (unsigned d = space.size(); d-- > 0;)
-      if (space[d].count() > 1)
-        return strideOf(read.readIndices()[0], nest.originIterator(d)) == 1;
-    return false;
-  }
-
-  /// Cycles lost in each step of the reduction on cache lines that the last step did not touch.
-  double farCycles(const RegisterTile &tile) const {
-    double cycles = 0;
-    for (auto [read, strides, packed] : llvm::zip(bodyReads, bodyStrides, isPacked)) {
-      if (packed)
-        continue;
-      double size = bytesBetweenBlocks(read, strides), lines = linesOf(strides, tile);
-      if (comesBackToRows(nest, tile, read, space, buffers, unit.nearBytes)) {
-        constexpr double inRun = 2, toWait = 0.5; // For a line, and for the running values.
-        cycles += lines * inRun + toWait * tile.vectors * tile.rows;
-        continue;
-      }
-      double stepsInside = 1; // Of one step of the iterator at hand.
-      for (unsigned k : llvm::reverse(loopOrder)) {
-        cycles += lines * lineCycles(strides[numParallel + k], size) / stepsInside;
-        stepsInside *= double(nest.extentOf(numParallel + k));
-      }
-    }
-    return cycles;
-  }
-
-  /// What the loops go through of a buffer before they come to elements that a table sends them to;
-  /// all of it where none does.
-  double bytesBetweenBlocks(const Expr &read, llvm::ArrayRef<int64_t> strides) const {
-    const Buffer &buffer = buffers[read.readValue().number];
-    double block = 1;
-    bool byTable = false;
-    for (auto [k, stride] : llvm::enumerate(strides)) {
-      bool isSpan = stride == irregular && nest.spanOf(k);
-      byTable |= isSpan;
-      if (stride != 0 && !isSpan)
-        block *= double(nest.extentOf(k));
-    }
-    double all = double(buffer.elements);
-    return (byTable ? std::min(block, all) : all) * bitsOf(buffer.type) / 8;
-  }
-
-  /// Of coming to another line so many elements on: prefetchers follow small steps, and stay within
-  /// a page; what the near caches can't hold comes from farther.
-  double lineCycles(int64_t stride, double size) const {
-    constexpr int64_t page = 1024, line = 16;
-    constexpr double nearest = 32 << 10;
-    stride = stride == irregular ? page : std::abs(stride);
-    if (stride < line)
-      return 0.5 * double(stride) / line;
-    if (stride < page)
-      return size > nearest ? 2 : 0.25;
-    return size > double(unit.nearBytes) ? 20 : 1.5;
-  }
-
-  /// Cache lines that a step touches of one operand.
-  static double linesOf(llvm::ArrayRef<int64_t> strides, const RegisterTile &tile) {
-    auto along = [&](int iterator, unsigned points) {
-      if (iterator < 0 || strides[iterator] == 0)
-        return 1.0;
-      return std::abs(strides[iterator]) >= 16 ? double(points) : std::ceil(points / 16.0);
-    };
-    return along(tile.vectorIterator, tile.lanes * tile.vectors) *
-           along(tile.rowIterator, tile.rows);
-  }
-
-  /// Cycles of one tile's nest under a choice. Where vectors don't cover a parallel iterator of a
-  /// reduction evenly, a block of fewer vectors finishes it.
-  double estimate(const RegisterTile &tile) const {
-    if (tile.vectorIterator < 0 || tile.vectorIterator >= int(numParallel) || !nest.reduction)
-      return estimateBlocks(tile, -1);
-    int64_t all = llvm::divideCeil(nest.extentOf(tile.vectorIterator), tile.lanes);
-    double cycles = estimateBlocks(tile, double(all / tile.vectors));
-    RegisterTile tail = tile;
-    tail.vectors = all % tile.vectors;
-    return tail.vectors ? cycles + estimateBlocks(tail, 1) : cycles;
-  }
-
-  /// `columns`: how many blocks there are along the vector iterator; -1: as many as cover it.
-  double estimateBlocks(const RegisterTile &tile, double columns) const {
-    double points = 1, steps = 1;
-    bool vectorReduces = tile.vectorIterator >= int(numParallel);
-    for (unsigned k = 0; k < numParallel; ++k) {
-      int64_t step = tile.stepOf(k);
-      points *=
-          int(k) == tile.vectorIterator && columns >= 0 ? columns : blocks(nest.extentOf(k), step);
-    }
-    for (unsigned k = numParallel; k < numParallel + nest.numReductions(); ++k)
-      steps *= blocks(nest.extentOf(k), tile.stepOf(k));
-    double width = double(tile.rows) * tile.vectors;
-    double outside = storeCycles(tile, vectorReduces) + 2;
-    double arithmetic = std::max(width, operationsIn(tile)) * 0.5;
-    if (!nest.reduction)
-      return points * (std::max(bodyLoads(tile), 0.5) + arithmetic + outside);
-    constexpr double chain = 4; ///< Cycles from one sum to the next.
-    double step =
-        std::max({arithmetic, bodyLoads(tile), chain}) + keepCycles(tile) + 0.25 + farCycles(tile);
-    return points * (steps * step + outside);
-  }
-
-  /// Vector operations of one step. An operation is done once for the rows and vectors that change
-  /// it; one that no reduction changes, outside. A product that is summed is one with the sum.
-  double operationsIn(const RegisterTile &tile) const {
-    Uses reduced = ((Uses(1) << nest.numReductions()) - 1) << numParallel;
-    double total = 0;
-    for (const Operation &operation : operations) {
-      if (nest.reduction && !(operation.uses & reduced))
-        continue;
-      auto changes = [&](int iterator) { return iterator >= 0 && operation.uses >> iterator & 1; };
-      total += operation.cost * (changes(tile.vectorIterator) ? tile.vectors : 1) *
-               (changes(tile.rowIterator) ? tile.rows : 1);
-    }
-    return total;
-  }
-
-  /// Of storing in each step what is kept.
-  double keepCycles(const RegisterTile &tile) const {
-    double cycles = 0;
-    for (const Kept &kept : nest.kept) {
-      int64_t stride = tile.vectorIterator < 0 ? 1 : strideOf(kept.index, tile.vectorIterator);
-      double each = stride == 1 ? 1 : scatterCycles(stride, buffers[kept.buffer]) * tile.lanes;
-      cycles += each * tile.vectors * tile.rows;
-    }
-    return cycles;
-  }
-
-  /// Of storing one lane apart from the others.
-  static double scatterCycles(int64_t stride, const Buffer &buffer) {
-    constexpr int64_t page = 1024, line = 16;
-    if (std::abs(stride) < line)
-      return 1.5;
-    return std::abs(stride) < page || buffer.home == Home::Scratch ? 3 : 10;
-  }
-
-  bool isBeyondCaches(const Buffer &buffer) const {
-    return buffer.home == Home::Memory &&
-           double(buffer.elements) * bitsOf(buffer.type) / 8 > unit.allBytes;
-  }
-
-  /// Of a vector that goes past the caches, when the next one goes elsewhere: memory takes parts of
-  /// lines one by one, and few lines in a row less quickly than many.
-  double cyclesOfShortRuns(const RegisterTile &tile) const {
-    constexpr double ofPart = 40, ofRun = 8, line = 64, enough = 4 * line; // Bytes.
-    const Buffer &buffer = buffers[nest.destinations[0]];
-    if (nest.reduction || !isBeyondCaches(buffer))
-      return 0;
-    double each = bitsOf(buffer.type) / 8.0, run = double(storedRun(tile)) * each;
-    if (run < line)
-      return ofPart;
-    if (tile.rowIterator >= 0) // Blocks that follow each other go on where the last one ended.
-      run = std::max(run, double(nest.extentOf(tile.vectorIterator)) * each);
-    return run < enough ? ofRun * (line / run - line / enough) : 0;
-  }
-
-  /// Elements that are stored side by side, one soon after the other.
-  int64_t storedRun(const RegisterTile &tile) const {
-    int64_t run = tile.rowIterator < 0 ? nest.extentOf(tile.vectorIterator)
-                                       : int64_t(tile.lanes) * tile.vectors;
-    for (unsigned k = numParallel; k-- > 0;)
-      if (int(k) != tile.vectorIterator && nest.extentOf(k) > 1 &&
-          std::abs(destinationStrides[k]) <= run)
-        run = std::max(run, std::abs(destinationStrides[k]) * nest.extentOf(k));
-    return run;
-  }
-
-  double storeCycles(const RegisterTile &tile, bool vectorReduces) const {
-    double stored = double(tile.rows) * (vectorReduces ? 1 : tile.vectors);
-    double cost = 1;
-    if (tile.vectorIterator >= 0 && !vectorReduces) {
-      int64_t stride = strideOf(nest.destinationIndex, tile.vectorIterator);
-      cost = stride == 1 ? 1.0 + 2 * crossing(destinationStrides, tile) + cyclesOfShortRuns(tile)
-                         : scatterCycles(stride, buffers[nest.destinations[0]]) * tile.lanes;
-    }
-    double horizontal = vectorReduces ? 3.0 * std::log2(double(tile.lanes)) : 0;
-    RegisterTile scalar = tile;
-    if (vectorReduces)
-      scalar.vectorIterator = -1, scalar.lanes = scalar.vectors = 1;
-    return stored * (cost + horizontal + epilogueOperations * 0.5) +
-           loads(epilogueReads, epilogueStrides, scalar);
   }
 
   const LoopNest &nest;
-  llvm::ArrayRef<TileDimension> space;
-  llvm::ArrayRef<Buffer> buffers;
   const VectorUnit &unit;
-  unsigned numParallel;
-  llvm::SmallVector<Expr> bodyReads, epilogueReads;
-  Strides plainStrides, epilogueStrides;
-  llvm::SmallVector<int64_t, 8> destinationStrides; ///< By parallel iterator.
-  llvm::SmallVector<unsigned> loopOrder;            ///< Of the reduction, outermost first.
-  Strides bodyStrides;              ///< With what is packed for the vector iterator at hand.
-  llvm::SmallVector<bool> isPacked; ///< By read of the body.
-  struct Operation {
-    double cost;
-    Uses uses;
-  };
-  llvm::SmallVector<Operation> operations; ///< Of the bodies.
-  struct Visit {
-    Uses uses, guard;
-  };
-  llvm::SmallDenseMap<const void *, Visit> visited; ///< Of the bodies' expressions, once each.
-  llvm::SmallVector<Uses> guards;                   ///< By read of the body.
-  double epilogueOperations = 0;
-  unsigned fullLanes = 1;
+  const unsigned numParallel;
+  RegisterCycles cycles;
 };
 
 /// Unrolled steps share what they read, which takes registers beside the accumulators.
