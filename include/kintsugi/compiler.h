@@ -27,10 +27,11 @@
  *   "max_memory"      how many bytes compiling may take; by default all that the machine has
  *   "cubins"          true: beside its PTX, code for GPUs is there as NVIDIA's ptxas assembles it
  *                     (where it is installed)
- *   "calibrate"       "FEEDS.npz": with "precision" "f16", the inputs by which the compiler sees
- *                     how large values become; made-up ones otherwise
- *   "max_error"       with "precision" "f16" or "bf16": what would move an output by more than this
- *                     share of its largest number is kept in f32; at most 1
+ *   "calibrate"       "FEEDS.npz": with "precision" "f16", and with "max_error", the inputs on
+ *                     which the model is run while it is compiled; made-up ones otherwise
+ *   "max_error"       with "precision" "f16" or "bf16": what would move an output of floats by more
+ *                     than this share of its largest number, as a whole or in a slice, is kept in
+ *                     f32; more than 0, at most 1
  *   "cache"           false: neither look into the cache of artifacts nor add to it
  *
  * Models are compiled by processes of the program `kintsugi`, which has to be in the folder of the

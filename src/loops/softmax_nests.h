@@ -18,8 +18,8 @@ struct SoftmaxNests {
   int64_t uniformColumns = 0;
 };
 
-/// Of the first four nests, which the schedule's own nests precede. `rounded`: as matrixProductOf
-/// has it. nullopt: they are something else.
+/// Of the first four nests, which the schedule's own nests precede. nullopt: they are something
+/// else.
 std::optional<SoftmaxNests> softmaxNestsOf(llvm::ArrayRef<LoopNest> nests,
                                            const Schedule &schedule);
 

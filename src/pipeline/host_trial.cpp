@@ -9,7 +9,7 @@ using namespace te;
 
 namespace {
 
-/// A trial is to be short beside the compilation that it serves.
+/// A run is to be short beside the compilation that it serves.
 constexpr double mostOperations = 1.5e11;
 constexpr double mostConstantBytes = 2e9;
 
@@ -37,10 +37,14 @@ CompileOptions trialOptions(const CompileOptions &options) {
 
 } // namespace
 
-Expected<HostTrial> HostTrial::compile(const Program &program, const CompileOptions &options,
-                                       runtime::Device &host) {
+Status checkTriable(const Program &program) {
   if (operationsOf(program) > mostOperations || constantBytesOf(program) > mostConstantBytes)
     return machineError("the model is too large to be tried on the processor while it is compiled");
+  return Status::success();
+}
+
+Expected<HostTrial> HostTrial::compile(const Program &program, const CompileOptions &options,
+                                       runtime::Device &host) {
   std::vector<std::byte> bytes;
   runtime::ArtifactWriter writer = runtime::ArtifactWriter::toMemory(bytes);
   KINTSUGI_RETURN_IF_ERROR(

@@ -13,10 +13,12 @@
 
 namespace kintsugi::pipeline {
 
+/// A machine error where a program is too large to be tried.
+Status checkTriable(const te::Program &program);
+
 class HostTrial {
 public:
-  /// A machine error where the program is too large to be tried, any other where it can't be
-  /// compiled on `host`, a processor, which outlives the trial.
+  /// An error where the program can't be compiled on `host`, a processor, which outlives the trial.
   static Expected<HostTrial> compile(const te::Program &program, const CompileOptions &options,
                                      runtime::Device &host);
 

@@ -28,6 +28,7 @@ struct Moved {
 struct Part {
   double saves = 0; ///< About what rounding it makes quicker: operations, and elements stored.
   double moves = 0; ///< The outputs, if nothing else is rounded.
+  bool hasScan = false;
 };
 
 class KeptNodes {
@@ -35,20 +36,25 @@ public:
   KeptNodes(const Program &program, ElementType narrow, const std::vector<double> &greatest,
             std::vector<Tensor> feeds, const CompileOptions &options, runtime::Device &host)
       : program(onlyFloats(program)), narrow(narrow), greatest(greatest), feeds(std::move(feeds)),
-        options(options), host(host), allowed(options.maxError / 2) {}
+        options(options), host(host), allowed(options.maxError / 2),
+        isConstant(constantNodes(this->program)) {}
 
   Expected<std::vector<bool>> choose(CompileReport &report) {
-    KINTSUGI_ASSIGN(HostTrial exact, HostTrial::compile(program, options, host));
-    KINTSUGI_ASSIGN(right, exact.run(feeds));
+    KINTSUGI_RETURN_IF_ERROR(checkTriable(program));
+    if (program.outputs.empty())
+      return std::vector<bool>();
+    KINTSUGI_RETURN_IF_ERROR(runExactly());
     KINTSUGI_ASSIGN(Moved before, movedWith({}));
     if (before.by <= allowed)
       return std::vector<bool>();
-    KINTSUGI_RETURN_IF_ERROR(measureParts());
+    divide();
+    if (parts.empty()) // All is known when the model is compiled.
+      return std::vector<bool>();
     KINTSUGI_ASSIGN(std::vector<unsigned> rounded, partsToRound());
     std::vector<bool> kept = allBut(rounded);
     KINTSUGI_ASSIGN(Moved after, movedWith(kept));
     while (after.by > allowed && !rounded.empty()) {
-      rounded.pop_back();
+      rounded.resize(rounded.size() * 3 / 4);
       kept = allBut(rounded);
       KINTSUGI_ASSIGN(after, movedWith(kept));
     }
@@ -80,7 +86,13 @@ private:
     return furthest;
   }
 
-  /// Of the program as it would be compiled.
+  Status runExactly() {
+    KINTSUGI_ASSIGN(HostTrial trial, HostTrial::compile(program, options, host));
+    KINTSUGI_ASSIGN(right, trial.run(feeds));
+    return Status::success();
+  }
+
+  /// With values stored as they would be.
   Expected<Moved> movedWith(const std::vector<bool> &kept) {
     Program stored = simplify::storeNarrow(program, narrow, {greatest, kept});
     KINTSUGI_ASSIGN(HostTrial trial, HostTrial::compile(stored, options, host));
@@ -90,7 +102,6 @@ private:
 
   /// Constants are of the part whose nodes are the first to read them.
   void divide() {
-    std::vector<bool> isConstant = constantNodes(program);
     unsigned count = llvm::count(isConstant, false), number = 0;
     parts.resize(std::min(mostParts, count));
     partOf.assign(program.nodes.size(), parts.size() - 1);
@@ -103,8 +114,10 @@ private:
             value.kind == ValueKind::Result && isConstant[value.node])
           partOf[value.node] = std::min(partOf[value.node], partOf[node]);
     for (uint32_t node = 0; node < program.nodes.size(); ++node)
-      if (!isConstant[node])
+      if (!isConstant[node]) {
         parts[partOf[node]].saves += savedBy(node);
+        parts[partOf[node]].hasScan |= std::holds_alternative<Scan>(program.nodes[node]);
+      }
   }
 
   double savedBy(uint32_t node) const {
@@ -118,34 +131,39 @@ private:
     return stored + computed;
   }
 
-  Status measureParts() {
-    divide();
+  Expected<HostTrial> switchedTrial() {
     Program switched =
         simplify::withRoundingSwitches(program, narrow, {greatest, {}}, partOf, parts.size());
-    KINTSUGI_ASSIGN(HostTrial trial, HostTrial::compile(switched, options, host));
-    switches.emplace(std::move(trial));
-    for (unsigned part = 0; part < parts.size(); ++part) {
-      KINTSUGI_ASSIGN(Moved moved, movedByRounding({part}));
-      parts[part].moves = moved.by;
-    }
-    return Status::success();
+    return HostTrial::compile(switched, options, host);
   }
 
-  Expected<Moved> movedByRounding(llvm::ArrayRef<unsigned> rounded) {
+  Expected<Moved> movedByRounding(llvm::ArrayRef<unsigned> rounded, HostTrial &switched) {
+    ++runs;
+    if (options.progress && !options.progress("trying", runs, std::max(runs, parts.size())))
+      return usageError("stopped while the model was tried");
     KINTSUGI_ASSIGN(Tensor flags, Tensor::create(ElementType::Bool, {int64_t(parts.size())}));
     for (unsigned part : rounded)
       storeBits(ElementType::Bool, flags.bytes(), part, 1);
     feeds.push_back(std::move(flags));
-    Expected<std::vector<Tensor>> outputs = switches->run(feeds);
+    Expected<std::vector<Tensor>> outputs = switched.run(feeds);
     feeds.pop_back();
     if (!outputs.ok())
       return outputs.takeError();
     return movedBy(*outputs);
   }
 
-  /// Errors that don't depend on each other add up in squares; a run says whether they did. In the
-  /// order of what they disturb for what they save.
-  Expected<std::vector<unsigned>> partsToRound() {
+  Status measureParts(HostTrial &switched) {
+    for (unsigned part = 0; part < parts.size(); ++part) {
+      // What is rounded inside of a scan no switch tells.
+      KINTSUGI_ASSIGN(Moved moved, parts[part].hasScan ? movedWith(allBut({part}))
+                                                       : movedByRounding({part}, switched));
+      parts[part].moves = moved.by;
+    }
+    return Status::success();
+  }
+
+  /// In the order of what they disturb for what they save.
+  std::vector<unsigned> partsByPrice() const {
     std::vector<unsigned> order(parts.size());
     std::iota(order.begin(), order.end(), 0);
     llvm::sort(order, [&](unsigned a, unsigned b) {
@@ -154,16 +172,24 @@ private:
       };
       return price(a) < price(b);
     });
+    return order;
+  }
+
+  /// Errors that don't depend on each other add up in squares; a run says whether they did.
+  Expected<std::vector<unsigned>> partsToRound() {
+    KINTSUGI_ASSIGN(HostTrial switched, switchedTrial());
+    KINTSUGI_RETURN_IF_ERROR(measureParts(switched));
     std::vector<unsigned> rounded;
     double squares = 0;
-    for (unsigned part : order) {
-      squares += parts[part].moves * parts[part].moves;
-      if (squares > allowed * allowed)
-        break;
+    for (unsigned part : partsByPrice()) {
+      double square = parts[part].moves * parts[part].moves;
+      if (squares + square > allowed * allowed)
+        continue;
+      squares += square;
       rounded.push_back(part);
     }
     while (!rounded.empty()) {
-      KINTSUGI_ASSIGN(Moved moved, movedByRounding(rounded));
+      KINTSUGI_ASSIGN(Moved moved, movedByRounding(rounded, switched));
       if (moved.by <= allowed)
         break;
       rounded.pop_back();
@@ -178,6 +204,17 @@ private:
     return kept;
   }
 
+  /// What stores f32 though it needn't: of what runs with the model.
+  unsigned countOf(const std::vector<bool> &nodes) const {
+    unsigned count = 0;
+    for (auto [node, isAmong] : llvm::enumerate(nodes))
+      count += isAmong && !isConstant[node] &&
+               llvm::any_of(program.resultsOf(node), [&](ValueId result) {
+                 return program.value(result).type == ElementType::F32;
+               });
+    return count;
+  }
+
   void tell(const Moved &before, const Moved &after, const std::vector<bool> &kept,
             CompileReport &report) const {
     auto number = [](double value) {
@@ -185,11 +222,16 @@ private:
       std::snprintf(text, sizeof(text), "%.2g", value);
       return std::string(text);
     };
-    report.notes.push_back(
-        "--max-error " + number(options.maxError) + ": " + std::to_string(llvm::count(kept, true)) +
-        " of " + std::to_string(kept.size()) + " definitions stay f32; " +
-        std::string(nameOf(narrow)) + " everywhere moves output '" + before.output + "' by " +
-        number(before.by) + " of its largest number, this by " + number(after.by));
+    std::string flag = "--max-error " + number(options.maxError) + ": ";
+    std::string type(nameOf(narrow));
+    report.notes.push_back(flag + std::to_string(countOf(kept)) + " of " +
+                           std::to_string(countOf(std::vector<bool>(kept.size(), true))) +
+                           " definitions stay f32; " + type + " everywhere moved output '" +
+                           before.output + "' by " + number(before.by) +
+                           " of the largest number in it or in a slice of it, this '" +
+                           after.output + "' by " + number(after.by));
+    if (after.by > allowed)
+      report.notes.push_back(flag + "no choice of what is stored as " + type + " does better");
   }
 
   Program program;
@@ -198,11 +240,12 @@ private:
   std::vector<Tensor> feeds;
   const CompileOptions &options;
   runtime::Device &host;
-  double allowed;
-  std::vector<Tensor> right; ///< The outputs in f32.
+  const double allowed;
+  const std::vector<bool> isConstant; ///< By node.
+  std::vector<Tensor> right;          ///< The outputs in f32.
   std::vector<Part> parts;
   std::vector<unsigned> partOf; ///< By node.
-  std::optional<HostTrial> switches;
+  size_t runs = 0;              ///< Of the program whose roundings are inputs.
 };
 
 } // namespace

@@ -77,6 +77,7 @@ Expected<std::vector<double>> greatestMagnitudes(const Program &program,
                                                  const std::vector<Tensor> &feeds,
                                                  const CompileOptions &options,
                                                  runtime::Device &host) {
+  KINTSUGI_RETURN_IF_ERROR(checkTriable(program));
   std::vector<double> greatest(program.numValues(), 0);
   Probe probe = probeOf(program);
   if (probe.values.empty())

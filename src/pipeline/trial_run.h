@@ -21,7 +21,7 @@ Expected<std::vector<Tensor>> trialFeeds(const te::Program &program, const Compi
                                          float scale);
 
 /// By value of the program, the greatest magnitude of the elements of an f32 result; 0 of others.
-/// Errors as HostTrial's.
+/// A machine error where the program is too large to be tried; others as HostTrial's.
 Expected<std::vector<double>> greatestMagnitudes(const te::Program &program,
                                                  const std::vector<Tensor> &feeds,
                                                  const CompileOptions &options,

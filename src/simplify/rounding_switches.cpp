@@ -28,8 +28,7 @@ public:
         out.copy(node);
         continue;
       }
-      const auto *definition = std::get_if<Definition>(&out.old.nodes[node]);
-      withRoundedOperands(node, definition, [&] { out.copy(node); });
+      withRoundedOperands(node, [&] { out.copy(node); });
       for (ValueId result : out.old.resultsOf(node))
         if (choice.of(result).narrow)
           out.bind(result, rounded(node, result, choice.scales().of(result)));
@@ -39,11 +38,10 @@ public:
 
 private:
   /// Has a node read rounded copies of what would be copied or is a constant that would be narrow.
-  void withRoundedOperands(uint32_t node, const Definition *definition,
-                           llvm::function_ref<void()> copy) {
+  void withRoundedOperands(uint32_t node, llvm::function_ref<void()> copy) {
     llvm::SmallVector<std::pair<ValueId, ValueId>> originals;
     for (ValueId operand : out.old.operandsOf(node)) {
-      if (!readsRounded(definition, operand))
+      if (!readsRounded(node, operand))
         continue;
       originals.push_back({operand, out[operand]});
       ValueId &made = copies[{operand.number, partOf[node]}];
@@ -56,16 +54,22 @@ private:
       out.bind(operand, original);
   }
 
-  bool readsRounded(const Definition *definition, ValueId operand) const {
+  bool readsRounded(uint32_t node, ValueId operand) const {
     const Value &value = out.old.value(operand);
-    bool isMade = value.kind == ValueKind::Result && choice.isConstantNode(value.node);
-    if (choice.of(operand).narrow)
-      return isMade; // Others were rounded where they were made.
-    if (!choice.of(operand).copied)
-      return false;
-    return value.kind == ValueKind::Constant || !definition ||
-           llvm::any_of(bareFactorsOf(*definition),
-                        [&](const Expr &read) { return read.readValue() == operand; });
+    if (choice.of(operand).narrow) // Others were rounded where they were made.
+      return value.kind == ValueKind::Result && choice.isConstantNode(value.node);
+    return choice.of(operand).copied && readsCopy(node, operand);
+  }
+
+  /// As storeNarrow(): what a scan begins with and what calls take keeps its type.
+  bool readsCopy(uint32_t node, ValueId operand) const {
+    if (const auto *definition = std::get_if<Definition>(&out.old.nodes[node]))
+      return out.old.value(operand).kind == ValueKind::Constant ||
+             llvm::any_of(bareFactorsOf(*definition),
+                          [&](const Expr &read) { return read.readValue() == operand; });
+    const auto *scan = std::get_if<Scan>(&out.old.nodes[node]);
+    return scan && llvm::is_contained(scan->captured, operand) &&
+           !llvm::is_contained(scan->initial, operand) && choice.scales().ofFactor(operand) == 0;
   }
 
   /// A value divided by 2^exponent as the narrow type has it, where the node's part is rounded.

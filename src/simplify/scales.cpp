@@ -152,8 +152,8 @@ Scales::Scales(const Program &program, ElementType narrow)
   last = decodeFloat(narrow, code);
 }
 
-void Scales::find(const std::vector<bool> &constantNodes, const std::vector<bool> &kept,
-                  const std::vector<bool> &plain, llvm::ArrayRef<double> greatest) {
+void Scales::find(const std::vector<bool> &constantNodes, const Wide &wide,
+                  llvm::ArrayRef<double> greatest) {
   for (auto [known, value] : llvm::zip_equal(seen, greatest))
     known = std::isfinite(value) ? value : 0;
   std::vector<bool> typed = findTyped(), compared = findCompared();
@@ -164,10 +164,10 @@ void Scales::find(const std::vector<bool> &constantNodes, const std::vector<bool
     for (ValueId id : program.resultsOf(node)) {
       if (program.value(id).type != ElementType::F32)
         continue;
-      if (!definition || typed[id.number] || plain[id.number])
+      if (!definition || typed[id.number] || wide.plain[id.number])
         copied[id.number] = exponentFor(seen[id.number]);
       else if (id == definition->results[0])
-        scale(*definition, kept[id.number], compared[id.number]);
+        scale(*definition, wide.unread[id.number], compared[id.number]);
     }
   }
 }
@@ -245,7 +245,7 @@ bool Scales::fits(double greatest, int exponent) const {
   return exponentFor(divided) == 0 && (exponent == 0 || !isSmall);
 }
 
-void Scales::scale(const Definition &definition, bool isKept, bool isCompared) {
+void Scales::scale(const Definition &definition, bool isUnread, bool isCompared) {
   if (definition.reduction && definition.reduction->combiner != Combiner::Sum &&
       definition.reduction->combiner != Combiner::Max &&
       definition.reduction->combiner != Combiner::Min)
@@ -255,7 +255,7 @@ void Scales::scale(const Definition &definition, bool isKept, bool isCompared) {
   int common = commonExponent(definition.bodies[0], [&](const Expr &read) {
     return llvm::is_contained(factors, read) ? ofFactor(read.readValue()) : of(read.readValue());
   });
-  bool leavesOut = isKept || fits(seen[id.number], common);
+  bool leavesOut = isUnread || fits(seen[id.number], common);
   stored[id.number] = isCompared ? 0 : leavesOut ? common : exponentFor(seen[id.number]);
   // A product of matrices is that of what it reads, and nothing else.
   summed[id.number] = factors.empty() ? stored[id.number] : common;

@@ -27,11 +27,14 @@ public:
   /// No value is divided.
   Scales(const te::Program &program, ElementType narrow);
 
-  /// `kept`: values that stay f32 for another reason than their range, and that products of
-  /// matrices don't read. `plain`: those that lie in memory as f32 whoever reads them, which only
-  /// the copies for products may divide. `greatest`: see store_narrow.h.
-  void find(const std::vector<bool> &constantNodes, const std::vector<bool> &kept,
-            const std::vector<bool> &plain, llvm::ArrayRef<double> greatest);
+  /// Which values lie in memory as f32 for another reason than their range.
+  struct Wide {
+    std::vector<bool> unread; ///< Products of matrices don't read them.
+    std::vector<bool> plain;  ///< Only copies for products may be divided.
+  };
+  /// `greatest`: see tried.h.
+  void find(const std::vector<bool> &constantNodes, const Wide &wide,
+            llvm::ArrayRef<double> greatest);
 
   /// The value lies in memory divided by 2 to this power.
   int of(te::ValueId id) const { return stored[id.number]; }
@@ -45,7 +48,7 @@ public:
 private:
   std::vector<bool> findTyped() const;
   std::vector<bool> findCompared() const;
-  void scale(const te::Definition &definition, bool isKept, bool isCompared);
+  void scale(const te::Definition &definition, bool isUnread, bool isCompared);
   int exponentFor(double greatest) const;
   bool fits(double greatest, int exponent) const;
 

@@ -105,7 +105,7 @@ StorageChoice::StorageChoice(const Program &program, ElementType narrow,
   findFactors();
   findRepeated();
   if (!tried.greatest.empty())
-    powers.find(constantNodes, findKept(), keptResults(), tried.greatest);
+    powers.find(constantNodes, {findUnread(), keptResults()}, tried.greatest);
   findFills();
   for (uint32_t number = 0; number < program.numValues(); ++number)
     if (program.values[number].type == ElementType::F32)
@@ -232,17 +232,17 @@ bool StorageChoice::isFinishedByReader(ValueId id) const {
   return once;
 }
 
-/// Values that are f32 whatever their range is.
-std::vector<bool> StorageChoice::findKept() const {
-  std::vector<bool> kept(program.numValues());
+/// Values that are f32 whatever their range is, and that no product of matrices reads.
+std::vector<bool> StorageChoice::findUnread() const {
+  std::vector<bool> unread(program.numValues());
   for (uint32_t number = 0; number < program.numValues(); ++number) {
     ValueId id{number};
     bool isDefined = program.value(id).kind == ValueKind::Result && program.definitionOf(id);
-    kept[number] = !factor[number] &&
-                   (elementsOf(program, id) <= 1 || exact[number] || magnitudes.of(id).large ||
-                    magnitudes.of(id).statistic || (isDefined && isFinishedByReader(id)));
+    unread[number] = !factor[number] &&
+                     (elementsOf(program, id) <= 1 || exact[number] || magnitudes.of(id).large ||
+                      magnitudes.of(id).statistic || (isDefined && isFinishedByReader(id)));
   }
-  return kept;
+  return unread;
 }
 
 /// What a node makes that stays f32 whatever its range is, since rounding it was seen to be worse.
@@ -266,14 +266,8 @@ void StorageChoice::choose(ValueId id) {
   auto stays = [&](const char *reason) { storage.reason = reason; };
   if (elementsOf(program, id) <= 1)
     return stays("it is one number");
-  bool isBeyond = magnitudes.of(id).large || powers.isBeyond(id);
-  bool isCopyInRange = factor[id.number] && (!isBeyond || powers.ofFactor(id) != powers.of(id));
-  if (isKeptResult(id)) {
-    storage.copied = !isScanBody && isCopyInRange;
-    return stays("rounding it moves the outputs further than --max-error allows");
-  }
-  if (isBeyond) {
-    storage.copied = isCopyInRange;
+  if (magnitudes.of(id).large || powers.isBeyond(id)) {
+    storage.copied = factor[id.number] && powers.ofFactor(id) != powers.of(id);
     return stays("it may leave the type's range");
   }
   if (magnitudes.of(id).statistic)
@@ -282,6 +276,10 @@ void StorageChoice::choose(ValueId id) {
     return stays("integers, choices or waves are made from it");
   if (filled[id.number])
     return stays("the type lacks the number that stands outside of it");
+  if (isKeptResult(id)) {
+    storage.copied = !isScanBody && factor[id.number];
+    return stays(movesTooFar);
+  }
   if (isConstant && isSmall(id) && !factor[id.number])
     return stays("it is a small constant");
   bool isDefined = value.kind == ValueKind::Result && program.definitionOf(id);

@@ -8,7 +8,7 @@
 
 #include "simplify/magnitude.h"
 #include "simplify/scales.h"
-#include "simplify/store_narrow.h"
+#include "simplify/tried.h"
 
 namespace kintsugi::simplify {
 
@@ -20,6 +20,10 @@ struct Storage {
   bool copied = false;
   const char *reason = ""; ///< Why it stays f32.
 };
+
+/// Why a node that is kept reads and stores f32.
+inline constexpr const char *movesTooFar =
+    "rounding it moves the outputs further than --max-error allows";
 
 class StorageChoice {
 public:
@@ -40,7 +44,7 @@ private:
   void findFactors();
   void findRepeated();
   void findFills();
-  std::vector<bool> findKept() const;
+  std::vector<bool> findUnread() const;
   bool isKeptResult(te::ValueId id) const;
   std::vector<bool> keptResults() const;
   void choose(te::ValueId id);

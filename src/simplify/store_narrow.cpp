@@ -17,7 +17,7 @@ public:
   Storing(const Program &program, ElementType narrow, llvm::ArrayRef<Magnitude> inputs,
           const Tried &tried, bool isScanBody, explain::Log *log)
       : out(program), narrow(narrow), choice(program, narrow, inputs, tried, isScanBody),
-        copies(program.numValues()), log(log) {}
+        copies(program.numValues()), readAsF32(program.numValues()), log(log) {}
 
   Program run() {
     for (uint32_t node = 0; node < out.old.nodes.size(); ++node) {
@@ -84,7 +84,7 @@ private:
   }
 
   /// A body over what is stored in place of what it reads, to be stored divided by 2^exponent.
-  Expr divided(uint32_t node, const Expr &body, int exponent, llvm::ArrayRef<Expr> factors) const {
+  Expr divided(uint32_t node, const Expr &body, int exponent, llvm::ArrayRef<Expr> factors) {
     auto exponentOf = [&](const Expr &read) {
       const Scales &scales = choice.scales();
       bool isCopy = readsCopy(node, read.readValue(), isAmong(factors, read));
@@ -116,10 +116,12 @@ private:
                         [&](const Expr &factor) { return factor.readValue() == read.readValue(); });
   }
 
-  bool readsCopy(uint32_t node, ValueId id, bool isFactor) const {
+  bool readsCopy(uint32_t node, ValueId id, bool isFactor) {
     bool isConstant = out.old.value(id).kind == ValueKind::Constant;
-    return choice.of(id).copied && !choice.isConstantNode(node) && !choice.isKept(node) &&
-           (isConstant || isFactor);
+    bool wouldRead =
+        choice.of(id).copied && !choice.isConstantNode(node) && (isConstant || isFactor);
+    readAsF32[id.number] = readAsF32[id.number] || (wouldRead && choice.isKept(node));
+    return wouldRead && !choice.isKept(node);
   }
 
   /// What a node of the main program reads in place of an old value.
@@ -198,7 +200,9 @@ private:
                                               : "stays f32";
       std::vector<std::string> reasons;
       if (!storage.narrow && !copies[number])
-        reasons.push_back(*storage.reason ? storage.reason : "no product reads it");
+        reasons.push_back(*storage.reason     ? storage.reason
+                          : readAsF32[number] ? movesTooFar
+                                              : "no product reads it");
       std::vector<explain::Number> numbers;
       const Scales &scales = choice.scales();
       if (int exponent = copies[number] ? scales.ofFactor({number}) : scales.of({number}))
@@ -212,6 +216,7 @@ private:
   ElementType narrow;
   StorageChoice choice;
   std::vector<std::optional<ValueId>> copies; ///< By old value.
+  std::vector<bool> readAsF32;                ///< Where a copy would be read, by what is kept.
   explain::Log *log;
 };
 

@@ -10,24 +10,10 @@
 #define KINTSUGI_SIMPLIFY_STORE_NARROW_H
 
 #include "explain/log.h"
+#include "simplify/tried.h"
 #include "te/program.h"
 
-#include <vector>
-
 namespace kintsugi::simplify {
-
-/// What running a program has told of it.
-struct Tried {
-  /// By value, the greatest magnitude that was seen, 0 where none was; values that come near the
-  /// end of the narrow type's range are divided by a power of two (scales.h). Empty: nothing is
-  /// known, and nothing divided.
-  std::vector<double> greatest;
-  /// By node, whether it reads and stores f32, since rounding that moves the outputs too far.
-  /// Empty: none does.
-  std::vector<bool> kept;
-
-  bool isKept(uint32_t node) const { return !kept.empty() && kept[node]; }
-};
 
 /// A program of the same inputs and outputs. Factors of contractions are read as `narrow` and
 /// multiplied and summed in f32; a sum is rounded once, when all that finishes it is done. `log` is

@@ -10,7 +10,7 @@ using namespace kintsugi;
 
 namespace {
 
-/// A product whose result is finished, and a softmax: registers, tiles and matrix units.
+/// Products whose results are finished, one for matrix units, and a softmax: registers and tiles.
 constexpr const char *groups[] = {R"(
 input a[m:48, k:64] f32
 input b[k:64, n:80] f32
@@ -21,7 +21,8 @@ output y
                                   R"(
 input a[m:48, k:64] f16
 input b[k:64, n:80] f16
-y[m:48, n:80] f32 = sum<f32>[k:64] f32(a[m, k]) * f32(b[k, n])
+t[m:48, n:80] f32 = sum<f32>[k:64] f32(a[m, k]) * f32(b[k, n])
+y[m:48, n:80] f32 = max(t[m, n], 0)
 output y
 )",
                                   R"(

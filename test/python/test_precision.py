@@ -108,11 +108,11 @@ def test_max_error_keeps_what_moves_outputs(level, tmp_path):
     path = amplifier(tmp_path / "wild.onnx", 3000)
     narrow = ("--precision", "f16", "--cpu-level", level)
     text = subprocess.run([PROGRAM, "compare", path, "--no-cache", *narrow], **CAPTURED).stderr
-    assert "--max-error 0.1 keeps in f32" in text
+    assert "--max-error 0.1 keeps in f32 what moves outputs so far" in text
     bounded = judged(path, *narrow, "--max-error", "0.02")
     assert bounded["verdict"] == "inside" and bounded["outputs"][0]["max_rel"] < 0.01
     note = report("compile", path, "-o", tmp_path / "wild.kin", *narrow, "--max-error", "0.02")["notes"][0]
-    assert re.match(r"--max-error 0.02: \d+ of \d+ definitions stay f32; f16 everywhere moves output 'y' by ", note)
+    assert re.match(r"--max-error 0.02: \d+ of \d+ definitions stay f32; f16 everywhere moved output 'y' by ", note)
     kept = run("explain", path, "--no-cache", "--decisions", *narrow, "--max-error", "0.02")
     assert "rounding it moves the outputs further than --max-error allows" in kept
     session = kintsugi.InferenceSession(str(path), precision="f16", max_error=0.02, cache=False)
@@ -369,6 +369,8 @@ output s
     for precision, count in (("f16", 1), ("bf16", 0)):
         found = report("compile", tmp_path / "large.te", "-o", tmp_path / "large.kin", "--precision", precision)
         assert len(found["notes"]) == count and all("too large to be tried" in note for note in found["notes"])
+        flags = ("--precision", precision, "--max-error", "0.1")
+        run("compile", tmp_path / "large.te", "-o", tmp_path / "large.kin", *flags, code=5)
 
 
 def test_explain_says_which_values_are_divided(tmp_path):

@@ -40,5 +40,5 @@ def test_what_max_error_brings_inside_is_counted_apart():
     rows = verdicts("inside", "outside", "outside")
     rows["m1"]["with_max_error"], rows["m2"]["with_max_error"] = dict(verdict="rounding"), dict(verdict="outside")
     said = check.summary(rows)
-    assert said.endswith("inside the error policy: 1; only by rounding: 0; outside: 2 (m1, m2), with --max-error 0.1 1")
+    assert said.endswith("inside the error policy: 1; only by rounding: 0; outside: 2 (m1, m2); with --max-error 0.1 still outside: 1")
     assert [check.is_outside(row) for row in rows.values()] == [False, False, True]

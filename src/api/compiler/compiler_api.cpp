@@ -8,6 +8,8 @@
 #include "api/runtime/runtime_api.h"
 #include "pipeline/switches.h"
 
+#include <cmath>
+#include <cstdio>
 #include <new>
 
 using namespace kintsugi;
@@ -157,16 +159,28 @@ KinStatus kin_inspect(const char *model, const KinCompilerOptions *options, KinT
 }
 
 /// `what`: the array of the report, "outputs" or "kernels".
-static Error describeFailure(const Json &report, const std::string &what,
-                             const pipeline::CompileOptions &options) {
+static Error describeFailure(const Json &report, const std::string &what) {
   std::string names;
   for (const Json &entry : report[what])
     if (!entry["within"].get<bool>())
       names += (names.empty() ? "'" : ", '") + entry["name"].get<std::string>() + "'";
-  std::string text = what + " differ by more than the error policy allows: " + names;
-  if (storageOf(options.precision) && options.maxError == 0)
-    text += "; --max-error 0.1 keeps in f32 what moves outputs further than that";
-  return {ErrorKind::Comparison, text};
+  return {ErrorKind::Comparison, what + " differ by more than the error policy allows: " + names};
+}
+
+/// What would bring outputs of floats inside; nothing where that can't be what is wrong.
+static std::string adviceOn(const Json &report, const pipeline::CompileOptions &options) {
+  if (!storageOf(options.precision) || options.maxError > 0)
+    return "";
+  double allowed = INFINITY;
+  for (const Json &output : report["outputs"])
+    for (const char *limit : {"allowed", "slice_allowed"})
+      if (!output["within"].get<bool>() && output.contains(limit) && output[limit] > 0)
+        allowed = std::min(allowed, output[limit].get<double>());
+  if (!std::isfinite(allowed))
+    return "";
+  char text[32];
+  std::snprintf(text, sizeof(text), "%.2g", allowed);
+  return "; --max-error " + std::string(text) + " keeps in f32 what moves outputs so far";
 }
 
 KinStatus kin_compare(const char *model, const char *inputs, const char *expected,
@@ -177,9 +191,11 @@ KinStatus kin_compare(const char *model, const char *inputs, const char *expecte
     KINTSUGI_ASSIGN(api::Settings settings, api::readSettings(options));
     KINTSUGI_ASSIGN(Json found, api::compare(model, orEmpty(inputs), orEmpty(expected), settings));
     setText(report, printJson(found, 1));
-    return found["within"].get<bool>()
-               ? Status::success()
-               : Status(describeFailure(found, "outputs", settings.compile));
+    if (found["within"].get<bool>())
+      return Status::success();
+    Error failure = describeFailure(found, "outputs");
+    failure.message += adviceOn(found, settings.compile);
+    return failure;
   });
 }
 
@@ -194,9 +210,8 @@ KinStatus kin_compare_kernels(const char *model, const char *inputs,
         Json found,
         reportOf(api::ask({api::Task::CompareKernels, model, orEmpty(inputs)}, settings)));
     setText(report, printJson(found, 1));
-    return found["within"].get<bool>()
-               ? Status::success()
-               : Status(describeFailure(found, "kernels", settings.compile));
+    return found["within"].get<bool>() ? Status::success()
+                                       : Status(describeFailure(found, "kernels"));
   });
 }
 

@@ -364,16 +364,15 @@ Expected<Settings> readSettings(const KinCompilerOptions *options) {
   if (settings.compile.precision != Precision::F32 && settings.compile.target == "reference")
     return usageError("--precision " + std::string(nameOf(settings.compile.precision)) +
                       ": the target reference computes everything in f64");
-  bool isTried = settings.compile.precision == Precision::F16 &&
-                 !settings.compile.disabled.has("storage-scales");
   if (settings.compile.maxError > 0 && !storageOf(settings.compile.precision))
     return usageError("--max-error: is for --precision f16 or bf16; f32 is computed as the model "
                       "says");
-  isTried |= settings.compile.maxError > 0;
+  bool hasScales = settings.compile.precision == Precision::F16 &&
+                   !settings.compile.disabled.has("storage-scales");
+  bool isTried = hasScales || settings.compile.maxError > 0;
   if (!settings.compile.calibration.empty() && !isTried)
-    return usageError(
-        "--calibrate " + settings.compile.calibration +
-        ": only --precision f16 with its scales, or --max-error, looks at what runs tell");
+    return usageError("--calibrate " + settings.compile.calibration +
+                      ": only --precision f16 with its scales and --max-error run the model");
   return settings;
 }
 

@@ -140,11 +140,13 @@ private:
         "How many threads may work; 0 for one on each core");
     addText(verb, verb.get_name() == "compile" ? "--inputs,--calibrate" : "--calibrate",
             "calibrate",
-            "With --precision f16: an .npz file of inputs by which to see how large values become");
+            "With --precision f16, and with --max-error: an .npz file of inputs on which the model "
+            "is run "
+            "while it is compiled");
     verb.add_option_function<double>(
             "--max-error", [this](double share) { arguments.options["max_error"] = share; },
-            "With --precision f16 or bf16: keep in f32 what would move an output by more than this "
-            "share of its largest number")
+            "With --precision f16 or bf16: keep in f32 what would move an output of floats by more "
+            "than this share of its largest number, as a whole or in a slice")
         ->type_name("SHARE");
     verb.add_option_function<double>(
         "--tune", [this](double seconds) { arguments.options["tune"] = seconds; },

@@ -393,6 +393,25 @@ TEST_F(StoreNarrow, WhatIsKeptReadsAndStoresF32) {
   EXPECT_EQ(one[3], "d[i:8, j:96] f32 = sum<f32>[k:96] f32(b[i, k]) * f32(v.f16[k, j])");
 }
 
+TEST_F(StoreNarrow, WhatIsF32InAnyCaseGetsNoCopyWhereItIsKept) {
+  Program before = simplify(parsed("input x[8, 96, 400] f32\n"
+                                   "const w[64, 96] f32 = weights(\"w\")\n"
+                                   "m[i:8, k:96] = sum[t:400] x[i, k, t]\n"
+                                   "y[i:8, j:64] = sum[k:96] m[i, k] * w[j, k]\n"
+                                   "p[i:8, k:96] = tanh(m[i, k])\n"
+                                   "z[i:8, j:64] = sum[k:96] (p[i, k - 1] | 0.1) * w[j, k]\n"
+                                   "output y\noutput z\n"));
+  program = storeNarrow(before, ElementType::F16);
+  std::string statistic = definitionOf("y"), filled = definitionOf("z");
+  std::vector<bool> kept(before.nodes.size());
+  for (uint32_t node = 0; node < kept.size(); ++node)
+    kept[node] = llvm::is_contained({"m", "p"}, before.value(before.resultsOf(node)[0]).name);
+  program = storeNarrow(before, ElementType::F16, {{}, kept});
+  EXPECT_EQ(definitionOf("y"), statistic);
+  EXPECT_EQ(definitionOf("z"), filled);
+  EXPECT_TRUE(program.verify().ok());
+}
+
 /// The interpreter rounds nothing on the way, so what it computes must not change at all.
 TEST_F(StoreNarrow, RandomProgramsComputeTheSame) {
   unsigned narrowed = 0;
