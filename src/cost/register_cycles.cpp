@@ -80,7 +80,7 @@ RegisterCycles::RegisterCycles(const LoopNest &nest, llvm::ArrayRef<TileDimensio
   for (const Expr &read : bodyReads)
     bits = std::max(bits, isFloat(read.type()) ? bitsOf(read.type()) : 32u);
   fullLanes = std::max(1u, unit.bits / bits);
-  plainStrides = bodyStrides = stridesOf(bodyReads);
+  plainStrides = stridesOf(bodyReads);
   if (nest.reduction)
     loopOrder = reductionOrder(nest, buffers);
   epilogueStrides = stridesOf(epilogueReads);

@@ -37,9 +37,8 @@ public:
   bool turns(const loops::RegisterTile &tile) const;
 
   /// From here on constants lie in panels of so many lanes for vectors along an iterator, where
-  /// they can.
+  /// they can; at first none does.
   void packFor(unsigned iterator, unsigned lanes);
-  void packNothing();
 
   /// Of one tile's nest. Where vectors don't cover a parallel iterator of a reduction evenly, a
   /// block of fewer vectors finishes it.
@@ -50,6 +49,7 @@ private:
   using Strides = llvm::SmallVector<llvm::SmallVector<int64_t, 8>>;
 
   Uses usesOf(const te::Expr &expr, Uses guard);
+  void packNothing();
   Strides stridesOf(llvm::ArrayRef<te::Expr> reads) const;
   bool isTurned(llvm::ArrayRef<int64_t> strides, const loops::RegisterTile &tile) const;
   bool isBeyondCaches(const loops::Buffer &buffer) const;

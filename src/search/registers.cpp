@@ -36,9 +36,8 @@ public:
 
   using Tell = llvm::function_ref<void(const RegisterTile &, double cycles)>;
 
-  /// Tells each choice with its cycles, scalar code first.
+  /// Tells each choice with its cycles, scalar code first: it packs nothing, so this is asked once.
   void considerAll(Tell tell) {
-    cycles.packNothing();
     consider(RegisterTile(), tell);
     if (cycles.lanesOfVector() == 1)
       return;

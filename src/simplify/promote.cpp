@@ -182,30 +182,18 @@ private:
   }
 
   ValueId roundedCopy(ValueId id) {
-    return copyWith(id, ElementType::F32, ".rounded",
-                    [&](const Expr &read) { return rounded(Expr::cast(ElementType::F64, read)); });
-  }
-
-  /// A definition that reads a value of the new program element by element.
-  ValueId copyWith(ValueId id, ElementType type, const char *suffix,
-                   llvm::function_ref<Expr(const Expr &)> body) {
-    Definition definition;
-    llvm::SmallVector<Index> indices;
-    for (auto [k, extent] : llvm::enumerate(out.fresh.shape(id))) {
-      definition.parallel.push_back({"i" + std::to_string(k), extent});
-      indices.push_back(Index::iterator(k));
-    }
-    definition.bodies.push_back(body(Expr::read(id, out.fresh.value(id).type, indices)));
-    return out.fresh.define(out.fresh.value(id).name + suffix, type, std::move(definition));
+    return out.defineFrom(id, ElementType::F32, ".rounded", [&](const Expr &read) {
+      return rounded(Expr::cast(ElementType::F64, read));
+    });
   }
 
   /// A value converted back to `type`.
   ValueId stored(ValueId id, ElementType type) {
     ValueId now = out[id];
-    return out.fresh.value(now).type == type ? now
-                                             : copyWith(now, type, ".out", [&](const Expr &read) {
-                                                 return Expr::cast(type, read);
-                                               });
+    return out.fresh.value(now).type == type
+               ? now
+               : out.defineFrom(now, type, ".out",
+                                [&](const Expr &read) { return Expr::cast(type, read); });
   }
 
   Rebuilder out;

@@ -49,6 +49,18 @@ void Rebuilder::add(uint32_t node, Node copy) {
 
 void Rebuilder::define(uint32_t node, Definition definition) { add(node, std::move(definition)); }
 
+ValueId Rebuilder::defineFrom(ValueId source, ElementType type, llvm::StringRef suffix,
+                              llvm::function_ref<Expr(const Expr &)> body) {
+  Definition definition;
+  llvm::SmallVector<Index> indices;
+  for (auto [k, extent] : llvm::enumerate(fresh.shape(source))) {
+    definition.parallel.push_back({"i" + std::to_string(k), extent});
+    indices.push_back(Index::iterator(k));
+  }
+  definition.bodies.push_back(body(Expr::read(source, fresh.value(source).type, indices)));
+  return fresh.define(fresh.value(source).name + suffix.str(), type, std::move(definition));
+}
+
 void Rebuilder::copy(uint32_t node) {
   if (const auto *definition = std::get_if<Definition>(&old.nodes[node]))
     return copyAs(node, *definition);

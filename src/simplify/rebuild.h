@@ -37,6 +37,10 @@ public:
   void keepOriginals(uint32_t node);
   /// Adds a definition in place of an old node, under its results' names.
   void define(uint32_t node, te::Definition definition);
+  /// Adds a definition of each element of a new value, `body` of the read of it, under the value's
+  /// name and a suffix.
+  te::ValueId defineFrom(te::ValueId source, ElementType type, llvm::StringRef suffix,
+                         llvm::function_ref<te::Expr(const te::Expr &)> body);
   /// Declares the outputs and gives the program away.
   te::Program finish();
 

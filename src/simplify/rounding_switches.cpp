@@ -74,22 +74,14 @@ private:
 
   /// A value divided by 2^exponent as the narrow type has it, where the node's part is rounded.
   ValueId rounded(uint32_t node, ValueId id, int exponent) {
-    ValueId source = out[id];
-    Definition definition;
-    llvm::SmallVector<Index> indices;
-    for (auto [k, extent] : llvm::enumerate(out.fresh.shape(source))) {
-      definition.parallel.push_back({"i" + std::to_string(k), extent});
-      indices.push_back(Index::iterator(k));
-    }
     auto scaled = [](const Expr &expr, int by) {
       return by == 0 ? expr : expr * Expr::literal(ElementType::F32, std::ldexp(1.0, by));
     };
-    Expr exact = Expr::read(source, ElementType::F32, indices);
-    Expr coarse = Expr::cast(ElementType::F32, Expr::cast(narrow, scaled(exact, -exponent)));
     Expr isRounded = Expr::read(switches, ElementType::Bool, {Index(int64_t(partOf[node]))});
-    definition.bodies.push_back(Expr::select(isRounded, scaled(coarse, exponent), exact));
-    std::string name = out.fresh.value(source).name + ".rounded";
-    return out.fresh.define(name, ElementType::F32, std::move(definition));
+    return out.defineFrom(out[id], ElementType::F32, ".rounded", [&](const Expr &exact) {
+      Expr coarse = Expr::cast(ElementType::F32, Expr::cast(narrow, scaled(exact, -exponent)));
+      return Expr::select(isRounded, scaled(coarse, exponent), exact);
+    });
   }
 
   Rebuilder out;

@@ -67,20 +67,20 @@ private:
     Definition result;
     result.parallel = sum.parallel;
     ValueId id = out.fresh.define(value.name + ".sum", value.type, std::move(sum));
-    multiply(result, id, exponent - choice.scales().of(old), type);
+    llvm::SmallVector<Index> indices;
+    for (unsigned k = 0; k < result.parallel.size(); ++k)
+      indices.push_back(Index::iterator(k));
+    result.bodies.push_back(
+        multiplied(Expr::read(id, value.type, indices), exponent - choice.scales().of(old), type));
     out.bind(old, out.fresh.define(value.name, type, std::move(result)));
   }
 
-  /// Makes a definition that of each element of a value times 2^exponent, stored as a type.
-  void multiply(Definition &definition, ValueId source, int exponent, ElementType type) const {
-    ElementType own = out.fresh.value(source).type;
-    llvm::SmallVector<Index> indices;
-    for (unsigned k = 0; k < definition.parallel.size(); ++k)
-      indices.push_back(Index::iterator(k));
-    Expr element = Expr::read(source, own, indices);
+  /// An element times 2^exponent, stored as a type.
+  static Expr multiplied(Expr element, int exponent, ElementType type) {
+    ElementType own = element.type();
     if (exponent != 0)
       element = element * Expr::literal(own, std::ldexp(1.0, exponent));
-    definition.bodies.push_back(type == own ? element : Expr::stored(type, element));
+    return type == own ? element : Expr::stored(type, element);
   }
 
   /// A body over what is stored in place of what it reads, to be stored divided by 2^exponent.
@@ -132,15 +132,11 @@ private:
   ValueId copyOf(uint32_t node, ValueId id) {
     if (copies[id.number])
       return *copies[id.number];
-    ValueId original = out[id];
-    const Value &value = out.fresh.value(original);
-    Definition copy;
-    for (auto [k, extent] : llvm::enumerate(value.shape))
-      copy.parallel.push_back({"i" + std::to_string(k), extent});
-    multiply(copy, original, choice.scales().of(id) - choice.scales().ofFactor(id), narrow);
     out.fresh.currentOrigin = out.old.origins[node];
+    int exponent = choice.scales().of(id) - choice.scales().ofFactor(id);
     copies[id.number] =
-        out.fresh.define(value.name + "." + std::string(nameOf(narrow)), narrow, std::move(copy));
+        out.defineFrom(out[id], narrow, "." + std::string(nameOf(narrow)),
+                       [&](const Expr &read) { return multiplied(read, exponent, narrow); });
     return *copies[id.number];
   }
 

@@ -141,8 +141,7 @@ private:
     addText(verb, verb.get_name() == "compile" ? "--inputs,--calibrate" : "--calibrate",
             "calibrate",
             "With --precision f16, and with --max-error: an .npz file of inputs on which the model "
-            "is run "
-            "while it is compiled");
+            "is run while it is compiled");
     verb.add_option_function<double>(
             "--max-error", [this](double share) { arguments.options["max_error"] = share; },
             "With --precision f16 or bf16: keep in f32 what would move an output of floats by more "
