@@ -8,6 +8,8 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <numeric>
+
 namespace kintsugi::cost {
 
 using namespace loops;
@@ -276,6 +278,31 @@ double RegisterCycles::anotherLine(int64_t stride, double size) const {
   return size > double(unit.nearBytes) ? 20 : 1.5;
 }
 
+/// Cycles lost in each step on lines of rows that put each other out of the innermost cache before
+/// the next step comes back to them: rows a multiple of a way's bytes apart share a set. A way is a
+/// page, in which a set is known before the address is translated.
+double RegisterCycles::crowdedRows(const RegisterTile &tile) const {
+  constexpr int64_t wayBytes = 4096, line = 64;
+  constexpr double again = 0.3; ///< Of a line from the next cache, beside arithmetic.
+  if (tile.rowIterator < 0 || loopOrder.empty())
+    return 0;
+  unsigned innermost = numParallel + loopOrder.back();
+  int64_t ways = std::max<int64_t>(1, unit.nearestBytes / wayBytes);
+  double cycles = 0;
+  for (auto [read, strides, packed] : llvm::zip(bodyReads, bodyStrides, isPacked)) {
+    int64_t row = strides[tile.rowIterator], step = strides[innermost];
+    if (packed || row == irregular || step == irregular)
+      continue;
+    int64_t each = bitsOf(read.type()) / 8, apart = std::abs(row) * each;
+    if (apart < line || std::abs(step) * each >= line)
+      continue;
+    int64_t sets = wayBytes / std::max(line, std::gcd(apart, wayBytes));
+    if (int64_t(llvm::divideCeil(tile.rows, sets)) > ways)
+      cycles += again * tile.rows;
+  }
+  return cycles;
+}
+
 double RegisterCycles::of(const RegisterTile &tile) const {
   if (tile.vectorIterator < 0 || tile.vectorIterator >= int(numParallel) || !nest.reduction)
     return ofBlocks(tile, -1);
@@ -303,8 +330,8 @@ double RegisterCycles::ofBlocks(const RegisterTile &tile, double columns) const 
   if (!nest.reduction)
     return points * (std::max(bodyLoads(tile), 0.5) + arithmetic + outside);
   constexpr double chain = 4; ///< Cycles from one sum to the next.
-  double step =
-      std::max({arithmetic, bodyLoads(tile), chain}) + keeping(tile) + 0.25 + farLines(tile);
+  double step = std::max({arithmetic, bodyLoads(tile), chain}) + keeping(tile) + 0.25 +
+                farLines(tile) + crowdedRows(tile);
   return points * (steps * step + outside);
 }
 

@@ -18,8 +18,9 @@ namespace kintsugi::cost {
 struct VectorUnit {
   unsigned bits = 256; ///< 0: scalar code only.
   unsigned registers = 16;
-  int64_t nearBytes = 1 << 20; ///< Of the cache that a core has to itself.
-  double allBytes = INFINITY;  ///< Of the last cache, all there are of it.
+  int64_t nearestBytes = 32 << 10; ///< Of the innermost cache.
+  int64_t nearBytes = 1 << 20;     ///< Of the cache that a core has to itself.
+  double allBytes = INFINITY;      ///< Of the last cache, all there are of it.
 };
 
 class RegisterCycles {
@@ -68,6 +69,7 @@ private:
   double farLines(const loops::RegisterTile &tile) const;
   double bytesBetweenBlocks(const te::Expr &read, llvm::ArrayRef<int64_t> strides) const;
   double anotherLine(int64_t stride, double size) const;
+  double crowdedRows(const loops::RegisterTile &tile) const;
 
   double stores(const loops::RegisterTile &tile, bool vectorReduces) const;
   double keeping(const loops::RegisterTile &tile) const;

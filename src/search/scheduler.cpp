@@ -35,6 +35,7 @@ public:
         members(fuse(program, group, {.fillsAreFree = options.inBlocks()})) {
     unit.bits = options.scalar ? 0 : options.machine.vectorBits;
     unit.registers = options.machine.vectorRegisters;
+    unit.nearestBytes = options.machine.levels.back().bytes;
     unit.nearBytes = options.machine.nearBytes();
     unit.allBytes = cachedBytes(options.machine);
   }
