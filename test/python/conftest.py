@@ -1,18 +1,63 @@
-"""What the Python tests share: the folders whose scripts they import, the levels of the instruction set at which they
-run models, and a git of their own."""
+"""What the Python tests share: the folders whose scripts they import, the program with a cache of each file's own, the
+levels of the instruction set at which they run models, and a git of their own."""
 
+import json
 import os
 import pathlib
 import subprocess
 import sys
 
 import pytest
+from program import MODEL, PROGRAM, ROOT
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-for folder in ("scripts", "zoo", "bench", "examples/digits", "test"):
-    sys.path.insert(0, str(ROOT / folder))
+for path in ("scripts", "zoo", "bench", "examples/digits", "test"):
+    sys.path.insert(0, str(ROOT / path))
 
 import models
+
+
+@pytest.fixture(scope="module")
+def folder(request, tmp_path_factory):
+    """For the files of one file's tests."""
+    return tmp_path_factory.mktemp(request.module.__name__)
+
+
+@pytest.fixture(scope="module")
+def kintsugi(folder):
+    """Runs the program with a cache of its own; gives (exit code, output, errors)."""
+
+    def run(*arguments):
+        done = subprocess.run(
+            [PROGRAM, *map(str, arguments)],
+            capture_output=True,
+            text=True,
+            timeout=300,
+            env=os.environ | {"KINTSUGI_CACHE": str(folder / "cache")},
+        )
+        return done.returncode, done.stdout, done.stderr
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def report(kintsugi):
+    """Runs the program, which has nothing to complain of; gives the report that it prints as JSON."""
+
+    def run(*arguments):
+        code, out, errors = kintsugi(*arguments)
+        assert (code, errors) == (0, "")
+        return json.loads(out)
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def artifact(folder, report):
+    """The demo's network, compiled for all levels."""
+    path = folder / "digits.kin"
+    found = report("compile", MODEL, "-o", path, "--json")
+    assert found["artifact"] == str(path) and path.stat().st_size > found["constant_bytes"] > 0
+    return path
 
 
 @pytest.fixture(params=models.LEVELS)

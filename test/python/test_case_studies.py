@@ -1,8 +1,6 @@
 """What the search makes of Korch's case studies (Hu et al. 2024, section 6): parts of operators that share kernels."""
 
 import json
-import os
-import pathlib
 import re
 import subprocess
 
@@ -10,9 +8,8 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+from program import PROGRAM
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-PROGRAM = os.environ.get("KINTSUGI", str(ROOT / "build" / "bin" / "kintsugi"))
 TARGETS = {"v3": ["--cpu-level", "v3"], "v4": ["--cpu-level", "v4"], "cuda": ["--target", "cuda"]}
 
 

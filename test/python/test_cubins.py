@@ -2,16 +2,13 @@
 
 import json
 import os
-import pathlib
 import struct
 import subprocess
 
 import ptx
 import pytest
+from program import MODEL, PROGRAM
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-PROGRAM = os.environ.get("KINTSUGI", str(ROOT / "build/bin/kintsugi"))
-MODEL = ROOT / "examples/digits/digits.onnx"
 CUDA = ("--target", "cuda")
 EM_CUDA = 190
 

@@ -2,14 +2,12 @@
 
 import json
 import os
-import pathlib
 import subprocess
 
 import numpy as np
 import pytest
+from program import PROGRAM
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-PROGRAM = os.environ.get("KINTSUGI", str(ROOT / "build/bin/kintsugi"))
 TYPES = dict(f16="f2", f32="f4", f64="f8", i8="i1", i16="i2", i32="i4", i64="i8", u8="u1", u16="u2", u32="u4", u64="u8")
 on_gpu = pytest.mark.usefixtures("gpu")
 # What takes an emulator minutes is for devices.

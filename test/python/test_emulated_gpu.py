@@ -3,16 +3,14 @@
 import collections
 import json
 import os
-import pathlib
 import subprocess
 import types
 
 import attention as bench_attention
 import numpy as np
 import pytest
+from program import PROGRAM
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-PROGRAM = os.environ.get("KINTSUGI", str(ROOT / "build/bin/kintsugi"))
 pytestmark = [
     pytest.mark.usefixtures("gpu"),
     pytest.mark.skipif(os.path.exists("/dev/nvidia0"), reason="there is a GPU: the driver counts no instructions"),

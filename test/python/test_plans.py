@@ -1,14 +1,10 @@
 """What the search finds: cases of which the best plan is known."""
 
 import json
-import os
-import pathlib
 import subprocess
 
 import pytest
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-PROGRAM = os.environ.get("KINTSUGI", str(ROOT / "build" / "bin" / "kintsugi"))
+from program import PROGRAM
 
 # Values that several definitions read, and each of the bytes has to move once.
 ONE_PASS = {

@@ -1,8 +1,6 @@
 """--precision: models whose f32 values are stored in fewer bits, compared with the reference on what they say."""
 
 import json
-import os
-import pathlib
 import re
 import subprocess
 import warnings
@@ -13,9 +11,8 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+from program import PROGRAM, ROOT
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-PROGRAM = os.environ.get("KINTSUGI", str(ROOT / "build/bin/kintsugi"))
 DIGITS = ROOT / "examples/digits/digits.onnx"
 SECONDS = 400  # For one command on a machine that is busy.
 CAPTURED = dict(capture_output=True, text=True, timeout=SECONDS)

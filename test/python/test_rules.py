@@ -2,14 +2,11 @@
 
 import json
 import os
-import pathlib
 import subprocess
 import sys
 
 import pytest
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-PROGRAM = os.environ.get("KINTSUGI", str(ROOT / "build" / "bin" / "kintsugi"))
+from program import PROGRAM, ROOT
 
 
 @pytest.fixture

@@ -1,8 +1,6 @@
 """What long chains, wide nodes and loops of many trips take to compile grows with their size: each of these models of
 about a thousand nodes is done within a limit that leaves it several times the room it needs, and gives numpy's answer."""
 
-import os
-import pathlib
 import resource
 import subprocess
 
@@ -11,9 +9,8 @@ import onnx
 import onnx.reference
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+from program import PROGRAM
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-PROGRAM = os.environ.get("KINTSUGI", str(ROOT / "build/bin/kintsugi"))
 SECONDS = 20  # Of one processor, for one level of instructions.
 
 

@@ -10,9 +10,7 @@ import subprocess
 import time
 
 import pytest
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-PROGRAM = os.environ.get("KINTSUGI", str(ROOT / "build/bin/kintsugi"))
+from program import PROGRAM, ROOT
 
 PRODUCT = """
 input x[m:192, k:160] f32

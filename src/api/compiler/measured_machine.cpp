@@ -104,13 +104,18 @@ static Json measureGpus() {
 
 KnownMachine knownMachine() { return {Machine::detect(), load()}; }
 
-Expected<KnownMachine> measureMachine() {
+static Status keep(const Digest &key, const Json &json) {
   KINTSUGI_ASSIGN(std::string folder, FileCache::defaultFolder());
   KINTSUGI_ASSIGN(FileCache cache, FileCache::open(folder));
-  auto keep = [&](const Digest &key, const Json &json) {
-    std::string text = printJson(json, 1) + "\n";
-    return cache.put(key, std::as_bytes(std::span(text)));
-  };
+  std::string text = printJson(json, 1) + "\n";
+  return cache.put(key, std::as_bytes(std::span(text)));
+}
+
+Status keepMeasurement(const Measurement &measurement) {
+  return keep(keyOfThisMachine(), measurement.toJson());
+}
+
+Expected<KnownMachine> measureMachine() {
   Json gpus = measureGpus();
   if (!gpus.empty()) // Whether the processor is busy is nothing to them.
     KINTSUGI_RETURN_IF_ERROR(keep(keyOfGpus(), gpus));
@@ -123,7 +128,7 @@ Expected<KnownMachine> measureMachine() {
   if (!measured.ok() && !gpus.empty())
     return machineError(measured.error().message + " (GPUs were measured, and that is kept)");
   KINTSUGI_ASSIGN(known.measured, std::move(measured));
-  KINTSUGI_RETURN_IF_ERROR(keep(keyOfThisMachine(), known.measured->toJson()));
+  KINTSUGI_RETURN_IF_ERROR(keepMeasurement(*known.measured));
   return known;
 }
 

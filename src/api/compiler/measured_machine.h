@@ -47,6 +47,9 @@ measuredGpus(const std::vector<devices::CudaDeviceInfo> &devices);
 /// That which measurements of a device hold for.
 std::string identityOf(const devices::CudaDeviceInfo &device);
 
+/// From now on this stands in the description of the machine.
+Status keepMeasurement(const machine::Measurement &measurement);
+
 /// Measures it, and the devices that it has, and keeps the result.
 Expected<KnownMachine> measureMachine();
 
