@@ -48,6 +48,12 @@ def shares_of_copy(report):
     return f"{worst['share']:.0%} ({worst['kernel']}); {min(reading):.0%}"
 
 
+def points_between_levels(report):
+    points = {name: row["points"] for name, row in report["models"].items() if "points" in row}
+    worst = min(points, key=points.get)
+    return f"{statistics.median(points.values()):+.0f} points; {points[worst]:+.0f} ({worst})"
+
+
 def rank_correlation(report):
     known = {name: row["spearman"] for name, row in report["models"].items() if row.get("spearman") is not None}
     least = min(known, key=known.get)
@@ -128,6 +134,8 @@ ROWS = [
     ("time of the best of these peers / Kintsugi's, geometric mean (without llama_1b_decode, which is bound by reading its"
      " weights); the worst", best_of_peers, "cpu", "./dev bench cpu"),
     ("cold compile for both instruction sets, the two slowest", slowest_compile, "cpu", "./dev bench cpu"),
+    ("share of the peak of the multiply-add units that code for AVX2 reaches over that of code for AVX-512, on one machine:"
+     " median; the least", points_between_levels, "levels", "./dev bench levels"),
     ("products of 512 to 2048 cubed, of the peak of the multiply-add units beside them, one and two cores, the second factor"
      " a weight or an input: the least; the median", shares_of_peak, "products", "./dev bench products"),
     ("kernels that memory bounds, one and two cores, of a copy's rate: the least of those that read and write; sums, of what"

@@ -16,9 +16,9 @@ COMPILERS = "clang-22", "clang"
 class Limits:
     """The compiled program, in a folder that it also lends for other files."""
 
-    def __init__(self, folder):
-        self.program = folder / "limits"
-        command = ["-O3", "-march=native", "-ffp-contract=fast", str(SOURCE), "-o", str(self.program), "-lpthread"]
+    def __init__(self, folder, level="native"):
+        self.program = folder / f"limits-{level}"
+        command = ["-O3", f"-march={level}", "-ffp-contract=fast", str(SOURCE), "-o", str(self.program), "-lpthread"]
         for compiler in COMPILERS:
             with contextlib.suppress(FileNotFoundError):
                 subprocess.run([compiler, *command], check=True)
@@ -38,7 +38,6 @@ class Limits:
     def copied(self, moved, cores, repeats=5):
         """Bytes a second of a copy that reads and writes so many bytes in all."""
         return self.ask("copy", moved // 2, repeats, *cores)
-
 
     def read(self, size, cores, repeats=5):
         """Bytes a second of a sum over so many bytes."""

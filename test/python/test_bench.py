@@ -15,6 +15,7 @@ import cpu
 import figures
 import fission
 import kernels
+import levels
 import limits
 import machine
 import memory
@@ -207,6 +208,14 @@ def test_cost_of_distinct_kernels():
     row = cost.judge(kernels, 1)
     assert row["spearman"] is None and row["measured_ms"] == 8.0 and row["predicted_ms"] == 5.0
     assert [worst["name"] for worst in row["worst"]] == ["k1"] and row["worst"][0]["ratio"] == pytest.approx(0.625)
+
+
+def test_levels_are_judged_by_their_own_peaks():
+    found = {"v3": dict(rounds=[2.0, 4.0, 3.0], peaks=[1e9, 2e9]), "v4": dict(rounds=[1.0], peaks=[4e9])}
+    row = levels.judged(found, operations=3e6)
+    assert row["levels"]["v3"]["ms"] == 3 and row["levels"]["v3"]["share"] == pytest.approx(0.5)
+    assert row["levels"]["v4"]["share"] == pytest.approx(0.75) and row["points"] == pytest.approx(-25)
+    assert levels.line("a", row).split() == ["a", "3.000", "1.000", "50.0%", "75.0%", "-25.0"]
 
 
 @pytest.mark.skipif(not any(map(shutil.which, limits.COMPILERS)), reason="clang is not installed")
