@@ -1,5 +1,6 @@
 #include "pipeline/host_trial.h"
 
+#include "te/check.h"
 #include "te/constant.h"
 #include "te/operations.h"
 
@@ -56,7 +57,7 @@ Expected<HostTrial> HostTrial::compile(const Program &program, const CompileOpti
                   runtime::Model::create(std::move(artifact), borrowed));
   HostTrial trial;
   KINTSUGI_ASSIGN(trial.context, runtime::Context::create(std::move(model), {options.threads}));
-  for (const Program::Output &output : program.outputs) {
+  for (const Program::Output &output : modelOutputs(program)) {
     const Value &value = program.value(output.value);
     trial.outputs.push_back({value.type, plainShape(value.shape)});
   }

@@ -9,6 +9,7 @@
 #include "verify/policy.h"
 #include "llvm/ADT/STLExtras.h"
 
+#include <cmath>
 #include <cstdio>
 #include <numeric>
 
@@ -35,8 +36,8 @@ class KeptNodes {
 public:
   KeptNodes(const Program &program, ElementType narrow, const std::vector<double> &greatest,
             std::vector<Tensor> feeds, const CompileOptions &options, runtime::Device &host)
-      : program(onlyFloats(program)), narrow(narrow), greatest(greatest), feeds(std::move(feeds)),
-        options(options), host(host), allowed(options.maxError / 2),
+      : program(onlyFloats(program)), checks(checksOf(program)), narrow(narrow), greatest(greatest),
+        feeds(std::move(feeds)), options(options), host(host), allowed(options.maxError / 2),
         isConstant(constantNodes(this->program)) {}
 
   Expected<std::vector<bool>> choose(CompileReport &report) {
@@ -44,6 +45,7 @@ public:
     if (program.outputs.empty())
       return std::vector<bool>();
     KINTSUGI_RETURN_IF_ERROR(runExactly());
+    tellOfWhatSaysNothing(report);
     KINTSUGI_ASSIGN(Moved before, movedWith({}));
     if (before.by <= allowed)
       return std::vector<bool>();
@@ -74,6 +76,27 @@ private:
     return result;
   }
 
+  static std::vector<Program::Output> checksOf(const Program &program) {
+    std::vector<Program::Output> checks;
+    llvm::copy_if(program.outputs, std::back_inserter(checks),
+                  [](const Program::Output &output) { return checkOf(output).has_value(); });
+    return checks;
+  }
+
+  /// What is no number in f32 already can't be moved.
+  void tellOfWhatSaysNothing(CompileReport &report) const {
+    for (auto [output, tensor] : llvm::zip_equal(program.outputs, right)) {
+      int64_t count = tensor.view().count(), finite = 0;
+      for (int64_t k = 0; k < count; ++k)
+        finite += std::isfinite(loadDouble(tensor.view(), k));
+      if (finite < count)
+        report.notes.push_back(flag() + std::to_string(count - finite) + " of " +
+                               std::to_string(count) + " numbers of output '" + output.name +
+                               "' are not finite on the inputs that were tried, and don't say how "
+                               "far rounding moves them; give others by --calibrate");
+    }
+  }
+
   Moved movedBy(const std::vector<Tensor> &outputs) const {
     Moved furthest;
     for (auto [output, actual, expected] : llvm::zip_equal(program.outputs, outputs, right)) {
@@ -86,8 +109,12 @@ private:
     return furthest;
   }
 
+  /// Inputs that are made up may not keep to what the user's do.
   Status runExactly() {
-    KINTSUGI_ASSIGN(HostTrial trial, HostTrial::compile(program, options, host));
+    Program exact = program;
+    if (!options.calibration.empty())
+      llvm::append_range(exact.outputs, checks);
+    KINTSUGI_ASSIGN(HostTrial trial, HostTrial::compile(exact, options, host));
     KINTSUGI_ASSIGN(right, trial.run(feeds));
     return Status::success();
   }
@@ -215,6 +242,12 @@ private:
     return count;
   }
 
+  std::string flag() const {
+    char text[32];
+    std::snprintf(text, sizeof(text), "%g", options.maxError);
+    return "--max-error " + std::string(text) + ": ";
+  }
+
   void tell(const Moved &before, const Moved &after, const std::vector<bool> &kept,
             CompileReport &report) const {
     auto number = [](double value) {
@@ -222,19 +255,19 @@ private:
       std::snprintf(text, sizeof(text), "%.2g", value);
       return std::string(text);
     };
-    std::string flag = "--max-error " + number(options.maxError) + ": ";
     std::string type(nameOf(narrow));
-    report.notes.push_back(flag + std::to_string(countOf(kept)) + " of " +
+    report.notes.push_back(flag() + std::to_string(countOf(kept)) + " of " +
                            std::to_string(countOf(std::vector<bool>(kept.size(), true))) +
                            " definitions stay f32; " + type + " everywhere moved output '" +
                            before.output + "' by " + number(before.by) +
                            " of the largest number in it or in a slice of it, this '" +
                            after.output + "' by " + number(after.by));
     if (after.by > allowed)
-      report.notes.push_back(flag + "no choice of what is stored as " + type + " does better");
+      report.notes.push_back(flag() + "no choice of what is stored as " + type + " does better");
   }
 
   Program program;
+  std::vector<Program::Output> checks; ///< Of the whole program.
   ElementType narrow;
   const std::vector<double> &greatest;
   std::vector<Tensor> feeds;

@@ -71,6 +71,17 @@ unsigned countLaunches(const orchestrate::Plan &plan, const orchestrate::PlanNod
   return node.kind == Kind::Repeat ? count * node.count : count;
 }
 
+/// Nothing is known of values that a trial had no number for, which the user is told.
+std::vector<double> withoutUnseen(std::vector<double> greatest, CompileReport &report) {
+  if (unsigned unseen = llvm::count_if(greatest, [](double each) { return each < 0; }))
+    report.notes.push_back("--precision f16: " + std::to_string(unseen) +
+                           " values had no finite number on the inputs that were tried, and are "
+                           "taken to fit; give inputs of your own by --calibrate");
+  for (double &each : greatest)
+    each = std::max(each, 0.0);
+  return greatest;
+}
+
 /// What values of 16 bits have to hold; nothing where that can't be seen.
 Expected<std::vector<double>> rangesOf(const te::Program &program, const CompileOptions &options,
                                        runtime::Device &host, CompileReport &report) {
@@ -82,7 +93,11 @@ Expected<std::vector<double>> rangesOf(const te::Program &program, const Compile
   Expected<std::vector<double>> greatest = feeds.ok()
                                                ? greatestMagnitudes(program, *feeds, options, host)
                                                : Expected<std::vector<double>>(feeds.takeError());
-  if (greatest.ok() || greatest.error().kind == ErrorKind::Internal)
+  bool isOfUser =
+      !options.calibration.empty() && !greatest.ok() && greatest.error().kind == ErrorKind::Input;
+  if (greatest.ok())
+    return withoutUnseen(std::move(*greatest), report);
+  if (isOfUser || greatest.error().kind == ErrorKind::Internal)
     return greatest;
   std::string decision =
       "is taken to be wide enough for what the expressions don't say to leave it";

@@ -4,9 +4,13 @@
 #include "pipeline/feeds.h"
 #include "pipeline/host_trial.h"
 #include "simplify/rebuild.h"
+#include "te/check.h"
 #include "te/constant.h"
 #include "te/constant_nodes.h"
 #include "llvm/ADT/STLExtras.h"
+
+#include <cmath>
+#include <limits>
 
 namespace kintsugi::pipeline {
 
@@ -21,7 +25,7 @@ struct Probe {
 
 int64_t elementsOf(const Value &value) { return *elementCount(plainShape(value.shape)); }
 
-/// max[all dimensions] |value|
+/// max[all dimensions] |value| of what is finite, since the rest says nothing; where none is, -1.
 Definition greatestOf(const Value &value, ValueId id) {
   Definition definition;
   definition.reduction = Reduction{Combiner::Max, ElementType::F32, {}};
@@ -30,15 +34,28 @@ Definition greatestOf(const Value &value, ValueId id) {
     definition.reduction->iterators.push_back({"r" + std::to_string(k), extent});
     indices.push_back(Index::iterator(k));
   }
-  definition.bodies.push_back(Expr::unary(UnaryOp::Abs, Expr::read(id, ElementType::F32, indices)));
+  Expr size = Expr::unary(UnaryOp::Abs, Expr::read(id, ElementType::F32, indices));
+  Expr infinity = Expr::literal(ElementType::F32, std::numeric_limits<double>::infinity());
+  definition.bodies.push_back(Expr::select(Expr::binary(BinaryOp::Less, size, infinity), size,
+                                           Expr::literal(ElementType::F32, -1.0)));
   return definition;
+}
+
+double greatestOf(const Tensor &feed) {
+  float greatest = 0;
+  for (float element : feed.as<float>())
+    if (std::isfinite(element))
+      greatest = std::max(greatest, std::abs(element));
+  return greatest;
 }
 
 /// The program with the greatest magnitudes as its only outputs, each taken as soon as it is known,
 /// so that no value lives longer than it did.
-Probe probeOf(const Program &program) {
+Probe probeOf(const Program &program, bool checksInputs) {
   Program bare = program;
-  bare.outputs.clear();
+  llvm::erase_if(bare.outputs, [&](const Program::Output &output) {
+    return !checksInputs || !te::checkOf(output);
+  });
   simplify::Rebuilder out(bare);
   std::vector<ValueId> values;
   std::vector<bool> isConstant = te::constantNodes(program);
@@ -79,7 +96,11 @@ Expected<std::vector<double>> greatestMagnitudes(const Program &program,
                                                  runtime::Device &host) {
   KINTSUGI_RETURN_IF_ERROR(checkTriable(program));
   std::vector<double> greatest(program.numValues(), 0);
-  Probe probe = probeOf(program);
+  for (auto [id, feed] : llvm::zip_equal(program.inputs, feeds))
+    if (feed.type() == ElementType::F32)
+      greatest[id.number] = greatestOf(feed);
+  // Inputs that are made up may not keep to what the user's do.
+  Probe probe = probeOf(program, !options.calibration.empty());
   if (probe.values.empty())
     return greatest;
   KINTSUGI_ASSIGN(HostTrial trial, HostTrial::compile(probe.program, options, host));

@@ -20,8 +20,10 @@ constexpr float largeFeeds = 2, usualFeeds = 1;
 Expected<std::vector<Tensor>> trialFeeds(const te::Program &program, const CompileOptions &options,
                                          float scale);
 
-/// By value of the program, the greatest magnitude of the elements of an f32 result; 0 of others.
-/// A machine error where the program is too large to be tried; others as HostTrial's.
+/// By value of the program, the greatest magnitude of the finite elements of an f32 input or
+/// result, -1 of a result that has none; 0 of others. A machine error where the program is too
+/// large to be tried, an input error where the user's own inputs don't keep to its checks; others
+/// as HostTrial's.
 Expected<std::vector<double>> greatestMagnitudes(const te::Program &program,
                                                  const std::vector<Tensor> &feeds,
                                                  const CompileOptions &options,

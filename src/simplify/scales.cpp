@@ -154,8 +154,9 @@ Scales::Scales(const Program &program, ElementType narrow)
 
 void Scales::find(const std::vector<bool> &constantNodes, const Wide &wide,
                   llvm::ArrayRef<double> greatest) {
-  for (auto [known, value] : llvm::zip_equal(seen, greatest))
-    known = std::isfinite(value) ? value : 0;
+  seen.assign(greatest.begin(), greatest.end());
+  for (ValueId id : program.inputs)
+    copied[id.number] = exponentOfCopy(seen[id.number]);
   std::vector<bool> typed = findTyped(), compared = findCompared();
   for (uint32_t node = 0; node < program.nodes.size(); ++node) {
     if (constantNodes[node])
@@ -165,7 +166,7 @@ void Scales::find(const std::vector<bool> &constantNodes, const Wide &wide,
       if (program.value(id).type != ElementType::F32)
         continue;
       if (!definition || typed[id.number] || wide.plain[id.number])
-        copied[id.number] = exponentFor(seen[id.number]);
+        copied[id.number] = exponentOfCopy(seen[id.number]);
       else if (id == definition->results[0])
         scale(*definition, wide.unread[id.number], compared[id.number]);
     }
@@ -236,6 +237,20 @@ int Scales::exponentFor(double greatest) const {
   if (greatest * headroom <= last)
     return 0;
   return std::min(mostExponent, int(std::ceil(std::log2(greatest / wanted))));
+}
+
+/// Nothing but products reads a copy, so that it may be multiplied, too.
+int Scales::exponentOfCopy(double greatest) const {
+  if (!isTiny(greatest))
+    return exponentFor(greatest);
+  return std::max(-mostExponent, int(std::ceil(std::log2(greatest))));
+}
+
+/// Whether digits are lost of the greatest already.
+bool Scales::isTiny(double greatest) const { return greatest > 0 && greatest < 0x1p-13; }
+
+bool Scales::isBeyond(ValueId id) const {
+  return !fits(seen[id.number], of(id)) || isTiny(std::ldexp(seen[id.number], -of(id)));
 }
 
 bool Scales::fits(double greatest, int exponent) const {

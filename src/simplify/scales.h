@@ -42,14 +42,16 @@ public:
   int ofSum(te::ValueId id) const { return summed[id.number]; }
   /// What products of matrices read of it, which may be a narrow copy of a value that others type.
   int ofFactor(te::ValueId id) const { return of(id) + copied[id.number]; }
-  /// Whether the narrow type has no place for what is stored.
-  bool isBeyond(te::ValueId id) const { return !fits(seen[id.number], of(id)); }
+  /// Whether the narrow type has no place, or no digits, for what is stored.
+  bool isBeyond(te::ValueId id) const;
 
 private:
   std::vector<bool> findTyped() const;
   std::vector<bool> findCompared() const;
   void scale(const te::Definition &definition, bool isUnread, bool isCompared);
   int exponentFor(double greatest) const;
+  int exponentOfCopy(double greatest) const;
+  bool isTiny(double greatest) const;
   bool fits(double greatest, int exponent) const;
 
   const te::Program &program;

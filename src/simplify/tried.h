@@ -8,8 +8,8 @@
 namespace kintsugi::simplify {
 
 struct Tried {
-  /// By value, the greatest magnitude that was seen, 0 where none was; values that come near the
-  /// end of the narrow type's range are divided by a power of two (scales.h). Empty: nothing is
+  /// By value, the greatest finite magnitude that was seen, 0 where none was; values that come near
+  /// the end of the narrow type's range are divided by a power of two (scales.h). Empty: nothing is
   /// known, and nothing divided.
   std::vector<double> greatest;
   /// By node, whether it reads and stores f32, since rounding that moves the outputs too far.

@@ -462,6 +462,73 @@ def test_inputs_of_the_users_own_calibrate(tmp_path):
     assert "notes" not in report("run", tmp_path / "pixels.kin", "--inputs", pixels)
 
 
+SMALL = """
+input x[i:64, k:64] f32
+const w[j:64, k:64] f32 = weights("w")
+{body}output y
+"""
+# An input past f16's range, whose copy for the product is divided; rows so large that 1 over their deviation is no
+# number of f16; activations below f16's least ones. Each with how large its inputs are.
+RANGES = {
+    "input": (1e6, "t[i:64, j:64] f32 = sum<f32>[k:64] x[i, k] * w[j, k]\ny[i:64, j:64] f32 = tanh(t[i, j] * 1e-6)\n"),
+    "deviation": (
+        1e7,
+        "m[i:64] f32 = sum<f32>[k:64] x[i, k] * x[i, k]\n"
+        "d[i:64, z:1] f32 = 1 / sqrt(m[i] * 0.015625)\n"
+        "n[i:64, k:64] f32 = x[i, k] * d[i, 0]\n"
+        "y[i:64, j:64] f32 = sum<f32>[k:64] n[i, k] * w[j, k]\n",
+    ),
+    "activations": (
+        1,
+        "t[i:64, k:64] f32 = x[i, k] * 1e-7\n"
+        "u[i:64, k:64] f32 = max(t[i, k], -1e-7)\n"
+        "v[i:64, j:64] f32 = sum<f32>[k:64] u[i, k] * w[j, k]\n"
+        "y[i:64, j:64] f32 = tanh(v[i, j] * 1e7)\n",
+    ),
+    "tiny inputs": (1e-7, "t[i:64, j:64] f32 = sum<f32>[k:64] x[i, k] * w[j, k]\ny[i:64, j:64] f32 = t[i, j] * 1e7\n"),
+}
+
+
+@pytest.mark.parametrize("name", RANGES)
+def test_what_16_bits_can_not_hold_is_scaled_or_stays(tmp_path, level, name):
+    size, body = RANGES[name]
+    path, feeds = tmp_path / "ranges.te", tmp_path / "ranges.npz"
+    path.write_text(SMALL.format(body=body))
+    np.savez(feeds, x=(np.random.default_rng(7).standard_normal((64, 64)) * size).astype(np.float32))
+    (output,) = compare(path, "f16", "--cpu-level", level, "--inputs", feeds, "--calibrate", feeds)
+    assert output["max_rel"] < 0.01, output
+
+
+def test_what_is_not_finite_says_nothing_of_the_rest(tmp_path):
+    """One NaN among the inputs of a trial; and inputs on which nothing is finite, which is told."""
+    path, pixels = pixels_model(tmp_path / "pixels.onnx")
+    with np.load(pixels) as arrays:
+        x = arrays["x"]
+    x[3, 5] = np.nan
+    np.savez(tmp_path / "nan.npz", x=x)
+    flags = ("--no-cache", "--precision", "f16", "--inputs", pixels)
+    assert report("compare", path, *flags, "--calibrate", tmp_path / "nan.npz")["within"]
+    np.savez(tmp_path / "nan.npz", x=np.full_like(x, np.nan))
+    artifact = tmp_path / "pixels.kin"
+    for more, told in ([], "had no finite number"), (["--max-error", 0.01], "'y' are not finite on the inputs"):
+        flags = ("--precision", "f16", "--calibrate", tmp_path / "nan.npz", *more)
+        assert any(told in note for note in report("compile", path, "-o", artifact, *flags)["notes"])
+
+
+def test_inputs_that_calibrate_keep_to_what_is_checked(tmp_path):
+    feeds = tmp_path / "rows.npz"
+    table = helper.make_tensor_value_info("table", 1, [50, 8])
+    ids, y = helper.make_tensor_value_info("ids", 7, [4]), helper.make_tensor_value_info("y", 1, [4, 8])
+    path = tmp_path / "rows.onnx"
+    graph = helper.make_graph([helper.make_node("Gather", ["table", "ids"], ["y"], "rows")], "rows", [table, ids], [y])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9), path)
+    np.savez(feeds, table=np.ones((50, 8), np.float32), ids=np.array([1, 2, 3, 10**12]))
+    for flags in (["--precision", "f16"], ["--precision", "bf16", "--max-error", 0.1]):
+        command = [PROGRAM, "compile", path, "-o", tmp_path / "rows.kin", "--calibrate", feeds, *map(str, flags)]
+        done = subprocess.run(command, **CAPTURED)
+        assert done.returncode == 3 and "its index 1000000000000 is outside of -50 to 49" in done.stderr, done.stderr
+
+
 def test_calibration_is_part_of_what_the_cache_keeps_a_model_under(tmp_path, monkeypatch):
     path, pixels = pixels_model(tmp_path / "pixels.onnx")
     monkeypatch.setenv("KINTSUGI_CACHE", str(tmp_path / "cache"))

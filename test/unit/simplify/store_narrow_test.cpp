@@ -331,6 +331,22 @@ TEST_F(StoreNarrow, WhatLeavesTheRangeIsDividedAndProductsLeaveThePowerOut) {
   EXPECT_EQ(definitionOf("z"), "z[i:2, j:32] f32 = (y[i, j] * 0.5 + 0.00024414062) * 4096");
 }
 
+TEST_F(StoreNarrow, CopiesOfInputsAreDividedOrMultiplied) {
+  store(twoProducts, ElementType::F16, {{"x", 1e6}});
+  EXPECT_EQ(definitionOf("x.f16"),
+            "x.f16[i0:2, i1:64] f16 = stored f16(x[i0, i1] * 0.00024414062)");
+  store(twoProducts, ElementType::F16, {{"x", 0x1p-20}});
+  EXPECT_EQ(definitionOf("x.f16"), "x.f16[i0:2, i1:64] f16 = stored f16(x[i0, i1] * 1048576)");
+}
+
+TEST_F(StoreNarrow, WhatIsTinyStays) {
+  store(twoProducts, ElementType::F16, {{"h", 1}, {"a", 1}, {"b", 0x1p-12}, {"y", 1}});
+  EXPECT_EQ(typeOf("b"), ElementType::F16);
+  store(twoProducts, ElementType::F16, {{"h", 1}, {"a", 1}, {"b", 0x1p-14}, {"y", 1}});
+  EXPECT_EQ(typeOf("b"), ElementType::F32);
+  EXPECT_EQ(typeOf("b.f16"), ElementType::Invalid);
+}
+
 TEST_F(StoreNarrow, AScanReadsWhatItCapturesUndivided) {
   store("input x[64, 128] f32\n"
         "input h0[8, 64] f32\n"
@@ -349,9 +365,9 @@ TEST_F(StoreNarrow, AScanReadsWhatItCapturesUndivided) {
   EXPECT_EQ(typeOf("m.f16"), ElementType::Invalid);
 }
 
-/// Of which many ask for a power of two.
+/// Of which many ask for a power of two, or for f32.
 std::vector<double> someMagnitudes(const Program &program, uint64_t seed) {
-  constexpr double choices[] = {0, 1, 1e5, 3e9, 1e20};
+  constexpr double choices[] = {0, 1e-9, 1, 1e5, 3e9, 1e20};
   std::mt19937_64 random(seed);
   std::vector<double> magnitudes(program.numValues());
   for (double &magnitude : magnitudes)
