@@ -10,7 +10,8 @@
  * A model is an ONNX file or, where its name ends in ".te", the compiler's own text form. Options
  * are one JSON object; a key that is not known is a usage error:
  *
- *   "target"          "cpu" (default), "cuda", or "reference": each definition alone, in f64
+ *   "target"          "cpu" (default), "cuda" ("cuda:N": run on device N), or "reference": each
+ *                     definition alone, in f64
  *   "precision"       "f32", "f16" or "bf16": what f32 values may be rounded to
  *   "plan"            "search" (default), "greedy", "separate" or "exhaustive"
  *   "disable"         what not to do: names that kin_rules() lists, "fission,winograd"
@@ -87,8 +88,8 @@ KIN_API KinStatus kin_compile(const char *model, const char *artifact,
                               const KinCompilerOptions *options, KinText **report,
                               KinError **error);
 
-/* The text (no JSON) of a step on the way: "expressions", "space", "problem", "plan", "tile",
-   "llvm" or "asm". */
+/* The text (no JSON) of a step on the way: "expressions", "derived", "space", "problem", "plan",
+   "tile", "llvm" or "asm". */
 KIN_API KinStatus kin_emit(const char *model, const char *box, const KinCompilerOptions *options,
                            KinText **text, KinError **error);
 

@@ -22,7 +22,9 @@ Expected<std::vector<Tensor>> readFeeds(const std::string &path, std::span<const
   for (const std::string &name : file.names())
     if (std::ranges::find(inputs, name, &FeedPort::name) == inputs.end())
       return inputError(path + ": the model has no input '" + name +
-                        "'; its inputs: " + listNames(inputs));
+                        "'; its inputs: " + listNames(inputs) +
+                        "; what has a default in the model is a constant, which --bind " + name +
+                        "=FILE.npz replaces when it is compiled");
   std::vector<Tensor> feeds;
   for (const FeedPort &input : inputs) {
     if (!file.contains(input.name))

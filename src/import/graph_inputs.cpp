@@ -11,6 +11,8 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
+#include <set>
+
 namespace kintsugi::import {
 namespace {
 
@@ -46,7 +48,6 @@ Expected<Shape> Importer::inputShape(const ValueInfo &info) {
     if (given->second < 0)
       return usageError("--dim " + name + "=" + std::to_string(given->second) +
                         ": a size is at least 0");
-    usedDims.insert(name);
     extents.push_back(given->second);
   }
   auto bytes = bytesOf(info.element, extents);
@@ -59,10 +60,14 @@ Expected<Shape> Importer::inputShape(const ValueInfo &info) {
   return shape;
 }
 
+bool Importer::hasDefault(const ValueInfo &info, const Scope &scope) {
+  return scope.initializers.count(info.name) || scope.sparse.count(info.name);
+}
+
 Status Importer::addInput(const ValueInfo &info, Scope &scope) {
-  if (scope.initializers.count(info.name) || scope.sparse.count(info.name))
-    return Status::success(); // Files of old versions list the weights among the inputs.
   auto given = options.bound.find(info.name);
+  if (given == options.bound.end() && hasDefault(info, scope))
+    return Status::success(); // Files of old versions list the weights among the inputs.
   if (given != options.bound.end()) {
     const Tensor &value = *given->second;
     bool matches = info.element == ElementType::Invalid || value.type() == info.element;
@@ -71,8 +76,6 @@ Status Importer::addInput(const ValueInfo &info, Scope &scope) {
       for (size_t axis = 0; matches && axis < value.rank(); ++axis) {
         const Dimension &dimension = (*info.shape)[axis];
         auto size = options.dims.find(nameOfDimension(info, axis));
-        if (!dimension.value && size != options.dims.end())
-          usedDims.insert(size->first);
         matches = dimension.value
                       ? *dimension.value == value.shape()[axis]
                       : size == options.dims.end() || size->second == value.shape()[axis];
@@ -104,10 +107,18 @@ Status Importer::addInput(const ValueInfo &info, Scope &scope) {
   return Status::success();
 }
 
-Status Importer::checkOptionsUsed() const {
+Status Importer::checkOptionsUsed(const Scope &scope) const {
+  std::set<std::string> open;
+  for (const ValueInfo &info : model.graph.inputs)
+    for (size_t axis = 0; info.shape && !hasDefault(info, scope) && axis < info.shape->size();
+         ++axis)
+      if (!(*info.shape)[axis].value)
+        open.insert(nameOfDimension(info, axis));
   for (const auto &[name, size] : options.dims)
-    if (!usedDims.count(name))
-      return usageError("--dim " + name + ": the model has no open dimension of that name");
+    if (!open.count(name))
+      return usageError("--dim " + name +
+                        ": the model has no open dimension of that name; its open dimensions: " +
+                        (open.empty() ? "none" : llvm::join(open, ", ") + " (a --dim for each)"));
   for (const auto &[name, value] : options.bound)
     if (llvm::none_of(model.graph.inputs, [&](const ValueInfo &info) { return info.name == name; }))
       return usageError("--bind " + name + ": the model has no input of that name");

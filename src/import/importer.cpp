@@ -362,9 +362,9 @@ Expected<te::Program> Importer::run() {
   scope.opsets = &opsets;
   current = &scope;
   openGraph(model.graph, scope);
+  KINTSUGI_RETURN_IF_ERROR(checkOptionsUsed(scope));
   for (const ValueInfo &input : model.graph.inputs)
     KINTSUGI_RETURN_IF_ERROR(addInput(input, scope));
-  KINTSUGI_RETURN_IF_ERROR(checkOptionsUsed());
   KINTSUGI_RETURN_IF_ERROR(importNodes(model.graph.nodes, outputNames(model.graph), scope));
   for (const ValueInfo &output : model.graph.outputs)
     KINTSUGI_RETURN_IF_ERROR(addOutput(output, scope));

@@ -14,8 +14,6 @@
 #include "import/weights.h"
 #include "te/check.h"
 
-#include <set>
-
 namespace kintsugi::import {
 
 class Importer final : public GraphImporter {
@@ -66,9 +64,10 @@ private:
     std::map<std::string, const SparseInitializer *> sparse;
   };
 
+  static bool hasDefault(const ValueInfo &info, const Scope &scope);
   Status addInput(const ValueInfo &info, Scope &scope);
   Expected<Shape> inputShape(const ValueInfo &info);
-  Status checkOptionsUsed() const;
+  Status checkOptionsUsed(const Scope &scope) const;
   Status checkNames() const; ///< Of inputs, outputs and weights.
   void openGraph(const Graph &graph, Scope &scope);
   /// Those that the outputs need.
@@ -101,7 +100,6 @@ private:
   std::vector<std::pair<ValueId, te::Check>> checks; ///< Added behind the model's outputs.
   uint64_t nodesLeft = mostNodes;
   std::vector<std::string> remarks;
-  std::set<std::string> usedDims;
 };
 
 /// The operators of a model that can't be imported, with the nodes that use them, as one error; or

@@ -268,9 +268,11 @@ static std::string missingFeatures(const std::vector<Manifest> &manifests,
   return joined(missing, ", ");
 }
 
-/// Whether a machine runs one of the manifest's code objects, or it has none.
+/// Whether a machine runs one of the manifest's code objects, or it has none, or it is for another
+/// device.
 static bool runs(const Manifest &manifest, const ReadOptions &options) {
-  return !options.supports || manifest.code.empty() ||
+  bool isForOther = options.runsTarget && !options.runsTarget(manifest.target);
+  return !options.supports || isForOther || manifest.code.empty() ||
          std::any_of(manifest.code.begin(), manifest.code.end(), [&](const CodeObject &object) {
            return std::all_of(object.features.begin(), object.features.end(), options.supports);
          });

@@ -25,6 +25,9 @@ namespace kintsugi::runtime {
 struct ReadOptions {
   /// Whether instructions of a feature run where the code is to run; all do where it is empty.
   std::function<bool(std::string_view feature)> supports;
+  /// Whether a target's code is for that device at all; all is where it is empty. Of code that is
+  /// for another one features are not asked: Model::create() says what is wrong.
+  std::function<bool(std::string_view target)> runsTarget;
   /// The variant to read; where it is empty, the first whose code runs.
   std::string variant;
   /// Hash the constants too. Without it a model of gigabytes opens at once and its pages are read

@@ -23,6 +23,9 @@ public:
   static Expected<std::shared_ptr<const Model>>
   load(const std::string &path, std::shared_ptr<Device> device, ReadOptions options = {});
 
+  /// With what a device says of itself.
+  static ReadOptions optionsFor(const Device &device, ReadOptions options);
+
   static Expected<std::shared_ptr<const Model>> create(Artifact artifact,
                                                        std::shared_ptr<Device> device);
 

@@ -36,8 +36,10 @@ namespace {
 /// Adds up what the cosine needs.
 struct Angle {
   double dot = 0, actual = 0, expected = 0;
+  bool isEmpty = true;
 
   void add(double a, double b) {
+    isEmpty = false;
     dot += a * b;
     actual += a * a;
     expected += b * b;
@@ -150,7 +152,7 @@ Difference difference(TensorView actual, TensorView expected, double leastShare)
       result.worst = i;
     }
   }
-  result.cosine = angle.cosine();
+  result.cosine = angle.isEmpty && result.maxAbsolute > 0 ? 0 : angle.cosine();
   if (result.maxAbsolute > 0)
     result.relative = largest > 0 ? result.maxAbsolute / largest : infinity;
   for (const Slices &slices : all)

@@ -20,8 +20,10 @@ struct Difference {
   /// maxAbsolute over the largest finite magnitude of the expected tensor; infinite where that is 0
   /// and the other is not.
   double relative = 0;
-  double ulps = 0;   ///< The largest distance in representable numbers of the type; floats only.
-  double cosine = 1; ///< Of the finite elements as vectors; 1 where both are zero.
+  double ulps = 0; ///< The largest distance in representable numbers of the type; floats only.
+  /// Of the finite elements as vectors; 1 where both are zero, 0 where there are none of them and
+  /// the others differ.
+  double cosine = 1;
   int64_t worst = 0; ///< Row-major number of the element with the largest difference.
 
   /// The largest difference in a slice of axis 1 or of the last axis over the largest magnitude in

@@ -153,7 +153,7 @@ public:
     Block &block = warp.block;
     block.complain(warp, 0, block.shared.checkPlace(place, 16, 16));
     block.complain(warp, 0,
-                   block.shared.readByUnits(place, 16, block.toucher(warp, 0), block.fences, 4));
+                   block.shared.readByUnits(place, 16, block.toucher(warp, 0), block.fences, 8));
     std::memcpy(to, block.shared.at(place), 16);
   }
 

@@ -7,10 +7,7 @@
 
 namespace kintsugi::emulator {
 
-constexpr uint32_t unitBytes = 2;
-
-SharedMemory::SharedMemory(uint32_t size)
-    : bytes(size, std::byte(0xFF)), units((size + unitBytes - 1) / unitBytes) {}
+SharedMemory::SharedMemory(uint32_t size) : bytes(size, std::byte(0xFF)), units(size) {}
 
 SharedMemory::Complaint SharedMemory::checkPlace(uint32_t address, uint32_t count,
                                                  uint32_t alignment) const {
@@ -25,13 +22,15 @@ SharedMemory::Complaint SharedMemory::checkPlace(uint32_t address, uint32_t coun
 }
 
 template <typename F>
-SharedMemory::Complaint SharedMemory::forUnits(uint32_t address, uint32_t count, unsigned step,
-                                               F &&f) {
-  uint32_t first = (address - firstAddress) / unitBytes;
-  uint32_t last = (address - firstAddress + count - 1) / unitBytes;
-  for (uint32_t unit = first; unit <= last; unit += step)
-    if (Complaint wrong = f(units[unit]))
-      return "shared memory at byte " + std::to_string(unit * unitBytes) + ": " + *wrong;
+SharedMemory::Complaint SharedMemory::forUnits(uint32_t address, uint32_t count, F &&f) {
+  uint32_t begin = address - firstAddress, end = begin + count;
+  for (uint32_t next = begin; begin < end; begin = next) {
+    while (++next < end && units[next] == units[begin])
+      ;
+    if (Complaint wrong = f(units[begin], firstAddress + begin, next - begin))
+      return "shared memory at byte " + std::to_string(begin) + ": " + *wrong;
+    std::fill(units.begin() + begin + 1, units.begin() + next, units[begin]);
+  }
   return std::nullopt;
 }
 
@@ -96,7 +95,7 @@ void SharedMemory::noteRead(Unit &unit, const Toucher &by) {
 }
 
 SharedMemory::Complaint SharedMemory::read(uint32_t address, uint32_t count, const Toucher &by) {
-  return forUnits(address, count, 1, [&](Unit &unit) {
+  return forUnits(address, count, [&](Unit &unit, auto...) {
     Complaint wrong = checkRead(unit, by);
     noteRead(unit, by);
     return wrong;
@@ -105,17 +104,10 @@ SharedMemory::Complaint SharedMemory::read(uint32_t address, uint32_t count, con
 
 SharedMemory::Complaint SharedMemory::write(uint32_t address, const std::byte *data, uint32_t count,
                                             const Toucher &by) {
-  // Threads whose parts overlap at the end of a dimension store the same there: part of a vector.
-  uint32_t first = address - address % unitBytes;
-  std::vector<bool> isSame; ///< By unit.
-  for (uint32_t start = first; start < address + count; start += unitBytes) {
-    uint32_t from = std::max(start, address), to = std::min(start + unitBytes, address + count);
-    isSame.push_back(std::memcmp(at(from), data + (from - address), to - from) == 0);
-  }
-  std::memcpy(at(address), data, count);
-  size_t number = 0;
-  return forUnits(address, count, 1, [&](Unit &unit) {
-    bool isAgain = isSame[number++] && unit.state == State::Written && !unit.isByBulk;
+  Complaint complaint = forUnits(address, count, [&](Unit &unit, uint32_t from, uint32_t number) {
+    // Threads whose parts overlap at the end of a dimension store the same there: part of a vector.
+    bool isAgain = unit.state == State::Written && !unit.isByBulk &&
+                   std::memcmp(at(from), data + (from - address), number) == 0;
     Complaint wrong = isAgain ? checkReaders(unit, by) : checkWrite(unit, by);
     unit = {.writeTime = by.now,
             .readFromAfar = unit.readFromAfar,
@@ -124,10 +116,12 @@ SharedMemory::Complaint SharedMemory::write(uint32_t address, const std::byte *d
             .state = State::Written};
     return wrong;
   });
+  std::memcpy(at(address), data, count);
+  return complaint;
 }
 
 void SharedMemory::change(uint32_t address, uint32_t count, const Toucher &by) {
-  (void)forUnits(address, count, 1, [&](Unit &unit) -> Complaint {
+  (void)forUnits(address, count, [&](Unit &unit, auto...) -> Complaint {
     unit.writeTime = by.now;
     unit.fences = by.fences;
     unit.writer = uint16_t(by.thread);
@@ -138,7 +132,7 @@ void SharedMemory::change(uint32_t address, uint32_t count, const Toucher &by) {
 
 SharedMemory::Complaint SharedMemory::readFromAfar(uint32_t address, uint32_t count,
                                                    const Toucher &by) {
-  return forUnits(address, count, 1, [&](Unit &unit) -> Complaint {
+  return forUnits(address, count, [&](Unit &unit, auto...) -> Complaint {
     unit.readFromAfar = by.now;
     if (unit.state != State::Written)
       return "another block reads what is not there yet";
@@ -152,7 +146,7 @@ SharedMemory::Complaint SharedMemory::readByUnits(uint32_t address, uint32_t cou
                                                   const Toucher &by,
                                                   const std::vector<uint32_t> &fencesOfThreads,
                                                   unsigned step) {
-  return forUnits(address, count, step, [&](Unit &unit) -> Complaint {
+  auto check = [&](Unit &unit, auto...) -> Complaint {
     if (Complaint wrong = checkRead(unit, by))
       return wrong;
     noteRead(unit, by);
@@ -160,12 +154,16 @@ SharedMemory::Complaint SharedMemory::readByUnits(uint32_t address, uint32_t cou
         fencesOfThreads[unit.writer] <= unit.fences)
       return nameOf(unit.writer) + " wrote it without a fence.proxy.async behind";
     return std::nullopt;
-  });
+  };
+  for (uint32_t offset = 0; offset < count; offset += step)
+    if (Complaint wrong = forUnits(address + offset, 1, check))
+      return wrong;
+  return std::nullopt;
 }
 
 SharedMemory::Complaint SharedMemory::startCopy(uint32_t address, uint32_t count,
                                                 const Toucher &by) {
-  return forUnits(address, count, 1, [&](Unit &unit) {
+  return forUnits(address, count, [&](Unit &unit, auto...) {
     Complaint wrong = checkWrite(unit, by);
     unit = {.writeTime = by.now,
             .readFromAfar = unit.readFromAfar,
@@ -176,7 +174,7 @@ SharedMemory::Complaint SharedMemory::startCopy(uint32_t address, uint32_t count
 }
 
 void SharedMemory::endCopy(uint32_t address, uint32_t count, const Toucher &by) {
-  (void)forUnits(address, count, 1, [&](Unit &unit) -> Complaint {
+  (void)forUnits(address, count, [&](Unit &unit, auto...) -> Complaint {
     unit.writeTime = by.now;
     unit.writer = uint16_t(by.thread);
     unit.fences = by.fences;
@@ -186,7 +184,7 @@ void SharedMemory::endCopy(uint32_t address, uint32_t count, const Toucher &by) 
 }
 
 void SharedMemory::endBulkCopy(uint32_t address, uint32_t count, uint32_t now) {
-  (void)forUnits(address, count, 1, [&](Unit &unit) -> Complaint {
+  (void)forUnits(address, count, [&](Unit &unit, auto...) -> Complaint {
     unit.writeTime = now;
     unit.state = State::Written;
     unit.isByBulk = true;

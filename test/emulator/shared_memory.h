@@ -1,9 +1,9 @@
 //===- shared_memory.h - A block's memory, and who touched it when ----------===//
 //
-// Each two bytes know who wrote them and who has read them since: an access that nothing orders
-// behind those is a race, whatever order the lanes happened to run in. What an asynchronous copy
-// brings is nobody's to touch until it has landed. What nobody wrote is NaN: wide reads take in
-// what is behind a row, and products rows that a tile doesn't have, of which nothing may be made.
+// Each byte knows who wrote it and who has read it since: an access that nothing orders behind
+// those is a race, whatever order the lanes happened to run in. What an asynchronous copy brings is
+// nobody's to touch until it has landed. What nobody wrote is NaN: wide reads take in what is
+// behind a row, and products rows that a tile doesn't have, of which nothing may be made.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KINTSUGI_TEST_EMULATOR_SHARED_MEMORY_H
@@ -47,7 +47,7 @@ public:
   /// By a thread of another block of the cluster.
   Complaint readFromAfar(uint32_t address, uint32_t bytes, const Toucher &by);
   /// By units of the asynchronous proxy, which see what threads wrote when those have fenced it.
-  /// One of `step` places is looked at.
+  /// One of `step` bytes is looked at.
   Complaint readByUnits(uint32_t address, uint32_t bytes, const Toucher &by,
                         const std::vector<uint32_t> &fencesOfThreads, unsigned step);
   /// An asynchronous copy: asked for, then there.
@@ -60,6 +60,7 @@ public:
 
 private:
   enum class State : uint8_t { Nothing, Written, UnderWay };
+  /// What is known of a byte.
   struct Unit {
     uint32_t writeTime = 0, readTime = 0, readFromAfar = 0;
     uint32_t readers = 0; ///< Warps.
@@ -68,9 +69,13 @@ private:
     uint16_t writer = 0;
     State state = State::Nothing;
     bool isByBulk = false;
+
+    bool operator==(const Unit &) const = default;
   };
 
-  template <typename F> Complaint forUnits(uint32_t address, uint32_t bytes, unsigned step, F &&f);
+  /// Calls f with the first unit, the address and the number of bytes for each piece whose bytes
+  /// have the same behind them; what it makes of the first holds for all.
+  template <typename F> Complaint forUnits(uint32_t address, uint32_t bytes, F &&f);
   static Complaint checkRead(const Unit &unit, const Toucher &by);
   static Complaint checkOverwrite(const Unit &unit, const Toucher &by);
   static Complaint checkReaders(const Unit &unit, const Toucher &by);

@@ -185,6 +185,14 @@ void writeWeights() {
         withWeight(externalTensor("w", {3}, {{"location", "short.bin"}, {"length", "minus one"}})));
 }
 
+/// One that gives an input a default, as files of old versions do for all weights.
+void writeDefault() {
+  write("default.onnx", model(graph({{node("Add", {"x", "w"}, {"y"}, "plus")},
+                                     {tensor("w", f32, {1}, std::string(4, '\0'))},
+                                     {valueInfo("x", f32, {"2", "3"}), valueInfo("w", f32, {"1"})},
+                                     {valueInfo("y", f32, {})}})));
+}
+
 void writeTexts() {
   write("relu.te", "input x[i:2] f32\ny[i:2] f32 = max(x[i], 0)\noutput y\n");
   write("syntax.te", "input x[2] f32\ny[i:2] f32 = max(x[i] 0)\noutput y\n");
@@ -228,6 +236,7 @@ void writeFeeds() {
   check(positions.status());
   positions->as<int64_t>()[1] = 7;
   writeArrays("positions.npz", Array("x", numbers({2, 3})), Array("i", std::move(*positions)));
+  writeArrays("with_default.npz", Array("x", numbers({2, 3})), Array("w", numbers({1})));
   writeArrays("y.npz", Array("y", numbers({2, 3})));
   writeArrays("wrong_y.npz", Array("y", numbers({2, 3}, 2)));
   writeArrays("shape_y.npz", Array("y", numbers({6})));
@@ -249,6 +258,7 @@ int main(int argc, char **argv) {
   writePositions();
   writeNames();
   writeWeights();
+  writeDefault();
   writeTexts();
   writeFeeds();
 }

@@ -214,6 +214,7 @@ def test_wrong_feeds(names, feeds, message):
         ("absent.onnx", {}, kintsugi.InputError, "absent.onnx: can't read"),
         (DIGITS, {"threads": -1}, kintsugi.UsageError, "threads"),
         (DIGITS, {"dims": {"batch": 3}}, kintsugi.UsageError, "no open dimension"),
+        (DIGITS, {"max_memory": "4GiB"}, kintsugi.UsageError, "must be a number of bytes, at least 1048576"),
         (DIGITS, {"providers": ["CUDAExecutionProvider"]}, kintsugi.UsageError, "only CPUExecutionProvider"),
         (b"model", {}, kintsugi.UsageError, "give its path"),
         ("model.onnx\0.kin", {}, kintsugi.UsageError, "zero byte"),

@@ -97,7 +97,8 @@ Status readDims(const Json &value, pipeline::CompileOptions &options) {
     if (!extent.is_number_integer() ||
         !(extent.is_number_unsigned() || extent.get<int64_t>() >= 0) ||
         extent.get<uint64_t>() > uint64_t(INT64_MAX))
-      return usageError("--dim " + name + ": the extent must be an integer of at least 0");
+      return usageError("--dim " + name +
+                        ": the extent must be an integer from 0 to 9223372036854775807");
     options.import.dims[name] = extent.get<int64_t>();
   }
   return Status::success();
@@ -188,7 +189,7 @@ Status readTimeout(const Json &value, Settings &settings) {
 Status readMaxMemory(const Json &value, Settings &settings) {
   constexpr uint64_t least = uint64_t(1) << 20;
   if (!value.is_number_unsigned() || value.get<uint64_t>() < least)
-    return usageError("--max-memory: must be at least 1 MiB (a number of bytes, or one like 4GiB)");
+    return usageError("--max-memory: must be a number of bytes, at least 1048576 (1 MiB)");
   settings.maxMemory = settings.compile.constantBudget = value.get<uint64_t>();
   return Status::success();
 }
@@ -371,8 +372,10 @@ Expected<Settings> readSettings(const KinCompilerOptions *options) {
                    !settings.compile.disabled.has("storage-scales");
   bool isTried = hasScales || settings.compile.maxError > 0;
   if (!settings.compile.calibration.empty() && !isTried)
-    return usageError("--calibrate " + settings.compile.calibration +
-                      ": only --precision f16 with its scales and --max-error run the model");
+    return usageError(settings.compile.calibration +
+                      ": there is nothing to calibrate: only --precision f16 with its scales and "
+                      "--max-error run the model while it is compiled; add one of them, or leave "
+                      "the file out");
   return settings;
 }
 

@@ -159,8 +159,8 @@ static Status makeModel(Expected<Artifact> (*open)(const void *, size_t, ReadOpt
   KINTSUGI_ASSIGN(auto device, api::findDevice(name));
   ReadOptions readOptions;
   readOptions.verifyConstants = !(options && options->skip_constants_check);
-  readOptions.supports = [&](std::string_view feature) { return device->supports(feature); };
-  KINTSUGI_ASSIGN(Artifact artifact, open(source, bytes, readOptions));
+  KINTSUGI_ASSIGN(Artifact artifact,
+                  open(source, bytes, Model::optionsFor(*device, std::move(readOptions))));
   KINTSUGI_ASSIGN(auto model, Model::create(std::move(artifact), std::move(device)));
   *result = api::wrapModel(std::move(model)).release();
   return Status::success();

@@ -210,7 +210,10 @@ class InferenceSession:
         if len(input_feed) != len(self._inputs):
             known = [port.name for port in self._inputs]
             extra = next(name for name in input_feed if name not in known)
-            raise InputError(f"the model has no input '{extra}'; its inputs: {', '.join(known) or 'none'}")
+            raise InputError(
+                f"the model has no input '{extra}'; its inputs: {', '.join(known) or 'none'}; what has a default in "
+                "the model is a constant"
+            )
         results = [_empty(port._bound, port._dtype) for port in self._outputs]
         shapes = self._native.run(
             [port._plain(array) for port, array in zip(self._inputs, feeds)],

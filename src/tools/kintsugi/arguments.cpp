@@ -3,8 +3,9 @@
 #include "kintsugi/compiler.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <charconv>
-#include <optional>
+#include <limits>
 
 namespace kintsugi::tool {
 
@@ -22,27 +23,31 @@ std::pair<std::string, std::string> split(const std::string &text, size_t at, co
   return {text.substr(0, at), text.substr(at + 1)};
 }
 
-/// A number of at least 0, without anything before or after it.
-template <typename Integer> std::optional<Integer> wholeNumber(const std::string &text) {
+/// A number of at least 0, without anything before it and with the unit 2^shift behind it. `flag`:
+/// with its value, for what is wrong; `form`: what it should have been.
+template <typename Integer>
+Integer wholeNumber(std::string_view text, const std::string &flag, const char *form,
+                    std::string_view unit = "", int shift = 0) {
   Integer number = 0;
-  const char *end = text.data() + text.size();
+  const char *end = text.data() + text.size() - unit.size();
   auto [rest, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc() || rest != end || number < 0)
-    return std::nullopt;
-  return number;
+  if (error == std::errc::invalid_argument || rest != end || text.starts_with('-'))
+    throw CLI::ValidationError(flag, form);
+  Integer most = std::numeric_limits<Integer>::max() >> shift;
+  if (error != std::errc() || number > most)
+    throw CLI::ValidationError(flag, "the number is too large; use at most " +
+                                         std::to_string(most) + std::string(unit));
+  return number << shift;
 }
 
 /// "4GiB", "512MiB", "65536KiB", "1000000": bytes, fewer than 2^64.
-std::optional<uint64_t> byteCount(const std::string &text) {
+uint64_t byteCount(const std::string &text, const std::string &flag) {
   static constexpr std::pair<std::string_view, int> units[] = {
-      {"KiB", 10}, {"MiB", 20}, {"GiB", 30}, {"TiB", 40}};
-  for (auto [unit, shift] : units)
-    if (text.ends_with(unit)) {
-      auto number = wholeNumber<uint64_t>(text.substr(0, text.size() - unit.size()));
-      return number && *number <= UINT64_MAX >> shift ? std::optional(*number << shift)
-                                                      : std::nullopt;
-    }
-  return wholeNumber<uint64_t>(text);
+      {"KiB", 10}, {"MiB", 20}, {"GiB", 30}, {"TiB", 40}, {"", 0}};
+  auto [unit, shift] =
+      *std::ranges::find_if(units, [&](const auto &entry) { return text.ends_with(entry.first); });
+  return wholeNumber<uint64_t>(text, flag, "must be a number of bytes, or one like 512MiB or 4GiB",
+                               unit, shift);
 }
 
 /// Adds the verbs and their flags to an app; they write to `arguments`.
@@ -178,27 +183,20 @@ private:
 
   /// CLI11 takes what is negative or too large modulo 2^64.
   void setMaxBytes(const std::string &text) {
-    std::optional<uint64_t> bytes = wholeNumber<uint64_t>(text);
-    if (!bytes)
-      throw CLI::ValidationError("--max-bytes " + text, "must be an integer of at least 0");
-    arguments.maxBytes = bytes;
+    arguments.maxBytes =
+        wholeNumber<uint64_t>(text, "--max-bytes " + text, "must be an integer of at least 0");
   }
 
   void setMaxMemory(const std::string &text) {
-    std::optional<uint64_t> bytes = byteCount(text);
-    if (!bytes)
-      throw CLI::ValidationError("--max-memory " + text, "must be a number of bytes, or one like "
-                                                         "512MiB or 4GiB");
-    arguments.options["max_memory"] = *bytes;
+    arguments.options["max_memory"] = byteCount(text, "--max-memory " + text);
   }
 
   void setDims(const std::vector<std::string> &all) {
     for (const std::string &text : all) {
       auto [name, number] = split(text, text.rfind('='), "--dim", "NAME=N");
-      std::optional<int64_t> extent = wholeNumber<int64_t>(number);
-      if (!extent)
-        throw CLI::ValidationError("--dim " + text, "N must be an integer of at least 0");
-      setOnce("dims", name, *extent, "--dim " + text);
+      auto extent =
+          wholeNumber<int64_t>(number, "--dim " + text, "N must be an integer of at least 0");
+      setOnce("dims", name, extent, "--dim " + text);
     }
   }
 

@@ -118,6 +118,35 @@ int deliver(const Arguments &arguments, const std::string &result) {
   return arguments.quiet ? KIN_OK : print(show(arguments.verb, *report, arguments.decisions));
 }
 
+/// The files that a verb reads besides the model.
+std::vector<std::string> readFiles(const Arguments &arguments) {
+  std::vector<std::string> files = {arguments.inputs, arguments.expected};
+  const Json &options = arguments.options;
+  if (auto found = options.find("calibrate"); found != options.end())
+    files.push_back(found->get<std::string>());
+  if (auto found = options.find("bind"); found != options.end())
+    for (const Json &file : *found)
+      files.push_back(file.get<std::string>());
+  return files;
+}
+
+/// What is wrong with the files that a verb writes; empty where nothing is.
+std::string conflictOfFiles(const Arguments &arguments) {
+  std::error_code isMissing;
+  for (const std::string &written : {arguments.output, arguments.trace}) {
+    if (written.empty())
+      continue;
+    if (std::filesystem::equivalent(arguments.model, written, isMissing))
+      return written + ": is the model itself; name another file for what is written";
+    for (const std::string &read : readFiles(arguments))
+      if (!read.empty() && std::filesystem::equivalent(read, written, isMissing))
+        return written + ": is one of the files to read; name another file for what is written";
+  }
+  if (!arguments.trace.empty() && arguments.trace == arguments.output)
+    return arguments.trace + ": is for the report; name another file for the trace";
+  return "";
+}
+
 /// What is wrong with flags that are each right; empty where nothing is.
 std::string conflictIn(const Arguments &arguments) {
   if (arguments.verb == "compile" && arguments.emit.empty() && arguments.output.empty())
@@ -128,13 +157,7 @@ std::string conflictIn(const Arguments &arguments) {
     return "explain: --decisions has no effect with --json, which has them all, or --quiet";
   if (arguments.verb == "cache" && arguments.model != "gc" && arguments.maxBytes)
     return "cache: --max-bytes is for gc";
-  std::error_code isMissing;
-  for (const std::string &written : {arguments.output, arguments.trace})
-    if (!written.empty() && std::filesystem::equivalent(arguments.model, written, isMissing))
-      return written + ": is the model itself; name another file for what is written";
-  if (!arguments.trace.empty() && arguments.trace == arguments.output)
-    return arguments.trace + ": is for the report; name another file for the trace";
-  return "";
+  return conflictOfFiles(arguments);
 }
 
 int runVerb(const Arguments &arguments) {

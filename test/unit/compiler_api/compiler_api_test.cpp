@@ -93,10 +93,13 @@ TEST_F(CompilerApi, OptionsAreCheckedStrictly) {
   EXPECT_EQ(errorFor("{\"cache\": \"no\"}"), "option \"cache\" must be true or false");
   EXPECT_EQ(errorFor("{\"dims\": [1]}"), "option \"dims\" must be an object");
   EXPECT_EQ(errorFor("{\"dims\": {\"n\": 1.5}}"),
-            "--dim n: the extent must be an integer of at least 0");
+            "--dim n: the extent must be an integer from 0 to 9223372036854775807");
   EXPECT_EQ(errorFor("{\"dims\": {\"n\": 18446744073709551615}}"),
-            "--dim n: the extent must be an integer of at least 0");
+            "--dim n: the extent must be an integer from 0 to 9223372036854775807");
   EXPECT_EQ(errorFor("{\"bind\": {\"x\": 1}}"), "option \"bind\" must be a string");
+  for (const char *memory : {"\"4GiB\"", "1000", "-1", "1e30"})
+    EXPECT_EQ(errorFor(("{\"max_memory\": " + std::string(memory) + "}").c_str()),
+              "--max-memory: must be a number of bytes, at least 1048576 (1 MiB)");
   EXPECT_EQ(errorFor("{\"threads\": -1}"), "--threads: must be from 0 to 4096");
   EXPECT_FALSE(fs::exists(artifact));
 }

@@ -135,6 +135,26 @@ TEST(Import, BoundInputsBecomeConstants) {
   EXPECT_NE(errorOf(model, options).find("no input of that name"), std::string::npos);
 }
 
+TEST(Import, BoundInputsHaveTheirValueInsteadOfTheirDefault) {
+  std::string bytes(4, '\0');
+  GraphParts parts{{test::node("Add", {"x", "w"}, {"y"}, "plus")},
+                   {test::tensor("w", 1, {1}, bytes)},
+                   {test::valueInfo("x", 1, {"6"}), test::valueInfo("w", 1, {"1"})},
+                   {test::valueInfo("y", 1, {})}};
+  std::string model = test::model(test::graph(parts));
+  Expected<te::Program> program = import(model);
+  ASSERT_TRUE(program.ok()) << program.error().message;
+  EXPECT_EQ(program->inputs.size(), 1u);
+  std::string byDefault = te::printProgram(*program);
+  std::vector<float> two{2};
+  ImportOptions options;
+  options.bound["w"] = std::make_shared<Tensor>(std::move(*Tensor::from<float>({1}, two)));
+  program = import(model, options);
+  ASSERT_TRUE(program.ok()) << program.error().message;
+  EXPECT_EQ(program->inputs.size(), 1u);
+  EXPECT_NE(te::printProgram(*program), byDefault);
+}
+
 TEST(Import, PowersSeeTheirExponent) {
   GraphParts parts{{test::node("Pow", {"x", "e"}, {"y"}, "p")},
                    {},

@@ -272,7 +272,8 @@ TEST(Model, SaysWhyItCantRunHere) {
   EXPECT_EQ(loadError(parts), "");
   parts.manifest.target = "nvidia";
   EXPECT_EQ(loadError(parts),
-            "a.kin: compiled for target 'nvidia', which the device 'cpu' does not run");
+            "a.kin: compiled for target 'nvidia', which the device 'cpu' does not run; "
+            "compile the model for it");
   parts = affineParts();
   parts.manifest.code = {{"baseline", {"sse2", "avx1024", "quantum"}}};
   EXPECT_EQ(loadError(parts), "a.kin: this processor lacks what the code needs (avx1024, quantum); "

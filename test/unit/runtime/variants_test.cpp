@@ -91,6 +91,19 @@ TEST(Variants, whatIsMissingIsNamed) {
                                "; compile the model for this machine");
 }
 
+TEST(Variants, codeForAnotherTargetIsNotAskedWhatItNeeds) {
+  Parts parts = affineParts();
+  parts.manifest.target = "nvidia";
+  parts.manifest.code[0].features = {rare};
+  std::string path = testing::TempDir() + "other_target.kin";
+  ASSERT_TRUE(writeFileAtomic(path, parts.bytes()).ok());
+  auto model = Model::load(path, std::make_shared<devices::CpuDevice>());
+  ASSERT_FALSE(model.ok());
+  EXPECT_EQ(model.error().kind, ErrorKind::Usage);
+  EXPECT_EQ(model.error().message, path + ": compiled for target 'nvidia', which the device 'cpu' "
+                                          "does not run; compile the model for it");
+}
+
 TEST(Variants, onThisMachineThePlainOneRuns) {
   std::string path = testing::TempDir() + "variants.kin";
   std::vector<std::byte> bytes = twoVariants();

@@ -130,7 +130,9 @@ TEST(Compare, NaNsAndInfinitiesMustStandInTheSamePlaces) {
     EXPECT_EQ(found.ulps, infinity);
     EXPECT_EQ(found.worst, 1);
     EXPECT_EQ(found.cosine, 1);
+    EXPECT_EQ(between(ElementType::F32, {a, a}, {b, b}).cosine, 0); // Of nothing.
   }
+  EXPECT_EQ(between(ElementType::F32, {nan, infinity}, {nan, infinity}).cosine, 1);
 }
 
 TEST(Compare, AgainstZeros) {
