@@ -3,7 +3,8 @@
 usage: cpu.py [MODEL ...] [--rounds N] [--seconds S] [--threads N] [--peers ort,openvino,torch] [--out FILE]
 
 Only one contender runs at a moment. A contender's time is the median over rounds of its median in a round, in
-float32 at the model's batch, with the same feeds for all. Each must first give the outputs that ONNX Runtime gives,
+float32 at the model's batch, with the same feeds for all. A ratio of two is the median over rounds of their ratio in the
+same round: what slows the machine for some seconds slows both. Each must first give the outputs that ONNX Runtime gives,
 within the zoo's error policy; one that does not, or can't run the model, has the reason in its row instead of a time.
 Prints milliseconds, the ratios of Kintsugi's time to each peer's and of the best peer's to Kintsugi's, their geometric
 means and the worst, and writes them with the machine's description to bench/results/cpu.json.
@@ -112,19 +113,21 @@ def compete(field, row, options):
         row["report"] = field["kintsugi"].report()
 
 
+def ratio(row, one, other):
+    """The time of one contender over another's, or None where either has none."""
+    times = [row.get("rounds", {}).get(who) for who in (one, other)]
+    return statistics.median(a / b for a, b in zip(*times)) if all(times) else None
+
+
 def ratios(rows, peer):
     """Kintsugi's time over a peer's, by model, where both have one."""
-    return {
-        name: row["ms"]["kintsugi"] / row["ms"][peer]
-        for name, row in rows.items()
-        if "kintsugi" in row["ms"] and peer in row["ms"]
-    }
+    found = {name: ratio(row, "kintsugi", peer) for name, row in rows.items()}
+    return {name: each for name, each in found.items() if each}
 
 
 def lead(row, peers):
     """The time of the best peer that ran over Kintsugi's, or None."""
-    best = min((row["ms"][peer] for peer in peers if peer in row["ms"]), default=None)
-    return best / row["ms"]["kintsugi"] if best and "kintsugi" in row["ms"] else None
+    return min(filter(None, (ratio(row, peer, "kintsugi") for peer in peers)), default=None)
 
 
 def geometric(found, worst):
@@ -154,11 +157,9 @@ def line(name, row, peers):
     def cell(value, width, digits=2):
         return f" {'-':>{width}}" if value is None else f" {value:{width}.{digits}f}"
 
-    ours = row["ms"].get("kintsugi")
     text = f"{name:32}" + "".join(cell(row["ms"].get(who), 12, 3) for who in ("kintsugi", *peers))
     for peer in peers:
-        theirs = row["ms"].get(peer)
-        text += cell(ours / theirs if ours and theirs else None, 11)
+        text += cell(ratio(row, "kintsugi", peer), 11)
     text += cell(lead(row, peers), 11)
     text += cell(row["compile_s"].get("kintsugi"), 9, 1) + cell(row.get("report", {}).get("kernels"), 7, 0)
     return text + "".join(f"\n    {who}: {why}" for who, why in row["failed"].items())

@@ -27,9 +27,9 @@ import products
 import pytest
 
 ROWS = {
-    "a": {"ms": {"kintsugi": 2.0, "ort": 1.0, "openvino": 4.0}},
-    "b": {"ms": {"kintsugi": 8.0, "ort": 1.0}},
-    "c": {"ms": {"ort": 1.0, "openvino": 1.0}},
+    "a": {"rounds": {"kintsugi": [2.0], "ort": [1.0], "openvino": [4.0]}},
+    "b": {"rounds": {"kintsugi": [8.0], "ort": [1.0]}},
+    "c": {"rounds": {"ort": [1.0], "openvino": [1.0]}},
 }
 
 
@@ -46,10 +46,16 @@ def test_summary_without_any_time():
 
 
 def test_summary_of_the_best_peer_that_ran():
-    apart = {"llama_1b_decode": {"ms": {"kintsugi": 9.0, "ort": 1.0}}}
+    apart = {"llama_1b_decode": {"rounds": {"kintsugi": [9.0], "ort": [1.0]}}}
     found = cpu.summary(ROWS | apart, ["ort", "openvino"])["best_over_kintsugi"]
     assert found["models"] == 2 and found["geometric_mean"] == pytest.approx(0.25)
     assert found["worst"] == 0.125 and found["worst_model"] == "b"
+
+
+def test_what_slows_a_round_slows_both():
+    row = {"rounds": {"kintsugi": [1.0, 10.0, 10.0], "ort": [2.0, 20.0, 2.0], "openvino": [9.0, 9.0, 9.0]}}
+    assert cpu.ratio(row, "kintsugi", "ort") == 0.5 and cpu.ratio(row, "kintsugi", "torch") is None
+    assert cpu.lead(row, ["ort", "openvino"]) == 0.9
 
 
 def test_line_shows_dashes_and_reasons():
