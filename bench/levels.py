@@ -4,7 +4,8 @@ usage: levels.py [MODEL ...] [--rounds N] [--seconds S] [--threads N] [--limit P
 
 A model is compiled once for both levels, with made-up weights, and timed in turns, in the other order every other round;
 a level's time is the median over rounds. Its share is of the peak of the multiply-add units in its own instructions
-(limits.c), measured around each round, and of the arithmetic of the model as written, whatever the code saves of that.
+(limits.c), measured beside each turn, and of the arithmetic of the model as written, whatever the code saves of that. How
+far the shares are apart is the median over rounds: what slows the machine for some seconds slows both.
 Prints milliseconds and shares, and writes them to bench/results/levels.json. Exits 1 where AVX2 code of a model is more
 than --limit points (5) below AVX-512 code, or a model fails.
 """
@@ -48,10 +49,13 @@ def compete(artifact, peaks, options):
 
 def judged(found, operations):
     """With each level's milliseconds and share of its peak, and by how many points AVX2 code is ahead."""
-    for row in found.values():
+    shares = {}
+    for level, row in found.items():
         row["ms"] = statistics.median(row["rounds"])
-        row["share"] = operations / row["ms"] * 1e3 / max(row["peaks"])
-    return dict(levels=found, operations=operations, points=100 * (found["v3"]["share"] - found["v4"]["share"]))
+        shares[level] = [operations / ms * 1e3 / max(row["peaks"]) for ms in row["rounds"]]
+        row["share"] = statistics.median(shares[level])
+    apart = [100 * (v3 - v4) for v3, v4 in zip(*map(shares.get, LEVELS))]
+    return dict(levels=found, operations=operations, points=statistics.median(apart))
 
 
 def measure(path, peaks, options):

@@ -217,7 +217,7 @@ def test_cost_of_distinct_kernels():
 
 
 def test_levels_are_judged_by_their_own_peaks():
-    found = {"v3": dict(rounds=[2.0, 4.0, 3.0], peaks=[1e9, 2e9]), "v4": dict(rounds=[1.0], peaks=[4e9])}
+    found = {"v3": dict(rounds=[3.0, 6.0, 3.0], peaks=[1e9, 2e9]), "v4": dict(rounds=[1.0, 2.0, 1.0], peaks=[4e9])}
     row = levels.judged(found, operations=3e6)
     assert row["levels"]["v3"]["ms"] == 3 and row["levels"]["v3"]["share"] == pytest.approx(0.5)
     assert row["levels"]["v4"]["share"] == pytest.approx(0.75) and row["points"] == pytest.approx(-25)
