@@ -1,5 +1,6 @@
 """What the benchmarks' command lines have in common."""
 
+import os
 import sys
 
 import contenders
@@ -16,6 +17,13 @@ def check_known(parser, word, named, known):
 def check_peers(parser, options):
     """A usage error for a peer that nobody knows."""
     check_known(parser, "peer", options.peers, contenders.PEERS)
+
+
+def keep_to(threads):
+    """The cores that so many threads of this process, and of those that it starts, run on from here on."""
+    cores = sorted(os.sched_getaffinity(0))[:threads]
+    os.sched_setaffinity(0, cores)
+    return cores
 
 
 def run(name, main):

@@ -20,6 +20,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "zoo"))
 
+import arguments
 import machine
 import models
 
@@ -138,8 +139,7 @@ def parse(words):
 
 def main(words=None):
     options = parse(words)
-    cores = sorted(os.sched_getaffinity(0))[: options.threads]
-    os.sched_setaffinity(0, cores)
+    cores = arguments.keep_to(options.threads)
     out = options.out or machine.RESULTS / "cost.json"
     report = machine.report(cores, repeats=options.repeats, models={})
     summary = ""

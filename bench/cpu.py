@@ -180,8 +180,7 @@ def parse(words):
 
 def main(words=None):
     options = parse(words)
-    cores = sorted(os.sched_getaffinity(0))[: options.threads]
-    os.sched_setaffinity(0, cores)
+    cores = arguments.keep_to(options.threads)
     out = options.out or machine.RESULTS / "cpu.json"
     report = machine.report(cores, rounds=options.rounds, seconds=options.seconds, models={})
     print(header(options.peers), flush=True)

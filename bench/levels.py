@@ -24,7 +24,6 @@ import limits
 import machine
 import models
 
-BESIDE = 0.1  # Seconds of a peak.
 LEVELS = {"v3": "x86-64-v3", "v4": "x86-64-v4"}
 
 
@@ -82,14 +81,13 @@ def main(words=None):
     options = models.parsed(parser, words)
     if missing := [level for level in LEVELS if level not in models.levels()]:
         raise models.Failure(f"this machine does not run {LEVELS[missing[0]]}")
-    cores = sorted(os.sched_getaffinity(0))[: options.threads]
-    os.sched_setaffinity(0, cores)
+    cores = arguments.keep_to(options.threads)
     out = options.out or machine.RESULTS / "levels.json"
     report = machine.report(cores, rounds=options.rounds, seconds=options.seconds, models={})
     print(f"{'model':32}{'v3 ms':>10}{'v4 ms':>10}{'v3 peak':>9}{'v4 peak':>9}{'points':>8}", flush=True)
     with limits.workshop() as folder:
         programs = {level: limits.Limits(folder, named) for level, named in LEVELS.items()}
-        peaks = {level: lambda its=its: its.flops(cores, BESIDE) for level, its in programs.items()}
+        peaks = {level: lambda its=its: its.flops(cores) for level, its in programs.items()}
         for path in options.paths:
             try:
                 row = measure(path, peaks, options)

@@ -21,7 +21,6 @@ import limits
 import machine
 import models
 
-BESIDE = 0.1  # Seconds of a peak.
 SIZES = [512, 768, 1024, 1536, 2048]
 KINDS = {"weight": 'const b[{n}, {n}] f32 = weights("b")', "input": "input b[{n}, {n}] f32"}
 
@@ -43,10 +42,10 @@ def measure(folder, sizes, cores, options):
     for _ in range(options.rounds):
         for count in counts:
             used = cores[:count]
-            before = limit.flops(used, BESIDE)
+            before = limit.flops(used)
             for (n, kind), artifact in artifacts.items():
                 ms = limits.milliseconds(artifact, used, options.seconds)
-                after = limit.flops(used, BESIDE)
+                after = limit.flops(used)
                 found[count, (n, kind)].append((ms, 2 * n**3 / ms * 1e3 / max(before, after)))
                 peaks[count] += [before, after]
                 before = after

@@ -36,9 +36,9 @@ class KeptNodes {
 public:
   KeptNodes(const Program &program, ElementType narrow, const std::vector<double> &greatest,
             std::vector<Tensor> feeds, const CompileOptions &options, runtime::Device &host)
-      : program(onlyFloats(program)), checks(checksOf(program)), narrow(narrow), greatest(greatest),
-        feeds(std::move(feeds)), options(options), host(host), allowed(options.maxError / 2),
-        isConstant(constantNodes(this->program)) {}
+      : program(onlyFloats(program)), checks(checkOutputs(program)), narrow(narrow),
+        greatest(greatest), feeds(std::move(feeds)), options(options), host(host),
+        allowed(options.maxError / 2), isConstant(constantNodes(this->program)) {}
 
   Expected<std::vector<bool>> choose(CompileReport &report) {
     KINTSUGI_RETURN_IF_ERROR(checkTriable(program));
@@ -74,13 +74,6 @@ private:
       return !isFloat(program.value(output.value).type);
     });
     return result;
-  }
-
-  static std::vector<Program::Output> checksOf(const Program &program) {
-    std::vector<Program::Output> checks;
-    llvm::copy_if(program.outputs, std::back_inserter(checks),
-                  [](const Program::Output &output) { return checkOf(output).has_value(); });
-    return checks;
   }
 
   /// What is no number in f32 already can't be moved.

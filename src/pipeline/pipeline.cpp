@@ -93,11 +93,11 @@ Expected<std::vector<double>> rangesOf(const te::Program &program, const Compile
   Expected<std::vector<double>> greatest = feeds.ok()
                                                ? greatestMagnitudes(program, *feeds, options, host)
                                                : Expected<std::vector<double>>(feeds.takeError());
-  bool isOfUser =
-      !options.calibration.empty() && !greatest.ok() && greatest.error().kind == ErrorKind::Input;
   if (greatest.ok())
     return withoutUnseen(std::move(*greatest), report);
-  if (isOfUser || greatest.error().kind == ErrorKind::Internal)
+  ErrorKind kind = greatest.error().kind;
+  bool isOfUser = kind == ErrorKind::Input && !options.calibration.empty();
+  if (isOfUser || kind == ErrorKind::Internal)
     return greatest;
   std::string decision =
       "is taken to be wide enough for what the expressions don't say to leave it";

@@ -53,9 +53,7 @@ double greatestOf(const Tensor &feed) {
 /// so that no value lives longer than it did.
 Probe probeOf(const Program &program, bool checksInputs) {
   Program bare = program;
-  llvm::erase_if(bare.outputs, [&](const Program::Output &output) {
-    return !checksInputs || !te::checkOf(output);
-  });
+  bare.outputs = checksInputs ? te::checkOutputs(program) : std::vector<Program::Output>();
   simplify::Rebuilder out(bare);
   std::vector<ValueId> values;
   std::vector<bool> isConstant = te::constantNodes(program);

@@ -62,6 +62,13 @@ std::optional<int64_t> findOutside(const Check &check, int64_t count,
   return std::nullopt;
 }
 
+std::vector<Program::Output> checkOutputs(const Program &program) {
+  std::vector<Program::Output> outputs;
+  llvm::copy_if(program.outputs, std::back_inserter(outputs),
+                [](const Program::Output &output) { return checkOf(output).has_value(); });
+  return outputs;
+}
+
 std::vector<Program::Output> modelOutputs(const Program &program) {
   std::vector<Program::Output> outputs;
   llvm::copy_if(program.outputs, std::back_inserter(outputs),

@@ -42,6 +42,8 @@ std::optional<int64_t> findOutside(const Check &check, int64_t count,
 
 /// The model's outputs.
 std::vector<Program::Output> modelOutputs(const Program &program);
+/// The others: those that are checks.
+std::vector<Program::Output> checkOutputs(const Program &program);
 
 } // namespace kintsugi::te
 
