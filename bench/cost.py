@@ -1,13 +1,19 @@
-"""Says how well the cost model ranks kernels: what it predicts beside what `kintsugi explain` measures.
+"""Says how well the cost model predicts runs and ranks kernels: what it predicts beside what is measured.
 
-usage: cost.py [MODEL ...] [--repeats N] [--worst N] [--threads N] [--out FILE]
+usage: cost.py [MODEL ...] [--repeats N] [--worst N] [--threads N] [--seconds S] [--out FILE]
 
-By zoo model: Spearman's rank correlation between predicted and measured time of a launch over its distinct generated
-kernels, the ratio of all measured to all predicted time, and the kernels that are mispredicted most. Those are judged
-by the ratio of measured to predicted time over that of the whole model (so above 1 means slower than the cost model
-believes, compared with the model's other kernels), among kernels that take at least half a percent of the measured
-time. A kernel's measured time is the median over repeats. Writes bench/results/cost.json, with nodes, tiles, bytes
-and expressions of the mispredicted kernels, and the same as text beside it.
+A run is what `kintsugi bench` times, the median over repeats, of an artifact with made-up weights. It is within 15 %
+of its prediction where neither is more than 1.15 times the other. Elsewhere it is told what differs most: kernels,
+and what a run takes beside its kernels (starts of stages, waiting). The machine's numbers are those that `kintsugi
+doctor --measure` kept, or else assumed ones; which of the two is written down.
+
+Kernels are timed by `kintsugi explain`. By zoo model: Spearman's rank correlation between predicted and measured time
+of a launch over its distinct generated kernels, the ratio of all measured to all predicted time, and the kernels that
+are mispredicted most. Those are judged by the ratio of measured to predicted time over that of the whole model (so
+above 1 means slower than the cost model believes, compared with the model's other kernels), among kernels that take
+at least half a percent of the measured time. A kernel's measured time is the median over repeats. Writes
+bench/results/cost.json, with nodes, tiles, bytes and expressions of the mispredicted kernels, and the same as text
+beside it.
 """
 
 import argparse
@@ -25,6 +31,8 @@ import machine
 import models
 
 SHARE = 0.005
+WITHIN = 1.15
+WHY = 3
 KEPT = ("nodes", "tiles", "bytes", "expressions")
 
 
@@ -94,13 +102,36 @@ def judge(kernels, count):
     )
 
 
+def run_of(reports):
+    """Measured and predicted milliseconds of a run, and their ratio, from reports of `kintsugi bench`."""
+    measured = statistics.median(report["median_ms"] for report in reports)
+    predicted = reports[0]["predicted_ms"]
+    return dict(run_ms=measured, run_predicted_ms=predicted, run_ratio=measured / predicted)
+
+
+def is_within(row):
+    return 1 / WITHIN <= row["run_ratio"] <= WITHIN
+
+
+def differences(kernels, run):
+    """Milliseconds of a run that are measured but not predicted, by kernel and beside kernels, the largest first."""
+    found = {name: (each["measured_ms"] - each["predicted_ms"]) * each["launches"] for name, each in kernels.items()}
+    found["beside kernels"] = run["run_ms"] - run["run_predicted_ms"] - sum(found.values())
+    return dict(sorted(found.items(), key=lambda item: -abs(item[1])))
+
+
 def row_of(path, options):
     with models.workspace(path.stem) as folder:
         model, artifact = models.with_weights(path, folder), folder / "model.kin"
         models.kintsugi("compile", model, "-o", artifact, "--quiet", timeout=options.limit)
-        command = "explain", artifact, "--json", "--threads", options.threads
-        reports = [json.loads(models.kintsugi(*command, timeout=options.limit)) for _ in range(options.repeats)]
-    return judge(distinct(reports), options.worst)
+        explained = "explain", artifact, "--json", "--threads", options.threads
+        timed = "bench", artifact, "--json", "-", "--seconds", options.seconds, "--threads", options.threads
+        said = [[models.kintsugi(*words, timeout=options.limit) for words in (explained, timed)]
+                for _ in range(options.repeats)]
+    kernels = distinct([json.loads(report) for report, _ in said])
+    run = run_of([json.loads(report) for _, report in said])
+    why = {} if is_within(run) else dict(list(differences(kernels, run).items())[:WHY])
+    return judge(kernels, options.worst) | run | dict(why=why)
 
 
 def text(name, row):
@@ -110,8 +141,11 @@ def text(name, row):
     known = "none" if row["spearman"] is None else f"{row['spearman']:.2f}"
     lines = [
         f"{name}: rank correlation {known} over {row['kernels']} kernels,"
-        f" measured {row['measured_ms']:.3f} ms, predicted {row['predicted_ms']:.3f} ms"
+        f" measured {row['measured_ms']:.3f} ms, predicted {row['predicted_ms']:.3f} ms;"
+        f" a run {row['run_ms']:.3f} ms, predicted {row['run_predicted_ms']:.3f} ms ({row['run_ratio']:.2f})"
     ]
+    if row["why"]:
+        lines.append("  the difference: " + ", ".join(f"{ms:+.3f} ms {name}" for name, ms in row["why"].items()))
     for kernel in row["worst"]:
         lines.append(
             f"  {kernel['ratio']:6.2f}x  {100 * kernel['share']:4.1f} %  {kernel['name']}  "
@@ -124,7 +158,14 @@ def text(name, row):
 
 def overall(rows):
     found = [row["spearman"] for row in rows.values() if row.get("spearman") is not None]
-    return dict(models=len(found), median=statistics.median(found), least=min(found)) if found else {}
+    runs = [row for row in rows.values() if "run_ratio" in row]
+    within = dict(runs=len(runs), within=sum(map(is_within, runs)))
+    return dict(models=len(found), median=statistics.median(found), least=min(found), **within) if found else {}
+
+
+def whose_numbers():
+    """Of the machine's numbers, by which predictions are made: "measured" or "assumed"."""
+    return "measured" if json.loads(models.kintsugi("doctor", "--json"))["measured"] else "assumed"
 
 
 def parse(words):
@@ -132,6 +173,7 @@ def parse(words):
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--worst", type=int, default=10, help="how many mispredicted kernels to list of a model")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--seconds", type=float, default=0.5, help="of timing runs, for each repeat")
     parser.add_argument("--limit", type=float, default=900, help="seconds that one command may take")
     parser.add_argument("--out", type=pathlib.Path, help="instead of bench/results/cost.json")
     return models.parsed(parser, words)
@@ -141,7 +183,8 @@ def main(words=None):
     options = parse(words)
     cores = arguments.keep_to(options.threads)
     out = options.out or machine.RESULTS / "cost.json"
-    report = machine.report(cores, repeats=options.repeats, models={})
+    numbers = whose_numbers()
+    report = machine.report(cores, repeats=options.repeats, numbers=numbers, models={})
     summary = ""
     for path in options.paths:
         try:
@@ -156,7 +199,9 @@ def main(words=None):
         out.with_suffix(".txt").write_text(summary)
     if report["summary"]:
         found = report["summary"]
-        last = f"rank correlation: median {found['median']:.2f}, least {found['least']:.2f} of {found['models']} models\n"
+        last = f"rank correlation: median {found['median']:.2f}, least {found['least']:.2f}"
+        last += f" of {found['models']} models\n"
+        last += f"runs within 15 % of what {numbers} numbers predict: {found['within']} of {found['runs']}\n"
         out.with_suffix(".txt").write_text(summary + last)
         print(last, end="")
     print(f"written to {out}")

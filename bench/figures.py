@@ -60,6 +60,12 @@ def rank_correlation(report):
     return f"{statistics.median(known.values()):.2f}; {known[least]:.2f} ({least})"
 
 
+def predicted_within(report):
+    """Runs that take what was predicted, within 15 %, and by which numbers of the machine."""
+    found = report["summary"]
+    return f"{found['within']} of {found['runs']} ({report['numbers']} numbers)" if "within" in found else None
+
+
 def slowest_compile(report):
     """Of files of bench cpu: the two models that take longest."""
     seconds = {name: row["compile_s"]["kintsugi"] for name, row in report["models"].items() if "kintsugi" in row["compile_s"]}
@@ -142,6 +148,8 @@ ROWS = [
      " cores can read: the least", shares_of_copy, "bandwidth", "./dev bench bandwidth"),
     ("predicted and measured times of a model's kernels, rank correlation: median over the zoo; the least",
      rank_correlation, "cost", "./dev bench cost"),
+    ("runs of the zoo whose time is within 15 % of what was predicted when they were compiled", predicted_within, "cost",
+     "./dev bench cost"),
     ("models that agree with ONNX Runtime on a GPU in f32, inside the same policy", agreeing, "zoo-cuda",
      "./dev zoo --target cuda --json bench/results/zoo-cuda.json"),
     ("f16 on a GPU, inside the policy", agreeing, "zoo-cuda-f16",

@@ -13,7 +13,7 @@ namespace kintsugi::cost {
 /// One core's bandwidth or all cores' to the level that holds `bytes`: intermediate results of
 /// neighbouring kernels stay in the innermost level that they fit in.
 static double bandwidthFor(double bytes, const machine::Machine &machine, bool allCores) {
-  constexpr double usable = 0.75;
+  const double usable = machine.threads > 0 ? 0.75 : 0.9;
   auto rateOf = [&](const machine::MemoryLevel &level) {
     return allCores ? level.bytesPerSecondAll : level.bytesPerSecond;
   };
@@ -26,13 +26,18 @@ static double bandwidthFor(double bytes, const machine::Machine &machine, bool a
   return std::max(1e9, bandwidth);
 }
 
-/// What a kernel stores, some core has read since: each line is first taken from it.
+/// What a kernel stores, some core has read since: each line is first taken from it. Of what lies
+/// in no runs other cores have all but their share, be it before or after: lines come one by one.
 static double exchange(const loops::Schedule &schedule, const machine::Machine &machine) {
-  constexpr double bytesPerSecond = 20e9; ///< Of one core.
-  return machine.cores > 1 ? schedule.bytesWritten / (bytesPerSecond * machine.cores) : 0;
+  constexpr double inRuns = 20e9, oneByOne = 6e9; ///< Bytes a second of one core.
+  if (machine.cores < 2 || machine.threads > 0)
+    return machine.cores < 2 ? 0 : schedule.bytesWritten / (inRuns * machine.cores);
+  double others = double(machine.cores - 1) / machine.cores;
+  return (schedule.bytesWritten / inRuns + others * schedule.bytesExchanged / oneByOne) /
+         machine.cores;
 }
 
-double overlapped(double a, double b) { return std::max(a, b) + 0.4 * std::min(a, b); }
+double overlapped(double a, double b) { return std::max(a, b) + 0.15 * std::min(a, b); }
 
 /// What blocks of threads compute and move has its way from memory in it, where it is not brought
 /// through rings.
@@ -52,10 +57,15 @@ static double secondsMoving(const loops::Schedule &schedule, const machine::Mach
          cold / std::max(1e9, allCores ? memory.bytesPerSecondAll : memory.bytesPerSecond);
 }
 
+static double estimatedAloneSeconds(const loops::KernelShape &kernel,
+                                    const machine::Machine &machine);
+
 /// By the machine description alone.
 static double estimatedSeconds(const loops::KernelShape &kernel, const machine::Machine &machine) {
   if (kernel.untuned)
     return kernel.gain * estimatedSeconds(*kernel.untuned, machine);
+  if (machine.threads == 0 && kernel.schedule.tiles() == 1) // No worker waits for another.
+    return estimatedAloneSeconds(kernel, machine);
   double moving =
       secondsMoving(kernel.schedule, machine, true) + exchange(kernel.schedule, machine);
   return machine.stageSeconds + withMemory(kernel.computeSeconds, moving, machine);
@@ -83,9 +93,16 @@ double roughSharedSeconds(const loops::KernelShape &kernel, double cores,
 }
 
 bool areCold(double bytes, const machine::Machine &machine) {
+  // Halves of a GPU's cache keep copies of what the other one has.
+  double kept = machine.threads > 0 ? 0.5 : 0.9;
   return llvm::none_of(machine.levels, [&](const machine::MemoryLevel &level) {
-    return &level != &machine.memory() && bytes < 0.5 * double(level.bytes);
+    return &level != &machine.memory() && bytes < kept * double(level.bytes);
   });
+}
+
+double roomForConstants(double bytes) {
+  constexpr double mostGrowth = 2, littleBytes = 32 << 20;
+  return std::max(littleBytes, mostGrowth * bytes);
 }
 
 static double estimatedAloneSeconds(const loops::KernelShape &kernel,

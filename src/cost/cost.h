@@ -42,6 +42,10 @@ double roughSharedSeconds(const loops::KernelShape &kernel, double cores,
 /// what else a model needs.
 bool areCold(double bytes, const machine::Machine &machine);
 
+/// How many bytes constants of so many may become in other forms of a program: what a user's memory
+/// and disk have to hold beside what the model had.
+double roomForConstants(double bytes);
+
 /// Of pieces of work that take so long each, side by side on all cores.
 double predictLanesSeconds(llvm::ArrayRef<double> seconds, const machine::Machine &machine);
 

@@ -9,6 +9,7 @@
 #include "llvm/Support/MathExtras.h"
 
 #include <numeric>
+#include <utility>
 
 namespace kintsugi::cost {
 
@@ -48,6 +49,15 @@ double scatterCycles(int64_t stride, const Buffer &buffer) {
   if (std::abs(stride) < line)
     return 1.5;
   return std::abs(stride) < page || buffer.home == Home::Scratch ? 3 : 10;
+}
+
+/// The tile of those rows that a step so far on has not in common with the one before: a window
+/// that slides along the rows comes to one row more.
+RegisterTile newRows(llvm::ArrayRef<int64_t> strides, int64_t step, RegisterTile tile) {
+  int64_t row = tile.rowIterator < 0 ? 0 : strides[tile.rowIterator];
+  if (row != 0 && row != irregular && step != irregular && step % row == 0 && step / row > 0)
+    tile.rows = unsigned(std::min<int64_t>(tile.rows, step / row));
+  return tile;
 }
 
 /// Cache lines that a step touches of one operand.
@@ -116,10 +126,11 @@ RegisterCycles::Uses RegisterCycles::usesOf(const Expr &expr, Uses guard) {
   if (expr.kind() == ExprKind::Read)
     if (auto read = llvm::find(bodyReads, expr); read != bodyReads.end())
       guards[read - bodyReads.begin()] |= seen;
+  bool isCondition = expr.kind() == ExprKind::Select; // It comes first.
   for (const Expr &operand : expr.operands()) {
-    uses |= usesOf(operand, seen);
-    if (expr.kind() == ExprKind::Select) // The condition comes first.
-      seen |= uses;
+    Uses own = usesOf(operand, seen);
+    uses |= own;
+    seen |= std::exchange(isCondition, false) ? own : 0;
   }
   visited[expr.identity()].uses = uses;
   if (double own = ownOperations(expr); isNew && own > 0)
@@ -155,6 +166,8 @@ void RegisterCycles::packFor(unsigned v, unsigned lanes) {
     if (!buffer.packable ||
         !packRead(nest, space, read.readIndices()[0], v, lanes, buffer.elements))
       continue;
+    for (int64_t &stride : bodyStrides[number]) // Panels start where vectors do.
+      stride = stride == irregular ? irregular : stride * lanes;
     bodyStrides[number][v] = 1;
     isPacked[number] = true;
   }
@@ -242,7 +255,9 @@ double RegisterCycles::farLines(const RegisterTile &tile) const {
     }
     double stepsInside = 1; // Of one step of the iterator at hand.
     for (unsigned k : llvm::reverse(loopOrder)) {
-      cycles += lines * anotherLine(strides[numParallel + k], size) / stepsInside;
+      int64_t stride = strides[numParallel + k];
+      double others = linesOf(strides, newRows(strides, stride, tile));
+      cycles += others * anotherLine(stride, size) / stepsInside;
       stepsInside *= double(nest.extentOf(numParallel + k));
     }
   }
@@ -306,11 +321,33 @@ double RegisterCycles::crowdedRows(const RegisterTile &tile) const {
 double RegisterCycles::of(const RegisterTile &tile) const {
   if (tile.vectorIterator < 0 || tile.vectorIterator >= int(numParallel) || !nest.reduction)
     return ofBlocks(tile, -1);
-  int64_t all = llvm::divideCeil(nest.extentOf(tile.vectorIterator), tile.lanes);
+  int64_t extent = nest.extentOf(tile.vectorIterator);
+  int64_t all = llvm::divideCeil(extent, tile.lanes);
   double cycles = ofBlocks(tile, double(all / tile.vectors));
   RegisterTile tail = tile;
   tail.vectors = all % tile.vectors;
-  return tail.vectors ? cycles + ofBlocks(tail, 1) : cycles;
+  if (tail.vectors)
+    cycles += ofBlocks(tail, 1);
+  bool masks = extent % tile.lanes != 0;
+  return masks ? cycles + masking(tail.vectors ? tail : tile) : cycles;
+}
+
+/// Of the last block along the vector iterator, whose lanes are not all wanted: without registers
+/// for masks a load under one is no operand of an operation, and takes several.
+double RegisterCycles::masking(const RegisterTile &tile) const {
+  constexpr unsigned bitsWithMasks = 512;
+  constexpr double maskedLoad = 1.5;
+  if (unit.bits >= bitsWithMasks)
+    return 0;
+  double vectorLoads = 0, runs = 1;
+  for (llvm::ArrayRef<int64_t> strides : bodyStrides)
+    if (strides[tile.vectorIterator] != 0)
+      vectorLoads +=
+          tile.vectors * (tile.rowIterator >= 0 && strides[tile.rowIterator] != 0 ? tile.rows : 1);
+  for (unsigned k = 0; k < numParallel + nest.numReductions(); ++k)
+    if (int(k) != tile.vectorIterator)
+      runs *= blocks(nest.extentOf(k), tile.stepOf(k));
+  return runs * vectorLoads * maskedLoad;
 }
 
 /// `columns`: how many blocks there are along the vector iterator; -1: as many as cover it.
@@ -329,9 +366,11 @@ double RegisterCycles::ofBlocks(const RegisterTile &tile, double columns) const 
   double arithmetic = std::max(width, operationsIn(tile)) * 0.5;
   if (!nest.reduction)
     return points * (std::max(bodyLoads(tile), 0.5) + arithmetic + outside);
-  constexpr double chain = 4; ///< Cycles from one sum to the next.
+  const double chain = 2.0 * unit.multiplyAdds; ///< From one sum to the next.
+  constexpr double late = 0.3; ///< Of a load, where there are no more sums than fill that time.
   double step = std::max({arithmetic, bodyLoads(tile), chain}) + keeping(tile) + 0.25 +
-                farLines(tile) + crowdedRows(tile);
+                late * std::clamp(2 - 0.5 * width / chain, 0.0, 1.0) + farLines(tile) +
+                crowdedRows(tile);
   return points * (steps * step + outside);
 }
 

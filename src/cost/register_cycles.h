@@ -18,6 +18,7 @@ namespace kintsugi::cost {
 struct VectorUnit {
   unsigned bits = 256; ///< 0: scalar code only.
   unsigned registers = 16;
+  int multiplyAdds = 2;            ///< Of a whole vector, that start in a cycle.
   int64_t nearestBytes = 32 << 10; ///< Of the innermost cache.
   int64_t nearBytes = 1 << 20;     ///< Of the cache that a core has to itself.
   double allBytes = INFINITY;      ///< Of the last cache, all there are of it.
@@ -56,6 +57,7 @@ private:
   bool isBeyondCaches(const loops::Buffer &buffer) const;
 
   double ofBlocks(const loops::RegisterTile &tile, double columns) const;
+  double masking(const loops::RegisterTile &tile) const;
   double operationsIn(const loops::RegisterTile &tile) const;
 
   double bodyLoads(const loops::RegisterTile &tile) const;

@@ -18,15 +18,20 @@ namespace {
 
 class Streams {
 public:
-  Streams(Schedule &schedule, const machine::Machine &machine)
-      : schedule(schedule), machine(machine) {}
+  Streams(Schedule &schedule, llvm::ArrayRef<ValueId> cold, const machine::Machine &machine)
+      : schedule(schedule), cold(cold), machine(machine) {}
 
   void run() {
     llvm::SmallVector<unsigned> read;
     for (auto [number, buffer] : llvm::enumerate(schedule.buffers)) {
       double bytes = double(buffer.elements) * double(bytesOfElement(buffer.type));
-      if (buffer.home != Home::Memory || !isBeyondCaches(bytes, machine))
+      if (buffer.home != Home::Memory)
         continue;
+      if (!isBeyondCaches(bytes, machine)) {
+        if (!buffer.written && llvm::is_contained(cold, buffer.value))
+          readPanelsAhead(number);
+        continue;
+      }
       if (buffer.written)
         storePastCaches(number);
       else
@@ -87,6 +92,71 @@ private:
       return;
     auto &[nest, ahead] = able[able.size() > 2 && able[0].first->pastCaches];
     nest->ahead.push_back(ahead);
+  }
+
+  /// Of what caches could hold but memory has: while blocks come back to some of it, the next is on
+  /// its way. What no block comes back to moves as quickly by itself.
+  void readPanelsAhead(unsigned buffer) {
+    for (LoopNest &nest : schedule.nests)
+      if (std::optional<Index> index = readOf(nest, buffer))
+        if (int64_t elements = toNextPanel(nest, *index, buffer)) {
+          nest.ahead.push_back({buffer, elements, false});
+          return;
+        }
+  }
+
+  /// By how much a read moves with an iterator, whichever points it starts from; nullopt where that
+  /// is not always the same.
+  static std::optional<int64_t> distance(const Index &index, unsigned iterator, int64_t by,
+                                         unsigned iterators) {
+    if (!index.isStatic())
+      return std::nullopt;
+    llvm::SmallVector<Index> places(iterators, Index(0));
+    auto at = [&](int64_t place) {
+      places[iterator] = Index(place);
+      return substitute(index, places).constantTerm();
+    };
+    int64_t first = at(by) - at(0);
+    return at(2 * by) - at(by) == first ? std::optional(first) : std::nullopt;
+  }
+
+  /// To what the loop outside of those that come back to what they read goes on with, be it the
+  /// next pass or tile; 0 where none comes back, or there is no room for two of it.
+  int64_t toNextPanel(const LoopNest &nest, const Index &index, unsigned buffer) const {
+    constexpr double room = 0.45; ///< Of the near cache, for each.
+    unsigned numParallel = nest.parallel.size(),
+             iterators = nest.originIterator(schedule.space.size());
+    auto move = [&](unsigned k, int64_t by) { return distance(index, k, by, iterators); };
+    if (!nest.reduction || nest.registers.vectorIterator < 0 ||
+        nest.registers.vectorIterator >= int(numParallel) ||
+        move(nest.registers.vectorIterator, 1) != 1)
+      return 0;
+    double bytes = double(bytesOfElement(schedule.buffers[buffer].type));
+    for (unsigned k = numParallel + nest.inPasses; k < numParallel + nest.numReductions(); ++k)
+      bytes *= index.uses(k) ? double(nest.extentOf(k)) : 1;
+    bool comesBack = false;
+    auto fits = [&](double panel) { return panel <= room * double(machine.nearBytes()); };
+    for (unsigned k = numParallel; k-- > 0;) {
+      int64_t step = std::min(nest.registers.stepOf(k), nest.extentOf(k));
+      bool isLoop = step < nest.extentOf(k), moves = index.uses(k);
+      if (comesBack && isLoop && moves) {
+        for (int64_t by :
+             {step, 2 * step}) // Of a panel that blocks cut, every other one is like it.
+          if (std::optional<int64_t> next = move(k, by))
+            return fits(bytes * double(by)) ? *next : 0;
+        return 0;
+      }
+      comesBack |= isLoop && !moves;
+      bytes *= !moves ? 1 : comesBack ? double(step) : double(nest.extentOf(k));
+    }
+    if (!comesBack || !fits(bytes))
+      return 0;
+    if (nest.inPasses && index.uses(numParallel))
+      return move(numParallel, 1).value_or(0);
+    for (unsigned d = schedule.space.size(); d-- > 0;)
+      if (schedule.space[d].count() > 1)
+        return move(nest.originIterator(d), schedule.space[d].size).value_or(0);
+    return 0;
   }
 
   /// No elements: no such thing.
@@ -158,6 +228,7 @@ private:
   }
 
   Schedule &schedule;
+  llvm::ArrayRef<ValueId> cold;
   const machine::Machine &machine;
 };
 
@@ -174,8 +245,9 @@ bool isBeyondCaches(double bytes, const machine::Machine &machine) {
   return bytes > cachedBytes(machine);
 }
 
-void chooseStreams(Schedule &schedule, const machine::Machine &machine) {
-  Streams(schedule, machine).run();
+void chooseStreams(Schedule &schedule, llvm::ArrayRef<ValueId> cold,
+                   const machine::Machine &machine) {
+  Streams(schedule, cold, machine).run();
 }
 
 } // namespace kintsugi::cost

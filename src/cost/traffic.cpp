@@ -109,7 +109,32 @@ Traffic::Traffic(const Schedule &schedule, const machine::Machine &machine)
   }
 }
 
-void Traffic::count(Schedule &into, llvm::ArrayRef<ValueId> cold) const {
+/// Whether what a tile reads or stores of a buffer is a run of it: that of the tile dimension which
+/// goes through all of the buffer.
+bool Traffic::liesInRuns(unsigned number) const {
+  const Buffer &buffer = schedule.buffers[number];
+  double most = 0;
+  auto look = [&](const Index &index, const LoopNest &nest) {
+    for (auto [d, dimension] : llvm::enumerate(schedule.space)) {
+      int64_t stride = strideOf(index, nest.originIterator(d));
+      if (dimension.count() > 1 && stride != irregular)
+        most = std::max(most, double(std::abs(stride)) * double(dimension.extent));
+    }
+  };
+  for (const LoopNest &nest : schedule.nests) {
+    if (llvm::is_contained(nest.destinations, number))
+      look(nest.destinationIndex, nest);
+    forEachRead(nest, [&](const Expr &read) {
+      if (read.readValue().number == number)
+        look(read.readIndices()[0], nest);
+    });
+  }
+  constexpr double almost = 0.9;
+  return most >= almost * double(buffer.elements);
+}
+
+void Traffic::count(Schedule &into, llvm::ArrayRef<ValueId> constants, bool areCold) const {
+  llvm::ArrayRef<ValueId> cold = areCold ? constants : llvm::ArrayRef<ValueId>();
   for (const LoopNest &nest : schedule.nests)
     into.operations += schedule.runsOf(nest, machine.cores) * operationsOfRun(nest);
   for (const Buffer &buffer : schedule.buffers)
@@ -121,6 +146,12 @@ void Traffic::count(Schedule &into, llvm::ArrayRef<ValueId> cold) const {
     if (buffer.home == Home::Memory && llvm::is_contained(cold, buffer.value))
       into.bytesCold += read;
   }
+  for (auto [number, buffer] : llvm::enumerate(schedule.buffers))
+    if (buffer.home == Home::Memory && !llvm::is_contained(constants, buffer.value) &&
+        !liesInRuns(number))
+      into.bytesExchanged +=
+          buffer.written ? bytesOf(buffer)
+                         : std::min(bytesOf(buffer), ofTile[number] * double(schedule.tiles()));
 }
 
 std::vector<double> Traffic::besideRings(bool staysNear) const {

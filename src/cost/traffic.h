@@ -18,8 +18,8 @@ public:
   /// Of a schedule that outlives this and whose nests stay as they are.
   Traffic(const loops::Schedule &schedule, const machine::Machine &machine);
 
-  /// Fills in operations, bytesRead and bytesWritten; bytesCold of those that are cold.
-  void count(loops::Schedule &into, llvm::ArrayRef<te::ValueId> cold) const;
+  /// Fills in operations and bytes.
+  void count(loops::Schedule &into, llvm::ArrayRef<te::ValueId> constants, bool areCold) const;
   /// What all blocks' tiles read from memory buffers, each for itself, but for what products bring
   /// through rings: that is in their cycles. Where a tile does not stay near, each of its nests
   /// reads for itself, too.
@@ -34,6 +34,7 @@ public:
   double secondsInTurns(llvm::ArrayRef<double> seconds) const;
 
 private:
+  bool liesInRuns(unsigned buffer) const;
   double secondsReadingAgain(const loops::LoopNest &nest) const;
   /// Of a tile, by buffer.
   std::vector<double> besideRings(bool staysNear) const;

@@ -1,5 +1,6 @@
 #include "derive/derive_winograd.h"
 
+#include "cost/cost.h"
 #include "cost/decisions.h"
 #include "derive/rule.h"
 #include "derive/ways_within.h"
@@ -10,6 +11,7 @@
 #include "te/subprogram.h"
 #include "llvm/ADT/STLExtras.h"
 
+#include <cmath>
 #include <limits>
 #include <map>
 
@@ -20,9 +22,6 @@ using namespace te;
 namespace {
 
 constexpr double impossible = std::numeric_limits<double>::infinity();
-
-/// All constants may grow to so many times their bytes, or to what is little anyway.
-constexpr double mostGrowth = 2, littleBytes = 32 << 20;
 
 /// Depth below which moving the points costs more than the multiplications that they save.
 constexpr int64_t leastDepth = 8;
@@ -107,7 +106,10 @@ private:
         things.push_back(candidate->priced->ways);
         others -= things.back()[0].bytes;
       }
-    double limit = std::max(littleBytes, mostGrowth * constantBytes);
+    // Where parts are asked for, whoever puts them together looks after the room.
+    bool isOfParts = std::isinf(options.margin);
+    double limit =
+        isOfParts ? std::numeric_limits<double>::infinity() : cost::roomForConstants(constantBytes);
     for (auto [node, way] : llvm::zip_equal(nodes, chooseWithin(things, limit - others))) {
       candidates[node]->way = way;
       if (way == 0)

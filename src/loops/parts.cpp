@@ -14,10 +14,11 @@ struct Place {
   unsigned iterator;
   int64_t place; ///< The first point of the side after it.
   bool holdsBefore;
-  Expr comparison;
 };
 
-std::optional<Place> placeOf(const Expr &comparison, const LoopNest &nest) {
+/// Where a comparison of one of the nest's iterators with a number changes, be it outside of the
+/// iterator's extent.
+std::optional<Place> anyPlaceOf(const Expr &comparison, const LoopNest &nest) {
   if (comparison.kind() != ExprKind::Binary ||
       (comparison.binaryOp() != BinaryOp::Less && comparison.binaryOp() != BinaryOp::LessEqual))
     return std::nullopt;
@@ -37,9 +38,13 @@ std::optional<Place> placeOf(const Expr &comparison, const LoopNest &nest) {
     return std::nullopt;
   bool isStrict = comparison.binaryOp() == BinaryOp::Less;
   int64_t place = literal - constant + (isStrict != holdsBefore);
-  if (place <= 0 || place >= nest.extentOf(iterator))
-    return std::nullopt;
-  return Place{unsigned(iterator), place, holdsBefore, comparison};
+  return Place{unsigned(iterator), place, holdsBefore};
+}
+
+std::optional<Place> placeOf(const Expr &comparison, const LoopNest &nest) {
+  std::optional<Place> place = anyPlaceOf(comparison, nest);
+  bool isInside = place && place->place > 0 && place->place < nest.extentOf(place->iterator);
+  return isInside ? place : std::nullopt;
 }
 
 /// The first place that decides a choice, or of which lanes of a vector would say different things.
@@ -77,29 +82,39 @@ Expr folded(const Expr &e) {
   return e;
 }
 
+/// Without comparisons that are the same at all points.
+void foldComparisons(LoopNest &nest) {
+  for (Expr &body : nest.bodies)
+    body = rewrite(body, [&](const Expr &e) {
+      std::optional<Place> place = anyPlaceOf(e, nest);
+      if (place && place->place <= 0)
+        return Expr::boolean(!place->holdsBefore);
+      if (place && place->place >= nest.extentOf(place->iterator))
+        return Expr::boolean(place->holdsBefore);
+      return folded(e);
+    });
+}
+
 LoopNest side(const LoopNest &nest, const Place &place, bool before,
               llvm::ArrayRef<TileDimension> space) {
   LoopNest result = nest;
-  for (Expr &body : result.bodies)
-    body = rewrite(body, [&](const Expr &e) {
-      return e == place.comparison ? Expr::boolean(place.holdsBefore == before) : folded(e);
-    });
   int64_t extent = nest.extentOf(place.iterator);
   result.parallel[place.iterator].extent = Extent(before ? place.place : extent - place.place);
-  if (before)
-    return result;
-  llvm::SmallVector<Index> replacements;
-  for (unsigned k = 0; k < nest.parallel.size() + space.size(); ++k)
-    replacements.push_back(Index::iterator(k));
-  replacements[place.iterator] = replacements[place.iterator] + Index(place.place);
-  replaceIterators(result, replacements);
+  if (!before) {
+    llvm::SmallVector<Index> replacements;
+    for (unsigned k = 0; k < nest.parallel.size() + space.size(); ++k)
+      replacements.push_back(Index::iterator(k));
+    replacements[place.iterator] = replacements[place.iterator] + Index(place.place);
+    replaceIterators(result, replacements);
+  }
+  foldComparisons(result);
   return result;
 }
 
 } // namespace
 
 llvm::SmallVector<LoopNest, 2> splitAtPlaces(LoopNest nest, llvm::ArrayRef<TileDimension> space) {
-  constexpr size_t most = 8;
+  constexpr size_t most = 32; // Of a concatenation of many, each is a copy.
   llvm::SmallVector<LoopNest, 2> parts;
   parts.push_back(std::move(nest));
   for (size_t k = 0; k < parts.size() && parts.size() < most;) {

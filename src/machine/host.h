@@ -18,6 +18,8 @@
 
 namespace kintsugi::machine {
 
+inline constexpr std::string_view vendorAmd = "AuthenticAMD";
+
 struct HostCache {
   int level = 0; ///< 1 to 4.
   int64_t bytes = 0;
@@ -26,6 +28,7 @@ struct HostCache {
 
 struct Host {
   std::string processor;         ///< "" where unknown.
+  std::string vendor;            ///< Of it, in the words of cpuid; "" where unknown.
   double hertz = 0;              ///< Of a core at work; 0 where unknown. Never a momentary value.
   int64_t memoryBytes = 0;       ///< 0 where unknown.
   int cores = 1;                 ///< Physical cores that this process may keep busy.

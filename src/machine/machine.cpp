@@ -16,24 +16,29 @@ constexpr int64_t kibi = int64_t(1) << 10;
 constexpr int64_t mebi = int64_t(1) << 20;
 constexpr int64_t gibi = int64_t(1) << 30;
 
-/// Bytes that one core sustains each cycle from its caches, by level; L1 gives two vectors.
-double bytesPerCycle(int cacheLevel, int vectorBits) {
+/// Bytes that one core sustains each cycle from its caches, by level. L1 gives two vectors; ways of
+/// AMD's are of 256 bits.
+double bytesPerCycle(int cacheLevel, int vectorBits, bool isAmd) {
   switch (cacheLevel) {
   case 1:
-    return 2.0 * vectorBits / 8;
+    return 2.0 * (isAmd ? std::min(vectorBits, 256) : vectorBits) / 8;
   case 2:
-    return vectorBits * 3 / 32.0;
+    return isAmd ? 31 : vectorBits * 3 / 32.0;
   default:
     return 16;
   }
 }
 
-MemoryLevel describeCache(const HostCache &cache, const Machine &machine, double hertz) {
+/// A start and a barrier are some trips of a cache line between cores, the more the more cores.
+double stageSeconds(int cores) { return 0.4e-6 * (1 + std::log2(cores)); }
+
+MemoryLevel describeCache(const HostCache &cache, const Machine &machine, double hertz,
+                          bool isAmd) {
   MemoryLevel level;
   level.name = "L" + std::to_string(cache.level);
   level.bytes = cache.bytes;
   level.sharedBy = std::min(cache.sharedBy, machine.cores);
-  level.bytesPerSecond = bytesPerCycle(cache.level, machine.vectorBits) * hertz;
+  level.bytesPerSecond = bytesPerCycle(cache.level, machine.vectorBits, isAmd) * hertz;
   level.bytesPerSecondAll = level.bytesPerSecond * machine.cores;
   return level;
 }
@@ -145,6 +150,10 @@ Expected<Machine> parseMachine(const Json &object) {
   machine.vectorBits = static_cast<int>(bits);
   KINTSUGI_ASSIGN(int64_t registers, countIn(object, "vectorRegisters", 1 << 16));
   machine.vectorRegisters = static_cast<int>(registers);
+  if (object.contains("multiplyAdds")) {
+    KINTSUGI_ASSIGN(int64_t multiplyAdds, countIn(object, "multiplyAdds", 16));
+    machine.multiplyAdds = static_cast<int>(multiplyAdds);
+  }
   if (object.contains("threads")) {
     KINTSUGI_ASSIGN(int64_t threads, countIn(object, "threads", 1 << 16));
     machine.threads = static_cast<int>(threads);
@@ -211,6 +220,8 @@ Machine describe(const Host &host, Level level, int multiplyAdds) {
   machine.cores = host.cores;
   machine.vectorBits = level == Level::V4 ? 512 : level == Level::V3 ? 256 : 128;
   machine.vectorRegisters = level == Level::V4 ? 32 : 16;
+  machine.multiplyAdds = multiplyAdds;
+  machine.stageSeconds = stageSeconds(machine.cores);
   double hertz = host.hertz > 0 ? host.hertz : 2.5e9;
   // Without fused multiply-adds a multiply and an add take a port each.
   double perCycle = level >= Level::V3 ? 2.0 * multiplyAdds : multiplyAdds;
@@ -220,7 +231,7 @@ Machine describe(const Host &host, Level level, int multiplyAdds) {
   if (caches.empty())
     caches = {{1, 32 * kibi, 1}, {2, mebi, 1}, {3, 16 * mebi, host.cores}};
   for (auto cache = caches.rbegin(); cache != caches.rend(); ++cache)
-    machine.levels.push_back(describeCache(*cache, machine, hertz));
+    machine.levels.push_back(describeCache(*cache, machine, hertz, host.vendor == vendorAmd));
   return machine;
 }
 
@@ -244,6 +255,8 @@ std::string Machine::print() const {
                  {"flopsPerSecond", flopsPerSecond},
                  {"stageSeconds", stageSeconds},
                  {"levels", std::move(inside)}};
+  if (multiplyAdds != Machine().multiplyAdds)
+    object["multiplyAdds"] = multiplyAdds;
   if (threads > 0) {
     object["threads"] = threads;
     object["core"] = printCore(core);

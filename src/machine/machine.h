@@ -77,6 +77,7 @@ struct Machine {
   int cores = 1;     ///< Workers that can run at the same time.
   int vectorBits = 256;
   int vectorRegisters = 16;
+  int multiplyAdds = 2; ///< Of a whole vector, that a core starts in a cycle.
   /// Threads that a core keeps under way at once, to work while others wait; a tile is then the
   /// work of a block of them. 0: a core is one worker.
   int threads = 0;

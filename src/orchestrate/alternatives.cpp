@@ -2,6 +2,7 @@
 
 #include "base/hash.h"
 #include "base/parallel.h"
+#include "cost/cost.h"
 #include "orchestrate/choice.h"
 #include "orchestrate/conversions.h"
 #include "orchestrate/exhaustive.h"
@@ -66,6 +67,8 @@ public:
     addFixed();
     for (const Form &form : forms)
       addNothing(form);
+    problem.room =
+        std::max(cost::roomForConstants(bytesOfConstants(forms[0])), bytesOfConstants(*form));
     KINTSUGI_RETURN_IF_ERROR(addKernelsOfForms());
     KINTSUGI_RETURN_IF_ERROR(choosePreferred());
     KINTSUGI_RETURN_IF_ERROR(addConversions());
@@ -139,6 +142,7 @@ private:
   Status choosePreferred() {
     solve::Problem own;
     own.name = problem.name;
+    own.room = problem.room;
     own.items = problem.items;
     own.resources = problem.resources;
     std::vector<solve::ColumnId> ids;
@@ -266,6 +270,16 @@ private:
     }
   }
 
+  /// Of constants that definitions read, each by itself: no kernels of theirs read more.
+  static double bytesOfConstants(const Form &form) {
+    double bytes = 0;
+    for (uint32_t node : form.definitions)
+      for (ValueId operand : form.program->operandsOf(node))
+        if (te::isConstant(*form.program, form.constant, operand))
+          bytes += double(form.program->value(operand).bytes());
+    return bytes;
+  }
+
   /// Spaces are built side by side, and columns added in the order of the forms.
   Status addKernelsOfForms() {
     unsigned threads = options.space.threads, own = threadsOfEach(threads, forms.size());
@@ -356,6 +370,8 @@ private:
       return entry->second;
     column.name = "c" + std::to_string(problem.columns.size());
     column.cost = costOf(*candidate.kernel, options.space.schedule.machine);
+    for (ValueId constant : candidate.group.constants)
+      column.takes += double(form.program->value(constant).bytes());
     if (!isOfPreferred)
       column.cost *= 1 + margin;
     problem.addColumn(std::move(column));

@@ -30,6 +30,7 @@ Expected<solve::Solution> solveExhaustively(const solve::Problem &problem) {
 Expected<solve::Solution> cheapestWayToOutputs(const solve::Problem &problem) {
   solve::Problem free;
   free.name = problem.name;
+  free.room = problem.room;
   free.resources = problem.resources;
   for (solve::Resource &resource : free.resources)
     if (resource.kind != solve::ResourceKind::Input)

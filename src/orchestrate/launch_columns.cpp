@@ -93,6 +93,7 @@ std::pair<ColumnId, bool> LaunchColumns::addLaunch(Problem &problem, Launch laun
     for (unsigned run : phase.runs) {
       const solve::Column &each = columnOf(problem, shared.columns[run]);
       apart += each.cost;
+      column.takes += each.takes;
       llvm::append_range(column.covers, each.covers);
       for (ResourceId resource : each.consumes)
         if (!produces.count(resource))

@@ -35,6 +35,7 @@ public:
         members(fuse(program, group, {.fillsAreFree = options.inBlocks()})) {
     unit.bits = options.scalar ? 0 : options.machine.vectorBits;
     unit.registers = options.machine.vectorRegisters;
+    unit.multiplyAdds = options.machine.multiplyAdds;
     unit.nearestBytes = options.machine.levels.back().bytes;
     unit.nearBytes = options.machine.nearBytes();
     unit.allBytes = cachedBytes(options.machine);
@@ -103,7 +104,7 @@ private:
     }
     result.schedule = std::move(best->schedule);
     if (!options.scalar && !options.inBlocks())
-      chooseStreams(*result.schedule, options.machine);
+      chooseStreams(*result.schedule, group.constants, options.machine);
     result.computeSeconds = best->computeSeconds;
     result.point = std::move(best->point);
     return result;
@@ -213,7 +214,7 @@ private:
     if (threads) {
       shareChoices();
       schedule.registers = registersOf(schedule);
-      Traffic(schedule, options.machine).count(schedule, coldOnes());
+      Traffic(schedule, options.machine).count(schedule, group.constants, options.coldConstants);
       trial.computeSeconds = secondsInBlocks(schedule, inBlock, options.machine);
       note(trial, sizes, {});
       return trial;
@@ -221,15 +222,10 @@ private:
     for (auto [nest, each] : llvm::zip_equal(schedule.nests, cycles))
       each *= schedule.runsOf(nest, options.machine.cores) / double(schedule.tiles());
     Traffic traffic(schedule, options.machine);
-    traffic.count(schedule, coldOnes());
+    traffic.count(schedule, group.constants, options.coldConstants);
     trial.computeSeconds = secondsInTiles(schedule, traffic, cycles, options.machine);
     note(trial, sizes, cycles);
     return trial;
-  }
-
-  llvm::ArrayRef<ValueId> coldOnes() const {
-    return options.coldConstants ? llvm::ArrayRef<ValueId>(group.constants)
-                                 : llvm::ArrayRef<ValueId>();
   }
 
   /// Blocks share a tile where nothing but the product is done for it.

@@ -49,6 +49,7 @@ void load(OsiClpSolverInterface &lp, const BinaryProgram &program, double scale)
   std::vector<double> values, lower, upper;
   for (const Row &row : program.rows) {
     positions.insert(positions.end(), row.plus.begin(), row.plus.end());
+    values.insert(values.end(), row.weights.begin(), row.weights.end());
     values.resize(positions.size(), 1.0);
     positions.insert(positions.end(), row.minus.begin(), row.minus.end());
     values.resize(positions.size(), -1.0);

@@ -78,6 +78,9 @@ Component restrictedTo(const BinaryProgram &program, const std::vector<bool> &ke
     part.program.costs.push_back(program.costs[c]);
   }
   for (Row row : program.rows) {
+    for (size_t at = row.weights.size(); at-- > 0;)
+      if (!kept[index(row.plus[at])])
+        row.weights.erase(row.weights.begin() + static_cast<ptrdiff_t>(at));
     for (auto *side : {&row.plus, &row.minus}) {
       std::erase_if(*side, [&](ColumnId id) { return !kept[index(id)]; });
       for (ColumnId &id : *side)
@@ -96,6 +99,9 @@ std::string programKey(const BinaryProgram &program) {
   for (const Row &row : program.rows) {
     append(bytes, row.lower);
     append(bytes, row.upper);
+    append(bytes, row.weights.size());
+    for (double weight : row.weights)
+      append(bytes, weight);
     for (const auto *side : {&row.plus, &row.minus}) {
       append(bytes, side->size());
       for (ColumnId id : *side)

@@ -10,6 +10,7 @@
 #include "solve/plan.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <queue>
 #include <unordered_map>
@@ -17,7 +18,17 @@
 namespace kintsugi::solve {
 namespace {
 
-using State = std::vector<bool>; ///< Items covered, then resources available.
+struct State {
+  std::vector<bool> bits; ///< Items covered, then resources available.
+  double taken = 0;       ///< Of the room, where there is not all.
+  bool operator==(const State &) const = default;
+};
+
+struct HashOfState {
+  size_t operator()(const State &state) const {
+    return std::hash<std::vector<bool>>()(state.bits) ^ std::hash<double>()(state.taken);
+  }
+};
 
 struct Reached {
   double cost = 0;
@@ -67,25 +78,27 @@ private:
   const SolverOptions &options;
   Incidence incidence;
   std::vector<double> shares; ///< By item: what covering it costs at the least.
-  std::unordered_map<State, Reached> states;
+  std::unordered_map<State, Reached, HashOfState> states;
   std::priority_queue<Entry> open;
   int64_t generated = 0;
 };
 
 bool StateSearch::canRun(const State &state, const Column &column) const {
   size_t items = problem.items.size();
-  return std::ranges::none_of(column.covers, [&](ItemId item) { return state[index(item)]; }) &&
+  return state.taken + column.takes <= problem.room &&
+         std::ranges::none_of(column.covers,
+                              [&](ItemId item) { return state.bits[index(item)]; }) &&
          std::ranges::all_of(column.consumes,
-                             [&](ResourceId r) { return state[items + index(r)]; });
+                             [&](ResourceId r) { return state.bits[items + index(r)]; });
 }
 
 bool StateSearch::isGoal(const State &state) const {
   size_t items = problem.items.size();
   for (size_t i = 0; i < items; ++i)
-    if (!state[i])
+    if (!state.bits[i])
       return false;
   for (size_t r = 0; r < problem.resources.size(); ++r)
-    if (problem.resources[r].output && !state[items + r])
+    if (problem.resources[r].output && !state.bits[items + r])
       return false;
   return true;
 }
@@ -93,16 +106,18 @@ bool StateSearch::isGoal(const State &state) const {
 double StateSearch::rest(const State &state) const {
   double total = 0;
   for (size_t i = 0; i < problem.items.size(); ++i)
-    if (!state[i])
+    if (!state.bits[i])
       total += shares[i];
   return total;
 }
 
 State StateSearch::after(State state, const Column &column) const {
   for (ItemId item : column.covers)
-    state[index(item)] = true;
+    state.bits[index(item)] = true;
   for (ResourceId resource : column.produces)
-    state[problem.items.size() + index(resource)] = true;
+    state.bits[problem.items.size() + index(resource)] = true;
+  if (std::isfinite(problem.room))
+    state.taken += column.takes;
   forgetUseless(state);
   return state;
 }
@@ -112,11 +127,11 @@ State StateSearch::after(State state, const Column &column) const {
 void StateSearch::forgetUseless(State &state) const {
   size_t items = problem.items.size();
   for (size_t r = 0; r < problem.resources.size(); ++r) {
-    if (!state[items + r] || problem.resources[r].output)
+    if (!state.bits[items + r] || problem.resources[r].output)
       continue;
-    state[items + r] = std::ranges::any_of(incidence.consumers[r], [&](ColumnId id) {
+    state.bits[items + r] = std::ranges::any_of(incidence.consumers[r], [&](ColumnId id) {
       return std::ranges::none_of(problem.columns[index(id)].covers,
-                                  [&](ItemId item) { return state[index(item)]; });
+                                  [&](ItemId item) { return state.bits[index(item)]; });
     });
   }
 }
@@ -140,9 +155,9 @@ std::vector<ColumnId> StateSearch::pathTo(State state) const {
 }
 
 Solution StateSearch::run(const Solution &fallback) {
-  State first(problem.items.size() + problem.resources.size());
+  State first{std::vector<bool>(problem.items.size() + problem.resources.size())};
   for (size_t r = 0; r < problem.resources.size(); ++r)
-    first[problem.items.size() + r] = problem.resources[r].kind == ResourceKind::Input;
+    first.bits[problem.items.size() + r] = problem.resources[r].kind == ResourceKind::Input;
   forgetUseless(first);
   reach(first, 0, {}, -1);
   int64_t expanded = 0;

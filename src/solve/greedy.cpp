@@ -16,12 +16,13 @@ public:
   explicit PlanBuilder(const Problem &problem) : problem(problem), incidence(problem) {}
 
   /// Sets `home`, item by item as what they consume is there, to the cheapest column that covers
-  /// the item alone, conversions counted; false where some item is left over.
-  bool separate();
+  /// the item alone, conversions counted; `sparing`: of those that take least. False where some
+  /// item is left over.
+  bool separate(bool sparing);
   /// Takes further columns by cost saved over the separate plan: several at a time, as long as they
   /// save together what each does alone.
   void improve();
-  /// An order that runs the homes and the optional columns they need, if there is one.
+  /// An order that runs the homes and the optional columns they need, if there is one and room.
   std::optional<std::vector<ColumnId>> plan() const;
   /// No plan costs less than what each item costs at its cheapest, shared evenly in each column.
   double bound() const;
@@ -46,7 +47,7 @@ private:
   std::vector<bool> taken;    ///< By item: whether that is a column which improve has taken.
 };
 
-bool PlanBuilder::separate() {
+bool PlanBuilder::separate(bool sparing) {
   home.assign(problem.items.size(), -1);
   std::vector<bool> available = inputs();
   auto take = [&](ColumnId id) {
@@ -54,15 +55,19 @@ bool PlanBuilder::separate() {
       available[index(resource)] = true;
   };
   auto settle = [&](size_t item) {
-    double least = std::numeric_limits<double>::infinity();
+    constexpr double most = std::numeric_limits<double>::infinity();
+    std::pair least(most, most); // What it takes, where that counts, and its cost.
     Making chosen;
     for (ColumnId id : incidence.coverers[item]) {
       const Column &column = problem.columns[index(id)];
       if (column.covers.size() != 1)
         continue;
       auto needed = makeCheaply(problem, incidence, available, lacking(available, id));
-      if (needed && needed->price + column.cost < least) {
-        least = needed->price + column.cost;
+      if (!needed)
+        continue;
+      std::pair its(sparing ? column.takes : 0, needed->price + column.cost);
+      if (its < least) {
+        least = its;
         home[item] = id;
         chosen = std::move(*needed);
       }
@@ -122,7 +127,8 @@ std::optional<std::vector<ColumnId>> PlanBuilder::plan() const {
   Execution run = execute(problem, chosen);
   if (!run.stuck.empty() || !producesOutputs(problem, run))
     return std::nullopt;
-  return withoutIdle(problem, run.order);
+  std::vector<ColumnId> order = withoutIdle(problem, run.order);
+  return hasRoom(problem, order) ? std::optional(std::move(order)) : std::nullopt;
 }
 
 double PlanBuilder::saving(ColumnId id) const {
@@ -211,7 +217,8 @@ Expected<Solution> build(const Problem &problem, bool improve) {
   Solution none;
   none.bound = builder.bound();
   none.reason = "the columns that cover one item each do not make a plan";
-  if (!builder.separate())
+  bool isPlan = builder.separate(false) && builder.plan();
+  if (!isPlan && !(builder.separate(true) && builder.plan()))
     return none;
   if (improve)
     builder.improve();

@@ -73,6 +73,13 @@ std::vector<ColumnId> withoutIdle(const Problem &problem, const std::vector<Colu
   return kept;
 }
 
+bool hasRoom(const Problem &problem, std::span<const ColumnId> chosen) {
+  double taken = 0;
+  for (ColumnId id : chosen)
+    taken += problem.columns[index(id)].takes;
+  return taken <= problem.room * (1 + 1e-6);
+}
+
 double totalCost(const Problem &problem, std::vector<ColumnId> chosen) {
   std::sort(chosen.begin(), chosen.end());
   double total = 0;

@@ -30,6 +30,9 @@ bool producesOutputs(const Problem &problem, const Execution &execution);
 /// Optional columns whose products nothing chosen needs are dropped from an execution order.
 std::vector<ColumnId> withoutIdle(const Problem &problem, const std::vector<ColumnId> &order);
 
+/// Whether there is room for what they take, but for a millionth of it: what solvers don't see.
+bool hasRoom(const Problem &problem, std::span<const ColumnId> chosen);
+
 /// Total cost, added in ascending order of ids so that the order of running does not change it.
 double totalCost(const Problem &problem, std::vector<ColumnId> chosen);
 

@@ -73,6 +73,9 @@ Status Problem::checkColumn(const Column &column) const {
   if (!std::isfinite(column.cost) || column.cost < 0)
     return inputError("column " + quoted(column.name) +
                       " has a cost that is negative or not finite");
+  if (!std::isfinite(column.takes) || column.takes < 0)
+    return inputError("column " + quoted(column.name) +
+                      " takes an amount that is negative or not finite");
   KINTSUGI_RETURN_IF_ERROR(checkIds(column, "covers", column.covers, items.size()));
   KINTSUGI_RETURN_IF_ERROR(checkIds(column, "consumes", column.consumes, resources.size()));
   KINTSUGI_RETURN_IF_ERROR(checkIds(column, "produces", column.produces, resources.size()));
@@ -86,13 +89,16 @@ Status Problem::check() const {
   KINTSUGI_RETURN_IF_ERROR(checkNames("item", items));
   KINTSUGI_RETURN_IF_ERROR(checkNames("resource", resources));
   KINTSUGI_RETURN_IF_ERROR(checkNames("column", columns));
-  double total = 0;
+  if (!(room >= 0))
+    return inputError("the room is negative or not a number");
+  double total = 0, taken = 0;
   for (const Column &column : columns) {
     KINTSUGI_RETURN_IF_ERROR(checkColumn(column));
     total += column.cost;
+    taken += column.takes;
   }
-  if (!std::isfinite(total))
-    return inputError("the costs of all columns add up to more than a double holds");
+  if (!std::isfinite(total) || !std::isfinite(taken))
+    return inputError("what all columns cost or take adds up to more than a double holds");
   return Status::success();
 }
 
@@ -102,10 +108,11 @@ bool operator==(const Problem &left, const Problem &right) {
     return a.name == b.name && a.kind == b.kind && a.output == b.output;
   };
   auto sameColumn = [](const Column &a, const Column &b) {
-    return a.name == b.name && a.cost == b.cost && a.covers == b.covers &&
+    return a.name == b.name && a.cost == b.cost && a.takes == b.takes && a.covers == b.covers &&
            a.consumes == b.consumes && a.produces == b.produces;
   };
-  return left.name == right.name && std::ranges::equal(left.items, right.items, sameItem) &&
+  return left.name == right.name && left.room == right.room &&
+         std::ranges::equal(left.items, right.items, sameItem) &&
          std::ranges::equal(left.resources, right.resources, sameResource) &&
          std::ranges::equal(left.columns, right.columns, sameColumn);
 }

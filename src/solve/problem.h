@@ -9,12 +9,14 @@
 // Text form, one statement a line, `#` starts a comment:
 //
 //   problem resnet18
+//   room 4096                   # of whatever the columns that are chosen take; without a line: all
 //   item conv1
 //   input x                     # always there
 //   value y                     # comes with the item that defines it: no row of its own
 //   derived y@nhwc              # a format or a derived intermediate: gets availability rows
 //   output y                    # must be produced; names a resource declared above
 //   column k0 cost 12.5 covers conv1 consumes x produces y
+//   column k1 cost 9 takes 2048 covers conv1 consumes x produces y
 //
 // Names are bare words or "quoted" with \" \\ \n \t \r. What a line names is declared above it.
 //
@@ -25,6 +27,7 @@
 #include "base/status.h"
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -61,15 +64,17 @@ struct Column {
   std::vector<ItemId> covers;
   std::vector<ResourceId> consumes; ///< Available before the column runs.
   std::vector<ResourceId> produces; ///< Available after.
+  double takes = 0; ///< Like the cost; of what there is no more than Problem::room, as memory.
 };
 
 /// Choose columns of least total cost that cover each item exactly once, can be put in an order in
-/// which everything consumed was produced before, and produce every output.
+/// which everything consumed was produced before, produce every output, and have room.
 struct Problem {
   std::string name = "unnamed";
   std::vector<Item> items;
   std::vector<Resource> resources;
   std::vector<Column> columns;
+  double room = std::numeric_limits<double>::infinity();
 
   ItemId addItem(std::string itemName);
   ResourceId addResource(std::string resourceName, ResourceKind kind = ResourceKind::Value);
@@ -80,8 +85,8 @@ struct Problem {
   Status check() const;
   /// The part of check() that looks at one column, whose ids may still be out of range.
   Status checkColumn(const Column &column) const;
-  /// Does `solution` hold for this problem: cover, order, outputs, objective, bound and gap? A
-  /// failure is our own fault, hence of kind Internal. Expects a problem that passes check().
+  /// Does `solution` hold for this problem: cover, order, outputs, room, objective, bound and gap?
+  /// A failure is our own fault, hence of kind Internal. Expects a problem that passes check().
   Status verify(const Solution &solution) const;
 
   /// The text form; parseProblem(print()) gives an equal problem.

@@ -10,7 +10,8 @@
 namespace kintsugi::solve {
 namespace {
 
-constexpr std::array<std::string_view, 4> clauseWords = {"cost", "covers", "consumes", "produces"};
+constexpr std::array<std::string_view, 5> clauseWords = {"cost", "takes", "covers", "consumes",
+                                                         "produces"};
 
 bool isClauseWord(std::string_view word) {
   for (std::string_view clause : clauseWords)
@@ -48,6 +49,23 @@ void printName(std::string &out, const std::string &name) {
       out += c;
   }
   out += '"';
+}
+
+void printNumber(std::string &out, double number) {
+  std::array<char, 32> digits;
+  auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
+  out += ' ';
+  out.append(digits.data(), end);
+}
+
+/// Finite and at least 0. The error has no place yet.
+Expected<double> parseNumber(const std::string &what, const std::string &text) {
+  double number = 0;
+  auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (failure != std::errc() || end != text.data() + text.size() || !std::isfinite(number) ||
+      number < 0)
+    return inputError(what + " '" + text + "' is not a finite number of at least 0");
+  return number;
 }
 
 struct Token {
@@ -102,11 +120,12 @@ public:
 private:
   Status declare(Names &names, const char *kind, const std::string &name, size_t id);
   Status header(const std::vector<Token> &tokens);
+  Status room(const std::vector<Token> &tokens);
   Status column(const std::vector<Token> &tokens);
   Status refer(const Names &names, const char *kind, const Token &token,
                std::vector<int32_t> &into);
 
-  bool named = false;
+  bool named = false, hasRoom = false;
   Names items, resources, columns;
 };
 
@@ -135,19 +154,29 @@ Status Parser::header(const std::vector<Token> &tokens) {
   return Status::success();
 }
 
+Status Parser::room(const std::vector<Token> &tokens) {
+  if (hasRoom)
+    return inputError("a second 'room' line");
+  hasRoom = true;
+  KINTSUGI_ASSIGN(problem.room, parseNumber("the room", tokens[1].text));
+  return Status::success();
+}
+
 Status Parser::column(const std::vector<Token> &tokens) {
   Column column;
   column.name = tokens[1].text;
   KINTSUGI_RETURN_IF_ERROR(declare(columns, "column", column.name, problem.columns.size()));
   if (tokens.size() < 4 || tokens[2].quoted || tokens[2].text != "cost")
     return inputError("a column needs 'cost' and a number after its name");
-  const std::string &cost = tokens[3].text;
-  auto [end, failure] = std::from_chars(cost.data(), cost.data() + cost.size(), column.cost);
-  if (failure != std::errc() || end != cost.data() + cost.size() || !std::isfinite(column.cost) ||
-      column.cost < 0)
-    return inputError("the cost '" + cost + "' is not a finite number of at least 0");
-  size_t clause = 0; // Index into clauseWords of the list being read.
-  for (size_t i = 4; i < tokens.size(); ++i) {
+  KINTSUGI_ASSIGN(column.cost, parseNumber("the cost", tokens[3].text));
+  size_t clause = 0, first = 4; // Index into clauseWords of the list being read.
+  if (tokens.size() > 4 && !tokens[4].quoted && tokens[4].text == "takes") {
+    if (tokens.size() == 5)
+      return inputError("'takes' needs a number");
+    KINTSUGI_ASSIGN(column.takes, parseNumber("what it takes", tokens[5].text));
+    clause = 1, first = 6;
+  }
+  for (size_t i = first; i < tokens.size(); ++i) {
     const Token &token = tokens[i];
     if (!token.quoted && isClauseWord(token.text)) {
       size_t next = 0;
@@ -155,16 +184,16 @@ Status Parser::column(const std::vector<Token> &tokens) {
         ++next;
       if (next <= clause)
         return inputError("'" + token.text +
-                          "' is out of place: the order is cost, covers, "
+                          "' is out of place: the order is cost, takes, covers, "
                           "consumes, produces, each at most once");
       clause = next;
-    } else if (clause == 0) {
+    } else if (clause < 2) {
       return inputError("'" + token.text + "' stands where covers, consumes or produces should");
-    } else if (clause == 1) {
+    } else if (clause == 2) {
       KINTSUGI_RETURN_IF_ERROR(refer(items, "item", token, column.covers));
     } else {
       KINTSUGI_RETURN_IF_ERROR(
-          refer(resources, "resource", token, clause == 2 ? column.consumes : column.produces));
+          refer(resources, "resource", token, clause == 3 ? column.consumes : column.produces));
     }
   }
   KINTSUGI_RETURN_IF_ERROR(problem.checkColumn(column));
@@ -186,6 +215,8 @@ Status Parser::statement(const std::vector<Token> &tokens) {
   const std::string &name = tokens[1].text;
   if (word == "problem")
     return header(tokens);
+  if (word == "room")
+    return room(tokens);
   if (word == "item") {
     KINTSUGI_RETURN_IF_ERROR(declare(items, "item", name, problem.items.size()));
     problem.addItem(name);
@@ -199,7 +230,7 @@ Status Parser::statement(const std::vector<Token> &tokens) {
   }
   if (word != "input" && word != "value" && word != "derived")
     return inputError("unknown statement '" + word +
-                      "'; known: problem, item, input, value, derived, output, column");
+                      "'; known: problem, room, item, input, value, derived, output, column");
   KINTSUGI_RETURN_IF_ERROR(declare(resources, "resource", name, problem.resources.size()));
   problem.addResource(name, word == "input"   ? ResourceKind::Input
                             : word == "value" ? ResourceKind::Value
@@ -213,6 +244,11 @@ std::string Problem::print() const {
   std::string out = "problem";
   printName(out, name);
   out += '\n';
+  if (std::isfinite(room)) {
+    out += "room";
+    printNumber(out, room);
+    out += '\n';
+  }
   for (const Item &item : items) {
     out += "item";
     printName(out, item.name);
@@ -233,10 +269,12 @@ std::string Problem::print() const {
   for (const Column &column : columns) {
     out += "column";
     printName(out, column.name);
-    std::array<char, 32> digits;
-    auto end = std::to_chars(digits.data(), digits.data() + digits.size(), column.cost).ptr;
-    out += " cost ";
-    out.append(digits.data(), end);
+    out += " cost";
+    printNumber(out, column.cost);
+    if (column.takes > 0) {
+      out += " takes";
+      printNumber(out, column.takes);
+    }
     auto list = [&](const char *word, const std::vector<int32_t> &ids, const auto &names) {
       if (ids.empty())
         return;

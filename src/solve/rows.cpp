@@ -227,6 +227,17 @@ std::vector<Row> initialRows(const Problem &problem, const Incidence &incidence,
   return rows;
 }
 
+Row roomRow(const Problem &problem, const std::vector<bool> &usable) {
+  Row row{{}, {}, -unbounded, 1};
+  for (size_t id = 0; id < problem.columns.size(); ++id)
+    if (double takes = problem.columns[id].takes; takes > 0 && usable[id]) {
+      row.plus.push_back(static_cast<ColumnId>(id));
+      // Where there is no room at all, what takes any can't be taken.
+      row.weights.push_back(problem.room > 0 ? takes / problem.room : 2);
+    }
+  return row;
+}
+
 std::vector<Row> lazyRows(const Problem &problem, const Incidence &incidence,
                           const std::vector<bool> &usable, const Execution &run) {
   std::vector<Row> rows;

@@ -25,12 +25,14 @@ namespace kintsugi::solve {
 /// In place of a bound that a row lacks.
 inline constexpr double unbounded = std::numeric_limits<double>::infinity();
 
-/// lower <= sum(plus) - sum(minus) <= upper. Both lists ascend and are disjoint.
+/// lower <= sum(plus) - sum(minus) <= upper. Both lists ascend and are disjoint. With `weights`,
+/// one for each of `plus`, that sum is of them.
 struct Row {
   std::vector<ColumnId> plus;
   std::vector<ColumnId> minus;
   double lower = 0;
   double upper = 0;
+  std::vector<double> weights = {};
   friend bool operator==(const Row &, const Row &) = default;
 };
 
@@ -38,6 +40,9 @@ struct Row {
 /// not in `usable` (by column) are left out: they can run in no plan.
 std::vector<Row> initialRows(const Problem &problem, const Incidence &incidence,
                              const std::vector<bool> &usable);
+
+/// What the usable columns take is no more than there is room for, as shares of that.
+Row roomRow(const Problem &problem, const std::vector<bool> &usable);
 
 /// Rows that no plan violates and the choice behind `run` does; empty only where every chosen
 /// column ran and every output is there.

@@ -61,7 +61,8 @@ private:
   double bound;                               ///< No plan costs less.
   int64_t nodes = 0, iterations = 0, cuts = 0;
   bool outOfFuel = false;
-  bool isDraft = true; ///< Rows that a plan has to respect are found with quick solutions first.
+  bool knowsRoom = false; ///< Whether the row of what columns take is among the rows.
+  bool isDraft = true;    ///< Rows that a plan has to respect are found with quick solutions first.
 };
 
 Expected<BinaryResult> Search::solvePart(const Component &part) {
@@ -156,6 +157,11 @@ Expected<Solution> Search::run() {
       return best(nullptr);
     Execution execution = execute(problem, round.chosen);
     std::vector<Row> violated = lazyRows(problem, incidence, usable, execution);
+    // A row that most columns are in joins parts that are solved apart without it.
+    if (!hasRoom(problem, round.chosen) && !knowsRoom) {
+      violated.push_back(roomRow(problem, usable));
+      knowsRoom = true;
+    }
     if (violated.empty() && isDraft && !round.complete) {
       isDraft = false;
       std::ranges::sort(incumbent = execution.order);

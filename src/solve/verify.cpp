@@ -50,6 +50,12 @@ Status verifyOrder(const Problem &problem, const Solution &solution) {
   return Status::success();
 }
 
+Status verifyRoom(const Problem &problem, const Solution &solution) {
+  if (!hasRoom(problem, solution.columns))
+    return wrong(problem, "its columns take more than there is room for");
+  return Status::success();
+}
+
 Status verifyNumbers(const Problem &problem, const Solution &solution) {
   double total = totalCost(problem, solution.columns);
   double slack = 1e-9 * std::max(1e-300, total);
@@ -90,6 +96,7 @@ Status Problem::verify(const Solution &solution) const {
   }
   KINTSUGI_RETURN_IF_ERROR(verifyCover(*this, solution));
   KINTSUGI_RETURN_IF_ERROR(verifyOrder(*this, solution));
+  KINTSUGI_RETURN_IF_ERROR(verifyRoom(*this, solution));
   return verifyNumbers(*this, solution);
 }
 

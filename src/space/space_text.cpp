@@ -22,8 +22,14 @@ template <typename List, typename Spell> static std::string listed(const List &l
 
 /// What its cost follows from.
 static std::string costText(const KernelShape &kernel) {
-  return " reads " + spellReal(kernel.schedule.bytesRead) + " writes " +
-         spellReal(kernel.schedule.bytesWritten) + " compute " + spellReal(kernel.computeSeconds);
+  auto where = [](const char *word, double number) {
+    return number > 0 ? word + spellReal(number) : std::string();
+  };
+  const loops::Schedule &schedule = kernel.schedule;
+  return " reads " + spellReal(schedule.bytesRead) + where(" cold ", schedule.bytesCold) +
+         " writes " + spellReal(schedule.bytesWritten) +
+         where(" exchanges ", schedule.bytesExchanged) + " compute " +
+         spellReal(kernel.computeSeconds);
 }
 
 static std::string measuredText(const KernelShape &kernel) {
@@ -135,8 +141,16 @@ private:
   }
 
   Status costs(KernelShape &shape) {
+    auto where = [&](const char *word, double &number) -> Status {
+      if (acceptWord(lexer, word)) {
+        KINTSUGI_ASSIGN(number, expectReal(lexer, "a number after '" + std::string(word) + "'"));
+      }
+      return Status::success();
+    };
     KINTSUGI_RETURN_IF_ERROR(clause("reads", shape.schedule.bytesRead));
+    KINTSUGI_RETURN_IF_ERROR(where("cold", shape.schedule.bytesCold));
     KINTSUGI_RETURN_IF_ERROR(clause("writes", shape.schedule.bytesWritten));
+    KINTSUGI_RETURN_IF_ERROR(where("exchanges", shape.schedule.bytesExchanged));
     return clause("compute", shape.computeSeconds);
   }
 

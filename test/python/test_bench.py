@@ -216,6 +216,20 @@ def test_cost_of_distinct_kernels():
     assert [worst["name"] for worst in row["worst"]] == ["k1"] and row["worst"][0]["ratio"] == pytest.approx(0.625)
 
 
+def test_cost_tells_which_runs_are_within_and_what_differs():
+    def run(measured, predicted):
+        return cost.run_of([dict(median_ms=ms, predicted_ms=predicted) for ms in measured])
+
+    assert cost.is_within(run([9.0, 1.14, 1.0], 1.0)) and cost.is_within(run([1.0], 1.14))
+    assert not cost.is_within(run([1.16], 1.0)) and not cost.is_within(run([1.0], 1.16))
+    small = dict(measured_ms=1.5, predicted_ms=1.0, launches=2)
+    kernels = dict(small=small, large=dict(measured_ms=3.0, predicted_ms=6.0, launches=1))
+    found = cost.differences(kernels, run([7.0], 8.5))
+    assert list(found) == ["large", "small", "beside kernels"] and found["beside kernels"] == pytest.approx(0.5)
+    rows = dict(a=run([1.0], 1.0) | dict(spearman=0.5), b=run([2.0], 1.0) | dict(spearman=1.0), c=dict(failed="why"))
+    assert cost.overall(rows) == dict(models=2, median=0.75, least=0.5, runs=2, within=1)
+
+
 def test_levels_are_judged_by_their_own_peaks():
     found = {"v3": dict(rounds=[3.0, 6.0, 3.0], peaks=[1e9, 2e9]), "v4": dict(rounds=[1.0, 2.0, 1.0], peaks=[4e9])}
     row = levels.judged(found, operations=3e6)

@@ -100,7 +100,8 @@ TEST_P(Prices, NoKernelBeatsMemoryOrArithmetic) {
   for (int i = 0; i < 1000; ++i) {
     Work work = draws.work();
     double seconds = secondsOf(work, machine);
-    EXPECT_GE(seconds, machine.stageSeconds + work.seconds);
+    bool isAlone = machine.threads == 0 && work.tiles == 1; // Whom nobody waits for.
+    EXPECT_GE(seconds, (isAlone ? 0 : machine.stageSeconds) + work.seconds);
     EXPECT_GE(seconds, (work.read + work.written) / quickest->bytesPerSecondAll);
   }
 }
@@ -267,8 +268,9 @@ TEST_P(Prices, ConstantsAreColdWhereNoCacheHoldsAll) {
   for (const machine::MemoryLevel &level : machine.levels)
     if (&level != &machine.memory())
       largest = std::max(largest, double(level.bytes));
-  EXPECT_FALSE(areCold(0.49 * largest, machine));
-  EXPECT_TRUE(areCold(0.51 * largest, machine));
+  double kept = machine.threads > 0 ? 0.5 : 0.9;
+  EXPECT_FALSE(areCold((kept - 0.01) * largest, machine));
+  EXPECT_TRUE(areCold((kept + 0.01) * largest, machine));
 }
 
 TEST_P(Prices, ColdBytesCostWhatMemoryGives) {

@@ -29,7 +29,7 @@ struct Product {
   }
 
   double cyclesOf(unsigned vectors, unsigned rows, int64_t nearestBytes = 32 << 10) const {
-    VectorUnit unit{512, 32, nearestBytes};
+    VectorUnit unit{512, 32, 2, nearestBytes};
     RegisterCycles cycles(nest, space, buffers, unit);
     cycles.packFor(0, 16);
     return cycles.of({0, 16, vectors, 1, rows, 0});
@@ -58,6 +58,80 @@ TEST(RegisterCycles, RowsWhoseLinesTheNextStepLeavesAreNotCrowded) {
   along.nest.bodies = {a * b};
   across.nest.bodies = {other * b};
   EXPECT_EQ(along.cyclesOf(2, 14), across.cyclesOf(2, 14));
+}
+
+/// Two values of 8 rows, of which a condition chooses one.
+double cyclesOfChoice(unsigned decides) {
+  LoopNest nest;
+  nest.parallel = {{"i", 8}, {"j", 64}};
+  llvm::SmallVector<Buffer> buffers;
+  for (unsigned number : {0u, 1u, 2u})
+    buffers.push_back({ValueId{number}, ElementType::F32, 8 * 64, Home::Memory, number == 2});
+  Index place = it(0) * 64 + it(1);
+  Expr condition = Expr::binary(BinaryOp::Less, Expr::index(it(decides), ElementType::I64),
+                                Expr::literal(ElementType::I64, int64_t(5)));
+  nest.bodies = {Expr::select(condition, Expr::read(ValueId{0}, ElementType::F32, {place}),
+                              Expr::read(ValueId{1}, ElementType::F32, {place}))};
+  nest.destinations = {2};
+  nest.destinationIndex = place;
+  VectorUnit unit{512, 32};
+  return RegisterCycles(nest, {}, buffers, unit).of({1, 16, 4, -1, 1, 0});
+}
+
+TEST(RegisterCycles, WhatIsChosenForAllLanesIsReadUnderNoMask) {
+  constexpr double masked = 5, blocks = 8, vectors = 4, reads = 2;
+  EXPECT_LE(cyclesOfChoice(0) + masked * blocks * vectors * reads, cyclesOfChoice(1));
+}
+
+/// A sum of products along vectors of `lanes`, of which the last one may not be whole.
+double cyclesOfLanes(int64_t extent, unsigned bits) {
+  unsigned lanes = bits / 32;
+  LoopNest nest;
+  nest.parallel = {{"i", 14}, {"j", extent}};
+  llvm::SmallVector<Buffer> buffers = {{ValueId{0}, ElementType::F32, 1 << 12, Home::Scratch},
+                                       {ValueId{1}, ElementType::F32, 1 << 12, Home::Memory},
+                                       {ValueId{2}, ElementType::F32, 1 << 12, Home::Memory, true}};
+  nest.bodies = {Expr::read(ValueId{0}, ElementType::F32, {it(2) * 256 + it(0) * 16 + it(1)}) *
+                 Expr::read(ValueId{1}, ElementType::F32, {it(2)})};
+  nest.reduction = Reduction{Combiner::Sum, ElementType::F32, {{"k", 16}}};
+  nest.epilogue = {Expr::read(LoopNest::accumulator(0), ElementType::F32, {})};
+  nest.destinations = {2};
+  nest.destinationIndex = it(0) * 16 + it(1);
+  VectorUnit unit{bits, bits == 512 ? 32u : 16u};
+  return RegisterCycles(nest, {}, buffers, unit).of({1, lanes, 1, 0, 14, 0});
+}
+
+TEST(RegisterCycles, LanesBeyondTheEndCostMasksWhereThereAreNoRegistersForThem) {
+  EXPECT_GT(cyclesOfLanes(7, 256), 2 * cyclesOfLanes(8, 256));
+  EXPECT_EQ(cyclesOfLanes(15, 512), cyclesOfLanes(16, 512));
+}
+
+/// Sums over a window of 5 places, which slide with the rows or lie `apart` rows from each other.
+double cyclesOfWindow(int64_t apart) {
+  constexpr int64_t row = 640;
+  LoopNest nest;
+  nest.parallel = {{"j", 64}, {"i", 14}};
+  llvm::SmallVector<Buffer> buffers = {
+      {ValueId{0}, ElementType::F32, 200 * row, Home::Memory},
+      {ValueId{1}, ElementType::F32, 14 * row, Home::Memory, true}};
+  nest.bodies = {Expr::read(ValueId{0}, ElementType::F32, {(it(1) + it(2) * apart) * row + it(0)})};
+  nest.reduction = Reduction{Combiner::Sum, ElementType::F32, {{"k", 5}}};
+  nest.epilogue = {Expr::read(LoopNest::accumulator(0), ElementType::F32, {})};
+  nest.destinations = {1};
+  nest.destinationIndex = it(1) * row + it(0);
+  return RegisterCycles(nest, {}, buffers, VectorUnit{512, 32}).of({0, 16, 1, 1, 14, 0});
+}
+
+TEST(RegisterCycles, AWindowThatSlidesAlongRowsComesToFewNewLines) {
+  EXPECT_LT(1.5 * cyclesOfWindow(1), cyclesOfWindow(14));
+  EXPECT_LT(cyclesOfWindow(1), cyclesOfWindow(7));
+  EXPECT_LT(cyclesOfWindow(7), cyclesOfWindow(14));
+}
+
+TEST(RegisterCycles, FewSumsWaitForTheirLoads) {
+  Product product(1040);
+  // 8 sums fill the units as well as 16 where loads are never late.
+  EXPECT_GT(product.cyclesOf(2, 4), 1.02 * product.cyclesOf(4, 4));
 }
 
 } // namespace

@@ -1,6 +1,7 @@
 #include "loops/parts.h"
 #include "gtest/gtest.h"
 
+#include <algorithm>
 #include <limits>
 
 using namespace kintsugi;
@@ -57,6 +58,29 @@ TEST(Parts, ConditionsMayBeJoined) {
   EXPECT_EQ(partsBy(Expr::binary(BinaryOp::And, low, high)), (Extents{1, 390, 9}));
   EXPECT_EQ(partsBy(Expr::binary(BinaryOp::Or, less(at(0), number(5)), less(number(9), at(0)))),
             (Extents{5, 5, 390}));
+}
+
+TEST(Parts, OfManySidesEachIsAPartThatComparesNothing) {
+  constexpr int64_t sides = 27;
+  LoopNest nest;
+  nest.parallel = {{"i", sides * 4}};
+  Expr body = Expr::literal(ElementType::F32, double(sides));
+  for (int64_t k = sides - 1; k > 0; --k)
+    body =
+        Expr::select(less(at(0), number(4 * k)), Expr::literal(ElementType::F32, double(k)), body);
+  nest.bodies = {body};
+  nest.destinations = {0};
+  nest.destinationIndex = Index::iterator(0);
+  auto parts = splitAtPlaces(nest, {});
+  ASSERT_EQ(parts.size(), size_t(sides));
+  std::vector<bool> seen(sides + 1);
+  for (const LoopNest &part : parts) {
+    EXPECT_EQ(part.extentOf(0), 4);
+    ASSERT_TRUE(part.bodies[0].isLiteral());
+    EXPECT_EQ(part.bodies[0].literalFloat(), double(part.destinationIndex.constantTerm() / 4 + 1));
+    seen[size_t(part.bodies[0].literalFloat())] = true;
+  }
+  EXPECT_EQ(std::count(seen.begin(), seen.end(), true), sides);
 }
 
 TEST(Parts, WhatNeverChangesOrMightWrapIsNoPlace) {

@@ -65,7 +65,10 @@ TEST_F(HostTest, momentaryFrequencyIsRounded) {
   put("/proc/cpuinfo", "model name : Plain\ncpu MHz : 3412.7\n");
   EXPECT_DOUBLE_EQ(read({0}).hertz, 3.5e9);
   put("/proc/cpuinfo", "model name : Plain\ncpu MHz : 2600.1\nflags : fpu hypervisor avx\n");
-  EXPECT_DOUBLE_EQ(read({0}).hertz, 1.25 * 2.5e9) << "the nominal one";
+  EXPECT_DOUBLE_EQ(read({0}).hertz, 1.25 * 2.6e9) << "the nominal one";
+  put("/proc/cpuinfo", "vendor_id : AuthenticAMD\nmodel name : Plain\ncpu MHz : 2600.1\n"
+                       "flags : fpu hypervisor avx\n");
+  EXPECT_DOUBLE_EQ(read({0}).hertz, 1.4 * 2.6e9) << "that of a processor that goes higher";
   put("/proc/cpuinfo", "model name : Plain\ncpu MHz : nonsense\n");
   EXPECT_EQ(read({0}).hertz, 0);
 }

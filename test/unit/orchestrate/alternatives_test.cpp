@@ -177,7 +177,25 @@ TEST(Alternatives, HaveToBeQuickerByTheMargin) {
   EXPECT_FALSE(defines(equal.chosen(0, 0.03).program, "h0"));
   double ratio = equal.objective(0) / equal.objective(1);
   ASSERT_GT(ratio, 1);
-  EXPECT_TRUE(defines(equal.chosen(0, ratio).program, "h0"));
+  EXPECT_TRUE(defines(equal.chosen(0, 100 * ratio).program, "h0"));
+}
+
+/// y by a constant of 20 MiB, far too often; or quickly, by one of so many times that.
+ChosenProgram chosenWithConstants(int64_t times) {
+  std::string head = "input x[j:1024] f32\nconst k[j:1024, i:5120] f32 = weights(\"k\")\n";
+  std::string slow = "y[i:5120] f32 = sum<f32>[j:1024, q:64] x[j] * k[j, i] * 0.015625\noutput y\n";
+  std::string large = "large[r:" + std::to_string(times) + ", j:1024, i:5120] f32 = k[j, i] * 2\n" +
+                      "y[i:5120] f32 = sum<f32>[j:1024] x[j] * large[0, j, i] * 0.5\noutput y\n";
+  Equal equal({head + slow, head + large});
+  Expected<ChosenProgram> found =
+      chooseAmong({{&equal.programs[0], &equal.programs[1]}, 0, 0}, smallOptions());
+  EXPECT_TRUE(found.ok()) << (found.ok() ? "" : found.error().message);
+  return found.ok() ? std::move(*found) : ChosenProgram();
+}
+
+TEST(Alternatives, HaveRoomForTheirConstants) {
+  EXPECT_TRUE(defines(chosenWithConstants(2).program, "large"));
+  EXPECT_FALSE(defines(chosenWithConstants(3).program, "large"));
 }
 
 TEST(Alternatives, AreTheSameWithAnyNumberOfThreads) {

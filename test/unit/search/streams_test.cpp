@@ -56,6 +56,37 @@ TEST(Streams, WhatCachesHoldIsNotStreamed) {
   }
 }
 
+/// What the product of 98 rows by a constant asks for ahead.
+llvm::SmallVector<Ahead, 1> aheadOfProduct(const std::string &rows) {
+  te::Program program = parsed("input x[i:" + rows +
+                               ", k:512] f32\n"
+                               "const w[k:512, j:512] f32 = weights(\"w\")\n"
+                               "y[i:" +
+                               rows +
+                               ", j:512] f32 = sum<f32>[k:512] x[i, k] * w[k, j]\n"
+                               "output y\n");
+  Group group = wholeOf(program);
+  for (uint32_t number = 0; number < program.numValues(); ++number)
+    if (program.values[number].kind == te::ValueKind::Constant)
+      group.constants.push_back({number});
+  Schedule schedule = *scheduleGroup(program, group, vectorMachine(1 << 24, 256)).schedule;
+  EXPECT_EQ(schedule.nests.size(), 1u);
+  const LoopNest &nest = schedule.nests[0];
+  for (const Ahead &ahead : nest.ahead) {
+    EXPECT_EQ(schedule.buffers[ahead.buffer].value, group.constants[0]);
+    EXPECT_FALSE(ahead.isNextTile);
+    // By the columns of a block, or of two where a block cuts what is packed side by side.
+    int64_t columns = nest.registers.stepOf(nest.registers.vectorIterator);
+    EXPECT_TRUE(ahead.elements == 512 * columns || ahead.elements == 2 * 512 * columns);
+  }
+  return nest.ahead;
+}
+
+TEST(Streams, TheNextPanelOfAConstantIsAskedForWhileBlocksComeBackToOne) {
+  EXPECT_EQ(aheadOfProduct("98").size(), 1u);
+  EXPECT_TRUE(aheadOfProduct("1").empty()) << "none comes back";
+}
+
 const char *const turned = R"(
 input x[i:8192, j:1024] f32
 y[j:1024, i:8192] f32 = x[i, j]

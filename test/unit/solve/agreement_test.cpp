@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 using namespace kintsugi;
@@ -32,10 +33,19 @@ double bruteForce(const Problem &problem) {
     if (std::ranges::any_of(covered, [](int times) { return times != 1; }))
       continue;
     Execution run = execute(problem, chosen);
-    if (run.stuck.empty() && producesOutputs(problem, run))
+    if (hasRoom(problem, chosen) && run.stuck.empty() && producesOutputs(problem, run))
       best = std::min(best, totalCost(problem, chosen));
   }
   return best;
+}
+
+/// Columns take from 0 to 5, and there is room for some share of all that.
+void limit(Problem &problem, uint64_t seed) {
+  Random random(seed);
+  double all = 0;
+  for (Column &column : problem.columns)
+    all += column.takes = random.below(6);
+  problem.room = std::floor(all * random.real(0, 0.6));
 }
 
 Solution solved(Solver solver, const Problem &problem) {
@@ -67,6 +77,29 @@ TEST(Agreement, DynamicProgrammingWithBruteForce) {
   EXPECT_GE(feasible, 100);
 }
 
+TEST(Agreement, WhatColumnsTakeWithBruteForce) {
+  int feasible = 0, dearer = 0;
+  for (uint64_t seed = 1; seed <= 400; ++seed) {
+    Problem problem = makeRandomProblem(seed);
+    if (problem.columns.size() > 12)
+      problem.columns.resize(12);
+    double unlimited = bruteForce(problem);
+    limit(problem, seed);
+    double best = bruteForce(problem);
+    Solution exact = solved(solveDynamic, problem), solution = solved(solveCbc, problem);
+    ASSERT_EQ(exact.hasPlan(), best < std::numeric_limits<double>::infinity()) << problem.print();
+    ASSERT_EQ(solution.status, exact.status) << problem.print();
+    if (!exact.hasPlan())
+      continue;
+    ++feasible;
+    dearer += best > unlimited;
+    ASSERT_NEAR(exact.objective, best, 1e-9 * best) << problem.print();
+    ASSERT_NEAR(solution.objective, best, 1e-7 * best) << problem.print();
+  }
+  EXPECT_GE(feasible, 60);
+  EXPECT_GE(dearer, 15);
+}
+
 TEST(Agreement, CbcWithDynamicProgrammingOnRandomProblems) {
   int feasible = 0, cut = 0;
   for (uint64_t seed = 1000; seed < 2000; ++seed) {
@@ -86,6 +119,24 @@ TEST(Agreement, CbcWithDynamicProgrammingOnRandomProblems) {
   }
   EXPECT_GE(feasible, 400);
   EXPECT_GE(cut, 50);
+}
+
+TEST(Agreement, WhatColumnsTakeOnRandomProblems) {
+  int feasible = 0;
+  for (uint64_t seed = 2000; seed < 2500; ++seed) {
+    Problem problem = makeRandomProblem(seed);
+    limit(problem, seed);
+    Solution exact = solved(solveDynamic, problem), solution = solved(solveCbc, problem);
+    ASSERT_EQ(solution.status, exact.status) << problem.print();
+    if (!exact.hasPlan())
+      continue;
+    ++feasible;
+    ASSERT_NEAR(solution.objective, exact.objective, 1e-7 * exact.objective) << problem.print();
+    Solution greedy = solved(solveGreedy, problem);
+    if (greedy.hasPlan())
+      EXPECT_GE(greedy.objective, exact.objective * (1 - 1e-9));
+  }
+  EXPECT_GE(feasible, 150);
 }
 
 TEST(Agreement, CbcWithDynamicProgrammingOnSmallSpaces) {

@@ -21,6 +21,7 @@ std::string parseError(std::string_view text) {
 TEST(ProblemText, ReadsEveryStatement) {
   auto problem = parseProblem("# a comment\n"
                               "problem small\r\n"
+                              "room 1e3\n"
                               "\n"
                               "item conv\n"
                               "input x   # always there\n"
@@ -28,9 +29,10 @@ TEST(ProblemText, ReadsEveryStatement) {
                               "derived y@nhwc\n"
                               "output y\n"
                               "column k cost 1.25e1 covers conv consumes x produces y y@nhwc\n"
-                              "column free cost 0 consumes y@nhwc produces y");
+                              "column free cost 0 takes 5 consumes y@nhwc produces y");
   ASSERT_TRUE(problem.ok()) << problem.error().message;
   EXPECT_EQ(problem->name, "small");
+  EXPECT_EQ(problem->room, 1000);
   ASSERT_EQ(problem->items.size(), 1u);
   ASSERT_EQ(problem->resources.size(), 3u);
   EXPECT_EQ(problem->resources[0].kind, ResourceKind::Input);
@@ -44,6 +46,8 @@ TEST(ProblemText, ReadsEveryStatement) {
   EXPECT_EQ(problem->columns[0].consumes, std::vector<ResourceId>{0});
   EXPECT_EQ(problem->columns[0].produces, (std::vector<ResourceId>{1, 2}));
   EXPECT_TRUE(problem->columns[1].covers.empty());
+  EXPECT_EQ(problem->columns[0].takes, 0);
+  EXPECT_EQ(problem->columns[1].takes, 5);
 }
 
 TEST(ProblemText, RoundTripsOddNames) {
@@ -77,6 +81,8 @@ TEST(ProblemText, RoundTripsCostsExactly) {
 
 TEST(ProblemText, RoundTripsSyntheticSpaces) {
   Problem problem = makeSyntheticSpace({7, 60, 400, 4, true});
+  problem.room = 0.1;
+  problem.columns[3].takes = 1.0 / 3;
   auto again = parseProblem(problem.print());
   ASSERT_TRUE(again.ok()) << again.error().message;
   EXPECT_TRUE(*again == problem);
@@ -84,8 +90,8 @@ TEST(ProblemText, RoundTripsSyntheticSpaces) {
 
 TEST(ProblemText, ErrorsNameFileLineAndReason) {
   EXPECT_EQ(parseError("problem a\nthing b\n"),
-            "p.txt:2: unknown statement 'thing'; known: problem, item, input, value, derived, "
-            "output, column");
+            "p.txt:2: unknown statement 'thing'; known: problem, room, item, input, value, "
+            "derived, output, column");
   EXPECT_EQ(parseError("problem a\n\nproblem b\n"), "p.txt:3: a second 'problem' line");
   EXPECT_EQ(parseError("item"), "p.txt:1: 'item' needs a name");
   EXPECT_EQ(parseError("item a b"), "p.txt:1: 'item' takes one name, here are 2");
@@ -116,11 +122,11 @@ TEST(ProblemText, ErrorsInColumns) {
   EXPECT_EQ(error("column k cost 1 covers a consumes z"),
             "p.txt:4: resource 'z' is not declared above");
   EXPECT_EQ(error("column k cost 1 produces y covers a"),
-            "p.txt:4: 'covers' is out of place: the order is cost, covers, consumes, produces, "
-            "each at most once");
+            "p.txt:4: 'covers' is out of place: the order is cost, takes, covers, consumes, "
+            "produces, each at most once");
   EXPECT_EQ(error("column k cost 1 covers a covers a"),
-            "p.txt:4: 'covers' is out of place: the order is cost, covers, consumes, produces, "
-            "each at most once");
+            "p.txt:4: 'covers' is out of place: the order is cost, takes, covers, consumes, "
+            "produces, each at most once");
   EXPECT_EQ(error("column k cost 1 covers a a"), "p.txt:4: column 'k' covers the same thing twice");
   EXPECT_EQ(error("column k cost 1 covers a produces x"),
             "p.txt:4: column 'k' produces the input 'x'");
@@ -130,7 +136,15 @@ TEST(ProblemText, ErrorsInColumns) {
   EXPECT_EQ(error("column k cost 1 covers a\ncolumn k cost 2 covers a"),
             "p.txt:5: column 'k' is declared twice");
   EXPECT_EQ(error("column k cost 1e308 covers a\ncolumn l cost 1e308 covers a"),
-            "p.txt: the costs of all columns add up to more than a double holds");
+            "p.txt: what all columns cost or take adds up to more than a double holds");
+  EXPECT_EQ(error("column k cost 1 takes"), "p.txt:4: 'takes' needs a number");
+  EXPECT_EQ(error("column k cost 1 takes x covers a"),
+            "p.txt:4: what it takes 'x' is not a finite number of at least 0");
+  EXPECT_EQ(error("column k cost 1 covers a takes 1"),
+            "p.txt:4: 'takes' is out of place: the order is cost, takes, covers, consumes, "
+            "produces, each at most once");
+  EXPECT_EQ(parseError("room -1"), "p.txt:1: the room '-1' is not a finite number of at least 0");
+  EXPECT_EQ(parseError("room 1\nroom 1"), "p.txt:2: a second 'room' line");
 }
 
 TEST(ProblemText, SurvivesTruncationAnywhere) {
@@ -166,6 +180,9 @@ TEST(ProblemCheck, CatchesBadData) {
             "column 'k' has a cost that is negative or not finite");
   EXPECT_EQ(broken([](Problem &p) { p.columns[0].cost = 0.0 / 0.0; }),
             "column 'k' has a cost that is negative or not finite");
+  EXPECT_EQ(broken([](Problem &p) { p.columns[0].takes = -1; }),
+            "column 'k' takes an amount that is negative or not finite");
+  EXPECT_EQ(broken([](Problem &p) { p.room = -1; }), "the room is negative or not a number");
   EXPECT_EQ(broken([](Problem &p) { p.columns[0].covers = {1}; }),
             "column 'k' covers something undeclared");
   EXPECT_EQ(broken([](Problem &p) { p.columns[0].consumes = {-1}; }),

@@ -64,6 +64,15 @@ TEST_F(Verify, RejectsWrongChoices) {
   EXPECT_EQ(complaint(wrong), "solution of 'two': output 'y' is not produced");
 }
 
+TEST_F(Verify, RejectsWhatTakesTooMuch) {
+  for (Column &column : problem.columns)
+    column.takes = 4;
+  problem.room = 8;
+  EXPECT_EQ(complaint(right), "");
+  problem.room = 7;
+  EXPECT_EQ(complaint(right), "solution of 'two': its columns take more than there is room for");
+}
+
 TEST_F(Verify, RejectsWrongNumbers) {
   Solution wrong = right;
   wrong.objective = 4.5;
