@@ -99,6 +99,11 @@ def decoder(report):
     return f"{ms['kintsugi']:.2f} ms" + (f"; torch's best {min(ms[who] for who in ms if who != 'kintsugi'):.2f} ms" if len(ms) > 1 else "")
 
 
+def gain_of_fission(report):
+    found = report["summary"]["greedy_over_fission"]
+    return f"{found['geometric_mean']:.2f}; {found['worst']:.2f} ({found['worst_model']})"
+
+
 def products_on_gpu(report):
     leads = {name: row["lead"] for name, row in report["products"].items() if "lead" in row}
     small = leads["small ones, geometric mean"]
@@ -156,6 +161,11 @@ ROWS = [
      "./dev zoo --target cuda --precision f16 --json bench/results/zoo-cuda-f16.json"),
     ("f16 on a GPU, batch 1: torch's best (eager, compiled or FlexAttention, in a CUDA graph) / Kintsugi, geometric mean over"
      " the zoo; best; worst", best_of_torch, "gpu-f16", "./dev bench gpu"),
+    ("the same on an H100, whose memory is slower than what plans are made for", best_of_torch, "gpu-f16-h100",
+     "./dev bench gpu"),
+    ("time of whole operators, fused step by step (`--no-fission --plan greedy`) / of fission and search, Korch's five models,"
+     " CPU: geometric mean; the least", gain_of_fission, "fission-cpu", "./dev bench fission"),
+    ("the same in f16 on a GPU", gain_of_fission, "fission-cuda", "./dev bench fission --target cuda --precision f16"),
     ("one step of a decoder of 1.2 billion weights (llama_1b_decode), likewise", decoder, "gpu-f16", "./dev bench gpu"),
     ("products in f16 and bf16 on a GPU: cuBLAS's time / Kintsugi's, geometric mean of eight small ones; 4096 cubed; 8192"
      " cubed", products_on_gpu, "kernels-products", "./dev bench kernels products"),
@@ -172,13 +182,19 @@ def read(name):
     return json.loads(path.read_text()) if path.exists() else None
 
 
+def card_of(report):
+    """", H200" of what was measured on that card; nothing of a processor, be it beside one."""
+    name = report["machine"].get("gpu", "").split(",")[0].removeprefix("NVIDIA").split()
+    return f", {name[0]}" if name and report.get("target") != "cpu" else ""
+
+
 def row_text(what, figure, name, command):
     """A row, also of what was never measured."""
     report = read(name) if name else {}
     value = None if report is None else figure(report)
     if value is None:
         return f"| {what} | not measured | | `{command}` |\n"
-    when = f"{report['date']}, {report['machine']['commit'][:7]}" if name else "each commit"
+    when = f"{report['date']}, {report['machine']['commit'][:7]}{card_of(report)}" if name else "each commit"
     return f"| {what} | {value} | {when} | `{command}` |\n"
 
 

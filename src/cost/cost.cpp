@@ -30,9 +30,10 @@ static double bandwidthFor(double bytes, const machine::Machine &machine, bool a
 /// in no runs other cores have all but their share, be it before or after: lines come one by one.
 static double exchange(const loops::Schedule &schedule, const machine::Machine &machine) {
   constexpr double inRuns = 20e9, oneByOne = 6e9; ///< Bytes a second of one core.
-  if (machine.cores < 2 || machine.threads > 0)
-    return machine.cores < 2 ? 0 : schedule.bytesWritten / (inRuns * machine.cores);
-  double others = double(machine.cores - 1) / machine.cores;
+  if (machine.cores < 2)
+    return 0;
+  // Blocks of threads come to their tiles in no order.
+  double others = machine.threads > 0 ? 0 : double(machine.cores - 1) / machine.cores;
   return (schedule.bytesWritten / inRuns + others * schedule.bytesExchanged / oneByOne) /
          machine.cores;
 }

@@ -18,8 +18,8 @@ namespace {
 
 class Streams {
 public:
-  Streams(Schedule &schedule, llvm::ArrayRef<ValueId> cold, const machine::Machine &machine)
-      : schedule(schedule), cold(cold), machine(machine) {}
+  Streams(Schedule &schedule, llvm::ArrayRef<ValueId> constants, const machine::Machine &machine)
+      : schedule(schedule), constants(constants), machine(machine) {}
 
   void run() {
     llvm::SmallVector<unsigned> read;
@@ -28,7 +28,7 @@ public:
       if (buffer.home != Home::Memory)
         continue;
       if (!isBeyondCaches(bytes, machine)) {
-        if (!buffer.written && llvm::is_contained(cold, buffer.value))
+        if (llvm::is_contained(constants, buffer.value))
           readPanelsAhead(number);
         continue;
       }
@@ -94,8 +94,8 @@ private:
     nest->ahead.push_back(ahead);
   }
 
-  /// Of what caches could hold but memory has: while blocks come back to some of it, the next is on
-  /// its way. What no block comes back to moves as quickly by itself.
+  /// Constants come from memory or the last cache: while blocks come back to a panel of them, the
+  /// next is on its way. What no block comes back to moves as quickly by itself.
   void readPanelsAhead(unsigned buffer) {
     for (LoopNest &nest : schedule.nests)
       if (std::optional<Index> index = readOf(nest, buffer))
@@ -140,8 +140,8 @@ private:
       int64_t step = std::min(nest.registers.stepOf(k), nest.extentOf(k));
       bool isLoop = step < nest.extentOf(k), moves = index.uses(k);
       if (comesBack && isLoop && moves) {
-        for (int64_t by :
-             {step, 2 * step}) // Of a panel that blocks cut, every other one is like it.
+        // Where blocks cut panels, every other one begins as this one does.
+        for (int64_t by : {step, 2 * step})
           if (std::optional<int64_t> next = move(k, by))
             return fits(bytes * double(by)) ? *next : 0;
         return 0;
@@ -228,7 +228,7 @@ private:
   }
 
   Schedule &schedule;
-  llvm::ArrayRef<ValueId> cold;
+  llvm::ArrayRef<ValueId> constants;
   const machine::Machine &machine;
 };
 
@@ -245,9 +245,9 @@ bool isBeyondCaches(double bytes, const machine::Machine &machine) {
   return bytes > cachedBytes(machine);
 }
 
-void chooseStreams(Schedule &schedule, llvm::ArrayRef<ValueId> cold,
+void chooseStreams(Schedule &schedule, llvm::ArrayRef<ValueId> constants,
                    const machine::Machine &machine) {
-  Streams(schedule, cold, machine).run();
+  Streams(schedule, constants, machine).run();
 }
 
 } // namespace kintsugi::cost

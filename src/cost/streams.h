@@ -4,8 +4,8 @@
 // that is stored to it stays for whoever comes next. Stores to it bypass the caches, since a line
 // is otherwise read before it is written; loads from it are asked for some way ahead, so that
 // memory works while a tile's later nests compute (IntelliGen, moves with a pipeline depth). Of
-// constants that a model has too many of to stay, the next panel is asked for while blocks compute
-// with one over and over.
+// constants, which are not near when a kernel starts, the next panel is asked for while blocks
+// compute with one over and over.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KINTSUGI_COST_STREAMS_H
@@ -25,9 +25,9 @@ constexpr double bytesUnderWay = 4096;
 /// Whether memory alone holds so many bytes.
 bool isBeyondCaches(double bytes, const machine::Machine &machine);
 
-/// Sets LoopNest::ahead and LoopNest::pastCaches of a schedule that is otherwise complete. `cold`:
-/// constants that no cache keeps from run to run.
-void chooseStreams(loops::Schedule &schedule, llvm::ArrayRef<te::ValueId> cold,
+/// Sets LoopNest::ahead and LoopNest::pastCaches of a schedule that is otherwise complete.
+/// `constants`: of the values that it reads.
+void chooseStreams(loops::Schedule &schedule, llvm::ArrayRef<te::ValueId> constants,
                    const machine::Machine &machine);
 
 } // namespace kintsugi::cost

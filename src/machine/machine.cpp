@@ -16,8 +16,8 @@ constexpr int64_t kibi = int64_t(1) << 10;
 constexpr int64_t mebi = int64_t(1) << 20;
 constexpr int64_t gibi = int64_t(1) << 30;
 
-/// Bytes that one core sustains each cycle from its caches, by level. L1 gives two vectors; ways of
-/// AMD's are of 256 bits.
+/// Bytes that one core sustains each cycle from its caches, by level. L1 gives two vectors, AMD's
+/// of at most 256 bits.
 double bytesPerCycle(int cacheLevel, int vectorBits, bool isAmd) {
   switch (cacheLevel) {
   case 1:
