@@ -149,24 +149,26 @@ def decoder(path, batch, side, channels, width):
 
 @pytest.mark.parametrize("shape", [(32, 224, 224, 1), (64, 56, 56, 4)])
 def test_a_normalization_shares_kernels_with_what_follows(shape, target, tmp_path):
-    """Its last part belongs to the ReLU and, where rows fit into near memory, to the padding. On a GPU whole ones of
-    224 x 224 elements are too few blocks: sums are a kernel of their own, and the ReLU belongs to either neighbour."""
+    """Its last part belongs to the ReLU, and that to the padding. On a GPU whole ones of 224 x 224 elements are too few
+    blocks: sums are a kernel of their own, and the ReLU belongs to either neighbour. On a processor, where another stage
+    costs a microsecond, the ReLU may be all that the padding's kernel has of it."""
     path = normalized_and_padded(tmp_path / "model.onnx", *shape)
     plan = Plan(path, *TARGETS[target])
     split = target == "cuda" and shape[1] == 224
     assert plan.of("relu") == 1 and len(plan.kernels) <= (3 if target == "cuda" else 2)
-    assert plan.with_all("norm", "relu") == 1 or split and plan.with_all("relu", "pad") == 1
-    assert split or plan.with_all("norm", "relu", "pad") == 1
+    assert plan.with_all("norm", "relu") == 1 or (split or target != "cuda") and plan.with_all("relu", "pad") == 1
+    assert split or plan.with_all("relu", "pad") == 1
     whole = Plan(path, *TARGETS[target], "--no-fission", "--plan", "greedy")
     assert whole.of("norm") == whole.of("relu") == whole.of("pad") == 1 and plan.objective <= whole.objective
 
 
 @pytest.mark.parametrize("shape", [(1, 128, 32, 16), (2, 96, 14, 24)])
 def test_linear_attention_takes_seven_launches(shape, target, tmp_path):
-    """Korch's result, which had 12 before: keys meet values as they are made, and the division is done where sums are."""
+    """Korch's result, which had 12 before: keys meet values as they are made, and the division is done where sums are.
+    On a processor, whose stages start in a microsecond, an eighth may pay."""
     path = linear_attention(tmp_path / "model.onnx", *shape)
     plan = Plan(path, *TARGETS[target])
-    assert plan.launches <= 7
+    assert plan.launches <= (7 if target == "cuda" else 8)
     assert plan.with_all("keys_by_values", "ones") == plan.with_all("divide", "never_zero", "image") == 1
     assert plan.of("turned_keys") == plan.of("sums") == plan.of("counts") == 0, "views are read in place"
     assert plan.objective <= Plan(path, *TARGETS[target], "--no-fission", "--plan", "greedy").objective
