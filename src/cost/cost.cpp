@@ -32,8 +32,7 @@ static double exchange(const loops::Schedule &schedule, const machine::Machine &
   constexpr double inRuns = 20e9, oneByOne = 6e9; ///< Bytes a second of one core.
   if (machine.cores < 2)
     return 0;
-  // Blocks of threads come to their tiles in no order.
-  double others = machine.threads > 0 ? 0 : double(machine.cores - 1) / machine.cores;
+  double others = double(machine.cores - 1) / machine.cores;
   return (schedule.bytesWritten / inRuns + others * schedule.bytesExchanged / oneByOne) /
          machine.cores;
 }
@@ -59,7 +58,14 @@ static double secondsMoving(const loops::Schedule &schedule, const machine::Mach
 }
 
 static double estimatedAloneSeconds(const loops::KernelShape &kernel,
-                                    const machine::Machine &machine);
+                                    const machine::Machine &machine) {
+  constexpr double startSeconds = 60e-9;
+  if (kernel.untuned)
+    return kernel.gain * estimatedAloneSeconds(*kernel.untuned, machine);
+  double tiles = static_cast<double>(kernel.schedule.tiles());
+  double computing = kernel.computeSeconds / std::ceil(tiles / machine.cores) * tiles;
+  return startSeconds + overlapped(computing, secondsMoving(kernel.schedule, machine, false));
+}
 
 /// By the machine description alone.
 static double estimatedSeconds(const loops::KernelShape &kernel, const machine::Machine &machine) {
@@ -104,16 +110,6 @@ bool areCold(double bytes, const machine::Machine &machine) {
 double roomForConstants(double bytes) {
   constexpr double mostGrowth = 2, littleBytes = 32 << 20;
   return std::max(littleBytes, mostGrowth * bytes);
-}
-
-static double estimatedAloneSeconds(const loops::KernelShape &kernel,
-                                    const machine::Machine &machine) {
-  constexpr double startSeconds = 60e-9;
-  if (kernel.untuned)
-    return kernel.gain * estimatedAloneSeconds(*kernel.untuned, machine);
-  double tiles = static_cast<double>(kernel.schedule.tiles());
-  double computing = kernel.computeSeconds / std::ceil(tiles / machine.cores) * tiles;
-  return startSeconds + overlapped(computing, secondsMoving(kernel.schedule, machine, false));
 }
 
 double predictAloneSeconds(const loops::KernelShape &kernel, const machine::Machine &machine) {

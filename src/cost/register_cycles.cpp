@@ -60,6 +60,14 @@ RegisterTile newRows(llvm::ArrayRef<int64_t> strides, int64_t step, RegisterTile
   return tile;
 }
 
+/// Vectors that a block reads of one operand: those that don't move it share one.
+double vectorsOf(llvm::ArrayRef<int64_t> strides, const RegisterTile &tile) {
+  auto along = [&](int iterator, unsigned count) {
+    return iterator >= 0 && strides[iterator] != 0 ? double(count) : 1.0;
+  };
+  return along(tile.vectorIterator, tile.vectors) * along(tile.rowIterator, tile.rows);
+}
+
 /// Cache lines that a step touches of one operand.
 double linesOf(llvm::ArrayRef<int64_t> strides, const RegisterTile &tile) {
   auto along = [&](int iterator, unsigned points) {
@@ -205,14 +213,10 @@ double RegisterCycles::loads(llvm::ArrayRef<Expr> reads, const Strides &readStri
   double cycles = 0;
   for (auto [read, strides] : llvm::zip_equal(reads, readStrides)) {
     int64_t stride = tile.vectorIterator < 0 ? 0 : strides[tile.vectorIterator];
-    double copies = 1;
-    if (stride != 0)
-      copies *= tile.vectors;
-    if (tile.rowIterator >= 0 && strides[tile.rowIterator] != 0)
-      copies *= tile.rows;
-    cycles += copies * (isTurned(strides, tile)
-                            ? turning(read, strides, tile)
-                            : vectorMoveCost(stride, tile.lanes) + crossing(strides, tile));
+    cycles +=
+        vectorsOf(strides, tile) *
+        (isTurned(strides, tile) ? turning(read, strides, tile)
+                                 : vectorMoveCost(stride, tile.lanes) + crossing(strides, tile));
   }
   return cycles;
 }
@@ -247,10 +251,10 @@ double RegisterCycles::farLines(const RegisterTile &tile) const {
   for (auto [read, strides, packed] : llvm::zip(bodyReads, bodyStrides, isPacked)) {
     if (packed)
       continue;
-    double size = bytesBetweenBlocks(read, strides), lines = linesOf(strides, tile);
+    double size = bytesBetweenBlocks(read, strides);
     if (comesBackToRows(nest, tile, read, space, buffers, unit.nearBytes)) {
       constexpr double inRun = 2, toWait = 0.5; // For a line, and for the running values.
-      cycles += lines * inRun + toWait * tile.vectors * tile.rows;
+      cycles += linesOf(strides, tile) * inRun + toWait * tile.vectors * tile.rows;
       continue;
     }
     double stepsInside = 1; // Of one step of the iterator at hand.
@@ -342,8 +346,7 @@ double RegisterCycles::masking(const RegisterTile &tile) const {
   double vectorLoads = 0, runs = 1;
   for (llvm::ArrayRef<int64_t> strides : bodyStrides)
     if (strides[tile.vectorIterator] != 0)
-      vectorLoads +=
-          tile.vectors * (tile.rowIterator >= 0 && strides[tile.rowIterator] != 0 ? tile.rows : 1);
+      vectorLoads += vectorsOf(strides, tile);
   for (unsigned k = 0; k < numParallel + nest.numReductions(); ++k)
     if (int(k) != tile.vectorIterator)
       runs *= blocks(nest.extentOf(k), tile.stepOf(k));

@@ -134,24 +134,20 @@ bool Traffic::liesInRuns(unsigned number) const {
 }
 
 void Traffic::count(Schedule &into, llvm::ArrayRef<ValueId> constants, bool areCold) const {
-  llvm::ArrayRef<ValueId> cold = areCold ? constants : llvm::ArrayRef<ValueId>();
   for (const LoopNest &nest : schedule.nests)
     into.operations += schedule.runsOf(nest, machine.cores) * operationsOfRun(nest);
-  for (const Buffer &buffer : schedule.buffers)
-    if (buffer.home == Home::Memory && buffer.written)
-      into.bytesWritten += bytesOf(buffer);
-  for (auto [buffer, bytes] : llvm::zip_equal(schedule.buffers, ofTile)) {
-    double read = std::min(bytesOf(buffer), bytes * double(schedule.tiles()));
+  for (auto [number, buffer] : llvm::enumerate(schedule.buffers)) {
+    double read = std::min(bytesOf(buffer), ofTile[number] * double(schedule.tiles()));
     into.bytesRead += read;
-    if (buffer.home == Home::Memory && llvm::is_contained(cold, buffer.value))
-      into.bytesCold += read;
+    if (buffer.home != Home::Memory)
+      continue;
+    if (buffer.written)
+      into.bytesWritten += bytesOf(buffer);
+    if (llvm::is_contained(constants, buffer.value))
+      into.bytesCold += areCold ? read : 0;
+    else if (machine.threads == 0 && !liesInRuns(number)) // Blocks come to tiles in no order.
+      into.bytesExchanged += buffer.written ? bytesOf(buffer) : read;
   }
-  for (auto [number, buffer] : llvm::enumerate(schedule.buffers))
-    if (buffer.home == Home::Memory && !llvm::is_contained(constants, buffer.value) &&
-        !liesInRuns(number))
-      into.bytesExchanged +=
-          buffer.written ? bytesOf(buffer)
-                         : std::min(bytesOf(buffer), ofTile[number] * double(schedule.tiles()));
 }
 
 std::vector<double> Traffic::besideRings(bool staysNear) const {

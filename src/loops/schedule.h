@@ -195,7 +195,7 @@ struct Schedule {
   double bytesRead = 0;   ///< From memory buffers, each element once a tile that needs it,
   double bytesCold = 0;   ///< and of those, of constants that no cache keeps from run to run.
   double bytesWritten = 0;
-  double bytesExchanged = 0; ///< Of both, of values whose parts for a tile are no runs of memory.
+  double bytesExchanged = 0; ///< Of both, of values of which a worker's tile has no run of memory.
 
   int64_t tiles() const;
   /// Of threads: one for a tile, or a cluster of them.

@@ -270,7 +270,8 @@ private:
     }
   }
 
-  /// Of constants that definitions read, each by itself: no kernels of theirs read more.
+  /// Of constants that definitions read, each by itself, as columns take them: what several read,
+  /// which te::bytesOfConstants has once, counts for each.
   static double bytesOfConstants(const Form &form) {
     double bytes = 0;
     for (uint32_t node : form.definitions)
