@@ -247,6 +247,7 @@ bool RegisterCycles::nextTileGoesOn(const Expr &read) const {
 
 /// Cycles lost in each step of the reduction on cache lines that the last step did not touch.
 double RegisterCycles::farLines(const RegisterTile &tile) const {
+  constexpr double prefetchedLine = 0.5;
   double cycles = 0;
   for (auto [read, strides, packed] : llvm::zip(bodyReads, bodyStrides, isPacked)) {
     if (packed)
@@ -257,15 +258,37 @@ double RegisterCycles::farLines(const RegisterTile &tile) const {
       cycles += linesOf(strides, tile) * inRun + toWait * tile.vectors * tile.rows;
       continue;
     }
+    bool ahead = isPrefetched(strides, tile);
     double stepsInside = 1; // Of one step of the iterator at hand.
     for (unsigned k : llvm::reverse(loopOrder)) {
       int64_t stride = strides[numParallel + k];
       double others = linesOf(strides, newRows(strides, stride, tile));
-      cycles += others * anotherLine(stride, size) / stepsInside;
+      cycles += others * (ahead ? prefetchedLine : anotherLine(stride, size)) / stepsInside;
       stepsInside *= double(nest.extentOf(numParallel + k));
     }
   }
   return cycles;
+}
+
+/// Whether blocks go on along all rows of a sum where those before ended, in so few streams that
+/// the processor's prefetchers follow each.
+bool RegisterCycles::isPrefetched(llvm::ArrayRef<int64_t> strides, const RegisterTile &tile) const {
+  constexpr int64_t followed = 32, line = 16, run = 512; ///< Streams, and elements.
+  int vector = tile.vectorIterator;
+  if (vector < 0 || vector >= int(numParallel) || strides[vector] != 1 ||
+      nest.extentOf(vector) < run)
+    return false;
+  for (unsigned k = vector + 1; k < numParallel; ++k)
+    if (strides[k] != 0 && nest.extentOf(k) > tile.stepOf(k))
+      return false;
+  int64_t streams = tile.rowIterator >= 0 && strides[tile.rowIterator] != 0 ? tile.rows : 1;
+  for (unsigned k = numParallel; k < strides.size(); ++k) {
+    if (strides[k] == irregular)
+      return false;
+    if (std::abs(strides[k]) >= line)
+      streams = std::min(streams, followed + 1) * nest.extentOf(k);
+  }
+  return streams <= followed;
 }
 
 /// What the loops go through of a buffer before they come to elements that a table sends them to;

@@ -69,6 +69,7 @@ private:
   bool nextTileGoesOn(const te::Expr &read) const;
 
   double farLines(const loops::RegisterTile &tile) const;
+  bool isPrefetched(llvm::ArrayRef<int64_t> strides, const loops::RegisterTile &tile) const;
   double bytesBetweenBlocks(const te::Expr &read, llvm::ArrayRef<int64_t> strides) const;
   double anotherLine(int64_t stride, double size) const;
   double crowdedRows(const loops::RegisterTile &tile) const;

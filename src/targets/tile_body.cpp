@@ -76,7 +76,8 @@ private:
     int64_t size = kernel.getSizes()[origin.getDimension()], last = extent - size;
     DimensionValue value;
     value.range = {0, last};
-    value.multiple = extent % size == 0 ? size : std::gcd(size, last);
+    bool hasTwo = last > 0 && extent <= 2 * size; // The second one starts at the last place.
+    value.multiple = extent % size == 0 ? size : hasTwo ? last : std::gcd(size, last);
     if (last == 0)
       return value;
     Type i64 = builder.getI64Type();

@@ -60,6 +60,27 @@ TEST(RegisterCycles, RowsWhoseLinesTheNextStepLeavesAreNotCrowded) {
   EXPECT_EQ(along.cyclesOf(2, 14), across.cyclesOf(2, 14));
 }
 
+/// A sum of rows that lie pages apart, each of so many points, in a buffer no near cache holds.
+double cyclesOfRows(int64_t rows, int64_t points) {
+  constexpr int64_t apart = 1 << 14;
+  LoopNest nest;
+  nest.parallel = {{"i", points}};
+  llvm::SmallVector<Buffer> buffers = {{ValueId{0}, ElementType::F32, rows * apart, Home::Memory},
+                                       {ValueId{1}, ElementType::F32, points, Home::Memory, true}};
+  nest.bodies = {Expr::read(ValueId{0}, ElementType::F32, {it(1) * apart + it(0)})};
+  nest.reduction = Reduction{Combiner::Sum, ElementType::F32, {{"r", rows}}};
+  nest.epilogue = {Expr::read(LoopNest::accumulator(0), ElementType::F32, {})};
+  nest.destinations = {1};
+  nest.destinationIndex = it(0);
+  VectorUnit unit{512, 32, 2, 32 << 10};
+  unit.nearBytes = 1 << 10;
+  return RegisterCycles(nest, {}, buffers, unit).of({0, 16, 4, -1, 1, 0}) / double(rows * points);
+}
+
+TEST(RegisterCycles, FewRowsOfManyPointsAreStreams) {
+  EXPECT_LT(4 * cyclesOfRows(6, 8192), cyclesOfRows(6, 256));
+}
+
 /// Two values of 8 rows, of which a condition chooses one.
 double cyclesOfChoice(unsigned decides) {
   LoopNest nest;

@@ -182,6 +182,26 @@ TEST(Access, StreamsAreInTheCode) {
   }
 }
 
+/// Of two tiles that overlap the second one starts where a panel does, though no tile's length is a
+/// multiple of a panel's: a vector is one run.
+TEST(Access, PanelsOfTheSecondOfTwoTilesAreRuns) {
+  ScheduleMaker maker;
+  maker.tile(232, 120);
+  unsigned x = maker.buffer(ElementType::F32, 15 * 32);
+  unsigned y = maker.buffer(ElementType::F32, 232, true);
+  Index column = it(0) + it(2), panel = column.floorDiv(16) * 32 + it(1) * 16 + column.mod(16);
+  maker.reduce({120}, {2}, Combiner::Sum, y, column, maker.read(x, panel)).registers = {0,  16, 1,
+                                                                                        -1, 1,  0};
+  EXPECT_EQ(compareKernel(maker.schedule, {numbers(15 * 32), {}}, 0), "");
+  auto program = tile::buildTileProgram(tile::NamedSchedule{"kernel", &maker.schedule});
+  ASSERT_TRUE(program.ok());
+  targets::CompileOptions options;
+  options.level = "x86-64-v4";
+  auto text = targets::createCpuTarget()->emit(*program, targets::CodeForm::Assembly, options);
+  ASSERT_TRUE(text.ok());
+  EXPECT_EQ(text->find("gather"), std::string::npos) << *text;
+}
+
 TEST(Access, QuotientsByANumberForAllLanes) {
   ScheduleMaker maker;
   std::vector<double> divisors = {3,        -7,    1e-30, 1e30,          0,     -0.0,
