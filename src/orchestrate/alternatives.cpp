@@ -24,9 +24,7 @@ using namespace te;
 
 namespace {
 
-/// Plans of what is chosen are solved again, to the end; margins are larger than this gap.
-constexpr double goodEnough = 0.005;
-constexpr int64_t mostNodes = 10; // More of them found nothing better, in ten times as long.
+constexpr int64_t mostNodes = 10; ///< Cuts close most gaps before there is any.
 
 /// Of mixtures that are taken for forms: so many, each by so much quicker than the one before.
 constexpr unsigned mostRounds = 3;
@@ -102,7 +100,7 @@ private:
   }
 
   ChosenProgram whole(const Program &program) const {
-    return {program, {program.nodes.size(), {preferred}}, 0, problems};
+    return {program, {program.nodes.size(), {preferred}}, 0, 0, problems};
   }
 
   ChosenProgram result(ChosenProgram chosen) const {
@@ -167,7 +165,6 @@ private:
     bool looksAtAll = options.mode == PlanMode::Exhaustive;
     auto solveFrom = [&](const solve::Problem &its, llvm::ArrayRef<solve::ColumnId> from) {
       solve::SolverOptions solver = options.solver;
-      solver.relativeGap = std::max(solver.relativeGap, goodEnough);
       solver.nodes = std::min(solver.nodes, mostNodes);
       solver.start = from;
       return looksAtAll ? cheapestWayToOutputs(its) : solve::solveCbc(its, solver);
@@ -391,6 +388,7 @@ private:
     for (unsigned number : builder.numbers())
       chosen.sources.push_back(programsWith(number));
     chosen.objective = solution.objective / microseconds;
+    chosen.gap = solution.gap;
     return chosen;
   }
 

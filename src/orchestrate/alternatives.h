@@ -20,6 +20,7 @@ struct ChosenProgram {
   /// Predicted seconds with what others than the preferred pay by the margin and what breaks ties,
   /// those of scans and calls left out; 0 where nothing could be mixed with the preferred.
   double objective = 0;
+  double gap = 0;                    ///< How far from the optimum that is at most; 0: proven.
   std::vector<std::string> problems; ///< Faults of our own for which a form was left out.
 };
 

@@ -206,6 +206,7 @@ private:
       its.space.measured = planning.measured;
       return orchestrate::chooseAmong({programs, 1, cost::Margins().alternatives}, its);
     }));
+    mixedGap = mixed.gap;
     for (const std::string &problem : mixed.problems)
       leaveOut(problem);
     KINTSUGI_RETURN_IF_ERROR(mixed.program.verify());
@@ -289,13 +290,14 @@ private:
                         told,
                         {"facts don't prove it of what depends on inputs"},
                         {}});
-    return {std::move(form.program), form.assumed, std::move(plan), problems};
+    return {std::move(form.program), form.assumed, std::move(plan), mixedGap, problems};
   }
 
   const Planning &planning;
   const CompileOptions &options;
   derive::Assumptions scans;                ///< Of the rules of scans, which all forms share.
   std::vector<std::unique_ptr<Form>> forms; ///< The rules' own form first.
+  double mixedGap = 0;
   std::vector<std::string> problems;
 };
 
@@ -310,6 +312,7 @@ Expected<ChosenForm> planForm(te::Program program, const Planning &planning) {
   if (!form.plan) {
     KINTSUGI_ASSIGN(form.plan, planned(*form.program, planning));
   }
+  form.plan->plan.gap = std::max(form.plan->plan.gap, form.gap);
   return form;
 }
 

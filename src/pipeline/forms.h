@@ -17,7 +17,8 @@ namespace kintsugi::pipeline {
 struct ChosenForm {
   std::unique_ptr<const te::Program> program; ///< Plans point to it.
   derive::Assumptions assumed;
-  std::unique_ptr<Planned> plan;     ///< Null where the form was chosen without one.
+  std::unique_ptr<Planned> plan; ///< Null where the form was chosen without one.
+  double gap = 0; ///< How far from the optimum the choice among forms is at most; 0: proven.
   std::vector<std::string> problems; ///< Faults of our own for which another form was left out.
 };
 

@@ -12,6 +12,7 @@
 #include <CglClique.hpp>
 #include <CglGomory.hpp>
 #include <CglProbing.hpp>
+#include <CglTwomir.hpp>
 #include <CglZeroHalf.hpp>
 #include <CoinError.hpp>
 #include <CoinMessageHandler.hpp>
@@ -95,12 +96,17 @@ void addCuts(CbcModel &model) {
   clique.setStarCliqueReport(false);
   clique.setRowCliqueReport(false);
   CglZeroHalf zeroHalf;
+  // Those of many columns close most gaps before anything is branched on.
   CglGomory gomory;
-  gomory.setLimitAtRoot(300);
+  gomory.setLimitAtRoot(4000);
+  gomory.setLimit(2000);
+  CglTwomir twomir;
+  twomir.setMaxElements(1000);
   model.addCutGenerator(&probing, -1, "probing");
   model.addCutGenerator(&clique, -1, "clique");
   model.addCutGenerator(&zeroHalf, -1, "zerohalf");
   model.addCutGenerator(&gomory, -1, "gomory");
+  model.addCutGenerator(&twomir, -1, "twomir");
 }
 
 double costOf(const BinaryProgram &program, const std::vector<ColumnId> &chosen) {
