@@ -66,11 +66,27 @@ def predicted_within(report):
     return f"{found['within']} of {found['runs']} ({report['numbers']} numbers)" if "within" in found else None
 
 
+def greatest(rows, key):
+    """The model with the greatest of such numbers, and that number."""
+    name = max((name for name in rows if key in rows[name]), key=lambda name: rows[name][key])
+    return name, rows[name][key]
+
+
 def slowest_compile(report):
-    """Of files of bench cpu: the two models that take longest."""
-    seconds = {name: row["compile_s"]["kintsugi"] for name, row in report["models"].items() if "kintsugi" in row["compile_s"]}
-    first, second = sorted(seconds, key=seconds.get, reverse=True)[:2]
-    return f"{seconds[first]:.1f} s ({first}), {seconds[second]:.1f} s ({second})"
+    texts = []
+    for target, rows in report["targets"].items():
+        name, seconds = greatest(rows, "seconds")
+        texts.append(f"{seconds:.0f} s ({target} {name})")
+    memory = max(greatest(rows, "mib")[1] for rows in report["targets"].values())
+    return f"{'; '.join(texts)}; {memory / 1024:.1f} GiB"
+
+
+def widest_gap(report):
+    texts = []
+    for target, rows in report["targets"].items():
+        name, gap = greatest(rows, "gap")
+        texts.append(f"{gap:.1%} ({target} {name})" if gap > 0 else f"0, all optimal ({target})")
+    return "; ".join(texts)
 
 
 def agreeing(report):
@@ -144,7 +160,10 @@ ROWS = [
     ("time / torch.compile's, the same", ratio_to("torch"), "cpu", "./dev bench cpu"),
     ("time of the best of these peers / Kintsugi's, geometric mean (without llama_1b_decode, which is bound by reading its"
      " weights); the worst", best_of_peers, "cpu", "./dev bench cpu"),
-    ("cold compile for both instruction sets, the two slowest", slowest_compile, "cpu", "./dev bench cpu"),
+    ("cold compile for a processor's both instruction sets and for a GPU: the slowest of the zoo; most memory of a process",
+     slowest_compile, "compiling", "./dev bench compiling"),
+    ("how far from the optimum of all kernels of all forms the plans of the zoo may be, as proven: the widest gap",
+     widest_gap, "compiling", "./dev bench compiling"),
     ("share of the peak of the multiply-add units that code for AVX2 reaches over that of code for AVX-512, on one machine:"
      " median; the least", points_between_levels, "levels", "./dev bench levels"),
     ("products of 512 to 2048 cubed, of the peak of the multiply-add units beside them, one and two cores, the second factor"

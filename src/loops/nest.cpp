@@ -60,9 +60,29 @@ private:
         coordinate = clamp(coordinate, extent);
       coordinates.push_back(std::move(coordinate));
     }
+    if (!read.readFill())
+      joinDigits(read.readIndices(), values.shape(value), coordinates);
     Expr flat =
         Expr::read({placementOf(value).buffer}, read.type(), {position(value, coordinates)});
     return inside ? Expr::select(*inside, flat, *read.readFill()) : flat;
+  }
+
+  /// Where data are taken apart along two dimensions, x//n and x%n, they are clamped as a whole:
+  /// then the position in a buffer that has both is that of x, and nothing is divided.
+  void joinDigits(llvm::ArrayRef<Index> indices, llvm::ArrayRef<Extent> shape,
+                  llvm::MutableArrayRef<Index> coordinates) const {
+    for (size_t d = 0; d + 1 < indices.size(); ++d) {
+      Index high = simplify(indices[d], ranges), low = simplify(indices[d + 1], ranges);
+      int64_t n = shape[d + 1].constant();
+      if (low.isStatic() || low.terms().size() != 1 || low.terms()[0].atom.kind != AtomKind::Mod)
+        continue;
+      const Index &whole = low.terms()[0].atom.operand;
+      if (low != whole.mod(n) || high != whole.floorDiv(n))
+        continue;
+      Index clamped = clamp(whole, Extent(shape[d].constant() * n));
+      coordinates[d] = clamped.floorDiv(n);
+      coordinates[d + 1] = clamped.mod(n);
+    }
   }
 
   static std::optional<Expr> both(std::optional<Expr> a, Expr b) {

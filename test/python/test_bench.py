@@ -9,6 +9,7 @@ import shutil
 import attention
 import bandwidth
 import builds
+import compiling
 import contenders
 import cost
 import cpu
@@ -228,6 +229,18 @@ def test_cost_tells_which_runs_are_within_and_what_differs():
     assert list(found) == ["large", "small", "beside kernels"] and found["beside kernels"] == pytest.approx(0.5)
     rows = dict(a=run([1.0], 1.0) | dict(spearman=0.5), b=run([2.0], 1.0) | dict(spearman=1.0), c=dict(failed="why"))
     assert cost.overall(rows) == dict(models=2, median=0.75, least=0.5, runs=2, within=1)
+
+
+def test_compiling_says_what_it_took_and_the_gap(tmp_path, monkeypatch):
+    monkeypatch.setattr(models, "CACHE", tmp_path)
+    out = tmp_path / "compiling.json"
+    assert compiling.main(["mmoe", "--out", str(out)]) == 0
+    report = json.loads(out.read_text())
+    for row in (rows["mmoe"] for rows in report["targets"].values()):
+        assert 0 < row["seconds"] < 60 and 20 < row["mib"] < 4096 and 0 <= row["gap"] < 0.01 and row["kernels"] > 0
+    assert "(cpu mmoe)" in figures.slowest_compile(report) and "(cuda" in figures.widest_gap(report)
+    with pytest.raises(models.Failure, match="can't read"):
+        compiling.measure(tmp_path / "none.onnx", "cpu")
 
 
 def test_levels_are_judged_by_their_own_peaks():

@@ -467,6 +467,25 @@ TEST(SchedulerPrograms, CountWhatIsColdOfWhatTheyRead) {
     }
 }
 
+/// An index that data name, taken apart along two dimensions, is put together again.
+TEST(SchedulerPrograms, DigitsOfDataAreOnePosition) {
+  for (const char *shape : {"p:6, q:9", "p:6, q:27"}) {
+    bool isWhole = llvm::StringRef(shape).contains("27");
+    Program program = test::parsed("input ids[i:40] i64\ninput x[h:3, " + std::string(shape) +
+                                   "] f32\ny[h:3, i:40] f32 = x[h, {ids[i]}//27, {ids[i]}%27]\n"
+                                   "output y\n");
+    search::ScheduleResult result =
+        search::scheduleGroup(program, test::wholeOf(program), test::vectorMachine(1 << 25));
+    ASSERT_TRUE(result.schedule) << result.reason;
+    unsigned count = 0; // Of numbers from data that a position is made of.
+    result.schedule->nests[0].bodies[0].walk([&](const Expr &e) {
+      if (e.kind() == ExprKind::Read && e.type() == ElementType::F32)
+        e.readIndices()[0].forEachData([&](const Expr &) { ++count; });
+    });
+    EXPECT_EQ(count, isWhole ? 1u : 2u) << shape;
+  }
+}
+
 TEST_P(SchedulerTest, CopiesOnTheWayWhereTheyPay) {
   search::ScheduleResult result =
       search::scheduleGroup(program, wholeProgram(), optionsFor(1, 512));

@@ -1,0 +1,75 @@
+"""Compiles zoo models from cold: seconds, the largest memory of a process, and how far from the optimum the search may be.
+
+usage: compiling.py [MODEL ...] [--targets cpu,cuda] [--out FILE]
+
+Each model is compiled with made-up weights and an empty cache, one at a time: for a processor in float32 and for both of
+its instruction sets, for a GPU in f16 (no GPU is needed). Memory is the largest resident set of the program and of the
+processes that compile for it. The gap is what the report says: by how much the plan may be above the optimum over all
+forms of the program, 0 where it is proven to be optimal. Prints a line for each and writes them to
+bench/results/compiling.json. Exits 1 where a model fails.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "zoo"))
+
+import arguments
+import machine
+import models
+
+FLAGS = {"cpu": ["--target", "cpu"], "cuda": ["--target", "cuda", "--precision", "f16"]}
+
+
+def measure(path, target):
+    """Of one compilation: seconds, MiB, gap, and the kernels that came of it. Raises models.Failure."""
+    program = os.environ.get("KINTSUGI", str(models.ROOT / "build" / "bin" / "kintsugi"))
+    with models.workspace(path.stem) as folder:
+        command = [program, "compile", path, *FLAGS[target], "--random-weights", "-o", folder / "model.kin", "--json"]
+        environment = os.environ | {"KINTSUGI_CACHE": str(folder / "cache")}
+        with open(folder / "said", "w+") as said:
+            child = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=said, stderr=said)
+            _, status, usage = os.wait4(child.pid, 0)  # Of those that it waited for, too.
+            child.returncode = os.waitstatus_to_exitcode(status)
+            said.seek(0)
+            text = said.read()
+    if child.returncode != 0:
+        raise models.Failure((text.strip() or f"exit {child.returncode}").splitlines()[-1])
+    report = json.loads(text)
+    return dict(seconds=report["compile_s"], mib=usage.ru_maxrss / 1024, gap=report["gap"], kernels=report["kernels"])
+
+
+def line(name, row):
+    if "failed" in row:
+        return f"{name:40} {row['failed']}"
+    return f"{name:40}{row['seconds']:10.1f}{row['mib']:10.0f}{row['gap']:10.2%}{row['kernels']:9}"
+
+
+def main(words=None):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--targets", type=lambda text: text.split(","), default=list(FLAGS))
+    parser.add_argument("--out", type=pathlib.Path, help="instead of bench/results/compiling.json")
+    options = models.parsed(parser, words)
+    arguments.check_known(parser, "target", options.targets, FLAGS)
+    out = options.out or machine.RESULTS / "compiling.json"
+    report = machine.report(os.sched_getaffinity(0), targets={})
+    print(f"{'target, model':40}{'s':>10}{'MiB':>10}{'gap':>10}{'kernels':>9}", flush=True)
+    for target in options.targets:
+        rows = report["targets"][target] = {}
+        for path in options.paths:
+            try:
+                rows[path.stem] = measure(path, target)
+            except models.Failure as failure:
+                rows[path.stem] = dict(failed=str(failure))
+            print(line(f"{target} {path.stem}", rows[path.stem]), flush=True)
+            machine.write(report, out)
+    print(f"written to {out}")
+    return 1 if any("failed" in row for rows in report["targets"].values() for row in rows.values()) else 0
+
+
+if __name__ == "__main__":
+    arguments.run("compiling", lambda: sys.exit(main()))
