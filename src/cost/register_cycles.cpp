@@ -394,7 +394,9 @@ double RegisterCycles::ofBlocks(const RegisterTile &tile, double columns) const 
     return points * (std::max(bodyLoads(tile), 0.5) + arithmetic + outside);
   const double chain = 2.0 * unit.multiplyAdds; ///< From one sum to the next.
   constexpr double late = 0.3; ///< Of a load, where there are no more sums than fill that time.
-  double step = std::max({arithmetic, bodyLoads(tile), chain}) + keeping(tile) + 0.25 +
+  constexpr double sustained = 0.7; ///< Of the rate of a cache, beside arithmetic.
+  double fromNear = panelBytes(tile) / (sustained * unit.nearRate);
+  double step = std::max({arithmetic, bodyLoads(tile), chain, fromNear}) + keeping(tile) + 0.25 +
                 late * std::clamp(2 - 0.5 * width / chain, 0.0, 1.0) + farLines(tile) +
                 crowdedRows(tile);
   return points * (steps * step + outside);
@@ -413,6 +415,22 @@ double RegisterCycles::operationsIn(const RegisterTile &tile) const {
              (changes(tile.rowIterator) ? tile.rows : 1);
   }
   return total;
+}
+
+/// What a step reads of runs along vectors that a block goes through from end to end, where they
+/// are longer than what the innermost cache keeps for the next block.
+double RegisterCycles::panelBytes(const RegisterTile &tile) const {
+  constexpr double kept = 0.75;
+  double bytes = 0;
+  for (auto [read, strides] : llvm::zip_equal(bodyReads, bodyStrides)) {
+    if (tile.vectorIterator < 0 || tile.lanes < 4 || strides[tile.vectorIterator] != 1)
+      continue;
+    double each = vectorsOf(strides, tile) * tile.lanes * bitsOf(read.type()) / 8, block = each;
+    for (unsigned k = numParallel; k < strides.size(); ++k)
+      block *= strides[k] != 0 ? double(nest.extentOf(k)) : 1;
+    bytes += block > kept * double(unit.nearestBytes) ? each : 0;
+  }
+  return bytes;
 }
 
 /// Of storing in each step what is kept.

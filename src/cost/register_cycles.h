@@ -21,6 +21,7 @@ struct VectorUnit {
   int multiplyAdds = 2;            ///< Of a whole vector, that start in a cycle.
   int64_t nearestBytes = 32 << 10; ///< Of the innermost cache.
   int64_t nearBytes = 1 << 20;     ///< Of the cache that a core has to itself.
+  double nearRate = 32;            ///< Bytes that come from it in a cycle.
   double allBytes = INFINITY;      ///< Of the last cache, all there are of it.
 };
 
@@ -76,6 +77,7 @@ private:
 
   double stores(const loops::RegisterTile &tile, bool vectorReduces) const;
   double keeping(const loops::RegisterTile &tile) const;
+  double panelBytes(const loops::RegisterTile &tile) const;
   double shortRuns(const loops::RegisterTile &tile) const;
   int64_t storedRun(const loops::RegisterTile &tile) const;
 

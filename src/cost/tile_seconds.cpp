@@ -7,14 +7,18 @@
 
 namespace kintsugi::cost {
 
+double cyclesPerSecond(const machine::Machine &machine) {
+  double lanes = std::max(1, machine.vectorBits / 32);
+  return std::max(1e9, machine.flopsPerSecond / (4 * lanes));
+}
+
 double secondsInTiles(const loops::Schedule &schedule, const Traffic &traffic,
                       llvm::ArrayRef<double> cycles, const machine::Machine &machine) {
-  double lanes = std::max(1, machine.vectorBits / 32);
-  double cyclesPerSecond = std::max(1e9, machine.flopsPerSecond / (4 * lanes));
+  double rate = cyclesPerSecond(machine);
   llvm::SmallVector<double> seconds;
   // Loads run ahead of the arithmetic of their own nest, but not perfectly.
   for (auto [each, moving] : llvm::zip_equal(cycles, traffic.movingSeconds())) {
-    double arithmetic = each / cyclesPerSecond;
+    double arithmetic = each / rate;
     seconds.push_back(std::max(arithmetic, moving) + 0.3 * std::min(arithmetic, moving));
   }
   double tile = 10e-9 + 5e-9 * double(schedule.nests.size()) +

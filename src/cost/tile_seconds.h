@@ -11,6 +11,9 @@
 
 namespace kintsugi::cost {
 
+/// Of those in which a core starts two multiply-adds of whole vectors, as cycles are counted here.
+double cyclesPerSecond(const machine::Machine &machine);
+
 /// Of the busiest worker, but for what comes from as far as the kernel's operands lie. `cycles`: of
 /// a tile, by nest, on the average of the tiles.
 double secondsInTiles(const loops::Schedule &schedule, const Traffic &traffic,

@@ -235,8 +235,8 @@ Machine describe(const Host &host, Level level, int multiplyAdds) {
   return machine;
 }
 
-int64_t Machine::nearBytes() const {
-  return levels.size() > 2 ? levels[levels.size() - 2].bytes : levels.back().bytes;
+const MemoryLevel &Machine::near() const {
+  return levels.size() > 2 ? levels[levels.size() - 2] : levels.back();
 }
 
 std::string Machine::print() const {

@@ -94,8 +94,9 @@ struct Machine {
   int instancesOf(const MemoryLevel &level) const {
     return std::max(1, cores / std::max(1, level.sharedBy));
   }
-  /// Bytes that one core's working set may take to stay near it: the level before the innermost.
-  int64_t nearBytes() const;
+  /// What one core has to itself and its working set stays in: the level before the innermost.
+  int64_t nearBytes() const { return near().bytes; }
+  const MemoryLevel &near() const;
 
   /// JSON; parse(print(m)) == m.
   std::string print() const;

@@ -38,6 +38,7 @@ public:
     unit.multiplyAdds = options.machine.multiplyAdds;
     unit.nearestBytes = options.machine.levels.back().bytes;
     unit.nearBytes = options.machine.nearBytes();
+    unit.nearRate = options.machine.near().bytesPerSecond / cyclesPerSecond(options.machine);
     unit.allBytes = cachedBytes(options.machine);
   }
 

@@ -60,6 +60,16 @@ TEST(RegisterCycles, RowsWhoseLinesTheNextStepLeavesAreNotCrowded) {
   EXPECT_EQ(along.cyclesOf(2, 14), across.cyclesOf(2, 14));
 }
 
+TEST(RegisterCycles, LongPanelsComeAtTheRateOfTheNearCache) {
+  constexpr double depth = 4096, shallow = 64;
+  Product longOnes(1040, depth), shortOnes(1040, shallow);
+  auto ofStep = [&](unsigned vectors, unsigned rows) {
+    return longOnes.cyclesOf(vectors, rows) / depth * shallow / shortOnes.cyclesOf(vectors, rows);
+  };
+  EXPECT_GT(ofStep(4, 4), 1.15); // 256 bytes for 16 multiply-adds.
+  EXPECT_LT(ofStep(2, 14), 1);   // 128 for 28.
+}
+
 /// A sum of rows that lie pages apart, each of so many points, in a buffer no near cache holds.
 double cyclesOfRows(int64_t rows, int64_t points) {
   constexpr int64_t apart = 1 << 14;
