@@ -1,11 +1,12 @@
 """Says how well the cost model predicts runs and ranks kernels: what it predicts beside what is measured.
 
-usage: cost.py [MODEL ...] [--repeats N] [--worst N] [--threads N] [--seconds S] [--out FILE]
+usage: cost.py [MODEL ...] [--repeats N] [--worst N] [--threads N] [--seconds S] [--tune S] [--out FILE]
 
 A run is what `kintsugi bench` times, the median over repeats, of an artifact with made-up weights. It is within 15 %
 of its prediction where neither is more than 1.15 times the other. Elsewhere it is told what differs most: kernels,
 and what a run takes beside its kernels (starts of stages, waiting). The machine's numbers are those that `kintsugi
-doctor --measure` kept, or else assumed ones; which of the two is written down.
+doctor --measure` kept, or else assumed ones; which of the two is written down. With --tune each model is compiled by what
+so many seconds of measuring found of its own kernels (a store of its own), and the results are in cost-tuned.json.
 
 Kernels are timed by `kintsugi explain`. By zoo model: Spearman's rank correlation between predicted and measured time
 of a launch over its distinct generated kernels, the ratio of all measured to all predicted time, and the kernels that
@@ -123,7 +124,9 @@ def differences(kernels, run):
 def row_of(path, options):
     with models.workspace(path.stem) as folder:
         model, artifact = models.with_weights(path, folder), folder / "model.kin"
-        models.kintsugi("compile", model, "-o", artifact, "--quiet", timeout=options.limit)
+        tuning = ["--tune", options.tune] if options.tune else []
+        words = "compile", model, "-o", artifact, "--quiet", *tuning
+        models.kintsugi(*words, timeout=options.limit, cache=folder / "cache" if options.tune else None)
         explained = "explain", artifact, "--json", "--threads", options.threads
         timed = "bench", artifact, "--json", "-", "--seconds", options.seconds, "--threads", options.threads
         said = [[models.kintsugi(*words, timeout=options.limit) for words in (explained, timed)]
@@ -174,16 +177,17 @@ def parse(words):
     parser.add_argument("--worst", type=int, default=10, help="how many mispredicted kernels to list of a model")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--seconds", type=float, default=0.5, help="of timing runs, for each repeat")
+    parser.add_argument("--tune", type=float, default=0, help="seconds of measuring before, for each model")
     parser.add_argument("--limit", type=float, default=900, help="seconds that one command may take")
-    parser.add_argument("--out", type=pathlib.Path, help="instead of bench/results/cost.json")
+    parser.add_argument("--out", type=pathlib.Path, help="instead of bench/results/cost.json or cost-tuned.json")
     return models.parsed(parser, words)
 
 
 def main(words=None):
     options = parse(words)
     cores = arguments.keep_to(options.threads)
-    out = options.out or machine.RESULTS / "cost.json"
-    numbers = whose_numbers()
+    out = options.out or machine.RESULTS / ("cost-tuned.json" if options.tune else "cost.json")
+    numbers = "tuned" if options.tune else whose_numbers()
     report = machine.report(cores, repeats=options.repeats, numbers=numbers, models={})
     summary = ""
     for path in options.paths:

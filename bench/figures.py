@@ -174,6 +174,8 @@ ROWS = [
      rank_correlation, "cost", "./dev bench cost"),
     ("runs of the zoo whose time is within 15 % of what was predicted when they were compiled", predicted_within, "cost",
      "./dev bench cost"),
+    ("the same where kernels were measured before (`--tune 30`)", predicted_within, "cost-tuned",
+     "./dev bench cost --tune 30"),
     ("models that agree with ONNX Runtime on a GPU in f32, inside the same policy", agreeing, "zoo-cuda",
      "./dev zoo --target cuda --json bench/results/zoo-cuda.json"),
     ("f16 on a GPU, inside the policy", agreeing, "zoo-cuda-f16",

@@ -417,8 +417,9 @@ double RegisterCycles::operationsIn(const RegisterTile &tile) const {
   return total;
 }
 
-/// What a step reads of runs along vectors that a block goes through from end to end, where they
-/// are longer than what the innermost cache keeps for the next block.
+/// What a step reads again of runs along vectors that a block goes through from end to end, where
+/// they are longer than what the innermost cache keeps for the next block. What is read for the
+/// first time is part of a nest's traffic.
 double RegisterCycles::panelBytes(const RegisterTile &tile) const {
   constexpr double kept = 0.75;
   double bytes = 0;
@@ -428,7 +429,10 @@ double RegisterCycles::panelBytes(const RegisterTile &tile) const {
     double each = vectorsOf(strides, tile) * tile.lanes * bitsOf(read.type()) / 8, block = each;
     for (unsigned k = numParallel; k < strides.size(); ++k)
       block *= strides[k] != 0 ? double(nest.extentOf(k)) : 1;
-    bytes += block > kept * double(unit.nearestBytes) ? each : 0;
+    double times = 1; // Blocks that read it.
+    for (unsigned k = 0; k < numParallel; ++k)
+      times *= strides[k] == 0 ? blocks(nest.extentOf(k), tile.stepOf(k)) : 1;
+    bytes += block > kept * double(unit.nearestBytes) ? each * (1 - 1 / times) : 0;
   }
   return bytes;
 }

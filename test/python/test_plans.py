@@ -132,3 +132,35 @@ output q
     flags = ("--target", "cuda", "--json")
     report = json.loads(run("compile", model, "-o", tmp_path / "model.kin", *flags))
     assert (report["kernels"], report["launches"]) == (2, 1)
+
+
+def mixer(blocks, tokens, channels, hidden):
+    """A chain of token mixings: products along the first dimension of [tokens, channels], each in a residual."""
+    text, x = f"input x0[p:{tokens}, c:{channels}] f32\n", "x0"
+    for b in range(blocks):
+        text += f"input g{b}[c:{channels}] f32\ninput u{b}[q:{hidden}, p:{tokens}] f32\n"
+        text += f"input v{b}[p:{tokens}, q:{hidden}] f32\n"
+        text += f"t{b}[c:{channels}, p:{tokens}] f32 = {x}[p, c] * g{b}[c]\n"
+        text += f"h{b}[c:{channels}, q:{hidden}] f32 = sum<f32>[p:{tokens}] t{b}[c, p] * u{b}[q, p]\n"
+        text += f"e{b}[c:{channels}, q:{hidden}] f32 = max(h{b}[c, q], 0)\n"
+        text += f"k{b}[c:{channels}, p:{tokens}] f32 = sum<f32>[q:{hidden}] e{b}[c, q] * v{b}[p, q]\n"
+        text += f"x{b + 1}[p:{tokens}, c:{channels}] f32 = k{b}[c, p] + {x}[p, c]\n"
+        x = f"x{b + 1}"
+    return text + f"output {x}\n"
+
+
+@pytest.mark.parametrize("blocks, sizes", [(3, (16, 32, 24)), (2, (49, 128, 192)), (2, (196, 512, 384))])
+@pytest.mark.parametrize("target", ["cpu", "cuda"])
+def test_formats_of_a_chain_are_those_of_its_exact_optimum(blocks, sizes, target, tmp_path):
+    (tmp_path / "chain.te").write_text(mixer(blocks, *sizes))
+
+    def objective(*flags):
+        words = "compile", tmp_path / "chain.te", "-o", tmp_path / "chain.kin", "--target", target, "--json", *flags
+        found = json.loads(run(*words))
+        assert found["gap"] == 0 or "greedy" in flags
+        return found["objective_seconds"]
+
+    best = objective("--plan", "exhaustive")
+    assert objective() == pytest.approx(best, rel=1e-9)
+    for flags in (["--disable", "formats"], ["--plan", "greedy"], ["--disable", "alternatives"]):
+        assert objective(*flags) >= best * (1 - 1e-9), flags
