@@ -177,7 +177,7 @@ def parse(words):
     parser.add_argument("--worst", type=int, default=10, help="how many mispredicted kernels to list of a model")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--seconds", type=float, default=0.5, help="of timing runs, for each repeat")
-    parser.add_argument("--tune", type=float, default=0, help="seconds of measuring before, for each model")
+    parser.add_argument("--tune", type=float, default=0, help="seconds of measuring kernels before a model is compiled")
     parser.add_argument("--limit", type=float, default=900, help="seconds that one command may take")
     parser.add_argument("--out", type=pathlib.Path, help="instead of bench/results/cost.json or cost-tuned.json")
     return models.parsed(parser, words)
@@ -187,7 +187,7 @@ def main(words=None):
     options = parse(words)
     cores = arguments.keep_to(options.threads)
     out = options.out or machine.RESULTS / ("cost-tuned.json" if options.tune else "cost.json")
-    numbers = "tuned" if options.tune else whose_numbers()
+    numbers = f"tuned, {whose_numbers()}" if options.tune else whose_numbers()
     report = machine.report(cores, repeats=options.repeats, numbers=numbers, models={})
     summary = ""
     for path in options.paths:

@@ -67,26 +67,28 @@ def predicted_within(report):
 
 
 def greatest(rows, key):
-    """The model with the greatest of such numbers, and that number."""
-    name = max((name for name in rows if key in rows[name]), key=lambda name: rows[name][key])
-    return name, rows[name][key]
+    """The model with the greatest of such numbers, and that number; None where no model has it."""
+    found = {name: row[key] for name, row in rows.items() if key in row}
+    return max(found.items(), key=lambda item: item[1]) if found else None
 
 
 def slowest_compile(report):
-    texts = []
+    texts, most = [], 0
     for target, rows in report["targets"].items():
-        name, seconds = greatest(rows, "seconds")
-        texts.append(f"{seconds:.0f} s ({target} {name})")
-    memory = max(greatest(rows, "mib")[1] for rows in report["targets"].values())
-    return f"{'; '.join(texts)}; {memory / 1024:.1f} GiB"
+        if found := greatest(rows, "seconds"):
+            texts.append(f"{found[1]:.0f} s ({target} {found[0]})")
+            most = max(most, greatest(rows, "mib")[1])
+    return f"{'; '.join(texts)}; {most / 1024:.1f} GiB" if texts else None
 
 
 def widest_gap(report):
     texts = []
     for target, rows in report["targets"].items():
-        name, gap = greatest(rows, "gap")
-        texts.append(f"{gap:.1%} ({target} {name})" if gap > 0 else f"0, all optimal ({target})")
-    return "; ".join(texts)
+        found = greatest(rows, "gap")
+        failed = sum("failed" in row for row in rows.values())
+        text = "" if not found else f"0, all optimal ({target})" if found[1] == 0 else f"{found[1]:.2%} ({target} {found[0]})"
+        texts += [text + (f", {failed} failed" if failed else "")] if found else []
+    return "; ".join(texts) or None
 
 
 def agreeing(report):
@@ -162,7 +164,7 @@ ROWS = [
      " weights); the worst", best_of_peers, "cpu", "./dev bench cpu"),
     ("cold compile for a processor's both instruction sets and for a GPU: the slowest of the zoo; most memory of a process",
      slowest_compile, "compiling", "./dev bench compiling"),
-    ("how far from the optimum of all kernels of all forms the plans of the zoo may be, as proven: the widest gap",
+    ("how far plans of the zoo may be from the optimum over the kernels of all forms that were looked at, as proven: the widest gap",
      widest_gap, "compiling", "./dev bench compiling"),
     ("share of the peak of the multiply-add units that code for AVX2 reaches over that of code for AVX-512, on one machine:"
      " median; the least", points_between_levels, "levels", "./dev bench levels"),

@@ -263,7 +263,9 @@ double RegisterCycles::farLines(const RegisterTile &tile) const {
     for (unsigned k : llvm::reverse(loopOrder)) {
       int64_t stride = strides[numParallel + k];
       double others = linesOf(strides, newRows(strides, stride, tile));
-      cycles += others * (ahead ? prefetchedLine : anotherLine(stride, size)) / stepsInside;
+      double line = anotherLine(stride, size);
+      line = ahead ? std::min(prefetchedLine, line) : line;
+      cycles += others * line / stepsInside;
       stepsInside *= double(nest.extentOf(numParallel + k));
     }
   }
@@ -273,7 +275,8 @@ double RegisterCycles::farLines(const RegisterTile &tile) const {
 /// Whether blocks go on along all rows of a sum where those before ended, in so few streams that
 /// the processor's prefetchers follow each.
 bool RegisterCycles::isPrefetched(llvm::ArrayRef<int64_t> strides, const RegisterTile &tile) const {
-  constexpr int64_t followed = 32, line = 16, run = 512; ///< Streams, and elements.
+  constexpr int64_t followed = 32;        ///< Streams.
+  constexpr int64_t line = 16, run = 512; ///< Elements.
   int vector = tile.vectorIterator;
   if (vector < 0 || vector >= int(numParallel) || strides[vector] != 1 ||
       nest.extentOf(vector) < run)
@@ -429,6 +432,8 @@ double RegisterCycles::panelBytes(const RegisterTile &tile) const {
     double each = vectorsOf(strides, tile) * tile.lanes * bitsOf(read.type()) / 8, block = each;
     for (unsigned k = numParallel; k < strides.size(); ++k)
       block *= strides[k] != 0 ? double(nest.extentOf(k)) : 1;
+    block = std::min(block,
+                     double(buffers[read.readValue().number].elements) * bitsOf(read.type()) / 8);
     double times = 1; // Blocks that read it.
     for (unsigned k = 0; k < numParallel; ++k)
       times *= strides[k] == 0 ? blocks(nest.extentOf(k), tile.stepOf(k)) : 1;

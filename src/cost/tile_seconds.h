@@ -11,7 +11,8 @@
 
 namespace kintsugi::cost {
 
-/// Of those in which a core starts two multiply-adds of whole vectors, as cycles are counted here.
+/// The rate of the cycles counted here, in each of which a core starts two multiply-adds of whole
+/// vectors.
 double cyclesPerSecond(const machine::Machine &machine);
 
 /// Of the busiest worker, but for what comes from as far as the kernel's operands lie. `cycles`: of

@@ -72,9 +72,11 @@ private:
   void joinDigits(llvm::ArrayRef<Index> indices, llvm::ArrayRef<Extent> shape,
                   llvm::MutableArrayRef<Index> coordinates) const {
     for (size_t d = 0; d + 1 < indices.size(); ++d) {
-      Index high = simplify(indices[d], ranges), low = simplify(indices[d + 1], ranges);
       int64_t n = shape[d + 1].constant();
-      if (low.isStatic() || low.terms().size() != 1 || low.terms()[0].atom.kind != AtomKind::Mod)
+      if (n < 1 || indices[d].isStatic() || indices[d + 1].isStatic())
+        continue;
+      Index high = simplify(indices[d], ranges), low = simplify(indices[d + 1], ranges);
+      if (low.terms().size() != 1 || low.terms()[0].atom.kind != AtomKind::Mod)
         continue;
       const Index &whole = low.terms()[0].atom.operand;
       if (low != whole.mod(n) || high != whole.floorDiv(n))

@@ -24,7 +24,7 @@ using namespace te;
 
 namespace {
 
-constexpr int64_t mostNodes = 10; ///< Cuts close most gaps before there is any.
+constexpr int64_t mostNodes = 10; ///< Cuts close most gaps at the root, without branching.
 
 /// Of mixtures that are taken for forms: so many, each by so much quicker than the one before.
 constexpr unsigned mostRounds = 3;

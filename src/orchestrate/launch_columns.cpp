@@ -212,8 +212,14 @@ Expected<solve::Solution> LaunchColumns::solve(Problem &problem, llvm::ArrayRef<
       from = std::move(its);
   for (unsigned round = 0; added && round < mostRounds; ++round) {
     KINTSUGI_ASSIGN(solve::Solution next, solve(problem, from));
-    if (!next.hasPlan() || next.objective > best.objective)
+    if (!next.hasPlan())
       break;
+    if (next.objective > best.objective) { // What launches could save beyond that, no one knows.
+      best.bound = std::min(best.bound, next.bound);
+      best.gap = best.objective > 0 ? (best.objective - best.bound) / best.objective : 0;
+      best.status = best.gap > 0 ? solve::SolutionStatus::Feasible : best.status;
+      break;
+    }
     best = std::move(next);
     added = addLaunches(problem, best.columns);
     if (added)

@@ -54,7 +54,10 @@ public:
     if (mixes()) {
       size_t before = forms.size();
       KINTSUGI_RETURN_IF_ERROR(makeForMixing(base));
+      size_t wrong = problems.size();
       KINTSUGI_RETURN_IF_ERROR(tried("of parts", mix(std::move(base))));
+      if (problems.size() > wrong) // Of what was left out nothing is proven.
+        mixedGap = 1;
       if (forms.size() > before && forms.back()->isMixed)
         mixed = forms.back().get();
     }
@@ -312,7 +315,7 @@ Expected<ChosenForm> planForm(te::Program program, const Planning &planning) {
   if (!form.plan) {
     KINTSUGI_ASSIGN(form.plan, planned(*form.program, planning));
   }
-  form.plan->plan.gap = std::max(form.plan->plan.gap, form.gap);
+  form.plan->plan.gap = 1 - (1 - form.plan->plan.gap) * (1 - form.gap);
   return form;
 }
 
