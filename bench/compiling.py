@@ -1,19 +1,18 @@
-"""Compiles zoo models from cold: seconds, the largest memory of a process, and how far from the optimum the search may be.
+"""Compiles zoo models from cold: seconds, memory, and how far from the optimum the search may be.
 
 usage: compiling.py [MODEL ...] [--targets cpu,cuda] [--out FILE]
 
-Each model is compiled with made-up weights and an empty cache, one at a time: for a processor in float32 and for both of
-its instruction sets, for a GPU in f16 (no GPU is needed). Memory is the largest resident set of the program and of the
-processes that compile for it. The gap is what the report says: by how much the plan may be above the optimum over the
-kernels of all forms of the program that were looked at, 0 where it is proven to be optimal. Prints a line for each and writes them to
-bench/results/compiling.json. Exits 1 where a model fails.
+Each model is compiled with made-up weights and an empty cache, one at a time: for a processor in float32 and for both
+of its instruction sets, for a GPU in f16 (no GPU is needed). Memory is the largest resident set of the program and of
+the processes that compile for it. The gap is what the report says: by how much the plan may be above the optimum over
+the kernels of all forms of the program that were looked at, 0 where it is proven to be optimal. Prints a line for each
+and writes them to bench/results/compiling.json. Exits 1 where a model fails.
 """
 
 import argparse
 import json
 import os
 import pathlib
-import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "zoo"))
@@ -23,8 +22,6 @@ import machine
 import models
 
 FLAGS = {"cpu": ["--target", "cpu"], "cuda": ["--target", "cuda", "--precision", "f16"]}
-
-
 # Runs a command and tells of its memory. A small program, since what starts another counts as its memory.
 RUNNER = """import resource, subprocess, sys
 code = subprocess.run(sys.argv[2:], stdin=subprocess.DEVNULL).returncode
@@ -32,20 +29,13 @@ open(sys.argv[1], "w").write(str(resource.getrusage(resource.RUSAGE_CHILDREN).ru
 sys.exit(code)"""
 
 
-def measure(path, target, limit=900):
+def measure(path, target):
     """Of one compilation: seconds, MiB, gap, and the kernels that came of it. Raises models.Failure."""
-    program = os.environ.get("KINTSUGI", str(models.ROOT / "build" / "bin" / "kintsugi"))
     with models.workspace(path.stem) as folder:
-        command = [program, "compile", path, *FLAGS[target], "--random-weights", "-o", folder / "model.kin", "--json"]
-        environment = os.environ | {"KINTSUGI_CACHE": str(folder / "cache")}
-        runner = [sys.executable, "-S", "-c", RUNNER, folder / "memory"]
-        try:
-            done = subprocess.run([*runner, *command], capture_output=True, text=True, env=environment, timeout=limit)
-        except subprocess.TimeoutExpired:
-            raise models.Failure(f"over {limit} s") from None
-        if done.returncode != 0:
-            raise models.Failure((done.stderr.strip() or f"exit {done.returncode}").splitlines()[-1])
-        report, kib = json.loads(done.stdout), int((folder / "memory").read_text())
+        words = "compile", path, *FLAGS[target], "--random-weights", "-o", folder / "model.kin", "--json"
+        runner = sys.executable, "-S", "-c", RUNNER, folder / "memory"
+        report = json.loads(models.kintsugi(*words, cache=folder / "cache", runner=runner))
+        kib = int((folder / "memory").read_text())
     return dict(seconds=report["compile_s"], mib=kib / 1024, gap=report["gap"], kernels=report["kernels"])
 
 

@@ -84,10 +84,11 @@ def slowest_compile(report):
 def widest_gap(report):
     texts = []
     for target, rows in report["targets"].items():
-        found = greatest(rows, "gap")
-        failed = sum("failed" in row for row in rows.values())
-        text = "" if not found else f"0, all optimal ({target})" if found[1] == 0 else f"{found[1]:.2%} ({target} {found[0]})"
-        texts += [text + (f", {failed} failed" if failed else "")] if found else []
+        if found := greatest(rows, "gap"):
+            name, gap = found
+            failed = sum("failed" in row for row in rows.values())
+            text = f"{gap:.2%} ({target} {name})" if gap else f"0, all optimal ({target})"
+            texts.append(text + (f", {failed} failed" if failed else ""))
     return "; ".join(texts) or None
 
 

@@ -74,11 +74,12 @@ def levels():
     return [level for level in LEVELS if f"x86-64-{level}" <= native]
 
 
-def kintsugi(*arguments, timeout=900, codes=(0,), cache=None):
+def kintsugi(*arguments, timeout=900, codes=(0,), cache=None, runner=()):
     """Runs build/bin/kintsugi (or $KINTSUGI) and returns what it printed. Raises Failure where it ends with none of
-    `codes`. `cache`: the folder of its cache, where it is not the user's."""
+    `codes`. `cache`: the folder of its cache, where it is not the user's. `runner`: a command that starts the one behind
+    it."""
     program = os.environ.get("KINTSUGI", str(ROOT / "build" / "bin" / "kintsugi"))
-    command = [program, *map(str, arguments)]
+    command = [*map(str, runner), program, *map(str, arguments)]
     environment = os.environ | ({"KINTSUGI_CACHE": str(cache)} if cache else {})
     how = dict(capture_output=True, text=True, stdin=subprocess.DEVNULL, env=environment)
     try:
