@@ -71,11 +71,9 @@ private:
     for (unsigned k = 0; k < nest.parallel.size(); ++k)
       if (int(k) != tile.vectorIterator && index.coefficientOf(k) % lanes != 0)
         return false;
-    for (auto [d, dimension] : llvm::enumerate(schedule.space)) {
-      int64_t start = std::gcd(dimension.size, dimension.extent - dimension.size);
-      if (index.coefficientOf(nest.originIterator(d)) * start % lanes != 0)
+    for (auto [d, dimension] : llvm::enumerate(schedule.space))
+      if (index.coefficientOf(nest.originIterator(d)) * dimension.startMultiple() % lanes != 0)
         return false;
-    }
     return true;
   }
 

@@ -23,7 +23,7 @@ static int64_t multipleOf(const Atom &atom, const LoopNest &nest,
                           llvm::ArrayRef<TileDimension> space) {
   for (unsigned d = 0; d < space.size(); ++d)
     if (atom.kind == AtomKind::Iterator && atom.iterator == nest.originIterator(d))
-      return std::gcd(space[d].size, space[d].extent - space[d].size);
+      return space[d].startMultiple();
   return 1;
 }
 

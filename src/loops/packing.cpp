@@ -173,9 +173,7 @@ private:
     if (columns.origin < 0)
       return true;
     const TileDimension &dimension = space[columns.origin];
-    int64_t factor = columns.originFactor;
-    return (dimension.extent - dimension.size) * factor % lanes == 0 &&
-           (dimension.count() <= 2 || dimension.size * factor % lanes == 0);
+    return dimension.count() == 1 || dimension.startMultiple() * columns.originFactor % lanes == 0;
   }
 
   PackedRead build(const Digit &columns) const {

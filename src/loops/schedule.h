@@ -18,6 +18,8 @@
 #include "loops/packing.h"
 #include "te/program.h"
 
+#include <numeric>
+
 namespace kintsugi::loops {
 
 enum class Home : uint8_t { Memory, Scratch };
@@ -40,6 +42,10 @@ struct TileDimension {
   int64_t extent;
   int64_t size; ///< 1 to extent.
   int64_t count() const { return (extent + size - 1) / size; }
+  /// What divides all places where tiles start: of two the second starts at the last place.
+  int64_t startMultiple() const {
+    return count() == 2 ? extent - size : std::gcd(size, extent - size);
+  }
 };
 
 /// How a nest's innermost loops use registers.

@@ -38,7 +38,7 @@ int64_t alignedElements(const LoopNest &nest, llvm::ArrayRef<TileDimension> spac
     if (k != along && nest.extentOf(k) > 1)
       take(k, 1);
   for (auto [d, dimension] : llvm::enumerate(space))
-    take(nest.originIterator(d), std::gcd(dimension.size, dimension.extent - dimension.size));
+    take(nest.originIterator(d), dimension.startMultiple());
   return divisor & -divisor;
 }
 

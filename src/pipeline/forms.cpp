@@ -54,10 +54,7 @@ public:
     if (mixes()) {
       size_t before = forms.size();
       KINTSUGI_RETURN_IF_ERROR(makeForMixing(base));
-      size_t wrong = problems.size();
       KINTSUGI_RETURN_IF_ERROR(tried("of parts", mix(std::move(base))));
-      if (problems.size() > wrong) // Of what was left out nothing is proven.
-        mixedGap = 1;
       if (forms.size() > before && forms.back()->isMixed)
         mixed = forms.back().get();
     }
@@ -293,7 +290,8 @@ private:
                         told,
                         {"facts don't prove it of what depends on inputs"},
                         {}});
-    return {std::move(form.program), form.assumed, std::move(plan), mixedGap, problems};
+    double gap = problems.empty() ? mixedGap : 1; // Of what was left out nothing is proven.
+    return {std::move(form.program), form.assumed, std::move(plan), gap, problems};
   }
 
   const Planning &planning;

@@ -8,8 +8,6 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
-#include <numeric>
-
 using namespace mlir;
 using kintsugi::tile::ComputeOp;
 using kintsugi::tile::KernelOp;
@@ -76,8 +74,7 @@ private:
     int64_t size = kernel.getSizes()[origin.getDimension()], last = extent - size;
     DimensionValue value;
     value.range = {0, last};
-    bool hasTwo = last > 0 && extent <= 2 * size; // The second one starts at the last place.
-    value.multiple = extent % size == 0 ? size : hasTwo ? last : std::gcd(size, last);
+    value.multiple = loops::TileDimension{extent, size}.startMultiple();
     if (last == 0)
       return value;
     Type i64 = builder.getI64Type();

@@ -46,6 +46,17 @@ Schedule withNests(Tiling tiling) {
   return schedule;
 }
 
+TEST(TileDimension, KnowsWhatDividesAllPlacesWhereTilesStart) {
+  for (int64_t extent = 1; extent <= 48; ++extent)
+    for (int64_t size = 1; size <= extent; ++size) {
+      loops::TileDimension dimension{extent, size};
+      int64_t divisor = 0;
+      for (int64_t tile = 0; tile < dimension.count(); ++tile)
+        divisor = std::gcd(divisor, std::min(tile * size, extent - size));
+      EXPECT_EQ(dimension.startMultiple(), divisor ? divisor : size) << extent << " by " << size;
+    }
+}
+
 TEST(Tiling, OfAnySizesComputesTheSame) {
   for (int64_t rows = 1; rows <= 6; ++rows)
     for (int64_t columns = 1; columns <= 5; ++columns) {
