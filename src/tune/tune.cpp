@@ -10,6 +10,7 @@
 #include "llvm/ADT/STLExtras.h"
 
 #include <chrono>
+#include <set>
 
 namespace kintsugi::tune {
 
@@ -48,18 +49,23 @@ public:
       fuel = {240, 8};
   }
 
+  /// What is found changes the plan, whose new kernels are searched in the next round.
   Expected<TuneReport> run(const Plan &plan) {
+    constexpr unsigned mostRounds = 4;
     collectKernels(plan);
-    if (!report.complete) {
-      if (!overlaps())
-        KINTSUGI_RETURN_IF_ERROR(weigh(plan));
-      KINTSUGI_RETURN_IF_ERROR(searchKernels());
-      if (llvm::all_of(jobs, [](const Job &job) { return !job.problem.empty(); }))
-        return machineError(jobs.front().problem); // The device's, it seems.
+    KINTSUGI_RETURN_IF_ERROR(tuneKernelsOf(plan));
+    for (unsigned round = 1; !jobs.empty(); ++round) {
+      space::MeasuredKernels measured = records.kernels(options.schedule.machine.stageSeconds);
+      KINTSUGI_ASSIGN(Plan next, workshop.plan(&measured));
+      collectKernels(next);
+      if (jobs.empty())
+        break;
+      if (round == mostRounds || !deadline.within(shareForKernels)) {
+        report.complete = false;
+        break;
+      }
+      KINTSUGI_RETURN_IF_ERROR(tuneKernelsOf(next));
     }
-    KINTSUGI_RETURN_IF_ERROR(timePlans());
-    KINTSUGI_RETURN_IF_ERROR(raceWithDefault());
-    note();
     return report;
   }
 
@@ -78,6 +84,21 @@ private:
     bool isDone() const { return !problem.empty() || (search && search->hasEnded()); }
   };
 
+  Status tuneKernelsOf(const Plan &plan) {
+    report.complete = true;
+    if (!jobs.empty()) {
+      if (!overlaps())
+        KINTSUGI_RETURN_IF_ERROR(weigh(plan));
+      KINTSUGI_RETURN_IF_ERROR(searchKernels());
+      if (llvm::all_of(jobs, [](const Job &job) { return !job.problem.empty(); }))
+        return machineError(jobs.front().problem); // The device's, it seems.
+    }
+    KINTSUGI_RETURN_IF_ERROR(timePlans());
+    KINTSUGI_RETURN_IF_ERROR(raceWithDefault());
+    note();
+    return Status::success();
+  }
+
   /// Whether kernels are made ready while others are timed. Then the host is busy, the device's
   /// time is not, and what a kernel takes in the model is known about as well from timing it.
   bool overlaps() const { return measurer.preparers() > 0; }
@@ -87,6 +108,9 @@ private:
     constexpr double least = 0.004;
     std::vector<double> seconds(plan.kernels.size(), 0);
     std::vector<int64_t> launches(plan.kernels.size(), 0);
+    jobs.clear();
+    report.kernels = 0;
+    predicted = 0;
     for (const Parts &parts : partsOfStages(plan))
       for (const Part &part : parts) {
         double own = double(part.launches) * plan.kernels[part.kernel].predictedSeconds;
@@ -102,9 +126,8 @@ private:
               times};
       if (const store::Measurement *known = records.find(job.key))
         job.known = *known;
-      if (job.known && job.known->tried >= fuel.points)
+      if (failed.contains(job.key) || (job.known && job.known->tried >= fuel.points))
         continue;
-      report.complete = false;
       jobs.push_back(std::move(job));
     }
   }
@@ -133,9 +156,9 @@ private:
   /// One batch at a time for whoever has had the fewest, in proportion to its weight.
   Status searchKernels() {
     Status status = searchWhilePreparing();
-    report.complete = llvm::all_of(jobs, [](const Job &job) {
-      return !job.isUnderWay && job.search && job.search->hasEnded();
-    });
+    report.complete = failed.empty() && llvm::all_of(jobs, [](const Job &job) {
+                        return !job.isUnderWay && job.search && job.search->hasEnded();
+                      });
     return status;
   }
 
@@ -201,6 +224,7 @@ private:
   /// The model has its default then; the other kernels can still be tuned.
   Status fail(Job &job, const std::string &reason) {
     job.problem = reason;
+    failed.insert(job.key);
     if (options.log)
       options.log->add({"tune", "kernel " + job.kernel->symbol, "can't be measured", {reason}, {}});
     return Status::success();
@@ -488,7 +512,8 @@ private:
   const TuneOptions &options;
   Deadline deadline;
   KernelSearch::Fuel fuel;
-  std::vector<Job> jobs;
+  std::vector<Job> jobs;          ///< Of the plan that is looked at.
+  std::set<Hash128> failed;       ///< Kernels that can't be measured.
   double predicted = 0;           ///< Seconds of all kernels in a run, by the cost model.
   std::optional<Plan> unmeasured; ///< Of predictions alone, once it was asked for.
   TuneReport report;

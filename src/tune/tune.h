@@ -6,7 +6,8 @@
 // in which they meet their data, and the model is planned again by these seconds until the plan has
 // no kernel that was not timed. That plan runs against the one of predictions alone: a kernel that
 // does not keep there what it promised alone loses its schedule, and a plan that is not quicker as
-// a whole does not ship.
+// a whole does not ship. All of it is done again where the plan that this leads to has kernels that
+// were not searched, so a later compile finds nothing left to measure.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KINTSUGI_TUNE_TUNE_H
@@ -38,7 +39,7 @@ struct TuneOptions {
 };
 
 struct TuneReport {
-  unsigned kernels = 0;  ///< Distinct ones that matter and can be measured.
+  unsigned kernels = 0;  ///< Distinct ones of the last plan that matter and can be measured.
   unsigned searched = 0; ///< Of them now, not in an earlier run.
   int64_t schedules = 0; ///< That were measured now.
   unsigned timed = 0;    ///< Distinct kernels that were timed in runs of the model now.

@@ -132,14 +132,23 @@ const char *const model = "program product\n"
                           "y[m:256, n:384] f32 = sum<f32>[k:512] f32(x[m, k]) * f32(w[k, n])\n"
                           "output y\n";
 
+/// One kernel of four buffers, or two of three each.
+const char *const sumModel = "program added\n"
+                             "input x[m:256, k:512] f16\n"
+                             "input w[k:512, n:384] f16\n"
+                             "input r[m:256, n:384] f32\n"
+                             "t[m:256, n:384] f32 = sum<f32>[k:512] f32(x[m, k]) * f32(w[k, n])\n"
+                             "y[m:256, n:384] f32 = t[m, n] + r[m, n]\n"
+                             "output y\n";
+
 struct Compiled {
   Expected<CompileReport> report = CompileReport();
   std::vector<std::byte> bytes;
 };
 
 Compiled compileWith(tune::Records &records, std::shared_ptr<runtime::Device> device,
-                     double seconds) {
-  auto program = te::parseProgram(model, "product.te");
+                     double seconds, const char *text = model) {
+  auto program = te::parseProgram(text, "product.te");
   EXPECT_TRUE(program.ok());
   CompileOptions options;
   options.target = "cuda";
@@ -213,6 +222,21 @@ TEST(TuningForADevice, WhatIsSlowerInTheModelDoesNotShip) {
   EXPECT_NE(tuned.report->objectiveSeconds, plain.report->objectiveSeconds);
   EXPECT_EQ(tuned.report->distinctKernels, plain.report->distinctKernels);
   EXPECT_EQ(compileWith(records, nullptr, 0).bytes, tuned.bytes);
+}
+
+TEST(TuningForADevice, SearchesTheKernelsOfThePlanThatItLeadsTo) {
+  tune::Records records = noRecords();
+  auto device =
+      deviceWith([](const Stage &stage, bool) { return stage.buffers.size() == 4 ? 1e-3 : 1e-6; });
+  const Compiled first = compileWith(records, device, 30, sumModel);
+  EXPECT_EQ(first.report->distinctKernels, 2u) << "the one kernel is slow";
+  EXPECT_EQ(first.report->tuning["kernels"], 2);
+  EXPECT_EQ(first.report->tuning["searched_kernels"], 3);
+  EXPECT_EQ(first.report->tuning["complete"], true);
+  const Compiled second = compileWith(records, device, 30, sumModel);
+  EXPECT_EQ(second.report->tuning["measured_schedules"], 0);
+  EXPECT_EQ(second.report->tuning["complete"], true);
+  EXPECT_EQ(second.bytes, first.bytes);
 }
 
 TEST(TuningForADevice, SaysWhyItCouldNot) {
