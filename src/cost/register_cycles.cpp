@@ -348,16 +348,18 @@ double RegisterCycles::crowdedRows(const RegisterTile &tile) const {
   return cycles;
 }
 
-double RegisterCycles::of(const RegisterTile &tile) const {
+double RegisterCycles::of(const RegisterTile &tile, double limit) const {
   if (tile.vectorIterator < 0 || tile.vectorIterator >= int(numParallel) || !nest.reduction)
-    return ofBlocks(tile, -1);
+    return ofBlocks(tile, -1, limit);
   int64_t extent = nest.extentOf(tile.vectorIterator);
   int64_t all = llvm::divideCeil(extent, tile.lanes);
-  double cycles = ofBlocks(tile, double(all / tile.vectors));
+  double cycles = ofBlocks(tile, double(all / tile.vectors), limit);
+  if (cycles >= limit)
+    return cycles;
   RegisterTile tail = tile;
   tail.vectors = all % tile.vectors;
   if (tail.vectors)
-    cycles += ofBlocks(tail, 1);
+    cycles += ofBlocks(tail, 1, limit - cycles);
   bool masks = extent % tile.lanes != 0;
   return masks ? cycles + masking(tail.vectors ? tail : tile) : cycles;
 }
@@ -379,8 +381,9 @@ double RegisterCycles::masking(const RegisterTile &tile) const {
   return runs * vectorLoads * maskedLoad;
 }
 
-/// `columns`: how many blocks there are along the vector iterator; -1: as many as cover it.
-double RegisterCycles::ofBlocks(const RegisterTile &tile, double columns) const {
+/// `columns`: how many blocks there are along the vector iterator; -1: as many as cover it. What is
+/// quickly known to take as long as `limit` is looked at no further.
+double RegisterCycles::ofBlocks(const RegisterTile &tile, double columns, double limit) const {
   double points = 1, steps = 1;
   bool vectorReduces = tile.vectorIterator >= int(numParallel);
   for (unsigned k = 0; k < numParallel; ++k) {
@@ -391,18 +394,27 @@ double RegisterCycles::ofBlocks(const RegisterTile &tile, double columns) const 
   for (unsigned k = numParallel; k < numParallel + nest.numReductions(); ++k)
     steps *= blocks(nest.extentOf(k), tile.stepOf(k));
   double width = double(tile.rows) * tile.vectors;
-  double outside = stores(tile, vectorReduces) + 2;
   double arithmetic = std::max(width, operationsIn(tile)) * 0.5;
-  if (!nest.reduction)
-    return points * (std::max(bodyLoads(tile), 0.5) + arithmetic + outside);
+  constexpr double between = 2; ///< One block and the next.
+  if (!nest.reduction) {
+    if (double least = points * (arithmetic + between); least >= limit)
+      return least;
+    return points *
+           (std::max(bodyLoads(tile), 0.5) + arithmetic + stores(tile, vectorReduces) + between);
+  }
   const double chain = 2.0 * unit.multiplyAdds; ///< From one sum to the next.
   constexpr double late = 0.3; ///< Of a load, where there are no more sums than fill that time.
   constexpr double sustained = 0.7; ///< Of the rate of a cache, beside arithmetic.
-  double fromNear = panelBytes(tile) / (sustained * unit.nearRate);
-  double step = std::max({arithmetic, bodyLoads(tile), chain, fromNear}) + keeping(tile) + 0.25 +
-                late * std::clamp(2 - 0.5 * width / chain, 0.0, 1.0) + farLines(tile) +
-                crowdedRows(tile);
-  return points * (steps * step + outside);
+  constexpr double ofLoop = 0.25;
+  double step = std::max(arithmetic, chain);
+  if (double least = points * (steps * (step + ofLoop) + between); least >= limit)
+    return least;
+  step = std::max(step, bodyLoads(tile));
+  if (double least = points * (steps * (step + ofLoop) + between); least >= limit)
+    return least;
+  step = std::max(step, panelBytes(tile) / (sustained * unit.nearRate)) + keeping(tile) + ofLoop +
+         late * std::clamp(2 - 0.5 * width / chain, 0.0, 1.0) + farLines(tile) + crowdedRows(tile);
+  return points * (steps * step + stores(tile, vectorReduces) + between);
 }
 
 /// Vector operations of one step. An operation is done once for the rows and vectors that change

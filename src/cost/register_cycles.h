@@ -44,8 +44,8 @@ public:
   void packFor(unsigned iterator, unsigned lanes);
 
   /// Of one tile's nest. Where vectors don't cover a parallel iterator of a reduction evenly, a
-  /// block of fewer vectors finishes it.
-  double of(const loops::RegisterTile &tile) const;
+  /// block of fewer vectors finishes it. What takes `limit` cycles at least is only known to.
+  double of(const loops::RegisterTile &tile, double limit = INFINITY) const;
 
 private:
   using Uses = uint64_t; ///< A bit for each iterator.
@@ -57,7 +57,7 @@ private:
   bool isTurned(llvm::ArrayRef<int64_t> strides, const loops::RegisterTile &tile) const;
   bool isBeyondCaches(const loops::Buffer &buffer) const;
 
-  double ofBlocks(const loops::RegisterTile &tile, double columns) const;
+  double ofBlocks(const loops::RegisterTile &tile, double columns, double limit) const;
   double masking(const loops::RegisterTile &tile) const;
   double operationsIn(const loops::RegisterTile &tile) const;
 

@@ -24,10 +24,12 @@ public:
         cycles(nest, space, buffers, unit) {}
 
   double choose(RegisterTile &best) {
+    constexpr double clearly = 0.999;
     double bestCycles = INFINITY;
     considerAll([&](const RegisterTile &tile, double found) {
-      if (found < bestCycles * 0.999) {
+      if (found < bestCycles * clearly) {
         bestCycles = found;
+        limit = bestCycles * clearly;
         best = tile;
       }
     });
@@ -36,7 +38,8 @@ public:
 
   using Tell = llvm::function_ref<void(const RegisterTile &, double cycles)>;
 
-  /// Tells each choice with its cycles, scalar code first: it packs nothing, so this is asked once.
+  /// Tells each choice with its cycles, which may be less beyond the limit, scalar code first: it
+  /// packs nothing, so this is asked once.
   void considerAll(Tell tell) {
     consider(RegisterTile(), tell);
     if (cycles.lanesOfVector() == 1)
@@ -47,7 +50,7 @@ public:
   }
 
 private:
-  void consider(const RegisterTile &tile, Tell tell) const { tell(tile, cycles.of(tile)); }
+  void consider(const RegisterTile &tile, Tell tell) const { tell(tile, cycles.of(tile, limit)); }
 
   bool canVectorizeReduction() const {
     if (!nest.reduction)
@@ -117,6 +120,7 @@ private:
   const VectorUnit &unit;
   const unsigned numParallel;
   RegisterCycles cycles;
+  double limit = INFINITY; ///< Choices of as many cycles are of no interest.
 };
 
 /// Unrolled steps share what they read, which takes registers beside the accumulators.
