@@ -4,8 +4,8 @@ usage: builds.py BEFORE [MODEL ...] [--target cpu|cuda] [--cpu-level v3|v4] [--p
                  [--jobs N] [--limit RATIO] [--out FILE]
 
 BEFORE is another `kintsugi` program; the one that `./dev build` makes is compared with it. Each compiles the models by
-itself with made-up weights, --jobs of them at a time (1). When all are there, `kintsugi bench` of each times its own
-artifact, the order turned around every other round; until then the artifacts of all models lie in .cache/zoo. A model's
+itself with made-up weights, --jobs of them at a time (1). When all are there, `kintsugi bench` of each times a copy of
+its own artifact, the order turned around every other round; until then the artifacts of all models lie in .cache/zoo. A model's
 ratio is the median over rounds of this build's time over BEFORE's in the same round; on a GPU times are the device's.
 Prints milliseconds, ratios, their geometric mean and the worst, and exits 1 where a ratio is above --limit (1.03) or a
 model fails. Writes a file of all figures with --out.
@@ -16,6 +16,7 @@ import concurrent.futures
 import json
 import os
 import pathlib
+import shutil
 import statistics
 import subprocess
 import sys
@@ -55,12 +56,15 @@ def compiled(path, commands, options, folder):
 
 def compete(artifacts, commands, options):
     """By name, milliseconds of each round and the predicted time of artifacts, which take turns, in the other order
-    every other round."""
+    every other round. Each turn has a copy of its own: constants are mapped, and which pages of memory a file has
+    makes up to six hundredths of a run's time, the same in all runs of one file."""
     rounds, predicted = {name: [] for name in commands}, {}
     for number in range(options.rounds):
         for name in commands if number % 2 == 0 else reversed(commands):
-            words = "bench", artifacts[name], "--threads", options.threads, "--seconds", options.seconds
+            copy = shutil.copy(artifacts[name], artifacts[name].with_suffix(".turn.kin"))
+            words = "bench", copy, "--threads", options.threads, "--seconds", options.seconds
             report = json.loads(asked(commands[name][0], *words, "--json", "-"))
+            os.remove(copy)
             rounds[name].append(report.get("device_ms") or report["median_ms"])
             predicted[name] = report["predicted_ms"]
     return dict(rounds=rounds, predicted_ms=predicted)

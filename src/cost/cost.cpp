@@ -26,15 +26,27 @@ static double bandwidthFor(double bytes, const machine::Machine &machine, bool a
   return std::max(1e9, bandwidth);
 }
 
+/// Bytes a second that come to one core from others: of runs of memory, and lines one by one.
+constexpr double inRuns = 20e9, oneByOne = 6e9;
+
+/// Of what cores work on together, the share that some other core had.
+static double ofOthers(const machine::Machine &machine) {
+  return double(machine.cores - 1) / std::max(1, machine.cores);
+}
+
 /// What a kernel stores, some core has read since: each line is first taken from it. Of what lies
 /// in no runs other cores have all but their share, be it before or after: lines come one by one.
 static double exchange(const loops::Schedule &schedule, const machine::Machine &machine) {
-  constexpr double inRuns = 20e9, oneByOne = 6e9; ///< Bytes a second of one core.
   if (machine.cores < 2)
     return 0;
-  double others = double(machine.cores - 1) / machine.cores;
-  return (schedule.bytesWritten / inRuns + others * schedule.bytesExchanged / oneByOne) /
+  return (schedule.bytesWritten / inRuns + ofOthers(machine) * schedule.bytesExchanged / oneByOne) /
          machine.cores;
+}
+
+/// The same of a kernel of one tile, beside kernels that all cores work on: what it exchanges lies
+/// in runs then.
+static double exchangeOfOne(const loops::Schedule &schedule, const machine::Machine &machine) {
+  return ofOthers(machine) * schedule.bytesExchanged / inRuns;
 }
 
 double overlapped(double a, double b) { return std::max(a, b) + 0.15 * std::min(a, b); }
@@ -72,7 +84,7 @@ static double estimatedSeconds(const loops::KernelShape &kernel, const machine::
   if (kernel.untuned)
     return kernel.gain * estimatedSeconds(*kernel.untuned, machine);
   if (machine.threads == 0 && kernel.schedule.tiles() == 1) // No worker waits for another.
-    return estimatedAloneSeconds(kernel, machine);
+    return estimatedAloneSeconds(kernel, machine) + exchangeOfOne(kernel.schedule, machine);
   double moving =
       secondsMoving(kernel.schedule, machine, true) + exchange(kernel.schedule, machine);
   return machine.stageSeconds + withMemory(kernel.computeSeconds, moving, machine);

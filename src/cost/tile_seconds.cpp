@@ -15,11 +15,13 @@ double cyclesPerSecond(const machine::Machine &machine) {
 double secondsInTiles(const loops::Schedule &schedule, const Traffic &traffic,
                       llvm::ArrayRef<double> cycles, const machine::Machine &machine) {
   double rate = cyclesPerSecond(machine);
+  // Loads run ahead of their nest's arithmetic, but not perfectly where one takes half a line.
+  constexpr int line = 512;
+  const double apart = machine.vectorBits >= line ? 0.1 : 0.3;
   llvm::SmallVector<double> seconds;
-  // Loads run ahead of the arithmetic of their own nest, but not perfectly.
   for (auto [each, moving] : llvm::zip_equal(cycles, traffic.movingSeconds())) {
     double arithmetic = each / rate;
-    seconds.push_back(std::max(arithmetic, moving) + 0.3 * std::min(arithmetic, moving));
+    seconds.push_back(std::max(arithmetic, moving) + apart * std::min(arithmetic, moving));
   }
   double tile = 10e-9 + 5e-9 * double(schedule.nests.size()) +
                 std::accumulate(seconds.begin(), seconds.end(), 0.0) +

@@ -118,6 +118,19 @@ TEST_P(Prices, TunedKernelsCostTheirShareOfTheOthers) {
   }
 }
 
+TEST_P(Prices, OneTileWaitsForWhatOtherCoresHad) {
+  if (machine.threads > 0)
+    return; // Blocks of threads have nothing that others exchange.
+  KernelShape own = kernelOf({1e-6, 1e5, 1e5, 1}, machine), exchanged = own;
+  exchanged.schedule.bytesExchanged = 2e5;
+  machine.cores = 4;
+  double seconds = predictSeconds(exchanged, machine) - predictSeconds(own, machine);
+  EXPECT_NEAR(seconds, 0.75 * 2e5 / 20e9, 1e-9);
+  EXPECT_EQ(predictAloneSeconds(own, machine), predictAloneSeconds(exchanged, machine));
+  machine.cores = 1;
+  EXPECT_EQ(predictSeconds(own, machine), predictSeconds(exchanged, machine));
+}
+
 TEST_P(Prices, LanesTakeBetweenTheLongestAndAll) {
   for (size_t count : {1, 2, 7, 200}) {
     std::vector<double> seconds;

@@ -40,6 +40,33 @@ struct Product {
   llvm::SmallVector<TileDimension> space;
 };
 
+TEST(RegisterCycles, AreNoLessThanTheLimitWhereTheyAreNotExact) {
+  for (bool isSum : {true, false}) {
+    Product product(1040);
+    if (!isSum) {
+      product.nest.bodies = {Expr::read(ValueId{0}, ElementType::F32, {it(1) * 1040 + it(0)})};
+      product.nest.reduction.reset();
+      product.nest.epilogue.clear();
+    }
+    VectorUnit unit{512, 32, 2};
+    RegisterCycles cycles(product.nest, product.space, product.buffers, unit);
+    unsigned quick = 0;
+    for (unsigned vectors : {1u, 2u, 4u})
+      for (unsigned rows = 1; rows <= 8; ++rows) {
+        RegisterTile tile{0, 16, vectors, rows > 1 && isSum ? 1 : -1, isSum ? rows : 1, 0};
+        double exact = cycles.of(tile);
+        for (double share : {0.2, 0.6, 0.99, 1.01}) {
+          double found = cycles.of(tile, share * exact);
+          EXPECT_LE(found, exact);
+          EXPECT_TRUE(found == exact || found >= share * exact) << vectors << " " << rows;
+          EXPECT_TRUE(share < 1 || found == exact);
+          quick += found != exact;
+        }
+      }
+    EXPECT_GT(quick, 0u) << "some are not looked at to the end";
+  }
+}
+
 TEST(RegisterCycles, RowsThatShareASetOfTheInnermostCacheAreFew) {
   Product apart(1040), pages(1024);
   EXPECT_LT(1.2 * apart.cyclesOf(2, 14), pages.cyclesOf(2, 14));
