@@ -164,6 +164,8 @@ private:
         !nest.reduction && tile.rowIterator >= 0 && strideOf(index, tile.rowIterator) == 1;
     if (isTurned && schedule.nests.size() == 1)
       return {buffer, tile.rows, false};
+    if (Ahead rows = rowsAhead(nest, index, buffer); rows.elements != 0)
+      return rows;
     if (tile.vectorIterator < 0 || (!isTurned && strideOf(index, tile.vectorIterator) != 1))
       return {buffer, 0, false};
     double each = double(bytesOfElement(schedule.buffers[buffer].type));
@@ -179,6 +181,30 @@ private:
     // be few: those that are asked for ahead had better not be among them.
     bool isMove = !nest.reduction && nest.bodies[0].kind() == ExprKind::Read;
     return {buffer, alongLoops(nest, index, each), !isMove};
+  }
+
+  /// Rows that one sum goes along and that all lanes read, so short that the processor follows none
+  /// of them: the next block's.
+  Ahead rowsAhead(const LoopNest &nest, const Index &index, unsigned buffer) const {
+    constexpr int64_t most = 16; ///< Rows whose lines the steps of one line ask for.
+    constexpr double room = 0.5; ///< Of the nearest cache, for each of two blocks.
+    const RegisterTile &tile = nest.registers;
+    bool isSum = nest.numReductions() > 0 && !nest.inPasses && tile.lanes > 1 &&
+                 tile.vectorIterator < int(nest.parallel.size()) && tile.rowIterator >= 0;
+    if (!isSum || strideOf(index, tile.vectorIterator) != 0 || tile.rows > most)
+      return {buffer, 0, false};
+    unsigned along = nest.parallel.size() + nest.numReductions() - 1;
+    for (unsigned k = nest.parallel.size(); k < along; ++k)
+      if (nest.extentOf(k) > 1)
+        return {buffer, 0, false};
+    int64_t apart = strideOf(index, tile.rowIterator), length = nest.extentOf(along);
+    if (strideOf(index, along) != 1 || apart == irregular || apart < length ||
+        nest.extentOf(tile.rowIterator) <= tile.rows)
+      return {buffer, 0, false};
+    double each = double(bytesOfElement(schedule.buffers[buffer].type));
+    double bytes = double(tile.rows) * double(length) * each;
+    bool isNear = bytes <= room * double(machine.levels.back().bytes);
+    return {buffer, tile.rows * apart, isNear, apart};
   }
 
   /// A pass goes over all that its rows hold.

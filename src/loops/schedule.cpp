@@ -147,7 +147,8 @@ std::string Schedule::print() const {
       text += "; shared by tiles of the last " + std::to_string(nest.sharedDimensions);
     for (const Ahead &ahead : nest.ahead)
       text += "; buffer " + std::to_string(ahead.buffer) + " is asked for " +
-              std::to_string(ahead.elements) + " elements ahead";
+              std::to_string(ahead.elements) + " elements ahead" +
+              (ahead.rowsApart ? ", row by row" : "");
     if (nest.pastCaches)
       text += "; stored past the caches";
     text += "\n";

@@ -120,6 +120,9 @@ struct Ahead {
   unsigned buffer;
   int64_t elements;
   bool isNextTile; ///< For which the nearest cache has room until its turn comes.
+  /// Elements from row to row, where a sum goes along them: each of its steps asks for the line of
+  /// another row, so that a line's steps ask for those of all rows. 0: vectors ask for their lines.
+  int64_t rowsApart = 0;
 
   bool operator==(const Ahead &) const = default;
 };

@@ -266,6 +266,8 @@ Value NestEmitter::read(tile::ReadOp op, Point point, unsigned level) {
   Position where = position(op.getMap(), op.getIndices(), point);
   Value mask = op.getMask() ? evaluate(op.getMask(), point) : Value();
   if (!isVector(op.getElement())) {
+    if (op.getAhead() && op.getAhead()->size() == 3 && !mask && point.row == 0)
+      askForRowAhead(op, where, level);
     Value place = address(pointer, where, element);
     levels.place(level);
     return readScalar(make, pointer, place, element, mask, alignmentAt(where, element));
@@ -284,6 +286,31 @@ Value NestEmitter::read(tile::ReadOp op, Point point, unsigned level) {
   return readVector(pointer, where, element, mask, wanted, level);
 }
 
+static void prefetch(Emit &make, Value place, bool forNearest) {
+  constexpr unsigned forReading = 0, toAllLevels = 3, toAllButTheNearest = 2, asData = 1;
+  LLVM::Prefetch::create(make.builder, make.location, place, forReading,
+                         forNearest ? toAllLevels : toAllButTheNearest, asData);
+}
+
+/// The place of an element in its line is the number of the row whose line is asked for: while a
+/// sum goes through a line, all rows have their turn.
+void NestEmitter::askForRowAhead(tile::ReadOp op, const Position &where, unsigned level) {
+  Type element = op.getElement().getType();
+  ArrayRef<int64_t> ahead = *op.getAhead();
+  Type wide = make.builder.getI64Type();
+  int64_t inLine = lineBytes / alignmentOf(element);
+  Value ofFirst = address(scope.pointers.lookup(op.getBuffer()), where, element, ahead[0]);
+  Value position = positions.scalar(where);
+  levels.place(level);
+  Value row = make.bitAnd(position, make.integer(wide, inLine - 1));
+  Value further = make.mul(row, make.integer(wide, ahead[2] - 1));
+  prefetch(make,
+           LLVM::GEPOp::create(make.builder, make.location,
+                               LLVM::LLVMPointerType::get(make.builder.getContext()), element,
+                               ofFirst, ArrayRef<LLVM::GEPArg>(further)),
+           ahead[1]);
+}
+
 /// One of the vectors in a line asks for the line that lies as far on as the read says.
 void NestEmitter::askAhead(tile::ReadOp op, const Position &where, Point point, unsigned level,
                            int64_t further) {
@@ -296,9 +323,7 @@ void NestEmitter::askAhead(tile::ReadOp op, const Position &where, Point point, 
   Value pointer = scope.pointers.lookup(op.getBuffer());
   Value place = address(pointer, where, element, further + ahead[0]);
   levels.place(level);
-  constexpr unsigned forReading = 0, toAllLevels = 3, toAllButTheNearest = 2, asData = 1;
-  LLVM::Prefetch::create(make.builder, make.location, place, forReading,
-                         ahead[1] ? toAllLevels : toAllButTheNearest, asData);
+  prefetch(make, place, ahead[1]);
 }
 
 /// Where no lane is wanted the address may be far from any memory, and a processor takes hundreds

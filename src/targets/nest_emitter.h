@@ -139,6 +139,7 @@ private:
                          mlir::Value mask, mlir::Value wanted, unsigned level);
   void askAhead(tile::ReadOp op, const Position &where, Point point, unsigned level,
                 int64_t further = 0);
+  void askForRowAhead(tile::ReadOp op, const Position &where, unsigned level);
   bool isWholeVector(const Position &where, mlir::Type element) const;
   mlir::Value uniformPart(mlir::Value condition, Point point, unsigned level);
   void findChoices();

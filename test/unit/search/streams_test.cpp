@@ -87,6 +87,42 @@ TEST(Streams, TheNextPanelOfAConstantIsAskedForWhileBlocksComeBackToOne) {
   EXPECT_TRUE(aheadOfProduct("1").empty()) << "none comes back";
 }
 
+/// Of a product of 16,384 rows of 128, beside a window's of rows of 32.
+TEST(Streams, TheNextBlockOfShortRowsIsAskedForWhereOnlyMemoryHoldsThem) {
+  const char *const product = R"(
+input x[i:16384, k:128] f32
+input w[k:128, j:32] f32
+y[i:16384, j:32] f32 = sum<f32>[k:128] x[i, k] * w[k, j]
+output y
+)";
+  Schedule schedule = scheduled(product, 1 << 20);
+  const LoopNest &nest = schedule.nests.back();
+  unsigned asked = 0;
+  for (const Ahead &ahead : nest.ahead) {
+    if (ahead.rowsApart == 0)
+      continue;
+    ++asked;
+    EXPECT_EQ(ahead.rowsApart, 128);
+    EXPECT_EQ(ahead.elements, 128 * nest.registers.rows);
+    EXPECT_EQ(schedule.buffers[ahead.buffer].elements, 16384 * 128);
+  }
+  EXPECT_EQ(asked, 1u) << schedule.print();
+  EXPECT_NE(schedule.print().find("row by row"), std::string::npos);
+  for (const LoopNest &each : scheduled(product, 1 << 27).nests)
+    for (const Ahead &ahead : each.ahead)
+      EXPECT_EQ(ahead.rowsApart, 0);
+  const Schedule windows = scheduled(R"(
+input x[i:258, j:258, c:32] f32
+input w[o:32, c:32, r:3, s:3] f32
+y[i:256, j:256, o:32] f32 = sum<f32>[r:3, s:3, c:32] x[i + r, j + s, c] * w[o, c, r, s]
+output y
+)",
+                                     1 << 20);
+  for (const LoopNest &each : windows.nests)
+    for (const Ahead &ahead : each.ahead)
+      EXPECT_EQ(ahead.rowsApart, 0) << "a step inside of a row comes back to it";
+}
+
 const char *const turned = R"(
 input x[i:8192, j:1024] f32
 y[j:1024, i:8192] f32 = x[i, j]

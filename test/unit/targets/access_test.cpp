@@ -169,6 +169,29 @@ TEST(Access, StoresPastTheCaches) {
                   "");
 }
 
+/// Sums along rows of which each step asks for another: code that runs over the end, too.
+TEST(Access, RowsAreAskedForWhileASumGoesAlongThem) {
+  for (int64_t depth : {16, 37})
+    for (int64_t apart : {depth, depth + 3}) {
+      ScheduleMaker maker;
+      unsigned x = maker.buffer(ElementType::F32, 20 * apart);
+      unsigned w = maker.buffer(ElementType::F32, depth * 32);
+      unsigned y = maker.buffer(ElementType::F32, 20 * 32, true);
+      LoopNest &nest =
+          maker.reduce({20, 32}, {depth}, Combiner::Sum, y, it(0) * 32 + it(1),
+                       maker.read(x, it(0) * apart + it(2)) * maker.read(w, it(2) * 32 + it(1)));
+      nest.registers = {1, 16, 2, 0, 6, 0};
+      nest.ahead = {{x, 6 * apart, true, apart}};
+      auto program = tile::buildTileProgram(tile::NamedSchedule{"kernel", &maker.schedule});
+      ASSERT_TRUE(program.ok());
+      auto text = targets::createCpuTarget()->emit(*program, targets::CodeForm::Assembly, {});
+      ASSERT_TRUE(text.ok());
+      EXPECT_NE(text->find("prefetcht0"), std::string::npos);
+      EXPECT_EQ(compareKernel(maker.schedule, {numbers(20 * apart), numbers(depth * 32), {}}, 1e-5),
+                "");
+    }
+}
+
 TEST(Access, StreamsAreInTheCode) {
   for (bool isNextTile : {false, true}) {
     ScheduleMaker maker = streams(20, 64, 0, {1, 8, 2, -1, 1, 0}, isNextTile);
