@@ -151,7 +151,7 @@ const Rule evenSumsRule = {
     .source = "EinNet (Zheng et al. 2023), ranges relaxed",
     .exactness = Exactness::Reassociates,
     .assumes = "",
-    .order = RuleOrder::OfOwnForm,
+    .order = RuleOrder::Alone,
     .helps = runsBlocks,
     .apply = [](const Program &program, const RuleContext &context) -> Expected<Program> {
       return overEvenRows(program, context.log);

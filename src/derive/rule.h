@@ -6,9 +6,9 @@
 // in test/rules.
 //
 // Rules are applied in the order of the table, where each says that it pays, by the price of
-// kernels that share nothing, and once more whatever it costs; those that would leave others
-// nothing to find are applied alone. The solver chooses among the forms that a program has then,
-// part by part (pipeline/forms).
+// kernels that share nothing, and once more whatever it costs. Then each is applied to the program,
+// to what the order made of it and to what rules made of those, while fuel lasts. The solver
+// chooses among the forms that a program has then, part by part (pipeline/forms).
 //
 //===----------------------------------------------------------------------===//
 #ifndef KINTSUGI_DERIVE_RULE_H
@@ -32,9 +32,8 @@ const char *nameOf(Exactness exactness);
 
 /// Rules of scans come first, for forms to differ in definitions alone. Formats are chosen for what
 /// some rules make, and other rules look at values in their formats. Some change so much that
-/// others would find nothing any more: what they make, of the program or of the form that the
-/// others chose, in its formats, is a form by itself.
-enum class RuleOrder : uint8_t { OfScans, BeforeFormats, AfterFormats, Alone, OfOwnForm };
+/// others would find nothing any more: what they make is a form by itself.
+enum class RuleOrder : uint8_t { OfScans, BeforeFormats, AfterFormats, Alone };
 
 /// What a rule is told.
 struct RuleContext {

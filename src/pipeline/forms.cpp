@@ -7,6 +7,7 @@
 #include "te/hash.h"
 #include "llvm/ADT/STLExtras.h"
 
+#include <deque>
 #include <map>
 #include <set>
 
@@ -164,15 +165,47 @@ private:
     Making rows{"whatever is equal, row-major", cost::Margins::none(), false, true};
     KINTSUGI_RETURN_IF_ERROR(tried(all.name, make(base, all)));
     KINTSUGI_RETURN_IF_ERROR(tried(rows.name, make(base, rows)));
-    const Form &own = *forms[0];
-    for (const derive::Rule *rule : derive::rules()) {
-      if (options.disabled.has(rule->name) || !rule->helps(options.machine))
-        continue;
-      if (rule->order == derive::RuleOrder::Alone)
-        KINTSUGI_RETURN_IF_ERROR(tried(rule->name, makeBy(*rule, base, scans)));
-      if (rule->order == derive::RuleOrder::OfOwnForm)
-        KINTSUGI_RETURN_IF_ERROR(tried(rule->name, makeBy(*rule, *own.program, own.assumed)));
-    }
+    return makeByRules(base);
+  }
+
+  /// What each rule makes of the program, of the rules' own form, and of what rules made of those,
+  /// whatever it costs: the nearest first, each program once, while fuel lasts.
+  Status makeByRules(const te::Program &base) {
+    constexpr unsigned mostForms = 10;
+    std::set<Hash128> known{te::hashOf(base)};
+    for (const std::unique_ptr<Form> &form : forms)
+      known.insert(te::hashOf(*form->program));
+    std::deque<std::pair<const te::Program *, derive::Assumptions>> open{
+        {&base, scans}, {forms[0]->program.get(), forms[0]->assumed}};
+    for (unsigned made = 0; !open.empty(); open.pop_front())
+      for (const derive::Rule *rule : derive::rules()) {
+        if (options.disabled.has(rule->name) || rule->order == derive::RuleOrder::OfScans ||
+            !rule->helps(options.machine))
+          continue;
+        if (made == mostForms)
+          return noteFuel(mostForms);
+        size_t before = forms.size();
+        const auto &[program, assumed] = open.front();
+        KINTSUGI_RETURN_IF_ERROR(tried(rule->name, makeBy(*rule, *program, assumed)));
+        if (forms.size() == before)
+          continue;
+        if (!known.insert(te::hashOf(*forms.back()->program)).second) {
+          forms.pop_back();
+          continue;
+        }
+        ++made;
+        open.push_back({forms.back()->program.get(), forms.back()->assumed});
+      }
+    return Status::success();
+  }
+
+  Status noteFuel(unsigned made) const {
+    if (options.log)
+      options.log->add({"forms",
+                        "program '" + forms[0]->program->name + "'",
+                        "rules ran out of fuel",
+                        {"what they make of what rules made is not looked at to the end"},
+                        {{"forms", double(made), ""}}});
     return Status::success();
   }
 
