@@ -5,10 +5,10 @@ usage: builds.py BEFORE [MODEL ...] [--target cpu|cuda] [--cpu-level v3|v4] [--p
 
 BEFORE is another `kintsugi` program; the one that `./dev build` makes is compared with it. Each compiles the models by
 itself with made-up weights, --jobs of them at a time (1). When all are there, `kintsugi bench` of each times a copy of
-its own artifact, the order turned around every other round; until then the artifacts of all models lie in .cache/zoo. A model's
-ratio is the median over rounds of this build's time over BEFORE's in the same round; on a GPU times are the device's.
-Prints milliseconds, ratios, their geometric mean and the worst, and exits 1 where a ratio is above --limit (1.03) or a
-model fails. Writes a file of all figures with --out.
+its own artifact, the order turned around every other round; until then the artifacts of all models lie in .cache/zoo.
+A model's ratio is the median over rounds of this build's time over BEFORE's in the same round; on a GPU times are the
+device's. Prints milliseconds, ratios, their geometric mean and the worst, and exits 1 where a ratio is above --limit
+(1.03) or a model fails. Writes a file of all figures with --out.
 """
 
 import argparse

@@ -266,7 +266,7 @@ Value NestEmitter::read(tile::ReadOp op, Point point, unsigned level) {
   Position where = position(op.getMap(), op.getIndices(), point);
   Value mask = op.getMask() ? evaluate(op.getMask(), point) : Value();
   if (!isVector(op.getElement())) {
-    if (op.getAhead() && op.getAhead()->size() == 3 && !mask && point.row == 0)
+    if (op.getAhead() && (*op.getAhead())[2] != 0 && !mask && point.row == 0)
       askForRowAhead(op, where, level);
     Value place = address(pointer, where, element);
     levels.place(level);

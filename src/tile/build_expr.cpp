@@ -78,9 +78,7 @@ Value ExprBuilder::buildNew(const te::Expr &expr, Value mask) {
 DenseI64ArrayAttr ExprBuilder::aheadOf(unsigned buffer) {
   for (const loops::Ahead &ahead : scope.ahead)
     if (ahead.buffer == buffer && askedAhead.insert(buffer).second)
-      return ahead.rowsApart
-                 ? builder.getDenseI64ArrayAttr({ahead.elements, ahead.isNextTile, ahead.rowsApart})
-                 : builder.getDenseI64ArrayAttr({ahead.elements, ahead.isNextTile});
+      return builder.getDenseI64ArrayAttr({ahead.elements, ahead.isNextTile, ahead.rowsApart});
   return {};
 }
 

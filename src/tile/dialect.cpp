@@ -164,9 +164,9 @@ LogicalResult ReadOp::verify() {
   if (getElement().getType() != cast<MemRefType>(getBuffer().getType()).getElementType())
     return emitOpError("gives another type than its buffer's elements");
   if (std::optional<ArrayRef<int64_t>> ahead = getAhead())
-    if (ahead->size() < 2 || ahead->size() > 3 || (*ahead)[1] < 0 || (*ahead)[1] > 1)
-      return emitOpError("needs a distance and whether it is for the nearest cache to read ahead, "
-                         "and may have the distance of rows");
+    if (ahead->size() != 3 || (*ahead)[1] < 0 || (*ahead)[1] > 1)
+      return emitOpError("needs a distance, whether it is for the nearest cache, and the distance "
+                         "of rows to read ahead");
   return verifyMap(*this, getMap(), getIndices().size());
 }
 

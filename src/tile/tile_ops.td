@@ -200,9 +200,9 @@ def ReadOp : TileOp<"read", [Pure, AttrSizedOperandSegments]> {
   let description = [{
     The map (one result, one dimension for each operand) gives the position. Where the mask is
     false, nothing is accessed and the value is zero. At the kernel's level it gives a nest's bounds.
-    With `ahead` = [elements, nearest], it asks memory for what lies so many elements further: for
-    the nearest cache, or else for the next one. With a third number, the elements from row to row,
-    a read that no lane moves goes along rows: at each element it asks for the line of another row.
+    With `ahead` = [elements, nearest, rows], it asks memory for what lies so many elements further:
+    for the nearest cache, or else for the next one. Where the last number, of elements from row to
+    row, is not 0, a read that no lane moves asks at each element for the line of another row.
   }];
   let arguments = (ins AnyMemRef:$buffer, AffineMapAttr:$map, Variadic<Index>:$indices,
                        Optional<I1>:$mask, OptionalAttr<DenseI64ArrayAttr>:$ahead);

@@ -55,8 +55,7 @@ public:
     collectKernels(plan);
     KINTSUGI_RETURN_IF_ERROR(tuneKernelsOf(plan));
     for (unsigned round = 1; !jobs.empty(); ++round) {
-      space::MeasuredKernels measured = records.kernels(options.schedule.machine.stageSeconds);
-      KINTSUGI_ASSIGN(Plan next, workshop.plan(&measured));
+      KINTSUGI_ASSIGN(Plan next, measuredPlan());
       collectKernels(next);
       if (jobs.empty())
         break;
@@ -281,13 +280,18 @@ private:
     KINTSUGI_ASSIGN(const Plan *predicted, plainPlan());
     if (auto kernels = unknownKernels(*predicted); !kernels.empty())
       return std::optional(UnknownTimes{*predicted, std::move(kernels)});
-    space::MeasuredKernels measured = records.kernels(options.schedule.machine.stageSeconds);
-    measured.bias *= ofPrice;
-    KINTSUGI_ASSIGN(Plan plan, workshop.plan(&measured));
+    KINTSUGI_ASSIGN(Plan plan, measuredPlan(ofPrice));
     auto kernels = unknownKernels(plan);
     if (kernels.empty())
       return std::optional<UnknownTimes>();
     return std::optional(UnknownTimes{std::move(plan), std::move(kernels)});
+  }
+
+  /// That by what was measured, where other kernels take such a share of what is predicted of them.
+  Expected<Plan> measuredPlan(double ofPrice = 1) const {
+    space::MeasuredKernels measured = records.kernels(options.schedule.machine.stageSeconds);
+    measured.bias *= ofPrice;
+    return workshop.plan(&measured);
   }
 
   /// That of predictions alone.
@@ -371,8 +375,7 @@ private:
     constexpr int mostRaces = 3;
     std::optional<Runner> plainRunner;
     for (int round = 0; round < mostRaces; ++round) {
-      space::MeasuredKernels measured = records.kernels(options.schedule.machine.stageSeconds);
-      KINTSUGI_ASSIGN(Plan tuned, workshop.plan(&measured));
+      KINTSUGI_ASSIGN(Plan tuned, measuredPlan());
       Hash128 key = planKey(tuned);
       if (records.find(key))
         return Status::success();
