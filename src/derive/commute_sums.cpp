@@ -1,0 +1,451 @@
+//===- commute_sums.cpp - Sums before linear maps, and in a cheaper order ---===//
+//
+// A convolution of one point over what was upsampled and joined is one of each part, before it is
+// upsampled; of two products with constant factors in a row one is left. What each sum costs is
+// counted as multiply-adds: no more is known of what kernels there will be, and the solver chooses
+// between what is made here and what was there.
+//
+//===----------------------------------------------------------------------===//
+
+#include "derive/constant_expr.h"
+#include "derive/linear_sum.h"
+#include "derive/rule.h"
+#include "simplify/rebuild.h"
+#include "te/constant_nodes.h"
+#include "te/rename.h"
+#include "llvm/ADT/STLExtras.h"
+
+#include <limits>
+#include <list>
+#include <map>
+
+namespace kintsugi::derive {
+
+using namespace te;
+
+namespace {
+
+double elementsOf(llvm::ArrayRef<Extent> shape) {
+  double elements = 1;
+  for (Extent extent : shape)
+    elements *= double(extent.constant());
+  return elements;
+}
+
+double pointsOf(llvm::ArrayRef<Iterator> iterators) {
+  double points = 1;
+  for (const Iterator &iterator : iterators)
+    points *= double(iterator.extent.constant());
+  return points;
+}
+
+/// How a sum is computed.
+struct Way {
+  enum class Kind : uint8_t {
+    Plain,     ///< As it is.
+    Mapped,    ///< As the map of the sums of what a map reads.
+    Reordered, ///< Of a sum of products: over one factor first.
+  };
+
+  LinearSum sum;
+  /// Nothing but what it is the sum for reads the value, and those before it that it is mapped to.
+  bool isSole = false;
+  Kind kind = Kind::Plain;
+  unsigned first = 0;            ///< Reordered: the factor that has the terms.
+  double cost = 0;               ///< Multiply-adds of what is no constant.
+  std::vector<const Way *> read; ///< Mapped: of the map's reads, in their order.
+  unsigned kernels = 1;          ///< Definitions that are no constants, at most.
+};
+
+/// Finds the cheapest way of sums, and remembers it.
+class WayFinder {
+public:
+  explicit WayFinder(const Program &program)
+      : program(program), constant(constantNodes(program)), readers(program.numValues(), 0) {
+    for (uint32_t node = 0; node < program.nodes.size(); ++node)
+      for (ValueId operand : program.operandsOf(node))
+        ++readers[operand.number];
+    for (const Program::Output &output : program.outputs)
+      ++readers[output.value.number];
+  }
+
+  bool isConstantNode(uint32_t node) const { return constant[node]; }
+  bool isConstantExpression(const Expr &expr) const {
+    return isConstantExpr(expr, program, constant);
+  }
+
+  /// Null where there is no fuel left. `isSole`: whether the values that it is the sum of a map of
+  /// are read for it alone.
+  const Way *at(const LinearSum &sum, bool isSole = true) {
+    isSole &= readers[sum.value.number] == 1;
+    for (const Way &known : ways)
+      if (known.isSole == isSole && known.sum == sum)
+        return &known;
+    if (ways.size() >= mostWays || depth >= mostDepth)
+      return nullptr;
+    ++depth;
+    Way way = find(sum, isSole);
+    --depth;
+    ways.push_back(std::move(way));
+    return &ways.back();
+  }
+
+private:
+  static constexpr size_t mostWays = 4000;
+  static constexpr unsigned mostDepth = 32;
+
+  bool isConstant(const LinearSum &sum) const {
+    return te::isConstant(program, constant, sum.value) &&
+           (!sum.weight || isConstantExpression(*sum.weight));
+  }
+
+  /// A table of what sums of an embedding could be is no gain: constants may become larger than
+  /// weights that they replace, but not much.
+  static double costOfConstant(const LinearSum &sum, double elements) {
+    constexpr double few = 1 << 16, growth = 2;
+    double most = std::max(few, growth * pointsOf(sum.own) * pointsOf(sum.terms));
+    return elements <= most ? 0 : std::numeric_limits<double>::infinity();
+  }
+
+  Way find(const LinearSum &sum, bool isSole) {
+    Way way{.sum = sum, .isSole = isSole};
+    if (isConstant(sum)) {
+      way.kernels = 0;
+      way.cost = costOfConstant(sum, elementsOf(sum.resultShape(program)));
+      return way;
+    }
+    way.cost = elementsOf(sum.resultShape(program)) * pointsOf(sum.terms);
+    const Definition *definition = program.definitionOf(sum.value);
+    if (!definition)
+      return way;
+    std::optional<Way> other = definition->reduction ? reordered(way, *definition) : mapped(way);
+    return other && other->cost < way.cost ? *other : way;
+  }
+
+  std::optional<Way> mapped(const Way &plain) {
+    const LinearSum &sum = plain.sum;
+    Way way{.sum = sum, .isSole = plain.isSole, .kind = Way::Kind::Mapped};
+    auto isKnown = [&](const Expr &expr) { return isConstantExpression(expr); };
+    auto note = [&](const LinearSum &its) -> std::optional<ValueId> {
+      const Way *found = at(its, way.isSole);
+      if (!found)
+        return std::nullopt;
+      if (!llvm::is_contained(way.read, found)) {
+        way.cost += found->cost;
+        way.kernels += found->kernels;
+      }
+      way.read.push_back(found);
+      return its.value;
+    };
+    if (!mappedSum(program, sum, isKnown, note))
+      return std::nullopt;
+    way.cost += elementsOf(sum.resultShape(program)) * double(way.read.size());
+    return way;
+  }
+
+  /// The factor that has the terms is summed over them first; the other has none.
+  std::optional<Way> reordered(const Way &plain, const Definition &product) const {
+    const LinearSum &sum = plain.sum;
+    const Expr &body = product.bodies[0];
+    if (product.reduction->combiner != Combiner::Sum || body.kind() != ExprKind::Binary ||
+        body.binaryOp() != BinaryOp::Mul || body.type() != ElementType::F32 ||
+        product.reduction->accumulator != ElementType::F32)
+      return std::nullopt;
+    auto hasTerms = [&](const Expr &factor) {
+      return llvm::any_of(llvm::enumerate(sum.dimensions), [&](const auto &entry) {
+        return entry.value().term >= 0 && factor.uses(entry.index());
+      });
+    };
+    if (hasTerms(body.operand(0)) == hasTerms(body.operand(1)))
+      return std::nullopt;
+    Way way{.sum = sum, .isSole = plain.isSole, .kind = Way::Kind::Reordered};
+    way.first = hasTerms(body.operand(0)) ? 0 : 1;
+    const Expr &first = body.operand(way.first);
+    double inner = pointsOf(product.reduction->iterators);
+    double factor = pointsOf(sum.own) * pointsOf(sum.terms);
+    for (auto [d, dimension] : llvm::enumerate(sum.dimensions))
+      if (dimension.term < 0 && first.uses(d))
+        factor *= double(product.parallel[d].extent.constant());
+    for (unsigned k = product.parallel.size(); k < product.numIterators(); ++k)
+      if (first.uses(k))
+        factor *=
+            double(product.reduction->iterators[k - product.parallel.size()].extent.constant());
+    bool isKnown =
+        isConstantExpression(first) && (!sum.weight || isConstantExpression(*sum.weight));
+    way.kernels = isKnown ? 1 : 2;
+    double elements = factor / pointsOf(sum.terms);
+    way.cost = (isKnown ? costOfConstant(sum, elements) : factor) +
+               elementsOf(sum.resultShape(program)) * inner;
+    // What it was the sum of is not computed any more.
+    if (way.isSole)
+      way.cost -= pointsOf(product.parallel) * inner;
+    return way;
+  }
+
+  const Program &program;
+  std::vector<bool> constant; ///< By node.
+  std::vector<unsigned> readers;
+  std::list<Way> ways;
+  unsigned depth = 0;
+};
+
+/// Adds the definitions of ways to the program that is made.
+class WayWriter {
+public:
+  WayWriter(const WayFinder &finder, simplify::Rebuilder &out) : finder(finder), out(out) {}
+
+  /// The value that is the sum. `prefix` begins the names of new values, `origins` are what they
+  /// serve.
+  ValueId write(const Way &way, const std::string &prefix,
+                const std::vector<std::string> &origins) {
+    if (auto found = written.find(&way); found != written.end())
+      return found->second;
+    std::vector<ValueId> read;
+    for (const Way *each : way.read)
+      read.push_back(write(*each, prefix, origins));
+    const Value &value = out.old.value(way.sum.value);
+    Definition definition;
+    for (auto [d, dimension] : llvm::enumerate(way.sum.dimensions))
+      if (dimension.term < 0)
+        definition.parallel.push_back({"i" + std::to_string(d), value.shape[d]});
+    for (unsigned k = 0; k < way.sum.own.size(); ++k)
+      definition.parallel.push_back({"o" + std::to_string(k), way.sum.own[k].extent});
+    std::string name = prefix + "." + value.name;
+    switch (way.kind) {
+    case Way::Kind::Plain:
+      addPlain(way.sum, definition);
+      break;
+    case Way::Kind::Mapped:
+      addMapped(way.sum, read, definition);
+      break;
+    case Way::Kind::Reordered:
+      addReordered(way, name, origins, definition);
+      break;
+    }
+    out.fresh.currentOrigin = origins;
+    ValueId result = out.fresh.define(name, ElementType::F32, std::move(definition));
+    written.emplace(&way, result);
+    return result;
+  }
+
+private:
+  /// The weight where `own` begin at an iterator, and the terms at another.
+  static std::optional<Expr> weightAt(const LinearSum &sum, unsigned own, unsigned terms) {
+    if (!sum.weight)
+      return std::nullopt;
+    llvm::SmallVector<Index> numbers;
+    for (unsigned k = 0; k < sum.own.size(); ++k)
+      numbers.push_back(Index::iterator(own + k));
+    for (unsigned k = 0; k < sum.terms.size(); ++k)
+      numbers.push_back(Index::iterator(terms + k));
+    return substitute(*sum.weight, numbers);
+  }
+
+  static Expr timesWeight(const Expr &expr, const std::optional<Expr> &weight) {
+    return weight ? expr * *weight : expr;
+  }
+
+  static Reduction sumOver(llvm::ArrayRef<Iterator> iterators) {
+    Reduction reduction{Combiner::Sum, ElementType::F32, {}};
+    for (unsigned k = 0; k < iterators.size(); ++k)
+      reduction.iterators.push_back({"r" + std::to_string(k), iterators[k].extent});
+    return reduction;
+  }
+
+  /// For each dimension of a sum's value where it is: what stays begins at 0.
+  static llvm::SmallVector<Index> placesOf(const LinearSum &sum, unsigned terms) {
+    llvm::SmallVector<Index> places;
+    unsigned stays = 0;
+    for (const LinearSum::Summed &dimension : sum.dimensions)
+      places.push_back(dimension.term < 0
+                           ? Index::iterator(stays++)
+                           : Index::iterator(terms + dimension.term) + dimension.offset);
+    return places;
+  }
+
+  void addPlain(const LinearSum &sum, Definition &definition) {
+    unsigned terms = definition.parallel.size(), own = terms - sum.own.size();
+    Expr read = Expr::read(sum.value, ElementType::F32, placesOf(sum, terms));
+    definition.bodies = {out.rename(timesWeight(read, weightAt(sum, own, terms)))};
+    definition.reduction = sumOver(sum.terms);
+  }
+
+  void addMapped(const LinearSum &sum, llvm::ArrayRef<ValueId> read, Definition &definition) {
+    // The new values stand for old ones until the others are renamed.
+    std::vector<ValueId> stands;
+    auto next = [&](const LinearSum &) -> std::optional<ValueId> {
+      stands.push_back({firstOfOwn + uint32_t(stands.size())});
+      return stands.back();
+    };
+    auto isKnown = [&](const Expr &expr) { return finder.isConstantExpression(expr); };
+    std::optional<Expr> body = mappedSum(out.old, sum, isKnown, next);
+    assert(body && stands.size() == read.size() && "it was found before");
+    definition.bodies = {renameReads(*body, [&](ValueId id) {
+      return id.number >= firstOfOwn ? read[id.number - firstOfOwn] : out[id];
+    })};
+  }
+
+  /// factor[p, own, k] = sum[terms] first * weight; sum[k] other * factor.
+  void addReordered(const Way &way, const std::string &name,
+                    const std::vector<std::string> &origins, Definition &definition) {
+    const Definition &product = *out.old.definitionOf(way.sum.value);
+    const Expr &first = product.bodies[0].operand(way.first);
+    unsigned numParallel = product.parallel.size(), stays = 0;
+    Definition factor;
+    llvm::SmallVector<Index> inFactor(product.numIterators(), Index(0)); ///< Its iterators there,
+    llvm::SmallVector<Index> inResult(product.numIterators(), Index(0)); ///< and in the result.
+    llvm::SmallVector<Index> point;
+    auto keep = [&](unsigned k, const Iterator &iterator) {
+      inFactor[k] = Index::iterator(factor.parallel.size());
+      factor.parallel.push_back(iterator);
+      point.push_back(inResult[k]);
+    };
+    for (unsigned d = 0; d < numParallel; ++d) {
+      if (way.sum.dimensions[d].term >= 0)
+        continue;
+      inResult[d] = Index::iterator(stays++);
+      if (first.uses(d))
+        keep(d, product.parallel[d]);
+    }
+    unsigned own = factor.parallel.size();
+    for (unsigned k = 0; k < way.sum.own.size(); ++k) {
+      factor.parallel.push_back({"o" + std::to_string(k), way.sum.own[k].extent});
+      point.push_back(Index::iterator(stays + k));
+    }
+    for (unsigned k = numParallel; k < product.numIterators(); ++k) {
+      inResult[k] = Index::iterator(definition.parallel.size() + k - numParallel);
+      if (first.uses(k))
+        keep(k, product.reduction->iterators[k - numParallel]);
+    }
+    unsigned terms = factor.parallel.size();
+    for (auto [d, dimension] : llvm::enumerate(way.sum.dimensions))
+      if (dimension.term >= 0)
+        inFactor[d] = Index::iterator(terms + dimension.term) + dimension.offset;
+    factor.reduction = sumOver(way.sum.terms);
+    factor.bodies = {
+        out.rename(timesWeight(substitute(first, inFactor), weightAt(way.sum, own, terms)))};
+    out.fresh.currentOrigin = origins;
+    ValueId summed = out.fresh.define(name + ".factor", ElementType::F32, std::move(factor));
+    Expr other = out.rename(substitute(product.bodies[0].operand(1 - way.first), inResult));
+    Expr read = Expr::read(summed, ElementType::F32, point);
+    definition.bodies = {way.first == 0 ? read * other : other * read};
+    definition.reduction = sumOver(product.reduction->iterators);
+  }
+
+  static constexpr uint32_t firstOfOwn = 1u << 31;
+
+  const WayFinder &finder;
+  simplify::Rebuilder &out;
+  std::map<const Way *, ValueId> written;
+};
+
+class SumMover {
+public:
+  SumMover(const Program &program, const RuleContext &context)
+      : old(program), context(context), finder(program), out(program), writer(finder, out) {}
+
+  /// nullopt where there is nothing to change.
+  std::optional<Program> run() {
+    bool any = false;
+    for (uint32_t node = 0; node < old.nodes.size(); ++node) {
+      if (move(node))
+        any = true;
+      else
+        out.copy(node);
+    }
+    return any ? std::optional(simplify::withoutUnneeded(out.finish())) : std::nullopt;
+  }
+
+private:
+  bool pays(double before, const Way &way) const {
+    const machine::Machine &machine = context.space.schedule.machine;
+    double saved = 2 * (before - way.cost) / (machine.flopsPerSecond * machine.cores);
+    return way.cost < (1 - leastShare) * before &&
+           saved > context.margins.commutedSums * machine.stageSeconds * (way.kernels + 1);
+  }
+
+  bool move(uint32_t node) {
+    const auto *definition = std::get_if<Definition>(&old.nodes[node]);
+    if (!definition || finder.isConstantNode(node) || definition->results.size() != 1)
+      return false;
+    ValueId result = definition->results[0];
+    if (!definition->reduction || old.value(result).type != ElementType::F32)
+      return false;
+    double before = pointsOf(definition->parallel) * pointsOf(definition->reduction->iterators);
+    const Way *best = nullptr;
+    llvm::SmallVector<Index> point, bestPoint;
+    bool isFilled = false;
+    for (unsigned operand : {0, 1}) {
+      std::optional<LinearSum> sum = linearSumOf(old, *definition, operand, point);
+      const Way *way = sum ? finder.at(*sum) : nullptr;
+      if (!way || !pays(before, *way) || (best && best->cost <= way->cost))
+        continue;
+      best = way;
+      bestPoint = point;
+      const Expr &body = definition->bodies[0];
+      isFilled = (body.kind() == ExprKind::Read ? body : body.operand(operand)).readFill();
+    }
+    if (!best)
+      return false;
+    const std::string &name = old.value(result).name;
+    ValueId moved = writer.write(*best, name, old.origins[node]);
+    Definition view;
+    view.parallel = definition->parallel;
+    std::optional<Expr> fill;
+    if (isFilled)
+      fill = Expr::literal(ElementType::F32, 0.0);
+    view.bodies = {Expr::read(moved, ElementType::F32, bestPoint, std::move(fill))};
+    out.define(node, std::move(view));
+    out.keepFacts(node);
+    explain(name, before, *best);
+    return true;
+  }
+
+  void explain(const std::string &name, double before, const Way &way) const {
+    if (context.log)
+      context.log->add({"derive",
+                        "value '" + name + "'",
+                        way.kind == Way::Kind::Reordered
+                            ? "the sum is taken in another order"
+                            : "sums are taken before linear maps of what is summed",
+                        {"fewer multiply-adds"},
+                        {{"before", before, ""}, {"after", way.cost, ""}}});
+  }
+
+  /// What is less is not worth another form.
+  static constexpr double leastShare = 0.1;
+
+  const Program &old;
+  const RuleContext &context;
+  WayFinder finder;
+  simplify::Rebuilder out;
+  WayWriter writer;
+};
+
+} // namespace
+
+const Rule commuteSumsRule = {
+    .name = "commute-sums",
+    .equation = "v[p, c] = a[p] * x[m(p), c], y[p, o] = sum[c] v[p, c] * w[o, c] => t[q, o] = "
+                "sum[c] x[q, c] * w[o, c], y[p, o] = a[p] * t[m(p), o]; of joined parts a sum of "
+                "each; and sum[c] (sum[k] x[p, k] * a[k, c]) * w[o, c] => sum[k] x[p, k] * "
+                "(sum[c] a[k, c] * w[o, c]); where there are fewer multiply-adds.",
+    .source = "EinNet (Zheng et al. 2023), linearity and order of sums",
+    .exactness = Exactness::Reassociates,
+    .assumes = "",
+    .order = RuleOrder::BeforeFormats,
+    .helps = runsAnything,
+    .apply = [](const Program &program, const RuleContext &context) -> Expected<Program> {
+      constexpr unsigned rounds = 4;
+      Program made = program;
+      for (unsigned round = 0; round < rounds; ++round) {
+        std::optional<Program> next = SumMover(made, context).run();
+        if (!next)
+          break;
+        made = std::move(*next);
+      }
+      return made;
+    },
+};
+
+} // namespace kintsugi::derive

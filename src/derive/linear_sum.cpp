@@ -1,0 +1,307 @@
+#include "derive/linear_sum.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+namespace kintsugi::derive {
+
+using namespace te;
+
+namespace {
+
+constexpr ElementType real = ElementType::F32;
+
+bool isZero(const Expr &expr) { return expr.isLiteral() && expr.literalFloat() == 0; }
+
+/// Whether nothing but zeros is outside of the tensor.
+bool isFilledWithZeros(const Expr &read) { return !read.readFill() || isZero(*read.readFill()); }
+
+/// `iterator` + k, for some k.
+bool isShifted(const Index &index, unsigned iterator) {
+  return (index - Index::iterator(iterator)).isConstant();
+}
+
+bool isSame(llvm::ArrayRef<Iterator> a, llvm::ArrayRef<Iterator> b) {
+  return llvm::equal(a, b,
+                     [](const Iterator &x, const Iterator &y) { return x.extent == y.extent; });
+}
+
+/// The body of a linear map over sums of what it reads. A summed dimension is a term; `low` and
+/// `high` bound the terms for which the expression at hand stands.
+class Mapper {
+public:
+  using IsConstant = llvm::function_ref<bool(const Expr &)>;
+  using Sums = llvm::function_ref<std::optional<ValueId>(const LinearSum &)>;
+
+  Mapper(const Program &program, const LinearSum &sum, IsConstant isConstant, Sums sums)
+      : program(program), sum(sum), isConstant(isConstant), sums(sums) {
+    unsigned stays = 0;
+    for (const LinearSum::Summed &dimension : sum.dimensions)
+      places.push_back(dimension.term < 0 ? Index::iterator(stays++) : Index(0));
+    for (unsigned k = 0; k < sum.own.size(); ++k)
+      own.push_back(Index::iterator(stays + k));
+    for (const Iterator &term : sum.terms)
+      whole.push_back(Interval::of(term.extent));
+  }
+
+  std::optional<Expr> run(const Expr &body) { return map(body, whole, sum.weight); }
+
+private:
+  using Bounds = llvm::SmallVector<Interval, 3>;
+
+  bool isSummed(unsigned dimension) const { return sum.dimensions[dimension].term >= 0; }
+
+  bool usesTerms(const Expr &expr) const {
+    for (unsigned d = 0; d < sum.dimensions.size(); ++d)
+      if (isSummed(d) && expr.uses(d))
+        return true;
+    return false;
+  }
+
+  /// The same for all terms, or a constant that depends on terms alone.
+  bool isScale(const Expr &expr) const {
+    if (!usesTerms(expr))
+      return true;
+    for (unsigned d = 0; d < sum.dimensions.size(); ++d)
+      if (!isSummed(d) && expr.uses(d))
+        return false;
+    return isConstant(expr);
+  }
+
+  /// As an element of the result has it.
+  Expr placed(const Expr &expr) const { return substitute(expr, places); }
+
+  std::optional<Expr> map(const Expr &expr, const Bounds &bounds,
+                          const std::optional<Expr> &weight) {
+    if (expr.type() != real)
+      return std::nullopt;
+    switch (expr.kind()) {
+    case ExprKind::Literal:
+      return isZero(expr) ? std::optional(expr) : std::nullopt;
+    case ExprKind::Read:
+      return mapRead(expr, bounds, weight);
+    case ExprKind::Unary:
+      if (expr.unaryOp() != UnaryOp::Neg)
+        return std::nullopt;
+      if (std::optional<Expr> operand = map(expr.operand(0), bounds, weight))
+        return -*operand;
+      return std::nullopt;
+    case ExprKind::Binary:
+      return mapBinary(expr, bounds, weight);
+    case ExprKind::Select:
+      return mapSelect(expr, bounds, weight);
+    case ExprKind::Index:
+    case ExprKind::Cast:
+      return std::nullopt;
+    }
+    return std::nullopt;
+  }
+
+  std::optional<Expr> mapBinary(const Expr &expr, const Bounds &bounds,
+                                const std::optional<Expr> &weight) {
+    const Expr &a = expr.operand(0), &b = expr.operand(1);
+    switch (expr.binaryOp()) {
+    case BinaryOp::Add:
+    case BinaryOp::Sub: {
+      std::optional<Expr> left = map(a, bounds, weight);
+      std::optional<Expr> right = left ? map(b, bounds, weight) : std::nullopt;
+      return right ? std::optional(Expr::binary(expr.binaryOp(), *left, *right)) : std::nullopt;
+    }
+    case BinaryOp::Mul:
+      return isScale(b) ? mapScaled(a, b, bounds, weight, BinaryOp::Mul)
+                        : mapScaled(b, a, bounds, weight, BinaryOp::Mul);
+    case BinaryOp::Div:
+      return mapScaled(a, b, bounds, weight, BinaryOp::Div);
+    default:
+      return std::nullopt;
+    }
+  }
+
+  /// A scale that is the same for all terms stands outside of the sum; one that depends on terms
+  /// alone, and on constants, is part of the weight.
+  std::optional<Expr> mapScaled(const Expr &scaled, const Expr &scale, const Bounds &bounds,
+                                const std::optional<Expr> &weight, BinaryOp op) {
+    if (!isScale(scale))
+      return std::nullopt;
+    if (!usesTerms(scale)) {
+      std::optional<Expr> inner = map(scaled, bounds, weight);
+      return inner ? std::optional(Expr::binary(op, *inner, placed(scale))) : std::nullopt;
+    }
+    llvm::SmallVector<Index> asTerms;
+    for (const LinearSum::Summed &dimension : sum.dimensions)
+      asTerms.push_back(dimension.term < 0
+                            ? Index(0)
+                            : Index::iterator(sum.own.size() + dimension.term) + dimension.offset);
+    Expr own = substitute(scale, asTerms), one = Expr::literal(real, 1.0);
+    return map(scaled, bounds, Expr::binary(op, weight ? *weight : one, own));
+  }
+
+  /// Where a summed dimension decides, each side stands for some of the terms.
+  std::optional<Expr> mapSelect(const Expr &expr, const Bounds &bounds,
+                                const std::optional<Expr> &weight) {
+    const Expr &condition = expr.operand(0);
+    if (!usesTerms(condition)) {
+      std::optional<Expr> onTrue = map(expr.operand(1), bounds, weight);
+      std::optional<Expr> onFalse = onTrue ? map(expr.operand(2), bounds, weight) : std::nullopt;
+      return onFalse ? std::optional(Expr::select(placed(condition), *onTrue, *onFalse))
+                     : std::nullopt;
+    }
+    if (condition.kind() != ExprKind::Binary || condition.binaryOp() != BinaryOp::Less ||
+        condition.operand(0).kind() != ExprKind::Index || !condition.operand(1).isLiteral())
+      return std::nullopt;
+    const Index &index = condition.operand(0).indexValue();
+    int64_t limit = condition.operand(1).literalInteger();
+    for (unsigned d = 0; d < sum.dimensions.size(); ++d) {
+      const LinearSum::Summed &dimension = sum.dimensions[d];
+      if (!isSummed(d) || !isShifted(index, d))
+        continue;
+      int64_t border = limit - index.constantTerm() - dimension.offset;
+      Bounds below = bounds, above = bounds;
+      below[dimension.term].high = std::min(below[dimension.term].high, border - 1);
+      above[dimension.term].low = std::max(above[dimension.term].low, border);
+      if (below[dimension.term].empty())
+        return map(expr.operand(2), above, weight);
+      std::optional<Expr> first = map(expr.operand(1), below, weight);
+      if (!first || above[dimension.term].empty())
+        return first;
+      std::optional<Expr> second = map(expr.operand(2), above, weight);
+      return second ? std::optional(*first + *second) : std::nullopt;
+    }
+    return std::nullopt;
+  }
+
+  std::optional<Expr> mapRead(const Expr &read, const Bounds &bounds,
+                              const std::optional<Expr> &weight) {
+    if (!isFilledWithZeros(read))
+      return std::nullopt;
+    LinearSum its;
+    its.value = read.readValue();
+    its.own = sum.own;
+    llvm::ArrayRef<Extent> shape = program.shape(its.value);
+    llvm::SmallVector<bool> passed(sum.terms.size(), false);
+    llvm::SmallVector<Index> indices;
+    for (auto [k, index] : llvm::enumerate(read.readIndices())) {
+      LinearSum::Summed &own = its.dimensions.emplace_back();
+      for (unsigned d = 0; d < sum.dimensions.size(); ++d) {
+        const LinearSum::Summed &dimension = sum.dimensions[d];
+        if (!isSummed(d) || !index.uses(d))
+          continue;
+        if (!isShifted(index, d) || passed[dimension.term])
+          return std::nullopt;
+        passed[dimension.term] = true;
+        const Interval &range = bounds[dimension.term];
+        own = {dimension.term, index.constantTerm() + dimension.offset + range.low};
+        if (own.offset < 0 || own.offset + range.size() > shape[k].constant())
+          return std::nullopt; // Some terms are filled.
+      }
+      if (own.term < 0)
+        indices.push_back(substitute(index, places));
+    }
+    if (llvm::is_contained(passed, false))
+      return std::nullopt;
+    llvm::SmallVector<Index> fromLow;
+    for (unsigned k = 0; k < sum.own.size(); ++k)
+      fromLow.push_back(Index::iterator(k));
+    for (auto [term, range] : llvm::zip_equal(sum.terms, bounds)) {
+      fromLow.push_back(Index::iterator(fromLow.size()) + range.low);
+      its.terms.push_back({term.name, Extent(range.size())});
+    }
+    if (weight)
+      its.weight = substitute(*weight, fromLow);
+    std::optional<ValueId> result = sums(its);
+    if (!result)
+      return std::nullopt;
+    llvm::append_range(indices, own);
+    std::optional<Expr> fill;
+    if (read.readFill())
+      fill = *read.readFill();
+    return Expr::read(*result, real, indices, std::move(fill));
+  }
+
+  const Program &program;
+  const LinearSum &sum;
+  IsConstant isConstant;
+  Sums sums;
+  llvm::SmallVector<Index> places; ///< In the result, of the value's dimensions that stay.
+  llvm::SmallVector<Index> own;
+  Bounds whole;
+};
+
+} // namespace
+
+bool LinearSum::operator==(const LinearSum &other) const {
+  return value == other.value && dimensions == other.dimensions && isSame(terms, other.terms) &&
+         isSame(own, other.own) && weight == other.weight;
+}
+
+Shape LinearSum::resultShape(const Program &program) const {
+  Shape shape;
+  for (auto [dimension, extent] : llvm::zip_equal(dimensions, program.shape(value)))
+    if (dimension.term < 0)
+      shape.push_back(extent);
+  for (const Iterator &iterator : own)
+    shape.push_back(iterator.extent);
+  return shape;
+}
+
+std::optional<LinearSum> linearSumOf(const Program &program, const Definition &definition,
+                                     unsigned operand, llvm::SmallVectorImpl<Index> &point) {
+  if (!definition.reduction || definition.reduction->combiner != Combiner::Sum ||
+      definition.reduction->accumulator != real || definition.bodies[0].type() != real)
+    return std::nullopt;
+  const Expr &body = definition.bodies[0];
+  bool isProduct = body.kind() == ExprKind::Binary && body.binaryOp() == BinaryOp::Mul;
+  if (!isProduct && operand > 0)
+    return std::nullopt;
+  const Expr &read = isProduct ? body.operand(operand) : body;
+  if (read.kind() != ExprKind::Read || !isFilledWithZeros(read))
+    return std::nullopt;
+  unsigned numParallel = definition.parallel.size();
+  LinearSum sum;
+  sum.value = read.readValue();
+  sum.terms = definition.reduction->iterators;
+  point.clear();
+  llvm::SmallVector<bool> passed(sum.terms.size(), false);
+  for (auto [d, index] : llvm::enumerate(read.readIndices())) {
+    LinearSum::Summed &dimension = sum.dimensions.emplace_back();
+    for (unsigned k = 0; k < sum.terms.size(); ++k) {
+      if (!index.uses(numParallel + k))
+        continue;
+      if (!isShifted(index, numParallel + k) || passed[k])
+        return std::nullopt;
+      passed[k] = true;
+      dimension = {int(k), index.constantTerm()};
+      if (dimension.offset < 0 || dimension.offset + sum.terms[k].extent.constant() >
+                                      program.shape(sum.value)[d].constant())
+        return std::nullopt;
+    }
+    if (dimension.term < 0)
+      point.push_back(index);
+  }
+  if (llvm::is_contained(passed, false))
+    return std::nullopt;
+  if (!isProduct)
+    return sum;
+  const Expr &weight = body.operand(1 - operand);
+  llvm::SmallVector<Index> numbers(definition.numIterators(), Index(0));
+  for (unsigned k = 0; k < numParallel; ++k)
+    if (weight.uses(k)) {
+      numbers[k] = Index::iterator(sum.own.size());
+      sum.own.push_back(definition.parallel[k]);
+      point.push_back(Index::iterator(k));
+    }
+  for (unsigned k = 0; k < sum.terms.size(); ++k)
+    numbers[numParallel + k] = Index::iterator(sum.own.size() + k);
+  sum.weight = substitute(weight, numbers);
+  return sum;
+}
+
+std::optional<Expr> mappedSum(const Program &program, const LinearSum &sum,
+                              llvm::function_ref<bool(const Expr &)> isConstant,
+                              llvm::function_ref<std::optional<ValueId>(const LinearSum &)> sums) {
+  const Definition *map = program.definitionOf(sum.value);
+  if (!map || map->reduction || map->bodies.size() != 1)
+    return std::nullopt;
+  return Mapper(program, sum, isConstant, sums).run(map->bodies[0]);
+}
+
+} // namespace kintsugi::derive
