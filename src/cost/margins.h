@@ -22,7 +22,7 @@ struct Margins {
   /// What is merged can't share kernels with different readers.
   double mergedProducts = 0.03;
   double mergedLaunches = 0.5; ///< Of what a launch costs.
-  double commutedSums = 1; ///< Of what a launch costs, for each kernel of sums in another order.
+  double commutedSums = 1;     ///< Of what a launch costs, for each definition that sums become.
   /// Of what a launch costs, for each further kernel that the solver puts into one: so that nothing
   /// is taken apart for next to nothing.
   double sharedLaunches = 0.05;

@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "derive/constant_expr.h"
+#include "derive/finite.h"
 #include "derive/linear_sum.h"
 #include "derive/rule.h"
 #include "simplify/rebuild.h"
@@ -48,13 +49,14 @@ struct Way {
   };
 
   LinearSum sum;
-  /// Nothing but what it is the sum for reads the value, and those before it that it is mapped to.
-  bool isSole = false;
+  bool isSole = false; ///< The value is read for this sum alone, and is not needed any more.
   Kind kind = Kind::Plain;
   unsigned first = 0;            ///< Reordered: the factor that has the terms.
   double cost = 0;               ///< Multiply-adds of what is no constant.
+  double bytes = 0;              ///< Of results that are no constants.
   std::vector<const Way *> read; ///< Mapped: of the map's reads, in their order.
   unsigned kernels = 1;          ///< Definitions that are no constants, at most.
+  bool assumesFinite = false;    ///< Terms are left out that are zeros times what may be infinite.
 };
 
 /// Finds the cheapest way of sums, and remembers it.
@@ -63,8 +65,7 @@ public:
   explicit WayFinder(const Program &program)
       : program(program), constant(constantNodes(program)), readers(program.numValues(), 0) {
     for (uint32_t node = 0; node < program.nodes.size(); ++node)
-      for (ValueId operand : program.operandsOf(node))
-        ++readers[operand.number];
+      countReads(node);
     for (const Program::Output &output : program.outputs)
       ++readers[output.value.number];
   }
@@ -74,25 +75,43 @@ public:
     return isConstantExpr(expr, program, constant);
   }
 
-  /// Null where there is no fuel left. `isSole`: whether the values that it is the sum of a map of
-  /// are read for it alone.
-  const Way *at(const LinearSum &sum, bool isSole = true) {
-    isSole &= readers[sum.value.number] == 1;
-    for (const Way &known : ways)
-      if (known.isSole == isSole && known.sum == sum)
-        return &known;
-    if (ways.size() >= mostWays || depth >= mostDepth)
-      return nullptr;
-    ++depth;
-    Way way = find(sum, isSole);
-    --depth;
-    ways.push_back(std::move(way));
-    return &ways.back();
+  /// The cheapest way of what a definition sums, with fuel of its own.
+  const Way &of(const LinearSum &sum) {
+    fuel = mostWays;
+    return *at(sum, true);
   }
 
 private:
-  static constexpr size_t mostWays = 4000;
+  static constexpr double bytesEach = 4;
+  static constexpr unsigned mostWays = 256; ///< That are looked at for one sum.
   static constexpr unsigned mostDepth = 32;
+
+  void countReads(uint32_t node) {
+    const auto *definition = std::get_if<Definition>(&program.nodes[node]);
+    if (!definition)
+      for (ValueId operand : program.operandsOf(node))
+        ++readers[operand.number];
+    else
+      for (const Expr &body : definition->bodies)
+        body.walk([&](const Expr &e) {
+          if (e.kind() == ExprKind::Read)
+            ++readers[e.readValue().number];
+        });
+  }
+
+  /// `isSole`: whether what the value's sum is for is needed for nothing else.
+  const Way *at(const LinearSum &sum, bool isSole) {
+    isSole &= readers[sum.value.number] == 1;
+    std::list<Way> &known = ways[sum.value.number];
+    for (const Way &way : known)
+      if (way.isSole == isSole && way.sum == sum)
+        return &way;
+    ++depth;
+    Way way = find(sum, isSole);
+    --depth;
+    known.push_back(std::move(way));
+    return &known.back();
+  }
 
   bool isConstant(const LinearSum &sum) const {
     return te::isConstant(program, constant, sum.value) &&
@@ -114,32 +133,45 @@ private:
       way.cost = costOfConstant(sum, elementsOf(sum.resultShape(program)));
       return way;
     }
-    way.cost = elementsOf(sum.resultShape(program)) * pointsOf(sum.terms);
+    double elements = elementsOf(sum.resultShape(program));
+    way.cost = elements * pointsOf(sum.terms);
+    way.bytes = elements * bytesEach;
     const Definition *definition = program.definitionOf(sum.value);
-    if (!definition)
+    if (!definition || fuel == 0 || depth > mostDepth)
       return way;
+    --fuel;
     std::optional<Way> other = definition->reduction ? reordered(way, *definition) : mapped(way);
     return other && other->cost < way.cost ? *other : way;
   }
 
+  /// Of a map: first whether it is one, then what the sums that it needs cost.
   std::optional<Way> mapped(const Way &plain) {
     const LinearSum &sum = plain.sum;
     Way way{.sum = sum, .isSole = plain.isSole, .kind = Way::Kind::Mapped};
     auto isKnown = [&](const Expr &expr) { return isConstantExpression(expr); };
-    auto note = [&](const LinearSum &its) -> std::optional<ValueId> {
+    std::vector<LinearSum> needed;
+    auto note = [&](const LinearSum &its) {
+      needed.push_back(its);
+      return std::optional(its.value);
+    };
+    auto look = [&](const std::optional<Expr> &weight) {
+      way.assumesFinite |= weight && !isFiniteFactor(*weight, program);
+    };
+    if (!mappedSum(program, sum, isKnown, {note, look}))
+      return std::nullopt;
+    double elements = elementsOf(sum.resultShape(program));
+    way.bytes = elements * bytesEach;
+    for (const LinearSum &its : needed) {
       const Way *found = at(its, way.isSole);
-      if (!found)
-        return std::nullopt;
       if (!llvm::is_contained(way.read, found)) {
         way.cost += found->cost;
+        way.bytes += found->bytes;
         way.kernels += found->kernels;
+        way.assumesFinite |= found->assumesFinite;
       }
       way.read.push_back(found);
-      return its.value;
-    };
-    if (!mappedSum(program, sum, isKnown, note))
-      return std::nullopt;
-    way.cost += elementsOf(sum.resultShape(program)) * double(way.read.size());
+    }
+    way.cost += elements * double(way.read.size());
     return way;
   }
 
@@ -173,9 +205,9 @@ private:
     bool isKnown =
         isConstantExpression(first) && (!sum.weight || isConstantExpression(*sum.weight));
     way.kernels = isKnown ? 1 : 2;
-    double elements = factor / pointsOf(sum.terms);
-    way.cost = (isKnown ? costOfConstant(sum, elements) : factor) +
-               elementsOf(sum.resultShape(program)) * inner;
+    double ofFactor = factor / pointsOf(sum.terms), elements = elementsOf(sum.resultShape(program));
+    way.cost = (isKnown ? costOfConstant(sum, ofFactor) : factor) + elements * inner;
+    way.bytes = (elements + (isKnown ? 0 : ofFactor)) * bytesEach;
     // What it was the sum of is not computed any more.
     if (way.isSole)
       way.cost -= pointsOf(product.parallel) * inner;
@@ -183,10 +215,10 @@ private:
   }
 
   const Program &program;
-  std::vector<bool> constant; ///< By node.
-  std::vector<unsigned> readers;
-  std::list<Way> ways;
-  unsigned depth = 0;
+  std::vector<bool> constant;              ///< By node.
+  std::vector<unsigned> readers;           ///< By value: reads of it, and outputs that it is.
+  std::map<uint32_t, std::list<Way>> ways; ///< By value.
+  unsigned depth = 0, fuel = 0;
 };
 
 /// Adds the definitions of ways to the program that is made.
@@ -278,7 +310,8 @@ private:
       return stands.back();
     };
     auto isKnown = [&](const Expr &expr) { return finder.isConstantExpression(expr); };
-    std::optional<Expr> body = mappedSum(out.old, sum, isKnown, next);
+    auto ignore = [](const std::optional<Expr> &) {};
+    std::optional<Expr> body = mappedSum(out.old, sum, isKnown, {next, ignore});
     assert(body && stands.size() == read.size() && "it was found before");
     definition.bodies = {renameReads(*body, [&](ValueId id) {
       return id.number >= firstOfOwn ? read[id.number - firstOfOwn] : out[id];
@@ -341,8 +374,9 @@ private:
 
 class SumMover {
 public:
-  SumMover(const Program &program, const RuleContext &context)
-      : old(program), context(context), finder(program), out(program), writer(finder, out) {}
+  SumMover(const Program &program, const RuleContext &context, bool isDominant)
+      : old(program), context(context), isDominant(isDominant), finder(program), out(program),
+        writer(finder, out) {}
 
   /// nullopt where there is nothing to change.
   std::optional<Program> run() {
@@ -359,9 +393,17 @@ public:
 private:
   bool pays(double before, const Way &way) const {
     const machine::Machine &machine = context.space.schedule.machine;
-    double saved = 2 * (before - way.cost) / (machine.flopsPerSecond * machine.cores);
-    return way.cost < (1 - leastShare) * before &&
-           saved > context.margins.commutedSums * machine.stageSeconds * (way.kernels + 1);
+    double rate = machine.flopsPerSecond * machine.cores / 2;
+    double saved = (before - way.cost) / rate, definitions = way.kernels + 1;
+    if (way.cost >= (1 - leastShare) * before)
+      return false;
+    if (!isDominant)
+      return saved > context.margins.commutedSums * machine.stageSeconds * definitions;
+    constexpr double reached = 0.5; ///< Of the rate at which a core could compute.
+    double moving = 2 * way.bytes / std::max(1e9, machine.memory().bytesPerSecondAll);
+    double most =
+        std::max(0.0, way.cost) / (reached * rate) + moving + machine.stageSeconds * definitions;
+    return before / rate > most;
   }
 
   bool move(uint32_t node) {
@@ -377,7 +419,7 @@ private:
     bool isFilled = false;
     for (unsigned operand : {0, 1}) {
       std::optional<LinearSum> sum = linearSumOf(old, *definition, operand, point);
-      const Way *way = sum ? finder.at(*sum) : nullptr;
+      const Way *way = sum ? &finder.of(*sum) : nullptr;
       if (!way || !pays(before, *way) || (best && best->cost <= way->cost))
         continue;
       best = way;
@@ -397,6 +439,9 @@ private:
     view.bodies = {Expr::read(moved, ElementType::F32, bestPoint, std::move(fill))};
     out.define(node, std::move(view));
     out.keepFacts(node);
+    bool leavesOut = isFilled && best->sum.weight && !isFiniteFactor(*best->sum.weight, old);
+    if (context.assumed && (best->assumesFinite || leavesOut))
+      context.assumed->add(commuteSumsRule.name);
     explain(name, before, *best);
     return true;
   }
@@ -412,17 +457,29 @@ private:
                         {{"before", before, ""}, {"after", way.cost, ""}}});
   }
 
-  /// What is less is not worth another form.
+  /// Of the multiply-adds: what saves less is not worth a form, whatever margins are.
   static constexpr double leastShare = 0.1;
 
   const Program &old;
   const RuleContext &context;
+  bool isDominant; ///< Whether what is replaced must take longer by its arithmetic alone.
   WayFinder finder;
   simplify::Rebuilder out;
   WayWriter writer;
 };
 
 } // namespace
+
+static Program commuteSums(Program program, const RuleContext &context, bool isDominant) {
+  constexpr unsigned rounds = 4;
+  for (unsigned round = 0; round < rounds; ++round) {
+    std::optional<Program> next = SumMover(program, context, isDominant).run();
+    if (!next)
+      break;
+    program = std::move(*next);
+  }
+  return program;
+}
 
 const Rule commuteSumsRule = {
     .name = "commute-sums",
@@ -432,19 +489,14 @@ const Rule commuteSumsRule = {
                 "(sum[c] a[k, c] * w[o, c]); where there are fewer multiply-adds.",
     .source = "EinNet (Zheng et al. 2023), linearity and order of sums",
     .exactness = Exactness::Reassociates,
-    .assumes = "",
+    .assumes = "what zeros that pad are multiplied with",
     .order = RuleOrder::BeforeFormats,
     .helps = runsAnything,
     .apply = [](const Program &program, const RuleContext &context) -> Expected<Program> {
-      constexpr unsigned rounds = 4;
-      Program made = program;
-      for (unsigned round = 0; round < rounds; ++round) {
-        std::optional<Program> next = SumMover(made, context).run();
-        if (!next)
-          break;
-        made = std::move(*next);
-      }
-      return made;
+      return commuteSums(program, context, false);
+    },
+    .applyDominant = [](const Program &program, const RuleContext &context) -> Expected<Program> {
+      return commuteSums(program, context, true);
     },
 };
 

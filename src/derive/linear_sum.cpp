@@ -30,10 +30,9 @@ bool isSame(llvm::ArrayRef<Iterator> a, llvm::ArrayRef<Iterator> b) {
 class Mapper {
 public:
   using IsConstant = llvm::function_ref<bool(const Expr &)>;
-  using Sums = llvm::function_ref<std::optional<ValueId>(const LinearSum &)>;
 
-  Mapper(const Program &program, const LinearSum &sum, IsConstant isConstant, Sums sums)
-      : program(program), sum(sum), isConstant(isConstant), sums(sums) {
+  Mapper(const Program &program, const LinearSum &sum, IsConstant isConstant, const SumParts &parts)
+      : program(program), sum(sum), isConstant(isConstant), parts(parts) {
     unsigned stays = 0;
     for (const LinearSum::Summed &dimension : sum.dimensions)
       places.push_back(dimension.term < 0 ? Index::iterator(stays++) : Index(0));
@@ -72,11 +71,14 @@ private:
 
   std::optional<Expr> map(const Expr &expr, const Bounds &bounds,
                           const std::optional<Expr> &weight) {
-    if (expr.type() != real)
+    if (expr.type() != real || fuel-- == 0)
       return std::nullopt;
     switch (expr.kind()) {
     case ExprKind::Literal:
-      return isZero(expr) ? std::optional(expr) : std::nullopt;
+      if (!isZero(expr))
+        return std::nullopt;
+      parts.leftOut(weight);
+      return expr;
     case ExprKind::Read:
       return mapRead(expr, bounds, weight);
     case ExprKind::Unary:
@@ -107,8 +109,8 @@ private:
       return right ? std::optional(Expr::binary(expr.binaryOp(), *left, *right)) : std::nullopt;
     }
     case BinaryOp::Mul:
-      return isScale(b) ? mapScaled(a, b, bounds, weight, BinaryOp::Mul)
-                        : mapScaled(b, a, bounds, weight, BinaryOp::Mul);
+      return usesTerms(a) && isScale(b) ? mapScaled(a, b, bounds, weight, BinaryOp::Mul)
+                                        : mapScaled(b, a, bounds, weight, BinaryOp::Mul);
     case BinaryOp::Div:
       return mapScaled(a, b, bounds, weight, BinaryOp::Div);
     default:
@@ -146,7 +148,8 @@ private:
                      : std::nullopt;
     }
     if (condition.kind() != ExprKind::Binary || condition.binaryOp() != BinaryOp::Less ||
-        condition.operand(0).kind() != ExprKind::Index || !condition.operand(1).isLiteral())
+        condition.operand(0).kind() != ExprKind::Index || !condition.operand(1).isLiteral() ||
+        condition.operand(0).type() != ElementType::I64)
       return std::nullopt;
     const Index &index = condition.operand(0).indexValue();
     int64_t limit = condition.operand(1).literalInteger();
@@ -207,9 +210,11 @@ private:
     }
     if (weight)
       its.weight = substitute(*weight, fromLow);
-    std::optional<ValueId> result = sums(its);
+    std::optional<ValueId> result = parts.sum(its);
     if (!result)
       return std::nullopt;
+    if (read.readFill())
+      parts.leftOut(weight);
     llvm::append_range(indices, own);
     std::optional<Expr> fill;
     if (read.readFill())
@@ -220,7 +225,8 @@ private:
   const Program &program;
   const LinearSum &sum;
   IsConstant isConstant;
-  Sums sums;
+  const SumParts &parts;
+  unsigned fuel = 1000; ///< Expressions that are looked at: what several share, for each of them.
   llvm::SmallVector<Index> places; ///< In the result, of the value's dimensions that stay.
   llvm::SmallVector<Index> own;
   Bounds whole;
@@ -297,11 +303,11 @@ std::optional<LinearSum> linearSumOf(const Program &program, const Definition &d
 
 std::optional<Expr> mappedSum(const Program &program, const LinearSum &sum,
                               llvm::function_ref<bool(const Expr &)> isConstant,
-                              llvm::function_ref<std::optional<ValueId>(const LinearSum &)> sums) {
+                              const SumParts &parts) {
   const Definition *map = program.definitionOf(sum.value);
   if (!map || map->reduction || map->bodies.size() != 1)
     return std::nullopt;
-  return Mapper(program, sum, isConstant, sums).run(map->bodies[0]);
+  return Mapper(program, sum, isConstant, parts).run(map->bodies[0]);
 }
 
 } // namespace kintsugi::derive

@@ -44,14 +44,21 @@ struct LinearSum {
 std::optional<LinearSum> linearSumOf(const te::Program &program, const te::Definition &definition,
                                      unsigned operand, llvm::SmallVectorImpl<te::Index> &point);
 
-/// What a sum of a linear map is: the map's body over the sums of what it reads. Reads `sums` for
-/// each, in the order in which they stand, which may have none to give. nullopt where the body is
-/// not linear, or does more with a summed dimension than to pass it on or to scale it.
-/// `isConstant`: whether an expression reads constants alone.
-std::optional<te::Expr>
-mappedSum(const te::Program &program, const LinearSum &sum,
-          llvm::function_ref<bool(const te::Expr &)> isConstant,
-          llvm::function_ref<std::optional<te::ValueId>(const LinearSum &)> sums);
+/// What a map's sum is made of.
+struct SumParts {
+  /// The value that is another sum; nullopt: it can't be had.
+  llvm::function_ref<std::optional<te::ValueId>(const LinearSum &)> sum;
+  /// Told of the weight of terms that are left out, since they are zeros times it.
+  llvm::function_ref<void(const std::optional<te::Expr> &weight)> leftOut;
+};
+
+/// The body of a definition of a sum's result, where the sum's value is a linear map of others:
+/// the map over the sums of what it reads, each of which is asked for where it stands. nullopt
+/// where the map is not linear, or does more with a summed dimension than to pass it on or to scale
+/// it. `isConstant`: whether an expression reads constants alone.
+std::optional<te::Expr> mappedSum(const te::Program &program, const LinearSum &sum,
+                                  llvm::function_ref<bool(const te::Expr &)> isConstant,
+                                  const SumParts &parts);
 
 } // namespace kintsugi::derive
 

@@ -55,6 +55,10 @@ struct Rule {
   bool (*helps)(const machine::Machine &machine);
   /// An equal program: the same where there is nothing to change.
   Expected<te::Program> (*apply)(const te::Program &program, const RuleContext &context);
+  /// The same, where what is replaced takes longer by its arithmetic alone than what comes in its
+  /// place: no form needs to be without it. Null: it is never known.
+  Expected<te::Program> (*applyDominant)(const te::Program &program,
+                                         const RuleContext &context) = nullptr;
 };
 
 /// All, in the order in which they are applied.

@@ -1,12 +1,9 @@
+#include "derive/finite.h"
 #include "derive/rule.h"
-#include "simplify/facts.h"
 #include "simplify/rebuild.h"
 #include "simplify/simplify.h"
-#include "te/constant.h"
 #include "te/constant_nodes.h"
 #include "llvm/ADT/STLExtras.h"
-
-#include <cmath>
 
 namespace kintsugi::derive {
 
@@ -19,14 +16,6 @@ struct Guard {
   Index index;
   int64_t extent;
 };
-
-/// The read that a factor of a sum is, behind casts; null if it is something else.
-const Expr *readOf(const Expr &factor) {
-  const Expr *read = &factor;
-  while (read->kind() == ExprKind::Cast)
-    read = &read->operand(0);
-  return read->kind() == ExprKind::Read ? read : nullptr;
-}
 
 bool hasZerosOutside(const Expr &read) {
   const Expr *fill = read.readFill();
@@ -141,17 +130,17 @@ private:
     const Definition *definition = old.definitionOf(value);
     if (!definition || definition->reduction || definition->bodies.size() != 1)
       return nullptr;
-    const Expr *read = readOf(definition->bodies[0]);
+    const Expr *read = readBehindCasts(definition->bodies[0]);
     return read && hasZerosOutside(*read) ? definition : nullptr;
   }
 
   void addGuards(const Expr &factor, llvm::SmallVectorImpl<Guard> &guards) const {
-    const Expr *read = readOf(factor);
+    const Expr *read = readBehindCasts(factor);
     Expr inlined = factor;
     if (read && !read->readFill())
       if (const Definition *padding = paddingOf(read->readValue())) {
         inlined = inlineInto(factor, *padding, old.shape(read->readValue()));
-        read = readOf(inlined);
+        read = readBehindCasts(inlined);
       }
     if (!read || !hasZerosOutside(*read))
       return;
@@ -200,37 +189,16 @@ private:
 
   /// Terms that are left out were zero times what the other factor is there.
   void assume(llvm::ArrayRef<Expr> multiplied) const {
-    if (context.assumed && !llvm::all_of(multiplied, [&](const Expr &e) { return isFinite(e); }))
+    if (context.assumed &&
+        !llvm::all_of(multiplied, [&](const Expr &e) { return isFiniteFactor(e, old); }))
       context.assumed->add(tightenSumsRule.name);
-  }
-
-  /// Constants are looked at, those that are stored in another type as well.
-  bool isFinite(const Expr &factor) const {
-    if (simplify::factsOf(factor, old).finite)
-      return true;
-    const Expr *read = readOf(factor);
-    if (!read)
-      return false;
-    const Definition *definition = old.definitionOf(read->readValue());
-    if (definition && !definition->reduction && definition->bodies.size() == 1)
-      return isFinite(definition->bodies[0]);
-    const te::Value &value = old.value(read->readValue());
-    if (value.kind != ValueKind::Constant || !isFloat(value.type))
-      return false;
-    Expected<Tensor> tensor = loadConstant(value);
-    if (!tensor.ok())
-      return false;
-    for (int64_t k = 0, count = tensor->view().count(); k < count; ++k)
-      if (!std::isfinite(loadDouble(tensor->view(), k)))
-        return false;
-    return true;
   }
 
   /// A factor over new values, which reads what it needs of padding and no more.
   Expr renamed(const Expr &factor, llvm::ArrayRef<Interval> ranges) {
     auto shapeOf = [&](ValueId id) -> llvm::ArrayRef<Extent> { return old.shape(id); };
     Expr simple = simplifyIndices(factor, ranges, shapeOf);
-    const Expr *read = readOf(simple);
+    const Expr *read = readBehindCasts(simple);
     const Definition *padding = read && !read->readFill() ? paddingOf(read->readValue()) : nullptr;
     if (!padding || llvm::any_of(read->readIndices(), [](auto &i) { return !i.isAffine(); }))
       return out.rename(simple);

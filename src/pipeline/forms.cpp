@@ -39,7 +39,8 @@ public:
 
   Expected<ChosenForm> run(te::Program program) {
     KINTSUGI_ASSIGN(te::Program base,
-                    ruled(std::move(program), derive::RuleOrder::OfScans, {}, scans, options.log));
+                    ruled(std::move(program), derive::RuleOrder::OfScans, {}, ofAll, options.log));
+    KINTSUGI_ASSIGN(base, withDominant(std::move(base)));
     for (uint32_t number = 0; number < base.numValues(); ++number)
       if (base.values[number].kind == te::ValueKind::Result)
         base.values[number].original = te::Original{number, {}};
@@ -106,6 +107,23 @@ private:
     });
   }
 
+  /// With what rules know to be quicker whatever kernels there are.
+  Expected<te::Program> withDominant(te::Program program) {
+    if (isReference(planning.target))
+      return program;
+    derive::RuleContext context{
+        .space = spaceOptions(options), .margins = {}, .log = options.log, .assumed = &ofAll};
+    return planning.phases.run("derive", [&]() -> Expected<te::Program> {
+      for (const derive::Rule *rule : derive::rules()) {
+        if (!rule->applyDominant || options.disabled.has(rule->name))
+          continue;
+        KINTSUGI_ASSIGN(te::Program changed, rule->applyDominant(program, context));
+        KINTSUGI_ASSIGN(program, checked(std::move(changed)));
+      }
+      return program;
+    });
+  }
+
   /// Values in the formats in which the machine's schedules are quickest; nullopt where that is as
   /// they are.
   Expected<std::optional<te::Program>> formatted(const te::Program &program,
@@ -126,7 +144,7 @@ private:
   Status make(const te::Program &base, const Making &making) {
     auto form = std::make_unique<Form>();
     form->name = making.name;
-    form->assumed = scans;
+    form->assumed = ofAll;
     explain::Log *log = options.log ? &form->log : nullptr;
     KINTSUGI_ASSIGN(te::Program program,
                     ruled(base, derive::RuleOrder::BeforeFormats, making, form->assumed, log));
@@ -176,7 +194,7 @@ private:
     for (const std::unique_ptr<Form> &form : forms)
       known.insert(te::hashOf(*form->program));
     std::deque<std::pair<const te::Program *, derive::Assumptions>> open{
-        {&base, scans}, {forms[0]->program.get(), forms[0]->assumed}};
+        {&base, ofAll}, {forms[0]->program.get(), forms[0]->assumed}};
     for (unsigned made = 0; !open.empty(); open.pop_front())
       for (const derive::Rule *rule : derive::rules()) {
         if (options.disabled.has(rule->name) || rule->order == derive::RuleOrder::OfScans ||
@@ -218,7 +236,7 @@ private:
   Status mix(te::Program base) {
     auto unchanged = std::make_unique<Form>();
     unchanged->name = "as it is";
-    unchanged->assumed = scans;
+    unchanged->assumed = ofAll;
     unchanged->program = std::make_unique<const te::Program>(std::move(base));
     llvm::SmallVector<const Form *> all{unchanged.get(), forms[0].get()};
     std::set<Hash128> known{te::hashOf(*unchanged->program), te::hashOf(*forms[0]->program)};
@@ -229,7 +247,7 @@ private:
       return Status::success();
     auto form = std::make_unique<Form>();
     form->name = "of parts";
-    form->assumed = scans;
+    form->assumed = ofAll;
     llvm::SmallVector<const te::Program *> programs;
     for (const Form *each : all)
       programs.push_back(each->program.get());
@@ -329,7 +347,7 @@ private:
 
   const Planning &planning;
   const CompileOptions &options;
-  derive::Assumptions scans;                ///< Of the rules of scans, which all forms share.
+  derive::Assumptions ofAll;                ///< Of what all forms share.
   std::vector<std::unique_ptr<Form>> forms; ///< The rules' own form first.
   double mixedGap = 0;
   std::vector<std::string> problems;
