@@ -209,7 +209,7 @@ private:
     way.cost = (isKnown ? costOfConstant(sum, ofFactor) : factor) + elements * inner;
     way.bytes = (elements + (isKnown ? 0 : ofFactor)) * bytesEach;
     // What it was the sum of is not computed any more.
-    if (way.isSole)
+    if (way.isSole && !te::isConstant(program, constant, sum.value))
       way.cost -= pointsOf(product.parallel) * inner;
     return way;
   }
@@ -242,7 +242,7 @@ public:
         definition.parallel.push_back({"i" + std::to_string(d), value.shape[d]});
     for (unsigned k = 0; k < way.sum.own.size(); ++k)
       definition.parallel.push_back({"o" + std::to_string(k), way.sum.own[k].extent});
-    std::string name = prefix + "." + value.name;
+    std::string name = prefix + value.name.substr(value.name.rfind('.') + 1).insert(0, ".");
     switch (way.kind) {
     case Way::Kind::Plain:
       addPlain(way.sum, definition);

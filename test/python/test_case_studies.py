@@ -178,10 +178,12 @@ def test_linear_attention_takes_seven_launches(shape, target, tmp_path):
 def test_a_decoder_is_cut_otherwise_for_larger_batches(shape, target, tmp_path):
     """Resizing comes apart, and its parts share kernels with the branch that it ends or with what joins the branches;
     where they are cut depends on the batch. On a GPU resizing wide branches is as quick in one kernel each, and
-    where kernels share launches others are too."""
+    where kernels share launches others are too. The convolution comes after the resizing here, as it is written; before it
+    all is quicker still."""
     plans = {}
     wide = target == "cuda" and shape[2] == 256
-    flags = (*TARGETS[target], *(("--disable", "launch-merging") if target == "cuda" else ()))
+    written = "commute-sums,launch-merging" if target == "cuda" else "commute-sums"
+    flags = (*TARGETS[target], "--disable", written)
     for batch in (1, 16):
         path = decoder(tmp_path / "model.onnx", batch, *shape)
         plan = plans[batch] = Plan(path, *flags)
@@ -191,7 +193,9 @@ def test_a_decoder_is_cut_otherwise_for_larger_batches(shape, target, tmp_path):
         whole = Plan(path, *flags, "--no-fission", "--plan", "greedy").objective
         assert plan.objective < whole or wide and plan.objective <= whole * (1 + 1e-6)
         assert plan.objective < Plan(path, *flags, "--plan", "separate").objective
-        shared = Plan(path, *TARGETS[target]).objective
+        as_written = *TARGETS[target], "--disable", "commute-sums"
+        shared = Plan(path, *as_written).objective
         assert shared <= plan.objective
-        assert shared <= Plan(path, *TARGETS[target], "--no-fission", "--plan", "greedy").objective * (1 + 1e-6)
+        assert shared <= Plan(path, *as_written, "--no-fission", "--plan", "greedy").objective * (1 + 1e-6)
+        assert Plan(path, *TARGETS[target]).objective < 0.7 * shared
     assert wide or sorted(map(sorted, plans[1].kernels)) != sorted(map(sorted, plans[16].kernels))
