@@ -13,6 +13,7 @@
 #include "derive/rule.h"
 #include "simplify/rebuild.h"
 #include "te/constant_nodes.h"
+#include "te/operations.h"
 #include "te/rename.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -25,20 +26,6 @@ namespace kintsugi::derive {
 using namespace te;
 
 namespace {
-
-double elementsOf(llvm::ArrayRef<Extent> shape) {
-  double elements = 1;
-  for (Extent extent : shape)
-    elements *= double(extent.constant());
-  return elements;
-}
-
-double pointsOf(llvm::ArrayRef<Iterator> iterators) {
-  double points = 1;
-  for (const Iterator &iterator : iterators)
-    points *= double(iterator.extent.constant());
-  return points;
-}
 
 /// How a sum is computed.
 struct Way {
@@ -56,7 +43,7 @@ struct Way {
   double bytes = 0;              ///< Of results that are no constants.
   std::vector<const Way *> read; ///< Mapped: of the map's reads, in their order.
   unsigned kernels = 1;          ///< Definitions that are no constants, at most.
-  bool assumesFinite = false;    ///< Terms are left out that are zeros times what may be infinite.
+  std::vector<Expr> leftOut;     ///< Mapped: the weights of terms that are zeros.
 };
 
 /// Finds the cheapest way of sums, and remembers it.
@@ -154,10 +141,11 @@ private:
       needed.push_back(its);
       return std::optional(its.value);
     };
-    auto look = [&](const std::optional<Expr> &weight) {
-      way.assumesFinite |= weight && !isFiniteFactor(*weight, program);
+    auto leaveOut = [&](const std::optional<Expr> &weight) {
+      if (weight)
+        way.leftOut.push_back(*weight);
     };
-    if (!mappedSum(program, sum, isKnown, {note, look}))
+    if (!mappedSum(program, sum, isKnown, {note, leaveOut}))
       return std::nullopt;
     double elements = elementsOf(sum.resultShape(program));
     way.bytes = elements * bytesEach;
@@ -167,7 +155,6 @@ private:
         way.cost += found->cost;
         way.bytes += found->bytes;
         way.kernels += found->kernels;
-        way.assumesFinite |= found->assumesFinite;
       }
       way.read.push_back(found);
     }
@@ -439,11 +426,17 @@ private:
     view.bodies = {Expr::read(moved, ElementType::F32, bestPoint, std::move(fill))};
     out.define(node, std::move(view));
     out.keepFacts(node);
-    bool leavesOut = isFilled && best->sum.weight && !isFiniteFactor(*best->sum.weight, old);
-    if (context.assumed && (best->assumesFinite || leavesOut))
+    bool fillsWithZeros = isFilled && best->sum.weight && !isFiniteFactor(*best->sum.weight, old);
+    if (context.assumed && (fillsWithZeros || assumesFinite(*best)))
       context.assumed->add(commuteSumsRule.name);
     explain(name, before, *best);
     return true;
+  }
+
+  /// Whether zeros are left out that are multiplied with what may be infinite.
+  bool assumesFinite(const Way &way) const {
+    return llvm::any_of(way.leftOut, [&](const Expr &e) { return !isFiniteFactor(e, old); }) ||
+           llvm::any_of(way.read, [&](const Way *each) { return assumesFinite(*each); });
   }
 
   void explain(const std::string &name, double before, const Way &way) const {

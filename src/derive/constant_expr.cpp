@@ -3,6 +3,7 @@
 #include "simplify/rebuild.h"
 #include "te/constant_nodes.h"
 #include "te/interpreter.h"
+#include "te/operations.h"
 #include "llvm/ADT/STLExtras.h"
 
 namespace kintsugi::derive {
@@ -11,11 +12,9 @@ using namespace te;
 
 namespace {
 
-int64_t elementsOf(llvm::ArrayRef<Extent> shape) {
-  double product = 1;
-  for (Extent extent : shape)
-    product *= double(extent.constant());
-  return product > 1e15 ? INT64_MAX : int64_t(product);
+int64_t countOf(llvm::ArrayRef<Extent> shape) {
+  double elements = elementsOf(shape);
+  return elements > 1e15 ? INT64_MAX : int64_t(elements);
 }
 
 /// Marks what a value needs; false where that is no definition.
@@ -47,7 +46,7 @@ std::optional<std::vector<double>> valuesOf(const Expr &expr, const Program &pro
   for (ValueId id : readsOf(expr))
     if (!need(program, id, needed))
       return std::nullopt;
-  if (elementsOf(extents) > most)
+  if (countOf(extents) > most)
     return std::nullopt;
   simplify::Rebuilder rebuilder(program);
   rebuilder.fresh = Program();

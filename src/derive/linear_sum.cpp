@@ -25,8 +25,39 @@ bool isSame(llvm::ArrayRef<Iterator> a, llvm::ArrayRef<Iterator> b) {
                      [](const Iterator &x, const Iterator &y) { return x.extent == y.extent; });
 }
 
-/// The body of a linear map over sums of what it reads. A summed dimension is a term; `low` and
-/// `high` bound the terms for which the expression at hand stands.
+/// A term as a read's indices have it: an iterator, whose first so many points from an offset on
+/// are summed.
+struct TermIterator {
+  unsigned iterator;
+  int64_t offset, count;
+};
+
+/// What of a read is summed: each term goes along a dimension by itself, inside of the tensor.
+/// nullopt where that is not so.
+std::optional<llvm::SmallVector<LinearSum::Summed, 4>>
+summedDimensions(const Expr &read, llvm::ArrayRef<Extent> shape,
+                 llvm::ArrayRef<TermIterator> terms) {
+  llvm::SmallVector<LinearSum::Summed, 4> dimensions(shape.size());
+  for (auto [number, term] : llvm::enumerate(terms)) {
+    bool isPassed = false;
+    for (auto [d, index] : llvm::enumerate(read.readIndices())) {
+      if (!index.uses(term.iterator))
+        continue;
+      int64_t offset = index.constantTerm() + term.offset;
+      if (isPassed || !isShifted(index, term.iterator) || offset < 0 ||
+          offset + term.count > shape[d].constant())
+        return std::nullopt;
+      isPassed = true;
+      dimensions[d] = {int(number), offset};
+    }
+    if (!isPassed)
+      return std::nullopt;
+  }
+  return dimensions;
+}
+
+/// The body of a linear map over sums of what it reads. A summed dimension is a term, of which the
+/// expression at hand stands for those within bounds.
 class Mapper {
 public:
   using IsConstant = llvm::function_ref<bool(const Expr &)>;
@@ -71,8 +102,9 @@ private:
 
   std::optional<Expr> map(const Expr &expr, const Bounds &bounds,
                           const std::optional<Expr> &weight) {
-    if (expr.type() != real || fuel-- == 0)
+    if (expr.type() != real || fuel == 0)
       return std::nullopt;
+    --fuel;
     switch (expr.kind()) {
     case ExprKind::Literal:
       if (!isZero(expr))
@@ -179,28 +211,20 @@ private:
     LinearSum its;
     its.value = read.readValue();
     its.own = sum.own;
-    llvm::ArrayRef<Extent> shape = program.shape(its.value);
-    llvm::SmallVector<bool> passed(sum.terms.size(), false);
-    llvm::SmallVector<Index> indices;
-    for (auto [k, index] : llvm::enumerate(read.readIndices())) {
-      LinearSum::Summed &own = its.dimensions.emplace_back();
-      for (unsigned d = 0; d < sum.dimensions.size(); ++d) {
-        const LinearSum::Summed &dimension = sum.dimensions[d];
-        if (!isSummed(d) || !index.uses(d))
-          continue;
-        if (!isShifted(index, d) || passed[dimension.term])
-          return std::nullopt;
-        passed[dimension.term] = true;
+    llvm::SmallVector<TermIterator, 3> terms(sum.terms.size());
+    for (auto [d, dimension] : llvm::enumerate(sum.dimensions))
+      if (isSummed(d)) {
         const Interval &range = bounds[dimension.term];
-        own = {dimension.term, index.constantTerm() + dimension.offset + range.low};
-        if (own.offset < 0 || own.offset + range.size() > shape[k].constant())
-          return std::nullopt; // Some terms are filled.
+        terms[dimension.term] = {unsigned(d), dimension.offset + range.low, range.size()};
       }
-      if (own.term < 0)
-        indices.push_back(substitute(index, places));
-    }
-    if (llvm::is_contained(passed, false))
+    auto dimensions = summedDimensions(read, program.shape(its.value), terms);
+    if (!dimensions)
       return std::nullopt;
+    its.dimensions = std::move(*dimensions);
+    llvm::SmallVector<Index> indices;
+    for (auto [dimension, index] : llvm::zip_equal(its.dimensions, read.readIndices()))
+      if (dimension.term < 0)
+        indices.push_back(substitute(index, places));
     llvm::SmallVector<Index> fromLow;
     for (unsigned k = 0; k < sum.own.size(); ++k)
       fromLow.push_back(Index::iterator(k));
@@ -265,26 +289,17 @@ std::optional<LinearSum> linearSumOf(const Program &program, const Definition &d
   LinearSum sum;
   sum.value = read.readValue();
   sum.terms = definition.reduction->iterators;
+  llvm::SmallVector<TermIterator, 3> terms;
+  for (unsigned k = 0; k < sum.terms.size(); ++k)
+    terms.push_back({numParallel + k, 0, sum.terms[k].extent.constant()});
+  auto dimensions = summedDimensions(read, program.shape(sum.value), terms);
+  if (!dimensions)
+    return std::nullopt;
+  sum.dimensions = std::move(*dimensions);
   point.clear();
-  llvm::SmallVector<bool> passed(sum.terms.size(), false);
-  for (auto [d, index] : llvm::enumerate(read.readIndices())) {
-    LinearSum::Summed &dimension = sum.dimensions.emplace_back();
-    for (unsigned k = 0; k < sum.terms.size(); ++k) {
-      if (!index.uses(numParallel + k))
-        continue;
-      if (!isShifted(index, numParallel + k) || passed[k])
-        return std::nullopt;
-      passed[k] = true;
-      dimension = {int(k), index.constantTerm()};
-      if (dimension.offset < 0 || dimension.offset + sum.terms[k].extent.constant() >
-                                      program.shape(sum.value)[d].constant())
-        return std::nullopt;
-    }
+  for (auto [dimension, index] : llvm::zip_equal(sum.dimensions, read.readIndices()))
     if (dimension.term < 0)
       point.push_back(index);
-  }
-  if (llvm::is_contained(passed, false))
-    return std::nullopt;
   if (!isProduct)
     return sum;
   const Expr &weight = body.operand(1 - operand);

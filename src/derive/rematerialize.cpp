@@ -4,6 +4,7 @@
 #include "simplify/rebuild.h"
 #include "simplify/simplify.h"
 #include "te/constant_nodes.h"
+#include "te/operations.h"
 #include "llvm/ADT/STLExtras.h"
 
 namespace kintsugi::derive {
@@ -92,13 +93,7 @@ private:
   }
 
   bool isMuchSmaller(ValueId id, ValueId than) const {
-    auto elements = [&](ValueId each) {
-      double product = 1;
-      for (Extent extent : program.shape(each))
-        product *= static_cast<double>(extent.constant());
-      return product;
-    };
-    return 2 * elements(id) <= elements(than);
+    return 2 * elementsOf(program.shape(id)) <= elementsOf(program.shape(than));
   }
 
   void note(uint32_t node) const {

@@ -3,6 +3,7 @@
 #include "simplify/rebuild.h"
 #include "simplify/simplify.h"
 #include "te/constant_nodes.h"
+#include "te/operations.h"
 #include "llvm/ADT/STLExtras.h"
 
 namespace kintsugi::derive {
@@ -230,11 +231,7 @@ private:
   }
 
   static double termsOf(const Definition &sum) {
-    double terms = 1;
-    if (sum.reduction)
-      for (const Iterator &iterator : sum.reduction->iterators)
-        terms *= double(iterator.extent.constant());
-    return terms;
+    return sum.reduction ? pointsOf(sum.reduction->iterators) : 1;
   }
 
   const Program &old;

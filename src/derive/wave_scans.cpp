@@ -375,10 +375,7 @@ private:
   }
 
   double bytesOfStack(ValueId value) const {
-    double bytes = double(merged.chain->steps) * bitsOf(body->value(value).type) / 8;
-    for (Extent extent : body->shape(value))
-      bytes *= double(extent.constant());
-    return bytes;
+    return double(merged.chain->steps) * body->value(value).bytes();
   }
 
   ValueId laneOf(ValueId id, unsigned number) {

@@ -95,15 +95,9 @@ private:
       return program;
     derive::RuleContext context{
         .space = spaceOptions(options), .margins = making.margins, .log = log, .assumed = &assumed};
-    return planning.phases.run("derive", [&]() -> Expected<te::Program> {
-      for (const derive::Rule *rule : derive::rules()) {
-        if (rule->order != order || options.disabled.has(rule->name) ||
-            !(making.onAnyMachine || rule->helps(options.machine)))
-          continue;
-        KINTSUGI_ASSIGN(te::Program changed, rule->apply(program, context));
-        KINTSUGI_ASSIGN(program, checked(std::move(changed)));
-      }
-      return program;
+    return oneAfterTheOther(std::move(program), context, [&](const derive::Rule &rule) {
+      bool isTaken = rule.order == order && (making.onAnyMachine || rule.helps(options.machine));
+      return isTaken ? rule.apply : nullptr;
     });
   }
 
@@ -113,11 +107,21 @@ private:
       return program;
     derive::RuleContext context{
         .space = spaceOptions(options), .margins = {}, .log = options.log, .assumed = &ofAll};
+    return oneAfterTheOther(std::move(program), context,
+                            [](const derive::Rule &rule) { return rule.applyDominant; });
+  }
+
+  /// Rules that are not disabled, each on what those before it made; null for a rule that is not
+  /// asked.
+  Expected<te::Program> oneAfterTheOther(
+      te::Program program, const derive::RuleContext &context,
+      llvm::function_ref<decltype(derive::Rule::apply)(const derive::Rule &)> of) const {
     return planning.phases.run("derive", [&]() -> Expected<te::Program> {
       for (const derive::Rule *rule : derive::rules()) {
-        if (!rule->applyDominant || options.disabled.has(rule->name))
+        auto apply = options.disabled.has(rule->name) ? nullptr : of(*rule);
+        if (!apply)
           continue;
-        KINTSUGI_ASSIGN(te::Program changed, rule->applyDominant(program, context));
+        KINTSUGI_ASSIGN(te::Program changed, apply(program, context));
         KINTSUGI_ASSIGN(program, checked(std::move(changed)));
       }
       return program;

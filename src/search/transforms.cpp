@@ -6,6 +6,7 @@
 #include "loops/scratch.h"
 #include "loops/stage_operands.h"
 #include "search/streamed_softmax.h"
+#include "te/operations.h"
 #include "llvm/ADT/STLExtras.h"
 
 namespace kintsugi::search {
@@ -146,10 +147,8 @@ const Transform table[] = {
 } // namespace
 
 double TransformSite::resultBytes() const {
-  double bytes = double(bytesOfElement(values.value(members.back().results[0]).type));
-  for (const Iterator &iterator : members.back().parallel)
-    bytes *= double(iterator.extent.constant());
-  return bytes;
+  return double(bytesOfElement(values.value(members.back().results[0]).type)) *
+         pointsOf(members.back().parallel);
 }
 
 llvm::ArrayRef<Transform> transforms() { return table; }

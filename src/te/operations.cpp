@@ -9,16 +9,27 @@ static double scalarsOf(const Expr &expr) {
   return count;
 }
 
+double elementsOf(llvm::ArrayRef<Extent> shape) {
+  double elements = 1;
+  for (Extent extent : shape)
+    elements *= double(extent.constant());
+  return elements;
+}
+
+double pointsOf(llvm::ArrayRef<Iterator> iterators) {
+  double points = 1;
+  for (const Iterator &iterator : iterators)
+    points *= double(iterator.extent.constant());
+  return points;
+}
+
 double operationsOf(const Definition &definition) {
-  double each = 0, points = 1;
+  double each = 0, points = pointsOf(definition.parallel);
   for (const Expr &body : definition.bodies)
     each += scalarsOf(body);
-  for (const Iterator &iterator : definition.parallel)
-    points *= double(iterator.extent.constant());
   if (definition.reduction) {
     ++each;
-    for (const Iterator &iterator : definition.reduction->iterators)
-      points *= double(iterator.extent.constant());
+    points *= pointsOf(definition.reduction->iterators);
   }
   return points * each;
 }

@@ -12,6 +12,10 @@
 
 namespace kintsugi::te {
 
+/// Elements of a shape, and points of an iteration space: doubles, since a file may claim any.
+double elementsOf(llvm::ArrayRef<Extent> shape);
+double pointsOf(llvm::ArrayRef<Iterator> iterators);
+
 double operationsOf(const Definition &definition);
 
 /// Of one run.
