@@ -88,7 +88,7 @@ private:
 
   /// `isSole`: whether what the value's sum is for is needed for nothing else.
   const Way *at(const LinearSum &sum, bool isSole) {
-    isSole &= readers[sum.value.number] == 1;
+    isSole &= !sum.isOfOnes() && readers[sum.value.number] == 1;
     std::list<Way> &known = ways[sum.value.number];
     for (const Way &way : known)
       if (way.isSole == isSole && way.sum == sum)
@@ -101,7 +101,7 @@ private:
   }
 
   bool isConstant(const LinearSum &sum) const {
-    return te::isConstant(program, constant, sum.value) &&
+    return (sum.isOfOnes() || te::isConstant(program, constant, sum.value)) &&
            (!sum.weight || isConstantExpression(*sum.weight));
   }
 
@@ -123,7 +123,7 @@ private:
     double elements = elementsOf(sum.resultShape(program));
     way.cost = elements * pointsOf(sum.terms);
     way.bytes = elements * bytesEach;
-    const Definition *definition = program.definitionOf(sum.value);
+    const Definition *definition = sum.isOfOnes() ? nullptr : program.definitionOf(sum.value);
     if (!definition || fuel == 0 || depth > mostDepth)
       return way;
     --fuel;
@@ -183,8 +183,8 @@ private:
     double inner = pointsOf(product.reduction->iterators);
     double factor = pointsOf(sum.own) * pointsOf(sum.terms);
     for (auto [d, dimension] : llvm::enumerate(sum.dimensions))
-      if (dimension.term < 0 && first.uses(d))
-        factor *= double(product.parallel[d].extent.constant());
+      if (dimension.isInResult() && first.uses(d))
+        factor *= double(sum.extentInResult(program, d).constant());
     for (unsigned k = product.parallel.size(); k < product.numIterators(); ++k)
       if (first.uses(k))
         factor *=
@@ -222,14 +222,14 @@ public:
     std::vector<ValueId> read;
     for (const Way *each : way.read)
       read.push_back(write(*each, prefix, origins));
-    const Value &value = out.old.value(way.sum.value);
     Definition definition;
     for (auto [d, dimension] : llvm::enumerate(way.sum.dimensions))
-      if (dimension.term < 0)
-        definition.parallel.push_back({"i" + std::to_string(d), value.shape[d]});
+      if (dimension.isInResult())
+        definition.parallel.push_back(
+            {"i" + std::to_string(d), way.sum.extentInResult(out.old, d)});
     for (unsigned k = 0; k < way.sum.own.size(); ++k)
       definition.parallel.push_back({"o" + std::to_string(k), way.sum.own[k].extent});
-    std::string name = prefix + value.name.substr(value.name.rfind('.') + 1).insert(0, ".");
+    std::string name = prefix + "." + lastName(way.sum);
     switch (way.kind) {
     case Way::Kind::Plain:
       addPlain(way.sum, definition);
@@ -248,6 +248,14 @@ public:
   }
 
 private:
+  /// Names would grow without an end if they were kept whole.
+  std::string lastName(const LinearSum &sum) const {
+    if (sum.isOfOnes())
+      return "weights";
+    const std::string &name = out.old.value(sum.value).name;
+    return name.substr(name.rfind('.') + 1);
+  }
+
   /// The weight where `own` begin at an iterator, and the terms at another.
   static std::optional<Expr> weightAt(const LinearSum &sum, unsigned own, unsigned terms) {
     if (!sum.weight)
@@ -271,21 +279,28 @@ private:
     return reduction;
   }
 
-  /// For each dimension of a sum's value where it is: what stays begins at 0.
+  /// For each dimension of a sum's value where it is: what the result has begins at 0.
   static llvm::SmallVector<Index> placesOf(const LinearSum &sum, unsigned terms) {
     llvm::SmallVector<Index> places;
-    unsigned stays = 0;
-    for (const LinearSum::Summed &dimension : sum.dimensions)
+    unsigned inResult = 0;
+    for (const LinearSum::Summed &dimension : sum.dimensions) {
+      Index position = dimension.isInResult() ? Index::iterator(inResult++) : Index(0);
       places.push_back(dimension.term < 0
-                           ? Index::iterator(stays++)
-                           : Index::iterator(terms + dimension.term) + dimension.offset);
+                           ? position
+                           : dimension.at(Index::iterator(terms + dimension.term), position));
+    }
     return places;
   }
 
   void addPlain(const LinearSum &sum, Definition &definition) {
     unsigned terms = definition.parallel.size(), own = terms - sum.own.size();
-    Expr read = Expr::read(sum.value, ElementType::F32, placesOf(sum, terms));
-    definition.bodies = {out.rename(timesWeight(read, weightAt(sum, own, terms)))};
+    std::optional<Expr> weight = weightAt(sum, own, terms);
+    assert((weight || !sum.isOfOnes()) && "how many they are is a number");
+    Expr summed =
+        sum.isOfOnes()
+            ? *weight
+            : timesWeight(Expr::read(sum.value, ElementType::F32, placesOf(sum, terms)), weight);
+    definition.bodies = {out.rename(summed)};
     definition.reduction = sumOver(sum.terms);
   }
 
@@ -310,7 +325,7 @@ private:
                     const std::vector<std::string> &origins, Definition &definition) {
     const Definition &product = *out.old.definitionOf(way.sum.value);
     const Expr &first = product.bodies[0].operand(way.first);
-    unsigned numParallel = product.parallel.size(), stays = 0;
+    unsigned numParallel = product.parallel.size(), inSum = 0;
     Definition factor;
     llvm::SmallVector<Index> inFactor(product.numIterators(), Index(0)); ///< Its iterators there,
     llvm::SmallVector<Index> inResult(product.numIterators(), Index(0)); ///< and in the result.
@@ -321,16 +336,16 @@ private:
       point.push_back(inResult[k]);
     };
     for (unsigned d = 0; d < numParallel; ++d) {
-      if (way.sum.dimensions[d].term >= 0)
+      if (!way.sum.dimensions[d].isInResult())
         continue;
-      inResult[d] = Index::iterator(stays++);
+      inResult[d] = Index::iterator(inSum++);
       if (first.uses(d))
-        keep(d, product.parallel[d]);
+        keep(d, {product.parallel[d].name, way.sum.extentInResult(out.old, d)});
     }
     unsigned own = factor.parallel.size();
     for (unsigned k = 0; k < way.sum.own.size(); ++k) {
       factor.parallel.push_back({"o" + std::to_string(k), way.sum.own[k].extent});
-      point.push_back(Index::iterator(stays + k));
+      point.push_back(Index::iterator(inSum + k));
     }
     for (unsigned k = numParallel; k < product.numIterators(); ++k) {
       inResult[k] = Index::iterator(definition.parallel.size() + k - numParallel);
@@ -340,7 +355,7 @@ private:
     unsigned terms = factor.parallel.size();
     for (auto [d, dimension] : llvm::enumerate(way.sum.dimensions))
       if (dimension.term >= 0)
-        inFactor[d] = Index::iterator(terms + dimension.term) + dimension.offset;
+        inFactor[d] = dimension.at(Index::iterator(terms + dimension.term), inFactor[d]);
     factor.reduction = sumOver(way.sum.terms);
     factor.bodies = {
         out.rename(timesWeight(substitute(first, inFactor), weightAt(way.sum, own, terms)))};

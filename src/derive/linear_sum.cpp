@@ -25,35 +25,42 @@ bool isSame(llvm::ArrayRef<Iterator> a, llvm::ArrayRef<Iterator> b) {
                      [](const Iterator &x, const Iterator &y) { return x.extent == y.extent; });
 }
 
-/// A term as a read's indices have it: an iterator, whose first so many points from an offset on
-/// are summed.
-struct TermIterator {
-  unsigned iterator;
-  int64_t offset, count;
-};
+/// Whether what is summed of a dimension is inside of it.
+bool isInside(const LinearSum::Summed &summed, int64_t terms, const Extent &extent) {
+  int64_t last = summed.offset + summed.each * (terms - 1) + summed.step * (summed.positions - 1);
+  return summed.offset >= 0 && last < extent.constant();
+}
 
-/// What of a read is summed: each term goes along a dimension by itself, inside of the tensor.
-/// nullopt where that is not so.
-std::optional<llvm::SmallVector<LinearSum::Summed, 4>>
-summedDimensions(const Expr &read, llvm::ArrayRef<Extent> shape,
-                 llvm::ArrayRef<TermIterator> terms) {
-  llvm::SmallVector<LinearSum::Summed, 4> dimensions(shape.size());
-  for (auto [number, term] : llvm::enumerate(terms)) {
-    bool isPassed = false;
-    for (auto [d, index] : llvm::enumerate(read.readIndices())) {
-      if (!index.uses(term.iterator))
-        continue;
-      int64_t offset = index.constantTerm() + term.offset;
-      if (isPassed || !isShifted(index, term.iterator) || offset < 0 ||
-          offset + term.count > shape[d].constant())
+/// The dimension of a read along which alone an iterator goes; nullopt where there is none.
+std::optional<unsigned> dimensionOf(const Expr &read, unsigned iterator) {
+  std::optional<unsigned> found;
+  for (auto [d, index] : llvm::enumerate(read.readIndices()))
+    if (index.uses(iterator)) {
+      if (found)
         return std::nullopt;
-      isPassed = true;
-      dimensions[d] = {int(number), offset};
+      found = d;
     }
-    if (!isPassed)
+  return found;
+}
+
+/// The term of a sum along a dimension of what is read there: by itself, or as the place in a
+/// window whose position is an iterator of the definition's, which becomes `position`.
+std::optional<LinearSum::Summed> summedAlong(const Index &index, const Definition &definition,
+                                             unsigned term, Index &position) {
+  unsigned iterator = definition.parallel.size() + term;
+  LinearSum::Summed summed{int(term), index.constantTerm(), index.coefficientOf(iterator)};
+  for (const Term &each : index.terms()) {
+    if (each.atom.kind != AtomKind::Iterator)
       return std::nullopt;
+    if (each.atom.iterator == iterator)
+      continue;
+    if (each.atom.iterator >= definition.parallel.size() || summed.isWindow() || each.factor < 1)
+      return std::nullopt;
+    position = Index::iterator(each.atom.iterator);
+    summed.step = each.factor;
+    summed.positions = definition.parallel[each.atom.iterator].extent.constant();
   }
-  return dimensions;
+  return summed.each < 1 ? std::nullopt : std::optional(summed);
 }
 
 /// The body of a linear map over sums of what it reads. A summed dimension is a term, of which the
@@ -64,11 +71,11 @@ public:
 
   Mapper(const Program &program, const LinearSum &sum, IsConstant isConstant, const SumParts &parts)
       : program(program), sum(sum), isConstant(isConstant), parts(parts) {
-    unsigned stays = 0;
+    unsigned inResult = 0;
     for (const LinearSum::Summed &dimension : sum.dimensions)
-      places.push_back(dimension.term < 0 ? Index::iterator(stays++) : Index(0));
+      places.push_back(dimension.isInResult() ? Index::iterator(inResult++) : Index(0));
     for (unsigned k = 0; k < sum.own.size(); ++k)
-      own.push_back(Index::iterator(stays + k));
+      own.push_back(Index::iterator(inResult + k));
     for (const Iterator &term : sum.terms)
       whole.push_back(Interval::of(term.extent));
   }
@@ -91,8 +98,8 @@ private:
   bool isScale(const Expr &expr) const {
     if (!usesTerms(expr))
       return true;
-    for (unsigned d = 0; d < sum.dimensions.size(); ++d)
-      if (!isSummed(d) && expr.uses(d))
+    for (auto [d, dimension] : llvm::enumerate(sum.dimensions))
+      if (dimension.isInResult() && expr.uses(d))
         return false;
     return isConstant(expr);
   }
@@ -105,12 +112,13 @@ private:
     if (expr.type() != real || fuel == 0)
       return std::nullopt;
     --fuel;
-    switch (expr.kind()) {
-    case ExprKind::Literal:
-      if (!isZero(expr))
-        return std::nullopt;
+    if (isZero(expr)) {
       parts.leftOut(weight);
       return expr;
+    }
+    if (!usesTerms(expr))
+      return timesOnes(expr, bounds, weight);
+    switch (expr.kind()) {
     case ExprKind::Read:
       return mapRead(expr, bounds, weight);
     case ExprKind::Unary:
@@ -123,11 +131,41 @@ private:
       return mapBinary(expr, bounds, weight);
     case ExprKind::Select:
       return mapSelect(expr, bounds, weight);
+    case ExprKind::Literal:
     case ExprKind::Index:
     case ExprKind::Cast:
       return std::nullopt;
     }
     return std::nullopt;
+  }
+
+  /// What is the same for all terms, times the sum of their weights.
+  std::optional<Expr> timesOnes(const Expr &expr, const Bounds &bounds,
+                                const std::optional<Expr> &weight) {
+    if (!weight) {
+      double count = 1;
+      for (const Interval &range : bounds)
+        count *= double(range.size());
+      return placed(expr) * Expr::literal(real, count);
+    }
+    LinearSum ones;
+    setTerms(ones, bounds, weight);
+    std::optional<ValueId> result = parts.sum(ones);
+    return result ? std::optional(placed(expr) * Expr::read(*result, real, own)) : std::nullopt;
+  }
+
+  /// Of a sum of terms within bounds, which begin at 0 there.
+  void setTerms(LinearSum &its, const Bounds &bounds, const std::optional<Expr> &weight) const {
+    its.own = sum.own;
+    llvm::SmallVector<Index> fromLow;
+    for (unsigned k = 0; k < sum.own.size(); ++k)
+      fromLow.push_back(Index::iterator(k));
+    for (auto [term, range] : llvm::zip_equal(sum.terms, bounds)) {
+      fromLow.push_back(Index::iterator(fromLow.size()) + range.low);
+      its.terms.push_back({term.name, Extent(range.size())});
+    }
+    if (weight)
+      its.weight = substitute(*weight, fromLow);
   }
 
   std::optional<Expr> mapBinary(const Expr &expr, const Bounds &bounds,
@@ -162,9 +200,9 @@ private:
     }
     llvm::SmallVector<Index> asTerms;
     for (const LinearSum::Summed &dimension : sum.dimensions)
-      asTerms.push_back(dimension.term < 0
+      asTerms.push_back(dimension.isInResult()
                             ? Index(0)
-                            : Index::iterator(sum.own.size() + dimension.term) + dimension.offset);
+                            : dimension.at(Index::iterator(sum.own.size() + dimension.term), 0));
     Expr own = substitute(scale, asTerms), one = Expr::literal(real, 1.0);
     return map(scaled, bounds, Expr::binary(op, weight ? *weight : one, own));
   }
@@ -187,7 +225,7 @@ private:
     int64_t limit = condition.operand(1).literalInteger();
     for (unsigned d = 0; d < sum.dimensions.size(); ++d) {
       const LinearSum::Summed &dimension = sum.dimensions[d];
-      if (!isSummed(d) || !isShifted(index, d))
+      if (dimension.isInResult() || dimension.each != 1 || !isShifted(index, d))
         continue;
       int64_t border = limit - index.constantTerm() - dimension.offset;
       Bounds below = bounds, above = bounds;
@@ -204,36 +242,38 @@ private:
     return std::nullopt;
   }
 
+  /// Of indices by dimension those that a sum has.
+  static llvm::SmallVector<Index> inResult(const LinearSum &sum, llvm::ArrayRef<Index> indices) {
+    llvm::SmallVector<Index> result;
+    for (auto [dimension, index] : llvm::zip_equal(sum.dimensions, indices))
+      if (dimension.isInResult())
+        result.push_back(index);
+    return result;
+  }
+
   std::optional<Expr> mapRead(const Expr &read, const Bounds &bounds,
                               const std::optional<Expr> &weight) {
     if (!isFilledWithZeros(read))
       return std::nullopt;
     LinearSum its;
     its.value = read.readValue();
-    its.own = sum.own;
-    llvm::SmallVector<TermIterator, 3> terms(sum.terms.size());
-    for (auto [d, dimension] : llvm::enumerate(sum.dimensions))
-      if (isSummed(d)) {
-        const Interval &range = bounds[dimension.term];
-        terms[dimension.term] = {unsigned(d), dimension.offset + range.low, range.size()};
-      }
-    auto dimensions = summedDimensions(read, program.shape(its.value), terms);
-    if (!dimensions)
-      return std::nullopt;
-    its.dimensions = std::move(*dimensions);
-    llvm::SmallVector<Index> indices;
-    for (auto [dimension, index] : llvm::zip_equal(its.dimensions, read.readIndices()))
+    its.dimensions.resize(read.readIndices().size());
+    llvm::SmallVector<Index> indices(read.readIndices());
+    for (auto [d, dimension] : llvm::enumerate(sum.dimensions)) {
       if (dimension.term < 0)
-        indices.push_back(substitute(index, places));
-    llvm::SmallVector<Index> fromLow;
-    for (unsigned k = 0; k < sum.own.size(); ++k)
-      fromLow.push_back(Index::iterator(k));
-    for (auto [term, range] : llvm::zip_equal(sum.terms, bounds)) {
-      fromLow.push_back(Index::iterator(fromLow.size()) + range.low);
-      its.terms.push_back({term.name, Extent(range.size())});
+        continue;
+      std::optional<unsigned> along = dimensionOf(read, d);
+      if (!along || !isShifted(indices[*along], d))
+        return std::nullopt;
+      LinearSum::Summed &summed = its.dimensions[*along] = dimension;
+      const Interval &range = bounds[dimension.term];
+      summed.offset += indices[*along].constantTerm() + dimension.each * range.low;
+      if (!isInside(summed, range.size(), program.shape(its.value)[*along]))
+        return std::nullopt;
+      indices[*along] = Index::iterator(d);
     }
-    if (weight)
-      its.weight = substitute(*weight, fromLow);
+    indices = inResult(its, substitute(indices, places));
+    setTerms(its, bounds, weight);
     std::optional<ValueId> result = parts.sum(its);
     if (!result)
       return std::nullopt;
@@ -251,7 +291,7 @@ private:
   IsConstant isConstant;
   const SumParts &parts;
   unsigned fuel = 1000; ///< Expressions that are looked at: what several share, for each of them.
-  llvm::SmallVector<Index> places; ///< In the result, of the value's dimensions that stay.
+  llvm::SmallVector<Index> places; ///< In the result, of the value's dimensions that it has.
   llvm::SmallVector<Index> own;
   Bounds whole;
 };
@@ -263,11 +303,16 @@ bool LinearSum::operator==(const LinearSum &other) const {
          isSame(own, other.own) && weight == other.weight;
 }
 
+Extent LinearSum::extentInResult(const Program &program, unsigned dimension) const {
+  const Summed &summed = dimensions[dimension];
+  return summed.isWindow() ? Extent(summed.positions) : program.shape(value)[dimension];
+}
+
 Shape LinearSum::resultShape(const Program &program) const {
   Shape shape;
-  for (auto [dimension, extent] : llvm::zip_equal(dimensions, program.shape(value)))
-    if (dimension.term < 0)
-      shape.push_back(extent);
+  for (auto [d, dimension] : llvm::enumerate(dimensions))
+    if (dimension.isInResult())
+      shape.push_back(extentInResult(program, d));
   for (const Iterator &iterator : own)
     shape.push_back(iterator.extent);
   return shape;
@@ -283,36 +328,41 @@ std::optional<LinearSum> linearSumOf(const Program &program, const Definition &d
   if (!isProduct && operand > 0)
     return std::nullopt;
   const Expr &read = isProduct ? body.operand(operand) : body;
+  const Expr *weight = isProduct ? &body.operand(1 - operand) : nullptr;
   if (read.kind() != ExprKind::Read || !isFilledWithZeros(read))
     return std::nullopt;
   unsigned numParallel = definition.parallel.size();
   LinearSum sum;
   sum.value = read.readValue();
   sum.terms = definition.reduction->iterators;
-  llvm::SmallVector<TermIterator, 3> terms;
-  for (unsigned k = 0; k < sum.terms.size(); ++k)
-    terms.push_back({numParallel + k, 0, sum.terms[k].extent.constant()});
-  auto dimensions = summedDimensions(read, program.shape(sum.value), terms);
-  if (!dimensions)
-    return std::nullopt;
-  sum.dimensions = std::move(*dimensions);
+  sum.dimensions.resize(read.readIndices().size());
+  llvm::SmallVector<Index> indices(read.readIndices());
+  for (unsigned k = 0; k < sum.terms.size(); ++k) {
+    std::optional<unsigned> along = dimensionOf(read, numParallel + k);
+    auto summed =
+        along ? summedAlong(indices[*along], definition, k, indices[*along]) : std::nullopt;
+    if (!summed ||
+        !isInside(*summed, sum.terms[k].extent.constant(), program.shape(sum.value)[*along]) ||
+        (summed->isWindow() && weight && weight->uses(indices[*along].asIterator())))
+      return std::nullopt;
+    sum.dimensions[*along] = *summed;
+  }
   point.clear();
-  for (auto [dimension, index] : llvm::zip_equal(sum.dimensions, read.readIndices()))
-    if (dimension.term < 0)
+  for (auto [dimension, index] : llvm::zip_equal(sum.dimensions, indices))
+    if (dimension.isInResult())
       point.push_back(index);
-  if (!isProduct)
+  if (!weight)
     return sum;
-  const Expr &weight = body.operand(1 - operand);
   llvm::SmallVector<Index> numbers(definition.numIterators(), Index(0));
   for (unsigned k = 0; k < numParallel; ++k)
-    if (weight.uses(k)) {
+    if (weight->uses(k)) {
       numbers[k] = Index::iterator(sum.own.size());
       sum.own.push_back(definition.parallel[k]);
       point.push_back(Index::iterator(k));
     }
   for (unsigned k = 0; k < sum.terms.size(); ++k)
     numbers[numParallel + k] = Index::iterator(sum.own.size() + k);
-  sum.weight = substitute(weight, numbers);
+  sum.weight = substitute(*weight, numbers);
   return sum;
 }
 

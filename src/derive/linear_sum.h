@@ -19,23 +19,38 @@
 
 namespace kintsugi::derive {
 
-/// For all positions in the dimensions of the value that are not summed, and all of `own`:
-///     sum[terms] value[..., term + offset, ...] * weight(own, terms)
+/// For all positions in the dimensions of the value that are not summed, all positions of windows,
+/// and all of `own`:
+///     sum[terms] value[..., each * term + step * position + offset, ...] * weight(own, terms)
 struct LinearSum {
   /// A dimension of the value, and which of the terms goes along it.
   struct Summed {
     int term = -1; ///< None: the dimension stays.
     int64_t offset = 0;
+    int64_t each = 1;      ///< From one term to the next.
+    int64_t step = 0;      ///< From one position of a window to the next; 0: there is no window.
+    int64_t positions = 1; ///< Of the window.
+
+    bool isWindow() const { return step > 0; }
+    /// Whether the sum has the dimension: as it is, or the window's positions.
+    bool isInResult() const { return term < 0 || isWindow(); }
+    /// Where an iterator over terms, and one over positions, are in the dimension.
+    te::Index at(te::Index iterator, te::Index position) const {
+      return iterator * each + position * step + offset;
+    }
     bool operator==(const Summed &) const = default;
   };
 
-  te::ValueId value;
+  te::ValueId value;                       ///< None: ones are summed, and there are no dimensions.
   llvm::SmallVector<Summed, 4> dimensions; ///< By dimension of the value; each term has one.
   llvm::SmallVector<te::Iterator, 3> terms, own;
   std::optional<te::Expr> weight; ///< Over `own`, then `terms`; without one it is 1.
 
   bool operator==(const LinearSum &other) const;
-  /// Of the result: the dimensions that stay, then `own`.
+  bool isOfOnes() const { return value == te::ValueId(); }
+  /// Of the dimension in the result, which has it.
+  te::Extent extentInResult(const te::Program &program, unsigned dimension) const;
+  /// Of the result: the dimensions that it has, then `own`.
   te::Shape resultShape(const te::Program &program) const;
 };
 

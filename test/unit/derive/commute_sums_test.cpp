@@ -95,6 +95,28 @@ TEST_F(CommuteSums, ZerosAreTakenForFiniteMultiples) {
   EXPECT_EQ(assumed.of("commute-sums"), 1u);
 }
 
+TEST_F(CommuteSums, WindowsMoveAlongADimensionByThemselves) {
+  // A product, of which windows of two rows are summed.
+  auto pooled = [](const std::string &sum) {
+    return "input x[64, 256] f32\ninput w[256, 64] f32\ninput g[32] f32\n"
+           "p[i:64, o:64] f32 = sum<f32>[k:256] x[i, k] * w[k, o]\n"
+           "y[h:32, o:64] f32 = sum<f32>" +
+           sum + "\noutput y\n";
+  };
+  EXPECT_TRUE(changes(pooled("[t:2] p[2*h+t, o]")));
+  EXPECT_TRUE(changes(pooled("[t:2] p[h+32*t, o]")));
+  EXPECT_FALSE(changes(pooled("[t:2] (p[2*h+t-1, o] | 0)"))); // Outside of the tensor.
+  EXPECT_FALSE(changes(pooled("[t:2] p[2*h+t, o] * g[h]")));
+  EXPECT_FALSE(changes(pooled("[t:2] p[63-h-t, o]")));
+}
+
+TEST_F(CommuteSums, WhatIsTheSameForAllTermsIsTakenTimesTheirWeights) {
+  const std::string centered = "input x[8, 300] f32\ninput m[512] f32\n" + weight +
+                               "v[i:512, c:300] f32 = x[i//64, c] - m[i]\n" + sum;
+  EXPECT_TRUE(changes(centered));
+  EXPECT_EQ(assumed.of("commute-sums"), 0u);
+}
+
 TEST_F(CommuteSums, OnlyWhatArithmeticAloneDecidesIsDominant) {
   ASSERT_TRUE(commuteSumsRule.applyDominant);
   EXPECT_TRUE(changes(repeated(4096, 8)));
