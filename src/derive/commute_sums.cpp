@@ -10,6 +10,7 @@
 #include "derive/constant_expr.h"
 #include "derive/finite.h"
 #include "derive/linear_sum.h"
+#include "derive/multiply_adds.h"
 #include "derive/rule.h"
 #include "simplify/rebuild.h"
 #include "te/constant_nodes.h"
@@ -395,17 +396,9 @@ public:
 private:
   bool pays(double before, const Way &way) const {
     const machine::Machine &machine = context.space.schedule.machine;
-    double rate = machine.flopsPerSecond * machine.cores / 2;
-    double saved = (before - way.cost) / rate, definitions = way.kernels + 1;
-    if (way.cost >= (1 - leastShare) * before)
-      return false;
-    if (!isDominant)
-      return saved > context.margins.commutedSums * machine.stageSeconds * definitions;
-    constexpr double reached = 0.5; ///< Of the rate at which a core could compute.
-    double moving = 2 * way.bytes / std::max(1e9, machine.memory().bytesPerSecondAll);
-    double most =
-        std::max(0.0, way.cost) / (reached * rate) + moving + machine.stageSeconds * definitions;
-    return before / rate > most;
+    MultiplyAdds its{before, way.cost, way.bytes, way.kernels + 1};
+    return isDominant ? its.areDominant(machine)
+                      : its.areFewer(machine, context.margins.commutedSums);
   }
 
   bool move(uint32_t node) {
@@ -464,9 +457,6 @@ private:
                         {"fewer multiply-adds"},
                         {{"before", before, ""}, {"after", way.cost, ""}}});
   }
-
-  /// Of the multiply-adds: what saves less is not worth a form, whatever margins are.
-  static constexpr double leastShare = 0.1;
 
   const Program &old;
   const RuleContext &context;
