@@ -14,6 +14,7 @@
 #include "te/operations.h"
 #include "te/product.h"
 #include "te/rename.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLExtras.h"
 
 #include <set>
@@ -242,12 +243,16 @@ private:
     return all;
   }
 
-  /// Whether what moves along a dimension still does: digits of an iterator would pick terms.
+  /// Whether a dimension that is read by position becomes one of the places: windows and digits
+  /// would have a product's factors at more places than there are.
   static bool keepsProducts(const Places &places) {
-    return llvm::all_of(places.indices, [](const Index &index) {
-      return llvm::all_of(index.terms(), [](const Term &term) {
-        return term.atom.kind == AtomKind::Iterator || term.atom.kind == AtomKind::Data;
-      });
+    llvm::SmallDenseSet<unsigned, 8> moved;
+    return llvm::all_of(places.indices, [&](const Index &index) {
+      if (!index.isStatic() || index.isConstant())
+        return true;
+      const Atom &atom = index.terms()[0].atom;
+      return index.terms().size() == 1 && atom.kind == AtomKind::Iterator &&
+             moved.insert(atom.iterator).second;
     });
   }
 
