@@ -5,7 +5,7 @@
 namespace kintsugi::derive {
 
 /// What saves a smaller share is not worth a form, whatever margins are.
-static constexpr double leastShare = 0.1;
+static constexpr double leastShare = 0.05;
 
 static double rateOf(const machine::Machine &machine) {
   return machine.flopsPerSecond * machine.cores / 2;

@@ -31,7 +31,7 @@ TEST_F(RestrictToReads, NotWhatIsReadElsewhere) {
   EXPECT_FALSE(changes(readAs(few, "output p\n")));
   EXPECT_FALSE(changes(readAs(few + "\nm[i:512] f32 = max[o:64] p[i, o]", "output m\n")));
   EXPECT_FALSE(changes(readAs("y[r:500, o:64] f32 = p[r, o]")));
-  EXPECT_FALSE(changes(readAs("y[r:4, o:64] f32 = p[r//2, o] + p[r%2, o]"))); // Phases.
+  EXPECT_FALSE(changes(readAs("y[r:4, o:64] f32 = p[r//2, o] + p[r%2, o]")));    // Phases.
   EXPECT_FALSE(changes(readAs("y[r:4, o:32] f32 = sum<f32>[t:3] p[r+t, o+t]"))); // Windows.
   EXPECT_FALSE(changes(readAs("y[r:4, o:64] f32 = (p[{at[r]}-1, o] | 0)")));
   EXPECT_FALSE(changes(readAs("y[o:64] f32 = p[{at[0]}, o] + p[{at[1]}, o] + p[{at[2]}, o]")));

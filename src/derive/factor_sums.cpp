@@ -1,0 +1,355 @@
+//===- factor_sums.cpp - Added sums of products with a common factor ----------===//
+//
+// Two products of one value with two matrices, added, are one product with the matrices' sum, and
+// two values times one matrix are their sum times it. A window of one tap is the middle of a larger
+// one: a convolution of one point beside one of nine is part of it. What is added once is constant
+// where the other factors are.
+//
+//===----------------------------------------------------------------------===//
+
+#include "derive/aligned_reads.h"
+#include "derive/linear_terms.h"
+#include "derive/multiply_adds.h"
+#include "derive/rule.h"
+#include "simplify/rebuild.h"
+#include "te/constant_nodes.h"
+#include "te/operations.h"
+#include "te/rename.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallBitVector.h"
+
+namespace kintsugi::derive {
+
+using namespace te;
+
+namespace {
+
+constexpr ElementType real = ElementType::F32;
+
+/// A sum of products as whoever reads it has it: over the reader's iterators, then its own terms.
+struct ReadSum {
+  const Definition *definition;
+  Expr factors[2];
+  Terms terms;
+};
+
+/// Two of them that have a factor in common.
+struct Common {
+  ReadSum larger, smaller;
+  Alignment alignment;
+  unsigned inLarger, inSmaller; ///< Which factor it is.
+};
+
+class SumFactorer {
+public:
+  SumFactorer(const Program &program, const RuleContext &context)
+      : old(program), context(context), constant(constantNodes(program)),
+        readers(program.numValues(), 0), out(program) {
+    for (uint32_t node = 0; node < old.nodes.size(); ++node)
+      for (ValueId operand : old.operandsOf(node))
+        ++readers[operand.number];
+    for (const Program::Output &output : old.outputs)
+      ++readers[output.value.number];
+  }
+
+  /// nullopt where there is nothing to change.
+  std::optional<Program> run() {
+    bool any = false;
+    for (uint32_t node = 0; node < old.nodes.size(); ++node) {
+      if (factorIn(node))
+        any = true;
+      else
+        out.copy(node);
+    }
+    return any ? std::optional(simplify::withoutUnneeded(out.finish())) : std::nullopt;
+  }
+
+private:
+  /// What is read by one definition alone is not needed any more once that does without.
+  bool isSole(ValueId id) const { return readers[id.number] == 1; }
+
+  const Definition *soleDefinition(ValueId id) const {
+    const Definition *definition = old.definitionOf(id);
+    bool isPlain = definition && definition->bodies.size() == 1 && isSole(id) &&
+                   old.value(id).type == real && definition->bodies[0].type() == real &&
+                   !constant[old.value(id).node];
+    return isPlain ? definition : nullptr;
+  }
+
+  bool isOpened(ValueId id) const {
+    const Definition *definition = soleDefinition(id);
+    return definition && !definition->reduction;
+  }
+
+  bool isSum(ValueId id) const {
+    const Definition *definition = soleDefinition(id);
+    return definition && definition->reduction &&
+           definition->reduction->combiner == Combiner::Sum &&
+           definition->reduction->accumulator == real &&
+           definition->bodies[0].kind() == ExprKind::Binary &&
+           definition->bodies[0].binaryOp() == BinaryOp::Mul;
+  }
+
+  /// Rewrites the first expression of a definition in which two sums have a common factor.
+  bool factorIn(uint32_t node) {
+    const auto *reader = std::get_if<Definition>(&old.nodes[node]);
+    if (!reader || reader->reduction || reader->bodies.size() != 1 || constant[node])
+      return false;
+    bool isDone = false;
+    Expr body = rewrite(reader->bodies[0], [&](const Expr &e) {
+      if (isDone || e.type() != real || e.kind() != ExprKind::Binary ||
+          (e.binaryOp() != BinaryOp::Add && e.binaryOp() != BinaryOp::Sub))
+        return e;
+      std::optional<Expr> factored = factoredIn(e, node, *reader);
+      isDone = factored.has_value();
+      return factored ? *factored : e;
+    });
+    if (!isDone)
+      return false;
+    Definition changed = *reader;
+    changed.bodies = {renamed(body)};
+    changed.results.clear();
+    out.define(node, std::move(changed));
+    out.keepFacts(node);
+    return true;
+  }
+
+  std::optional<Expr> factoredIn(const Expr &expr, uint32_t node, const Definition &reader) {
+    std::vector<LinearTerm> terms = linearTermsOf(
+        expr, old, [&](ValueId id) { return isOpened(id); }, [&](ValueId id) { return isSum(id); });
+    llvm::SmallVector<std::pair<size_t, ReadSum>, 4> sums;
+    for (auto [number, term] : llvm::enumerate(terms))
+      if (std::optional<ReadSum> sum = sumReadBy(term.factor, reader); sum && sums.size() < most)
+        sums.emplace_back(number, std::move(*sum));
+    for (size_t a = 0; a < sums.size(); ++a)
+      for (size_t b = a + 1; b < sums.size(); ++b)
+        for (auto [first, second] : {std::pair(a, b), std::pair(b, a)}) {
+          auto common = commonFactor(sums[first].second, sums[second].second);
+          size_t one = sums[first].first, other = sums[second].first;
+          std::optional<LinearTerm> sum;
+          if (common)
+            sum = factored(*common, terms[one], terms[other], node, reader);
+          if (!sum)
+            continue;
+          terms[one] = std::move(*sum);
+          terms.erase(terms.begin() + other);
+          return sumOf(terms);
+        }
+    return std::nullopt;
+  }
+
+  static constexpr size_t most = 6; ///< Sums that are looked at in one expression.
+
+  /// Where each element of the sum is read for one element of the reader.
+  std::optional<ReadSum> sumReadBy(const Expr &read, const Definition &reader) const {
+    if (read.kind() != ExprKind::Read || read.readFill() || !isSum(read.readValue()))
+      return std::nullopt;
+    const Definition &sum = *old.definitionOf(read.readValue());
+    llvm::SmallBitVector used(reader.numIterators());
+    for (const Index &index : read.readIndices()) {
+      int iterator = index.asIterator();
+      if (index.isConstant())
+        continue;
+      if (iterator < 0 || used.test(iterator))
+        return std::nullopt;
+      used.set(iterator);
+    }
+    llvm::SmallVector<Index> at(read.readIndices().begin(), read.readIndices().end());
+    for (unsigned k = 0; k < sum.reduction->iterators.size(); ++k)
+      at.push_back(Index::iterator(reader.numIterators() + k));
+    const Expr &body = sum.bodies[0];
+    return ReadSum{&sum,
+                   {substitute(body.operand(0), at), substitute(body.operand(1), at)},
+                   {reader.numIterators(), sum.reduction->iterators}};
+  }
+
+  std::optional<Common> commonFactor(const ReadSum &larger, const ReadSum &smaller) const {
+    for (unsigned a : {0, 1})
+      for (unsigned b : {0, 1}) {
+        const Expr &one = larger.factors[a], &other = smaller.factors[b];
+        if (one.kind() != ExprKind::Read || other.kind() != ExprKind::Read)
+          continue;
+        std::optional<Alignment> alignment = alignmentOf(one, larger.terms, other, smaller.terms);
+        if (!alignment)
+          alignment = alignmentOf(readThroughMoves(one, old), larger.terms,
+                                  readThroughMoves(other, old), smaller.terms);
+        if (alignment)
+          return Common{larger, smaller, std::move(*alignment), a, b};
+      }
+    return std::nullopt;
+  }
+
+  /// The sum of products with both other factors, which it defines.
+  std::optional<LinearTerm> factored(const Common &common, const LinearTerm &larger,
+                                     const LinearTerm &smaller, uint32_t node,
+                                     const Definition &reader) {
+    bool isScaledAlike = larger.scale == smaller.scale;
+    Expr factor = otherFactors(common, larger, smaller, !isScaledAlike);
+    const Expr &shared = common.larger.factors[common.inLarger];
+    const Terms &terms = common.larger.terms;
+    // Of the reader's iterators, those that the sum has, and those of them that the factor has.
+    llvm::SmallVector<unsigned> ofSum, ofFactor;
+    for (unsigned k = 0; k < reader.numIterators() + terms.iterators.size(); ++k) {
+      bool isOfFactor = factor.uses(k), isTerm = k >= reader.numIterators();
+      if (isOfFactor)
+        ofFactor.push_back(k);
+      if (isTerm || isOfFactor || shared.uses(k))
+        ofSum.push_back(k);
+    }
+    if (!pays(common, factor, ofSum, ofFactor, reader))
+      return std::nullopt;
+    out.fresh.currentOrigin = old.origins[node];
+    const std::string &name = old.value(old.resultsOf(node)[0]).name;
+    auto iteratorAt = [&](unsigned k) {
+      return k < reader.numIterators() ? reader.parallel[k]
+                                       : terms.iterators[k - reader.numIterators()];
+    };
+    Definition factors, sum;
+    llvm::SmallVector<Index> numbers(reader.numIterators() + terms.iterators.size(), Index(0));
+    llvm::SmallVector<Index> inSum;
+    for (unsigned k : ofFactor) {
+      numbers[k] = Index::iterator(factors.parallel.size());
+      factors.parallel.push_back({"f" + std::to_string(k), iteratorAt(k).extent});
+    }
+    factors.bodies = {renamed(substitute(factor, numbers))};
+    ValueId factorValue = out.fresh.define(name + ".factor", real, std::move(factors));
+    sum.reduction = Reduction{Combiner::Sum, real, {}};
+    llvm::SmallVector<Index> point;
+    for (auto [number, k] : llvm::enumerate(ofSum)) {
+      numbers[k] = Index::iterator(number);
+      if (k < reader.numIterators()) {
+        sum.parallel.push_back({"i" + std::to_string(k), iteratorAt(k).extent});
+        point.push_back(Index::iterator(k));
+      } else {
+        sum.reduction->iterators.push_back(
+            {"r" + std::to_string(k - reader.numIterators()), iteratorAt(k).extent});
+      }
+    }
+    for (unsigned k : ofFactor)
+      inSum.push_back(numbers[k]);
+    Expr read = Expr::read(factorValue, real, inSum), its = renamed(substitute(shared, numbers));
+    sum.bodies = {common.inLarger == 0 ? its * read : read * its};
+    ValueId value = out.fresh.define(name + ".sum", real, std::move(sum));
+    explain(name);
+    return LinearTerm{Expr::read({value.number + firstOfOwn}, real, point),
+                      isScaledAlike ? larger.scale : std::nullopt, false};
+  }
+
+  /// What the common factor is multiplied with, over the reader's iterators and the larger sum's
+  /// terms, with the scales of the sums or without.
+  static Expr otherFactors(const Common &common, const LinearTerm &larger,
+                           const LinearTerm &smaller, bool withScales) {
+    const Terms &terms = common.larger.terms, &others = common.smaller.terms;
+    llvm::SmallVector<Index> at;
+    for (unsigned k = 0; k < others.first; ++k)
+      at.push_back(Index::iterator(k));
+    llvm::append_range(at, common.alignment.othersAt(terms, others));
+    LinearTerm one = larger, other = smaller;
+    one.factor = common.larger.factors[1 - common.inLarger];
+    other.factor = substitute(common.smaller.factors[1 - common.inSmaller], at);
+    if (!withScales)
+      one.scale = other.scale = std::nullopt;
+    if (std::optional<Expr> isOther = common.alignment.isOfOther(terms, others))
+      other.factor = Expr::select(*isOther, other.factor, Expr::literal(real, 0.0));
+    return sumOf({one, other});
+  }
+
+  bool pays(const Common &common, const Expr &factor, llvm::ArrayRef<unsigned> ofSum,
+            llvm::ArrayRef<unsigned> ofFactor, const Definition &reader) const {
+    auto points = [&](llvm::ArrayRef<unsigned> iterators) {
+      double product = 1;
+      for (unsigned k : iterators)
+        product *= double((k < reader.numIterators()
+                               ? reader.parallel[k]
+                               : common.larger.terms.iterators[k - reader.numIterators()])
+                              .extent.constant());
+      return product;
+    };
+    auto ofOne = [](const Definition &sum) {
+      return pointsOf(sum.parallel) * pointsOf(sum.reduction->iterators);
+    };
+    double elements = points(ofFactor);
+    MultiplyAdds its;
+    its.before = ofOne(*common.larger.definition);
+    if (common.smaller.definition != common.larger.definition)
+      its.before += ofOne(*common.smaller.definition);
+    its.after = points(ofSum);
+    its.definitions = 1;
+    bool isConstant = true;
+    factor.walk([&](const Expr &e) {
+      isConstant &= e.kind() != ExprKind::Read || te::isConstant(old, constant, e.readValue());
+    });
+    constexpr double few = 1 << 16, growth = 2;
+    if (isConstant && elements > std::max(few, growth * elementsOfFactors(common)))
+      return false;
+    if (!isConstant) {
+      its.after += 2 * elements;
+      its.bytes = 4 * elements;
+      ++its.definitions;
+    }
+    return its.areFewer(context.space.schedule.machine, context.margins.commutedSums);
+  }
+
+  /// Of the two that are added, as far as they are values.
+  double elementsOfFactors(const Common &common) const {
+    double elements = 0;
+    for (const Expr &factor :
+         {common.larger.factors[1 - common.inLarger], common.smaller.factors[1 - common.inSmaller]})
+      if (factor.kind() == ExprKind::Read)
+        elements += elementsOf(old.shape(factor.readValue()));
+    return elements;
+  }
+
+  /// New values stand among old ones until they are renamed.
+  Expr renamed(const Expr &expr) {
+    return renameReads(expr, [&](ValueId id) {
+      return id.number >= firstOfOwn ? ValueId{id.number - firstOfOwn} : out[id];
+    });
+  }
+
+  void explain(const std::string &name) const {
+    if (context.log)
+      context.log->add({"derive",
+                        "value '" + name + "'",
+                        "sums with a common factor are one",
+                        {"fewer multiply-adds"},
+                        {}});
+  }
+
+  static constexpr uint32_t firstOfOwn = 1u << 31;
+
+  const Program &old;
+  const RuleContext &context;
+  std::vector<bool> constant;    ///< By node.
+  std::vector<unsigned> readers; ///< By value: nodes that read it, and outputs that it is.
+  simplify::Rebuilder out;
+};
+
+} // namespace
+
+static Expected<Program> factorSums(const Program &program, const RuleContext &context) {
+  constexpr unsigned rounds = 4;
+  Program result = program;
+  for (unsigned round = 0; round < rounds; ++round) {
+    std::optional<Program> next = SumFactorer(result, context).run();
+    if (!next)
+      break;
+    result = std::move(*next);
+  }
+  return result;
+}
+
+const Rule factorSumsRule = {
+    .name = "factor-sums",
+    .equation = "a[p] * (sum[k] x[p, k] * v[k, o]) + sum[j] x[p, m(j)] * w[j, o] => sum[k] x[p, k] "
+                "* (a[p] * v[k, o] + w[j, o] where k = m(j)): sums that have a factor in common, "
+                "and of which one's terms are the other's, are one.",
+    .source = "EinNet (Zheng et al. 2023), distributivity and merged sums",
+    .exactness = Exactness::Reassociates,
+    .assumes = "",
+    .order = RuleOrder::BeforeFormats,
+    .helps = runsAnything,
+    .apply = factorSums,
+};
+
+} // namespace kintsugi::derive
