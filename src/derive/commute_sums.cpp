@@ -71,8 +71,8 @@ public:
 
 private:
   static constexpr double bytesEach = 4;
-  static constexpr unsigned mostWays = 256; ///< That are looked at for one sum.
-  static constexpr unsigned mostDepth = 32;
+  static constexpr unsigned mostWays = 64; ///< That are looked at for one sum.
+  static constexpr unsigned mostDepth = 12;
 
   void countReads(uint32_t node) {
     const auto *definition = std::get_if<Definition>(&program.nodes[node]);
