@@ -353,6 +353,7 @@ const Rule bandProductsRule = {
     .apply = [](const Program &program, const RuleContext &context) -> Expected<Program> {
       return BandSplitter(program, context).run();
     },
+    .isOfReals = true,
 };
 
 } // namespace kintsugi::derive

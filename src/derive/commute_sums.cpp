@@ -396,7 +396,7 @@ public:
 private:
   bool pays(double before, const Way &way) const {
     const machine::Machine &machine = context.space.schedule.machine;
-    MultiplyAdds its{before, way.cost, way.bytes, way.kernels + 1};
+    MultiplyAdds its{before, way.cost, way.bytes, way.kernels + 1, context.willBeNarrow};
     return isDominant ? its.areDominant(machine)
                       : its.areFewer(machine, context.margins.commutedSums);
   }
@@ -496,6 +496,7 @@ const Rule commuteSumsRule = {
     .applyDominant = [](const Program &program, const RuleContext &context) -> Expected<Program> {
       return commuteSums(program, context, true);
     },
+    .isOfReals = true,
 };
 
 } // namespace kintsugi::derive

@@ -270,6 +270,7 @@ private:
     };
     double elements = points(ofFactor);
     MultiplyAdds its;
+    its.areNarrow = context.willBeNarrow;
     its.before = ofOne(*common.larger.definition);
     if (common.smaller.definition != common.larger.definition)
       its.before += ofOne(*common.smaller.definition);
@@ -350,6 +351,7 @@ const Rule factorSumsRule = {
     .order = RuleOrder::BeforeFormats,
     .helps = runsAnything,
     .apply = factorSums,
+    .isOfReals = true,
 };
 
 } // namespace kintsugi::derive

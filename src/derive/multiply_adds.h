@@ -17,12 +17,17 @@ struct MultiplyAdds {
   double before = 0, after = 0;
   double bytes = 0;         ///< Of the results of those in their place.
   unsigned definitions = 0; ///< In their place, at most.
+  bool areNarrow = false;   ///< Factors are stored in 16 bits, for units of matrices.
 
   /// `margin`: of what a launch costs, for each definition.
   bool areFewer(const machine::Machine &machine, double margin) const;
   /// Whether what is replaced takes longer by its arithmetic at the machine's peak than what comes
   /// in its place is estimated to take at most.
   bool areDominant(const machine::Machine &machine) const;
+
+private:
+  /// Of multiply-adds, by all of the machine.
+  double rateOn(const machine::Machine &machine) const;
 };
 
 } // namespace kintsugi::derive

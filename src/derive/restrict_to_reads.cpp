@@ -388,6 +388,7 @@ private:
 Program restrictToReads(const Program &program, const RuleContext &context, bool isDominant) {
   Restrictor restrictor(program);
   MultiplyAdds spared = restrictor.run();
+  spared.areNarrow = context.willBeNarrow;
   const machine::Machine &machine = context.space.schedule.machine;
   if (!(isDominant ? spared.areDominant(machine)
                    : spared.areFewer(machine, context.margins.commutedSums)))

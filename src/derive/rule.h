@@ -41,6 +41,8 @@ struct RuleContext {
   cost::Margins margins;          ///< By how much a form has to be quicker.
   explain::Log *log = nullptr;    ///< Told of what was changed, and why; may be null.
   Assumptions *assumed = nullptr; ///< Told what facts don't prove; may be null.
+  /// Whether values will be stored in 16 bits, which is decided of what rules make.
+  bool willBeNarrow = false;
 };
 
 struct Rule {
@@ -59,6 +61,9 @@ struct Rule {
   /// place: no form needs to be without it. Null: it is never known.
   Expected<te::Program> (*applyDominant)(const te::Program &program,
                                          const RuleContext &context) = nullptr;
+  /// It looks at sums of f32 values alone, so that it finds nothing once they are stored in 16
+  /// bits.
+  bool isOfReals = false;
 };
 
 /// All, in the order in which they are applied.

@@ -254,6 +254,7 @@ const Rule tightenSumsRule = {
     .apply = [](const Program &program, const RuleContext &context) -> Expected<Program> {
       return SumTightener(program, context).run();
     },
+    .isOfReals = true,
 };
 
 } // namespace kintsugi::derive

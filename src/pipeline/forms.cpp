@@ -13,6 +13,39 @@
 
 namespace kintsugi::pipeline {
 
+/// Rules that are not disabled, each on what those before it made; null for a rule that is not
+/// asked.
+static Expected<te::Program>
+oneAfterTheOther(te::Program program, const derive::RuleContext &context, Phases &phases,
+                 const CompileOptions &options,
+                 llvm::function_ref<decltype(derive::Rule::apply)(const derive::Rule &)> of) {
+  return phases.run("derive", [&]() -> Expected<te::Program> {
+    for (const derive::Rule *rule : derive::rules()) {
+      auto apply = options.disabled.has(rule->name) ? nullptr : of(*rule);
+      if (!apply)
+        continue;
+      KINTSUGI_ASSIGN(te::Program changed, apply(program, context));
+      KINTSUGI_ASSIGN(program, checked(std::move(changed)));
+    }
+    return program;
+  });
+}
+
+Expected<te::Program> beforeStorage(te::Program program, const CompileOptions &options,
+                                    Phases &phases, derive::Assumptions &assumed) {
+  cost::Margins margins;
+  margins.commutedSums = 0; // Whoever asks compares plans.
+  derive::RuleContext context{.space = spaceOptions(options),
+                              .margins = margins,
+                              .log = options.log,
+                              .assumed = &assumed,
+                              .willBeNarrow = true};
+  return oneAfterTheOther(
+      std::move(program), context, phases, options, [&](const derive::Rule &rule) {
+        return rule.isOfReals && rule.helps(options.machine) ? rule.apply : nullptr;
+      });
+}
+
 namespace {
 
 /// An equal program, and what was decided on the way to it.
@@ -40,7 +73,9 @@ public:
   Expected<ChosenForm> run(te::Program program) {
     KINTSUGI_ASSIGN(te::Program base,
                     ruled(std::move(program), derive::RuleOrder::OfScans, {}, ofAll, options.log));
-    KINTSUGI_ASSIGN(base, withDominant(std::move(base)));
+    if (!isReference(planning.target)) {
+      KINTSUGI_ASSIGN(base, withDominant(std::move(base)));
+    }
     for (uint32_t number = 0; number < base.numValues(); ++number)
       if (base.values[number].kind == te::ValueKind::Result)
         base.values[number].original = te::Original{number, {}};
@@ -95,37 +130,20 @@ private:
       return program;
     derive::RuleContext context{
         .space = spaceOptions(options), .margins = making.margins, .log = log, .assumed = &assumed};
-    return oneAfterTheOther(std::move(program), context, [&](const derive::Rule &rule) {
-      bool isTaken = rule.order == order && (making.onAnyMachine || rule.helps(options.machine));
-      return isTaken ? rule.apply : nullptr;
-    });
+    return oneAfterTheOther(std::move(program), context, planning.phases, options,
+                            [&](const derive::Rule &rule) {
+                              bool isTaken = rule.order == order &&
+                                             (making.onAnyMachine || rule.helps(options.machine));
+                              return isTaken ? rule.apply : nullptr;
+                            });
   }
 
   /// With what rules know to be quicker whatever kernels there are.
   Expected<te::Program> withDominant(te::Program program) {
-    if (isReference(planning.target))
-      return program;
     derive::RuleContext context{
         .space = spaceOptions(options), .margins = {}, .log = options.log, .assumed = &ofAll};
-    return oneAfterTheOther(std::move(program), context,
+    return oneAfterTheOther(std::move(program), context, planning.phases, options,
                             [](const derive::Rule &rule) { return rule.applyDominant; });
-  }
-
-  /// Rules that are not disabled, each on what those before it made; null for a rule that is not
-  /// asked.
-  Expected<te::Program> oneAfterTheOther(
-      te::Program program, const derive::RuleContext &context,
-      llvm::function_ref<decltype(derive::Rule::apply)(const derive::Rule &)> of) const {
-    return planning.phases.run("derive", [&]() -> Expected<te::Program> {
-      for (const derive::Rule *rule : derive::rules()) {
-        auto apply = options.disabled.has(rule->name) ? nullptr : of(*rule);
-        if (!apply)
-          continue;
-        KINTSUGI_ASSIGN(te::Program changed, apply(program, context));
-        KINTSUGI_ASSIGN(program, checked(std::move(changed)));
-      }
-      return program;
-    });
   }
 
   /// Values in the formats in which the machine's schedules are quickest; nullopt where that is as

@@ -28,6 +28,10 @@ Expected<ChosenForm> chooseForm(te::Program program, const Planning &planning);
 /// The same with its plan.
 Expected<ChosenForm> planForm(te::Program program, const Planning &planning);
 
+/// What rules that look at f32 sums make of a program of which values will be stored in 16 bits.
+Expected<te::Program> beforeStorage(te::Program program, const CompileOptions &options,
+                                    Phases &phases, derive::Assumptions &assumed);
+
 /// What is assumed, in one line that names all rules that assume it: without one of them another
 /// finds its place. Empty where nothing is.
 std::string describe(const derive::Assumptions &assumed, const machine::Machine &machine);

@@ -6,13 +6,9 @@
 #include "link/link.h"
 #include "machine/describe.h"
 #include "pipeline/forms.h"
-#include "pipeline/kept_nodes.h"
+#include "pipeline/preparing.h"
 #include "pipeline/targets.h"
-#include "pipeline/trial_run.h"
 #include "pipeline/tuning.h"
-#include "simplify/index_checks.h"
-#include "simplify/simplify.h"
-#include "simplify/store_narrow.h"
 #include "te/check.h"
 #include "te/parser.h"
 #include "te/printer.h"
@@ -41,21 +37,6 @@ std::optional<Box> boxOf(std::string_view name) {
 
 namespace {
 
-unsigned countOperators(const te::Program &program) {
-  std::set<std::string> names;
-  for (const std::vector<std::string> &origins : program.origins)
-    names.insert(origins.begin(), origins.end());
-  return names.size();
-}
-
-Json describeExactness(const te::Program &program, Precision precision) {
-  Json json = Json::object();
-  std::vector<verify::Exactness> all = verify::exactnessOf(program, precision);
-  for (auto [output, exactness] : llvm::zip(te::modelOutputs(program), all))
-    json[output.name] = {{"depth", exactness.depth}, {"coarsest", nameOf(exactness.coarsest)}};
-  return json;
-}
-
 /// Of kernels and calls in one run.
 unsigned countLaunches(const orchestrate::Plan &plan, const orchestrate::PlanNode &node) {
   using Kind = orchestrate::PlanNode::Kind;
@@ -69,93 +50,6 @@ unsigned countLaunches(const orchestrate::Plan &plan, const orchestrate::PlanNod
   for (const orchestrate::PlanNode &child : node.children)
     count += countLaunches(plan, child);
   return node.kind == Kind::Repeat ? count * node.count : count;
-}
-
-/// Nothing is known of values that a trial had no number for, which the user is told.
-std::vector<double> withoutUnseen(std::vector<double> greatest, CompileReport &report) {
-  if (unsigned unseen = llvm::count_if(greatest, [](double each) { return each < 0; }))
-    report.notes.push_back("--precision f16: " + std::to_string(unseen) +
-                           " values had no finite number on the inputs that were tried, and are "
-                           "taken to fit; give inputs of your own by --calibrate");
-  for (double &each : greatest)
-    each = std::max(each, 0.0);
-  return greatest;
-}
-
-/// What values of 16 bits have to hold; nothing where that can't be seen.
-Expected<std::vector<double>> rangesOf(const te::Program &program, const CompileOptions &options,
-                                       runtime::Device &host, CompileReport &report) {
-  if (options.disabled.has("storage-scales") || storageOf(options.precision) != ElementType::F16)
-    return std::vector<double>();
-  Expected<std::vector<Tensor>> feeds = trialFeeds(program, options, largeFeeds);
-  if (!feeds.ok() && !options.calibration.empty())
-    return feeds.takeError();
-  Expected<std::vector<double>> greatest = feeds.ok()
-                                               ? greatestMagnitudes(program, *feeds, options, host)
-                                               : Expected<std::vector<double>>(feeds.takeError());
-  if (greatest.ok())
-    return withoutUnseen(std::move(*greatest), report);
-  ErrorKind kind = greatest.error().kind;
-  bool isOfUser = kind == ErrorKind::Input && !options.calibration.empty();
-  if (isOfUser || kind == ErrorKind::Internal)
-    return greatest;
-  std::string decision =
-      "is taken to be wide enough for what the expressions don't say to leave it";
-  std::string advice = "use bf16 if a result is not finite";
-  report.notes.push_back("--precision f16: the range of f16 " + decision + ": " +
-                         greatest.error().message + "; " + advice);
-  if (options.log)
-    options.log->add(
-        {"precision", "the range of f16", decision, {greatest.error().message, advice}, {}});
-  return std::vector<double>();
-}
-
-/// What has to be known of a program before it is stored in fewer bits.
-Expected<simplify::Tried> triedOf(const te::Program &program, ElementType narrow,
-                                  const CompileOptions &options, runtime::Device &host,
-                                  CompileReport &report) {
-  simplify::Tried tried;
-  KINTSUGI_ASSIGN(tried.greatest, rangesOf(program, options, host, report));
-  if (options.maxError == 0)
-    return tried;
-  KINTSUGI_ASSIGN(std::vector<Tensor> feeds, trialFeeds(program, options, usualFeeds));
-  KINTSUGI_ASSIGN(tried.kept, keptNodes(program, narrow, tried.greatest, std::move(feeds), options,
-                                        host, report));
-  return tried;
-}
-
-/// `host` runs the program where something of it has to be known.
-Expected<te::Program> simplified(const te::Program &imported, const CompileOptions &options,
-                                 runtime::Device &host, Phases &phases, CompileReport &report) {
-  report.operators = countOperators(imported);
-  report.exactness = describeExactness(imported, options.precision);
-  KINTSUGI_ASSIGN(te::Program program, phases.run("simplify", [&]() -> Expected<te::Program> {
-    if (options.rounding)
-      return checked(simplify::promoteToDouble(imported, options.rounding));
-    te::Program result = simplify::simplify(imported, options.log);
-    std::optional<ElementType> narrow = storageOf(options.precision);
-    if (narrow) {
-      KINTSUGI_ASSIGN(simplify::Tried tried, triedOf(result, *narrow, options, host, report));
-      result = simplify::storeNarrow(result, *narrow, tried, options.log);
-    }
-    if (options.target == "reference")
-      return checked(simplify::promoteToDouble(result));
-    return checked(narrow ? simplify::simplify(result) : std::move(result));
-  }));
-  return program;
-}
-
-/// What holds whatever the machine is.
-Expected<simplify::LoweredChecks> prepared(const te::Program &imported,
-                                           const CompileOptions &options, runtime::Device &host,
-                                           Phases &phases, CompileReport &report) {
-  report.target = options.target;
-  report.precision = options.precision;
-  KINTSUGI_ASSIGN(te::Program program, simplified(imported, options, host, phases, report));
-  report.model = program.name;
-  simplify::LoweredChecks lowered = simplify::lowerChecks(program, options.log);
-  KINTSUGI_ASSIGN(lowered.program, checked(std::move(lowered.program)));
-  return lowered;
 }
 
 /// `inputs`: what is looked at before a run.
@@ -240,12 +134,11 @@ Expected<te::Program> kernelProgram(const std::string &path, const CompileOption
   KINTSUGI_ASSIGN(std::unique_ptr<targets::Target> target, makeTarget(options.target));
   KINTSUGI_ASSIGN(te::Program imported,
                   phases.run("import", [&] { return importModel(path, options, diagnostics); }));
-  KINTSUGI_ASSIGN(simplify::LoweredChecks lowered,
-                  prepared(imported, options, host, phases, report));
-  space::ScheduleMemo memo;
-  CompileOptions its = ofProgram(lowered.program, options);
-  KINTSUGI_ASSIGN(ChosenForm form, planWithRecords(lowered.program, {its, *target, phases, memo},
-                                                   options.recordsInUse()));
+  KINTSUGI_ASSIGN(Prepared model, prepared(imported, options, host, phases, report));
+  CompileOptions its = ofProgram(model.program(), options);
+  KINTSUGI_ASSIGN(ChosenForm form,
+                  planWithRecords(model.program(), {its, *target, phases, *model.memo},
+                                  options.recordsInUse()));
   return *form.program;
 }
 
@@ -296,19 +189,17 @@ static Expected<Json> measurePhase(const te::Program &program, const CompileOpti
   return phases.run("tune", [&] { return measure(program, options, measuring); });
 }
 
-/// Everything after import; `model` is the file, or "".
-static Expected<CompileReport> compileImported(const te::Program &imported,
-                                               const std::string &model,
+/// Everything after import; `path` is the file, or "".
+static Expected<CompileReport> compileImported(const te::Program &imported, const std::string &path,
                                                const CompileOptions &options, runtime::Device &host,
                                                runtime::ArtifactWriter &writer, Phases &phases,
                                                CompileReport &report) {
   KINTSUGI_ASSIGN(std::unique_ptr<targets::Target> target, makeTarget(options.target));
-  link::LinkOptions linking = linkOptions(options, model);
+  link::LinkOptions linking = linkOptions(options, path);
   if (options.cubins) {
     KINTSUGI_ASSIGN(linking.target.assembler, findAssembler());
   }
-  KINTSUGI_ASSIGN(simplify::LoweredChecks lowered,
-                  prepared(imported, options, host, phases, report));
+  KINTSUGI_ASSIGN(Prepared model, prepared(imported, options, host, phases, report));
   std::unique_ptr<targets::Target> constantsTarget;
   if (!runsOnHost(*target)) {
     KINTSUGI_ASSIGN(constantsTarget, makeTarget("cpu"));
@@ -316,22 +207,23 @@ static Expected<CompileReport> compileImported(const te::Program &imported,
   }
   link::Linker linker(*target, host, writer, linking);
   CompileOptions forLevel = options;
-  derive::Assumptions assumed;
   auto addLevel = [&](const machine::Machine &machine) -> Status {
     forLevel.machine = machine;
-    forLevel = ofProgram(lowered.program, forLevel);
-    space::ScheduleMemo memo;
+    forLevel = ofProgram(model.program(), forLevel);
+    std::shared_ptr<space::ScheduleMemo> memo = std::move(model.memo); // That of the first level.
+    if (!memo)
+      memo = std::make_shared<space::ScheduleMemo>();
     tune::Records *records = forLevel.recordsInUse();
     if (records && forLevel.tuneSeconds > 0) {
       KINTSUGI_ASSIGN(report.tuning,
-                      measurePhase(lowered.program, forLevel, *target, host, linking, phases));
+                      measurePhase(model.program(), forLevel, *target, host, linking, phases));
     }
     KINTSUGI_ASSIGN(ChosenForm form,
-                    planWithRecords(lowered.program, {forLevel, *target, phases, memo}, records));
+                    planWithRecords(model.program(), {forLevel, *target, phases, *memo}, records));
     orchestrate::Plan &plan = form.plan->plan;
-    addChecks(plan, lowered.inputs);
+    addChecks(plan, model.lowered.inputs);
     append(forLevel.log, form.plan->log);
-    assumed.join(form.assumed);
+    model.assumed.join(form.assumed);
     for (const std::string &problem : form.problems)
       report.notes.push_back("a form of the model was left out, which may make it slower; please "
                              "report: " +
@@ -349,7 +241,7 @@ static Expected<CompileReport> compileImported(const te::Program &imported,
   forLevel.log = nullptr; // The same again for another machine would only confuse.
   for (const machine::Machine &machine : options.lesser)
     KINTSUGI_RETURN_IF_ERROR(addLevel(machine));
-  if (std::string told = describe(assumed, options.machine); !told.empty())
+  if (std::string told = describe(model.assumed, options.machine); !told.empty())
     report.notes.push_back(told);
   Json provenance = report.toJson();
   provenance.erase("constant_bytes"); // Not known before the link that writes the provenance.
@@ -382,19 +274,13 @@ Expected<std::string> emit(const std::string &path, const CompileOptions &option
   Phases phases(options, report);
   KINTSUGI_ASSIGN(te::Program imported,
                   phases.run("import", [&] { return importModel(path, options, diagnostics); }));
-  if (box == Box::Expressions) {
-    KINTSUGI_ASSIGN(te::Program program, simplified(imported, options, host, phases, report));
-    return te::printProgram(program);
-  }
   KINTSUGI_ASSIGN(std::unique_ptr<targets::Target> target, makeTarget(options.target));
-  KINTSUGI_ASSIGN(simplify::LoweredChecks lowered,
-                  prepared(imported, options, host, phases, report));
-  space::ScheduleMemo memo;
+  KINTSUGI_ASSIGN(Prepared model, prepared(imported, options, host, phases, report));
   bool wantsTexts = box == Box::Space || box == Box::Problem;
-  CompileOptions its = ofProgram(lowered.program, options);
-  Planning planning{its, *target, phases, memo, wantsTexts};
+  CompileOptions its = ofProgram(model.program(), options);
+  Planning planning{its, *target, phases, *model.memo, wantsTexts};
   KINTSUGI_ASSIGN(ChosenForm form,
-                  planWithRecords(lowered.program, planning, options.recordsInUse()));
+                  planWithRecords(model.program(), planning, options.recordsInUse()));
   append(options.log, form.plan->log);
   if (box == Box::Derived)
     return te::printProgram(*form.program);
@@ -403,7 +289,7 @@ Expected<std::string> emit(const std::string &path, const CompileOptions &option
   if (box == Box::Problem)
     return form.plan->texts.problem;
   orchestrate::Plan &plan = form.plan->plan;
-  addChecks(plan, lowered.inputs);
+  addChecks(plan, model.lowered.inputs);
   if (box == Box::Plan)
     return plan.print();
   KINTSUGI_ASSIGN(tile::TileProgram tiles, tile::buildTileProgram(allKernels(plan, *target)));
