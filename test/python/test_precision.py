@@ -67,10 +67,12 @@ def amplifier(path, strength):
     nodes = [
         helper.make_node("MatMul", ["x", "w"], ["a"]),
         helper.make_node("MatMul", ["x", "near"], ["b"]),
-        helper.make_node("Sub", ["b", "a"], ["y"]),
+        helper.make_node("Clip", ["a", "", "most"], ["clipped"]),  # Or else the difference of the weights would be taken.
+        helper.make_node("Sub", ["b", "clipped"], ["y"]),
     ]
     ports = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [32, 64]) for name in "xy"]
-    constants = [numpy_helper.from_array(w, "w"), numpy_helper.from_array(near, "near")]
+    most = np.array(1000, np.float32)
+    constants = [numpy_helper.from_array(each, name) for each, name in ((w, "w"), (near, "near"), (most, "most"))]
     graph = helper.make_graph(nodes, "amplifier", ports[:1], ports[1:], constants)
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9), path)
     return path
