@@ -276,12 +276,20 @@ BinaryResult solve(const BinaryProgram &program, const BinaryLimits &limits,
   return branch(relaxed.lp, program, limits, start, relaxed.scale, std::move(result));
 }
 
-} // namespace
+std::vector<double> leastCosts(const BinaryProgram &program, int64_t iterations) {
+  std::vector<double> least(program.costs.size(), 0.0);
+  Relaxation relaxed(program, iterations);
+  if (!relaxed.lp.isProvenOptimal())
+    return least;
+  for (size_t column = 0; column < least.size(); ++column)
+    least[column] = relaxed.objective() + std::max(0.0, relaxed.reducedCost(column));
+  return least;
+}
 
-Expected<BinaryResult> solveBinaryCbc(const BinaryProgram &program, const BinaryLimits &limits,
-                                      const std::vector<ColumnId> &start) {
+/// CBC's exceptions as errors.
+template <typename Result, typename Work> Expected<Result> guarded(Work work) {
   try {
-    return solve(program, limits, start);
+    return work();
   } catch (CoinError &error) {
     return internalError("CBC failed: " + error.message());
   } catch (const std::bad_alloc &) {
@@ -289,6 +297,17 @@ Expected<BinaryResult> solveBinaryCbc(const BinaryProgram &program, const Binary
   } catch (const std::exception &error) {
     return internalError(std::string("CBC failed: ") + error.what());
   }
+}
+
+} // namespace
+
+Expected<BinaryResult> solveBinaryCbc(const BinaryProgram &program, const BinaryLimits &limits,
+                                      const std::vector<ColumnId> &start) {
+  return guarded<BinaryResult>([&] { return solve(program, limits, start); });
+}
+
+Expected<std::vector<double>> leastCostsCbc(const BinaryProgram &program, int64_t iterations) {
+  return guarded<std::vector<double>>([&] { return leastCosts(program, iterations); });
 }
 
 } // namespace kintsugi::solve

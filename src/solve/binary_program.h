@@ -41,6 +41,10 @@ struct BinaryResult {
 Expected<BinaryResult> solveBinaryCbc(const BinaryProgram &program, const BinaryLimits &limits,
                                       const std::vector<ColumnId> &start);
 
+/// By column: no solution that has it costs less. From the relaxation; 0 for all where that is not
+/// solved within so many iterations. Fails as solveBinaryCbc().
+Expected<std::vector<double>> leastCostsCbc(const BinaryProgram &program, int64_t iterations);
+
 } // namespace kintsugi::solve
 
 #endif // KINTSUGI_SOLVE_BINARY_PROGRAM_H

@@ -3,6 +3,7 @@
 #include "solve/plan.h"
 
 #include <algorithm>
+#include <numeric>
 #include <functional>
 #include <queue>
 
@@ -44,6 +45,15 @@ Execution execute(const Problem &problem, std::span<const ColumnId> chosen) {
       run.stuck.push_back(chosen[k]);
   std::sort(run.stuck.begin(), run.stuck.end());
   return run;
+}
+
+std::vector<bool> usableColumns(const Problem &problem) {
+  std::vector<ColumnId> all(problem.columns.size());
+  std::iota(all.begin(), all.end(), 0);
+  std::vector<bool> usable(problem.columns.size());
+  for (ColumnId id : execute(problem, all).order)
+    usable[index(id)] = true;
+  return usable;
 }
 
 bool producesOutputs(const Problem &problem, const Execution &execution) {

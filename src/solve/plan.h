@@ -24,6 +24,9 @@ struct Execution {
 /// Runs `chosen` (distinct ids), each at most once. Says nothing of cover or outputs.
 Execution execute(const Problem &problem, std::span<const ColumnId> chosen);
 
+/// By column: could it run if every column did?
+std::vector<bool> usableColumns(const Problem &problem);
+
 /// Is every output available after `execution`?
 bool producesOutputs(const Problem &problem, const Execution &execution);
 

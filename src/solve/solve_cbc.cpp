@@ -5,20 +5,9 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 
 namespace kintsugi::solve {
 namespace {
-
-/// By column: could it run if every column did?
-std::vector<bool> usableColumns(const Problem &problem) {
-  std::vector<ColumnId> all(problem.columns.size());
-  std::iota(all.begin(), all.end(), 0);
-  std::vector<bool> usable(problem.columns.size());
-  for (ColumnId id : execute(problem, all).order)
-    usable[index(id)] = true;
-  return usable;
-}
 
 /// What the parts of one round add up to.
 struct Round {
