@@ -33,6 +33,8 @@
  *   "max_error"       with "precision" "f16" or "bf16": what would move an output of floats by more
  *                     than this share of its largest number, as a whole or in a slice, is kept in
  *                     f32; more than 0, at most 1
+ *   "alternatives"    N: what kin_explain() tells of N kernels that were not chosen is their price,
+ *                     which takes a solution of the problem for each; 0 (default) for none
  *   "cache"           false: neither look into the cache of artifacts nor add to it
  *
  * Models are compiled by processes of the program `kintsugi`, which has to be in the folder of the

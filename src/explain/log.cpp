@@ -7,6 +7,16 @@ void Log::add(Record record) {
   entries.push_back(std::move(record));
 }
 
+void Log::add(Choice choice) {
+  std::lock_guard lock(mutex);
+  told.push_back(std::move(choice));
+}
+
+std::vector<Choice> Log::choices() const {
+  std::lock_guard lock(mutex);
+  return told;
+}
+
 std::vector<Record> Log::records() const {
   std::lock_guard lock(mutex);
   return entries;

@@ -9,6 +9,8 @@
 #ifndef KINTSUGI_EXPLAIN_LOG_H
 #define KINTSUGI_EXPLAIN_LOG_H
 
+#include "explain/choice.h"
+
 #include <mutex>
 #include <string>
 #include <vector>
@@ -29,6 +31,7 @@ struct Record {
   std::string decision; ///< "fused into 'y'", "rejected".
   std::vector<std::string> reasons;
   std::vector<Number> numbers;
+  std::string rule = {}; ///< By which it was decided; empty where no rule was asked.
 
   bool operator==(const Record &) const = default;
 };
@@ -38,12 +41,15 @@ struct Record {
 class Log {
 public:
   void add(Record record);
+  void add(Choice choice);
   std::vector<Record> records() const;
+  std::vector<Choice> choices() const;
   size_t size() const;
 
 private:
   mutable std::mutex mutex;
   std::vector<Record> entries;
+  std::vector<Choice> told;
 };
 
 } // namespace kintsugi::explain

@@ -87,6 +87,8 @@ Json renderJson(std::span<const Record> records) {
                       {"decision", record.decision},
                       {"reasons", record.reasons},
                       {"numbers", std::move(numbers)}});
+      if (!record.rule.empty())
+        list.back()["rule"] = record.rule;
     }
   return list;
 }

@@ -1,7 +1,8 @@
 //===- render.h - Decisions for people and for programs ---------------------===//
 //
-// Three renderers over the same records, after DuckDB's explain. Phases stand in the order of their
-// first record, and records of a phase in the order in which they were added.
+// Renderers over the same records, after DuckDB's explain, and the page that shows them beside the
+// graph. Phases stand in the order of their first record, and records of a phase in the order in
+// which they were added.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KINTSUGI_EXPLAIN_RENDER_H
@@ -21,8 +22,13 @@ std::string renderText(std::span<const Record> records);
 /// number that is not finite is null.
 Json renderJson(std::span<const Record> records);
 
-/// One page that needs nothing beside it: no scripts, no files, no network.
-std::string renderHtml(std::span<const Record> records, const std::string &title);
+/// The fields by their names in snake case; seconds as milliseconds, "_ms".
+Json renderJson(const Choice &choice);
+
+/// One page that needs nothing beside it: no files, no network. `report`: what `kintsugi explain
+/// --json` prints, of which the page has all but the records of single decisions that no rule made.
+/// Its styles and scripts are the files of explain/page.
+std::string renderHtml(const Json &report);
 
 /// "12.5 us", "3.2 MiB", "7": a number as text and pages show it.
 std::string show(const Number &number);

@@ -7,6 +7,7 @@
 #include "orchestrate/conversions.h"
 #include "orchestrate/exhaustive.h"
 #include "orchestrate/launch_columns.h"
+#include "orchestrate/prices.h"
 #include "orchestrate/program_of_parts.h"
 #include "orchestrate/side_by_side.h"
 #include "orchestrate/ways.h"
@@ -34,13 +35,14 @@ constexpr double worthARound = 0.002;
 struct Source {
   const Form *form;
   llvm::ArrayRef<uint32_t> nodes;
+  llvm::ArrayRef<ValueId> stored = {}; ///< By a kernel.
 };
 
 class Chooser {
 public:
   Chooser(const Alternatives &alternatives, const OrchestrateOptions &options)
       : programs(alternatives.programs), preferred(alternatives.preferred),
-        margin(alternatives.margin), options(options),
+        margin(alternatives.margin), names(alternatives.names), options(options),
         launches(options.space, options.mergesLaunches) {}
 
   Expected<ChosenProgram> run() {
@@ -103,7 +105,9 @@ private:
     return {program, {program.nodes.size(), {preferred}}, 0, 0, problems};
   }
 
-  ChosenProgram result(ChosenProgram chosen) const {
+  Expected<ChosenProgram> result(ChosenProgram chosen) const {
+    if (options.log && options.priced > 0 && options.mode == PlanMode::Search)
+      KINTSUGI_RETURN_IF_ERROR(tellPrices());
     for (llvm::SmallVector<size_t, 4> &sources : chosen.sources)
       llvm::erase_if(sources, [&](size_t number) { return number >= programs.size(); });
     chosen.problems = problems;
@@ -177,6 +181,7 @@ private:
     if (!looksAtAll)
       KINTSUGI_RETURN_IF_ERROR(problem.verify(solution));
     start = solution.columns;
+    best = solution;
     return programOf(solution);
   }
 
@@ -373,7 +378,7 @@ private:
     if (!isOfPreferred)
       column.cost *= 1 + margin;
     problem.addColumn(std::move(column));
-    columns.push_back({&form, candidate.group.nodes});
+    columns.push_back({&form, candidate.group.nodes, candidate.group.outputs});
     isPreferred.push_back(isOfPreferred);
     return entry->second;
   }
@@ -414,9 +419,48 @@ private:
                        {"gap", solution.gap, ""}}});
   }
 
+  explain::ChoosableKernel describe(solve::ColumnId column) const {
+    explain::ChoosableKernel launch;
+    std::set<size_t> numbers;
+    for (solve::ColumnId id : launches.kernelsOf(column)) {
+      const Source &its = columns[static_cast<size_t>(id)];
+      describeKernel(*its.form->program, its.nodes, its.stored, launch);
+      numbers.merge(programsWith(its));
+    }
+    for (size_t number : numbers)
+      if (number < names.size())
+        launch.forms.push_back(number);
+    return launch;
+  }
+
+  /// Programs that have all nodes of a kernel.
+  std::set<size_t> programsWith(const Source &kernel) const {
+    std::set<size_t> numbers;
+    for (size_t number = 0; number < parts.numPrograms(); ++number)
+      if (llvm::all_of(kernel.nodes, [&](uint32_t node) {
+            return parts.hasNode(number, parts.nodeOf(kernel.form->number, node));
+          }))
+        numbers.insert(number);
+    return numbers;
+  }
+
+  Status tellPrices() const {
+    explain::Choice told;
+    told.program = problem.name;
+    told.among = "forms";
+    told.forms.assign(names.begin(), names.end());
+    told.margin = margin;
+    auto runs = [&](solve::ColumnId column) { return launches.runs(column); };
+    auto describes = [&](solve::ColumnId column) { return describe(column); };
+    KINTSUGI_RETURN_IF_ERROR(addPrices({problem, best, options.priced, runs, describes}, told));
+    options.log->add(std::move(told));
+    return Status::success();
+  }
+
   llvm::ArrayRef<const Program *> programs;
   size_t preferred;
   double margin;
+  llvm::ArrayRef<std::string> names;
   const OrchestrateOptions &options;
   LaunchColumns launches;
   space::EqualParts parts;
@@ -430,6 +474,7 @@ private:
   std::vector<Source> columns;   ///< By column.
   std::vector<bool> isPreferred; ///< By column: of the preferred form alone.
   std::vector<solve::ColumnId> start;
+  solve::Solution best;                    ///< The last one.
   std::map<uint32_t, solve::ItemId> items; ///< By the first program's node.
   std::set<uint32_t> dispensable;          ///< Items that some form does without.
   std::map<unsigned, solve::ResourceId> resources;

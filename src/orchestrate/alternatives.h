@@ -29,6 +29,7 @@ struct Alternatives {
   llvm::ArrayRef<const te::Program *> programs;
   size_t preferred = 0; ///< The one whose kernels those of others have to beat by a margin,
   double margin = 0;    ///< a share of their time.
+  llvm::ArrayRef<std::string> names = {}; ///< Of the programs, for the log.
 };
 
 /// Programs that can't be taken apart beside the first, since their scans and calls differ from

@@ -3,6 +3,7 @@
 #include "cost/cost.h"
 #include "orchestrate/exhaustive.h"
 #include "orchestrate/launch_columns.h"
+#include "orchestrate/prices.h"
 #include "orchestrate/side_by_side.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -133,6 +134,26 @@ LaunchColumns launchesOf(const space::Space &space, solve::Problem &problem,
   return launches;
 }
 
+Status tellPrices(const Program &program, const space::Space &space, const LaunchColumns &launches,
+                  const solve::Problem &problem, const solve::Solution &solution,
+                  const OrchestrateOptions &options) {
+  explain::Choice told;
+  told.program = program.name;
+  told.among = "kernels";
+  auto describe = [&](solve::ColumnId column) {
+    explain::ChoosableKernel launch;
+    for (solve::ColumnId id : launches.kernelsOf(column)) {
+      const space::Candidate &candidate = space.candidates[static_cast<size_t>(id)];
+      describeKernel(program, candidate.group.nodes, candidate.group.outputs, launch);
+    }
+    return launch;
+  };
+  auto runs = [&](solve::ColumnId column) { return launches.runs(column); };
+  KINTSUGI_RETURN_IF_ERROR(addPrices({problem, solution, options.priced, runs, describe}, told));
+  options.log->add(std::move(told));
+  return Status::success();
+}
+
 } // namespace
 
 double costOf(const loops::KernelShape &kernel, const machine::Machine &machine) {
@@ -167,6 +188,9 @@ Expected<Choice> choose(const Program &program, llvm::ArrayRef<uint32_t> definit
   }
   if (solution.hasPlan())
     KINTSUGI_RETURN_IF_ERROR(problem.verify(solution));
+  if (solution.hasPlan() && options.priced > 0 && options.log)
+    KINTSUGI_RETURN_IF_ERROR(
+        tellPrices(program, choice.space, launches, problem, solution, options));
   for (solve::ColumnId column : solution.columns) {
     if (!launches.runs(column))
       continue; // A call or a scan.

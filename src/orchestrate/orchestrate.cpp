@@ -43,6 +43,7 @@ public:
     if (options.constantSpace)
       constantOptions.space = *options.constantSpace;
     constantOptions.mergesLaunches = false; // It runs on the host.
+    constantOptions.priced = 0;
   }
 
   Expected<Plan> run(const Program &program) {
@@ -97,6 +98,8 @@ private:
     KINTSUGI_ASSIGN(Choice fixed, choose(program, constantDefinitions, constantOptions, nullptr));
     OrchestrateOptions mainOptions = options;
     mainOptions.space.constants = constantValues(program, constant, numbers);
+    if (!outermost)
+      mainOptions.priced = 0;
     KINTSUGI_ASSIGN(Choice chosen,
                     choose(program, definitions, mainOptions, outermost ? texts : nullptr));
     if (outermost) {

@@ -30,6 +30,9 @@ struct OrchestrateOptions {
   bool lanes = true;           ///< Scans that don't wait for each other may run side by side.
   bool mergesLaunches = false; ///< Kernels that don't wait for each other will share launches.
   solve::SolverOptions solver;
+  /// Of so many kernels that were not chosen the log is told what choosing them would cost: each
+  /// takes a solution more.
+  unsigned priced = 0;
   /// Told what the solver said and which kernel computes what at which cost; the space's log, too.
   explain::Log *log = nullptr;
 };

@@ -6,6 +6,7 @@
 #include "pipeline/targets.h"
 #include "te/hash.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 
 #include <deque>
 #include <map>
@@ -13,19 +14,38 @@
 
 namespace kintsugi::pipeline {
 
+/// Rules that changed a program, in the order in which they were applied; told with the log alone.
+using Chain = llvm::SmallVector<std::string, 4>;
+
+/// What a rule makes of a program; the log is told by which rule it was decided.
+static Expected<te::Program> applied(const derive::Rule &rule, decltype(derive::Rule::apply) apply,
+                                     const te::Program &program,
+                                     const derive::RuleContext &context, Chain &chain) {
+  explain::Log said;
+  derive::RuleContext its = context;
+  its.log = context.log ? &said : nullptr;
+  KINTSUGI_ASSIGN(te::Program changed, apply(program, its));
+  for (explain::Record &record : said.records()) {
+    record.rule = rule.name;
+    context.log->add(std::move(record));
+  }
+  if (context.log && te::hashOf(changed) != te::hashOf(program))
+    chain.push_back(rule.name);
+  return checked(std::move(changed));
+}
+
 /// Rules that are not disabled, each on what those before it made; null for a rule that is not
 /// asked.
 static Expected<te::Program>
 oneAfterTheOther(te::Program program, const derive::RuleContext &context, Phases &phases,
-                 const CompileOptions &options,
+                 const CompileOptions &options, Chain &chain,
                  llvm::function_ref<decltype(derive::Rule::apply)(const derive::Rule &)> of) {
   return phases.run("derive", [&]() -> Expected<te::Program> {
     for (const derive::Rule *rule : derive::rules()) {
       auto apply = options.disabled.has(rule->name) ? nullptr : of(*rule);
       if (!apply)
         continue;
-      KINTSUGI_ASSIGN(te::Program changed, apply(program, context));
-      KINTSUGI_ASSIGN(program, checked(std::move(changed)));
+      KINTSUGI_ASSIGN(program, applied(*rule, apply, program, context, chain));
     }
     return program;
   });
@@ -40,8 +60,9 @@ Expected<te::Program> beforeStorage(te::Program program, const CompileOptions &o
                               .log = options.log,
                               .assumed = &assumed,
                               .willBeNarrow = true};
+  Chain chain;
   return oneAfterTheOther(
-      std::move(program), context, phases, options, [&](const derive::Rule &rule) {
+      std::move(program), context, phases, options, chain, [&](const derive::Rule &rule) {
         return rule.isOfReals && rule.helps(options.machine) ? rule.apply : nullptr;
       });
 }
@@ -51,7 +72,8 @@ namespace {
 /// An equal program, and what was decided on the way to it.
 struct Form {
   std::unique_ptr<const te::Program> program;
-  std::string name;        ///< In the log.
+  std::string name; ///< In the log.
+  Chain chain;
   bool hasFormats = false; ///< Some value is not stored row-major.
   bool isMixed = false;    ///< Made of parts of the others.
   derive::Assumptions assumed;
@@ -71,8 +93,8 @@ public:
   explicit Forms(const Planning &planning) : planning(planning), options(planning.options) {}
 
   Expected<ChosenForm> run(te::Program program) {
-    KINTSUGI_ASSIGN(te::Program base,
-                    ruled(std::move(program), derive::RuleOrder::OfScans, {}, ofAll, options.log));
+    KINTSUGI_ASSIGN(te::Program base, ruled(std::move(program), derive::RuleOrder::OfScans, {},
+                                            ofAll, options.log, chainOfAll));
     if (!isReference(planning.target)) {
       KINTSUGI_ASSIGN(base, withDominant(std::move(base)));
     }
@@ -125,12 +147,12 @@ private:
 
   /// What the rules of one place make of a program, each on what those before it made.
   Expected<te::Program> ruled(te::Program program, derive::RuleOrder order, const Making &making,
-                              derive::Assumptions &assumed, explain::Log *log) const {
+                              derive::Assumptions &assumed, explain::Log *log, Chain &chain) const {
     if (isReference(planning.target))
       return program;
     derive::RuleContext context{
         .space = spaceOptions(options), .margins = making.margins, .log = log, .assumed = &assumed};
-    return oneAfterTheOther(std::move(program), context, planning.phases, options,
+    return oneAfterTheOther(std::move(program), context, planning.phases, options, chain,
                             [&](const derive::Rule &rule) {
                               bool isTaken = rule.order == order &&
                                              (making.onAnyMachine || rule.helps(options.machine));
@@ -142,7 +164,7 @@ private:
   Expected<te::Program> withDominant(te::Program program) {
     derive::RuleContext context{
         .space = spaceOptions(options), .margins = {}, .log = options.log, .assumed = &ofAll};
-    return oneAfterTheOther(std::move(program), context, planning.phases, options,
+    return oneAfterTheOther(std::move(program), context, planning.phases, options, chainOfAll,
                             [](const derive::Rule &rule) { return rule.applyDominant; });
   }
 
@@ -166,10 +188,11 @@ private:
   Status make(const te::Program &base, const Making &making) {
     auto form = std::make_unique<Form>();
     form->name = making.name;
+    form->chain = chainOfAll;
     form->assumed = ofAll;
     explain::Log *log = options.log ? &form->log : nullptr;
-    KINTSUGI_ASSIGN(te::Program program,
-                    ruled(base, derive::RuleOrder::BeforeFormats, making, form->assumed, log));
+    KINTSUGI_ASSIGN(te::Program program, ruled(base, derive::RuleOrder::BeforeFormats, making,
+                                               form->assumed, log, form->chain));
     if (making.inFormats) {
       KINTSUGI_ASSIGN(std::optional<te::Program> changed, formatted(program, log));
       form->hasFormats = changed.has_value();
@@ -177,24 +200,31 @@ private:
         program = std::move(*changed);
     }
     KINTSUGI_ASSIGN(program, ruled(std::move(program), derive::RuleOrder::AfterFormats, making,
-                                   form->assumed, log));
+                                   form->assumed, log, form->chain));
     add(std::move(form), std::move(program));
     return Status::success();
   }
 
-  /// What a rule makes of a program, for which `assumed` was assumed, as a form by itself.
-  Status makeBy(const derive::Rule &rule, const te::Program &base,
-                const derive::Assumptions &assumed) {
+  /// A program from which rules make others, what was assumed for it, and what made it.
+  struct Base {
+    const te::Program *program;
+    derive::Assumptions assumed;
+    Chain chain;
+  };
+
+  /// What a rule makes of a program as a form by itself.
+  Status makeBy(const derive::Rule &rule, const Base &base) {
     auto form = std::make_unique<Form>();
     form->name = rule.name;
-    form->assumed = assumed;
+    form->chain = base.chain;
+    form->assumed = base.assumed;
     derive::RuleContext context{.space = spaceOptions(options),
                                 .margins = cost::Margins::none(),
                                 .log = options.log ? &form->log : nullptr,
                                 .assumed = &form->assumed};
-    KINTSUGI_ASSIGN(te::Program changed,
-                    planning.phases.run("derive", [&] { return rule.apply(base, context); }));
-    KINTSUGI_ASSIGN(changed, checked(std::move(changed)));
+    KINTSUGI_ASSIGN(te::Program changed, planning.phases.run("derive", [&] {
+      return applied(rule, rule.apply, *base.program, context, form->chain);
+    }));
     add(std::move(form), std::move(changed));
     return Status::success();
   }
@@ -215,8 +245,8 @@ private:
     std::set<Hash128> known{te::hashOf(base)};
     for (const std::unique_ptr<Form> &form : forms)
       known.insert(te::hashOf(*form->program));
-    std::deque<std::pair<const te::Program *, derive::Assumptions>> open{
-        {&base, ofAll}, {forms[0]->program.get(), forms[0]->assumed}};
+    std::deque<Base> open{{&base, ofAll, chainOfAll},
+                          {forms[0]->program.get(), forms[0]->assumed, forms[0]->chain}};
     for (unsigned made = 0; !open.empty(); open.pop_front())
       for (const derive::Rule *rule : derive::rules()) {
         if (options.disabled.has(rule->name) || rule->order == derive::RuleOrder::OfScans ||
@@ -225,8 +255,7 @@ private:
         if (made == mostForms)
           return noteFuel(mostForms);
         size_t before = forms.size();
-        const auto &[program, assumed] = open.front();
-        KINTSUGI_RETURN_IF_ERROR(tried(rule->name, makeBy(*rule, *program, assumed)));
+        KINTSUGI_RETURN_IF_ERROR(tried(rule->name, makeBy(*rule, open.front())));
         if (forms.size() == before)
           continue;
         if (!known.insert(te::hashOf(*forms.back()->program)).second) {
@@ -234,7 +263,8 @@ private:
           continue;
         }
         ++made;
-        open.push_back({forms.back()->program.get(), forms.back()->assumed});
+        const Form &form = *forms.back();
+        open.push_back({form.program.get(), form.assumed, form.chain});
       }
     return Status::success();
   }
@@ -258,6 +288,7 @@ private:
   Status mix(te::Program base) {
     auto unchanged = std::make_unique<Form>();
     unchanged->name = "as it is";
+    unchanged->chain = chainOfAll;
     unchanged->assumed = ofAll;
     unchanged->program = std::make_unique<const te::Program>(std::move(base));
     llvm::SmallVector<const Form *> all{unchanged.get(), forms[0].get()};
@@ -271,13 +302,16 @@ private:
     form->name = "of parts";
     form->assumed = ofAll;
     llvm::SmallVector<const te::Program *> programs;
-    for (const Form *each : all)
+    std::vector<std::string> names;
+    for (const Form *each : all) {
       programs.push_back(each->program.get());
+      names.push_back(nameOf(*each));
+    }
     KINTSUGI_ASSIGN(orchestrate::ChosenProgram mixed, planning.phases.run("choose forms", [&] {
       orchestrate::OrchestrateOptions its = orchestrateOptions(options, planning.target);
       its.space.memo = &planning.memo;
       its.space.measured = planning.measured;
-      return orchestrate::chooseAmong({programs, 1, cost::Margins().alternatives}, its);
+      return orchestrate::chooseAmong({programs, 1, cost::Margins().alternatives, names}, its);
     }));
     mixedGap = mixed.gap;
     for (const std::string &problem : mixed.problems)
@@ -289,6 +323,13 @@ private:
     form->isMixed = true;
     add(std::move(form), std::move(mixed.program));
     return Status::success();
+  }
+
+  /// With the rules that made it: "as rules choose: winograd, then split-reduction".
+  static std::string nameOf(const Form &form) {
+    std::string rules = llvm::join(form.chain, ", then ");
+    bool isOfRules = !form.chain.empty() && form.chain.back() == form.name;
+    return isOfRules ? rules : form.name + (rules.empty() ? "" : ": " + rules);
   }
 
   /// What was decided of those values that it has as a form has them.
@@ -370,6 +411,7 @@ private:
   const Planning &planning;
   const CompileOptions &options;
   derive::Assumptions ofAll;                ///< Of what all forms share.
+  Chain chainOfAll;                         ///< Likewise.
   std::vector<std::unique_ptr<Form>> forms; ///< The rules' own form first.
   double mixedGap = 0;
   std::vector<std::string> problems;

@@ -54,6 +54,7 @@ struct CompileOptions {
   bool coldConstants = false; ///< The program's come from memory in each run; see ofProgram.
   Progress progress;
   explain::Log *log = nullptr; ///< Told what the phases decided, and why.
+  unsigned priced = 0; ///< The log is told of so many kernels what choosing them would have cost.
 
   /// Null where the machine is another than the records are of.
   tune::Records *recordsInUse() const {

@@ -66,6 +66,7 @@ orchestrate::OrchestrateOptions orchestrateOptions(const CompileOptions &options
   orchestrate::OrchestrateOptions result;
   result.mode = options.plan;
   result.log = options.log;
+  result.priced = options.priced;
   result.space = spaceOptions(options);
   result.space.schedule.scalar = isReference(target);
   result.space.keepsOperators = options.disabled.has("fission") && !isReference(target);
@@ -124,6 +125,9 @@ void append(explain::Log *log, const explain::Log &said) {
   for (explain::Record &record : said.records())
     if (log)
       log->add(std::move(record));
+  for (explain::Choice &choice : said.choices())
+    if (log)
+      log->add(std::move(choice));
 }
 
 } // namespace kintsugi::pipeline

@@ -3,8 +3,8 @@
 #include "solve/plan.h"
 
 #include <algorithm>
-#include <numeric>
 #include <functional>
+#include <numeric>
 #include <queue>
 
 namespace kintsugi::solve {

@@ -16,6 +16,7 @@ enum class Task : uint8_t {
   Compile,        ///< Into `file`.
   Emit,           ///< The text of the box `step`.
   Inspect,        ///< Looks at the model only.
+  Graph,          ///< What the model's nodes read of each other.
   CompareKernels, ///< On the inputs in `file`, or made-up ones where it is empty.
 };
 

@@ -1,9 +1,8 @@
-//===- run_reports.cpp - Reports of runs: run, bench, explain ---------------===//
+//===- run_reports.cpp - Reports of runs: run, bench ------------------------===//
 
 #include "api/compiler/run_reports.h"
 
 #include "api/compiler/reports.h"
-#include "api/compiler/worker_process.h"
 #include "verify/timing.h"
 
 #include <algorithm>
@@ -162,77 +161,12 @@ Expected<Json> bench(const std::string &model, const std::string &inputs, double
   return report;
 }
 
-/// What the compiler decided on the way; null for an artifact, which was compiled some other time.
-static Expected<Json> describeDecisions(const std::string &model, const Session &session,
-                                        const Settings &settings) {
-  if (isArtifact(model) || !session.decisions().is_null())
-    return session.decisions();
-  // A compilation that found its artifact in the cache decided nothing. Equal options give equal
-  // decisions, and they are all made by the time that there is a plan.
-  KINTSUGI_ASSIGN(Answer answer, ask({Task::Emit, model, "", "plan", true}, settings));
-  KINTSUGI_ASSIGN(const Json *decisions, jsonObject(answer.json, "decisions"));
-  return *decisions;
-}
-
 void addKind(const runtime::Stage &stage, Json &entry) {
   bool isOnHost = stage.kind == runtime::Stage::Kind::Call;
   bool isCall = isOnHost || !stage.call.empty();
   entry["kind"] = isCall ? "call" : "generated";
   if (isCall)
     entry["runs_on"] = isOnHost ? "host" : "device";
-}
-
-static Json describeKernels(const runtime::Manifest &manifest,
-                            const std::vector<uint64_t> &launches) {
-  Json kernels = Json::array();
-  for (size_t i = 0; i < manifest.stages.size(); ++i) {
-    const runtime::Stage &stage = manifest.stages[i];
-    kernels.push_back({{"name", stage.symbol},
-                       {"nodes", stage.nodes},
-                       {"expressions", stage.expressions},
-                       {"bytes", stage.movedBytes},
-                       {"tiles", stage.tiles},
-                       {"launches", launches[i]},
-                       {"predicted_ms", stage.predictedSeconds * double(launches[i]) * 1e3},
-                       {"measured_ms", Json()}});
-    addKind(stage, kernels.back());
-  }
-  return kernels;
-}
-
-/// Adds what runs took to the report.
-static Status measureKernels(Session &session, const Settings &settings, Json &report) {
-  KINTSUGI_RETURN_IF_ERROR(settings.tell("timing kernels"));
-  KINTSUGI_RETURN_IF_ERROR(session.run());
-  session.clearStageTimes();
-  verify::TimingOptions options;
-  options.seconds = 0.5;
-  size_t runs = 0;
-  KINTSUGI_ASSIGN(verify::Timing timing, verify::timeRuns(
-                                             [&] {
-                                               ++runs;
-                                               return session.run({.profile = true});
-                                             },
-                                             options));
-  report["measured_ms"] = timing.medianSeconds * 1e3;
-  for (size_t i = 0; i < report["kernels"].size(); ++i)
-    report["kernels"][i]["measured_ms"] =
-        double(session.stageTimes()[i].nanoseconds) / double(runs) * 1e-6;
-  return Status::success();
-}
-
-Expected<Json> explain(const std::string &model, const Settings &settings) {
-  KINTSUGI_ASSIGN(Session session, Session::openOrLook(model, settings));
-  const runtime::Manifest &manifest = session.manifest();
-  std::vector<uint64_t> launches = launchesOf(manifest);
-  Json report = describeModel(session);
-  report["predicted_ms"] = predictedSeconds(manifest, launches) * 1e3;
-  report["measured_ms"] = Json();
-  report["kernels"] = describeKernels(manifest, launches);
-  if (session.runs())
-    KINTSUGI_RETURN_IF_ERROR(measureKernels(session, settings, report));
-  KINTSUGI_ASSIGN(report["decisions"], describeDecisions(model, session, settings));
-  return report;
 }
 
 } // namespace kintsugi::api

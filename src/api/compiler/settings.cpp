@@ -179,6 +179,13 @@ Status readTune(const Json &value, pipeline::CompileOptions &options) {
   return Status::success();
 }
 
+Status readAlternatives(const Json &value, pipeline::CompileOptions &options) {
+  if (!value.is_number_unsigned() || value.get<uint64_t>() > 10000)
+    return usageError("--alternatives: must be from 0 to 10000");
+  options.priced = value.get<unsigned>();
+  return Status::success();
+}
+
 Status readTimeout(const Json &value, Settings &settings) {
   if (!value.is_number() || !(value.get<double>() > 0 && value.get<double>() <= 1e9))
     return usageError("--timeout: must be more than 0 seconds and at most 1e9");
@@ -219,6 +226,8 @@ Status readOption(const std::string &key, const Json &value, Settings &settings,
     return readLevel(value, settings);
   if (key == "tune")
     return readTune(value, options);
+  if (key == "alternatives")
+    return readAlternatives(value, options);
   if (key == "timeout")
     return readTimeout(value, settings);
   if (key == "max_memory")
@@ -227,7 +236,7 @@ Status readOption(const std::string &key, const Json &value, Settings &settings,
     return usageError("unknown option \"" + key +
                       "\"; there are: target, precision, plan, disable, dims, bind, "
                       "random_weights, cpu_level, threads, tune, timeout, max_memory, cache, "
-                      "cubins, calibrate, max_error");
+                      "cubins, calibrate, max_error, alternatives");
   KINTSUGI_ASSIGN(bool flag, truthOf(key, value));
   bool &option = key == "cache"    ? settings.cache
                  : key == "cubins" ? options.cubins
@@ -347,7 +356,9 @@ Expected<Settings> readSettings(const KinCompilerOptions *options) {
   for (const auto &[key, value] : json->items()) {
     KINTSUGI_RETURN_IF_ERROR(readOption(key, value, settings, settings.identity));
     bool picksDevice = key == "target" && settings.compile.target == "cuda";
-    if (key != "threads" && key != "cache" && key != "cpu_level" && !picksDevice)
+    bool decidesOfArtifact =
+        key != "threads" && key != "cache" && key != "cpu_level" && key != "alternatives";
+    if (decidesOfArtifact && !picksDevice)
       settings.compileFlags.push_back(flagOf(key));
   }
   if (settings.compile.target == "cuda") {

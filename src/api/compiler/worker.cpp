@@ -9,6 +9,7 @@
 #include "explain/render.h"
 #include "explain/summary.h"
 #include "pipeline/inspect.h"
+#include "pipeline/model_graph.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -20,8 +21,12 @@ namespace kintsugi::api {
 
 static Json describe(const explain::Log &log) {
   std::vector<explain::Record> records = log.records();
+  Json choices = Json::array();
+  for (const explain::Choice &choice : log.choices())
+    choices.push_back(explain::renderJson(choice));
   return {{"summary", explain::renderJson(explain::summarize(records))},
-          {"records", explain::renderJson(records)}};
+          {"records", explain::renderJson(records)},
+          {"choices", std::move(choices)}};
 }
 
 static Expected<Answer> compile(const Request &request, const Settings &settings) {
@@ -49,9 +54,12 @@ static Expected<Answer> serveTask(const Request &request, const Settings &settin
   if (request.task == Task::Emit)
     return emit(request, settings);
   Diagnostics diagnostics;
-  KINTSUGI_ASSIGN(Json report, request.task == Task::Inspect
-                                   ? pipeline::inspect(request.model, settings.compile, diagnostics)
-                                   : compareKernels(request.model, request.file, settings));
+  KINTSUGI_ASSIGN(Json report,
+                  request.task == Task::Inspect
+                      ? pipeline::inspect(request.model, settings.compile, diagnostics)
+                  : request.task == Task::Graph
+                      ? pipeline::describeGraph(request.model, settings.compile, diagnostics)
+                      : compareKernels(request.model, request.file, settings));
   return Answer{{{"report", std::move(report)}}, ""};
 }
 

@@ -286,6 +286,15 @@ private:
                      "An ONNX file, a .te file or an artifact");
     verb.add_flag("--decisions", arguments.decisions,
                   "Show each decision of the compiler, not only what it decided mostly");
+    verb.add_option("--html", arguments.html,
+                    "Write a page to this file that shows the model, its kernels, their times and "
+                    "what else was possible; - for the output")
+        ->type_name("FILE");
+    verb.add_option_function<unsigned>(
+            "--alternatives", [this](unsigned count) { arguments.options["alternatives"] = count; },
+            "Of so many kernels that were not chosen, say what choosing them would cost; with "
+            "--html 32 by default, else none")
+        ->type_name("N");
     addRunFlags(verb);
     addJson(verb);
   }
@@ -336,6 +345,9 @@ Parsed parseArguments(int argc, char **argv) {
   Grammar grammar(app, parsed.arguments);
   try {
     app.parse(argc, argv);
+    constexpr unsigned shownByPages = 32;
+    if (!parsed.arguments.html.empty() && !parsed.arguments.options.contains("alternatives"))
+      parsed.arguments.options["alternatives"] = shownByPages;
   } catch (const CLI::Success &success) {
     std::ostringstream out;
     parsed.exitCode = app.exit(success, out, out);

@@ -23,6 +23,7 @@ struct Arguments {
   std::string inputs;   ///< An .npz file, or empty.
   std::string expected; ///< An .npz file, or empty.
   std::string trace;    ///< Of `profile`: a file, or empty.
+  std::string html;     ///< Of `explain`: a file, or empty.
   std::string machineAction = "show"; ///< Of `doctor`.
   double seconds = 3;
   std::optional<uint64_t> maxBytes;

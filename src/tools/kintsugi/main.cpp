@@ -9,6 +9,7 @@
 #include "api/compiler/worker_program.h"
 #include "base/diagnostics.h"
 #include "base/files.h"
+#include "explain/render.h"
 #include "kintsugi/compiler.h"
 #include "tools/kintsugi/arguments.h"
 #include "tools/kintsugi/interrupt.h"
@@ -97,11 +98,18 @@ int writeText(const std::string &path, const std::string &text) {
 int deliver(const Arguments &arguments, const std::string &result) {
   if (!arguments.emit.empty())
     return writeText(arguments.output, result);
-  if (arguments.json)
+  if (arguments.json && arguments.html.empty())
     return print(result + "\n");
   Expected<Json> report = parseJson(result);
   if (!report.ok())
     return fail("a report is no JSON: " + report.error().message, KIN_INTERNAL);
+  if (!arguments.html.empty()) {
+    int code = writeText(arguments.html, explain::renderHtml(*report));
+    if (code != KIN_OK || arguments.html == "-")
+      return code;
+  }
+  if (arguments.json)
+    return print(result + "\n");
   if (auto notes = report->find("notes"); notes != report->end() && !arguments.quiet)
     for (const Json &note : *notes)
       std::fprintf(stderr, "kintsugi: %s\n", oneLine(note.get<std::string>()).c_str());
@@ -133,7 +141,7 @@ std::vector<std::string> readFiles(const Arguments &arguments) {
 /// What is wrong with the files that a verb writes; empty where nothing is.
 std::string conflictOfFiles(const Arguments &arguments) {
   std::error_code isMissing;
-  for (const std::string &written : {arguments.output, arguments.trace}) {
+  for (const std::string &written : {arguments.output, arguments.trace, arguments.html}) {
     if (written.empty())
       continue;
     if (std::filesystem::equivalent(arguments.model, written, isMissing))
@@ -155,6 +163,8 @@ std::string conflictIn(const Arguments &arguments) {
     return "compile: --json has no effect with --emit, whose text is no report";
   if (arguments.decisions && (arguments.json || arguments.quiet))
     return "explain: --decisions has no effect with --json, which has them all, or --quiet";
+  if (arguments.html == "-" && arguments.json)
+    return "explain: --html - and --json both print; name a file for one";
   if (arguments.verb == "cache" && arguments.model != "gc" && arguments.maxBytes)
     return "cache: --max-bytes is for gc";
   return conflictOfFiles(arguments);

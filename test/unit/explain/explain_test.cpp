@@ -75,13 +75,76 @@ TEST(Render, json) {
   EXPECT_TRUE(parseJson(printJson(list)).ok());
 }
 
-TEST(Render, pageEscapesNames) {
-  std::vector<Record> records = {{"import", "<script>\"&", "kept", {"a<b"}, {}}};
-  std::string page = renderHtml(records, "model & <title>");
-  EXPECT_EQ(page.find("<script"), std::string::npos);
-  EXPECT_NE(page.find("&lt;script&gt;&quot;&amp;"), std::string::npos);
-  EXPECT_NE(page.find("a&lt;b"), std::string::npos);
-  EXPECT_NE(page.find("<title>model &amp; &lt;title&gt;</title>"), std::string::npos);
+/// What the page holds as data.
+Json dataOf(const std::string &page) {
+  std::string open = "<script type=\"application/json\" id=\"report\">";
+  size_t start = page.find(open);
+  EXPECT_NE(start, page.npos);
+  start += open.size();
+  auto data = parseJson(page.substr(start, page.find("</script>", start) - start));
+  EXPECT_TRUE(data.ok());
+  return data.ok() ? *data : Json();
+}
+
+size_t countOf(const std::string &text, const std::string &part) {
+  size_t count = 0;
+  for (size_t at = text.find(part); at != text.npos; at = text.find(part, at + 1))
+    ++count;
+  return count;
+}
+
+TEST(Page, namesEndNothing) {
+  std::string name =
+      "</script><script>alert(1)</script><!--<script>&amp;\"'{{report}}{{title}}\u2028";
+  Json report = {{"model", name}, {"kernels", Json::array({{{"name", name}}})}};
+  std::string page = renderHtml(report), plain = renderHtml({{"model", "plain"}});
+  for (const char *part : {"<script", "</script", "<!--"})
+    EXPECT_EQ(countOf(page, part), countOf(plain, part)) << part;
+  EXPECT_NE(page.find("<h1>&lt;/script&gt;&lt;script&gt;alert(1)"), page.npos);
+  EXPECT_NE(page.find("{{report}}{{title}}"), page.npos);
+  EXPECT_EQ(dataOf(page), report);
+}
+
+TEST(Page, bytesThatAreNoText) {
+  Json data = dataOf(renderHtml({{"model", "m"}, {"notes", {"\xff\xfe"}}}));
+  EXPECT_EQ(data["notes"][0], "\uFFFD\uFFFD");
+}
+
+TEST(Page, hasNeitherFilesNorNetwork) {
+  std::string page = renderHtml({{"model", "m"}});
+  for (const char *part : {"https:", "src=", "@import", "url(", "fetch(", "XMLHttp", "import("})
+    EXPECT_EQ(page.find(part), page.npos) << part;
+  EXPECT_NE(page.find("default-src 'none'"), page.npos);
+}
+
+TEST(Page, leavesOutWhatItDoesNotShow) {
+  std::vector<Record> records = sample();
+  records.push_back({"derive", "value 'v'", "by an algorithm", {}, {}, "winograd"});
+  records.push_back({"orchestrate", "program 'p'", "optimal", {}, {}});
+  Json report = {{"model", "m"}, {"decisions", {{"records", renderJson(records)}}}};
+  Json decisions = dataOf(renderHtml(report))["decisions"];
+  EXPECT_EQ(decisions["records_left_out"], sample().size());
+  ASSERT_EQ(decisions["records"].size(), 2u);
+  EXPECT_EQ(decisions["records"][0]["rule"], "winograd");
+  EXPECT_EQ(decisions["records"][1]["subject"], "program 'p'");
+}
+
+TEST(Choice, json) {
+  Choice choice;
+  choice.among = "forms";
+  choice.objective = 2e-3;
+  choice.chosen = {{{"y"}, {"x", "y"}, {"n"}, {0}, "y = x", 1e-3}};
+  choice.alternatives = {
+      {{{"z"}, {"z"}, {}, {1}, "z = 0", 3e-3}, {0}, 1e-4, 2e-4, true, {}},
+      {{{"w"}, {"w"}, {}, {}, "w = 0", 3e-3}, {0}, 1e-4, std::nullopt, false, {}}};
+  Json json = renderJson(choice);
+  EXPECT_EQ(json["objective_ms"], 2);
+  EXPECT_EQ(json["chosen"][0]["definitions"], Json({"x", "y"}));
+  EXPECT_EQ(json["alternatives"][0]["forms"], Json({1}));
+  EXPECT_EQ(json["alternatives"][0]["more_ms"], 0.2);
+  EXPECT_EQ(json["alternatives"][0]["proven"], true);
+  EXPECT_TRUE(json["alternatives"][1]["more_ms"].is_null());
+  EXPECT_EQ(json["alternatives"][1]["more_at_least_ms"], 0.1);
 }
 
 TEST(Render, scalesNumbers) {

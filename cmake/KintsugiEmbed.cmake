@@ -1,0 +1,13 @@
+# Files as text in C++: kintsugi_embed(explain page.js.inc page/a.js page/b.js) writes one raw string literal for each
+# part of at most so many bytes, which adjacent literals join, into the folder's build directory.
+function(kintsugi_embed target output)
+  set(files ${ARGN})
+  list(TRANSFORM files PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
+  set(script ${PROJECT_SOURCE_DIR}/cmake/embed.cmake)
+  set(result ${CMAKE_CURRENT_BINARY_DIR}/include/${output})
+  string(REPLACE ";" "|" joined "${files}")
+  add_custom_command(OUTPUT ${result} COMMAND ${CMAKE_COMMAND} -DOUTPUT=${result} "-DFILES=${joined}" -P ${script}
+    DEPENDS ${files} ${script} VERBATIM)
+  target_sources(kintsugi_${target} PRIVATE ${result})
+  target_include_directories(kintsugi_${target} PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/include)
+endfunction()

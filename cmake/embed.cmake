@@ -1,0 +1,12 @@
+# Run by kintsugi_embed(): FILES, with | between, as raw string literals in OUTPUT.
+string(REPLACE "|" ";" files "${FILES}")
+set(text "")
+foreach(file IN LISTS files)
+  file(READ ${file} content)
+  string(FIND "${content}" ")embed\"" ends)
+  if(NOT ends EQUAL -1)
+    message(FATAL_ERROR "${file}: holds what ends the literal that it becomes")
+  endif()
+  string(APPEND text "R\"embed(${content})embed\"\n")
+endforeach()
+file(WRITE ${OUTPUT} "${text}")
