@@ -1,5 +1,5 @@
-# Files as text in C++: kintsugi_embed(explain page.js.inc page/a.js page/b.js) writes one raw string literal for each
-# part of at most so many bytes, which adjacent literals join, into the folder's build directory.
+# Files as text in C++: kintsugi_embed(explain page.js.inc page/a.js page/b.js) writes the files, one after the other, as
+# literals into a file that sources of the folder include.
 function(kintsugi_embed target output)
   set(files ${ARGN})
   list(TRANSFORM files PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)

@@ -29,7 +29,8 @@ struct ChoosableKernel {
 struct Alternative {
   ChoosableKernel kernel;
   std::vector<size_t> insteadOf; ///< Chosen kernels that have a part of what it does.
-  double moreAtLeast = 0; ///< Seconds, from the relaxation: no plan with it takes fewer more.
+  double moreAtLeast =
+      0; ///< Seconds, less than 0 where nothing is proven: no plan takes fewer more.
   /// By how much the best plan with it that was found takes longer; nothing: it was not looked for.
   std::optional<double> more;
   bool isProven = false;         ///< No plan with it takes less than `more` longer.

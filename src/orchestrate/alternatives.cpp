@@ -105,9 +105,9 @@ private:
     return {program, {program.nodes.size(), {preferred}}, 0, 0, problems};
   }
 
-  Expected<ChosenProgram> result(ChosenProgram chosen) const {
+  ChosenProgram result(ChosenProgram chosen) const {
     if (options.log && options.priced > 0 && options.mode == PlanMode::Search)
-      KINTSUGI_RETURN_IF_ERROR(tellPrices());
+      tellPricesOfForms();
     for (llvm::SmallVector<size_t, 4> &sources : chosen.sources)
       llvm::erase_if(sources, [&](size_t number) { return number >= programs.size(); });
     chosen.problems = problems;
@@ -421,40 +421,37 @@ private:
 
   explain::ChoosableKernel describe(solve::ColumnId column) const {
     explain::ChoosableKernel launch;
-    std::set<size_t> numbers;
     for (solve::ColumnId id : launches.kernelsOf(column)) {
       const Source &its = columns[static_cast<size_t>(id)];
       describeKernel(*its.form->program, its.nodes, its.stored, launch);
-      numbers.merge(programsWith(its));
     }
-    for (size_t number : numbers)
-      if (number < names.size())
-        launch.forms.push_back(number);
     return launch;
   }
 
-  /// Programs that have all nodes of a kernel.
-  std::set<size_t> programsWith(const Source &kernel) const {
-    std::set<size_t> numbers;
-    for (size_t number = 0; number < parts.numPrograms(); ++number)
-      if (llvm::all_of(kernel.nodes, [&](uint32_t node) {
-            return parts.hasNode(number, parts.nodeOf(kernel.form->number, node));
+  /// Programs that have all nodes of a launch, of those that were given.
+  std::vector<size_t> formsOf(solve::ColumnId column) const {
+    std::vector<size_t> numbers;
+    for (size_t number = 0; number < programs.size(); ++number)
+      if (llvm::all_of(launches.kernelsOf(column), [&](solve::ColumnId id) {
+            const Source &kernel = columns[static_cast<size_t>(id)];
+            return llvm::all_of(kernel.nodes, [&](uint32_t node) {
+              return parts.hasNode(number, parts.nodeOf(kernel.form->number, node));
+            });
           }))
-        numbers.insert(number);
+        numbers.push_back(number);
     return numbers;
   }
 
-  Status tellPrices() const {
+  void tellPricesOfForms() const {
+    auto runs = [&](solve::ColumnId column) { return launches.runs(column); };
+    auto describes = [&](solve::ColumnId column) { return describe(column); };
+    auto forms = [&](solve::ColumnId column) { return formsOf(column); };
     explain::Choice told;
-    told.program = problem.name;
     told.among = "forms";
     told.forms.assign(names.begin(), names.end());
     told.margin = margin;
-    auto runs = [&](solve::ColumnId column) { return launches.runs(column); };
-    auto describes = [&](solve::ColumnId column) { return describe(column); };
-    KINTSUGI_RETURN_IF_ERROR(addPrices({problem, best, options.priced, runs, describes}, told));
-    options.log->add(std::move(told));
-    return Status::success();
+    tellPrices({problem, best, options.priced, runs, describes, forms}, std::move(told),
+               *options.log);
   }
 
   llvm::ArrayRef<const Program *> programs;

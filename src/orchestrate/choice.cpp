@@ -134,12 +134,10 @@ LaunchColumns launchesOf(const space::Space &space, solve::Problem &problem,
   return launches;
 }
 
-Status tellPrices(const Program &program, const space::Space &space, const LaunchColumns &launches,
+void tellPricesOf(const Program &program, const space::Space &space, const LaunchColumns &launches,
                   const solve::Problem &problem, const solve::Solution &solution,
                   const OrchestrateOptions &options) {
-  explain::Choice told;
-  told.program = program.name;
-  told.among = "kernels";
+  auto runs = [&](solve::ColumnId column) { return launches.runs(column); };
   auto describe = [&](solve::ColumnId column) {
     explain::ChoosableKernel launch;
     for (solve::ColumnId id : launches.kernelsOf(column)) {
@@ -148,10 +146,11 @@ Status tellPrices(const Program &program, const space::Space &space, const Launc
     }
     return launch;
   };
-  auto runs = [&](solve::ColumnId column) { return launches.runs(column); };
-  KINTSUGI_RETURN_IF_ERROR(addPrices({problem, solution, options.priced, runs, describe}, told));
-  options.log->add(std::move(told));
-  return Status::success();
+  auto formsOf = [](solve::ColumnId) { return std::vector<size_t>(); };
+  explain::Choice told;
+  told.among = "kernels";
+  tellPrices({problem, solution, options.priced, runs, describe, formsOf}, std::move(told),
+             *options.log);
 }
 
 } // namespace
@@ -188,9 +187,8 @@ Expected<Choice> choose(const Program &program, llvm::ArrayRef<uint32_t> definit
   }
   if (solution.hasPlan())
     KINTSUGI_RETURN_IF_ERROR(problem.verify(solution));
-  if (solution.hasPlan() && options.priced > 0 && options.log)
-    KINTSUGI_RETURN_IF_ERROR(
-        tellPrices(program, choice.space, launches, problem, solution, options));
+  if (options.log && options.priced > 0 && options.mode == PlanMode::Search && solution.hasPlan())
+    tellPricesOf(program, choice.space, launches, problem, solution, options);
   for (solve::ColumnId column : solution.columns) {
     if (!launches.runs(column))
       continue; // A call or a scan.

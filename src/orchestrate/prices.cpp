@@ -61,6 +61,7 @@ private:
   explain::ChoosableKernel described(ColumnId id) const {
     explain::ChoosableKernel kernel = pricing.describe(id);
     kernel.seconds = column(id).cost / microseconds;
+    kernel.forms = pricing.formsOf(id);
     return kernel;
   }
 
@@ -92,12 +93,23 @@ private:
       llvm::sort(its, [&](ColumnId a, ColumnId b) {
         return std::pair(leastOf(a), a) < std::pair(leastOf(b), b);
       });
+      its = ofEachFormFirst(its);
       size_t told = std::min({its.size(), mostOfKernel, mostOfAll - all.size()});
       choice.notTold += its.size() - told;
       its.resize(told);
       llvm::append_range(all, its);
     }
     return all;
+  }
+
+  /// Or else the ways in which one form can be cut would hide what others are.
+  std::vector<ColumnId> ofEachFormFirst(llvm::ArrayRef<ColumnId> columns) const {
+    std::vector<ColumnId> first, others;
+    std::set<std::vector<size_t>> known;
+    for (ColumnId id : columns)
+      (known.insert(pricing.formsOf(id)).second ? first : others).push_back(id);
+    llvm::append_range(first, others);
+    return first;
   }
 
   /// Those that are solved for: layers that repeat have equal alternatives, of which one says as
@@ -126,9 +138,15 @@ private:
     explain::Alternative alternative;
     alternative.kernel = described(id);
     alternative.insteadOf = insteadOf(id);
-    double more = leastOf(id) - pricing.solution.objective;
-    alternative.moreAtLeast = std::max(0.0, more) / microseconds;
+    alternative.moreAtLeast = moreThanBest(leastOf(id));
     return alternative;
+  }
+
+  /// Seconds; less than 0 where the best plan is not proven to be that. What rounding makes is 0.
+  double moreThanBest(double cost) const {
+    constexpr double tolerance = 1e-9;
+    double best = pricing.solution.objective;
+    return std::abs(cost - best) <= tolerance * best ? 0 : (cost - best) / microseconds;
   }
 
   Status price(ColumnId id, explain::Alternative &alternative) {
@@ -141,10 +159,8 @@ private:
     fuel -= solution.iterations;
     if (!solution.hasPlan())
       return Status::success();
-    double best = pricing.solution.objective;
-    alternative.more = std::max(0.0, solution.objective - best) / microseconds;
-    alternative.moreAtLeast =
-        std::max(alternative.moreAtLeast, (solution.bound - best) / microseconds);
+    alternative.more = moreThanBest(solution.objective);
+    alternative.moreAtLeast = std::max(alternative.moreAtLeast, moreThanBest(solution.bound));
     alternative.isProven = solution.status == SolutionStatus::Optimal;
     for (ColumnId other : solution.columns)
       if (other != id && pricing.runs(other) &&
@@ -190,13 +206,21 @@ void describeKernel(const te::Program &program, llvm::ArrayRef<uint32_t> nodes,
   }
 }
 
-Status addPrices(const Pricing &pricing, explain::Choice &choice) {
+void tellPrices(const Pricing &pricing, explain::Choice choice, explain::Log &log) {
+  choice.program = pricing.problem.name;
   choice.definitions = pricing.problem.items.size();
   choice.candidates = pricing.problem.columns.size();
   choice.objective = pricing.solution.objective / microseconds;
   choice.bound = pricing.solution.bound / microseconds;
   choice.gap = pricing.solution.gap;
-  return Pricer(pricing, choice).run();
+  if (Status status = Pricer(pricing, choice).run(); status.ok())
+    log.add(std::move(choice));
+  else
+    log.add({"orchestrate",
+             "program '" + choice.program + "'",
+             "prices left out",
+             {status.error().message},
+             {}});
 }
 
 } // namespace kintsugi::orchestrate

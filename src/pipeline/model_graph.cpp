@@ -3,6 +3,7 @@
 #include "base/files.h"
 #include "import/onnx_reader.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -13,27 +14,37 @@ namespace {
 /// Of more than that nobody makes a picture.
 constexpr size_t mostNodes = 20000, mostBytes = size_t(8) << 20;
 
+struct Described {
+  std::string name, op;
+  std::set<std::string> reads;      ///< Values.
+  std::vector<std::string> outputs; ///< Likewise.
+  std::set<std::string> holds;      ///< Nodes in its bodies.
+};
+
 class GraphDescription {
 public:
-  bool isFull() const { return nodes.size() >= mostNodes || bytes >= mostBytes; }
-
-  void addNode(const std::string &name, const std::string &op, const std::set<std::string> &inputs,
-               const std::vector<std::string> &outputs) {
-    if (isFull()) {
+  void addNode(const Described &node) {
+    if (nodes.size() >= mostNodes || bytes >= mostBytes) {
       ++leftOut;
       return;
     }
     std::set<size_t> reads;
-    for (const std::string &input : inputs)
-      if (auto found = writers.find(input); found != writers.end())
+    for (const std::string &value : node.reads)
+      if (auto found = writers.find(value); found != writers.end())
         reads.insert(found->second);
-    bytes += name.size() + op.size() + reads.size() * sizeof(size_t);
-    for (const std::string &output : outputs) {
-      bytes += output.size();
+    bytes += node.name.size() + node.op.size() + reads.size() * sizeof(size_t);
+    for (const std::string &output : node.outputs)
       if (!output.empty())
         writers[output] = nodes.size();
-    }
-    nodes.push_back({{"name", name}, {"op", op}, {"reads", reads}, {"outputs", outputs}});
+    for (const std::string &name : node.outputs)
+      bytes += name.size();
+    for (const std::string &name : node.holds)
+      bytes += name.size();
+    nodes.push_back({{"name", node.name},
+                     {"op", node.op},
+                     {"reads", reads},
+                     {"outputs", node.outputs},
+                     {"holds", node.holds}});
   }
 
   Json finish() { return {{"nodes", std::move(nodes)}, {"left_out", leftOut}}; }
@@ -44,37 +55,50 @@ private:
   std::map<std::string, size_t> writers; ///< By value's name.
 };
 
-/// What bodies read from around them is read by the node that has them.
-void addCaptured(const import::Graph &graph, unsigned depth, std::set<std::string> &names) {
-  constexpr unsigned deepest = 32; // That of the reader.
-  std::set<std::string> own;
-  for (const import::ValueInfo &input : graph.inputs)
-    own.insert(input.name);
-  for (const import::Node &node : graph.nodes)
-    own.insert(node.outputs.begin(), node.outputs.end());
-  std::set<std::string> read;
-  for (const import::Node &node : graph.nodes) {
-    read.insert(node.inputs.begin(), node.inputs.end());
+std::string nameOf(const import::Node &node) {
+  return node.name.empty() && !node.outputs.empty() ? node.outputs[0] : node.name;
+}
+
+/// What the bodies of a node read from around them, and the names of the nodes that they hold.
+class Bodies {
+public:
+  explicit Bodies(const import::Node &node) { addBodiesOf(node, reads, 0); }
+
+  std::set<std::string> reads, holds;
+
+private:
+  static constexpr unsigned deepest = 32; // That of the reader.
+
+  void addBodiesOf(const import::Node &node, std::set<std::string> &names, unsigned depth) {
     for (const import::Attribute &attribute : node.attributes)
       if (attribute.graph && depth < deepest)
-        addCaptured(*attribute.graph, depth + 1, read);
+        add(*attribute.graph, names, depth + 1);
   }
-  for (const std::string &name : read)
-    if (!own.count(name))
-      names.insert(name);
-}
+
+  void add(const import::Graph &graph, std::set<std::string> &names, unsigned depth) {
+    std::set<std::string> own, read;
+    for (const import::ValueInfo &input : graph.inputs)
+      own.insert(input.name);
+    for (const import::Node &node : graph.nodes) {
+      own.insert(node.outputs.begin(), node.outputs.end());
+      read.insert(node.inputs.begin(), node.inputs.end());
+      holds.insert(nameOf(node));
+      addBodiesOf(node, read, depth);
+    }
+    for (const import::ValueInfo &output : graph.outputs)
+      read.insert(output.name);
+    std::set_difference(read.begin(), read.end(), own.begin(), own.end(),
+                        std::inserter(names, names.end()));
+  }
+};
 
 Json describe(const import::Graph &graph) {
   GraphDescription description;
   for (const import::Node &node : graph.nodes) {
-    std::set<std::string> read(node.inputs.begin(), node.inputs.end());
-    for (const import::Attribute &attribute : node.attributes)
-      if (attribute.graph)
-        addCaptured(*attribute.graph, 0, read);
-    bool isUnnamed = node.name.empty() && !node.outputs.empty();
-    description.addNode(isUnnamed ? node.outputs[0] : node.name,
-                        node.domain.empty() ? node.op : node.domain + "." + node.op, read,
-                        node.outputs);
+    Bodies bodies(node);
+    bodies.reads.insert(node.inputs.begin(), node.inputs.end());
+    description.addNode({nameOf(node), node.domain.empty() ? node.op : node.domain + "." + node.op,
+                         bodies.reads, node.outputs, bodies.holds});
   }
   return description.finish();
 }
@@ -95,8 +119,11 @@ Json describe(const te::Program &program) {
     for (te::ValueId result : program.resultsOf(node))
       results.push_back(program.value(result).name);
     const std::vector<std::string> &origins = program.origins[node];
-    description.addNode(origins.empty() ? results.front() : origins.front(),
-                        kindOf(program.nodes[node]), read, results);
+    description.addNode({origins.empty() ? results.front() : origins.front(),
+                         kindOf(program.nodes[node]),
+                         read,
+                         results,
+                         {}});
   }
   return description.finish();
 }

@@ -11,10 +11,10 @@
 
 namespace kintsugi::pipeline {
 
-/// {"nodes": [{"name", "op", "reads": [numbers of nodes], "outputs": [names]}], "left_out":
-/// number}: the nodes of an ONNX file's own graph in its order, or the definitions of a .te file.
-/// What functions and bodies of loops hold goes by the name of the node that calls them with "/"
-/// behind. Of nodes beyond a limit there is the number alone.
+/// {"nodes": [{"name", "op", "reads": [numbers of nodes], "outputs": [names], "holds": [names of
+/// nodes in its bodies]}], "left_out": number}: the nodes of an ONNX file's own graph in its order,
+/// or the definitions of a .te file. What a function holds goes by the name of the node that calls
+/// it with "/" behind. Of nodes beyond a limit there is the number alone.
 Expected<Json> describeGraph(const std::string &path, const CompileOptions &options,
                              Diagnostics &diagnostics);
 

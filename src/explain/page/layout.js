@@ -2,10 +2,10 @@
 // barycenters, coordinates by what each is joined with. The same graph gives the same drawing. What is deeper than wide
 // is folded into columns, as a newspaper is.
 
-const longestWithBends = 12; // Ranks that an edge may cross and still be led around what is between.
+const longestWithBends = 12;  // Ranks that an edge may cross and still be led around what is between.
 
 // Boxes have w and h; edges join numbers of boxes. Gives boxes their x and y, and a list of points for each edge.
-function drawLayers(boxes, edges, { gapX, gapY, aspect = 0 }) {
+function drawLayers(boxes, edges, {gapX, gapY, aspect = 0}) {
   const graph = withBends(boxes, edges);
   orderLayers(graph);
   placeLayers(graph, gapX);
@@ -19,25 +19,27 @@ function drawLayers(boxes, edges, { gapX, gapY, aspect = 0 }) {
     const point = all[number];
     return [point.x, place === 0 ? point.y + point.h : point.y];
   }));
-  return { ...columns, paths };
+  return {...columns, paths};
 }
 
 function ranksOf(boxes, edges) {
   const count = boxes.length;
-  const above = Array.from({ length: count }, () => []);
-  const below = Array.from({ length: count }, () => []);
+  const above = Array.from({length: count}, () => []);
+  const below = Array.from({length: count}, () => []);
   for (const [from, to] of edges)
     if (from < to) {
       below[from].push(to);
       above[to].push(from);
     }
   const rank = new Array(count).fill(0);
-  for (let i = 0; i < count; ++i) for (const j of above[i]) rank[i] = Math.max(rank[i], rank[j] + 1);
+  for (let i = 0; i < count; ++i)
+    for (const j of above[i]) rank[i] = Math.max(rank[i], rank[j] + 1);
   // What depends on loose boxes alone, such as on constants, stands with its readers, and so does what few read from.
   const isFree = boxes.map(() => false);
   for (let i = 0; i < count; ++i) isFree[i] = !!boxes[i].isLoose && above[i].every((j) => isFree[j]);
   for (let i = count - 1; i >= 0; --i)
-    if (below[i].length && (isFree[i] || below[i].length >= above[i].length)) rank[i] = Math.min(...below[i].map((j) => rank[j])) - 1;
+    if (below[i].length && (isFree[i] || below[i].length >= above[i].length))
+      rank[i] = Math.min(...below[i].map((j) => rank[j])) - 1;
   return rank;
 }
 
@@ -45,7 +47,7 @@ function ranksOf(boxes, edges) {
 function withBends(boxes, edges) {
   const rank = ranksOf(boxes, edges);
   const least = boxes.length ? rank.reduce((a, b) => Math.min(a, b)) : 0;
-  const points = boxes.map((box, number) => ({ w: box.w, h: box.h, rank: rank[number] - least, up: [], down: [] }));
+  const points = boxes.map((box, number) => ({w: box.w, h: box.h, rank: rank[number] - least, up: [], down: []}));
   const join = (from, to) => {
     points[from].down.push(to);
     points[to].up.push(from);
@@ -55,7 +57,7 @@ function withBends(boxes, edges) {
     const span = points[to].rank - points[from].rank;
     if (span >= 1 && span <= longestWithBends) {
       for (let step = 1; step < span; ++step) {
-        points.push({ w: 10, h: 0, rank: points[from].rank + step, up: [], down: [] });
+        points.push({w: 10, h: 0, rank: points[from].rank + step, up: [], down: []});
         join(chain[chain.length - 1], points.length - 1);
         chain.push(points.length - 1);
       }
@@ -66,10 +68,10 @@ function withBends(boxes, edges) {
   });
   const layers = [];
   points.forEach((point, number) => (layers[point.rank] ||= []).push(number));
-  return { points, chains, layers: Array.from(layers, (layer) => layer || []) };
+  return {points, chains, layers: Array.from(layers, (layer) => layer || [])};
 }
 
-function orderLayers({ points, layers }) {
+function orderLayers({points, layers}) {
   const sweeps = points.length > 6000 ? 2 : 6;
   const number = (layer) => layer.forEach((id, place) => (points[id].place = place));
   layers.forEach(number);
@@ -78,7 +80,8 @@ function orderLayers({ points, layers }) {
     for (const layer of sweep % 2 ? [...layers].reverse() : layers) {
       for (const id of layer) {
         const others = points[id][side];
-        points[id].wish = others.length ? sum(others.map((other) => points[other].place)) / others.length : points[id].place;
+        points[id].wish =
+            others.length ? sum(others.map((other) => points[other].place)) / others.length : points[id].place;
       }
       layer.sort((a, b) => points[a].wish - points[b].wish || points[a].place - points[b].place);
       number(layer);
@@ -87,7 +90,7 @@ function orderLayers({ points, layers }) {
 }
 
 // Centers as near to what they are joined with as the order allows.
-function placeLayers({ points, layers }, gap) {
+function placeLayers({points, layers}, gap) {
   const apart = (a, b) => (points[a].w + points[b].w) / 2 + gap;
   for (const layer of layers) {
     let x = 0;
@@ -111,7 +114,7 @@ function placeLayers({ points, layers }, gap) {
 }
 
 // Layers from top to bottom, in so many columns that the whole is seen largest in a frame of the aspect.
-function foldLayers({ points, layers }, gapX, gapY, aspect) {
+function foldLayers({points, layers}, gapX, gapY, aspect) {
   const heights = layers.map((layer) => Math.max(0, ...layer.map((id) => points[id].h)) + gapY);
   const lows = layers.map((layer) => Math.min(...layer.map((id) => points[id].x - points[id].w / 2)));
   const highs = layers.map((layer) => Math.max(...layer.map((id) => points[id].x + points[id].w / 2)));
@@ -121,13 +124,14 @@ function foldLayers({ points, layers }, gapX, gapY, aspect) {
     let height = 0, width = 0;
     for (let first = 0, last = 0; first < layers.length; first = last) {
       let column = 0;
-      while (last < layers.length && (last === first || column + heights[last] / 2 <= total / count)) column += heights[last++];
+      while (last < layers.length && (last === first || column + heights[last] / 2 <= total / count))
+        column += heights[last++];
       const low = Math.min(...lows.slice(first, last)), high = Math.max(...highs.slice(first, last));
-      columns.push({ first, last, shift: width - low });
+      columns.push({first, last, shift: width - low});
       width += high - low + 4 * gapX;
       height = Math.max(height, column - gapY);
     }
-    return { columns, width: Math.max(0, width - 4 * gapX), height };
+    return {columns, width: Math.max(0, width - 4 * gapX), height};
   };
   const size = (folded) => Math.min(aspect / folded.width, 1 / folded.height);
   let best = cut(1);
@@ -135,7 +139,7 @@ function foldLayers({ points, layers }, gapX, gapY, aspect) {
     const folded = cut(count);
     if (size(folded) > size(best)) best = folded;
   }
-  for (const { first, last, shift } of best.columns)
+  for (const {first, last, shift} of best.columns)
     for (let layer = first, y = 0; layer < last; y += heights[layer++])
       for (const id of layers[layer]) {
         points[id].x += shift;
@@ -150,7 +154,8 @@ function lineThrough(path) {
   for (let i = 1; i < path.length; ++i) {
     const [x0, y0] = path[i - 1], [x1, y1] = path[i];
     const bend = y1 > y0 ? (y1 - y0) / 2 : 40;
-    line += `C${x0.toFixed(1)} ${(y0 + bend).toFixed(1)} ${x1.toFixed(1)} ${(y1 - bend).toFixed(1)} ${x1.toFixed(1)} ${y1.toFixed(1)}`;
+    line += `C${x0.toFixed(1)} ${(y0 + bend).toFixed(1)} ${x1.toFixed(1)} ${(y1 - bend).toFixed(1)} ${x1.toFixed(1)} ${
+        y1.toFixed(1)}`;
   }
   return line;
 }

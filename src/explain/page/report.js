@@ -4,17 +4,22 @@
 const report = JSON.parse(document.getElementById('report').textContent);
 const kernels = report.kernels;
 const nodes = report.graph ? report.graph.nodes : [];
-const decisions = report.decisions || { records: [], summary: [], choices: [] };
+const decisions = report.decisions || {records: [], summary: [], choices: []};
 const choices = decisions.choices || [];
 const isMeasured = report.measured_ms !== null;
 
 const sum = (list) => list.reduce((total, each) => total + each, 0);
 const unique = (list) => [...new Set(list)];
 
-// Names of what is inside a function or a loop have that of the node that calls it, and "/", before them.
+// What a body holds is its node's, and names of what a function holds have that of the node that calls it, and "/",
+// before them.
 const nodeByName = new Map();
 nodes.forEach((node, number) => {
   if (!nodeByName.has(node.name)) nodeByName.set(node.name, number);
+});
+nodes.forEach((node, number) => {
+  for (const name of node.holds)
+    if (!nodeByName.has(name)) nodeByName.set(name, number);
 });
 function nodeOf(name) {
   for (let end = name.length; end > 0; end = name.lastIndexOf('/', end - 1)) {
@@ -35,10 +40,12 @@ const timeTotal = isMeasured ? measuredTotal : predictedTotal;
 const mostTime = Math.max(...kernels.map((kernel) => kernel.time_ms), 1e-300);
 
 const kernelsOfNode = nodes.map(() => []);
-for (const kernel of kernels) for (const node of kernel.members) kernelsOfNode[node].push(kernel.number);
+for (const kernel of kernels)
+  for (const node of kernel.members) kernelsOfNode[node].push(kernel.number);
 // A node in several kernels is drawn where most of their time goes.
-const homeOf = kernelsOfNode.map((list) =>
-  list.length ? list.reduce((best, each) => (kernels[each].time_ms > kernels[best].time_ms ? each : best)) : -1);
+const homeOf = kernelsOfNode.map(
+    (list) =>
+        list.length ? list.reduce((best, each) => (kernels[each].time_ms > kernels[best].time_ms ? each : best)) : -1);
 
 // Edges between kernels, by the buffers that they share.
 const kernelEdges = [];
@@ -48,7 +55,8 @@ const kernelEdges = [];
     const from = new Set();
     for (const read of kernel.reads)
       if (!read.constant && writers.has(read.buffer)) from.add(writers.get(read.buffer));
-    for (const writer of from) if (writer !== kernel.number) kernelEdges.push([writer, kernel.number]);
+    for (const writer of from)
+      if (writer !== kernel.number) kernelEdges.push([writer, kernel.number]);
     for (const stored of kernel.stores) writers.set(stored.buffer, kernel.number);
   }
 }
@@ -62,7 +70,8 @@ for (const [from, to] of kernelEdges) {
 // "Conv + Relu": what a kernel is of, for people.
 function titleOf(kernel) {
   const ops = unique(kernel.members.map((node) => nodes[node].op));
-  if (!ops.length) return kernel.kind === 'call' ? kernel.name : kernel.stores.map((each) => each.name).join(', ') || kernel.name;
+  if (!ops.length)
+    return kernel.kind === 'call' ? kernel.name : kernel.stores.map((each) => each.name).join(', ') || kernel.name;
   return ops.slice(0, 3).join(' + ') + (ops.length > 3 ? ' + ' + (ops.length - 3) : '');
 }
 
@@ -70,9 +79,11 @@ function titleOf(kernel) {
 const alternativesOf = kernels.map(() => []);
 {
   const byValue = new Map();
-  for (const kernel of kernels) for (const stored of kernel.stores) byValue.set(stored.name, kernel.number);
+  for (const kernel of kernels)
+    for (const stored of kernel.stores) byValue.set(stored.name, kernel.number);
   const placeOf = (chosen) => {
-    for (const name of chosen.stores) if (byValue.has(name)) return byValue.get(name);
+    for (const name of chosen.stores)
+      if (byValue.has(name)) return byValue.get(name);
     const members = chosen.nodes.map(nodeOf).filter((node) => node !== undefined && homeOf[node] >= 0);
     return members.length ? homeOf[members[0]] : undefined;
   };
@@ -80,13 +91,14 @@ const alternativesOf = kernels.map(() => []);
     const places = choice.chosen.map(placeOf);
     for (const alternative of choice.alternatives) {
       alternative.forms = alternative.forms.map((form) => choice.forms[form]);
-      alternative.kernels = unique(alternative.instead_of.map((each) => places[each]).filter((each) => each !== undefined));
-      for (const number of alternative.kernels) alternativesOf[number].push({ choice, alternative });
+      alternative.kernels =
+          unique(alternative.instead_of.map((each) => places[each]).filter((each) => each !== undefined));
+      for (const number of alternative.kernels) alternativesOf[number].push({choice, alternative});
     }
   }
   // Those whose price is known first, then those of which more is known than nothing.
-  const place = ({ alternative: { more_ms: more, more_at_least_ms: least } }) => (more !== null ? 0 : least > 0 ? 1 : 2);
-  const price = ({ alternative }) => alternative.more_ms ?? alternative.more_at_least_ms;
+  const place = ({alternative: {more_ms: more, more_at_least_ms: least}}) => (more !== null ? 0 : least > 0 ? 1 : 2);
+  const price = ({alternative}) => alternative.more_ms ?? alternative.more_at_least_ms;
   for (const all of alternativesOf) all.sort((a, b) => place(a) - place(b) || price(a) - price(b));
 }
 
@@ -98,7 +110,9 @@ function scaled(value, units) {
 }
 function trimmed(value) {
   const digits = Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 10 ? 1 : 2;
-  return Number.isInteger(value) ? String(value) : Math.abs(value) < 0.005 ? value.toPrecision(2) : value.toFixed(digits);
+  return Number.isInteger(value) ? String(value) :
+      Math.abs(value) < 0.005    ? value.toPrecision(2) :
+                                   value.toFixed(digits);
 }
 const showMs = (value) => scaled(value, [[1e3, 's'], [1, 'ms'], [1e-3, 'µs'], [1e-6, 'ns']]);
 const showBytes = (value) => scaled(value, [[2 ** 30, 'GiB'], [2 ** 20, 'MiB'], [2 ** 10, 'KiB'], [1, 'B']]);
@@ -116,6 +130,7 @@ function workOf(kernel, milliseconds) {
   const intensity = hasWork ? kernel.operations / kernel.bytes : null;
   const roof = hasWork ? Math.min(peak, machine.bytes_per_s * intensity) : null;
   const flops = hasWork && seconds > 0 ? kernel.operations / seconds : null;
-  return { seconds, intensity, roof, flops, bytes: seconds > 0 ? kernel.bytes / seconds : null };
+  return {seconds, intensity, roof, flops, bytes: seconds > 0 ? kernel.bytes / seconds : null};
 }
-const peak = report.precision !== 'f32' && machine.matrix_flops_per_s ? machine.matrix_flops_per_s : machine.flops_per_s;
+const peak =
+    report.precision !== 'f32' && machine.matrix_flops_per_s ? machine.matrix_flops_per_s : machine.flops_per_s;
