@@ -13,7 +13,8 @@ const views = [
     id: 'areas',
     name: 'Kernels as areas',
     note: 'The model’s nodes in the kernels that compute them; a node that several kernels have parts of ' +
-        'stands in the one that takes longest. The stronger the colour, the more of the time.'
+        'stands in the one that takes longest, and what is dashed became part of what reads it, or depends on ' +
+        'constants alone. The stronger the colour, the more of the time.'
   },
   {
     id: 'kernels',
@@ -114,7 +115,7 @@ function drawKernelsView() {
 // Kernels are drawn as the kernels' graph is, and in each its nodes as theirs.
 function drawAreasView() {
   const membersOf = kernels.map(() => []);
-  homeOf.forEach((home, node) => home >= 0 && membersOf[home].push(node));
+  insideOf.forEach((home, node) => home >= 0 && membersOf[home].push(node));
   const inside = kernels.map((kernel) => {
     const members = membersOf[kernel.number];
     const place = new Map(members.map((node, i) => [node, i]));
@@ -125,7 +126,7 @@ function drawAreasView() {
     return {boxes, ...drawn};
   });
   const title = 38, pad = 10;
-  const loose = nodes.map((node, number) => number).filter((node) => homeOf[node] < 0);
+  const loose = nodes.map((node, number) => number).filter((node) => insideOf[node] < 0);
   // A loose node goes before the first kernel that reads it, since edges go from earlier boxes to later ones.
   const entries = [
     ...kernels.map((kernel) => ({kernel: kernel.number, at: kernel.number + 0.5})),
@@ -167,7 +168,7 @@ function placeLoose(entries) {
   for (let node = nodes.length - 1; node >= 0; --node) {
     const readers = reads.get(node) || [];
     const at =
-        readers.map((reader) => (homeOf[reader] >= 0 ? homeOf[reader] : firstReader.get(reader) ?? kernels.length));
+        readers.map((reader) => (insideOf[reader] >= 0 ? insideOf[reader] : firstReader.get(reader) ?? kernels.length));
     firstReader.set(node, at.length ? at.reduce((a, b) => Math.min(a, b)) : kernels.length);
   }
   for (const entry of entries)
@@ -176,7 +177,7 @@ function placeLoose(entries) {
 
 // Those between kernels, and those of nodes that are in none.
 function edgesOfAreas(numbers) {
-  const place = (node) => numbers.get(homeOf[node] < 0 ? `n${node}` : `k${homeOf[node]}`);
+  const place = (node) => numbers.get(insideOf[node] < 0 ? `n${node}` : `k${insideOf[node]}`);
   const known = new Set();
   const edges = [];
   const add = (from, to) => {
@@ -187,7 +188,7 @@ function edgesOfAreas(numbers) {
   };
   for (const [from, to] of kernelEdges) add(numbers.get(`k${from}`), numbers.get(`k${to}`));
   nodes.forEach((node, to) => node.reads.forEach((from) => {
-    if (homeOf[from] < 0 || homeOf[to] < 0) add(place(from), place(to));
+    if (insideOf[from] < 0 || insideOf[to] < 0) add(place(from), place(to));
   }));
   return edges;
 }

@@ -47,6 +47,17 @@ const homeOf = kernelsOfNode.map(
     (list) =>
         list.length ? list.reduce((best, each) => (kernels[each].time_ms > kernels[best].time_ms ? each : best)) : -1);
 
+// What is in no kernel and is read in one alone became part of that one, or is a constant of it.
+const insideOf = [...homeOf];
+{
+  const readers = nodes.map(() => []);
+  nodes.forEach((node, to) => node.reads.forEach((from) => readers[from].push(to)));
+  for (let node = nodes.length - 1; node >= 0; --node) {
+    const kernelsThatRead = unique(readers[node].map((reader) => insideOf[reader]));
+    if (insideOf[node] < 0 && kernelsThatRead.length === 1) insideOf[node] = kernelsThatRead[0];
+  }
+}
+
 // Edges between kernels, by the buffers that they share.
 const kernelEdges = [];
 {
