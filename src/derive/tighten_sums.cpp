@@ -1,5 +1,6 @@
 #include "derive/finite.h"
 #include "derive/rule.h"
+#include "derive/zero_padding.h"
 #include "simplify/rebuild.h"
 #include "simplify/simplify.h"
 #include "te/constant_nodes.h"
@@ -17,11 +18,6 @@ struct Guard {
   Index index;
   int64_t extent;
 };
-
-bool hasZerosOutside(const Expr &read) {
-  const Expr *fill = read.readFill();
-  return fill && fill->isLiteral() && isFloat(fill->type()) && fill->literalFloat() == 0;
-}
 
 /// A sum whose terms are looked at, as it becomes less.
 class Tightening {
@@ -126,23 +122,9 @@ public:
   }
 
 private:
-  /// The definition of a value that pads another with zeros; null if it does something else.
-  const Definition *paddingOf(ValueId value) const {
-    const Definition *definition = old.definitionOf(value);
-    if (!definition || definition->reduction || definition->bodies.size() != 1)
-      return nullptr;
-    const Expr *read = readBehindCasts(definition->bodies[0]);
-    return read && hasZerosOutside(*read) ? definition : nullptr;
-  }
-
   void addGuards(const Expr &factor, llvm::SmallVectorImpl<Guard> &guards) const {
-    const Expr *read = readBehindCasts(factor);
-    Expr inlined = factor;
-    if (read && !read->readFill())
-      if (const Definition *padding = paddingOf(read->readValue())) {
-        inlined = inlineInto(factor, *padding, old.shape(read->readValue()));
-        read = readBehindCasts(inlined);
-      }
+    Expr inlined = withinPadding(factor, old);
+    const Expr *read = readBehindCasts(inlined);
     if (!read || !hasZerosOutside(*read))
       return;
     for (auto [index, extent] : llvm::zip_equal(read->readIndices(), old.shape(read->readValue())))
@@ -200,7 +182,8 @@ private:
     auto shapeOf = [&](ValueId id) -> llvm::ArrayRef<Extent> { return old.shape(id); };
     Expr simple = simplifyIndices(factor, ranges, shapeOf);
     const Expr *read = readBehindCasts(simple);
-    const Definition *padding = read && !read->readFill() ? paddingOf(read->readValue()) : nullptr;
+    const Definition *padding =
+        read && !read->readFill() ? zeroPaddingOf(old, read->readValue()) : nullptr;
     if (!padding || llvm::any_of(read->readIndices(), [](auto &i) { return !i.isAffine(); }))
       return out.rename(simple);
     const te::Value &value = old.value(read->readValue());
