@@ -6,8 +6,6 @@
 
 #include "llvm/ADT/STLExtras.h"
 
-#include <numeric>
-
 namespace kintsugi::import {
 namespace {
 
@@ -141,47 +139,13 @@ Status convolution(OpContext &c) {
 
 /// One spatial dimension of a transposed convolution: input q and kernel position k meet the output
 /// at q * stride + k * dilation - padLow.
-///
-/// What stride and dilation have in common, `apart`, is how far the positions lie apart that
-/// anything meets; in these steps stride and dilation are coprime. Kernel position k = phase + tap
-/// * stride then meets, of input q, the place
-///     q * stride + k * dilation = phase * dilation + (q + tap * dilation) * stride,
-/// so a place tells its phase, and the phase's quotient q + tap * dilation; and each phase is a
-/// convolution over quotients, with weights of its own and the same input.
 struct Spread {
-  int64_t input, kernel, stride, dilation; ///< Coprime.
-  int64_t apart, padLow, output;
+  int64_t input, kernel, stride, dilation, padLow = 0, output = 0;
 
-  int64_t taps() const { return (kernel + stride - 1) / stride; }
-  int64_t reach() const { return (taps() - 1) * dilation; } ///< From the last tap to the first.
-  int64_t firstPlace() const { return (padLow + apart - 1) / apart; }
-  int64_t places() const {
-    return output == 0 ? 0 : (output - 1 + padLow) / apart - firstPlace() + 1;
-  }
-  int64_t firstQuotient() const { return firstPlace() / stride - (stride - 1) * dilation / stride; }
-  int64_t quotients() const {
-    return places() == 0 ? 0 : (firstPlace() + places() - 1) / stride - firstQuotient() + 1;
-  }
-
-  /// Of a place, counted from the first.
-  Index phaseOf(const Index &place) const {
-    return ((place + Index(firstPlace())) * inverse()).mod(stride);
-  }
-  /// Counted from the first.
-  Index quotientOf(const Index &place) const {
-    Index before = (phaseOf(place) * dilation).floorDiv(stride);
-    return (place + Index(firstPlace())).floorDiv(stride) - before - Index(firstQuotient());
-  }
-
-private:
-  /// Of the dilation, modulo the stride (Euclid's algorithm).
-  int64_t inverse() const {
-    int64_t a = stride, b = dilation % stride, ofA = 0, ofB = 1;
-    while (b > 1) {
-      ofA = std::exchange(ofB, ofA - a / b * ofB);
-      a = std::exchange(b, a % b);
-    }
-    return ofB < 0 ? ofB + stride : ofB;
+  /// What q is, times the stride, of an output and a tap; taps are counted from the last kernel
+  /// position.
+  Index meeting(const Index &output, const Index &tap) const {
+    return output + tap * dilation + (padLow - (kernel - 1) * dilation);
   }
 };
 
@@ -197,14 +161,7 @@ Expected<llvm::SmallVector<Spread>> readSpreads(OpContext &c, ValueId x, ValueId
   bool same = mode == "SAME_UPPER" || mode == "SAME_LOWER";
   llvm::SmallVector<Spread> spreads;
   for (size_t d = 0; d < count; ++d) {
-    int64_t apart = std::gcd(strides[d], dilations[d]);
-    Spread s{c.extent(x, 2 + d),
-             c.extent(k, 2 + d),
-             strides[d] / apart,
-             dilations[d] / apart,
-             apart,
-             pads[d],
-             0};
+    Spread s{c.extent(x, 2 + d), c.extent(k, 2 + d), strides[d], dilations[d]};
     int64_t low = mode == "NOTSET" || hasShape ? pads[d] : 0;
     int64_t high = mode == "NOTSET" || hasShape ? pads[count + d] : 0;
     int64_t full = strides[d] * (s.input - 1) + extra[d] + (s.kernel - 1) * dilations[d] + 1;
@@ -221,59 +178,51 @@ Expected<llvm::SmallVector<Spread>> readSpreads(OpContext &c, ValueId x, ValueId
     if (s.output < 0)
       return c.error("its pads are larger than its output");
     s.padLow = low;
-    constexpr int64_t most = int64_t(1) << 62; // Of what indices multiply on the way to a phase.
-    if (s.output > largestCount || s.stride > most / (s.output + low + 1))
+    if (s.output > largestCount)
       return c.error("its strides are out of range");
     spreads.push_back(s);
   }
   return spreads;
 }
 
-/// Weights [in, out, phases..., taps...], the last tap first, zero beyond the kernel.
-ValueId phasedWeights(OpContext &c, ValueId k, llvm::ArrayRef<Spread> spreads) {
-  size_t count = spreads.size();
-  Shape shape{c.shape(k)[0], c.shape(k)[1]};
-  for (const Spread &s : spreads)
-    shape.push_back(s.stride);
-  for (const Spread &s : spreads)
-    shape.push_back(s.taps());
-  return c.define(c.name() + ".phases", shape, [&](Indices i) {
-    llvm::SmallVector<Index> at{i[0], i[1]};
-    bool inside = true;
-    for (auto [d, s] : llvm::enumerate(spreads)) {
-      at.push_back(i[2 + d] + (Index(s.taps() - 1) - i[2 + count + d]) * s.stride);
-      inside &= s.kernel % s.stride == 0;
-    }
-    return inside ? c.read(k, at) : c.readOr(k, at, Expr::literal(c.type(k), 0.0));
-  });
-}
-
-/// x moved so that a quotient q, counted from the first, and tap t, the last first, meet at
-/// q + t * dilation.
+/// x moved so that outputs and taps meet it where they say; for strides of 1.
 ValueId shiftedInput(OpContext &c, ValueId x, llvm::ArrayRef<Spread> spreads) {
   Shape shape{c.shape(x)[0], c.shape(x)[1]};
   bool same = true;
-  llvm::SmallVector<int64_t> shifts;
   for (const Spread &s : spreads) {
-    shape.push_back(s.quotients() == 0 ? 0 : s.quotients() + s.reach());
-    shifts.push_back(s.firstQuotient() - s.reach());
-    same &= shifts.back() == 0 && shape.back() == Extent(s.input);
+    shape.push_back(s.output == 0 ? 0 : s.output + (s.kernel - 1) * s.dilation);
+    same &= s.meeting(0, 0) == Index(0) && shape.back() == Extent(s.input);
   }
   return same ? x : c.define(c.name() + ".padded", shape, [&](Indices i) {
     llvm::SmallVector<Index> at(i.begin(), i.end());
-    for (size_t d = 0; d < spreads.size(); ++d)
-      at[2 + d] = i[2 + d] + Index(shifts[d]);
+    for (auto [d, s] : llvm::enumerate(spreads))
+      at[2 + d] = s.meeting(i[2 + d], 0);
     return c.readOr(x, at, Expr::literal(c.type(x), 0.0));
   });
 }
 
-/// The sums of all phases: [n, o, quotients..., phases...], with groups [n, g, o, ...].
-ValueId sumsByPhase(OpContext &c, std::string name, ElementType type, ValueId x, ValueId k,
-                    llvm::ArrayRef<Spread> spreads, int64_t groups) {
-  size_t count = spreads.size();
-  int64_t inputs = c.extent(x, 1) / groups;
+/// Whether a whole input lies where an output and a tap meet; null where that is always so.
+std::optional<Expr> meets(llvm::ArrayRef<Spread> spreads, Indices outputs, Indices taps) {
+  std::optional<Expr> all;
+  for (auto [s, output, tap] : llvm::zip_equal(spreads, outputs, taps)) {
+    if (s.stride == 1)
+      continue;
+    Index rest = s.meeting(output, tap).mod(s.stride);
+    Expr here = Expr::binary(BinaryOp::Equal, Expr::index(rest, ElementType::I64),
+                             Expr::literal(ElementType::I64, int64_t(0)));
+    all = all ? Expr::binary(BinaryOp::And, *all, here) : here;
+  }
+  return all;
+}
+
+/// y[n, o, spatial...]: the sum over channels and taps of what they meet. How that is computed is
+/// up to rules.
+ValueId transposed(OpContext &c, std::string name, ElementType type, ValueId x, ValueId k,
+                   llvm::ArrayRef<Spread> spreads, int64_t groups) {
   ElementType wide = accumulatorFor(type);
-  ValueId weights = phasedWeights(c, k, spreads), shifted = shiftedInput(c, x, spreads);
+  int64_t inputs = c.extent(x, 1) / groups;
+  bool isSpread = llvm::any_of(spreads, [](const Spread &s) { return s.stride > 1; });
+  ValueId input = isSpread ? x : shiftedInput(c, x, spreads);
   Shape result{c.shape(x)[0]};
   if (groups > 1)
     result.push_back(groups);
@@ -281,79 +230,29 @@ ValueId sumsByPhase(OpContext &c, std::string name, ElementType type, ValueId x,
   unsigned first = result.size();
   Reduction reduction;
   reduction.add(inputs, true);
-  for (const Spread &s : spreads)
-    result.push_back(s.quotients());
   for (const Spread &s : spreads) {
-    result.push_back(s.stride);
-    reduction.add(s.taps());
+    result.push_back(s.output);
+    reduction.add(s.kernel);
   }
-  return c.reduce(
-      std::move(name), type, result, Combiner::Sum, reduction.extents, [&](Indices i, Indices r) {
-        Index in = reduction.at(0, r);
-        Index channel = groups > 1 ? i[1] * inputs + in : in;
-        llvm::SmallVector<Index> xAt{i[0], channel};
-        llvm::SmallVector<Index> kAt{channel, i[first - 1]};
-        for (auto [d, s] : llvm::enumerate(spreads))
-          xAt.push_back(i[first + d] + reduction.at(1 + d, r) * s.dilation);
-        for (size_t d = 0; d < count; ++d)
-          kAt.push_back(i[first + count + d]);
-        for (size_t d = 0; d < count; ++d)
-          kAt.push_back(reduction.at(1 + d, r));
-        return Expr::cast(wide, c.read(shifted, xAt)) * Expr::cast(wide, c.read(weights, kAt));
-      });
-}
-
-/// What lies at the places that anything meets, by phases.
-ValueId transposedAtPlaces(OpContext &c, std::string name, ElementType type, ValueId x, ValueId k,
-                           llvm::ArrayRef<Spread> spreads, int64_t groups) {
-  int64_t outputs = c.extent(k, 1);
-  ValueId y = sumsByPhase(c, name + ".byphase", type, x, k, spreads, groups);
-  Shape merged{c.shape(x)[0], groups * outputs};
-  for (const Spread &s : spreads)
-    merged.push_back(s.places());
-  return c.view(std::move(name), y, merged, [&](Indices i) {
-    llvm::SmallVector<Index> at{i[0]};
-    if (groups > 1)
-      at.push_back(i[1].floorDiv(outputs));
-    at.push_back(groups > 1 ? i[1].mod(outputs) : i[1]);
-    for (auto [d, s] : llvm::enumerate(spreads))
-      at.push_back(s.quotientOf(i[2 + d]));
-    for (auto [d, s] : llvm::enumerate(spreads))
-      at.push_back(s.phaseOf(i[2 + d]));
-    return at;
-  });
-}
-
-/// The whole output: zero between the places.
-ValueId transposed(OpContext &c, std::string name, ElementType type, ValueId x, ValueId k,
-                   llvm::ArrayRef<Spread> spreads, int64_t groups) {
-  if (llvm::all_of(spreads, [](const Spread &s) { return s.apart == 1; }))
-    return transposedAtPlaces(c, std::move(name), type, x, k, spreads, groups);
-  Expr zero = Expr::literal(type, 0.0);
-  Shape shape{c.shape(x)[0], groups * c.extent(k, 1)};
-  bool isEmpty = false;
-  for (const Spread &s : spreads) {
-    shape.push_back(s.output);
-    isEmpty |= s.places() == 0;
-  }
-  if (isEmpty)
-    return c.define(std::move(name), shape, [&](Indices) { return zero; });
-  ValueId y = transposedAtPlaces(c, name + ".places", type, x, k, spreads, groups);
-  return c.define(std::move(name), shape, [&](Indices i) {
-    llvm::SmallVector<Index> at{i[0], i[1]};
-    std::optional<Expr> meets;
-    for (auto [d, s] : llvm::enumerate(spreads)) {
-      Index position = i[2 + d] + Index(s.padLow);
-      at.push_back(position.floorDiv(s.apart) - Index(s.firstPlace()));
-      if (s.apart == 1)
-        continue;
-      Expr here =
-          Expr::binary(BinaryOp::Equal, Expr::index(position.mod(s.apart), ElementType::I64),
-                       Expr::literal(ElementType::I64, int64_t(0)));
-      meets = meets ? Expr::binary(BinaryOp::And, *meets, here) : here;
-    }
-    return Expr::select(*meets, c.read(y, at), zero);
-  });
+  ValueId y =
+      c.reduce(groups > 1 ? name + ".grouped" : name, type, result, Combiner::Sum,
+               reduction.extents, [&](Indices i, Indices r) {
+                 Index in = reduction.at(0, r);
+                 Index channel = groups > 1 ? i[1] * inputs + in : in;
+                 llvm::SmallVector<Index> xAt{i[0], channel}, kAt{channel, i[first - 1]}, taps;
+                 for (auto [d, s] : llvm::enumerate(spreads)) {
+                   taps.push_back(reduction.at(1 + d, r));
+                   xAt.push_back(isSpread ? s.meeting(i[first + d], taps[d]).floorDiv(s.stride)
+                                          : i[first + d] + taps[d] * s.dilation);
+                   kAt.push_back(Index(s.kernel - 1) - taps[d]);
+                 }
+                 Expr element =
+                     isSpread ? c.readOr(input, xAt, Expr::literal(type, 0.0)) : c.read(input, xAt);
+                 Expr term = Expr::cast(wide, element) * Expr::cast(wide, c.read(k, kAt));
+                 std::optional<Expr> condition = meets(spreads, i.drop_front(first), taps);
+                 return condition ? Expr::select(*condition, term, Expr::literal(wide, 0.0)) : term;
+               });
+  return groups > 1 ? mergedGroups(c, std::move(name), y) : y;
 }
 
 Status transposedConvolution(OpContext &c) {
