@@ -25,7 +25,7 @@ class Picker {
 public:
   Picker(const Program &program, const Definition &whole, const Picking &picking)
       : program(program), whole(whole), pickers(picking.pickers), columns(picking.columns),
-        rowsLast(picking.rowsLast), ranges(whole.ranges()) {}
+        order(picking.order), ranges(whole.ranges()) {}
 
   std::optional<PickedProducts> run() {
     llvm::SmallVector<Expr, 2> factors;
@@ -37,10 +37,7 @@ public:
     addKept(factors);
     if (whole.reduction->iterators.size() == pickers.size())
       return std::nullopt;
-    llvm::sort(dimensions, [this](const Dimension &a, const Dimension &b) {
-      return a.isColumn != b.isColumn ? a.isColumn == rowsLast
-                                      : std::tie(a.place, a.standIn) < std::tie(b.place, b.standIn);
-    });
+    sortDimensions();
     writeProducts(factors);
     writeSum();
     return std::move(result);
@@ -132,6 +129,16 @@ private:
     }
   }
 
+  void sortDimensions() {
+    llvm::sort(dimensions, [this](const Dimension &a, const Dimension &b) {
+      return a.isColumn != b.isColumn ? a.isColumn == (order == PickedOrder::ColumnsFirst)
+                                      : std::tie(a.place, a.standIn) < std::tie(b.place, b.standIn);
+    });
+    auto firstColumn = llvm::find_if(dimensions, [](const Dimension &d) { return d.isColumn; });
+    if (order == PickedOrder::LastRowLast && firstColumn != dimensions.begin())
+      std::rotate(firstColumn - 1, firstColumn, dimensions.end());
+  }
+
   void writeProducts(llvm::ArrayRef<Expr> factors) {
     Definition &products = result.products;
     llvm::SmallVector<Index> replacements(whole.numIterators() + standIns, Index(0));
@@ -174,7 +181,7 @@ private:
   const Definition &whole;
   llvm::ArrayRef<unsigned> pickers;
   const unsigned columns;
-  const bool rowsLast;
+  const PickedOrder order;
   const llvm::SmallVector<Interval> ranges;
   llvm::SmallVector<Dimension> dimensions;
   unsigned standIns = 0;

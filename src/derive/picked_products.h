@@ -20,7 +20,7 @@
 namespace kintsugi::derive {
 
 struct PickedProducts {
-  te::Definition products; ///< t: the dimensions of rows, and those of columns.
+  te::Definition products; ///< t, its dimensions in the order that was asked for.
   /// What zeros were multiplied with that are no terms any more.
   llvm::SmallVector<te::Expr, 2> multipliedWithZeros;
 
@@ -32,10 +32,13 @@ struct PickedProducts {
   bool leaves = false; ///< Whether picks may lie outside of t, where zeros are.
 };
 
+/// In which order t's dimensions are stored.
+enum class PickedOrder : uint8_t { RowsFirst, ColumnsFirst, LastRowLast };
+
 struct Picking {
   llvm::SmallVector<unsigned, 3> pickers; ///< Numbers of reduction iterators.
   unsigned columns = 1;                   ///< The number of the factor that gives columns of t.
-  bool rowsLast = false;                  ///< Whether t has elements of rows side by side.
+  PickedOrder order = PickedOrder::RowsFirst;
 };
 
 /// A sum of products with all pickers summed behind the products; nullopt where one of them does

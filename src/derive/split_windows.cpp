@@ -70,8 +70,9 @@ public:
       sets.push_back(places);
     llvm::SmallVector<Picking> found;
     for (const Places &set : sets)
-      for (bool rowsLast : {false, true})
-        if (Picking way{set, *columns, rowsLast}; split(way))
+      for (PickedOrder order :
+           {PickedOrder::RowsFirst, PickedOrder::ColumnsFirst, PickedOrder::LastRowLast})
+        if (Picking way{set, *columns, order}; split(way))
           found.push_back(way);
     return found;
   }
