@@ -22,11 +22,12 @@ using namespace te;
 
 namespace {
 
-/// Matrix units take no fewer columns; with more than twice as many there is nothing to gain but
-/// fewer products.
-constexpr int64_t mostColumns = 32;
+/// With more columns there is nothing to gain but fewer products: matrix units take no fewer than
+/// half of that, and vectors along rows are multiplied with so many columns before the next one is
+/// needed.
+int64_t mostColumns(const machine::Machine &machine) { return runsBlocks(machine) ? 32 : 8; }
 /// Of the products before, where columns are not few.
-constexpr double fewerProducts = 0.85;
+constexpr double fewerProducts = 0.95;
 /// Points beyond the last window's are multiplied for nothing.
 constexpr double mostProducts = 1.5;
 /// Two places are as many kernels.
@@ -38,8 +39,8 @@ constexpr double mostBytes = double(int64_t(1) << 28);
 class WindowFinder {
 public:
   WindowFinder(const Program &program, const std::vector<bool> &constant,
-               const Definition &definition)
-      : program(program), definition(definition) {
+               const Definition &definition, const machine::Machine &machine)
+      : program(program), definition(definition), machine(machine) {
     for (unsigned factor : {0u, 1u}) {
       bool reads = false, readsOthers = false;
       definition.bodies[0].operand(factor).walk([&](const Expr &e) {
@@ -121,11 +122,12 @@ private:
     for (auto [k, iterator] : llvm::enumerate(definition.parallel))
       if (ofColumns().uses(k) && !ofRows().uses(k))
         count *= double(iterator.extent.constant());
-    return count <= mostColumns;
+    return count <= double(mostColumns(machine));
   }
 
   const Program &program;
   const Definition &definition;
+  const machine::Machine &machine;
   std::optional<unsigned> columns; ///< The factor of constants.
 };
 
@@ -172,7 +174,7 @@ private:
     if (!isSumOfProducts(node))
       return std::nullopt;
     const auto &whole = std::get<Definition>(program.nodes[node]);
-    WindowFinder finder(program, constant, whole);
+    WindowFinder finder(program, constant, whole, prices.machine());
     if (!finder.isSplittable())
       return std::nullopt;
     llvm::SmallVector<Picking> ways = finder.ways();
@@ -200,7 +202,7 @@ private:
 
   Priced price(uint32_t node, const WindowFinder &finder, llvm::ArrayRef<Picking> ways) {
     Priced priced;
-    priced.before = prices.secondsOf(program, constant, node);
+    priced.before = secondsOfWhole(node);
     priced.after = priced.before * (1 - options.margin);
     for (const Picking &way : ways) {
       double seconds = secondsOf(*finder.split(way));
@@ -210,6 +212,22 @@ private:
       priced.way = way;
     }
     return priced;
+  }
+
+  /// Alone, or with the definitions that pad what it reads, whatever is quicker.
+  double secondsOfWhole(uint32_t node) {
+    llvm::SmallVector<uint32_t> nodes;
+    for (ValueId operand : program.operandsOf(node))
+      if (const te::Value &value = program.value(operand);
+          zeroPaddingOf(program, operand) && !constant[value.node])
+        nodes.push_back(value.node);
+    double alone = prices.secondsOf(program, constant, node);
+    if (nodes.empty())
+      return alone;
+    nodes.push_back(node);
+    return std::min(alone,
+                    prices.secondsOf(program, search::kernelGroup(program, constant, nodes,
+                                                                  {program.resultsOf(node)[0]})));
   }
 
   double secondsOf(const PickedProducts &parts) {
@@ -225,7 +243,7 @@ private:
 
   void write(simplify::Rebuilder &out, uint32_t node, const Picking &way) const {
     const auto &whole = std::get<Definition>(program.nodes[node]);
-    PickedProducts parts = *WindowFinder(program, constant, whole).split(way);
+    PickedProducts parts = *WindowFinder(program, constant, whole, prices.machine()).split(way);
     if (options.assumed && !llvm::all_of(parts.multipliedWithZeros, [&](const Expr &factor) {
           return isFiniteFactor(factor, program);
         }))
