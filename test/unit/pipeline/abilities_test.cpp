@@ -61,6 +61,12 @@ z[j:384, i:256] f16 = q[i, j]
 output y
 output z
 )"},
+    {"split-phases", R"(
+input x[n:1, c:16, i:9, j:7] f16
+k[c:16, o:8, h:5, w:4] f16 = f16(mod(i64(o + 2*c + 3*h + 5*w), 7) - 3)
+y[n:1, o:8, i:30, j:26] f32 = sum<f32>[c:16, h:5, w:4] cases { {(i+1-2*h)%3} == 0 and {(j-2*w)%4} == 0: f32((x[0, c, (i+1-2*h)//3, (j-2*w)//4] | 0)) * f32(k[c, o, h, w]); else: 0 }
+output y
+)"},
     {"window-products", R"(
 input x[n:1, c:64, i:104, j:104] f16
 f[o:3, c:64, h:9, w:9] f16 = f16(mod(i64(o + 2*c + 3*h + 5*w), 7) - 3)
