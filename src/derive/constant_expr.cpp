@@ -50,6 +50,7 @@ std::optional<std::vector<double>> valuesOf(const Expr &expr, const Program &pro
     return std::nullopt;
   simplify::Rebuilder rebuilder(program);
   rebuilder.fresh = Program();
+  int64_t all = 0;
   for (uint32_t node = 0; node < program.nodes.size(); ++node) {
     if (!needed[node])
       continue;
@@ -57,7 +58,8 @@ std::optional<std::vector<double>> valuesOf(const Expr &expr, const Program &pro
     int64_t points = 1;
     for (const Interval &range : copy.ranges())
       points = range.size() > most ? most + 1 : std::min(most + 1, points * range.size());
-    if (points > most)
+    all += points;
+    if (points > most || all > 16 * most)
       return std::nullopt;
     copy.results.clear();
     for (Expr &body : copy.bodies)

@@ -17,7 +17,8 @@ bool isConstantExpr(const te::Expr &expr, const te::Program &program,
                     const std::vector<bool> &constantNodes);
 
 /// The values over iterators of the given extents, row-major; nullopt where a constant's bytes are
-/// not at hand or there would be more than `most` elements to compute on the way.
+/// not at hand or there would be more than `most` elements of a definition to compute on the way,
+/// or many times as many in all.
 std::optional<std::vector<double>> valuesOf(const te::Expr &expr, const te::Program &program,
                                             llvm::ArrayRef<te::Extent> extents,
                                             int64_t most = int64_t(1) << 24);

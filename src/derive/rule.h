@@ -16,6 +16,7 @@
 
 #include "cost/margins.h"
 #include "derive/assumptions.h"
+#include "derive/constant_facts.h"
 #include "explain/log.h"
 #include "space/space.h"
 
@@ -41,6 +42,7 @@ struct RuleContext {
   cost::Margins margins;          ///< By how much a form has to be quicker.
   explain::Log *log = nullptr;    ///< Told of what was changed, and why; may be null.
   Assumptions *assumed = nullptr; ///< Told what facts don't prove; may be null.
+  ConstantFacts *facts = nullptr; ///< Has what was found of constants; may be null.
   /// Whether values will be stored in 16 bits, which is decided of what rules make.
   bool willBeNarrow = false;
 };

@@ -19,8 +19,8 @@ using Chain = llvm::SmallVector<std::string, 4>;
 
 /// What a rule makes of a program; the log is told by which rule it was decided.
 static Expected<te::Program> applied(const derive::Rule &rule, decltype(derive::Rule::apply) apply,
-                                     const te::Program &program,
-                                     const derive::RuleContext &context, Chain &chain) {
+                                     const te::Program &program, const derive::RuleContext &context,
+                                     Chain &chain) {
   explain::Log said;
   derive::RuleContext its = context;
   its.log = context.log ? &said : nullptr;
@@ -55,10 +55,12 @@ Expected<te::Program> beforeStorage(te::Program program, const CompileOptions &o
                                     Phases &phases, derive::Assumptions &assumed) {
   cost::Margins margins;
   margins.commutedSums = 0; // Whoever asks compares plans.
+  auto facts = std::make_unique<derive::ConstantFacts>();
   derive::RuleContext context{.space = spaceOptions(options),
                               .margins = margins,
                               .log = options.log,
                               .assumed = &assumed,
+                              .facts = facts.get(),
                               .willBeNarrow = true};
   Chain chain;
   return oneAfterTheOther(
@@ -150,8 +152,11 @@ private:
                               derive::Assumptions &assumed, explain::Log *log, Chain &chain) const {
     if (isReference(planning.target))
       return program;
-    derive::RuleContext context{
-        .space = spaceOptions(options), .margins = making.margins, .log = log, .assumed = &assumed};
+    derive::RuleContext context{.space = spaceOptions(options),
+                                .margins = making.margins,
+                                .log = log,
+                                .assumed = &assumed,
+                                .facts = facts.get()};
     return oneAfterTheOther(std::move(program), context, planning.phases, options, chain,
                             [&](const derive::Rule &rule) {
                               bool isTaken = rule.order == order &&
@@ -162,8 +167,11 @@ private:
 
   /// With what rules know to be quicker whatever kernels there are.
   Expected<te::Program> withDominant(te::Program program) {
-    derive::RuleContext context{
-        .space = spaceOptions(options), .margins = {}, .log = options.log, .assumed = &ofAll};
+    derive::RuleContext context{.space = spaceOptions(options),
+                                .margins = {},
+                                .log = options.log,
+                                .assumed = &ofAll,
+                                .facts = facts.get()};
     return oneAfterTheOther(std::move(program), context, planning.phases, options, chainOfAll,
                             [](const derive::Rule &rule) { return rule.applyDominant; });
   }
@@ -221,7 +229,8 @@ private:
     derive::RuleContext context{.space = spaceOptions(options),
                                 .margins = cost::Margins::none(),
                                 .log = options.log ? &form->log : nullptr,
-                                .assumed = &form->assumed};
+                                .assumed = &form->assumed,
+                                .facts = facts.get()};
     KINTSUGI_ASSIGN(te::Program changed, planning.phases.run("derive", [&] {
       return applied(rule, rule.apply, *base.program, context, form->chain);
     }));
@@ -410,6 +419,8 @@ private:
 
   const Planning &planning;
   const CompileOptions &options;
+  /// Constants are looked at once for all forms.
+  const std::unique_ptr<derive::ConstantFacts> facts = std::make_unique<derive::ConstantFacts>();
   derive::Assumptions ofAll;                ///< Of what all forms share.
   Chain chainOfAll;                         ///< Likewise.
   std::vector<std::unique_ptr<Form>> forms; ///< The rules' own form first.

@@ -187,6 +187,21 @@ class Maker:
         y = self.matmul(x, weight)
         return self.add(y, self.g.weight((columns,))) if (self.d.flag() if bias is None else bias) else y
 
+    def nonzeros(self, rows, columns):
+        """A recipe of booleans [rows, columns]: where a constant is not zero, by patterns that products make use of."""
+        seed, parts = self.d.index(1000), self.d.choice([2, 3, 4, 7])
+        patterns = [
+            f"in_parts({rows}, {columns}, {parts})",
+            f"interleaved({rows}, {columns}, {parts})",
+            f"selecting({seed}, {rows}, {columns})",
+            f"on_line({rows}, {columns}, {self.d.choice([1, 2, -1])}, {self.d.index(columns)})",
+            f"banded({rows}, {columns}, {self.d.index(3)})",
+            f"padded({rows}, {columns}, {columns // parts})",
+            f"some({seed}, 0.06, {rows}, {columns})",
+        ]
+        pattern = self.d.choice(patterns)
+        return f"({pattern} | some({seed}, 0.01, {rows}, {columns}))" if self.d.chance(4) else pattern
+
     def reduce(self, op, x, axes, keep=True, kind=None, exact=False, bound=None):
         axes = list(axes)
         inner = [1 if a in axes else e for a, e in enumerate(x.shape)]

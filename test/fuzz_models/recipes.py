@@ -78,6 +78,25 @@ def chosen(mask, yes, no):
     return np.where(mask, yes, no)
 
 
+# Where constants are not zero: booleans [rows, columns].
+
+
+def in_parts(rows, columns, parts):
+    return np.arange(rows)[:, None] * parts // rows == np.arange(columns)[None, :] * parts // columns
+
+
+def interleaved(rows, columns, size):
+    return np.arange(rows)[:, None] % size == np.arange(columns)[None, :] % size
+
+
+def selecting(seed, rows, columns):
+    return np.random.default_rng(seed).integers(0, columns, rows)[:, None] == np.arange(columns)[None, :]
+
+
+def on_line(rows, columns, slope, offset):
+    return np.arange(rows)[:, None] * slope + offset == np.arange(columns)[None, :]
+
+
 def with_row_exchanged(mask):
     return np.concatenate([mask[..., :-1, :], mask[..., :1, :]], axis=-2)
 

@@ -21,6 +21,33 @@ def product(m):
     return m.keep(m.matmul(a, b))
 
 
+@block("MatMul", "product with a constant of zeros", weight=3)
+def product_with_zeros(m):
+    x = m.tamed(m.pick((2, 3)), 2.0)
+    is_left = m.d.flag()
+    shape = (m.size(), x.shape[-2]) if is_left else (x.shape[-1], m.size())
+    where = f"({m.nonzeros(*shape)})" if m.d.flag() else f"({m.nonzeros(*shape[::-1])}).T"
+    shape = (*(x.shape[:-2] if m.d.chance(3) else ()), *shape)
+    factor = f"full(1.0, {', '.join(map(str, shape))})" if m.d.chance(3) else m.g.random(shape)
+    weight = m.g.constant(f"{where} * {factor}", shape, bound=1.75)
+    m.keep(m.matmul(weight, x) if is_left else m.matmul(x, weight))
+
+
+@block("MatMul", "product with alike rows", weight=2)
+def product_with_alike_rows(m):
+    x = m.tamed(m.pick((2, 3)), 2.0)
+    is_left = m.d.flag()
+    inner, rows, different = x.shape[-2] if is_left else x.shape[-1], m.size(), m.d.choice([1, 2, 3, 5])
+    point = f"np.arange({rows})"
+    which = m.d.choice([f"{point} % {different}", f"{point} * {different} // {rows}", f"{point} ** 2 % {different}"])
+    recipe = f"{m.g.random((different, inner), 1.0)}[{which}]"
+    if m.d.flag():
+        recipe += f" * {m.g.random((rows, 1))}"
+    shape = (rows, inner) if is_left else (inner, rows)
+    weight = m.g.constant(recipe if is_left else f"({recipe}).T", shape, bound=1.75)
+    m.keep(m.matmul(weight, x) if is_left else m.matmul(x, weight))
+
+
 @block("MatMul", "vector product", weight=2)
 def vector_product(m):
     a = m.tamed(m.pick((2, 3)), 2.0)

@@ -41,7 +41,14 @@ def convolved(m, x, channels, kernel, *, strides=None, dilations=None, groups=1,
         raise Unfit("the window is larger than the image")
     terms = x.shape[1] // groups * math.prod(kernel)
     m.spend(x.shape[0] * channels * math.prod(out) * terms)
-    inputs = [x, m.g.weight((channels, x.shape[1] // groups, *kernel), terms)]
+    shape = (channels, x.shape[1] // groups, *kernel)
+    weight = m.g.weight(shape, terms)
+    if m.d.chance(8):
+        across, bound = m.d.flag(), weight.bound
+        where = f"({m.nonzeros(*(shape[-2:] if across else shape[:2]))})"
+        where += "" if across else f".reshape({shape[0]}, {shape[1]}{', 1' * count})"
+        weight = m.g.constant(f"{where} * {m.g.random(shape, bound)}", shape, bound=bound)
+    inputs = [x, weight]
     if m.d.flag() if bias is None else bias:
         inputs.append(m.g.weight((channels,)))
     return m.g.node("Conv", inputs, (x.shape[0], channels, *out), bound=1.5 * x.bound, **attributes)
