@@ -276,6 +276,8 @@ Expected<std::string> emit(const std::string &path, const CompileOptions &option
                   phases.run("import", [&] { return importModel(path, options, diagnostics); }));
   KINTSUGI_ASSIGN(std::unique_ptr<targets::Target> target, makeTarget(options.target));
   KINTSUGI_ASSIGN(Prepared model, prepared(imported, options, host, phases, report));
+  if (box == Box::Expressions)
+    return te::printProgram(model.simplified);
   bool wantsTexts = box == Box::Space || box == Box::Problem;
   CompileOptions its = ofProgram(model.program(), options);
   Planning planning{its, *target, phases, *model.memo, wantsTexts};

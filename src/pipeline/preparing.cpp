@@ -85,8 +85,9 @@ Expected<simplify::Tried> triedOf(const te::Program &program, ElementType narrow
   return tried;
 }
 
-Expected<Prepared> lowered(const te::Program &program, explain::Log *log) {
-  Prepared result{simplify::lowerChecks(program, log)};
+Expected<Prepared> lowered(te::Program program, explain::Log *log) {
+  Prepared result{std::move(program), {}};
+  result.lowered = simplify::lowerChecks(result.simplified, log);
   KINTSUGI_ASSIGN(result.lowered.program, checked(std::move(result.lowered.program)));
   return result;
 }
@@ -146,7 +147,7 @@ private:
       te::Program stored = simplify::storeNarrow(program, narrow, tried, its.log);
       KINTSUGI_ASSIGN(stored, checked(isReference() ? simplify::promoteToDouble(stored)
                                                     : simplify::simplify(stored)));
-      return lowered(stored, its.log);
+      return lowered(std::move(stored), its.log);
     }));
     return Status::success();
   }
@@ -199,7 +200,7 @@ Expected<Prepared> prepared(const te::Program &imported, const CompileOptions &o
   }));
   return narrow && !options.rounding
              ? Narrowing(options, *narrow, host, phases, report).run(program)
-             : lowered(program, options.log);
+             : lowered(std::move(program), options.log);
 }
 
 } // namespace kintsugi::pipeline

@@ -15,6 +15,7 @@
 namespace kintsugi::pipeline {
 
 struct Prepared {
+  te::Program simplified; ///< With its checks as values.
   simplify::LoweredChecks lowered;
   derive::Assumptions assumed; ///< Before forms are made.
   /// What was scheduled on the way for the machine of the options, which its plan needs again.

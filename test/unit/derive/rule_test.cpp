@@ -1,5 +1,6 @@
-// Every rule of the table is checked alike: what it makes of its case, as text, and that it
-// computes the same in variations of it.
+// Every rule of the table is checked alike: what it makes of its cases, as text, and that it
+// computes the same in variations of them. Its first case, RULE.te, is small enough for all plans
+// of it to be looked at (pipeline/mixture_test); others are RULE.WORD.te.
 
 #include "derive/rule.h"
 
@@ -9,7 +10,9 @@
 #include "te/printer.h"
 #include "llvm/ADT/STLExtras.h"
 
+#include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <set>
 
 namespace kintsugi::derive {
@@ -17,10 +20,15 @@ namespace {
 
 using namespace te;
 
-class RuleTest : public testing::TestWithParam<const Rule *> {
+struct CaseOfRule {
+  const Rule *rule;
+  std::string path;
+};
+
+class RuleTest : public testing::TestWithParam<CaseOfRule> {
 protected:
-  const Rule &rule = *GetParam();
-  std::string path = std::string(KINTSUGI_RULE_CASES) + "/" + rule.name + ".te";
+  const Rule &rule = *GetParam().rule;
+  std::string path = GetParam().path;
   RuleCase known = RuleCase::of(read());
 
   std::string read() const {
@@ -79,12 +87,24 @@ TEST_P(RuleTest, ComputesTheSameInVariations) {
   EXPECT_TRUE(changed == wanted || HasFailure()) << "it changed " << changed;
 }
 
-INSTANTIATE_TEST_SUITE_P(Rules, RuleTest, testing::ValuesIn(rules().begin(), rules().end()),
-                         [](const auto &info) {
-                           std::string name = info.param->name;
-                           llvm::replace(name, '-', '_');
-                           return name;
-                         });
+std::vector<CaseOfRule> casesOfRules() {
+  std::vector<CaseOfRule> cases;
+  for (const Rule *rule : rules()) {
+    std::string first = std::string(KINTSUGI_RULE_CASES) + "/" + rule->name;
+    cases.push_back({rule, first + ".te"});
+    for (const auto &entry : std::filesystem::directory_iterator(KINTSUGI_RULE_CASES))
+      if (llvm::StringRef(entry.path().string()).starts_with(first + ".") &&
+          entry.path() != first + ".te")
+        cases.push_back({rule, entry.path()});
+  }
+  return cases;
+}
+
+INSTANTIATE_TEST_SUITE_P(Rules, RuleTest, testing::ValuesIn(casesOfRules()), [](const auto &info) {
+  std::string name = std::filesystem::path(info.param.path).stem();
+  std::replace_if(name.begin(), name.end(), [](char c) { return c == '-' || c == '.'; }, '_');
+  return name;
+});
 
 } // namespace
 
