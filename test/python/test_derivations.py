@@ -144,7 +144,38 @@ def a_kernel_larger_than_the_image():
     return model([node("Conv", "x k", "y", pads=[7] * 4)], *shapes, k=k), by_hand
 
 
+def a_selection_of_rows():
+    at = random.permutation(2048)[:48]
+    one_hot = np.zeros((48, 2048), np.float32)
+    one_hot[np.arange(48), at] = 1
+    shapes = {"x": [2048, 384]}, [48, 384]
+    by_hand = model([node("Gather", "x at", "y", axis=0)], *shapes, at=at)
+    return model([node("MatMul", "h x", "y")], *shapes, h=one_hot), by_hand
+
+
+def a_diagonal():
+    scales = weight(768)
+    shapes = {"x": [96, 768]}, [96, 768]
+    written = [node("Relu", "x", "r"), node("MatMul", "r d", "y")]
+    by_hand = [node("Relu", "x", "r"), node("Mul", "r s", "y")]
+    return model(written, *shapes, d=np.diag(scales)), model(by_hand, *shapes, s=scales)
+
+
+def blocks_on_a_diagonal():
+    blocks, dense = weight(3, 256, 192), np.zeros((768, 576), np.float32)
+    for number, block in enumerate(blocks):
+        dense[256 * number : 256 * (number + 1), 192 * number : 192 * (number + 1)] = block
+    shapes = {"x": [384, 768]}, [384, 576]
+    by_hand = [node("Reshape", "x parts", "r"), node("Transpose", "r", "t", perm=[1, 0, 2]), node("MatMul", "t b", "p")]
+    by_hand += [node("Transpose", "p", "u", perm=[1, 0, 2]), node("Reshape", "u whole", "y")]
+    parts = dict(parts=np.array([384, 3, 256]), whole=np.array([384, 576]))
+    return model([node("MatMul", "x d", "y")], *shapes, d=dense), model(by_hand, *shapes, b=blocks, **parts)
+
+
 PAIRS = [
+    a_selection_of_rows,
+    a_diagonal,
+    blocks_on_a_diagonal,
     sums_after_upsampling,
     pooling_after_a_convolution_of_one_point,
     products_without_softmax,
