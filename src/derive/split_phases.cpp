@@ -300,6 +300,7 @@ const Rule splitPhasesRule = {
     .helps = runsAnything,
     .apply = inPhases,
     .applyDominant = inPhases,
+    .isOfReals = true,
 };
 
 } // namespace kintsugi::derive

@@ -52,7 +52,8 @@ oneAfterTheOther(te::Program program, const derive::RuleContext &context, Phases
 }
 
 Expected<te::Program> beforeStorage(te::Program program, const CompileOptions &options,
-                                    Phases &phases, derive::Assumptions &assumed) {
+                                    Phases &phases, derive::Assumptions &assumed,
+                                    bool onlyDominant) {
   cost::Margins margins;
   margins.commutedSums = 0; // Whoever asks compares plans.
   auto facts = std::make_unique<derive::ConstantFacts>();
@@ -65,7 +66,8 @@ Expected<te::Program> beforeStorage(te::Program program, const CompileOptions &o
   Chain chain;
   return oneAfterTheOther(
       std::move(program), context, phases, options, chain, [&](const derive::Rule &rule) {
-        return rule.isOfReals && rule.helps(options.machine) ? rule.apply : nullptr;
+        bool isTaken = rule.isOfReals && rule.helps(options.machine);
+        return !isTaken ? nullptr : onlyDominant ? rule.applyDominant : rule.apply;
       });
 }
 

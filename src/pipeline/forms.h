@@ -28,9 +28,12 @@ Expected<ChosenForm> chooseForm(te::Program program, const Planning &planning);
 /// The same with its plan.
 Expected<ChosenForm> planForm(te::Program program, const Planning &planning);
 
-/// What rules that look at f32 sums make of a program of which values will be stored in 16 bits.
+/// What rules that look at f32 sums make of a program of which values will be stored in 16 bits:
+/// only what they know to be quicker whatever kernels there are, or all that counts fewer
+/// multiply-adds.
 Expected<te::Program> beforeStorage(te::Program program, const CompileOptions &options,
-                                    Phases &phases, derive::Assumptions &assumed);
+                                    Phases &phases, derive::Assumptions &assumed,
+                                    bool onlyDominant);
 
 /// What is assumed, in one line that names all rules that assume it: without one of them another
 /// finds its place. Empty where nothing is.

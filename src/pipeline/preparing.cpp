@@ -99,17 +99,21 @@ public:
             Phases &phases, CompileReport &report)
       : options(options), narrow(narrow), host(host), phases(phases), report(report) {}
 
-  Expected<Prepared> run(const te::Program &program) {
+  Expected<Prepared> run(te::Program program) {
     Way plain, derived;
-    KINTSUGI_RETURN_IF_ERROR(store(program, plain));
+    derive::Assumptions ofAll;
+    if (!isReference()) {
+      KINTSUGI_ASSIGN(program, beforeStorage(std::move(program), options, phases, ofAll, true));
+    }
+    KINTSUGI_RETURN_IF_ERROR(store(program, plain, ofAll));
     if (isReference())
       return take(plain);
-    derive::Assumptions assumed;
-    KINTSUGI_ASSIGN(te::Program changed, beforeStorage(program, logging(derived), phases, assumed));
+    derive::Assumptions assumed = ofAll;
+    KINTSUGI_ASSIGN(te::Program changed,
+                    beforeStorage(program, logging(derived), phases, assumed, false));
     if (te::hashOf(changed) == te::hashOf(program))
       return take(plain);
-    KINTSUGI_RETURN_IF_ERROR(store(changed, derived));
-    derived.prepared.assumed.join(assumed);
+    KINTSUGI_RETURN_IF_ERROR(store(changed, derived, assumed));
     if (areConstantsCold(derived) == areConstantsCold(plain))
       derived.prepared.memo = plain.prepared.memo; // Else they are scheduled otherwise.
     KINTSUGI_ASSIGN(double before, secondsOf(plain));
@@ -140,7 +144,7 @@ private:
     return result;
   }
 
-  Status store(const te::Program &program, Way &way) {
+  Status store(const te::Program &program, Way &way, const derive::Assumptions &assumed) {
     CompileOptions its = logging(way);
     KINTSUGI_ASSIGN(way.prepared, phases.run("simplify", [&]() -> Expected<Prepared> {
       KINTSUGI_ASSIGN(simplify::Tried tried, triedOf(program, narrow, its, host, way.report));
@@ -149,6 +153,7 @@ private:
                                                     : simplify::simplify(stored)));
       return lowered(std::move(stored), its.log);
     }));
+    way.prepared.assumed = assumed;
     return Status::success();
   }
 
@@ -199,7 +204,7 @@ Expected<Prepared> prepared(const te::Program &imported, const CompileOptions &o
     return checked(isDouble ? simplify::promoteToDouble(result) : std::move(result));
   }));
   return narrow && !options.rounding
-             ? Narrowing(options, *narrow, host, phases, report).run(program)
+             ? Narrowing(options, *narrow, host, phases, report).run(std::move(program))
              : lowered(std::move(program), options.log);
 }
 
