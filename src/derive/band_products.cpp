@@ -29,6 +29,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <cmath>
 #include <map>
 
 namespace kintsugi::derive {
@@ -72,7 +73,8 @@ private:
   static constexpr int64_t leastWindow = 8, leastRows = 64;
 
   static bool isFilledWithNumber(const Expr &read) {
-    return !read.readFill() || read.readFill()->isLiteral();
+    const Expr *fill = read.readFill();
+    return !fill || (fill->isLiteral() && std::isfinite(fill->literalFloat()));
   }
 
   int64_t extentOf(unsigned iterator) const { return definition.ranges()[iterator].size(); }
@@ -247,9 +249,9 @@ public:
         prices(context.space.schedule), known(fuel) {}
 
   Program run() {
-    std::map<uint32_t, Priced> splits;
+    std::map<uint32_t, Split> splits;
     for (uint32_t node = 0; node < program.nodes.size(); ++node)
-      if (std::optional<Priced> split = choose(node))
+      if (std::optional<Split> split = choose(node))
         splits[node] = *split;
     known.tell(context.log, "derive", "products along bands");
     if (splits.empty())
@@ -267,13 +269,16 @@ public:
 private:
   static constexpr unsigned fuel = 32; ///< Distinct definitions that are priced.
 
-  struct Priced {
+  struct Split {
     Band band;
+    int64_t block;
+  };
+  struct Priced {
     int64_t block = 0; ///< None is quicker.
     double before = 0, after = 0;
   };
 
-  std::optional<Priced> choose(uint32_t node) {
+  std::optional<Split> choose(uint32_t node) {
     const auto *whole = std::get_if<Definition>(&program.nodes[node]);
     if (!whole || constant[node] || !whole->reduction || whole->results.size() != 1 ||
         whole->reduction->combiner != Combiner::Sum)
@@ -291,11 +296,11 @@ private:
     if (context.assumed && isSummed && !isFiniteFactor(banded, program))
       context.assumed->add(bandProductsRule.name);
     explain(node, priced);
-    return priced;
+    return Split{*band, priced.block};
   }
 
   Priced price(uint32_t node, const Band &band) {
-    Priced priced{band};
+    Priced priced;
     auto isKnown = [&](ValueId id) { return te::isConstant(program, constant, id); };
     Program one = nodeAlone(program, node, isKnown);
     priced.before = secondsOf(one);

@@ -2,6 +2,8 @@
 
 #include "llvm/ADT/STLExtras.h"
 
+#include <cmath>
+
 namespace kintsugi::derive {
 
 using namespace te;
@@ -34,6 +36,8 @@ public:
   unsigned fuel = 200; ///< Expressions that are looked at.
 
 private:
+  static constexpr double leastDivisor = 1e-30;
+
   bool addBinary(const Expr &expr, const std::optional<Expr> &scale, bool isSubtracted) {
     const Expr &a = expr.operand(0), &b = expr.operand(1);
     switch (expr.binaryOp()) {
@@ -48,7 +52,8 @@ private:
       add(hasSum(a) ? a : b, times(scale, hasSum(a) ? b : a), isSubtracted);
       return true;
     case BinaryOp::Div:
-      if (!hasSum(a) || hasSum(b))
+      // The reciprocal of what is tiny would be infinite.
+      if (!hasSum(a) || !b.isLiteral() || !(std::abs(b.literalFloat()) >= leastDivisor))
         return false;
       add(a, times(scale, Expr::literal(ElementType::F32, 1.0) / b), isSubtracted);
       return true;

@@ -79,7 +79,7 @@ struct Piece {
   std::string name;
   ElementType type;
   Facts facts;
-  std::vector<unsigned> before; ///< Pieces that it reads and that stand right before it.
+  uint32_t node; ///< Of the old program, for which it is.
 };
 
 class Restrictor {
@@ -107,44 +107,50 @@ public:
 
   Program program() const {
     simplify::Rebuilder out(old);
-    std::vector<ValueId> values(pieces.size());
-    auto renamed = [&](Definition definition) {
-      for (Expr &body : definition.bodies)
-        body = renameReads(body, [&](ValueId id) {
-          return isPiece(id) ? values[id.number - firstPiece] : out[id];
-        });
-      definition.results.clear();
-      return definition;
-    };
-    auto write = [&](unsigned number) {
-      const Piece &piece = pieces[number];
-      if (std::optional<unsigned> other = copiedBy(piece.definition)) {
-        values[number] = values[*other];
-        return;
-      }
-      ValueId value = out.fresh.define(piece.name, piece.type, renamed(piece.definition));
-      out.fresh.value(value).facts = piece.facts;
-      values[number] = value;
-    };
+    std::vector<std::optional<ValueId>> values(pieces.size());
     for (uint32_t node = 0; node < old.nodes.size(); ++node) {
-      out.fresh.currentOrigin = old.origins[node];
-      for (unsigned number : restricted[node]) {
-        llvm::for_each(pieces[number].before, write);
-        write(number);
-      }
       if (isRestricted(node))
         continue;
       if (!changed[node]) {
         out.copy(node);
         continue;
       }
-      out.define(node, renamed(*changed[node]));
+      out.define(node, renamed(*changed[node], out, values));
       out.keepFacts(node);
     }
     return simplify::withoutUnneeded(out.finish());
   }
 
 private:
+  using PieceValues = std::vector<std::optional<ValueId>>;
+
+  /// A definition over new values. A piece is written where it is first read: only there is all
+  /// that the index of its reader is made of.
+  Definition renamed(Definition definition, simplify::Rebuilder &out, PieceValues &values) const {
+    for (Expr &body : definition.bodies)
+      body = renameReads(body, [&](ValueId id) {
+        return isPiece(id) ? written(id.number - firstPiece, out, values) : out[id];
+      });
+    definition.results.clear();
+    return definition;
+  }
+
+  ValueId written(unsigned number, simplify::Rebuilder &out, PieceValues &values) const {
+    const Piece &piece = pieces[number];
+    std::optional<ValueId> &value = values[number];
+    if (value)
+      return *value;
+    if (std::optional<unsigned> other = copiedBy(piece.definition)) {
+      value = written(*other, out, values);
+      return *value;
+    }
+    Definition definition = renamed(piece.definition, out, values);
+    out.fresh.currentOrigin = old.origins[piece.node];
+    value = out.fresh.define(piece.name, piece.type, std::move(definition));
+    out.fresh.value(*value).facts = piece.facts;
+    return *value;
+  }
+
   /// The piece that a definition has as it is: it was gathered before it was known that it is
   /// computed there alone.
   static std::optional<unsigned> copiedBy(const Definition &definition) {
@@ -256,6 +262,33 @@ private:
     });
   }
 
+  /// Whether what data are outside of the value, which the nearest element stands for, finds the
+  /// same where the definition reads.
+  bool keepsEnds(const Places &places, const Definition &definition) const {
+    bool keeps = true;
+    for (auto [d, at] : llvm::enumerate(places.indices)) {
+      if (at.isStatic())
+        continue;
+      for (const Expr &body : definition.bodies)
+        body.walk([&](const Expr &e) {
+          if (e.kind() == ExprKind::Index)
+            keeps &= !e.uses(d);
+          if (e.kind() == ExprKind::Read)
+            keeps &= isAlong(e, d, definition.parallel[d].extent);
+        });
+    }
+    return keeps;
+  }
+
+  /// Whether a read goes along dimensions of an extent with an iterator, as far as it does.
+  bool isAlong(const Expr &read, unsigned iterator, const Extent &extent) const {
+    for (auto [index, its] : llvm::zip_equal(read.readIndices(), old.shape(read.readValue())))
+      if (index.uses(iterator) &&
+          (read.readFill() || index.asIterator() != int(iterator) || its != extent))
+        return false;
+    return true;
+  }
+
   void restrict(uint32_t node) {
     const auto &definition = std::get<Definition>(old.nodes[node]);
     ValueId value = definition.results[0];
@@ -266,7 +299,8 @@ private:
     for (const Places &its : *places)
       points += pointsOf(its.iterators);
     if (points > mostShare * elements ||
-        (isContraction(definition) && !llvm::all_of(*places, keepsProducts)))
+        (isContraction(definition) && !llvm::all_of(*places, keepsProducts)) ||
+        !llvm::all_of(*places, [&](const Places &its) { return keepsEnds(its, definition); }))
       return;
     size_t before = pieces.size();
     std::vector<unsigned> made;
@@ -303,7 +337,7 @@ private:
   std::optional<unsigned> pieceOf(uint32_t node, const Places &places) {
     const auto &definition = std::get<Definition>(old.nodes[node]);
     const Value &value = old.value(definition.results[0]);
-    Piece piece{definition, value.name + ".read", value.type, value.facts, {}};
+    Piece piece{definition, value.name + ".read", value.type, value.facts, node};
     llvm::SmallVector<Index> at(places.indices.begin(), places.indices.end());
     for (unsigned k = definition.parallel.size(); k < definition.numIterators(); ++k)
       at.push_back(Index::iterator(places.iterators.size() + k - definition.parallel.size()));
@@ -340,14 +374,10 @@ private:
     if (pointsOf(used.iterators) > most * elementsOf(old.shape(read.readValue())))
       return std::nullopt;
     const Value &value = old.value(read.readValue());
-    Piece moved{{used.iterators, std::nullopt, {substitute(read, used.numbers)}, {}},
-                value.name + ".read",
-                value.type,
-                value.facts,
-                {}};
-    piece.before.push_back(pieces.size());
-    pieces.push_back(std::move(moved));
-    return Expr::read({firstPiece + piece.before.back()}, read.type(), used.old);
+    Definition moved{used.iterators, std::nullopt, {substitute(read, used.numbers)}, {}};
+    pieces.push_back({std::move(moved), value.name + ".read", value.type, value.facts, piece.node});
+    uint32_t number = pieces.size() - 1;
+    return Expr::read({firstPiece + number}, read.type(), used.old);
   }
 
   /// Has a reader read what there is of a value.
@@ -359,6 +389,7 @@ private:
           return e;
         Renumbered used(reader, [&](unsigned k) { return usesInIndices(e, k); });
         size_t number = llvm::find(places, placesOf(e, reader)) - places.begin();
+        assert(number < places.size() && "all of them were found before");
         return Expr::read({firstPiece + made[number]}, e.type(), used.old);
       });
   }

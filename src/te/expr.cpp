@@ -295,11 +295,20 @@ void Expr::walk(Visit visit) const {
   Walk{visit, {}}(*this);
 }
 
+/// Not in data that it reads.
+static bool usesByPosition(const Index &index, unsigned iterator) {
+  return llvm::any_of(index.terms(), [&](const Term &term) {
+    const Atom &atom = term.atom;
+    if (atom.kind == AtomKind::Iterator)
+      return atom.iterator == iterator;
+    return atom.kind != AtomKind::Data && usesByPosition(atom.operand, iterator);
+  });
+}
+
 bool Expr::uses(unsigned iterator) const {
   bool found = false;
-  walk([&](const Expr &expr) {
-    // Data inside an index is walked anyway.
-    auto inIndex = [&](const Index &index) { return index.uses(iterator); };
+  walk([&](const Expr &expr) { // It comes to data inside of indices, each once.
+    auto inIndex = [&](const Index &index) { return usesByPosition(index, iterator); };
     found |= inIndex(expr.node->index) || llvm::any_of(expr.node->indices, inIndex);
   });
   return found;

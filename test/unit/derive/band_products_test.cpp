@@ -38,6 +38,8 @@ TEST_F(BandProducts, ZerosOutsideOfABandAreTakenForFiniteMultiples) {
   EXPECT_EQ(assumed.of("band-products"), 1u);
   EXPECT_FALSE(changes(summed("p[m, w] * x[m+w, 0]"))); // No columns.
   EXPECT_FALSE(changes(summed("z[w] * x[m+w, k]")));    // A convolution.
+  EXPECT_TRUE(changes(summed("p[m, w] * (x[m+w, k] | 1)")));
+  EXPECT_FALSE(changes(summed("p[m, w] * (x[m+w, k] | inf)")));
 }
 
 TEST_F(BandProducts, BlocksHaveToBeQuicker) {
