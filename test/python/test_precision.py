@@ -434,7 +434,8 @@ def pixels_model(path):
     w2 = random.normal(0, 1 / 64, (64, 64)).astype(np.float32)
     nodes = [
         helper.make_node("MatMul", ["x", "w1"], ["a"]),
-        helper.make_node("MatMul", ["a", "w2"], ["b"]),
+        helper.make_node("Abs", ["a"], ["c"]),  # Or else the two products would be one.
+        helper.make_node("MatMul", ["c", "w2"], ["b"]),
         helper.make_node("Tanh", ["b"], ["y"]),
     ]
     ports = [helper.make_tensor_value_info(*port) for port in (("x", 1, [64, 256]), ("y", 1, [64, 64]))]
