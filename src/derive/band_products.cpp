@@ -11,8 +11,8 @@
 // factor is zero outside of the band:
 //
 //     y[m, k] = sum[w] p[m, w] * x[m + w, k]
-//   =>  q[b, i, j] = p[T b + i, j - i] in the band, y[T b + i, k] = sum[j] q[b, i, j] * x[T b + j,
-//   k]
+//   =>  q[b, i, j] = p[T b + i, j - i] in the band,
+//       y[T b + i, k] = sum[j] q[b, i, j] * x[T b + j, k]
 //
 // That is more arithmetic, for units of matrices: prices decide, of the lengths of blocks too.
 // (EinNet, Zheng et al. 2023: G2BMM and GBMM of LongFormer, dilated or not.)
@@ -21,6 +21,7 @@
 
 #include "cost/decisions.h"
 #include "derive/finite.h"
+#include "derive/renumbered.h"
 #include "derive/rule.h"
 #include "search/price_list.h"
 #include "simplify/rebuild.h"
@@ -209,29 +210,21 @@ private:
 
   /// A read of a value that has the band in the columns of blocks.
   Expr inBand(const Expr &read, const Definition &product, const Index &place) {
-    Definition blocks;
-    llvm::SmallVector<Index> numbers(product.numIterators(), Index(0)), old;
-    for (unsigned k = 0; k < product.numIterators(); ++k)
-      if (read.uses(k)) {
-        unsigned numParallel = product.parallel.size();
-        numbers[k] = add(blocks.parallel, "i" + std::to_string(k),
-                         k < numParallel ? product.parallel[k].extent
-                                         : product.reduction->iterators[k - numParallel].extent);
-        old.push_back(Index::iterator(k));
-      }
-    Index at = substitute(place, numbers);
+    Renumbered used(product, [&](unsigned k) { return read.uses(k); });
+    Definition blocks{used.iterators, std::nullopt, {}, {}};
+    Index at = substitute(place, used.numbers);
     auto number = [](const Index &index) { return Expr::index(index, ElementType::I64); };
     Expr isInBand =
         Expr::binary(BinaryOp::And, Expr::binary(BinaryOp::Less, number(-1), number(at)),
                      Expr::binary(BinaryOp::Less, number(at), number(window)));
     Expr zero = Expr::literal(read.type(), 0.0);
-    Expr body = Expr::select(isInBand, withFill(substitute(read, numbers)), zero);
+    Expr body = Expr::select(isInBand, withFill(substitute(read, used.numbers)), zero);
     const Value &value = out.old.value(read.readValue());
     blocks.bodies = {simplifyIndices(body, blocks.ranges(), [&](ValueId id) {
       return llvm::ArrayRef<Extent>(out.fresh.shape(id));
     })};
     return Expr::read(out.fresh.define(value.name + ".band", read.type(), std::move(blocks)),
-                      read.type(), old);
+                      read.type(), used.old);
   }
 
   simplify::Rebuilder &out;

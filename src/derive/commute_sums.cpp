@@ -109,9 +109,9 @@ private:
   /// A table of what sums of an embedding could be is no gain: constants may become larger than
   /// weights that they replace, but not much.
   static double costOfConstant(const LinearSum &sum, double elements) {
-    constexpr double few = 1 << 16, growth = 2;
-    double most = std::max(few, growth * pointsOf(sum.own) * pointsOf(sum.terms));
-    return elements <= most ? 0 : std::numeric_limits<double>::infinity();
+    return isLikeConstants(elements, pointsOf(sum.own) * pointsOf(sum.terms))
+               ? 0
+               : std::numeric_limits<double>::infinity();
   }
 
   Way find(const LinearSum &sum, bool isSole) {

@@ -8,8 +8,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "derive/aligned_reads.h"
+#include "derive/constant_expr.h"
 #include "derive/linear_terms.h"
 #include "derive/multiply_adds.h"
+#include "derive/renumbered.h"
 #include "derive/rule.h"
 #include "simplify/rebuild.h"
 #include "te/constant_nodes.h"
@@ -187,50 +189,33 @@ private:
     Expr factor = otherFactors(common, larger, smaller, !isScaledAlike);
     const Expr &shared = common.larger.factors[common.inLarger];
     const Terms &terms = common.larger.terms;
-    // Of the reader's iterators, those that the sum has, and those of them that the factor has.
-    llvm::SmallVector<unsigned> ofSum, ofFactor;
-    for (unsigned k = 0; k < reader.numIterators() + terms.iterators.size(); ++k) {
-      bool isOfFactor = factor.uses(k), isTerm = k >= reader.numIterators();
-      if (isOfFactor)
-        ofFactor.push_back(k);
-      if (isTerm || isOfFactor || shared.uses(k))
-        ofSum.push_back(k);
-    }
-    if (!pays(common, factor, ofSum, ofFactor, reader))
+    Definition whole{
+        reader.parallel,
+        Reduction{Combiner::Sum, real, llvm::SmallVector<Iterator, 3>(terms.iterators)},
+        {},
+        {}};
+    Renumbered ofFactor(whole, [&](unsigned k) { return factor.uses(k); });
+    Renumbered ofSum(
+        whole, [&](unsigned k) { return k >= terms.first || factor.uses(k) || shared.uses(k); });
+    if (!pays(common, factor, ofSum.iterators, ofFactor.iterators))
       return std::nullopt;
     out.fresh.currentOrigin = old.origins[node];
     const std::string &name = old.value(old.resultsOf(node)[0]).name;
-    auto iteratorAt = [&](unsigned k) {
-      return k < reader.numIterators() ? reader.parallel[k]
-                                       : terms.iterators[k - reader.numIterators()];
-    };
-    Definition factors, sum;
-    llvm::SmallVector<Index> numbers(reader.numIterators() + terms.iterators.size(), Index(0));
-    llvm::SmallVector<Index> inSum;
-    for (unsigned k : ofFactor) {
-      numbers[k] = Index::iterator(factors.parallel.size());
-      factors.parallel.push_back({"f" + std::to_string(k), iteratorAt(k).extent});
-    }
-    factors.bodies = {renamed(substitute(factor, numbers))};
+    Definition factors{ofFactor.iterators, std::nullopt, {}, {}};
+    factors.bodies = {renamed(substitute(factor, ofFactor.numbers))};
     ValueId factorValue = out.fresh.define(name + ".factor", real, std::move(factors));
-    sum.reduction = Reduction{Combiner::Sum, real, {}};
-    llvm::SmallVector<Index> point;
-    for (auto [number, k] : llvm::enumerate(ofSum)) {
-      numbers[k] = Index::iterator(number);
-      if (k < reader.numIterators()) {
-        sum.parallel.push_back({"i" + std::to_string(k), iteratorAt(k).extent});
-        point.push_back(Index::iterator(k));
-      } else {
-        sum.reduction->iterators.push_back(
-            {"r" + std::to_string(k - reader.numIterators()), iteratorAt(k).extent});
-      }
-    }
-    for (unsigned k : ofFactor)
-      inSum.push_back(numbers[k]);
-    Expr read = Expr::read(factorValue, real, inSum), its = renamed(substitute(shared, numbers));
+    Expr read = Expr::read(factorValue, real, substitute(ofFactor.old, ofSum.numbers));
+    Expr its = renamed(substitute(shared, ofSum.numbers));
+    size_t numParallel = ofSum.iterators.size() - terms.iterators.size();
+    llvm::ArrayRef<Iterator> all = ofSum.iterators;
+    Definition sum;
+    sum.parallel.append(all.begin(), all.begin() + numParallel);
+    sum.reduction =
+        Reduction{Combiner::Sum, real, llvm::SmallVector<Iterator, 3>(all.drop_front(numParallel))};
     sum.bodies = {common.inLarger == 0 ? its * read : read * its};
     ValueId value = out.fresh.define(name + ".sum", real, std::move(sum));
     explain(name);
+    llvm::ArrayRef<Index> point = llvm::ArrayRef(ofSum.old).take_front(numParallel);
     return LinearTerm{Expr::read({value.number + firstOfOwn}, real, point),
                       isScaledAlike ? larger.scale : std::nullopt, false};
   }
@@ -254,34 +239,21 @@ private:
     return sumOf({one, other});
   }
 
-  bool pays(const Common &common, const Expr &factor, llvm::ArrayRef<unsigned> ofSum,
-            llvm::ArrayRef<unsigned> ofFactor, const Definition &reader) const {
-    auto points = [&](llvm::ArrayRef<unsigned> iterators) {
-      double product = 1;
-      for (unsigned k : iterators)
-        product *= double((k < reader.numIterators()
-                               ? reader.parallel[k]
-                               : common.larger.terms.iterators[k - reader.numIterators()])
-                              .extent.constant());
-      return product;
-    };
+  bool pays(const Common &common, const Expr &factor, llvm::ArrayRef<Iterator> ofSum,
+            llvm::ArrayRef<Iterator> ofFactor) const {
     auto ofOne = [](const Definition &sum) {
       return pointsOf(sum.parallel) * pointsOf(sum.reduction->iterators);
     };
-    double elements = points(ofFactor);
+    double elements = pointsOf(ofFactor);
     MultiplyAdds its;
     its.areNarrow = context.willBeNarrow;
     its.before = ofOne(*common.larger.definition);
     if (common.smaller.definition != common.larger.definition)
       its.before += ofOne(*common.smaller.definition);
-    its.after = points(ofSum);
+    its.after = pointsOf(ofSum);
     its.definitions = 1;
-    bool isConstant = true;
-    factor.walk([&](const Expr &e) {
-      isConstant &= e.kind() != ExprKind::Read || te::isConstant(old, constant, e.readValue());
-    });
-    constexpr double few = 1 << 16, growth = 2;
-    if (isConstant && elements > std::max(few, growth * elementsOfFactors(common)))
+    bool isConstant = isConstantExpr(factor, old, constant);
+    if (isConstant && !isLikeConstants(elements, elementsOfFactors(common)))
       return false;
     if (!isConstant) {
       its.after += 2 * elements;

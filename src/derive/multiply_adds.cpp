@@ -14,9 +14,12 @@ double MultiplyAdds::rateOn(const machine::Machine &machine) const {
   return rate / machine.core.multiplyAdds * machine.core.matrixMultiplyAdds;
 }
 
+bool MultiplyAdds::saveLaunches(const machine::Machine &machine, double margin) const {
+  return (before - after) / rateOn(machine) > margin * machine.stageSeconds * definitions;
+}
+
 bool MultiplyAdds::areFewer(const machine::Machine &machine, double margin) const {
-  return after < (1 - leastShare) * before &&
-         (before - after) / rateOn(machine) > margin * machine.stageSeconds * definitions;
+  return after < (1 - leastShare) * before && saveLaunches(machine, margin);
 }
 
 bool MultiplyAdds::areDominant(const machine::Machine &machine) const {
@@ -25,6 +28,11 @@ bool MultiplyAdds::areDominant(const machine::Machine &machine) const {
   double most = std::max(0.0, after) / (reached * rateOn(machine)) + moving +
                 machine.stageSeconds * definitions;
   return after < (1 - leastShare) * before && before / rateOn(machine) > most;
+}
+
+bool isLikeConstants(double elements, double elementsOfOthers) {
+  constexpr double few = 1 << 16, growth = 2;
+  return elements <= std::max(few, growth * elementsOfOthers);
 }
 
 } // namespace kintsugi::derive

@@ -19,7 +19,9 @@ struct MultiplyAdds {
   unsigned definitions = 0; ///< In their place, at most.
   bool areNarrow = false;   ///< Factors are stored in 16 bits, for units of matrices.
 
-  /// `margin`: of what a launch costs, for each definition.
+  /// Whether what they save is worth more than `margin` launches for each definition.
+  bool saveLaunches(const machine::Machine &machine, double margin) const;
+  /// The same, of which the share is worth a form too.
   bool areFewer(const machine::Machine &machine, double margin) const;
   /// Whether what is replaced takes longer by its arithmetic at the machine's peak than what comes
   /// in its place is estimated to take at most.
@@ -29,6 +31,10 @@ private:
   /// Of multiply-adds, by all of the machine.
   double rateOn(const machine::Machine &machine) const;
 };
+
+/// Whether a constant that is computed for others that were read has a size like theirs: a table of
+/// all that could be is no gain.
+bool isLikeConstants(double elements, double elementsOfOthers);
 
 } // namespace kintsugi::derive
 

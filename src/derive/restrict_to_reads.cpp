@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "derive/multiply_adds.h"
+#include "derive/renumbered.h"
 #include "derive/rule.h"
 #include "simplify/rebuild.h"
 #include "te/constant_nodes.h"
@@ -34,29 +35,6 @@ struct Places {
     auto isSame = [](const Iterator &a, const Iterator &b) { return a.extent == b.extent; };
     return llvm::equal(iterators, other.iterators, isSame) && indices == other.indices;
   }
-};
-
-/// Some iterators of a definition, numbered from 0 on.
-class Renumbered {
-public:
-  Renumbered(const Definition &definition, llvm::function_ref<bool(unsigned)> isUsed)
-      : numbers(definition.numIterators(), Index(0)) {
-    for (unsigned k = 0; k < definition.numIterators(); ++k) {
-      if (!isUsed(k))
-        continue;
-      unsigned numParallel = definition.parallel.size();
-      numbers[k] = Index::iterator(iterators.size());
-      old.push_back(Index::iterator(k));
-      iterators.push_back(k < numParallel ? definition.parallel[k]
-                                          : definition.reduction->iterators[k - numParallel]);
-    }
-    for (auto [k, iterator] : llvm::enumerate(iterators))
-      iterator.name = "i" + std::to_string(k);
-  }
-
-  llvm::SmallVector<Iterator, 4> iterators;
-  llvm::SmallVector<Index> numbers; ///< By old iterator.
-  llvm::SmallVector<Index, 4> old;  ///< By new one.
 };
 
 bool usesInIndices(const Expr &read, unsigned iterator) {

@@ -1,6 +1,7 @@
 #include "derive/sum_price.h"
 
 #include "derive/correlation.h"
+#include "derive/multiply_adds.h"
 #include "te/operations.h"
 
 namespace kintsugi::derive {
@@ -32,20 +33,20 @@ bool pays(const LessOfSum &less, const Program &program, const Definition &sum,
           const RuleContext &context, bool isDominant) {
   constexpr double leastShare = 0.1; ///< What saves less is not worth a form, whatever margins are;
   constexpr double leastTerms = 8;   ///< nor are fewer where more than half are left.
-  constexpr double reached = 0.5;    ///< Of the rate at which a core could compute.
   constexpr double bytesEach = 4;
   double before = pointsOf(sum.reduction->iterators), saved = before - less.terms;
   if (saved < leastShare * before || (2 * less.terms > before && saved < leastTerms))
     return false;
   const machine::Machine &machine = context.space.schedule.machine;
-  double rate = machine.flopsPerSecond * machine.cores / 2, results = pointsOf(sum.parallel);
-  double left = less.terms * less.times, starting = machine.stageSeconds * less.kernels;
+  double results = pointsOf(sum.parallel);
+  MultiplyAdds its{.before = results * before,
+                   .after = results * less.terms * less.times,
+                   .bytes = less.kernels * results * bytesEach,
+                   .definitions = less.kernels};
   if (!isDominant)
-    return results * (before - left) / rate > context.margins.commutedSums * starting;
-  double moving =
-      2 * less.kernels * results * bytesEach / std::max(1e9, machine.memory().bytesPerSecondAll);
-  return results * before / (rate * quickest(program, sum, machine)) >
-         results * left / (reached * rate) + moving + starting;
+    return its.saveLaunches(machine, context.margins.commutedSums);
+  its.before /= quickest(program, sum, machine);
+  return its.areDominant(machine);
 }
 
 } // namespace kintsugi::derive

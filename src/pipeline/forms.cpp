@@ -53,15 +53,14 @@ oneAfterTheOther(te::Program program, const derive::RuleContext &context, Phases
 
 Expected<te::Program> beforeStorage(te::Program program, const CompileOptions &options,
                                     Phases &phases, derive::Assumptions &assumed,
-                                    bool onlyDominant) {
+                                    derive::ConstantFacts &facts, bool onlyDominant) {
   cost::Margins margins;
   margins.commutedSums = 0; // Whoever asks compares plans.
-  auto facts = std::make_unique<derive::ConstantFacts>();
   derive::RuleContext context{.space = spaceOptions(options),
                               .margins = margins,
                               .log = options.log,
                               .assumed = &assumed,
-                              .facts = facts.get(),
+                              .facts = &facts,
                               .willBeNarrow = true};
   Chain chain;
   return oneAfterTheOther(

@@ -10,6 +10,7 @@
 #define KINTSUGI_PIPELINE_FORMS_H
 
 #include "derive/assumptions.h"
+#include "derive/constant_facts.h"
 #include "pipeline/planning.h"
 
 namespace kintsugi::pipeline {
@@ -33,7 +34,7 @@ Expected<ChosenForm> planForm(te::Program program, const Planning &planning);
 /// multiply-adds.
 Expected<te::Program> beforeStorage(te::Program program, const CompileOptions &options,
                                     Phases &phases, derive::Assumptions &assumed,
-                                    bool onlyDominant);
+                                    derive::ConstantFacts &facts, bool onlyDominant);
 
 /// What is assumed, in one line that names all rules that assume it: without one of them another
 /// finds its place. Empty where nothing is.

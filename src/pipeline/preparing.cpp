@@ -103,14 +103,15 @@ public:
     Way plain, derived;
     derive::Assumptions ofAll;
     if (!isReference()) {
-      KINTSUGI_ASSIGN(program, beforeStorage(std::move(program), options, phases, ofAll, true));
+      KINTSUGI_ASSIGN(program,
+                      beforeStorage(std::move(program), options, phases, ofAll, facts, true));
     }
     KINTSUGI_RETURN_IF_ERROR(store(program, plain, ofAll));
     if (isReference())
       return take(plain);
     derive::Assumptions assumed = ofAll;
     KINTSUGI_ASSIGN(te::Program changed,
-                    beforeStorage(program, logging(derived), phases, assumed, false));
+                    beforeStorage(program, logging(derived), phases, assumed, facts, false));
     if (te::hashOf(changed) == te::hashOf(program))
       return take(plain);
     KINTSUGI_RETURN_IF_ERROR(store(changed, derived, assumed));
@@ -184,6 +185,7 @@ private:
   runtime::Device &host;
   Phases &phases;
   CompileReport &report;
+  derive::ConstantFacts facts; ///< Constants are looked at once for all that comes before.
 };
 
 } // namespace
