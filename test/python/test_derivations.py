@@ -1,6 +1,7 @@
 """Pairs of equal models, as a person writes them and as derived by hand: the search finds the second from the first."""
 
 import json
+import re
 import subprocess
 
 import numpy as np
@@ -172,7 +173,16 @@ def blocks_on_a_diagonal():
     return model([node("MatMul", "x d", "y")], *shapes, d=dense), model(by_hand, *shapes, b=blocks, **parts)
 
 
+def a_transposed_convolution():
+    k = weight(128, 64, 4, 4)
+    shapes = {"x": [1, 128, 1, 1]}, [1, 64, 4, 4]
+    by_hand = [node("Reshape", "x row", "r"), node("MatMul", "r m", "p"), node("Reshape", "p shape", "y")]
+    parts = dict(m=k.reshape(128, 1024), row=np.array([1, 128]), shape=np.array([1, 64, 4, 4]))
+    return model([node("ConvTranspose", "x k", "y")], *shapes, k=k), model(by_hand, *shapes, **parts)
+
+
 PAIRS = [
+    a_transposed_convolution,
     a_selection_of_rows,
     a_diagonal,
     blocks_on_a_diagonal,
@@ -225,3 +235,12 @@ def test_answers_agree(pair, level, tmp_path):
         run("run", each, "--no-cache", "--cpu-level", level, "--inputs", tmp_path / "in.npz", "--outputs", out)
         results.append(np.load(out)["y"])
     np.testing.assert_allclose(results[0], results[1], rtol=2e-3, atol=2e-4 * np.abs(results[1]).max())
+
+
+def test_transposed_convolutions_are_products_in_16_bits(tmp_path):
+    steps = dict(strides=[2, 2], pads=[1] * 4)
+    nodes = [node("ConvTranspose", "x k", "a", **steps), node("Relu", "a", "b"), node("ConvTranspose", "b m", "y", **steps)]
+    k, m = weight(128, 64, 4, 4), weight(64, 32, 4, 4)
+    onnx.save(model(nodes, {"x": [1, 128, 16, 16]}, [1, 32, 64, 64], k=k, m=m), tmp_path / "up.onnx")
+    run("compile", tmp_path / "up.onnx", "--emit", "expressions", "-o", tmp_path / "up.te", *TARGETS["cuda"])
+    assert re.search(r"^b\[.*\] f16 = ", (tmp_path / "up.te").read_text(), re.M)

@@ -85,6 +85,7 @@ TEST_F(CommuteSums, WindowsMoveAlongADimensionByThemselves) {
   EXPECT_TRUE(changes(pooled("[t:2] p[2*h+t, o]")));
   EXPECT_TRUE(changes(pooled("[t:2] p[h+32*t, o]")));
   EXPECT_FALSE(changes(pooled("[t:2] (p[2*h+t-1, o] | 0)"))); // Outside of the tensor.
+  EXPECT_FALSE(changes(pooled("[t:2] (p[2*h+t+1, o] | 0)")));
   EXPECT_FALSE(changes(pooled("[t:2] p[2*h+t, o] * g[h]")));
   EXPECT_FALSE(changes(pooled("[t:2] p[63-h-t, o]")));
 }
