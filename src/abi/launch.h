@@ -31,7 +31,9 @@
  * A kernel may ask for clusters along x (.reqnctapercluster): each tile then has the blocks of one.
  *
  * A code object may say that its kernels wait: each ends its own wait for the launches before it
- * (griddepcontrol.wait) ahead of all that touches memory, and so may be started while they run.
+ * (griddepcontrol.wait) ahead of all that touches memory, and so may be started while they run: at
+ * their end, or from where all their blocks have said so (griddepcontrol.launch_dependents), which
+ * each says behind its own wait.
  *
  * A code object may have a second section, with machine code for its own architecture made of the
  * text: a loader takes that where the device runs it and its driver accepts it, and else the text.

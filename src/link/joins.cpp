@@ -1,6 +1,7 @@
 #include "link/joins.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringMap.h"
 
 namespace kintsugi::link {
 
@@ -141,9 +142,65 @@ void Joins::add(const PlanNode &node) {
   stages.emplace(&node, std::move(stage));
 }
 
+namespace {
+
+/// The launches of a plan in the order in which they run, with nullopt for all else.
+class Sequence {
+public:
+  struct Turn {
+    std::string symbol;
+    std::optional<tile::Launch::Size> size; ///< Not of one whose blocks wait for each other.
+  };
+
+  Sequence(const Plan &plan, const Joins &joins) : plan(plan), joins(joins) { add(plan.root); }
+
+  std::vector<std::optional<Turn>> turns;
+
+private:
+  void add(const PlanNode &node) {
+    if (node.kind == PlanNode::Kind::Joined)
+      return addJoined(joins.of(node));
+    const Stage *stage = node.kind == PlanNode::Kind::Stage ? &plan.stages[node.stage] : nullptr;
+    if (stage && stage->kind == Stage::Kind::Kernel)
+      return addKernel(plan.kernels[stage->kernel]);
+    bool isInOrder = node.kind == PlanNode::Kind::Sequence;
+    if (!isInOrder)
+      turns.push_back(std::nullopt);
+    for (const PlanNode &child : node.children) {
+      add(child);
+      if (!isInOrder)
+        turns.push_back(std::nullopt);
+    }
+  }
+
+  void addJoined(const JoinedStage &joined) {
+    tile::Launch::Size size{int64_t(joined.tiles), int64_t(joined.scratchBytes)};
+    turns.push_back(Turn{joined.symbol, joined.meets ? std::nullopt : std::optional(size)});
+  }
+
+  void addKernel(const orchestrate::Kernel &kernel) {
+    const loops::Schedule &schedule = kernel.shape->schedule;
+    turns.push_back(
+        Turn{kernel.symbol, tile::Launch::Size{schedule.blocks(), schedule.scratchBytes}});
+  }
+
+  const Plan &plan;
+  const Joins &joins;
+};
+
+} // namespace
+
 std::vector<tile::Launch> launchesOf(const Plan &plan) {
+  Joins joins(plan);
   std::vector<tile::Launch> launches = launchesOfKernels(plan, plan.root);
-  llvm::append_range(launches, Joins(plan).entries);
+  llvm::append_range(launches, joins.entries);
+  llvm::StringMap<tile::Launch *> named;
+  for (tile::Launch &launch : launches)
+    named[launch.symbol] = &launch;
+  auto turns = Sequence(plan, joins).turns;
+  for (auto [turn, next] : llvm::zip(turns, llvm::drop_begin(turns)))
+    if (turn)
+      named.lookup(turn->symbol)->next.push_back(next ? next->size : std::nullopt);
   return launches;
 }
 

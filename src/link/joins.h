@@ -46,7 +46,8 @@ private:
 std::vector<tile::Launch> launchesOfKernels(const orchestrate::Plan &plan,
                                             const orchestrate::PlanNode &node);
 
-/// All of the main program: kernels' own, then those that several share.
+/// All of the main program: kernels' own, then those that several share; each knows what comes
+/// behind it.
 std::vector<tile::Launch> launchesOf(const orchestrate::Plan &plan);
 
 } // namespace kintsugi::link

@@ -48,10 +48,11 @@ Expected<tile::TileProgram> programOf(const Plan &plan, llvm::ArrayRef<tile::Lau
 
 /// In programs of a few launches: targets compile programs at the same time.
 static Expected<std::vector<tile::TileProgram>> programsOf(const Plan &plan,
-                                                           llvm::ArrayRef<tile::Launch> kernels,
-                                                           llvm::ArrayRef<tile::Launch> joins,
+                                                           llvm::ArrayRef<tile::Launch> launches,
                                                            llvm::ArrayRef<calls::Site> calls) {
   constexpr size_t kernelsAProgram = 8;
+  auto isJoin = [](const tile::Launch &launch) { return launch.isClocked(); };
+  llvm::ArrayRef<tile::Launch> kernels = launches.take_until(isJoin);
   std::vector<tile::TileProgram> programs;
   auto add = [&](llvm::ArrayRef<tile::Launch> launches) -> Status {
     KINTSUGI_ASSIGN(tile::TileProgram program, programOf(plan, launches));
@@ -60,20 +61,19 @@ static Expected<std::vector<tile::TileProgram>> programsOf(const Plan &plan,
   };
   for (; !kernels.empty(); kernels = kernels.drop_front(std::min(kernelsAProgram, kernels.size())))
     KINTSUGI_RETURN_IF_ERROR(add(kernels.take_front(kernelsAProgram)));
-  for (const tile::Launch &join : joins)
+  for (const tile::Launch &join : launches.drop_front(launches.take_until(isJoin).size()))
     KINTSUGI_RETURN_IF_ERROR(add(join));
   for (const calls::Site &call : calls)
     programs.emplace_back().calls.push_back(call);
   return programs;
 }
 
-static Expected<targets::CodeObject> compileKernels(const Plan &plan, const PlanNode &node,
-                                                    llvm::ArrayRef<tile::Launch> joins,
+static Expected<targets::CodeObject> compileKernels(const Plan &plan,
+                                                    llvm::ArrayRef<tile::Launch> launches,
                                                     llvm::ArrayRef<calls::Site> calls,
                                                     const targets::Target &target,
                                                     const targets::CompileOptions &options) {
-  KINTSUGI_ASSIGN(std::vector<tile::TileProgram> programs,
-                  programsOf(plan, launchesOfKernels(plan, node), joins, calls));
+  KINTSUGI_ASSIGN(std::vector<tile::TileProgram> programs, programsOf(plan, launches, calls));
   if (programs.empty())
     return targets::CodeObject{};
   std::vector<const tile::TileProgram *> pointers;
@@ -85,8 +85,8 @@ static Expected<targets::CodeObject> compileKernels(const Plan &plan, const Plan
 Status Linker::addCode(const Plan &plan, const Variant::Code &code, Linked &linked) {
   targets::CompileOptions forLevel = options.target;
   forLevel.level = code.level;
-  KINTSUGI_ASSIGN(targets::CodeObject object, compileKernels(plan, plan.root, Joins(plan).entries,
-                                                             plan.sites, target, forLevel));
+  KINTSUGI_ASSIGN(targets::CodeObject object,
+                  compileKernels(plan, launchesOf(plan), plan.sites, target, forLevel));
   if (object.bytes.empty())
     return Status::success();
   linked.manifest.code.push_back(describeCode(object, code.level, code.features));
@@ -98,8 +98,9 @@ Status Linker::addCode(const Plan &plan, const Variant::Code &code, Linked &link
 
 Status Linker::add(const Plan &plan, const Variant &variant) {
   const targets::Target &host = options.constantsTarget ? *options.constantsTarget : target;
-  KINTSUGI_ASSIGN(targets::CodeObject constantCode,
-                  compileKernels(plan, plan.constants, {}, {}, host, options.target));
+  KINTSUGI_ASSIGN(
+      targets::CodeObject constantCode,
+      compileKernels(plan, launchesOfKernels(plan, plan.constants), {}, host, options.target));
   KINTSUGI_ASSIGN(
       ConstantResult constants,
       runConstantProgram(plan, constantCode.bytes, host.name(), device, pool, options.constants));

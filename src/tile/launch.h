@@ -9,6 +9,8 @@
 #define KINTSUGI_TILE_LAUNCH_H
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +28,14 @@ struct Launch {
   std::string symbol;
   std::vector<bool> constants; ///< For each operand: whether nothing writes it while a model runs.
   std::vector<std::vector<Part>> phases;
+
+  /// What a launch of kernels takes of the device.
+  struct Size {
+    int64_t blocks = 0;
+    int64_t scratchBytes = 0; ///< Of a block.
+  };
+  /// Of what comes right behind it wherever a plan has it; nullopt for what is no such launch.
+  std::vector<std::optional<Size>> next;
 
   /// Whether its code notes when each of its parts is under way (abi/launch.h).
   bool isClocked() const;

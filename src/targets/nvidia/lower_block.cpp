@@ -8,6 +8,7 @@
 #include "targets/lower_kernels.h"
 #include "targets/nvidia/block_body.h"
 #include "targets/nvidia/grid_wait.h"
+#include "targets/nvidia/inline_asm.h"
 #include "targets/nvidia/part_clocks.h"
 #include "tile/program_impl.h"
 
@@ -114,8 +115,11 @@ public:
     if (launch.isClocked())
       clocks = block->getArguments().back();
     frame.thread = special("llvm.nvvm.read.ptx.sreg.tid.x");
-    if (waits)
+    if (waits) {
       waitForLaunches();
+      if (letsNextStart())
+        emitAsm(builder, "griddepcontrol.launch_dependents;", "", ValueRange());
+    }
     if (scratchMemory)
       frame.scratch = addressOf(scratchMemory);
     if (exchangeMemory)
@@ -154,6 +158,23 @@ private:
 
   /// Whether all its blocks are under way at once and wait for each other.
   bool isMeeting() const { return phases.size() > 1; }
+
+  /// Whether the next launch may have its blocks placed as soon as all of this one's are: they make
+  /// ready, and wait for this one's end. They stay where they are placed, so cores have to get as
+  /// many of them as if all were free: there is one for each block of both, or none has room for
+  /// two of the next launch's.
+  bool letsNextStart() {
+    if (isMeeting())
+      return false;
+    int64_t blocks = 0;
+    for (Alike &alike : phases.front())
+      blocks += alike.tiles() * cluster;
+    auto isPlacedEvenly = [&](const std::optional<Launch::Size> &next) {
+      return next && (blocks + next->blocks <= plannedFor.cores ||
+                      2 * next->scratchBytes > plannedFor.core.ringBytes);
+    };
+    return !launch.next.empty() && llvm::all_of(launch.next, isPlacedEvenly);
+  }
 
   Needs measure() {
     Needs needs;

@@ -60,7 +60,34 @@ TEST_F(LinkJoins, EqualOnesShareAnEntry) {
   for (const tile::Launch::Part &part : entry.phases[0])
     EXPECT_GE(part.operands.back(), 4u); // What is read comes first.
   std::vector<tile::Launch> launches = launchesOf(plan);
-  EXPECT_EQ(launches.size(), 2u); // And the sum's own, for both.
+  ASSERT_EQ(launches.size(), 2u); // And the sum's own, for both.
+  // The sum comes behind the join twice, and the join behind the first sum.
+  const tile::Launch &sum = launches[0], &join = launches[1];
+  ASSERT_EQ(join.next.size(), 2u);
+  ASSERT_EQ(sum.next.size(), 1u);
+  const JoinedStage &joined = joins.of(*firstJoined(plan));
+  ASSERT_TRUE(sum.next[0] && join.next[0] && join.next[1]);
+  EXPECT_EQ(sum.next[0]->blocks, int64_t(joined.tiles));
+  EXPECT_EQ(sum.next[0]->scratchBytes, int64_t(joined.scratchBytes));
+  for (const auto &next : join.next)
+    EXPECT_EQ(next->blocks, 1);
+}
+
+TEST_F(LinkJoins, WhatIsNoLaunchOfKernelsIsNotKnown) {
+  Plan plan = joined();
+  PlanNode repeat;
+  repeat.kind = PlanNode::Kind::Repeat;
+  repeat.count = 2;
+  repeat.children.push_back(std::move(plan.root.children[1]));
+  plan.root.children[1] = std::move(repeat); // The first sum.
+  std::vector<tile::Launch> launches = launchesOf(plan);
+  ASSERT_EQ(launches.size(), 2u);
+  const tile::Launch &sum = launches[0], &join = launches[1];
+  ASSERT_EQ(join.next.size(), 2u);
+  EXPECT_FALSE(join.next[0]);
+  EXPECT_TRUE(join.next[1]);
+  ASSERT_EQ(sum.next.size(), 1u);
+  EXPECT_FALSE(sum.next[0]);
 }
 
 TEST_F(LinkJoins, EachIsAStageOfTheManifest) {

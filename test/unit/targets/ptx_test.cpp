@@ -249,6 +249,28 @@ TEST(Ptx, JoinsKernelsInOneLaunch) {
   }
 }
 
+/// How often the row's launch lets the next one start, which is one of these.
+static size_t earlyStarts(const char *level, std::vector<std::optional<tile::Launch::Size>> next) {
+  static const ScheduleMaker row = oneRow();
+  auto program = tile::buildTileProgram({{"row", &row.schedule}});
+  EXPECT_TRUE(program.ok()) << program.error().message;
+  program->launches = {{"row", std::vector<bool>(3, false), {{{"row", {0, 1, 2}}}}, next}};
+  return countOf(textOf(std::move(*program), "row", level), "griddepcontrol.launch_dependents");
+}
+
+TEST(Ptx, TheNextLaunchStartsWhereItsBlocksAreSpread) {
+  using Size = tile::Launch::Size;
+  const Size small{8, 0}, many{4096, 1024}, large{4096, 200 << 10};
+  EXPECT_EQ(earlyStarts("sm_90a", {small}), 1u);
+  EXPECT_EQ(earlyStarts("sm_90a", {large}), 1u);
+  EXPECT_EQ(earlyStarts("sm_90a", {small, large}), 1u);
+  EXPECT_EQ(earlyStarts("sm_80", {small}), 0u);
+  EXPECT_EQ(earlyStarts("sm_90a", {}), 0u);
+  EXPECT_EQ(earlyStarts("sm_90a", {many}), 0u);
+  EXPECT_EQ(earlyStarts("sm_90a", {small, many}), 0u);
+  EXPECT_EQ(earlyStarts("sm_90a", {small, std::nullopt}), 0u);
+}
+
 TEST(Ptx, PartsNoteWhenTheyAreUnderWay) {
   for (const char *level : {"sm_80", "sm_90a"})
     for (unsigned phases : {1, 3}) {
