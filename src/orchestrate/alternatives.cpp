@@ -9,6 +9,7 @@
 #include "orchestrate/launch_columns.h"
 #include "orchestrate/prices.h"
 #include "orchestrate/program_of_parts.h"
+#include "orchestrate/scan_prices.h"
 #include "orchestrate/side_by_side.h"
 #include "orchestrate/ways.h"
 #include "te/constant_nodes.h"
@@ -31,19 +32,19 @@ constexpr int64_t mostNodes = 10; ///< Cuts close most gaps at the root, without
 constexpr unsigned mostRounds = 3;
 constexpr double worthARound = 0.002;
 
-/// What a column is: a kernel of a form, a scan or a call, or nothing in the place of an item.
+/// What a column is: a kernel of a form, scans or a call, or nothing in the place of an item.
 struct Source {
   const Form *form;
-  llvm::ArrayRef<uint32_t> nodes;
-  llvm::ArrayRef<ValueId> stored = {}; ///< By a kernel.
+  llvm::SmallVector<uint32_t, 4> nodes = {};
+  llvm::SmallVector<ValueId, 4> stored = {};
 };
 
 class Chooser {
 public:
   Chooser(const Alternatives &alternatives, const OrchestrateOptions &options)
       : programs(alternatives.programs), preferred(alternatives.preferred),
-        margin(alternatives.margin), names(alternatives.names), options(options),
-        launches(options.space, options.mergesLaunches) {}
+        margin(alternatives.margin), scanMargin(alternatives.scanMargin), names(alternatives.names),
+        options(options), scanPrices(options), launches(options.space, options.mergesLaunches) {}
 
   Expected<ChosenProgram> run() {
     problem.name = programs[0]->name;
@@ -55,20 +56,23 @@ public:
     auto form = llvm::find_if(forms, [&](const Form &form) { return form.number == preferred; });
     if (form == forms.end()) // Nothing can be mixed with it.
       return whole(*programs[preferred]);
-    for (uint32_t node : form->definitions)
+    for (uint32_t node : form->nodes())
       preferredNodes.insert(parts.nodeOf(preferred, node));
-    for (uint32_t node : forms[0].definitions)
-      items[node] = problem.addItem("n" + std::to_string(node));
+    for (const auto &makes : forms[0].makes)
+      for (uint32_t item : makes)
+        items[item] = problem.addItem("i" + std::to_string(item));
     for (const Form &form : forms)
       ways.add(form, parts);
     for (unsigned part : ways.allParts())
       partItems[part] = problem.addItem("p" + std::to_string(part));
     findKinds();
-    addFixed();
+    setOutputs();
     for (const Form &form : forms)
       addNothing(form);
     problem.room =
         std::max(cost::roomForConstants(bytesOfConstants(forms[0])), bytesOfConstants(*form));
+    for (const Form &form : forms)
+      KINTSUGI_RETURN_IF_ERROR(tried(form, addScansAndCalls(form)));
     KINTSUGI_RETURN_IF_ERROR(addKernelsOfForms());
     KINTSUGI_RETURN_IF_ERROR(choosePreferred());
     KINTSUGI_RETURN_IF_ERROR(addConversions());
@@ -83,6 +87,7 @@ public:
       if (!addForm(mixture, parts.numPrograms() - 1, "mixture " + std::to_string(round)))
         return result(std::move(chosen));
       addNothing(forms.back());
+      KINTSUGI_RETURN_IF_ERROR(tried(forms.back(), addScansAndCalls(forms.back())));
       KINTSUGI_RETURN_IF_ERROR(
           addKernelsOf(forms.back(), spaceOf(forms.back(), true, options.space.threads)));
     }
@@ -189,7 +194,7 @@ private:
   void addSourcesOfLaunches() {
     while (columns.size() < problem.columns.size()) {
       solve::ColumnId id = solve::ColumnId(columns.size());
-      columns.push_back({nullptr, {}});
+      columns.push_back({nullptr});
       isPreferred.push_back(llvm::all_of(launches.kernelsOf(id), [&](solve::ColumnId kernel) {
         return isPreferred[static_cast<size_t>(kernel)];
       }));
@@ -221,11 +226,20 @@ private:
     std::set<uint32_t> gone;
     for (const Form &form : forms)
       gone.insert(form.without.begin(), form.without.end());
+    for (const auto &[item, id] : items)
+      if (!gone.count(item))
+        hasItem[parts.valueOf(0, {item})] = true;
     for (const Form &form : forms)
-      for (uint32_t node : form.definitions)
-        if ((form.number == 0 && !gone.count(node)) || ways.isPart(parts.nodeOf(form.number, node)))
+      for (uint32_t node : form.nodes())
+        if (ways.isPart(parts.nodeOf(form.number, node)))
           for (ValueId result : form.program->resultsOf(node))
             hasItem[parts.valueOf(form.number, result)] = true;
+  }
+
+  void setOutputs() {
+    for (const Program::Output &output : programs[0]->outputs)
+      if (!forms[0].isGiven(output.value))
+        problem.setOutput(resourceOf(parts.valueOf(0, output.value)));
   }
 
   void consume(const Form &form, ValueId id, solve::Column &column) {
@@ -237,23 +251,44 @@ private:
       column.consumes.push_back(resource);
   }
 
-  /// Scans and calls are in all forms, at whatever they cost.
-  void addFixed() {
-    for (const uint32_t &node : forms[0].fixed) {
-      solve::Column column;
-      column.name = "f" + std::to_string(node);
-      column.covers.push_back(problem.addItem(column.name));
-      for (ValueId operand : programs[0]->operandsOf(node))
-        consume(forms[0], operand, column);
-      for (ValueId result : programs[0]->resultsOf(node))
-        column.produces.push_back(resourceOf(parts.valueOf(0, result)));
-      problem.addColumn(std::move(column));
-      columns.push_back({&forms[0], node});
-      isPreferred.push_back(true);
+  /// Calls are in all forms, at whatever they cost. A scan costs what its plan takes; those of a
+  /// form that don't wait for each other have a column together where that is less.
+  Status addScansAndCalls(const Form &form) {
+    llvm::SmallVector<uint32_t> scans;
+    for (uint32_t node : form.scansAndCalls)
+      if (std::holds_alternative<Scan>(form.program->nodes[node]))
+        scans.push_back(node);
+      else
+        addWhole(form, {node}, 0);
+    std::map<uint32_t, double> seconds; ///< By scan.
+    for (uint32_t scan : scans) {
+      KINTSUGI_ASSIGN(seconds[scan], scanPrices.secondsOf(form, {scan}));
+      addWhole(form, {scan}, seconds[scan]);
     }
-    for (const Program::Output &output : programs[0]->outputs)
-      if (!forms[0].isGiven(output.value))
-        problem.setOutput(resourceOf(parts.valueOf(0, output.value)));
+    for (llvm::ArrayRef<uint32_t> lanes : meetingScans(form)) {
+      KINTSUGI_ASSIGN(double together, scanPrices.secondsOf(form, lanes));
+      double inTurn = 0;
+      for (uint32_t scan : lanes)
+        inTurn += seconds[scan];
+      if (together < inTurn)
+        addWhole(form, lanes, together);
+    }
+    return Status::success();
+  }
+
+  /// The column of scans, or of a call.
+  void addWhole(const Form &form, llvm::ArrayRef<uint32_t> nodes, double seconds) {
+    llvm::SmallVector<ValueId> operands, results;
+    double constants = 0;
+    for (uint32_t node : nodes) {
+      llvm::append_range(results, form.program->resultsOf(node));
+      for (ValueId operand : form.program->operandsOf(node)) {
+        operands.push_back(operand);
+        if (te::isConstant(*form.program, form.constant, operand))
+          constants += form.program->value(operand).bytes();
+      }
+    }
+    addColumn(form, {nodes, operands, results, seconds * microseconds, constants, scanMargin});
   }
 
   /// Values that a form does without need not be made: what reads them asks for them.
@@ -262,21 +297,21 @@ private:
       if (!dispensable.insert(item).second)
         continue;
       solve::Column column;
-      column.name = "without n" + std::to_string(item);
+      column.name = "without i" + std::to_string(item);
       column.covers.push_back(items.at(item));
       for (unsigned part : ways.partsOf(item))
         column.covers.push_back(partItems.at(part));
       problem.addColumn(std::move(column));
-      columns.push_back({nullptr, {}});
+      columns.push_back({nullptr});
       isPreferred.push_back(true);
     }
   }
 
-  /// Of constants that definitions read, each by itself, as columns take them: what several read,
+  /// Of constants that nodes read, each by itself, as columns take them: what several read,
   /// which te::bytesOfConstants has once, counts for each.
   static double bytesOfConstants(const Form &form) {
     double bytes = 0;
-    for (uint32_t node : form.definitions)
+    for (uint32_t node : form.nodes())
       for (ValueId operand : form.program->operandsOf(node))
         if (te::isConstant(*form.program, form.constant, operand))
           bytes += double(form.program->value(operand).bytes());
@@ -293,16 +328,19 @@ private:
     return Status::success();
   }
 
-  /// Those of a form that can be done without are left out where they can't be made.
   Status addKernelsOf(Form &form, Expected<space::Space> space) {
-    if (space.ok()) {
-      form.space = std::move(*space);
-      addKernels(form);
-      return Status::success();
-    }
-    if (form.number == 0 || form.number == preferred)
-      return space.takeError();
-    problems.push_back("form " + std::to_string(form.number) + ": " + space.error().message);
+    if (!space.ok())
+      return tried(form, space.takeError());
+    form.space = std::move(*space);
+    addKernels(form);
+    return Status::success();
+  }
+
+  /// What can't be made of a form that can be done without is left out.
+  Status tried(const Form &form, Status status) {
+    if (status.ok() || form.number == 0 || form.number == preferred)
+      return status;
+    problems.push_back("form " + std::to_string(form.number) + ": " + status.error().message);
     return Status::success();
   }
 
@@ -339,48 +377,71 @@ private:
     addSourcesOfLaunches();
   }
 
-  /// Its column, or that of a kernel like it.
   solve::ColumnId addKernel(const Form &form, const space::Candidate &candidate) {
+    double constants = 0;
+    for (ValueId constant : candidate.group.constants)
+      constants += form.program->value(constant).bytes();
+    const loops::Group &group = candidate.group;
+    return addColumn(form, {group.nodes, candidate.operands, group.outputs,
+                            costOf(*candidate.kernel, options.space.schedule.machine), constants,
+                            margin});
+  }
+
+  /// What runs as one.
+  struct Work {
+    llvm::ArrayRef<uint32_t> nodes;
+    llvm::ArrayRef<ValueId> operands, results;
+    double cost;
+    double constants; ///< Bytes.
+    double margin;    ///< By which it pays more where the preferred form does not have it.
+  };
+
+  /// Its column, or that of work like it.
+  solve::ColumnId addColumn(const Form &form, const Work &work) {
     solve::Column column;
     llvm::SmallVector<unsigned> nodes;
     bool isOfPreferred = true;
-    for (uint32_t node : candidate.group.nodes) {
-      unsigned number = parts.nodeOf(form.number, node);
-      nodes.push_back(number);
-      isOfPreferred &= preferredNodes.count(number) > 0;
-      for (uint32_t item : llvm::concat<const uint32_t>(form.makes[node], form.absorbs[node])) {
-        column.covers.push_back(items.at(item));
-        for (unsigned part : ways.sparedBy(number, item))
-          column.covers.push_back(partItems.at(part));
-      }
-      if (auto part = partItems.find(number); part != partItems.end())
-        column.covers.push_back(part->second);
+    for (uint32_t node : work.nodes) {
+      nodes.push_back(parts.nodeOf(form.number, node));
+      isOfPreferred &= preferredNodes.count(nodes.back()) > 0;
+      cover(form, node, column);
     }
-    llvm::sort(nodes);
-    nodes.erase(llvm::unique(nodes), nodes.end());
-    llvm::sort(column.covers);
-    column.covers.erase(llvm::unique(column.covers), column.covers.end());
-    for (ValueId output : candidate.group.outputs)
-      column.produces.push_back(resourceOf(parts.valueOf(form.number, output)));
-    llvm::sort(column.produces);
-    column.produces.erase(llvm::unique(column.produces), column.produces.end());
-    for (ValueId operand : candidate.operands)
+    for (ValueId result : work.results)
+      column.produces.push_back(resourceOf(parts.valueOf(form.number, result)));
+    auto sortedOnce = [](auto &numbers) {
+      llvm::sort(numbers);
+      numbers.erase(llvm::unique(numbers), numbers.end());
+    };
+    sortedOnce(nodes);
+    sortedOnce(column.covers);
+    sortedOnce(column.produces);
+    for (ValueId operand : work.operands)
       consume(form, operand, column);
-    Hasher key("kernel of forms");
+    Hasher key("work of forms");
     key.addRange(nodes).addRange(column.covers).addRange(column.produces);
     auto [entry, isNew] = known.try_emplace(key.finish(), solve::ColumnId(problem.columns.size()));
     if (!isNew)
       return entry->second;
     column.name = "c" + std::to_string(problem.columns.size());
-    column.cost = costOf(*candidate.kernel, options.space.schedule.machine);
-    for (ValueId constant : candidate.group.constants)
-      column.takes += double(form.program->value(constant).bytes());
-    if (!isOfPreferred)
-      column.cost *= 1 + margin;
+    column.cost = isOfPreferred ? work.cost : work.cost * (1 + work.margin);
+    column.takes = work.constants;
     problem.addColumn(std::move(column));
-    columns.push_back({&form, candidate.group.nodes, candidate.group.outputs});
+    columns.push_back({&form, llvm::SmallVector<uint32_t, 4>(work.nodes),
+                       llvm::SmallVector<ValueId, 4>(work.results)});
     isPreferred.push_back(isOfPreferred);
     return entry->second;
+  }
+
+  /// Adds the items of a node, and the parts that are none where it makes them.
+  void cover(const Form &form, uint32_t node, solve::Column &column) const {
+    unsigned number = parts.nodeOf(form.number, node);
+    for (uint32_t item : llvm::concat<const uint32_t>(form.makes[node], form.absorbs[node])) {
+      column.covers.push_back(items.at(item));
+      for (unsigned part : ways.sparedBy(number, item))
+        column.covers.push_back(partItems.at(part));
+    }
+    if (auto part = partItems.find(number); part != partItems.end())
+      column.covers.push_back(part->second);
   }
 
   ChosenProgram programOf(const solve::Solution &solution) {
@@ -442,8 +503,16 @@ private:
     return numbers;
   }
 
+  static bool hasScan(const Source &its) {
+    return llvm::any_of(its.nodes, [&](uint32_t node) {
+      return std::holds_alternative<Scan>(its.form->program->nodes[node]);
+    });
+  }
+
   void tellPricesOfForms() const {
-    auto runs = [&](solve::ColumnId column) { return launches.runs(column); };
+    auto runs = [&](solve::ColumnId column) {
+      return launches.runs(column) || hasScan(columns[static_cast<size_t>(column)]);
+    };
     auto describes = [&](solve::ColumnId column) { return describe(column); };
     auto forms = [&](solve::ColumnId column) { return formsOf(column); };
     explain::Choice told;
@@ -456,9 +525,10 @@ private:
 
   llvm::ArrayRef<const Program *> programs;
   size_t preferred;
-  double margin;
+  double margin, scanMargin;
   llvm::ArrayRef<std::string> names;
   const OrchestrateOptions &options;
+  ScanPrices scanPrices;
   LaunchColumns launches;
   space::EqualParts parts;
   std::deque<Form> forms; ///< Of the programs that can be mixed, and of mixtures.
@@ -472,13 +542,13 @@ private:
   std::vector<bool> isPreferred; ///< By column: of the preferred form alone.
   std::vector<solve::ColumnId> start;
   solve::Solution best;                    ///< The last one.
-  std::map<uint32_t, solve::ItemId> items; ///< By the first program's node.
+  std::map<uint32_t, solve::ItemId> items; ///< By the first program's value.
   std::set<uint32_t> dispensable;          ///< Items that some form does without.
   std::map<unsigned, solve::ResourceId> resources;
   Ways ways;
   std::map<unsigned, solve::ItemId> partItems; ///< By node of the programs together.
   std::vector<bool> hasItem;                   ///< By value.
-  std::map<Hash128, solve::ColumnId> known;    ///< By what kernels have, cover and make.
+  std::map<Hash128, solve::ColumnId> known;    ///< By what work has, covers and makes.
 };
 
 } // namespace

@@ -207,6 +207,7 @@ private:
                    PlanNode &sequence) {
     PlanNode lanes;
     lanes.kind = PlanNode::Kind::Lanes;
+    double before = plan.objectiveSeconds;
     for (uint32_t node : scans)
       if (!isEmpty(program, node))
         KINTSUGI_RETURN_IF_ERROR(emitScan(program, node, numbers, lanes.children.emplace_back()));
@@ -218,15 +219,18 @@ private:
       inTurn += secondsOf(lane, cost::predictStepSeconds);
     }
     double sideBySide = cost::predictLanesSeconds(alone, machine);
-    bool pays = options.lanes && machine.cores > 1 && alone.size() > 1 &&
+    bool hasWorkers = machine.threads == 0 && machine.cores > 1; // Blocks of threads run in turn.
+    bool pays = options.lanes && hasWorkers && alone.size() > 1 &&
                 sideBySide < (1 - cost::Margins().lanes) * inTurn;
     if (alone.size() > 1)
       noteLanes(program, scans, pays, inTurn, sideBySide);
-    if (pays)
+    if (pays) {
+      plan.objectiveSeconds = before + sideBySide;
       sequence.children.push_back(std::move(lanes));
-    else
-      for (PlanNode &lane : lanes.children)
-        llvm::move(lane.children, std::back_inserter(sequence.children));
+      return Status::success();
+    }
+    for (PlanNode &lane : lanes.children)
+      llvm::move(lane.children, std::back_inserter(sequence.children));
     return Status::success();
   }
 
