@@ -1,17 +1,15 @@
 #include "orchestrate/alternatives.h"
 
-#include "base/hash.h"
 #include "base/parallel.h"
-#include "cost/cost.h"
 #include "orchestrate/choice.h"
 #include "orchestrate/conversions.h"
 #include "orchestrate/exhaustive.h"
+#include "orchestrate/form_columns.h"
 #include "orchestrate/launch_columns.h"
 #include "orchestrate/prices.h"
 #include "orchestrate/program_of_parts.h"
 #include "orchestrate/scan_prices.h"
 #include "orchestrate/side_by_side.h"
-#include "orchestrate/ways.h"
 #include "te/constant_nodes.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -32,13 +30,6 @@ constexpr int64_t mostNodes = 10; ///< Cuts close most gaps at the root, without
 constexpr unsigned mostRounds = 3;
 constexpr double worthARound = 0.002;
 
-/// What a column is: a kernel of a form, scans or a call, or nothing in the place of an item.
-struct Source {
-  const Form *form;
-  llvm::SmallVector<uint32_t, 4> nodes = {};
-  llvm::SmallVector<ValueId, 4> stored = {};
-};
-
 class Chooser {
 public:
   Chooser(const Alternatives &alternatives, const OrchestrateOptions &options)
@@ -56,21 +47,7 @@ public:
     auto form = llvm::find_if(forms, [&](const Form &form) { return form.number == preferred; });
     if (form == forms.end()) // Nothing can be mixed with it.
       return whole(*programs[preferred]);
-    for (uint32_t node : form->nodes())
-      preferredNodes.insert(parts.nodeOf(preferred, node));
-    for (const auto &makes : forms[0].makes)
-      for (uint32_t item : makes)
-        items[item] = problem.addItem("i" + std::to_string(item));
-    for (const Form &form : forms)
-      ways.add(form, parts);
-    for (unsigned part : ways.allParts())
-      partItems[part] = problem.addItem("p" + std::to_string(part));
-    findKinds();
-    setOutputs();
-    for (const Form &form : forms)
-      addNothing(form);
-    problem.room =
-        std::max(cost::roomForConstants(bytesOfConstants(forms[0])), bytesOfConstants(*form));
+    columns.start(forms, *form);
     for (const Form &form : forms)
       KINTSUGI_RETURN_IF_ERROR(tried(form, addScansAndCalls(form)));
     KINTSUGI_RETURN_IF_ERROR(addKernelsOfForms());
@@ -86,7 +63,7 @@ public:
       parts.add(mixture);
       if (!addForm(mixture, parts.numPrograms() - 1, "mixture " + std::to_string(round)))
         return result(std::move(chosen));
-      addNothing(forms.back());
+      columns.addNothing(forms.back());
       KINTSUGI_RETURN_IF_ERROR(tried(forms.back(), addScansAndCalls(forms.back())));
       KINTSUGI_RETURN_IF_ERROR(
           addKernelsOf(forms.back(), spaceOf(forms.back(), true, options.space.threads)));
@@ -154,7 +131,7 @@ private:
     own.resources = problem.resources;
     std::vector<solve::ColumnId> ids;
     for (auto [id, column] : llvm::enumerate(problem.columns))
-      if (isPreferred[id]) {
+      if (columns.isPreferred(solve::ColumnId(id))) {
         own.addColumn(column);
         ids.push_back(solve::ColumnId(id));
       }
@@ -166,7 +143,7 @@ private:
     LaunchColumns its = launches.within(ids);
     KINTSUGI_ASSIGN(solve::Solution solution, its.solve(own, {}, solveFrom));
     start = launches.take(problem, its, ids, solution.columns);
-    addSourcesOfLaunches();
+    columns.addLaunches(launches);
     return Status::success();
   }
 
@@ -179,7 +156,7 @@ private:
       return looksAtAll ? cheapestWayToOutputs(its) : solve::solveCbc(its, solver);
     };
     KINTSUGI_ASSIGN(solve::Solution solution, launches.solve(problem, start, solveFrom));
-    addSourcesOfLaunches();
+    columns.addLaunches(launches);
     note(solution);
     if (!solution.hasPlan())
       return internalError("no plan was found among equal programs: " + solution.reason);
@@ -190,17 +167,6 @@ private:
     return programOf(solution);
   }
 
-  /// Launches are columns that the problem has got besides, of columns that have sources.
-  void addSourcesOfLaunches() {
-    while (columns.size() < problem.columns.size()) {
-      solve::ColumnId id = solve::ColumnId(columns.size());
-      columns.push_back({nullptr});
-      isPreferred.push_back(llvm::all_of(launches.kernelsOf(id), [&](solve::ColumnId kernel) {
-        return isPreferred[static_cast<size_t>(kernel)];
-      }));
-    }
-  }
-
   /// Whether no form has all its nodes.
   bool isNew(const ChosenProgram &chosen) const {
     return llvm::none_of(forms, [&](const Form &form) {
@@ -208,47 +174,6 @@ private:
         return llvm::is_contained(sources, form.number);
       });
     });
-  }
-
-  /// Values of the first program and of parts come with their items, others have rows of their own.
-  solve::ResourceId resourceOf(unsigned value) {
-    auto [entry, isNew] = resources.try_emplace(value, 0);
-    if (isNew)
-      entry->second =
-          problem.addResource("v" + std::to_string(value), value < hasItem.size() && hasItem[value]
-                                                               ? solve::ResourceKind::Value
-                                                               : solve::ResourceKind::Derived);
-    return entry->second;
-  }
-
-  void findKinds() {
-    hasItem.resize(parts.numValues(), false);
-    std::set<uint32_t> gone;
-    for (const Form &form : forms)
-      gone.insert(form.without.begin(), form.without.end());
-    for (const auto &[item, id] : items)
-      if (!gone.count(item))
-        hasItem[parts.valueOf(0, {item})] = true;
-    for (const Form &form : forms)
-      for (uint32_t node : form.nodes())
-        if (ways.isPart(parts.nodeOf(form.number, node)))
-          for (ValueId result : form.program->resultsOf(node))
-            hasItem[parts.valueOf(form.number, result)] = true;
-  }
-
-  void setOutputs() {
-    for (const Program::Output &output : programs[0]->outputs)
-      if (!forms[0].isGiven(output.value))
-        problem.setOutput(resourceOf(parts.valueOf(0, output.value)));
-  }
-
-  void consume(const Form &form, ValueId id, solve::Column &column) {
-    if (form.isGiven(id))
-      return;
-    solve::ResourceId resource = resourceOf(parts.valueOf(form.number, id));
-    if (!llvm::is_contained(column.consumes, resource) &&
-        !llvm::is_contained(column.produces, resource))
-      column.consumes.push_back(resource);
   }
 
   /// Calls are in all forms, at whatever they cost. A scan costs what its plan takes; those of a
@@ -265,6 +190,8 @@ private:
       KINTSUGI_ASSIGN(seconds[scan], scanPrices.secondsOf(form, {scan}));
       addWhole(form, {scan}, seconds[scan]);
     }
+    if (!mayHaveLanes(options))
+      return Status::success();
     for (llvm::ArrayRef<uint32_t> lanes : meetingScans(form)) {
       KINTSUGI_ASSIGN(double together, scanPrices.secondsOf(form, lanes));
       double inTurn = 0;
@@ -288,34 +215,7 @@ private:
           constants += form.program->value(operand).bytes();
       }
     }
-    addColumn(form, {nodes, operands, results, seconds * microseconds, constants, scanMargin});
-  }
-
-  /// Values that a form does without need not be made: what reads them asks for them.
-  void addNothing(const Form &form) {
-    for (uint32_t item : form.without) {
-      if (!dispensable.insert(item).second)
-        continue;
-      solve::Column column;
-      column.name = "without i" + std::to_string(item);
-      column.covers.push_back(items.at(item));
-      for (unsigned part : ways.partsOf(item))
-        column.covers.push_back(partItems.at(part));
-      problem.addColumn(std::move(column));
-      columns.push_back({nullptr});
-      isPreferred.push_back(true);
-    }
-  }
-
-  /// Of constants that nodes read, each by itself, as columns take them: what several read,
-  /// which te::bytesOfConstants has once, counts for each.
-  static double bytesOfConstants(const Form &form) {
-    double bytes = 0;
-    for (uint32_t node : form.nodes())
-      for (ValueId operand : form.program->operandsOf(node))
-        if (te::isConstant(*form.program, form.constant, operand))
-          bytes += double(form.program->value(operand).bytes());
-    return bytes;
+    columns.add(form, {nodes, operands, results, seconds * microseconds, constants, scanMargin});
   }
 
   /// Spaces are built side by side, and columns added in the order of the forms.
@@ -374,7 +274,7 @@ private:
         if (!its.empty())
           launches.addParts(problem, ids[number], its);
       }
-    addSourcesOfLaunches();
+    columns.addLaunches(launches);
   }
 
   solve::ColumnId addKernel(const Form &form, const space::Candidate &candidate) {
@@ -382,66 +282,9 @@ private:
     for (ValueId constant : candidate.group.constants)
       constants += form.program->value(constant).bytes();
     const loops::Group &group = candidate.group;
-    return addColumn(form, {group.nodes, candidate.operands, group.outputs,
-                            costOf(*candidate.kernel, options.space.schedule.machine), constants,
-                            margin});
-  }
-
-  /// What runs as one.
-  struct Work {
-    llvm::ArrayRef<uint32_t> nodes;
-    llvm::ArrayRef<ValueId> operands, results;
-    double cost;
-    double constants; ///< Bytes.
-    double margin;    ///< By which it pays more where the preferred form does not have it.
-  };
-
-  /// Its column, or that of work like it.
-  solve::ColumnId addColumn(const Form &form, const Work &work) {
-    solve::Column column;
-    llvm::SmallVector<unsigned> nodes;
-    bool isOfPreferred = true;
-    for (uint32_t node : work.nodes) {
-      nodes.push_back(parts.nodeOf(form.number, node));
-      isOfPreferred &= preferredNodes.count(nodes.back()) > 0;
-      cover(form, node, column);
-    }
-    for (ValueId result : work.results)
-      column.produces.push_back(resourceOf(parts.valueOf(form.number, result)));
-    auto sortedOnce = [](auto &numbers) {
-      llvm::sort(numbers);
-      numbers.erase(llvm::unique(numbers), numbers.end());
-    };
-    sortedOnce(nodes);
-    sortedOnce(column.covers);
-    sortedOnce(column.produces);
-    for (ValueId operand : work.operands)
-      consume(form, operand, column);
-    Hasher key("work of forms");
-    key.addRange(nodes).addRange(column.covers).addRange(column.produces);
-    auto [entry, isNew] = known.try_emplace(key.finish(), solve::ColumnId(problem.columns.size()));
-    if (!isNew)
-      return entry->second;
-    column.name = "c" + std::to_string(problem.columns.size());
-    column.cost = isOfPreferred ? work.cost : work.cost * (1 + work.margin);
-    column.takes = work.constants;
-    problem.addColumn(std::move(column));
-    columns.push_back({&form, llvm::SmallVector<uint32_t, 4>(work.nodes),
-                       llvm::SmallVector<ValueId, 4>(work.results)});
-    isPreferred.push_back(isOfPreferred);
-    return entry->second;
-  }
-
-  /// Adds the items of a node, and the parts that are none where it makes them.
-  void cover(const Form &form, uint32_t node, solve::Column &column) const {
-    unsigned number = parts.nodeOf(form.number, node);
-    for (uint32_t item : llvm::concat<const uint32_t>(form.makes[node], form.absorbs[node])) {
-      column.covers.push_back(items.at(item));
-      for (unsigned part : ways.sparedBy(number, item))
-        column.covers.push_back(partItems.at(part));
-    }
-    if (auto part = partItems.find(number); part != partItems.end())
-      column.covers.push_back(part->second);
+    return columns.add(form, {group.nodes, candidate.operands, group.outputs,
+                              costOf(*candidate.kernel, options.space.schedule.machine), constants,
+                              margin});
   }
 
   ChosenProgram programOf(const solve::Solution &solution) {
@@ -483,7 +326,7 @@ private:
   explain::ChoosableKernel describe(solve::ColumnId column) const {
     explain::ChoosableKernel launch;
     for (solve::ColumnId id : launches.kernelsOf(column)) {
-      const Source &its = columns[static_cast<size_t>(id)];
+      const FormColumns::Source &its = columns[id];
       describeKernel(*its.form->program, its.nodes, its.stored, launch);
     }
     return launch;
@@ -494,7 +337,7 @@ private:
     std::vector<size_t> numbers;
     for (size_t number = 0; number < programs.size(); ++number)
       if (llvm::all_of(launches.kernelsOf(column), [&](solve::ColumnId id) {
-            const Source &kernel = columns[static_cast<size_t>(id)];
+            const FormColumns::Source &kernel = columns[id];
             return llvm::all_of(kernel.nodes, [&](uint32_t node) {
               return parts.hasNode(number, parts.nodeOf(kernel.form->number, node));
             });
@@ -503,7 +346,7 @@ private:
     return numbers;
   }
 
-  static bool hasScan(const Source &its) {
+  static bool hasScan(const FormColumns::Source &its) {
     return llvm::any_of(its.nodes, [&](uint32_t node) {
       return std::holds_alternative<Scan>(its.form->program->nodes[node]);
     });
@@ -511,7 +354,7 @@ private:
 
   void tellPricesOfForms() const {
     auto runs = [&](solve::ColumnId column) {
-      return launches.runs(column) || hasScan(columns[static_cast<size_t>(column)]);
+      return launches.runs(column) || hasScan(columns[column]);
     };
     auto describes = [&](solve::ColumnId column) { return describe(column); };
     auto forms = [&](solve::ColumnId column) { return formsOf(column); };
@@ -535,20 +378,11 @@ private:
   std::deque<Form> conversions;
   std::deque<Program> mixtures;                           ///< And forms with conversions.
   double least = std::numeric_limits<double>::infinity(); ///< Objective of the mixtures.
-  std::set<unsigned> preferredNodes;
-  solve::Problem problem;
+  FormColumns columns{parts};
+  solve::Problem &problem = columns.problem;
   std::vector<std::string> problems;
-  std::vector<Source> columns;   ///< By column.
-  std::vector<bool> isPreferred; ///< By column: of the preferred form alone.
   std::vector<solve::ColumnId> start;
-  solve::Solution best;                    ///< The last one.
-  std::map<uint32_t, solve::ItemId> items; ///< By the first program's value.
-  std::set<uint32_t> dispensable;          ///< Items that some form does without.
-  std::map<unsigned, solve::ResourceId> resources;
-  Ways ways;
-  std::map<unsigned, solve::ItemId> partItems; ///< By node of the programs together.
-  std::vector<bool> hasItem;                   ///< By value.
-  std::map<Hash128, solve::ColumnId> known;    ///< By what work has, covers and makes.
+  solve::Solution best; ///< The last one.
 };
 
 } // namespace

@@ -147,12 +147,20 @@ private:
           {"forms", "program '" + forms[0]->program->name + "'", "form left out", {problem}, {}});
   }
 
+  /// Rules of scans look at the kernels of bodies, whose plans want the same.
+  space::SpaceOptions spaceFor(derive::RuleOrder order) const {
+    space::SpaceOptions space = spaceOptions(options);
+    if (order == derive::RuleOrder::OfScans)
+      space.memo = &planning.memo;
+    return space;
+  }
+
   /// What the rules of one place make of a program, each on what those before it made.
   Expected<te::Program> ruled(te::Program program, derive::RuleOrder order, const Making &making,
                               derive::Assumptions &assumed, explain::Log *log, Chain &chain) const {
     if (isReference(planning.target))
       return program;
-    derive::RuleContext context{.space = spaceOptions(options),
+    derive::RuleContext context{.space = spaceFor(order),
                                 .margins = making.margins,
                                 .log = log,
                                 .assumed = &assumed,
@@ -229,7 +237,7 @@ private:
     form->name = rule.name;
     form->chain = base.chain;
     form->assumed = base.assumed;
-    derive::RuleContext context{.space = spaceOptions(options),
+    derive::RuleContext context{.space = spaceFor(rule.order),
                                 .margins = cost::Margins::none(),
                                 .log = options.log ? &form->log : nullptr,
                                 .assumed = &form->assumed,

@@ -342,6 +342,8 @@ TEST(Alternatives, ScansThatMeetArePricedAsLanes) {
   EXPECT_NEAR(objective, chosen.objective, breaksTies * objective);
   for (const Program &program : equal.programs)
     EXPECT_LT(objective, 0.9 * objectiveOf(program, false));
+  options.lanes = false;
+  EXPECT_LT(objective, 0.8 * equal.chosen(0, 0, options).objective);
 }
 
 TEST(Alternatives, WithoutAKnownOutputAreNotMixedWherePreferred) {
