@@ -3,15 +3,16 @@
 usage: fission.py [MODEL ...] [--target cpu|cuda] [--cpu-level v3|v4] [--precision P] [--rounds N] [--seconds S]
                   [--jobs N] [--out FILE]
 
-Without a model: those of Korch (Hu et al. 2024). Each is compiled with made-up weights in three ways: as usual, by
-`--no-fission`, whose kernels have all of an operator or none, and by `--no-fission --plan greedy`, which fuses such
-operators step by step. The kernels come from the same generator. A ratio is the median over rounds of the time without
-fission over that with it in the same round: above 1, fission is quicker. On a GPU times are the device's. Prints
-milliseconds, ratios and their geometric means, and writes them, with each round's, to bench/results/fission-TARGET.json.
-Exits 1 where a model fails.
+Without a model: those of Korch (Hu et al. 2024). Each is compiled with made-up weights in four ways: as usual; without
+the rules that leave sums of one operator to another, so that kernels alone cross operators' borders (`kernels`); by
+`--no-fission`, which keeps these borders; and by `--no-fission --plan greedy`, which fuses such operators step by step.
+The kernels come from the same generator. A ratio is the median over rounds of the time without fission over that with
+it in the same round: above 1, fission is quicker. On a GPU times are the device's. Prints milliseconds, ratios and their
+geometric means, and writes them, with each round's, to bench/results/fission-TARGET.json. Exits 1 where a model fails.
 """
 
 import argparse
+import json
 import os
 import pathlib
 import statistics
@@ -25,8 +26,15 @@ import machine
 import models
 
 KORCH = ["candy", "efficientvit_b1_2048", "segformer_b0", "yolov4", "yolox_nano"]
-WAYS = {"fission": [], "whole": ["--no-fission"], "greedy": ["--no-fission", "--plan", "greedy"]}
-WITHOUT = ["whole", "greedy"]
+WAYS = "fission", "kernels", "whole", "greedy"
+RATIOS = [("whole", "fission"), ("greedy", "fission"), ("greedy", "kernels")]
+
+
+def flags_of_ways(program):
+    rules = json.loads(builds.asked(program, "rules", "--json"))
+    across = ",".join(rule["name"] for rule in rules if rule.get("across_operators"))
+    whole = ["--no-fission"]
+    return dict(zip(WAYS, ([], ["--disable", across], whole, [*whole, "--plan", "greedy"])))
 
 
 def compared(row):
@@ -34,22 +42,22 @@ def compared(row):
     if "failed" in row:
         return row
     rounds, predicted = row["rounds"], row["predicted_ms"]
-    for way in WITHOUT:
-        row[f"{way}_over_fission"] = statistics.median(a / b for a, b in zip(rounds[way], rounds["fission"]))
-        row[f"predicted_{way}_over_fission"] = predicted[way] / predicted["fission"]
+    for slow, quick in RATIOS:
+        row[f"{slow}_over_{quick}"] = statistics.median(a / b for a, b in zip(rounds[slow], rounds[quick]))
+        row[f"predicted_{slow}_over_{quick}"] = predicted[slow] / predicted[quick]
     return row
 
 
 def summary(rows):
     """Geometric mean and worst of each ratio over the models that have it."""
-    keys = [f"{kind}{way}_over_fission" for kind in ("", "predicted_") for way in WITHOUT]
+    keys = [f"{kind}{slow}_over_{quick}" for kind in ("", "predicted_") for slow, quick in RATIOS]
     found = {key: {name: row[key] for name, row in rows.items() if key in row} for key in keys}
     return {key: cpu.geometric(by_model, min) for key, by_model in found.items() if by_model}
 
 
 def header():
     columns = "".join(f"{way + ' ms':>12}" for way in WAYS)
-    columns += "".join(f"{way + ' / f.':>13}{'predicted':>10}" for way in WITHOUT)
+    columns += "".join(f"{f'{slow} / {quick}':>17}{'predicted':>10}" for slow, quick in RATIOS)
     return f"{'model':24}{columns}"
 
 
@@ -57,8 +65,8 @@ def line(name, row):
     if "failed" in row:
         return f"{name:24} {row['failed']}"
     cells = "".join(f"{statistics.median(row['rounds'][way]):12.4f}" for way in WAYS)
-    for way in WITHOUT:
-        cells += f"{row[f'{way}_over_fission']:13.3f}{row[f'predicted_{way}_over_fission']:10.3f}"
+    for ratio in (f"{slow}_over_{quick}" for slow, quick in RATIOS):
+        cells += f"{row[ratio]:17.3f}{row[f'predicted_{ratio}']:10.3f}"
     return f"{name:24}{cells}"
 
 
@@ -76,10 +84,11 @@ def main(words=None):
     options = parse(words)
     program = os.environ.get("KINTSUGI", models.ROOT / "build" / "bin" / "kintsugi")
     out = options.out or machine.RESULTS / f"fission-{options.target}.json"
+    flags = flags_of_ways(program)
     report = machine.report(target=options.target, precision=options.precision, cpu_level=options.cpu_level,
-                            threads=options.threads, rounds=options.rounds, ways=WAYS, models={})
+                            threads=options.threads, rounds=options.rounds, ways=flags, models={})
     print(header(), flush=True)
-    for name, row in builds.rows({way: (program, *flags) for way, flags in WAYS.items()}, options):
+    for name, row in builds.rows({way: (program, *its) for way, its in flags.items()}, options):
         report["models"][name] = row = compared(row)
         report["summary"] = summary(report["models"])
         machine.write(report, out)

@@ -497,6 +497,7 @@ const Rule commuteSumsRule = {
       return commuteSums(program, context, true);
     },
     .isOfReals = true,
+    .movesAcrossOperators = true,
 };
 
 } // namespace kintsugi::derive

@@ -324,6 +324,7 @@ const Rule factorSumsRule = {
     .helps = runsAnything,
     .apply = factorSums,
     .isOfReals = true,
+    .movesAcrossOperators = true,
 };
 
 } // namespace kintsugi::derive

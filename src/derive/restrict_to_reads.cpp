@@ -431,6 +431,7 @@ const Rule restrictToReadsRule = {
     .applyDominant = [](const Program &program, const RuleContext &context) -> Expected<Program> {
       return restrictToReads(program, context, true);
     },
+    .movesAcrossOperators = true,
 };
 
 } // namespace kintsugi::derive

@@ -66,6 +66,9 @@ struct Rule {
   /// It looks at sums of f32 values alone, so that it finds nothing once they are stored in 16
   /// bits.
   bool isOfReals = false;
+  /// It leaves sums of one operator to another, and what lay between them is not computed any more:
+  /// operators that are to be kept whole are not changed by it.
+  bool movesAcrossOperators = false;
 };
 
 /// All, in the order in which they are applied.

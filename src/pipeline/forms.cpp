@@ -42,7 +42,7 @@ oneAfterTheOther(te::Program program, const derive::RuleContext &context, Phases
                  llvm::function_ref<decltype(derive::Rule::apply)(const derive::Rule &)> of) {
   return phases.run("derive", [&]() -> Expected<te::Program> {
     for (const derive::Rule *rule : derive::rules()) {
-      auto apply = options.disabled.has(rule->name) ? nullptr : of(*rule);
+      auto apply = isAllowed(*rule, options.disabled) ? of(*rule) : nullptr;
       if (!apply)
         continue;
       KINTSUGI_ASSIGN(program, applied(*rule, apply, program, context, chain));
@@ -269,7 +269,7 @@ private:
                           {forms[0]->program.get(), forms[0]->assumed, forms[0]->chain}};
     for (unsigned made = 0; !open.empty(); open.pop_front())
       for (const derive::Rule *rule : derive::rules()) {
-        if (options.disabled.has(rule->name) || !rule->helps(options.machine))
+        if (!isAllowed(*rule, options.disabled) || !rule->helps(options.machine))
           continue;
         if (made == mostForms)
           return noteFuel(mostForms);

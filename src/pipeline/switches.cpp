@@ -10,7 +10,9 @@ static constexpr Switch switches[] = {
      "The solver may choose among the forms that rules and formats make, part by part.",
      derive::runsAnything, true},
     {"fission",
-     "Kernels may have a part of an operator's definitions; without, forms are not mixed either.",
+     "Kernels may have a part of an operator's definitions, and rules may leave sums of one "
+     "operator "
+     "to another; without, forms are not mixed either.",
      derive::runsAnything, false},
     {"formats", "Values may be stored with their dimensions in another order.",
      derive::runsAnything, true},
@@ -55,6 +57,10 @@ std::vector<std::string> switchNames() {
   return names;
 }
 
+bool isAllowed(const derive::Rule &rule, const Disabled &disabled) {
+  return !disabled.has(rule.name) && !(rule.movesAcrossOperators && disabled.has("fission"));
+}
+
 Disabled withoutSearch() {
   Disabled disabled;
   for (const derive::Rule *rule : derive::rules())
@@ -74,7 +80,8 @@ Json describeSwitches() {
                    {"targets", targetsOf(rule->helps)},
                    {"exactness", nameOf(rule->exactness)},
                    {"assumes", rule->assumes},
-                   {"source", rule->source}});
+                   {"source", rule->source},
+                   {"across_operators", rule->movesAcrossOperators}});
   for (const Switch &each : switches)
     all.push_back({{"name", each.name},
                    {"kind", "switch"},

@@ -15,6 +15,10 @@
 #include <string>
 #include <vector>
 
+namespace kintsugi::derive {
+struct Rule;
+}
+
 namespace kintsugi::pipeline {
 
 /// A word of --disable that is no rule's name.
@@ -43,11 +47,14 @@ private:
 /// All names: the rules' in the order in which they are applied, then the others'.
 std::vector<std::string> switchNames();
 
+/// Whether a rule may be applied: by its name, and to operators that are to be kept whole.
+bool isAllowed(const derive::Rule &rule, const Disabled &disabled);
+
 /// All rules and what schedules search for: nothing that a plan could not do without.
 Disabled withoutSearch();
 
 /// [{"name", "kind": "rule" or "switch", "what", "targets" that it changes anything on, and of a
-/// rule "exactness", "assumes", "source"}]
+/// rule "exactness", "assumes", "source", "across_operators" (Rule::movesAcrossOperators)}]
 Json describeSwitches();
 
 } // namespace kintsugi::pipeline

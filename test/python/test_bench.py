@@ -436,9 +436,13 @@ def test_a_build_that_is_slower_fails(now, code, monkeypatch, tmp_path, capsys):
 
 # A run of what is compiled by given flags takes so long.
 TIMES = """#!/bin/sh
-if [ $1 = compile ]; then
+if [ $1 = rules ]; then
+  echo '[{"name": "a", "across_operators": true}, {"name": "b", "across_operators": false}, {"name": "c"}]'
+elif [ $1 = compile ]; then
   for word; do [ "$last" = -o ] && out=$word; last=$word; done
-  case "$*" in *"--no-fission --plan greedy"*) ms=3.0 ;; *--no-fission*) ms=2.5 ;; *) ms=2.0 ;; esac
+  case "$*" in
+    *"--no-fission --plan greedy"*) ms=3.0 ;; *--no-fission*) ms=2.5 ;; *"--disable a "*) ms=2.4 ;; *) ms=2.0 ;;
+  esac
   echo $ms > "$out"
 else
   echo "{\\"median_ms\\": $(cat $2), \\"predicted_ms\\": $(cat $2)}"
@@ -453,11 +457,13 @@ def test_fission_is_timed_beside_whole_operators(monkeypatch, tmp_path, capsys):
     monkeypatch.setenv("KINTSUGI", str(program))
     assert fission.main(["mmoe", "dlrm", "--rounds", "2", "--seconds", "0", "--out", str(out)]) == 0
     found = json.loads(out.read_text())
-    assert found["models"]["mmoe"]["rounds"] == {"fission": [2.0, 2.0], "whole": [2.5, 2.5], "greedy": [3.0, 3.0]}
+    rounds = {"fission": [2.0, 2.0], "kernels": [2.4, 2.4], "whole": [2.5, 2.5], "greedy": [3.0, 3.0]}
+    assert found["models"]["mmoe"]["rounds"] == rounds
+    assert found["summary"]["greedy_over_kernels"]["geometric_mean"] == pytest.approx(1.25)
     assert found["summary"]["whole_over_fission"]["geometric_mean"] == pytest.approx(1.25)
     assert found["summary"]["greedy_over_fission"]["geometric_mean"] == pytest.approx(1.5)
     assert found["summary"]["greedy_over_fission"]["models"] == 2 and found["machine"]["commit"]
     assert "greedy over fission: geometric mean 1.500 over 2 models" in capsys.readouterr().out
     assert {path.stem for path in fission.parse([]).paths} == set(fission.KORCH)
-    program.write_text("#!/bin/sh\nexit 3\n")
+    program.write_text("#!/bin/sh\n[ $1 = rules ] && echo '[]'\n")
     assert fission.main(["mmoe", "--out", str(out)]) == 1 and "failed" in json.loads(out.read_text())["models"]["mmoe"]

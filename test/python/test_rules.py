@@ -59,3 +59,19 @@ def test_no_fission_is_a_name_of_the_list(run, tmp_path):
     assert usual < without == entries("--disable", "fission")
     both = entries("--no-fission", "--disable", "fusion")
     assert without < both == entries("--disable", "fusion,fission") == entries("--disable", "fusion", "--no-fission")
+
+
+def test_whole_operators_keep_their_sums(run, tmp_path):
+    across = [rule["name"] for rule in json.loads(run("rules", "--json")) if rule.get("across_operators")]
+    assert "commute-sums" in across and "winograd" not in across
+    model, out = tmp_path / "columns.te", tmp_path / "derived.te"
+    model.write_text("input x[256, 128] f32\ninput w[128, 256] f32\n"
+                     "p[i:256, j:256] f32 = sum<f32>[k:128] x[i, k] * w[k, j]\n"
+                     "y[i:256] f32 = sum<f32>[j:256] p[i, j]\noutput y\n")
+
+    def derived(*flags):
+        run("compile", model, "--cpu-level", "v3", "--emit", "derived", "-o", out, *flags)
+        return out.read_text()
+
+    assert derived() != derived("--disable", ",".join(across))
+    assert derived("--no-fission") == derived("--no-fission", "--disable", ",".join(across))
