@@ -284,6 +284,27 @@ TEST(ScanMixtures, RunAsTheProgramDoes) {
     }
 }
 
+/// Barriers are estimated worst of all, so that a little is not enough to merge what the rule
+/// leaves.
+TEST(ScanMixtures, AreMergedWhereThatSavesMoreThanTheMargin) {
+  Program program = parsed(chainOf("a", {2, 32, 1, 32, true, false}));
+  Expected<std::vector<Tensor>> feeds = test::randomFeeds(program, 7);
+  ASSERT_TRUE(feeds.ok());
+  for (bool savesMuch : {false, true}) {
+    CompileOptions options;
+    options.machine = *machine::Machine::forLevel("x86-64-v3");
+    options.machine.cores = 2;
+    options.machine.stageSeconds =
+        savesMuch ? 5e-7 : 1e-7; // The less, the quicker are steps in turn.
+    Expected<test::Ran> mixed = test::compileAndRun(program, options, *feeds);
+    options.disabled.add("alternatives");
+    Expected<test::Ran> ruled = test::compileAndRun(program, options, *feeds);
+    ASSERT_TRUE(mixed.ok() && ruled.ok());
+    EXPECT_EQ(mixed->hasLanes, savesMuch);
+    EXPECT_FALSE(ruled->hasLanes) << "the rule would have done it";
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Levels, ScanMixture, testing::Values("x86-64-v3", "x86-64-v4", "sm_90a"),
                          [](const auto &info) {
                            std::string name = info.param;
