@@ -284,6 +284,8 @@ private:
       addWave(out, group, *group.wave);
     else
       GroupMerger(out, group).run();
+    for (const ChainedScan &scan : group.scans())
+      out.keepOriginals(scan.node);
   }
 
   bool isReplaced(uint32_t node) const {

@@ -31,9 +31,9 @@ enum class Exactness : uint8_t {
 /// "bitwise" or "reassociates".
 const char *nameOf(Exactness exactness);
 
-/// Rules of scans come first, for forms to differ in definitions alone. Formats are chosen for what
-/// some rules make, and other rules look at values in their formats. Some change so much that
-/// others would find nothing any more: what they make is a form by itself.
+/// Rules of scans come first: they look at the products between scans as they are written. Formats
+/// are chosen for what some rules make, and other rules look at values in their formats. Some
+/// change so much that others would find nothing any more: what they make is a form by itself.
 enum class RuleOrder : uint8_t { OfScans, BeforeFormats, AfterFormats, Alone };
 
 /// What a rule is told.

@@ -97,7 +97,7 @@ std::optional<ScanPricer::Kernels> ScanPricer::cheapest(const Program &of,
   if (nodes.size() > Cover::most)
     return std::nullopt;
   space::SpaceOptions spaceOptions = options;
-  spaceOptions.memo = &memo;
+  spaceOptions.memo = options.memo ? options.memo : &memo;
   spaceOptions.constants = constants;
   loops::Group all = space::Growth(of, nodes, spaceOptions).groupOf(nodes);
   auto [entry, isNew] = chosen.try_emplace(loops::keyOf(of, all).text);

@@ -19,7 +19,7 @@ struct StepSeconds {
 
 class ScanPricer {
 public:
-  /// `memo` in the options is not used: the pricer has its own.
+  /// Where the options have no memo, the pricer has its own.
   ScanPricer(const te::Program &program, const space::SpaceOptions &options);
 
   /// Infinite where the definitions are too many to look at.

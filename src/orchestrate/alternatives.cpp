@@ -1,16 +1,15 @@
 #include "orchestrate/alternatives.h"
 
-#include "base/hash.h"
 #include "base/parallel.h"
-#include "cost/cost.h"
 #include "orchestrate/choice.h"
 #include "orchestrate/conversions.h"
 #include "orchestrate/exhaustive.h"
+#include "orchestrate/form_columns.h"
 #include "orchestrate/launch_columns.h"
 #include "orchestrate/prices.h"
 #include "orchestrate/program_of_parts.h"
+#include "orchestrate/scan_prices.h"
 #include "orchestrate/side_by_side.h"
-#include "orchestrate/ways.h"
 #include "te/constant_nodes.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -31,19 +30,12 @@ constexpr int64_t mostNodes = 10; ///< Cuts close most gaps at the root, without
 constexpr unsigned mostRounds = 3;
 constexpr double worthARound = 0.002;
 
-/// What a column is: a kernel of a form, a scan or a call, or nothing in the place of an item.
-struct Source {
-  const Form *form;
-  llvm::ArrayRef<uint32_t> nodes;
-  llvm::ArrayRef<ValueId> stored = {}; ///< By a kernel.
-};
-
 class Chooser {
 public:
   Chooser(const Alternatives &alternatives, const OrchestrateOptions &options)
       : programs(alternatives.programs), preferred(alternatives.preferred),
-        margin(alternatives.margin), names(alternatives.names), options(options),
-        launches(options.space, options.mergesLaunches) {}
+        margin(alternatives.margin), scanMargin(alternatives.scanMargin), names(alternatives.names),
+        options(options), scanPrices(options), launches(options.space, options.mergesLaunches) {}
 
   Expected<ChosenProgram> run() {
     problem.name = programs[0]->name;
@@ -55,20 +47,9 @@ public:
     auto form = llvm::find_if(forms, [&](const Form &form) { return form.number == preferred; });
     if (form == forms.end()) // Nothing can be mixed with it.
       return whole(*programs[preferred]);
-    for (uint32_t node : form->definitions)
-      preferredNodes.insert(parts.nodeOf(preferred, node));
-    for (uint32_t node : forms[0].definitions)
-      items[node] = problem.addItem("n" + std::to_string(node));
+    columns.start(forms, *form);
     for (const Form &form : forms)
-      ways.add(form, parts);
-    for (unsigned part : ways.allParts())
-      partItems[part] = problem.addItem("p" + std::to_string(part));
-    findKinds();
-    addFixed();
-    for (const Form &form : forms)
-      addNothing(form);
-    problem.room =
-        std::max(cost::roomForConstants(bytesOfConstants(forms[0])), bytesOfConstants(*form));
+      KINTSUGI_RETURN_IF_ERROR(tried(form, addScansAndCalls(form)));
     KINTSUGI_RETURN_IF_ERROR(addKernelsOfForms());
     KINTSUGI_RETURN_IF_ERROR(choosePreferred());
     KINTSUGI_RETURN_IF_ERROR(addConversions());
@@ -82,7 +63,8 @@ public:
       parts.add(mixture);
       if (!addForm(mixture, parts.numPrograms() - 1, "mixture " + std::to_string(round)))
         return result(std::move(chosen));
-      addNothing(forms.back());
+      columns.addNothing(forms.back());
+      KINTSUGI_RETURN_IF_ERROR(tried(forms.back(), addScansAndCalls(forms.back())));
       KINTSUGI_RETURN_IF_ERROR(
           addKernelsOf(forms.back(), spaceOf(forms.back(), true, options.space.threads)));
     }
@@ -149,7 +131,7 @@ private:
     own.resources = problem.resources;
     std::vector<solve::ColumnId> ids;
     for (auto [id, column] : llvm::enumerate(problem.columns))
-      if (isPreferred[id]) {
+      if (columns.isPreferred(solve::ColumnId(id))) {
         own.addColumn(column);
         ids.push_back(solve::ColumnId(id));
       }
@@ -161,7 +143,7 @@ private:
     LaunchColumns its = launches.within(ids);
     KINTSUGI_ASSIGN(solve::Solution solution, its.solve(own, {}, solveFrom));
     start = launches.take(problem, its, ids, solution.columns);
-    addSourcesOfLaunches();
+    columns.addLaunches(launches);
     return Status::success();
   }
 
@@ -174,7 +156,7 @@ private:
       return looksAtAll ? cheapestWayToOutputs(its) : solve::solveCbc(its, solver);
     };
     KINTSUGI_ASSIGN(solve::Solution solution, launches.solve(problem, start, solveFrom));
-    addSourcesOfLaunches();
+    columns.addLaunches(launches);
     note(solution);
     if (!solution.hasPlan())
       return internalError("no plan was found among equal programs: " + solution.reason);
@@ -183,17 +165,6 @@ private:
     start = solution.columns;
     best = solution;
     return programOf(solution);
-  }
-
-  /// Launches are columns that the problem has got besides, of columns that have sources.
-  void addSourcesOfLaunches() {
-    while (columns.size() < problem.columns.size()) {
-      solve::ColumnId id = solve::ColumnId(columns.size());
-      columns.push_back({nullptr, {}});
-      isPreferred.push_back(llvm::all_of(launches.kernelsOf(id), [&](solve::ColumnId kernel) {
-        return isPreferred[static_cast<size_t>(kernel)];
-      }));
-    }
   }
 
   /// Whether no form has all its nodes.
@@ -205,82 +176,46 @@ private:
     });
   }
 
-  /// Values of the first program and of parts come with their items, others have rows of their own.
-  solve::ResourceId resourceOf(unsigned value) {
-    auto [entry, isNew] = resources.try_emplace(value, 0);
-    if (isNew)
-      entry->second =
-          problem.addResource("v" + std::to_string(value), value < hasItem.size() && hasItem[value]
-                                                               ? solve::ResourceKind::Value
-                                                               : solve::ResourceKind::Derived);
-    return entry->second;
-  }
-
-  void findKinds() {
-    hasItem.resize(parts.numValues(), false);
-    std::set<uint32_t> gone;
-    for (const Form &form : forms)
-      gone.insert(form.without.begin(), form.without.end());
-    for (const Form &form : forms)
-      for (uint32_t node : form.definitions)
-        if ((form.number == 0 && !gone.count(node)) || ways.isPart(parts.nodeOf(form.number, node)))
-          for (ValueId result : form.program->resultsOf(node))
-            hasItem[parts.valueOf(form.number, result)] = true;
-  }
-
-  void consume(const Form &form, ValueId id, solve::Column &column) {
-    if (form.isGiven(id))
-      return;
-    solve::ResourceId resource = resourceOf(parts.valueOf(form.number, id));
-    if (!llvm::is_contained(column.consumes, resource) &&
-        !llvm::is_contained(column.produces, resource))
-      column.consumes.push_back(resource);
-  }
-
-  /// Scans and calls are in all forms, at whatever they cost.
-  void addFixed() {
-    for (const uint32_t &node : forms[0].fixed) {
-      solve::Column column;
-      column.name = "f" + std::to_string(node);
-      column.covers.push_back(problem.addItem(column.name));
-      for (ValueId operand : programs[0]->operandsOf(node))
-        consume(forms[0], operand, column);
-      for (ValueId result : programs[0]->resultsOf(node))
-        column.produces.push_back(resourceOf(parts.valueOf(0, result)));
-      problem.addColumn(std::move(column));
-      columns.push_back({&forms[0], node});
-      isPreferred.push_back(true);
+  /// Calls are in all forms, at whatever they cost. A scan costs what its plan takes; those of a
+  /// form that don't wait for each other have a column together where that is less.
+  Status addScansAndCalls(const Form &form) {
+    llvm::SmallVector<uint32_t> scans;
+    for (uint32_t node : form.scansAndCalls)
+      if (std::holds_alternative<Scan>(form.program->nodes[node]))
+        scans.push_back(node);
+      else
+        addWhole(form, {node}, 0);
+    std::map<uint32_t, double> seconds; ///< By scan.
+    for (uint32_t scan : scans) {
+      KINTSUGI_ASSIGN(seconds[scan], scanPrices.secondsOf(form, {scan}));
+      addWhole(form, {scan}, seconds[scan]);
     }
-    for (const Program::Output &output : programs[0]->outputs)
-      if (!forms[0].isGiven(output.value))
-        problem.setOutput(resourceOf(parts.valueOf(0, output.value)));
-  }
-
-  /// Values that a form does without need not be made: what reads them asks for them.
-  void addNothing(const Form &form) {
-    for (uint32_t item : form.without) {
-      if (!dispensable.insert(item).second)
-        continue;
-      solve::Column column;
-      column.name = "without n" + std::to_string(item);
-      column.covers.push_back(items.at(item));
-      for (unsigned part : ways.partsOf(item))
-        column.covers.push_back(partItems.at(part));
-      problem.addColumn(std::move(column));
-      columns.push_back({nullptr, {}});
-      isPreferred.push_back(true);
+    if (!mayHaveLanes(options))
+      return Status::success();
+    for (llvm::ArrayRef<uint32_t> lanes : meetingScans(form)) {
+      KINTSUGI_ASSIGN(double together, scanPrices.secondsOf(form, lanes));
+      double inTurn = 0;
+      for (uint32_t scan : lanes)
+        inTurn += seconds[scan];
+      if (together < inTurn)
+        addWhole(form, lanes, together);
     }
+    return Status::success();
   }
 
-  /// Of constants that definitions read, each by itself, as columns take them: what several read,
-  /// which te::bytesOfConstants has once, counts for each.
-  static double bytesOfConstants(const Form &form) {
-    double bytes = 0;
-    for (uint32_t node : form.definitions)
-      for (ValueId operand : form.program->operandsOf(node))
+  /// The column of scans, or of a call.
+  void addWhole(const Form &form, llvm::ArrayRef<uint32_t> nodes, double seconds) {
+    llvm::SmallVector<ValueId> operands, results;
+    double constants = 0;
+    for (uint32_t node : nodes) {
+      llvm::append_range(results, form.program->resultsOf(node));
+      for (ValueId operand : form.program->operandsOf(node)) {
+        operands.push_back(operand);
         if (te::isConstant(*form.program, form.constant, operand))
-          bytes += double(form.program->value(operand).bytes());
-    return bytes;
+          constants += form.program->value(operand).bytes();
+      }
+    }
+    columns.add(form, {nodes, operands, results, seconds * microseconds, constants, scanMargin});
   }
 
   /// Spaces are built side by side, and columns added in the order of the forms.
@@ -293,16 +228,19 @@ private:
     return Status::success();
   }
 
-  /// Those of a form that can be done without are left out where they can't be made.
   Status addKernelsOf(Form &form, Expected<space::Space> space) {
-    if (space.ok()) {
-      form.space = std::move(*space);
-      addKernels(form);
-      return Status::success();
-    }
-    if (form.number == 0 || form.number == preferred)
-      return space.takeError();
-    problems.push_back("form " + std::to_string(form.number) + ": " + space.error().message);
+    if (!space.ok())
+      return tried(form, space.takeError());
+    form.space = std::move(*space);
+    addKernels(form);
+    return Status::success();
+  }
+
+  /// What can't be made of a form that can be done without is left out.
+  Status tried(const Form &form, Status status) {
+    if (status.ok() || form.number == 0 || form.number == preferred)
+      return status;
+    problems.push_back("form " + std::to_string(form.number) + ": " + status.error().message);
     return Status::success();
   }
 
@@ -336,51 +274,17 @@ private:
         if (!its.empty())
           launches.addParts(problem, ids[number], its);
       }
-    addSourcesOfLaunches();
+    columns.addLaunches(launches);
   }
 
-  /// Its column, or that of a kernel like it.
   solve::ColumnId addKernel(const Form &form, const space::Candidate &candidate) {
-    solve::Column column;
-    llvm::SmallVector<unsigned> nodes;
-    bool isOfPreferred = true;
-    for (uint32_t node : candidate.group.nodes) {
-      unsigned number = parts.nodeOf(form.number, node);
-      nodes.push_back(number);
-      isOfPreferred &= preferredNodes.count(number) > 0;
-      for (uint32_t item : llvm::concat<const uint32_t>(form.makes[node], form.absorbs[node])) {
-        column.covers.push_back(items.at(item));
-        for (unsigned part : ways.sparedBy(number, item))
-          column.covers.push_back(partItems.at(part));
-      }
-      if (auto part = partItems.find(number); part != partItems.end())
-        column.covers.push_back(part->second);
-    }
-    llvm::sort(nodes);
-    nodes.erase(llvm::unique(nodes), nodes.end());
-    llvm::sort(column.covers);
-    column.covers.erase(llvm::unique(column.covers), column.covers.end());
-    for (ValueId output : candidate.group.outputs)
-      column.produces.push_back(resourceOf(parts.valueOf(form.number, output)));
-    llvm::sort(column.produces);
-    column.produces.erase(llvm::unique(column.produces), column.produces.end());
-    for (ValueId operand : candidate.operands)
-      consume(form, operand, column);
-    Hasher key("kernel of forms");
-    key.addRange(nodes).addRange(column.covers).addRange(column.produces);
-    auto [entry, isNew] = known.try_emplace(key.finish(), solve::ColumnId(problem.columns.size()));
-    if (!isNew)
-      return entry->second;
-    column.name = "c" + std::to_string(problem.columns.size());
-    column.cost = costOf(*candidate.kernel, options.space.schedule.machine);
+    double constants = 0;
     for (ValueId constant : candidate.group.constants)
-      column.takes += double(form.program->value(constant).bytes());
-    if (!isOfPreferred)
-      column.cost *= 1 + margin;
-    problem.addColumn(std::move(column));
-    columns.push_back({&form, candidate.group.nodes, candidate.group.outputs});
-    isPreferred.push_back(isOfPreferred);
-    return entry->second;
+      constants += form.program->value(constant).bytes();
+    const loops::Group &group = candidate.group;
+    return columns.add(form, {group.nodes, candidate.operands, group.outputs,
+                              costOf(*candidate.kernel, options.space.schedule.machine), constants,
+                              margin});
   }
 
   ChosenProgram programOf(const solve::Solution &solution) {
@@ -422,7 +326,7 @@ private:
   explain::ChoosableKernel describe(solve::ColumnId column) const {
     explain::ChoosableKernel launch;
     for (solve::ColumnId id : launches.kernelsOf(column)) {
-      const Source &its = columns[static_cast<size_t>(id)];
+      const FormColumns::Source &its = columns[id];
       describeKernel(*its.form->program, its.nodes, its.stored, launch);
     }
     return launch;
@@ -433,7 +337,7 @@ private:
     std::vector<size_t> numbers;
     for (size_t number = 0; number < programs.size(); ++number)
       if (llvm::all_of(launches.kernelsOf(column), [&](solve::ColumnId id) {
-            const Source &kernel = columns[static_cast<size_t>(id)];
+            const FormColumns::Source &kernel = columns[id];
             return llvm::all_of(kernel.nodes, [&](uint32_t node) {
               return parts.hasNode(number, parts.nodeOf(kernel.form->number, node));
             });
@@ -442,8 +346,16 @@ private:
     return numbers;
   }
 
+  static bool hasScan(const FormColumns::Source &its) {
+    return llvm::any_of(its.nodes, [&](uint32_t node) {
+      return std::holds_alternative<Scan>(its.form->program->nodes[node]);
+    });
+  }
+
   void tellPricesOfForms() const {
-    auto runs = [&](solve::ColumnId column) { return launches.runs(column); };
+    auto runs = [&](solve::ColumnId column) {
+      return launches.runs(column) || hasScan(columns[column]);
+    };
     auto describes = [&](solve::ColumnId column) { return describe(column); };
     auto forms = [&](solve::ColumnId column) { return formsOf(column); };
     explain::Choice told;
@@ -456,29 +368,21 @@ private:
 
   llvm::ArrayRef<const Program *> programs;
   size_t preferred;
-  double margin;
+  double margin, scanMargin;
   llvm::ArrayRef<std::string> names;
   const OrchestrateOptions &options;
+  ScanPrices scanPrices;
   LaunchColumns launches;
   space::EqualParts parts;
   std::deque<Form> forms; ///< Of the programs that can be mixed, and of mixtures.
   std::deque<Form> conversions;
   std::deque<Program> mixtures;                           ///< And forms with conversions.
   double least = std::numeric_limits<double>::infinity(); ///< Objective of the mixtures.
-  std::set<unsigned> preferredNodes;
-  solve::Problem problem;
+  FormColumns columns{parts};
+  solve::Problem &problem = columns.problem;
   std::vector<std::string> problems;
-  std::vector<Source> columns;   ///< By column.
-  std::vector<bool> isPreferred; ///< By column: of the preferred form alone.
   std::vector<solve::ColumnId> start;
-  solve::Solution best;                    ///< The last one.
-  std::map<uint32_t, solve::ItemId> items; ///< By the first program's node.
-  std::set<uint32_t> dispensable;          ///< Items that some form does without.
-  std::map<unsigned, solve::ResourceId> resources;
-  Ways ways;
-  std::map<unsigned, solve::ItemId> partItems; ///< By node of the programs together.
-  std::vector<bool> hasItem;                   ///< By value.
-  std::map<Hash128, solve::ColumnId> known;    ///< By what kernels have, cover and make.
+  solve::Solution best; ///< The last one.
 };
 
 } // namespace

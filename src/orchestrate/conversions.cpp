@@ -38,10 +38,9 @@ Definition conversion(const Program &program, ValueId from, const Order &before,
 
 void addOrders(const Program &program, Orders &orders) {
   for (uint32_t node = 0; node < program.nodes.size(); ++node)
-    if (std::holds_alternative<Definition>(program.nodes[node]))
-      for (ValueId result : program.resultsOf(node))
-        if (const std::optional<Original> &original = program.value(result).original)
-          orders[original->value].insert(original->order);
+    for (ValueId result : program.resultsOf(node))
+      if (const std::optional<Original> &original = program.value(result).original)
+        orders[original->value].insert(original->order);
 }
 
 Converted withConversions(const Program &program, const Orders &orders,

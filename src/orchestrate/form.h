@@ -1,7 +1,7 @@
 //===- form.h - One of several equal programs, beside the others ------------===//
 //
-// A form is a program whose definitions say the values of which of the first program's definitions,
-// the items, they make. It may do without some.
+// A form is a program whose definitions and scans say which of the first program's values they
+// make. Those of its values that run are the items. A form may do without some.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KINTSUGI_ORCHESTRATE_FORM_H
@@ -17,13 +17,16 @@ struct Form {
   size_t number = 0;          ///< Among the programs of the EqualParts.
   std::vector<bool> constant; ///< By node.
   /// That run, each of equal ones once: definitions; scans and calls.
-  llvm::SmallVector<uint32_t> definitions, fixed;
-  /// By node: the items whose values it makes, by the first program's node.
+  llvm::SmallVector<uint32_t> definitions, scansAndCalls;
+  /// By node: the items that it makes, by the number of the first program's value.
   std::vector<llvm::SmallVector<uint32_t, 1>> makes;
-  /// By node: items whose values none makes since this node has what reads them inside.
+  /// By node: items that none makes since this node has what reads them inside.
   std::vector<llvm::SmallVector<uint32_t, 1>> absorbs;
-  llvm::SmallVector<uint32_t> without; ///< Other items whose values no node makes.
+  llvm::SmallVector<uint32_t> without; ///< Other items that no node makes.
   space::Space space;
+
+  /// All that run, in program order.
+  llvm::SmallVector<uint32_t> nodes() const;
 
   /// Whether nothing has to run for a value.
   bool isGiven(te::ValueId id) const;

@@ -11,6 +11,7 @@
 #include "llvm/ADT/STLExtras.h"
 
 #include <map>
+#include <utility>
 
 namespace kintsugi::orchestrate {
 
@@ -106,8 +107,23 @@ private:
       plan.gap = chosen.gap;
       plan.candidates = chosen.space.candidates.size();
     }
-    plan.objectiveSeconds += chosen.objective;
+    plan.objectiveSeconds += secondsOf(chosen);
     return emitInOrder(program, constant, fixed, chosen, numbers, sequence);
+  }
+
+  /// In a loop of a processor what is for one worker waits for no other.
+  bool isInStep() const { return inLoop && !options.space.schedule.inBlocks(); }
+
+  double secondsOf(const Choice &choice) const {
+    if (!isInStep())
+      return choice.objective;
+    double total = 0;
+    for (const ChosenLaunch &launch : choice.launches)
+      for (const std::vector<unsigned> &phase : launch.phases)
+        for (unsigned number : phase)
+          total += cost::predictStepSeconds(*choice.space.candidates[number].kernel,
+                                            options.space.schedule.machine);
+    return total;
   }
 
   /// What kernels may have packed: a scan's body may read constants of the outer program.
@@ -207,6 +223,7 @@ private:
                    PlanNode &sequence) {
     PlanNode lanes;
     lanes.kind = PlanNode::Kind::Lanes;
+    double before = plan.objectiveSeconds;
     for (uint32_t node : scans)
       if (!isEmpty(program, node))
         KINTSUGI_RETURN_IF_ERROR(emitScan(program, node, numbers, lanes.children.emplace_back()));
@@ -218,15 +235,17 @@ private:
       inTurn += secondsOf(lane, cost::predictStepSeconds);
     }
     double sideBySide = cost::predictLanesSeconds(alone, machine);
-    bool pays = options.lanes && machine.cores > 1 && alone.size() > 1 &&
+    bool pays = mayHaveLanes(options) && alone.size() > 1 &&
                 sideBySide < (1 - cost::Margins().lanes) * inTurn;
     if (alone.size() > 1)
       noteLanes(program, scans, pays, inTurn, sideBySide);
-    if (pays)
+    if (pays) {
+      plan.objectiveSeconds = before + sideBySide;
       sequence.children.push_back(std::move(lanes));
-    else
-      for (PlanNode &lane : lanes.children)
-        llvm::move(lane.children, std::back_inserter(sequence.children));
+      return Status::success();
+    }
+    for (PlanNode &lane : lanes.children)
+      llvm::move(lane.children, std::back_inserter(sequence.children));
     return Status::success();
   }
 
@@ -384,7 +403,10 @@ private:
                     Numbers &numbers, PlanNode &sequence) {
     Stage stage;
     stage.kernel = kernelOf(program, candidate, isConstant);
-    stage.predictedSeconds = plan.kernels[stage.kernel].predictedSeconds;
+    stage.predictedSeconds =
+        isInStep() && !isConstant
+            ? cost::predictStepSeconds(*candidate.kernel, options.space.schedule.machine)
+            : plan.kernels[stage.kernel].predictedSeconds;
     stage.results = 0;
     for (auto [operand, buffer] :
          llvm::zip_first(candidate.operands, candidate.kernel->schedule.buffers)) {
@@ -470,7 +492,9 @@ private:
     std::vector<std::string> origins = program.origins[node];
     size_t firstStage = plan.stages.size();
     double before = plan.objectiveSeconds;
+    bool isInner = std::exchange(inLoop, true);
     KINTSUGI_RETURN_IF_ERROR(planProgram(body, inner, sequenceOfBody, false));
+    inLoop = isInner;
     plan.objectiveSeconds =
         before + (plan.objectiveSeconds - before) * static_cast<double>(repeat.count);
     for (size_t stage = firstStage; stage < plan.stages.size(); ++stage)
@@ -511,11 +535,17 @@ private:
   OrchestrateOptions constantOptions;
   OrchestrateTexts *texts;
   Plan plan;
+  bool inLoop = false; ///< What is planned is a scan's body.
   std::map<std::pair<std::string, bool>, unsigned> kernelNumbers; ///< Whether for the host.
   std::map<std::pair<unsigned, std::string>, unsigned> packed;    ///< Of a constant's buffer.
 };
 
 } // namespace
+
+bool mayHaveLanes(const OrchestrateOptions &options) {
+  const search::ScheduleOptions &schedule = options.space.schedule;
+  return options.lanes && !schedule.inBlocks() && schedule.machine.cores > 1;
+}
 
 Expected<Plan> orchestrate(const Program &program, const OrchestrateOptions &options,
                            OrchestrateTexts *texts) {

@@ -37,6 +37,9 @@ struct OrchestrateOptions {
   explain::Log *log = nullptr;
 };
 
+/// Whether scans may run side by side: blocks of threads run in turn.
+bool mayHaveLanes(const OrchestrateOptions &options);
+
 /// The texts of intermediate boxes, filled in where asked for (--emit space, --emit problem).
 struct OrchestrateTexts {
   std::string space;

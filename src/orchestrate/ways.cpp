@@ -13,18 +13,14 @@ void Ways::add(const Form &form, const space::EqualParts &parts) {
   };
   std::map<unsigned, Needing> needing; ///< By node of the programs together.
   std::set<unsigned> making;           ///< Nodes of the programs together that make an item.
-  for (uint32_t node : form.definitions)
+  llvm::SmallVector<uint32_t> nodes = form.nodes();
+  for (uint32_t node : nodes)
     if (!form.makes[node].empty())
       making.insert(parts.nodeOf(form.number, node));
-  llvm::SmallVector<uint32_t> nodes(form.definitions);
-  llvm::append_range(nodes, form.fixed);
-  llvm::sort(nodes);
   for (uint32_t node : llvm::reverse(nodes)) {
     unsigned number = parts.nodeOf(form.number, node);
     Needing its = needing[number];
-    if (!std::holds_alternative<Definition>(form.program->nodes[node]))
-      its = {{unknown}, {}};
-    else if (making.count(number))
+    if (making.count(number))
       its = {{form.makes[node].begin(), form.makes[node].end()}, {number}};
     else
       addPart(number, its.items, its.ways);

@@ -1,12 +1,12 @@
 //===- ways.h - What else has to run where a value is made in some way ------===//
 //
-// An item may be covered in several ways: by the first form's definition, or by another form's,
-// which often needs further definitions (the transforms of a fast convolution). Each of those is an
-// item of its own, a part: kernels that have it cover it, and so do kernels that make the value in
-// another way, for which it has not to run. Every part is then covered exactly once whatever is
-// chosen, so that the relaxation is as tight as that of one form alone. What several values need (a
-// product of several merged) is a part of the first one's way: that and the others then go
-// together. What forms need for different values has no such item.
+// An item may be covered in several ways: by the first form's node, or by another form's, which
+// often needs further nodes (the transforms of a fast convolution, a scan of several layers). Each
+// is an item of its own, a part: kernels that have it cover it, and so do kernels that make the
+// value in another way, for which it has not to run. Every part is then covered exactly once
+// whatever is chosen, so that the relaxation is as tight as that of one form alone. What several
+// values need (a product of several merged) is a part of the first one's way: that and the others
+// then go together. What forms need for different values has no such item.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KINTSUGI_ORCHESTRATE_WAYS_H
@@ -35,7 +35,7 @@ public:
 private:
   void addPart(unsigned part, const std::set<uint32_t> &items, const std::set<unsigned> &ways);
 
-  static constexpr uint32_t unknown = ~0u; ///< Items: those of scans and calls.
+  static constexpr uint32_t unknown = ~0u; ///< Items: not the same in all forms.
 
   std::map<unsigned, std::set<unsigned>> needs;    ///< By way: parts.
   std::map<unsigned, std::set<uint32_t>> neededBy; ///< By part: items.

@@ -96,8 +96,7 @@ public:
   explicit Forms(const Planning &planning) : planning(planning), options(planning.options) {}
 
   Expected<ChosenForm> run(te::Program program) {
-    KINTSUGI_ASSIGN(te::Program base, ruled(std::move(program), derive::RuleOrder::OfScans, {},
-                                            ofAll, options.log, chainOfAll));
+    te::Program base = std::move(program);
     if (!isReference(planning.target)) {
       KINTSUGI_ASSIGN(base, withDominant(std::move(base)));
     }
@@ -148,12 +147,20 @@ private:
           {"forms", "program '" + forms[0]->program->name + "'", "form left out", {problem}, {}});
   }
 
+  /// Rules of scans look at the kernels of bodies, whose plans want the same.
+  space::SpaceOptions spaceFor(derive::RuleOrder order) const {
+    space::SpaceOptions space = spaceOptions(options);
+    if (order == derive::RuleOrder::OfScans)
+      space.memo = &planning.memo;
+    return space;
+  }
+
   /// What the rules of one place make of a program, each on what those before it made.
   Expected<te::Program> ruled(te::Program program, derive::RuleOrder order, const Making &making,
                               derive::Assumptions &assumed, explain::Log *log, Chain &chain) const {
     if (isReference(planning.target))
       return program;
-    derive::RuleContext context{.space = spaceOptions(options),
+    derive::RuleContext context{.space = spaceFor(order),
                                 .margins = making.margins,
                                 .log = log,
                                 .assumed = &assumed,
@@ -200,8 +207,11 @@ private:
     form->chain = chainOfAll;
     form->assumed = ofAll;
     explain::Log *log = options.log ? &form->log : nullptr;
-    KINTSUGI_ASSIGN(te::Program program, ruled(base, derive::RuleOrder::BeforeFormats, making,
-                                               form->assumed, log, form->chain));
+    te::Program program = base;
+    for (derive::RuleOrder order : {derive::RuleOrder::OfScans, derive::RuleOrder::BeforeFormats}) {
+      KINTSUGI_ASSIGN(program,
+                      ruled(std::move(program), order, making, form->assumed, log, form->chain));
+    }
     if (making.inFormats) {
       KINTSUGI_ASSIGN(std::optional<te::Program> changed, formatted(program, log));
       form->hasFormats = changed.has_value();
@@ -227,7 +237,7 @@ private:
     form->name = rule.name;
     form->chain = base.chain;
     form->assumed = base.assumed;
-    derive::RuleContext context{.space = spaceOptions(options),
+    derive::RuleContext context{.space = spaceFor(rule.order),
                                 .margins = cost::Margins::none(),
                                 .log = options.log ? &form->log : nullptr,
                                 .assumed = &form->assumed,
@@ -259,8 +269,7 @@ private:
                           {forms[0]->program.get(), forms[0]->assumed, forms[0]->chain}};
     for (unsigned made = 0; !open.empty(); open.pop_front())
       for (const derive::Rule *rule : derive::rules()) {
-        if (!isAllowed(*rule, options.disabled) || rule->order == derive::RuleOrder::OfScans ||
-            !rule->helps(options.machine))
+        if (!isAllowed(*rule, options.disabled) || !rule->helps(options.machine))
           continue;
         if (made == mostForms)
           return noteFuel(mostForms);
@@ -321,7 +330,9 @@ private:
       orchestrate::OrchestrateOptions its = orchestrateOptions(options, planning.target);
       its.space.memo = &planning.memo;
       its.space.measured = planning.measured;
-      return orchestrate::chooseAmong({programs, 1, cost::Margins().alternatives, names}, its);
+      cost::Margins margins;
+      return orchestrate::chooseAmong(
+          {programs, 1, margins.alternatives, names, margins.sideBySideScans}, its);
     }));
     mixedGap = mixed.gap;
     for (const std::string &problem : mixed.problems)

@@ -84,6 +84,8 @@ void Rebuilder::keepFacts(uint32_t node) {
 
 void Rebuilder::keepOriginals(uint32_t node) {
   for (ValueId id : old.resultsOf(node)) {
+    if (table[id.number] == absent)
+      continue; // Nothing stands for what nothing reads.
     Value &equal = fresh.value((*this)[id]);
     if (equal.type == old.value(id).type && equal.shape == old.value(id).shape && !equal.original)
       equal.original = old.value(id).original;

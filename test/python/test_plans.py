@@ -1,6 +1,7 @@
 """What the search finds: cases of which the best plan is known."""
 
 import json
+import re
 import subprocess
 
 import pytest
@@ -50,7 +51,7 @@ def run(*arguments):
     return done.stdout
 
 
-@pytest.mark.parametrize("flags", [[], ["--target", "cuda"]], ids=["cpu", "cuda"])
+@pytest.mark.parametrize("flags", [["--cpu-level", "v3"], ["--cpu-level", "v4"], ["--target", "cuda"]], ids=["v3", "v4", "cuda"])
 @pytest.mark.parametrize("name", ONE_PASS)
 def test_shared_inputs_are_read_once(name, flags, tmp_path):
     model = tmp_path / "model.te"
@@ -59,6 +60,9 @@ def test_shared_inputs_are_read_once(name, flags, tmp_path):
     assert report["kernels"] == 1
     apart = json.loads(run("compile", model, "-o", tmp_path / "model.kin", "--json", "--plan", "separate", *flags))
     assert apart["kernels"] > 1 and report["objective_seconds"] < 0.95 * apart["objective_seconds"]
+    key = re.search(r'^kernel k0 key "(\w+)"', run("compile", model, "--emit", "plan", *flags), re.M)[1]
+    space = run("compile", model, "--emit", "space", *flags)
+    assert int(re.search(rf'^kernel \d+ key "{key}" .* reads (\d+)', space, re.M)[1]) == 4 * 4096 * 4096
 
 
 @pytest.mark.parametrize("name", ONE_PASS)

@@ -221,25 +221,129 @@ TEST(Alternatives, WithoutAKnownOutputAreLeftOut) {
   EXPECT_TRUE(defines(equal.chosen().program, "h0"));
 }
 
-TEST(Alternatives, ShareScansAndCallsWithTheFirst) {
-  std::string scan = R"(
-(last[64] f32, all[3, 64] f32) = scan[3] carry(s0) capture() {
-  input step[] i64
-  input h[64] f32
-  next[i:64] f32 = tanh(h[i])
-  output next
-  output next as stacked
+TEST(Alternatives, ShareCallsWithTheFirst) {
+  auto text = [](bool isOther, const char *many) {
+    return "input x[i:64, j:64] f32\n" + site(0, "x", isOther, false) + "(top[" + many +
+           "] f32, places[" + many + "] i64) = call TopK(s0) {\"k\":" + many +
+           ", \"axis\":0}\noutput y0\nbest[] f32 = top[0]\noutput best\n";
+  };
+  EXPECT_FALSE(defines(Equal({text(true, "2"), text(false, "2")}).chosen().program, "h0"));
+  EXPECT_TRUE(defines(Equal({text(true, "2"), text(false, "3")}).chosen().program, "h0"))
+      << "another call makes another program";
 }
-y[i:64] f32 = last[i] + all[1, i]
-output y
-)";
-  std::string head = "input x[i:64, j:64] f32\n";
-  Equal equal({head + site(0, "x", true, false) + scan, head + site(0, "x", false, false) + scan});
-  EXPECT_FALSE(defines(equal.chosen().program, "h0"));
-  Equal others({head + site(0, "x", true, false) + scan,
-                head + site(0, "x", false, false) +
-                    llvm::StringRef(scan).str().replace(scan.find("tanh"), 4, "exp")});
-  EXPECT_TRUE(defines(others.chosen().program, "h0")) << "another scan makes another program";
+
+/// A recurrence of so many steps, of which each is slow where its sums are computed far too often.
+std::string recurrence(unsigned number, const std::string &before, bool isSlow) {
+  std::string k = std::to_string(number);
+  std::string sums = isSlow ? "d[i:64, j:64] f32 = h[j] + h[i] * 0.015625\n"
+                              "s[i:64] f32 = sum<f32>[j:64, l:64] d[i, j] * r[j, i] * 0.015625\n"
+                            : "e[j:64] f32 = h[j] * 1\nu[i:64] f32 = sum<f32>[j:64] r[j, i]\n"
+                              "v[i:64] f32 = sum<f32>[j:64] e[j] * r[j, i]\n"
+                              "s[i:64] f32 = v[i] + u[i] * h[i] * 0.015625\n";
+  return "(last" + k + "[64] f32, all" + k + "[20, 64] f32) = scan[20] carry(" + before +
+         ") capture(r) {\ninput step[] i64\ninput h[64] f32\ninput r[64, 64] f32\n" + sums +
+         "next[i:64] f32 = tanh(s[i] * 0.01)\noutput next\noutput next as stacked\n}\n";
+}
+
+const char *headOfScans = "input x[i:64, j:64] f32\ninput r[i:64, j:64] f32\n"
+                          "first[i:64] f32 = x[0, i] * 0.1\n";
+
+unsigned scansOf(const Program &program) {
+  return llvm::count_if(program.nodes,
+                        [](const Node &node) { return std::holds_alternative<Scan>(node); });
+}
+
+TEST(Alternatives, TakeEachScanFromWhereItIsQuicker) {
+  auto inTurn = [](bool a, bool b, bool c) {
+    return headOfScans + recurrence(0, "first", a) + "between[i:64] f32 = last0[i] + all0[3, i]\n" +
+           recurrence(1, "between", b) + site(2, "x", c, false) +
+           "output last1\noutput all1\noutput y2\n";
+  };
+  // One form is slow at the first scan and beside the scans, the other at the second scan.
+  Equal equal({inTurn(true, false, true), inTurn(false, true, false)});
+  double best = planned(programOf(inTurn(false, false, false).c_str())).objectiveSeconds;
+  for (size_t preferred : {0, 1}) {
+    ChosenProgram chosen = equal.chosen(preferred);
+    double objective = planned(chosen.program).objectiveSeconds;
+    EXPECT_LT(objective, 0.9 * std::min(equal.objective(0), equal.objective(1)));
+    EXPECT_NEAR(objective, best, breaksTies * best);
+    EXPECT_NEAR(objective, chosen.objective, breaksTies * objective);
+    EXPECT_EQ(scansOf(chosen.program), 2u);
+  }
+}
+
+TEST(Alternatives, MayMakeSeveralScansOne) {
+  // Two layers, of which each has a step of its own; or both of them in one, a step apart.
+  std::string cell = "input step[] i64\ninput h[64] f32\ninput r[64, 64] f32\n";
+  std::string apart =
+      "(a[64] f32, alls[20, 64] f32) = scan[20] carry(first) capture(r) {\n" + cell +
+      "s[i:64] f32 = sum<f32>[j:64] h[j] * r[j, i]\nnext[i:64] f32 = tanh(s[i])\noutput next\n"
+      "output next as stacked\n}\n"
+      "twice[t:20, i:64] f32 = alls[t, i] * 2\n"
+      "(b[64] f32) = scan[20] carry(first) capture(r, twice) {\n" +
+      cell +
+      "input in[20, 64] f32\ns[i:64] f32 = sum<f32>[j:64] h[j] * r[j, i]\n"
+      "next[i:64] f32 = tanh(s[i] + in[step[], i])\noutput next\n}\n";
+  std::string together =
+      "(a[64] f32, b[64] f32) = scan[20] carry(first, first) capture(r) {\n"
+      "input step[] i64\ninput g[64] f32\ninput h[64] f32\ninput r[64, 64] f32\n"
+      "s[i:64] f32 = sum<f32>[j:64] g[j] * r[j, i]\nn[i:64] f32 = tanh(s[i])\n"
+      "t[i:64] f32 = sum<f32>[j:64] h[j] * r[j, i]\nm[i:64] f32 = tanh(t[i] + n[i] * 2)\n"
+      "output n\noutput m\n}\n";
+  std::string slow = "z[i:64] f32 = sum<f32>[j:64, k:512] x[i, j] * 0.001953125 + b[i] * "
+                     "0.000030517578125\n",
+              quick = "y[i:64] f32 = sum<f32>[j:64] x[i, j]\nz[i:64] f32 = y[i] + b[i]\n";
+  for (const char *outputs : {"output b\noutput z\n", "output a\noutput b\noutput z\n"})
+    for (bool isQuickBeside : {false, true}) {
+      Equal equal({headOfScans + apart + slow + outputs,
+                   headOfScans + together + (isQuickBeside ? quick : slow) + outputs,
+                   headOfScans + apart + quick + outputs});
+      double best =
+          planned(programOf((headOfScans + together + quick + outputs).c_str())).objectiveSeconds;
+      ChosenProgram chosen = equal.chosen();
+      EXPECT_EQ(scansOf(chosen.program), 1u) << printProgram(chosen.program);
+      EXPECT_NEAR(chosen.objective, best, breaksTies * best);
+    }
+}
+
+TEST(Alternatives, ScansPayTheirOwnMargin) {
+  auto text = [](bool isSlow) {
+    return headOfScans + recurrence(0, "first", isSlow) + "output last0\n";
+  };
+  Equal equal({text(true), text(false)});
+  double ratio = equal.objective(0) / equal.objective(1);
+  ASSERT_GT(ratio, 1);
+  auto chosen = [&](double scanMargin) {
+    const Program *all[] = {&equal.programs[0], &equal.programs[1]};
+    Expected<ChosenProgram> found = chooseAmong({all, 0, 0, {}, scanMargin}, smallOptions());
+    EXPECT_TRUE(found.ok());
+    return planned(found->program).objectiveSeconds;
+  };
+  EXPECT_EQ(chosen(0.5 * (ratio - 1)), equal.objective(1));
+  EXPECT_EQ(chosen(2 * (ratio - 1)), equal.objective(0));
+}
+
+TEST(Alternatives, ScansThatMeetArePricedAsLanes) {
+  auto text = [](bool a, bool b) {
+    return headOfScans + recurrence(0, "first", a) + "second[i:64] f32 = x[1, i]\n" +
+           recurrence(1, "second", b) + "y[i:64] f32 = last0[i] + last1[i]\noutput y\n";
+  };
+  Equal equal({text(true, false), text(false, true)});
+  OrchestrateOptions options = smallOptions();
+  options.space.schedule.machine.stageSeconds = 1e-5; // A step is for one worker.
+  auto objectiveOf = [&](const Program &program, bool hasLanes) {
+    Expected<Plan> plan = orchestrate(program, options);
+    EXPECT_TRUE(plan.ok());
+    EXPECT_EQ(plan->print().find("lanes") != std::string::npos, hasLanes) << plan->print();
+    return plan->objectiveSeconds;
+  };
+  ChosenProgram chosen = equal.chosen(0, 0, options);
+  double objective = objectiveOf(chosen.program, true);
+  EXPECT_NEAR(objective, chosen.objective, breaksTies * objective);
+  for (const Program &program : equal.programs)
+    EXPECT_LT(objective, 0.9 * objectiveOf(program, false));
+  options.lanes = false;
+  EXPECT_LT(objective, 0.8 * equal.chosen(0, 0, options).objective);
 }
 
 TEST(Alternatives, WithoutAKnownOutputAreNotMixedWherePreferred) {
