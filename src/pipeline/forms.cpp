@@ -185,6 +185,8 @@ private:
       return std::optional<te::Program>();
     layout::LayoutOptions layoutOptions;
     layoutOptions.schedule = scheduleOptions(options);
+    layoutOptions.schedule.threadMemo = &planning.memo.schedules.threads;
+    layoutOptions.memo = &planning.memo.formats;
     layoutOptions.log = log;
     return planning.phases.run("formats", [&]() -> Expected<std::optional<te::Program>> {
       std::optional<te::Program> changed = layout::chooseFormats(program, layoutOptions);
@@ -319,7 +321,7 @@ private:
     }
     KINTSUGI_ASSIGN(orchestrate::ChosenProgram mixed, planning.phases.run("choose forms", [&] {
       orchestrate::OrchestrateOptions its = orchestrateOptions(options, planning.target);
-      its.space.memo = &planning.memo;
+      its.space.memo = &planning.memo.schedules;
       its.space.measured = planning.measured;
       return orchestrate::chooseAmong({programs, 1, cost::Margins().alternatives, names}, its);
     }));
