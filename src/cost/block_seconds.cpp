@@ -14,12 +14,17 @@ int coresOfClusters(unsigned blocks, int cores) { return blocks <= 2 ? cores : c
 
 /// What a block's nests have been counted too much: each as if the block started with it, while
 /// all but the first find places, registers and instructions as the one before left them.
+static double startsCounted(double nests) {
+  constexpr double less = 450;
+  return less * std::max(0.0, nests - 1);
+}
+
 static double startsCounted(const Schedule &schedule) {
-  constexpr double less = 450, nestsOfStream = 4;
+  constexpr double nestsOfStream = 4;
   double nests = 0;
   for (const LoopNest &nest : schedule.nests)
     nests += nest.streamed ? 2 - nestsOfStream : 1;
-  return less * std::max(0.0, nests - 1);
+  return startsCounted(nests);
 }
 
 /// Which share of the time that a block keeps its core busy those that share the core with it take
@@ -113,6 +118,15 @@ double secondsInBlocks(const Schedule &schedule, const BlockCycles &cycles,
   double computing = std::max(busy, alone);
   constexpr double apart = 0.3;
   return std::max(computing, moving) + apart * std::min(computing, moving);
+}
+
+double leastSecondsInBlocks(int64_t tiles, size_t nests, int threads, const BlockCycles &known,
+                            const machine::Machine &machine) {
+  double each = std::ceil(double(tiles) / machine.cores);
+  double together = std::max(1.0, std::floor(double(machine.threads) / threads));
+  double own = std::max(0.0, known.alone - startsCounted(double(nests)));
+  double alone = std::ceil(each / together) * own - startsEarly;
+  return std::max(each * known.busy, alone) / hertzOf(machine);
 }
 
 } // namespace kintsugi::cost

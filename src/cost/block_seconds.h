@@ -25,6 +25,11 @@ double startSeconds(const machine::Machine &machine);
 double secondsInBlocks(const loops::Schedule &schedule, const BlockCycles &cycles,
                        const machine::Machine &machine);
 
+/// What a schedule of so many tiles and at most so many nests takes at the least, of which these
+/// cycles are known: secondsInBlocks is never less.
+double leastSecondsInBlocks(int64_t tiles, size_t nests, int threads, const BlockCycles &known,
+                            const machine::Machine &machine);
+
 } // namespace kintsugi::cost
 
 #endif // KINTSUGI_COST_BLOCK_SECONDS_H

@@ -23,9 +23,9 @@ static search::ScheduleOptions ofOneTile(search::ScheduleOptions options) {
 }
 
 DefinitionCosts::DefinitionCosts(const Program &program, const search::ScheduleOptions &schedule,
-                                 unsigned fuel)
+                                 unsigned fuel, search::PriceMemo *memo)
     : program(program), cores(schedule.machine.threads > 0 ? 1 : schedule.machine.cores),
-      prices(ofOneTile(schedule), fuel), constant(te::constantNodes(program)) {}
+      prices(ofOneTile(schedule), fuel, memo), constant(te::constantNodes(program)) {}
 
 /// Whether the dimensions of a read move one to one with the result's, in the order in which the
 /// result's lie in memory, down to the innermost one; dimensions of one element lie anywhere.

@@ -15,9 +15,9 @@ namespace kintsugi::layout {
 
 class DefinitionCosts {
 public:
-  /// At most `fuel` definitions are scheduled.
+  /// At most `fuel` definitions are priced. `memo`: read and added to; may be null.
   DefinitionCosts(const te::Program &program, const search::ScheduleOptions &schedule,
-                  unsigned fuel);
+                  unsigned fuel, search::PriceMemo *memo);
 
   /// Seconds that a definition takes alone with its result and operands in the given orders;
   /// infinity where it has no schedule, or when the fuel is spent.

@@ -20,7 +20,8 @@ constexpr double leastSaving = 0.005;
 class Chooser {
 public:
   Chooser(const Program &program, const LayoutOptions &options)
-      : program(program), options(options), costs(program, options.schedule, options.fuel) {}
+      : program(program), options(options),
+        costs(program, options.schedule, options.fuel, options.memo) {}
 
   std::optional<Program> run() {
     candidates = findCandidates(program, costs);

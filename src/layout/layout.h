@@ -11,14 +11,16 @@
 #define KINTSUGI_LAYOUT_LAYOUT_H
 
 #include "explain/log.h"
-#include "search/scheduler.h"
+#include "search/price_list.h"
 
 namespace kintsugi::layout {
 
 struct LayoutOptions {
   search::ScheduleOptions schedule;
-  unsigned fuel = 3000;       ///< Definitions that are scheduled.
+  unsigned fuel = 3000;       ///< Definitions that are priced.
   unsigned moveFuel = 200000; ///< Moves that are tried.
+  /// Of one machine, whichever programs formats are chosen for; may be null.
+  search::PriceMemo *memo = nullptr;
   /// Told which values changed their format, and what that saves.
   explain::Log *log = nullptr;
 };

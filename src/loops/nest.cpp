@@ -13,7 +13,10 @@ class Flattener {
 public:
   Flattener(const GroupValues &values, llvm::ArrayRef<Interval> ranges, unsigned origins,
             PlacementOf placementOf)
-      : values(values), ranges(ranges), origins(origins), placementOf(placementOf) {}
+      : values(values), ranges(ranges), placementOf(placementOf) {
+    for (unsigned k = origins; k < ranges.size(); ++k)
+      originIterators.push_back(Index::iterator(k));
+  }
 
   Expr flatten(const Expr &expr) const {
     return rewrite(expr, [&](const Expr &e) {
@@ -40,12 +43,7 @@ public:
 
 private:
   /// A side's origin in the nest's own numbering.
-  Index atOrigin(const Index &origin) const {
-    llvm::SmallVector<Index> shifted;
-    for (unsigned k = origins; k < ranges.size(); ++k)
-      shifted.push_back(Index::iterator(k));
-    return substitute(origin, shifted);
-  }
+  Index atOrigin(const Index &origin) const { return substitute(origin, originIterators); }
 
   Expr flattenRead(const Expr &read) const {
     ValueId value = read.readValue();
@@ -117,8 +115,8 @@ private:
 
   const GroupValues &values;
   llvm::ArrayRef<Interval> ranges;
-  unsigned origins;
   PlacementOf placementOf;
+  llvm::SmallVector<Index> originIterators; ///< In the nest's own numbering.
 };
 
 } // namespace

@@ -1,5 +1,6 @@
 #include "loops/visit.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallPtrSet.h"
 
 namespace kintsugi::loops {
@@ -94,6 +95,11 @@ void forEachRead(const LoopNest &nest, llvm::function_ref<void(const Expr &)> vi
 }
 
 void replaceIterators(LoopNest &nest, llvm::ArrayRef<Index> replacements) {
+  bool staysAsItIs = llvm::all_of(llvm::enumerate(replacements), [](const auto &entry) {
+    return entry.value().asIterator() == int(entry.index());
+  });
+  if (staysAsItIs)
+    return;
   for (Expr &body : nest.bodies)
     body = substitute(body, replacements);
   for (Expr &finish : nest.epilogue)

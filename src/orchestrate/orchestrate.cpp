@@ -45,6 +45,8 @@ public:
       constantOptions.space = *options.constantSpace;
     constantOptions.mergesLaunches = false; // It runs on the host.
     constantOptions.priced = 0;
+    constexpr int64_t fewNodes = 10; // It runs once, while linking: a good choice will do.
+    constantOptions.solver.nodes = std::min(constantOptions.solver.nodes, fewNodes);
   }
 
   Expected<Plan> run(const Program &program) {

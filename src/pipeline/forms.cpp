@@ -151,7 +151,7 @@ private:
   space::SpaceOptions spaceFor(derive::RuleOrder order) const {
     space::SpaceOptions space = spaceOptions(options);
     if (order == derive::RuleOrder::OfScans)
-      space.memo = &planning.memo;
+      space.memo = &planning.memo.schedules;
     return space;
   }
 
@@ -192,6 +192,8 @@ private:
       return std::optional<te::Program>();
     layout::LayoutOptions layoutOptions;
     layoutOptions.schedule = scheduleOptions(options);
+    layoutOptions.schedule.threadMemo = &planning.memo.schedules.threads;
+    layoutOptions.memo = &planning.memo.formats;
     layoutOptions.log = log;
     return planning.phases.run("formats", [&]() -> Expected<std::optional<te::Program>> {
       std::optional<te::Program> changed = layout::chooseFormats(program, layoutOptions);
@@ -328,7 +330,7 @@ private:
     }
     KINTSUGI_ASSIGN(orchestrate::ChosenProgram mixed, planning.phases.run("choose forms", [&] {
       orchestrate::OrchestrateOptions its = orchestrateOptions(options, planning.target);
-      its.space.memo = &planning.memo;
+      its.space.memo = &planning.memo.schedules;
       its.space.measured = planning.measured;
       cost::Margins margins;
       return orchestrate::chooseAmong(

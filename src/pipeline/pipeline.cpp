@@ -210,9 +210,9 @@ static Expected<CompileReport> compileImported(const te::Program &imported, cons
   auto addLevel = [&](const machine::Machine &machine) -> Status {
     forLevel.machine = machine;
     forLevel = ofProgram(model.program(), forLevel);
-    std::shared_ptr<space::ScheduleMemo> memo = std::move(model.memo); // That of the first level.
+    std::shared_ptr<PlanMemo> memo = std::move(model.memo); // That of the first level.
     if (!memo)
-      memo = std::make_shared<space::ScheduleMemo>();
+      memo = std::make_shared<PlanMemo>();
     tune::Records *records = forLevel.recordsInUse();
     if (records && forLevel.tuneSeconds > 0) {
       KINTSUGI_ASSIGN(report.tuning,

@@ -6,6 +6,8 @@
 #include "orchestrate/joins.h"
 #include "pipeline/targets.h"
 #include "te/constant_nodes.h"
+#include "te/hash.h"
+#include "te/printer.h"
 
 #include <thread>
 
@@ -88,21 +90,48 @@ static void joinWhereItPays(orchestrate::Plan &plan, const CompileOptions &optio
     orchestrate::joinStages(plan, scheduleOptions(options), options.log);
 }
 
+/// Of all of a program that a plan tells of or is made from.
+static Hash128 keyOf(const te::Program &program) {
+  Hasher hasher("planned");
+  hasher.add(te::canonicalText(program)).add(te::printProgram(program));
+  for (const auto &origins : program.origins)
+    for (const std::string &origin : origins)
+      hasher.add(origin);
+  return hasher.finish();
+}
+
+static std::unique_ptr<Planned> copyOf(const Planned &planned) {
+  auto copy = std::make_unique<Planned>();
+  copy->program = planned.program;
+  copy->plan = planned.plan;
+  copy->texts = planned.texts;
+  append(&copy->log, planned.log);
+  return copy;
+}
+
 using PlannedOrNot = Expected<std::unique_ptr<Planned>>;
 
 static PlannedOrNot planOf(const te::Program &program, const Planning &planning, unsigned threads) {
+  bool isByPredictions = !planning.measured && !planning.wantsTexts;
+  Hash128 key = keyOf(program);
+  if (auto known = isByPredictions ? planning.memo.find(key) : nullptr)
+    return copyOf(*known);
   auto result = std::make_unique<Planned>();
+  result->program = std::make_shared<const te::Program>(program);
   CompileOptions logged = planning.options;
   logged.threads = threads;
   logged.log = planning.options.log ? &result->log : nullptr;
   orchestrate::OrchestrateOptions its = orchestrateOptions(logged, planning.target);
-  its.space.memo = &planning.memo;
+  its.space.memo = &planning.memo.schedules;
   its.space.measured = planning.measured;
-  KINTSUGI_ASSIGN(result->plan, orchestrate::orchestrate(
-                                    program, its, planning.wantsTexts ? &result->texts : nullptr));
+  KINTSUGI_ASSIGN(result->plan,
+                  orchestrate::orchestrate(*result->program, its,
+                                           planning.wantsTexts ? &result->texts : nullptr));
   joinWhereItPays(result->plan, logged);
   if (!runsOnHost(planning.target))
     link::placeCalls(result->plan, planning.target, logged.machine, logged.log);
+  if (isByPredictions)
+    planning.memo.add(key, copyOf(*result));
   return result;
 }
 

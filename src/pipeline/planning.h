@@ -8,6 +8,7 @@
 #define KINTSUGI_PIPELINE_PLANNING_H
 
 #include "pipeline/phases.h"
+#include "pipeline/plan_memo.h"
 #include "targets/target.h"
 
 namespace kintsugi::pipeline {
@@ -21,24 +22,18 @@ space::SpaceOptions spaceOptions(const CompileOptions &options);
 orchestrate::OrchestrateOptions orchestrateOptions(const CompileOptions &options,
                                                    const targets::Target &target);
 
-/// A plan, and what was decided of it.
-struct Planned {
-  orchestrate::Plan plan;
-  orchestrate::OrchestrateTexts texts;
-  explain::Log log;
-};
-
 /// What plans of one machine share.
 struct Planning {
   const CompileOptions &options;
   const targets::Target &target;
   Phases &phases;
-  space::ScheduleMemo &memo;
+  PlanMemo &memo;
   bool wantsTexts = false;                          ///< Of the boxes before the plan.
   const space::MeasuredKernels *measured = nullptr; ///< Null: by predictions alone.
 };
 
-/// The plan of a program as it ships.
+/// The plan of a program as it ships. One that is in the memo is given again, with what was decided
+/// of it; it has to be the same whether it is there or not.
 Expected<std::unique_ptr<Planned>> planned(const te::Program &program, const Planning &planning);
 
 /// Those of several, planned side by side by as many threads as one is; an error only where the

@@ -173,10 +173,11 @@ private:
     const te::Program &program = way.prepared.program();
     CompileOptions quick = ofProgram(program, options);
     quick.disabled.add("alternatives");
-    quick.log = nullptr;
+    explain::Log ofTrial; // Plans that are needed again have to say what they say then.
+    quick.log = options.log ? &ofTrial : nullptr;
     KINTSUGI_ASSIGN(std::unique_ptr<targets::Target> target, makeTarget(quick.target));
-    space::ScheduleMemo &memo = *way.prepared.memo;
-    KINTSUGI_ASSIGN(ChosenForm form, planForm(program, {quick, *target, phases, memo}));
+    KINTSUGI_ASSIGN(ChosenForm form,
+                    planForm(program, {quick, *target, phases, *way.prepared.memo}));
     return form.plan->plan.objectiveSeconds;
   }
 

@@ -9,8 +9,8 @@
 
 #include "derive/assumptions.h"
 #include "pipeline/phases.h"
+#include "pipeline/plan_memo.h"
 #include "simplify/index_checks.h"
-#include "space/space.h"
 
 namespace kintsugi::pipeline {
 
@@ -18,8 +18,8 @@ struct Prepared {
   te::Program simplified; ///< With its checks as values.
   simplify::LoweredChecks lowered;
   derive::Assumptions assumed; ///< Before forms are made.
-  /// What was scheduled on the way for the machine of the options, which its plan needs again.
-  std::shared_ptr<space::ScheduleMemo> memo = std::make_shared<space::ScheduleMemo>();
+  /// What was planned on the way for the machine of the options, which its plan needs again.
+  std::shared_ptr<PlanMemo> memo = std::make_shared<PlanMemo>();
 
   const te::Program &program() const { return lowered.program; }
 };

@@ -110,7 +110,7 @@ Expected<tune::TuneReport> tuneOn(const te::Program &program, const CompileOptio
   quiet.log = nullptr;
   CompileReport ignored;
   Phases phases(quiet, ignored);
-  space::ScheduleMemo memo;
+  PlanMemo memo;
   std::deque<ChosenForm> forms; // Plans point to them.
   // The caller's device outlives what is built here.
   std::shared_ptr<runtime::Device> borrowed(std::shared_ptr<void>(), &measuring.device);

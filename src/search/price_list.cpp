@@ -22,7 +22,8 @@ loops::Group kernelGroup(const Program &program, const std::vector<bool> &consta
   return group;
 }
 
-PriceList::PriceList(const ScheduleOptions &given, unsigned fuel) : options(given), fuel(fuel) {
+PriceList::PriceList(const ScheduleOptions &given, unsigned fuel, PriceMemo *memo)
+    : options(given), fuel(fuel), memo(memo) {
   if (!options.threadMemo)
     options.threadMemo = &threads;
 }
@@ -33,12 +34,18 @@ PriceList::Kernel PriceList::kernelOf(const Program &program, const loops::Group
     return found->second;
   if (!fuel.take())
     return nullptr;
-  ScheduleResult result = scheduleGroup(program, group, options);
-  Kernel kernel;
-  if (result.schedule)
-    kernel = std::make_shared<loops::KernelShape>(loops::KernelShape{
-        key, std::move(*result.schedule), result.computeSeconds, result.point, {}});
+  auto make = [&] { return scheduled(program, group, key); };
+  Kernel kernel = memo ? memo->at(key.text, make) : make();
   return kernels.emplace(std::move(key.text), std::move(kernel)).first->second;
+}
+
+PriceList::Kernel PriceList::scheduled(const Program &program, const loops::Group &group,
+                                       const loops::GroupKey &key) const {
+  ScheduleResult result = scheduleGroup(program, group, options);
+  if (!result.schedule)
+    return nullptr;
+  return std::make_shared<loops::KernelShape>(loops::KernelShape{
+      key, std::move(*result.schedule), result.computeSeconds, result.point, {}});
 }
 
 double PriceList::secondsOf(const Program &program, const loops::Group &group) {

@@ -9,6 +9,7 @@
 #ifndef KINTSUGI_SEARCH_PRICE_LIST_H
 #define KINTSUGI_SEARCH_PRICE_LIST_H
 
+#include "base/memo.h"
 #include "cost/fuel.h"
 #include "loops/kernel.h"
 #include "search/scheduler.h"
@@ -24,13 +25,18 @@ namespace kintsugi::search {
 loops::Group kernelGroup(const te::Program &program, const std::vector<bool> &constant,
                          llvm::ArrayRef<uint32_t> nodes, llvm::ArrayRef<te::ValueId> outputs);
 
+/// Null where the group can't be a kernel. By the texts of groups' keys; for whoever makes lists of
+/// several programs under equal options.
+using PriceMemo = Memo<std::shared_ptr<const loops::KernelShape>>;
+
 class PriceList {
 public:
   using Kernel = std::shared_ptr<const loops::KernelShape>;
 
-  /// At most `fuel` distinct groups are scheduled.
+  /// At most `fuel` distinct groups are priced. `memo`: read and added to; may be null.
   explicit PriceList(const ScheduleOptions &options,
-                     unsigned fuel = std::numeric_limits<unsigned>::max());
+                     unsigned fuel = std::numeric_limits<unsigned>::max(),
+                     PriceMemo *memo = nullptr);
 
   /// Null where the group can't be a kernel, or no fuel was left to find out.
   Kernel kernelOf(const te::Program &program, const loops::Group &group);
@@ -40,7 +46,7 @@ public:
   double secondsOf(const te::Program &program, const std::vector<bool> &constant, uint32_t node);
 
   const machine::Machine &machine() const { return options.machine; }
-  /// Distinct groups that were scheduled, whether they can be kernels or not.
+  /// Distinct groups that were priced, whether they can be kernels or not.
   size_t size() const { return kernels.size(); }
   bool ranOut() const { return fuel.ranOut(); }
   /// As Fuel::tell.
@@ -49,9 +55,13 @@ public:
   }
 
 private:
+  Kernel scheduled(const te::Program &program, const loops::Group &group,
+                   const loops::GroupKey &key) const;
+
   ThreadMemo threads; ///< Where the options bring none.
   ScheduleOptions options;
   cost::Fuel fuel;
+  PriceMemo *memo;
   std::map<std::string, Kernel> kernels; ///< By the text of the group's key.
 };
 

@@ -17,6 +17,7 @@
 #include "search/transforms.h"
 #include "llvm/ADT/STLExtras.h"
 
+#include <cmath>
 #include <numeric>
 
 namespace kintsugi::search {
@@ -143,24 +144,30 @@ private:
     if (!tiling)
       return std::nullopt;
     if (!options.inBlocks())
-      return attemptWith(*tiling, sizes, 0);
+      return attemptWith(*tiling, sizes, 0, INFINITY);
+    constexpr double enough = 0.98;
     std::optional<Trial> best;
     for (int threads : {128, 256, 512, 1024}) {
       if (wanted && wanted->threads && wanted->threads != threads)
         continue;
-      std::optional<Trial> trial = attemptWith(*tiling, sizes, threads);
+      std::optional<Trial> trial =
+          attemptWith(*tiling, sizes, threads, best ? best->computeSeconds * enough : INFINITY);
       if (!trial && !best && mayStreamSoftmax(members))
         continue; // One loop may want more warps than these, and needs less scratch than nests.
       if (!trial)
         break;
-      if (best && trial->computeSeconds >= best->computeSeconds * 0.98)
+      if (best && trial->computeSeconds >= best->computeSeconds * enough)
         break;
       best = std::move(trial);
     }
     return best;
   }
 
-  std::optional<Trial> attemptWith(const Tiling &tiling, const TileSizes &sizes, int threads) {
+  /// What is known to take `most` seconds before all of it is chosen is of no interest, unless
+  /// whoever asks wants to hear of it.
+  std::optional<Trial> attemptWith(const Tiling &tiling, const TileSizes &sizes, int threads,
+                                   double most) {
+    bool mayStop = !choices && !allTried;
     Trial trial;
     Schedule &schedule = trial.schedule;
     schedule = tiling.schedule;
@@ -188,6 +195,9 @@ private:
           return std::nullopt;
         inBlock += *own;
         noteChoices(std::move(ranked), *own, 1);
+        if (mayStop && leastSecondsInBlocks(schedule.tiles(), tiling.parts.size(), threads, inBlock,
+                                            options.machine) >= most)
+          return std::nullopt;
       } else {
         std::optional<double> each = setRegisters(part, schedule);
         if (!each)

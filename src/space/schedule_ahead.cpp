@@ -76,7 +76,8 @@ private:
 std::vector<GrownAhead> scheduleAhead(const te::Program &program, Growth growth,
                                       llvm::ArrayRef<Nodes> parts, const SpaceOptions &options,
                                       ScheduleMemo &memo) {
-  if (options.threads <= 1 || parts.size() <= 1)
+  bool isAlone = options.threads <= 1 && !options.memo; // Nobody else is at these groups.
+  if (isAlone || parts.size() <= 1)
     return std::vector<GrownAhead>(parts.size());
   return Ahead(program, std::move(growth), parts, options, memo).run();
 }

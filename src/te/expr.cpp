@@ -315,36 +315,53 @@ bool Expr::uses(unsigned iterator) const {
 }
 
 /// Rebuilds a node around new children; `mapIndex` maps indices, `mapExpr` fills and operands.
+static bool isSame(const Index &a, const Index &b) {
+  return a.terms().data() == b.terms().data() && a.constantTerm() == b.constantTerm();
+}
+
+/// The expression itself where nothing below it changes.
 static Expr rebuild(const Expr &expr, llvm::function_ref<Index(const Index &)> mapIndex,
                     llvm::function_ref<Expr(const Expr &)> mapExpr) {
-  switch (expr.kind()) {
-  case ExprKind::Literal:
+  if (expr.kind() == ExprKind::Literal)
     return expr;
-  case ExprKind::Index:
-    return Expr::index(mapIndex(expr.indexValue()), expr.type());
-  case ExprKind::Read: {
-    llvm::SmallVector<Index> indices;
-    for (const Index &index : expr.readIndices())
+  if (expr.kind() == ExprKind::Index) {
+    Index index = mapIndex(expr.indexValue());
+    return isSame(index, expr.indexValue()) ? expr : Expr::index(std::move(index), expr.type());
+  }
+  bool isChanged = false;
+  if (expr.kind() == ExprKind::Read) {
+    llvm::SmallVector<Index, 4> indices;
+    for (const Index &index : expr.readIndices()) {
       indices.push_back(mapIndex(index));
+      isChanged |= !isSame(indices.back(), index);
+    }
     std::optional<Expr> fill;
-    if (const Expr *old = expr.readFill())
+    if (const Expr *old = expr.readFill()) {
       fill = mapExpr(*old);
-    return Expr::read(expr.readValue(), expr.type(), indices, std::move(fill));
+      isChanged |= fill->identity() != old->identity();
+    }
+    return isChanged ? Expr::read(expr.readValue(), expr.type(), indices, std::move(fill)) : expr;
   }
+  llvm::SmallVector<Expr, 3> operands;
+  for (const Expr &operand : expr.operands()) {
+    operands.push_back(mapExpr(operand));
+    isChanged |= operands.back().identity() != operand.identity();
+  }
+  if (!isChanged)
+    return expr;
+  switch (expr.kind()) {
   case ExprKind::Unary:
-    return Expr::unary(expr.unaryOp(), mapExpr(expr.operand(0)));
+    return Expr::unary(expr.unaryOp(), operands[0]);
   case ExprKind::Binary:
-    return Expr::binary(expr.binaryOp(), mapExpr(expr.operand(0)), mapExpr(expr.operand(1)));
+    return Expr::binary(expr.binaryOp(), operands[0], operands[1]);
   case ExprKind::Select:
-    return Expr::select(mapExpr(expr.operand(0)), mapExpr(expr.operand(1)),
-                        mapExpr(expr.operand(2)));
-  case ExprKind::Cast: {
-    Expr operand = mapExpr(expr.operand(0));
-    return expr.isStored() ? Expr::stored(expr.type(), std::move(operand))
-                           : Expr::cast(expr.type(), std::move(operand));
+    return Expr::select(operands[0], operands[1], operands[2]);
+  case ExprKind::Cast:
+    return expr.isStored() ? Expr::stored(expr.type(), operands[0])
+                           : Expr::cast(expr.type(), operands[0]);
+  default:
+    return expr;
   }
-  }
-  return expr;
 }
 
 namespace {

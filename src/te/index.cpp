@@ -206,6 +206,12 @@ void Index::forEachData(llvm::function_ref<void(const Expr &)> visit) const {
 }
 
 Index substitute(const Index &index, llvm::ArrayRef<Index> replacements) {
+  bool staysAsItIs = llvm::all_of(index.terms(), [&](const Term &term) {
+    return term.atom.kind == AtomKind::Iterator &&
+           replacements[term.atom.iterator].asIterator() == int(term.atom.iterator);
+  });
+  if (staysAsItIs)
+    return index;
   Index result(index.constantTerm());
   for (const Term &term : index.terms()) {
     switch (term.atom.kind) {
@@ -391,6 +397,11 @@ Index simplifyMod(const Index &x, int64_t divisor, llvm::ArrayRef<Interval> rang
 } // namespace
 
 Index simplify(const Index &index, llvm::ArrayRef<Interval> ranges) {
+  bool staysAsItIs = llvm::all_of(index.terms(), [&](const Term &term) {
+    return term.atom.kind == AtomKind::Iterator && ranges[term.atom.iterator].size() != 1;
+  });
+  if (staysAsItIs)
+    return index;
   Index result(index.constantTerm());
   for (const Term &term : index.terms()) {
     Index atom;

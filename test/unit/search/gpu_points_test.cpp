@@ -78,6 +78,21 @@ TEST_P(GpuPoints, AreSchedulesAgain) {
   }
 }
 
+TEST_P(GpuPoints, WhatIsLeftOutUnheardIsNothingBetter) {
+  // Where somebody hears of what the search looks at, each point is looked at to the end.
+  for (int cores : {8, 132})
+    for (int64_t scratch : {24 << 10, 88 << 10}) {
+      options.machine.cores = cores;
+      options.scratchLimit = scratch;
+      std::vector<Tried> tried;
+      ScheduleResult all = scheduleGroup(program, group, options, &tried);
+      ScheduleResult found = scheduleGroup(program, group, options);
+      ASSERT_EQ(all.schedule.has_value(), found.schedule.has_value());
+      EXPECT_EQ(all.computeSeconds, found.computeSeconds);
+      EXPECT_EQ(all.point, found.point);
+    }
+}
+
 TEST_P(GpuPoints, ChoicesAreTakenAsTheyWereOffered) {
   const Point point = scheduleGroup(program, group, options).point;
   std::vector<NestChoices> nests;

@@ -48,6 +48,23 @@ TEST(PriceList, EqualGroupsAreScheduledOnce) {
   }
 }
 
+TEST(PriceList, ListsThatShareAMemoSpendTheSameFuel) {
+  PriceMemo memo;
+  for (unsigned list = 0; list < 2; ++list) {
+    Program program = sums();
+    PriceList prices(optionsFor("x86-64-v4"), 1, &memo);
+    EXPECT_TRUE(prices.kernelOf(program, groupOf(program, 0)));
+    EXPECT_FALSE(prices.kernelOf(program, groupOf(program, 2)));
+    EXPECT_TRUE(prices.ranOut());
+    EXPECT_EQ(memo.size(), 1u);
+  }
+  Program program = sums();
+  PriceList shared(optionsFor("x86-64-v4"), 2, &memo), own(optionsFor("x86-64-v4"));
+  for (uint32_t node : {0u, 2u})
+    EXPECT_EQ(shared.secondsOf(program, groupOf(program, node)),
+              own.secondsOf(program, groupOf(program, node)));
+}
+
 TEST(PriceList, SecondsAreThoseOfTheKernel) {
   Program program = sums();
   PriceList prices(optionsFor("x86-64-v4"));

@@ -1,6 +1,7 @@
 // A space is the same whatever the number of threads that schedule, and what they find does not
 // depend on where in a program a group stands.
 
+#include "base/parallel.h"
 #include "space/lone_group.h"
 #include "space/space.h"
 
@@ -41,6 +42,23 @@ TEST(ScheduleAhead, MeetsEqualLayersAtTheSameTime) {
   te::Program program = programOf((text + "output x8").c_str());
   for (int time = 0; time < 5; ++time)
     EXPECT_EQ(spaceOf(program, 8), spaceOf(program, 1));
+}
+
+TEST(ScheduleAhead, ChangesNoSpaceOfProgramsThatShareAMemo) {
+  te::RandomOptions options;
+  options.definitions = 12;
+  for (uint64_t seed = 0; seed < 10; ++seed) {
+    te::Program program = te::randomProgram(seed, options);
+    ScheduleMemo memo;
+    std::vector<std::string> spaces = makeInParallel(3, 3, [&](size_t) {
+      SpaceOptions shared = smallOptions().space;
+      shared.memo = &memo;
+      Expected<Space> space = buildSpace(program, definitionsOf(program), shared);
+      return space.ok() ? space->print() : space.error().message;
+    });
+    for (const std::string &space : spaces)
+      EXPECT_EQ(space, spaceOf(program, 1)) << "seed " << seed;
+  }
 }
 
 TEST(LoneGroup, DependsOnTheKeyAlone) {

@@ -22,6 +22,17 @@ Expr inlineAll(const Program &program, const Expr &expr) {
 /// The last node's only body.
 Expr &lastBody(Program &program) { return std::get<Definition>(program.nodes.back()).bodies[0]; }
 
+TEST(Maps, WhatNothingChangesStaysTheSameExpression) {
+  Program program = parsed("input x[i:4, j:6] f32\n"
+                           "y[i:4, j:6] f32 = f32(f16((x[i+1, j//2] | 0))) * 2 + f32(i) + "
+                           "cases { j < 3: x[i, j]; else: 0 }\noutput y\n");
+  const Expr &body = std::get<Definition>(program.nodes[0]).bodies[0];
+  EXPECT_EQ(rewrite(body, [](const Expr &e) { return e; }).identity(), body.identity());
+  EXPECT_NE(substitute(body, {Index::iterator(1), Index::iterator(0)}).identity(), body.identity());
+  Expr first = substitute(body, {Index::iterator(0), Index::iterator(1)});
+  EXPECT_TRUE(first == body);
+}
+
 TEST(Maps, ProducersMapIsAppliedAfterTheConsumers) {
   Program program = parsed("input x[8, 6] f32\n"
                            "a[i:8, j:6] f32 = max(x[i, j], 0)\n"
