@@ -40,7 +40,8 @@ struct Way {
   bool isSole = false; ///< The value is read for this sum alone, and is not needed any more.
   Kind kind = Kind::Plain;
   unsigned first = 0;            ///< Reordered: the factor that has the terms.
-  double cost = 0;               ///< Multiply-adds of what is no constant.
+  double cost = 0;               ///< Multiply-adds of what is no constant, less those spared.
+  double spared = 0;             ///< Multiply-adds of what is not computed any more.
   double bytes = 0;              ///< Of results that are no constants.
   std::vector<const Way *> read; ///< Mapped: of the map's reads, in their order.
   unsigned kernels = 1;          ///< Definitions that are no constants, at most.
@@ -154,6 +155,7 @@ private:
       const Way *found = at(its, way.isSole);
       if (!llvm::is_contained(way.read, found)) {
         way.cost += found->cost;
+        way.spared += found->spared;
         way.bytes += found->bytes;
         way.kernels += found->kernels;
       }
@@ -198,7 +200,8 @@ private:
     way.bytes = (elements + (isKnown ? 0 : ofFactor)) * bytesEach;
     // What it was the sum of is not computed any more.
     if (way.isSole && !te::isConstant(program, constant, sum.value))
-      way.cost -= pointsOf(product.parallel) * inner;
+      way.spared = pointsOf(product.parallel) * inner;
+    way.cost -= way.spared;
     return way;
   }
 
@@ -449,13 +452,13 @@ private:
 
   void explain(const std::string &name, double before, const Way &way) const {
     if (context.log)
-      context.log->add({"derive",
-                        "value '" + name + "'",
-                        way.kind == Way::Kind::Reordered
-                            ? "the sum is taken in another order"
-                            : "sums are taken before linear maps of what is summed",
-                        {"fewer multiply-adds"},
-                        {{"before", before, ""}, {"after", way.cost, ""}}});
+      context.log->add(
+          {"derive",
+           "value '" + name + "'",
+           way.kind == Way::Kind::Reordered ? "the sum is taken in another order"
+                                            : "sums are taken before linear maps of what is summed",
+           {"fewer multiply-adds"},
+           {{"before", before + way.spared, ""}, {"after", way.cost + way.spared, ""}}});
   }
 
   const Program &old;
