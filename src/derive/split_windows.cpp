@@ -4,7 +4,9 @@
 #include "derive/finite.h"
 #include "derive/picked_products.h"
 #include "derive/rule.h"
+#include "derive/steps.h"
 #include "derive/zero_padding.h"
+#include "explain/render.h"
 #include "search/price_list.h"
 #include "simplify/rebuild.h"
 #include "te/constant_nodes.h"
@@ -15,6 +17,7 @@
 #include "llvm/ADT/Sequence.h"
 
 #include <map>
+#include <set>
 
 namespace kintsugi::derive {
 
@@ -76,6 +79,12 @@ public:
         if (Picking way{set, *columns, order}; split(way))
           found.push_back(way);
     return found;
+  }
+
+  /// With places of all of the window, whatever it costs; nullopt where there is no window.
+  std::optional<PickedProducts> splitAnyhow() const {
+    Places places = placesOfWindow();
+    return places.empty() ? std::nullopt : pickedProducts(program, definition, {places, *columns});
   }
 
   /// The definitions that come in the place of the whole; nothing where the arithmetic or the room
@@ -178,11 +187,13 @@ private:
     if (!finder.isSplittable())
       return std::nullopt;
     llvm::SmallVector<Picking> ways = finder.ways();
-    if (ways.empty())
-      return std::nullopt;
-    const Priced &priced = known.at(keyOf(node), [&] { return price(node, finder, ways); });
+    Priced priced;
+    if (!ways.empty())
+      priced = known.at(keyOf(node), [&] { return price(node, finder, ways); });
     if (priced.way)
       explain(node, priced);
+    else if (options.log)
+      explainRefusal(node, finder);
     return priced.way;
   }
 
@@ -230,16 +241,22 @@ private:
                                                                   {program.resultsOf(node)[0]})));
   }
 
-  double secondsOf(const PickedProducts &parts) {
+  /// Products and their sum by themselves.
+  Program alone(const PickedProducts &parts, const std::string &places, const std::string &sum) {
     Subprogram alone(program, [&](ValueId id) { return te::isConstant(program, constant, id); });
     Definition products = parts.products;
     products.bodies = {alone.rename(products.bodies[0])};
-    Program &both = alone.program;
-    ValueId places = both.define("places", products.reduction->accumulator, std::move(products));
-    both.define("sum", both.value(places).type, parts.sumOf(places));
+    ElementType type = products.reduction->accumulator;
+    ValueId value = alone.program.define(places, type, std::move(products));
+    alone.addOutputs(alone.program.define(sum, type, parts.sumOf(value)));
+    return std::move(alone.program);
+  }
+
+  double secondsOf(const Program &both) {
     std::vector<bool> none(2, false);
     return prices.secondsOf(both, none, 0) + prices.secondsOf(both, none, 1);
   }
+  double secondsOf(const PickedProducts &parts) { return secondsOf(alone(parts, "places", "sum")); }
 
   void write(simplify::Rebuilder &out, uint32_t node, const Picking &way) const {
     const auto &whole = std::get<Definition>(program.nodes[node]);
@@ -254,6 +271,25 @@ private:
                                         whole.reduction->accumulator, parts.products);
     out.define(node, parts.sumOf(products));
     out.keepFacts(node);
+  }
+
+  /// Tells of what was found and not taken.
+  void explainRefusal(uint32_t node, const WindowFinder &finder) {
+    constexpr size_t mostTold = 8;
+    std::optional<PickedProducts> parts = finder.splitAnyhow();
+    std::string key = parts ? keyOf(node) : "";
+    if (key.empty() || refused.size() == mostTold || !refused.insert(key).second)
+      return;
+    const std::string &name = program.value(program.resultsOf(node)[0]).name;
+    Program before = nodeAlone(program, node,
+                               [&](ValueId id) { return te::isConstant(program, constant, id); }),
+            after = alone(*parts, name + ".places", name);
+    explain::Step step =
+        describe({std::move(before), after}, windowProductsRule.name, windowProductsRule.equation);
+    auto shown = [](double seconds) { return explain::show({"", seconds, "s"}); };
+    step.refusal = "it is predicted to take " + shown(secondsOf(after)) + " in place of " +
+                   shown(secondsOfWhole(node));
+    options.log->addStep(std::move(step));
   }
 
   void explain(uint32_t node, const Priced &priced) const {
@@ -275,6 +311,7 @@ private:
   std::vector<bool> constant; ///< By node.
   search::PriceList prices;
   cost::Decisions<Priced> known;
+  std::set<std::string> refused; ///< Keys of those of which the log was told.
 };
 
 } // namespace
