@@ -241,22 +241,16 @@ private:
                                                                   {program.resultsOf(node)[0]})));
   }
 
-  /// Products and their sum by themselves.
-  Program alone(const PickedProducts &parts, const std::string &places, const std::string &sum) {
+  double secondsOf(const PickedProducts &parts) {
     Subprogram alone(program, [&](ValueId id) { return te::isConstant(program, constant, id); });
     Definition products = parts.products;
     products.bodies = {alone.rename(products.bodies[0])};
-    ElementType type = products.reduction->accumulator;
-    ValueId value = alone.program.define(places, type, std::move(products));
-    alone.addOutputs(alone.program.define(sum, type, parts.sumOf(value)));
-    return std::move(alone.program);
-  }
-
-  double secondsOf(const Program &both) {
+    Program &both = alone.program;
+    ValueId places = both.define("places", products.reduction->accumulator, std::move(products));
+    both.define("sum", both.value(places).type, parts.sumOf(places));
     std::vector<bool> none(2, false);
     return prices.secondsOf(both, none, 0) + prices.secondsOf(both, none, 1);
   }
-  double secondsOf(const PickedProducts &parts) { return secondsOf(alone(parts, "places", "sum")); }
 
   void write(simplify::Rebuilder &out, uint32_t node, const Picking &way) const {
     const auto &whole = std::get<Definition>(program.nodes[node]);
@@ -265,6 +259,11 @@ private:
           return isFiniteFactor(factor, program);
         }))
       options.assumed->add(windowProductsRule.name);
+    define(out, node, std::move(parts));
+  }
+
+  void define(simplify::Rebuilder &out, uint32_t node, PickedProducts parts) const {
+    const auto &whole = std::get<Definition>(program.nodes[node]);
     parts.products.bodies = {out.rename(parts.products.bodies[0])};
     out.fresh.currentOrigin = program.origins[node];
     ValueId products = out.fresh.define(program.value(whole.results[0]).name + ".places",
@@ -280,16 +279,18 @@ private:
     std::string key = parts ? keyOf(node) : "";
     if (key.empty() || refused.size() == mostTold || !refused.insert(key).second)
       return;
-    const std::string &name = program.value(program.resultsOf(node)[0]).name;
-    Program before = nodeAlone(program, node,
-                               [&](ValueId id) { return te::isConstant(program, constant, id); }),
-            after = alone(*parts, name + ".places", name);
-    explain::Step step =
-        describe({std::move(before), after}, windowProductsRule.name, windowProductsRule.equation);
     auto shown = [](double seconds) { return explain::show({"", seconds, "s"}); };
-    step.refusal = "it is predicted to take " + shown(secondsOf(after)) + " in place of " +
-                   shown(secondsOfWhole(node));
-    options.log->addStep(std::move(step));
+    std::string reason = "it is predicted to take " + shown(secondsOf(*parts)) + " in place of " +
+                         shown(secondsOfWhole(node));
+    simplify::Rebuilder out(program);
+    for (uint32_t each = 0; each < program.nodes.size(); ++each)
+      if (each == node)
+        define(out, node, *parts);
+      else
+        out.copy(each);
+    for (const PartsOfStep &step : partsBetween(program, simplify::withoutUnneeded(out.finish())))
+      options.log->addStep(
+          describe(step, windowProductsRule.name, windowProductsRule.equation, reason));
   }
 
   void explain(uint32_t node, const Priced &priced) const {

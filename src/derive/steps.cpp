@@ -232,7 +232,7 @@ std::vector<PartsOfStep> partsBetween(const Program &before, const Program &afte
 }
 
 explain::Step describe(const PartsOfStep &parts, const std::string &rule,
-                       const std::string &equation) {
+                       const std::string &equation, const std::string &refusal) {
   std::vector<std::string> values;
   for (const Program::Output &output : parts.after.outputs)
     values.push_back(output.name);
@@ -242,7 +242,8 @@ explain::Step describe(const PartsOfStep &parts, const std::string &rule,
           printProgram(parts.after),
           std::move(values),
           namesOf(parts.before),
-          namesOf(parts.after)};
+          namesOf(parts.after),
+          refusal};
 }
 
 } // namespace kintsugi::derive

@@ -22,9 +22,9 @@ struct PartsOfStep {
 /// The parts that differ, by what they come first in the later program.
 std::vector<PartsOfStep> partsBetween(const te::Program &before, const te::Program &after);
 
-/// As text, for the log.
+/// As text, for the log. `refusal`: why it was not taken; empty: it was.
 explain::Step describe(const PartsOfStep &parts, const std::string &rule,
-                       const std::string &equation);
+                       const std::string &equation, const std::string &refusal = "");
 
 } // namespace kintsugi::derive
 

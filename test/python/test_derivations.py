@@ -373,3 +373,19 @@ def test_transposed_convolutions_are_products_in_16_bits(tmp_path):
     onnx.save(model(nodes, {"x": [1, 128, 16, 16]}, [1, 32, 64, 64], k=k, m=m), tmp_path / "up.onnx")
     run("compile", tmp_path / "up.onnx", "--emit", "expressions", "-o", tmp_path / "up.te", *TARGETS["cuda"])
     assert re.search(r"^b\[.*\] f16 = ", (tmp_path / "up.te").read_text(), re.M)
+
+
+@pytest.mark.parametrize("target", [*TARGETS, "cuda f32"])
+def test_windows_that_run_backwards_take_what_others_take(target, tmp_path):
+    """x[h - r], as mathematics has a convolution, and x[h + r] with the kernel turned."""
+    seconds = []
+    for place, taps in [("h-r+2, w-s+2", "r, s"), ("h+r, w+s", "2-r, 2-s")]:
+        (tmp_path / "model.te").write_text(
+            "input x[1, 64, 60, 60] f32\n"
+            "k[o:64, c:64, r:3, s:3] f32 = sin(f32(o * c + 2 * r + 3 * s + c * r * s))\n"
+            f"y[n:1, o:64, h:58, w:58] f32 = sum<f32>[c:64, r:3, s:3] x[n, c, {place}] * k[o, c, {taps}]\noutput y\n"
+        )
+        flags = TARGETS.get(target, ["--target", "cuda"])
+        found = run("compile", tmp_path / "model.te", "-o", tmp_path / "a.kin", *flags, "--json")
+        seconds.append(json.loads(found)["objective_seconds"])
+    assert seconds[0] <= 1.02 * seconds[1]

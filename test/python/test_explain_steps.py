@@ -64,6 +64,8 @@ def test_each_step_gives_the_same(name, target, tmp_path):
     report = json.loads(run("explain", tmp_path / name, "--json", *TARGETS[target]))
     chains, refused = report["decisions"]["derivations"], report["decisions"]["refused"]
     steps = [step for chain in chains for step in chain["steps"]] + refused
+    # What a rule made by itself of numbers, such as matrices of Winograd's, has to have them.
+    steps = [step for step in steps if 'weights("bytes:' not in step["before"] + step["after"]]
     assert rules <= {step["rule"] for step in steps}
     random = np.random.default_rng(3)
     for step in steps:
