@@ -2,11 +2,10 @@
 
 #include "derive/near_misses.h"
 #include "derive/rule.h"
-#include "derive/steps.h"
-#include "explain/step.h"
 #include "layout/layout.h"
 #include "orchestrate/alternatives.h"
 #include "pipeline/targets.h"
+#include "pipeline/told_steps.h"
 #include "te/hash.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -17,20 +16,11 @@
 
 namespace kintsugi::pipeline {
 
-constexpr const char *formatsName = "formats"; ///< Of --disable, in place of a rule's.
-
 /// Steps in a row that cost more.
 constexpr unsigned mostRepairs = 3;
 
 /// Rules that changed a program, in the order in which they were applied; told with the log alone.
 using Chain = llvm::SmallVector<std::string, 4>;
-
-/// Tells what was replaced by what.
-static void tellChanges(explain::Log &log, const te::Program &before, const te::Program &after,
-                        const char *rule, const char *equation) {
-  for (const derive::PartsOfStep &parts : derive::partsBetween(before, after))
-    log.addStep(derive::describe(parts, rule, equation));
-}
 
 using Apply =
     llvm::function_ref<Expected<te::Program>(const te::Program &, const derive::RuleContext &)>;
@@ -482,34 +472,10 @@ private:
         if (isOfPart && told.insert(record.subject + record.decision).second)
           form.log.add(std::move(record));
       }
-    tellSteps(all, sources, form.log);
-  }
-
-  /// How each value that the program as it is has not came about, by as few forms as have them all.
-  static void tellSteps(llvm::ArrayRef<const Form *> all,
-                        const std::map<std::string, llvm::ArrayRef<size_t>> &sources,
-                        explain::Log &log) {
-    std::vector<std::vector<std::string>> names(all.size()); ///< By form.
-    for (const auto &[name, its] : sources)
-      if (!llvm::is_contained(its, 0u))
-        for (size_t number : its)
-          names[number].push_back(name);
-    std::set<std::string> told, texts;
-    auto isTold = [&](const std::string &name) { return told.contains(name); };
-    while (true) {
-      for (std::vector<std::string> &its : names)
-        llvm::erase_if(its, isTold);
-      size_t most = llvm::max_element(
-                        names, [](const auto &a, const auto &b) { return a.size() < b.size(); }) -
-                    names.begin();
-      if (names[most].empty())
-        return;
-      std::vector<explain::Step> steps = all[most]->log.steps();
-      for (size_t step : explain::stepsTo(steps, names[most]))
-        if (texts.insert(steps[step].before + steps[step].after).second)
-          log.addStep(std::move(steps[step]));
-      told.insert(names[most].begin(), names[most].end());
-    }
+    std::vector<const explain::Log *> logs;
+    for (const Form *each : all)
+      logs.push_back(&each->log);
+    tellSteps(logs, sources, form.log);
   }
 
   /// What a subject names: mask of 'scores'.
@@ -552,30 +518,14 @@ private:
     return chosen(*best, std::move(plan));
   }
 
-  /// Steps that were found and that the form goes without.
-  void tellOfOthers(const Form &form) const {
-    std::set<std::string> told;
-    for (const explain::Step &step : form.log.steps())
-      told.insert(step.before + step.after);
-    auto tell = [&](const explain::Log &log) {
-      for (explain::Step &step : log.steps()) {
-        if (step.rule == formatsName || !told.insert(step.before + step.after).second)
-          continue;
-        if (step.refusal.empty())
-          step.refusal = "the plan is quicker without it";
-        options.log->addStep(std::move(step));
-      }
-    };
-    for (const auto *all : {&forms, &passed})
-      for (const std::unique_ptr<Form> &other : *all)
-        tell(other->log);
-    tell(left);
-  }
-
   ChosenForm chosen(Form &form, std::unique_ptr<Planned> plan) const {
     append(options.log, form.log);
+    std::vector<const explain::Log *> others{&left};
+    for (const auto *all : {&forms, &passed})
+      for (const std::unique_ptr<Form> &other : *all)
+        others.push_back(&other->log);
     if (options.log)
-      tellOfOthers(form);
+      tellRefused(form.log, others, *options.log);
     if (std::string told = describe(form.assumed, options.machine); options.log && !told.empty())
       options.log->add({"derive",
                         "program '" + form.program->name + "'",
