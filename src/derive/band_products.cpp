@@ -145,28 +145,35 @@ private:
     simplify::Rebuilder out(one);
     writePhases(out, 0, band, order);
     Program phases = out.finish();
-    double least = secondsOf(phases);
+    double least = secondsWithView(phases);
     uint32_t product = phases.nodes.size() - 2;
     if (std::optional<Band> rest = findBand(std::get<Definition>(phases.nodes[product])))
       for (int64_t block : blocks)
-        least = std::min(least, secondsOf(blocked(phases, product, *rest, block)));
+        least = std::min(least, secondsWithView(blocked(phases, product, *rest, block)));
     return least;
   }
 
-  /// As kernels that share nothing, or with the last two definitions as one.
+  /// As kernels that share nothing.
   double secondsOf(const Program &part) {
+    std::vector<bool> none(part.nodes.size(), false);
+    double seconds = 0;
+    for (uint32_t node = 0; node < part.nodes.size(); ++node)
+      seconds += prices.secondsOf(part, none, node);
+    return seconds;
+  }
+
+  /// The same, or with the last two definitions as one kernel: what reads phases back is a view.
+  double secondsWithView(const Program &part) {
     uint32_t last = part.nodes.size() - 1;
     std::vector<bool> none(part.nodes.size(), false);
-    double apart = prices.secondsOf(part, none, last);
-    if (last > 0) {
-      loops::Group both =
-          search::kernelGroup(part, none, {last - 1, last}, {part.resultsOf(last)[0]});
-      apart =
-          std::min(apart + prices.secondsOf(part, none, last - 1), prices.secondsOf(part, both));
-    }
+    loops::Group both =
+        search::kernelGroup(part, none, {last - 1, last}, {part.resultsOf(last)[0]});
+    double seconds =
+        std::min(prices.secondsOf(part, none, last) + prices.secondsOf(part, none, last - 1),
+                 prices.secondsOf(part, both));
     for (uint32_t node = 0; node + 1 < last; ++node)
-      apart += prices.secondsOf(part, none, node);
-    return apart;
+      seconds += prices.secondsOf(part, none, node);
+    return seconds;
   }
 
   void explain(uint32_t node, const Priced &priced) const {
