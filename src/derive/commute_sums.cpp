@@ -11,6 +11,7 @@
 #include "derive/finite.h"
 #include "derive/linear_sum.h"
 #include "derive/multiply_adds.h"
+#include "derive/near_misses.h"
 #include "derive/rule.h"
 #include "simplify/rebuild.h"
 #include "te/constant_nodes.h"
@@ -18,6 +19,7 @@
 #include "te/rename.h"
 #include "llvm/ADT/STLExtras.h"
 
+#include <cmath>
 #include <limits>
 #include <list>
 #include <map>
@@ -40,7 +42,8 @@ struct Way {
   bool isSole = false; ///< The value is read for this sum alone, and is not needed any more.
   Kind kind = Kind::Plain;
   unsigned first = 0;            ///< Reordered: the factor that has the terms.
-  double cost = 0;               ///< Multiply-adds of what is no constant.
+  double cost = 0;               ///< Multiply-adds of what is no constant, less those spared.
+  double spared = 0;             ///< Multiply-adds of what is not computed any more.
   double bytes = 0;              ///< Of results that are no constants.
   std::vector<const Way *> read; ///< Mapped: of the map's reads, in their order.
   unsigned kernels = 1;          ///< Definitions that are no constants, at most.
@@ -67,6 +70,24 @@ public:
   const Way &of(const LinearSum &sum) {
     fuel = mostWays;
     return *at(sum, true);
+  }
+
+  /// The sum of a sum of products over one factor first, whatever that costs; null where that is
+  /// not possible.
+  const Way *reorderedOf(const LinearSum &sum) {
+    const Definition *definition = sum.isOfOnes() ? nullptr : program.definitionOf(sum.value);
+    std::optional<Way> way;
+    if (definition && definition->reduction && !isConstant(sum))
+      way = reordered({.sum = sum, .isSole = readers[sum.value.number] == 1}, *definition);
+    if (!way)
+      return nullptr;
+    // A constant of whatever size is added to another.
+    if (std::isinf(way->cost))
+      way->cost =
+          elementsOf(sum.resultShape(program)) * pointsOf(definition->reduction->iterators) -
+          way->spared;
+    forced.push_back(std::move(*way));
+    return &forced.back();
   }
 
 private:
@@ -154,6 +175,7 @@ private:
       const Way *found = at(its, way.isSole);
       if (!llvm::is_contained(way.read, found)) {
         way.cost += found->cost;
+        way.spared += found->spared;
         way.bytes += found->bytes;
         way.kernels += found->kernels;
       }
@@ -198,7 +220,8 @@ private:
     way.bytes = (elements + (isKnown ? 0 : ofFactor)) * bytesEach;
     // What it was the sum of is not computed any more.
     if (way.isSole && !te::isConstant(program, constant, sum.value))
-      way.cost -= pointsOf(product.parallel) * inner;
+      way.spared = pointsOf(product.parallel) * inner;
+    way.cost -= way.spared;
     return way;
   }
 
@@ -206,6 +229,7 @@ private:
   std::vector<bool> constant;              ///< By node.
   std::vector<unsigned> readers;           ///< By value: reads of it, and outputs that it is.
   std::map<uint32_t, std::list<Way>> ways; ///< By value.
+  std::list<Way> forced;
   unsigned depth = 0, fuel = 0;
 };
 
@@ -383,9 +407,23 @@ public:
 
   /// nullopt where there is nothing to change.
   std::optional<Program> run() {
+    return rewritten([&](uint32_t node) { return move(node); });
+  }
+
+  /// The same of those that lead to what another rule looks for.
+  std::optional<Program> run(llvm::ArrayRef<NearMiss> misses) {
+    return rewritten([&](uint32_t node) {
+      const NearMiss *miss =
+          llvm::find_if(misses, [&](const NearMiss &each) { return each.node == node; });
+      return miss != misses.end() && reorder(*miss);
+    });
+  }
+
+private:
+  std::optional<Program> rewritten(llvm::function_ref<bool(uint32_t)> rewrite) {
     bool any = false;
     for (uint32_t node = 0; node < old.nodes.size(); ++node) {
-      if (move(node))
+      if (rewrite(node))
         any = true;
       else
         out.copy(node);
@@ -393,7 +431,6 @@ public:
     return any ? std::optional(simplify::withoutUnneeded(out.finish())) : std::nullopt;
   }
 
-private:
   bool pays(double before, const Way &way) const {
     const machine::Machine &machine = context.space.schedule.machine;
     MultiplyAdds its{before, way.cost, way.bytes, way.kernels + 1, context.willBeNarrow};
@@ -424,21 +461,41 @@ private:
     }
     if (!best)
       return false;
-    const std::string &name = old.value(result).name;
-    ValueId moved = writer.write(*best, name, old.origins[node]);
+    write(node, *best, bestPoint, isFilled);
+    explain(old.value(result).name, before, *best, "fewer multiply-adds");
+    return true;
+  }
+
+  bool reorder(const NearMiss &miss) {
+    const auto &definition = std::get<Definition>(old.nodes[miss.node]);
+    llvm::SmallVector<Index> point;
+    std::optional<LinearSum> sum = linearSumOf(old, definition, miss.operand, point);
+    const Way *way = sum ? finder.reorderedOf(*sum) : nullptr;
+    if (!way)
+      return false;
+    write(miss.node, *way, point, definition.bodies[0].operand(miss.operand).readFill());
+    explain(old.value(definition.results[0]).name,
+            pointsOf(definition.parallel) * pointsOf(definition.reduction->iterators), *way,
+            "it has a factor in common with what it is added to then");
+    return true;
+  }
+
+  /// Defines the sum in its way, and reads it in place of an old node.
+  void write(uint32_t node, const Way &way, llvm::ArrayRef<Index> point, bool isFilled) {
+    const auto &definition = std::get<Definition>(old.nodes[node]);
+    const std::string &name = old.value(definition.results[0]).name;
+    ValueId moved = writer.write(way, name, old.origins[node]);
     Definition view;
-    view.parallel = definition->parallel;
+    view.parallel = definition.parallel;
     std::optional<Expr> fill;
     if (isFilled)
       fill = Expr::literal(ElementType::F32, 0.0);
-    view.bodies = {Expr::read(moved, ElementType::F32, bestPoint, std::move(fill))};
+    view.bodies = {Expr::read(moved, ElementType::F32, point, std::move(fill))};
     out.define(node, std::move(view));
     out.keepFacts(node);
-    bool fillsWithZeros = isFilled && best->sum.weight && !isFiniteFactor(*best->sum.weight, old);
-    if (context.assumed && (fillsWithZeros || assumesFinite(*best)))
+    bool fillsWithZeros = isFilled && way.sum.weight && !isFiniteFactor(*way.sum.weight, old);
+    if (context.assumed && (fillsWithZeros || assumesFinite(way)))
       context.assumed->add(commuteSumsRule.name);
-    explain(name, before, *best);
-    return true;
   }
 
   /// Whether zeros are left out that are multiplied with what may be infinite.
@@ -447,15 +504,15 @@ private:
            llvm::any_of(way.read, [&](const Way *each) { return assumesFinite(*each); });
   }
 
-  void explain(const std::string &name, double before, const Way &way) const {
+  void explain(const std::string &name, double before, const Way &way, const char *reason) const {
     if (context.log)
-      context.log->add({"derive",
-                        "value '" + name + "'",
-                        way.kind == Way::Kind::Reordered
-                            ? "the sum is taken in another order"
-                            : "sums are taken before linear maps of what is summed",
-                        {"fewer multiply-adds"},
-                        {{"before", before, ""}, {"after", way.cost, ""}}});
+      context.log->add(
+          {"derive",
+           "value '" + name + "'",
+           way.kind == Way::Kind::Reordered ? "the sum is taken in another order"
+                                            : "sums are taken before linear maps of what is summed",
+           {reason},
+           {{"before", before + way.spared, ""}, {"after", way.cost + way.spared, ""}}});
   }
 
   const Program &old;
@@ -467,6 +524,11 @@ private:
 };
 
 } // namespace
+
+std::optional<Program> repaired(const Program &program, llvm::ArrayRef<NearMiss> misses,
+                                const RuleContext &context) {
+  return SumMover(program, context, false).run(misses);
+}
 
 static Program commuteSums(Program program, const RuleContext &context, bool isDominant) {
   constexpr unsigned rounds = 4;

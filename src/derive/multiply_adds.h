@@ -27,6 +27,9 @@ struct MultiplyAdds {
   /// in its place is estimated to take at most.
   bool areDominant(const machine::Machine &machine) const;
 
+  /// Of what is replaced, at the machine's peak.
+  double secondsBefore(const machine::Machine &machine) const { return before / rateOn(machine); }
+
 private:
   /// Of multiply-adds, by all of the machine.
   double rateOn(const machine::Machine &machine) const;

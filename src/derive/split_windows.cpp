@@ -4,7 +4,9 @@
 #include "derive/finite.h"
 #include "derive/picked_products.h"
 #include "derive/rule.h"
+#include "derive/steps.h"
 #include "derive/zero_padding.h"
+#include "explain/render.h"
 #include "search/price_list.h"
 #include "simplify/rebuild.h"
 #include "te/constant_nodes.h"
@@ -15,6 +17,7 @@
 #include "llvm/ADT/Sequence.h"
 
 #include <map>
+#include <set>
 
 namespace kintsugi::derive {
 
@@ -76,6 +79,12 @@ public:
         if (Picking way{set, *columns, order}; split(way))
           found.push_back(way);
     return found;
+  }
+
+  /// With places of all of the window, whatever it costs; nullopt where there is no window.
+  std::optional<PickedProducts> splitAnyhow() const {
+    Places places = placesOfWindow();
+    return places.empty() ? std::nullopt : pickedProducts(program, definition, {places, *columns});
   }
 
   /// The definitions that come in the place of the whole; nothing where the arithmetic or the room
@@ -178,11 +187,13 @@ private:
     if (!finder.isSplittable())
       return std::nullopt;
     llvm::SmallVector<Picking> ways = finder.ways();
-    if (ways.empty())
-      return std::nullopt;
-    const Priced &priced = known.at(keyOf(node), [&] { return price(node, finder, ways); });
+    Priced priced;
+    if (!ways.empty())
+      priced = known.at(keyOf(node), [&] { return price(node, finder, ways); });
     if (priced.way)
       explain(node, priced);
+    else if (options.log)
+      explainRefusal(node, finder);
     return priced.way;
   }
 
@@ -248,12 +259,38 @@ private:
           return isFiniteFactor(factor, program);
         }))
       options.assumed->add(windowProductsRule.name);
+    define(out, node, std::move(parts));
+  }
+
+  void define(simplify::Rebuilder &out, uint32_t node, PickedProducts parts) const {
+    const auto &whole = std::get<Definition>(program.nodes[node]);
     parts.products.bodies = {out.rename(parts.products.bodies[0])};
     out.fresh.currentOrigin = program.origins[node];
     ValueId products = out.fresh.define(program.value(whole.results[0]).name + ".places",
                                         whole.reduction->accumulator, parts.products);
     out.define(node, parts.sumOf(products));
     out.keepFacts(node);
+  }
+
+  /// Tells of what was found and not taken.
+  void explainRefusal(uint32_t node, const WindowFinder &finder) {
+    constexpr size_t mostTold = 8;
+    std::optional<PickedProducts> parts = finder.splitAnyhow();
+    std::string key = parts ? keyOf(node) : "";
+    if (key.empty() || refused.size() == mostTold || !refused.insert(key).second)
+      return;
+    auto shown = [](double seconds) { return explain::show({"", seconds, "s"}); };
+    std::string reason = "it is predicted to take " + shown(secondsOf(*parts)) + " in place of " +
+                         shown(secondsOfWhole(node));
+    simplify::Rebuilder out(program);
+    for (uint32_t each = 0; each < program.nodes.size(); ++each)
+      if (each == node)
+        define(out, node, *parts);
+      else
+        out.copy(each);
+    for (const PartsOfStep &step : partsBetween(program, simplify::withoutUnneeded(out.finish())))
+      options.log->addStep(
+          describe(step, windowProductsRule.name, windowProductsRule.equation, reason));
   }
 
   void explain(uint32_t node, const Priced &priced) const {
@@ -275,6 +312,7 @@ private:
   std::vector<bool> constant; ///< By node.
   search::PriceList prices;
   cost::Decisions<Priced> known;
+  std::set<std::string> refused; ///< Keys of those of which the log was told.
 };
 
 } // namespace

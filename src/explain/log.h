@@ -17,6 +17,8 @@
 
 namespace kintsugi::explain {
 
+struct Step; ///< explain/step.h
+
 struct Number {
   std::string name;
   double value = 0;
@@ -40,16 +42,22 @@ struct Record {
 /// in parallel adds its records after it has joined.
 class Log {
 public:
+  Log();
+  ~Log();
+
   void add(Record record);
   void add(Choice choice);
+  void addStep(Step step);
   std::vector<Record> records() const;
   std::vector<Choice> choices() const;
+  std::vector<Step> steps() const;
   size_t size() const;
 
 private:
   mutable std::mutex mutex;
   std::vector<Record> entries;
   std::vector<Choice> told;
+  std::vector<Step> derived;
 };
 
 } // namespace kintsugi::explain

@@ -10,6 +10,7 @@
 
 #include "base/json.h"
 #include "explain/log.h"
+#include "explain/step.h"
 
 #include <span>
 
@@ -24,6 +25,10 @@ Json renderJson(std::span<const Record> records);
 
 /// The fields by their names in snake case; seconds as milliseconds, "_ms".
 Json renderJson(const Choice &choice);
+
+/// {"derivations": [{"rules", "values", "steps": [{"rule", "equation", "values", "before",
+/// "after"}]}], a chain each, and "refused": [a step with "reason"]}.
+Json renderJson(std::span<const Step> steps);
 
 /// One page that needs nothing beside it: no files, no network. `report`: what `kintsugi explain
 /// --json` prints, of which the page has all but the records of single decisions that no rule made.

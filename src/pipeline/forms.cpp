@@ -1,24 +1,32 @@
 #include "pipeline/forms.h"
 
+#include "derive/near_misses.h"
 #include "derive/rule.h"
 #include "layout/layout.h"
 #include "orchestrate/alternatives.h"
 #include "pipeline/targets.h"
+#include "pipeline/told_steps.h"
 #include "te/hash.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
-#include <deque>
+#include <limits>
 #include <map>
 #include <set>
 
 namespace kintsugi::pipeline {
 
+/// Steps in a row that cost more.
+constexpr unsigned mostRepairs = 3;
+
 /// Rules that changed a program, in the order in which they were applied; told with the log alone.
 using Chain = llvm::SmallVector<std::string, 4>;
 
+using Apply =
+    llvm::function_ref<Expected<te::Program>(const te::Program &, const derive::RuleContext &)>;
+
 /// What a rule makes of a program; the log is told by which rule it was decided.
-static Expected<te::Program> applied(const derive::Rule &rule, decltype(derive::Rule::apply) apply,
+static Expected<te::Program> applied(const derive::Rule &rule, Apply apply,
                                      const te::Program &program, const derive::RuleContext &context,
                                      Chain &chain) {
   explain::Log said;
@@ -29,8 +37,12 @@ static Expected<te::Program> applied(const derive::Rule &rule, decltype(derive::
     record.rule = rule.name;
     context.log->add(std::move(record));
   }
-  if (context.log && te::hashOf(changed) != te::hashOf(program))
+  for (explain::Step &step : said.steps())
+    context.log->addStep(std::move(step));
+  if (context.log && te::hashOf(changed) != te::hashOf(program)) {
     chain.push_back(rule.name);
+    tellChanges(*context.log, program, changed, rule.name, rule.equation);
+  }
   return checked(std::move(changed));
 }
 
@@ -51,6 +63,21 @@ oneAfterTheOther(te::Program program, const derive::RuleContext &context, Phases
   });
 }
 
+/// A step towards what another rule looks for, whatever it costs.
+static auto repairOf(llvm::ArrayRef<derive::NearMiss> misses) {
+  return [misses](const te::Program &program, const derive::RuleContext &context) {
+    std::optional<te::Program> changed = derive::repaired(program, misses, context);
+    return Expected<te::Program>(changed ? std::move(*changed) : program);
+  };
+}
+
+/// Near misses of a program; none where the rule that repairs them is disabled.
+static std::vector<derive::NearMiss> missesOf(const te::Program &program,
+                                              const CompileOptions &options) {
+  return options.disabled.has(derive::commuteSumsRule.name) ? std::vector<derive::NearMiss>()
+                                                            : derive::nearMisses(program);
+}
+
 Expected<te::Program> beforeStorage(te::Program program, const CompileOptions &options,
                                     Phases &phases, derive::Assumptions &assumed,
                                     derive::ConstantFacts &facts, bool onlyDominant) {
@@ -62,12 +89,43 @@ Expected<te::Program> beforeStorage(te::Program program, const CompileOptions &o
                               .assumed = &assumed,
                               .facts = &facts,
                               .willBeNarrow = true};
+  auto of = [&](const derive::Rule &rule) {
+    bool isTaken = rule.isOfReals && rule.helps(options.machine);
+    return !isTaken ? nullptr : onlyDominant ? rule.applyDominant : rule.apply;
+  };
   Chain chain;
-  return oneAfterTheOther(
-      std::move(program), context, phases, options, chain, [&](const derive::Rule &rule) {
-        bool isTaken = rule.isOfReals && rule.helps(options.machine);
-        return !isTaken ? nullptr : onlyDominant ? rule.applyDominant : rule.apply;
-      });
+  KINTSUGI_ASSIGN(program,
+                  oneAfterTheOther(std::move(program), context, phases, options, chain, of));
+  if (onlyDominant)
+    return program;
+  // Steps that cost more are taken where what other rules make of them costs less.
+  auto ofOthers = [&](const derive::Rule &rule) {
+    return &rule == &derive::commuteSumsRule ? nullptr : of(rule);
+  };
+  te::Program raised = program;
+  derive::Assumptions assumedFor = assumed;
+  explain::Log said;
+  context.log = options.log ? &said : nullptr;
+  context.assumed = &assumedFor;
+  double seconds = derive::estimatedSeconds(program, context);
+  for (unsigned round = 0; round < mostRepairs; ++round) {
+    std::vector<derive::NearMiss> misses = missesOf(raised, options);
+    if (misses.empty())
+      break;
+    KINTSUGI_ASSIGN(raised,
+                    applied(derive::commuteSumsRule, repairOf(misses), raised, context, chain));
+    KINTSUGI_ASSIGN(te::Program lowered,
+                    oneAfterTheOther(raised, context, phases, options, chain, ofOthers));
+    double its = derive::estimatedSeconds(lowered, context);
+    if (its >= seconds)
+      continue;
+    seconds = its;
+    append(options.log, said);
+    assumed = assumedFor;
+    program = raised = std::move(lowered);
+    break;
+  }
+  return program;
 }
 
 namespace {
@@ -197,8 +255,13 @@ private:
     layoutOptions.log = log;
     return planning.phases.run("formats", [&]() -> Expected<std::optional<te::Program>> {
       std::optional<te::Program> changed = layout::chooseFormats(program, layoutOptions);
-      if (changed)
-        KINTSUGI_RETURN_IF_ERROR(changed->verify());
+      if (!changed)
+        return changed;
+      KINTSUGI_RETURN_IF_ERROR(changed->verify());
+      if (log)
+        tellChanges(
+            *log, program, *changed, formatsName,
+            "x[i, j] => x'[j, i]: values are stored with their dimensions in another order.");
       return changed;
     });
   }
@@ -231,24 +294,35 @@ private:
     const te::Program *program;
     derive::Assumptions assumed;
     Chain chain;
+    const explain::Log *log; ///< Of what made it; null: nothing did.
+    /// What those that rules make of it have to take less than: where a step cost more, what it
+    /// took before.
+    double limit = std::numeric_limits<double>::infinity();
+    unsigned repairs = 0; ///< Such steps in a row.
   };
 
-  /// What a rule makes of a program as a form by itself.
-  Status makeBy(const derive::Rule &rule, const Base &base) {
+  static Base baseOf(const Form &form) {
+    return {form.program.get(), form.assumed, form.chain, &form.log};
+  }
+
+  /// What a rule makes of a program.
+  Expected<std::unique_ptr<Form>> madeBy(const derive::Rule &rule, Apply apply, const Base &base) {
     auto form = std::make_unique<Form>();
     form->name = rule.name;
     form->chain = base.chain;
     form->assumed = base.assumed;
+    if (options.log && base.log)
+      append(&form->log, *base.log);
     derive::RuleContext context{.space = spaceFor(rule.order),
                                 .margins = cost::Margins::none(),
                                 .log = options.log ? &form->log : nullptr,
                                 .assumed = &form->assumed,
                                 .facts = facts.get()};
     KINTSUGI_ASSIGN(te::Program changed, planning.phases.run("derive", [&] {
-      return applied(rule, rule.apply, *base.program, context, form->chain);
+      return applied(rule, apply, *base.program, context, form->chain);
     }));
-    add(std::move(form), std::move(changed));
-    return Status::success();
+    form->program = std::make_unique<const te::Program>(std::move(changed));
+    return form;
   }
 
   /// Forms of which only parts are asked for.
@@ -261,33 +335,67 @@ private:
   }
 
   /// What each rule makes of the program, of the rules' own form, and of what rules made of those,
-  /// whatever it costs: the nearest first, each program once, while fuel lasts.
+  /// whatever it costs: of the program that is estimated to take least first, each program once,
+  /// while fuel lasts. Where another step leads to what a rule looks for, that is taken first.
   Status makeByRules(const te::Program &base) {
     constexpr unsigned mostForms = 10;
-    std::set<Hash128> known{te::hashOf(base)};
+    known = {te::hashOf(base)};
     for (const std::unique_ptr<Form> &form : forms)
       known.insert(te::hashOf(*form->program));
-    std::deque<Base> open{{&base, ofAll, chainOfAll},
-                          {forms[0]->program.get(), forms[0]->assumed, forms[0]->chain}};
-    for (unsigned made = 0; !open.empty(); open.pop_front())
+    wait({&base, ofAll, chainOfAll, nullptr});
+    wait(baseOf(*forms[0]));
+    for (unsigned made = 0; !open.empty();) {
+      Base next = std::move(open.begin()->second);
+      double seconds = open.begin()->first;
+      open.erase(open.begin());
+      repair(next, seconds);
       for (const derive::Rule *rule : derive::rules()) {
         if (!isAllowed(*rule, options.disabled) || !rule->helps(options.machine))
           continue;
         if (made == mostForms)
           return noteFuel(mostForms);
-        size_t before = forms.size();
-        KINTSUGI_RETURN_IF_ERROR(tried(rule->name, makeBy(*rule, open.front())));
-        if (forms.size() == before)
-          continue;
-        if (!known.insert(te::hashOf(*forms.back()->program)).second) {
-          forms.pop_back();
+        Expected<std::unique_ptr<Form>> form = madeBy(*rule, rule->apply, next);
+        if (!form.ok()) {
+          KINTSUGI_RETURN_IF_ERROR(tried(rule->name, Status(form.takeError())));
           continue;
         }
+        bool isNew = known.insert(te::hashOf(*(*form)->program)).second;
+        if (!isNew || estimated(*(*form)->program) >= next.limit) {
+          append(&left, (*form)->log);
+          continue;
+        }
+        wait(baseOf(**form));
+        forms.push_back(std::move(*form));
         ++made;
-        const Form &form = *forms.back();
-        open.push_back({form.program.get(), form.assumed, form.chain});
       }
+    }
     return Status::success();
+  }
+
+  /// Has a program wait for its turn.
+  void wait(Base base) {
+    double seconds = estimated(*base.program);
+    open.emplace(seconds, std::move(base));
+  }
+
+  /// Has what a step makes that costs more wait in the program's place.
+  void repair(const Base &base, double seconds) {
+    std::vector<derive::NearMiss> misses = missesOf(*base.program, options);
+    if (misses.empty() || base.repairs == mostRepairs)
+      return;
+    Expected<std::unique_ptr<Form>> form = madeBy(derive::commuteSumsRule, repairOf(misses), base);
+    if (!form.ok() || !known.insert(te::hashOf(*(*form)->program)).second)
+      return;
+    Base raised = baseOf(**form);
+    raised.limit = std::min(base.limit, seconds);
+    raised.repairs = base.repairs + 1;
+    passed.push_back(std::move(*form));
+    open.emplace(seconds, std::move(raised));
+  }
+
+  double estimated(const te::Program &program) const {
+    derive::RuleContext context{.space = spaceOptions(options)};
+    return derive::estimatedSeconds(program, context);
   }
 
   Status noteFuel(unsigned made) const {
@@ -377,6 +485,10 @@ private:
         if (isOfPart && told.insert(record.subject + record.decision).second)
           form.log.add(std::move(record));
       }
+    std::vector<const explain::Log *> logs;
+    for (const Form *each : all)
+      logs.push_back(&each->log);
+    tellSteps(logs, sources, form.log);
   }
 
   /// What a subject names: mask of 'scores'.
@@ -421,6 +533,12 @@ private:
 
   ChosenForm chosen(Form &form, std::unique_ptr<Planned> plan) const {
     append(options.log, form.log);
+    std::vector<const explain::Log *> others{&left};
+    for (const auto *all : {&forms, &passed})
+      for (const std::unique_ptr<Form> &other : *all)
+        others.push_back(&other->log);
+    if (options.log)
+      tellRefused(form.log, others, *options.log);
     if (std::string told = describe(form.assumed, options.machine); options.log && !told.empty())
       options.log->add({"derive",
                         "program '" + form.program->name + "'",
@@ -435,9 +553,13 @@ private:
   const CompileOptions &options;
   /// Constants are looked at once for all forms.
   const std::unique_ptr<derive::ConstantFacts> facts = std::make_unique<derive::ConstantFacts>();
-  derive::Assumptions ofAll;                ///< Of what all forms share.
-  Chain chainOfAll;                         ///< Likewise.
-  std::vector<std::unique_ptr<Form>> forms; ///< The rules' own form first.
+  derive::Assumptions ofAll;                 ///< Of what all forms share.
+  Chain chainOfAll;                          ///< Likewise.
+  std::vector<std::unique_ptr<Form>> forms;  ///< The rules' own form first.
+  std::vector<std::unique_ptr<Form>> passed; ///< On the way to others alone.
+  std::multimap<double, Base> open;          ///< By what they are estimated to take.
+  std::set<Hash128> known;                   ///< Programs that are, or were, forms or open.
+  explain::Log left;                         ///< Of what led nowhere.
   double mixedGap = 0;
   std::vector<std::string> problems;
 };

@@ -2,6 +2,7 @@
 
 #include "base/parallel.h"
 #include "cost/cost.h"
+#include "explain/step.h"
 #include "link/device_calls.h"
 #include "orchestrate/joins.h"
 #include "pipeline/targets.h"
@@ -157,6 +158,9 @@ void append(explain::Log *log, const explain::Log &said) {
   for (explain::Choice &choice : said.choices())
     if (log)
       log->add(std::move(choice));
+  for (explain::Step &step : said.steps())
+    if (log)
+      log->addStep(std::move(step));
 }
 
 } // namespace kintsugi::pipeline

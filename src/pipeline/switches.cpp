@@ -5,7 +5,13 @@
 
 namespace kintsugi::pipeline {
 
+/// The word that stands for the name of each rule.
+static constexpr const char *allRules = "derivation";
+
 static constexpr Switch switches[] = {
+    {allRules,
+     "Rules may make other expressions for the same values; the word stands for all rules.",
+     derive::runsAnything, true},
     {"alternatives",
      "The solver may choose among the forms that rules and formats make, part by part.",
      derive::runsAnything, true},
@@ -40,11 +46,15 @@ static Json targetsOf(bool (*helps)(const machine::Machine &)) {
 
 void Disabled::add(const std::string &name) {
   assert(llvm::is_contained(switchNames(), name) && "no switch has that name");
-  all.insert(name);
+  if (name != allRules)
+    all.insert(name);
+  else
+    for (const derive::Rule *rule : derive::rules())
+      all.insert(rule->name);
 }
 
 bool Disabled::has(std::string_view name) const {
-  assert(llvm::is_contained(switchNames(), name) && "no switch has that name");
+  assert(llvm::is_contained(switchNames(), name) && name != allRules && "no switch has that name");
   return all.find(name) != all.end();
 }
 
@@ -63,8 +73,6 @@ bool isAllowed(const derive::Rule &rule, const Disabled &disabled) {
 
 Disabled withoutSearch() {
   Disabled disabled;
-  for (const derive::Rule *rule : derive::rules())
-    disabled.add(rule->name);
   for (const Switch &each : switches)
     if (each.isOfSchedules)
       disabled.add(each.name);

@@ -34,7 +34,7 @@ struct Switch {
 /// What was switched off.
 class Disabled {
 public:
-  /// `name` is one of switchNames().
+  /// `name` is one of switchNames(); "derivation" adds the name of each rule.
   void add(const std::string &name);
   bool has(std::string_view name) const;
   /// In alphabetical order.

@@ -181,7 +181,136 @@ def a_transposed_convolution():
     return model([node("ConvTranspose", "x k", "y")], *shapes, k=k), model(by_hand, *shapes, **parts)
 
 
+def a_low_rank_update():
+    w, a, b = weight(768, 768), weight(768, 16), weight(16, 768)
+    shapes = {"x": [384, 768]}, [384, 768]
+    written = [node("MatMul", "x w", "p"), node("MatMul", "x a", "l"), node("MatMul", "l b", "q")]
+    written += [node("Mul", "q half", "h"), node("Add", "p h", "y")]
+    by_hand = model([node("MatMul", "x m", "y")], *shapes, m=w + a @ b / 2)
+    return model(written, *shapes, w=w, a=a, b=b, half=np.float32(0.5)), by_hand
+
+
+def a_low_rank_update_of_a_layer():
+    w, a, b, c = weight(512, 1024), weight(512, 8), weight(8, 1024), weight(1024)
+    shapes = {"x": [4, 96, 512]}, [4, 96, 1024]
+    written = [node("MatMul", "x w", "p"), node("Add", "p c", "o"), node("MatMul", "x a", "l"), node("MatMul", "l b", "q")]
+    written += [node("Add", "o q", "s"), node("Relu", "s", "y")]
+    by_hand = [node("MatMul", "x m", "p"), node("Add", "p c", "o"), node("Relu", "o", "y")]
+    return model(written, *shapes, w=w, a=a, b=b, c=c), model(by_hand, *shapes, m=w + a @ b, c=c)
+
+
+def an_adapter_behind_a_layer():
+    w, a, b = weight(640, 640), weight(640, 16), weight(16, 640)
+    shapes = {"x": [384, 640]}, [384, 640]
+    written = [node("MatMul", "x w", "p"), node("MatMul", "p a", "l"), node("MatMul", "l b", "q"), node("Add", "p q", "y")]
+    by_hand = model([node("MatMul", "x m", "y")], *shapes, m=w + w @ a @ b)
+    return model(written, *shapes, w=w, a=a, b=b), by_hand
+
+
+def two_low_rank_updates():
+    w, a, b, c, d = weight(768, 512), weight(768, 8), weight(8, 512), weight(768, 24), weight(24, 512)
+    shapes = {"x": [256, 768]}, [256, 512]
+    written = [node("MatMul", "x w", "p"), node("MatMul", "x a", "l"), node("MatMul", "l b", "q"), node("MatMul", "x c", "m")]
+    written += [node("MatMul", "m d", "r"), node("Add", "p q", "s"), node("Sub", "s r", "y")]
+    by_hand = model([node("MatMul", "x m", "y")], *shapes, m=w + a @ b - c @ d)
+    return model(written, *shapes, w=w, a=a, b=b, c=c, d=d), by_hand
+
+
+def a_centered_input():
+    a = weight(768, 512)
+    shapes = {"x": [512, 768]}, [512, 512]
+    mean = node("ReduceMean", "x axes", "m", keepdims=1)
+    written = [mean, node("Sub", "x m", "v"), node("MatMul", "v a", "y")]
+    by_hand = model([node("MatMul", "x c", "y")], *shapes, c=a - a.mean(0))
+    return model(written, *shapes, a=a, axes=np.array([1])), by_hand
+
+
+def a_product_that_cancels():
+    a = weight(640, 640)
+    shapes = {"x": [320, 640], "z": [320, 640]}, [320, 640]
+    written = [node("Add", "x z", "s"), node("MatMul", "s a", "p"), node("MatMul", "x a", "q"), node("Sub", "p q", "y")]
+    return model(written, *shapes, a=a), model([node("MatMul", "z a", "y")], *shapes, a=a)
+
+
+def a_few_rows_times_a_chain():
+    shapes = {"x": [16, 640], "a": [640, 768], "b": [768, 512], "c": [512, 640]}, [16, 640]
+    written = [node("MatMul", "a b", "m"), node("MatMul", "m c", "n"), node("MatMul", "x n", "y")]
+    by_hand = [node("MatMul", "x a", "p"), node("MatMul", "p b", "q"), node("MatMul", "q c", "y")]
+    return model(written, *shapes), model(by_hand, *shapes)
+
+
+def sums_over_other_dimensions():
+    w = weight(192, 256)
+    shapes = {"x": [24, 256, 320]}, [24, 192, 1]
+    written = [node("MatMul", "w x", "p"), node("ReduceSum", "p axes", "y", keepdims=1)]
+    by_hand = [node("ReduceSum", "x axes", "s", keepdims=1), node("MatMul", "w s", "y")]
+    axes = np.array([2])
+    return model(written, *shapes, w=w, axes=axes), model(by_hand, *shapes, w=w, axes=axes)
+
+
+def scales_inside_and_outside_of_a_sum():
+    a, d, s = weight(768, 768), weight(768), weight(768)
+    shapes = {"x": [384, 768]}, [384, 768]
+    written = [node("Mul", "x d", "v"), node("MatMul", "v a", "p"), node("Mul", "p s", "y")]
+    by_hand = model([node("MatMul", "x m", "y")], *shapes, m=d[:, None] * a * s)
+    return model(written, *shapes, a=a, d=d, s=s), by_hand
+
+
+def a_mean_of_a_product():
+    a = weight(512, 768)
+    shapes = {"x": [8, 384, 512]}, [8, 1, 768]
+    axes = np.array([1])
+    written = [node("MatMul", "x a", "p"), node("ReduceMean", "p axes", "y", keepdims=1)]
+    by_hand = [node("ReduceMean", "x axes", "m", keepdims=1), node("MatMul", "m a", "y")]
+    return model(written, *shapes, a=a, axes=axes), model(by_hand, *shapes, a=a, axes=axes)
+
+
+def transposes_between_products():
+    a, b = weight(512, 1024), weight(384, 1024)
+    shapes = {"x": [640, 512]}, [640, 384]
+    written = [node("MatMul", "x a", "p"), node("Transpose", "p", "t"), node("MatMul", "b t", "q"), node("Transpose", "q", "y")]
+    return model(written, *shapes, a=a, b=b), model([node("MatMul", "x m", "y")], *shapes, m=a @ b.T)
+
+
+def a_broadcast_row():
+    a, r = weight(512, 768), weight(1, 512)
+    shapes = {"x": [768, 512]}, [768, 768]
+    written = [node("Add", "x r", "s"), node("MatMul", "s a", "y")]
+    by_hand = [node("MatMul", "x a", "p"), node("Add", "p b", "y")]
+    return model(written, *shapes, a=a, r=r), model(by_hand, *shapes, a=a, b=r @ a)
+
+
+def constant_keys():
+    k = weight(64, 768)
+    shapes = {"q": [6, 768, 64], "v": [6, 768, 64]}, [6, 768, 64]
+    written = [node("MatMul", "q k", "s"), node("MatMul", "s v", "y")]
+    by_hand = [node("MatMul", "k v", "m"), node("MatMul", "q m", "y")]
+    return model(written, *shapes, k=k), model(by_hand, *shapes, k=k)
+
+
+def a_projection_taken_off():
+    u = weight(768, 24)
+    shapes = {"x": [512, 768], "z": [512, 768]}, [512, 768]
+    written = [node("MatMul", "x u", "p"), node("MatMul", "z u", "q"), node("Add", "p q", "s"), node("MatMul", "s t", "y")]
+    by_hand = [node("Add", "x z", "v"), node("MatMul", "v u", "p"), node("MatMul", "p t", "y")]
+    return model(written, *shapes, u=u, t=u.T), model(by_hand, *shapes, u=u, t=u.T)
+
+
 PAIRS = [
+    a_low_rank_update,
+    a_low_rank_update_of_a_layer,
+    an_adapter_behind_a_layer,
+    two_low_rank_updates,
+    a_centered_input,
+    a_product_that_cancels,
+    a_few_rows_times_a_chain,
+    sums_over_other_dimensions,
+    scales_inside_and_outside_of_a_sum,
+    a_mean_of_a_product,
+    transposes_between_products,
+    a_broadcast_row,
+    constant_keys,
+    a_projection_taken_off,
     a_transposed_convolution,
     a_selection_of_rows,
     a_diagonal,
@@ -244,3 +373,19 @@ def test_transposed_convolutions_are_products_in_16_bits(tmp_path):
     onnx.save(model(nodes, {"x": [1, 128, 16, 16]}, [1, 32, 64, 64], k=k, m=m), tmp_path / "up.onnx")
     run("compile", tmp_path / "up.onnx", "--emit", "expressions", "-o", tmp_path / "up.te", *TARGETS["cuda"])
     assert re.search(r"^b\[.*\] f16 = ", (tmp_path / "up.te").read_text(), re.M)
+
+
+@pytest.mark.parametrize("target", [*TARGETS, "cuda f32"])
+def test_windows_that_run_backwards_take_what_others_take(target, tmp_path):
+    """x[h - r], as mathematics has a convolution, and x[h + r] with the kernel turned."""
+    seconds = []
+    for place, taps in [("h-r+2, w-s+2", "r, s"), ("h+r, w+s", "2-r, 2-s")]:
+        (tmp_path / "model.te").write_text(
+            "input x[1, 64, 60, 60] f32\n"
+            "k[o:64, c:64, r:3, s:3] f32 = sin(f32(o * c + 2 * r + 3 * s + c * r * s))\n"
+            f"y[n:1, o:64, h:58, w:58] f32 = sum<f32>[c:64, r:3, s:3] x[n, c, {place}] * k[o, c, {taps}]\noutput y\n"
+        )
+        flags = TARGETS.get(target, ["--target", "cuda"])
+        found = run("compile", tmp_path / "model.te", "-o", tmp_path / "a.kin", *flags, "--json")
+        seconds.append(json.loads(found)["objective_seconds"])
+    assert seconds[0] <= 1.02 * seconds[1]

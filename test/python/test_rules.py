@@ -75,3 +75,31 @@ def test_whole_operators_keep_their_sums(run, tmp_path):
 
     assert derived() != derived("--disable", ",".join(across))
     assert derived("--no-fission") == derived("--no-fission", "--disable", ",".join(across))
+
+
+def test_derivation_is_a_word_for_all_rules(run, tmp_path):
+    model = tmp_path / "products.te"
+    model.write_text(
+        "input x[512, 512] f32\ninput a[512, 512] f32\ninput b[512, 8] f32\n"
+        "p[i:512, j:512] f32 = sum<f32>[k:512] x[i, k] * a[k, j]\n"
+        "y[i:512, o:8] f32 = sum<f32>[j:512] p[i, j] * b[j, o]\noutput y\n"
+    )
+    rules = [each["name"] for each in json.loads(run("rules", "--json")) if each["kind"] == "rule"]
+
+    def entries(*flags):
+        run("run", model, "--cpu-level", "v3", *flags)
+        return len(json.loads(run("cache", "ls", "--json"))["entries"])
+
+    usual, without = entries(), entries("--disable", "derivation")
+    assert usual < without == entries("--disable", ",".join(rules))
+
+    def explained(*flags):
+        return json.loads(run("explain", model, "--json", *flags))["decisions"]["records"]
+
+    assert without < entries("--disable", "derivation,fusion") == entries("--disable", f"fusion,{','.join(rules)}")
+    for target in [["--cpu-level", "v3"], ["--target", "cuda"]]:
+        decided = {
+            flags: {each.get("rule") for each in explained(*target, *flags)}
+            for flags in [(), ("--disable", "derivation")]
+        }
+        assert "commute-sums" in decided[()] and decided["--disable", "derivation"] == {None}

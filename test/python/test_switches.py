@@ -8,8 +8,8 @@ from attention_model import attention
 from onnx import TensorProto, helper, numpy_helper
 from program import ROOT
 
-SWITCHES = ["fission", "fusion", "formats", "packing", "staging", "winograd"]
-TOGETHER = "fusion,formats,packing,staging,winograd"
+SWITCHES = ["fission", "fusion", "formats", "packing", "staging", "winograd", "derivation"]
+TOGETHER = "fusion,formats,packing,staging,derivation"
 # One by one where that takes seconds: products, gathers, attention and convolutions.
 QUICK = ["mmoe", "dlrm", "attention", "resnet18"]
 SLOW = ["shufflenet_v2", "segformer_b0"]

@@ -7,6 +7,7 @@
 #include "api/compiler/worker_faults.h"
 #include "base/child_process.h"
 #include "explain/render.h"
+#include "explain/step.h"
 #include "explain/summary.h"
 #include "pipeline/inspect.h"
 #include "pipeline/model_graph.h"
@@ -24,9 +25,12 @@ static Json describe(const explain::Log &log) {
   Json choices = Json::array();
   for (const explain::Choice &choice : log.choices())
     choices.push_back(explain::renderJson(choice));
-  return {{"summary", explain::renderJson(explain::summarize(records))},
-          {"records", explain::renderJson(records)},
-          {"choices", std::move(choices)}};
+  std::vector<explain::Step> steps = log.steps();
+  Json described = explain::renderJson(steps);
+  described["summary"] = explain::renderJson(explain::summarize(records));
+  described["records"] = explain::renderJson(records);
+  described["choices"] = std::move(choices);
+  return described;
 }
 
 static Expected<Answer> compile(const Request &request, const Settings &settings) {

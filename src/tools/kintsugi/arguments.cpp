@@ -124,7 +124,7 @@ private:
     verb.add_option_function<std::string>(
         "--disable", [this](const std::string &names) { disable(names); },
         "Rules not to use, and what else not to do; names that `kintsugi rules` lists, with "
-        "commas between");
+        "commas between; derivation stands for all rules");
     verb.add_flag_callback(
         "--no-fission", [this] { disable("fission"); },
         "Kernels have all of an operator or none, to see what fission brings; --disable fission");

@@ -21,6 +21,10 @@ std::string showProfile(const Json &report);
 /// What the compiler decided: what happened mostly, in what a person reads, or all of it.
 std::string showDecisions(const Json &decisions, bool all);
 
+/// Each chain of steps by which definitions came about; of those by the same rules the first, or
+/// all of them.
+std::string showDerivations(const Json &decisions, bool all);
+
 /// The description in use, and what was measured beside what is assumed.
 std::string showMachine(const Json &report);
 

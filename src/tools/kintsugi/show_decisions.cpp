@@ -117,9 +117,10 @@ std::string showRecords(const Json &records) {
 std::string showDecisions(const Json &decisions, bool all) {
   if (!decisions.is_object())
     return "An artifact does not say what was decided; explain the model that it was made of.\n";
+  std::string derivations = showDerivations(decisions, all);
   if (all)
-    return showRecords(decisions["records"]);
-  return showSummary(decisions["summary"]) + "--decisions shows each decision.\n";
+    return derivations + showRecords(decisions["records"]);
+  return derivations + showSummary(decisions["summary"]) + "--decisions shows each decision.\n";
 }
 
 } // namespace kintsugi::tool

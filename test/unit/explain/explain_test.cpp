@@ -1,5 +1,6 @@
 #include "explain/log.h"
 #include "explain/render.h"
+#include "explain/step.h"
 #include "explain/summary.h"
 
 #include <cmath>
@@ -218,4 +219,41 @@ TEST(Summary, json) {
 }
 
 } // namespace
+/// A step of a rule between definitions by name.
+static Step step(const char *rule, std::vector<std::string> replaced,
+                 std::vector<std::string> defined, const char *refusal = "") {
+  return {.rule = rule,
+          .equation = "a => b",
+          .before = "before",
+          .after = "after",
+          .values = {defined.back()},
+          .replaced = std::move(replaced),
+          .defined = std::move(defined),
+          .refusal = refusal};
+}
+
+TEST(Steps, AreInTheChainOfWhatTheyReplace) {
+  std::vector<Step> steps = {step("split", {"y"}, {"t", "y"}), step("other", {"z"}, {"u", "z"}),
+                             step("third", {"t"}, {"t"}),
+                             step("left", {"t"}, {"t"}, "it takes longer"),
+                             step("joins", {"y", "u"}, {"w"})};
+  using Chains = std::vector<std::vector<size_t>>;
+  EXPECT_EQ(chainsOf(std::span(steps).first(4)), (Chains{{0, 2}, {1}}));
+  EXPECT_EQ(chainsOf(steps), (Chains{{0, 1, 2, 4}}));
+  Json json = renderJson(std::span<const Step>(std::span(steps).first(4)));
+  ASSERT_EQ(json["derivations"].size(), 2u);
+  EXPECT_EQ(json["derivations"][0]["rules"], Json({"split", "third"}));
+  EXPECT_EQ(json["derivations"][0]["values"], Json({"y", "t"}));
+  ASSERT_EQ(json["refused"].size(), 1u);
+  EXPECT_EQ(json["refused"][0]["reason"], "it takes longer");
+}
+
+TEST(Steps, LeadToNames) {
+  std::vector<Step> steps = {step("split", {"y"}, {"t", "y"}), step("other", {"z"}, {"u", "z"}),
+                             step("third", {"t"}, {"v"})};
+  EXPECT_EQ(stepsTo(steps, {"v"}), (std::vector<size_t>{0, 2}));
+  EXPECT_EQ(stepsTo(steps, {"z"}), (std::vector<size_t>{1}));
+  EXPECT_TRUE(stepsTo(steps, {"x"}).empty());
+}
+
 } // namespace kintsugi::explain
