@@ -335,8 +335,10 @@ struct Derived {
   std::string loops, log;
 };
 
-Derived derived(const std::string &text, int cores, const char *level = "x86-64-v3") {
+Derived derived(const std::string &text, int cores, const char *level = "x86-64-v3",
+                double margin = ScanOptions().margin) {
   ScanOptions options;
+  options.margin = margin;
   Expected<machine::Machine> machine = machine::Machine::forLevel(level);
   EXPECT_TRUE(machine.ok());
   options.space.schedule.machine = *machine;
@@ -376,6 +378,13 @@ TEST(Scans, EqualCellsRunAsWavesWhereStepsAreLaunched) {
   std::string text = wide(4, 128, 64); // The third layer is another.
   text.replace(text.find("tanh", text.find("y2[")), 4, "sqrt");
   EXPECT_EQ(derived(text, 132, "sm_90a").loops, "65 64 64");
+}
+
+TEST(Scans, WhateverItCostsOneThatIsLikeNoOtherIsNoWave) {
+  std::string text = wide(3, 128, 64); // The last layer is another.
+  text.replace(text.find("tanh", text.find("y2[")), 4, "sqrt");
+  double any = cost::Margins::none().sideBySideScans;
+  EXPECT_EQ(derived(text, 132, "sm_90a", any).loops, "65 64");
 }
 
 TEST(Scans, WeightsThatWantAllCachesStayWithAllWorkers) {
