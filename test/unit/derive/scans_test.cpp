@@ -262,6 +262,14 @@ TEST(Scans, OneThatGivesOutItsStepIsInNoChain) {
   EXPECT_TRUE(findScanChains(program).empty());
 }
 
+TEST(Scans, OneWhoseNextStateIsAConstantIsInNoChain) {
+  std::string text = "input x[11, 2, 3] f32\ninput z[2, 3] f32\n" + recurrence("0", "x", "z") +
+                     recurrence("1", "y0", "z") + "output y1\n";
+  for (size_t at = 0; (at = text.find("output g\n", at)) != std::string::npos;)
+    text.replace(at, 9, "const c[2, 3] f32 = [1, 2, 3, 4, 5, 6]\noutput c\n");
+  EXPECT_TRUE(findScanChains(parsed(text)).empty());
+}
+
 TEST(Scans, ChainsThatWaitForEachOtherAreNotBothMerged) {
   Program program =
       parsed("input x[11, 2, 3] f32\ninput w[11, 2, 3] f32\ninput z[2, 3] f32\n" +
