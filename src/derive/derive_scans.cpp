@@ -89,7 +89,7 @@ private:
       for (unsigned scan = first; scan < first + merged.count; ++scan)
         now += asItIs(scan);
       double waves = merged.count > 1 ? priceOfWaves(merged) : now;
-      bool pays = waves < (1 - margin) * now;
+      bool pays = merged.count > 1 && waves < (1 - margin) * now;
       before += now;
       after += pays ? waves : now;
       first += merged.count;

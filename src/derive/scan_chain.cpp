@@ -34,15 +34,16 @@ llvm::SmallVector<bool> stepInputsOf(const Program &program, const Scan &scan) {
   return result;
 }
 
-/// A scan of definitions alone, which gives out none of its inputs (its step among them) as it
-/// stands.
+/// A scan of definitions alone, each of whose results one of them makes: none is an input (its step
+/// among them) or a constant as it stands.
 bool isSimple(const Scan &scan) {
-  bool givesOutInput = llvm::any_of(scan.body->outputs, [&](const Program::Output &output) {
-    return llvm::is_contained(scan.body->inputs, output.value);
+  const Program &body = *scan.body;
+  bool makesAll = llvm::all_of(body.outputs, [&](const Program::Output &output) {
+    return body.value(output.value).kind == ValueKind::Result;
   });
-  return !givesOutInput && llvm::all_of(scan.body->nodes, [](const Node &node) {
-    return std::holds_alternative<Definition>(node);
-  });
+  return makesAll && llvm::all_of(body.nodes, [](const Node &node) {
+           return std::holds_alternative<Definition>(node);
+         });
 }
 
 class ChainFinder {

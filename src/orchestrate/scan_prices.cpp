@@ -32,12 +32,12 @@ Expected<double> ScanPrices::secondsOf(const Form &form, llvm::ArrayRef<uint32_t
   key.add(hashOf(*scan.body));
   for (ValueId captured : scan.captured)
     key.add(te::isConstant(*form.program, form.constant, captured));
-  auto [entry, isNew] = ofStep.try_emplace(key.finish());
-  if (isNew) {
+  Hash128 step = key.finish();
+  if (!ofStep.count(step)) {
     KINTSUGI_ASSIGN(double seconds, plannedSeconds(form, scans));
-    entry->second = seconds / steps;
+    ofStep[step] = seconds / steps;
   }
-  return steps * entry->second;
+  return steps * ofStep.at(step);
 }
 
 Expected<double> ScanPrices::plannedSeconds(const Form &form,

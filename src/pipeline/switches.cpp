@@ -17,8 +17,7 @@ static constexpr Switch switches[] = {
      derive::runsAnything, true},
     {"fission",
      "Kernels may have a part of an operator's definitions, and rules may leave sums of one "
-     "operator "
-     "to another; without, forms are not mixed either.",
+     "operator to another; without, forms are not mixed either.",
      derive::runsAnything, false},
     {"formats", "Values may be stored with their dimensions in another order.",
      derive::runsAnything, true},

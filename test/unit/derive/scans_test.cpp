@@ -262,6 +262,14 @@ TEST(Scans, OneThatGivesOutItsStepIsInNoChain) {
   EXPECT_TRUE(findScanChains(program).empty());
 }
 
+TEST(Scans, OneWhoseNextStateIsAConstantIsInNoChain) {
+  std::string text = "input x[11, 2, 3] f32\ninput z[2, 3] f32\n" + recurrence("0", "x", "z") +
+                     recurrence("1", "y0", "z") + "output y1\n";
+  for (size_t at = 0; (at = text.find("output g\n", at)) != std::string::npos;)
+    text.replace(at, 9, "const c[2, 3] f32 = [1, 2, 3, 4, 5, 6]\noutput c\n");
+  EXPECT_TRUE(findScanChains(parsed(text)).empty());
+}
+
 TEST(Scans, ChainsThatWaitForEachOtherAreNotBothMerged) {
   Program program =
       parsed("input x[11, 2, 3] f32\ninput w[11, 2, 3] f32\ninput z[2, 3] f32\n" +
@@ -335,8 +343,10 @@ struct Derived {
   std::string loops, log;
 };
 
-Derived derived(const std::string &text, int cores, const char *level = "x86-64-v3") {
+Derived derived(const std::string &text, int cores, const char *level = "x86-64-v3",
+                double margin = ScanOptions().margin) {
   ScanOptions options;
+  options.margin = margin;
   Expected<machine::Machine> machine = machine::Machine::forLevel(level);
   EXPECT_TRUE(machine.ok());
   options.space.schedule.machine = *machine;
@@ -376,6 +386,13 @@ TEST(Scans, EqualCellsRunAsWavesWhereStepsAreLaunched) {
   std::string text = wide(4, 128, 64); // The third layer is another.
   text.replace(text.find("tanh", text.find("y2[")), 4, "sqrt");
   EXPECT_EQ(derived(text, 132, "sm_90a").loops, "65 64 64");
+}
+
+TEST(Scans, WhateverItCostsOneThatIsLikeNoOtherIsNoWave) {
+  std::string text = wide(3, 128, 64); // The last layer is another.
+  text.replace(text.find("tanh", text.find("y2[")), 4, "sqrt");
+  double any = cost::Margins::none().sideBySideScans;
+  EXPECT_EQ(derived(text, 132, "sm_90a", any).loops, "65 64");
 }
 
 TEST(Scans, WeightsThatWantAllCachesStayWithAllWorkers) {

@@ -25,8 +25,7 @@ struct ChainShape {
   unsigned layers;
   int64_t steps, batch, units;
   bool readsFinals; ///< The last states are outputs.
-  bool
-      hasProducts; ///< Between the layers: what a layer gives out is multiplied before it comes in.
+  bool hasProducts; ///< What a layer gives out is multiplied before it comes into the next.
 };
 
 std::string shaped(llvm::ArrayRef<int64_t> extents) {
