@@ -12,6 +12,17 @@ using namespace te;
 
 namespace {
 
+Index add(llvm::SmallVectorImpl<Iterator> &iterators, const Iterator &iterator) {
+  iterators.push_back(iterator);
+  return Index::iterator(iterators.size() - 1);
+}
+
+/// An expression of a definition that the program gets.
+Expr simplified(const Expr &expr, const Definition &definition, const Program &program) {
+  return simplifyIndices(expr, definition.ranges(),
+                         [&](ValueId id) { return llvm::ArrayRef<Extent>(program.shape(id)); });
+}
+
 /// Adds the product of blocks, and what it is for, in place of an old node.
 class BlockWriter {
 public:
@@ -31,15 +42,16 @@ public:
     for (unsigned k = 0; k < numParallel; ++k) {
       if (k == band.rows || k == band.window)
         continue;
-      at[k] = add(product.parallel, whole.parallel[k].name, whole.parallel[k].extent);
+      at[k] = add(product.parallel, whole.parallel[k]);
       point.push_back(Index::iterator(k));
     }
     bool hasPhases = band.step > 1;
-    Index phase = hasPhases ? add(product.parallel, "phase", Extent(band.step)) : Index(0);
-    Index number = add(product.parallel, "block",
-                       Extent(llvm::divideCeil(llvm::divideCeil(rows, band.step), block)));
-    Index row = add(product.parallel, "row", Extent(block));
-    Index column = isSummed ? Index(0) : add(product.parallel, "column", Extent(columns));
+    Index phase = hasPhases ? add(product.parallel, {"phase", Extent(band.step)}) : Index(0);
+    Index number =
+        add(product.parallel,
+            {"block", Extent(llvm::divideCeil(llvm::divideCeil(rows, band.step), block))});
+    Index row = add(product.parallel, {"row", Extent(block)});
+    Index column = isSummed ? Index(0) : add(product.parallel, {"column", Extent(columns)});
     product.reduction = whole.reduction;
     product.reduction->iterators.clear();
     for (unsigned k = numParallel; k < whole.numIterators(); ++k) {
@@ -72,12 +84,6 @@ public:
   }
 
 private:
-  static Index add(llvm::SmallVectorImpl<Iterator> &iterators, llvm::StringRef name,
-                   Extent extent) {
-    iterators.push_back({name.str(), extent});
-    return Index::iterator(iterators.size() - 1);
-  }
-
   /// Factors where blocks have them: zeros beyond their ends, and outside of a band that is summed.
   Expr bodyOf(const Definition &product, llvm::ArrayRef<Index> at) {
     const Expr &body = whole.bodies[0];
@@ -89,9 +95,7 @@ private:
         bool isWindow = factor != band.factor && band.window >= whole.parallel.size();
         return isWindow ? inBand(e, product, at[band.window]) : withFill(e);
       });
-      factors.push_back(simplifyIndices(its, product.ranges(), [&](ValueId id) {
-        return llvm::ArrayRef<Extent>(out.fresh.shape(id));
-      }));
+      factors.push_back(simplified(its, product, out.fresh));
     }
     return factors[0] * factors[1];
   }
@@ -113,9 +117,7 @@ private:
     Expr zero = Expr::literal(read.type(), 0.0);
     Expr body = Expr::select(isInBand, withFill(substitute(read, used.numbers)), zero);
     const Value &value = out.old.value(read.readValue());
-    blocks.bodies = {simplifyIndices(body, blocks.ranges(), [&](ValueId id) {
-      return llvm::ArrayRef<Extent>(out.fresh.shape(id));
-    })};
+    blocks.bodies = {simplified(body, blocks, out.fresh)};
     return Expr::read(out.fresh.define(value.name + ".band", read.type(), std::move(blocks)),
                       read.type(), used.old);
   }
@@ -168,11 +170,6 @@ public:
   }
 
 private:
-  static Index add(llvm::SmallVectorImpl<Iterator> &iterators, const Iterator &iterator) {
-    iterators.push_back(iterator);
-    return Index::iterator(iterators.size() - 1);
-  }
-
   Expr bodyOf(const Definition &product, llvm::ArrayRef<Index> at, const Index &phase) {
     llvm::SmallVector<Expr, 2> factors;
     for (unsigned factor : {0, 1}) {
@@ -182,14 +179,9 @@ private:
           return e;
         return factor == band.factor ? byPhases(e, at, phase) : withFill(substitute(e, at));
       });
-      factors.push_back(simplified(changed, product));
+      factors.push_back(simplified(changed, product, out.fresh));
     }
     return factors[0] * factors[1];
-  }
-
-  Expr simplified(const Expr &expr, const Definition &definition) const {
-    return simplifyIndices(expr, definition.ranges(),
-                           [&](ValueId id) { return llvm::ArrayRef<Extent>(out.fresh.shape(id)); });
   }
 
   /// Rows beyond the last are computed for phases that have fewer.
@@ -236,7 +228,7 @@ private:
       }
     if (order == RowsOfCopy::Last)
       placeRows();
-    copy.bodies = {simplified(withFill(substitute(read, inCopy)), copy)};
+    copy.bodies = {simplified(withFill(substitute(read, inCopy)), copy, out.fresh)};
     ValueId value = out.fresh.define(out.old.value(read.readValue()).name + ".phases", read.type(),
                                      std::move(copy));
     return Expr::read(value, read.type(), point);

@@ -201,12 +201,9 @@ private:
 
 const Rule bandProductsRule = {
     .name = "band-products",
-    .equation =
-        "s[m, w] = sum[k] q[m, k] * x[m + d*w, k] => p[r, b, i, j] = sum[k] "
-        "q[d*(T*b + i) + r, k] * x[d*(T*b + j) + r, k], s[m, w] = p[m%d, m//d//T, m//d%T, "
-        "m//d%T + w]; and where w is summed, with zeros outside of the band; or x'[r, j, k] = "
-        "x[d*j + r, k], p[r, i, w] = sum[k] q[d*i + r, k] * x'[r, i + w, k], s[m, w] = "
-        "p[m%d, m//d, w].",
+    .equation = "s[m, w] = sum[k] q[m, k] * x[m + d*w, k] => p[r, b, i, j] = sum[k] "
+                "q[d*(T*b + i) + r, k] * x[d*(T*b + j) + r, k], s[m, w] = p[m%d, m//d//T, m//d%T, "
+                "m//d%T + w]; and where w is summed, with zeros outside of the band.",
     .source = "EinNet (Zheng et al. 2023), G2BMM and GBMM",
     .exactness = Exactness::Reassociates,
     .assumes = "what zeros outside of a band are multiplied with",

@@ -13,6 +13,7 @@
 #include "derive/multiply_adds.h"
 #include "derive/renumbered.h"
 #include "derive/rule.h"
+#include "derive/sole_definitions.h"
 #include "simplify/rebuild.h"
 #include "te/constant_nodes.h"
 #include "te/operations.h"
@@ -45,14 +46,8 @@ struct Common {
 class SumFactorer {
 public:
   SumFactorer(const Program &program, const RuleContext &context)
-      : old(program), context(context), constant(constantNodes(program)),
-        readers(program.numValues(), 0), out(program) {
-    for (uint32_t node = 0; node < old.nodes.size(); ++node)
-      for (ValueId operand : old.operandsOf(node))
-        ++readers[operand.number];
-    for (const Program::Output &output : old.outputs)
-      ++readers[output.value.number];
-  }
+      : old(program), context(context), constant(constantNodes(program)), sole(program, constant),
+        out(program) {}
 
   /// nullopt where there is nothing to change.
   std::optional<Program> run() {
@@ -67,24 +62,8 @@ public:
   }
 
 private:
-  /// What is read by one definition alone is not needed any more once that does without.
-  bool isSole(ValueId id) const { return readers[id.number] == 1; }
-
-  const Definition *soleDefinition(ValueId id) const {
-    const Definition *definition = old.definitionOf(id);
-    bool isPlain = definition && definition->bodies.size() == 1 && isSole(id) &&
-                   old.value(id).type == real && definition->bodies[0].type() == real &&
-                   !constant[old.value(id).node];
-    return isPlain ? definition : nullptr;
-  }
-
-  bool isOpened(ValueId id) const {
-    const Definition *definition = soleDefinition(id);
-    return definition && !definition->reduction;
-  }
-
   bool isSum(ValueId id) const {
-    const Definition *definition = soleDefinition(id);
+    const Definition *definition = sole.at(id);
     return definition && definition->reduction &&
            definition->reduction->combiner == Combiner::Sum &&
            definition->reduction->accumulator == real &&
@@ -118,7 +97,8 @@ private:
 
   std::optional<Expr> factoredIn(const Expr &expr, uint32_t node, const Definition &reader) {
     std::vector<LinearTerm> terms = linearTermsOf(
-        expr, old, [&](ValueId id) { return isOpened(id); }, [&](ValueId id) { return isSum(id); });
+        expr, old, [&](ValueId id) { return sole.isMap(id); },
+        [&](ValueId id) { return isSum(id); });
     llvm::SmallVector<std::pair<size_t, ReadSum>, 4> sums;
     for (auto [number, term] : llvm::enumerate(terms))
       if (std::optional<ReadSum> sum = sumReadBy(term.factor, reader); sum && sums.size() < most)
@@ -293,8 +273,8 @@ private:
 
   const Program &old;
   const RuleContext &context;
-  std::vector<bool> constant;    ///< By node.
-  std::vector<unsigned> readers; ///< By value: nodes that read it, and outputs that it is.
+  std::vector<bool> constant; ///< By node.
+  SoleDefinitions sole;
   simplify::Rebuilder out;
 };
 

@@ -2,6 +2,7 @@
 
 #include "derive/linear_terms.h"
 #include "derive/multiply_adds.h"
+#include "derive/sole_definitions.h"
 #include "derive/sum_price.h"
 #include "te/constant_nodes.h"
 #include "te/operations.h"
@@ -20,13 +21,7 @@ constexpr ElementType real = ElementType::F32;
 class MissFinder {
 public:
   explicit MissFinder(const Program &program)
-      : program(program), constant(constantNodes(program)), readers(program.numValues(), 0) {
-    for (uint32_t node = 0; node < program.nodes.size(); ++node)
-      for (ValueId operand : program.operandsOf(node))
-        ++readers[operand.number];
-    for (const Program::Output &output : program.outputs)
-      ++readers[output.value.number];
-  }
+      : program(program), constant(constantNodes(program)), sole(program, constant) {}
 
   std::vector<NearMiss> find() {
     for (uint32_t node = 0; node < program.nodes.size(); ++node) {
@@ -54,14 +49,6 @@ private:
     return isSum ? definition : nullptr;
   }
 
-  /// Read by one definition alone, which then may stand for it.
-  bool isOpened(ValueId id) const {
-    const Definition *definition = program.definitionOf(id);
-    return definition && !definition->reduction && definition->bodies.size() == 1 &&
-           readers[id.number] == 1 && !constant[program.value(id).node] &&
-           program.value(id).type == real && definition->bodies[0].type() == real;
-  }
-
   void findIn(const Expr &body) {
     body.walk([&](const Expr &e) {
       bool isAdded = e.kind() == ExprKind::Binary && e.type() == real &&
@@ -74,7 +61,7 @@ private:
   void compareTerms(const Expr &added) {
     llvm::SmallVector<ValueId, mostTerms> sums;
     for (const LinearTerm &term : linearTermsOf(
-             added, program, [&](ValueId id) { return isOpened(id); },
+             added, program, [&](ValueId id) { return sole.isMap(id); },
              [&](ValueId id) { return sumOf(id) != nullptr; }))
       if (term.factor.kind() == ExprKind::Read && !term.factor.readFill() &&
           sums.size() < mostTerms && sumOf(term.factor.readValue()))
@@ -155,8 +142,8 @@ private:
   }
 
   const Program &program;
-  std::vector<bool> constant;         ///< By node.
-  std::vector<unsigned> readers;      ///< By value: nodes that read it, and outputs that it is.
+  std::vector<bool> constant; ///< By node.
+  SoleDefinitions sole;
   std::map<uint32_t, NearMiss> found; ///< By node.
 };
 

@@ -53,15 +53,16 @@ static Expected<std::vector<tile::TileProgram>> programsOf(const Plan &plan,
   constexpr size_t kernelsAProgram = 8;
   auto isJoin = [](const tile::Launch &launch) { return launch.isClocked(); };
   llvm::ArrayRef<tile::Launch> kernels = launches.take_until(isJoin);
+  llvm::ArrayRef<tile::Launch> joins = launches.drop_front(kernels.size());
   std::vector<tile::TileProgram> programs;
-  auto add = [&](llvm::ArrayRef<tile::Launch> launches) -> Status {
-    KINTSUGI_ASSIGN(tile::TileProgram program, programOf(plan, launches));
+  auto add = [&](llvm::ArrayRef<tile::Launch> together) -> Status {
+    KINTSUGI_ASSIGN(tile::TileProgram program, programOf(plan, together));
     programs.push_back(std::move(program));
     return Status::success();
   };
   for (; !kernels.empty(); kernels = kernels.drop_front(std::min(kernelsAProgram, kernels.size())))
     KINTSUGI_RETURN_IF_ERROR(add(kernels.take_front(kernelsAProgram)));
-  for (const tile::Launch &join : launches.drop_front(launches.take_until(isJoin).size()))
+  for (const tile::Launch &join : joins)
     KINTSUGI_RETURN_IF_ERROR(add(join));
   for (const calls::Site &call : calls)
     programs.emplace_back().calls.push_back(call);

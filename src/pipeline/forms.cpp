@@ -342,13 +342,13 @@ private:
     known = {te::hashOf(base)};
     for (const std::unique_ptr<Form> &form : forms)
       known.insert(te::hashOf(*form->program));
-    wait({&base, ofAll, chainOfAll, nullptr});
-    wait(baseOf(*forms[0]));
+    wait({&base, ofAll, chainOfAll, nullptr}, estimated(base));
+    wait(baseOf(*forms[0]), estimated(*forms[0]->program));
     for (unsigned made = 0; !open.empty();) {
       Base next = std::move(open.begin()->second);
       double seconds = open.begin()->first;
       open.erase(open.begin());
-      repair(next, seconds);
+      KINTSUGI_RETURN_IF_ERROR(repair(next, seconds));
       for (const derive::Rule *rule : derive::rules()) {
         if (!isAllowed(*rule, options.disabled) || !rule->helps(options.machine))
           continue;
@@ -360,11 +360,12 @@ private:
           continue;
         }
         bool isNew = known.insert(te::hashOf(*(*form)->program)).second;
-        if (!isNew || estimated(*(*form)->program) >= next.limit) {
+        double its = estimated(*(*form)->program);
+        if (!isNew || its >= next.limit) {
           append(&left, (*form)->log);
           continue;
         }
-        wait(baseOf(**form));
+        wait(baseOf(**form), its);
         forms.push_back(std::move(*form));
         ++made;
       }
@@ -373,24 +374,24 @@ private:
   }
 
   /// Has a program wait for its turn.
-  void wait(Base base) {
-    double seconds = estimated(*base.program);
-    open.emplace(seconds, std::move(base));
-  }
+  void wait(Base base, double seconds) { open.emplace(seconds, std::move(base)); }
 
   /// Has what a step makes that costs more wait in the program's place.
-  void repair(const Base &base, double seconds) {
+  Status repair(const Base &base, double seconds) {
     std::vector<derive::NearMiss> misses = missesOf(*base.program, options);
     if (misses.empty() || base.repairs == mostRepairs)
-      return;
+      return Status::success();
     Expected<std::unique_ptr<Form>> form = madeBy(derive::commuteSumsRule, repairOf(misses), base);
-    if (!form.ok() || !known.insert(te::hashOf(*(*form)->program)).second)
-      return;
+    if (!form.ok())
+      return tried(derive::commuteSumsRule.name, Status(form.takeError()));
+    if (!known.insert(te::hashOf(*(*form)->program)).second)
+      return Status::success();
     Base raised = baseOf(**form);
     raised.limit = std::min(base.limit, seconds);
     raised.repairs = base.repairs + 1;
     passed.push_back(std::move(*form));
-    open.emplace(seconds, std::move(raised));
+    wait(std::move(raised), seconds);
+    return Status::success();
   }
 
   double estimated(const te::Program &program) const {
@@ -421,11 +422,11 @@ private:
     unchanged->assumed = ofAll;
     unchanged->program = std::make_unique<const te::Program>(std::move(base));
     llvm::SmallVector<const Form *> all{unchanged.get(), forms[0].get()};
-    std::set<Hash128> known{te::hashOf(*unchanged->program), te::hashOf(*forms[0]->program)};
+    std::set<Hash128> distinct{te::hashOf(*unchanged->program), te::hashOf(*forms[0]->program)};
     for (const std::unique_ptr<Form> &form : forms)
-      if (known.insert(te::hashOf(*form->program)).second)
+      if (distinct.insert(te::hashOf(*form->program)).second)
         all.push_back(form.get());
-    if (known.size() == 1)
+    if (distinct.size() == 1)
       return Status::success();
     auto form = std::make_unique<Form>();
     form->name = "of parts";

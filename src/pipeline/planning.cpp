@@ -114,8 +114,8 @@ using PlannedOrNot = Expected<std::unique_ptr<Planned>>;
 
 static PlannedOrNot planOf(const te::Program &program, const Planning &planning, unsigned threads) {
   bool isByPredictions = !planning.measured && !planning.wantsTexts;
-  Hash128 key = keyOf(program);
-  if (auto known = isByPredictions ? planning.memo.find(key) : nullptr)
+  std::optional<Hash128> key = isByPredictions ? std::optional(keyOf(program)) : std::nullopt;
+  if (auto known = key ? planning.memo.find(*key) : nullptr)
     return copyOf(*known);
   auto result = std::make_unique<Planned>();
   result->program = std::make_shared<const te::Program>(program);
@@ -131,8 +131,8 @@ static PlannedOrNot planOf(const te::Program &program, const Planning &planning,
   joinWhereItPays(result->plan, logged);
   if (!runsOnHost(planning.target))
     link::placeCalls(result->plan, planning.target, logged.machine, logged.log);
-  if (isByPredictions)
-    planning.memo.add(key, copyOf(*result));
+  if (key)
+    planning.memo.add(*key, copyOf(*result));
   return result;
 }
 

@@ -314,12 +314,13 @@ bool Expr::uses(unsigned iterator) const {
   return found;
 }
 
-/// Rebuilds a node around new children; `mapIndex` maps indices, `mapExpr` fills and operands.
+/// Whether one is a copy of the other; equal ones that were made apart may be told apart.
 static bool isSame(const Index &a, const Index &b) {
   return a.terms().data() == b.terms().data() && a.constantTerm() == b.constantTerm();
 }
 
-/// The expression itself where nothing below it changes.
+/// Rebuilds a node around new children; `mapIndex` maps indices, `mapExpr` fills and operands. The
+/// expression itself where nothing below it changes.
 static Expr rebuild(const Expr &expr, llvm::function_ref<Index(const Index &)> mapIndex,
                     llvm::function_ref<Expr(const Expr &)> mapExpr) {
   if (expr.kind() == ExprKind::Literal)

@@ -12,8 +12,6 @@ from program import PROGRAM
 from test_derivations import TARGETS, run
 
 
-
-
 def chained_band(path):
     path.write_text(
         "input q[3, 400, 16] f32\ninput k[3, 400, 16] f32\n"

@@ -255,7 +255,10 @@ static size_t earlyStarts(const char *level, std::vector<std::optional<tile::Lau
   auto program = tile::buildTileProgram({{"row", &row.schedule}});
   EXPECT_TRUE(program.ok()) << program.error().message;
   program->launches = {{"row", std::vector<bool>(3, false), {{{"row", {0, 1, 2}}}}, next}};
-  return countOf(textOf(std::move(*program), "row", level), "griddepcontrol.launch_dependents");
+  std::string text = textOf(std::move(*program), "row", level);
+  if (size_t place = text.find("griddepcontrol.launch_dependents"); place != std::string::npos)
+    EXPECT_GT(place, text.find("griddepcontrol.wait")); // What came before is at its end then.
+  return countOf(text, "griddepcontrol.launch_dependents");
 }
 
 TEST(Ptx, TheNextLaunchStartsWhereItsBlocksAreSpread) {
