@@ -1,6 +1,7 @@
 #include "store/database.h"
 
 #include <sqlite3.h>
+#include <thread>
 
 namespace kintsugi::store {
 
@@ -82,14 +83,14 @@ double Statement::real(int column) const { return sqlite3_column_double(handle.g
 
 void Database::Close::operator()(sqlite3 *connection) const { sqlite3_close_v2(connection); }
 
-Expected<Database> Database::open(const std::string &path, int waitMilliseconds) {
+Expected<Database> Database::open(const std::string &path, std::chrono::milliseconds wait) {
   sqlite3 *connection = nullptr;
   int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
   int code = sqlite3_open_v2(path.c_str(), &connection, flags, nullptr);
-  Database database(connection, path); // A handle is made even where opening fails.
+  Database database(connection, path, wait); // A handle is made even where opening fails.
   if (code != SQLITE_OK)
     return failure(connection, code, path);
-  sqlite3_busy_timeout(connection, waitMilliseconds);
+  sqlite3_busy_timeout(connection, static_cast<int>(wait.count()));
   // The file may come from anywhere: nothing in its schema may run code or reach other files.
   sqlite3_db_config(connection, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   sqlite3_db_config(connection, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
@@ -117,6 +118,18 @@ Expected<int64_t> Database::integer(std::string_view sql) const {
   KINTSUGI_ASSIGN(Statement statement, prepare(sql));
   KINTSUGI_ASSIGN(bool found, statement.step());
   return found ? statement.integer(0) : 0;
+}
+
+Status Database::useWriteAheadLog() const {
+  using Clock = std::chrono::steady_clock;
+  constexpr auto pause = std::chrono::milliseconds(2);
+  for (Clock::time_point end = Clock::now() + wait;; std::this_thread::sleep_for(pause)) {
+    int code = sqlite3_exec(handle.get(), "PRAGMA journal_mode = WAL", nullptr, nullptr, nullptr);
+    if (code == SQLITE_OK)
+      return {};
+    if ((code & 0xff) != SQLITE_BUSY || Clock::now() >= end)
+      return failure(handle.get(), code, path);
+  }
 }
 
 Status Database::transaction(const std::function<Status()> &work) const {

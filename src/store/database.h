@@ -9,6 +9,7 @@
 
 #include "base/status.h"
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -54,14 +55,18 @@ private:
 /// A connection. Not safe to share between threads without a lock.
 class Database {
 public:
-  /// Opens the file, or makes it. Waits up to `waitMilliseconds` for other writers, here and later.
-  static Expected<Database> open(const std::string &path, int waitMilliseconds);
+  /// Opens the file, or makes it. Waits up to `wait` for other writers, here and later.
+  static Expected<Database> open(const std::string &path, std::chrono::milliseconds wait);
 
   Expected<Statement> prepare(std::string_view sql) const;
   /// Runs one statement and ignores its rows.
   Status run(std::string_view sql) const;
   /// The first column of the first row.
   Expected<int64_t> integer(std::string_view sql) const;
+  /// Switches the file to SQLite's write-ahead log, under which readers and a writer do not wait
+  /// for each other; stays so. Waits as `open` was told to: SQLite itself does not where two
+  /// connections switch at once (a read lock is held, so that waiting could be a deadlock).
+  Status useWriteAheadLog() const;
   /// Runs `work` in a transaction that holds the write lock from its start; undone on an error.
   Status transaction(const std::function<Status()> &work) const;
 
@@ -70,10 +75,12 @@ private:
     void operator()(sqlite3 *connection) const;
   };
 
-  Database(sqlite3 *connection, std::string path) : handle(connection), path(std::move(path)) {}
+  Database(sqlite3 *connection, std::string path, std::chrono::milliseconds wait)
+      : handle(connection), path(std::move(path)), wait(wait) {}
 
   std::unique_ptr<sqlite3, Close> handle;
   std::string path;
+  std::chrono::milliseconds wait;
 };
 
 } // namespace kintsugi::store

@@ -12,7 +12,7 @@ namespace kintsugi::store {
 
 namespace {
 
-constexpr int waitMilliseconds = 10000;
+constexpr std::chrono::seconds wait(10);
 constexpr int64_t applicationId = 0x4b696e54; // "KinT"
 constexpr int64_t version = 1;
 constexpr const char *schema = "CREATE TABLE measurements(structure BLOB NOT NULL, "
@@ -113,10 +113,10 @@ Store &Store::operator=(Store &&) = default;
 Store::~Store() = default;
 
 Expected<Store> Store::open(const std::string &path) {
-  KINTSUGI_ASSIGN(Database database, Database::open(path, waitMilliseconds));
+  KINTSUGI_ASSIGN(Database database, Database::open(path, wait));
   // First the check, then the switch to the write-ahead log: a foreign file stays as it is.
   KINTSUGI_RETURN_IF_ERROR(prepareFile(database, path));
-  KINTSUGI_RETURN_IF_ERROR(database.run("PRAGMA journal_mode = WAL"));
+  KINTSUGI_RETURN_IF_ERROR(database.useWriteAheadLog());
   // After a loss of power the last times may be gone, which costs a measurement; no corruption.
   KINTSUGI_RETURN_IF_ERROR(database.run("PRAGMA synchronous = NORMAL"));
   return Store(std::unique_ptr<State>(new State{path, std::move(database), {}}));
