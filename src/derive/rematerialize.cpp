@@ -78,8 +78,7 @@ private:
     if (constant[node] || definition.reduction || definition.results.size() != 1 ||
         readers[node] < 2 || isNeeded[node])
       return false;
-    unsigned expressions = 0;
-    definition.bodies[0].walk([&](const Expr &) { ++expressions; });
+    unsigned expressions = definition.bodies[0].sizeUpTo(mostExpressions);
     return expressions > 1 && expressions <= mostExpressions &&
            llvm::all_of(readsOf(definition.bodies[0]), [&](ValueId operand) {
              return isStoredAnyway(operand) || isMuchSmaller(operand, definition.results[0]);

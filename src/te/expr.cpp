@@ -295,6 +295,19 @@ void Expr::walk(Visit visit) const {
   Walk{visit, {}}(*this);
 }
 
+unsigned Expr::sizeUpTo(unsigned most) const {
+  unsigned size = 1;
+  auto add = [&](const Expr &below) {
+    if (size <= most)
+      size += below.sizeUpTo(most - size);
+  };
+  forEachDataOf(*this, add);
+  if (const Expr *fill = kind() == ExprKind::Read ? readFill() : nullptr)
+    add(*fill);
+  llvm::for_each(operands(), add);
+  return size;
+}
+
 /// Not in data that it reads.
 static bool usesByPosition(const Index &index, unsigned iterator) {
   return llvm::any_of(index.terms(), [&](const Term &term) {

@@ -138,6 +138,9 @@ public:
   /// Visits this expression and all below it, those inside gathers and fills included; children
   /// before parents, and what is shared once.
   void walk(llvm::function_ref<void(const Expr &)> visit) const;
+  /// Of how many expressions its text consists: what is shared counts as often as it stands there.
+  /// More than `most` are `most` + 1.
+  unsigned sizeUpTo(unsigned most) const;
   bool uses(unsigned iterator) const;
 
 private:

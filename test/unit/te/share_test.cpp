@@ -28,6 +28,17 @@ TEST(Share, EqualPartsBecomeOne) {
   EXPECT_EQ(shared, tree);
 }
 
+TEST(Share, TextsHaveWhatIsSharedEachTime) {
+  Expr shared = withSharing(treeOf(8));
+  EXPECT_EQ(shared.sizeUpTo(1000), (1u << 9) - 1);
+  EXPECT_EQ(shared.sizeUpTo(510), 511u);
+  EXPECT_EQ(shared.sizeUpTo(100), 101u);
+  EXPECT_EQ(readOf(0).sizeUpTo(0), 1u);
+  for (unsigned level = 0; level < 100; ++level)
+    shared = shared + shared;
+  EXPECT_EQ(shared.sizeUpTo(1000), 1001u);
+}
+
 TEST(Share, WhatDiffersInOnePlaceStaysApart) {
   Expr x = readOf(0), y = readOf(1);
   Expr shifted = Expr::read({0}, ElementType::F32, {Index::iterator(0) + Index(1)});
