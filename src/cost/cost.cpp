@@ -120,7 +120,7 @@ bool areCold(double bytes, const machine::Machine &machine) {
 }
 
 double roomForConstants(double bytes) {
-  constexpr double mostGrowth = 2, littleBytes = 32 << 20;
+  constexpr double mostGrowth = 2, littleBytes = 128 << 20;
   return std::max(littleBytes, mostGrowth * bytes);
 }
 

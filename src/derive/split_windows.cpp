@@ -16,6 +16,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Sequence.h"
 
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -25,11 +26,12 @@ using namespace te;
 
 namespace {
 
-/// With more columns there is nothing to gain but fewer products: matrix units take no fewer than
-/// half of that, and vectors along rows are multiplied with so many columns before the next one is
-/// needed.
+/// Matrix units take no fewer columns than half of that, and vectors along rows are multiplied with
+/// so many columns before the next one is needed.
 int64_t mostColumns(const machine::Machine &machine) { return runsBlocks(machine) ? 32 : 8; }
-/// Of the products before, where columns are not few.
+/// Of the lanes of those vectors that columns take.
+constexpr double wellFilled = 0.9;
+/// Of the products before, where there is nothing else to gain.
 constexpr double fewerProducts = 0.95;
 /// Points beyond the last window's are multiplied for nothing.
 constexpr double mostProducts = 1.5;
@@ -98,7 +100,7 @@ public:
                    (pointsOf(definition.parallel) * pointsOf(definition.reduction->iterators));
     bool isWorthIt = pointsOf(parts->sum.reduction->iterators) >= leastPlaces &&
                      elements * bitsOf(definition.reduction->accumulator) / 8 <= mostBytes &&
-                     share <= (hasFewColumns() ? mostProducts : fewerProducts);
+                     share <= (fillsBadly() ? mostProducts : fewerProducts);
     return isWorthIt ? std::move(parts) : std::nullopt;
   }
 
@@ -126,12 +128,15 @@ private:
     return places;
   }
 
-  bool hasFewColumns() const {
+  /// Columns that are few, or leave lanes of vectors empty.
+  bool fillsBadly() const {
     double count = 1;
     for (auto [k, iterator] : llvm::enumerate(definition.parallel))
       if (ofColumns().uses(k) && !ofRows().uses(k))
         count *= double(iterator.extent.constant());
-    return count <= double(mostColumns(machine));
+    double lanes = runsBlocks(machine) ? 1 : machine.vectorBits / 32;
+    return count <= double(mostColumns(machine)) ||
+           count < wellFilled * lanes * std::ceil(count / lanes);
   }
 
   const Program &program;

@@ -157,6 +157,22 @@ TEST(SplitWindows, LeaveOthers) {
             1u);
 }
 
+TEST(SplitWindows, OfColumnsThatLeaveLanesEmpty) {
+  auto along = [](int channels) {
+    std::string o = std::to_string(channels);
+    return "input x[1, 8, 12, 10] f32\n"
+           "f[o:" +
+           o +
+           ", c:8, w:7] f32 = f32(mod(i64(o + 2*c + 5*w), 7) - 3)\n"
+           "y[n:1, o:" +
+           o +
+           ", i:12, j:10] f32 = sum<f32>[c:8, w:7] (x[0, c, i, j+w-3] | 0) * "
+           "f[o, c, w]\noutput y\n";
+  };
+  EXPECT_EQ(split(along(21), onCpu()).nodes.size(), 3u);
+  EXPECT_EQ(split(along(24), onCpu()).nodes.size(), 2u);
+}
+
 TEST(SplitWindows, OnlyWhereThatIsQuicker) {
   SplitWindowsOptions options = onGpu();
   options.margin = SplitWindowsOptions().margin;

@@ -180,12 +180,14 @@ TEST(Alternatives, HaveToBeQuickerByTheMargin) {
   EXPECT_TRUE(defines(equal.chosen(0, 100 * ratio).program, "h0"));
 }
 
-/// y by a constant of 20 MiB, far too often; or quickly, by one of so many times that.
+/// y by a constant of 80 MiB, far too often; or quickly, by one of so many times that.
 ChosenProgram chosenWithConstants(int64_t times) {
-  std::string head = "input x[j:1024] f32\nconst k[j:1024, i:5120] f32 = weights(\"k\")\n";
-  std::string slow = "y[i:5120] f32 = sum<f32>[j:1024, q:64] x[j] * k[j, i] * 0.015625\noutput y\n";
-  std::string large = "large[r:" + std::to_string(times) + ", j:1024, i:5120] f32 = k[j, i] * 2\n" +
-                      "y[i:5120] f32 = sum<f32>[j:1024] x[j] * large[0, j, i] * 0.5\noutput y\n";
+  std::string head = "input x[j:2048] f32\nconst k[j:2048, i:10240] f32 = weights(\"k\")\n";
+  std::string slow =
+      "y[i:10240] f32 = sum<f32>[j:2048, q:64] x[j] * k[j, i] * 0.015625\noutput y\n";
+  std::string large = "large[r:" + std::to_string(times) +
+                      ", j:2048, i:10240] f32 = k[j, i] * 2\n" +
+                      "y[i:10240] f32 = sum<f32>[j:2048] x[j] * large[0, j, i] * 0.5\noutput y\n";
   Equal equal({head + slow, head + large});
   Expected<ChosenProgram> found =
       chooseAmong({{&equal.programs[0], &equal.programs[1]}, 0, 0}, smallOptions());
