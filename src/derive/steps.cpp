@@ -72,9 +72,27 @@ public:
   /// Adds what lies between leaves of which one depends on another and one of both is in `told`.
   void addBetween(const std::set<std::string> &leaves, const std::set<std::string> &told,
                   std::set<uint32_t> &some) const {
-    for (const std::string &name : leavesOf(some))
-      if (std::optional<uint32_t> node = nodeOf(name))
-        addDown(*node, leaves, told, told.contains(name), some);
+    std::set<std::string> ends = leavesOf(some);
+    std::set<uint32_t> between;
+    for (bool isTold : {false, true}) {
+      std::vector<bool> depends = dependOn(leaves, told, isTold, some);
+      llvm::SmallVector<uint32_t> open;
+      for (const std::string &name : ends)
+        if (std::optional<uint32_t> node = nodeOf(name); node && told.contains(name) == isTold)
+          open.push_back(*node);
+      std::set<uint32_t> seen;
+      while (!open.empty()) {
+        uint32_t node = open.pop_back_val();
+        if (!depends[node] || !seen.insert(node).second)
+          continue;
+        for (ValueId operand : program.operandsOf(node))
+          if (const Value &value = program.value(operand);
+              value.kind == ValueKind::Result && !some.contains(value.node))
+            open.push_back(value.node);
+      }
+      between.insert(seen.begin(), seen.end());
+    }
+    some.insert(between.begin(), between.end());
   }
 
   /// Some nodes, and what is constant that they read, without outputs yet.
@@ -96,22 +114,18 @@ public:
   std::vector<bool> isChanged;
 
 private:
-  /// Whether a node depends on a leaf, or on what is there, and one of both was asked for; if so it
-  /// is added, and what is between.
-  bool addDown(uint32_t node, const std::set<std::string> &leaves,
-               const std::set<std::string> &told, bool isTold, std::set<uint32_t> &some) const {
-    bool depends = false;
-    for (ValueId operand : program.operandsOf(node)) {
-      const Value &value = program.value(operand);
-      bool isResult = value.kind == ValueKind::Result;
-      depends |= leaves.contains(value.name) && (isTold || told.contains(value.name));
-      if (isResult && some.contains(value.node))
-        depends |= isTold;
-      else if (isResult && !constant[value.node])
-        depends |= addDown(value.node, leaves, told, isTold, some);
-    }
-    if (depends)
-      some.insert(node);
+  /// By node, whether it depends on a leaf, or on one of some nodes, and that or who asks is told.
+  std::vector<bool> dependOn(const std::set<std::string> &leaves, const std::set<std::string> &told,
+                             bool isTold, const std::set<uint32_t> &some) const {
+    std::vector<bool> depends(program.nodes.size(), false);
+    for (uint32_t node = 0; node < program.nodes.size(); ++node)
+      if (!constant[node])
+        depends[node] = llvm::any_of(program.operandsOf(node), [&](ValueId operand) {
+          const Value &value = program.value(operand);
+          bool isLeaf = leaves.contains(value.name) && (isTold || told.contains(value.name));
+          return isLeaf || (value.kind == ValueKind::Result &&
+                            (some.contains(value.node) ? isTold : depends[value.node]));
+        });
     return depends;
   }
 

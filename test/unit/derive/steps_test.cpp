@@ -122,4 +122,21 @@ TEST(PartsOfSteps, ArePartsThatDontReadEachOther) {
   EXPECT_TRUE(partsBetween(before, before).empty());
 }
 
+/// Values between two leaves are each read twice: there are 2^60 ways from one to the other.
+TEST(PartsOfSteps, LookAtWhatLiesBetweenOnce) {
+  std::string head = "input x[8] f32\nv0[i:8] f32 = exp(x[i])\n", last = "v0";
+  for (int k = 1; k <= 60; ++k) {
+    std::string next = "v" + std::to_string(k);
+    head += next + "[i:8] f32 = " + last + "[i] + exp(" + last + "[i])\n";
+    last = next;
+  }
+  std::string tail = "output y\n";
+  Program before = parsed(head + "y[i:8] f32 = 2 * " + last + "[i] * v0[i]\n" + tail);
+  Program after = parsed(head + "y[i:8] f32 = 2 * " + last + "[i] * exp(x[i])\n" + tail);
+  std::vector<PartsOfStep> parts = partsBetween(before, after);
+  ASSERT_EQ(parts.size(), 1u);
+  EXPECT_EQ(parts[0].before.inputs.size(), 1u) << printProgram(parts[0].before);
+  EXPECT_EQ(parts[0].after.inputs.size(), 1u) << printProgram(parts[0].after);
+}
+
 } // namespace kintsugi::derive
