@@ -151,6 +151,14 @@ KIN_API KinStatus kin_compare_kernels(const char *model, const char *inputs,
    "reassociates"), what of values it "assumes" to be finite, and its "source". */
 KIN_API KinStatus kin_rules(KinText **rules, KinError **error);
 
+/*===- Operators ----------------------------------------------------------===*/
+
+/* What can be imported: an object with the "oldest" and the "newest" version of ONNX's operator set
+   that a model may use, and an array "operators" of objects with "domain" ("": ONNX's own), "name",
+   and "since": the versions of the set from which there is an entry, in order; each holds until the
+   next. */
+KIN_API KinStatus kin_operators(KinText **operators, KinError **error);
+
 /*===- The machine and the cache ------------------------------------------===*/
 
 /* The machine at hand, as the compiler sees it. "show" looks at it, "measure" measures for a few

@@ -142,7 +142,10 @@ KIN_API KinStatus kin_context_create(const KinModel *model, const KinContextOpti
                                      KinContext **context, KinError **error);
 KIN_API void kin_context_free(KinContext *context);
 
-/* A dense, row-major tensor in the caller's memory, aligned to its elements. */
+/* A dense, row-major tensor in the caller's memory, aligned to its elements: the host's, or, for a
+   model that is loaded on a GPU, that GPU's (from cudaMalloc, torch, ...), where nothing crosses
+   the bus. What else writes inputs there, or reads outputs, has to be done before the run: see
+   kin_context_stream. */
 typedef struct KinTensor {
   const char *name; /* NULL to go by position */
   int32_t type;     /* KinType; KIN_TYPE_ANY in outputs */
@@ -156,6 +159,11 @@ typedef struct KinTensor {
    for KinPort.may_alias. */
 KIN_API KinStatus kin_run(KinContext *context, const KinTensor *inputs, size_t input_count,
                           const KinTensor *outputs, size_t output_count, KinError **error);
+
+/* The stream (a CUstream) on which a context of a GPU works, which lives as long as the context;
+   NULL for other devices. A run has done its work when kin_run returns; whoever still writes an
+   input asks this stream to wait for that before the run (cuStreamWaitEvent). */
+KIN_API void *kin_context_stream(const KinContext *context);
 
 /* Ends the run under way, or the next one if there is none, with KIN_USAGE. */
 KIN_API void kin_context_cancel(KinContext *context);

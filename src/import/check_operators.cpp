@@ -17,7 +17,6 @@
 namespace kintsugi::import {
 namespace {
 
-constexpr int64_t oldestOpset = 1, newestOpset = 28;
 constexpr size_t namedNodes = 3; ///< For each operator, in the message.
 
 struct Use {

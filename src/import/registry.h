@@ -12,6 +12,9 @@
 
 namespace kintsugi::import {
 
+/// Versions of ONNX's own operator set that models may use.
+constexpr int64_t oldestOpset = 1, newestOpset = 28;
+
 struct Operator {
   const char *name;
   /// The first version of the operator set that the function understands; an entry holds until the

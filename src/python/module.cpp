@@ -16,6 +16,7 @@
 #include <cstring>
 #include <memory>
 #include <stdexcept>
+#include <variant>
 
 namespace nb = nanobind;
 
@@ -85,17 +86,79 @@ std::string compile(const nb::bytes &path, const nb::bytes &result, const std::s
 
 using Input = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
 using Output = nb::ndarray<nb::c_contig, nb::device::cpu>;
+using Anywhere = nb::ndarray<nb::c_contig>;
+
+/// The number of a DLPack type; KIN_TYPE_ANY for one that no tensor has.
+int32_t typeOf(nb::dlpack::dtype type) {
+  using Code = nb::dlpack::dtype_code;
+  struct Known {
+    Code code;
+    int bits;
+    KinType type;
+  };
+  static constexpr Known all[] = {
+      {Code::Float, 16, KIN_TYPE_F16},    {Code::Float, 32, KIN_TYPE_F32},
+      {Code::Float, 64, KIN_TYPE_F64},    {Code::Bfloat, 16, KIN_TYPE_BF16},
+      {Code::Int, 8, KIN_TYPE_I8},        {Code::Int, 16, KIN_TYPE_I16},
+      {Code::Int, 32, KIN_TYPE_I32},      {Code::Int, 64, KIN_TYPE_I64},
+      {Code::UInt, 8, KIN_TYPE_U8},       {Code::UInt, 16, KIN_TYPE_U16},
+      {Code::UInt, 32, KIN_TYPE_U32},     {Code::UInt, 64, KIN_TYPE_U64},
+      {Code::Bool, 8, KIN_TYPE_BOOL},     {Code::Complex, 64, KIN_TYPE_C64},
+      {Code::Complex, 128, KIN_TYPE_C128}};
+  for (const Known &known : all)
+    if (type.code == uint8_t(known.code) && type.bits == known.bits && type.lanes == 1)
+      return known.type;
+  return KIN_TYPE_ANY;
+}
+
+/// Memory of an input or output, wherever it is.
+struct Tensor {
+  std::variant<std::monostate, Input, Anywhere> owner; ///< None: the caller keeps the memory.
+  void *data;
+  int32_t type;
+  std::vector<int64_t> shape;
+  uint64_t bytes;
+
+  static Tensor ofDlpack(const Anywhere &array) {
+    Tensor tensor = of(array.data(), typeOf(array.dtype()), array);
+    tensor.owner = array;
+    return tensor;
+  }
+
+  /// An array of the host, whose elements are what `type` says.
+  static Tensor ofArray(const Input &array, int32_t type) {
+    Tensor tensor = of(const_cast<void *>(array.data()), type, array); // Inputs are only read.
+    tensor.owner = array;
+    return tensor;
+  }
+
+private:
+  template <typename Array> static Tensor of(void *data, int32_t type, const Array &array) {
+    Tensor tensor{{}, data, type, {}, array.nbytes()};
+    for (size_t d = 0; d < array.ndim(); ++d)
+      tensor.shape.push_back(int64_t(array.shape(d)));
+    return tensor;
+  }
+};
+
+/// What is known of the machine and its devices, as JSON.
+std::string machine() {
+  KinText *text = nullptr;
+  check([&](KinError **error) { return kin_machine("show", &text, error); });
+  std::unique_ptr<KinText, decltype(&kin_text_free)> owned(text, kin_text_free);
+  return kin_text_data(text);
+}
 
 /// An artifact, loaded and ready to run.
 class Session {
 public:
-  Session(const nb::bytes &path, uint32_t threads)
+  Session(const nb::bytes &path, uint32_t threads, const std::string &device)
       : model(nullptr, kin_model_free), context(nullptr, kin_context_free) {
     std::string artifact = pathOf(path);
     KinModel *loaded = nullptr;
-    check([&](KinError **error) {
-      return kin_model_load(artifact.c_str(), nullptr, &loaded, error);
-    });
+    KinLoadOptions where = {sizeof(where), 0, device.c_str()};
+    check(
+        [&](KinError **error) { return kin_model_load(artifact.c_str(), &where, &loaded, error); });
     model.reset(loaded);
     KinContextOptions options = {sizeof(options), threads, 0};
     KinContext *created = nullptr;
@@ -134,6 +197,34 @@ public:
     return shapes;
   }
 
+  /// The same on tensors that may be elsewhere than in the host's memory.
+  std::vector<std::vector<int64_t>> runTensors(std::vector<Tensor *> inputs,
+                                               std::vector<Tensor *> outputs) {
+    auto viewed = [](std::vector<Tensor *> &tensors) {
+      std::vector<KinTensor> views;
+      for (Tensor *tensor : tensors)
+        views.push_back({nullptr, tensor->type, int32_t(tensor->shape.size()), tensor->shape.data(),
+                         tensor->data, tensor->bytes});
+      return views;
+    };
+    std::vector<KinTensor> from = viewed(inputs), to = viewed(outputs);
+    std::vector<std::vector<int64_t>> shapes;
+    for (size_t i = 0; i < to.size(); ++i)
+      shapes.push_back(outputs[i]->shape);
+    for (size_t i = 0; i < to.size(); ++i)
+      to[i].dims = shapes[i].data();
+    check([&](KinError **error) {
+      return kin_run(context.get(), from.data(), from.size(), to.data(), to.size(), error);
+    });
+    return shapes;
+  }
+
+  /// The number of the GPU's stream that runs are ordered by; none on the host.
+  nb::object stream() const {
+    void *stream = kin_context_stream(context.get());
+    return stream ? nb::cast(reinterpret_cast<uintptr_t>(stream)) : nb::none();
+  }
+
 private:
   /// (name, number of the type, shape, whether that depends on data) of each port.
   template <typename Get> nb::list describe(size_t count, Get get) const {
@@ -164,8 +255,18 @@ NB_MODULE(_native, m) {
   m.def("version", &kin_compiler_version);
   m.def("prepare", &prepare);
   m.def("compile", &compile);
+  m.def("machine", &machine);
+  nb::class_<Tensor>(m, "Tensor")
+      .def_static("of_array", &Tensor::ofArray, nb::arg("array").noconvert(), nb::arg("type"))
+      .def_static("of_dlpack", &Tensor::ofDlpack, nb::arg("capsule").noconvert())
+      .def_static(
+          "at", [](uintptr_t address, int32_t type, std::vector<int64_t> shape, uint64_t bytes) {
+            return Tensor{{}, reinterpret_cast<void *>(address), type, std::move(shape), bytes};
+          });
   nb::class_<Session>(m, "Session")
-      .def(nb::init<const nb::bytes &, uint32_t>())
+      .def(nb::init<const nb::bytes &, uint32_t, const std::string &>())
+      .def("run_tensors", &Session::runTensors)
+      .def("stream", &Session::stream)
       .def("inputs", &Session::inputs)
       .def("outputs", &Session::outputs)
       .def("run", &Session::run, nb::arg("inputs").noconvert(), nb::arg("outputs").noconvert());

@@ -113,15 +113,13 @@ Error kintsugi::runtime::failureOf(const Check &check, std::span<const int64_t> 
   return check.node.empty() ? error : at("node '" + check.node + "'", std::move(error));
 }
 
-Status kintsugi::runtime::checkElements(const Manifest &manifest,
-                                        std::span<const InputTensor *const> inputs) {
+Status kintsugi::runtime::checkElements(const Manifest &manifest, const BytesOfInput &bytesOf) {
   for (const Check &check : manifest.checks) {
     if (!check.range)
       continue;
     const Buffer &buffer = manifest.buffers[check.buffer];
-    const auto *data = static_cast<const std::byte *>(inputs[buffer.home.index]->data);
-    std::optional<int64_t> wrong =
-        check.range->findOutside(buffer.type, std::span(data, buffer.bytes));
+    KINTSUGI_ASSIGN(std::span<const std::byte> bytes, bytesOf(buffer.home.index));
+    std::optional<int64_t> wrong = check.range->findOutside(buffer.type, bytes.first(buffer.bytes));
     if (wrong)
       return at(quoted("input", manifest.inputs[buffer.home.index].name),
                 failureOf(check, {&*wrong, 1}));

@@ -11,14 +11,17 @@
 #include "base/status.h"
 #include "runtime/manifest.h"
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string_view>
 #include <vector>
 
 namespace kintsugi::runtime {
 
-/// An input, in the caller's memory: dense, row-major, aligned to its elements.
+/// An input, in the caller's memory, the host's or the device's: dense, row-major, aligned to its
+/// elements.
 struct InputTensor {
   std::string_view name; ///< The input's; empty to go by position.
   ElementType type = ElementType::Invalid;
@@ -50,7 +53,9 @@ Status checkOverlaps(const Manifest &manifest, std::span<const InputTensor *cons
                      std::span<const OutputTensor *const> outputs);
 
 /// An input error where an element of an input is outside of the range that the model allows.
-Status checkElements(const Manifest &manifest, std::span<const InputTensor *const> inputs);
+/// `bytesOf` gives what an input's tensor holds, by number.
+using BytesOfInput = std::function<Expected<std::span<const std::byte>>(uint32_t)>;
+Status checkElements(const Manifest &manifest, const BytesOfInput &bytesOf);
 
 /// What a check has to say, with these numbers.
 Error failureOf(const Check &check, std::span<const int64_t> numbers);

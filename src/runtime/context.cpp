@@ -153,12 +153,45 @@ void Context::patchOperands() {
     operands[patch.operand] = addresses[patch.buffer];
 }
 
+/// Whether a tensor of the caller's is in the device's own memory.
+bool Context::isOnDevice(const void *data) const {
+  const Device &device = shared->device();
+  return !device.sharesHostMemory() && device.ownsMemory(data);
+}
+
+Status Context::checkInputs() {
+  return checkElements(
+      shared->manifest(), [&](uint32_t number) -> Expected<std::span<const std::byte>> {
+        const InputTensor &tensor = *boundInputs[number];
+        if (!isOnDevice(tensor.data))
+          return std::span(static_cast<const std::byte *>(tensor.data), tensor.bytes);
+        lookedAt.resize(std::max<size_t>(lookedAt.size(), tensor.bytes));
+        KINTSUGI_RETURN_IF_ERROR(queue->download(lookedAt.data(), tensor.data, tensor.bytes));
+        return std::span<const std::byte>(lookedAt).first(tensor.bytes);
+      });
+}
+
+/// What is moved together after a run is moved by the host.
+Status Context::checkOutputs() const {
+  for (size_t i = 0; i < boundOutputs.size(); ++i)
+    if (const Port &port = shared->manifest().outputs[i];
+        !port.dynamic.empty() && isOnDevice(boundOutputs[i]->data))
+      return usageError("output '" + port.name +
+                        "' has extents that depend on data: give it host "
+                        "memory");
+  return Status::success();
+}
+
 Status Context::uploadInputs() {
   if (shared->device().sharesHostMemory())
     return Status::success();
-  for (size_t i = 0; i < boundInputs.size(); ++i)
-    KINTSUGI_RETURN_IF_ERROR(
-        queue->upload(stagedInputs[i], boundInputs[i]->data, boundInputs[i]->bytes));
+  for (size_t i = 0; i < boundInputs.size(); ++i) {
+    const InputTensor &tensor = *boundInputs[i];
+    uint64_t bytes = shared->manifest().buffers[shared->manifest().inputs[i].buffer].bytes;
+    KINTSUGI_RETURN_IF_ERROR(isOnDevice(tensor.data)
+                                 ? queue->copy(stagedInputs[i], tensor.data, bytes)
+                                 : queue->upload(stagedInputs[i], tensor.data, bytes));
+  }
   return Status::success();
 }
 
@@ -168,9 +201,12 @@ Status Context::downloadOutputs() {
     const Port &port = manifest.outputs[i];
     const Buffer &buffer = manifest.buffers[port.buffer];
     bool inPlace = buffer.home == Home::output(i) && shared->device().sharesHostMemory();
-    if (!inPlace)
-      KINTSUGI_RETURN_IF_ERROR(
-          queue->download(boundOutputs[i]->data, addresses[port.buffer], buffer.bytes));
+    if (inPlace)
+      continue;
+    void *to = boundOutputs[i]->data;
+    KINTSUGI_RETURN_IF_ERROR(isOnDevice(to)
+                                 ? queue->copy(to, addresses[port.buffer], buffer.bytes)
+                                 : queue->download(to, addresses[port.buffer], buffer.bytes));
   }
   KINTSUGI_RETURN_IF_ERROR(queue->finish());
   for (size_t i = 0; i < boundOutputs.size(); ++i)
@@ -218,7 +254,8 @@ Status Context::run(std::span<const InputTensor> inputs, std::span<const OutputT
   KINTSUGI_RETURN_IF_ERROR(bindInputs(manifest, inputs, boundInputs));
   KINTSUGI_RETURN_IF_ERROR(bindOutputs(manifest, outputs, boundOutputs));
   KINTSUGI_RETURN_IF_ERROR(checkOverlaps(manifest, boundInputs, boundOutputs));
-  KINTSUGI_RETURN_IF_ERROR(checkElements(manifest, boundInputs));
+  KINTSUGI_RETURN_IF_ERROR(checkInputs());
+  KINTSUGI_RETURN_IF_ERROR(checkOutputs());
   patchOperands();
   isTimedByDevice = queue->timeStages(options.profile) && options.profile;
   RunScope scope(*queue);

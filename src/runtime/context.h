@@ -78,6 +78,9 @@ public:
   /// not tell, or the stages depend on data. Not during a run.
   std::optional<double> deviceSeconds() { return queue->secondsOfSteps(); }
 
+  /// The device's own handle of what the context's work is ordered by, or null.
+  void *nativeQueue() const { return queue->native(); }
+
   const Model &model() const { return *shared; }
 
 private:
@@ -97,6 +100,9 @@ private:
 
   void patchOperands();
   std::byte *portAddress(const Buffer &buffer) const;
+  bool isOnDevice(const void *data) const;
+  Status checkInputs();
+  Status checkOutputs() const;
   Status uploadInputs();
   Status downloadOutputs();
   Status reportShape(const Port &port, const OutputTensor &tensor);
@@ -132,6 +138,7 @@ private:
   std::unique_ptr<DeviceQueue> queue;
   std::vector<MemoryRange> lasting; ///< What is read after fixed steps.
   std::vector<int64_t> reported;    ///< Room for any report.
+  std::vector<std::byte> lookedAt;  ///< Room for what the host looks at of inputs elsewhere.
   bool hasFixedSteps = false;       ///< Whether a run's steps depend on nothing but the plan.
 
   std::vector<std::byte *> addresses; ///< Of each buffer on the device.

@@ -120,6 +120,10 @@ public:
   /// Device to host; the bytes are there when the call returns.
   virtual Status download(void *to, const void *from, uint64_t bytes) = 0;
 
+  /// What the device's own interface calls the queue (a CUstream), so that others can order their
+  /// work with it; null where there is nothing.
+  virtual void *native() const { return nullptr; }
+
   /// Waits until everything asked for is done.
   virtual Status finish() = 0;
 };
@@ -142,6 +146,10 @@ public:
   /// Whether host pointers are device pointers: then the caller's inputs and outputs are used where
   /// they are, otherwise they are copied.
   virtual bool sharesHostMemory() const = 0;
+
+  /// Whether memory of a caller's tensor is a device's, as other libraries of the process hand it
+  /// out, and not the host's. Asked only where the host's is not shared.
+  virtual bool ownsMemory(const void *memory) const { return false; }
 
   /// Memory aligned to KIN_BUFFER_ALIGNMENT; null for no bytes. A machine error where there is not
   /// enough.

@@ -243,6 +243,12 @@ Result cuMemAlloc_v2(Address *address, size_t bytes) {
   *address = device().memory.allocate(bytes);
   return *address ? success : cuda::outOfMemory;
 }
+Result cuPointerGetAttribute(void *value, int attribute, Address pointer) {
+  if (attribute != cuda::memoryType || !device().memory.holds(pointer, 1))
+    return Fault::InvalidValue;
+  *static_cast<unsigned *>(value) = cuda::deviceMemory;
+  return success;
+}
 Result cuMemFree_v2(Address address) {
   return device().memory.release(address) ? success : Fault::InvalidValue;
 }

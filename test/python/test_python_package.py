@@ -215,15 +215,77 @@ def test_wrong_feeds(names, feeds, message):
         (DIGITS, {"threads": -1}, kintsugi.UsageError, "threads"),
         (DIGITS, {"dims": {"batch": 3}}, kintsugi.UsageError, "no open dimension"),
         (DIGITS, {"max_memory": "4GiB"}, kintsugi.UsageError, "must be a number of bytes, at least 1048576"),
-        (DIGITS, {"providers": ["CUDAExecutionProvider"]}, kintsugi.UsageError, "only CPUExecutionProvider"),
-        (b"model", {}, kintsugi.UsageError, "give its path"),
+        (DIGITS, {"providers": ["TensorrtExecutionProvider"]}, kintsugi.UsageError, "only .*CPUExecutionProvider"),
+        (DIGITS, {"device": "cuda:99"}, kintsugi.MachineError, "NVIDIA"),
+        (DIGITS, {"device": "tpu"}, kintsugi.UsageError, "tpu"),
+        (DIGITS, {"plan": "best"}, kintsugi.UsageError, "best"),
+        (DIGITS, {"disable": ["no-such-rule"]}, kintsugi.UsageError, "no-such-rule"),
+        (DIGITS, {"opset": 3}, TypeError, "no option 'opset'"),
+        (b"model", {}, kintsugi.InputError, "model.onnx"),
         ("model.onnx\0.kin", {}, kintsugi.UsageError, "zero byte"),
     ],
 )
 def test_wrong_sessions(model, options, error, message):
-    assert issubclass(error, kintsugi.Error)
+    assert issubclass(error, (kintsugi.Error, TypeError))
     with pytest.raises(error, match=message):
         kintsugi.InferenceSession(model, **options)
+
+
+@pytest.mark.parametrize("cached", [True, False])
+def test_models_in_memory(tmp_path, cached):
+    models.kintsugi("compile", DIGITS, "-o", tmp_path / "digits.kin", "--quiet")
+    expected = kintsugi.InferenceSession(DIGITS)
+    x = {"images": images(expected)}
+    for path in (DIGITS, tmp_path / "digits.kin"):
+        session = kintsugi.InferenceSession(path.read_bytes(), cache=cached)
+        assert session.run(None, x)[0].tobytes() == expected.run(None, x)[0].tobytes()
+
+
+def test_inputs_that_are_known(tmp_path):
+    ports = [("x", 1, [2, 3]), ("shape", 7, [2])]
+    path = save(tmp_path, ports, [("Reshape", ["x", "shape"], "y", {})], [("y", 1, [None, None])])
+    x, shape = np.arange(6, dtype=np.float32).reshape(2, 3), np.array([3, 2])
+    np.savez(tmp_path / "shape.npz", shape=shape)
+    for value in (shape, [3, 2], str(tmp_path / "shape.npz")):
+        session = kintsugi.InferenceSession(path, bind={"shape": np.asarray(value) if isinstance(value, list) else value})
+        assert [port.name for port in session.get_inputs()] == ["x"]
+        assert np.array_equal(session.run(None, {"x": x})[0], x.reshape(3, 2))
+    with pytest.raises(kintsugi.InputError, match=r"from Python, --bind is bind={INPUT: ARRAY}"):
+        kintsugi.InferenceSession(path)
+
+
+def test_what_is_left_out_changes_no_answer():
+    options = kintsugi.SessionOptions()
+    options.disable = ["fusion", "derivation"]
+    sessions = [kintsugi.InferenceSession(DIGITS, options), kintsugi.InferenceSession(DIGITS, plan="greedy"),
+                kintsugi.InferenceSession(DIGITS, disable="formats"), kintsugi.InferenceSession(DIGITS)]
+    x = {"images": images(sessions[0])}
+    results = [session.run(None, x)[0] for session in sessions]
+    for result in results:
+        assert np.abs(result - results[-1]).max() < 1e-5
+
+
+def test_arrays_that_are_bound():
+    session = kintsugi.InferenceSession(DIGITS)
+    x = images(session)
+    (expected,) = session.run(None, {"images": x})
+    binding = session.io_binding()
+    binding.bind_cpu_input("images", x)
+    binding.bind_output("probabilities")
+    session.run_with_iobinding(binding)
+    assert binding.copy_outputs_to_cpu()[0].tobytes() == expected.tobytes()
+    room = np.zeros_like(expected)
+    binding.bind_output("probabilities", room)
+    session.run_with_iobinding(binding)
+    assert room.tobytes() == expected.tobytes() and binding.get_outputs()[0] is room
+    address = np.zeros_like(expected)
+    binding.bind_output("probabilities", "cpu", 0, np.float32, expected.shape, address.ctypes.data)
+    session.run_with_iobinding(binding)
+    assert address.tobytes() == expected.tobytes()
+    for wrong in (np.zeros(3, np.float32), np.zeros(expected.shape), expected.T):
+        binding.bind_output("probabilities", wrong)
+        with pytest.raises(kintsugi.InputError, match="output 'probabilities' is to go to"):
+            session.run_with_iobinding(binding)
 
 
 @pytest.mark.parametrize("cached", [True, False])

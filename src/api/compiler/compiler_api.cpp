@@ -222,6 +222,13 @@ KinStatus kin_rules(KinText **rules, KinError **error) {
   });
 }
 
+KinStatus kin_operators(KinText **operators, KinError **error) {
+  return guarded(operators, error, [&]() -> Status {
+    setText(operators, printJson(api::describeOperators(), 1));
+    return Status::success();
+  });
+}
+
 KinStatus kin_machine(const char *action, KinText **description, KinError **error) {
   return guarded(description, error,
                  [&] { return setReport(description, api::describeMachine(orEmpty(action))); });

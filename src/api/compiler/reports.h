@@ -30,6 +30,9 @@ Expected<Json> compare(const std::string &model, const std::string &inputs,
 
 Expected<Json> explain(const std::string &model, const Settings &settings);
 
+/// Which operators can be imported, as kin_operators() has it.
+Json describeOperators();
+
 /// "show", "measure" or "forget"; a usage error for another word.
 Expected<Json> describeMachine(const std::string &action);
 

@@ -294,6 +294,10 @@ KinStatus kin_run(KinContext *context, const KinTensor *inputs, size_t input_cou
   });
 }
 
+void *kin_context_stream(const KinContext *context) {
+  return context ? context->context->nativeQueue() : nullptr;
+}
+
 void kin_context_cancel(KinContext *context) {
   context->cancel.store(true, std::memory_order_relaxed);
 }

@@ -83,6 +83,13 @@ bool CudaDevice::supports(std::string_view feature) const {
   return feature == "sm_90a" && own == 90;
 }
 
+bool CudaDevice::ownsMemory(const void *memory) const {
+  unsigned type = 0;
+  return memory && enter().ok() &&
+         api->pointerAttribute(&type, memoryType, reinterpret_cast<Address>(memory)) == 0 &&
+         type == deviceMemory;
+}
+
 static std::string mebibytes(uint64_t bytes) { return std::to_string(bytes >> 20) + " MiB"; }
 
 Expected<void *> CudaDevice::allocate(uint64_t bytes) {

@@ -42,6 +42,7 @@ public:
   bool runsTarget(std::string_view target) const override { return target == "cuda"; }
   bool supports(std::string_view feature) const override;
   bool sharesHostMemory() const override { return false; }
+  bool ownsMemory(const void *memory) const override;
   Expected<void *> allocate(uint64_t bytes) override;
   void release(void *memory, uint64_t bytes) override;
   Expected<std::unique_ptr<runtime::DeviceProgram>>

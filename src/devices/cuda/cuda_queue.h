@@ -32,6 +32,7 @@ public:
   Status upload(void *to, const void *from, uint64_t bytes) override;
   Status download(void *to, const void *from, uint64_t bytes) override;
   Status finish() override;
+  void *native() const override { return stream; }
 
 private:
   using Clock = std::chrono::steady_clock;

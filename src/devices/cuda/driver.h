@@ -29,6 +29,8 @@ enum DeviceAttribute : int {
   capabilityMinor = 76,
   mostSharedBytes = 97, ///< Of a block that asks for them.
 };
+enum PointerAttribute : int { memoryType = 2 };
+inline constexpr unsigned deviceMemory = 2; ///< A type of memory; managed memory is of it, too.
 enum FunctionAttribute : int {
   mostThreads = 0,
   staticSharedBytes = 1,

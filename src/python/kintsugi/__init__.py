@@ -16,14 +16,17 @@ import os
 import re
 import tempfile
 import warnings
+from contextlib import ExitStack
 
 import numpy
 
 from . import _native
 from ._native import Error, InputError, MachineError, UsageError
+from .io_binding import IOBinding, is_on_gpu, tensor_of_gpu
 
 __all__ = [
     "Error",
+    "IOBinding",
     "InferenceSession",
     "InputError",
     "MachineError",
@@ -36,7 +39,7 @@ __version__ = _native.version()
 for _error in (Error, InputError, MachineError, UsageError):
     _error.__module__ = __name__
 
-PROVIDER = "CPUExecutionProvider"
+PROVIDER, GPU_PROVIDER = "CPUExecutionProvider", "CUDAExecutionProvider"
 
 # By the numbers of ONNX's TensorProto.DataType: ONNX Runtime's name for tensors of it, and NumPy's type. NumPy has no
 # bfloat16 of its own; the package ml_dtypes brings one.
@@ -61,36 +64,65 @@ _TYPES = {
 
 # The keywords that stand for flags of the command line, which the compiler's messages name.
 _KEYWORDS = {
+    "--bind": "bind={INPUT: ARRAY}",
+    "--calibrate": "calibrate={INPUT: ARRAY}",
     "--dim": "dims={NAME: N}",
+    "--disable": "disable=NAMES",
     "--max-error": "max_error=SHARE",
     "--max-memory": "max_memory=BYTES",
     "--precision": "precision=NAME",
+    "--plan": "plan=NAME",
     "--random-weights": "random_weights=True",
+    "--target": "device=NAME",
     "--threads": "threads=N",
     "--timeout": "timeout=SECONDS",
+    "--tune": "tune=SECONDS",
 }
 
 
 def get_available_providers():
-    return [PROVIDER]
+    """Those whose devices are here, the quicker one first."""
+    return [GPU_PROVIDER, PROVIDER] if _has_gpu() else [PROVIDER]
+
+
+def _has_gpu():
+    return bool(json.loads(_native.machine())["cuda"].get("devices"))
+
+
+def _device_of(providers):
+    """The device that ONNX Runtime's list of providers asks for: the first of ours that is here."""
+    for provider in providers:
+        name, options = provider if isinstance(provider, (tuple, list)) else (provider, {})
+        if name == PROVIDER:
+            return "cpu"
+        if name == GPU_PROVIDER and (_has_gpu() or len(providers) == 1):
+            return f"cuda:{int(options.get('device_id', 0))}"
+    raise UsageError(f"providers {providers}: there is only {' and '.join(get_available_providers())}")
 
 
 class SessionOptions:
     """How a model is compiled and run. An option that there is not can't be set: none is ignored."""
 
     __slots__ = (
+        "bind",
         "cache",
+        "calibrate",
+        "device",
         "dims",
+        "disable",
         "intra_op_num_threads",
         "max_error",
         "max_memory",
+        "plan",
         "precision",
         "random_weights",
         "timeout",
+        "tune",
     )
 
     def __init__(self):
         self.intra_op_num_threads = 0  # 0: one thread on each core
+        self.device = "cpu"  # or "cuda", or "cuda:N": an NVIDIA GPU, by number
         self.precision = "f32"  # what f32 values may be rounded to: "f16" or "bf16"
         self.max_error = None  # by how much of its largest number fewer bits may move an output
         self.cache = True  # keep the artifact, and look for it first
@@ -98,6 +130,11 @@ class SessionOptions:
         self.dims = {}  # sizes of open dimensions, by name
         self.timeout = None  # seconds that compiling may take
         self.max_memory = None  # bytes that compiling may take: by default all that the machine has
+        self.bind = {}  # inputs whose value is known now, by name: arrays, or .npz files
+        self.calibrate = None  # inputs to look at where values get fewer bits, by name, or an .npz file
+        self.disable = ()  # what not to do: names that `kintsugi rules` lists
+        self.plan = "search"  # or "greedy", "separate", "exhaustive"
+        self.tune = None  # seconds that may be spent on measuring kernels
 
     def add_free_dimension_override_by_name(self, name, size):
         self.dims[name] = size
@@ -106,7 +143,7 @@ class SessionOptions:
 class NodeArg:
     """An input or output: `name`, `type` as ONNX Runtime spells it, and `shape`, None where it depends on data."""
 
-    __slots__ = ("_bound", "_dtype", "_dynamic", "name", "shape", "type")
+    __slots__ = ("_bound", "_bytes", "_dtype", "_dynamic", "_number", "name", "shape", "type")
 
     def __init__(self, name, number, bound, dynamic):
         if number not in _TYPES:
@@ -119,7 +156,8 @@ class NodeArg:
             import ml_dtypes
 
             dtype = ml_dtypes.bfloat16
-        self._dtype = numpy.dtype(dtype)
+        self._dtype, self._number = numpy.dtype(dtype), number
+        self._bytes = math.prod(bound) * self._dtype.itemsize
 
     def __repr__(self):
         return f"NodeArg(name={self.name!r}, type={self.type!r}, shape={self.shape!r})"
@@ -134,15 +172,27 @@ class NodeArg:
             )
         return array
 
+    def _room(self, value):
+        """What an output goes to, in place."""
+        array = value if isinstance(value, numpy.ndarray) else numpy.from_dlpack(value)
+        dense = array.flags.c_contiguous and array.flags.aligned and array.flags.writeable
+        if array.dtype != self._dtype or array.shape != self._bound or not dense:
+            raise InputError(
+                f"output '{self.name}' is to go to {array.dtype}{list(array.shape)}, it needs a dense, writable "
+                f"{self._dtype}{list(self._bound)}"
+            )
+        return array
+
     def _plain(self, array):
         """The same memory in a type that NumPy has itself."""
         return array.view(numpy.uint16) if self.type == "tensor(bfloat16)" else array
 
 
 class InferenceSession:
-    """A compiled model. `path` is an ONNX file, a text model (.te) or an artifact. Keywords stand for options:
-    `threads` for intra_op_num_threads, the others for those of their names. `notes`: what compiling had to say, such as
-    values that are assumed to be finite; nothing for an artifact."""
+    """A compiled model, from an ONNX file, a text model (.te) or an artifact, or from the bytes of an ONNX file or an
+    artifact. Keywords stand for options: `threads` for intra_op_num_threads, the others for those of their names.
+    `notes`: what compiling had to say, such as values that are assumed to be finite; nothing for an artifact. Inputs and
+    outputs may be on the host or, of a session of a GPU, on that GPU (`io_binding`)."""
 
     def __init__(
         self,
@@ -151,38 +201,30 @@ class InferenceSession:
         providers=None,
         *,
         threads=None,
-        precision=None,
-        max_error=None,
-        cache=None,
-        random_weights=None,
-        dims=None,
-        timeout=None,
-        max_memory=None,
+        **keywords,
     ):
-        if isinstance(path_or_bytes, (bytes, bytearray, memoryview)):
-            raise UsageError("a model in memory is not supported; write it to a file, and give its path")
-        if providers and not any((p if isinstance(p, str) else p[0]) == PROVIDER for p in providers):
-            raise UsageError(f"providers {providers}: there is only {PROVIDER}")
         options = sess_options if sess_options is not None else SessionOptions()
-        settings = {"threads": options.intra_op_num_threads if threads is None else threads}
-        if (rounded := options.precision if precision is None else precision) != "f32":
-            settings["precision"] = rounded
-        if (share := options.max_error if max_error is None else max_error) is not None:
-            settings["max_error"] = share
-        if options.random_weights if random_weights is None else random_weights:
-            settings["random_weights"] = True
-        if extents := dict(options.dims) | dict(dims or {}):
-            settings["dims"] = extents
-        if (seconds := options.timeout if timeout is None else timeout) is not None:
-            settings["timeout"] = seconds
-        if (bytes_ := options.max_memory if max_memory is None else max_memory) is not None:
-            settings["max_memory"] = bytes_
-        path = os.fsdecode(path_or_bytes)
-        if "\0" in path:
-            raise UsageError("a path has no zero byte in it")
-        load = _load if (options.cache if cache is None else cache) or _is_artifact(path) else _load_anew
+        given = {name: getattr(options, name) for name in SessionOptions.__slots__}
+        if unknown := [name for name in keywords if name not in given or name == "intra_op_num_threads"]:
+            raise TypeError(f"InferenceSession has no option '{unknown[0]}'; its options: threads, {', '.join(given)}")
+        given |= {name: value for name, value in keywords.items() if value is not None}
+        given["dims"] = dict(options.dims) | dict(keywords.get("dims") or {})
+        if providers and keywords.get("device") is None:
+            given["device"] = _device_of(providers)
+        if threads is not None:
+            given["intra_op_num_threads"] = threads
+        with ExitStack() as stack:
+            self._open(path_or_bytes, given, stack)
+
+    def _open(self, path_or_bytes, given, stack):
+        settings = _settings_of(given, stack)
+        path = _path_of(path_or_bytes, stack)
+        is_artifact = _is_artifact(path)
+        if is_artifact:
+            settings.pop("target", None)  # It is of one already.
+        load = _load if given["cache"] or is_artifact else _load_anew
         try:
-            self._native, self.notes = load(path, settings)
+            self._native, self.notes = load(path, settings, given["device"])
         except Error as error:
             raise type(error)(_with_keywords(str(error))) from None
         self._inputs = [NodeArg(*port) for port in self._native.inputs()]
@@ -198,13 +240,16 @@ class InferenceSession:
         return list(self._outputs)
 
     def get_providers(self):
-        return get_available_providers()
+        return [PROVIDER] if self._native.stream() is None else [GPU_PROVIDER]
+
+    def io_binding(self):
+        return IOBinding(self)
 
     def run(self, output_names, input_feed):
         """The outputs named, or all for None or no names, from an array for each input by name."""
         try:
             places = [self._places[name] for name in output_names] if output_names else range(len(self._outputs))
-            feeds = [port._take(input_feed[port.name]) for port in self._inputs]
+            values = [input_feed[port.name] for port in self._inputs]
         except KeyError as missing:
             raise InputError(self._describe_missing(missing.args[0], output_names)) from None
         if len(input_feed) != len(self._inputs):
@@ -215,15 +260,59 @@ class InferenceSession:
                 "the model is a constant"
             )
         results = [_empty(port._bound, port._dtype) for port in self._outputs]
-        shapes = self._native.run(
-            [port._plain(array) for port, array in zip(self._inputs, feeds)],
-            [port._plain(array) for port, array in zip(self._outputs, results)],
-        )
+        shapes = self._run(values, results)
         results = [self._shaped(results[place], shapes[place], place) for place in places]
         if self._is_rounded or not self._is_checked:
             self._is_checked = True
             self._warn([self._outputs[place].name for place in places], results)
         return results
+
+    def run_with_iobinding(self, binding):
+        """Runs on what is bound: all inputs, and those outputs that are asked for."""
+        if missing := [port.name for port in self._inputs if port.name not in binding._inputs]:
+            raise InputError(f"input '{missing[0]}' is not bound")
+        bound = [binding._outputs.get(port.name) for port in self._outputs]
+        results = [
+            _empty(port._bound, port._dtype) if value is None else value for port, value in zip(self._outputs, bound)
+        ]
+        shapes = self._run([binding._inputs[port.name] for port in self._inputs], results)
+        places = [self._places[name] for name in binding._outputs]
+        binding._results = [
+            self._shaped(results[place], shapes[place], place) if bound[place] is None else bound[place]
+            for place in places
+        ]
+
+    def _run(self, values, results):
+        """On values for all inputs and outputs, wherever they are; gives the outputs' shapes."""
+        if all(isinstance(result, numpy.ndarray) for result in results) and not any(map(self._is_elsewhere, values)):
+            return self._native.run(
+                [port._plain(port._take(value)) for port, value in zip(self._inputs, values)],
+                [port._plain(port._room(array)) for port, array in zip(self._outputs, results)],
+            )
+        return self._native.run_tensors(
+            [self._tensor(port, value, port._take) for port, value in zip(self._inputs, values)],
+            [self._tensor(port, value, port._room) for port, value in zip(self._outputs, results)],
+        )
+
+    @staticmethod
+    def _is_elsewhere(value):
+        return not isinstance(value, numpy.ndarray) and (isinstance(value, _native.Tensor) or is_on_gpu(value))
+
+    def _tensor(self, port, value, of_host):
+        if isinstance(value, _native.Tensor):
+            return value
+        if is_on_gpu(value):
+            if tuple(value.shape) != port._bound:
+                raise InputError(f"'{port.name}' is {list(value.shape)}, the model's is {list(port._bound)}")
+            return tensor_of_gpu(value, port.name, self._native.stream())
+        return _native.Tensor.of_array(port._plain(of_host(value)), port._number)
+
+    @staticmethod
+    def _port(name, ports, kind):
+        for port in ports:
+            if port.name == name:
+                return port
+        raise InputError(f"the model has no {kind} '{name}'; its {kind}s: {', '.join(port.name for port in ports)}")
 
     def _warn(self, names, results):
         for name, result in zip(names, results):
@@ -263,6 +352,54 @@ def _with_keywords(message):
     return f"{message} (from Python, {', '.join(words)})" if words else message
 
 
+def _settings_of(given, stack):
+    """The compiler's options; what they name in files lasts as long as `stack`."""
+    settings = {"threads": given["intra_op_num_threads"]}
+    usual = SessionOptions()
+    for name in ("max_error", "max_memory", "plan", "precision", "random_weights", "timeout", "tune"):
+        if given[name] != getattr(usual, name):
+            settings[name] = given[name]
+    if given["dims"]:
+        settings["dims"] = given["dims"]
+    if given["device"] != "cpu":
+        settings["target"] = given["device"]
+    if disabled := given["disable"]:
+        settings["disable"] = disabled if isinstance(disabled, str) else ",".join(disabled)
+    if given["calibrate"] is not None:
+        settings["calibrate"] = _file_of(given["calibrate"], stack)
+    if given["bind"]:
+        files = {name: _file_of(_named(name, value), stack) for name, value in given["bind"].items()}
+        settings["bind"] = files
+    return settings
+
+
+def _named(name, value):
+    return value if isinstance(value, (str, os.PathLike)) else {name: value}
+
+
+def _file_of(arrays, stack):
+    """The path of an .npz file: what was given, or one of these arrays."""
+    if isinstance(arrays, (str, os.PathLike)):
+        return os.fspath(arrays)
+    path = os.path.join(stack.enter_context(tempfile.TemporaryDirectory(prefix="kintsugi-")), "arrays.npz")
+    numpy.savez(path, **{name: numpy.asarray(array) for name, array in arrays.items()})
+    return path
+
+
+def _path_of(path_or_bytes, stack):
+    """Of a model, which a session only looks at while it is made."""
+    if isinstance(path_or_bytes, (bytes, bytearray, memoryview)):
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="kintsugi-"))
+        path = os.path.join(folder, "model.onnx")
+        with open(path, "wb") as file:
+            file.write(path_or_bytes)
+        return path
+    path = os.fsdecode(path_or_bytes)
+    if "\0" in path:
+        raise UsageError("a path has no zero byte in it")
+    return path
+
+
 def _is_artifact(path):
     """Whether there is nothing to compile. What can't be read is no artifact: who reads it says why."""
     try:
@@ -277,23 +414,23 @@ def _as_json(settings):
     return json.dumps(settings, default=operator.index)
 
 
-def _load(path, settings):
+def _load(path, settings, device):
     """A session of the artifact in the cache, where it is compiled into if need be, and notes."""
     report = json.loads(_native.prepare(os.fsencode(path), _as_json(settings)))
     try:
-        return _native.Session(os.fsencode(report["artifact"]), settings["threads"]), report.get("notes", [])
+        return _native.Session(os.fsencode(report["artifact"]), settings["threads"], device), report.get("notes", [])
     except InputError:
         if not report["cached"]:
             raise
     # What is damaged in the cache is as good as not there.
     os.unlink(report["artifact"])
     report = json.loads(_native.prepare(os.fsencode(path), _as_json(settings)))
-    return _native.Session(os.fsencode(report["artifact"]), settings["threads"]), report.get("notes", [])
+    return _native.Session(os.fsencode(report["artifact"]), settings["threads"], device), report.get("notes", [])
 
 
-def _load_anew(path, settings):
+def _load_anew(path, settings, device):
     # The session keeps what it needs of the file.
     with tempfile.TemporaryDirectory(prefix="kintsugi-") as folder:
         artifact = os.path.join(folder, "model.kin")
         report = json.loads(_native.compile(os.fsencode(path), os.fsencode(artifact), _as_json(settings)))
-        return _native.Session(os.fsencode(artifact), settings["threads"]), report["notes"]
+        return _native.Session(os.fsencode(artifact), settings["threads"], device), report["notes"]

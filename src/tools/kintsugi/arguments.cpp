@@ -62,6 +62,7 @@ public:
     addInspect();
     addExplain();
     addRules();
+    addOperators();
     addDoctor();
     addCache();
   }
@@ -313,6 +314,11 @@ private:
 
   void addRules() {
     CLI::App &verb = addVerb("rules", "List what --disable names: rules and other choices");
+    addJson(verb);
+  }
+
+  void addOperators() {
+    CLI::App &verb = addVerb("operators", "List the ONNX operators that models may have");
     addJson(verb);
   }
 

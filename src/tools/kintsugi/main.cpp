@@ -70,6 +70,8 @@ KinStatus call(const Arguments &arguments, const KinCompilerOptions &options, Ki
     return kin_explain(model, &options, report, error);
   if (verb == "rules")
     return kin_rules(report, error);
+  if (verb == "operators")
+    return kin_operators(report, error);
   if (verb == "cache")
     return kin_cache(model, arguments.maxBytes.value_or(defaultCacheBytes), report, error);
   return kin_machine(arguments.machineAction.c_str(), report, error);

@@ -249,6 +249,20 @@ static std::string showRules(const Json &report) {
   return all;
 }
 
+static std::string showOperators(const Json &report) {
+  std::string all = format("Models may use versions %.0f to %.0f of ONNX's operator set.\n",
+                           number(report, "oldest"), number(report, "newest"));
+  for (const Json &each : report["operators"]) {
+    std::string domain = text(each, "domain"), versions;
+    for (const Json &since : each["since"])
+      versions += (versions.empty() ? "" : ", ") + std::to_string(since.get<int64_t>());
+    all += format("%-40s from version %s\n",
+                  ((domain.empty() ? "" : domain + ".") + text(each, "name")).c_str(),
+                  versions.c_str());
+  }
+  return all;
+}
+
 std::string show(const std::string &verb, const Json &report, bool allDecisions) {
   if (verb == "compile")
     return showCompile(report);
@@ -266,6 +280,8 @@ std::string show(const std::string &verb, const Json &report, bool allDecisions)
     return showInspect(report);
   if (verb == "rules")
     return showRules(report);
+  if (verb == "operators")
+    return showOperators(report);
   if (verb == "cache")
     return showCache(report);
   return showMachine(report);

@@ -180,6 +180,58 @@ TEST_F(Cuda, RecordsTheSecondRun) {
   EXPECT_EQ(fake->early, 0u); // Its kernels don't say that they wait.
 }
 
+TEST_F(Cuda, TensorsMayBeOnTheDevice) {
+  auto model = load(cudaParts(withoutCall(affineParts())));
+  ASSERT_TRUE(model.ok()) << model.error().message;
+  auto context = Context::create(*model);
+  ASSERT_TRUE(context.ok());
+  EXPECT_NE((*context)->nativeQueue(), nullptr);
+  Device &device = (*model)->device();
+  auto room = [&] { return static_cast<float *>(*device.allocate(8000)); };
+  float *from = room(), *to = room();
+  for (int times = 1; times <= 3; ++times) {
+    for (int k = 0; k < 1000; ++k)
+      from[500 + k] = x[k] / float(times); // Anywhere in what was allocated.
+    std::fill_n(to, 2000, 7.0f);
+    InputTensor inputs[] = {{"x", ElementType::F32, shape, from + 500, 6000}};
+    OutputTensor outputs[] = {{"y", to + 3, 4000, {}}};
+    ASSERT_EQ(messageOf((*context)->run(inputs, outputs)), "success");
+    EXPECT_NEAR(to[3 + 7], std::tanh(from[507] * (7 / 500.0f) - 1), 1e-6);
+    EXPECT_EQ(to[2], 7);
+    EXPECT_EQ(to[1003], 7);
+  }
+  EXPECT_EQ(fake->graphLaunches, 2); // Wherever the tensors are.
+  device.release(from, 8000);
+  device.release(to, 8000);
+}
+
+TEST_F(Cuda, WhatTheHostLooksAtOfTensorsOnTheDevice) {
+  Parts parts = cudaParts(raggedParts());
+  Manifest &m = parts.manifest;
+  m.checks = {{m.inputs[0].buffer, "cut", "Ragged: {} is too much", ElementRange{0, 3}}};
+  auto model = load(parts);
+  ASSERT_TRUE(model.ok()) << model.error().message;
+  auto context = Context::create(*model);
+  ASSERT_TRUE(context.ok());
+  Device &device = (*model)->device();
+  auto *count = static_cast<int64_t *>(*device.allocate(8));
+  auto *there = static_cast<float *>(*device.allocate(48));
+  float here[12];
+  int64_t extents[2];
+  InputTensor inputs[] = {{"count", ElementType::I64, {}, count, 8}};
+  auto run = [&](float *rows) {
+    OutputTensor outputs[] = {{"rows", rows, 48, extents}};
+    return messageOf((*context)->run(inputs, outputs));
+  };
+  *count = 2;
+  EXPECT_EQ(run(here), "success");
+  EXPECT_EQ(run(there), "output 'rows' has extents that depend on data: give it host memory");
+  *count = 5;
+  EXPECT_EQ(run(here), "input 'count': node 'cut': Ragged: 5 is too much");
+  device.release(count, 8);
+  device.release(there, 48);
+}
+
 TEST_F(Cuda, LooksAtReportsAfterEachRun) {
   Parts parts = cudaParts(raggedParts());
   Manifest &m = parts.manifest;

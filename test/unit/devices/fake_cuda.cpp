@@ -11,6 +11,7 @@
 #include <cstring>
 #include <dlfcn.h>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <string>
@@ -35,6 +36,15 @@ struct Function {
 };
 
 std::recursive_mutex mutex;
+std::map<Address, size_t> allocated; ///< Bytes by address.
+
+bool isOfDevice(const void *memory) {
+  std::lock_guard lock(mutex);
+  auto address = reinterpret_cast<Address>(memory);
+  auto behind = allocated.upper_bound(address);
+  return behind != allocated.begin() &&
+         address - std::prev(behind)->first < std::prev(behind)->second;
+}
 
 int perform(Stream *stream, std::function<int()> work) {
   if (stream && stream->recording) {
@@ -133,19 +143,32 @@ int cuMemAlloc_v2(Address *address, size_t bytes) {
     return outOfMemory;
   std::lock_guard lock(mutex);
   *address = reinterpret_cast<Address>(std::aligned_alloc(256, (bytes + 255) / 256 * 256));
+  allocated[*address] = bytes;
   ++fakeCuda()->memoryInUse;
+  return success;
+}
+int cuPointerGetAttribute(void *value, int attribute, Address pointer) {
+  if (attribute != kintsugi::devices::cuda::memoryType ||
+      !isOfDevice(reinterpret_cast<void *>(pointer)))
+    return invalidValue;
+  *static_cast<unsigned *>(value) = kintsugi::devices::cuda::deviceMemory;
   return success;
 }
 int cuMemFree_v2(Address address) {
   std::lock_guard lock(mutex);
+  allocated.erase(address);
   std::free(reinterpret_cast<void *>(address));
   --fakeCuda()->memoryInUse;
   return success;
 }
 int cuMemcpyHtoDAsync_v2(Address to, const void *from, size_t bytes, Handle stream) {
+  if (isOfDevice(from))
+    return invalidValue;
   return move(static_cast<Stream *>(stream), reinterpret_cast<void *>(to), from, bytes);
 }
 int cuMemcpyDtoHAsync_v2(void *to, Address from, size_t bytes, Handle stream) {
+  if (isOfDevice(to))
+    return invalidValue;
   return move(static_cast<Stream *>(stream), to, reinterpret_cast<void *>(from), bytes);
 }
 int cuMemcpyDtoDAsync_v2(Address to, Address from, size_t bytes, Handle stream) {

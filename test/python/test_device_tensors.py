@@ -1,0 +1,161 @@
+"""Tensors on a GPU, from Python: used where they are, through addresses and through DLPack, on an emulated device."""
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+from conftest import EMULATOR
+from program import PROGRAM
+
+pytest.importorskip("kintsugi", reason="the package is not built; ./dev build makes it")
+
+HEAD = """
+import ctypes
+import sys
+import numpy as np
+import kintsugi
+
+driver = ctypes.CDLL("libcuda.so.1")
+model, device = sys.argv[1], "cuda"
+
+
+class OnGpu:
+    # An array in the device's memory, which is the host's here, with DLPack's methods.
+    def __init__(self, array):
+        address = ctypes.c_uint64()
+        assert driver.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(array.nbytes)) == 0
+        self.address, self.shape, self.dtype = address.value, array.shape, array.dtype
+        self.memory = np.frombuffer((ctypes.c_char * array.nbytes).from_address(address.value), array.dtype)
+        self.memory = self.memory.reshape(array.shape)
+        self.memory[...] = array
+        self.streams = []
+
+    def __dlpack_device__(self):
+        return (2, 0)
+
+    def __dlpack__(self, stream=None):
+        self.streams.append(stream)
+        capsule = self.memory.__dlpack__()
+        pointer = ctypes.pythonapi.PyCapsule_GetPointer
+        pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+        place = pointer(capsule, b"dltensor") + 8  # Behind the address: the device's type and number.
+        ctypes.c_int32.from_address(place).value = 2
+        return capsule
+
+
+def refused(kind, words, call, *arguments, **keywords):
+    try:
+        call(*arguments, **keywords)
+    except kind as error:
+        assert words in str(error), error
+    else:
+        raise AssertionError(f"not refused: {words}")
+
+
+x = np.random.default_rng(3).standard_normal((6, 50), np.float32)
+expected = np.tanh(x).sum(axis=1)
+session = kintsugi.InferenceSession(model, device=device)
+"""
+
+MODEL = """input x[i:6, j:50] f32
+t[i:6, j:50] f32 = tanh(x[i, j])
+y[i:6] f32 = sum<f32>[j:50] t[i, j]
+output y
+output t
+"""
+
+
+@pytest.fixture
+def on_gpu(tmp_path):
+    def run(script, model=MODEL):
+        path = tmp_path / "model.te"
+        path.write_text(model)
+        environment = os.environ | {
+            "KINTSUGI_CACHE": str(tmp_path / "cache"),
+            "KINTSUGI_EMULATOR": "sm_90a",
+            "LD_LIBRARY_PATH": str(EMULATOR),
+            "PYTHONPATH": os.pathsep.join(sys.path),
+        }
+        command = [sys.executable, "-c", HEAD + textwrap.dedent(script), str(path)]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, done.stderr
+
+    assert (EMULATOR / "libcuda.so.1").exists(), "the emulator is not built; ./dev build makes it"
+    assert PROGRAM
+    return run
+
+
+def test_host_arrays_and_providers(on_gpu):
+    on_gpu("""
+        y, t = session.run(None, {"x": x})
+        np.testing.assert_allclose(y, expected, rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(t, np.tanh(x), rtol=1e-5, atol=1e-6)
+        assert session.get_providers() == ["CUDAExecutionProvider"]
+        assert kintsugi.get_available_providers() == ["CUDAExecutionProvider", "CPUExecutionProvider"]
+        for providers in (["CUDAExecutionProvider", "CPUExecutionProvider"], [("CUDAExecutionProvider", {"device_id": 0})]):
+            other = kintsugi.InferenceSession(model, providers=providers)
+            assert other.get_providers() == ["CUDAExecutionProvider"]
+        assert kintsugi.InferenceSession(model, providers=["CPUExecutionProvider"]).get_providers() == ["CPUExecutionProvider"]
+        refused(kintsugi.MachineError, "there is no NVIDIA device 7", kintsugi.InferenceSession, model, device="cuda:7")
+    """)
+
+
+def test_feeds_on_the_gpu(on_gpu):
+    on_gpu("""
+        feed = OnGpu(x)
+        for _ in range(3):
+            y, t = session.run(None, {"x": feed})
+            np.testing.assert_allclose(y, expected, rtol=1e-5, atol=1e-5)
+        # The work on a feed comes ahead of the session's: its producer is told the stream.
+        assert len(feed.streams) == 3 and len(set(feed.streams)) == 1 and feed.streams[0]
+        np.testing.assert_array_equal(feed.memory, x)
+        refused(kintsugi.InputError, "[50, 6]", session.run, None, {"x": OnGpu(x.T.copy())})
+        refused(kintsugi.UsageError, "type f64", session.run, None, {"x": OnGpu(x.astype(np.float64))})
+        on_host = kintsugi.InferenceSession(model)
+        refused(kintsugi.InputError, "'x' is on a GPU, the session is not", on_host.run, None, {"x": feed})
+        bind = on_host.io_binding().bind_input
+        refused(kintsugi.InputError, "the session is not", bind, "x", "cuda", 0, np.float32, (6, 50), feed.address)
+    """)
+
+
+def test_what_is_bound_is_used_where_it_is(on_gpu):
+    on_gpu("""
+        feed, room = OnGpu(x), OnGpu(np.full(6, 7, np.float32))
+        binding = session.io_binding()
+        binding.bind_input("x", feed)
+        binding.bind_output("y", room)
+        binding.bind_output("t")
+        for scale in (1, 2, 0.5):
+            feed.memory[...] = x * np.float32(scale)
+            session.run_with_iobinding(binding)
+            np.testing.assert_allclose(room.memory, np.tanh(x * scale).sum(axis=1), rtol=1e-5, atol=1e-5)
+        y, t = binding.get_outputs()
+        assert y is room and isinstance(t, np.ndarray)
+        np.testing.assert_allclose(t, np.tanh(x * 0.5), rtol=1e-5, atol=1e-6)
+        refused(kintsugi.UsageError, "output 'y' is not the host's", binding.copy_outputs_to_cpu)
+    """)
+
+
+def test_addresses_are_bound_as_onnx_runtime_binds_them(on_gpu):
+    on_gpu("""
+        feed, room = OnGpu(x), OnGpu(np.zeros((6, 50), np.float32))
+        binding = session.io_binding()
+        binding.bind_input("x", "cuda", 0, np.float32, (6, 50), feed.address)
+        binding.bind_output("t", "cuda", 0, np.float32, (6, 50), room.address)
+        session.run_with_iobinding(binding)
+        np.testing.assert_allclose(room.memory, np.tanh(x), rtol=1e-5, atol=1e-6)
+        host = np.zeros(6, np.float32)
+        binding.bind_output("y", host)
+        session.run_with_iobinding(binding)
+        np.testing.assert_allclose(host, expected, rtol=1e-5, atol=1e-5)
+        assert binding.get_outputs()[1] is host
+        refused(kintsugi.InputError, "is int32", binding.bind_input, "x", "cuda", 0, np.int32, (6, 50), feed.address)
+        refused(kintsugi.InputError, "[5, 50]", binding.bind_input, "x", "cuda", 0, np.float32, (5, 50), feed.address)
+        refused(kintsugi.UsageError, "no device 'tpu'", binding.bind_input, "x", "tpu", 0, None, None, feed.address)
+        refused(kintsugi.InputError, "no input 'z'", binding.bind_input, "z", feed)
+        refused(kintsugi.UsageError, "give a tensor on the GPU", binding.bind_output, "y", "cuda")
+        binding.clear_binding_inputs()
+        refused(kintsugi.InputError, "input 'x' is not bound", session.run_with_iobinding, binding)
+    """)
