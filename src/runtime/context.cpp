@@ -2,6 +2,7 @@
 
 #include "runtime/context.h"
 
+#include "abi/stage.h"
 #include "base/fill_numbers.h"
 
 #include <algorithm>
@@ -44,6 +45,9 @@ static bool isFixed(const Manifest &manifest, const Plan &plan) {
                      [&](const Plan &child) { return isFixed(manifest, child); });
 }
 
+/// Callers take turns between a few, of a cache that is written while another is read.
+constexpr size_t mostPlaces = 8;
+
 Status Context::setUp(ContextOptions options) {
   const Manifest &manifest = shared->manifest();
   Device &device = shared->device();
@@ -51,17 +55,14 @@ Status Context::setUp(ContextOptions options) {
   KINTSUGI_ASSIGN(arena, allocate(manifest.arenaBytes));
   boundInputs.resize(manifest.inputs.size());
   boundOutputs.resize(manifest.outputs.size());
-  stagedInputs.resize(manifest.inputs.size());
-  stagedOutputs.resize(manifest.outputs.size());
-  if (!device.sharesHostMemory()) {
-    for (size_t i = 0; i < stagedInputs.size(); ++i) {
-      KINTSUGI_ASSIGN(stagedInputs[i], allocate(manifest.buffers[manifest.inputs[i].buffer].bytes));
-    }
-    for (size_t i = 0; i < stagedOutputs.size(); ++i) {
-      KINTSUGI_ASSIGN(stagedOutputs[i],
-                      allocate(manifest.buffers[manifest.outputs[i].buffer].bytes));
-    }
-  }
+  if (!device.sharesHostMemory())
+    for (const std::vector<Port> *ports : {&manifest.inputs, &manifest.outputs})
+      for (const Port &port : *ports) {
+        KINTSUGI_ASSIGN(std::byte * memory, allocate(manifest.buffers[port.buffer].bytes));
+        staged.push_back(memory);
+      }
+  places = staged;
+  asked.assign(mostPlaces, staged);
   times.resize(manifest.stages.size());
   for (const Check &check : manifest.checks)
     if (!check.range)
@@ -69,8 +70,6 @@ Status Context::setUp(ContextOptions options) {
   hasFixedSteps = !device.sharesHostMemory() && isFixed(manifest, manifest.plan);
   placeBuffers();
   collectOperands();
-  if (hasFixedSteps)
-    findLasting();
   return Status::success();
 }
 
@@ -78,7 +77,7 @@ Status Context::setUp(ContextOptions options) {
 /// run.
 void Context::findLasting() {
   const Manifest &manifest = shared->manifest();
-  patchOperands(); // The caller's tensors are elsewhere.
+  lasting.clear();
   auto add = [&](uint32_t buffer) {
     lasting.push_back({addresses[buffer], manifest.buffers[buffer].bytes});
   };
@@ -131,14 +130,15 @@ void Context::clearStageTimes() { times.assign(times.size(), {}); }
 /// The device address of a buffer that is at home in an input or output.
 std::byte *Context::portAddress(const Buffer &buffer) const {
   const Buffer &owner = originOf(shared->manifest(), buffer);
-  bool direct = shared->device().sharesHostMemory();
+  bool direct = shared->device().sharesHostMemory(), isInput = owner.home.kind == Home::Kind::Input;
   uint32_t port = owner.home.index;
   std::byte *base;
-  if (owner.home.kind == Home::Kind::Input) // Never written: validated.
-    base = direct ? static_cast<std::byte *>(const_cast<void *>(boundInputs[port]->data))
-                  : stagedInputs[port];
+  if (!direct)
+    base = places[isInput ? port : boundInputs.size() + port];
+  else if (isInput) // Never written: validated.
+    base = static_cast<std::byte *>(const_cast<void *>(boundInputs[port]->data));
   else
-    base = direct ? static_cast<std::byte *>(boundOutputs[port]->data) : stagedOutputs[port];
+    base = static_cast<std::byte *>(boundOutputs[port]->data);
   return base + (&owner == &buffer ? 0 : buffer.home.offset);
 }
 
@@ -182,15 +182,38 @@ Status Context::checkOutputs() const {
   return Status::success();
 }
 
+/// Tensors on the device are used where they are once they were there in an earlier run: steps of
+/// other places are recorded anew, which takes longer than copies.
+void Context::choosePlaces() {
+  if (shared->device().sharesHostMemory())
+    return;
+  auto placeOf = [&](const void *data, size_t place) {
+    bool isAligned = reinterpret_cast<uintptr_t>(data) % KIN_BUFFER_ALIGNMENT == 0;
+    return isAligned && isOnDevice(data) ? static_cast<std::byte *>(const_cast<void *>(data))
+                                         : staged[place];
+  };
+  size_t numInputs = boundInputs.size();
+  for (size_t i = 0; i < staged.size(); ++i)
+    places[i] =
+        placeOf(i < numInputs ? boundInputs[i]->data : boundOutputs[i - numInputs]->data, i);
+  if (!hasFixedSteps || std::ranges::find(asked, places) != asked.end())
+    return;
+  asked[nextAsked] = places;
+  nextAsked = (nextAsked + 1) % asked.size();
+  places = staged;
+}
+
 Status Context::uploadInputs() {
   if (shared->device().sharesHostMemory())
     return Status::success();
   for (size_t i = 0; i < boundInputs.size(); ++i) {
+    if (!isStaged(i))
+      continue;
     const InputTensor &tensor = *boundInputs[i];
     uint64_t bytes = shared->manifest().buffers[shared->manifest().inputs[i].buffer].bytes;
     KINTSUGI_RETURN_IF_ERROR(isOnDevice(tensor.data)
-                                 ? queue->copy(stagedInputs[i], tensor.data, bytes)
-                                 : queue->upload(stagedInputs[i], tensor.data, bytes));
+                                 ? queue->copy(staged[i], tensor.data, bytes)
+                                 : queue->upload(staged[i], tensor.data, bytes));
   }
   return Status::success();
 }
@@ -200,8 +223,8 @@ Status Context::downloadOutputs() {
   for (size_t i = 0; i < boundOutputs.size(); ++i) {
     const Port &port = manifest.outputs[i];
     const Buffer &buffer = manifest.buffers[port.buffer];
-    bool inPlace = buffer.home == Home::output(i) && shared->device().sharesHostMemory();
-    if (inPlace)
+    bool isDirect = shared->device().sharesHostMemory() || !isStaged(boundInputs.size() + i);
+    if (buffer.home == Home::output(i) && isDirect)
       continue;
     void *to = boundOutputs[i]->data;
     KINTSUGI_RETURN_IF_ERROR(isOnDevice(to)
@@ -256,6 +279,7 @@ Status Context::run(std::span<const InputTensor> inputs, std::span<const OutputT
   KINTSUGI_RETURN_IF_ERROR(checkOverlaps(manifest, boundInputs, boundOutputs));
   KINTSUGI_RETURN_IF_ERROR(checkInputs());
   KINTSUGI_RETURN_IF_ERROR(checkOutputs());
+  choosePlaces();
   patchOperands();
   isTimedByDevice = queue->timeStages(options.profile) && options.profile;
   RunScope scope(*queue);
@@ -293,7 +317,8 @@ Status Context::runSteps(const RunOptions &options) {
   if (!hasFixedSteps || areSeen)
     return walk(plan, {*queue, options});
   KINTSUGI_RETURN_IF_ERROR(checkCancelled(options));
-  KINTSUGI_ASSIGN(bool isUnderWay, queue->beginSteps(lasting));
+  findLasting();
+  KINTSUGI_ASSIGN(bool isUnderWay, queue->beginSteps(lasting, places));
   if (isUnderWay)
     return Status::success();
   Status walked = walk(plan, {*queue, options});

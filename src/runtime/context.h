@@ -100,7 +100,9 @@ private:
 
   void patchOperands();
   std::byte *portAddress(const Buffer &buffer) const;
+  void choosePlaces();
   bool isOnDevice(const void *data) const;
+  bool isStaged(size_t place) const { return places[place] == staged[place]; }
   Status checkInputs();
   Status checkOutputs() const;
   Status uploadInputs();
@@ -134,7 +136,12 @@ private:
   std::mutex running;
   std::vector<DeviceBlock> blocks; ///< Owned device memory.
   std::byte *arena = nullptr;
-  std::vector<std::byte *> stagedInputs, stagedOutputs; ///< Where the device has its own memory.
+  std::vector<std::byte *> staged; ///< Of inputs, then of outputs, on a device with its own memory.
+  /// Where this run's tensors are on such a device: the caller's own memory, or what is staged.
+  std::vector<std::byte *> places;
+  /// Where tensors of earlier runs could have been, some of the last ones.
+  std::vector<std::vector<std::byte *>> asked;
+  size_t nextAsked = 0; ///< Which of them goes.
   std::unique_ptr<DeviceQueue> queue;
   std::vector<MemoryRange> lasting; ///< What is read after fixed steps.
   std::vector<int64_t> reported;    ///< Room for any report.

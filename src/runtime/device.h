@@ -79,9 +79,13 @@ public:
 
   /// Around all launches, copies and uploads of a plan that has the same ones in each run. True
   /// where the queue kept them from an earlier run and started them again: they are not to be asked
-  /// for then, and endSteps() is not called. What they write is read afterwards in `lasting` alone,
-  /// which is the same in each run.
-  virtual Expected<bool> beginSteps(std::span<const MemoryRange> lasting) { return false; }
+  /// for then, and endSteps() is not called. What they write is read afterwards in `lasting` alone.
+  /// `places` is where they read and write the caller's tensors: runs that have the same ones have
+  /// the same steps.
+  virtual Expected<bool> beginSteps(std::span<const MemoryRange> lasting,
+                                    std::span<std::byte *const> places) {
+    return false;
+  }
   /// `complete`: whether none of them failed.
   virtual Status endSteps(bool complete) { return Status::success(); }
   /// How long the device took for them in the last run, by its own clock; to be asked for when the

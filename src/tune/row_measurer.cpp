@@ -151,7 +151,7 @@ private:
       : kernel(&kernel), queue(std::move(queue)) {}
 
   Status runSteps(size_t launches) {
-    KINTSUGI_ASSIGN(bool isKnown, queue->beginSteps(lasting));
+    KINTSUGI_ASSIGN(bool isKnown, queue->beginSteps(lasting, {}));
     if (!isKnown) {
       Status asked = ask(launches);
       Status ended = queue->endSteps(asked.ok());

@@ -51,14 +51,13 @@ CudaQueue::~CudaQueue() {
   if (stream)
     driver().waitForStream(stream);
   dropTimedGraph();
-  if (graph)
-    driver().destroyRunnable(graph);
+  for (Recorded &recorded : graphs)
+    drop(recorded);
   for (Handle event : {start, end})
     if (event)
       driver().destroyEvent(event);
   if (stream)
     driver().destroyStream(stream);
-  device.release(added, addedBytes);
   device.release(counter, counterBytes);
 }
 
@@ -86,17 +85,49 @@ void CudaQueue::endRun() {
 // Steps that are the same in each run
 //===----------------------------------------------------------------------===//
 
+constexpr size_t mostGraphs = 8; ///< Each holds memory of the driver.
+
+void CudaQueue::drop(Recorded &recorded) {
+  if (recorded.graph)
+    driver().destroyRunnable(recorded.graph);
+  device.release(recorded.added, recorded.addedBytes);
+  recorded = {};
+}
+
+CudaQueue::Recorded &CudaQueue::recordedFor(std::span<std::byte *const> places) {
+  auto isThere = [&](const Recorded &each) { return std::ranges::equal(each.places, places); };
+  if (isTiming && !isThere(timed))
+    dropTimedGraph();
+  Recorded *found = isTiming ? &timed : nullptr;
+  if (!found) {
+    auto known = std::ranges::find_if(graphs, isThere);
+    if (known == graphs.end() && graphs.size() < mostGraphs) {
+      graphs.reserve(mostGraphs);
+      known = graphs.emplace(graphs.end());
+    } else if (known == graphs.end()) {
+      known = std::ranges::min_element(graphs, {}, &Recorded::lastUsed);
+      drop(*known);
+    }
+    found = &*known;
+  }
+  found->places.assign(places.begin(), places.end());
+  found->lastUsed = ++numRuns;
+  return *found;
+}
+
 Status CudaQueue::startGraph() {
   KINTSUGI_RETURN_IF_ERROR(driver().check(driver().recordEvent(start, stream), "time a run"));
   KINTSUGI_RETURN_IF_ERROR(
-      driver().check(driver().launchGraph(graphOfRun(), stream), "start a run"));
+      driver().check(driver().launchGraph(ofRun->graph, stream), "start a run"));
   isTimed = true;
   return driver().check(driver().recordEvent(end, stream), "time a run");
 }
 
-Expected<bool> CudaQueue::beginSteps(std::span<const MemoryRange> lasting) {
+Expected<bool> CudaQueue::beginSteps(std::span<const MemoryRange> lasting,
+                                     std::span<std::byte *const> places) {
   KINTSUGI_RETURN_IF_ERROR(device.enter());
-  if (graphOfRun()) {
+  ofRun = &recordedFor(places);
+  if (ofRun->graph) {
     KINTSUGI_RETURN_IF_ERROR(startGraph());
     return true;
   }
@@ -126,7 +157,7 @@ Status CudaQueue::recordTrace() {
   KINTSUGI_RETURN_IF_ERROR(placeTrace());
   if (isTiming)
     KINTSUGI_RETURN_IF_ERROR(timer.makeRoom(partsOfTrace()));
-  KINTSUGI_ASSIGN(graphOfRun(), record(driver(), stream, [&] { return askForTrace(); }));
+  KINTSUGI_ASSIGN(ofRun->graph, record(driver(), stream, [&] { return askForTrace(); }));
   return Status::success();
 }
 
@@ -146,19 +177,20 @@ Status CudaQueue::askForTrace() {
 /// Memory that the shortened steps use, with the numbers that they read there.
 Status CudaQueue::placeTrace() {
   uint64_t bytes = trace->table.size() + trace->spareBytes;
-  if (bytes > addedBytes) {
-    device.release(added, addedBytes);
-    added = nullptr;
-    addedBytes = 0;
-    KINTSUGI_ASSIGN(added, device.allocate(bytes));
-    addedBytes = bytes;
+  if (bytes > ofRun->addedBytes) {
+    device.release(ofRun->added, ofRun->addedBytes);
+    ofRun->added = nullptr;
+    ofRun->addedBytes = 0;
+    KINTSUGI_ASSIGN(ofRun->added, device.allocate(bytes));
+    ofRun->addedBytes = bytes;
   }
-  trace->place(addressOf(added));
+  Address added = addressOf(ofRun->added);
+  trace->place(added);
   if (trace->table.empty())
     return Status::success();
-  KINTSUGI_RETURN_IF_ERROR(driver().check(
-      driver().upload(addressOf(added), trace->table.data(), trace->table.size(), stream),
-      "upload to the device"));
+  KINTSUGI_RETURN_IF_ERROR(
+      driver().check(driver().upload(added, trace->table.data(), trace->table.size(), stream),
+                     "upload to the device"));
   return finish();
 }
 

@@ -22,7 +22,8 @@ public:
 
   void beginRun() override;
   void endRun() override;
-  Expected<bool> beginSteps(std::span<const runtime::MemoryRange> lasting) override;
+  Expected<bool> beginSteps(std::span<const runtime::MemoryRange> lasting,
+                            std::span<std::byte *const> places) override;
   Status endSteps(bool complete) override;
   std::optional<double> secondsOfSteps() override;
   bool timeStages(bool wanted) override;
@@ -37,13 +38,21 @@ public:
 private:
   using Clock = std::chrono::steady_clock;
 
+  /// The steps of runs whose callers' tensors are in the same places.
+  struct Recorded {
+    std::vector<std::byte *> places;
+    cuda::Handle graph = nullptr; ///< Ready to start; or null.
+    void *added = nullptr;        ///< Memory that the graph uses beside the caller's.
+    uint64_t addedBytes = 0;
+    uint64_t lastUsed = 0; ///< The number of a run.
+  };
+
   CudaQueue(CudaDevice &device, const CudaProgram &program)
       : device(device), program(program), timer(device) {}
 
   const cuda::Driver &driver() const { return device.driver(); }
   static std::string describe(const runtime::Stage &stage);
   Status runCall(const runtime::Stage &stage, void *const *buffers);
-  cuda::Handle &graphOfRun() { return isTiming ? timedGraph : graph; }
   Status startGraph();
   Status launchNow(uint32_t stage, void *const *buffers);
   Status setParameters(uint32_t stage, void *const *buffers);
@@ -51,6 +60,8 @@ private:
   Status launchTimed(uint32_t stage, void *const *buffers);
   Status runCallTimed(uint32_t stage, void *const *buffers);
   void addAlone(runtime::StageSpan span, Clock::time_point began);
+  Recorded &recordedFor(std::span<std::byte *const> places);
+  void drop(Recorded &recorded);
   void dropTimedGraph();
   size_t partsOfTrace() const;
   Status copyNow(cuda::Address to, cuda::Address from, uint64_t bytes);
@@ -65,18 +76,19 @@ private:
   CudaDevice &device;
   const CudaProgram &program;
   cuda::Handle stream = nullptr, start = nullptr, end = nullptr; ///< A stream and two events.
-  cuda::Handle graph = nullptr, timedGraph = nullptr;            ///< Ready to start; or null.
+  std::vector<Recorded> graphs; ///< Some, of which the one that was used last longest ago goes.
+  Recorded timed;               ///< With the launches timed one by one.
+  Recorded *ofRun = nullptr;    ///< That of the run under way, one of these.
+  uint64_t numRuns = 0;
   bool isWatched = true;              ///< Each launch is waited for; until a run was seen through.
   bool hasFixedSteps = false;         ///< The run under way.
   std::unique_ptr<cuda::Trace> trace; ///< While a run's steps are noted.
   void *counter = nullptr;            ///< Of blocks that meet; null where none do.
-  void *added = nullptr;              ///< Memory that the graph uses beside the caller's.
-  uint64_t addedBytes = 0;
-  bool isAfterKernel = false; ///< While steps are recorded: of the one ahead.
-  bool isTimed = false;       ///< Whether the events are of this run.
-  bool isTiming = false;      ///< Whether runs' launches are timed one by one.
-  StageTimer timer;           ///< Of the timed graph.
-  cuda::Address clocks = 0;   ///< What the launch asked for is given for its parts.
+  bool isAfterKernel = false;         ///< While steps are recorded: of the one ahead.
+  bool isTimed = false;               ///< Whether the events are of this run.
+  bool isTiming = false;              ///< Whether runs' launches are timed one by one.
+  StageTimer timer;                   ///< Of the timed graph.
+  cuda::Address clocks = 0;           ///< What the launch asked for is given for its parts.
   Clock::time_point runBegan;
   std::vector<runtime::StageSpan> alone; ///< What this run timed one by one.
   std::vector<void *> parameters;        ///< Addresses of a launch's operands and the rest.

@@ -22,9 +22,7 @@ Expected<std::vector<StageSpan>> CudaQueue::stageSpans() {
 }
 
 void CudaQueue::dropTimedGraph() {
-  if (timedGraph)
-    driver().destroyRunnable(timedGraph);
-  timedGraph = nullptr;
+  drop(timed);
   timer.forget();
 }
 

@@ -205,6 +205,49 @@ TEST_F(Cuda, TensorsMayBeOnTheDevice) {
   device.release(to, 8000);
 }
 
+TEST_F(Cuda, TensorsOnTheDeviceAreUsedWhereTheyAreOnceTheyWereThere) {
+  auto model = load(cudaParts(withoutCall(affineParts())));
+  ASSERT_TRUE(model.ok()) << model.error().message;
+  auto context = Context::create(*model);
+  ASSERT_TRUE(context.ok());
+  Device &device = (*model)->device();
+  constexpr size_t rooms = 12;
+  std::vector<float *> from, to;
+  for (size_t k = 0; k < rooms; ++k)
+    for (auto *all : {&from, &to})
+      all->push_back(static_cast<float *>(*device.allocate(4000)));
+  auto run = [&](size_t number) {
+    for (int k = 0; k < 1000; ++k)
+      from[number][k] = x[k] / float(number + 1);
+    std::fill_n(to[number], 1000, 7.0f);
+    InputTensor inputs[] = {{"x", ElementType::F32, shape, from[number], 4000}};
+    OutputTensor outputs[] = {{"y", to[number], 4000, {}}};
+    int before = fake->copies;
+    EXPECT_EQ(messageOf((*context)->run(inputs, outputs)), "success");
+    EXPECT_NEAR(to[number][7], std::tanh(from[number][7] * (7 / 500.0f) - 1), 1e-6);
+    return fake->copies - before;
+  };
+  EXPECT_EQ(run(0), 2); // Input and output.
+  for (int times = 0; times < 3; ++times)
+    EXPECT_EQ(run(0), 0);
+  EXPECT_EQ(run(1), 2);
+  for (size_t number : {1, 0, 1, 0}) // In turns.
+    EXPECT_EQ(run(number), 0);
+  for (size_t number = 2; number < rooms; ++number)
+    EXPECT_EQ(run(number), 2);
+  EXPECT_EQ(run(0), 2); // Forgotten, with its steps.
+  int recorded = fake->recorded;
+  for (size_t number = 0; number < rooms; ++number) { // More steps than are kept.
+    run(number);
+    EXPECT_EQ(run(number), 0);
+  }
+  EXPECT_GT(fake->recorded, recorded);
+  (*context).reset();
+  for (size_t k = 0; k < rooms; ++k)
+    for (auto *all : {&from, &to})
+      device.release((*all)[k], 4000);
+}
+
 TEST_F(Cuda, WhatTheHostLooksAtOfTensorsOnTheDevice) {
   Parts parts = cudaParts(raggedParts());
   Manifest &m = parts.manifest;

@@ -172,6 +172,7 @@ int cuMemcpyDtoHAsync_v2(void *to, Address from, size_t bytes, Handle stream) {
   return move(static_cast<Stream *>(stream), to, reinterpret_cast<void *>(from), bytes);
 }
 int cuMemcpyDtoDAsync_v2(Address to, Address from, size_t bytes, Handle stream) {
+  ++fakeCuda()->copies;
   return move(static_cast<Stream *>(stream), reinterpret_cast<void *>(to),
               reinterpret_cast<void *>(from), bytes);
 }

@@ -45,7 +45,8 @@ public:
                const Stored &stored)
       : none(std::move(none)), program(program), rule(rule), stored(stored) {}
 
-  Expected<bool> beginSteps(std::span<const runtime::MemoryRange>) override {
+  Expected<bool> beginSteps(std::span<const runtime::MemoryRange>,
+                            std::span<std::byte *const>) override {
     bool isKept = runs++ >= 2 && !isTiming;
     if (!isKept)
       seconds = 0, spans.clear();
