@@ -41,6 +41,10 @@ public:
         continue;
     if (block == extent)
       return inBlocks(c.name(), block, type);
+    // What comes before a block may be 0, and must not meet an infinity that is none of a shorter
+    // type's elements, but the product of a block that leaves its range.
+    if (kind.combiner == Combiner::Prod && isFloat(type))
+      wide = ElementType::F64;
     ValueId inner = inBlocks(c.name() + ".inside", block, wide);
     ValueId before = allBefore(block);
     return c.define(c.name(), c.shape(x), [&](Indices i) {
