@@ -2,7 +2,8 @@
 //
 // A long axis is cut into blocks of about the root of its length: what comes before a block is the
 // sum of sums of blocks, so no element adds up more than two roots of terms, and all elements are
-// independent of each other. Products are the same.
+// independent of each other. Products of integers are the same. Those of floats are taken one by
+// one: the product of a block may leave the range of floats where that of all before is 0.
 //
 //===----------------------------------------------------------------------===//
 
@@ -41,10 +42,8 @@ public:
         continue;
     if (block == extent)
       return inBlocks(c.name(), block, type);
-    // What comes before a block may be 0, and must not meet an infinity that is none of a shorter
-    // type's elements, but the product of a block that leaves its range.
     if (kind.combiner == Combiner::Prod && isFloat(type))
-      wide = ElementType::F64;
+      return inOrder();
     ValueId inner = inBlocks(c.name() + ".inside", block, wide);
     ValueId before = allBefore(block);
     return c.define(c.name(), c.shape(x), [&](Indices i) {
@@ -96,6 +95,42 @@ private:
                       at[axis] = r[0];
                       return where(r[0], BinaryOp::Less, i[axis], c.read(whole, at));
                     });
+  }
+
+  /// By a loop along the axis, which carries what all elements so far give.
+  ValueId inOrder() {
+    Shape others(c.shape(x));
+    others.erase(others.begin() + axis);
+    auto at = [&](Indices i, const Index &place) {
+      llvm::SmallVector<Index> source(i.begin(), i.end());
+      source.insert(source.begin() + axis, place);
+      return source;
+    };
+    auto body = std::make_shared<te::Program>();
+    body->name = "cumulative";
+    Builder b(*body);
+    ValueId step = body->addInput("step", ElementType::I64, {});
+    ValueId state = body->addInput("state", wide, others);
+    ValueId elements = body->addInput("elements", type, Shape(c.shape(x)));
+    ValueId next = b.define("next", others, [&](Indices i) {
+      Index place = position(Index::data(b.read(step, {})));
+      Expr element = Expr::cast(wide, b.read(elements, at(i, place)));
+      return Expr::binary(kind.op, b.read(state, i), element);
+    });
+    body->addOutput("next", next);
+    body->addOutput("result", b.define("result", others, [&](Indices i) {
+      return Expr::cast(type, b.read(isExclusive ? state : next, i));
+    }));
+    ValueId first = c.define(c.name() + ".first", others,
+                             [&](Indices) { return Expr::literal(wide, kind.neutral); });
+    te::Scan scan{Extent(extent), std::move(body), {first}, {x}, {}};
+    auto results = c.program.addScan({c.name() + ".last", c.name() + ".steps"}, std::move(scan));
+    return c.view(c.name(), results[1], c.shape(x), [&](Indices i) {
+      llvm::SmallVector<Index> source{position(i[axis])};
+      source.append(i.begin(), i.begin() + axis);
+      source.append(i.begin() + axis + 1, i.end());
+      return source;
+    });
   }
 
   OpContext &c;

@@ -39,7 +39,8 @@ def cumulative_sum(m):
 
 @block("CumProd", opset=26, last=26, weight=3)
 def cumulative_product(m):
-    x = m.unary("Cos", m.tamed(m.pick((1, 2, 3)), 4.0), bound=1.0)
+    x = m.input((m.length(), m.size(8))) if m.d.flag() else m.pick((1, 2, 3))
+    x = m.unary("Cos", m.tamed(x, 4.0), bound=1.0)
     axis = m.g.scalar(m.d.index(x.rank), "int64")
     m.keep(m.g.node("CumProd", [x, axis], x.shape, bound=1.0, exclusive=m.d.index(2), reverse=m.d.index(2)))
 
