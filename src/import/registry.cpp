@@ -14,7 +14,8 @@ constexpr OperatorTable (*families[])() = {
     cumulativeOperators, einsumOperators,        elementwiseOperators, gatherOperators,
     matmulOperators,     normalizationOperators, poolingOperators,     recurrentOperators,
     reduceOperators,     resizeOperators,        scatterOperators,     shapeOperators,
-    sliceOperators,      softmaxOperators,       sortingOperators,
+    sliceOperators,      softmaxOperators,       sortingOperators,     lossOperators,
+    oneHotOperators,     sequenceOperators,      imageOperators,       windowFunctionOperators,
 };
 
 using Key = std::pair<std::string, std::string>;

@@ -148,6 +148,15 @@ void writePositions() {
   write("pick_elements.onnx",
         positioned({node("GatherElements", {"x", "i"}, {"y"}, "pick", {intAttribute("axis", 1)})}));
   write("pick_rows.onnx", positioned({node("GatherND", {"x", "i"}, {"y"}, "pick")}));
+  write("label.onnx", positioned({node("Squeeze", {"i"}, {"l"}),
+                                  node("NegativeLogLikelihoodLoss", {"x", "l"}, {"y"}, "cost")}));
+  write("label_ignored.onnx", positioned({node("Squeeze", {"i"}, {"l"}),
+                                          node("NegativeLogLikelihoodLoss", {"x", "l"}, {"y"},
+                                               "cost", {intAttribute("ignore_index", -1)})}));
+  write("turn.onnx",
+        positioned({node("Squeeze", {"i"}, {"l"}),
+                    node("ReverseSequence", {"x", "l"}, {"y"}, "turn",
+                         {intAttribute("batch_axis", 0), intAttribute("time_axis", 1)})}));
   write("place.onnx", positioned({node("ScatterND", {"x", "i", "x"}, {"y"}, "place")}));
   write("pick_known.onnx", modelOf({node("Gather", {"x", "w"}, {"y"}, "pick")}, {"2", "3"},
                                    {tensor("w", 7, {1}, std::string("\x07\0\0\0\0\0\0\0", 8))}));

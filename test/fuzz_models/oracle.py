@@ -16,7 +16,11 @@ UNITS = {"f32": 2.0**-24, "f64": 2.0**-53, "f16": 2.0**-11, "bf16": 2.0**-8}
 FLOORS = {"f16": 2.0**-24}  # Numbers nearer to zero are zero, or this; those of other types are never met.
 ROUNDINGS = 4  # Of noise on each value.
 # Operators that subtract numbers of that size inside, where there is no place for noise: their operand's, or 1.
-CANCELLING = {"Gelu": "operand", **dict.fromkeys(["Elu", "Celu", "Selu", "Sinh", "Asinh", "Atanh"], "one")}
+ENDING_IN_ZERO = ["HannWindow", "HammingWindow", "BlackmanWindow"]
+CANCELLING = {
+    "Gelu": "operand",
+    **dict.fromkeys(["Elu", "Celu", "Selu", "Sinh", "Asinh", "Atanh", *ENDING_IN_ZERO], "one"),
+}
 INTERPRETED = 2_000_000  # Multiply-adds that the interpreter is given.
 
 onnxruntime.set_default_logger_severity(4)

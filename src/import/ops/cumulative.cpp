@@ -1,8 +1,9 @@
-//===- cumulative.cpp - Sums of all elements up to a place -------------------===//
+//===- cumulative.cpp - Sums and products of all elements up to a place ------===//
 //
 // A long axis is cut into blocks of about the root of its length: what comes before a block is the
 // sum of sums of blocks, so no element adds up more than two roots of terms, and all elements are
-// independent of each other.
+// independent of each other. Products of integers are the same. Those of floats are taken one by
+// one: the product of a block may leave the range of floats where that of all before is 0.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,10 +18,20 @@ using te::Combiner;
 /// Axes up to this length are one block.
 constexpr int64_t longestBlock = 64;
 
-class CumulativeSum {
+/// How elements are combined.
+struct Kind {
+  Combiner combiner;
+  BinaryOp op;
+  double neutral;
+};
+
+constexpr Kind sum{Combiner::Sum, BinaryOp::Add, 0};
+constexpr Kind product{Combiner::Prod, BinaryOp::Mul, 1};
+
+class Cumulative {
 public:
-  CumulativeSum(OpContext &c, unsigned axis)
-      : c(c), x(c.input(0)), axis(axis), extent(c.extent(x, axis)), type(c.type(x)),
+  Cumulative(OpContext &c, const Kind &kind, unsigned axis)
+      : c(c), kind(kind), x(c.input(0)), axis(axis), extent(c.extent(x, axis)), type(c.type(x)),
         wide(accumulatorFor(type)), isExclusive(c.integer("exclusive", 0)),
         isReverse(c.integer("reverse", 0)) {}
 
@@ -31,36 +42,38 @@ public:
         continue;
     if (block == extent)
       return inBlocks(c.name(), block, type);
+    if (kind.combiner == Combiner::Prod && isFloat(type))
+      return inOrder();
     ValueId inner = inBlocks(c.name() + ".inside", block, wide);
-    ValueId before = sumsBefore(block);
+    ValueId before = allBefore(block);
     return c.define(c.name(), c.shape(x), [&](Indices i) {
       auto at = llvm::SmallVector<Index>(i.begin(), i.end());
       at[axis] = position(i[axis]).floorDiv(block);
-      return Expr::cast(type, c.read(before, at) + c.read(inner, i));
+      return Expr::cast(type, Expr::binary(kind.op, c.read(before, at), c.read(inner, i)));
     });
   }
 
 private:
-  /// An index of the axis counted from where sums begin.
+  /// An index of the axis counted from where elements are first combined.
   Index position(const Index &index) const { return isReverse ? Index(extent - 1) - index : index; }
 
-  /// The element at a position, or 0 beyond the end.
+  /// The element at a position, or what changes nothing beyond the end.
   Expr element(Indices i, const Index &at) {
     llvm::SmallVector<Index> source(i.begin(), i.end());
     source[axis] = position(at);
-    return Expr::cast(wide, c.readOr(x, source, Expr::literal(type, 0.0)));
+    return Expr::cast(wide, c.readOr(x, source, Expr::literal(type, kind.neutral)));
   }
 
   Expr where(const Index &a, BinaryOp op, const Index &b, Expr value) const {
     return Expr::select(
         Expr::binary(op, Expr::index(a, ElementType::I64), Expr::index(b, ElementType::I64)),
-        std::move(value), Expr::literal(wide, 0.0));
+        std::move(value), Expr::literal(wide, kind.neutral));
   }
 
   /// Of each element's own block.
   ValueId inBlocks(std::string name, int64_t block, ElementType stored) {
     BinaryOp op = isExclusive ? BinaryOp::Less : BinaryOp::LessEqual;
-    return c.reduce(std::move(name), stored, c.shape(x), Combiner::Sum, {Extent(block)},
+    return c.reduce(std::move(name), stored, c.shape(x), kind.combiner, {Extent(block)},
                     [&](Indices i, Indices r) {
                       Index mine = position(i[axis]);
                       Index first = mine.floorDiv(block) * block;
@@ -69,22 +82,59 @@ private:
   }
 
   /// Of the blocks before each block.
-  ValueId sumsBefore(int64_t block) {
+  ValueId allBefore(int64_t block) {
     Shape shape(c.shape(x));
     Extent blocks((extent + block - 1) / block);
     shape[axis] = blocks;
-    ValueId sums =
-        c.reduce(c.name() + ".blocks", wide, shape, Combiner::Sum, {Extent(block)},
+    ValueId whole =
+        c.reduce(c.name() + ".blocks", wide, shape, kind.combiner, {Extent(block)},
                  [&](Indices i, Indices r) { return element(i, i[axis] * block + r[0]); });
-    return c.reduce(c.name() + ".before", wide, shape, Combiner::Sum, {blocks},
+    return c.reduce(c.name() + ".before", wide, shape, kind.combiner, {blocks},
                     [&](Indices i, Indices r) {
                       llvm::SmallVector<Index> at(i.begin(), i.end());
                       at[axis] = r[0];
-                      return where(r[0], BinaryOp::Less, i[axis], c.read(sums, at));
+                      return where(r[0], BinaryOp::Less, i[axis], c.read(whole, at));
                     });
   }
 
+  /// By a loop along the axis, which carries what all elements so far give.
+  ValueId inOrder() {
+    Shape others(c.shape(x));
+    others.erase(others.begin() + axis);
+    auto at = [&](Indices i, const Index &place) {
+      llvm::SmallVector<Index> source(i.begin(), i.end());
+      source.insert(source.begin() + axis, place);
+      return source;
+    };
+    auto body = std::make_shared<te::Program>();
+    body->name = "cumulative";
+    Builder b(*body);
+    ValueId step = body->addInput("step", ElementType::I64, {});
+    ValueId state = body->addInput("state", wide, others);
+    ValueId elements = body->addInput("elements", type, Shape(c.shape(x)));
+    ValueId next = b.define("next", others, [&](Indices i) {
+      Index place = position(Index::data(b.read(step, {})));
+      Expr element = Expr::cast(wide, b.read(elements, at(i, place)));
+      return Expr::binary(kind.op, b.read(state, i), element);
+    });
+    body->addOutput("next", next);
+    body->addOutput("result", b.define("result", others, [&](Indices i) {
+      return Expr::cast(type, b.read(isExclusive ? state : next, i));
+    }));
+    ValueId first = c.define(c.name() + ".first", others,
+                             [&](Indices) { return Expr::literal(wide, kind.neutral); });
+    te::Scan scan{Extent(extent), std::move(body), {first}, {x}, {}};
+    auto results = c.program.addScan({c.name() + ".last", c.name() + ".steps"}, std::move(scan));
+    return c.view(c.name(), results[1], c.shape(x), [&](Indices i) {
+      llvm::SmallVector<Index> source{position(i[axis])};
+      source.append(i.begin(), i.begin() + axis);
+      source.append(i.begin() + axis + 1, i.end());
+      return source;
+    });
+  }
+
   OpContext &c;
+  const Kind &kind;
   ValueId x;
   unsigned axis;
   int64_t extent;
@@ -92,7 +142,7 @@ private:
   bool isExclusive, isReverse;
 };
 
-Status cumSum(OpContext &c) {
+Status cumulative(OpContext &c, const Kind &kind) {
   ValueId x = c.input(0);
   if (c.type(x) == ElementType::Bool)
     return c.error("booleans have no arithmetic");
@@ -100,15 +150,19 @@ Status cumSum(OpContext &c) {
   if (given.size() != 1)
     return c.error("its axis must be one number");
   KINTSUGI_ASSIGN(unsigned axis, c.axis(given[0], c.rank(x)));
-  c.output(0, c.extent(x, axis) == 0 ? x : CumulativeSum(c, axis).result());
+  c.output(0, c.extent(x, axis) == 0 ? x : Cumulative(c, kind, axis).result());
   return Status::success();
 }
+
+Status cumSum(OpContext &c) { return cumulative(c, sum); }
+Status cumProd(OpContext &c) { return cumulative(c, product); }
 
 } // namespace
 
 OperatorTable cumulativeOperators() {
   static const Operator table[] = {
       {"CumSum", 11, 2, cumSum},
+      {"CumProd", 26, 2, cumProd},
   };
   return table;
 }

@@ -27,6 +27,11 @@ OperatorTable recurrentOperators();
 OperatorTable einsumOperators();
 OperatorTable cumulativeOperators();
 OperatorTable sortingOperators();
+OperatorTable lossOperators();
+OperatorTable oneHotOperators();
+OperatorTable sequenceOperators();
+OperatorTable imageOperators();
+OperatorTable windowFunctionOperators();
 
 } // namespace kintsugi::import
 

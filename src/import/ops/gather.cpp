@@ -5,6 +5,7 @@
 #include "import/ops/families.h"
 
 #include "base/checked.h"
+#include "te/constant.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -34,6 +35,18 @@ public:
     result.findSpacing(values);
     return result;
   }
+
+  /// Known ones, none of which is counted from the end.
+  static Expected<Positions> of(OpContext &c, std::string name, llvm::ArrayRef<int64_t> values,
+                                int64_t extent) {
+    KINTSUGI_ASSIGN(Tensor table, Tensor::from<int64_t>({int64_t(values.size())}, values));
+    Positions result(c, c.constant(std::move(name), std::move(table)), extent);
+    result.neverNegative = true;
+    result.findSpacing(values);
+    return result;
+  }
+
+  Dims shape() const { return c->shape(tensor); }
 
   /// The position at coordinates `i` of the tensor of positions.
   Index at(Indices i) const {
@@ -65,11 +78,9 @@ private:
   std::optional<int64_t> spacing;
 };
 
-Status gather(OpContext &c) {
-  ValueId x = c.input(0), positions = c.input(1);
-  KINTSUGI_ASSIGN(unsigned axis, c.axis(c.integer("axis", 0), c.rank(x)));
-  KINTSUGI_ASSIGN(Positions at, Positions::read(c, 1, c.extent(x, axis)));
-  std::vector<int64_t> wanted = c.dims(x), inner = c.dims(positions);
+/// The slices of x that stand at the positions along an axis.
+Status outputSlices(OpContext &c, ValueId x, unsigned axis, const Positions &at) {
+  std::vector<int64_t> wanted = c.dims(x), inner = te::plainShape(at.shape());
   wanted.erase(wanted.begin() + axis);
   wanted.insert(wanted.begin() + axis, inner.begin(), inner.end());
   KINTSUGI_ASSIGN(Shape shape, c.makeShape(wanted));
@@ -80,6 +91,40 @@ Status gather(OpContext &c) {
     return source;
   }));
   return Status::success();
+}
+
+Status gather(OpContext &c) {
+  ValueId x = c.input(0);
+  KINTSUGI_ASSIGN(unsigned axis, c.axis(c.integer("axis", 0), c.rank(x)));
+  KINTSUGI_ASSIGN(Positions at, Positions::read(c, 1, c.extent(x, axis)));
+  return outputSlices(c, x, axis, at);
+}
+
+/// The slices, or elements where no axis is given, of which the condition says so.
+Status compress(OpContext &c) {
+  ValueId x = c.input(0);
+  if (c.type(c.input(1)) != ElementType::Bool)
+    return c.error("its condition must be booleans");
+  KINTSUGI_RETURN_IF_ERROR(c.requireRank(c.input(1), 1, "its condition"));
+  unsigned axis = 0;
+  if (c.hasAttribute("axis")) {
+    KINTSUGI_ASSIGN(axis, c.axis(c.integer("axis", 0), c.rank(x)));
+  } else {
+    x = c.reshape(c.name() + ".flat", x, {Extent(c.count(x))});
+  }
+  // How many slices there are is a part of the result's shape.
+  KINTSUGI_ASSIGN(const Tensor *condition, c.constantInput(1, "condition"));
+  if (condition->count() > c.extent(x, axis))
+    return c.error("its condition has " + llvm::Twine(condition->count()) +
+                   " elements, but there are " + llvm::Twine(c.extent(x, axis)) +
+                   " to choose from");
+  std::vector<int64_t> chosen;
+  for (int64_t k = 0; k < condition->count(); ++k)
+    if (loadInteger(condition->view(), k))
+      chosen.push_back(k);
+  KINTSUGI_ASSIGN(Positions at,
+                  Positions::of(c, c.name() + ".positions", chosen, c.extent(x, axis)));
+  return outputSlices(c, x, axis, at);
 }
 
 Status gatherElements(OpContext &c) {
@@ -154,6 +199,7 @@ OperatorTable gatherOperators() {
       {"Gather", 1, 2, gather},
       {"GatherElements", 11, 2, gatherElements},
       {"GatherND", 11, 2, gatherND},
+      {"Compress", 9, 2, compress},
   };
   return table;
 }

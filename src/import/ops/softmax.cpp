@@ -4,6 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "import/ops/softmax.h"
+
 #include "import/ops/families.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -36,6 +38,13 @@ struct Normalized {
   }
 };
 
+Normalized overDimensions(Dims shape, unsigned first, unsigned end) {
+  Normalized over{first, end, {}, {}};
+  for (unsigned d = 0; d < shape.size(); ++d)
+    (d >= first && d < end ? over.reduction : over.outer).push_back(shape[d]);
+  return over;
+}
+
 Expected<Normalized> normalizedOver(OpContext &c) {
   ValueId x = c.input(0);
   bool single = c.opset() >= 13;
@@ -43,10 +52,7 @@ Expected<Normalized> normalizedOver(OpContext &c) {
   if (c.rank(x) == 0 && (given == 0 || given == -1)) // As if it were a list of one number.
     return Normalized{0, 0, {}, {Extent(1)}};
   KINTSUGI_ASSIGN(unsigned axis, c.axis(given, c.rank(x)));
-  Normalized over{axis, single ? axis + 1 : c.rank(x), {}, {}};
-  for (unsigned d = 0; d < c.rank(x); ++d)
-    (d >= over.first && d < over.end ? over.reduction : over.outer).push_back(c.shape(x)[d]);
-  return over;
+  return overDimensions(c.shape(x), axis, single ? axis + 1 : c.rank(x));
 }
 
 struct Exponentials {
@@ -56,30 +62,39 @@ struct Exponentials {
 };
 
 /// max; x - max (or its exponential); the sum of the exponentials.
-Expected<Exponentials> exponentials(OpContext &c, bool keepExponential) {
-  ValueId x = c.input(0);
-  KINTSUGI_RETURN_IF_ERROR(c.requireFloat(x));
-  KINTSUGI_ASSIGN(Normalized over, normalizedOver(c));
-  Exponentials e{over, accumulatorFor(c.type(x)), {}, {}, {}};
-  e.greatest = c.reduce(c.name() + ".max", c.type(x), over.outer, Combiner::Max, over.reduction,
-                        [&](Indices i, Indices r) { return c.read(x, over.source(i, r)); });
+Exponentials exponentials(Builder &b, const std::string &name, ValueId x, Normalized over,
+                          bool keepExponential) {
+  Exponentials e{std::move(over), accumulatorFor(b.type(x)), {}, {}, {}};
+  e.greatest = b.reduce(name + ".max", b.type(x), e.over.outer, Combiner::Max, e.over.reduction,
+                        [&](Indices i, Indices r) { return b.read(x, e.over.source(i, r)); });
   std::string step = keepExponential ? ".exp" : ".shifted";
-  e.shifted = c.define(c.name() + step, c.shape(x), [&](Indices i) {
-    Expr shifted =
-        Expr::cast(e.wide, c.read(x, i)) - Expr::cast(e.wide, c.read(e.greatest, over.outerOf(i)));
+  e.shifted = b.define(name + step, b.shape(x), [&](Indices i) {
+    Expr shifted = Expr::cast(e.wide, b.read(x, i)) -
+                   Expr::cast(e.wide, b.read(e.greatest, e.over.outerOf(i)));
     return keepExponential ? Expr::unary(UnaryOp::Exp, shifted) : shifted;
   });
-  e.sum = c.reduce(c.name() + ".sum", e.wide, over.outer, Combiner::Sum, over.reduction,
+  e.sum = b.reduce(name + ".sum", e.wide, e.over.outer, Combiner::Sum, e.over.reduction,
                    [&](Indices i, Indices r) {
-                     Expr term = c.read(e.shifted, over.source(i, r));
+                     Expr term = b.read(e.shifted, e.over.source(i, r));
                      return keepExponential ? term : Expr::unary(UnaryOp::Exp, term);
                    });
   return e;
 }
 
+ValueId logarithms(Builder &b, const std::string &name, ValueId x, Normalized over,
+                   ElementType stored) {
+  Exponentials e = exponentials(b, name, x, std::move(over), false);
+  return b.define(name, b.shape(x), [&](Indices i) {
+    Expr log = Expr::unary(UnaryOp::Log, b.read(e.sum, e.over.outerOf(i)));
+    return Expr::cast(stored, b.read(e.shifted, i) - log);
+  });
+}
+
 Status softmax(OpContext &c) {
-  KINTSUGI_ASSIGN(Exponentials e, exponentials(c, true));
   ValueId x = c.input(0);
+  KINTSUGI_RETURN_IF_ERROR(c.requireFloat(x));
+  KINTSUGI_ASSIGN(Normalized over, normalizedOver(c));
+  Exponentials e = exponentials(c, c.name(), x, std::move(over), true);
   c.output(0, c.define(c.name(), c.shape(x), [&](Indices i) {
     return Expr::cast(c.type(x), c.read(e.shifted, i) / c.read(e.sum, e.over.outerOf(i)));
   }));
@@ -87,12 +102,10 @@ Status softmax(OpContext &c) {
 }
 
 Status logSoftmax(OpContext &c) {
-  KINTSUGI_ASSIGN(Exponentials e, exponentials(c, false));
   ValueId x = c.input(0);
-  c.output(0, c.define(c.name(), c.shape(x), [&](Indices i) {
-    Expr log = Expr::unary(UnaryOp::Log, c.read(e.sum, e.over.outerOf(i)));
-    return Expr::cast(c.type(x), c.read(e.shifted, i) - log);
-  }));
+  KINTSUGI_RETURN_IF_ERROR(c.requireFloat(x));
+  KINTSUGI_ASSIGN(Normalized over, normalizedOver(c));
+  c.output(0, logarithms(c, c.name(), x, std::move(over), c.type(x)));
   return Status::success();
 }
 
@@ -118,6 +131,11 @@ Status hardmax(OpContext &c) {
 }
 
 } // namespace
+
+ValueId logSoftmaxAlong(Builder &b, const std::string &name, ValueId x, unsigned axis,
+                        ElementType stored) {
+  return logarithms(b, name, x, overDimensions(b.shape(x), axis, axis + 1), stored);
+}
 
 OperatorTable softmaxOperators() {
   static const Operator table[] = {

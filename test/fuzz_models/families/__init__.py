@@ -6,6 +6,7 @@ from . import (  # noqa: F401
     elementwise,
     indexing,
     linear,
+    losses,
     movement,
     normalization,
     recurrent,

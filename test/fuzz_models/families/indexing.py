@@ -1,8 +1,10 @@
-"""Reads and writes by index: embeddings, gathers of every kind, scatters, padding, triangles, one-hot rows."""
+"""Reads and writes by index: embeddings, gathers of every kind, scatters, padding, triangles, one-hot rows, what a
+condition chooses, and sequences whose lengths and places are data."""
 
 import math
 
 from ..maker import Unfit, block
+from ..recipes import evaluate
 
 
 def some_indices(m, shape, below, negative=False):
@@ -128,6 +130,65 @@ def one_hot(m):
     hot = m.g.node("Equal", [labels, numbers], (rows, classes), "bool", exact=True)
     hot = m.g.node("Cast", [hot], (rows, classes), exact=True, to="kind:float", bound=1.0)
     m.keep(m.dense(hot, m.size()))
+
+
+@block("OneHot", weight=3)
+def one_hot_of_depth(m):
+    shape, depth = m.shape(m.d.choice([1, 2])), m.size(16)
+    if math.prod(shape) * depth > m.elements:
+        raise Unfit("too large")
+    axis = m.d.index(len(shape) + 1)
+    m.g._count += 1
+    # What is outside is off everywhere.
+    recipe = f"integers({m.g._count}, {-depth - 2}, {depth + 2}{''.join(f', {e}' for e in shape)})"
+    indices = m.input(shape, "int64", recipe)
+    values = m.g.constant("values([0.25, 1.5], 2)", (2,)) if m.d.flag() else m.input((2,))
+    result = (*shape[:axis], depth, *shape[axis:])
+    axis -= (len(shape) + 1) * m.d.index(2)
+    m.keep(m.g.node("OneHot", [indices, m.g.scalar(depth, "int64"), values], result, exact=True, bound=1.75, axis=axis))
+
+
+@block("Compress", weight=3)
+def compress(m):
+    x = m.pick((1, 2, 3))
+    axis = m.d.index(x.rank + 1)
+    extent = x.shape[axis] if axis < x.rank else x.size
+    length = max(1, extent - m.d.choice([0, 1, extent // 2]))
+    m.g._count += 1
+    recipe = f"some({m.g._count}, 0.5, {length})"
+    count = int(evaluate(recipe).sum())
+    if not count or length > extent:
+        raise Unfit("nothing is chosen")
+    condition = m.g.constant(recipe, (length,), "bool")
+    if axis == x.rank:
+        m.keep(m.g.node("Compress", [x, condition], (count,), exact=True))
+        return
+    shape = tuple(count if a == axis else e for a, e in enumerate(x.shape))
+    m.keep(m.g.node("Compress", [x, condition], shape, exact=True, axis=axis))
+
+
+@block("ReverseSequence", weight=3)
+def reverse_sequence(m):
+    x = m.pick((2, 3, 4))
+    time = m.d.index(2)
+    batch = x.shape[1 - time]
+    lengths = m.input((batch,), "int64", some_indices(m, (batch,), x.shape[time] + 1))
+    m.keep(m.g.node("ReverseSequence", [x, lengths], x.shape, exact=True, time_axis=time, batch_axis=1 - time))
+
+
+@block("TensorScatter", opset=24, weight=20)
+def cache_update(m):
+    x = m.pick((2, 3, 4))
+    axis = 1 + m.d.index(x.rank - 1)
+    extent = x.shape[axis]
+    count = 1 + m.d.index(min(extent, 8))
+    update = m.input(tuple(count if a == axis else e for a, e in enumerate(x.shape)))
+    mode = m.d.choice(["linear", "circular"])
+    inputs = [x, update]
+    if m.d.chance(4):
+        below = extent - count + 1 if mode == "linear" else 3 * extent
+        inputs.append(m.input(x.shape[:1], "int64", some_indices(m, x.shape[:1], below)))
+    m.keep(m.g.node("TensorScatter", inputs, x.shape, exact=True, axis=axis - x.rank * m.d.index(2), mode=mode))
 
 
 @block("Gather", "Slice", "sequence end", weight=2)

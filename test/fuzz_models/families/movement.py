@@ -131,3 +131,15 @@ def interleaved_slices(m):
             part = m.sliced(x, 2, row, 2**63 - 1, 2)
             parts.append(m.sliced(part, 3, column, 2**63 - 1, 2))
     m.keep(m.concat(parts, 1))
+
+
+@block("CenterCropPad", opset=18, weight=3)
+def center(m):
+    x = m.pick((1, 2, 3, 4))
+    axes = [a for a in range(x.rank) if m.d.flag()] or [x.rank - 1]
+    shape = [m.size(33) if a in axes else e for a, e in enumerate(x.shape)]
+    if math.prod(shape) > m.elements:
+        raise Unfit("too large")
+    attributes = {"axes": [a - x.rank * m.d.index(2) for a in axes]} if len(axes) < x.rank or m.d.flag() else {}
+    extents = m.g.ints([shape[a] for a in axes])
+    m.keep(m.g.node("CenterCropPad", [x, extents], shape, exact=True, **attributes))

@@ -1,4 +1,4 @@
-"""Reductions over every set of dimensions, cumulative sums, and what picks by size."""
+"""Reductions over every set of dimensions, cumulative sums and products, and what picks by size."""
 
 from ..maker import Unfit, block
 
@@ -35,6 +35,14 @@ def cumulative_sum(m):
     axis = m.g.scalar(m.d.index(x.rank), "int64")
     attributes = {"exclusive": m.d.index(2), "reverse": m.d.index(2)}
     m.keep(m.g.node("CumSum", [x, axis], x.shape, bound=8.0, **attributes))
+
+
+@block("CumProd", opset=26, last=26, weight=3)
+def cumulative_product(m):
+    x = m.input((m.length(), m.size(8))) if m.d.flag() else m.pick((1, 2, 3))
+    x = m.unary("Cos", m.tamed(x, 4.0), bound=1.0)
+    axis = m.g.scalar(m.d.index(x.rank), "int64")
+    m.keep(m.g.node("CumProd", [x, axis], x.shape, bound=1.0, exclusive=m.d.index(2), reverse=m.d.index(2)))
 
 
 @block("ArgMax", "ArgMin", weight=3)

@@ -1,4 +1,4 @@
-"""Windows that slide: convolutions of every kind, pools, resizes, and the blocks of vision models."""
+"""Windows that slide: convolutions of every kind, pools, resizes, and the blocks of vision models; and those of signals."""
 
 import math
 
@@ -296,3 +296,32 @@ def upsample(m):
     m.g.constants[scales.name].pinned = True
     shape = (*x.shape[:2], x.shape[2] * factor, x.shape[3] * factor)
     m.keep(m.g.node("Upsample", [x, scales], shape, exact=False, mode=m.d.choice(["nearest", "linear"])))
+
+
+@block("Col2Im", opset=18, weight=4)
+def folded(m):
+    count = m.d.choice([2, 3])
+    block, strides = [m.d.choice([2, 3, 1]) for _ in range(count)], [m.d.choice([1, 2, 3]) for _ in range(count)]
+    dilations = [m.d.choice([1, 2]) for _ in range(count)]
+    pads = [m.d.choice([0, 1]) for _ in range(2 * count)]
+    sides = [m.d.choice([7, 8, 5, 12]) for _ in range(count)]
+    covered = reach(block, dilations)
+    blocks = [(e + pads[i] + pads[i + count] - covered[i]) // strides[i] + 1 for i, e in enumerate(sides)]
+    batch, channels = m.d.choice([1, 2]), m.d.choice([1, 2, 3])
+    shape = (batch, channels * math.prod(block), math.prod(blocks))
+    if math.prod(shape) > m.elements:
+        raise Unfit("too large")
+    m.spend(batch * channels * math.prod(sides) * math.prod(block))
+    x = m.input(shape)
+    attributes = {"strides": strides, "dilations": dilations, "pads": pads}
+    m.keep(m.g.node("Col2Im", [x, m.g.ints(sides), m.g.ints(block)], (batch, channels, *sides),
+                    bound=x.bound * math.prod(block), **attributes))
+
+
+@block("HannWindow", "HammingWindow", "BlackmanWindow", opset=17, weight=2)
+def windowed(m):
+    size = m.size(33)
+    op = m.d.choice(["HannWindow", "HammingWindow", "BlackmanWindow"])
+    window = m.g.node(op, [m.g.scalar(size, "int64")], (size,), bound=1.0, output_datatype="kind:float",
+                      periodic=int(size == 1 or m.d.flag()))
+    m.keep(m.mul(m.input((m.size(), size)), window))

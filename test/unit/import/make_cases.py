@@ -218,6 +218,87 @@ def sums_so_far():
     case("cumsum_integers", "CumSum", [rng.integers(-9, 9, (2, 200)), np.array(1)], constants=[1], exclusive=1)
 
 
+def products_so_far():
+    x = rng.uniform(0.7, 1.4, (3, 150)).astype(np.float32)
+    case("cumprod_blocks", "CumProd", [x, np.array(1)], constants=[1], opset=26, expected=[np.cumprod(x, 1)])
+    backwards = np.cumprod(x[:, ::-1], 1)[:, ::-1]
+    shifted = np.concatenate([backwards[:, 1:], np.ones((3, 1), np.float32)], 1)
+    case("cumprod_blocks_reverse", "CumProd", [x, np.array(-1)], constants=[1], opset=26, expected=[shifted], reverse=1,
+         exclusive=1)
+    x = rng.integers(-3, 4, (2, 100)).astype(np.int32)
+    case("cumprod_integers", "CumProd", [x, np.array(1)], constants=[1], opset=26,
+         expected=[np.cumprod(x, 1, dtype=np.int32)])
+
+
+def losses():
+    x = f32(3, 4)
+    chosen = np.array([-x[0, 1], -0.0, -x[2, 3]], np.float32)
+    case("nll_ignored", "NegativeLogLikelihoodLoss", [x, i64(1, 7, 3)], ignore_index=7, expected=[chosen.sum() / np.float32(2)])
+    case("nll_all_ignored", "NegativeLogLikelihoodLoss", [x, i64(7, 7, 7)], ignore_index=7, expected=[np.float32(np.nan)])
+    case("nll_of_nothing", "NegativeLogLikelihoodLoss", [f32(0, 4, 2), np.zeros((0, 2), np.int64)], reduction="sum",
+         expected=[np.float32(0)])
+    wide = x.astype(np.float16).astype(np.float64)
+    logarithms = wide - np.log(np.exp(wide).sum(1, keepdims=True))
+    loss = -logarithms[[0, 1, 2], [1, 0, 3]].sum()
+    case("sce_halves", "SoftmaxCrossEntropyLoss", [x.astype(np.float16), i64(1, 0, 3)], 2, reduction="sum", tolerance=2e-3,
+         expected=[np.float16(loss), logarithms.astype(np.float16)])
+
+
+def classes():
+    wide = np.array([2**64 - 1, 1], np.uint64)
+    on_off = np.array([2, 5], np.int32)
+    case("one_hot_unsigned", "OneHot", [wide, np.array(3.9, np.float32), on_off], constants=[1],
+         expected=[np.array([[2, 2, 2], [2, 5, 2]], np.int32)])
+    case("one_hot_before_wrapping", "OneHot", [i64(-1, 1), i64(3), on_off], opset=9, constants=[1], axis=0,
+         expected=[np.array([[2, 2], [2, 5], [2, 2]], np.int32)])
+    case("one_hot_nothing", "OneHot", [i64(-1, 1), i64(0), on_off], constants=[1], expected=[np.zeros((2, 0), np.int32)])
+
+
+def sequences():
+    x = f32(4, 3, 2)
+    turned = x.copy()
+    turned[:4, 1], turned[:2, 2] = x[3::-1, 1], x[1::-1, 2]
+    case("reverse_sequence", "ReverseSequence", [x, i64(0, 4, 2)], expected=[turned])
+    case("reverse_sequence_known", "ReverseSequence", [x, i64(0, 4, 2)], constants=[1], expected=[turned])
+    cache, update = f32(3, 5, 2), f32(3, 2, 2)
+    present = cache.copy()
+    for sample, start in enumerate([-1, 2**62, -2**63]):
+        for place in range(2):
+            present[sample, (start + place) % 5] = update[sample, place]
+    case("tensor_scatter_circular", "TensorScatter", [cache, update, i64(-1, 2**62, -2**63)], opset=24, mode="circular",
+         expected=[present])
+    present = cache.copy()
+    for sample, start in enumerate([3, 0, 1]):
+        present[sample, start : start + 2] = update[sample]
+    case("tensor_scatter", "TensorScatter", [cache, update, i64(3, 0, 1)], opset=24, axis=1, expected=[present])
+
+
+def images():
+    columns = rng.random((1, 8, 4)) < 0.3
+    image = np.zeros((1, 2, 3, 3), bool)
+    for channel, row, column, down, right in np.ndindex(2, 2, 2, 2, 2):
+        image[0, channel, row + down, column + right] |= columns[0, channel * 4 + row * 2 + column, down * 2 + right]
+    case("col2im_booleans", "Col2Im", [columns, i64(3, 3), i64(2, 2)], constants=[1, 2], expected=[image])
+    case("center_crop_pad_nothing", "CenterCropPad", [f32(3, 0), i64(2, 3)], constants=[1],
+         expected=[np.zeros((2, 3), np.float32)])
+    x = f32(4, 5)
+    case("compress_unevenly", "Compress", [x, np.array([True, False, True, True])], constants=[1], axis=1,
+         expected=[x[:, [0, 2, 3]]])
+    case("compress_none", "Compress", [x, np.array([False, False])], constants=[1], axis=0,
+         expected=[np.zeros((0, 5), np.float32)])
+
+
+def signals():
+    t = np.arange(8) * (2 * np.pi / 7)
+    window = 0.42 - 0.5 * np.cos(t) + 0.08 * np.cos(2 * t)
+    case("blackman_window_doubles", "BlackmanWindow", [np.array(8)], constants=[0], output_datatype=TensorProto.DOUBLE,
+         periodic=0, tolerance=1e-14, expected=[window])
+    case("hann_window_of_one", "HannWindow", [np.array(1)], constants=[0], periodic=0)
+    # What is not 1 is cut off.
+    case("hann_window_integers", "HannWindow", [np.array(8)], constants=[0], output_datatype=TensorProto.UINT8,
+         expected=[np.eye(1, 8, 4, dtype=np.uint8)[0]])
+
+
 def orders():
     case("top_k", "TopK", [f32(3, 20), i64(4)], 2, constants=[1])
     case("top_k_least", "TopK", [rng.integers(-3, 3, (6, 2)), i64(3)], 2, constants=[1], axis=0, largest=0)
@@ -235,5 +316,5 @@ def scalars():
 if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
     for family in (elementwise, reductions, products, pools, shapes, gathers, resizes, recurrent, whole_models, triangles,
-                   sums_by_names, sums_so_far, orders, scalars):
+                   sums_by_names, sums_so_far, products_so_far, losses, classes, sequences, images, signals, orders, scalars):
         family()
