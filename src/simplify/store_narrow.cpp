@@ -1,5 +1,6 @@
 #include "simplify/store_narrow.h"
 
+#include "simplify/read_boxes.h"
 #include "simplify/rebuild.h"
 #include "simplify/storage.h"
 #include "llvm/ADT/STLExtras.h"
@@ -17,7 +18,7 @@ public:
   Storing(const Program &program, ElementType narrow, llvm::ArrayRef<Magnitude> inputs,
           const Tried &tried, bool isScanBody, explain::Log *log)
       : out(program), narrow(narrow), choice(program, narrow, inputs, tried, isScanBody),
-        copies(program.numValues()), readAsF32(program.numValues()), log(log) {}
+        boxes(program), copies(program.numValues()), readAsF32(program.numValues()), log(log) {}
 
   Program run() {
     for (uint32_t node = 0; node < out.old.nodes.size(); ++node) {
@@ -102,12 +103,17 @@ private:
     return rewrite(body, [&](const Expr &e) {
       if (e.kind() != ExprKind::Read)
         return e;
-      ValueId source = sourceOf(node, e.readValue(), isAmong(factors, e));
+      bool isCopy = readsCopy(node, e.readValue(), isAmong(factors, e));
+      ValueId source = isCopy ? copyOf(node, e.readValue()) : out[e.readValue()];
       ElementType stored = out.fresh.value(source).type;
+      llvm::SmallVector<Index> indices(e.readIndices());
+      if (std::optional<llvm::SmallVector<Interval>> box = boxes.of(e.readValue()); isCopy && box)
+        for (auto [index, range] : llvm::zip_equal(indices, *box))
+          index = index - Index(range.low);
       std::optional<Expr> fill;
       if (const Expr *old = e.readFill())
         fill = stored == e.type() ? *old : *sameLiteral(*old, stored);
-      return Expr::cast(e.type(), Expr::read(source, stored, e.readIndices(), std::move(fill)));
+      return Expr::cast(e.type(), Expr::read(source, stored, indices, std::move(fill)));
     });
   }
 
@@ -134,10 +140,26 @@ private:
       return *copies[id.number];
     out.fresh.currentOrigin = out.old.origins[node];
     int exponent = choice.scales().of(id) - choice.scales().ofFactor(id);
-    copies[id.number] =
-        out.defineFrom(out[id], narrow, "." + std::string(nameOf(narrow)),
-                       [&](const Expr &read) { return multiplied(read, exponent, narrow); });
+    std::string suffix = "." + std::string(nameOf(narrow));
+    auto element = [&](const Expr &read) { return multiplied(read, exponent, narrow); };
+    std::optional<llvm::SmallVector<Interval>> box = boxes.of(id);
+    copies[id.number] = box ? defineBox(id, *box, suffix, element)
+                            : out.defineFrom(out[id], narrow, suffix, element);
     return *copies[id.number];
+  }
+
+  /// Of some elements of a value.
+  ValueId defineBox(ValueId id, llvm::ArrayRef<Interval> box, const std::string &suffix,
+                    llvm::function_ref<Expr(const Expr &)> element) {
+    Definition definition;
+    llvm::SmallVector<Index> indices;
+    for (auto [k, range] : llvm::enumerate(box)) {
+      definition.parallel.push_back({"i" + std::to_string(k), Extent(range.size())});
+      indices.push_back(Index::iterator(k) + Index(range.low));
+    }
+    const Value &value = out.fresh.value(out[id]);
+    definition.bodies.push_back(element(Expr::read(out[id], value.type, indices)));
+    return out.fresh.define(value.name + suffix, narrow, std::move(definition));
   }
 
   /// What only moves elements that are narrow already moves them as they are.
@@ -211,6 +233,7 @@ private:
   Rebuilder out;
   ElementType narrow;
   StorageChoice choice;
+  ReadBoxes boxes;                            ///< Copies have no more than is read.
   std::vector<std::optional<ValueId>> copies; ///< By old value.
   std::vector<bool> readAsF32;                ///< Where a copy would be read, by what is kept.
   explain::Log *log;

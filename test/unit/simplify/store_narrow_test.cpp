@@ -61,6 +61,22 @@ TEST_F(StoreNarrow, CopiesAheadOfWhatRepeats) {
   EXPECT_EQ(definitionOf("k"), "k[h:8, j:71, r:64] f16 = c.f16[h//4, j, r]");
 }
 
+TEST_F(StoreNarrow, CopiesHaveNoMoreThanIsRead) {
+  store("input x[3, 64] f32\nconst w[64, 40, 9] f32 = weights(\"w\")\n"
+        "y[i:3, o:40] = sum[k:64, r:2] x[i, k] * w[k, o, r+4]\n"
+        "z[i:3, o:40] = sum[k:64] x[i, k] * w[k, o, 6]\noutput y\noutput z\n");
+  EXPECT_EQ(definitionOf("w.f16"), "w.f16[i0:64, i1:40, i2:3] f16 = stored f16(w[i0, i1, i2+4])");
+  EXPECT_NE(definitionOf("y").find("w.f16[k, o, r]"), std::string::npos) << definitionOf("y");
+  EXPECT_NE(definitionOf("z").find("w.f16[k, o, 2]"), std::string::npos) << definitionOf("z");
+  // With more than half of it, or with data beyond it, the copy is whole.
+  store("input x[3, 64] f32\nconst w[64, 40] f32 = weights(\"w\")\n"
+        "const v[64, 40] f32 = weights(\"v\")\n"
+        "y[i:3, o:24] = sum[k:64] x[i, k] * w[k, o+9]\n"
+        "z[i:3, o:4] = sum[k:64] x[i, k] * (v[k, o-2] | 0)\noutput y\noutput z\n");
+  EXPECT_EQ(definitionOf("w.f16"), "w.f16[i0:64, i1:40] f16 = stored f16(w[i0, i1])");
+  EXPECT_EQ(definitionOf("v.f16"), "v.f16[i0:64, i1:40] f16 = stored f16(v[i0, i1])");
+}
+
 TEST_F(StoreNarrow, AChainOfProducts) {
   store("input x[2, 4] f32\n"
         "const k[3, 4] f32 = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]\n"
