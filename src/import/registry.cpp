@@ -14,7 +14,9 @@ constexpr OperatorTable (*families[])() = {
     cumulativeOperators, einsumOperators,        elementwiseOperators, gatherOperators,
     matmulOperators,     normalizationOperators, poolingOperators,     recurrentOperators,
     reduceOperators,     resizeOperators,        scatterOperators,     shapeOperators,
-    sliceOperators,      softmaxOperators,       sortingOperators,
+    sliceOperators,      softmaxOperators,       sortingOperators,     affineGridOperators,
+    fourierOperators,    gridSampleOperators,    roiAlignOperators,    rotaryOperators,
+    unpoolingOperators,  determinantOperators,
 };
 
 using Key = std::pair<std::string, std::string>;

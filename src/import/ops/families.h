@@ -27,6 +27,13 @@ OperatorTable recurrentOperators();
 OperatorTable einsumOperators();
 OperatorTable cumulativeOperators();
 OperatorTable sortingOperators();
+OperatorTable affineGridOperators();
+OperatorTable determinantOperators();
+OperatorTable fourierOperators();
+OperatorTable gridSampleOperators();
+OperatorTable roiAlignOperators();
+OperatorTable rotaryOperators();
+OperatorTable unpoolingOperators();
 
 } // namespace kintsugi::import
 
