@@ -58,15 +58,18 @@ public:
   SampledAxis(const Sampling &sampling, int64_t extent, ElementType real)
       : sampling(sampling), extent(extent), real(real) {}
 
-  /// Where -1 to 1 lie in units of elements, brought inside as the padding has it; with zeros
-  /// around, far enough outside to meet none but them.
+  /// Where -1 to 1 lie in units of elements, brought inside as the padding has it, or
+  /// no farther outside than from where only what is outside is met.
   Expr position(Expr normalized) const {
     Expr shifted = normalized + at(1);
     Expr x = sampling.alignsCorners ? shifted * at(0.5) * at(extent - 1)
                                     : (shifted * at(extent) - at(1)) * at(0.5);
     if (sampling.mode == Mode::Nearest)
       x = Expr::unary(UnaryOp::Round, x);
-    if (sampling.padding == Padding::Zeros)
+    // Only elements are moved to the border of a cubic sample, as PyTorch and ONNX Runtime have it.
+    bool isFree = sampling.padding == Padding::Zeros ||
+                  (sampling.padding == Padding::Border && sampling.mode == Mode::Cubic);
+    if (isFree)
       return clamped(x, at(-3), at(extent + 2));
     Expr moved = sampling.padding == Padding::Border ? clamped(x, at(0), at(extent - 1))
                                                      : clamped(reflected(x), at(low()), at(high()));

@@ -64,48 +64,56 @@ public:
   }
 
   ValueId result(Dims output) {
+    return llvm::all_equal(covering) && covering.front() == Extent(1) ? ofOneWindow(output)
+                                                                      : ofLastWindow(output);
+  }
+
+private:
+  ValueId ofOneWindow(Dims output) {
+    const llvm::SmallVector<Index> first(axes.size(), Index(0));
+    return c.define(c.name(), output, [&](Indices i) {
+      return Expr::select(isNamedBy(i, first), c.read(x, windowAt(i, first)), zero());
+    });
+  }
+
+  ValueId ofLastWindow(Dims output) {
     Shape windows(c.shape(x).drop_front(2));
-    // The last of the windows that name an element, by a number above 0.
-    ValueId last = c.reduce(c.name() + ".last", ElementType::I64, output, Combiner::Max, covering,
-                            [&](Indices i, Indices t) {
-                              llvm::SmallVector<Index> window = coveringWindow(i, t);
-                              llvm::SmallVector<Index> at{i[0], i[1]};
-                              at.append(window);
-                              Expr named = placeInChannel(c.readOr(indices, at, integer(-1)), i);
-                              Expr number = Expr::index(te::linearize(window, windows) + Index(1),
-                                                        ElementType::I64);
-                              return Expr::select(names(named, i), number, integer(0));
-                            });
+    // By a number above 0.
+    ValueId last = c.reduce(
+        c.name() + ".last", ElementType::I64, output, Combiner::Max, covering,
+        [&](Indices i, Indices t) {
+          Index number = te::linearize(Indices(windowAt(i, t)).drop_front(2), windows) + Index(1);
+          return Expr::select(isNamedBy(i, t), Expr::index(number, ElementType::I64), integer(0));
+        });
     return c.define(c.name(), output, [&](Indices i) {
       Expr number = c.read(last, i);
       llvm::SmallVector<Index> at{i[0], i[1]};
       at.append(te::delinearize(Index::data(number) - Index(1), windows));
-      return Expr::select(less(integer(0), number), c.read(x, at),
-                          Expr::literal(c.type(x), int64_t(0)));
+      return Expr::select(less(integer(0), number), c.read(x, at), zero());
     });
   }
 
-private:
+  Expr zero() const { return number(c.type(x), 0); }
+
   /// Indices count through the whole result.
   Expr placeInChannel(Expr index, Indices i) const {
-    if (c.type(indices) != ElementType::I64)
-      index = Expr::cast(ElementType::I64, index);
     Index start = (i[0] * c.extent(x, 1) + i[1]) * places;
-    return index - Expr::index(start, ElementType::I64);
+    return std::move(index) - Expr::index(start, ElementType::I64);
   }
 
-  llvm::SmallVector<Index> coveringWindow(Indices i, Indices t) const {
-    llvm::SmallVector<Index> window;
+  /// Coordinates of one of the windows that cover the element at `i`, the last for `t` of zeros.
+  llvm::SmallVector<Index> windowAt(Indices i, Indices t) const {
+    llvm::SmallVector<Index> at{i[0], i[1]};
     for (auto [d, axis] : llvm::enumerate(axes))
-      window.push_back((i[2 + d] + Index(axis.padLow)).floorDiv(axis.stride) - t[d]);
-    return window;
+      at.push_back((i[2 + d] + Index(axis.padLow)).floorDiv(axis.stride) - t[d]);
+    return at;
   }
 
-  /// Whether a place in the channel is the element at `i`, which may lie beyond what indices count.
-  Expr names(Expr place, Indices i) const {
-    Expr result =
-        Expr::binary(BinaryOp::Equal, place,
-                     Expr::index(te::linearize(i.drop_front(2), channel), ElementType::I64));
+  /// Whether that window is there and names the element, which may lie beyond what indices count.
+  Expr isNamedBy(Indices i, Indices t) const {
+    Expr place = placeInChannel(c.readOr(indices, windowAt(i, t), integer(-1)), i);
+    Expr mine = Expr::index(te::linearize(i.drop_front(2), channel), ElementType::I64);
+    Expr result = Expr::binary(BinaryOp::Equal, place, mine);
     for (auto [d, axis] : llvm::enumerate(axes))
       if (axis.output > axis.places)
         result = both(result, less(Expr::index(i[2 + d], ElementType::I64), integer(axis.places)));
@@ -171,8 +179,8 @@ Status maxUnpool(OpContext &c) {
   if (c.rank(x) < 3)
     return c.error("its input of shape " + shapeString(c.dims(x)) +
                    " must have a batch, a channel and spatial dimensions");
-  if (!isInteger(c.type(indices)) || c.shape(indices) != c.shape(x))
-    return c.error("its indices must be integers, as many as its input has elements");
+  if (c.type(indices) != ElementType::I64 || c.shape(indices) != c.shape(x))
+    return c.error("its indices must be i64, as many as its input has elements");
   KINTSUGI_ASSIGN(Axes axes, readAxes(c));
   KINTSUGI_RETURN_IF_ERROR(applyOutputShape(c, axes));
   std::vector<int64_t> wanted{c.extent(x, 0), c.extent(x, 1)}, counted = wanted;

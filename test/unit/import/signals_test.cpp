@@ -239,7 +239,7 @@ TEST(Signals, MaxUnpool) {
             "pads make");
   EXPECT_EQ(errorOf("MaxUnpool", {{f32, {"1", "1", "2", "2"}}, {i64, {"1", "1", "4"}}},
                     {two, strides}, 11),
-            "its indices must be integers, as many as its input has elements");
+            "its indices must be i64, as many as its input has elements");
 }
 
 TEST(Signals, Det) {
