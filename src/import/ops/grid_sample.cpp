@@ -111,7 +111,7 @@ private:
     if (range == 0)
       return at(low());
     Expr distance = Expr::unary(UnaryOp::Abs, x - at(low()));
-    Expr rest = Expr::binary(BinaryOp::Rem, distance, at(2 * range));
+    Expr rest = distance - floorOf(distance / at(2 * range)) * at(2 * range);
     return at(low()) + Expr::select(lessEqual(rest, at(range)), rest, at(2 * range) - rest);
   }
 
