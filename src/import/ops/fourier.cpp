@@ -105,7 +105,7 @@ private:
     if (!size || *size > largestTable)
       return c.error("its signals of length " + llvm::Twine(t.length) +
                      " are too long: a table of their cosines and sines would have more than " +
-                     llvm::Twine(largestTable) + " elements");
+                     llvm::Twine(largestTable) + " elements; take the transform out of the model");
     KINTSUGI_ASSIGN(Tensor result, Tensor::create(wide, extents));
     std::vector<int64_t> at(extents.size());
     for (int64_t place = 0; place < *size; ++place) {

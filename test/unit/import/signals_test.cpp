@@ -178,7 +178,7 @@ TEST(Signals, Dft) {
   EXPECT_EQ(error({"2", "6", "1"}, {}, {-1}), "it can't transform signals of length -1");
   EXPECT_EQ(error({"2", "5003", "2"}, {}),
             "its signals of length 5003 are too long: a table of their cosines and sines would "
-            "have more than 16777216 elements");
+            "have more than 16777216 elements; take the transform out of the model");
   EXPECT_EQ(errorOf("DFT", {{f32, {"2", "6", "1"}}, {i64, {"1"}}}, {}, 17),
             "its dft_length 'b' must be known when compiling; bind it with --bind b=FILE.npz");
 }
