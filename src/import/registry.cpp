@@ -16,6 +16,8 @@ constexpr OperatorTable (*families[])() = {
     reduceOperators,     resizeOperators,        scatterOperators,     shapeOperators,
     sliceOperators,      softmaxOperators,       sortingOperators,     lossOperators,
     oneHotOperators,     sequenceOperators,      imageOperators,       windowFunctionOperators,
+    affineGridOperators, fourierOperators,       gridSampleOperators,  roiAlignOperators,
+    rotaryOperators,     unpoolingOperators,     determinantOperators,
 };
 
 using Key = std::pair<std::string, std::string>;

@@ -61,11 +61,30 @@ Status mish(OpContext &c) {
   return mapFloat(c, [](Expr x, ElementType t) { return x * tanh(softplusOf(x, t)); });
 }
 
+Expr swishOf(Expr x, ElementType t, double alpha) {
+  return x * sigmoidOf(alpha == 1 ? x : number(t, alpha) * x, t);
+}
+
 Status swish(OpContext &c) {
   double alpha = c.real("alpha", 1);
-  return mapFloat(c, [&](Expr x, ElementType t) {
-    return x * sigmoidOf(alpha == 1 ? x : number(t, alpha) * x, t);
-  });
+  return mapFloat(c, [&](Expr x, ElementType t) { return swishOf(x, t, alpha); });
+}
+
+/// Swish of a gate, times another tensor.
+Status swiGlu(OpContext &c) {
+  ValueId gate = c.input(0), x = c.input(1);
+  KINTSUGI_RETURN_IF_ERROR(c.requireFloat(gate));
+  KINTSUGI_RETURN_IF_ERROR(c.requireSameType(gate, x));
+  if (c.shape(gate) != c.shape(x))
+    return c.error("its inputs' shapes " + shapeString(c.dims(gate)) + " and " +
+                   shapeString(c.dims(x)) + " differ");
+  ElementType type = c.type(x), t = accumulatorFor(type);
+  double alpha = c.real("alpha", 1);
+  c.output(0, c.define(c.name(), c.shape(x), [&](Indices i) {
+    Expr a = Expr::cast(t, c.read(gate, i));
+    return Expr::cast(type, swishOf(a, t, alpha) * Expr::cast(t, c.read(x, i)));
+  }));
+  return Status::success();
 }
 
 Expr hardSigmoidOf(Expr x, ElementType t, double alpha, double beta) {
@@ -181,6 +200,7 @@ OperatorTable activationOperators() {
       {"Softsign", 1, 1, softsign},
       {"Mish", 18, 1, mish},
       {"Swish", 24, 1, swish},
+      {"SwiGLU", 28, 2, swiGlu},
       {"HardSigmoid", 1, 1, hardSigmoid},
       {"HardSwish", 14, 1, hardSwish},
       {"LeakyRelu", 1, 1, leakyRelu},

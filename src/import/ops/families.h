@@ -32,6 +32,13 @@ OperatorTable oneHotOperators();
 OperatorTable sequenceOperators();
 OperatorTable imageOperators();
 OperatorTable windowFunctionOperators();
+OperatorTable affineGridOperators();
+OperatorTable determinantOperators();
+OperatorTable fourierOperators();
+OperatorTable gridSampleOperators();
+OperatorTable roiAlignOperators();
+OperatorTable rotaryOperators();
+OperatorTable unpoolingOperators();
 
 } // namespace kintsugi::import
 

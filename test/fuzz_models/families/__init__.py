@@ -11,6 +11,7 @@ from . import (  # noqa: F401
     normalization,
     recurrent,
     reduction,
+    signals,
     units,
     whole,
     windows,

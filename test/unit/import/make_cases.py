@@ -9,6 +9,7 @@ import numpy as np
 import onnx
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
 
 FOLDER = pathlib.Path(__file__).parent / "cases"
 rng = np.random.default_rng(7)
@@ -22,9 +23,9 @@ def i64(*values):
     return np.array(values, np.int64)
 
 
-def case(name, op, inputs, outputs=1, opset=20, constants=None, tolerance=1e-5, expected=None, **attributes):
+def case(name, op, inputs, outputs=1, opset=20, constants=None, tolerance=1e-5, expected=None, domain="", **attributes):
     """One node. `inputs` are feeds (None is left out); those at positions in `constants` are initializers. `expected`
-    stands for ONNX Runtime's answer where it has no implementation."""
+    stands for ONNX Runtime's answer where it has no implementation; "reference" is ONNX's own."""
     constants = constants or ()
     names, feeds, infos, initializers = [], {}, [], []
     for k, value in enumerate(inputs):
@@ -38,16 +39,19 @@ def case(name, op, inputs, outputs=1, opset=20, constants=None, tolerance=1e-5, 
             infos.append(helper.make_tensor_value_info(
                 names[-1], helper.np_dtype_to_tensor_dtype(value.dtype), value.shape))
     results = [f"y{k}" for k in range(outputs)]
-    node = helper.make_node(op, names, results, name="node", **attributes)
+    node = helper.make_node(op, names, results, name="node", domain=domain, **attributes)
     graph = helper.make_graph([node], "case", infos, [onnx.ValueInfoProto(name=n) for n in results], initializers)
-    write(name, graph, opset, feeds, tolerance, expected=expected)
+    write(name, graph, opset, feeds, tolerance, expected=expected, domain=domain)
 
 
-def write(name, graph, opset, feeds, tolerance=1e-5, functions=(), expected=None):
+def write(name, graph, opset, feeds, tolerance=1e-5, functions=(), expected=None, domain=""):
     imports = [helper.make_opsetid("", opset)] + ([helper.make_opsetid("local", 1)] if functions else [])
+    imports += [helper.make_opsetid(domain, 1)] if domain else []
     model = helper.make_model(graph, opset_imports=imports, ir_version=8, functions=list(functions))
     data = {"model": np.frombuffer(model.SerializeToString(), np.uint8), "tol": np.array([tolerance, tolerance])}
     data |= {"in:" + key: value for key, value in feeds.items()}
+    if expected == "reference":
+        expected = ReferenceEvaluator(model).run(None, feeds)
     if expected is None:
         session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
         expected = session.run(None, feeds)
@@ -288,7 +292,7 @@ def images():
          expected=[np.zeros((0, 5), np.float32)])
 
 
-def signals():
+def window_functions():
     t = np.arange(8) * (2 * np.pi / 7)
     window = 0.42 - 0.5 * np.cos(t) + 0.08 * np.cos(2 * t)
     case("blackman_window_doubles", "BlackmanWindow", [np.array(8)], constants=[0], output_datatype=TensorProto.DOUBLE,
@@ -313,8 +317,72 @@ def scalars():
     case("hardmax_scalar", "Hardmax", [np.array(-3, np.float32)], expected=[np.array(1, np.float32)])
 
 
+def signals():
+    # Row 0 of an image of 2 by 3, at what is no number, nowhere, far away, at its end and in its middle.
+    x, far = np.arange(1, 7, dtype=np.float32).reshape(1, 1, 2, 3), np.array([np.nan, np.inf, -np.inf, 1e30, 1, 0], np.float32)
+    grid = np.stack([far, -np.ones_like(far)], -1).reshape(1, 1, 6, 2)
+    row = lambda *values: [np.array(values, np.float32).reshape(1, 1, 1, 6)]
+    for mode in ("nearest", "bilinear", "bicubic"):
+        for padding, expected in {"zeros": row(0, 0, 0, 0, 3, 2), "border": row(1, 3, 1, 3, 3, 2),
+                                  "reflection": row(1, 1, 1, 1, 3, 2)}.items():
+            case(f"grid_sample_{mode}_{padding}", "GridSample", [x, grid], opset=16, expected=expected, mode=mode,
+                 padding_mode=padding, align_corners=1)
+    place = lambda *shape: (rng.integers(-20, 21, shape) / 16).astype(np.float32)
+    for padding in ("zeros", "reflection"):
+        case("grid_sample_line_" + padding, "GridSample", [f32(2, 3, 5), place(2, 7, 1)], expected="reference", mode="cubic",
+             padding_mode=padding)
+    case("grid_sample_bicubic_near_border", "GridSample", [f32(1, 2, 5, 6), place(1, 4, 5, 2)], opset=16, mode="bicubic",
+         padding_mode="border")
+    case("grid_sample_volume", "GridSample", [f32(1, 2, 3, 4, 2), place(1, 2, 3, 2, 3)], expected="reference", mode="cubic",
+         padding_mode="reflection", align_corners=1)
+    x = f32(1, 1, 1, 1)
+    case("grid_sample_one", "GridSample", [x, place(1, 3, 3, 2)], expected=[np.broadcast_to(x, (1, 1, 3, 3)).copy()],
+         padding_mode="reflection", align_corners=1)
+    middle = np.array([0.5, 0, -0.5, 0], np.float32).reshape(1, 1, 2, 2)
+    case("grid_sample_integers", "GridSample", [np.array([[[[10, 17]]]], np.int32), middle], align_corners=1,
+         expected=[np.array([[[[15, 11]]]], np.int32)])
+    case("affine_grid_volume", "AffineGrid", [f32(2, 3, 4), i64(2, 1, 2, 3, 4)], constants=[1], align_corners=1)
+    rois = np.array([[0, 0, 9, 7], [-3, 2, 4, 4], [6, 6, 5, 5], [1.5, 1, 3, 8]], np.float32)
+    for mode in ("avg", "max"):
+        for opset in (10, 16):
+            case(f"roi_align_{mode}_opset{opset}", "RoiAlign", [f32(2, 3, 8, 9), rois, i64(0, 1, 1, 0)], opset=opset,
+                 constants=[1], expected="reference" if opset == 16 else None, mode=mode, output_height=2, output_width=3)
+    case("roi_align_two", "RoiAlign", [f32(2, 3, 8, 9), rois, i64(0, 1, 1, 0)], opset=16, sampling_ratio=2, output_height=3,
+         spatial_scale=0.5)
+    places = np.array([12, 12, 13, 12, 12, 14, 20, 16, 14]).reshape(1, 1, 3, 3)
+    case("max_unpool_overlapping", "MaxUnpool", [f32(1, 1, 3, 3), places], opset=11, expected="reference",
+         kernel_shape=[3, 3], strides=[1, 1])
+    spectrum = f32(2, 4, 2)
+    numbers = spectrum[..., 0] + 1j * spectrum[..., 1]
+    for length in (6, 7, 5, 10):
+        signal = np.fft.irfft(numbers, length, 1)[..., None].astype(np.float32)
+        case(f"dft_to_real_{length}", "DFT", [spectrum, np.array(length), np.array(1)], constants=[1, 2], expected=[signal],
+             inverse=1, onesided=1)
+    # Long ones are transformed in two steps.
+    long, line = f32(2, 768, 1), f32(700, 2, 2)
+    complexes = lambda values: [np.stack([values.real, values.imag], -1).astype(np.float32)]
+    case("dft_long", "DFT", [long], expected=complexes(np.fft.fft(long[..., 0])), tolerance=1e-4)
+    case("dft_long_onesided", "DFT", [long], expected=complexes(np.fft.rfft(long[..., 0])), tolerance=1e-4, onesided=1)
+    case("dft_long_padded", "DFT", [line, np.array(1000), np.array(0)], constants=[1, 2], tolerance=1e-4,
+         expected=complexes(np.fft.ifft(line[..., 0] + 1j * line[..., 1], 1000, 0)), inverse=1)
+    signal = np.fft.irfft(line[:401, :, 0] + 1j * line[:401, :, 1], 800, 0)[..., None].astype(np.float32)
+    case("dft_long_to_real", "DFT", [line, np.array(800), np.array(0)], constants=[1, 2], expected=[signal], inverse=1,
+         onesided=1)
+    case("dft_opset17", "DFT", [f32(5, 3, 2), np.array(8)], opset=17, constants=[1], axis=0)
+    matrices = f32(2, 3, 5, 5)
+    matrices[0, 1, 2] = matrices[0, 1, 4]
+    case("det", "Det", [matrices], expected=[np.linalg.det(matrices).astype(np.float32)], tolerance=1e-4)
+    case("det_pivot", "Det", [np.array([[0, 2, 1], [3, 0, 0], [0, 0, 4]], np.float32)], expected=[np.array(-24, np.float32)])
+    case("rotary_microsoft", "RotaryEmbedding", [f32(2, 5, 24), i64(3), f32(9, 4), f32(9, 4)], domain="com.microsoft")
+    case("rotary_microsoft_ids", "RotaryEmbedding", [f32(2, 3, 5, 8), rng.integers(0, 9, (2, 5)), f32(9, 4), f32(9, 4)],
+         domain="com.microsoft", interleaved=1)
+    case("rotary_wrapped", "RotaryEmbedding", [f32(1, 3, 16), f32(4, 2), f32(4, 2), np.array([[-1, 0, 3]])], opset=23,
+         expected="reference", num_heads=2, rotary_embedding_dim=4)
+
+
 if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
     for family in (elementwise, reductions, products, pools, shapes, gathers, resizes, recurrent, whole_models, triangles,
-                   sums_by_names, sums_so_far, products_so_far, losses, classes, sequences, images, signals, orders, scalars):
+                   sums_by_names, sums_so_far, products_so_far, losses, classes, sequences, images, window_functions, orders,
+                   scalars, signals):
         family()

@@ -1,0 +1,210 @@
+//===- rotary.cpp - Rotary position embeddings --------------------------------===//
+//
+// Pairs of elements of each head are rotated by an angle that the token's position gives.
+//
+//===----------------------------------------------------------------------===//
+
+#include "import/ops/arithmetic.h"
+#include "import/ops/families.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+namespace kintsugi::import {
+namespace {
+
+/// What both versions of the operator have in common.
+struct Rotation {
+  ValueId x;              ///< [batch, head, token, element] or [batch, token, head * element].
+  ValueId cosines, sines; ///< [position, pair] or, without `positionOf`, [batch, token, pair].
+  int64_t headSize = 0;
+  int64_t rotated = 0;        ///< The first elements of a head, an even number of them.
+  bool isInterleaved = false; ///< Pairs are neighbors, not half of `rotated` apart.
+  std::function<Index(const Index &batch, const Index &token)> positionOf;
+};
+
+class Rotator {
+public:
+  Rotator(OpContext &c, const Rotation &rotation)
+      : c(c), r(rotation), wide(accumulatorFor(c.type(r.x))) {}
+
+  ValueId result() {
+    return c.define(c.name(), c.shape(r.x), [&](Indices i) {
+      Index e = c.rank(r.x) == 4 ? i[3] : i[2].mod(r.headSize);
+      Expr turned = r.isInterleaved
+                        ? Expr::select(isBelow(e.mod(2), 1), first(i, e.floorDiv(2), 1),
+                                       second(i, e.floorDiv(2), 1))
+                        : Expr::select(isBelow(e, r.rotated / 2), first(i, e, r.rotated / 2),
+                                       second(i, e - Index(r.rotated / 2), r.rotated / 2));
+      if (r.rotated < r.headSize)
+        turned = Expr::select(isBelow(e, r.rotated), turned, element(i, 0));
+      return Expr::cast(c.type(r.x), turned);
+    });
+  }
+
+private:
+  static Expr isBelow(const Index &index, int64_t bound) {
+    return less(Expr::index(index, ElementType::I64), integer(bound));
+  }
+
+  /// So many elements from the one at `i`.
+  Expr element(Indices i, int64_t offset) const {
+    llvm::SmallVector<Index> at(i.begin(), i.end());
+    at.back() = at.back() + Index(offset);
+    return Expr::cast(wide, c.read(r.x, at));
+  }
+
+  Expr angle(ValueId table, Indices i, const Index &pair) const {
+    const Index &token = c.rank(r.x) == 4 ? i[2] : i[1];
+    llvm::SmallVector<Index> at;
+    if (r.positionOf)
+      at = {r.positionOf(i[0], token), pair};
+    else
+      at = {i[0], token, pair};
+    return Expr::cast(wide, c.read(table, at));
+  }
+
+  Expr first(Indices i, const Index &pair, int64_t apart) const {
+    return angle(r.cosines, i, pair) * element(i, 0) - angle(r.sines, i, pair) * element(i, apart);
+  }
+  Expr second(Indices i, const Index &pair, int64_t apart) const {
+    return angle(r.sines, i, pair) * element(i, -apart) + angle(r.cosines, i, pair) * element(i, 0);
+  }
+
+  OpContext &c;
+  const Rotation &r;
+  ElementType wide;
+};
+
+/// ONNX's checks know nothing of other domains' operators.
+Status requireOnly(OpContext &c, llvm::ArrayRef<llvm::StringRef> names) {
+  for (const Attribute &attribute : c.node().attributes)
+    if (!llvm::is_contained(names, attribute.name))
+      return c.error("attribute '" + attribute.name + "' is not known; leave it out");
+  return Status::success();
+}
+
+Expected<Rotation> readRotation(OpContext &c, unsigned cosines) {
+  Rotation r{c.input(0), c.input(cosines), c.input(cosines + 1)};
+  KINTSUGI_RETURN_IF_ERROR(c.requireFloat(r.x));
+  KINTSUGI_RETURN_IF_ERROR(c.requireSameType(r.x, r.cosines));
+  KINTSUGI_RETURN_IF_ERROR(c.requireSameType(r.x, r.sines));
+  if (c.rank(r.x) != 3 && c.rank(r.x) != 4)
+    return c.error("its input of shape " + shapeString(c.dims(r.x)) +
+                   " must have 3 or 4 dimensions");
+  if (c.shape(r.cosines) != c.shape(r.sines))
+    return c.error("its tables of cosines and sines have different shapes, " +
+                   shapeString(c.dims(r.cosines)) + " and " + shapeString(c.dims(r.sines)));
+  r.isInterleaved = c.integer("interleaved", 0) != 0;
+  return r;
+}
+
+/// `heads` is 0 where the node does not say how many there are.
+Status setSizes(OpContext &c, Rotation &r, int64_t heads, int64_t rotated) {
+  int64_t width = c.dims(r.x).back();
+  if (c.rank(r.x) == 4)
+    r.headSize = width;
+  else if (heads <= 0)
+    return c.error("its num_heads must be given, since its input has 3 dimensions");
+  else if (width % heads != 0)
+    return c.error("its rows of " + llvm::Twine(width) + " elements are not " + llvm::Twine(heads) +
+                   " heads of one size");
+  else
+    r.headSize = width / heads;
+  r.rotated = rotated == 0 ? r.headSize : rotated;
+  if (r.rotated < 0 || r.rotated > r.headSize || r.rotated % 2 != 0)
+    return c.error("it can't rotate " + llvm::Twine(r.rotated) + " of the " +
+                   llvm::Twine(r.headSize) +
+                   " elements of a head; rotary_embedding_dim must be "
+                   "even, and no more than those");
+  return Status::success();
+}
+
+Status requireTables(OpContext &c, const Rotation &r, llvm::ArrayRef<int64_t> shape) {
+  std::vector<int64_t> given = c.dims(r.cosines);
+  // Tables for more positions than are asked for may be of any height.
+  bool fits = given.size() == shape.size();
+  for (size_t d = 0; fits && d < shape.size(); ++d)
+    fits = shape[d] < 0 || given[d] == shape[d];
+  if (fits)
+    return Status::success();
+  return c.error("its tables of cosines and sines of shape " + shapeString(given) +
+                 " don't fit its input of shape " + shapeString(c.dims(r.x)) + ", of which " +
+                 llvm::Twine(r.rotated / 2) + " pairs of each head are rotated");
+}
+
+int64_t tokensOf(OpContext &c, ValueId x) { return c.extent(x, c.rank(x) == 4 ? 2 : 1); }
+
+Status requireIds(OpContext &c, ValueId ids, ValueId x) {
+  if (!isInteger(c.type(ids)))
+    return c.error("its position_ids must be integers");
+  if (c.rank(ids) == 2 && c.extent(ids, 0) == c.extent(x, 0) && c.extent(ids, 1) == tokensOf(c, x))
+    return Status::success();
+  return c.error("its position_ids of shape " + shapeString(c.dims(ids)) +
+                 " don't fit its input of shape " + shapeString(c.dims(x)));
+}
+
+Status rotaryEmbedding(OpContext &c) {
+  KINTSUGI_ASSIGN(Rotation r, readRotation(c, 1));
+  KINTSUGI_RETURN_IF_ERROR(
+      setSizes(c, r, c.integer("num_heads", 0), c.integer("rotary_embedding_dim", 0)));
+  if (!c.hasInput(3)) {
+    KINTSUGI_RETURN_IF_ERROR(
+        requireTables(c, r, {c.extent(r.x, 0), tokensOf(c, r.x), r.rotated / 2}));
+  } else {
+    ValueId ids = c.input(3);
+    KINTSUGI_RETURN_IF_ERROR(requireTables(c, r, {-1, r.rotated / 2}));
+    KINTSUGI_RETURN_IF_ERROR(requireIds(c, ids, r.x));
+    int64_t positions = c.extent(r.cosines, 0);
+    KINTSUGI_RETURN_IF_ERROR(c.requirePositions(ids, positions));
+    r.positionOf = [&c, ids, positions](const Index &batch, const Index &token) {
+      return c.gatherWrapped(c.read(ids, {batch, token}), positions);
+    };
+  }
+  c.output(0, Rotator(c, r).result());
+  return Status::success();
+}
+
+/// com.microsoft's takes the positions before the tables, all of them from a first one if there is
+/// one alone, and never counts them from the end.
+Status microsoftRotaryEmbedding(OpContext &c) {
+  KINTSUGI_RETURN_IF_ERROR(requireOnly(
+      c, {"interleaved", "is_packed_batching", "num_heads", "rotary_embedding_dim", "scale"}));
+  if (c.integer("is_packed_batching", 0) != 0 || c.real("scale", 1) != 1)
+    return c.error("is_packed_batching and scale are not supported; leave them out");
+  KINTSUGI_ASSIGN(Rotation r, readRotation(c, 2));
+  ValueId ids = c.input(1);
+  int64_t heads = c.integer("num_heads", 0), rotated = c.integer("rotary_embedding_dim", 0);
+  if (c.rank(r.cosines) != 2)
+    return c.error("its tables of cosines and sines of shape " + shapeString(c.dims(r.cosines)) +
+                   " must have two dimensions");
+  int64_t positions = c.extent(r.cosines, 0), pairs = c.extent(r.cosines, 1);
+  if (heads == 0 && rotated == 0 && c.rank(r.x) == 3 && pairs > 0)
+    heads = c.extent(r.x, 2) / (2 * pairs);
+  KINTSUGI_RETURN_IF_ERROR(setSizes(c, r, heads, rotated));
+  KINTSUGI_RETURN_IF_ERROR(requireTables(c, r, {-1, r.rotated / 2}));
+  bool isFirst = c.rank(ids) == 1 && c.extent(ids, 0) == 1 && isInteger(c.type(ids));
+  int64_t tokens = tokensOf(c, r.x), starts = isFirst ? positions - tokens + 1 : positions;
+  if (!isFirst)
+    KINTSUGI_RETURN_IF_ERROR(requireIds(c, ids, r.x));
+  if (starts < 1)
+    return c.error("its tables of cosines and sines have " + llvm::Twine(positions) +
+                   " positions, too few for " + llvm::Twine(tokens) + " tokens");
+  KINTSUGI_RETURN_IF_ERROR(c.requireWithin(ids, 0, starts, "position"));
+  r.positionOf = [&c, ids, isFirst](const Index &batch, const Index &token) {
+    return isFirst ? c.gather(ids, {Index(0)}) + token : c.gather(ids, {batch, token});
+  };
+  c.output(0, Rotator(c, r).result());
+  return Status::success();
+}
+
+} // namespace
+
+OperatorTable rotaryOperators() {
+  static const Operator table[] = {
+      {"RotaryEmbedding", 23, 3, rotaryEmbedding},
+      {"RotaryEmbedding", 1, 4, microsoftRotaryEmbedding, "com.microsoft"},
+  };
+  return table;
+}
+
+} // namespace kintsugi::import
