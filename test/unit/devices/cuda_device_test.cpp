@@ -248,6 +248,36 @@ TEST_F(Cuda, TensorsOnTheDeviceAreUsedWhereTheyAreOnceTheyWereThere) {
       device.release((*all)[k], 4000);
 }
 
+/// The caller may free its tensors then.
+TEST_F(Cuda, RunsThatEndEarlyLeaveNothingUnderWay) {
+  struct Stopper : StageObserver {
+    explicit Stopper(const FakeCuda &fake) : fake(fake) {}
+    Status launched(uint32_t, std::span<void *const>, DeviceQueue &) override {
+      isUnderWay = fake.isUnderWay;
+      return usageError("enough");
+    }
+    const FakeCuda &fake;
+    bool isUnderWay = false;
+  } stopper(*fake);
+  auto model = load(cudaParts(withoutCall(affineParts())));
+  ASSERT_TRUE(model.ok()) << model.error().message;
+  auto context = Context::create(*model);
+  ASSERT_TRUE(context.ok());
+  ASSERT_TRUE(runWithoutCall(**context).ok());
+  EXPECT_FALSE(fake->isUnderWay);
+  RunOptions stopped, cancelled;
+  stopped.observer = &stopper;
+  EXPECT_EQ(messageOf(runWithoutCall(**context, stopped)), "enough");
+  EXPECT_TRUE(stopper.isUnderWay);
+  EXPECT_FALSE(fake->isUnderWay);
+  std::atomic<bool> cancel = true;
+  cancelled.cancel = &cancel;
+  EXPECT_EQ(messageOf(runWithoutCall(**context, cancelled)), "test.kin: the run was cancelled");
+  EXPECT_FALSE(fake->isUnderWay);
+  ASSERT_TRUE(runWithoutCall(**context).ok());
+  EXPECT_NEAR(y[7], std::tanh(x[7] * (7 / 500.0f) - 1), 1e-6);
+}
+
 TEST_F(Cuda, WhatTheHostLooksAtOfTensorsOnTheDevice) {
   Parts parts = cudaParts(raggedParts());
   Manifest &m = parts.manifest;
