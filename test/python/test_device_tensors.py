@@ -190,6 +190,9 @@ def test_addresses_are_bound_as_onnx_runtime_binds_them(on_gpu):
         refused(kintsugi.UsageError, "no device 'tpu'", binding.bind_input, "x", "tpu", 0, None, None, feed.address)
         refused(kintsugi.InputError, "no input 'z'", binding.bind_input, "z", feed)
         refused(kintsugi.UsageError, "give a tensor on the GPU", binding.bind_output, "y", "cuda")
+        # On the host that address is none.
+        refused(kintsugi.UsageError, "another session's", kintsugi.InferenceSession(model).run_with_iobinding, binding)
+        refused(TypeError, "integer", binding.bind_input, "x", "cuda", "0", None, None, feed.address)
         binding.clear_binding_inputs()
         refused(kintsugi.InputError, "input 'x' is not bound", session.run_with_iobinding, binding)
     """)

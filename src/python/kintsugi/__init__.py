@@ -278,6 +278,8 @@ class InferenceSession:
 
     def run_with_iobinding(self, binding):
         """Runs on what is bound: all inputs, and those outputs that are asked for."""
+        if binding._session is not self:
+            raise UsageError("the binding is another session's, which may be elsewhere; make one with io_binding()")
         if missing := [port.name for port in self._inputs if port.name not in binding._inputs]:
             raise InputError(f"input '{missing[0]}' is not bound")
         bound = [binding._outputs.get(port.name) for port in self._outputs]

@@ -43,7 +43,7 @@ def tensor_at(port, device, number, element_type, shape, address, session):
     if device not in ("cpu", "cuda"):
         raise UsageError(f"'{port.name}': there is no device '{device}'; use 'cpu' or 'cuda'")
     if device == "cuda":
-        _check_gpu(port.name, number, session)
+        _check_gpu(port.name, operator.index(number), session)
     if element_type is not None and numpy.dtype(element_type) != port._dtype:
         raise InputError(f"'{port.name}' is {numpy.dtype(element_type)}, the model's is {port._dtype}")
     if shape is not None and tuple(shape) != port._bound:
