@@ -165,6 +165,10 @@ KIN_API KinStatus kin_run(KinContext *context, const KinTensor *inputs, size_t i
    input asks this stream to wait for that before the run (cuStreamWaitEvent). */
 KIN_API void *kin_context_stream(const KinContext *context);
 
+/* Whether memory is that of a context's GPU, as a run takes it to be; 0 for all other memory, which
+   a run takes for the host's. */
+KIN_API int kin_context_owns(const KinContext *context, const void *memory);
+
 /* Ends the run under way, or the next one if there is none, with KIN_USAGE. */
 KIN_API void kin_context_cancel(KinContext *context);
 

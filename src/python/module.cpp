@@ -118,6 +118,7 @@ struct Tensor {
   int32_t type;
   std::vector<int64_t> shape;
   uint64_t bytes;
+  bool isOnGpu = false; ///< As who knows only its address says.
 
   static Tensor ofDlpack(const Anywhere &array) {
     Tensor tensor = of(array.data(), typeOf(array.dtype()), array);
@@ -200,11 +201,17 @@ public:
   /// The same on tensors that may be elsewhere than in the host's memory.
   std::vector<std::vector<int64_t>> runTensors(std::vector<Tensor *> inputs,
                                                std::vector<Tensor *> outputs) {
-    auto viewed = [](std::vector<Tensor *> &tensors) {
+    auto viewed = [&](std::vector<Tensor *> &tensors) {
       std::vector<KinTensor> views;
-      for (Tensor *tensor : tensors)
+      for (Tensor *tensor : tensors) {
+        if (tensor->isOnGpu && tensor->bytes > 0 && !kin_context_owns(context.get(), tensor->data))
+          throw Failure<KIN_INPUT>("the address " +
+                                   std::to_string(reinterpret_cast<uintptr_t>(tensor->data)) +
+                                   " is bound as the GPU's, which has no memory there; bind what "
+                                   "is allocated");
         views.push_back({nullptr, tensor->type, int32_t(tensor->shape.size()), tensor->shape.data(),
                          tensor->data, tensor->bytes});
+      }
       return views;
     };
     std::vector<KinTensor> from = viewed(inputs), to = viewed(outputs);
@@ -259,10 +266,11 @@ NB_MODULE(_native, m) {
   nb::class_<Tensor>(m, "Tensor")
       .def_static("of_array", &Tensor::ofArray, nb::arg("array").noconvert(), nb::arg("type"))
       .def_static("of_dlpack", &Tensor::ofDlpack, nb::arg("capsule").noconvert())
-      .def_static(
-          "at", [](uintptr_t address, int32_t type, std::vector<int64_t> shape, uint64_t bytes) {
-            return Tensor{{}, reinterpret_cast<void *>(address), type, std::move(shape), bytes};
-          });
+      .def_static("at", [](uintptr_t address, int32_t type, std::vector<int64_t> shape,
+                           uint64_t bytes, bool isOnGpu) {
+        return Tensor{{},     reinterpret_cast<void *>(address), type, std::move(shape), bytes,
+                      isOnGpu};
+      });
   nb::class_<Session>(m, "Session")
       .def(nb::init<const nb::bytes &, uint32_t, const std::string &>())
       .def("run_tensors", &Session::runTensors)

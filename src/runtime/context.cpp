@@ -153,7 +153,6 @@ void Context::patchOperands() {
     operands[patch.operand] = addresses[patch.buffer];
 }
 
-/// Whether a tensor of the caller's is in the device's own memory.
 bool Context::isOnDevice(const void *data) const {
   const Device &device = shared->device();
   return !device.sharesHostMemory() && device.ownsMemory(data);
@@ -263,10 +262,20 @@ namespace {
 class RunScope {
 public:
   explicit RunScope(DeviceQueue &queue) : queue(queue) { queue.beginRun(); }
-  ~RunScope() { queue.endRun(); }
+
+  /// What a run that ended early has under way uses the caller's tensors, which are the caller's
+  /// again now; what is wrong then was said already.
+  ~RunScope() {
+    if (!isDone)
+      static_cast<void>(queue.finish());
+    queue.endRun();
+  }
+
+  void done() { isDone = true; }
 
 private:
   DeviceQueue &queue;
+  bool isDone = false;
 };
 } // namespace
 
@@ -287,6 +296,7 @@ Status Context::run(std::span<const InputTensor> inputs, std::span<const OutputT
   KINTSUGI_RETURN_IF_ERROR(runSteps(options));
   KINTSUGI_RETURN_IF_ERROR(lookAtReports());
   KINTSUGI_RETURN_IF_ERROR(downloadOutputs());
+  scope.done();
   return options.profile ? collectSpans() : Status::success();
 }
 

@@ -78,6 +78,8 @@ public:
   /// not tell, or the stages depend on data. Not during a run.
   std::optional<double> deviceSeconds() { return queue->secondsOfSteps(); }
 
+  /// Whether a tensor of the caller's is in the device's own memory; else it is in the host's.
+  bool isOnDevice(const void *data) const;
   /// The device's own handle of what the context's work is ordered by, or null.
   void *nativeQueue() const { return queue->native(); }
 
@@ -101,7 +103,6 @@ private:
   void patchOperands();
   std::byte *portAddress(const Buffer &buffer) const;
   void choosePlaces();
-  bool isOnDevice(const void *data) const;
   bool isStaged(size_t place) const { return places[place] == staged[place]; }
   Status checkInputs();
   Status checkOutputs() const;

@@ -138,6 +138,38 @@ def test_what_is_bound_is_used_where_it_is(on_gpu):
     """)
 
 
+def test_tensors_of_another_gpu_are_refused(on_gpu):
+    # Kernels can't reach them; managed memory they can, whichever GPU it was made on.
+    on_gpu("""
+        feed, room = OnGpu(x), OnGpu(np.full(6, 7, np.float32))
+        binding = session.io_binding()
+        binding.bind_input("x", feed)
+        binding.bind_output("y", room)
+        for one in (feed, room):
+            one.__class__ = type("OnGpu1", (OnGpu,), {"__dlpack_device__": lambda self: (2, 1)})
+            refused(kintsugi.InputError, "is on GPU 1, the session on GPU 0", session.run_with_iobinding, binding)
+            one.__class__ = type("Managed", (OnGpu,), {"__dlpack_device__": lambda self: (13, 1)})
+        assert (room.memory == 7).all()
+        session.run_with_iobinding(binding)
+        np.testing.assert_allclose(room.memory, expected, rtol=1e-5, atol=1e-5)
+    """)
+
+
+def test_what_no_output_can_go_to_is_refused(on_gpu):
+    on_gpu("""
+        binding = session.io_binding()
+        binding.bind_input("x", x)
+        for value, kind, words in (
+            ([0] * 6, kintsugi.InputError, "output 'y' is to go to a list"),
+            (OnGpu(np.zeros(6, np.int32)), kintsugi.UsageError, "output 'y' is to have type i32"),
+            (OnGpu(np.zeros(7, np.float32)), kintsugi.InputError, "[7]"),
+            (np.zeros(12, np.float32)[::2], kintsugi.InputError, "it needs a dense, writable"),
+        ):
+            binding.bind_output("y", value)
+            refused(kind, words, session.run_with_iobinding, binding)
+    """)
+
+
 def test_addresses_are_bound_as_onnx_runtime_binds_them(on_gpu):
     on_gpu("""
         feed, room = OnGpu(x), OnGpu(np.zeros((6, 50), np.float32))
@@ -153,9 +185,20 @@ def test_addresses_are_bound_as_onnx_runtime_binds_them(on_gpu):
         assert binding.get_outputs()[1] is host
         refused(kintsugi.InputError, "is int32", binding.bind_input, "x", "cuda", 0, np.int32, (6, 50), feed.address)
         refused(kintsugi.InputError, "[5, 50]", binding.bind_input, "x", "cuda", 0, np.float32, (5, 50), feed.address)
+        refused(kintsugi.InputError, "'x' is on GPU 1, the session on GPU 0", binding.bind_input, "x", "cuda", 1, None, None, feed.address)
+        refused(kintsugi.UsageError, "-5, which is no address", binding.bind_input, "x", "cuda", 0, None, None, -5)
         refused(kintsugi.UsageError, "no device 'tpu'", binding.bind_input, "x", "tpu", 0, None, None, feed.address)
         refused(kintsugi.InputError, "no input 'z'", binding.bind_input, "z", feed)
         refused(kintsugi.UsageError, "give a tensor on the GPU", binding.bind_output, "y", "cuda")
+        # On the host that address is none.
+        refused(kintsugi.UsageError, "another session's", kintsugi.InferenceSession(model).run_with_iobinding, binding)
+        refused(TypeError, "integer", binding.bind_input, "x", "cuda", "0", None, None, feed.address)
+        binding.bind_input("x", "cuda", 0, np.float32, (6, 50), 0x1000000)
+        refused(kintsugi.InputError, "the GPU's, which has no memory there", session.run_with_iobinding, binding)
+        binding.bind_input("x", "cuda", 0, np.float32, (6, 50), feed.address)
+        session.run_with_iobinding(binding)
+        assert driver.cuMemFree_v2(ctypes.c_uint64(feed.address)) == 0
+        refused(kintsugi.InputError, str(feed.address), session.run_with_iobinding, binding)
         binding.clear_binding_inputs()
         refused(kintsugi.InputError, "input 'x' is not bound", session.run_with_iobinding, binding)
     """)

@@ -218,6 +218,14 @@ def test_wrong_feeds(names, feeds, message):
         (DIGITS, {"providers": ["TensorrtExecutionProvider"]}, kintsugi.UsageError, "only .*CPUExecutionProvider"),
         (DIGITS, {"device": "cuda:99"}, kintsugi.MachineError, "NVIDIA"),
         (DIGITS, {"device": "tpu"}, kintsugi.UsageError, "tpu"),
+        (DIGITS, {"device": 0}, kintsugi.UsageError, "device is int; it takes 'cpu'"),
+        (DIGITS, {"providers": "CPUExecutionProvider"}, kintsugi.UsageError, "providers is a list"),
+        (DIGITS, {"providers": [("CUDAExecutionProvider", {"device_id": "a"})]}, kintsugi.UsageError, "cuda:a"),
+        (DIGITS, {"bind": 5}, kintsugi.UsageError, "bind is int; it takes arrays"),
+        (DIGITS, {"calibrate": np.zeros(3)}, kintsugi.UsageError, "calibrate is ndarray; it takes arrays by"),
+        (DIGITS, {"dims": 5}, kintsugi.UsageError, "dims is int; it takes sizes"),
+        (DIGITS, {"disable": 5}, kintsugi.UsageError, "disable is int; it takes a list"),
+        (DIGITS, {"disable": [5]}, kintsugi.UsageError, "--disable 5"),
         (DIGITS, {"plan": "best"}, kintsugi.UsageError, "best"),
         (DIGITS, {"disable": ["no-such-rule"]}, kintsugi.UsageError, "no-such-rule"),
         (DIGITS, {"opset": 3}, TypeError, "no option 'opset'"),
@@ -263,6 +271,13 @@ def test_what_is_left_out_changes_no_answer():
     results = [session.run(None, x)[0] for session in sessions]
     for result in results:
         assert np.abs(result - results[-1]).max() < 1e-5
+
+
+@pytest.mark.parametrize("name", ["file", "allow_pickle", "a/b"])
+def test_inputs_that_are_known_have_any_name(name, tmp_path):
+    path = save(tmp_path, [(name, 1, (3,)), ("x", 1, (3,))], [("Mul", [name, "x"], "y", {})], [("y", 1, (3,))])
+    session = kintsugi.InferenceSession(path, bind={name: np.arange(3, dtype=np.float32)})
+    np.testing.assert_array_equal(session.run(None, {"x": np.full(3, 2, np.float32)})[0], [0, 2, 4])
 
 
 def test_arrays_that_are_bound():

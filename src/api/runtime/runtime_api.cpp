@@ -298,6 +298,10 @@ void *kin_context_stream(const KinContext *context) {
   return context ? context->context->nativeQueue() : nullptr;
 }
 
+int kin_context_owns(const KinContext *context, const void *memory) {
+  return context && context->context->isOnDevice(memory);
+}
+
 void kin_context_cancel(KinContext *context) {
   context->cancel.store(true, std::memory_order_relaxed);
 }

@@ -16,6 +16,8 @@ import os
 import re
 import tempfile
 import warnings
+import zipfile
+from collections.abc import Collection, Mapping
 from contextlib import ExitStack
 
 import numpy
@@ -91,12 +93,14 @@ def _has_gpu():
 
 def _device_of(providers):
     """The device that ONNX Runtime's list of providers asks for: the first of ours that is here."""
+    if isinstance(providers, str):
+        raise UsageError(f"providers is a list: give ['{providers}']")
     for provider in providers:
-        name, options = provider if isinstance(provider, (tuple, list)) else (provider, {})
+        name, options = provider if isinstance(provider, (tuple, list)) and len(provider) == 2 else (provider, {})
         if name == PROVIDER:
             return "cpu"
         if name == GPU_PROVIDER and (_has_gpu() or len(providers) == 1):
-            return f"cuda:{int(options.get('device_id', 0))}"
+            return f"cuda:{(options or {}).get('device_id', 0)}"
     raise UsageError(f"providers {providers}: there is only {' and '.join(get_available_providers())}")
 
 
@@ -174,6 +178,8 @@ class NodeArg:
 
     def _room(self, value):
         """What an output goes to, in place."""
+        if not isinstance(value, numpy.ndarray) and not hasattr(value, "__dlpack__"):
+            raise InputError(f"output '{self.name}' is to go to a {type(value).__name__}; give an array or a tensor")
         array = value if isinstance(value, numpy.ndarray) else numpy.from_dlpack(value)
         dense = array.flags.c_contiguous and array.flags.aligned and array.flags.writeable
         if array.dtype != self._dtype or array.shape != self._bound or not dense:
@@ -208,11 +214,12 @@ class InferenceSession:
         if unknown := [name for name in keywords if name not in given or name == "intra_op_num_threads"]:
             raise TypeError(f"InferenceSession has no option '{unknown[0]}'; its options: threads, {', '.join(given)}")
         given |= {name: value for name, value in keywords.items() if value is not None}
-        given["dims"] = dict(options.dims) | dict(keywords.get("dims") or {})
         if providers and keywords.get("device") is None:
             given["device"] = _device_of(providers)
         if threads is not None:
             given["intra_op_num_threads"] = threads
+        _check_kinds(given)
+        given["dims"] = dict(options.dims) | dict(given["dims"])
         with ExitStack() as stack:
             self._open(path_or_bytes, given, stack)
 
@@ -227,6 +234,8 @@ class InferenceSession:
             self._native, self.notes = load(path, settings, given["device"])
         except Error as error:
             raise type(error)(_with_keywords(str(error))) from None
+        kind, _, number = given["device"].partition(":")
+        self._gpu = int(number or 0) if kind == "cuda" else None
         self._inputs = [NodeArg(*port) for port in self._native.inputs()]
         self._outputs = [NodeArg(*port) for port in self._native.outputs()]
         # Without digits of its own choosing a model gives what it says; then one look is enough.
@@ -269,6 +278,8 @@ class InferenceSession:
 
     def run_with_iobinding(self, binding):
         """Runs on what is bound: all inputs, and those outputs that are asked for."""
+        if binding._session is not self:
+            raise UsageError("the binding is another session's, which may be elsewhere; make one with io_binding()")
         if missing := [port.name for port in self._inputs if port.name not in binding._inputs]:
             raise InputError(f"input '{missing[0]}' is not bound")
         bound = [binding._outputs.get(port.name) for port in self._outputs]
@@ -304,7 +315,7 @@ class InferenceSession:
         if is_on_gpu(value):
             if tuple(value.shape) != port._bound:
                 raise InputError(f"'{port.name}' is {list(value.shape)}, the model's is {list(port._bound)}")
-            return tensor_of_gpu(value, port.name, self._native.stream())
+            return tensor_of_gpu(value, port.name, self)
         return _native.Tensor.of_array(port._plain(of_host(value)), port._number)
 
     @staticmethod
@@ -352,6 +363,20 @@ def _with_keywords(message):
     return f"{message} (from Python, {', '.join(words)})" if words else message
 
 
+def _check_kinds(given):
+    """Of what is looked into here; the compiler looks at the rest."""
+    kinds = {
+        "bind": (Mapping, "arrays or .npz files by input's name"),
+        "calibrate": ((Mapping, str, os.PathLike, type(None)), "arrays by input's name, or the path of an .npz file"),
+        "device": (str, "'cpu', 'cuda' or 'cuda:N'"),
+        "dims": (Mapping, "sizes by dimension's name"),
+        "disable": ((Collection, type(None)), "a list of names, or one text with commas between them"),
+    }
+    for name, (kind, wanted) in kinds.items():
+        if not isinstance(given[name], kind):
+            raise UsageError(f"{name} is {type(given[name]).__name__}; it takes {wanted}")
+
+
 def _settings_of(given, stack):
     """The compiler's options; what they name in files lasts as long as `stack`."""
     settings = {"threads": given["intra_op_num_threads"]}
@@ -364,7 +389,7 @@ def _settings_of(given, stack):
     if given["device"] != "cpu":
         settings["target"] = given["device"]
     if disabled := given["disable"]:
-        settings["disable"] = disabled if isinstance(disabled, str) else ",".join(disabled)
+        settings["disable"] = disabled if isinstance(disabled, str) else ",".join(map(str, disabled))
     if given["calibrate"] is not None:
         settings["calibrate"] = _file_of(given["calibrate"], stack)
     if given["bind"]:
@@ -382,7 +407,11 @@ def _file_of(arrays, stack):
     if isinstance(arrays, (str, os.PathLike)):
         return os.fspath(arrays)
     path = os.path.join(stack.enter_context(tempfile.TemporaryDirectory(prefix="kintsugi-")), "arrays.npz")
-    numpy.savez(path, **{name: numpy.asarray(array) for name, array in arrays.items()})
+    # As numpy.savez does it, which takes some names for its own keywords.
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
+                numpy.lib.format.write_array(entry, numpy.asarray(array))
     return path
 
 

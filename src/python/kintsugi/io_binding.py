@@ -1,11 +1,15 @@
 """Tensors that stay where they are, bound to a session ahead of its runs, in the shape of ONNX Runtime's interface."""
 
+import operator
+
 import numpy
 
 from . import _native
 from ._native import InputError, UsageError
 
-_GPU = (2, 13)  # DLPack's numbers for CUDA's memory, managed or not.
+# DLPack's numbers for CUDA's memory; what is managed can be reached from all GPUs.
+_MANAGED = 13
+_GPU = (2, _MANAGED)
 
 
 def is_on_gpu(value):
@@ -13,27 +17,41 @@ def is_on_gpu(value):
     return hasattr(value, "__dlpack_device__") and value.__dlpack_device__()[0] in _GPU
 
 
-def tensor_of_gpu(value, name, stream):
-    """Whose work on the value comes ahead of the session's, as DLPack has it."""
-    if not stream:
+def _check_gpu(name, number, session):
+    """What is on another GPU than the session can't be reached from its kernels."""
+    if session._gpu is None:
         raise InputError(f"'{name}' is on a GPU, the session is not; make it with device='cuda'")
+    if number not in (session._gpu, None):
+        raise InputError(
+            f"'{name}' is on GPU {number}, the session on GPU {session._gpu}; make it with device='cuda:{number}', or "
+            f"copy '{name}'"
+        )
+
+
+def tensor_of_gpu(value, name, session):
+    """Whose work on the value comes ahead of the session's, as DLPack has it."""
+    kind, number = value.__dlpack_device__()
+    _check_gpu(name, None if kind == _MANAGED else number, session)
     try:
-        return _native.Tensor.of_dlpack(value.__dlpack__(stream=stream))
+        return _native.Tensor.of_dlpack(value.__dlpack__(stream=session._native.stream()))
     except (TypeError, BufferError) as problem:
         raise InputError(f"'{name}' can't be used where it is ({problem}); make it dense and row-major") from None
 
 
-def tensor_at(port, device, element_type, shape, address, stream):
+def tensor_at(port, device, number, element_type, shape, address, session):
     """Of memory that only its address is known of, as ONNX Runtime's bind_input takes it."""
     if device not in ("cpu", "cuda"):
         raise UsageError(f"'{port.name}': there is no device '{device}'; use 'cpu' or 'cuda'")
-    if device == "cuda" and not stream:
-        raise InputError(f"'{port.name}' is on a GPU, the session is not; make it with device='cuda'")
+    if device == "cuda":
+        _check_gpu(port.name, operator.index(number), session)
     if element_type is not None and numpy.dtype(element_type) != port._dtype:
         raise InputError(f"'{port.name}' is {numpy.dtype(element_type)}, the model's is {port._dtype}")
     if shape is not None and tuple(shape) != port._bound:
         raise InputError(f"'{port.name}' is {list(shape)}, the model's is {list(port._bound)}")
-    return _native.Tensor.at(int(address), port._number, list(port._bound), port._bytes)
+    address = operator.index(address)
+    if address < 0:
+        raise UsageError(f"'{port.name}': buffer_ptr is {address}, which is no address")
+    return _native.Tensor.at(address, port._number, list(port._bound), port._bytes, device == "cuda")
 
 
 class IOBinding:
@@ -49,7 +67,7 @@ class IOBinding:
     def bind_input(self, name, value, device_id=0, element_type=None, shape=None, buffer_ptr=None):
         """`value` is a value; or "cpu" or "cuda", and `buffer_ptr` the address of memory of that device."""
         port = self._session._port(name, self._session._inputs, "input")
-        self._inputs[name] = self._given(port, value, element_type, shape, buffer_ptr)
+        self._inputs[name] = self._given(port, value, device_id, element_type, shape, buffer_ptr)
 
     def bind_cpu_input(self, name, array):
         self.bind_input(name, numpy.asarray(array))
@@ -61,7 +79,9 @@ class IOBinding:
             if value != "cpu":
                 raise UsageError(f"output '{name}': give a tensor on the GPU, or buffer_ptr, its address")
             value = None
-        self._outputs[name] = value if value is None else self._given(port, value, element_type, shape, buffer_ptr)
+        if value is not None:
+            value = self._given(port, value, device_id, element_type, shape, buffer_ptr)
+        self._outputs[name] = value
 
     def clear_binding_inputs(self):
         self._inputs.clear()
@@ -80,9 +100,9 @@ class IOBinding:
                 raise UsageError(f"output '{name}' is not the host's; copy it by what it is of (torch: .cpu())")
         return [result.copy() for result in self._results]
 
-    def _given(self, port, value, element_type, shape, address):
+    def _given(self, port, value, number, element_type, shape, address):
         if not isinstance(value, str):
             return value
         if address is None:
             raise UsageError(f"'{port.name}': buffer_ptr is missing, the address of its memory")
-        return tensor_at(port, value, element_type, shape, address, self._session._native.stream())
+        return tensor_at(port, value, number, element_type, shape, address, self._session)

@@ -11,6 +11,7 @@
 #include "cuda_fixture.h"
 
 #include <cmath>
+#include <random>
 
 using namespace kintsugi;
 using namespace kintsugi::runtime;
@@ -246,6 +247,84 @@ TEST_F(Cuda, TensorsOnTheDeviceAreUsedWhereTheyAreOnceTheyWereThere) {
   for (size_t k = 0; k < rooms; ++k)
     for (auto *all : {&from, &to})
       device.release((*all)[k], 4000);
+}
+
+/// Whatever the run before was like, and wherever its tensors were.
+TEST_F(Cuda, RunsOfAllKindsTakeTurns) {
+  struct Watcher : StageObserver {
+    Status launched(uint32_t, std::span<void *const>, DeviceQueue &) override {
+      return --left < 0 ? usageError("enough") : Status::success();
+    }
+    int left = 0;
+  } watcher;
+  auto model = load(cudaParts(withoutCall(affineParts())));
+  ASSERT_TRUE(model.ok()) << model.error().message;
+  auto context = Context::create(*model);
+  ASSERT_TRUE(context.ok());
+  Device &device = (*model)->device();
+  std::vector<std::vector<float>> here(6, std::vector<float>(2000));
+  std::vector<float *> rooms;
+  for (std::vector<float> &room : here)
+    rooms.push_back(room.data());
+  for (int k = 0; k < 8; ++k)
+    rooms.push_back(static_cast<float *>(*device.allocate(8000)));
+  std::mt19937 random(5);
+  auto below = [&](size_t limit) { return random() % limit; };
+  for (int times = 0; times < 400; ++times) {
+    size_t first = below(rooms.size()), second = below(rooms.size() - 1);
+    float *from = rooms[first] + below(2) * 3, *to = rooms[second + (second >= first)];
+    for (int k = 0; k < 1000; ++k)
+      from[k] = x[k] / float(times + 1);
+    std::fill_n(to, 2000, 7.0f);
+    std::atomic<bool> cancel = below(8) == 0;
+    RunOptions options;
+    options.cancel = &cancel;
+    options.profile = below(3) == 0;
+    watcher.left = below(3);
+    options.observer = below(4) == 0 ? &watcher : nullptr;
+    InputTensor inputs[] = {{"x", ElementType::F32, shape, from, 4000}};
+    OutputTensor outputs[] = {{"y", to, 4000, {}}};
+    Status status = (*context)->run(inputs, outputs, options);
+    EXPECT_FALSE(fake->isUnderWay);
+    EXPECT_EQ(status.ok(), !cancel && !(options.observer && watcher.left < 0));
+    for (int k = 0; status.ok() && k < 1000; k += 111)
+      ASSERT_NEAR(to[k], std::tanh(from[k] * (k / 500.0f) - 1), 1e-6) << times;
+    EXPECT_EQ(to[1000], 7);
+  }
+  EXPECT_GT(fake->recorded, 8);
+  (*context).reset();
+  for (size_t k = here.size(); k < rooms.size(); ++k)
+    device.release(rooms[k], 8000);
+}
+
+/// The caller may free its tensors then.
+TEST_F(Cuda, RunsThatEndEarlyLeaveNothingUnderWay) {
+  struct Stopper : StageObserver {
+    explicit Stopper(const FakeCuda &fake) : fake(fake) {}
+    Status launched(uint32_t, std::span<void *const>, DeviceQueue &) override {
+      isUnderWay = fake.isUnderWay;
+      return usageError("enough");
+    }
+    const FakeCuda &fake;
+    bool isUnderWay = false;
+  } stopper(*fake);
+  auto model = load(cudaParts(withoutCall(affineParts())));
+  ASSERT_TRUE(model.ok()) << model.error().message;
+  auto context = Context::create(*model);
+  ASSERT_TRUE(context.ok());
+  ASSERT_TRUE(runWithoutCall(**context).ok());
+  EXPECT_FALSE(fake->isUnderWay);
+  RunOptions stopped, cancelled;
+  stopped.observer = &stopper;
+  EXPECT_EQ(messageOf(runWithoutCall(**context, stopped)), "enough");
+  EXPECT_TRUE(stopper.isUnderWay);
+  EXPECT_FALSE(fake->isUnderWay);
+  std::atomic<bool> cancel = true;
+  cancelled.cancel = &cancel;
+  EXPECT_EQ(messageOf(runWithoutCall(**context, cancelled)), "test.kin: the run was cancelled");
+  EXPECT_FALSE(fake->isUnderWay);
+  ASSERT_TRUE(runWithoutCall(**context).ok());
+  EXPECT_NEAR(y[7], std::tanh(x[7] * (7 / 500.0f) - 1), 1e-6);
 }
 
 TEST_F(Cuda, WhatTheHostLooksAtOfTensorsOnTheDevice) {

@@ -51,6 +51,10 @@ int perform(Stream *stream, std::function<int()> work) {
     stream->recording->push_back(std::move(work));
     return success;
   }
+  {
+    std::lock_guard lock(mutex);
+    fakeCuda()->isUnderWay = true;
+  }
   return work();
 }
 
@@ -194,6 +198,7 @@ int cuStreamDestroy_v2(Handle stream) {
 }
 int cuStreamSynchronize(Handle) {
   std::lock_guard lock(mutex);
+  fakeCuda()->isUnderWay = false;
   return fakeCuda()->fault;
 }
 int cuStreamBeginCapture_v2(Handle stream, int) {
@@ -213,6 +218,7 @@ int cuGraphLaunch(Handle runnable, Handle) {
   {
     std::lock_guard lock(mutex);
     ++fakeCuda()->graphLaunches;
+    fakeCuda()->isUnderWay = true;
   }
   for (const std::function<int()> &step :
        *static_cast<std::vector<std::function<int()>> *>(runnable))

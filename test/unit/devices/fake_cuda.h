@@ -47,7 +47,8 @@ struct FakeCuda {
   int recorded = 0;
   int recordedMoves = 0; ///< Copies and fills.
   int graphLaunches = 0;
-  int copies = 0; ///< On the device.
+  int copies = 0;          ///< On the device.
+  bool isUnderWay = false; ///< Something was asked for since a stream was waited for.
   std::vector<FakeTensorMap> encodedMaps;
   /// Of each launch of that kernel, which of them it was given, and its first operand.
   std::vector<std::pair<uint64_t, uint64_t>> takenMaps;
