@@ -75,14 +75,19 @@ Expr Builder::readBroadcast(ValueId tensor, Indices indices) const {
   return read(tensor, own);
 }
 
+Expr Builder::wrapped(Expr position, int64_t extent) {
+  ElementType type = position.type();
+  Expr negative = Expr::binary(te::BinaryOp::Less, position, Expr::literal(type, int64_t(0)));
+  return Expr::select(negative, position + Expr::literal(type, extent), position);
+}
+
 Index Builder::gatherWrapped(Expr position, int64_t extent) const {
   ElementType type = position.type();
   if (!isSigned(type))
     return Index::data(position);
   if (type != ElementType::I32 && type != ElementType::I64) // The extent may not fit.
-    position = Expr::cast(type = ElementType::I64, position);
-  Expr negative = Expr::binary(te::BinaryOp::Less, position, Expr::literal(type, int64_t(0)));
-  return Index::data(Expr::select(negative, position + Expr::literal(type, extent), position));
+    position = Expr::cast(ElementType::I64, position);
+  return Index::data(wrapped(std::move(position), extent));
 }
 
 Shape Builder::bounded(llvm::StringRef name, Dims shape) {

@@ -56,6 +56,8 @@ public:
   Expr readBroadcast(ValueId tensor, Indices indices) const;
   /// An element of an integer tensor as an index.
   Index gather(ValueId tensor, Indices indices) const { return Index::data(read(tensor, indices)); }
+  /// A position of a type that holds `extent`, from which negative ones are counted.
+  static Expr wrapped(Expr position, int64_t extent);
   /// The same where negative values count from the end of a dimension of `extent`.
   Index gatherWrapped(Expr position, int64_t extent) const;
 

@@ -31,6 +31,14 @@ int64_t OpContext::integer(llvm::StringRef name, int64_t otherwise) {
   return attribute ? attribute->i : otherwise;
 }
 
+Expected<ElementType> OpContext::elementType(llvm::StringRef name, int64_t otherwise) {
+  int64_t given = integer(name, otherwise);
+  auto type = elementTypeFromOnnx(static_cast<int32_t>(given));
+  if (!type || given != static_cast<int32_t>(given))
+    return error("attribute '" + name + "' is no element type");
+  return *type;
+}
+
 double OpContext::real(llvm::StringRef name, double otherwise) {
   const Attribute *attribute = find(name, AttributeKind::Float, "a number");
   return attribute ? attribute->f : otherwise;

@@ -81,6 +81,8 @@ public:
     return number < inputs.size() ? inputs[number] : Binding();
   }
 
+  /// The type that an attribute names by ONNX's number; an error for a number that names none.
+  Expected<ElementType> elementType(llvm::StringRef name, int64_t otherwise);
   /// Attributes, or the value to take where one is absent. One of another kind fails the node.
   bool hasAttribute(llvm::StringRef name) const { return onnx.attribute(name) != nullptr; }
   int64_t integer(llvm::StringRef name, int64_t otherwise);

@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "import/ops/arithmetic.h"
 #include "import/ops/families.h"
 
 #include <cmath>
@@ -25,13 +26,11 @@ Status mapFloat(OpContext &c, llvm::function_ref<Expr(Expr, ElementType)> f) {
   return Status::success();
 }
 
-Expr number(ElementType type, double value) { return Expr::literal(type, value); }
 Expr exp(Expr x) { return Expr::unary(UnaryOp::Exp, std::move(x)); }
 Expr log(Expr x) { return Expr::unary(UnaryOp::Log, std::move(x)); }
 Expr tanh(Expr x) { return Expr::unary(UnaryOp::Tanh, std::move(x)); }
 Expr max(Expr a, Expr b) { return Expr::binary(BinaryOp::Max, std::move(a), std::move(b)); }
 Expr min(Expr a, Expr b) { return Expr::binary(BinaryOp::Min, std::move(a), std::move(b)); }
-Expr less(Expr a, Expr b) { return Expr::binary(BinaryOp::Less, std::move(a), std::move(b)); }
 
 Expr sigmoidOf(Expr x, ElementType t) { return number(t, 1) / (number(t, 1) + exp(-x)); }
 

@@ -21,6 +21,10 @@ inline Expr lessEqual(Expr a, Expr b) {
 inline Expr both(Expr a, Expr b) {
   return Expr::binary(te::BinaryOp::And, std::move(a), std::move(b));
 }
+/// Whether an index is below a bound.
+inline Expr below(const Index &index, int64_t bound) {
+  return less(Expr::index(index, ElementType::I64), integer(bound));
+}
 inline Expr floorOf(Expr x) { return Expr::unary(te::UnaryOp::Floor, std::move(x)); }
 
 /// low <= x && x <= high, which a NaN is not.

@@ -244,11 +244,8 @@ Status castToType(OpContext &c, ElementType type) {
 
 Status cast(OpContext &c) {
   // Operator sets before 6 spelled the type out.
-  int64_t number = c.integer("to", 0);
-  auto type = elementTypeFromOnnx(static_cast<int32_t>(number));
-  if (!type || number != static_cast<int32_t>(number))
-    return c.error("attribute 'to' is no element type");
-  return castToType(c, *type);
+  KINTSUGI_ASSIGN(ElementType type, c.elementType("to", 0));
+  return castToType(c, type);
 }
 
 Status castLike(OpContext &c) { return castToType(c, c.type(c.input(1))); }

@@ -41,7 +41,8 @@ private:
   Expr label(Indices sample) const { return Expr::cast(ElementType::I64, c.read(labels, sample)); }
   /// A sample's number, or 0 where it is ignored.
   Expr counted(Indices sample, Expr number) const;
-  Expr weightOf(Indices sample) const;
+  /// That of a sample's class, in `weights`.
+  Expr weightOfClass(Indices sample) const;
   Expr lossOf(ValueId logarithms, Indices sample) const;
 
   OpContext &c;
@@ -117,10 +118,8 @@ Expr LikelihoodLoss::counted(Indices sample, Expr number) const {
   return Expr::select(isIgnored, Expr::literal(number.type(), int64_t(0)), number);
 }
 
-Expr LikelihoodLoss::weightOf(Indices sample) const {
-  Expr weight = weights ? Expr::cast(wide, c.read(*weights, {c.gather(classes, sample)}))
-                        : Expr::literal(wide, 1.0);
-  return counted(sample, weight);
+Expr LikelihoodLoss::weightOfClass(Indices sample) const {
+  return Expr::cast(wide, c.read(*weights, {c.gather(classes, sample)}));
 }
 
 Expr LikelihoodLoss::lossOf(ValueId logarithms, Indices sample) const {
@@ -128,7 +127,7 @@ Expr LikelihoodLoss::lossOf(ValueId logarithms, Indices sample) const {
   at.insert(at.begin() + 1, c.gather(classes, sample));
   Expr loss = -Expr::cast(wide, c.read(logarithms, at));
   if (weights)
-    loss = loss * Expr::cast(wide, c.read(*weights, {c.gather(classes, sample)}));
+    loss = loss * weightOfClass(sample);
   return counted(sample, loss);
 }
 
@@ -148,8 +147,10 @@ ValueId LikelihoodLoss::result(ValueId logarithms) {
     return c.define(c.name(), {},
                     [&](Indices) { return Expr::cast(type, c.read(sum, {}) / count); });
   }
-  ValueId weight = c.reduce(c.name() + ".weight", wide, {}, Combiner::Sum, samples,
-                            [&](Indices, Indices r) { return weightOf(r); });
+  ValueId weight =
+      c.reduce(c.name() + ".weight", wide, {}, Combiner::Sum, samples, [&](Indices, Indices r) {
+        return counted(r, weights ? weightOfClass(r) : Expr::literal(wide, 1.0));
+      });
   return c.define(c.name(), {},
                   [&](Indices) { return Expr::cast(type, c.read(sum, {}) / c.read(weight, {})); });
 }

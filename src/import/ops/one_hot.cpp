@@ -48,10 +48,8 @@ Status oneHot(OpContext &c) {
     llvm::SmallVector<Index> at(i.begin(), i.end());
     at.erase(at.begin() + axis);
     Expr position = Expr::cast(wide, c.read(indices, at));
-    if (wraps) {
-      Expr isNegative = Expr::binary(BinaryOp::Less, position, Expr::literal(wide, int64_t(0)));
-      position = Expr::select(isNegative, position + Expr::literal(wide, depth), position);
-    }
+    if (wraps)
+      position = Builder::wrapped(std::move(position), depth);
     Expr isHere = Expr::binary(BinaryOp::Equal, Expr::index(i[axis], wide), position);
     return Expr::select(isHere, value(1), value(0));
   }));

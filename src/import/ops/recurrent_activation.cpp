@@ -2,6 +2,8 @@
 
 #include "import/ops/recurrent_activation.h"
 
+#include "import/ops/arithmetic.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 namespace kintsugi::import {
@@ -12,7 +14,6 @@ using te::UnaryOp;
 
 Expr number(const Expr &like, double value) { return Expr::literal(like.type(), value); }
 Expr unary(UnaryOp op, Expr x) { return Expr::unary(op, std::move(x)); }
-Expr less(Expr a, Expr b) { return Expr::binary(BinaryOp::Less, std::move(a), std::move(b)); }
 
 Expr tanh(Expr x, double, double) { return unary(UnaryOp::Tanh, x); }
 Expr sigmoid(Expr x, double, double) {

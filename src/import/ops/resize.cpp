@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "import/ops/arithmetic.h"
 #include "import/ops/families.h"
 #include "import/ops/resize_axis.h"
 
@@ -23,11 +24,6 @@ llvm::SmallVector<Index> replaced(Indices indices, unsigned dimension, Index ind
   llvm::SmallVector<Index> result(indices.begin(), indices.end());
   result[dimension] = std::move(index);
   return result;
-}
-
-Expr below(const Index &index, int64_t bound) {
-  return Expr::binary(BinaryOp::Less, Expr::index(index, ElementType::I64),
-                      Expr::literal(ElementType::I64, bound));
 }
 
 /// Repeats the first element `low` times before and the last `high` times after.

@@ -31,21 +31,17 @@ public:
     return c.define(c.name(), c.shape(r.x), [&](Indices i) {
       Index e = c.rank(r.x) == 4 ? i[3] : i[2].mod(r.headSize);
       Expr turned = r.isInterleaved
-                        ? Expr::select(isBelow(e.mod(2), 1), first(i, e.floorDiv(2), 1),
+                        ? Expr::select(below(e.mod(2), 1), first(i, e.floorDiv(2), 1),
                                        second(i, e.floorDiv(2), 1))
-                        : Expr::select(isBelow(e, r.rotated / 2), first(i, e, r.rotated / 2),
+                        : Expr::select(below(e, r.rotated / 2), first(i, e, r.rotated / 2),
                                        second(i, e - Index(r.rotated / 2), r.rotated / 2));
       if (r.rotated < r.headSize)
-        turned = Expr::select(isBelow(e, r.rotated), turned, element(i, 0));
+        turned = Expr::select(below(e, r.rotated), turned, element(i, 0));
       return Expr::cast(c.type(r.x), turned);
     });
   }
 
 private:
-  static Expr isBelow(const Index &index, int64_t bound) {
-    return less(Expr::index(index, ElementType::I64), integer(bound));
-  }
-
   /// So many elements from the one at `i`.
   Expr element(Indices i, int64_t offset) const {
     llvm::SmallVector<Index> at(i.begin(), i.end());

@@ -38,13 +38,10 @@ struct Scatter {
 };
 
 Expr equal(const Index &index, Expr position, int64_t extent) {
-  ElementType type = position.type();
-  if (type != ElementType::I64)
-    position = Expr::cast(type = ElementType::I64, position);
-  Expr zero = Expr::literal(type, int64_t(0));
-  Expr wrapped = Expr::select(Expr::binary(BinaryOp::Less, position, zero),
-                              position + Expr::literal(type, extent), position);
-  return Expr::binary(BinaryOp::Equal, Expr::index(index, type), wrapped);
+  if (position.type() != ElementType::I64)
+    position = Expr::cast(ElementType::I64, position);
+  return Expr::binary(BinaryOp::Equal, Expr::index(index, ElementType::I64),
+                      Builder::wrapped(std::move(position), extent));
 }
 
 Status checkSearch(OpContext &c, const Scatter &s) {

@@ -1,5 +1,6 @@
 //===- slice.cpp - Taking parts, joining and padding -------------------------===//
 
+#include "import/ops/arithmetic.h"
 #include "import/ops/families.h"
 
 #include "base/checked.h"
@@ -13,12 +14,6 @@ namespace kintsugi::import {
 namespace {
 
 using te::BinaryOp;
-
-/// Whether an index is below a bound.
-Expr below(const Index &index, int64_t bound) {
-  return Expr::binary(BinaryOp::Less, Expr::index(index, ElementType::I64),
-                      Expr::literal(ElementType::I64, bound));
-}
 
 llvm::SmallVector<Index> replaced(Indices indices, unsigned dimension, Index index) {
   llvm::SmallVector<Index> result(indices.begin(), indices.end());

@@ -16,14 +16,11 @@ struct Cosines {
 
 /// Which type the elements have.
 Expected<ElementType> wantedType(OpContext &c) {
-  int64_t number = c.integer("output_datatype", 1);
-  auto type = elementTypeFromOnnx(static_cast<int32_t>(number));
-  if (!type || number != static_cast<int32_t>(number))
-    return c.error("attribute 'output_datatype' is no element type");
-  if (!computes(*type) || *type == ElementType::Bool)
-    return c.error(llvm::Twine("elements of type ") + nameOf(*type) +
+  KINTSUGI_ASSIGN(ElementType type, c.elementType("output_datatype", 1));
+  if (!computes(type) || type == ElementType::Bool)
+    return c.error(llvm::Twine("elements of type ") + nameOf(type) +
                    " are not supported, and it makes some");
-  return *type;
+  return type;
 }
 
 Status windowOf(OpContext &c, const Cosines &cosines) {
