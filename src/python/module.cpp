@@ -61,13 +61,18 @@ template <typename Call> void check(Call call) {
   }
 }
 
+/// Calls what gives a text.
+template <typename Call> std::string textOf(Call call) {
+  KinText *text = nullptr;
+  check([&](KinError **error) { return call(&text, error); });
+  std::unique_ptr<KinText, decltype(&kin_text_free)> owned(text, kin_text_free);
+  return kin_text_data(text);
+}
+
 /// Calls what reports about a compilation; gives the report.
 template <typename Call> std::string report(const std::string &json, Call call) {
   KinCompilerOptions options = {sizeof(options), json.c_str(), nullptr, nullptr};
-  KinText *text = nullptr;
-  check([&](KinError **error) { return call(&options, &text, error); });
-  std::unique_ptr<KinText, decltype(&kin_text_free)> owned(text, kin_text_free);
-  return kin_text_data(text);
+  return textOf([&](KinText **text, KinError **error) { return call(&options, text, error); });
 }
 
 std::string prepare(const nb::bytes &path, const std::string &json) {
@@ -120,34 +125,34 @@ struct Tensor {
   uint64_t bytes;
   bool isOnGpu = false; ///< As who knows only its address says.
 
-  static Tensor ofDlpack(const Anywhere &array) {
-    Tensor tensor = of(array.data(), typeOf(array.dtype()), array);
-    tensor.owner = array;
-    return tensor;
-  }
-
-  /// An array of the host, whose elements are what `type` says.
-  static Tensor ofArray(const Input &array, int32_t type) {
-    Tensor tensor = of(const_cast<void *>(array.data()), type, array); // Inputs are only read.
-    tensor.owner = array;
-    return tensor;
-  }
-
-private:
-  template <typename Array> static Tensor of(void *data, int32_t type, const Array &array) {
-    Tensor tensor{{}, data, type, {}, array.nbytes()};
+  /// The caller keeps the array's memory, whose elements are what `type` says.
+  template <typename Array> static Tensor ofMemory(const Array &array, int32_t type) {
+    // Inputs are only read.
+    Tensor tensor{
+        {}, const_cast<void *>(static_cast<const void *>(array.data())), type, {}, array.nbytes()};
     for (size_t d = 0; d < array.ndim(); ++d)
       tensor.shape.push_back(int64_t(array.shape(d)));
     return tensor;
   }
+
+  static Tensor ofDlpack(const Anywhere &array) {
+    Tensor tensor = ofMemory(array, typeOf(array.dtype()));
+    tensor.owner = array;
+    return tensor;
+  }
+
+  static Tensor ofArray(const Input &array, int32_t type) {
+    Tensor tensor = ofMemory(array, type);
+    tensor.owner = array;
+    return tensor;
+  }
+
+  KinTensor view() { return {nullptr, type, int32_t(shape.size()), shape.data(), data, bytes}; }
 };
 
 /// What is known of the machine and its devices, as JSON.
 std::string machine() {
-  KinText *text = nullptr;
-  check([&](KinError **error) { return kin_machine("show", &text, error); });
-  std::unique_ptr<KinText, decltype(&kin_text_free)> owned(text, kin_text_free);
-  return kin_text_data(text);
+  return textOf([](KinText **text, KinError **error) { return kin_machine("show", text, error); });
 }
 
 /// An artifact, loaded and ready to run.
@@ -175,55 +180,29 @@ public:
   /// Runs on all inputs and outputs, in the model's order; gives the shapes of the outputs.
   std::vector<std::vector<int64_t>> run(const std::vector<Input> &inputs,
                                         const std::vector<Output> &outputs) {
-    std::vector<std::vector<int64_t>> extents(inputs.size()), shapes(outputs.size());
-    std::vector<KinTensor> from(inputs.size()), to(outputs.size());
+    std::vector<Tensor> given;
     for (size_t i = 0; i < inputs.size(); ++i) {
-      const Input &array = inputs[i];
       const KinPort *port = kin_model_input(model.get(), i);
-      for (size_t d = 0; d < array.ndim(); ++d)
-        extents[i].push_back(int64_t(array.shape(d)));
-      // Inputs are only read.
-      from[i] = {
-          nullptr,           port ? port->type : int32_t(KIN_TYPE_ANY), int32_t(extents[i].size()),
-          extents[i].data(), const_cast<void *>(array.data()),          array.nbytes()};
+      given.push_back(Tensor::ofMemory(inputs[i], port ? port->type : int32_t(KIN_TYPE_ANY)));
     }
-    for (size_t i = 0; i < outputs.size(); ++i) {
-      shapes[i].resize(outputs[i].ndim());
-      to[i] = {nullptr,          KIN_TYPE_ANY,      int32_t(shapes[i].size()),
-               shapes[i].data(), outputs[i].data(), outputs[i].nbytes()};
-    }
-    check([&](KinError **error) {
-      return kin_run(context.get(), from.data(), from.size(), to.data(), to.size(), error);
-    });
-    return shapes;
+    std::vector<KinTensor> from, to;
+    for (Tensor &tensor : given)
+      from.push_back(tensor.view());
+    for (const Output &array : outputs)
+      to.push_back(
+          {nullptr, KIN_TYPE_ANY, int32_t(array.ndim()), nullptr, array.data(), array.nbytes()});
+    return runOn(from, to);
   }
 
   /// The same on tensors that may be elsewhere than in the host's memory.
-  std::vector<std::vector<int64_t>> runTensors(std::vector<Tensor *> inputs,
-                                               std::vector<Tensor *> outputs) {
-    auto viewed = [&](std::vector<Tensor *> &tensors) {
-      std::vector<KinTensor> views;
-      for (Tensor *tensor : tensors) {
-        if (tensor->isOnGpu && tensor->bytes > 0 && !kin_context_owns(context.get(), tensor->data))
-          throw Failure<KIN_INPUT>("the address " +
-                                   std::to_string(reinterpret_cast<uintptr_t>(tensor->data)) +
-                                   " is bound as the GPU's, which has no memory there; bind what "
-                                   "is allocated");
-        views.push_back({nullptr, tensor->type, int32_t(tensor->shape.size()), tensor->shape.data(),
-                         tensor->data, tensor->bytes});
-      }
-      return views;
-    };
-    std::vector<KinTensor> from = viewed(inputs), to = viewed(outputs);
-    std::vector<std::vector<int64_t>> shapes;
-    for (size_t i = 0; i < to.size(); ++i)
-      shapes.push_back(outputs[i]->shape);
-    for (size_t i = 0; i < to.size(); ++i)
-      to[i].dims = shapes[i].data();
-    check([&](KinError **error) {
-      return kin_run(context.get(), from.data(), from.size(), to.data(), to.size(), error);
-    });
-    return shapes;
+  std::vector<std::vector<int64_t>> runTensors(const std::vector<Tensor *> &inputs,
+                                               const std::vector<Tensor *> &outputs) {
+    std::vector<KinTensor> from, to;
+    for (Tensor *tensor : inputs)
+      from.push_back(viewOf(*tensor));
+    for (Tensor *tensor : outputs)
+      to.push_back(viewOf(*tensor));
+    return runOn(from, to);
   }
 
   /// The number of the GPU's stream that runs are ordered by; none on the host.
@@ -233,6 +212,27 @@ public:
   }
 
 private:
+  KinTensor viewOf(Tensor &tensor) const {
+    if (tensor.isOnGpu && tensor.bytes > 0 && !kin_context_owns(context.get(), tensor.data))
+      throw Failure<KIN_INPUT>(
+          "the address " + std::to_string(reinterpret_cast<uintptr_t>(tensor.data)) +
+          " is bound as the GPU's, which has no memory there; bind what is allocated");
+    return tensor.view();
+  }
+
+  std::vector<std::vector<int64_t>> runOn(const std::vector<KinTensor> &from,
+                                          std::vector<KinTensor> &to) {
+    std::vector<std::vector<int64_t>> shapes(to.size());
+    for (size_t i = 0; i < to.size(); ++i) {
+      shapes[i].resize(size_t(to[i].rank));
+      to[i].dims = shapes[i].data();
+    }
+    check([&](KinError **error) {
+      return kin_run(context.get(), from.data(), from.size(), to.data(), to.size(), error);
+    });
+    return shapes;
+  }
+
   /// (name, number of the type, shape, whether that depends on data) of each port.
   template <typename Get> nb::list describe(size_t count, Get get) const {
     nb::list ports;

@@ -62,6 +62,7 @@ Status Context::setUp(ContextOptions options) {
         staged.push_back(memory);
       }
   places = staged;
+  onDevice.resize(boundInputs.size() + boundOutputs.size());
   asked.assign(mostPlaces, staged);
   times.resize(manifest.stages.size());
   for (const Check &check : manifest.checks)
@@ -158,11 +159,22 @@ bool Context::isOnDevice(const void *data) const {
   return !device.sharesHostMemory() && device.ownsMemory(data);
 }
 
+/// Inputs come first.
+const void *Context::boundAt(size_t place) const {
+  size_t numInputs = boundInputs.size();
+  return place < numInputs ? boundInputs[place]->data : boundOutputs[place - numInputs]->data;
+}
+
+void Context::findTensors() {
+  for (size_t place = 0; place < staged.size(); ++place)
+    onDevice[place] = isOnDevice(boundAt(place));
+}
+
 Status Context::checkInputs() {
   return checkElements(
       shared->manifest(), [&](uint32_t number) -> Expected<std::span<const std::byte>> {
         const InputTensor &tensor = *boundInputs[number];
-        if (!isOnDevice(tensor.data))
+        if (!onDevice[number])
           return std::span(static_cast<const std::byte *>(tensor.data), tensor.bytes);
         lookedAt.resize(std::max<size_t>(lookedAt.size(), tensor.bytes));
         KINTSUGI_RETURN_IF_ERROR(queue->download(lookedAt.data(), tensor.data, tensor.bytes));
@@ -174,27 +186,20 @@ Status Context::checkInputs() {
 Status Context::checkOutputs() const {
   for (size_t i = 0; i < boundOutputs.size(); ++i)
     if (const Port &port = shared->manifest().outputs[i];
-        !port.dynamic.empty() && isOnDevice(boundOutputs[i]->data))
+        !port.dynamic.empty() && onDevice[boundInputs.size() + i])
       return usageError("output '" + port.name +
-                        "' has extents that depend on data: give it host "
-                        "memory");
+                        "' has extents that depend on data: give it host memory");
   return Status::success();
 }
 
 /// Tensors on the device are used where they are once they were there in an earlier run: steps of
 /// other places are recorded anew, which takes longer than copies.
 void Context::choosePlaces() {
-  if (shared->device().sharesHostMemory())
-    return;
-  auto placeOf = [&](const void *data, size_t place) {
+  for (size_t place = 0; place < staged.size(); ++place) {
+    auto *data = static_cast<std::byte *>(const_cast<void *>(boundAt(place)));
     bool isAligned = reinterpret_cast<uintptr_t>(data) % KIN_BUFFER_ALIGNMENT == 0;
-    return isAligned && isOnDevice(data) ? static_cast<std::byte *>(const_cast<void *>(data))
-                                         : staged[place];
-  };
-  size_t numInputs = boundInputs.size();
-  for (size_t i = 0; i < staged.size(); ++i)
-    places[i] =
-        placeOf(i < numInputs ? boundInputs[i]->data : boundOutputs[i - numInputs]->data, i);
+    places[place] = isAligned && onDevice[place] ? data : staged[place];
+  }
   if (!hasFixedSteps || std::ranges::find(asked, places) != asked.end())
     return;
   asked[nextAsked] = places;
@@ -210,9 +215,8 @@ Status Context::uploadInputs() {
       continue;
     const InputTensor &tensor = *boundInputs[i];
     uint64_t bytes = shared->manifest().buffers[shared->manifest().inputs[i].buffer].bytes;
-    KINTSUGI_RETURN_IF_ERROR(isOnDevice(tensor.data)
-                                 ? queue->copy(staged[i], tensor.data, bytes)
-                                 : queue->upload(staged[i], tensor.data, bytes));
+    KINTSUGI_RETURN_IF_ERROR(onDevice[i] ? queue->copy(staged[i], tensor.data, bytes)
+                                         : queue->upload(staged[i], tensor.data, bytes));
   }
   return Status::success();
 }
@@ -222,11 +226,12 @@ Status Context::downloadOutputs() {
   for (size_t i = 0; i < boundOutputs.size(); ++i) {
     const Port &port = manifest.outputs[i];
     const Buffer &buffer = manifest.buffers[port.buffer];
-    bool isDirect = shared->device().sharesHostMemory() || !isStaged(boundInputs.size() + i);
+    size_t place = boundInputs.size() + i;
+    bool isDirect = shared->device().sharesHostMemory() || !isStaged(place);
     if (buffer.home == Home::output(i) && isDirect)
       continue;
     void *to = boundOutputs[i]->data;
-    KINTSUGI_RETURN_IF_ERROR(isOnDevice(to)
+    KINTSUGI_RETURN_IF_ERROR(onDevice[place]
                                  ? queue->copy(to, addresses[port.buffer], buffer.bytes)
                                  : queue->download(to, addresses[port.buffer], buffer.bytes));
   }
@@ -286,6 +291,7 @@ Status Context::run(std::span<const InputTensor> inputs, std::span<const OutputT
   KINTSUGI_RETURN_IF_ERROR(bindInputs(manifest, inputs, boundInputs));
   KINTSUGI_RETURN_IF_ERROR(bindOutputs(manifest, outputs, boundOutputs));
   KINTSUGI_RETURN_IF_ERROR(checkOverlaps(manifest, boundInputs, boundOutputs));
+  findTensors();
   KINTSUGI_RETURN_IF_ERROR(checkInputs());
   KINTSUGI_RETURN_IF_ERROR(checkOutputs());
   choosePlaces();

@@ -102,6 +102,8 @@ private:
 
   void patchOperands();
   std::byte *portAddress(const Buffer &buffer) const;
+  const void *boundAt(size_t place) const;
+  void findTensors();
   void choosePlaces();
   bool isStaged(size_t place) const { return places[place] == staged[place]; }
   Status checkInputs();
@@ -140,6 +142,7 @@ private:
   std::vector<std::byte *> staged; ///< Of inputs, then of outputs, on a device with its own memory.
   /// Where this run's tensors are on such a device: the caller's own memory, or what is staged.
   std::vector<std::byte *> places;
+  std::vector<bool> onDevice; ///< By place, whether this run's tensor is in the device's memory.
   /// Where tensors of earlier runs could have been, some of the last ones.
   std::vector<std::vector<std::byte *>> asked;
   size_t nextAsked = 0; ///< Which of them goes.

@@ -72,8 +72,8 @@ _KEYWORDS = {
     "--disable": "disable=NAMES",
     "--max-error": "max_error=SHARE",
     "--max-memory": "max_memory=BYTES",
-    "--precision": "precision=NAME",
     "--plan": "plan=NAME",
+    "--precision": "precision=NAME",
     "--random-weights": "random_weights=True",
     "--target": "device=NAME",
     "--threads": "threads=N",
@@ -284,7 +284,8 @@ class InferenceSession:
             raise InputError(f"input '{missing[0]}' is not bound")
         bound = [binding._outputs.get(port.name) for port in self._outputs]
         results = [
-            _empty(port._bound, port._dtype) if value is None else value for port, value in zip(self._outputs, bound)
+            _empty(port._bound, port._dtype) if value is None else _at_home(value, port._room)
+            for port, value in zip(self._outputs, bound)
         ]
         shapes = self._run([binding._inputs[port.name] for port in self._inputs], results)
         places = [self._places[name] for name in binding._outputs]
@@ -294,29 +295,22 @@ class InferenceSession:
         ]
 
     def _run(self, values, results):
-        """On values for all inputs and outputs, wherever they are; gives the outputs' shapes."""
-        if all(isinstance(result, numpy.ndarray) for result in results) and not any(map(self._is_elsewhere, values)):
-            return self._native.run(
-                [port._plain(port._take(value)) for port, value in zip(self._inputs, values)],
-                [port._plain(port._room(array)) for port, array in zip(self._outputs, results)],
-            )
-        return self._native.run_tensors(
-            [self._tensor(port, value, port._take) for port, value in zip(self._inputs, values)],
-            [self._tensor(port, value, port._room) for port, value in zip(self._outputs, results)],
-        )
+        """On values for all inputs, and results that are rooms of outputs; gives the outputs' shapes."""
+        values = [_at_home(value, port._take) for port, value in zip(self._inputs, values)]
+        if all(isinstance(value, numpy.ndarray) for value in (*values, *results)):
+            run, given = self._native.run, NodeArg._plain
+        else:
+            run, given = self._native.run_tensors, self._tensor
+        return run(list(map(given, self._inputs, values)), list(map(given, self._outputs, results)))
 
-    @staticmethod
-    def _is_elsewhere(value):
-        return not isinstance(value, numpy.ndarray) and (isinstance(value, _native.Tensor) or is_on_gpu(value))
-
-    def _tensor(self, port, value, of_host):
+    def _tensor(self, port, value):
         if isinstance(value, _native.Tensor):
             return value
-        if is_on_gpu(value):
-            if tuple(value.shape) != port._bound:
-                raise InputError(f"'{port.name}' is {list(value.shape)}, the model's is {list(port._bound)}")
-            return tensor_of_gpu(value, port.name, self)
-        return _native.Tensor.of_array(port._plain(of_host(value)), port._number)
+        if isinstance(value, numpy.ndarray):
+            return _native.Tensor.of_array(port._plain(value), port._number)
+        if tuple(value.shape) != port._bound:
+            raise InputError(f"'{port.name}' is {list(value.shape)}, the model's is {list(port._bound)}")
+        return tensor_of_gpu(value, port.name, self)
 
     @staticmethod
     def _port(name, ports, kind):
@@ -343,6 +337,12 @@ class InferenceSession:
         if name in (port.name for port in self._inputs):
             return f"there is no array for '{name}', an input of the model"
         return f"the model has no output '{name}'; its outputs: {', '.join(self._places)}"
+
+
+def _at_home(value, of_host):
+    """A value that is elsewhere as it is, and else `of_host` of it: an array."""
+    is_array = isinstance(value, numpy.ndarray)
+    return of_host(value) if is_array or not (isinstance(value, _native.Tensor) or is_on_gpu(value)) else value
 
 
 def _empty(shape, dtype):
