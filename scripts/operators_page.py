@@ -8,13 +8,11 @@ tensors that such cases have.
 """
 
 import collections
-import json
 import pathlib
-import subprocess
-import sys
 import warnings
 
 import check_passing
+import generated_page
 import onnx
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
@@ -47,7 +45,7 @@ def type_names(case):
 
 
 def official_cases():
-    """By operator, the cases about it: of one node, or what the case says that it is about."""
+    """By operator, the cases of one node of it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from onnx.backend.test.case.node import collect_testcases
@@ -84,16 +82,5 @@ def page(listed):
     return text + OTHERS + "\n".join(f"- `{name}` ({len(cases[name])})" for name in others) + "\n"
 
 
-def main(arguments):
-    check = arguments[:1] == ["--check"]
-    (program,) = arguments[check:]
-    done = subprocess.run([program, "operators", "--json"], check=True, capture_output=True, text=True)
-    text = page(json.loads(done.stdout))
-    if not check:
-        PAGE.write_text(text)
-    elif PAGE.read_text() != text:
-        sys.exit(f"{PAGE} is not what `kintsugi operators` says; ./dev operators-page writes it")
-
-
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    generated_page.main(PAGE, "operators", page)

@@ -3,10 +3,9 @@
 usage: rules_page.py [--check] PROGRAM
 """
 
-import json
 import pathlib
-import subprocess
-import sys
+
+import generated_page
 
 PAGE = pathlib.Path(__file__).resolve().parents[1] / "docs" / "rules.md"
 HEAD = """# Rules
@@ -42,15 +41,5 @@ def page(listed):
     return text
 
 
-def main(arguments):
-    check = arguments[:1] == ["--check"]
-    (program,) = arguments[check:]
-    listed = json.loads(subprocess.run([program, "rules", "--json"], check=True, capture_output=True, text=True).stdout)
-    if not check:
-        PAGE.write_text(page(listed))
-    elif PAGE.read_text() != page(listed):
-        sys.exit(f"{PAGE} is not what `kintsugi rules` says; ./dev rules-page writes it")
-
-
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    generated_page.main(PAGE, "rules", page)

@@ -47,18 +47,20 @@ void ReadBoxes::note(const Expr &read, llvm::ArrayRef<Interval> ranges) {
       all = {std::min(all.low, one.low), std::max(all.high, one.high)};
 }
 
-std::optional<ReadBoxes::Box> ReadBoxes::of(ValueId id) const {
+ReadBoxes::Box ReadBoxes::of(ValueId id) const {
+  Box whole;
+  for (Extent extent : program.shape(id))
+    whole.push_back(Interval::of(extent));
   const Box &box = boxes[id.number];
   if (isWhole[id.number] || box.empty())
-    return std::nullopt;
+    return whole;
   double share = 1;
-  for (auto [range, extent] : llvm::zip_equal(box, program.shape(id))) {
-    Interval all = Interval::of(extent);
+  for (auto [range, all] : llvm::zip_equal(box, whole)) {
     if (range.empty() || !range.within(all))
-      return std::nullopt;
+      return whole;
     share *= double(range.size()) / double(all.size());
   }
-  return share <= 0.5 ? std::optional(box) : std::nullopt;
+  return share <= 0.5 ? box : whole;
 }
 
 } // namespace kintsugi::simplify

@@ -15,13 +15,13 @@ class ReadBoxes {
 public:
   explicit ReadBoxes(const te::Program &program);
 
-  /// The elements of a value that are read, by dimension; nullopt where they are more than half of
-  /// it, or which ones they are depends on data.
-  std::optional<llvm::SmallVector<te::Interval>> of(te::ValueId id) const;
-
-private:
   using Box = llvm::SmallVector<te::Interval>;
 
+  /// The elements of a value that are read, by dimension; all where they are more than half of it,
+  /// or which ones they are depends on data.
+  Box of(te::ValueId id) const;
+
+private:
   void note(const te::Expr &read, llvm::ArrayRef<te::Interval> ranges);
 
   const te::Program &program;

@@ -51,11 +51,20 @@ void Rebuilder::define(uint32_t node, Definition definition) { add(node, std::mo
 
 ValueId Rebuilder::defineFrom(ValueId source, ElementType type, llvm::StringRef suffix,
                               llvm::function_ref<Expr(const Expr &)> body) {
+  llvm::SmallVector<Interval> box;
+  for (Extent extent : fresh.shape(source))
+    box.push_back(Interval::of(extent));
+  return defineFromBox(source, box, type, suffix, body);
+}
+
+ValueId Rebuilder::defineFromBox(ValueId source, llvm::ArrayRef<Interval> box, ElementType type,
+                                 llvm::StringRef suffix,
+                                 llvm::function_ref<Expr(const Expr &)> body) {
   Definition definition;
   llvm::SmallVector<Index> indices;
-  for (auto [k, extent] : llvm::enumerate(fresh.shape(source))) {
-    definition.parallel.push_back({"i" + std::to_string(k), extent});
-    indices.push_back(Index::iterator(k));
+  for (auto [k, range] : llvm::enumerate(box)) {
+    definition.parallel.push_back({"i" + std::to_string(k), Extent(range.size())});
+    indices.push_back(Index::iterator(k) + Index(range.low));
   }
   definition.bodies.push_back(body(Expr::read(source, fresh.value(source).type, indices)));
   return fresh.define(fresh.value(source).name + suffix.str(), type, std::move(definition));

@@ -41,6 +41,10 @@ public:
   /// name and a suffix.
   te::ValueId defineFrom(te::ValueId source, ElementType type, llvm::StringRef suffix,
                          llvm::function_ref<te::Expr(const te::Expr &)> body);
+  /// The same of the elements of a box alone, by dimension, from its first one on.
+  te::ValueId defineFromBox(te::ValueId source, llvm::ArrayRef<te::Interval> box, ElementType type,
+                            llvm::StringRef suffix,
+                            llvm::function_ref<te::Expr(const te::Expr &)> body);
   /// Declares the outputs and gives the program away.
   te::Program finish();
 

@@ -103,12 +103,11 @@ private:
     return rewrite(body, [&](const Expr &e) {
       if (e.kind() != ExprKind::Read)
         return e;
-      bool isCopy = readsCopy(node, e.readValue(), isAmong(factors, e));
-      ValueId source = isCopy ? copyOf(node, e.readValue()) : out[e.readValue()];
+      ValueId source = sourceOf(node, e.readValue(), isAmong(factors, e));
       ElementType stored = out.fresh.value(source).type;
       llvm::SmallVector<Index> indices(e.readIndices());
-      if (std::optional<llvm::SmallVector<Interval>> box = boxes.of(e.readValue()); isCopy && box)
-        for (auto [index, range] : llvm::zip_equal(indices, *box))
+      if (copies[e.readValue().number] == source)
+        for (auto [index, range] : llvm::zip_equal(indices, boxes.of(e.readValue())))
           index = index - Index(range.low);
       std::optional<Expr> fill;
       if (const Expr *old = e.readFill())
@@ -140,26 +139,10 @@ private:
       return *copies[id.number];
     out.fresh.currentOrigin = out.old.origins[node];
     int exponent = choice.scales().of(id) - choice.scales().ofFactor(id);
-    std::string suffix = "." + std::string(nameOf(narrow));
-    auto element = [&](const Expr &read) { return multiplied(read, exponent, narrow); };
-    std::optional<llvm::SmallVector<Interval>> box = boxes.of(id);
-    copies[id.number] = box ? defineBox(id, *box, suffix, element)
-                            : out.defineFrom(out[id], narrow, suffix, element);
+    copies[id.number] =
+        out.defineFromBox(out[id], boxes.of(id), narrow, "." + std::string(nameOf(narrow)),
+                          [&](const Expr &read) { return multiplied(read, exponent, narrow); });
     return *copies[id.number];
-  }
-
-  /// Of some elements of a value.
-  ValueId defineBox(ValueId id, llvm::ArrayRef<Interval> box, const std::string &suffix,
-                    llvm::function_ref<Expr(const Expr &)> element) {
-    Definition definition;
-    llvm::SmallVector<Index> indices;
-    for (auto [k, range] : llvm::enumerate(box)) {
-      definition.parallel.push_back({"i" + std::to_string(k), Extent(range.size())});
-      indices.push_back(Index::iterator(k) + Index(range.low));
-    }
-    const Value &value = out.fresh.value(out[id]);
-    definition.bodies.push_back(element(Expr::read(out[id], value.type, indices)));
-    return out.fresh.define(value.name + suffix, narrow, std::move(definition));
   }
 
   /// What only moves elements that are narrow already moves them as they are.
