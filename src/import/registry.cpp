@@ -17,7 +17,7 @@ constexpr OperatorTable (*families[])() = {
     sliceOperators,      softmaxOperators,       sortingOperators,     lossOperators,
     oneHotOperators,     sequenceOperators,      imageOperators,       windowFunctionOperators,
     affineGridOperators, fourierOperators,       gridSampleOperators,  roiAlignOperators,
-    rotaryOperators,     unpoolingOperators,     determinantOperators,
+    rotaryOperators,     unpoolingOperators,     determinantOperators, attentionOperators,
 };
 
 using Key = std::pair<std::string, std::string>;

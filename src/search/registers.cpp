@@ -107,7 +107,8 @@ private:
     if (nest.extentOf(tile.vectorIterator) < tile.lanes || !cycles.readsAll())
       return;
     for (unsigned u = 0; u < numParallel; ++u) {
-      if (int(u) == tile.vectorIterator || nest.extentOf(u) < tile.lanes || tile.vectors > 1)
+      if (int(u) == tile.vectorIterator || nest.extentOf(u) < tile.lanes || tile.vectors > 1 ||
+          nest.spanOf(u))
         continue;
       tile.rowIterator = u;
       tile.rows = tile.lanes;

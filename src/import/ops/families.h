@@ -39,6 +39,7 @@ OperatorTable gridSampleOperators();
 OperatorTable roiAlignOperators();
 OperatorTable rotaryOperators();
 OperatorTable unpoolingOperators();
+OperatorTable attentionOperators();
 
 } // namespace kintsugi::import
 

@@ -6,6 +6,7 @@
 
 #include "import/ops/arithmetic.h"
 #include "import/ops/families.h"
+#include "import/ops/heads.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -96,16 +97,11 @@ Expected<Rotation> readRotation(OpContext &c, unsigned cosines) {
 
 /// `heads` is 0 where the node does not say how many there are.
 Status setSizes(OpContext &c, Rotation &r, int64_t heads, int64_t rotated) {
-  int64_t width = c.dims(r.x).back();
-  if (c.rank(r.x) == 4)
-    r.headSize = width;
-  else if (heads <= 0)
-    return c.error("its num_heads must be given, since its input has 3 dimensions");
-  else if (width % heads != 0)
-    return c.error("its rows of " + llvm::Twine(width) + " elements are not " + llvm::Twine(heads) +
-                   " heads of one size");
-  else
-    r.headSize = width / heads;
+  if (c.rank(r.x) == 4) {
+    r.headSize = c.extent(r.x, 3);
+  } else {
+    KINTSUGI_ASSIGN(r.headSize, headSizeOf(c, r.x, heads, "num_heads"));
+  }
   r.rotated = rotated == 0 ? r.headSize : rotated;
   if (r.rotated < 0 || r.rotated > r.headSize || r.rotated % 2 != 0)
     return c.error("it can't rotate " + llvm::Twine(r.rotated) + " of the " +

@@ -90,14 +90,21 @@ ValueId logarithms(Builder &b, const std::string &name, ValueId x, Normalized ov
   });
 }
 
+Softmax quotients(Builder &b, const std::string &name, ValueId x, Normalized over,
+                  llvm::function_ref<Expr(Expr)> rounded) {
+  Exponentials e = exponentials(b, name, x, std::move(over), true);
+  ValueId result = b.define(name, b.shape(x), [&](Indices i) {
+    return rounded(b.read(e.shifted, i) / b.read(e.sum, e.over.outerOf(i)));
+  });
+  return {result, e.greatest};
+}
+
 Status softmax(OpContext &c) {
   ValueId x = c.input(0);
   KINTSUGI_RETURN_IF_ERROR(c.requireFloat(x));
   KINTSUGI_ASSIGN(Normalized over, normalizedOver(c));
-  Exponentials e = exponentials(c, c.name(), x, std::move(over), true);
-  c.output(0, c.define(c.name(), c.shape(x), [&](Indices i) {
-    return Expr::cast(c.type(x), c.read(e.shifted, i) / c.read(e.sum, e.over.outerOf(i)));
-  }));
+  auto rounded = [&](Expr quotient) { return Expr::cast(c.type(x), quotient); };
+  c.output(0, quotients(c, c.name(), x, std::move(over), rounded).result);
   return Status::success();
 }
 
@@ -131,6 +138,12 @@ Status hardmax(OpContext &c) {
 }
 
 } // namespace
+
+Softmax softmaxAlong(Builder &b, const std::string &name, ValueId x, unsigned axis,
+                     ElementType stored) {
+  return quotients(b, name, x, overDimensions(b.shape(x), axis, axis + 1),
+                   [&](Expr quotient) { return Expr::stored(stored, quotient); });
+}
 
 ValueId logSoftmaxAlong(Builder &b, const std::string &name, ValueId x, unsigned axis,
                         ElementType stored) {

@@ -146,6 +146,60 @@ def decoding(m):
     m.keep(attended(m, q, keys, values))
 
 
+def hidden_by(m, batch, heads, rows, columns):
+    """A mask of the operator, as booleans or to be added, known or fed."""
+    who, leading = masks.extents(m, batch, heads)
+    kinds, recipe, shape = masks.several(m, leading, rows, columns)
+    m.g.idioms += [f"mask: {name}" for name in (who, *kinds)]
+    source = m.g.input if m.d.flag() else m.g.constant
+    if m.d.flag():
+        return source(recipe=recipe, shape=shape, kind="bool")
+    return source(recipe=f"chosen({recipe}, 0.0, {m.d.choice(['-inf', '-1.5'])})", shape=shape)
+
+
+@block("Attention", "attention as an operator", opset=23, weight=6)
+def attention_operator(m):
+    heads, shared = m.d.choice([(2, 2), (1, 1), (4, 4), (4, 2), (3, 1)], [4, 2, 2, 3, 2])
+    width, batch, rows = m.d.choice([8, 4, 16, 7, 64]), m.d.choice([1, 2, 3]), m.length()
+    wide = m.d.choice([width, 5, 16], [4, 1, 1])
+    new = rows if m.d.flag() else m.length()
+    past = m.d.choice([0, 1, 16, 33], [4, 1, 1, 1])
+    columns = past + new
+    flat = m.d.flag()
+    m.spend(batch * heads * rows * columns * (width + wide))
+    if batch * heads * rows * columns > 1 << 17:
+        raise Unfit("too large")
+    several = lambda tokens, count, size: m.input(
+        (batch, tokens, count * size) if flat else (batch, count, tokens, size)
+    )
+    inputs = [several(rows, heads, width), several(new, shared, width), several(new, shared, wide), None, None, None, None]
+    attributes = {"is_causal": m.d.index(2)}
+    if flat:
+        attributes |= {"q_num_heads": heads, "kv_num_heads": shared}
+    if m.d.flag():
+        attributes["scale"] = m.d.choice([0.125, 0.5, 1.0])
+    if m.d.chance(4):
+        attributes["softcap"] = m.d.choice([1.0, 8.0])
+    if m.d.flag():
+        inputs[3] = hidden_by(m, batch, heads, rows, columns)
+    if past:
+        inputs[4:6] = [m.input((batch, shared, past, size)) for size in (width, wide)]
+    elif m.opset >= 24 and m.d.flag():
+        m.g.idioms.append("attention: valid keys")
+        m.g._count += 1
+        inputs[6] = m.input((batch,), "int64", f"integers({m.g._count}, {m.d.choice([1, 0])}, {columns + 1}, {batch})")
+    shape = (batch, rows, heads * wide) if flat else (batch, heads, rows, wide)
+    outputs = [(shape, "float")]
+    if past or m.d.chance(4):
+        outputs += [((batch, shared, columns, size), "float") for size in (width, wide)]
+    if len(outputs) > 1 and m.d.flag():
+        attributes["qk_matmul_output_mode"] = m.d.index(4)
+        outputs.append(((batch, heads, rows, columns), "float"))
+    while inputs[-1] is None:
+        inputs.pop()
+    m.keep(*m.g.node("Attention", inputs, None, outputs=outputs, bound=2.0, **attributes))
+
+
 @block("MatMul", "Softmax", "window attention", weight=3)
 def window_attention(m):
     """Windows of an image attend to themselves, with a bias for each head and, where windows are shifted, a mask."""

@@ -380,9 +380,36 @@ def signals():
          expected="reference", num_heads=2, rotary_embedding_dim=4)
 
 
+def attentions():
+    q, k, v = f32(2, 4, 3, 8), f32(2, 2, 5, 8), f32(2, 2, 5, 6)
+    seen = rng.random((2, 1, 3, 5)) < 0.6
+    seen[0, 0, 1] = False
+    both = dict(opset=24, outputs=4, expected="reference", qk_matmul_output_mode=3)
+    case("attention_hidden_rows", "Attention", [q, k, v, seen], **both)
+    case("attention_hidden_rows_added", "Attention", [q, k, v, np.where(seen, f32(2, 1, 3, 5), -np.inf).astype(np.float32)], **both)
+    case("attention_short_mask", "Attention", [q, k, v, f32(3, 3)], is_causal=1, **both)
+    case("attention_mask_of_one", "Attention", [q, k, v, f32(4, 1, 1)], **both)
+    # Fewer valid keys than queries: the first queries see none.
+    case("attention_valid_keys", "Attention", [q, k, v, None, None, None, i64(1, 5)], is_causal=1, **both)
+    case("attention_none_valid", "Attention", [q, k, v, None, None, None, i64(0, 4)], **both)
+    for name, past in ("window", []), ("window_past", [None, f32(2, 2, 4, 8), f32(2, 2, 4, 6)]):
+        case("attention_" + name, "Attention", [q, k, v, *past], opset=25, outputs=3, expected="reference",
+             left_window_size=1, right_window_size=2)
+    # As ONNX defines it: what bounds scores comes after those that are shown.
+    scores = np.repeat(k, 2, 1) @ q.swapaxes(2, 3) * np.float32(0.5)
+    scores = scores.swapaxes(2, 3)
+    weights = np.exp(3 * np.tanh(scores / 3))
+    weights /= weights.sum(3, keepdims=True)
+    result = weights @ np.repeat(v, 2, 1)
+    case("attention_unbounded_scores", "Attention", [q, k, v], opset=23, outputs=4, softcap=3.0, scale=0.5,
+         expected=[result, k, v, scores])
+    case("attention_double_values", "Attention", [q, k, v.astype(np.float64)], 3, opset=23, softcap=3.0, scale=0.5,
+         expected=[result, k, v.astype(np.float64)])
+
+
 if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
     for family in (elementwise, reductions, products, pools, shapes, gathers, resizes, recurrent, whole_models, triangles,
                    sums_by_names, sums_so_far, products_so_far, losses, classes, sequences, images, window_functions, orders,
-                   scalars, signals):
+                   scalars, signals, attentions):
         family()

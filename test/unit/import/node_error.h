@@ -18,6 +18,9 @@ struct Operand {
   std::optional<std::vector<int64_t>> values = {};
 };
 
+/// An input that the node leaves out.
+inline const Operand absent{0, {}};
+
 /// A constant list of i64.
 inline Operand known(std::vector<int64_t> values) {
   return {i64, {std::to_string(values.size())}, values};
@@ -43,7 +46,9 @@ inline std::string errorOf(const std::string &op, const std::vector<Operand> &op
   GraphParts parts;
   std::vector<std::string> names;
   for (const Operand &operand : operands) {
-    names.push_back("x" + std::to_string(names.size()));
+    names.push_back(operand.type == absent.type ? "" : "x" + std::to_string(names.size()));
+    if (names.back().empty())
+      continue;
     if (operand.values)
       parts.initializers.push_back(initializer(names.back(), operand));
     else
