@@ -60,6 +60,12 @@ inline bool isInteger(ElementType type) { return kinElementIsInteger(toInt(type)
 inline bool isSigned(ElementType type) { return kinElementIsSigned(toInt(type)); }
 inline bool isComplex(ElementType type) { return kinElementIsComplex(toInt(type)); }
 
+/// Whether numbers are only kept in the type: floats of 8 and fewer bits, integers of fewer than 8.
+/// Nothing computes in them; they are converted to what it is computed in.
+inline bool isStorageOnly(ElementType type) {
+  return isFloat(type) ? bitsOf(type) <= 8 : isInteger(type) && bitsOf(type) < 8;
+}
+
 /// The unsigned integer of so many bits; nothing where there is none.
 inline std::optional<ElementType> unsignedOfBits(unsigned bits) {
   switch (bits) {

@@ -22,6 +22,20 @@ Error sameName(const char *kind, const std::string &name) {
                     "'; give each a name of its own");
 }
 
+/// That an operator is defined for what it is given.
+Status checkElements(const te::Value &value, const Operator &entry) {
+  bool isStored = isStorageOnly(value.type);
+  if (computes(value.type) || (isStored && entry.elements == Elements::Any))
+    return Status::success();
+  std::string what = "elements of type " + std::string(nameOf(value.type)) + " are ";
+  return isStored ? inputError(what +
+                               "not computed with; have a Cast or DequantizeLinear before it "
+                               "convert '" +
+                               value.name + "'")
+                  : inputError(what + "not supported; '" + value.name +
+                               "' has to be of another type in the model");
+}
+
 } // namespace
 
 //===----------------------------------------------------------------------===//
@@ -186,11 +200,8 @@ Status Importer::importOperator(const Node &node, std::vector<Binding> inputs, S
     if (i >= inputs.size() || !inputs[i].tensor)
       return inputError("input " + std::to_string(i + 1) + " must be given, and be a tensor");
   for (const Binding &input : inputs)
-    if (input.tensor && !computes(program.value(*input.tensor).type))
-      return inputError("elements of type " +
-                        std::string(nameOf(program.value(*input.tensor).type)) +
-                        " are not supported; '" + program.value(*input.tensor).name +
-                        "' has to be of another type in the model");
+    if (input.tensor)
+      KINTSUGI_RETURN_IF_ERROR(checkElements(program.value(*input.tensor), *entry));
 
   auto origin = std::exchange(
       program.currentOrigin,

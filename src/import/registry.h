@@ -15,6 +15,12 @@ namespace kintsugi::import {
 /// Versions of ONNX's own operator set that models may use.
 constexpr int64_t oldestOpset = 1, newestOpset = 28;
 
+/// Which elements an operator's tensors have.
+enum class Elements : uint8_t {
+  Computed, ///< Numbers that are computed with.
+  Any,      ///< Those of storage-only types too: it moves or converts them.
+};
+
 struct Operator {
   const char *name;
   /// The first version of the operator set that the function understands; an entry holds until the
@@ -24,6 +30,7 @@ struct Operator {
   unsigned requiredInputs;
   Status (*import)(OpContext &);
   const char *domain = "";
+  Elements elements = Elements::Computed;
 };
 
 /// The entry for an operator, or null.

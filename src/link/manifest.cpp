@@ -2,6 +2,7 @@
 
 #include "link/joins.h"
 #include "loops/block_registers.h"
+#include "te/constant.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -111,6 +112,8 @@ public:
       manifest.inputs.push_back(portOf(plan.buffers[input].name, input));
     for (const Plan::Output &output : plan.outputs)
       manifest.outputs.push_back(portOf(output.name, output.buffer));
+    declare(plan.declaredInputs, manifest.inputs);
+    declare(plan.declaredOutputs, manifest.outputs);
     for (const Plan::Check &check : plan.checks)
       manifest.checks.push_back({numbers[check.buffer], check.node, check.text, check.range});
     manifest.plan = nodeOf(plan.root);
@@ -140,6 +143,16 @@ private:
     for (auto [port, output] : llvm::enumerate(plan.outputs))
       if (plan.buffers[output.buffer].kind == BufferKind::Temporary && uses[output.buffer] == 1)
         manifest.buffers[numbers[output.buffer]].home = runtime::Home::output(port);
+  }
+
+  static void declare(const std::vector<Plan::Declared> &declared,
+                      std::vector<runtime::Port> &ports) {
+    if (declared.empty())
+      return;
+    for (auto [known, port] : llvm::zip_equal(declared, ports)) {
+      port.type = known.type;
+      port.shape = te::plainShape(known.shape);
+    }
   }
 
   runtime::Port portOf(const std::string &name, unsigned buffer) const {

@@ -50,6 +50,8 @@ static double unaryCost(UnaryOp op) {
   case UnaryOp::Not:
   case UnaryOp::IsNaN:
   case UnaryOp::IsInf:
+  case UnaryOp::Bits:
+  case UnaryOp::FromBits:
     return 1;
   case UnaryOp::Sqrt:
     return 6;

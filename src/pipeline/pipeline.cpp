@@ -9,6 +9,7 @@
 #include "pipeline/preparing.h"
 #include "pipeline/targets.h"
 #include "pipeline/tuning.h"
+#include "simplify/storage_types.h"
 #include "te/check.h"
 #include "te/parser.h"
 #include "te/printer.h"
@@ -57,6 +58,19 @@ void addChecks(orchestrate::Plan &plan, const std::vector<simplify::InputCheck> 
   for (const simplify::InputCheck &input : inputs)
     plan.checks.push_back(
         {plan.inputs[input.port], input.check.node, input.check.message(), input.range});
+}
+
+/// Ports are of the types that the model has.
+void declarePorts(orchestrate::Plan &plan, const te::Program &imported) {
+  if (!simplify::hasStorageTypes(imported))
+    return;
+  auto declared = [&](te::ValueId id) -> orchestrate::Plan::Declared {
+    return {imported.value(id).type, imported.value(id).shape};
+  };
+  for (te::ValueId input : imported.inputs)
+    plan.declaredInputs.push_back(declared(input));
+  for (const te::Program::Output &output : te::modelOutputs(imported))
+    plan.declaredOutputs.push_back(declared(output.value));
 }
 
 /// Distinct kernels whose schedule measuring found.
@@ -222,6 +236,7 @@ static Expected<CompileReport> compileImported(const te::Program &imported, cons
                     planWithRecords(model.program(), {forLevel, *target, phases, *memo}, records));
     orchestrate::Plan &plan = form.plan->plan;
     addChecks(plan, model.lowered.inputs);
+    declarePorts(plan, imported);
     append(forLevel.log, form.plan->log);
     model.assumed.join(form.assumed);
     for (const std::string &problem : form.problems)

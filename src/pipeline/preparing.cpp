@@ -6,6 +6,7 @@
 #include "pipeline/targets.h"
 #include "pipeline/trial_run.h"
 #include "simplify/simplify.h"
+#include "simplify/storage_types.h"
 #include "simplify/store_narrow.h"
 #include "te/hash.h"
 #include "verify/policy.h"
@@ -44,11 +45,12 @@ std::vector<double> withoutUnseen(std::vector<double> greatest, CompileReport &r
 }
 
 /// What values of 16 bits have to hold; nothing where that can't be seen.
-Expected<std::vector<double>> rangesOf(const te::Program &program, const CompileOptions &options,
-                                       runtime::Device &host, CompileReport &report) {
+Expected<std::vector<double>> rangesOf(const te::Program &imported, const te::Program &program,
+                                       const CompileOptions &options, runtime::Device &host,
+                                       CompileReport &report) {
   if (options.disabled.has("storage-scales") || storageOf(options.precision) != ElementType::F16)
     return std::vector<double>();
-  Expected<std::vector<Tensor>> feeds = trialFeeds(program, options, largeFeeds);
+  Expected<std::vector<Tensor>> feeds = trialFeeds(imported, options, largeFeeds);
   if (!feeds.ok() && !options.calibration.empty())
     return feeds.takeError();
   Expected<std::vector<double>> greatest = feeds.ok()
@@ -72,14 +74,14 @@ Expected<std::vector<double>> rangesOf(const te::Program &program, const Compile
 }
 
 /// What has to be known of a program before it is stored in fewer bits.
-Expected<simplify::Tried> triedOf(const te::Program &program, ElementType narrow,
-                                  const CompileOptions &options, runtime::Device &host,
-                                  CompileReport &report) {
+Expected<simplify::Tried> triedOf(const te::Program &imported, const te::Program &program,
+                                  ElementType narrow, const CompileOptions &options,
+                                  runtime::Device &host, CompileReport &report) {
   simplify::Tried tried;
-  KINTSUGI_ASSIGN(tried.greatest, rangesOf(program, options, host, report));
+  KINTSUGI_ASSIGN(tried.greatest, rangesOf(imported, program, options, host, report));
   if (options.maxError == 0)
     return tried;
-  KINTSUGI_ASSIGN(std::vector<Tensor> feeds, trialFeeds(program, options, usualFeeds));
+  KINTSUGI_ASSIGN(std::vector<Tensor> feeds, trialFeeds(imported, options, usualFeeds));
   KINTSUGI_ASSIGN(tried.kept, keptNodes(program, narrow, tried.greatest, std::move(feeds), options,
                                         host, report));
   return tried;
@@ -95,9 +97,10 @@ Expected<Prepared> lowered(te::Program program, explain::Log *log) {
 /// What comes of a program in 16 bits: of it as it is, or of what rules make of it before.
 class Narrowing {
 public:
-  Narrowing(const CompileOptions &options, ElementType narrow, runtime::Device &host,
-            Phases &phases, CompileReport &report)
-      : options(options), narrow(narrow), host(host), phases(phases), report(report) {}
+  Narrowing(const te::Program &imported, const CompileOptions &options, ElementType narrow,
+            runtime::Device &host, Phases &phases, CompileReport &report)
+      : imported(imported), options(options), narrow(narrow), host(host), phases(phases),
+        report(report) {}
 
   Expected<Prepared> run(te::Program program) {
     Way plain, derived;
@@ -148,7 +151,8 @@ private:
   Status store(const te::Program &program, Way &way, const derive::Assumptions &assumed) {
     CompileOptions its = logging(way);
     KINTSUGI_ASSIGN(way.prepared, phases.run("simplify", [&]() -> Expected<Prepared> {
-      KINTSUGI_ASSIGN(simplify::Tried tried, triedOf(program, narrow, its, host, way.report));
+      KINTSUGI_ASSIGN(simplify::Tried tried,
+                      triedOf(imported, program, narrow, its, host, way.report));
       te::Program stored = simplify::storeNarrow(program, narrow, tried, its.log);
       KINTSUGI_ASSIGN(stored, checked(isReference() ? simplify::promoteToDouble(stored)
                                                     : simplify::simplify(stored)));
@@ -181,6 +185,7 @@ private:
     return form.plan->plan.objectiveSeconds;
   }
 
+  const te::Program &imported;
   const CompileOptions &options;
   ElementType narrow;
   runtime::Device &host;
@@ -201,13 +206,18 @@ Expected<Prepared> prepared(const te::Program &imported, const CompileOptions &o
   std::optional<ElementType> narrow = storageOf(options.precision);
   bool isDouble = options.rounding || (options.target == "reference" && !narrow);
   KINTSUGI_ASSIGN(te::Program program, phases.run("simplify", [&]() -> Expected<te::Program> {
+    std::optional<te::Program> ofBytes;
+    if (simplify::hasStorageTypes(imported)) {
+      KINTSUGI_ASSIGN(ofBytes, checked(simplify::withoutStorageTypes(imported)));
+    }
+    const te::Program &computed = ofBytes ? *ofBytes : imported;
     if (options.rounding)
-      return checked(simplify::promoteToDouble(imported, options.rounding));
-    te::Program result = simplify::simplify(imported, options.log);
+      return checked(simplify::promoteToDouble(computed, options.rounding));
+    te::Program result = simplify::simplify(computed, options.log);
     return checked(isDouble ? simplify::promoteToDouble(result) : std::move(result));
   }));
   return narrow && !options.rounding
-             ? Narrowing(options, *narrow, host, phases, report).run(std::move(program))
+             ? Narrowing(imported, options, *narrow, host, phases, report).run(std::move(program))
              : lowered(std::move(program), options.log);
 }
 

@@ -4,6 +4,7 @@
 #include "pipeline/feeds.h"
 #include "pipeline/host_trial.h"
 #include "simplify/rebuild.h"
+#include "simplify/storage_types.h"
 #include "te/check.h"
 #include "te/constant.h"
 #include "te/constant_nodes.h"
@@ -76,16 +77,27 @@ Probe probeOf(const Program &program, bool checksInputs) {
 
 } // namespace
 
-Expected<std::vector<Tensor>> trialFeeds(const Program &program, const CompileOptions &options,
-                                         float scale) {
+/// Of the types that users have.
+static Expected<std::vector<Tensor>> usersFeeds(const Program &imported,
+                                                const CompileOptions &options, float scale) {
   if (options.calibration.empty())
-    return madeUpFeeds(program, " tried", scale);
+    return madeUpFeeds(imported, " tried", scale);
   std::vector<FeedPort> inputs;
-  for (ValueId input : program.inputs) {
-    const Value &value = program.value(input);
+  for (ValueId input : imported.inputs) {
+    const Value &value = imported.value(input);
     inputs.push_back({value.name, value.type, plainShape(value.shape)});
   }
   return readFeeds(options.calibration, inputs);
+}
+
+Expected<std::vector<Tensor>> trialFeeds(const Program &imported, const CompileOptions &options,
+                                         float scale) {
+  KINTSUGI_ASSIGN(std::vector<Tensor> feeds, usersFeeds(imported, options, scale));
+  for (Tensor &feed : feeds)
+    if (isStorageOnly(feed.type())) {
+      KINTSUGI_ASSIGN(feed, simplify::asStoredBytes(feed));
+    }
+  return feeds;
 }
 
 Expected<std::vector<double>> greatestMagnitudes(const Program &program,

@@ -16,8 +16,9 @@ namespace kintsugi::pipeline {
 /// values become they are twice as large; how they are rounded is seen on such as they are.
 constexpr float largeFeeds = 2, usualFeeds = 1;
 
-/// The inputs of a run: the arrays of options.calibration, or made up where that is empty.
-Expected<std::vector<Tensor>> trialFeeds(const te::Program &program, const CompileOptions &options,
+/// The inputs of a run of a prepared program, given the model as it was imported: the arrays of
+/// options.calibration, or made up where that is empty.
+Expected<std::vector<Tensor>> trialFeeds(const te::Program &imported, const CompileOptions &options,
                                          float scale);
 
 /// By value of the program, the greatest magnitude of the finite elements of an f32 input or

@@ -117,10 +117,13 @@ Status Checker::checkPort(const Port &port) const {
   if (!isBuffer(port.buffer))
     return inputError("has a buffer that is not there");
   const Buffer &buffer = manifest.buffers[port.buffer];
-  if (port.type != buffer.type || port.shape != buffer.shape)
+  // Kernels know elements of storage-only types as bytes.
+  bool isOfBytes = isStorageOnly(port.type) && buffer.type == ElementType::U8;
+  if (!isOfBytes && (port.type != buffer.type || port.shape != buffer.shape))
     return inputError("differs in type or shape from its " + quoted("buffer", buffer.name));
-  if (buffer.bytes != static_cast<uint64_t>(*bytesOf(port.type, port.shape)))
-    return inputError("has a padded buffer");
+  std::optional<int64_t> bytes = bytesOf(port.type, port.shape);
+  if (!bytes || buffer.bytes != static_cast<uint64_t>(*bytes))
+    return inputError("differs in size from its " + quoted("buffer", buffer.name));
   return Status::success();
 }
 

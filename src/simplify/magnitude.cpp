@@ -326,6 +326,7 @@ bool Magnitudes::largeUnary(const Expr &expr) {
   case UnaryOp::Tan:
   case UnaryOp::Sinh:
   case UnaryOp::Cosh:
+  case UnaryOp::FromBits:
     return true;
   case UnaryOp::Exp: {
     std::optional<double> high = factsOf(operand, program).high;

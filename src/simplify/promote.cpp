@@ -38,7 +38,7 @@ private:
     case ExprKind::Read:
       return promoteRead(expr);
     case ExprKind::Unary:
-      return Expr::unary(expr.unaryOp(), below(0));
+      return promoteUnary(expr);
     case ExprKind::Binary:
       return Expr::binary(expr.binaryOp(), below(0), below(1));
     case ExprKind::Select:
@@ -47,6 +47,15 @@ private:
       return Expr::cast(promoted(expr.type()), below(0));
     }
     return expr;
+  }
+
+  /// Bits are those of the number in its own type.
+  Expr promoteUnary(const Expr &expr) {
+    Expr operand = (*this)(expr.operand(0));
+    if (expr.unaryOp() == UnaryOp::Bits)
+      return Expr::unary(UnaryOp::Bits, Expr::cast(expr.operand(0).type(), operand));
+    Expr result = Expr::unary(expr.unaryOp(), operand);
+    return Expr::cast(promoted(result.type()), result);
   }
 
   /// Values of the new program may be of the old type (inputs, constants) or already f64.
@@ -64,19 +73,7 @@ private:
 
   /// Indices that are read from data may be computed from reals.
   Index promote(const Index &index) {
-    if (index.isStatic())
-      return index;
-    Index result(index.constantTerm());
-    for (const Term &term : index.terms()) {
-      const Atom &atom = term.atom;
-      Index factor = atom.kind == AtomKind::Iterator ? Index::iterator(atom.iterator)
-                     : atom.kind == AtomKind::FloorDiv
-                         ? promote(atom.operand).floorDiv(atom.divisor)
-                     : atom.kind == AtomKind::Mod ? promote(atom.operand).mod(atom.divisor)
-                                                  : Index::data((*this)(*atom.data));
-      result = result + factor * term.factor;
-    }
-    return result;
+    return index.isStatic() ? index : mapData(index, [&](const Expr &e) { return (*this)(e); });
   }
 
   const Program &fresh;

@@ -49,6 +49,7 @@ bool isStepOrWave(const Expr &expr) {
   if (expr.kind() != ExprKind::Unary)
     return false;
   switch (expr.unaryOp()) {
+  case UnaryOp::Bits:
   case UnaryOp::Floor:
   case UnaryOp::Ceil:
   case UnaryOp::Round:

@@ -210,6 +210,8 @@ double Body::computeFloat(BodyNode &node) {
     return operands[0] ? evalFloat(*operands[0]) : 0;
   }
   case ExprKind::Unary:
+    if (node.unary == UnaryOp::FromBits)
+      return floatOfBits(node.type, evalInteger(*operands[0]));
     return applyUnary(node.unary, evalFloat(*operands[0]));
   case ExprKind::Binary: {
     double left = evalFloat(*operands[0]);
@@ -217,9 +219,12 @@ double Body::computeFloat(BodyNode &node) {
   }
   case ExprKind::Select:
     return evalFloat(*operands[evalInteger(*operands[0]) ? 1 : 2]);
-  case ExprKind::Cast:
-    return isFloat(node.operandType) ? evalFloat(*operands[0])
-                                     : castToFloat(node.operandType, evalInteger(*operands[0]));
+  case ExprKind::Cast: {
+    double value = isFloat(node.operandType)
+                       ? evalFloat(*operands[0])
+                       : castToFloat(node.operandType, evalInteger(*operands[0]));
+    return isStorageOnly(node.type) ? roundedTo(node.type, value) : value;
+  }
   }
   return 0;
 }
@@ -239,6 +244,8 @@ int64_t Body::computeInteger(BodyNode &node) {
     return operands[0] ? evalInteger(*operands[0]) : 0;
   }
   case ExprKind::Unary:
+    if (node.unary == UnaryOp::Bits)
+      return wrapInteger(node.type, bitsOfFloat(node.operandType, evalFloat(*operands[0])));
     if (ofFloats)
       return applyTest(node.unary, evalFloat(*operands[0]));
     return applyUnary(node.unary, node.type, evalInteger(*operands[0]));

@@ -35,10 +35,10 @@ bool isComparison(BinaryOp op) {
 }
 
 const char *nameOf(UnaryOp op) {
-  static const char *const names[] = {"neg",  "abs",  "sign",  "ceil", "floor", "round", "sqrt",
-                                      "exp",  "log",  "sin",   "cos",  "tan",   "asin",  "acos",
-                                      "atan", "sinh", "cosh",  "tanh", "asinh", "acosh", "atanh",
-                                      "erf",  "not",  "isnan", "isinf"};
+  static const char *const names[] = {"neg",  "abs",  "sign",  "ceil",  "floor", "round",   "sqrt",
+                                      "exp",  "log",  "sin",   "cos",   "tan",   "asin",    "acos",
+                                      "atan", "sinh", "cosh",  "tanh",  "asinh", "acosh",   "atanh",
+                                      "erf",  "not",  "isnan", "isinf", "bits",  "frombits"};
   return names[static_cast<unsigned>(op)];
 }
 
@@ -48,7 +48,23 @@ const char *nameOf(BinaryOp op) {
   return names[static_cast<unsigned>(op)];
 }
 
+ElementType resultType(UnaryOp op, ElementType type) {
+  switch (op) {
+  case UnaryOp::IsNaN:
+  case UnaryOp::IsInf:
+    return ElementType::Bool;
+  case UnaryOp::Bits:
+    return type == ElementType::F64 ? ElementType::U64 : ElementType::U32;
+  case UnaryOp::FromBits:
+    return type == ElementType::U64 ? ElementType::F64 : ElementType::F32;
+  default:
+    return type;
+  }
+}
+
 bool supports(UnaryOp op, ElementType type) {
+  if (isStorageOnly(type))
+    return false;
   switch (op) {
   case UnaryOp::Neg:
   case UnaryOp::Abs:
@@ -56,12 +72,18 @@ bool supports(UnaryOp op, ElementType type) {
     return isFloat(type) || isInteger(type);
   case UnaryOp::Not:
     return isInteger(type) || type == ElementType::Bool;
+  case UnaryOp::Bits:
+    return type == ElementType::F32 || type == ElementType::F64;
+  case UnaryOp::FromBits:
+    return type == ElementType::U32 || type == ElementType::U64;
   default:
     return isFloat(type);
   }
 }
 
 bool supports(BinaryOp op, ElementType type) {
+  if (isStorageOnly(type))
+    return false;
   switch (op) {
   case BinaryOp::And:
   case BinaryOp::Or:
@@ -89,7 +111,7 @@ Expr Expr::literal(ElementType type, double value) {
   if (!isFloat(type))
     return literal(type, castToInteger(type, value));
   // A literal is an element of its type: rounded to it.
-  value = decodeFloat(type, encodeFloat(type, value));
+  value = roundedTo(type, value);
   ExprNode node{ExprKind::Literal, type};
   std::memcpy(&node.bits, &value, sizeof(value));
   return ExprNode::make(std::move(node));
@@ -125,8 +147,7 @@ Expr Expr::read(ValueId value, ElementType type, llvm::ArrayRef<Index> indices,
 }
 
 Expr Expr::unary(UnaryOp op, Expr operand) {
-  bool isTest = op == UnaryOp::IsNaN || op == UnaryOp::IsInf;
-  ExprNode node{ExprKind::Unary, isTest ? ElementType::Bool : operand.type()};
+  ExprNode node{ExprKind::Unary, resultType(op, operand.type())};
   node.unary = op;
   node.operands = {std::move(operand)};
   return ExprNode::make(std::move(node));
@@ -407,8 +428,7 @@ Expr substitute(const Expr &expr, llvm::ArrayRef<Index> replacements) {
   });
 }
 
-/// The same index with each data atom's expression mapped.
-static Index mapData(const Index &index, llvm::function_ref<Expr(const Expr &)> map) {
+Index mapData(const Index &index, llvm::function_ref<Expr(const Expr &)> map) {
   Index result(index.constantTerm());
   for (const Term &term : index.terms()) {
     Index atom;

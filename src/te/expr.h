@@ -49,6 +49,8 @@ enum class UnaryOp : uint8_t {
   Not /* booleans: logical; integers: bits */,
   IsNaN,
   IsInf,
+  Bits,     ///< Of an f32 or f64: the unsigned integer that has its bits.
+  FromBits, ///< Of a u32 or u64: the float that has its bits.
 };
 
 enum class BinaryOp : uint8_t {
@@ -77,7 +79,10 @@ bool isComparison(BinaryOp op);
 const char *nameOf(UnaryOp op);
 const char *nameOf(BinaryOp op);
 
-/// Whether the operation is defined for operands of the type.
+/// Of the result of an operation on operands of the type.
+ElementType resultType(UnaryOp op, ElementType type);
+/// Whether the operation is defined for operands of the type. Types that are for storage alone
+/// (`isStorageOnly`) have none: their elements are moved, chosen and converted.
 bool supports(UnaryOp op, ElementType type);
 bool supports(BinaryOp op, ElementType type);
 /// Between real numbers, integers and booleans.
@@ -105,7 +110,9 @@ public:
   /// `condition ? onTrue : onFalse`. Only the chosen side is evaluated, so the other may be outside
   /// its tensor. A chain of selects is what the text form prints as cases.
   static Expr select(Expr condition, Expr onTrue, Expr onFalse);
-  /// Conversion: float to integer truncates, saturating; to boolean is "not zero".
+  /// Conversion: float to integer truncates, saturating; to boolean is "not zero". To a float of 8
+  /// or fewer bits it rounds to nearest, also where the result is no value of its own; what is out
+  /// of range becomes infinity, NaN, or the greatest number, whichever the type has first.
   static Expr cast(ElementType type, Expr operand);
   /// A conversion that says only how a value is stored: who computes the value where it is read may
   /// leave the rounding out, and cast(T, stored(N, x)) is x where x is a T.
@@ -162,6 +169,9 @@ Expr substitute(const Expr &expr, llvm::ArrayRef<Index> replacements);
 /// Rebuilds an expression bottom up; `rewrite` is given each node with its children already
 /// rewritten and returns what stands there instead (or the node itself).
 Expr rewrite(const Expr &expr, llvm::function_ref<Expr(const Expr &)> rewrite);
+
+/// The same index with each data atom's expression, at any depth, mapped.
+Index mapData(const Index &index, llvm::function_ref<Expr(const Expr &)> map);
 
 /// Simplifies every index under the iterators' ranges, and drops a fill that is never reached when
 /// `shapeOf` tells a tensor's extents.

@@ -25,6 +25,28 @@ Status ExprParser::enter(size_t offset) {
                                    std::to_string(maxNesting) + " levels");
 }
 
+/// Whether the operand's type is another one than the result's.
+static bool changesType(const ExprSyntax &syntax) {
+  switch (syntax.unary) {
+  case UnaryOp::IsNaN:
+  case UnaryOp::IsInf:
+  case UnaryOp::Bits:
+  case UnaryOp::FromBits:
+    return syntax.kind == ExprKind::Unary;
+  default:
+    return syntax.kind == ExprKind::Binary && isComparison(syntax.binary);
+  }
+}
+
+/// Of the operand of a node that changes types and should give `type`, where it does not say so.
+static ElementType operandType(const ExprSyntax &syntax, ElementType type) {
+  if (syntax.kind == ExprKind::Unary && syntax.unary == UnaryOp::Bits)
+    return type == ElementType::U64 ? ElementType::F64 : ElementType::F32;
+  if (syntax.kind == ExprKind::Unary && syntax.unary == UnaryOp::FromBits)
+    return type == ElementType::F64 ? ElementType::U64 : ElementType::U32;
+  return ElementType::I64;
+}
+
 /// Completes a node that has its children: depth and told type.
 Expected<ExprParser::Node> ExprParser::sized(Node node) {
   for (const Node &child : node->children)
@@ -38,7 +60,7 @@ Expected<ExprParser::Node> ExprParser::sized(Node node) {
     if (!node->told)
       node->told = child->told;
   };
-  if (node->kind == ExprKind::Unary || node->kind == ExprKind::Binary)
+  if ((node->kind == ExprKind::Unary || node->kind == ExprKind::Binary) && !changesType(*node))
     llvm::for_each(node->children, tell);
   if (node->kind == ExprKind::Select)
     for (size_t i = 0; i < node->children.size(); ++i)
@@ -248,7 +270,9 @@ Expected<ExprParser::Node> ExprParser::function() {
   node->children.push_back(std::move(first));
   if (unary) {
     node->unary = *unary;
-    if (*unary == UnaryOp::IsNaN || *unary == UnaryOp::IsInf)
+    if (std::optional<ElementType> told = node->children[0]->told; told && supports(*unary, *told))
+      node->told = resultType(*unary, *told);
+    else if (*unary == UnaryOp::IsNaN || *unary == UnaryOp::IsInf)
       node->told = ElementType::Bool;
   } else {
     node->binary = *binary;
@@ -368,23 +392,25 @@ Expected<Expr> ExprParser::buildSelect(const ExprSyntax &syntax, ElementType typ
 
 Expected<Expr> ExprParser::buildOperation(const ExprSyntax &syntax, ElementType type) {
   bool unary = syntax.kind == ExprKind::Unary;
-  bool test = unary ? syntax.unary == UnaryOp::IsNaN || syntax.unary == UnaryOp::IsInf
-                    : isComparison(syntax.binary);
-  ElementType operandType = type;
-  if (test) { // The operands' type is theirs to tell.
-    operandType = ElementType::I64;
+  ElementType operands = type;
+  if (changesType(syntax)) { // The operands' type is theirs to tell.
+    operands = operandType(syntax, type);
     for (const Node &child : llvm::reverse(syntax.children))
-      operandType = child->told.value_or(operandType);
+      operands = child->told.value_or(operands);
   }
-  if (unary ? !supports(syntax.unary, operandType) : !supports(syntax.binary, operandType))
+  if (unary ? !supports(syntax.unary, operands) : !supports(syntax.binary, operands))
     return lexer.errorAt(syntax.offset, std::string("'") +
                                             (unary ? nameOf(syntax.unary) : nameOf(syntax.binary)) +
-                                            "' of " + std::string(nameOf(operandType)) +
+                                            "' of " + std::string(nameOf(operands)) +
                                             "; expected operands of a type that it is defined for");
-  KINTSUGI_ASSIGN(Expr first, build(*syntax.children[0], operandType));
+  if (unary && resultType(syntax.unary, operands) != type)
+    return lexer.errorAt(
+        syntax.offset, "this has type " + std::string(nameOf(resultType(syntax.unary, operands))) +
+                           "; expected " + std::string(nameOf(type)));
+  KINTSUGI_ASSIGN(Expr first, build(*syntax.children[0], operands));
   if (unary)
     return Expr::unary(syntax.unary, std::move(first));
-  KINTSUGI_ASSIGN(Expr second, build(*syntax.children[1], operandType));
+  KINTSUGI_ASSIGN(Expr second, build(*syntax.children[1], operands));
   return Expr::binary(syntax.binary, std::move(first), std::move(second));
 }
 

@@ -1,5 +1,7 @@
 #include "te/scalar.h"
 
+#include "base/half.h"
+
 #include <cmath>
 #include <limits>
 
@@ -78,6 +80,8 @@ double applyUnary(UnaryOp op, double x) {
   case UnaryOp::Not:
   case UnaryOp::IsNaN:
   case UnaryOp::IsInf:
+  case UnaryOp::Bits:
+  case UnaryOp::FromBits:
     break;
   }
   assert(false && "not an operation from float to float");
@@ -86,6 +90,18 @@ double applyUnary(UnaryOp op, double x) {
 
 bool applyTest(UnaryOp op, double value) {
   return op == UnaryOp::IsNaN ? std::isnan(value) : std::isinf(value);
+}
+
+int64_t bitsOfFloat(ElementType type, double value) {
+  return static_cast<int64_t>(encodeFloat(type, value));
+}
+
+double floatOfBits(ElementType type, int64_t bits) {
+  return decodeFloat(type, static_cast<uint64_t>(bits));
+}
+
+double roundedTo(ElementType type, double value) {
+  return decodeFloat(type, encodeFloat(type, value));
 }
 
 /// Python's %: the sign of the divisor, also for a zero.

@@ -23,6 +23,13 @@ bool applyTest(UnaryOp op, double value);
 /// Comparisons of floats.
 bool applyComparison(BinaryOp op, double left, double right);
 
+/// The bits of a float that is rounded to the type, which is f32 or f64, and back.
+int64_t bitsOfFloat(ElementType type, double value);
+double floatOfBits(ElementType type, int64_t bits);
+
+/// A number as a float type keeps it.
+double roundedTo(ElementType type, double value);
+
 /// Operations on integers or booleans of that type; comparisons give 0 or 1.
 int64_t applyUnary(UnaryOp op, ElementType type, int64_t value);
 int64_t applyBinary(BinaryOp op, ElementType type, int64_t left, int64_t right);

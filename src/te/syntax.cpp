@@ -85,7 +85,7 @@ template <typename Enum> static std::optional<Enum> fromName(llvm::StringRef nam
 }
 
 std::optional<UnaryOp> unaryFromName(llvm::StringRef name) {
-  auto op = fromName(name, UnaryOp::IsInf);
+  auto op = fromName(name, UnaryOp::FromBits);
   return op == UnaryOp::Neg ? std::nullopt : op; // Written as a sign.
 }
 

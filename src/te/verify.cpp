@@ -111,7 +111,8 @@ Status verifyReduction(const Program &program, const Reduction &reduction,
     return internalError("'" + name + "' reduces a type that its accumulator can't hold");
   bool hasPayload = definition.bodies.size() == 2;
   for (ValueId result : definition.results)
-    if (!supportsCast(hasPayload ? definition.bodies[1].type() : accumulator,
+    if (isStorageOnly(program.value(result).type) ||
+        !supportsCast(hasPayload ? definition.bodies[1].type() : accumulator,
                       program.value(result).type))
       return internalError("'" + name + "' has a type that the reduction can't give");
   return Status::success();

@@ -136,7 +136,11 @@ Value OpsBuilder::unaryFloat(UnaryOp op, ElementType type, Value x) {
   case UnaryOp::IsInf:
     return compare(BinaryOp::Equal, type, math.operator()<math::AbsFOp>(),
                    constant(type, std::numeric_limits<double>::infinity()));
+  case UnaryOp::Bits:
+    return arith::BitcastOp::create(builder, location,
+                                    valueType(builder.getContext(), te::resultType(op, type)), x);
   case UnaryOp::Not:
+  case UnaryOp::FromBits:
     break;
   }
   llvm_unreachable("an operation that floats do not have");
@@ -167,6 +171,9 @@ Value OpsBuilder::unaryInteger(UnaryOp op, ElementType type, Value x) {
   case UnaryOp::IsNaN:
   case UnaryOp::IsInf:
     return constant(ElementType::Bool, int64_t(0));
+  case UnaryOp::FromBits:
+    return arith::BitcastOp::create(builder, location,
+                                    valueType(builder.getContext(), te::resultType(op, type)), x);
   default:
     llvm_unreachable("an operation that integers do not have");
   }

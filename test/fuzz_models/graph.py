@@ -11,7 +11,7 @@ import json
 import ml_dtypes
 import numpy as np
 import onnx
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 from . import recipes
 
@@ -35,7 +35,7 @@ def number_of(kind, float_type):
 
 def rounded(array, dtype):
     """To a type; finite numbers beyond a float's range become its greatest or lowest."""
-    if np.dtype(dtype).kind in "iub":
+    if np.dtype(dtype).kind in "iub" or np.dtype(dtype).name.startswith(("int", "uint")):
         return np.asarray(array).astype(dtype)
     limits = ml_dtypes.finfo(dtype)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -260,9 +260,7 @@ def materialize(source, float_type, grid=False):
 
 
 def as_tensor(name, array, kind, shown):
-    number = number_of(kind, shown)
-    target = dtype_of(kind, shown)
-    return helper.make_tensor(name, number, array.shape, rounded(array, target).tobytes(), raw=True)
+    return numpy_helper.from_array(rounded(array, dtype_of(kind, shown)), name)
 
 
 def _constant_node(tensor):

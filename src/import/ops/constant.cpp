@@ -65,7 +65,8 @@ Status constantOfShape(OpContext &c) {
   Expr value = Expr::literal(ElementType::F32, 0.0);
   if (const Attribute *given = c.node().attribute("value"); given && given->tensor) {
     const TensorData &data = *given->tensor;
-    if (data.external || !computes(data.type) || elementCount(data.dims) != 1)
+    bool isNumber = computes(data.type) || isStorageOnly(data.type);
+    if (data.external || !isNumber || elementCount(data.dims) != 1)
       return c.error("its value must be one number");
     value = OpContext::literalOf({data.type, data.dims, data.bytes.view});
   }
@@ -139,7 +140,7 @@ Status dropout(OpContext &c) {
 
 OperatorTable constantOperators() {
   static const Operator table[] = {
-      {"Constant", 1, 0, constant}, {"ConstantOfShape", 9, 1, constantOfShape},
+      {"Constant", 1, 0, constant}, {"ConstantOfShape", 9, 1, constantOfShape, "", Elements::Any},
       {"Range", 11, 3, range},      {"EyeLike", 9, 1, eyeLike},
       {"Dropout", 1, 1, dropout},
   };

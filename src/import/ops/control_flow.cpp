@@ -67,19 +67,6 @@ Status conditional(OpContext &c) {
   return choose(c, yes, no);
 }
 
-/// Joins one tensor a trip along a new leading dimension.
-Expected<ValueId> stacked(OpContext &c, std::string name, llvm::ArrayRef<ValueId> parts) {
-  for (ValueId part : parts)
-    if (c.shape(part) != c.shape(parts[0]) || c.type(part) != c.type(parts[0]))
-      return c.error("what it stacks changes shape or type from trip to trip");
-  Shape shape(c.shape(parts[0]).begin(), c.shape(parts[0]).end());
-  shape.insert(shape.begin(), Extent(1));
-  llvm::SmallVector<ValueId> layers;
-  for (ValueId part : parts)
-    layers.push_back(c.reshape(name + ".layer", part, shape));
-  return concatenated(c, std::move(name), layers, 0);
-}
-
 Expected<ValueId> scalarConstant(OpContext &c, std::string name, int64_t value) {
   KINTSUGI_ASSIGN(Tensor tensor, Tensor::from<int64_t>({}, std::span(&value, 1)));
   return c.constant(std::move(name), std::move(tensor));
@@ -140,7 +127,7 @@ Status loop(OpContext &c) {
       continue;
     if (stacks[k].empty())
       return c.error("it makes no trips, so that the shape of what it stacks is unknown");
-    KINTSUGI_ASSIGN(ValueId all, stacked(c, c.name(carried + k), stacks[k]));
+    KINTSUGI_ASSIGN(ValueId all, stacked(c, c.name(carried + k), stacks[k], 0));
     c.output(carried + k, all);
   }
   return Status::success();
@@ -150,8 +137,8 @@ Status loop(OpContext &c) {
 
 OperatorTable controlFlowOperators() {
   static const Operator table[] = {
-      {"If", 1, 1, conditional},
-      {"Loop", 1, 0, loop},
+      {"If", 1, 1, conditional, "", Elements::Any},
+      {"Loop", 1, 0, loop, "", Elements::Any},
   };
   return table;
 }

@@ -234,22 +234,6 @@ Status where(OpContext &c) {
   return Status::success();
 }
 
-Status castToType(OpContext &c, ElementType type) {
-  if (!computes(type))
-    return c.error(llvm::Twine("elements of type ") + nameOf(type) +
-                   " are not supported, and it makes some");
-  c.output(0, c.castTo(c.name(), c.input(0), type));
-  return Status::success();
-}
-
-Status cast(OpContext &c) {
-  // Operator sets before 6 spelled the type out.
-  KINTSUGI_ASSIGN(ElementType type, c.elementType("to", 0));
-  return castToType(c, type);
-}
-
-Status castLike(OpContext &c) { return castToType(c, c.type(c.input(1))); }
-
 /// A bound of Clip: an input since operator set 11, an attribute before.
 Expected<std::optional<Expr>> clipBound(OpContext &c, unsigned input, llvm::StringRef attribute) {
   ValueId x = c.input(0);
@@ -343,10 +327,8 @@ OperatorTable elementwiseOperators() {
       {"Sum", 1, 1, variadicOperator<BinaryOp::Add>},
       {"Mean", 1, 1, mean},
       {"Where", 9, 3, where},
-      {"Cast", 6, 1, cast},
-      {"CastLike", 15, 2, castLike},
       {"Clip", 1, 1, clip},
-      {"Identity", 1, 0, identity},
+      {"Identity", 1, 0, identity, "", Elements::Any},
   };
   return table;
 }

@@ -196,9 +196,9 @@ Status requireTuples(OpContext &c, ValueId positions, Dims extents) {
 
 OperatorTable gatherOperators() {
   static const Operator table[] = {
-      {"Gather", 1, 2, gather},
-      {"GatherElements", 11, 2, gatherElements},
-      {"GatherND", 11, 2, gatherND},
+      {"Gather", 1, 2, gather, "", Elements::Any},
+      {"GatherElements", 11, 2, gatherElements, "", Elements::Any},
+      {"GatherND", 11, 2, gatherND, "", Elements::Any},
       {"Compress", 9, 2, compress},
   };
   return table;

@@ -51,4 +51,17 @@ ValueId concatenated(Builder &b, std::string name, llvm::ArrayRef<ValueId> tenso
   });
 }
 
+Expected<ValueId> stacked(OpContext &c, std::string name, llvm::ArrayRef<ValueId> tensors,
+                          unsigned axis) {
+  for (ValueId tensor : tensors)
+    if (c.shape(tensor) != c.shape(tensors[0]) || c.type(tensor) != c.type(tensors[0]))
+      return c.error("what it stacks changes shape or type from step to step");
+  Shape shape(c.shape(tensors[0]).begin(), c.shape(tensors[0]).end());
+  shape.insert(shape.begin() + axis, Extent(1));
+  llvm::SmallVector<ValueId> layers;
+  for (ValueId tensor : tensors)
+    layers.push_back(c.reshape(name + ".layer", tensor, shape));
+  return concatenated(c, std::move(name), layers, axis);
+}
+
 } // namespace kintsugi::import

@@ -2,7 +2,7 @@
 #ifndef KINTSUGI_IMPORT_OPS_JOIN_H
 #define KINTSUGI_IMPORT_OPS_JOIN_H
 
-#include "import/builder.h"
+#include "import/op_context.h"
 
 namespace kintsugi::import {
 
@@ -14,6 +14,11 @@ ValueId inGroups(std::string name, llvm::ArrayRef<ValueId> tensors,
 
 /// Tensors one after the other along a dimension in which alone they may differ.
 ValueId concatenated(Builder &b, std::string name, llvm::ArrayRef<ValueId> tensors, unsigned axis);
+
+/// Tensors, of which there is one at least, one after the other along a new dimension; an error
+/// where they differ in shape or type.
+Expected<ValueId> stacked(OpContext &c, std::string name, llvm::ArrayRef<ValueId> tensors,
+                          unsigned axis);
 
 } // namespace kintsugi::import
 

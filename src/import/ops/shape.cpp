@@ -254,17 +254,17 @@ Status sizeOf(OpContext &c) {
 
 OperatorTable shapeOperators() {
   static const Operator table[] = {
-      {"Reshape", 1, 1, reshape},
-      {"Flatten", 1, 1, flatten},
-      {"Squeeze", 1, 1, squeeze},
-      {"Unsqueeze", 1, 1, unsqueeze},
-      {"Transpose", 1, 1, transpose},
-      {"Expand", 8, 2, expand},
-      {"Tile", 6, 2, tile},
-      {"DepthToSpace", 1, 1, depthToSpace},
-      {"SpaceToDepth", 1, 1, spaceToDepth},
-      {"Shape", 1, 1, shapeOf},
-      {"Size", 1, 1, sizeOf},
+      {"Reshape", 1, 1, reshape, "", Elements::Any},
+      {"Flatten", 1, 1, flatten, "", Elements::Any},
+      {"Squeeze", 1, 1, squeeze, "", Elements::Any},
+      {"Unsqueeze", 1, 1, unsqueeze, "", Elements::Any},
+      {"Transpose", 1, 1, transpose, "", Elements::Any},
+      {"Expand", 8, 2, expand, "", Elements::Any},
+      {"Tile", 6, 2, tile, "", Elements::Any},
+      {"DepthToSpace", 1, 1, depthToSpace, "", Elements::Any},
+      {"SpaceToDepth", 1, 1, spaceToDepth, "", Elements::Any},
+      {"Shape", 1, 1, shapeOf, "", Elements::Any},
+      {"Size", 1, 1, sizeOf, "", Elements::Any},
   };
   return table;
 }

@@ -330,8 +330,11 @@ Status pad(OpContext &c) {
 
 OperatorTable sliceOperators() {
   static const Operator table[] = {
-      {"Slice", 1, 1, slice}, {"Split", 1, 1, split},  {"Concat", 1, 1, concat},
-      {"Pad", 1, 1, pad},     {"Trilu", 14, 1, trilu},
+      {"Slice", 1, 1, slice, "", Elements::Any},
+      {"Split", 1, 1, split, "", Elements::Any},
+      {"Concat", 1, 1, concat, "", Elements::Any},
+      {"Pad", 1, 1, pad, "", Elements::Any},
+      {"Trilu", 14, 1, trilu},
   };
   return table;
 }

@@ -22,7 +22,7 @@ from contextlib import ExitStack
 
 import numpy
 
-from . import _native
+from . import _native, packed
 from ._native import Error, InputError, MachineError, UsageError
 from .io_binding import IOBinding, is_on_gpu, tensor_of_gpu
 
@@ -43,8 +43,8 @@ for _error in (Error, InputError, MachineError, UsageError):
 
 PROVIDER, GPU_PROVIDER = "CPUExecutionProvider", "CUDAExecutionProvider"
 
-# By the numbers of ONNX's TensorProto.DataType: ONNX Runtime's name for tensors of it, and NumPy's type. NumPy has no
-# bfloat16 of its own; the package ml_dtypes brings one.
+# By the numbers of ONNX's TensorProto.DataType: ONNX Runtime's name for tensors of it, and NumPy's type. Those that NumPy
+# does not have itself the package ml_dtypes brings.
 _TYPES = {
     1: ("tensor(float)", "float32"),
     2: ("tensor(uint8)", "uint8"),
@@ -61,7 +61,18 @@ _TYPES = {
     14: ("tensor(complex64)", "complex64"),
     15: ("tensor(complex128)", "complex128"),
     16: ("tensor(bfloat16)", "bfloat16"),
+    17: ("tensor(float8e4m3fn)", "float8_e4m3fn"),
+    18: ("tensor(float8e4m3fnuz)", "float8_e4m3fnuz"),
+    19: ("tensor(float8e5m2)", "float8_e5m2"),
+    20: ("tensor(float8e5m2fnuz)", "float8_e5m2fnuz"),
+    21: ("tensor(uint4)", "uint4"),
+    22: ("tensor(int4)", "int4"),
+    23: ("tensor(float4e2m1)", "float4_e2m1fn"),
+    24: ("tensor(float8e8m0)", "float8_e8m0fnu"),
+    25: ("tensor(uint2)", "uint2"),
+    26: ("tensor(int2)", "int2"),
 }
+_OF_ML_DTYPES = range(16, 27)
 
 
 # The keywords that stand for flags of the command line, which the compiler's messages name.
@@ -147,7 +158,7 @@ class SessionOptions:
 class NodeArg:
     """An input or output: `name`, `type` as ONNX Runtime spells it, and `shape`, None where it depends on data."""
 
-    __slots__ = ("_bound", "_bytes", "_dtype", "_dynamic", "_number", "name", "shape", "type")
+    __slots__ = ("_bound", "_bytes", "_dtype", "_dynamic", "_is_packed", "_number", "name", "shape", "type")
 
     def __init__(self, name, number, bound, dynamic):
         if number not in _TYPES:
@@ -156,12 +167,11 @@ class NodeArg:
         self.type, dtype = _TYPES[number]
         self.shape = [None] * len(bound) if dynamic else list(bound)
         self._bound, self._dynamic = tuple(bound), dynamic
-        if dtype == "bfloat16":
-            import ml_dtypes
-
-            dtype = ml_dtypes.bfloat16
+        if number in _OF_ML_DTYPES:
+            dtype = _type_of_ml_dtypes(name, dtype)
         self._dtype, self._number = numpy.dtype(dtype), number
-        self._bytes = math.prod(bound) * self._dtype.itemsize
+        self._is_packed = number in packed.BITS
+        self._bytes = packed.size(number, bound) if self._is_packed else math.prod(bound) * self._dtype.itemsize
 
     def __repr__(self):
         return f"NodeArg(name={self.name!r}, type={self.type!r}, shape={self.shape!r})"
@@ -174,12 +184,14 @@ class NodeArg:
                 f"input '{self.name}' is {array.dtype}{list(array.shape)}, the model's is "
                 f"{self._dtype}{list(self._bound)}"
             )
-        return array
+        return packed.pack(self._number, array) if self._is_packed else array
 
     def _room(self, value):
         """What an output goes to, in place."""
         if not isinstance(value, numpy.ndarray) and not hasattr(value, "__dlpack__"):
             raise InputError(f"output '{self.name}' is to go to a {type(value).__name__}; give an array or a tensor")
+        if self._is_packed:
+            raise InputError(f"output '{self.name}' is of packed elements, which no array has; bind it to no memory")
         array = value if isinstance(value, numpy.ndarray) else numpy.from_dlpack(value)
         dense = array.flags.c_contiguous and array.flags.aligned and array.flags.writeable
         if array.dtype != self._dtype or array.shape != self._bound or not dense:
@@ -191,7 +203,19 @@ class NodeArg:
 
     def _plain(self, array):
         """The same memory in a type that NumPy has itself."""
-        return array.view(numpy.uint16) if self.type == "tensor(bfloat16)" else array
+        if self._number not in _OF_ML_DTYPES or self._is_packed:
+            return array
+        return array.view(numpy.uint16 if self._dtype.itemsize == 2 else numpy.uint8)
+
+    def _new_room(self):
+        """Memory for an output: an array, or the bytes of packed elements."""
+        return _empty((self._bytes,), numpy.uint8) if self._is_packed else _empty(self._bound, self._dtype)
+
+    def _tensor(self, array):
+        """What the native session takes; the array has to live as long."""
+        if self._is_packed:
+            return _native.Tensor.at(array.ctypes.data, self._number, list(self._bound), self._bytes, False)
+        return _native.Tensor.of_array(self._plain(array), self._number)
 
 
 class InferenceSession:
@@ -241,6 +265,7 @@ class InferenceSession:
         # Without digits of its own choosing a model gives what it says; then one look is enough.
         self._is_rounded, self._is_checked = "precision" in settings, False
         self._places = {port.name: place for place, port in enumerate(self._outputs)}
+        self._has_packed = any(port._is_packed for port in (*self._inputs, *self._outputs))
 
     def get_inputs(self):
         return list(self._inputs)
@@ -268,7 +293,7 @@ class InferenceSession:
                 f"the model has no input '{extra}'; its inputs: {', '.join(known) or 'none'}; what has a default in "
                 "the model is a constant"
             )
-        results = [_empty(port._bound, port._dtype) for port in self._outputs]
+        results = [port._new_room() for port in self._outputs]
         shapes = self._run(values, results)
         results = [self._shaped(results[place], shapes[place], place) for place in places]
         if self._is_rounded or not self._is_checked:
@@ -284,7 +309,7 @@ class InferenceSession:
             raise InputError(f"input '{missing[0]}' is not bound")
         bound = [binding._outputs.get(port.name) for port in self._outputs]
         results = [
-            _empty(port._bound, port._dtype) if value is None else _at_home(value, port._room)
+            port._new_room() if value is None else _at_home(value, port._room)
             for port, value in zip(self._outputs, bound)
         ]
         shapes = self._run([binding._inputs[port.name] for port in self._inputs], results)
@@ -297,7 +322,7 @@ class InferenceSession:
     def _run(self, values, results):
         """On values for all inputs, and results that are rooms of outputs; gives the outputs' shapes."""
         values = [_at_home(value, port._take) for port, value in zip(self._inputs, values)]
-        if all(isinstance(value, numpy.ndarray) for value in (*values, *results)):
+        if not self._has_packed and all(isinstance(value, numpy.ndarray) for value in (*values, *results)):
             run, given = self._native.run, NodeArg._plain
         else:
             run, given = self._native.run_tensors, self._tensor
@@ -307,7 +332,7 @@ class InferenceSession:
         if isinstance(value, _native.Tensor):
             return value
         if isinstance(value, numpy.ndarray):
-            return _native.Tensor.of_array(port._plain(value), port._number)
+            return port._tensor(value)
         if tuple(value.shape) != port._bound:
             raise InputError(f"'{port.name}' is {list(value.shape)}, the model's is {list(port._bound)}")
         return tensor_of_gpu(value, port.name, self)
@@ -321,14 +346,17 @@ class InferenceSession:
 
     def _warn(self, names, results):
         for name, result in zip(names, results):
-            if result.dtype.kind in "fV" and not (finite := numpy.isfinite(result)).all():
+            if _has_infinity(result.dtype) and not (finite := numpy.isfinite(result)).all():
                 count = result.size - numpy.count_nonzero(finite)
                 text = f"output '{name}': {count} of {result.size} elements are not finite"
                 hint = "; where they are in f32, use precision='bf16'" if self._is_rounded else ""
                 warnings.warn(text + hint, RuntimeWarning, stacklevel=3)
 
     def _shaped(self, result, shape, place):
-        if not self._outputs[place]._dynamic:
+        port = self._outputs[place]
+        if port._is_packed:
+            result = packed.unpack(port._number, result, port._bound, port._dtype)
+        if not port._dynamic:
             return result
         count = int(numpy.prod(shape, dtype=numpy.int64))
         return result.reshape(-1)[:count].reshape(shape)
@@ -343,6 +371,20 @@ def _at_home(value, of_host):
     """A value that is elsewhere as it is, and else `of_host` of it: an array."""
     is_array = isinstance(value, numpy.ndarray)
     return of_host(value) if is_array or not (isinstance(value, _native.Tensor) or is_on_gpu(value)) else value
+
+
+def _type_of_ml_dtypes(name, dtype):
+    try:
+        import ml_dtypes
+
+        return getattr(ml_dtypes, dtype)
+    except (ImportError, AttributeError):
+        raise InputError(f"'{name}' has elements of type {dtype}; install a newer ml_dtypes for arrays of it") from None
+
+
+def _has_infinity(dtype):
+    """Or NaN."""
+    return dtype.kind == "f" or (dtype.kind == "V" and "float" in dtype.name and "float4" not in dtype.name)
 
 
 def _empty(shape, dtype):

@@ -12,6 +12,7 @@ from . import (  # noqa: F401
     recurrent,
     reduction,
     signals,
+    storage,
     units,
     whole,
     windows,

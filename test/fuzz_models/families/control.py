@@ -56,3 +56,38 @@ def loop(m):
         outputs=[(state.shape, "float"), ((trips, *state.shape), "float")], bound=2.0, body=graph,
     )
     m.keep(*results)
+
+
+@block("Scan", weight=3)
+def scanned(m):
+    """Sequences along any dimension and either way; a state, what the steps leave behind, and a value from around."""
+    rank = m.d.choice([2, 3])
+    shape = list(m.shape(rank))
+    axis, out_axis = m.d.index(rank), m.d.index(rank)
+    shape[axis] = steps = m.d.choice([3, 1, 2, 7])
+    x = m.tamed(m.input(tuple(shape)), 1.0)
+    element = tuple(e for a, e in enumerate(shape) if a != axis)
+    state = m.tamed(m.input(element), 1.0)
+    if state.size > 4096:
+        raise Unfit("too large")
+    graph = body(m)
+    carried, read = graph.input(element), graph.input(element)
+    outer = m.input(element)
+    graph.values[outer.name] = outer
+    changed = graph.node("Add", [graph.node("Mul", [carried, graph.constant("full(0.5)", ())], element), read], element)
+    changed = graph.node(m.d.choice(["Tanh", "Relu"]), [changed], element)
+    left = graph.node("Sub", [changed, outer], element)
+    graph.outputs = [changed.name, left.name]
+    stacked = list(element)
+    stacked.insert(out_axis, steps)
+    attributes = {"scan_input_axes": [axis - rank * m.d.index(2)]} if axis or m.d.flag() else {}
+    if out_axis or m.d.flag():
+        attributes["scan_output_axes"] = [out_axis]
+    for side in ("input", "output"):
+        if m.d.flag():
+            attributes[f"scan_{side}_directions"] = [m.d.index(2)]
+    results = m.g.node(
+        "Scan", [state, x], None, outputs=[(element, "float"), (tuple(stacked), "float")], bound=3.0, body=graph,
+        num_scan_inputs=1, **attributes,
+    )
+    m.keep(*results)

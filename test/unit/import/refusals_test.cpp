@@ -26,7 +26,7 @@ Outcome outcomeOf(const std::string &model) {
   return result;
 }
 
-constexpr int f32 = 1, i64 = 7, boolean = 9, f16 = 10, i4 = 22;
+constexpr int f32 = 1, i64 = 7, boolean = 9, f16 = 10, complex64 = 14;
 
 /// x (2 by 3, of `type`) -> nodes -> y, of which the model says neither type nor shape.
 std::string modelOf(const std::vector<std::string> &nodes, int64_t opset = 21, int type = f32,
@@ -192,11 +192,12 @@ TEST(Refusals, BooleansHaveNoArithmetic) {
 }
 
 TEST(Refusals, TypesThatNothingComputesWith) {
-  EXPECT_EQ(errorOf({node("Cast", {"x"}, {"y"}, "c", {test::intAttribute("to", i4)})}),
-            "m: node 'c' (Cast): elements of type i4 are not supported, and it makes some");
-  EXPECT_EQ(errorOf({node("Cast", {"x"}, {"y"}, "c", {test::intAttribute("to", f32)})}, 21, i4),
-            "m: node 'c' (Cast): elements of type i4 are not supported; 'x' has to be of another "
-            "type in the model");
+  EXPECT_EQ(errorOf({node("Cast", {"x"}, {"y"}, "c", {test::intAttribute("to", complex64)})}),
+            "m: node 'c' (Cast): elements of type c64 are not supported, and it makes some");
+  EXPECT_EQ(
+      errorOf({node("Cast", {"x"}, {"y"}, "c", {test::intAttribute("to", f32)})}, 21, complex64),
+      "m: node 'c' (Cast): elements of type c64 are not supported; 'x' has to be of another "
+      "type in the model");
   EXPECT_EQ(errorOf({node("Cast", {"x"}, {"y"}, "c",
                           {test::intAttribute("to", (int64_t(1) << 32) + f32)})}),
             "m: node 'c' (Cast): attribute 'to' is no element type");

@@ -47,7 +47,6 @@ TEST(Interpreter, IntegersWrapAroundAtTheirWidth) {
             (Numbers{lowest, 0}));
   EXPECT_EQ(table(ElementType::I8, "-a[i]", {{-128, 0}, {5, 0}}), (Numbers{-128, -5}));
   EXPECT_EQ(table(ElementType::I8, "abs(a[i])", {{-128, 0}, {-5, 0}}), (Numbers{-128, 5}));
-  EXPECT_EQ(table(ElementType::I4, "a[i] + b[i]", {{7, 1}}), (Numbers{-8}));
 }
 
 TEST(Interpreter, IntegerDivisions) {

@@ -80,6 +80,8 @@ INSTANTIATE_TEST_SUITE_P(
         "y[i:8] bool = isnan(f32{i+1}) and max(f32(1), 2) < 3",
         "y[i:8] bool = cases { p[i]: u8(3); else: 4 } == 5",
         "y[i:8] u8 = mod(shr(w[], 1), 3) xor 255", "y[i:8] f16 = pow(h[i], 0.1) * min(h[i], 65504)",
+        "y[i:8] u32 = bits(x[i, 0]) + bits(i)", "y[i:8] u64 = bits(f64(x[i, 0]))",
+        "y[i:8] f32 = frombits(bits(x[i, 0]) + 1) * 2", "y[i:8] u32 = bits(1.5)",
         "y[i:8] i64 = argmax<f32>[k:8] (x[i, k], k)", "y[i:8] i32 = argmin<i64>[k:8] (7, k)",
         "y[] f32 = sum<f64>[i:8, j:8] x[i, j]", "y[] f32 = sum<f64>[i:8] 1",
         "(m[i:8] f32, s[i:8] f32 facts(low=1, high=8, no_nan, finite)) = "
