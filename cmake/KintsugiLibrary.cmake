@@ -24,6 +24,26 @@ function(kintsugi_library folder)
   target_link_libraries(${target} PUBLIC ${ARG_OUTSIDE})
 endfunction()
 
+# A part of the C interface as a shared library of that name in lib/, which exports kin_* and nothing else. SOURCES are
+# the files that define the functions; DEPENDS names folders.
+function(kintsugi_shared_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS" ${ARGN})
+  set(target ${name}_shared)
+  add_library(${target} SHARED ${ARG_SOURCES})
+  kintsugi_target_options(${target})
+  set_target_properties(${target} PROPERTIES OUTPUT_NAME ${name}
+    VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
+    LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
+  target_compile_definitions(${target} PRIVATE KINTSUGI_VERSION="${PROJECT_VERSION}")
+  foreach(dependency ${ARG_DEPENDS})
+    string(REPLACE "/" "_" dependency ${dependency})
+    target_link_libraries(${target} PRIVATE kintsugi_${dependency})
+  endforeach()
+  file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/exports.map "{ global: kin_*; local: *; };\n")
+  # Of what its parts could call, a host loads what they do call.
+  target_link_options(${target} PRIVATE -Wl,--as-needed -Wl,--version-script=${CMAKE_CURRENT_BINARY_DIR}/exports.map)
+endfunction()
+
 # A gtest program over some layers: kintsugi_test(te_test SOURCES index_test.cpp DEPENDS te)
 function(kintsugi_test name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS" ${ARGN})

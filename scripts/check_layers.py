@@ -41,7 +41,6 @@ LIBRARIES = {
     "mlir-c/": "MLIR",
     "mlir/": "MLIR",
     "mlir/Analysis/Presburger/": "MLIRPresburger",
-    "nanobind/": "nanobind",
     "nlohmann/": "json",
     "protozero/": "protozero",
     "sqlite3.h": "SQLite",

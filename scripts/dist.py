@@ -1,7 +1,8 @@
 """Packs what the preset `dist` built into a tarball, and checks that it runs anywhere.
 
-usage: dist.py pack BUILD TARBALL    the program, the runtime library and its header, licences
-       dist.py check TARBALL         unpacks it: it asks for nothing but glibc, and runs the demo's network
+usage: dist.py pack BUILD TARBALL    the program, the libraries and their headers, licences, a bill of materials
+       dist.py notices FOLDER        licences and the bill alone, as a wheel has them
+       dist.py check TARBALL         unpacks it: it asks for nothing but glibc, and runs the demo's network, also from C
 
 A binary is portable where it needs no library but glibc's, of no version newer than 2.34. The check ends with a run in
 an empty folder, with an empty environment.
@@ -15,6 +16,8 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+
+import sbom
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 GLIBC = (2, 34)
@@ -40,16 +43,29 @@ def contents(build):
     """By the name in the tarball, the file or the target of a link."""
     files = {
         "bin/kintsugi": build / "bin/kintsugi",
-        "include/kintsugi/runtime.h": ROOT / "include/kintsugi/runtime.h",
-        "LICENSE": ROOT / "LICENSE",
-        "README.md": ROOT / "README.md",
-        "docs/command-line.md": ROOT / "docs/command-line.md",
+        "sbom.cdx.json": build / "sbom.cdx.json",
     }
-    for library in sorted((build / "lib").glob("libkintsugi_runtime*.so*")):
+    for name in ("include/kintsugi/compiler.h", "include/kintsugi/runtime.h", "CHANGELOG.md", "LICENSE", "README.md"):
+        files[name] = ROOT / name
+    files["docs/command-line.md"] = ROOT / "docs/command-line.md"
+    for library in sorted((build / "lib").glob("libkintsugi_*.so*")):
         files[f"lib/{library.name}"] = library
     for package in LINKED:
-        files[f"licenses/{package}"] = pathlib.Path("/usr/share/doc", package, "copyright")
+        files[f"licenses/{package}"] = licence(package)
     return files
+
+
+def licence(package):
+    return pathlib.Path("/usr/share/doc", package, "copyright")
+
+
+def notices(folder):
+    """Into the folder of a wheel's metadata."""
+    for name in ("licenses", "sboms"):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    (folder / "sboms/kintsugi.cdx.json").write_text(sbom.document(version(), LINKED))
+    for package in LINKED:
+        (folder / "licenses" / package).write_bytes(licence(package).read_bytes())
 
 
 def pack(build, tarball):
@@ -62,6 +78,7 @@ def pack(build, tarball):
         entry.mode = 0o755 if entry.mode & 0o100 else 0o644
         return entry
 
+    (build / "sbom.cdx.json").write_text(sbom.document(version(), LINKED))
     tarball.parent.mkdir(parents=True, exist_ok=True)
     unfinished = tarball.with_name(tarball.name + ".part")
     with open(unfinished, "wb") as file, gzip.GzipFile("", "wb", 9, file, mtime=0) as packed:
@@ -103,6 +120,14 @@ def check_run(program, folder):
     said(program, "compare", "digits.onnx", "--no-cache", "--quiet", **bare)
 
 
+def check_c(inside, folder):
+    """A program in C compiles and runs the demo's network by the headers and the library."""
+    program = folder / "compile"
+    where = ["-I", inside / "include", "-L", inside / "lib", f"-Wl,-rpath,{inside}/lib"]
+    said("cc", ROOT / "examples/c/compile.c", *where, "-lkintsugi_compiler", "-o", program)
+    said(program, "digits.onnx", "digits-by-c.kin", cwd=folder, env={})
+
+
 def check(tarball):
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
@@ -116,17 +141,18 @@ def check(tarball):
         empty = folder / "empty"
         empty.mkdir()
         check_run(inside / "bin/kintsugi", empty)
+        check_c(inside, empty)
 
 
 def main(action, *paths):
     paths = [pathlib.Path(path).resolve() for path in paths]
     try:
-        {"pack": pack, "check": check}[action](*paths)
+        {"pack": pack, "notices": notices, "check": check}[action](*paths)
     except NotPortable as error:
         sys.exit(f"dist: {error}")
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] not in (["pack"], ["check"]) or len(sys.argv) != (4 if sys.argv[1] == "pack" else 3):
+    if len(sys.argv) != {"pack": 4, "notices": 3, "check": 3}.get((sys.argv + [""])[1]):
         sys.exit(__doc__.strip())
     main(*sys.argv[1:])

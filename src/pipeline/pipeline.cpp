@@ -9,6 +9,7 @@
 #include "pipeline/preparing.h"
 #include "pipeline/targets.h"
 #include "pipeline/tuning.h"
+#include "pipeline/version.h"
 #include "simplify/storage_types.h"
 #include "te/check.h"
 #include "te/parser.h"
@@ -20,21 +21,6 @@
 #include <set>
 
 namespace kintsugi::pipeline {
-
-std::optional<Box> boxOf(std::string_view name) {
-  static constexpr std::pair<std::string_view, Box> boxes[] = {{"expressions", Box::Expressions},
-                                                               {"derived", Box::Derived},
-                                                               {"space", Box::Space},
-                                                               {"problem", Box::Problem},
-                                                               {"plan", Box::Plan},
-                                                               {"tile", Box::Tile},
-                                                               {"llvm", Box::Llvm},
-                                                               {"asm", Box::Asm}};
-  for (auto [word, box] : boxes)
-    if (word == name)
-      return box;
-  return std::nullopt;
-}
 
 namespace {
 
@@ -340,7 +326,5 @@ Json CompileReport::toJson() const {
   json["exactness"] = exactness;
   return json;
 }
-
-std::string compilerVersion() { return KINTSUGI_VERSION; }
 
 } // namespace kintsugi::pipeline

@@ -13,18 +13,13 @@
 #include "explain/log.h"
 #include "import/import.h"
 #include "orchestrate/orchestrate.h"
+#include "pipeline/box.h"
 #include "pipeline/switches.h"
 #include "runtime/artifact_writer.h"
 #include "runtime/device.h"
 #include "tune/records.h"
 
 namespace kintsugi::pipeline {
-
-/// Where the pipeline can stop: the boxes of design section 2.
-enum class Box : uint8_t { Expressions, Derived, Space, Problem, Plan, Tile, Llvm, Asm };
-
-/// "expressions", "space", ...; nullopt for another word.
-std::optional<Box> boxOf(std::string_view name);
 
 struct CompileOptions {
   import::ImportOptions import;
@@ -115,9 +110,6 @@ Expected<CompileReport> compile(const te::Program &program, const CompileOptions
 /// The text of a box.
 Expected<std::string> emit(const std::string &path, const CompileOptions &options, Box box,
                            runtime::Device &host, Diagnostics &diagnostics);
-
-/// The version that caches and artifacts carry: another compiler, another key.
-std::string compilerVersion();
 
 } // namespace kintsugi::pipeline
 

@@ -1,5 +1,6 @@
 #include "pipeline/targets.h"
 
+#include "pipeline/target_names.h"
 #include "targets/cpu/cpu.h"
 #include "targets/nvidia/assembler.h"
 #include "targets/nvidia/nvidia.h"
@@ -8,13 +9,12 @@
 namespace kintsugi::pipeline {
 
 Expected<std::unique_ptr<targets::Target>> makeTarget(const std::string &name) {
-  if (name == "cpu")
-    return targets::createCpuTarget();
-  if (name == "reference")
-    return targets::createReferenceTarget();
-  if (name == "cuda")
-    return targets::createNvidiaTarget();
-  return usageError("--target " + name + ": there is no such target; use cpu, cuda or reference");
+#define KINTSUGI_TARGET(NAME, CREATE)                                                              \
+  if (name == #NAME)                                                                               \
+    return targets::CREATE();
+#include "pipeline/targets.inc"
+#undef KINTSUGI_TARGET
+  return checkTarget(name).takeError();
 }
 
 bool runsOnHost(const targets::Target &target) { return target.name() != "cuda"; }

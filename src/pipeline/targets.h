@@ -1,6 +1,6 @@
 //===- targets.h - The list of targets --------------------------------------===//
 //
-// The one place that names every target: a new one adds a line to targets.cpp.
+// The one place that makes targets: a new one adds a line to targets.inc.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KINTSUGI_PIPELINE_TARGETS_H

@@ -1,12 +1,20 @@
-"""The distribution (./dev dist): what makes a binary portable, the tarball's form, and the tarball if there is one."""
+"""The distribution (./dev dist, ./dev wheel): what makes a binary portable, the tarball's form, the bill of materials,
+and the tarball and the wheel if there are any."""
 
+import json
 import pathlib
+import re
 import shutil
+import subprocess
 import tarfile
+import zipfile
 
 import dist
 import pytest
+import sbom
+import wheel
 
+WHEELS = sorted((dist.ROOT / "dist").glob(f"kintsugi-{dist.version()}-*.whl"))
 TARBALLS = sorted((dist.ROOT / "dist").glob(f"kintsugi-{dist.version()}-*.tar.gz"))
 
 
@@ -14,7 +22,7 @@ TARBALLS = sorted((dist.ROOT / "dist").glob(f"kintsugi-{dist.version()}-*.tar.gz
 def build(tmp_path):
     """A build folder with files in place of binaries."""
     build = tmp_path / "build"
-    for name in ("bin/kintsugi", "lib/libkintsugi_runtime.so.0.1.0"):
+    for name in ("bin/kintsugi", "lib/libkintsugi_compiler.so.0.1.0", "lib/libkintsugi_runtime.so.0.1.0"):
         (build / name).parent.mkdir(parents=True, exist_ok=True)
         (build / name).write_bytes(b"code")
         (build / name).chmod(0o755)
@@ -37,9 +45,39 @@ def test_equal_builds_give_equal_tarballs(build, tmp_path, monkeypatch):
     assert (tmp_path / "one.tar.gz").read_bytes() == (tmp_path / "two.tar.gz").read_bytes()
     with tarfile.open(tmp_path / "one.tar.gz") as tar:
         entries = {entry.name.split("/", 1)[1]: entry for entry in tar}
-    assert {"LICENSE", "README.md", "bin/kintsugi", "include/kintsugi/runtime.h"} <= entries.keys()
+    headers = {f"include/kintsugi/{path.name}" for path in (dist.ROOT / "include/kintsugi").iterdir()}
+    notices = {"CHANGELOG.md", "LICENSE", "README.md", "sbom.cdx.json"}
+    assert headers | notices | {"bin/kintsugi", "lib/libkintsugi_compiler.so.0.1.0"} <= entries.keys()
     assert entries["bin/kintsugi"].mode == 0o755 and entries["LICENSE"].mode == 0o644
     assert entries["lib/libkintsugi_runtime.so"].linkname == "libkintsugi_runtime.so.0.1.0"
+
+
+@pytest.mark.skipif(not WHEELS, reason="there is no wheel; ./dev wheel makes one")
+def test_the_wheel_runs_without_anything_beside_it(capsys):
+    wheel.check(WHEELS[0])
+    assert "digits in " in capsys.readouterr().out
+
+
+def test_the_bill_of_materials_has_what_is_linked():
+    bill = json.loads(sbom.document("1.2.3", ["zlib1g-dev", "libzstd-dev"]))
+    assert bill["metadata"]["component"]["version"] == "1.2.3"
+    zlib = subprocess.run(["dpkg", "-s", "zlib1g-dev"], check=True, capture_output=True, text=True).stdout
+    version = re.search(r"^Version: (.*)$", zlib, re.MULTILINE)[1]
+    first, second = bill["components"]
+    assert (first["name"], second["name"], second["version"]) == ("libzstd-dev", "zlib1g-dev", version)
+    assert second["purl"].startswith(f"pkg:deb/debian/zlib1g-dev@{version.replace(':', '%3A').replace('+', '%2B')}?arch=")
+    assert {"name": "debian:source", "value": "zlib"} in second["properties"]
+    assert bill["dependencies"][0]["dependsOn"] == [first["bom-ref"], second["bom-ref"]]
+
+
+def test_versions_come_from_one_place():
+    """The changelog's newest entry is the version that CMakeLists.txt names, and pyproject.toml reads it there."""
+    newest = re.search(r"^## ([\d.]+)", (dist.ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)[1]
+    assert newest == dist.version()
+    project = (dist.ROOT / "pyproject.toml").read_text()
+    pattern = re.search(r"^regex = '(.*)'$", project, re.MULTILINE)[1]
+    assert re.search(pattern, (dist.ROOT / "CMakeLists.txt").read_text())["value"] == dist.version()
+    assert dist.version() not in re.sub(r"==\S+", "", project)
 
 
 def test_a_binary_that_needs_more_than_glibc_is_not_portable():
@@ -63,3 +101,16 @@ def test_linked_packages_are_set_up():
     brought = {"coinor-libcgl-dev", "coinor-libclp-dev", "coinor-libcoinutils-dev", "coinor-libosi-dev"}
     brought |= {"libstdc++-12-dev", "libclang-rt-22-dev"}
     assert set(dist.LINKED) - brought <= set(packages)
+
+
+def test_a_wheel_without_its_notices_or_of_one_python_is_refused(tmp_path):
+    data = f"kintsugi-{dist.version()}"
+    whole, one = (tmp_path / f"{data}-{tag}-manylinux_2_34_x86_64.whl" for tag in ("py3-none", "cp311-cp311"))
+    for path in (whole, one):
+        with zipfile.ZipFile(path, "w") as archive:
+            for name in (wheel.LIBRARY, wheel.PROGRAM, "kintsugi/py.typed", f"{data}.data/scripts/kintsugi"):
+                archive.writestr(name, b"")
+    with pytest.raises(dist.NotPortable, match=r"lacks .*licenses/zlib1g-dev, .*sboms/kintsugi.cdx.json"):
+        wheel.check_contents(whole, tmp_path / "contents")
+    with pytest.raises(dist.NotPortable, match="is not tagged for every Python"):
+        wheel.check_contents(one, tmp_path / "contents")

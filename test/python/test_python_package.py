@@ -1,8 +1,10 @@
 """The package kintsugi: the same code runs a model through it and through ONNX Runtime, with the same results."""
 
+import inspect
 import os
 import pathlib
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -18,6 +20,8 @@ import pytest
 from onnx import helper
 
 kintsugi = pytest.importorskip("kintsugi", reason="the package is not built; ./dev build makes it")
+
+from kintsugi import _dlpack
 
 DIGITS = models.ROOT / "examples/digits/digits.onnx"
 
@@ -171,7 +175,7 @@ class Counting:
 
 
 def test_shapes_that_depend_on_data(monkeypatch):
-    monkeypatch.setattr(kintsugi._native, "Session", Counting)
+    monkeypatch.setattr(kintsugi._capi, "Session", Counting)
     session = kintsugi.InferenceSession(DIGITS)
     assert session.get_outputs()[0].shape == [None, None]
     x = np.array([[0, 1, 0], [2, 0, 3]], np.float32)
@@ -425,3 +429,44 @@ def test_messages_name_keywords_beside_flags():
     (path,) = models.choose(["gcn"])
     with pytest.raises(kintsugi.InputError, match=r"--random-weights is random_weights=True\)$"):
         kintsugi.InferenceSession(path)
+
+
+def test_hosts_load_no_code_generator():
+    """What is loaded into Python asks the program that compiles; MLIR is in that alone."""
+    library = pathlib.Path(kintsugi.__file__).with_name("libkintsugi_compiler.so")
+    dynamic = subprocess.run(["readelf", "-d", library], check=True, capture_output=True, text=True).stdout
+    assert "libkintsugi_compiler.so.0" in dynamic and "libMLIR" not in dynamic
+
+
+def public_functions(owner):
+    for name, value in vars(owner).items():
+        if inspect.isclass(value) and value.__module__.startswith("kintsugi") and not issubclass(value, Exception):
+            yield from public_functions(value)
+        elif inspect.isfunction(value) and (name == "__init__" or not name.startswith("_")):
+            yield value
+
+
+def test_what_is_public_says_its_types():
+    assert pathlib.Path(kintsugi.__file__).with_name("py.typed").exists()
+    found = list(public_functions(kintsugi))
+    assert kintsugi.InferenceSession.run in found and kintsugi.IOBinding.bind_input in found
+    for function in found:
+        annotated = set(function.__annotations__)
+        assert annotated == {"return", *inspect.signature(function).parameters} - {"self"}, function
+
+
+def test_memory_in_dlpack_is_dense_and_of_known_types():
+    array = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+    tensor = _dlpack.tensor_of(array[1:].__dlpack__())
+    assert (tensor.address, tensor.type, tensor.shape, tensor.bytes) == (array[1:].ctypes.data, 1, (1, 3, 4), 48)
+    for dense in (array[:, :, None], np.zeros((2, 0)), np.full((), 3.0)):
+        tensor = _dlpack.tensor_of(dense.__dlpack__())
+        assert (tensor.shape, tensor.bytes) == (dense.shape, dense.nbytes)
+    for strided in (array.T, array[:, ::2], np.broadcast_to(array[0], (2, 3, 4)).copy()[:, 1:]):
+        with pytest.raises(BufferError, match="strides"):
+            _dlpack.tensor_of(strided.__dlpack__())
+    for dtype in "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float64 complex64 complex128".split():
+        tensor = _dlpack.tensor_of(np.zeros(3, dtype).__dlpack__())
+        assert tensor.type == helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    with pytest.raises(ValueError, match="PyCapsule_GetPointer"):
+        _dlpack.tensor_of(None)

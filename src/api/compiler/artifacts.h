@@ -40,10 +40,6 @@ std::shared_ptr<runtime::Device> hostDevice();
 Expected<Json> compileTo(const std::string &artifact, const std::string &model,
                          const Settings &settings);
 
-/// The same in this process. Adds to the records under --tune.
-Expected<Json> compileHere(TunedRecords &tuned, const std::string &artifact,
-                           const std::string &model, const Settings &settings);
-
 /// An artifact for the path: itself, one from the cache, or one compiled now (with the cache
 /// switched off, into a temporary file). With what the compiler decided where that is wanted.
 Expected<Prepared> prepare(const std::string &path, const Settings &settings,

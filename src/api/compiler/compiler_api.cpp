@@ -7,6 +7,7 @@
 #include "api/compiler/worker_process.h"
 #include "api/runtime/runtime_api.h"
 #include "pipeline/switches.h"
+#include "pipeline/version.h"
 
 #include <cmath>
 #include <cstdio>

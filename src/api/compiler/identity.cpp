@@ -2,7 +2,7 @@
 
 #include "api/compiler/worker_program.h"
 #include "pipeline/model_identity.h"
-#include "pipeline/pipeline.h"
+#include "pipeline/version.h"
 
 namespace kintsugi::api {
 

@@ -1,5 +1,7 @@
 #include "api/compiler/request.h"
 
+#include "pipeline/version.h"
+
 namespace kintsugi::api {
 
 Message messageOf(const Request &request, const Settings &settings) {

@@ -3,7 +3,7 @@
 #include "api/compiler/measured_machine.h"
 #include "base/files.h"
 #include "base/npz.h"
-#include "pipeline/targets.h"
+#include "pipeline/target_names.h"
 #include "llvm/ADT/StringExtras.h"
 
 #include <algorithm>
@@ -34,7 +34,7 @@ Status readTarget(const Json &value, Settings &settings) {
   KINTSUGI_ASSIGN(std::string text, textOf("target", value));
   size_t colon = text.find(':');
   settings.compile.target = text.substr(0, colon);
-  KINTSUGI_RETURN_IF_ERROR(pipeline::makeTarget(settings.compile.target).status());
+  KINTSUGI_RETURN_IF_ERROR(pipeline::checkTarget(settings.compile.target));
   if (colon == std::string::npos)
     return Status::success();
   std::string number = text.substr(colon + 1);

@@ -1,6 +1,7 @@
 #include "api/compiler/worker.h"
 
 #include "api/compiler/artifacts.h"
+#include "api/compiler/compile_here.h"
 #include "api/compiler/kernel_report.h"
 #include "api/compiler/reports.h"
 #include "api/compiler/tuned_store.h"

@@ -9,6 +9,8 @@ A model is compiled when a session is made: once, as artifacts are kept in the c
 from any thread; runs of one session take turns.
 """
 
+from __future__ import annotations
+
 import json
 import math
 import operator
@@ -17,13 +19,14 @@ import re
 import tempfile
 import warnings
 import zipfile
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack
+from typing import Any, TypeAlias
 
 import numpy
 
-from . import _native, packed
-from ._native import Error, InputError, MachineError, UsageError
+from . import _capi, packed
+from ._capi import Array, Error, InputError, MachineError, UsageError
 from .io_binding import IOBinding, is_on_gpu, tensor_of_gpu
 
 __all__ = [
@@ -37,9 +40,11 @@ __all__ = [
     "UsageError",
     "get_available_providers",
 ]
-__version__ = _native.version()
+__version__ = _capi.version()
 for _error in (Error, InputError, MachineError, UsageError):
     _error.__module__ = __name__
+
+_Path: TypeAlias = "str | os.PathLike[str]"
 
 PROVIDER, GPU_PROVIDER = "CPUExecutionProvider", "CUDAExecutionProvider"
 
@@ -93,16 +98,16 @@ _KEYWORDS = {
 }
 
 
-def get_available_providers():
+def get_available_providers() -> list[str]:
     """Those whose devices are here, the quicker one first."""
     return [GPU_PROVIDER, PROVIDER] if _has_gpu() else [PROVIDER]
 
 
-def _has_gpu():
-    return bool(json.loads(_native.machine())["cuda"].get("devices"))
+def _has_gpu() -> bool:
+    return bool(json.loads(_capi.machine())["cuda"].get("devices"))
 
 
-def _device_of(providers):
+def _device_of(providers: Sequence[Any]) -> str:
     """The device that ONNX Runtime's list of providers asks for: the first of ours that is here."""
     if isinstance(providers, str):
         raise UsageError(f"providers is a list: give ['{providers}']")
@@ -135,23 +140,23 @@ class SessionOptions:
         "tune",
     )
 
-    def __init__(self):
-        self.intra_op_num_threads = 0  # 0: one thread on each core
-        self.device = "cpu"  # or "cuda", or "cuda:N": an NVIDIA GPU, by number
-        self.precision = "f32"  # what f32 values may be rounded to: "f16" or "bf16"
-        self.max_error = None  # by how much of its largest number fewer bits may move an output
-        self.cache = True  # keep the artifact, and look for it first
-        self.random_weights = False  # make weights whose file is missing from their names
-        self.dims = {}  # sizes of open dimensions, by name
-        self.timeout = None  # seconds that compiling may take
-        self.max_memory = None  # bytes that compiling may take: by default all that the machine has
-        self.bind = {}  # inputs whose value is known now, by name: arrays, or .npz files
-        self.calibrate = None  # inputs to look at where values get fewer bits, by name, or an .npz file
-        self.disable = ()  # what not to do: names that `kintsugi rules` lists
-        self.plan = "search"  # or "greedy", "separate", "exhaustive"
-        self.tune = None  # seconds that may be spent on measuring kernels
+    def __init__(self) -> None:
+        self.intra_op_num_threads: int = 0  # 0: one thread on each core
+        self.device: str = "cpu"  # or "cuda", or "cuda:N": an NVIDIA GPU, by number
+        self.precision: str = "f32"  # what f32 values may be rounded to: "f16" or "bf16"
+        self.max_error: float | None = None  # by how much of its largest number fewer bits may move an output
+        self.cache: bool = True  # keep the artifact, and look for it first
+        self.random_weights: bool = False  # make weights whose file is missing from their names
+        self.dims: dict[str, int] = {}  # sizes of open dimensions, by name
+        self.timeout: float | None = None  # seconds that compiling may take
+        self.max_memory: int | None = None  # bytes that compiling may take: by default all that the machine has
+        self.bind: Mapping[str, Any] = {}  # inputs whose value is known now, by name: arrays, or .npz files
+        self.calibrate: Mapping[str, Any] | _Path | None = None  # inputs to look at where values get fewer bits
+        self.disable: Collection[str] | None = ()  # what not to do: names that `kintsugi rules` lists
+        self.plan: str = "search"  # or "greedy", "separate", "exhaustive"
+        self.tune: float | None = None  # seconds that may be spent on measuring kernels
 
-    def add_free_dimension_override_by_name(self, name, size):
+    def add_free_dimension_override_by_name(self, name: str, size: int) -> None:
         self.dims[name] = size
 
 
@@ -160,7 +165,11 @@ class NodeArg:
 
     __slots__ = ("_bound", "_bytes", "_dtype", "_dynamic", "_is_packed", "_number", "name", "shape", "type")
 
-    def __init__(self, name, number, bound, dynamic):
+    name: str
+    type: str
+    shape: list[int | None]
+
+    def __init__(self, name: str, number: int, bound: Sequence[int], dynamic: bool) -> None:
         if number not in _TYPES:
             raise InputError(f"'{name}' has an element type that NumPy has no arrays of; run the model from C")
         self.name = name
@@ -169,16 +178,19 @@ class NodeArg:
         self._bound, self._dynamic = tuple(bound), dynamic
         if number in _OF_ML_DTYPES:
             dtype = _type_of_ml_dtypes(name, dtype)
-        self._dtype, self._number = numpy.dtype(dtype), number
+        self._dtype: numpy.dtype[Any] = numpy.dtype(dtype)
+        self._number = number
         self._is_packed = number in packed.BITS
         self._bytes = packed.size(number, bound) if self._is_packed else math.prod(bound) * self._dtype.itemsize
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"NodeArg(name={self.name!r}, type={self.type!r}, shape={self.shape!r})"
 
-    def _take(self, value):
+    def _take(self, value: Any) -> Array:
         """A dense array of a feed."""
-        array = numpy.require(numpy.asarray(value), requirements=["C_CONTIGUOUS", "ALIGNED"])
+        array = numpy.asarray(value)
+        if not (array.flags.c_contiguous and array.flags.aligned):
+            array = numpy.require(array, requirements=["C_CONTIGUOUS", "ALIGNED"])
         if array.dtype != self._dtype or array.shape != self._bound:
             raise InputError(
                 f"input '{self.name}' is {array.dtype}{list(array.shape)}, the model's is "
@@ -186,7 +198,7 @@ class NodeArg:
             )
         return packed.pack(self._number, array) if self._is_packed else array
 
-    def _room(self, value):
+    def _room(self, value: Any) -> Array:
         """What an output goes to, in place."""
         if not isinstance(value, numpy.ndarray) and not hasattr(value, "__dlpack__"):
             raise InputError(f"output '{self.name}' is to go to a {type(value).__name__}; give an array or a tensor")
@@ -201,21 +213,9 @@ class NodeArg:
             )
         return array
 
-    def _plain(self, array):
-        """The same memory in a type that NumPy has itself."""
-        if self._number not in _OF_ML_DTYPES or self._is_packed:
-            return array
-        return array.view(numpy.uint16 if self._dtype.itemsize == 2 else numpy.uint8)
-
-    def _new_room(self):
+    def _new_room(self) -> Array:
         """Memory for an output: an array, or the bytes of packed elements."""
-        return _empty((self._bytes,), numpy.uint8) if self._is_packed else _empty(self._bound, self._dtype)
-
-    def _tensor(self, array):
-        """What the native session takes; the array has to live as long."""
-        if self._is_packed:
-            return _native.Tensor.at(array.ctypes.data, self._number, list(self._bound), self._bytes, False)
-        return _native.Tensor.of_array(self._plain(array), self._number)
+        return _empty((self._bytes,), numpy.dtype(numpy.uint8)) if self._is_packed else _empty(self._bound, self._dtype)
 
 
 class InferenceSession:
@@ -226,13 +226,13 @@ class InferenceSession:
 
     def __init__(
         self,
-        path_or_bytes,
-        sess_options=None,
-        providers=None,
+        path_or_bytes: _Path | bytes | bytearray | memoryview,
+        sess_options: SessionOptions | None = None,
+        providers: Sequence[Any] | None = None,
         *,
-        threads=None,
-        **keywords,
-    ):
+        threads: int | None = None,
+        **keywords: Any,
+    ) -> None:
         options = sess_options if sess_options is not None else SessionOptions()
         given = {name: getattr(options, name) for name in SessionOptions.__slots__}
         if unknown := [name for name in keywords if name not in given or name == "intra_op_num_threads"]:
@@ -247,7 +247,7 @@ class InferenceSession:
         with ExitStack() as stack:
             self._open(path_or_bytes, given, stack)
 
-    def _open(self, path_or_bytes, given, stack):
+    def _open(self, path_or_bytes: Any, given: dict[str, Any], stack: ExitStack) -> None:
         settings = _settings_of(given, stack)
         path = _path_of(path_or_bytes, stack)
         is_artifact = _is_artifact(path)
@@ -255,31 +255,30 @@ class InferenceSession:
             settings.pop("target", None)  # It is of one already.
         load = _load if given["cache"] or is_artifact else _load_anew
         try:
-            self._native, self.notes = load(path, settings, given["device"])
+            self._artifact, self.notes = load(path, settings, given["device"])
         except Error as error:
             raise type(error)(_with_keywords(str(error))) from None
         kind, _, number = given["device"].partition(":")
         self._gpu = int(number or 0) if kind == "cuda" else None
-        self._inputs = [NodeArg(*port) for port in self._native.inputs()]
-        self._outputs = [NodeArg(*port) for port in self._native.outputs()]
+        self._inputs = [NodeArg(*port) for port in self._artifact.inputs()]
+        self._outputs = [NodeArg(*port) for port in self._artifact.outputs()]
         # Without digits of its own choosing a model gives what it says; then one look is enough.
         self._is_rounded, self._is_checked = "precision" in settings, False
         self._places = {port.name: place for place, port in enumerate(self._outputs)}
-        self._has_packed = any(port._is_packed for port in (*self._inputs, *self._outputs))
 
-    def get_inputs(self):
+    def get_inputs(self) -> list[NodeArg]:
         return list(self._inputs)
 
-    def get_outputs(self):
+    def get_outputs(self) -> list[NodeArg]:
         return list(self._outputs)
 
-    def get_providers(self):
-        return [PROVIDER] if self._native.stream() is None else [GPU_PROVIDER]
+    def get_providers(self) -> list[str]:
+        return [PROVIDER] if self._artifact.stream() is None else [GPU_PROVIDER]
 
-    def io_binding(self):
+    def io_binding(self) -> IOBinding:
         return IOBinding(self)
 
-    def run(self, output_names, input_feed):
+    def run(self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any]) -> list[Array]:
         """The outputs named, or all for None or no names, from an array for each input by name."""
         try:
             places = [self._places[name] for name in output_names] if output_names else range(len(self._outputs))
@@ -301,7 +300,7 @@ class InferenceSession:
             self._warn([self._outputs[place].name for place in places], results)
         return results
 
-    def run_with_iobinding(self, binding):
+    def run_with_iobinding(self, binding: IOBinding) -> None:
         """Runs on what is bound: all inputs, and those outputs that are asked for."""
         if binding._session is not self:
             raise UsageError("the binding is another session's, which may be elsewhere; make one with io_binding()")
@@ -319,32 +318,32 @@ class InferenceSession:
             for place in places
         ]
 
-    def _run(self, values, results):
+    def _run(self, values: Iterable[Any], results: Sequence[Any]) -> list[list[int]]:
         """On values for all inputs, and results that are rooms of outputs; gives the outputs' shapes."""
         values = [_at_home(value, port._take) for port, value in zip(self._inputs, values)]
-        if not self._has_packed and all(isinstance(value, numpy.ndarray) for value in (*values, *results)):
-            run, given = self._native.run, NodeArg._plain
-        else:
-            run, given = self._native.run_tensors, self._tensor
-        return run(list(map(given, self._inputs, values)), list(map(given, self._outputs, results)))
+        if all(isinstance(value, numpy.ndarray) for value in (*values, *results)):
+            return self._artifact.run(values, results)
+        return self._artifact.run_tensors(
+            list(map(self._tensor, self._inputs, values)), list(map(self._tensor, self._outputs, results))
+        )
 
-    def _tensor(self, port, value):
-        if isinstance(value, _native.Tensor):
+    def _tensor(self, port: NodeArg, value: Any) -> _capi.Tensor:
+        if isinstance(value, _capi.Tensor):
             return value
         if isinstance(value, numpy.ndarray):
-            return port._tensor(value)
+            return _capi.Tensor(value, _capi.address_of(value), port._number, port._bound, value.nbytes)
         if tuple(value.shape) != port._bound:
             raise InputError(f"'{port.name}' is {list(value.shape)}, the model's is {list(port._bound)}")
         return tensor_of_gpu(value, port.name, self)
 
     @staticmethod
-    def _port(name, ports, kind):
+    def _port(name: str, ports: Sequence[NodeArg], kind: str) -> NodeArg:
         for port in ports:
             if port.name == name:
                 return port
         raise InputError(f"the model has no {kind} '{name}'; its {kind}s: {', '.join(port.name for port in ports)}")
 
-    def _warn(self, names, results):
+    def _warn(self, names: Sequence[str], results: Sequence[Array]) -> None:
         for name, result in zip(names, results):
             if _has_infinity(result.dtype) and not (finite := numpy.isfinite(result)).all():
                 count = result.size - numpy.count_nonzero(finite)
@@ -352,7 +351,7 @@ class InferenceSession:
                 hint = "; where they are in f32, use precision='bf16'" if self._is_rounded else ""
                 warnings.warn(text + hint, RuntimeWarning, stacklevel=3)
 
-    def _shaped(self, result, shape, place):
+    def _shaped(self, result: Array, shape: Sequence[int], place: int) -> Array:
         port = self._outputs[place]
         if port._is_packed:
             result = packed.unpack(port._number, result, port._bound, port._dtype)
@@ -361,19 +360,19 @@ class InferenceSession:
         count = int(numpy.prod(shape, dtype=numpy.int64))
         return result.reshape(-1)[:count].reshape(shape)
 
-    def _describe_missing(self, name, output_names):
+    def _describe_missing(self, name: str, output_names: Sequence[str] | None) -> str:
         if name in (port.name for port in self._inputs):
             return f"there is no array for '{name}', an input of the model"
         return f"the model has no output '{name}'; its outputs: {', '.join(self._places)}"
 
 
-def _at_home(value, of_host):
+def _at_home(value: Any, of_host: Callable[[Any], Array]) -> Any:
     """A value that is elsewhere as it is, and else `of_host` of it: an array."""
     is_array = isinstance(value, numpy.ndarray)
-    return of_host(value) if is_array or not (isinstance(value, _native.Tensor) or is_on_gpu(value)) else value
+    return of_host(value) if is_array or not (isinstance(value, _capi.Tensor) or is_on_gpu(value)) else value
 
 
-def _type_of_ml_dtypes(name, dtype):
+def _type_of_ml_dtypes(name: str, dtype: str) -> Any:
     try:
         import ml_dtypes
 
@@ -382,32 +381,28 @@ def _type_of_ml_dtypes(name, dtype):
         raise InputError(f"'{name}' has elements of type {dtype}; install a newer ml_dtypes for arrays of it") from None
 
 
-def _has_infinity(dtype):
+def _has_infinity(dtype: numpy.dtype[Any]) -> bool:
     """Or NaN."""
     return dtype.kind == "f" or (dtype.kind == "V" and "float" in dtype.name and "float4" not in dtype.name)
 
 
-def _empty(shape, dtype):
+def _empty(shape: Sequence[int], dtype: numpy.dtype[Any]) -> Array:
     """An array whose elements start on a cache line, where kernels may store past the caches; numpy's start anywhere."""
-    line, dtype = 64, numpy.dtype(dtype)
-    if dtype.hasobject:
-        return numpy.empty(shape, dtype)
-    size = math.prod(shape) * dtype.itemsize
-    room = numpy.empty(size + line, numpy.uint8)
-    start = -room.ctypes.data % line
-    return room[start : start + size].view(dtype).reshape(shape)
+    line = 64
+    room = numpy.empty(math.prod(shape) * dtype.itemsize + line, numpy.uint8)
+    return numpy.ndarray(shape, dtype, room, -_capi.address_of(room) % line)
 
 
-def _with_keywords(message):
+def _with_keywords(message: str) -> str:
     """A message that names flags, with what a session takes in their place."""
     flags = re.findall(r"(?<![\w-])--[a-z]+(?:-[a-z]+)*", message)
     words = [f"{flag} is {_KEYWORDS[flag]}" for flag in dict.fromkeys(flags) if flag in _KEYWORDS]
     return f"{message} (from Python, {', '.join(words)})" if words else message
 
 
-def _check_kinds(given):
+def _check_kinds(given: Mapping[str, Any]) -> None:
     """Of what is looked into here; the compiler looks at the rest."""
-    kinds = {
+    kinds: dict[str, tuple[Any, str]] = {
         "bind": (Mapping, "arrays or .npz files by input's name"),
         "calibrate": ((Mapping, str, os.PathLike, type(None)), "arrays by input's name, or the path of an .npz file"),
         "device": (str, "'cpu', 'cuda' or 'cuda:N'"),
@@ -419,7 +414,7 @@ def _check_kinds(given):
             raise UsageError(f"{name} is {type(given[name]).__name__}; it takes {wanted}")
 
 
-def _settings_of(given, stack):
+def _settings_of(given: Mapping[str, Any], stack: ExitStack) -> dict[str, Any]:
     """The compiler's options; what they name in files lasts as long as `stack`."""
     settings = {"threads": given["intra_op_num_threads"]}
     usual = SessionOptions()
@@ -440,11 +435,11 @@ def _settings_of(given, stack):
     return settings
 
 
-def _named(name, value):
+def _named(name: str, value: Any) -> Any:
     return value if isinstance(value, (str, os.PathLike)) else {name: value}
 
 
-def _file_of(arrays, stack):
+def _file_of(arrays: Any, stack: ExitStack) -> str:
     """The path of an .npz file: what was given, or one of these arrays."""
     if isinstance(arrays, (str, os.PathLike)):
         return os.fspath(arrays)
@@ -457,7 +452,7 @@ def _file_of(arrays, stack):
     return path
 
 
-def _path_of(path_or_bytes, stack):
+def _path_of(path_or_bytes: Any, stack: ExitStack) -> str:
     """Of a model, which a session only looks at while it is made."""
     if isinstance(path_or_bytes, (bytes, bytearray, memoryview)):
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="kintsugi-"))
@@ -471,37 +466,37 @@ def _path_of(path_or_bytes, stack):
     return path
 
 
-def _is_artifact(path):
+def _is_artifact(path: str) -> bool:
     """Whether there is nothing to compile. What can't be read is no artifact: who reads it says why."""
     try:
         with open(path, "rb") as file:
-            return file.read(len(_native.ARTIFACT_MAGIC)) == _native.ARTIFACT_MAGIC
+            return file.read(len(_capi.ARTIFACT_MAGIC)) == _capi.ARTIFACT_MAGIC
     except OSError:
         return False
 
 
-def _as_json(settings):
+def _as_json(settings: Mapping[str, Any]) -> str:
     """NumPy's integers are integers, too."""
     return json.dumps(settings, default=operator.index)
 
 
-def _load(path, settings, device):
+def _load(path: str, settings: Mapping[str, Any], device: str) -> tuple[_capi.Session, list[str]]:
     """A session of the artifact in the cache, where it is compiled into if need be, and notes."""
-    report = json.loads(_native.prepare(os.fsencode(path), _as_json(settings)))
+    report = json.loads(_capi.prepare(os.fsencode(path), _as_json(settings)))
     try:
-        return _native.Session(os.fsencode(report["artifact"]), settings["threads"], device), report.get("notes", [])
+        return _capi.Session(os.fsencode(report["artifact"]), settings["threads"], device), report.get("notes", [])
     except InputError:
         if not report["cached"]:
             raise
     # What is damaged in the cache is as good as not there.
     os.unlink(report["artifact"])
-    report = json.loads(_native.prepare(os.fsencode(path), _as_json(settings)))
-    return _native.Session(os.fsencode(report["artifact"]), settings["threads"], device), report.get("notes", [])
+    report = json.loads(_capi.prepare(os.fsencode(path), _as_json(settings)))
+    return _capi.Session(os.fsencode(report["artifact"]), settings["threads"], device), report.get("notes", [])
 
 
-def _load_anew(path, settings, device):
+def _load_anew(path: str, settings: Mapping[str, Any], device: str) -> tuple[_capi.Session, list[str]]:
     # The session keeps what it needs of the file.
     with tempfile.TemporaryDirectory(prefix="kintsugi-") as folder:
         artifact = os.path.join(folder, "model.kin")
-        report = json.loads(_native.compile(os.fsencode(path), os.fsencode(artifact), _as_json(settings)))
-        return _native.Session(os.fsencode(artifact), settings["threads"], device), report["notes"]
+        report = json.loads(_capi.compile(os.fsencode(path), os.fsencode(artifact), _as_json(settings)))
+        return _capi.Session(os.fsencode(artifact), settings["threads"], device), report["notes"]

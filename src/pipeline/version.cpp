@@ -1,0 +1,7 @@
+#include "pipeline/version.h"
+
+namespace kintsugi::pipeline {
+
+std::string compilerVersion() { return KINTSUGI_VERSION; }
+
+} // namespace kintsugi::pipeline

@@ -1,0 +1,272 @@
+"""The C API (include/kintsugi/compiler.h and runtime.h), by ctypes: as little of it as the package needs, on memory that
+is given. Types, shapes and names are the package's business. One library serves every Python, and other threads run
+while it works."""
+
+from __future__ import annotations
+
+import ctypes
+import operator
+import os
+import struct
+import weakref
+from collections.abc import Callable, Sequence
+from ctypes import POINTER, byref, c_char_p, c_int, c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
+from typing import Any, TypeAlias
+
+from numpy.typing import NDArray
+
+Array: TypeAlias = NDArray[Any]
+
+# What files of artifacts begin with.
+ARTIFACT_MAGIC = b"KINTSUGI"
+# The C API's number for what is of a type that is not said, or not known.
+ANY = 0
+
+
+class Error(Exception):
+    """What went wrong, and what to do; its own class where it is our fault."""
+
+
+class UsageError(Error):
+    """An argument is wrong, or arguments contradict each other."""
+
+
+class InputError(Error):
+    """A model, an artifact or the values of an input are wrong."""
+
+
+class MachineError(Error):
+    """The machine lacks what is asked for: a device, memory, room on the disk."""
+
+
+_ERRORS = {2: UsageError, 3: InputError, 5: MachineError}
+
+
+class _CompilerOptions(ctypes.Structure):
+    _fields_ = [("struct_bytes", c_size_t), ("json", c_char_p), ("progress", c_void_p), ("user", c_void_p)]
+
+
+class _LoadOptions(ctypes.Structure):
+    _fields_ = [("struct_bytes", c_size_t), ("skip_constants_check", c_int), ("device", c_char_p)]
+
+
+class _ContextOptions(ctypes.Structure):
+    _fields_ = [("struct_bytes", c_size_t), ("threads", c_uint32), ("profile", c_int)]
+
+
+class _Port(ctypes.Structure):
+    _fields_ = [
+        ("name", c_char_p),
+        ("type", c_int32),
+        ("rank", c_int32),
+        ("dims", POINTER(c_int64)),
+        ("bytes", c_uint64),
+        ("dynamic", c_int32),
+        ("may_alias", c_int32),
+    ]
+
+
+# A KinTensor: name, type, rank, the addresses of dims and of data, bytes.
+_TENSOR = "PiiPPQ"
+
+_PATH_AND_OPTIONS = [c_char_p, POINTER(_CompilerOptions), c_void_p, c_void_p]
+_SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
+    "kin_compiler_version": (c_char_p, []),
+    "kin_text_data": (c_char_p, [c_void_p]),
+    "kin_text_free": (None, [c_void_p]),
+    "kin_prepare": (c_int, _PATH_AND_OPTIONS),
+    "kin_compile": (c_int, [c_char_p, *_PATH_AND_OPTIONS]),
+    "kin_machine": (c_int, [c_char_p, c_void_p, c_void_p]),
+    "kin_error_message": (c_char_p, [c_void_p]),
+    "kin_error_free": (None, [c_void_p]),
+    "kin_model_load": (c_int, [c_char_p, POINTER(_LoadOptions), c_void_p, c_void_p]),
+    "kin_model_free": (None, [c_void_p]),
+    "kin_model_input_count": (c_size_t, [c_void_p]),
+    "kin_model_output_count": (c_size_t, [c_void_p]),
+    "kin_model_input": (POINTER(_Port), [c_void_p, c_size_t]),
+    "kin_model_output": (POINTER(_Port), [c_void_p, c_size_t]),
+    "kin_context_create": (c_int, [c_void_p, POINTER(_ContextOptions), c_void_p, c_void_p]),
+    "kin_context_free": (None, [c_void_p]),
+    "kin_run": (c_int, [c_void_p, c_char_p, c_size_t, c_char_p, c_size_t, c_void_p]),
+    "kin_context_stream": (c_void_p, [c_void_p]),
+    "kin_context_owns": (c_int, [c_void_p, c_void_p]),
+}
+
+
+def _load() -> ctypes.CDLL:
+    library = ctypes.CDLL(os.path.join(os.path.dirname(os.path.abspath(__file__)), "libkintsugi_compiler.so"))
+    for name, (result, arguments) in _SIGNATURES.items():
+        function = getattr(library, name)
+        function.restype, function.argtypes = result, arguments
+    return library
+
+
+_c = _load()
+
+
+def _raise(status: int, error: c_void_p) -> None:
+    """As the exception that it is. Files' names in messages may be no UTF-8."""
+    message = (_c.kin_error_message(error) if error else b"").decode(errors="backslashreplace")
+    _c.kin_error_free(error)
+    raise _ERRORS.get(status, Error)(message)
+
+
+def _check(function: Callable[..., int], *arguments: Any) -> None:
+    """Calls what takes the place of an error as its last argument."""
+    error = c_void_p()
+    status = function(*arguments, byref(error))
+    if status:
+        _raise(status, error)
+
+
+def _text_of(function: Callable[..., int], *arguments: Any) -> str:
+    """Calls what gives a text as the argument ahead of the error."""
+    text = c_void_p()
+    _check(function, *arguments, byref(text))
+    try:
+        return str(_c.kin_text_data(text), "utf-8")
+    finally:
+        _c.kin_text_free(text)
+
+
+def version() -> str:
+    return str(_c.kin_compiler_version(), "utf-8")
+
+
+def machine() -> str:
+    """What is known of the machine and its devices, as JSON."""
+    return _text_of(_c.kin_machine, b"show")
+
+
+def _options(settings: str) -> Any:
+    return byref(_CompilerOptions(ctypes.sizeof(_CompilerOptions), settings.encode(), None, None))
+
+
+def prepare(path: bytes, settings: str) -> str:
+    """Has the model's artifact in the cache; gives the report."""
+    return _text_of(_c.kin_prepare, path, _options(settings))
+
+
+def compile(path: bytes, artifact: bytes, settings: str) -> str:
+    """Compiles a model into a file; gives the report."""
+    return _text_of(_c.kin_compile, path, artifact, _options(settings))
+
+
+# Looked up once.
+_address = ctypes.addressof
+_first_byte: Callable[[Array], ctypes.c_char] = ctypes.c_char.from_buffer  # type: ignore[assignment]
+
+
+def address_of(array: Array) -> int:
+    """Of an array's first element. What NumPy says of it makes objects, which take longer than a small run."""
+    try:
+        return _address(_first_byte(array))
+    except (TypeError, ValueError, BufferError):  # It is read-only or empty, or its type is none of NumPy's own.
+        return array.ctypes.data
+
+
+class Tensor:
+    """Memory of an input or output, wherever it is; `owner` keeps it."""
+
+    __slots__ = ("address", "bytes", "is_on_gpu", "owner", "shape", "type")
+
+    def __init__(
+        self, owner: object, address: int, number: int, shape: Sequence[int], room: int, is_on_gpu: bool = False
+    ) -> None:
+        self.owner, self.address, self.type, self.shape, self.bytes = owner, address, number, tuple(shape), room
+        self.is_on_gpu = is_on_gpu  # As who knows only its address says.
+
+    @staticmethod
+    def of_array(array: Array, number: int) -> Tensor:
+        return Tensor(array, address_of(array), number, array.shape, array.nbytes)
+
+
+class Session:
+    """An artifact, loaded and ready to run."""
+
+    def __init__(self, path: bytes, threads: int, device: str) -> None:
+        where = _LoadOptions(ctypes.sizeof(_LoadOptions), 0, device.encode())
+        self._model = self._own(_c.kin_model_load, _c.kin_model_free, path, byref(where))
+        options = _ContextOptions(ctypes.sizeof(_ContextOptions), operator.index(threads), 0)
+        self._context = self._own(_c.kin_context_create, _c.kin_context_free, self._model, byref(options))
+        inputs = self._ports(_c.kin_model_input_count, _c.kin_model_input)
+        outputs = self._ports(_c.kin_model_output_count, _c.kin_model_output)
+        # What of a run's tensors is the same in each run.
+        self._given = [((0, port.type, port.rank, _dims_of(port)), port.bytes) for port in inputs]
+        self._taken = [((0, ANY, port.rank), port.bytes) for port in outputs]
+        self._pack_given = struct.Struct(_TENSOR * len(inputs)).pack
+        self._pack_taken = struct.Struct(_TENSOR * len(outputs)).pack
+        self._shapes = [port.dims[: port.rank] for port in outputs]
+        self._is_dynamic = any(port.dynamic for port in outputs)
+
+    def _own(self, create: Callable[..., int], free: Callable[..., None], *arguments: Any) -> c_void_p:
+        """What `create` makes, until the session goes; nothing is freed while the process ends."""
+        handle = c_void_p()
+        _check(create, *arguments, byref(handle))
+        weakref.finalize(self, free, handle).atexit = False
+        return handle
+
+    def _ports(self, count: Callable[..., int], port: Callable[..., Any]) -> list[_Port]:
+        return [port(self._model, place).contents for place in range(count(self._model))]
+
+    def inputs(self) -> list[tuple[str, int, list[int], bool]]:
+        """(name, number of the type, shape, whether that depends on data) of each."""
+        return _described(self._ports(_c.kin_model_input_count, _c.kin_model_input))
+
+    def outputs(self) -> list[tuple[str, int, list[int], bool]]:
+        return _described(self._ports(_c.kin_model_output_count, _c.kin_model_output))
+
+    def stream(self) -> int | None:
+        """The number of the GPU's stream that runs are ordered by; none on the host."""
+        stream: int | None = _c.kin_context_stream(self._context)
+        return stream
+
+    def run(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> list[list[int]]:
+        """On arrays for all inputs and outputs, in the model's order and dense, of its types and shapes; gives the
+        outputs' shapes."""
+        given: list[int] = []
+        taken: list[int] = []
+        shapes: list[Any] = []
+        for (known, room), array in zip(self._given, inputs):
+            given += (*known, address_of(array), room)
+        if self._is_dynamic:
+            shapes = [(c_int64 * len(shape))() for shape in self._shapes]
+        for place, ((head, room), array) in enumerate(zip(self._taken, outputs)):
+            dims = ctypes.addressof(shapes[place]) if shapes else 0  # Where none is dynamic it may be missing.
+            taken += (*head, dims, address_of(array), room)
+        self._run(self._pack_given(*given), self._pack_taken(*taken))
+        return [list(shape) for shape in shapes] if shapes else self._shapes
+
+    def run_tensors(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> list[list[int]]:
+        """The same on tensors that may be elsewhere than in the host's memory."""
+        given: list[int] = []
+        taken: list[int] = []
+        extents = [(c_int64 * len(tensor.shape))(*tensor.shape) for tensor in inputs]
+        for tensor, dims in zip(inputs, extents):
+            given += (0, tensor.type, len(tensor.shape), ctypes.addressof(dims), self._place_of(tensor), tensor.bytes)
+        shapes = [(c_int64 * len(shape))() for shape in self._shapes]
+        for tensor, dims in zip(outputs, shapes):
+            taken += (0, tensor.type, len(dims), ctypes.addressof(dims), self._place_of(tensor), tensor.bytes)
+        self._run(self._pack_given(*given), self._pack_taken(*taken))
+        return [list(shape) for shape in shapes]
+
+    def _run(self, given: bytes, taken: bytes) -> None:
+        error = c_void_p()
+        status = _c.kin_run(self._context, given, len(self._given), taken, len(self._taken), byref(error))
+        if status:
+            _raise(status, error)
+
+    def _place_of(self, tensor: Tensor) -> int:
+        if tensor.is_on_gpu and tensor.bytes > 0 and not _c.kin_context_owns(self._context, tensor.address):
+            raise InputError(
+                f"the address {tensor.address} is bound as the GPU's, which has no memory there; bind what is allocated"
+            )
+        return tensor.address
+
+
+def _dims_of(port: _Port) -> int:
+    return ctypes.addressof(port.dims.contents) if port.rank else 0
+
+
+def _described(ports: list[_Port]) -> list[tuple[str, int, list[int], bool]]:
+    return [(port.name.decode(), port.type, port.dims[: port.rank], bool(port.dynamic)) for port in ports]
