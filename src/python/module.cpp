@@ -89,6 +89,14 @@ std::string compile(const nb::bytes &path, const nb::bytes &result, const std::s
   });
 }
 
+/// What each node asks for, or why it is refused.
+std::string survey(const nb::bytes &path, const std::string &json) {
+  std::string model = pathOf(path);
+  return report(json, [&](const KinCompilerOptions *options, KinText **text, KinError **error) {
+    return kin_survey(model.c_str(), options, text, error);
+  });
+}
+
 using Input = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
 using Output = nb::ndarray<nb::c_contig, nb::device::cpu>;
 using Anywhere = nb::ndarray<nb::c_contig>;
@@ -262,6 +270,7 @@ NB_MODULE(_native, m) {
   m.def("version", &kin_compiler_version);
   m.def("prepare", &prepare);
   m.def("compile", &compile);
+  m.def("survey", &survey);
   m.def("machine", &machine);
   nb::class_<Tensor>(m, "Tensor")
       .def_static("of_array", &Tensor::ofArray, nb::arg("array").noconvert(), nb::arg("type"))
