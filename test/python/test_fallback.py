@@ -154,6 +154,14 @@ def test_what_is_refused_for_its_inputs(tmp_path, free_crossings):
     assert runners(session) == [OURS, THEIRS]
     assert {each["operator"] for each in session.report()["not_taken"]} == {"Unique", "Slice", "Reshape"}
 
+    nodes = [("QuantizeLinear", ["sizes", "one"], ["u8"], {}), ("DequantizeLinear", ["u8", "one"], ["f32"], {})]
+    nodes += [("Cast", ["f32"], ["shape"], {"to": I64}), ("Reshape", ["x", "shape"], ["y"], {})]
+    ports = [("x", F32, SHAPE), ("sizes", F32, [2])]
+    path = save(tmp_path, ports, nodes, [("y", F32, ["m", "n"])], {"one": np.float32(1)})
+    session = compared(path, {"x": matrix(), "sizes": np.float32([16, 24])})
+    reasons = {each["operator"]: each["reason"] for each in session.report()["not_taken"]}
+    assert reasons["Reshape"].endswith("'shape' must be known when compiling, but depends on 1 of the model's inputs")
+
 
 def test_detections(tmp_path, free_crossings):
     """Boxes and scores by the compiler, what is chosen of them by ONNX Runtime."""
@@ -208,7 +216,7 @@ def test_islands_are_given_away(tmp_path):
         nodes = rounded("x", "a") + [("MatMul", ["a", "w"], ["b"], {}), ("Relu", ["b"], ["c"], {})] + rounded("c", "y")
         path = save(tmp_path, [("x", F32, [side, side])], nodes, [("y", F32, [side, side])], weights)
         x = np.random.default_rng(1).standard_normal((side, side), np.float32)
-        session = compared(path, {"x": x})
+        session = compared(path, {"x": x}, threads=1)
         reasons[side] = {each["operator"]: each["reason"] for each in session.report()["not_taken"]}
         assert runners(session) == ([THEIRS] if side == 8 else [THEIRS, OURS, THEIRS])
     assert "its part would have 2 nodes" in reasons[8]["MatMul"] and "MatMul" not in reasons[512]
@@ -274,11 +282,13 @@ def test_inputs_that_are_outputs_or_known(tmp_path, free_crossings):
     nodes = multiplied("x", "a") + rounded("a", "y")
     ports = [("x", F32, SHAPE), ("scale", F32, [])]
     weights = {name: value for name, value in WEIGHTS.items() if name != "scale"}
-    path = save(tmp_path, ports, nodes, [("y", F32, SHAPE), ("zero", U8, [])], weights)
+    path = save(tmp_path, ports, nodes, [("y", F32, SHAPE), ("zero", U8, []), ("x", F32, SHAPE)], weights)
     session = kintsugi.InferenceSession(path, fallback="onnxruntime", bind={"scale": np.float32(0.05)})
     theirs = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
     assert [port.name for port in session.get_inputs()] == ["x"]
-    y, zero = session.run(None, {"x": matrix()})
+    x = matrix()
+    y, zero, same = session.run(None, {"x": x})
+    assert np.array_equal(same, x) and not np.shares_memory(same, x)
     np.testing.assert_allclose(y, theirs.run(["y"], {"x": matrix(), "scale": np.array(0.05, np.float32)})[0], atol=0.051)
     assert zero == 128
     with pytest.raises(kintsugi.InputError, match=r"bind: the value of 'scale' is float32\[2\]"):
