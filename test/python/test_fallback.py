@@ -163,6 +163,16 @@ def test_what_is_refused_for_its_inputs(tmp_path, free_crossings):
     assert reasons["Reshape"].endswith("'shape' must be known when compiling, but depends on 1 of the model's inputs")
 
 
+def test_operators_that_onnx_knows_nothing_of(tmp_path, free_crossings):
+    """What is behind them is compiled all the same, with the shapes that ONNX Runtime infers."""
+    nodes = multiplied("x", "a") + [("FusedMatMul", ["a", "w"], ["b"], {"domain": "com.microsoft", "alpha": 0.5})]
+    nodes += multiplied("b", "y", "v")
+    path = save(tmp_path, [("x", F32, SHAPE)], nodes, [("y", F32, None)], WEIGHTS)
+    session = compared(path, {"x": matrix()})
+    assert runners(session) == [OURS, THEIRS, OURS] and session.get_outputs()[0].shape == SHAPE
+    assert [each["operator"] for each in session.report()["not_taken"]] == ["com.microsoft.FusedMatMul"]
+
+
 def test_detections(tmp_path, free_crossings):
     """Boxes and scores by the compiler, what is chosen of them by ONNX Runtime."""
     weights = {"w": drawn(3, 16, 40), "v": drawn(4, 16, 4), "most": np.array([3]), "overlap": np.float32([0.5])}

@@ -7,6 +7,7 @@ import onnx
 from onnx import TensorProto, external_data_helper, helper, inliner, numpy_helper, shape_inference
 
 from .._native import InputError, UsageError
+from .inference import told_by_onnxruntime
 
 # What has more bytes is no shape, position or the like, by whose value it is decided whether a node can be compiled.
 _SMALL = 4096
@@ -38,7 +39,7 @@ class Model:
         self.inputs = [info for info in graph.input if info.name not in defaults]
         self._give_sizes(dims)
         self.outputs = [info.name for info in graph.output]
-        self.folded, self.infos, self.nodes = {}, {}, []
+        self.folded, self.infos, self.nodes, self._told = {}, {}, [], None
         for node in graph.node:
             if (tensor := _constant_of(node)) is None:
                 self.nodes.append(node)
@@ -82,6 +83,7 @@ class Model:
             proto, _ = self.skeleton()
             graph = shape_inference.infer_shapes(proto, data_prop=True).graph
             self.infos = {info.name: info for info in (*graph.value_info, *graph.input, *graph.output)}
+            self._infer_elsewhere()
             nodes = []
             for node in self.nodes:
                 value = self._shape_asked_by(node)
@@ -92,6 +94,18 @@ class Model:
             if len(nodes) == len(self.nodes):
                 return
             self.nodes = nodes
+
+    def _infer_elsewhere(self):
+        """Of operators that ONNX knows nothing of, and of what is behind them, ONNX Runtime tells types and shapes."""
+        made = [name for node in self.nodes for name in node.output if name]
+        if all(name in self.infos and self.infos[name].HasField("type") for name in made):
+            return
+        if self._told is None:
+            asked = [name for name in made if name not in self.infos or not has_shape(self.infos[name])]
+            outputs = [onnx.ValueInfoProto(name=name) for name in asked]
+            proto = self.made_of(self.nodes, self.inputs, outputs, self.weights.values(), self.sparse.values())
+            self._told = told_by_onnxruntime(proto, self.folder)
+        self.infos |= {name: info for name, info in self._told.items() if has_shape(info) or name not in self.infos}
 
     def _shape_asked_by(self, node):
         if node.op_type not in ("Shape", "Size") or node.domain not in _OWN_DOMAINS:

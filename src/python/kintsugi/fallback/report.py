@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+_NAMED = 3  # Nodes of one reason, in the text.
 RUNNERS = {True: "kintsugi", False: "onnxruntime"}
 
 
@@ -20,7 +21,12 @@ class Report(dict):
             lines.append(f"   {', '.join(part['inputs']) or 'nothing'} -> {', '.join(part['outputs'])}")
         if self["not_taken"]:
             lines.append("not taken by kintsugi:")
-        lines += [f"  node '{each['node']}' ({each['operator']}): {each['reason']}" for each in self["not_taken"]]
+        by_reason = {}
+        for each in self["not_taken"]:
+            by_reason.setdefault(each["reason"], []).append(f"'{each['node']}' ({each['operator']})")
+        for reason, nodes in by_reason.items():
+            more = f" and {len(nodes) - _NAMED} more" if len(nodes) > _NAMED else ""
+            lines.append(f"  node{'s' if nodes[1:] else ''} {', '.join(nodes[:_NAMED])}{more}: {reason}")
         if self["open_dimensions"]:
             lines.append(f"open dimensions, which dims={{NAME: N}} gives a size: {', '.join(self['open_dimensions'])}")
         if self["folded"]:
