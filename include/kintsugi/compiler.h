@@ -101,11 +101,21 @@ KIN_API KinStatus kin_prepare(const char *model, const KinCompilerOptions *optio
                               KinText **report, KinError **error);
 
 /*===- Looking at models and running them ---------------------------------===*/
-/* `model` may be an artifact too, save for kin_inspect. */
+/* `model` may be an artifact too, save for kin_inspect and
+   kin_survey. */
 
 /* Inputs, outputs and operators, those that are not supported included, and the model's size. */
 KIN_API KinStatus kin_inspect(const char *model, const KinCompilerOptions *options,
                               KinText **report, KinError **error);
+
+/* What each node of an ONNX file's own graph that the outputs need asks for, in their order:
+   "nodes", an array of objects with "node" (its place in the graph, from 0), "name", "op",
+   "operations" (of a run, a multiply-add is two), "bytes" (of what it makes), and "refused", null
+   or why it can't be compiled. Nodes behind a refused one are looked at as if what it makes were
+   inputs, of the types and shapes that the model says; who reads what it says nothing of is refused
+   too. */
+KIN_API KinStatus kin_survey(const char *model, const KinCompilerOptions *options, KinText **report,
+                             KinError **error);
 
 /* Every kernel with the nodes that it serves, its expressions, and its predicted and measured
    time; and what the compiler decided, and why. */

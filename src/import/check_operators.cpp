@@ -28,9 +28,9 @@ class OperatorCheck {
 public:
   explicit OperatorCheck(const Model &model) : model(model), functions(model) {}
 
-  Status run() {
+  Status run(const std::vector<Node> &nodes, const std::vector<std::string> &outputs) {
     KINTSUGI_ASSIGN(auto opsets, opsetsOf(model.opsets));
-    visit(model.graph.nodes, outputNames(model.graph), opsets);
+    visit(nodes, outputs, opsets);
     while (!pending.empty()) {
       const Function *function = pending.back();
       pending.pop_back();
@@ -101,7 +101,13 @@ private:
 
 } // namespace
 
-Status checkOperators(const Model &model) { return OperatorCheck(model).run(); }
+Status checkOperators(const Model &model) {
+  return OperatorCheck(model).run(model.graph.nodes, outputNames(model.graph));
+}
+
+Status checkOperators(const Model &model, const Node &node) {
+  return OperatorCheck(model).run({node}, node.outputs);
+}
 
 Expected<std::map<std::string, int64_t>> opsetsOf(const std::vector<OpsetImport> &imports) {
   std::map<std::string, int64_t> result;

@@ -38,6 +38,22 @@ Expected<te::Program> importOnnx(const Bytes &bytes, const std::string &name,
                                  const std::string &folder, const ImportOptions &options,
                                  Diagnostics &diagnostics);
 
+/// What a node of a model's own graph asks for.
+struct NodeSurvey {
+  size_t node = 0; ///< Its place among the graph's nodes.
+  /// Where importOnnx() would refuse the node, what it says of it.
+  std::optional<std::string> refusal;
+  double operations = 0; ///< Arithmetic of a run, as te/operations.h counts it.
+  uint64_t bytes = 0;    ///< Of what it makes.
+};
+
+/// All nodes that the outputs need, in their order. What a refused node makes is an input to those
+/// behind it where the model says its type and shape; who reads anything else of it is refused too,
+/// and so is who reads an input of the model that can't be one. An error where the model as a whole
+/// is refused.
+Expected<std::vector<NodeSurvey>> surveyNodes(const Model &model, const std::string &folder,
+                                              const ImportOptions &options);
+
 } // namespace kintsugi::import
 
 #endif // KINTSUGI_IMPORT_IMPORT_H

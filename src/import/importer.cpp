@@ -54,6 +54,9 @@ void Importer::openGraph(const Graph &graph, Scope &scope) {
 
 Error Importer::undefined(const std::string &name, const Scope &scope) const {
   for (const Scope *at = &scope; at; at = at->outer)
+    if (auto found = at->absent.find(name); found != at->absent.end())
+      return inputError(found->second);
+  for (const Scope *at = &scope; at; at = at->outer)
     if (at->nodes && llvm::any_of(*at->nodes, [&](const Node &node) {
           return llvm::is_contained(node.outputs, name);
         }))
@@ -359,14 +362,18 @@ Status Importer::checkNames() const {
   return Status::success();
 }
 
-Expected<te::Program> Importer::run() {
+Status Importer::checkModel() const {
   if (model.irVersion > newestFormat)
     return inputError("its format is version " + std::to_string(model.irVersion) +
                       " of ONNX's, of which versions up to " + std::to_string(newestFormat) +
                       " are known; export it in one of those");
   if (model.opsets.empty())
     return inputError("it does not say which version of ONNX's operators it uses; export it anew");
-  KINTSUGI_RETURN_IF_ERROR(checkNames());
+  return checkNames();
+}
+
+Expected<te::Program> Importer::run() {
+  KINTSUGI_RETURN_IF_ERROR(checkModel());
   KINTSUGI_RETURN_IF_ERROR(checkOperators(model));
   KINTSUGI_ASSIGN(Opsets opsets, opsetsOf(model.opsets));
   Scope scope;

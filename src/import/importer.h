@@ -24,6 +24,9 @@ public:
 
   Expected<te::Program> run();
 
+  /// In the place of run(): goes on past nodes that can't be imported (import.h).
+  Expected<std::vector<NodeSurvey>> survey();
+
   /// How many weights were missing and got random values.
   unsigned numRandomWeights() const { return weights.numRandom(); }
 
@@ -62,13 +65,18 @@ private:
     std::map<std::string, Binding> names;
     std::map<std::string, const TensorData *> initializers; ///< Not bound yet.
     std::map<std::string, const SparseInitializer *> sparse;
+    std::map<std::string, std::string> absent; ///< What can't be read, and why.
   };
 
   static bool hasDefault(const ValueInfo &info, const Scope &scope);
   Status addInput(const ValueInfo &info, Scope &scope);
+  NodeSurvey surveyNode(const Node &node, Scope &scope);
+  /// In the place of a node's outputs, where its import failed.
+  void addInputsFor(const Node &node, Scope &scope);
   Expected<Shape> inputShape(const ValueInfo &info);
   Status checkOptionsUsed(const Scope &scope) const;
   Status checkNames() const; ///< Of inputs, outputs and weights.
+  Status checkModel() const; ///< What has to hold of it before anything is imported.
   void openGraph(const Graph &graph, Scope &scope);
   /// Those that the outputs need.
   Status importNodes(const std::vector<Node> &nodes, const std::vector<std::string> &outputs,
@@ -105,6 +113,9 @@ private:
 /// The operators of a model that can't be imported, with the nodes that use them, as one error; or
 /// success.
 Status checkOperators(const Model &model);
+
+/// The same for one node of the model's own graph, and what it calls and holds.
+Status checkOperators(const Model &model, const Node &node);
 
 /// The versions of the operator sets that a model or a function names. An error where ONNX's own is
 /// outside of 1 to 28.

@@ -34,14 +34,18 @@ double operationsOf(const Definition &definition) {
   return points * each;
 }
 
+double operationsOf(const Node &node) {
+  if (const auto *definition = std::get_if<Definition>(&node))
+    return operationsOf(*definition);
+  if (const auto *scan = std::get_if<Scan>(&node))
+    return double(scan->trip.constant()) * operationsOf(*scan->body);
+  return 0;
+}
+
 double operationsOf(const Program &program) {
   double count = 0;
-  for (const Node &node : program.nodes) {
-    if (const auto *definition = std::get_if<Definition>(&node))
-      count += operationsOf(*definition);
-    else if (const auto *scan = std::get_if<Scan>(&node))
-      count += double(scan->trip.constant()) * operationsOf(*scan->body);
-  }
+  for (const Node &node : program.nodes)
+    count += operationsOf(node);
   return count;
 }
 

@@ -17,6 +17,7 @@ double elementsOf(llvm::ArrayRef<Extent> shape);
 double pointsOf(llvm::ArrayRef<Iterator> iterators);
 
 double operationsOf(const Definition &definition);
+double operationsOf(const Node &node);
 
 /// Of one run.
 double operationsOf(const Program &program);

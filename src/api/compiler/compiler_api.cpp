@@ -159,6 +159,14 @@ KinStatus kin_inspect(const char *model, const KinCompilerOptions *options, KinT
   return withModel(model, options, report, error, inspectReport);
 }
 
+KinStatus kin_survey(const char *model, const KinCompilerOptions *options, KinText **report,
+                     KinError **error) {
+  return withModel(model, options, report, error,
+                   [](const std::string &path, const api::Settings &settings) {
+                     return reportOf(api::ask({api::Task::Survey, path}, settings));
+                   });
+}
+
 /// `what`: the array of the report, "outputs" or "kernels".
 static Error describeFailure(const Json &report, const std::string &what) {
   std::string names;

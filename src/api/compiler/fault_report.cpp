@@ -43,7 +43,8 @@ std::string flagsOf(const std::string &key, const Json &value) {
 }
 
 std::string commandOf(const Request &request, const Settings &settings) {
-  std::string verb = request.task == Task::Inspect          ? "inspect"
+  bool onlyLooks = request.task == Task::Inspect || request.task == Task::Survey;
+  std::string verb = onlyLooks                              ? "inspect"
                      : request.task == Task::CompareKernels ? "compare --per-kernel"
                                                             : "compile";
   std::string command = "kintsugi " + verb + " " + quoted(request.model);

@@ -24,7 +24,7 @@ Expected<Asked> askedBy(const Message &message) {
   KINTSUGI_ASSIGN(uint64_t purpose, jsonUnsigned(message.json, "purpose"));
   KINTSUGI_ASSIGN(asked.request.step, jsonString(message.json, "step"));
   KINTSUGI_ASSIGN(asked.request.decisions, jsonBool(message.json, "decisions"));
-  if (task > static_cast<uint64_t>(Task::CompareKernels) ||
+  if (task > static_cast<uint64_t>(Task::Survey) ||
       purpose > static_cast<uint64_t>(Purpose::RoundedReference))
     return internalError("the compiler's process does not know what is asked of it");
   asked.request.task = static_cast<Task>(task);

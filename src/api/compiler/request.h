@@ -18,6 +18,7 @@ enum class Task : uint8_t {
   Inspect,        ///< Looks at the model only.
   Graph,          ///< What the model's nodes read of each other.
   CompareKernels, ///< On the inputs in `file`, or made-up ones where it is empty.
+  Survey,         ///< What each node of the model asks for, or why it is refused.
 };
 
 struct Request {

@@ -12,6 +12,7 @@
 #include "explain/summary.h"
 #include "pipeline/inspect.h"
 #include "pipeline/model_graph.h"
+#include "pipeline/survey.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -64,6 +65,8 @@ static Expected<Answer> serveTask(const Request &request, const Settings &settin
                       ? pipeline::inspect(request.model, settings.compile, diagnostics)
                   : request.task == Task::Graph
                       ? pipeline::describeGraph(request.model, settings.compile, diagnostics)
+                  : request.task == Task::Survey
+                      ? pipeline::survey(request.model, settings.compile)
                       : compareKernels(request.model, request.file, settings));
   return Answer{{{"report", std::move(report)}}, ""};
 }

@@ -130,6 +130,7 @@ class SessionOptions:
         "device",
         "dims",
         "disable",
+        "fallback",
         "intra_op_num_threads",
         "max_error",
         "max_memory",
@@ -154,6 +155,7 @@ class SessionOptions:
         self.calibrate: Mapping[str, Any] | _Path | None = None  # inputs to look at where values get fewer bits
         self.disable: Collection[str] | None = ()  # what not to do: names that `kintsugi rules` lists
         self.plan: str = "search"  # or "greedy", "separate", "exhaustive"
+        self.fallback: str | None = None  # or "onnxruntime": who runs what the compiler refuses
         self.tune: float | None = None  # seconds that may be spent on measuring kernels
 
     def add_free_dimension_override_by_name(self, name: str, size: int) -> None:
@@ -244,8 +246,13 @@ class InferenceSession:
             given["intra_op_num_threads"] = threads
         _check_kinds(given)
         given["dims"] = dict(options.dims) | dict(given["dims"])
+        self._parts: Any = None
         with ExitStack() as stack:
-            self._open(path_or_bytes, given, stack)
+            if given["fallback"] is None:
+                self._open(path_or_bytes, given, stack)
+            else:
+                self._open_parts(path_or_bytes, given, stack)
+        self._places = {port.name: place for place, port in enumerate(self._outputs)}
 
     def _open(self, path_or_bytes: Any, given: dict[str, Any], stack: ExitStack) -> None:
         settings = _settings_of(given, stack)
@@ -264,7 +271,14 @@ class InferenceSession:
         self._outputs = [NodeArg(*port) for port in self._artifact.outputs()]
         # Without digits of its own choosing a model gives what it says; then one look is enough.
         self._is_rounded, self._is_checked = "precision" in settings, False
-        self._places = {port.name: place for place, port in enumerate(self._outputs)}
+
+    def _open_parts(self, path_or_bytes: Any, given: dict[str, Any], stack: ExitStack) -> None:
+        from .fallback.opening import open_parts
+
+        self._parts = open_parts(_path_of(path_or_bytes, stack), given)
+        self._artifact, self._gpu = None, None
+        self._inputs, self._outputs, self.notes = self._parts.inputs, self._parts.outputs, self._parts.notes
+        self._is_rounded, self._is_checked = given["precision"] != "f32", False
 
     def get_inputs(self) -> list[NodeArg]:
         return list(self._inputs)
@@ -273,7 +287,16 @@ class InferenceSession:
         return list(self._outputs)
 
     def get_providers(self) -> list[str]:
-        return [PROVIDER] if self._artifact.stream() is None else [GPU_PROVIDER]
+        on_host = self._artifact is None or self._artifact.stream() is None
+        return [PROVIDER] if on_host else [GPU_PROVIDER]
+
+    def report(self) -> dict[str, Any]:
+        """Of a session with a fallback, what ran where, and why: a dict (`kintsugi.fallback.report.Report`), whose text is
+        for reading."""
+        if self._parts is None:
+            raise UsageError("there is a report of sessions with a fallback; kintsugi explain tells of others")
+        return self._parts.report
+
 
     def io_binding(self) -> IOBinding:
         return IOBinding(self)
@@ -292,13 +315,18 @@ class InferenceSession:
                 f"the model has no input '{extra}'; its inputs: {', '.join(known) or 'none'}; what has a default in "
                 "the model is a constant"
             )
-        results = [port._new_room() for port in self._outputs]
-        shapes = self._run(values, results)
-        results = [self._shaped(results[place], shapes[place], place) for place in places]
+        results = self._compute(values) if self._parts is None else self._parts.run(values)
+        results = [results[place] for place in places]
         if self._is_rounded or not self._is_checked:
             self._is_checked = True
             self._warn([self._outputs[place].name for place in places], results)
         return results
+
+    def _compute(self, values: Iterable[Any]) -> list[Array]:
+        """Arrays of all outputs, from values for all inputs."""
+        results = [port._new_room() for port in self._outputs]
+        shapes = self._run(values, results)
+        return [self._shaped(result, shape, place) for place, (result, shape) in enumerate(zip(results, shapes))]
 
     def run_with_iobinding(self, binding: IOBinding) -> None:
         """Runs on what is bound: all inputs, and those outputs that are asked for."""
@@ -306,6 +334,12 @@ class InferenceSession:
             raise UsageError("the binding is another session's, which may be elsewhere; make one with io_binding()")
         if missing := [port.name for port in self._inputs if port.name not in binding._inputs]:
             raise InputError(f"input '{missing[0]}' is not bound")
+        if self._parts is not None:
+            results = self._parts.run([binding._inputs[port.name] for port in self._inputs])
+            binding._results = [
+                self._moved(results[self._places[name]], value, name) for name, value in binding._outputs.items()
+            ]
+            return
         bound = [binding._outputs.get(port.name) for port in self._outputs]
         results = [
             port._new_room() if value is None else _at_home(value, port._room)
@@ -317,6 +351,13 @@ class InferenceSession:
             self._shaped(results[place], shapes[place], place) if bound[place] is None else bound[place]
             for place in places
         ]
+
+    def _moved(self, result: Any, value: Any, name: str) -> Any:
+        """To where an output is bound."""
+        if value is None:
+            return result
+        numpy.copyto(self._outputs[self._places[name]]._room(value), result)
+        return value
 
     def _run(self, values: Iterable[Any], results: Sequence[Any]) -> list[list[int]]:
         """On values for all inputs, and results that are rooms of outputs; gives the outputs' shapes."""
@@ -345,7 +386,8 @@ class InferenceSession:
 
     def _warn(self, names: Sequence[str], results: Sequence[Array]) -> None:
         for name, result in zip(names, results):
-            if _has_infinity(result.dtype) and not (finite := numpy.isfinite(result)).all():
+            is_array = isinstance(result, numpy.ndarray)  # Of a fallback it may be something else.
+            if is_array and _has_infinity(result.dtype) and not (finite := numpy.isfinite(result)).all():
                 count = result.size - numpy.count_nonzero(finite)
                 text = f"output '{name}': {count} of {result.size} elements are not finite"
                 hint = "; where they are in f32, use precision='bf16'" if self._is_rounded else ""

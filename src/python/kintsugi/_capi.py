@@ -76,6 +76,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "kin_text_free": (None, [c_void_p]),
     "kin_prepare": (c_int, _PATH_AND_OPTIONS),
     "kin_compile": (c_int, [c_char_p, *_PATH_AND_OPTIONS]),
+    "kin_survey": (c_int, _PATH_AND_OPTIONS),
     "kin_machine": (c_int, [c_char_p, c_void_p, c_void_p]),
     "kin_error_message": (c_char_p, [c_void_p]),
     "kin_error_free": (None, [c_void_p]),
@@ -150,6 +151,11 @@ def prepare(path: bytes, settings: str) -> str:
 def compile(path: bytes, artifact: bytes, settings: str) -> str:
     """Compiles a model into a file; gives the report."""
     return _text_of(_c.kin_compile, path, artifact, _options(settings))
+
+
+def survey(path: bytes, settings: str) -> str:
+    """What each node of a model asks for, or why it is refused."""
+    return _text_of(_c.kin_survey, path, _options(settings))
 
 
 # Looked up once.

@@ -144,6 +144,8 @@ class IOBinding:
     ) -> Any:
         if not isinstance(value, str):
             return value
+        if self._session._parts is not None:
+            raise UsageError(f"'{port.name}': a session with a fallback takes arrays, not addresses; bind one")
         if address is None:
             raise UsageError(f"'{port.name}': buffer_ptr is missing, the address of its memory")
         return tensor_at(port, value, number, element_type, shape, address, self._session)
