@@ -10,14 +10,17 @@ namespace kintsugi::import {
 namespace {
 
 constexpr OperatorTable (*families[])() = {
-    activationOperators, constantOperators,      controlFlowOperators, convolutionOperators,
-    cumulativeOperators, einsumOperators,        elementwiseOperators, gatherOperators,
-    matmulOperators,     normalizationOperators, poolingOperators,     recurrentOperators,
-    reduceOperators,     resizeOperators,        scatterOperators,     shapeOperators,
-    sliceOperators,      softmaxOperators,       sortingOperators,     lossOperators,
-    oneHotOperators,     sequenceOperators,      imageOperators,       windowFunctionOperators,
-    affineGridOperators, fourierOperators,       gridSampleOperators,  roiAlignOperators,
-    rotaryOperators,     unpoolingOperators,     determinantOperators, attentionOperators,
+    activationOperators,    constantOperators,   controlFlowOperators,
+    convolutionOperators,   cumulativeOperators, einsumOperators,
+    elementwiseOperators,   gatherOperators,     matmulOperators,
+    normalizationOperators, poolingOperators,    recurrentOperators,
+    reduceOperators,        resizeOperators,     scatterOperators,
+    shapeOperators,         sliceOperators,      softmaxOperators,
+    sortingOperators,       lossOperators,       oneHotOperators,
+    sequenceOperators,      imageOperators,      windowFunctionOperators,
+    affineGridOperators,    fourierOperators,    gridSampleOperators,
+    roiAlignOperators,      rotaryOperators,     unpoolingOperators,
+    determinantOperators,   attentionOperators,  skipNormalizationOperators,
 };
 
 using Key = std::pair<std::string, std::string>;
