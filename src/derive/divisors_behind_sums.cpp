@@ -23,6 +23,7 @@ struct WeightedSum {
   Expr x;                                ///< Over the iterators of `numbers`.
   llvm::SmallVector<Index> numberAt;     ///< Where the weight reads them, in the sum's iterators.
   llvm::SmallVector<Index> maximumAt;    ///< Where they read the maximum, in their iterators.
+  ValueId maximumValue{};                ///< m, which others may read too, after the sum.
   llvm::SmallVector<ValueId> onTheWay{}; ///< Values that serve nothing else.
 };
 
@@ -159,6 +160,7 @@ private:
     llvm::append_range(found.maximumAt, maximum.readIndices());
     found.onTheWay.push_back(number.readValue());
     found.onTheWay.push_back(maximum.readValue());
+    found.maximumValue = maximum.readValue();
 
     unsigned term = sum.parallel.size(), along = 0, times = 0;
     for (auto [dimension, index] : llvm::enumerate(found.numberAt))
@@ -196,13 +198,16 @@ private:
     return simplified(substitute(total->bodies[0], atTerms), sum) == numerator;
   }
 
-  /// Whether nothing but this sum, and each other, needs these values.
+  /// Whether nothing but this sum, and each other, needs these values. Who reads the maximum after
+  /// the sum is given the one that the statistics have.
   bool servesNothingElse(const WeightedSum &found, uint32_t node) const {
     return llvm::all_of(found.onTheWay, [&](ValueId id) {
       bool isOutput =
           llvm::any_of(old.outputs, [&](const auto &output) { return output.value == id; });
+      bool mayBeRead = id == found.maximumValue && old.value(id).type == ElementType::F32;
       return !isOutput && llvm::all_of(readers[id.number], [&](uint32_t reader) {
-        return reader == node || llvm::any_of(old.resultsOf(reader), [&](ValueId result) {
+        return reader == node || (mayBeRead && reader > node) ||
+               llvm::any_of(old.resultsOf(reader), [&](ValueId result) {
                  return llvm::is_contained(found.onTheWay, result);
                });
       });
@@ -215,7 +220,7 @@ private:
       return std::nullopt;
     for (unsigned k : {0, 1}) {
       WeightedSum found{k,       ElementType::F16,     false, false, nullptr,
-                        nullptr, Expr::boolean(false), {},    {}};
+                        nullptr, Expr::boolean(false), {},    {},    {}};
       std::optional<Expr> quotient = quotientOf(sum.bodies[0].operand(k), sum, found);
       if (quotient && findNumbers(quotient->operand(0), sum, found) &&
           isTheirSum(quotient->operand(1), quotient->operand(0), sum, found) &&
@@ -236,6 +241,7 @@ private:
     stats.bodies = {out.rename(stats.bodies[0])};
     llvm::SmallVector<ValueId> maximumAndSum = fresh.defineMany(
         {weights + ".max", weights + ".sum"}, {ElementType::F32, ElementType::F32}, stats);
+    out.bind(found.maximumValue, maximumAndSum[0]);
 
     Definition numbers;
     numbers.parallel = found.numbers->parallel;

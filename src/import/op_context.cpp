@@ -39,6 +39,13 @@ Expected<ElementType> OpContext::elementType(llvm::StringRef name, int64_t other
   return *type;
 }
 
+Status OpContext::requireOnly(llvm::ArrayRef<llvm::StringRef> attributes) const {
+  for (const Attribute &attribute : onnx.attributes)
+    if (!llvm::is_contained(attributes, attribute.name))
+      return error("attribute '" + attribute.name + "' is not known; leave it out");
+  return Status::success();
+}
+
 double OpContext::real(llvm::StringRef name, double otherwise) {
   const Attribute *attribute = find(name, AttributeKind::Float, "a number");
   return attribute ? attribute->f : otherwise;

@@ -91,6 +91,10 @@ public:
   std::vector<int64_t> integers(llvm::StringRef name, std::vector<int64_t> otherwise = {});
   std::vector<double> reals(llvm::StringRef name, std::vector<double> otherwise = {});
 
+  /// An error where the node has other attributes: ONNX's schemas know nothing of other domains'
+  /// operators.
+  Status requireOnly(llvm::ArrayRef<llvm::StringRef> attributes) const;
+
   //===--------------------------------------------------------------------===//
   // Tensors
 

@@ -10,15 +10,18 @@ namespace kintsugi::import {
 namespace {
 
 constexpr OperatorTable (*families[])() = {
-    activationOperators,   constantOperators,      controlFlowOperators, convolutionOperators,
-    cumulativeOperators,   einsumOperators,        elementwiseOperators, gatherOperators,
-    matmulOperators,       normalizationOperators, poolingOperators,     recurrentOperators,
-    reduceOperators,       resizeOperators,        scatterOperators,     shapeOperators,
-    sliceOperators,        softmaxOperators,       sortingOperators,     lossOperators,
-    oneHotOperators,       sequenceOperators,      imageOperators,       windowFunctionOperators,
-    affineGridOperators,   fourierOperators,       gridSampleOperators,  roiAlignOperators,
-    rotaryOperators,       unpoolingOperators,     determinantOperators, conversionOperators,
-    quantizationOperators, attentionOperators,     scanOperators,
+    activationOperators,    constantOperators,     controlFlowOperators,
+    convolutionOperators,   cumulativeOperators,   einsumOperators,
+    elementwiseOperators,   gatherOperators,       matmulOperators,
+    normalizationOperators, poolingOperators,      recurrentOperators,
+    reduceOperators,        resizeOperators,       scatterOperators,
+    shapeOperators,         sliceOperators,        softmaxOperators,
+    sortingOperators,       lossOperators,         oneHotOperators,
+    sequenceOperators,      imageOperators,        windowFunctionOperators,
+    affineGridOperators,    fourierOperators,      gridSampleOperators,
+    roiAlignOperators,      rotaryOperators,       unpoolingOperators,
+    determinantOperators,   attentionOperators,    skipNormalizationOperators,
+    conversionOperators,    quantizationOperators, scanOperators,
 };
 
 using Key = std::pair<std::string, std::string>;

@@ -82,6 +82,13 @@ DenseI64ArrayAttr ExprBuilder::aheadOf(unsigned buffer) {
   return {};
 }
 
+bool ExprBuilder::isInside(const IndexMap &position, int64_t elements) const {
+  return llvm::any_of(places, [&](const Place &place) {
+    return place.elements <= elements && place.position.map == position.map &&
+           place.position.operands == position.operands;
+  });
+}
+
 Value ExprBuilder::buildRead(const te::Expr &expr, Value mask) {
   if (LoopNest::isAccumulator(expr.readValue()))
     return scope.accumulators[expr.readValue().number - LoopNest::accumulator(0).number];
@@ -89,7 +96,13 @@ Value ExprBuilder::buildRead(const te::Expr &expr, Value mask) {
   assert(expr.readIndices().size() == 1 && !expr.readFill() && "reads of schedules are flat");
   IndexMap position = indexMap(expr.readIndices()[0], mask);
   Value buffer = scope.buffers[number];
-  Type element = cast<MemRefType>(buffer.getType()).getElementType();
+  auto memory = cast<MemRefType>(buffer.getType());
+  if (mask && scope.types[number].home == loops::Home::Scratch &&
+      isInside(position, memory.getNumElements()))
+    mask = {};
+  if (!mask)
+    places.push_back({position, memory.getNumElements()});
+  Type element = memory.getElementType();
   Value value = ReadOp::create(builder, builder.getUnknownLoc(), element, buffer, position.map,
                                position.operands, mask, aheadOf(number));
   if (scope.types[number].type == ElementType::Bool)

@@ -2,7 +2,8 @@
 //
 // Walks a te::Expr once, giving each shared part one operation. Only the chosen side of a select
 // may touch memory, so the reads in its arms carry the conjunction of the conditions above as a
-// mask.
+// mask. Scratch that is read at a place where something of no more elements is read without one is
+// read without one too: what is not chosen is there as well.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KINTSUGI_TILE_BUILD_EXPR_H
@@ -46,6 +47,8 @@ private:
   mlir::Value buildNew(const te::Expr &expr, mlir::Value mask);
   mlir::Value buildRead(const te::Expr &expr, mlir::Value mask);
   mlir::DenseI64ArrayAttr aheadOf(unsigned buffer);
+  /// Whether a buffer of so many elements has one there, because a smaller one does.
+  bool isInside(const IndexMap &position, int64_t elements) const;
   mlir::Value buildSelect(const te::Expr &expr, mlir::Value mask);
   mlir::Value buildBinary(const te::Expr &expr, mlir::Value mask);
   mlir::Value indexNumber(const te::Index &index, ElementType type, mlir::Value mask);
@@ -62,6 +65,11 @@ private:
   llvm::DenseMap<mlir::Value, mlir::Value> weakerMask; ///< Of each mask, the one that it restricts.
   llvm::DenseMap<const void *, bool> touches;
   llvm::SmallDenseSet<unsigned> askedAhead; ///< Buffers.
+  struct Place {
+    IndexMap position;
+    int64_t elements; ///< Of the buffer.
+  };
+  llvm::SmallVector<Place, 4> places; ///< What is read without a mask.
 };
 
 } // namespace kintsugi::tile

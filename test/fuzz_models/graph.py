@@ -236,7 +236,10 @@ class Graph:
             [info(name) for name in self.outputs],
             [tensor for tensor in tensors if not as_node(tensor.name)],
         )
-        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=10)
+        # Other domains' operators have theirs as an attribute.
+        domains = sorted({node.attributes["domain"] for node in self.nodes if "domain" in node.attributes})
+        imports = [helper.make_opsetid("", self.opset), *(helper.make_opsetid(domain, 1) for domain in domains)]
+        return helper.make_model(graph, opset_imports=imports, ir_version=10)
 
 
 def captured(node):

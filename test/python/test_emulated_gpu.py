@@ -153,6 +153,27 @@ def test_attention(on):
     assert executed("wgmma.mma" if on.architecture == "sm_90a" else "mma.sync") > 0
 
 
+SEEING_NOTHING = """input q[h:2, i:128, d:64] f16
+input k[h:2, j:128, d:64] f16
+input v[h:2, j:128, d:64] f16
+s[h:2, i:128, j:128] f16 = sum<f32>[d:64] f32(q[h, i, d]) * f32(k[h, j, d])
+x[h:2, i:128, j:128] f16 = cases { i32{j + 40} <= i32{i}: s[h, i, j]; else: -inf }
+m[h:2, i:128] f32 = max<f32>[j:128] f32(x[h, i, j])
+e[h:2, i:128, j:128] f32 = exp(f32(x[h, i, j]) - m[h, i])
+z[h:2, i:128] f32 = sum<f32>[j:128] e[h, i, j]
+w[h:2, i:128, j:128] f16 = stored f16(e[h, i, j] / z[h, i])
+p[h:2, i:128, d:64] f16 = sum<f32>[j:128] f32(w[h, i, j]) * f32(v[h, j, d])
+o[h:2, i:128, d:64] f16 = cases { m[h, i] == -inf: 0; else: p[h, i, d] }
+output o
+"""
+
+
+def test_rows_that_see_nothing_are_zero(on):
+    """Where a row's maximum says so, its sum is not needed: no thread reads another's in its place."""
+    executed = on.compare(SEEING_NOTHING)
+    assert executed("mma" if on.architecture == "sm_80" else "wgmma.mma") > 0
+
+
 @pytest.mark.parametrize("length", [512, 704])
 @pytest.mark.parametrize("mask", bench_attention.MASKS)
 def test_streamed_attention_computes_the_blocks_that_its_mask_keeps(on, mask, length):

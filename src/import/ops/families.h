@@ -43,6 +43,7 @@ OperatorTable roiAlignOperators();
 OperatorTable rotaryOperators();
 OperatorTable unpoolingOperators();
 OperatorTable attentionOperators();
+OperatorTable skipNormalizationOperators();
 
 } // namespace kintsugi::import
 

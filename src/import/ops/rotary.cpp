@@ -72,14 +72,6 @@ private:
   ElementType wide;
 };
 
-/// ONNX's checks know nothing of other domains' operators.
-Status requireOnly(OpContext &c, llvm::ArrayRef<llvm::StringRef> names) {
-  for (const Attribute &attribute : c.node().attributes)
-    if (!llvm::is_contained(names, attribute.name))
-      return c.error("attribute '" + attribute.name + "' is not known; leave it out");
-  return Status::success();
-}
-
 Expected<Rotation> readRotation(OpContext &c, unsigned cosines) {
   Rotation r{c.input(0), c.input(cosines), c.input(cosines + 1)};
   KINTSUGI_RETURN_IF_ERROR(c.requireFloat(r.x));
@@ -159,8 +151,8 @@ Status rotaryEmbedding(OpContext &c) {
 /// com.microsoft's takes the positions before the tables, all of them from a first one if there is
 /// one alone, and never counts them from the end.
 Status microsoftRotaryEmbedding(OpContext &c) {
-  KINTSUGI_RETURN_IF_ERROR(requireOnly(
-      c, {"interleaved", "is_packed_batching", "num_heads", "rotary_embedding_dim", "scale"}));
+  KINTSUGI_RETURN_IF_ERROR(c.requireOnly(
+      {"interleaved", "is_packed_batching", "num_heads", "rotary_embedding_dim", "scale"}));
   if (c.integer("is_packed_batching", 0) != 0 || c.real("scale", 1) != 1)
     return c.error("is_packed_batching and scale are not supported; leave them out");
   KINTSUGI_ASSIGN(Rotation r, readRotation(c, 2));

@@ -172,3 +172,24 @@ def softmax_everywhere(m):
     else:
         op = ["Softmax", "LogSoftmax"][way]
         m.keep(m.g.node(op, [x], x.shape, bound=[1.0, 8.0][way], axis=axis))
+
+
+@block("SkipLayerNormalization", "SkipSimplifiedLayerNormalization", "residual", weight=3)
+def normalized_residual(m):
+    """What exporters make of the ends of residual connections, with the sum for the next one."""
+    x = m.input((m.d.choice([1, 2]), m.length(), m.d.choice([8, 16, 33, 64])))
+    width = x.shape[-1:]
+    skip = m.input(m.d.choice([x.shape, x.shape, (1, *x.shape[1:]), x.shape[1:]]))
+    simplified = m.d.flag()
+    vectors = [scale(m, width)]
+    if not simplified:
+        vectors.append(m.g.weight(width) if m.d.flag() else None)
+    if m.d.flag():
+        vectors.append(m.g.weight(width))
+    while vectors[-1] is None:
+        vectors.pop()
+    op = "SkipSimplifiedLayerNormalization" if simplified else "SkipLayerNormalization"
+    outputs = [(x.shape, "float")] + ([None, None, (x.shape, "float")] if m.d.flag() else [])
+    attributes = {"epsilon": m.d.choice([1e-5, 1e-3]), "domain": "com.microsoft"}
+    made = m.g.node(op, [x, skip, *vectors], None, outputs=outputs, bound=4.0, **attributes)
+    m.keep(*(value for value in made if value))

@@ -24,8 +24,9 @@ def i64(*values):
 
 
 def case(name, op, inputs, outputs=1, opset=20, constants=None, tolerance=1e-5, expected=None, domain="", **attributes):
-    """One node. `inputs` are feeds (None is left out); those at positions in `constants` are initializers. `expected`
-    stands for ONNX Runtime's answer where it has no implementation; "reference" is ONNX's own."""
+    """One node. `inputs` are feeds (None is left out); those at positions in `constants` are initializers. `outputs` says
+    how many there are, or their names. `expected` stands for ONNX Runtime's answer where it has no implementation;
+    "reference" is ONNX's own."""
     constants = constants or ()
     names, feeds, infos, initializers = [], {}, [], []
     for k, value in enumerate(inputs):
@@ -38,9 +39,9 @@ def case(name, op, inputs, outputs=1, opset=20, constants=None, tolerance=1e-5, 
             feeds[names[-1]] = value
             infos.append(helper.make_tensor_value_info(
                 names[-1], helper.np_dtype_to_tensor_dtype(value.dtype), value.shape))
-    results = [f"y{k}" for k in range(outputs)]
+    results = [f"y{k}" for k in range(outputs)] if isinstance(outputs, int) else outputs
     node = helper.make_node(op, names, results, name="node", domain=domain, **attributes)
-    graph = helper.make_graph([node], "case", infos, [onnx.ValueInfoProto(name=n) for n in results], initializers)
+    graph = helper.make_graph([node], "case", infos, [onnx.ValueInfoProto(name=n) for n in results if n], initializers)
     write(name, graph, opset, feeds, tolerance, expected=expected, domain=domain)
 
 
@@ -407,9 +408,22 @@ def attentions():
          expected=[result, k, v.astype(np.float64)])
 
 
+def residuals():
+    x, vector = f32(2, 3, 8), lambda: f32(8)
+    for name, operator, more in (
+        ("skip_layer_norm", "SkipLayerNormalization", [vector(), vector()]),
+        ("skip_simplified_layer_norm", "SkipSimplifiedLayerNormalization", [vector()]),
+    ):
+        domain = "com.microsoft"
+        case(name, operator, [x, f32(2, 3, 8), vector(), *more], domain=domain, epsilon=0.01)
+        case(name + "_for_all", operator, [x, f32(3, 8), vector()], domain=domain)
+    case("skip_layer_norm_sum", "SkipLayerNormalization", [f32(3, 8), f32(3, 8), vector(), None, vector()],
+         outputs=["y0", "", "", "y3"], domain="com.microsoft")
+
+
 if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
     for family in (elementwise, reductions, products, pools, shapes, gathers, resizes, recurrent, whole_models, triangles,
                    sums_by_names, sums_so_far, products_so_far, losses, classes, sequences, images, window_functions, orders,
-                   scalars, signals, attentions):
+                   scalars, signals, attentions, residuals):
         family()

@@ -42,7 +42,8 @@ inline std::string initializer(const std::string &name, const Operand &operand) 
 /// The reason why a node "n" of operands x0, x1, ... can't be imported, without its place; "" where
 /// it can.
 inline std::string errorOf(const std::string &op, const std::vector<Operand> &operands,
-                           const std::vector<std::string> &attributes = {}, int64_t opset = 26) {
+                           const std::vector<std::string> &attributes = {}, int64_t opset = 26,
+                           const std::string &domain = "") {
   GraphParts parts;
   std::vector<std::string> names;
   for (const Operand &operand : operands) {
@@ -58,13 +59,16 @@ inline std::string errorOf(const std::string &op, const std::vector<Operand> &op
   Writer(output).add_string(1, "y");
   parts.outputs = {output};
   parts.nodes = {node(op, names, {"y"}, "n", attributes)};
+  if (!domain.empty())
+    Writer(parts.nodes[0]).add_string(7, domain);
   std::string bytes = model(graph(parts), opset);
   Diagnostics diagnostics;
   Expected<te::Program> program =
       importOnnx({nullptr, std::as_bytes(std::span(bytes))}, "m", "/nonexistent", {}, diagnostics);
   if (program.ok())
     return "";
-  std::string place = "m: node 'n' (" + op + "): ", message = program.error().message;
+  std::string operatorName = domain.empty() ? op : domain + "." + op;
+  std::string place = "m: node 'n' (" + operatorName + "): ", message = program.error().message;
   return message.starts_with(place) ? message.substr(place.size()) : message;
 }
 
