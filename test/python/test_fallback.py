@@ -355,6 +355,25 @@ def test_wrong_options(options, error, message, tmp_path):
         kintsugi.InferenceSession(path, **{"fallback": "onnxruntime"} | options)
 
 
+def test_models_that_are_wrong(tmp_path):
+    nodes = multiplied("x", "a") + rounded("a", "y")
+    both = (
+        (nodes[2:] + nodes[:2], r"node 'QuantizeLinear_0' \(QuantizeLinear\): 'a' is used, but nothing before it defines it"),
+        (nodes + [("Abs", ["x"], ["a"], {})], r"node 'Abs_4' \(Abs\): its output 'a' has been defined before"),
+        (nodes[:2], "output 'y' is used, but nothing defines it"),
+        (multiplied("x", "a") + [("Nonsense", ["a"], ["y"], {})], "^ONNX Runtime can't take the model either: .*Nonsense[^\n]*$"),
+    )
+    for wrong, message in both:
+        path = save(tmp_path, [("x", F32, ["n", 16, 24])], wrong, [("y", F32, SHAPE)], WEIGHTS)
+        with pytest.raises(kintsugi.InputError, match=message):
+            kintsugi.InferenceSession(path, fallback="onnxruntime")
+    with pytest.raises(kintsugi.UsageError, match="dims: 'n' is '5'; a size is an integer, at least 0"):
+        kintsugi.InferenceSession(path, fallback="onnxruntime", dims={"n": "5"})
+    for model in (b"model", tmp_path / "absent.onnx"):
+        with pytest.raises(kintsugi.InputError):
+            kintsugi.InferenceSession(model, fallback="onnxruntime")
+
+
 def test_without_it_nothing_changes(tmp_path):
     path = save(tmp_path, [("x", F32, SHAPE)], rounded("x", "y"), [("y", F32, SHAPE)], WEIGHTS)
     with pytest.raises(kintsugi.InputError, match="2 operators are not supported"):

@@ -1,5 +1,6 @@
 """A model that is to run in parts: its nodes, its weights, and what is known of the values between."""
 
+import operator
 import os
 
 import numpy
@@ -45,6 +46,7 @@ class Model:
                 self.nodes.append(node)
             else:
                 self.weights[tensor.name] = tensor
+        self._check_order()
         self._infer()
 
     def _bind(self, arrays):
@@ -67,15 +69,28 @@ class Model:
         for name, size in dims.items():
             if name not in found:
                 raise UsageError(f"dims: the model has no open dimension '{name}'; its open dimensions: {names}")
-            if size < 0:
-                raise UsageError(f"dims: '{name}' is {size}; a size is at least 0")
+            if not hasattr(size, "__index__") or operator.index(size) < 0:
+                raise UsageError(f"dims: '{name}' is {size!r}; a size is an integer, at least 0")
             for dim in found.pop(name):
-                dim.dim_value = size
+                dim.dim_value = operator.index(size)
         self.open_dimensions = list(found)
         for info in (*self._proto.graph.output, *self._proto.graph.value_info):
             for dim in info.type.tensor_type.shape.dim:
                 if dim.dim_param in dims:
                     dim.dim_value = dims[dim.dim_param]
+
+    def _check_order(self):
+        """Nodes read what is defined before them, and names are defined once; all else is checked by who runs nodes."""
+        defined = {info.name for info in self.inputs} | self.weights.keys() | self.sparse.keys()
+        for node in self.nodes:
+            where = f"node '{node.name or ''.join(node.output[:1])}' ({node.op_type})"
+            if missing := [name for name in reads(node) if name not in defined]:
+                raise InputError(f"{where}: '{missing[0]}' is used, but nothing before it defines it; sort the nodes")
+            if twice := [name for name in node.output if name in defined]:
+                raise InputError(f"{where}: its output '{twice[0]}' has been defined before; give it a name of its own")
+            defined.update(filter(None, node.output))
+        if missing := [name for name in self.outputs if name not in defined]:
+            raise InputError(f"output '{missing[0]}' is used, but nothing defines it")
 
     def _infer(self):
         """Finds types and shapes; `Shape` and `Size` of what has a known shape become weights."""

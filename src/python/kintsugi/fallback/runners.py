@@ -41,7 +41,7 @@ class OtherRunner:
         """`shares`: whether others use the same cores in turn, which threads that wait should leave to them."""
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
-        options.log_severity_level = 3
+        options.log_severity_level = 4
         options.add_session_config_entry("session.model_external_initializers_file_folder_path", part.folder)
         if shares:
             options.add_session_config_entry("session.force_spinning_stop", "1")
@@ -49,7 +49,7 @@ class OtherRunner:
         try:
             self._session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
         except Exception as problem:  # Its errors have no class in common.
-            raise InputError(f"ONNX Runtime can't take the model either: {problem}") from None
+            raise InputError(f"ONNX Runtime can't take the model either: {_line(problem)}") from None
         self._inputs = [port.name for port in self._session.get_inputs()]
         self._outputs = [port.name for port in self._session.get_outputs()]
         self.notes = []
@@ -65,7 +65,11 @@ class OtherRunner:
             feeds = {name: _value_of(array) for name, array in feeds.items()}
             return [_array_of(value) for value in self._session.run_with_ort_values(self._outputs, feeds)]
         except Exception as problem:
-            raise InputError(f"ONNX Runtime: {problem}") from None
+            raise InputError(f"ONNX Runtime: {_line(problem)}") from None
+
+
+def _line(problem):
+    return " ".join(str(problem).split())
 
 
 def _value_of(array):
