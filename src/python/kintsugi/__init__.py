@@ -44,6 +44,7 @@ __version__ = _capi.version()
 for _error in (Error, InputError, MachineError, UsageError):
     _error.__module__ = __name__
 
+_BYTE = numpy.dtype(numpy.uint8)
 _Path: TypeAlias = "str | os.PathLike[str]"
 
 PROVIDER, GPU_PROVIDER = "CPUExecutionProvider", "CUDAExecutionProvider"
@@ -276,8 +277,9 @@ class InferenceSession:
                 f"the model has no input '{extra}'; its inputs: {', '.join(known) or 'none'}; what has a default in "
                 "the model is a constant"
             )
-        results = [_empty(port._bound, port._dtype) for port in self._outputs]
-        shapes = self._run(values, results)
+        rooms = [_empty(port) for port in self._outputs]
+        results = [array for array, _ in rooms]
+        shapes = self._run(values, results, [address for _, address in rooms])
         results = [self._shaped(results[place], shapes[place], place) for place in places]
         if self._is_rounded or not self._is_checked:
             self._is_checked = True
@@ -292,7 +294,7 @@ class InferenceSession:
             raise InputError(f"input '{missing[0]}' is not bound")
         bound = [binding._outputs.get(port.name) for port in self._outputs]
         results = [
-            _empty(port._bound, port._dtype) if value is None else _at_home(value, port._room)
+            _empty(port)[0] if value is None else _at_home(value, port._room)
             for port, value in zip(self._outputs, bound)
         ]
         shapes = self._run([binding._inputs[port.name] for port in self._inputs], results)
@@ -302,11 +304,11 @@ class InferenceSession:
             for place in places
         ]
 
-    def _run(self, values: Iterable[Any], results: Sequence[Any]) -> list[list[int]]:
+    def _run(self, values: Iterable[Any], results: Sequence[Any], addresses: list[int] | None = None) -> list[list[int]]:
         """On values for all inputs, and results that are rooms of outputs; gives the outputs' shapes."""
         values = [_at_home(value, port._take) for port, value in zip(self._inputs, values)]
-        if all(isinstance(value, numpy.ndarray) for value in (*values, *results)):
-            return self._artifact.run(values, results)
+        if {*map(type, values), *map(type, results)} == {numpy.ndarray}:
+            return self._artifact.run(values, addresses or list(map(_capi.address_of, results)))
         return self._artifact.run_tensors(
             list(map(self._tensor, self._inputs, values)), list(map(self._tensor, self._outputs, results))
         )
@@ -349,15 +351,19 @@ class InferenceSession:
 
 def _at_home(value: Any, of_host: Callable[[Any], Array]) -> Any:
     """A value that is elsewhere as it is, and else `of_host` of it: an array."""
-    is_array = isinstance(value, numpy.ndarray)
-    return of_host(value) if is_array or not (isinstance(value, _capi.Tensor) or is_on_gpu(value)) else value
+    if isinstance(value, numpy.ndarray) or not (isinstance(value, _capi.Tensor) or is_on_gpu(value)):
+        return of_host(value)
+    return value
 
 
-def _empty(shape: Sequence[int], dtype: numpy.dtype[Any]) -> Array:
-    """An array whose elements start on a cache line, where kernels may store past the caches; numpy's start anywhere."""
+def _empty(port: NodeArg) -> tuple[Array, int]:
+    """An array for an output whose elements start on a cache line, where kernels may store past the caches (numpy's start
+    anywhere), and its address."""
     line = 64
-    room = numpy.empty(math.prod(shape) * dtype.itemsize + line, numpy.uint8)
-    return numpy.ndarray(shape, dtype, room, -_capi.address_of(room) % line)
+    room = numpy.empty(port._bytes + line, _BYTE)
+    address = _capi.address_of(room)
+    skipped = -address % line
+    return numpy.ndarray(port._bound, port._dtype, room, skipped), address + skipped
 
 
 def _with_keywords(message: str) -> str:
