@@ -1,5 +1,6 @@
 """The package kintsugi: the same code runs a model through it and through ONNX Runtime, with the same results."""
 
+import ctypes
 import inspect
 import os
 import pathlib
@@ -168,9 +169,10 @@ class Counting:
     def outputs(self):
         return [("y", 7, [2, 6], True)]
 
-    def run(self, inputs, outputs):
+    def run(self, inputs, addresses):
         count = np.count_nonzero(inputs[0])
-        outputs[0].reshape(-1)[: 2 * count] = np.array(np.nonzero(inputs[0])).reshape(-1)
+        output = np.frombuffer((ctypes.c_int64 * 12).from_address(addresses[0]), np.int64)
+        output[: 2 * count] = np.array(np.nonzero(inputs[0])).reshape(-1)
         return [[2, count]]
 
 

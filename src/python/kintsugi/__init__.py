@@ -44,6 +44,7 @@ __version__ = _capi.version()
 for _error in (Error, InputError, MachineError, UsageError):
     _error.__module__ = __name__
 
+_BYTE = numpy.dtype(numpy.uint8)
 _Path: TypeAlias = "str | os.PathLike[str]"
 
 PROVIDER, GPU_PROVIDER = "CPUExecutionProvider", "CUDAExecutionProvider"
@@ -215,11 +216,6 @@ class NodeArg:
             )
         return array
 
-    def _new_room(self) -> Array:
-        """Memory for an output: an array, or the bytes of packed elements."""
-        return _empty((self._bytes,), numpy.dtype(numpy.uint8)) if self._is_packed else _empty(self._bound, self._dtype)
-
-
 class InferenceSession:
     """A compiled model, from an ONNX file, a text model (.te) or an artifact, or from the bytes of an ONNX file or an
     artifact. Keywords stand for options: `threads` for intra_op_num_threads, the others for those of their names.
@@ -324,8 +320,9 @@ class InferenceSession:
 
     def _compute(self, values: Iterable[Any]) -> list[Array]:
         """Arrays of all outputs, from values for all inputs."""
-        results = [port._new_room() for port in self._outputs]
-        shapes = self._run(values, results)
+        rooms = [_empty(port) for port in self._outputs]
+        results = [array for array, _ in rooms]
+        shapes = self._run(values, results, [address for _, address in rooms])
         return [self._shaped(result, shape, place) for place, (result, shape) in enumerate(zip(results, shapes))]
 
     def run_with_iobinding(self, binding: IOBinding) -> None:
@@ -342,7 +339,7 @@ class InferenceSession:
             return
         bound = [binding._outputs.get(port.name) for port in self._outputs]
         results = [
-            port._new_room() if value is None else _at_home(value, port._room)
+            _empty(port)[0] if value is None else _at_home(value, port._room)
             for port, value in zip(self._outputs, bound)
         ]
         shapes = self._run([binding._inputs[port.name] for port in self._inputs], results)
@@ -359,11 +356,11 @@ class InferenceSession:
         numpy.copyto(self._outputs[self._places[name]]._room(value), result)
         return value
 
-    def _run(self, values: Iterable[Any], results: Sequence[Any]) -> list[list[int]]:
+    def _run(self, values: Iterable[Any], results: Sequence[Any], addresses: list[int] | None = None) -> list[list[int]]:
         """On values for all inputs, and results that are rooms of outputs; gives the outputs' shapes."""
         values = [_at_home(value, port._take) for port, value in zip(self._inputs, values)]
-        if all(isinstance(value, numpy.ndarray) for value in (*values, *results)):
-            return self._artifact.run(values, results)
+        if {*map(type, values), *map(type, results)} == {numpy.ndarray}:
+            return self._artifact.run(values, addresses or list(map(_capi.address_of, results)))
         return self._artifact.run_tensors(
             list(map(self._tensor, self._inputs, values)), list(map(self._tensor, self._outputs, results))
         )
@@ -410,8 +407,9 @@ class InferenceSession:
 
 def _at_home(value: Any, of_host: Callable[[Any], Array]) -> Any:
     """A value that is elsewhere as it is, and else `of_host` of it: an array."""
-    is_array = isinstance(value, numpy.ndarray)
-    return of_host(value) if is_array or not (isinstance(value, _capi.Tensor) or is_on_gpu(value)) else value
+    if isinstance(value, numpy.ndarray) or not (isinstance(value, _capi.Tensor) or is_on_gpu(value)):
+        return of_host(value)
+    return value
 
 
 def _type_of_ml_dtypes(name: str, dtype: str) -> Any:
@@ -428,11 +426,15 @@ def _has_infinity(dtype: numpy.dtype[Any]) -> bool:
     return dtype.kind == "f" or (dtype.kind == "V" and "float" in dtype.name and "float4" not in dtype.name)
 
 
-def _empty(shape: Sequence[int], dtype: numpy.dtype[Any]) -> Array:
-    """An array whose elements start on a cache line, where kernels may store past the caches; numpy's start anywhere."""
+def _empty(port: NodeArg) -> tuple[Array, int]:
+    """An array for an output whose elements start on a cache line, where kernels may store past the caches (numpy's start
+    anywhere), or the bytes of packed elements, and its address."""
     line = 64
-    room = numpy.empty(math.prod(shape) * dtype.itemsize + line, numpy.uint8)
-    return numpy.ndarray(shape, dtype, room, -_capi.address_of(room) % line)
+    room = numpy.empty(port._bytes + line, _BYTE)
+    address = _capi.address_of(room)
+    skipped = -address % line
+    shape, dtype = ((port._bytes,), _BYTE) if port._is_packed else (port._bound, port._dtype)
+    return numpy.ndarray(shape, dtype, room, skipped), address + skipped
 
 
 def _with_keywords(message: str) -> str:

@@ -7,7 +7,6 @@ from __future__ import annotations
 import ctypes
 import operator
 import os
-import struct
 import weakref
 from collections.abc import Callable, Sequence
 from ctypes import POINTER, byref, c_char_p, c_int, c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
@@ -66,11 +65,19 @@ class _Port(ctypes.Structure):
     ]
 
 
-# A KinTensor: name, type, rank, the addresses of dims and of data, bytes.
-_TENSOR = "PiiPPQ"
+class _Tensor(ctypes.Structure):
+    _fields_ = [
+        ("name", c_char_p),
+        ("type", c_int32),
+        ("rank", c_int32),
+        ("dims", c_void_p),
+        ("data", c_void_p),
+        ("bytes", c_uint64),
+    ]
+
 
 _PATH_AND_OPTIONS = [c_char_p, POINTER(_CompilerOptions), c_void_p, c_void_p]
-_SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
+_SIGNATURES: dict[str, tuple[Any, list[Any] | None]] = {
     "kin_compiler_version": (c_char_p, []),
     "kin_text_data": (c_char_p, [c_void_p]),
     "kin_text_free": (None, [c_void_p]),
@@ -88,7 +95,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "kin_model_output": (POINTER(_Port), [c_void_p, c_size_t]),
     "kin_context_create": (c_int, [c_void_p, POINTER(_ContextOptions), c_void_p, c_void_p]),
     "kin_context_free": (None, [c_void_p]),
-    "kin_run": (c_int, [c_void_p, c_char_p, c_size_t, c_char_p, c_size_t, c_void_p]),
+    "kin_run": (c_int, None),  # What it is called with has been converted: see _Frame.
     "kin_context_stream": (c_void_p, [c_void_p]),
     "kin_context_owns": (c_int, [c_void_p, c_void_p]),
 }
@@ -158,7 +165,8 @@ def survey(path: bytes, settings: str) -> str:
     return _text_of(_c.kin_survey, path, _options(settings))
 
 
-# Looked up once.
+# Looked up once, for runs.
+_run = _c.kin_run
 _address = ctypes.addressof
 _first_byte: Callable[[Array], ctypes.c_char] = ctypes.c_char.from_buffer  # type: ignore[assignment]
 
@@ -187,6 +195,32 @@ class Tensor:
         return Tensor(array, address_of(array), number, array.shape, array.nbytes)
 
 
+class _Frame:
+    """What a run passes, made once and used again: a run fills in addresses. Runs at the same time have one each."""
+
+    __slots__ = ("arguments", "error", "given", "shapes", "taken")
+
+    def __init__(self, context: c_void_p, inputs: list[_Port], outputs: list[_Port]) -> None:
+        self.shapes: list[Any] = [port.dims[: port.rank] for port in outputs]
+        if any(port.dynamic for port in outputs):
+            self.shapes = [(c_int64 * len(shape))(*shape) for shape in self.shapes]
+        given, taken = (_Tensor * len(inputs))(), (_Tensor * len(outputs))()
+        self.given, self.taken, self.error = list(given), list(taken), c_void_p()
+        for tensor, port in zip(self.given, inputs):
+            tensor.type, tensor.rank, tensor.bytes = port.type, port.rank, port.bytes
+            tensor.dims = ctypes.addressof(port.dims.contents) if port.rank else None
+        for tensor, port, shape in zip(self.taken, outputs, self.shapes):
+            tensor.type, tensor.rank, tensor.bytes = ANY, port.rank, port.bytes
+            tensor.dims = None if isinstance(shape, list) else ctypes.addressof(shape)
+        self.arguments = (context, given, c_size_t(len(inputs)), taken, c_size_t(len(outputs)), byref(self.error))
+
+    def run(self) -> list[Any]:
+        """Gives the outputs' shapes, in arrays of their own where the data decides them."""
+        if status := _run(*self.arguments):
+            _raise(status, self.error)
+        return self.shapes
+
+
 class Session:
     """An artifact, loaded and ready to run."""
 
@@ -195,15 +229,10 @@ class Session:
         self._model = self._own(_c.kin_model_load, _c.kin_model_free, path, byref(where))
         options = _ContextOptions(ctypes.sizeof(_ContextOptions), operator.index(threads), 0)
         self._context = self._own(_c.kin_context_create, _c.kin_context_free, self._model, byref(options))
-        inputs = self._ports(_c.kin_model_input_count, _c.kin_model_input)
-        outputs = self._ports(_c.kin_model_output_count, _c.kin_model_output)
-        # What of a run's tensors is the same in each run.
-        self._given = [((0, port.type, port.rank, _dims_of(port)), port.bytes) for port in inputs]
-        self._taken = [((0, ANY, port.rank), port.bytes) for port in outputs]
-        self._pack_given = struct.Struct(_TENSOR * len(inputs)).pack
-        self._pack_taken = struct.Struct(_TENSOR * len(outputs)).pack
-        self._shapes = [port.dims[: port.rank] for port in outputs]
-        self._is_dynamic = any(port.dynamic for port in outputs)
+        self._inputs = self._ports(_c.kin_model_input_count, _c.kin_model_input)
+        self._outputs = self._ports(_c.kin_model_output_count, _c.kin_model_output)
+        self._is_dynamic = any(port.dynamic for port in self._outputs)
+        self._frames: list[_Frame] = []
 
     def _own(self, create: Callable[..., int], free: Callable[..., None], *arguments: Any) -> c_void_p:
         """What `create` makes, until the session goes; nothing is freed while the process ends."""
@@ -217,50 +246,42 @@ class Session:
 
     def inputs(self) -> list[tuple[str, int, list[int], bool]]:
         """(name, number of the type, shape, whether that depends on data) of each."""
-        return _described(self._ports(_c.kin_model_input_count, _c.kin_model_input))
+        return [_description(port) for port in self._inputs]
 
     def outputs(self) -> list[tuple[str, int, list[int], bool]]:
-        return _described(self._ports(_c.kin_model_output_count, _c.kin_model_output))
+        return [_description(port) for port in self._outputs]
 
     def stream(self) -> int | None:
         """The number of the GPU's stream that runs are ordered by; none on the host."""
         stream: int | None = _c.kin_context_stream(self._context)
         return stream
 
-    def run(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> list[list[int]]:
-        """On arrays for all inputs and outputs, in the model's order and dense, of its types and shapes; gives the
-        outputs' shapes."""
-        given: list[int] = []
-        taken: list[int] = []
-        shapes: list[Any] = []
-        for (known, room), array in zip(self._given, inputs):
-            given += (*known, address_of(array), room)
+    def run(self, inputs: Sequence[Array], outputs: Sequence[int]) -> list[Any]:
+        """On arrays for all inputs and memory for all outputs, in the model's order and dense, of its types and shapes;
+        gives the outputs' shapes."""
+        try:
+            frame = self._frames.pop()
+        except IndexError:
+            frame = _Frame(self._context, self._inputs, self._outputs)
+        for tensor, array in zip(frame.given, inputs):
+            tensor.data = address_of(array)
+        for tensor, address in zip(frame.taken, outputs):
+            tensor.data = address
+        shapes = frame.run()
         if self._is_dynamic:
-            shapes = [(c_int64 * len(shape))() for shape in self._shapes]
-        for place, ((head, room), array) in enumerate(zip(self._taken, outputs)):
-            dims = ctypes.addressof(shapes[place]) if shapes else 0  # Where none is dynamic it may be missing.
-            taken += (*head, dims, address_of(array), room)
-        self._run(self._pack_given(*given), self._pack_taken(*taken))
-        return [list(shape) for shape in shapes] if shapes else self._shapes
+            shapes = list(map(list, shapes))
+        self._frames.append(frame)
+        return shapes
 
-    def run_tensors(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> list[list[int]]:
+    def run_tensors(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> list[Any]:
         """The same on tensors that may be elsewhere than in the host's memory."""
-        given: list[int] = []
-        taken: list[int] = []
+        frame = _Frame(self._context, self._inputs, self._outputs)
         extents = [(c_int64 * len(tensor.shape))(*tensor.shape) for tensor in inputs]
-        for tensor, dims in zip(inputs, extents):
-            given += (0, tensor.type, len(tensor.shape), ctypes.addressof(dims), self._place_of(tensor), tensor.bytes)
-        shapes = [(c_int64 * len(shape))() for shape in self._shapes]
-        for tensor, dims in zip(outputs, shapes):
-            taken += (0, tensor.type, len(dims), ctypes.addressof(dims), self._place_of(tensor), tensor.bytes)
-        self._run(self._pack_given(*given), self._pack_taken(*taken))
-        return [list(shape) for shape in shapes]
-
-    def _run(self, given: bytes, taken: bytes) -> None:
-        error = c_void_p()
-        status = _c.kin_run(self._context, given, len(self._given), taken, len(self._taken), byref(error))
-        if status:
-            _raise(status, error)
+        for room, dims in zip(frame.given, extents):
+            room.rank, room.dims = len(dims), ctypes.addressof(dims)
+        for room, tensor in zip((*frame.given, *frame.taken), (*inputs, *outputs)):
+            room.type, room.data, room.bytes = tensor.type, self._place_of(tensor), tensor.bytes
+        return list(map(list, frame.run()))
 
     def _place_of(self, tensor: Tensor) -> int:
         if tensor.is_on_gpu and tensor.bytes > 0 and not _c.kin_context_owns(self._context, tensor.address):
@@ -270,9 +291,5 @@ class Session:
         return tensor.address
 
 
-def _dims_of(port: _Port) -> int:
-    return ctypes.addressof(port.dims.contents) if port.rank else 0
-
-
-def _described(ports: list[_Port]) -> list[tuple[str, int, list[int], bool]]:
-    return [(port.name.decode(), port.type, port.dims[: port.rank], bool(port.dynamic)) for port in ports]
+def _description(port: _Port) -> tuple[str, int, list[int], bool]:
+    return port.name.decode(), port.type, port.dims[: port.rank], bool(port.dynamic)
