@@ -6,7 +6,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
+#include <functional>
+#include <limits>
 
 using namespace kintsugi;
 using namespace kintsugi::calls;
@@ -24,7 +25,8 @@ static Expected<std::vector<ResultType>> infer(std::span<const TensorType> opera
                                                const Json &attributes) {
   KINTSUGI_RETURN_IF_ERROR(expectOperands(operands, 1));
   const TensorType &x = operands[0];
-  if (!isFloat(x.type) && !isInteger(x.type))
+  bool isNumber = isFloat(x.type) || isInteger(x.type);
+  if (!isNumber || isStorageOnly(x.type))
     return inputError("can't order elements of type " + std::string(nameOf(x.type)));
   KINTSUGI_ASSIGN(TopKAttributes read, TopKAttributes::read(attributes, x.shape.size()));
   int64_t extent = x.shape[read.axis];
@@ -36,43 +38,86 @@ static Expected<std::vector<ResultType>> infer(std::span<const TensorType> opera
   return std::vector<ResultType>{{values, {}}, {{ElementType::I64, values.shape}, {}}};
 }
 
-/// A total order; NaN is the greatest.
-static bool less(double a, double b) { return std::isnan(b) ? !std::isnan(a) : a < b; }
-static bool less(int64_t a, int64_t b) { return a < b; }
-static bool less(uint64_t a, uint64_t b) { return a < b; }
+/// Makes unsigned integers of elements' width that are ordered as their numbers: both zeros are the
+/// same, NaN is the greatest.
+template <typename Bits> class Order {
+public:
+  explicit Order(ElementType type)
+      : isReal(isFloat(type)), isWithSign(isSigned(type)),
+        infinity(isReal ? static_cast<Bits>(encodeFloat(type, INFINITY)) : Bits(0)) {}
 
-/// The first k of the indices of `keys`, best first, ties by index.
-template <typename Key>
-static void selectTop(const std::vector<Key> &keys, int64_t k, bool largest,
-                      std::vector<int64_t> &order) {
-  order.resize(keys.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::partial_sort(order.begin(), order.begin() + k, order.end(), [&](int64_t a, int64_t b) {
-    if (less(keys[a], keys[b]))
-      return !largest;
-    if (less(keys[b], keys[a]))
-      return largest;
-    return a < b;
-  });
+  Bits operator()(Bits bits) const {
+    if (!isReal)
+      return isWithSign ? Bits(bits ^ sign) : bits;
+    Bits magnitude = bits & Bits(~sign);
+    if (magnitude > infinity)
+      return Bits(~Bits(0));
+    return bits & sign ? Bits(sign - magnitude) : Bits(sign + magnitude);
+  }
+
+private:
+  static constexpr Bits sign = Bits(1) << (sizeof(Bits) * 8 - 1);
+
+  bool isReal, isWithSign;
+  Bits infinity;
+};
+
+/// An element of a row: the greater one comes first, of equal ones that which stands first.
+template <typename Bits> struct Candidate {
+  Bits order;
+  int64_t index;
+
+  bool operator>(const Candidate &other) const {
+    return order != other.order ? order > other.order : index < other.index;
+  }
+};
+
+/// In one number, where order and index fit into it.
+template <> struct Candidate<uint32_t> {
+  Candidate() = default;
+  Candidate(uint32_t order, int64_t index)
+      : both(uint64_t(order) << 32 | static_cast<uint32_t>(~index)) {}
+
+  bool operator>(const Candidate &other) const { return both > other.both; }
+
+  uint64_t both;
+};
+
+static int64_t indexOf(const Candidate<uint64_t> &candidate) { return candidate.index; }
+static int64_t indexOf(const Candidate<uint32_t> &candidate) {
+  return static_cast<uint32_t>(~candidate.both);
 }
 
-template <typename Key, typename Load>
-static void run(TensorView x, TopKAttributes attributes, std::span<const ResultView> results,
-                Load load) {
+template <typename Candidate> static void bestFirst(std::vector<Candidate> &row, int64_t k) {
+  if (2 * k > static_cast<int64_t>(row.size()))
+    std::sort(row.begin(), row.end(), std::greater<>());
+  else
+    std::partial_sort(row.begin(), row.begin() + k, row.end(), std::greater<>());
+}
+
+/// `Wide` orders elements that are stored as `Bits`.
+template <typename Bits, typename Wide>
+static void run(TensorView x, TopKAttributes attributes, std::span<const ResultView> results) {
   int64_t extent = x.shape[attributes.axis];
   int64_t outer = *elementCount(x.shape.first(attributes.axis));
   int64_t inner = *elementCount(x.shape.subspan(attributes.axis + 1));
-  std::vector<Key> keys(extent);
-  std::vector<int64_t> order;
+  std::span<const Bits> elements = x.as<Bits>();
+  const Order<Bits> orderOf(x.type);
+  auto *values = reinterpret_cast<Bits *>(results[0].bytes.data());
+  auto *places = reinterpret_cast<int64_t *>(results[1].bytes.data());
+  std::vector<Candidate<Wide>> row(extent);
   for (int64_t o = 0; o < outer; ++o)
     for (int64_t i = 0; i < inner; ++i) {
       int64_t from = o * extent * inner + i, to = o * attributes.k * inner + i;
-      for (int64_t e = 0; e < extent; ++e)
-        keys[e] = load(x, from + e * inner);
-      selectTop(keys, attributes.k, attributes.largest, order);
+      for (int64_t e = 0; e < extent; ++e) {
+        Bits order = orderOf(elements[from + e * inner]);
+        row[e] = Candidate<Wide>(attributes.largest ? order : Bits(~order), e);
+      }
+      bestFirst(row, attributes.k);
       for (int64_t e = 0; e < attributes.k; ++e) {
-        storeBits(x.type, results[0].bytes, to + e * inner, loadBits(x, from + order[e] * inner));
-        storeInteger(ElementType::I64, results[1].bytes, to + e * inner, order[e]);
+        int64_t index = indexOf(row[e]);
+        values[to + e * inner] = elements[from + index * inner];
+        places[to + e * inner] = index;
       }
     }
 }
@@ -81,12 +126,21 @@ static Status body(std::span<const TensorView> operands, const Json &attributes,
                    std::span<const ResultView> results) {
   TensorView x = operands[0];
   KINTSUGI_ASSIGN(TopKAttributes read, TopKAttributes::read(attributes, x.shape.size()));
-  if (isFloat(x.type))
-    run<double>(x, read, results, loadDouble);
-  else if (isSigned(x.type))
-    run<int64_t>(x, read, results, loadInteger);
-  else
-    run<uint64_t>(x, read, results, loadBits);
+  bool isShort = x.shape[read.axis] <= int64_t(std::numeric_limits<uint32_t>::max());
+  switch (bitsOf(x.type)) {
+  case 8:
+    isShort ? run<uint8_t, uint32_t>(x, read, results) : run<uint8_t, uint64_t>(x, read, results);
+    break;
+  case 16:
+    isShort ? run<uint16_t, uint32_t>(x, read, results) : run<uint16_t, uint64_t>(x, read, results);
+    break;
+  case 32:
+    isShort ? run<uint32_t, uint32_t>(x, read, results) : run<uint32_t, uint64_t>(x, read, results);
+    break;
+  default:
+    run<uint64_t, uint64_t>(x, read, results);
+    break;
+  }
   return Status::success();
 }
 

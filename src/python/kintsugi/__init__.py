@@ -216,6 +216,7 @@ class NodeArg:
             )
         return array
 
+
 class InferenceSession:
     """A compiled model, from an ONNX file, a text model (.te) or an artifact, or from the bytes of an ONNX file or an
     artifact. Keywords stand for options: `threads` for intra_op_num_threads, the others for those of their names.
@@ -292,7 +293,6 @@ class InferenceSession:
         if self._parts is None:
             raise UsageError("there is a report of sessions with a fallback; kintsugi explain tells of others")
         return self._parts.report
-
 
     def io_binding(self) -> IOBinding:
         return IOBinding(self)

@@ -2,6 +2,7 @@
 
 #include "run_call.h"
 
+#include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
 #include <limits>
@@ -47,6 +48,37 @@ TEST(TopK, OrdersAllOf64Bits) {
   Tensor y = tensorOf<int64_t>({3}, {least + 1, least, 1});
   results = runCall("TopK", {&y}, {{"k", 2}, {"largest", false}});
   EXPECT_EQ(valuesOf<int64_t>((*results)[0]), (std::vector<int64_t>{least, least + 1}));
+}
+
+/// Random numbers, ties and both zeros among them, in rows as long as the kinds of selection are
+/// for, of each type that has an order.
+TEST(TopK, OrdersEachType) {
+  std::mt19937 random(5);
+  for (ElementType type : {ElementType::F16, ElementType::BF16, ElementType::F32, ElementType::F64,
+                           ElementType::I8, ElementType::U8, ElementType::I16, ElementType::U16,
+                           ElementType::I32, ElementType::U32, ElementType::I64, ElementType::U64})
+    for (int64_t k : {1, 5, 60, 100})
+      for (bool largest : {true, false}) {
+        SCOPED_TRACE(std::string(nameOf(type)) + " " + std::to_string(k));
+        Tensor x = std::move(*Tensor::create(type, {100}));
+        for (int64_t i = 0; i < 100; ++i) {
+          double number = double(random() % 40) - (isSigned(type) ? 20 : 0);
+          storeDouble(type, x.bytes(), i, number == 0 && random() % 2 ? -0.0 : number);
+        }
+        std::vector<int64_t> order(100);
+        for (int64_t i = 0; i < 100; ++i)
+          order[i] = i;
+        std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+          double left = loadDouble(x.view(), a), right = loadDouble(x.view(), b);
+          return largest ? left > right : left < right;
+        });
+        order.resize(k);
+        auto results = runCall("TopK", {&x}, {{"k", k}, {"largest", largest}});
+        ASSERT_TRUE(results.ok()) << results.error().message;
+        EXPECT_EQ(valuesOf<int64_t>((*results)[1]), order);
+        for (int64_t i = 0; i < k; ++i)
+          EXPECT_EQ(loadBits((*results)[0].view(), i), loadBits(x.view(), order[i]));
+      }
 }
 
 TEST(TopK, AgreesWithItsDefinitionOnRandomShapes) {
