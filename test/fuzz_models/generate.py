@@ -37,7 +37,7 @@ def program_of(seed, on_gpu=False):
     chance = random.Random(f"model {seed}")
     opset = chance.choices(OPSETS, OPSET_WEIGHTS)[0]
     kind, share = ("units", UNITS_SHARE) if on_gpu else ("large", LARGE_SHARE)
-    if opset < 13 or chance.randrange(share) > 0:
+    if opset < 13 or chance.randrange(share) > 0 or not eligible(opset, kind):
         kind = ""
     blocks = eligible(opset, kind)
     count = 1 if kind else chance.choices([1, 2, 3, 4, 6], [4, 6, 5, 3, 1])[0]
