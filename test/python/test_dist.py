@@ -9,10 +9,10 @@ import subprocess
 import tarfile
 import zipfile
 
+import check_wheel
 import dist
 import pytest
 import sbom
-import wheel
 
 WHEELS = sorted((dist.ROOT / "dist").glob(f"kintsugi-{dist.version()}-*.whl"))
 TARBALLS = sorted((dist.ROOT / "dist").glob(f"kintsugi-{dist.version()}-*.tar.gz"))
@@ -54,7 +54,7 @@ def test_equal_builds_give_equal_tarballs(build, tmp_path, monkeypatch):
 
 @pytest.mark.skipif(not WHEELS, reason="there is no wheel; ./dev wheel makes one")
 def test_the_wheel_runs_without_anything_beside_it(capsys):
-    wheel.check(WHEELS[0])
+    check_wheel.check(WHEELS[0])
     assert "digits in " in capsys.readouterr().out
 
 
@@ -108,9 +108,9 @@ def test_a_wheel_without_its_notices_or_of_one_python_is_refused(tmp_path):
     whole, one = (tmp_path / f"{data}-{tag}-manylinux_2_34_x86_64.whl" for tag in ("py3-none", "cp311-cp311"))
     for path in (whole, one):
         with zipfile.ZipFile(path, "w") as archive:
-            for name in (wheel.LIBRARY, wheel.PROGRAM, "kintsugi/py.typed", f"{data}.data/scripts/kintsugi"):
+            for name in (check_wheel.LIBRARY, check_wheel.PROGRAM, "kintsugi/py.typed", f"{data}.data/scripts/kintsugi"):
                 archive.writestr(name, b"")
     with pytest.raises(dist.NotPortable, match=r"lacks .*licenses/zlib1g-dev, .*sboms/kintsugi.cdx.json"):
-        wheel.check_contents(whole, tmp_path / "contents")
+        check_wheel.check_contents(whole, tmp_path / "contents")
     with pytest.raises(dist.NotPortable, match="is not tagged for every Python"):
-        wheel.check_contents(one, tmp_path / "contents")
+        check_wheel.check_contents(one, tmp_path / "contents")

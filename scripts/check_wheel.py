@@ -1,6 +1,6 @@
 """Checks a wheel (./dev wheel) as who installs it would: in an environment of its own, without the network.
 
-usage: wheel.py WHEEL
+usage: check_wheel.py WHEEL
 
 The wheel is at most 45 MB and holds binaries that need nothing but glibc. pip installs it into a new environment that has
 NumPy and nothing else; there the command line compiles the demo's network and compares it with the reference, and the
