@@ -1,6 +1,7 @@
 """A model that runs in parts, by the compiler and by ONNX Runtime."""
 
 import json
+import tempfile
 
 import numpy
 
@@ -70,7 +71,7 @@ class Parts:
                     except Error as problem:
                         if not part.is_ours or not _is_of_model(problem):
                             raise
-                        more = dict.fromkeys(part.nodes, str(problem))
+                        more = dict.fromkeys(part.nodes, _reason(problem))
                         break
                 self._learn(opened[part.key()])
             if not more:
@@ -156,6 +157,12 @@ class Parts:
         results = [values[port.name] for port in self.outputs]
         # Nobody expects that what a run gives is what it was given.
         return [result.copy() if any(result is value for value in given) else result for result in results]
+
+
+def _reason(problem):
+    """Without the file that a part was in."""
+    place, _, reason = str(problem).partition(".onnx: ")
+    return reason if reason and place.startswith(tempfile.gettempdir()) else str(problem)
 
 
 def _is_of_model(problem):
