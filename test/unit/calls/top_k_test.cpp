@@ -68,8 +68,10 @@ TEST(TopK, OrdersEachType) {
         std::vector<int64_t> order(100);
         for (int64_t i = 0; i < 100; ++i)
           order[i] = i;
-        std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+        std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
           double left = loadDouble(x.view(), a), right = loadDouble(x.view(), b);
+          if (left == right)
+            return a < b;
           return largest ? left > right : left < right;
         });
         order.resize(k);
