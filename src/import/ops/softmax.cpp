@@ -65,12 +65,12 @@ struct Exponentials {
 Exponentials exponentials(Builder &b, const std::string &name, ValueId x, Normalized over,
                           bool keepExponential) {
   Exponentials e{std::move(over), accumulatorFor(b.type(x)), {}, {}, {}};
-  auto wideAt = [&](Indices at) { return Expr::cast(e.wide, b.read(x, at)); };
-  e.greatest = b.reduce(name + ".max", e.wide, e.over.outer, Combiner::Max, e.over.reduction,
-                        [&](Indices i, Indices r) { return wideAt(e.over.source(i, r)); });
+  e.greatest = b.reduce(name + ".max", b.type(x), e.over.outer, Combiner::Max, e.over.reduction,
+                        [&](Indices i, Indices r) { return b.read(x, e.over.source(i, r)); });
   std::string step = keepExponential ? ".exp" : ".shifted";
   e.shifted = b.define(name + step, b.shape(x), [&](Indices i) {
-    Expr shifted = wideAt(i) - b.read(e.greatest, e.over.outerOf(i));
+    Expr shifted = Expr::cast(e.wide, b.read(x, i)) -
+                   Expr::cast(e.wide, b.read(e.greatest, e.over.outerOf(i)));
     return keepExponential ? Expr::unary(UnaryOp::Exp, shifted) : shifted;
   });
   e.sum = b.reduce(name + ".sum", e.wide, e.over.outer, Combiner::Sum, e.over.reduction,
