@@ -5,6 +5,7 @@
 #include "calls/list.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -25,8 +26,7 @@ static Expected<std::vector<ResultType>> infer(std::span<const TensorType> opera
                                                const Json &attributes) {
   KINTSUGI_RETURN_IF_ERROR(expectOperands(operands, 1));
   const TensorType &x = operands[0];
-  bool isNumber = isFloat(x.type) || isInteger(x.type);
-  if (!isNumber || isStorageOnly(x.type))
+  if (!isFloat(x.type) && !isInteger(x.type))
     return inputError("can't order elements of type " + std::string(nameOf(x.type)));
   KINTSUGI_ASSIGN(TopKAttributes read, TopKAttributes::read(attributes, x.shape.size()));
   int64_t extent = x.shape[read.axis];
@@ -95,6 +95,30 @@ template <typename Candidate> static void bestFirst(std::vector<Candidate> &row,
     std::partial_sort(row.begin(), row.begin() + k, row.end(), std::greater<>());
 }
 
+/// Elements of storage-only types, which are packed or ordered by none of their bits.
+static void runStored(TensorView x, TopKAttributes attributes,
+                      std::span<const ResultView> results) {
+  int64_t extent = x.shape[attributes.axis];
+  int64_t outer = *elementCount(x.shape.first(attributes.axis));
+  int64_t inner = *elementCount(x.shape.subspan(attributes.axis + 1));
+  const Order<uint64_t> orderOf(ElementType::F64);
+  std::vector<Candidate<uint64_t>> row(extent);
+  for (int64_t o = 0; o < outer; ++o)
+    for (int64_t i = 0; i < inner; ++i) {
+      int64_t from = o * extent * inner + i, to = o * attributes.k * inner + i;
+      for (int64_t e = 0; e < extent; ++e) {
+        uint64_t order = orderOf(std::bit_cast<uint64_t>(loadDouble(x, from + e * inner)));
+        row[e] = {attributes.largest ? order : ~order, e};
+      }
+      bestFirst(row, attributes.k);
+      for (int64_t e = 0; e < attributes.k; ++e) {
+        storeBits(x.type, results[0].bytes, to + e * inner,
+                  loadBits(x, from + row[e].index * inner));
+        storeInteger(ElementType::I64, results[1].bytes, to + e * inner, row[e].index);
+      }
+    }
+}
+
 /// `Wide` orders elements that are stored as `Bits`.
 template <typename Bits, typename Wide>
 static void run(TensorView x, TopKAttributes attributes, std::span<const ResultView> results) {
@@ -126,6 +150,10 @@ static Status body(std::span<const TensorView> operands, const Json &attributes,
                    std::span<const ResultView> results) {
   TensorView x = operands[0];
   KINTSUGI_ASSIGN(TopKAttributes read, TopKAttributes::read(attributes, x.shape.size()));
+  if (isStorageOnly(x.type)) {
+    runStored(x, read, results);
+    return Status::success();
+  }
   bool isShort = x.shape[read.axis] <= int64_t(std::numeric_limits<uint32_t>::max());
   switch (bitsOf(x.type)) {
   case 8:

@@ -203,15 +203,39 @@ private:
     bind(node, fresh.addScan(namesOf(node), std::move(copy)));
   }
 
+  /// Calls know numbers, not codes: floats of few bits are f32 for them.
   void add(uint32_t node, const Call &call) {
     Call copy = call;
     copy.results.clear();
-    for (ValueId &id : copy.operands)
-      id = of(id);
+    for (ValueId &id : copy.operands) {
+      ElementType type = old.value(id).type;
+      id = isCodedFloat(type) ? converted(of(id), ".numbers", ElementType::F32, type) : of(id);
+    }
     llvm::SmallVector<Shape> shapes;
-    for (ValueId id : old.resultsOf(node))
+    llvm::SmallVector<ElementType> types;
+    for (ValueId id : old.resultsOf(node)) {
+      ElementType type = old.value(id).type;
       shapes.push_back(old.value(id).shape);
-    bind(node, fresh.addCall(namesOf(node), typesOf(node), shapes, std::move(copy)));
+      types.push_back(isCodedFloat(type) ? ElementType::F32 : keptAs(type));
+    }
+    llvm::SmallVector<ValueId> results =
+        fresh.addCall(namesOf(node), types, shapes, std::move(copy));
+    for (auto [id, result] : llvm::zip_equal(old.resultsOf(node), results))
+      if (ElementType type = old.value(id).type; isCodedFloat(type))
+        result = converted(result, ".codes", ElementType::U8, type);
+    bind(node, results);
+  }
+
+  static bool isCodedFloat(ElementType type) { return isStorageOnly(type) && isFloat(type); }
+
+  /// The numbers that codes of the storage type stand for, or codes of numbers.
+  ValueId converted(ValueId id, llvm::StringRef suffix, ElementType type, ElementType storage) {
+    const Value value = fresh.value(id);
+    Definition definition = over(value.shape);
+    Expr element = Expr::read(id, value.type, iterators(value.shape.size()));
+    definition.bodies = {type == ElementType::U8 ? encoded(storage, element)
+                                                 : decoded(storage, element)};
+    return fresh.define(value.name + suffix.str(), type, std::move(definition));
   }
 
   /// Expressions over codes; what is shared in them stays shared.

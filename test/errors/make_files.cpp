@@ -129,8 +129,9 @@ void writeNodes() {
                  tensor("axis", 7, {}, std::string(8, '\0'))}));
   write("tile.onnx", modelOf({node("Tile", {"x", "w"}, {"y"}, "repeat")}, {"6"},
                              {tensor("w", 7, {1}, std::string("\0\0\0\0\0\0\0\x20", 8))}));
-  write("cast.onnx",
-        modelOf({node("Cast", {"x"}, {"y"}, "c", {intAttribute("to", 22)})}, {"2"}, {}, 21));
+  write("cast.onnx", modelOf({node("Cast", {"x"}, {"i"}, "", {intAttribute("to", 22)}),
+                              node("Neg", {"i"}, {"y"}, "c")},
+                             {"2"}, {}, 21));
   write("argmax.onnx", modelOf({node("ArgMax", {"x"}, {"y"}, "a", {axis})}, {"0"}));
 }
 

@@ -244,6 +244,18 @@ TEST(StorageTypes, AreCarriedThroughLoops) {
   }
 }
 
+TEST(StorageTypes, CallsOrderThemByTheirNumbers) {
+  for (ElementType type : allTypes()) {
+    std::string t = textOf(type);
+    Program program = parsed("input x[3, 9] " + t + "\n(v[3, 4] " + t + ", p[3, 4] i64) = " +
+                             "call TopK(x) {\"axis\":1,\"k\":4}\noutput v\noutput p\n");
+    std::vector<Tensor> inputs;
+    inputs.push_back(randomCodes(type, {3, 9}, 4));
+    SCOPED_TRACE(t);
+    expectSameBytes(program, inputs);
+  }
+}
+
 TEST(StorageTypes, NothingIsAddedUpInThem) {
   for (const char *text : {"input x[4] f8e5m2\ny[] f8e5m2 = sum[i:4] x[i]\noutput y\n",
                            "input x[4] i4\ny[i:4] i4 = x[i] + x[i]\noutput y\n",
