@@ -12,6 +12,7 @@ from onnx import TensorProto, helper, numpy_helper
 kintsugi = pytest.importorskip("kintsugi", reason="the package is not built; ./dev build makes it")
 
 from kintsugi.fallback import partition
+from kintsugi.fallback.survey import Survey
 
 F32, U8, I64 = TensorProto.FLOAT, TensorProto.UINT8, TensorProto.INT64
 OURS, THEIRS = "kintsugi", "onnxruntime"
@@ -22,6 +23,21 @@ def cache(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("KINTSUGI_CACHE", str(tmp_path_factory.mktemp("cache")))
         yield
+
+
+@pytest.fixture(autouse=True)
+def without_quantization(monkeypatch):
+    """Operators of these models are refused whether the compiler has them or not: what it has grows."""
+    ask = Survey._ask
+
+    def refusing(survey, limits):
+        found = ask(survey, limits)
+        for number, node in found.items():
+            if survey._model.nodes[number].op_type in ("QuantizeLinear", "DequantizeLinear", "Scan"):
+                node["refused"] = node["refused"] or "the operator is not supported"
+        return found
+
+    monkeypatch.setattr(Survey, "_ask", refusing)
 
 
 @pytest.fixture
@@ -160,7 +176,7 @@ def test_what_is_refused_for_its_inputs(tmp_path, free_crossings):
     path = save(tmp_path, ports, nodes, [("y", F32, ["m", "n"])], {"one": np.float32(1)})
     session = compared(path, {"x": matrix(), "sizes": np.float32([16, 24])})
     reasons = {each["operator"]: each["reason"] for each in session.report()["not_taken"]}
-    assert reasons["Reshape"].endswith("'shape' must be known when compiling, but depends on 1 of the model's inputs")
+    assert "'shape' must be known when compiling, but depends on 1 of the model's inputs" in reasons["Reshape"]
 
 
 def test_operators_that_onnx_knows_nothing_of(tmp_path, free_crossings):
@@ -375,8 +391,9 @@ def test_models_that_are_wrong(tmp_path):
 
 
 def test_without_it_nothing_changes(tmp_path):
-    path = save(tmp_path, [("x", F32, SHAPE)], rounded("x", "y"), [("y", F32, SHAPE)], WEIGHTS)
-    with pytest.raises(kintsugi.InputError, match="2 operators are not supported"):
+    nodes = [("QuickGelu", ["x"], ["y"], {"domain": "com.microsoft"})]
+    path = save(tmp_path, [("x", F32, SHAPE)], nodes, [("y", F32, SHAPE)])
+    with pytest.raises(kintsugi.InputError, match="1 operator is not supported"):
         kintsugi.InferenceSession(path)
     code = "import sys, kintsugi; print({'onnx', 'onnxruntime', 'kintsugi.fallback'} & sys.modules.keys())"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "set()\n"
