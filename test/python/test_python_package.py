@@ -72,7 +72,7 @@ def test_digits():
     compared(DIGITS, {"images": images(session)})
 
 
-@pytest.mark.parametrize("name", ["gcn", "mmoe", "resnet18", "shufflenet_v2"])
+@pytest.mark.parametrize("name", ["mmoe", "resnet18"])
 def test_zoo(name):
     (path,) = models.choose([name])
     feeds = materialize.inputs(onnx.load(path, load_external_data=False))

@@ -6,7 +6,7 @@ import mutate
 import pytest
 
 QUICK = """candy csrnet dcgan dlrm efficientnet_b0 efficientvit_b1 fsrcnn gcn infogan lstm_10x100x256 mmoe resnet18 resnet50
-shufflenet_v2 yolox_nano""".split()
+shufflenet_v2""".split()
 SECONDS = 240  # For one command on a machine that is busy; alone each takes a few.
 
 
@@ -20,7 +20,7 @@ def test_there_are_enough():
     assert len(models.choose(QUICK)) == len(QUICK) >= 12
 
 
-@pytest.mark.parametrize("path", models.choose(["fsrcnn", "shufflenet_v2"]), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", models.choose(["fsrcnn", "dcgan"]), ids=lambda path: path.stem)
 def test_mistakes_are_seen(path):
     row = mutate.examine(path, SECONDS)
     assert row["none"] <= 1
