@@ -28,6 +28,7 @@ def block(*covers, opset=13, weight=4, last=24):
     """Registers a generator: the operators that it makes and the idioms (in lower case) that it writes."""
 
     def register(make):
+        assert make.__name__ not in {made.name for made in BLOCKS}, f"two generators are named {make.__name__}"
         BLOCKS.append(Block(make, covers, opset, weight, last))
         return make
 

@@ -98,8 +98,8 @@ def range_of_bytes(m):
     m.keep(m.g.node("DequantizeLinear", [y, scale, zero], x.shape, "wide", exact=True, bound=155.0))
 
 
-@block("BitCast", opset=26, weight=1, last=26)
-def bits(m):
+@block("BitCast", opset=26, weight=0.1, last=26)  # ONNX Runtime 1.31 has none.
+def bits_of_integers(m):
     x = m.g.input(m.shape(m.d.index(4)), "int32")
     m.g.pin(x)
     there = m.g.node("BitCast", [x], x.shape, "uint32", exact=True, to="kind:uint32")

@@ -10,7 +10,7 @@ WIDTHS = [64, 128, 72, 256, 16]
 
 
 @block("MatMul", "units: product", weight=6)
-def product(m):
+def product_of_units(m):
     """Of all that came before, or of an input; long sums are cut into those of several blocks."""
     x = m.pick(2, test=lambda v: v.size >= 4096) if m.pool and m.d.flag() else None
     if x is None:
@@ -32,14 +32,14 @@ def batched_product(m):
 
 
 @block("MatMul", "units: gated product", weight=2)
-def gated_product(m):
+def gated_product_of_units(m):
     x = m.input((m.d.choice(ROWS), m.d.choice([128, 256])))
     width = m.d.choice(WIDTHS)
     m.keep(m.mul(m.unary("Sigmoid", m.dense(x, width)), m.dense(x, width)))
 
 
 @block("MatMul", "Softmax", "units: attention", weight=6)
-def attention(m):
+def attention_of_units(m):
     heads, width = m.d.choice([2, 1, 4]), m.d.choice([64, 32, 128])
     rows = m.d.choice([128, 64, 256, 100])
     columns = rows if m.d.flag() else m.d.choice([128, 256, 64, 100])
@@ -59,7 +59,7 @@ def causal_attention(m):
 
 
 @block("Conv", "units: convolution", weight=5)
-def convolution(m):
+def convolution_of_units(m):
     channels, side, size = m.d.choice([64, 32, 128]), m.d.choice([14, 8, 16]), m.d.choice([3, 1])
     x = m.input((1, channels, side, side))
     stride = m.d.choice([1, 2])
