@@ -63,10 +63,11 @@ private:
 };
 
 /// An element of a row: the greater one comes first, of equal ones that which stands first.
-template <typename Bits> struct Candidate {
-  Bits order;
+template <typename Wide> struct Candidate {
+  Wide order;
   int64_t index;
 
+  int64_t place() const { return index; }
   bool operator>(const Candidate &other) const {
     return order != other.order ? order > other.order : index < other.index;
   }
@@ -78,15 +79,11 @@ template <> struct Candidate<uint32_t> {
   Candidate(uint32_t order, int64_t index)
       : both(uint64_t(order) << 32 | static_cast<uint32_t>(~index)) {}
 
+  int64_t place() const { return static_cast<uint32_t>(~both); }
   bool operator>(const Candidate &other) const { return both > other.both; }
 
   uint64_t both;
 };
-
-static int64_t indexOf(const Candidate<uint64_t> &candidate) { return candidate.index; }
-static int64_t indexOf(const Candidate<uint32_t> &candidate) {
-  return static_cast<uint32_t>(~candidate.both);
-}
 
 template <typename Candidate> static void bestFirst(std::vector<Candidate> &row, int64_t k) {
   if (2 * k > static_cast<int64_t>(row.size()))
@@ -95,80 +92,66 @@ template <typename Candidate> static void bestFirst(std::vector<Candidate> &row,
     std::partial_sort(row.begin(), row.begin() + k, row.end(), std::greater<>());
 }
 
-/// Elements of storage-only types, which are packed or ordered by none of their bits.
-static void runStored(TensorView x, TopKAttributes attributes,
-                      std::span<const ResultView> results) {
+/// `orderAt` gives an element's order, as a `Wide`.
+template <typename Wide, typename OrderAt>
+static void select(TensorView x, TopKAttributes attributes, std::span<const ResultView> results,
+                   const OrderAt &orderAt) {
   int64_t extent = x.shape[attributes.axis];
   int64_t outer = *elementCount(x.shape.first(attributes.axis));
   int64_t inner = *elementCount(x.shape.subspan(attributes.axis + 1));
-  const Order<uint64_t> orderOf(ElementType::F64);
-  std::vector<Candidate<uint64_t>> row(extent);
-  for (int64_t o = 0; o < outer; ++o)
-    for (int64_t i = 0; i < inner; ++i) {
-      int64_t from = o * extent * inner + i, to = o * attributes.k * inner + i;
-      for (int64_t e = 0; e < extent; ++e) {
-        uint64_t order = orderOf(std::bit_cast<uint64_t>(loadDouble(x, from + e * inner)));
-        row[e] = {attributes.largest ? order : ~order, e};
-      }
-      bestFirst(row, attributes.k);
-      for (int64_t e = 0; e < attributes.k; ++e) {
-        storeBits(x.type, results[0].bytes, to + e * inner,
-                  loadBits(x, from + row[e].index * inner));
-        storeInteger(ElementType::I64, results[1].bytes, to + e * inner, row[e].index);
-      }
-    }
-}
-
-/// `Wide` orders elements that are stored as `Bits`.
-template <typename Bits, typename Wide>
-static void run(TensorView x, TopKAttributes attributes, std::span<const ResultView> results) {
-  int64_t extent = x.shape[attributes.axis];
-  int64_t outer = *elementCount(x.shape.first(attributes.axis));
-  int64_t inner = *elementCount(x.shape.subspan(attributes.axis + 1));
-  std::span<const Bits> elements = x.as<Bits>();
-  const Order<Bits> orderOf(x.type);
-  auto *values = reinterpret_cast<Bits *>(results[0].bytes.data());
-  auto *places = reinterpret_cast<int64_t *>(results[1].bytes.data());
   std::vector<Candidate<Wide>> row(extent);
   for (int64_t o = 0; o < outer; ++o)
     for (int64_t i = 0; i < inner; ++i) {
       int64_t from = o * extent * inner + i, to = o * attributes.k * inner + i;
       for (int64_t e = 0; e < extent; ++e) {
-        Bits order = orderOf(elements[from + e * inner]);
-        row[e] = Candidate<Wide>(attributes.largest ? order : Bits(~order), e);
+        auto order = static_cast<Wide>(orderAt(from + e * inner));
+        row[e] = Candidate<Wide>(attributes.largest ? order : ~order, e);
       }
       bestFirst(row, attributes.k);
       for (int64_t e = 0; e < attributes.k; ++e) {
-        int64_t index = indexOf(row[e]);
-        values[to + e * inner] = elements[from + index * inner];
-        places[to + e * inner] = index;
+        int64_t place = row[e].place();
+        storeBits(x.type, results[0].bytes, to + e * inner, loadBits(x, from + place * inner));
+        storeInteger(ElementType::I64, results[1].bytes, to + e * inner, place);
       }
     }
+}
+
+template <typename Bits>
+static void run(TensorView x, TopKAttributes attributes, std::span<const ResultView> results) {
+  auto orderAt = [orderOf = Order<Bits>(x.type), elements = x.as<Bits>()](int64_t i) {
+    return orderOf(elements[i]);
+  };
+  bool fitsIntoOne = sizeof(Bits) <= sizeof(uint32_t) &&
+                     x.shape[attributes.axis] <= int64_t(std::numeric_limits<uint32_t>::max());
+  if (fitsIntoOne)
+    select<uint32_t>(x, attributes, results, orderAt);
+  else
+    select<uint64_t>(x, attributes, results, orderAt);
+}
+
+/// Elements of storage-only types, which are packed or ordered by none of their bits.
+static void runStored(TensorView x, TopKAttributes attributes,
+                      std::span<const ResultView> results) {
+  auto orderAt = [orderOf = Order<uint64_t>(ElementType::F64), x](int64_t i) {
+    return orderOf(std::bit_cast<uint64_t>(loadDouble(x, i)));
+  };
+  select<uint64_t>(x, attributes, results, orderAt);
 }
 
 static Status body(std::span<const TensorView> operands, const Json &attributes,
                    std::span<const ResultView> results) {
   TensorView x = operands[0];
   KINTSUGI_ASSIGN(TopKAttributes read, TopKAttributes::read(attributes, x.shape.size()));
-  if (isStorageOnly(x.type)) {
+  if (isStorageOnly(x.type))
     runStored(x, read, results);
-    return Status::success();
-  }
-  bool isShort = x.shape[read.axis] <= int64_t(std::numeric_limits<uint32_t>::max());
-  switch (bitsOf(x.type)) {
-  case 8:
-    isShort ? run<uint8_t, uint32_t>(x, read, results) : run<uint8_t, uint64_t>(x, read, results);
-    break;
-  case 16:
-    isShort ? run<uint16_t, uint32_t>(x, read, results) : run<uint16_t, uint64_t>(x, read, results);
-    break;
-  case 32:
-    isShort ? run<uint32_t, uint32_t>(x, read, results) : run<uint32_t, uint64_t>(x, read, results);
-    break;
-  default:
-    run<uint64_t, uint64_t>(x, read, results);
-    break;
-  }
+  else if (bitsOf(x.type) == 8)
+    run<uint8_t>(x, read, results);
+  else if (bitsOf(x.type) == 16)
+    run<uint16_t>(x, read, results);
+  else if (bitsOf(x.type) == 32)
+    run<uint32_t>(x, read, results);
+  else
+    run<uint64_t>(x, read, results);
   return Status::success();
 }
 
