@@ -12,7 +12,7 @@ from .inference import told_by_onnxruntime
 
 # What has more bytes is no shape, position or the like, by whose value it is decided whether a node can be compiled.
 _SMALL = 4096
-_OWN_DOMAINS = ("", "ai.onnx")
+OWN_DOMAINS = ("", "ai.onnx")
 _FLOATS = {TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16, TensorProto.DOUBLE}
 
 
@@ -123,7 +123,7 @@ class Model:
         self.infos |= {name: info for name, info in self._told.items() if has_shape(info) or name not in self.infos}
 
     def _shape_asked_by(self, node):
-        if node.op_type not in ("Shape", "Size") or node.domain not in _OWN_DOMAINS:
+        if node.op_type not in ("Shape", "Size") or node.domain not in OWN_DOMAINS:
             return None
         shape = self.shape_of(node.input[0])
         if shape is None:
@@ -234,7 +234,7 @@ def _fits(shape, kind):
 
 def _constant_of(node):
     """The tensor of a `Constant`; None where it is none, or a list of strings or sparse."""
-    if node.op_type != "Constant" or node.domain not in _OWN_DOMAINS or len(node.attribute) != 1:
+    if node.op_type != "Constant" or node.domain not in OWN_DOMAINS or len(node.attribute) != 1:
         return None
     attribute = node.attribute[0]
     if attribute.name == "value":

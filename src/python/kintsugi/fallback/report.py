@@ -2,6 +2,8 @@
 
 from collections import Counter
 
+from .model import OWN_DOMAINS
+
 _NAMED = 3  # Nodes of one reason, in the text.
 RUNNERS = {True: "kintsugi", False: "onnxruntime"}
 
@@ -61,4 +63,4 @@ def name_of(node):
 
 
 def operator_of(node):
-    return f"{node.domain}.{node.op_type}" if node.domain not in ("", "ai.onnx") else node.op_type
+    return f"{node.domain}.{node.op_type}" if node.domain not in OWN_DOMAINS else node.op_type

@@ -10,6 +10,7 @@ import onnx
 import onnxruntime
 
 from .. import InputError
+from .inference import options_beneath
 from .ports import info_of
 
 _LARGEST = (1 << 31) - (1 << 20)  # Bytes of weights that a file of protobuf may have beside all else.
@@ -39,10 +40,8 @@ class OwnRunner:
 class OtherRunner:
     def __init__(self, part, infos, threads, shares):
         """`shares`: whether others use the same cores in turn, which threads that wait should leave to them."""
-        options = onnxruntime.SessionOptions()
+        options = options_beneath(part.folder)
         options.intra_op_num_threads = threads
-        options.log_severity_level = 4
-        options.add_session_config_entry("session.model_external_initializers_file_folder_path", part.folder)
         if shares:
             options.add_session_config_entry("session.force_spinning_stop", "1")
         model = part.proto(infos, embedded=False).SerializeToString()
