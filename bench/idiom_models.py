@@ -94,10 +94,6 @@ def silu(m):
     m.value = m.node("Mul", m.value, m.node("Sigmoid", m.value))
 
 
-def hard_swish(m):
-    m.then("HardSwish")
-
-
 def batch_norm(m):
     c = m.shape[1]
     numbers = [m.weight(c), m.weight(c), m.weight(c), m.constant(m.random.uniform(0.5, 2, c).astype(np.float32))]
@@ -300,7 +296,7 @@ OF_IMAGES = {
     "average-pool": pool("AveragePool", 3, 1),
     "relu": pointwise("Relu"),
     "silu": silu,
-    "hard-swish": hard_swish,
+    "hard-swish": pointwise("HardSwish"),
     "batch-norm": batch_norm,
     "instance-norm": instance_norm,
     "group-norm": group_norm,

@@ -90,7 +90,7 @@ def range_of_bytes(m):
     """Of integers from -100 to 155, so that the scale is 1."""
     count = m.d.choice([2, 3, 17, 100, 255])
     m.g._count += 1
-    recipe = f"values([-100, 155], 2)" if count == 2 else f"np.concatenate([values([-100, 155], 2), integers({m.g._count}, -100, 156, {count - 2})])"
+    recipe = "values([-100, 155], 2)" if count == 2 else f"np.concatenate([values([-100, 155], 2), integers({m.g._count}, -100, 156, {count - 2})])"
     x = m.g.input((count,), "wide", recipe, bound=155.0)
     m.g.pin(x)
     outputs = [((count,), "uint8"), ((), "wide"), ((), "uint8")]

@@ -112,28 +112,32 @@ std::vector<double> numbersAround(ElementType type, ElementType of) {
   return all;
 }
 
+/// Converts each element of a row; all ways of doing it have to give the same bytes, which these
+/// are.
+std::vector<std::byte> convertedTo(ElementType to, Tensor row) {
+  SCOPED_TRACE(textOf(row.type()) + " to " + textOf(to));
+  std::string n = std::to_string(row.count());
+  Program program = parsed("input x[" + n + "] " + textOf(row.type()) + "\ny[i:" + n + "] " +
+                           textOf(to) + " = " + textOf(to) + "(x[i])\noutput y\n");
+  std::vector<Tensor> inputs;
+  inputs.push_back(std::move(row));
+  expectSameBytes(program, inputs);
+  auto outputs = bytesOfOutputs(program, inputs);
+  return outputs.empty() ? std::vector<std::byte>() : outputs[0];
+}
+
 TEST(StorageTypes, ConversionsFromFloatsAreThoseOfBase) {
   for (ElementType type : allTypes())
     for (ElementType from : {ElementType::F32, ElementType::F64, ElementType::F16}) {
       SCOPED_TRACE(textOf(type) + " from " + textOf(from));
       std::vector<double> numbers = numbersAround(type, from);
-      int64_t count = numbers.size();
-      Tensor input = tensorOf(from, {count}, numbers);
-      std::string n = std::to_string(count);
-      Program program = parsed("input x[" + n + "] " + textOf(from) + "\ny[i:" + n + "] " +
-                               textOf(type) + " = " + textOf(type) + "(x[i])\noutput y\n");
-      std::vector<Tensor> inputs;
-      inputs.push_back(std::move(*input.clone()));
-      expectSameBytes(program, inputs);
-      if (!isFloat(type))
-        continue;
-      auto bytes = bytesOfOutputs(program, inputs);
-      ASSERT_EQ(bytes.size(), 1u);
-      for (int64_t i = 0; i < count; ++i) {
+      std::array<int64_t, 1> shape{int64_t(numbers.size())};
+      Tensor input = tensorOf(from, {shape[0]}, numbers);
+      std::vector<std::byte> bytes = convertedTo(type, std::move(*input.clone()));
+      ASSERT_EQ(int64_t(bytes.size()), *bytesOf(type, shape[0]));
+      for (int64_t i = 0; isFloat(type) && i < shape[0]; ++i) {
         double number = loadDouble(input.view(), i);
-        std::array<int64_t, 1> shape{count};
-        uint64_t code = loadBits({type, shape, bytes[0]}, i);
-        uint64_t right = encodeFloat(type, number);
+        uint64_t code = loadBits({type, shape, bytes}, i), right = encodeFloat(type, number);
         bool bothNaN = std::isnan(decodeFloat(type, code)) && std::isnan(decodeFloat(type, right));
         ASSERT_TRUE(code == right || bothNaN || std::isnan(number))
             << number << ": " << code << " instead of " << right;
@@ -143,45 +147,23 @@ TEST(StorageTypes, ConversionsFromFloatsAreThoseOfBase) {
 
 TEST(StorageTypes, EachCodeIsItsNumber) {
   for (ElementType type : allTypes())
-    for (ElementType to : {ElementType::F32, ElementType::F16, ElementType::I8, ElementType::I64,
-                           ElementType::Bool}) {
-      SCOPED_TRACE(textOf(type) + " to " + textOf(to));
-      Tensor codes = codesOf(type);
-      std::string n = std::to_string(codes.count());
-      Program program = parsed("input x[" + n + "] " + textOf(type) + "\ny[i:" + n + "] " +
-                               textOf(to) + " = " + textOf(to) + "(x[i])\noutput y\n");
-      std::vector<Tensor> inputs;
-      inputs.push_back(std::move(codes));
-      expectSameBytes(program, inputs);
-    }
+    for (ElementType to :
+         {ElementType::F32, ElementType::F16, ElementType::I8, ElementType::I64, ElementType::Bool})
+      convertedTo(to, codesOf(type));
 }
 
 TEST(StorageTypes, IntegersWrapAround) {
   std::vector<double> numbers;
   for (int i = -300; i < 300; ++i)
     numbers.push_back(i);
-  for (ElementType type : allTypes()) {
-    SCOPED_TRACE(textOf(type));
-    Program program = parsed("input x[600] i32\ny[i:600] " + textOf(type) + " = " + textOf(type) +
-                             "(x[i])\noutput y\n");
-    std::vector<Tensor> inputs;
-    inputs.push_back(tensorOf(ElementType::I32, {600}, numbers));
-    expectSameBytes(program, inputs);
-  }
+  for (ElementType type : allTypes())
+    convertedTo(type, tensorOf(ElementType::I32, {600}, numbers));
 }
 
 TEST(StorageTypes, AnyIsConvertedToAnyOther) {
   for (ElementType from : allTypes())
-    for (ElementType to : allTypes()) {
-      SCOPED_TRACE(textOf(from) + " to " + textOf(to));
-      Tensor codes = codesOf(from);
-      std::string n = std::to_string(codes.count());
-      Program program = parsed("input x[" + n + "] " + textOf(from) + "\ny[i:" + n + "] " +
-                               textOf(to) + " = " + textOf(to) + "(x[i])\noutput y\n");
-      std::vector<Tensor> inputs;
-      inputs.push_back(std::move(codes));
-      expectSameBytes(program, inputs);
-    }
+    for (ElementType to : allTypes())
+      convertedTo(to, codesOf(from));
 }
 
 /// A tensor of codes that are any.
