@@ -26,6 +26,18 @@ const Attribute *OpContext::find(llvm::StringRef name, AttributeKind kind, llvm:
   return attribute;
 }
 
+Expected<const Graph *> OpContext::graph(llvm::StringRef name) const {
+  const Attribute *attribute = onnx.attribute(name);
+  if (!attribute || !attribute->graph)
+    return error("its graph '" + name + "' is missing");
+  return attribute->graph.get();
+}
+
+Error OpContext::unsupported(ElementType type) const {
+  return error(llvm::Twine("elements of type ") + nameOf(type) +
+               " are not supported, and it makes some");
+}
+
 int64_t OpContext::integer(llvm::StringRef name, int64_t otherwise) {
   const Attribute *attribute = find(name, AttributeKind::Int, "an integer");
   return attribute ? attribute->i : otherwise;

@@ -85,6 +85,8 @@ public:
   Expected<ElementType> elementType(llvm::StringRef name, int64_t otherwise);
   /// Attributes, or the value to take where one is absent. One of another kind fails the node.
   bool hasAttribute(llvm::StringRef name) const { return onnx.attribute(name) != nullptr; }
+  /// A graph that must be there.
+  Expected<const Graph *> graph(llvm::StringRef name) const;
   int64_t integer(llvm::StringRef name, int64_t otherwise);
   double real(llvm::StringRef name, double otherwise);
   std::string text(llvm::StringRef name, llvm::StringRef otherwise);
@@ -138,6 +140,8 @@ public:
       outputs[number] = std::move(binding);
   }
 
+  /// Elements that can't be made.
+  Error unsupported(ElementType type) const;
   /// An input error with this reason; the importer adds the file and the node.
   Error error(const llvm::Twine &reason) const { return inputError(reason.str()); }
 

@@ -116,12 +116,12 @@ struct Plan {
   std::vector<Check> checks;
   std::vector<unsigned> inputs; ///< Buffer of each port.
   std::vector<Output> outputs;
-  /// What users take the bytes of a port for, where that is not what its buffer is.
+  /// What users take the bytes of a port for, of which its buffer may know less.
   struct Declared {
     ElementType type;
     te::Shape shape;
   };
-  std::vector<Declared> declaredInputs, declaredOutputs; ///< Of all ports, or of none.
+  std::vector<Declared> declaredInputs, declaredOutputs; ///< Of all; none: as buffers are.
   uint64_t arenaBytes = 0;
 
   double objectiveSeconds = 0; ///< Of the root: what the solver minimized.

@@ -10,7 +10,6 @@
 #include "pipeline/targets.h"
 #include "pipeline/tuning.h"
 #include "pipeline/version.h"
-#include "simplify/storage_types.h"
 #include "te/check.h"
 #include "te/parser.h"
 #include "te/printer.h"
@@ -48,8 +47,6 @@ void addChecks(orchestrate::Plan &plan, const std::vector<simplify::InputCheck> 
 
 /// Ports are of the types that the model has.
 void declarePorts(orchestrate::Plan &plan, const te::Program &imported) {
-  if (!simplify::hasStorageTypes(imported))
-    return;
   auto declared = [&](te::ValueId id) -> orchestrate::Plan::Declared {
     return {imported.value(id).type, imported.value(id).shape};
   };

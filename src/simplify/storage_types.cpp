@@ -85,9 +85,8 @@ private:
   /// An element's code, which lies in one byte or across two.
   Expr codeIn(ValueId bytes, const Value &value) {
     int64_t bits = bitsOf(value.type);
-    Index position = linearize(iterators(value.shape.size()), value.shape);
-    Index first = 8 % bits == 0 ? position.floorDiv(8 / bits) : (position * bits).floorDiv(8);
-    Index by = 8 % bits == 0 ? position.mod(8 / bits) * bits : (position * bits).mod(8);
+    Index start = linearize(iterators(value.shape.size()), value.shape) * bits;
+    Index first = start.floorDiv(8);
     auto byte = [&](const Index &at) {
       Expr zero = Expr::literal(ElementType::U8, int64_t(0));
       return Expr::cast(ElementType::U16, Expr::read(bytes, ElementType::U8, {at}, zero));
@@ -97,7 +96,8 @@ private:
       word = Expr::binary(BinaryOp::Or, word,
                           Expr::binary(BinaryOp::ShiftLeft, byte(first + Index(1)),
                                        Expr::literal(ElementType::U16, int64_t(8))));
-    Expr code = Expr::binary(BinaryOp::ShiftRight, word, Expr::index(by, ElementType::U16));
+    Expr code =
+        Expr::binary(BinaryOp::ShiftRight, word, Expr::index(start.mod(8), ElementType::U16));
     if (isInteger(value.type))
       return encoded(value.type, code);
     return lowBits(Expr::cast(ElementType::U8, code), bits);
@@ -118,8 +118,7 @@ private:
   Expr byteOf(ValueId row, ElementType type) {
     int64_t bits = bitsOf(type);
     int64_t number = 8 % bits == 0 ? 8 / bits : 8 / bits + 2;
-    Index start = Index::iterator(0) * 8;
-    Index first = 8 % bits == 0 ? Index::iterator(0) * (8 / bits) : start.floorDiv(bits);
+    Index start = Index::iterator(0) * 8, first = start.floorDiv(bits);
     Expr word = Expr::literal(ElementType::U32, int64_t(0));
     for (int64_t k = 0; k < number; ++k) {
       Expr zero = Expr::literal(keptAs(type), int64_t(0));
@@ -128,10 +127,8 @@ private:
       Expr by = Expr::literal(ElementType::U32, k * bits);
       word = Expr::binary(BinaryOp::Or, word, Expr::binary(BinaryOp::ShiftLeft, low, by));
     }
-    if (8 % bits != 0)
-      word =
-          Expr::binary(BinaryOp::ShiftRight, word, Expr::index(start.mod(bits), ElementType::U32));
-    return Expr::cast(ElementType::U8, word);
+    Expr by = Expr::index(start.mod(bits), ElementType::U32);
+    return Expr::cast(ElementType::U8, Expr::binary(BinaryOp::ShiftRight, word, by));
   }
 
   ValueId flattened(ValueId id) {
@@ -310,10 +307,6 @@ private:
   std::vector<std::optional<ValueId>> table; ///< By number of the old value.
 };
 
-bool isOfStorageTypes(const Program &program) {
-  return llvm::any_of(program.values, [](const Value &value) { return isStorageOnly(value.type); });
-}
-
 } // namespace
 
 bool hasStorageTypes(const Program &program) {
@@ -327,7 +320,8 @@ bool hasStorageTypes(const Program &program) {
     }
     return scan && hasStorageTypes(*scan->body);
   };
-  return isOfStorageTypes(program) || llvm::any_of(program.nodes, inside);
+  auto isStored = [](const Value &value) { return isStorageOnly(value.type); };
+  return llvm::any_of(program.values, isStored) || llvm::any_of(program.nodes, inside);
 }
 
 Program withoutStorageTypes(const Program &program) {

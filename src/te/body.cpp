@@ -1,5 +1,6 @@
 #include "te/body.h"
 
+#include "base/half.h"
 #include "te/scalar.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -211,7 +212,7 @@ double Body::computeFloat(BodyNode &node) {
   }
   case ExprKind::Unary:
     if (node.unary == UnaryOp::FromBits)
-      return floatOfBits(node.type, evalInteger(*operands[0]));
+      return decodeFloat(node.type, static_cast<uint64_t>(evalInteger(*operands[0])));
     return applyUnary(node.unary, evalFloat(*operands[0]));
   case ExprKind::Binary: {
     double left = evalFloat(*operands[0]);
@@ -245,7 +246,7 @@ int64_t Body::computeInteger(BodyNode &node) {
   }
   case ExprKind::Unary:
     if (node.unary == UnaryOp::Bits)
-      return wrapInteger(node.type, bitsOfFloat(node.operandType, evalFloat(*operands[0])));
+      return static_cast<int64_t>(encodeFloat(node.operandType, evalFloat(*operands[0])));
     if (ofFloats)
       return applyTest(node.unary, evalFloat(*operands[0]));
     return applyUnary(node.unary, node.type, evalInteger(*operands[0]));

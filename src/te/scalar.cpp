@@ -92,14 +92,6 @@ bool applyTest(UnaryOp op, double value) {
   return op == UnaryOp::IsNaN ? std::isnan(value) : std::isinf(value);
 }
 
-int64_t bitsOfFloat(ElementType type, double value) {
-  return static_cast<int64_t>(encodeFloat(type, value));
-}
-
-double floatOfBits(ElementType type, int64_t bits) {
-  return decodeFloat(type, static_cast<uint64_t>(bits));
-}
-
 double roundedTo(ElementType type, double value) {
   return decodeFloat(type, encodeFloat(type, value));
 }

@@ -23,10 +23,6 @@ bool applyTest(UnaryOp op, double value);
 /// Comparisons of floats.
 bool applyComparison(BinaryOp op, double left, double right);
 
-/// The bits of a float that is rounded to the type, which is f32 or f64, and back.
-int64_t bitsOfFloat(ElementType type, double value);
-double floatOfBits(ElementType type, int64_t bits);
-
 /// A number as a float type keeps it.
 double roundedTo(ElementType type, double value);
 

@@ -16,13 +16,6 @@ namespace {
 
 constexpr int64_t mostTrips = 1024;
 
-Expected<const Graph *> graphAttribute(OpContext &c, llvm::StringRef name) {
-  const Attribute *attribute = c.node().attribute(name);
-  if (!attribute || !attribute->graph)
-    return c.error("its graph '" + name + "' is missing");
-  return attribute->graph.get();
-}
-
 /// A scalar boolean if it is known.
 Expected<std::optional<bool>> knownCondition(OpContext &c, ValueId condition) {
   if (c.type(condition) != ElementType::Bool || c.count(condition) != 1)
@@ -51,8 +44,8 @@ Status choose(OpContext &c, llvm::ArrayRef<Binding> yes, llvm::ArrayRef<Binding>
 }
 
 Status conditional(OpContext &c) {
-  KINTSUGI_ASSIGN(const Graph *thenGraph, graphAttribute(c, "then_branch"));
-  KINTSUGI_ASSIGN(const Graph *elseGraph, graphAttribute(c, "else_branch"));
+  KINTSUGI_ASSIGN(const Graph *thenGraph, c.graph("then_branch"));
+  KINTSUGI_ASSIGN(const Graph *elseGraph, c.graph("else_branch"));
   KINTSUGI_ASSIGN(std::optional<bool> known, knownCondition(c, c.input(0)));
   if (thenGraph->outputs.size() != c.numOutputs() || elseGraph->outputs.size() != c.numOutputs())
     return c.error("its branches don't have as many outputs as it has");
@@ -83,7 +76,7 @@ Expected<int64_t> tripLimit(OpContext &c) {
 }
 
 Status loop(OpContext &c) {
-  KINTSUGI_ASSIGN(const Graph *body, graphAttribute(c, "body"));
+  KINTSUGI_ASSIGN(const Graph *body, c.graph("body"));
   KINTSUGI_ASSIGN(int64_t trips, tripLimit(c));
   unsigned carried = std::max(2u, c.numInputs()) - 2;
   if (body->outputs.size() != 1 + c.numOutputs() || c.numOutputs() < carried)

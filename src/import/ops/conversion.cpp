@@ -118,8 +118,7 @@ Status bitCast(OpContext &c) {
 
 Expected<Conversion> conversionTo(OpContext &c, ElementType type) {
   if (!computes(type) && !isStorageOnly(type))
-    return c.error(llvm::Twine("elements of type ") + nameOf(type) +
-                   " are not supported, and it makes some");
+    return c.unsupported(type);
   Conversion result{type};
   result.outOfRange = c.integer("saturate", 1) ? OutOfRange::Clamp : OutOfRange::Special;
   std::string rounding = c.text("round_mode", "up");

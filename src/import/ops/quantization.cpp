@@ -152,9 +152,9 @@ ValueId extremeOf(OpContext &c, const char *name, te::Combiner combiner, BinaryO
 /// A scale by which the range of the elements, zero included, is that of u8.
 Status dynamicQuantizeLinear(OpContext &c) {
   ValueId x = c.input(0);
+  KINTSUGI_RETURN_IF_ERROR(c.requireFloat(x));
   if (c.type(x) != ElementType::F32)
-    return c.requireFloat(x).ok() ? Status(c.error("it needs elements of type f32"))
-                                  : c.requireFloat(x);
+    return c.error("it needs elements of type f32");
   if (c.count(x) == 0)
     return c.error("an empty tensor has no range");
   auto number = [](double value) { return Expr::literal(ElementType::F32, value); };

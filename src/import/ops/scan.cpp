@@ -83,10 +83,7 @@ public:
 
 private:
   Status readNode() {
-    const Attribute *attribute = c.node().attribute("body");
-    if (!attribute || !attribute->graph)
-      return c.error("its graph 'body' is missing");
-    body = attribute->graph.get();
+    KINTSUGI_ASSIGN(body, c.graph("body"));
     int64_t count = c.integer("num_scan_inputs", 0);
     if (count < 1 || count > c.numInputs())
       return c.error("its attribute 'num_scan_inputs' is " + llvm::Twine(count) + ", but it has " +

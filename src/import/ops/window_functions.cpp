@@ -18,8 +18,7 @@ struct Cosines {
 Expected<ElementType> wantedType(OpContext &c) {
   KINTSUGI_ASSIGN(ElementType type, c.elementType("output_datatype", 1));
   if (!computes(type) || type == ElementType::Bool)
-    return c.error(llvm::Twine("elements of type ") + nameOf(type) +
-                   " are not supported, and it makes some");
+    return c.unsupported(type);
   return type;
 }
 
