@@ -133,7 +133,14 @@ def test_explain_says_where_calls_run(tmp_path):
     records = [record for record in found["decisions"]["records"] if record["phase"] == "calls"]
     assert [record["decision"] for record in records] == ["call TopK runs on the device"]
 
-    found = explained(tmp_path, top_k((4, 900), 1, 20, kind="i4"))
+    found = explained(tmp_path, top_k((1, 5 << 30), 1, 20, kind="u8"))
     assert [(kernel["kind"], kernel["runs_on"]) for kernel in found["kernels"]] == [("call", "host")]
     records = [record for record in found["decisions"]["records"] if record["phase"] == "calls"]
-    assert "its elements are no whole bytes" in records[0]["reasons"]
+    assert "its rows are too long" in records[0]["reasons"]
+
+
+@pytest.mark.parametrize("kind", ["i2", "u4", "f4e2m1", "f8e5m2"])
+def test_packed_elements_are_ordered_on_the_device(tmp_path, kind):
+    found = explained(tmp_path, top_k((4, 900), 1, 20, kind=kind))
+    calls = [kernel["runs_on"] for kernel in found["kernels"] if kernel["kind"] == "call"]
+    assert calls and set(calls) == {"device"}

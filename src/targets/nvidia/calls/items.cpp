@@ -58,10 +58,6 @@ static bool hasOneZero(ElementType type) {
   return type == ElementType::F8E4M3FNUZ || type == ElementType::F8E5M2FNUZ;
 }
 
-bool hasOrderKey(ElementType type) {
-  return (isFloat(type) || isInteger(type)) && bitsOf(type) % 8 == 0;
-}
-
 /// Numbers below zero turned around, ahead of the others.
 static Value *floatKey(BlockBuilder &b, ElementType type, Value *bits) {
   auto &ir = b.ir;

@@ -27,9 +27,6 @@ struct ItemFormat {
   llvm::Type *type(BlockBuilder &b) const { return b.integerType(bits); }
 };
 
-/// Whether elements of a type have keys.
-bool hasOrderKey(ElementType type);
-
 /// An unsigned number that orders an element, given as its bits: NaN is greatest, whatever its
 /// bits, and zeros are equal. `descending`: the other way round.
 llvm::Value *orderKey(BlockBuilder &b, ElementType type, bool descending, llvm::Value *bits);

@@ -38,10 +38,6 @@ CallCode codeOf(const calls::Site &site) {
   const calls::TensorType &x = site.operands[0];
   calls::TopKAttributes attributes = *calls::TopKAttributes::read(site.attributes, x.shape.size());
   Rows rows = rowsOf(x, attributes.axis);
-  if (!hasOrderKey(x.type)) {
-    code.reason = "its elements are no whole bytes";
-    return code;
-  }
   unsigned bits = bitsOf(x.type);
   std::optional<ItemFormat> format = ItemFormat::of(bits, rows.extent);
   if (!format || format->indexBits > 32) {
