@@ -117,6 +117,10 @@ typedef struct KinPort {
   uint64_t bytes;      /* what its memory needs */
   int32_t dynamic;     /* whether an output's extents depend on data */
   int32_t may_alias;   /* the input whose memory an output may be given as well; -1 for none */
+  /* The dimension whose extent is the size of the model's open dimension times `open_step`, which
+     `dims` and `bytes` have at its greatest; -1 for none. */
+  int32_t open_dimension;
+  int64_t open_step;
 } KinPort;
 
 KIN_API size_t kin_model_input_count(const KinModel *model);
@@ -125,6 +129,15 @@ KIN_API size_t kin_model_output_count(const KinModel *model);
 /* NULL past the end. */
 KIN_API const KinPort *kin_model_input(const KinModel *model, size_t index);
 KIN_API const KinPort *kin_model_output(const KinModel *model, size_t index);
+
+/* A dimension of the model whose size a run's inputs say, from `low` to `high`. */
+typedef struct KinOpenDimension {
+  const char *name; /* lives as long as the model */
+  int64_t low, high;
+} KinOpenDimension;
+
+/* Whether the model has one; then `open` is told of it. */
+KIN_API int kin_model_open_dimension(const KinModel *model, KinOpenDimension *open);
 
 /* The artifact's manifest as JSON: stages, buffers, plan. Lives as long as the model. */
 KIN_API const char *kin_model_manifest(const KinModel *model);
@@ -150,9 +163,10 @@ typedef struct KinTensor {
   const char *name; /* NULL to go by position */
   int32_t type;     /* KinType; KIN_TYPE_ANY in outputs */
   int32_t rank;     /* in outputs, how many extents `dims` has room for */
-  int64_t *dims;    /* in outputs it receives the extents, and may be NULL where none is dynamic */
+  int64_t *dims;    /* in inputs they say the size of an open dimension; in outputs they receive
+                       the extents, and may be NULL where none is dynamic */
   void *data;       /* inputs are only read */
-  uint64_t bytes;   /* of `data` */
+  uint64_t bytes;   /* of `data`: what the extents of this run need, or more */
 } KinTensor;
 
 /* Runs the model on all its inputs and outputs. Outputs overlap neither inputs nor each other, but

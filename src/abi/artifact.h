@@ -17,6 +17,10 @@
  * table and the header's fields before it hash to the header's digest, so one digest names the
  * whole file.
  *
+ * A model with an open dimension may have variants for parts of its sizes beside the one for all of
+ * them, which lists them: their names are that one's with "/" and the greatest size behind. They
+ * come first, so that it sees all of their constants.
+ *
  * A digest finds damage, not malice: whoever can write the file can write its digests. A reader
  * stays inside the bytes it was given whatever they are, but running an artifact runs the code in
  * it, with all rights of the process: run only those you trust.

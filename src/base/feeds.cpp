@@ -17,6 +17,24 @@ static std::string listNames(std::span<const FeedPort> ports) {
   return names.empty() ? "none" : names;
 }
 
+static bool fits(const FeedPort &input, std::span<const int64_t> shape) {
+  std::vector<int64_t> wanted = input.shape;
+  if (const std::optional<OpenExtent> &open = input.open; open && shape.size() == wanted.size()) {
+    int64_t extent = shape[open->dimension];
+    if (extent >= open->low && extent < wanted[open->dimension] && extent % open->step == 0)
+      wanted[open->dimension] = extent;
+  }
+  return std::ranges::equal(shape, wanted);
+}
+
+static std::string describe(const FeedPort &input) {
+  std::string text = describe(input.type, input.shape);
+  if (input.open)
+    text += " or fewer along dimension " + std::to_string(input.open->dimension) + ", from " +
+            std::to_string(input.open->low) + " on";
+  return text;
+}
+
 Expected<std::vector<Tensor>> readFeeds(const std::string &path, std::span<const FeedPort> inputs) {
   KINTSUGI_ASSIGN(NpzReader file, NpzReader::open(path));
   for (const std::string &name : file.names())
@@ -30,10 +48,10 @@ Expected<std::vector<Tensor>> readFeeds(const std::string &path, std::span<const
     if (!file.contains(input.name))
       return inputError(path + ": there is no array '" + input.name + "', an input of the model");
     KINTSUGI_ASSIGN(Tensor tensor, file.read(input.name, input.type));
-    if (tensor.type() != input.type || tensor.shape() != input.shape)
+    if (tensor.type() != input.type || !fits(input, tensor.shape()))
       return inputError(path + ": array '" + input.name + "' is " +
                         describe(tensor.type(), tensor.shape()) + ", the model's input " +
-                        describe(input.type, input.shape));
+                        describe(input));
     feeds.push_back(std::move(tensor));
   }
   return feeds;

@@ -4,13 +4,22 @@
 
 #include "base/tensor.h"
 
+#include <optional>
+
 namespace kintsugi {
+
+/// A dimension of an input that may be smaller: from `low` on, a multiple of `step`.
+struct OpenExtent {
+  size_t dimension;
+  int64_t step, low;
+};
 
 /// An input as a model declares it.
 struct FeedPort {
   std::string name;
   ElementType type;
-  std::vector<int64_t> shape;
+  std::vector<int64_t> shape; ///< The greatest.
+  std::optional<OpenExtent> open = std::nullopt;
 };
 
 /// The arrays of an .npz file that the inputs are named by, in their order. Input errors name the

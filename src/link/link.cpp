@@ -90,10 +90,11 @@ Status Linker::addCode(const Plan &plan, const Variant::Code &code, Linked &link
                   compileKernels(plan, launchesOf(plan), plan.sites, target, forLevel));
   if (object.bytes.empty())
     return Status::success();
-  linked.manifest.code.push_back(describeCode(object, code.level, code.features));
-  linked.code.emplace_back(code.level, std::move(object.bytes));
+  std::string section = code.level + linked.sizes;
+  linked.manifest.code.push_back(describeCode(object, section, code.features));
+  linked.code.emplace_back(section, std::move(object.bytes));
   if (!object.machineCode.empty())
-    linked.code.emplace_back(machineCodeSection(code.level), std::move(object.machineCode));
+    linked.code.emplace_back(machineCodeSection(section), std::move(object.machineCode));
   return Status::success();
 }
 
@@ -105,16 +106,19 @@ Status Linker::add(const Plan &plan, const Variant &variant) {
   KINTSUGI_ASSIGN(
       ConstantResult constants,
       runConstantProgram(plan, constantCode.bytes, host.name(), device, pool, options.constants));
-  writer.endConstants(variant.level);
+  writer.endConstants(variant.name());
   peakBytes = std::max(peakBytes, constants.peakBytes);
 
-  Linked linked{variant.level, {}, manifestOf(plan, constants.offsets)};
+  Linked linked{variant.name(), variant.sizes, {}, manifestOf(plan, constants.offsets)};
   linked.manifest.compilerVersion = options.compilerVersion;
   linked.manifest.target = target.name();
   linked.manifest.precision = options.precision;
   KINTSUGI_RETURN_IF_ERROR(addCode(plan, {variant.level, variant.features}, linked));
   for (const Variant::Code &code : variant.lesser)
     KINTSUGI_RETURN_IF_ERROR(addCode(plan, code, linked));
+  for (const Linked &other : variants)
+    if (variant.sizes.empty() && other.name == variant.level + other.sizes)
+      linked.manifest.smaller.push_back(other.name);
   variants.push_back(std::move(linked));
   return Status::success();
 }
@@ -126,7 +130,7 @@ Expected<LinkReport> Linker::finish(const Json &provenance) {
       KINTSUGI_RETURN_IF_ERROR(writer.addCode(section, code));
   KINTSUGI_RETURN_IF_ERROR(writer.addProvenance(provenance));
   for (const Linked &variant : variants)
-    KINTSUGI_RETURN_IF_ERROR(writer.addManifest(variant.level, variant.manifest));
+    KINTSUGI_RETURN_IF_ERROR(writer.addManifest(variant.name, variant.manifest));
   KINTSUGI_RETURN_IF_ERROR(writer.finish().status());
   return report;
 }

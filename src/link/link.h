@@ -34,6 +34,10 @@ struct Variant {
     std::vector<std::string> features;
   };
   std::vector<Code> lesser = {};
+  /// Its plan is of some sizes of the model's open dimension: "/" and the greatest of them; or "".
+  std::string sizes = "";
+
+  std::string name() const { return level + sizes; }
 };
 
 struct LinkReport {
@@ -56,7 +60,7 @@ public:
       : target(target), device(device), writer(writer), options(std::move(options)),
         pool(writer, this->options.severalVariants) {}
 
-  /// Variants come best first, each with a level of its own.
+  /// Variants come best first, each with a name of its own; those of some sizes ahead of all others.
   Status add(const orchestrate::Plan &plan, const Variant &variant);
 
   /// Completes the artifact. `provenance` goes into it as it stands.
@@ -64,7 +68,8 @@ public:
 
 private:
   struct Linked {
-    std::string level;
+    std::string name;
+    std::string sizes;
     /// By section; none where no stage is a kernel.
     std::vector<std::pair<std::string, std::vector<std::byte>>> code;
     runtime::Manifest manifest;

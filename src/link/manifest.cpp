@@ -1,6 +1,7 @@
 #include "link/manifest.h"
 
 #include "link/joins.h"
+#include "link/trim.h"
 #include "loops/block_registers.h"
 #include "te/constant.h"
 
@@ -94,7 +95,7 @@ namespace {
 class ManifestWriter {
 public:
   ManifestWriter(const Plan &plan, const std::map<unsigned, uint64_t> &constantOffsets)
-      : plan(plan), joins(plan), numbers(plan.buffers.size(), ~0u) {
+      : plan(plan), joins(plan), trims(mayTrim(plan)), numbers(plan.buffers.size(), ~0u) {
     std::vector<bool> used = buffersOfRoot(plan);
     for (auto [number, buffer] : llvm::enumerate(plan.buffers)) {
       if (!used[number])
@@ -108,6 +109,7 @@ public:
   runtime::Manifest run() {
     manifest.modelName = plan.model;
     manifest.arenaBytes = plan.arenaBytes;
+    manifest.open = plan.open;
     for (unsigned input : plan.inputs)
       manifest.inputs.push_back(portOf(plan.buffers[input].name, input));
     for (const Plan::Output &output : plan.outputs)
@@ -152,6 +154,8 @@ private:
     for (auto [known, port] : llvm::zip_equal(declared, ports)) {
       port.type = known.type;
       port.shape = te::plainShape(known.shape);
+      if (known.validity.isSteps())
+        port.open = {known.validity.dimension, known.validity.step};
     }
   }
 
@@ -198,6 +202,13 @@ private:
     return stage;
   }
 
+  runtime::Stage trimmedStage(const orchestrate::Stage &stage) const {
+    runtime::Stage result = stageOf(plan, stage, numberOf());
+    if (trims && result.kind == runtime::Stage::Kind::Kernel)
+      result.trim = trimOf(plan, stage);
+    return result;
+  }
+
   /// One of the launches that a call is on the device.
   runtime::Stage launchedStage(const orchestrate::Stage &call, const calls::Launch &launch) const {
     runtime::Stage stage;
@@ -240,7 +251,7 @@ private:
     case PlanNode::Kind::Stage:
       if (plan.stages[node.stage].device)
         return callNode(plan.stages[node.stage]);
-      return addStage(stageOf(plan, plan.stages[node.stage], numberOf()));
+      return addStage(trimmedStage(plan.stages[node.stage]));
     case PlanNode::Kind::Joined:
       break;
     case PlanNode::Kind::Sequence:
@@ -261,6 +272,7 @@ private:
 
   const Plan &plan;
   Joins joins;
+  bool trims; ///< Whether sizes below the greatest leave tiles out.
   runtime::Manifest manifest;
   std::vector<uint32_t> numbers;
 };

@@ -54,6 +54,8 @@ public:
     Numbers numbers(program.numValues(), ~0u);
     for (auto [port, input] : llvm::enumerate(program.inputs)) {
       numbers[input.number] = addBuffer(program.value(input), BufferKind::Input);
+      if (options.open)
+        plan.buffers.back().validity = options.open->inputs[port];
       plan.buffers.back().port = port;
       plan.inputs.push_back(numbers[input.number]);
     }
@@ -86,6 +88,8 @@ private:
       const Value &value = program.value(id);
       number = addBuffer(value, value.kind == ValueKind::Constant ? BufferKind::Source
                                                                   : BufferKind::Temporary);
+      if (auto known = validities.find(&program); known != validities.end())
+        plan.buffers[number].validity = known->second[id.number];
     }
     return number;
   }
@@ -93,6 +97,8 @@ private:
   /// Appends the stages of a program to `sequence`; those of constant nodes to the constant
   /// program.
   Status planProgram(const Program &program, Numbers &numbers, PlanNode &sequence, bool outermost) {
+    if (options.open)
+      findValidity(program, numbers, outermost);
     std::vector<bool> constant = te::constantNodes(program);
     llvm::SmallVector<uint32_t> constantDefinitions, definitions;
     for (uint32_t node = 0; node < program.nodes.size(); ++node)
@@ -111,6 +117,14 @@ private:
     }
     plan.objectiveSeconds += secondsOf(chosen);
     return emitInOrder(program, constant, fixed, chosen, numbers, sequence);
+  }
+
+  void findValidity(const Program &program, const Numbers &numbers, bool outermost) {
+    std::vector<te::Validity> inputs;
+    for (ValueId input : program.inputs) // A body may not need all of them.
+      inputs.push_back(numbers[input.number] == ~0u ? te::Validity::mixed()
+                                                    : plan.buffers[numbers[input.number]].validity);
+    validities[&program] = te::validityOf(program, inputs, options.open->dimension, !outermost);
   }
 
   /// In a loop of a processor what is for one worker waits for no other.
@@ -538,6 +552,8 @@ private:
   OrchestrateTexts *texts;
   Plan plan;
   bool inLoop = false; ///< What is planned is a scan's body.
+  /// Of the values of what is planned, where the model has an open dimension.
+  std::map<const Program *, std::vector<te::Validity>> validities;
   std::map<std::pair<std::string, bool>, unsigned> kernelNumbers; ///< Whether for the host.
   std::map<std::pair<unsigned, std::string>, unsigned> packed;    ///< Of a constant's buffer.
 };

@@ -12,6 +12,7 @@
 #include "base/element_range.h"
 #include "calls/device_call.h"
 #include "space/space.h"
+#include "te/open_axis.h"
 #include "llvm/ADT/StringRef.h"
 
 namespace kintsugi::orchestrate {
@@ -32,6 +33,7 @@ struct PlanBuffer {
   unsigned port = 0;
   std::shared_ptr<const te::ConstantSource> source;
   uint64_t arenaOffset = 0; ///< Temporary: set by assignArena.
+  te::Validity validity;    ///< At sizes of an open dimension below the greatest.
 };
 
 /// A generated kernel; stages of equal groups share it.
@@ -120,9 +122,11 @@ struct Plan {
   struct Declared {
     ElementType type;
     te::Shape shape;
+    te::Validity validity;
   };
   std::vector<Declared> declaredInputs, declaredOutputs; ///< Of all; none: as buffers are.
   uint64_t arenaBytes = 0;
+  std::optional<OpenDimension> open;
 
   double objectiveSeconds = 0; ///< Of the root: what the solver minimized.
   double gap = 0;

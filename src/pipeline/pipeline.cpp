@@ -6,6 +6,7 @@
 #include "link/link.h"
 #include "machine/describe.h"
 #include "pipeline/forms.h"
+#include "pipeline/open_model.h"
 #include "pipeline/preparing.h"
 #include "pipeline/targets.h"
 #include "pipeline/tuning.h"
@@ -46,14 +47,22 @@ void addChecks(orchestrate::Plan &plan, const std::vector<simplify::InputCheck> 
 }
 
 /// Ports are of the types that the model has.
-void declarePorts(orchestrate::Plan &plan, const te::Program &imported) {
+void declarePorts(orchestrate::Plan &plan, const te::Program &imported,
+                  const std::optional<OpenModel> &open) {
   auto declared = [&](te::ValueId id) -> orchestrate::Plan::Declared {
-    return {imported.value(id).type, imported.value(id).shape};
+    return {imported.value(id).type, imported.value(id).shape, {}};
   };
   for (te::ValueId input : imported.inputs)
     plan.declaredInputs.push_back(declared(input));
   for (const te::Program::Output &output : te::modelOutputs(imported))
     plan.declaredOutputs.push_back(declared(output.value));
+  if (!open)
+    return;
+  plan.open = open->inputs.dimension;
+  for (auto [port, validity] : llvm::zip_equal(plan.declaredInputs, open->inputs.inputs))
+    port.validity = validity;
+  for (auto [port, validity] : llvm::zip_equal(plan.declaredOutputs, open->outputs))
+    port.validity = validity;
 }
 
 /// Distinct kernels whose schedule measuring found.
@@ -151,7 +160,7 @@ static link::LinkOptions linkOptions(const CompileOptions &options, const std::s
       return options.progress("compiling kernels", done, all);
     };
   result.constants = {options.constantBudget, options.threads, model};
-  result.severalVariants = !options.lesser.empty();
+  result.severalVariants = !options.lesser.empty() || options.open;
   return result;
 }
 
@@ -186,6 +195,122 @@ static Expected<Json> measurePhase(const te::Program &program, const CompileOpti
   return phases.run("tune", [&] { return measure(program, options, measuring); });
 }
 
+namespace {
+
+/// What is made of a model once it is imported: a plan for each part of its sizes and each level.
+class Compilation {
+public:
+  Compilation(const targets::Target &target, link::Linker &linker, const link::LinkOptions &linking,
+              runtime::Device &host, Phases &phases, CompileReport &report)
+      : target(target), linker(linker), linking(linking), host(host), phases(phases),
+        report(report) {}
+
+  Status run(const te::Program &imported, const std::string &path, const CompileOptions &options) {
+    if (options.open) {
+      KINTSUGI_ASSIGN(open,
+                      phases.run("import", [&] { return openModel(imported, path, options); }));
+      for (const OpenDimension &sizes : smallerSizes(*options.open))
+        KINTSUGI_RETURN_IF_ERROR(addSmaller(path, options, sizes));
+    }
+    return addAll(imported, options);
+  }
+
+private:
+  /// Of all sizes; what the report tells of is this.
+  Status addAll(const te::Program &imported, const CompileOptions &options) {
+    KINTSUGI_RETURN_IF_ERROR(addSizes(imported, options, "", report));
+    if (std::string told = describe(assumed, options.machine); !told.empty())
+      report.notes.push_back(told);
+    return Status::success();
+  }
+
+  /// Of some of them, ahead of that.
+  Status addSmaller(const std::string &path, CompileOptions options, const OpenDimension &sizes) {
+    options.open = sizes;
+    options.import.dims[sizes.name] = sizes.high;
+    options.log = nullptr;
+    options.tuneSeconds = 0;
+    Diagnostics said; // The same as of all sizes.
+    KINTSUGI_ASSIGN(te::Program imported,
+                    phases.run("import", [&] { return importModel(path, options, said); }));
+    CompileReport untold;
+    return addSizes(imported, options, "/" + std::to_string(sizes.high), untold);
+  }
+
+  struct Sized {
+    const te::Program &imported;
+    Prepared model;
+    std::string sizes; ///< In the names of variants.
+  };
+
+  /// What is the same at all sizes is so at some of them.
+  Status addSizes(const te::Program &imported, const CompileOptions &options,
+                  const std::string &sizes, CompileReport &told) {
+    CompileOptions its = options;
+    if (open) {
+      open->inputs.dimension = *options.open;
+      if (options.open->low < options.open->high)
+        its.openInputs = std::make_shared<te::OpenInputs>(open->inputs);
+    }
+    KINTSUGI_ASSIGN(Prepared model, prepared(imported, options, host, phases, told));
+    Sized sized{imported, std::move(model), sizes};
+    KINTSUGI_RETURN_IF_ERROR(addLevel(sized, its, told));
+    its.log = nullptr; // The same again for another machine would only confuse.
+    for (const machine::Machine &machine : options.lesser) {
+      its.machine = machine;
+      KINTSUGI_RETURN_IF_ERROR(addLevel(sized, its, told));
+    }
+    assumed.join(sized.model.assumed);
+    return Status::success();
+  }
+
+  Status addLevel(Sized &sized, const CompileOptions &options, CompileReport &told) {
+    Prepared &model = sized.model;
+    CompileOptions its = ofProgram(model.program(), options);
+    std::shared_ptr<PlanMemo> memo = std::move(model.memo); // That of the first level.
+    if (!memo)
+      memo = std::make_shared<PlanMemo>();
+    tune::Records *records = its.recordsInUse();
+    if (records && its.tuneSeconds > 0) {
+      KINTSUGI_ASSIGN(told.tuning,
+                      measurePhase(model.program(), its, target, host, linking, phases));
+    }
+    KINTSUGI_ASSIGN(ChosenForm form,
+                    planWithRecords(model.program(), {its, target, phases, *memo}, records));
+    orchestrate::Plan &plan = form.plan->plan;
+    addChecks(plan, model.lowered.inputs);
+    declarePorts(plan, sized.imported, open);
+    append(its.log, form.plan->log);
+    model.assumed.join(form.assumed);
+    for (const std::string &problem : form.problems)
+      told.notes.push_back("a form of the model was left out, which may make it slower; please "
+                           "report: " +
+                           problem);
+    if (told.levels.empty()) {
+      told.definitions = form.program->nodes.size();
+      describePlan(plan, told);
+    }
+    if (records)
+      told.tunedKernels = countTuned(plan);
+    const std::string &level = options.machine.level;
+    told.levels.push_back(level);
+    link::Variant variant = variantOf(level);
+    variant.sizes = sized.sizes;
+    return phases.run("link", [&] { return linker.add(plan, variant); });
+  }
+
+  const targets::Target &target;
+  link::Linker &linker;
+  const link::LinkOptions &linking;
+  runtime::Device &host;
+  Phases &phases;
+  CompileReport &report;
+  std::optional<OpenModel> open;
+  derive::Assumptions assumed;
+};
+
+} // namespace
+
 /// Everything after import; `path` is the file, or "".
 static Expected<CompileReport> compileImported(const te::Program &imported, const std::string &path,
                                                const CompileOptions &options, runtime::Device &host,
@@ -196,51 +321,14 @@ static Expected<CompileReport> compileImported(const te::Program &imported, cons
   if (options.cubins) {
     KINTSUGI_ASSIGN(linking.target.assembler, findAssembler());
   }
-  KINTSUGI_ASSIGN(Prepared model, prepared(imported, options, host, phases, report));
   std::unique_ptr<targets::Target> constantsTarget;
   if (!runsOnHost(*target)) {
     KINTSUGI_ASSIGN(constantsTarget, makeTarget("cpu"));
     linking.constantsTarget = constantsTarget.get();
   }
   link::Linker linker(*target, host, writer, linking);
-  CompileOptions forLevel = options;
-  auto addLevel = [&](const machine::Machine &machine) -> Status {
-    forLevel.machine = machine;
-    forLevel = ofProgram(model.program(), forLevel);
-    std::shared_ptr<PlanMemo> memo = std::move(model.memo); // That of the first level.
-    if (!memo)
-      memo = std::make_shared<PlanMemo>();
-    tune::Records *records = forLevel.recordsInUse();
-    if (records && forLevel.tuneSeconds > 0) {
-      KINTSUGI_ASSIGN(report.tuning,
-                      measurePhase(model.program(), forLevel, *target, host, linking, phases));
-    }
-    KINTSUGI_ASSIGN(ChosenForm form,
-                    planWithRecords(model.program(), {forLevel, *target, phases, *memo}, records));
-    orchestrate::Plan &plan = form.plan->plan;
-    addChecks(plan, model.lowered.inputs);
-    declarePorts(plan, imported);
-    append(forLevel.log, form.plan->log);
-    model.assumed.join(form.assumed);
-    for (const std::string &problem : form.problems)
-      report.notes.push_back("a form of the model was left out, which may make it slower; please "
-                             "report: " +
-                             problem);
-    if (report.levels.empty()) {
-      report.definitions = form.program->nodes.size();
-      describePlan(plan, report);
-    }
-    if (records)
-      report.tunedKernels = countTuned(plan);
-    report.levels.push_back(machine.level);
-    return phases.run("link", [&] { return linker.add(plan, variantOf(machine.level)); });
-  };
-  KINTSUGI_RETURN_IF_ERROR(addLevel(options.machine));
-  forLevel.log = nullptr; // The same again for another machine would only confuse.
-  for (const machine::Machine &machine : options.lesser)
-    KINTSUGI_RETURN_IF_ERROR(addLevel(machine));
-  if (std::string told = describe(model.assumed, options.machine); !told.empty())
-    report.notes.push_back(told);
+  Compilation compilation(*target, linker, linking, host, phases, report);
+  KINTSUGI_RETURN_IF_ERROR(compilation.run(imported, path, options));
   Json provenance = report.toJson();
   provenance.erase("constant_bytes"); // Not known before the link that writes the provenance.
   KINTSUGI_ASSIGN(link::LinkReport linked,

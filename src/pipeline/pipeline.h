@@ -46,6 +46,9 @@ struct CompileOptions {
   double tuneSeconds = 0;   ///< The budget of measuring; 0: nothing is measured.
   /// Where that is done; null: where constants are computed.
   std::shared_ptr<runtime::Device> tuneDevice;
+  std::optional<OpenDimension> open; ///< `import` has its greatest size.
+  /// Of the model, once it is imported; see open_model.h.
+  std::shared_ptr<const te::OpenInputs> openInputs;
   bool coldConstants = false; ///< The program's come from memory in each run; see ofProgram.
   Progress progress;
   explain::Log *log = nullptr; ///< Told what the phases decided, and why.

@@ -68,6 +68,8 @@ orchestrate::OrchestrateOptions orchestrateOptions(const CompileOptions &options
                                                    const targets::Target &target) {
   orchestrate::OrchestrateOptions result;
   result.mode = options.plan;
+  if (options.openInputs)
+    result.open = *options.openInputs;
   result.log = options.log;
   result.priced = options.priced;
   result.space = spaceOptions(options);

@@ -32,7 +32,9 @@ static std::string sectionWord(uint32_t kind, const std::string &name) {
 Expected<Artifact> Artifact::open(const std::string &path, ReadOptions options) {
   Artifact artifact;
   artifact.label = path;
-  KINTSUGI_ASSIGN(artifact.file, MappedFile::open(path));
+  auto storage = std::make_shared<Storage>();
+  KINTSUGI_ASSIGN(storage->file, MappedFile::open(path));
+  artifact.storage = std::move(storage);
   if (Status status = artifact.read(options); !status.ok())
     return at(path, status.takeError());
   return artifact;
@@ -42,15 +44,27 @@ Expected<Artifact> Artifact::fromMemory(std::span<const std::byte> bytes, std::s
                                         ReadOptions options) {
   Artifact artifact;
   artifact.label = std::move(name);
-  KINTSUGI_ASSIGN(artifact.memory, HostMemory::allocate(bytes.size()));
-  std::copy(bytes.begin(), bytes.end(), artifact.memory.data());
+  auto storage = std::make_shared<Storage>();
+  KINTSUGI_ASSIGN(storage->memory, HostMemory::allocate(bytes.size()));
+  std::copy(bytes.begin(), bytes.end(), storage->memory.data());
+  artifact.storage = std::move(storage);
+  if (Status status = artifact.read(options); !status.ok())
+    return at(artifact.label, status.takeError());
+  return artifact;
+}
+
+Expected<Artifact> Artifact::reopen(const ReadOptions &options) const {
+  Artifact artifact;
+  artifact.label = label;
+  artifact.storage = storage;
   if (Status status = artifact.read(options); !status.ok())
     return at(artifact.label, status.takeError());
   return artifact;
 }
 
 std::span<const std::byte> Artifact::bytes() const {
-  return memory.data() ? std::span<const std::byte>(memory.bytes()) : file.bytes();
+  return storage->memory.data() ? std::span<const std::byte>(storage->memory.bytes())
+                                : storage->file.bytes();
 }
 
 const Artifact::Section *Artifact::find(uint32_t kind, std::string_view name) const {
@@ -60,11 +74,22 @@ const Artifact::Section *Artifact::find(uint32_t kind, std::string_view name) co
   return nullptr;
 }
 
-std::vector<std::string> Artifact::variants() const {
+/// Of a variant for some sizes of an open dimension only.
+static bool isForSomeSizes(std::string_view variant) {
+  return variant.find('/') != std::string_view::npos;
+}
+
+std::vector<std::string> Artifact::allVariants() const {
   std::vector<std::string> names;
   for (const Section &section : sections)
     if (section.kind == KIN_SECTION_MANIFEST)
       names.push_back(section.name);
+  return names;
+}
+
+std::vector<std::string> Artifact::variants() const {
+  std::vector<std::string> names = allVariants();
+  std::erase_if(names, isForSomeSizes);
   return names;
 }
 
@@ -79,7 +104,7 @@ bool Artifact::isUsed(const Section &section) const {
     return std::any_of(contents.code.begin(), contents.code.end(), [&](const CodeObject &object) {
       return object.section == section.name || object.machineCode == section.name;
     });
-  for (const std::string &variant : variants()) {
+  for (const std::string &variant : allVariants()) {
     if (variant == section.name)
       return section.kind == KIN_SECTION_CONSTANTS;
     if (variant == picked)
@@ -213,8 +238,8 @@ Digest Artifact::digestOf(const Section &section) const {
   for (size_t at = 0; at < section.bytes.size(); at += pieceBytes) {
     auto piece = section.bytes.subspan(at, std::min(pieceBytes, section.bytes.size() - at));
     hasher.update(piece);
-    if (!memory.data())
-      file.evict(piece);
+    if (!storage->memory.data())
+      storage->file.evict(piece);
   }
   return hasher.finish();
 }
@@ -282,8 +307,9 @@ Status Artifact::pickVariant(const ReadOptions &options) {
   std::vector<Manifest> others;
   std::vector<std::string> names;
   for (const Section &section : sections) {
-    if (section.kind != KIN_SECTION_MANIFEST ||
-        (!options.variant.empty() && section.name != options.variant))
+    bool isWanted = options.variant.empty() ? !isForSomeSizes(section.name)
+                                            : section.name == options.variant;
+    if (section.kind != KIN_SECTION_MANIFEST || !isWanted)
       continue;
     KINTSUGI_ASSIGN(Manifest manifest, readManifest(section));
     names.push_back(section.name);

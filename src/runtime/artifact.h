@@ -15,6 +15,7 @@
 #include "runtime/manifest.h"
 
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -28,7 +29,7 @@ struct ReadOptions {
   /// Whether a target's code is for that device at all; all is where it is empty. Of code that is
   /// for another one features are not asked: Model::create() says what is wrong.
   std::function<bool(std::string_view target)> runsTarget;
-  /// The variant to read; where it is empty, the first whose code runs.
+  /// The variant to read; where it is empty, the first for all sizes whose code runs.
   std::string variant;
   /// Hash the constants too. Without it a model of gigabytes opens at once and its pages are read
   /// when they are used; everything else is hashed always.
@@ -48,12 +49,16 @@ public:
   static Expected<Artifact> fromMemory(std::span<const std::byte> bytes, std::string name,
                                        ReadOptions options = {});
 
+  /// Another variant of the same bytes.
+  Expected<Artifact> reopen(const ReadOptions &options) const;
+
   /// The path or name it was opened by.
   const std::string &name() const { return label; }
   /// Of the variant that was picked.
   const Manifest &manifest() const { return contents; }
 
-  /// What the artifact has, best first, and which of it was picked.
+  /// What the artifact has, best first, without those for some sizes only; and which of it was
+  /// picked.
   std::vector<std::string> variants() const;
   const std::string &variant() const { return picked; }
 
@@ -91,14 +96,19 @@ private:
   Status checkConstantsOrder() const;
   Digest digestOf(const Section &section) const;
   Status checkDigest(const Section &section) const;
+  std::vector<std::string> allVariants() const;
   Status checkDigests(const ReadOptions &options) const;
   Expected<Manifest> readManifest(const Section &section) const;
   Status pickVariant(const ReadOptions &options);
   Status checkManifest() const;
 
+  struct Storage {
+    MappedFile file;
+    HostMemory memory; ///< Instead of a file.
+  };
+
   std::string label;
-  MappedFile file;
-  HostMemory memory; ///< Instead of a file.
+  std::shared_ptr<const Storage> storage; ///< Of all that are of the same bytes.
   Digest fileDigest;
   std::vector<Section> sections;
   std::string picked; ///< The name of the variant's sections.

@@ -71,9 +71,51 @@ static Status checkMemory(const char *kind, const Port &port, const void *data, 
   return Status::success();
 }
 
-Status kintsugi::runtime::bindInputs(const Manifest &manifest, std::span<const InputTensor> tensors,
-                                     std::span<const InputTensor *> bound) {
+int64_t kintsugi::runtime::extentAt(const Port &port, size_t dimension, int64_t size) {
+  bool isOpen = port.open && port.open->dimension == dimension;
+  return isOpen ? port.open->step * size : port.shape[dimension];
+}
+
+uint64_t kintsugi::runtime::bytesAt(const Manifest &manifest, const Port &port, int64_t size) {
+  return port.open ? partOf(port.type, port.shape, *port.open, size).total()
+                   : manifest.buffers[port.buffer].bytes;
+}
+
+/// The size that an input's shape says.
+static Expected<int64_t> sizeOf(const OpenDimension &open, const Port &port,
+                                std::span<const int64_t> shape) {
+  int64_t extent = shape.size() == port.shape.size() ? shape[port.open->dimension] : 0;
+  int64_t size = extent / port.open->step;
+  if (extent % port.open->step == 0 && size >= open.low && size <= open.high)
+    return size;
+  return usageError(quoted("input", port.name) + " has shape " + shapeString(shape) +
+                    ": along dimension " + std::to_string(port.open->dimension) + ", '" +
+                    open.name + "', the model takes " + std::to_string(open.low * port.open->step) +
+                    " to " + std::to_string(open.high * port.open->step));
+}
+
+static Status checkShape(const Port &port, std::span<const int64_t> shape, int64_t size) {
+  bool isRight = shape.size() == port.shape.size();
+  for (size_t d = 0; isRight && d < shape.size(); ++d)
+    isRight = shape[d] == extentAt(port, d, size);
+  if (isRight)
+    return Status::success();
+  std::vector<int64_t> wanted;
+  for (size_t d = 0; d < port.shape.size(); ++d)
+    wanted.push_back(extentAt(port, d, size));
+  return usageError(quoted("input", port.name) + " has shape " + shapeString(shape) +
+                    ", the model wants " + shapeString(wanted));
+}
+
+Expected<int64_t> kintsugi::runtime::bindInputs(const Manifest &manifest,
+                                                std::span<const InputTensor> tensors,
+                                                std::span<const InputTensor *> bound) {
   KINTSUGI_RETURN_IF_ERROR(match("input", manifest.inputs, tensors, bound));
+  int64_t size = 0;
+  for (size_t i = 0; manifest.open && size == 0 && i < bound.size(); ++i)
+    if (manifest.inputs[i].open) {
+      KINTSUGI_ASSIGN(size, sizeOf(*manifest.open, manifest.inputs[i], bound[i]->shape));
+    }
   for (size_t i = 0; i < bound.size(); ++i) {
     const Port &port = manifest.inputs[i];
     const InputTensor &tensor = *bound[i];
@@ -81,17 +123,15 @@ Status kintsugi::runtime::bindInputs(const Manifest &manifest, std::span<const I
       return usageError(quoted("input", port.name) + " has type " +
                         std::string(nameOf(tensor.type)) + ", the model wants " +
                         std::string(nameOf(port.type)));
-    if (!std::equal(tensor.shape.begin(), tensor.shape.end(), port.shape.begin(), port.shape.end()))
-      return usageError(quoted("input", port.name) + " has shape " + shapeString(tensor.shape) +
-                        ", the model wants " + shapeString(port.shape));
+    KINTSUGI_RETURN_IF_ERROR(checkShape(port, tensor.shape, size));
     KINTSUGI_RETURN_IF_ERROR(
-        checkMemory("input", port, tensor.data, tensor.bytes, manifest.buffers[port.buffer].bytes));
+        checkMemory("input", port, tensor.data, tensor.bytes, bytesAt(manifest, port, size)));
   }
-  return Status::success();
+  return size;
 }
 
 Status kintsugi::runtime::bindOutputs(const Manifest &manifest,
-                                      std::span<const OutputTensor> tensors,
+                                      std::span<const OutputTensor> tensors, int64_t size,
                                       std::span<const OutputTensor *> bound) {
   KINTSUGI_RETURN_IF_ERROR(match("output", manifest.outputs, tensors, bound));
   for (size_t i = 0; i < bound.size(); ++i) {
@@ -102,8 +142,8 @@ Status kintsugi::runtime::bindOutputs(const Manifest &manifest,
       return usageError(quoted("output", port.name) + " has room for " +
                         std::to_string(tensor.shape.size()) + " extents, it needs " +
                         std::to_string(port.shape.size()));
-    KINTSUGI_RETURN_IF_ERROR(checkMemory("output", port, tensor.data, tensor.bytes,
-                                         manifest.buffers[port.buffer].bytes));
+    KINTSUGI_RETURN_IF_ERROR(
+        checkMemory("output", port, tensor.data, tensor.bytes, bytesAt(manifest, port, size)));
   }
   return Status::success();
 }
@@ -134,8 +174,9 @@ static bool overlap(const void *a, uint64_t aBytes, const void *b, uint64_t bByt
 
 Status kintsugi::runtime::checkOverlaps(const Manifest &manifest,
                                         std::span<const InputTensor *const> inputs,
-                                        std::span<const OutputTensor *const> outputs) {
-  auto bytesOfPort = [&](const Port &port) { return manifest.buffers[port.buffer].bytes; };
+                                        std::span<const OutputTensor *const> outputs,
+                                        int64_t size) {
+  auto bytesOfPort = [&](const Port &port) { return bytesAt(manifest, port, size); };
   for (size_t i = 0; i < outputs.size(); ++i) {
     const Port &output = manifest.outputs[i];
     const void *data = outputs[i]->data;

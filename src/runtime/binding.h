@@ -40,17 +40,23 @@ struct OutputTensor {
 };
 
 /// Fills `bound` with the tensor for each input. A usage error names the tensor that is missing,
-/// unknown, or wrong in type, shape, size or alignment.
-Status bindInputs(const Manifest &manifest, std::span<const InputTensor> tensors,
-                  std::span<const InputTensor *> bound);
+/// unknown, or wrong in type, shape, size or alignment. The result is the size of the open dimension
+/// that the shapes say; 0 where the model has none.
+Expected<int64_t> bindInputs(const Manifest &manifest, std::span<const InputTensor> tensors,
+                             std::span<const InputTensor *> bound);
 
-/// The same for outputs.
-Status bindOutputs(const Manifest &manifest, std::span<const OutputTensor> tensors,
+/// The same for outputs of a run of that size.
+Status bindOutputs(const Manifest &manifest, std::span<const OutputTensor> tensors, int64_t size,
                    std::span<const OutputTensor *> bound);
 
 /// A usage error where an output overlaps what it must not.
 Status checkOverlaps(const Manifest &manifest, std::span<const InputTensor *const> inputs,
-                     std::span<const OutputTensor *const> outputs);
+                     std::span<const OutputTensor *const> outputs, int64_t size);
+
+/// Of a port's tensor in a run of a size.
+uint64_t bytesAt(const Manifest &manifest, const Port &port, int64_t size);
+/// Its extent along a dimension.
+int64_t extentAt(const Port &port, size_t dimension, int64_t size);
 
 /// An input error where an element of an input is outside of the range that the model allows.
 /// `bytesOf` gives what an input's tensor holds, by number.

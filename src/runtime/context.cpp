@@ -23,6 +23,7 @@ Expected<std::unique_ptr<Context>> Context::create(std::shared_ptr<const Model> 
 }
 
 Context::~Context() {
+  smaller.clear(); // Their queues are joined to this one's.
   queue.reset(); // What it has under way may use the memory.
   for (const DeviceBlock &block : blocks)
     shared->device().release(block.memory, block.bytes);
@@ -51,16 +52,18 @@ constexpr size_t mostPlaces = 8;
 Status Context::setUp(ContextOptions options) {
   const Manifest &manifest = shared->manifest();
   Device &device = shared->device();
-  KINTSUGI_ASSIGN(queue, device.createQueue(shared->program(), {options.threads}));
+  KINTSUGI_ASSIGN(queue, device.createQueue(shared->program(), {options.threads, options.joined}));
   KINTSUGI_ASSIGN(arena, allocate(manifest.arenaBytes));
   boundInputs.resize(manifest.inputs.size());
   boundOutputs.resize(manifest.outputs.size());
-  if (!device.sharesHostMemory())
-    for (const std::vector<Port> *ports : {&manifest.inputs, &manifest.outputs})
-      for (const Port &port : *ports) {
-        KINTSUGI_ASSIGN(std::byte * memory, allocate(manifest.buffers[port.buffer].bytes));
-        staged.push_back(memory);
-      }
+  for (const std::vector<Port> *ports : {&manifest.inputs, &manifest.outputs})
+    for (const Port &port : *ports) {
+      bool isNeeded = !device.sharesHostMemory() || port.open;
+      uint64_t bytes = isNeeded ? manifest.buffers[port.buffer].bytes : 0;
+      KINTSUGI_ASSIGN(std::byte * memory, allocate(bytes));
+      staged.push_back(memory);
+    }
+  KINTSUGI_RETURN_IF_ERROR(clearOpenInputs());
   places = staged;
   onDevice.resize(boundInputs.size() + boundOutputs.size());
   asked.assign(mostPlaces, staged);
@@ -71,6 +74,11 @@ Status Context::setUp(ContextOptions options) {
   hasFixedSteps = !device.sharesHostMemory() && isFixed(manifest, manifest.plan);
   placeBuffers();
   collectOperands();
+  ContextOptions joining{options.threads, options.joined ? options.joined : queue.get()};
+  for (const std::shared_ptr<const Model> &model : shared->smaller()) {
+    std::unique_ptr<Context> &context = smaller.emplace_back(new Context(model));
+    KINTSUGI_RETURN_IF_ERROR(context->setUp(joining));
+  }
   return Status::success();
 }
 
@@ -131,15 +139,8 @@ void Context::clearStageTimes() { times.assign(times.size(), {}); }
 /// The device address of a buffer that is at home in an input or output.
 std::byte *Context::portAddress(const Buffer &buffer) const {
   const Buffer &owner = originOf(shared->manifest(), buffer);
-  bool direct = shared->device().sharesHostMemory(), isInput = owner.home.kind == Home::Kind::Input;
-  uint32_t port = owner.home.index;
-  std::byte *base;
-  if (!direct)
-    base = places[isInput ? port : boundInputs.size() + port];
-  else if (isInput) // Never written: validated.
-    base = static_cast<std::byte *>(const_cast<void *>(boundInputs[port]->data));
-  else
-    base = static_cast<std::byte *>(boundOutputs[port]->data);
+  bool isInput = owner.home.kind == Home::Kind::Input;
+  std::byte *base = places[owner.home.index + (isInput ? 0 : boundInputs.size())];
   return base + (&owner == &buffer ? 0 : buffer.home.offset);
 }
 
@@ -165,6 +166,17 @@ const void *Context::boundAt(size_t place) const {
   return place < numInputs ? boundInputs[place]->data : boundOutputs[place - numInputs]->data;
 }
 
+const Port &Context::portAt(size_t place) const {
+  const Manifest &manifest = shared->manifest();
+  size_t numInputs = manifest.inputs.size();
+  return place < numInputs ? manifest.inputs[place] : manifest.outputs[place - numInputs];
+}
+
+/// Whether this run's tensor is smaller than what kernels know.
+bool Context::isPart(const Port &port) const {
+  return port.open && size != shared->manifest().open->high;
+}
+
 void Context::findTensors() {
   for (size_t place = 0; place < staged.size(); ++place)
     onDevice[place] = isOnDevice(boundAt(place));
@@ -175,11 +187,24 @@ Status Context::checkInputs() {
       shared->manifest(), [&](uint32_t number) -> Expected<std::span<const std::byte>> {
         const InputTensor &tensor = *boundInputs[number];
         if (!onDevice[number])
-          return std::span(static_cast<const std::byte *>(tensor.data), tensor.bytes);
+          return wholeOf(number, {static_cast<const std::byte *>(tensor.data), tensor.bytes});
         lookedAt.resize(std::max<size_t>(lookedAt.size(), tensor.bytes));
         KINTSUGI_RETURN_IF_ERROR(queue->download(lookedAt.data(), tensor.data, tensor.bytes));
-        return std::span<const std::byte>(lookedAt).first(tensor.bytes);
+        return wholeOf(number, std::span<const std::byte>(lookedAt).first(tensor.bytes));
       });
+}
+
+/// The bytes of an input at the greatest size, zeros behind what is given: those are in any range.
+std::span<const std::byte> Context::wholeOf(size_t input, std::span<const std::byte> given) {
+  const Port &port = portAt(input);
+  if (!isPart(port))
+    return given;
+  OpenPart part = partOf(port.type, port.shape, *port.open, size);
+  wholeInput.assign(part.count * part.pitch, std::byte(0));
+  for (uint64_t piece = 0; piece < part.count; ++piece)
+    std::copy_n(given.data() + piece * part.bytes, part.bytes,
+                wholeInput.data() + piece * part.pitch);
+  return wholeInput;
 }
 
 /// What is moved together after a run is moved by the host.
@@ -193,12 +218,16 @@ Status Context::checkOutputs() const {
 }
 
 /// Tensors on the device are used where they are once they were there in an earlier run: steps of
-/// other places are recorded anew, which takes longer than copies.
+/// other places are recorded anew, which takes longer than copies. Kernels may touch what lies
+/// behind a part of a tensor.
 void Context::choosePlaces() {
+  bool isShared = shared->device().sharesHostMemory();
   for (size_t place = 0; place < staged.size(); ++place) {
+    // Inputs are never written: validated.
     auto *data = static_cast<std::byte *>(const_cast<void *>(boundAt(place)));
     bool isAligned = reinterpret_cast<uintptr_t>(data) % KIN_BUFFER_ALIGNMENT == 0;
-    places[place] = isAligned && onDevice[place] ? data : staged[place];
+    bool isUsable = isShared || (isAligned && onDevice[place]);
+    places[place] = isUsable && !isPart(portAt(place)) ? data : staged[place];
   }
   if (!hasFixedSteps || std::ranges::find(asked, places) != asked.end())
     return;
@@ -207,18 +236,60 @@ void Context::choosePlaces() {
   places = staged;
 }
 
-Status Context::uploadInputs() {
-  if (shared->device().sharesHostMemory())
-    return Status::success();
-  for (size_t i = 0; i < boundInputs.size(); ++i) {
-    if (!isStaged(i))
-      continue;
-    const InputTensor &tensor = *boundInputs[i];
-    uint64_t bytes = shared->manifest().buffers[shared->manifest().inputs[i].buffer].bytes;
-    KINTSUGI_RETURN_IF_ERROR(onDevice[i] ? queue->copy(staged[i], tensor.data, bytes)
-                                         : queue->upload(staged[i], tensor.data, bytes));
-  }
+/// What lies behind the tensors of a run is of earlier ones, or zero: elements that kernels can
+/// take.
+Status Context::clearOpenInputs() {
+  const Manifest &manifest = shared->manifest();
+  for (size_t i = 0; i < manifest.inputs.size(); ++i)
+    if (manifest.inputs[i].open) {
+      std::vector<std::byte> zeros(manifest.buffers[manifest.inputs[i].buffer].bytes);
+      KINTSUGI_RETURN_IF_ERROR(queue->upload(staged[i], zeros.data(), zeros.size()));
+      KINTSUGI_RETURN_IF_ERROR(queue->finish());
+    }
   return Status::success();
+}
+
+Status Context::uploadInputs() {
+  for (size_t i = 0; i < boundInputs.size(); ++i)
+    if (isStaged(i))
+      KINTSUGI_RETURN_IF_ERROR(upload(i, *boundInputs[i]));
+  return Status::success();
+}
+
+/// A tensor of the caller's and its place on the device, piece by piece: `move` is given an offset
+/// into each and how many bytes to move.
+template <typename Move> static Status forEachPiece(const OpenPart &part, Move move) {
+  for (uint64_t piece = 0; piece < part.count; ++piece)
+    KINTSUGI_RETURN_IF_ERROR(move(piece * part.bytes, piece * part.pitch, part.bytes));
+  return Status::success();
+}
+
+/// The pieces of a port's tensor in this run.
+OpenPart Context::piecesOf(const Port &port) const {
+  if (isPart(port))
+    return partOf(port.type, port.shape, *port.open, size);
+  uint64_t bytes = shared->manifest().buffers[port.buffer].bytes;
+  return {1, bytes, bytes};
+}
+
+Status Context::upload(size_t input, const InputTensor &tensor) {
+  auto *data = static_cast<const std::byte *>(tensor.data);
+  auto move = [&](uint64_t from, uint64_t to, uint64_t bytes) {
+    return onDevice[input] ? queue->copy(staged[input] + to, data + from, bytes)
+                           : queue->upload(staged[input] + to, data + from, bytes);
+  };
+  return forEachPiece(piecesOf(portAt(input)), move);
+}
+
+Status Context::download(size_t output, void *to) {
+  const Port &port = shared->manifest().outputs[output];
+  auto *data = static_cast<std::byte *>(to);
+  auto move = [&](uint64_t place, uint64_t from, uint64_t bytes) {
+    const std::byte *source = addresses[port.buffer] + from;
+    return onDevice[boundInputs.size() + output] ? queue->copy(data + place, source, bytes)
+                                                 : queue->download(data + place, source, bytes);
+  };
+  return forEachPiece(piecesOf(port), move);
 }
 
 Status Context::downloadOutputs() {
@@ -226,14 +297,9 @@ Status Context::downloadOutputs() {
   for (size_t i = 0; i < boundOutputs.size(); ++i) {
     const Port &port = manifest.outputs[i];
     const Buffer &buffer = manifest.buffers[port.buffer];
-    size_t place = boundInputs.size() + i;
-    bool isDirect = shared->device().sharesHostMemory() || !isStaged(place);
-    if (buffer.home == Home::output(i) && isDirect)
+    if (buffer.home == Home::output(i) && !isStaged(boundInputs.size() + i))
       continue;
-    void *to = boundOutputs[i]->data;
-    KINTSUGI_RETURN_IF_ERROR(onDevice[place]
-                                 ? queue->copy(to, addresses[port.buffer], buffer.bytes)
-                                 : queue->download(to, addresses[port.buffer], buffer.bytes));
+    KINTSUGI_RETURN_IF_ERROR(download(i, boundOutputs[i]->data));
   }
   KINTSUGI_RETURN_IF_ERROR(queue->finish());
   for (size_t i = 0; i < boundOutputs.size(); ++i)
@@ -245,7 +311,10 @@ Status Context::downloadOutputs() {
 Status Context::reportShape(const Port &port, const OutputTensor &tensor) {
   if (tensor.shape.empty())
     return Status::success();
-  std::copy(port.shape.begin(), port.shape.end(), tensor.shape.begin());
+  for (size_t d = 0; d < port.shape.size(); ++d)
+    tensor.shape[d] = extentAt(port, d, size);
+  if (port.dynamic.empty())
+    return Status::success();
   for (const DynamicDimension &dynamic : port.dynamic) {
     int64_t count = 0, bound = port.shape[dynamic.dimension];
     KINTSUGI_RETURN_IF_ERROR(queue->download(&count, addresses[dynamic.buffer], sizeof(count)));
@@ -266,7 +335,7 @@ Status Context::reportShape(const Port &port, const OutputTensor &tensor) {
 namespace {
 class RunScope {
 public:
-  explicit RunScope(DeviceQueue &queue) : queue(queue) { queue.beginRun(); }
+  RunScope(DeviceQueue &queue, int64_t size) : queue(queue) { queue.beginRun(size); }
 
   /// What a run that ended early has under way uses the caller's tensors, which are the caller's
   /// again now; what is wrong then was said already.
@@ -284,20 +353,42 @@ private:
 };
 } // namespace
 
+/// The least that takes the size.
+Context &Context::contextFor(int64_t sizeOfRun, const RunOptions &options) {
+  if (options.profile || options.observer)
+    return *this;
+  auto takes = [&](const std::unique_ptr<Context> &each) {
+    const OpenDimension &open = *each->shared->manifest().open;
+    return sizeOfRun >= open.low && sizeOfRun <= open.high;
+  };
+  auto found = std::ranges::find_if(smaller, takes);
+  return found == smaller.end() ? *this : **found;
+}
+
 Status Context::run(std::span<const InputTensor> inputs, std::span<const OutputTensor> outputs,
                     RunOptions options) {
   std::lock_guard lock(running);
+  ofLastRun = this;
+  if (!smaller.empty()) {
+    KINTSUGI_ASSIGN(int64_t sizeOfRun, bindInputs(shared->manifest(), inputs, boundInputs));
+    ofLastRun = &contextFor(sizeOfRun, options);
+  }
+  return ofLastRun->runHere(inputs, outputs, options);
+}
+
+Status Context::runHere(std::span<const InputTensor> inputs, std::span<const OutputTensor> outputs,
+                        const RunOptions &options) {
   const Manifest &manifest = shared->manifest();
-  KINTSUGI_RETURN_IF_ERROR(bindInputs(manifest, inputs, boundInputs));
-  KINTSUGI_RETURN_IF_ERROR(bindOutputs(manifest, outputs, boundOutputs));
-  KINTSUGI_RETURN_IF_ERROR(checkOverlaps(manifest, boundInputs, boundOutputs));
+  KINTSUGI_ASSIGN(size, bindInputs(manifest, inputs, boundInputs));
+  KINTSUGI_RETURN_IF_ERROR(bindOutputs(manifest, outputs, size, boundOutputs));
+  KINTSUGI_RETURN_IF_ERROR(checkOverlaps(manifest, boundInputs, boundOutputs, size));
   findTensors();
   KINTSUGI_RETURN_IF_ERROR(checkInputs());
   KINTSUGI_RETURN_IF_ERROR(checkOutputs());
   choosePlaces();
   patchOperands();
   isTimedByDevice = queue->timeStages(options.profile) && options.profile;
-  RunScope scope(*queue);
+  RunScope scope(*queue, size);
   KINTSUGI_RETURN_IF_ERROR(uploadInputs());
   KINTSUGI_RETURN_IF_ERROR(runSteps(options));
   KINTSUGI_RETURN_IF_ERROR(lookAtReports());

@@ -24,7 +24,8 @@
 namespace kintsugi::runtime {
 
 struct ContextOptions {
-  uint32_t threads = 0; ///< As in QueueOptions.
+  uint32_t threads = 0;          ///< As in QueueOptions.
+  DeviceQueue *joined = nullptr; ///< As in QueueOptions.
 };
 
 /// Looks at the work of a run stage by stage.
@@ -65,7 +66,8 @@ public:
   Status run(std::span<const InputTensor> inputs, std::span<const OutputTensor> outputs,
              RunOptions options = {});
 
-  /// By stage of the manifest. Not during a run.
+  /// By stage of the manifest: runs that are profiled or observed are the whole model's, whatever
+  /// their size. Not during a run.
   std::span<const StageTime> stageTimes() const { return times; }
   void clearStageTimes();
 
@@ -76,7 +78,7 @@ public:
 
   /// How long the device took for the last run's stages, by its own clock; nothing where it does
   /// not tell, or the stages depend on data. Not during a run.
-  std::optional<double> deviceSeconds() { return queue->secondsOfSteps(); }
+  std::optional<double> deviceSeconds() { return ofLastRun->queue->secondsOfSteps(); }
 
   /// Whether a tensor of the caller's is in the device's own memory; else it is in the host's.
   bool isOnDevice(const void *data) const;
@@ -95,6 +97,9 @@ private:
   Context(std::shared_ptr<const Model> model) : shared(std::move(model)) {}
 
   Status setUp(ContextOptions options);
+  Context &contextFor(int64_t sizeOfRun, const RunOptions &options);
+  Status runHere(std::span<const InputTensor> inputs, std::span<const OutputTensor> outputs,
+                 const RunOptions &options);
   Expected<std::byte *> allocate(uint64_t bytes);
   void placeBuffers();
   void findLasting();
@@ -106,6 +111,13 @@ private:
   void findTensors();
   void choosePlaces();
   bool isStaged(size_t place) const { return places[place] == staged[place]; }
+  const Port &portAt(size_t place) const;
+  bool isPart(const Port &port) const;
+  Status clearOpenInputs();
+  OpenPart piecesOf(const Port &port) const;
+  Status upload(size_t input, const InputTensor &tensor);
+  Status download(size_t output, void *to);
+  std::span<const std::byte> wholeOf(size_t input, std::span<const std::byte> given);
   Status checkInputs();
   Status checkOutputs() const;
   Status uploadInputs();
@@ -136,11 +148,15 @@ private:
   };
 
   std::shared_ptr<const Model> shared;
+  std::vector<std::unique_ptr<Context>> smaller; ///< Of the model's, in the same order.
+  Context *ofLastRun = this;
   std::mutex running;
   std::vector<DeviceBlock> blocks; ///< Owned device memory.
   std::byte *arena = nullptr;
-  std::vector<std::byte *> staged; ///< Of inputs, then of outputs, on a device with its own memory.
-  /// Where this run's tensors are on such a device: the caller's own memory, or what is staged.
+  /// Of inputs, then of outputs: all on a device with its own memory, else of an open dimension.
+  std::vector<std::byte *> staged;
+  int64_t size = 0; ///< Of the open dimension in this run, or 0.
+  /// Where this run's tensors are on the device: the caller's own memory, or what is staged.
   std::vector<std::byte *> places;
   std::vector<bool> onDevice; ///< By place, whether this run's tensor is in the device's memory.
   /// Where tensors of earlier runs could have been, some of the last ones.
@@ -149,7 +165,8 @@ private:
   std::unique_ptr<DeviceQueue> queue;
   std::vector<MemoryRange> lasting; ///< What is read after fixed steps.
   std::vector<int64_t> reported;    ///< Room for any report.
-  std::vector<std::byte> lookedAt;  ///< Room for what the host looks at of inputs elsewhere.
+  std::vector<std::byte> lookedAt;  ///< Room for what the host looks at of inputs elsewhere,
+  std::vector<std::byte> wholeInput; ///< and for what it looks at of inputs of a smaller size.
   bool hasFixedSteps = false;       ///< Whether a run's steps depend on nothing but the plan.
 
   std::vector<std::byte *> addresses; ///< Of each buffer on the device.

@@ -38,10 +38,15 @@ public:
   virtual std::string_view codeSection() const { return {}; }
 };
 
+class DeviceQueue;
+
 struct QueueOptions {
   /// Threads that work on one stage, the calling one included; 0 for as many as the process may
   /// use. Ignored where the work is not done by the host's threads.
   uint32_t threads = 0;
+  /// The queue whose order of work the new one joins (DeviceQueue::native), and which outlives it;
+  /// or null.
+  DeviceQueue *joined = nullptr;
 };
 
 /// Of a device's memory.
@@ -74,14 +79,15 @@ public:
   virtual ~DeviceQueue() = default;
 
   /// Around the work of one run: what the queue needs for long (worker threads) it holds between.
-  virtual void beginRun() {}
+  /// `size`: of the open dimension; 0 where all of each stage is needed.
+  virtual void beginRun(int64_t size) {}
   virtual void endRun() {}
 
   /// Around all launches, copies and uploads of a plan that has the same ones in each run. True
   /// where the queue kept them from an earlier run and started them again: they are not to be asked
   /// for then, and endSteps() is not called. What they write is read afterwards in `lasting` alone.
-  /// `places` is where they read and write the caller's tensors: runs that have the same ones have
-  /// the same steps.
+  /// `places` is where they read and write the caller's tensors: runs of a size that have the same
+  /// ones have the same steps.
   virtual Expected<bool> beginSteps(std::span<const MemoryRange> lasting,
                                     std::span<std::byte *const> places) {
     return false;
@@ -164,7 +170,10 @@ public:
 
   /// A machine error that names what is missing where no code object suits this machine, an input
   /// error where the artifact's code is not what its manifest says.
-  virtual Expected<std::unique_ptr<DeviceProgram>> load(const Artifact &artifact) = 0;
+  /// `whole`: of another variant of the artifact, whose constants are these and more, and which the
+  /// program may use as long as it lives; or null.
+  virtual Expected<std::unique_ptr<DeviceProgram>> load(const Artifact &artifact,
+                                                        const DeviceProgram *whole = nullptr) = 0;
 
   /// The program is of this device and outlives the queue.
   virtual Expected<std::unique_ptr<DeviceQueue>> createQueue(const DeviceProgram &program,

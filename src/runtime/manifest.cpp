@@ -96,6 +96,8 @@ static Json portJson(const Port &port) {
   }
   if (port.mayAlias != none)
     json["may_alias"] = port.mayAlias;
+  if (port.open)
+    json["open"] = {{"dimension", port.open->dimension}, {"step", port.open->step}};
   return json;
 }
 
@@ -124,6 +126,11 @@ static Json stageJson(const Stage &stage) {
   json["tiles"] = stage.tiles;
   json["scratch_bytes"] = stage.scratchBytes;
   json["expressions"] = stage.expressions;
+  if (const std::optional<Trim> &trim = stage.trim)
+    json["trim"] = {{"step_rows", trim->stepRows},
+                    {"tile_rows", trim->tileRows},
+                    {"cuts", trim->cuts},
+                    {"inner", trim->inner}};
   if (!stage.call.empty())
     json["call"] = stage.call;
   if (stage.threads != 0)
@@ -214,7 +221,7 @@ static Json checkJson(const Check &check) {
 }
 
 Json Manifest::toJson() const {
-  return {{"version", manifestVersion},
+  Json json = {{"version", manifestVersion},
           {"compiler", compilerVersion},
           {"model", modelName},
           {"target", target},
@@ -227,4 +234,9 @@ Json Manifest::toJson() const {
           {"checks", listJson(checks, checkJson)},
           {"plan", planJson(plan)},
           {"code", listJson(code, codeJson)}};
+  if (open)
+    json["open"] = {{"name", open->name}, {"low", open->low}, {"high", open->high}};
+  if (!smaller.empty())
+    json["smaller"] = smaller;
+  return json;
 }

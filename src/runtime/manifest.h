@@ -13,6 +13,7 @@
 #include "base/element_type.h"
 #include "base/json.h"
 #include "base/status.h"
+#include "runtime/open_dimension.h"
 #include "runtime/tensor_maps.h"
 
 #include <cstdint>
@@ -79,6 +80,7 @@ struct Port {
   uint32_t buffer = 0;
   std::vector<DynamicDimension> dynamic; ///< Outputs only.
   int64_t mayAlias = none; ///< Outputs only: the input whose memory the caller may give it as well.
+  std::optional<OpenAxis> open = std::nullopt;
 
   bool operator==(const Port &) const = default;
 };
@@ -106,6 +108,7 @@ struct Stage : Work {
   std::vector<uint32_t> buffers; ///< Operands; those that are only read come first,
   uint32_t resultCount = 0;      ///< and the last so many are written.
   uint64_t tiles = 1;
+  std::optional<Trim> trim;      ///< None: every size needs all of them.
   uint64_t scratchBytes = 0; ///< For each worker or block of threads.
   uint32_t threads = 0;      ///< Of the block that works on a tile; 0 where workers are single.
   bool meets = false;        ///< Blocks wait for each other; any number of them does the work.
@@ -196,6 +199,9 @@ struct Manifest {
   std::vector<Buffer> buffers;
   std::vector<Port> inputs;
   std::vector<Port> outputs;
+  std::optional<OpenDimension> open;
+  /// Variants of the artifact that are quicker at some of the sizes, by their greatest one.
+  std::vector<std::string> smaller;
   std::vector<Stage> stages;
   std::vector<Check> checks; ///< Of stages that run exactly once.
   Plan plan;

@@ -37,6 +37,9 @@ private:
   Status checkPort(const Port &port) const;
   Status checkInput(size_t index) const;
   Status checkOutput(size_t index) const;
+  Status checkOpen(const Port &port) const;
+  Status checkOpenDimension() const;
+  Status checkTrim(const Stage &stage) const;
   Status checkStage(const Stage &stage) const;
   Status checkCheck(const runtime::Check &check) const;
   Status checkPlan(const Plan &plan) const;
@@ -124,7 +127,48 @@ Status Checker::checkPort(const Port &port) const {
   std::optional<int64_t> bytes = bytesOf(port.type, port.shape);
   if (!bytes || buffer.bytes != static_cast<uint64_t>(*bytes))
     return inputError("differs in size from its " + quoted("buffer", buffer.name));
+  return checkOpen(port);
+}
+
+Status Checker::checkOpen(const Port &port) const {
+  if (!port.open)
+    return Status::success();
+  bool isAxis = manifest.open && port.open->dimension < port.shape.size();
+  int64_t extent;
+  if (!isAxis || __builtin_mul_overflow(port.open->step, manifest.open->high, &extent) ||
+      port.shape[port.open->dimension] != extent)
+    return inputError("has an open dimension that is not as large as the greatest size");
+  if (bitsOf(port.type) % 8 != 0)
+    return inputError("has an open dimension of packed elements");
+  if (!port.dynamic.empty() || port.mayAlias != none)
+    return inputError("has an open dimension beside others that runs decide");
   return Status::success();
+}
+
+Status Checker::checkOpenDimension() const {
+  if (!manifest.open)
+    return manifest.smaller.empty() ? Status::success()
+                                    : inputError("has sizes without an open dimension");
+  if (manifest.open->low < 1 || manifest.open->low > manifest.open->high)
+    return inputError("the open dimension '" + manifest.open->name + "' has no sizes");
+  for (const Port &port : manifest.inputs)
+    if (port.open)
+      return Status::success();
+  return inputError("no input has the open dimension '" + manifest.open->name + "'");
+}
+
+Status Checker::checkTrim(const Stage &stage) const {
+  if (!stage.trim)
+    return Status::success();
+  uint64_t period, rows, covered;
+  const Trim &trim = *stage.trim;
+  bool isWhole = manifest.open && stage.kind == Stage::Kind::Kernel && trim.stepRows > 0 &&
+                 trim.tileRows > 0 && trim.cuts > 0 && trim.inner > 0 &&
+                 !__builtin_mul_overflow(trim.cuts, trim.inner, &period) &&
+                 stage.tiles % period == 0 &&
+                 !__builtin_mul_overflow(trim.stepRows, uint64_t(manifest.open->high), &rows) &&
+                 !__builtin_mul_overflow(trim.cuts, trim.tileRows, &covered) && covered >= rows;
+  return isWhole ? Status::success() : inputError("leaves out tiles that it does not have");
 }
 
 Status Checker::checkInput(size_t index) const {
@@ -175,6 +219,7 @@ Status Checker::checkStage(const Stage &stage) const {
     return inputError("asks for too many tiles or too much scratch");
   if (stage.threads > maxThreads)
     return inputError("asks for too many threads");
+  KINTSUGI_RETURN_IF_ERROR(checkTrim(stage));
   if (stage.meets && stage.threads == 0)
     return inputError("has workers without threads that wait for each other");
   KINTSUGI_RETURN_IF_ERROR(checkParts(stage));
@@ -295,6 +340,7 @@ Status Checker::check() const {
   };
   for (const Buffer &buffer : manifest.buffers)
     KINTSUGI_RETURN_IF_ERROR(within(quoted("buffer", buffer.name), checkBuffer(buffer)));
+  KINTSUGI_RETURN_IF_ERROR(checkOpenDimension());
   KINTSUGI_RETURN_IF_ERROR(checkUnique("input", manifest.inputs));
   KINTSUGI_RETURN_IF_ERROR(checkUnique("output", manifest.outputs));
   for (size_t i = 0; i < manifest.inputs.size(); ++i)

@@ -119,6 +119,41 @@ static Expected<DynamicDimension> readDynamic(const Json &json) {
   return dynamic;
 }
 
+/// From 1 to 2^40: products of two that are checked against each other stay in range.
+static Expected<int64_t> readSize(const Json &json, const char *key) {
+  const Json *member = optionalMember(json, key);
+  auto size = member ? readBounded(*member, uint64_t(1) << 40) : std::nullopt;
+  if (!size || *size == 0)
+    return inputError("'" + std::string(key) + "' is not a size");
+  return static_cast<int64_t>(*size);
+}
+
+static Expected<OpenAxis> readOpenAxis(const Json &json) {
+  OpenAxis axis;
+  KINTSUGI_ASSIGN(axis.dimension, readIndex(json, "dimension"));
+  KINTSUGI_ASSIGN(axis.step, readSize(json, "step"));
+  return axis;
+}
+
+static Expected<Trim> readTrim(const Json &json) {
+  Trim trim;
+  for (auto [key, number] : {std::pair("step_rows", &trim.stepRows),
+                             {"tile_rows", &trim.tileRows},
+                             {"cuts", &trim.cuts},
+                             {"inner", &trim.inner}}) {
+    KINTSUGI_ASSIGN(*number, readSize(json, key));
+  }
+  return trim;
+}
+
+static Expected<OpenDimension> readOpenDimension(const Json &json) {
+  OpenDimension open;
+  KINTSUGI_ASSIGN(open.name, jsonString(json, "name"));
+  KINTSUGI_ASSIGN(open.low, readSize(json, "low"));
+  KINTSUGI_ASSIGN(open.high, readSize(json, "high"));
+  return open;
+}
+
 static Expected<Port> readPort(const Json &json) {
   Port port;
   KINTSUGI_ASSIGN(port.name, jsonString(json, "name"));
@@ -130,6 +165,10 @@ static Expected<Port> readPort(const Json &json) {
   }
   if (optionalMember(json, "may_alias")) {
     KINTSUGI_ASSIGN(port.mayAlias, readIndex(json, "may_alias"));
+  }
+  if (optionalMember(json, "open")) {
+    KINTSUGI_ASSIGN(const Json *open, jsonObject(json, "open"));
+    KINTSUGI_ASSIGN(port.open, readOpenAxis(*open));
   }
   return port;
 }
@@ -158,6 +197,10 @@ static Expected<Stage> readStage(const Json &json) {
   KINTSUGI_ASSIGN(stage.tiles, jsonUnsigned(json, "tiles"));
   KINTSUGI_ASSIGN(stage.scratchBytes, jsonUnsigned(json, "scratch_bytes"));
   KINTSUGI_ASSIGN(stage.expressions, jsonString(json, "expressions"));
+  if (optionalMember(json, "trim")) {
+    KINTSUGI_ASSIGN(const Json *trim, jsonObject(json, "trim"));
+    KINTSUGI_ASSIGN(stage.trim, readTrim(*trim));
+  }
   if (optionalMember(json, "call")) {
     KINTSUGI_ASSIGN(stage.call, jsonString(json, "call"));
   }
@@ -331,6 +374,13 @@ Expected<Manifest> Manifest::fromJson(const Json &json) {
   KINTSUGI_ASSIGN(manifest.buffers, readList<Buffer>(json, "buffers", readBuffer));
   KINTSUGI_ASSIGN(manifest.inputs, readList<Port>(json, "inputs", readPort));
   KINTSUGI_ASSIGN(manifest.outputs, readList<Port>(json, "outputs", readPort));
+  if (optionalMember(json, "open")) {
+    KINTSUGI_ASSIGN(const Json *open, jsonObject(json, "open"));
+    KINTSUGI_ASSIGN(manifest.open, readOpenDimension(*open));
+  }
+  if (optionalMember(json, "smaller")) {
+    KINTSUGI_ASSIGN(manifest.smaller, readList<std::string>(json, "smaller", readText));
+  }
   KINTSUGI_ASSIGN(manifest.stages, readList<Stage>(json, "stages", readStage));
   KINTSUGI_ASSIGN(manifest.checks, readList<Check>(json, "checks", readCheck));
   KINTSUGI_ASSIGN(manifest.plan, readPlanMember(json, "plan"));

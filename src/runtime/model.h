@@ -33,14 +33,21 @@ public:
   const Manifest &manifest() const { return opened.manifest(); }
   Device &device() const { return *runner; }
   const DeviceProgram &program() const { return *ready; }
+  /// Variants for sizes of the open dimension up to some, the least one first.
+  const std::vector<std::shared_ptr<const Model>> &smaller() const { return forSizes; }
 
 private:
+  Status loadSmaller();
+  static Expected<std::shared_ptr<Model>> make(Artifact artifact, std::shared_ptr<Device> device,
+                                               const DeviceProgram *whole);
+
   Model(Artifact artifact, std::shared_ptr<Device> device)
       : opened(std::move(artifact)), runner(std::move(device)) {}
 
   Artifact opened;
   std::shared_ptr<Device> runner;
   std::unique_ptr<DeviceProgram> ready;
+  std::vector<std::shared_ptr<const Model>> forSizes; ///< They use what is ready.
 };
 
 } // namespace kintsugi::runtime

@@ -113,10 +113,17 @@ void Session::fitInputs() {
   }
 }
 
+static std::optional<OpenExtent> openExtentOf(const runtime::Manifest &manifest,
+                                              const Port &port) {
+  if (!port.open)
+    return std::nullopt;
+  return OpenExtent{port.open->dimension, port.open->step, port.open->step * manifest.open->low};
+}
+
 Status Session::readInputs(const std::string &path) {
   std::vector<FeedPort> ports;
   for (const Port &port : manifest().inputs)
-    ports.push_back({port.name, port.type, port.shape});
+    ports.push_back({port.name, port.type, port.shape, openExtentOf(manifest(), port)});
   KINTSUGI_ASSIGN(inputs, readFeeds(path, ports));
   return Status::success();
 }

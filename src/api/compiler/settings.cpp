@@ -90,10 +90,34 @@ Status readDisabled(const Json &value, pipeline::CompileOptions &options) {
   return Status::success();
 }
 
+/// [LOW, HIGH]
+Status readOpenDimension(const std::string &name, const Json &range,
+                         pipeline::CompileOptions &options) {
+  auto isSize = [](const Json &size) {
+    return size.is_number_unsigned() && size.get<uint64_t>() > 0 &&
+           size.get<uint64_t>() <= uint64_t(INT64_MAX);
+  };
+  if (range.size() != 2 || !isSize(range[0]) || !isSize(range[1]) ||
+      range[0].get<int64_t>() > range[1].get<int64_t>())
+    return usageError("--dim " + name + ": a range is LOW..HIGH, two integers from 1 on");
+  if (options.open)
+    return usageError("--dim " + name + ": '" + options.open->name +
+                      "' is open already; give one of them a size");
+  OpenDimension open = {name, range[0].get<int64_t>(), range[1].get<int64_t>()};
+  options.import.dims[name] = open.high;
+  if (open.low < open.high)
+    options.open = open;
+  return Status::success();
+}
+
 Status readDims(const Json &value, pipeline::CompileOptions &options) {
   if (!value.is_object())
     return wrongKind("dims", "an object");
   for (const auto &[name, extent] : value.items()) {
+    if (extent.is_array()) {
+      KINTSUGI_RETURN_IF_ERROR(readOpenDimension(name, extent, options));
+      continue;
+    }
     if (!extent.is_number_integer() ||
         !(extent.is_number_unsigned() || extent.get<int64_t>() >= 0) ||
         extent.get<uint64_t>() > uint64_t(INT64_MAX))
@@ -317,6 +341,8 @@ void Settings::addTo(Blake3 &key) const {
   json["plan"] = static_cast<int>(compile.plan);
   json["disabled"] = compile.disabled.names();
   json["dims"] = compile.import.dims;
+  if (compile.open)
+    json["open"] = {compile.open->name, compile.open->low, compile.open->high};
   json["bound"] = identity;
   json["random_weights"] = compile.import.randomWeights;
   json["cubins"] = compile.cubins;

@@ -124,7 +124,9 @@ static KinPort describe(const Manifest &manifest, const Port &port) {
           port.shape.data(),
           manifest.buffers[port.buffer].bytes,
           !port.dynamic.empty(),
-          static_cast<int32_t>(port.mayAlias)};
+          static_cast<int32_t>(port.mayAlias),
+          port.open ? static_cast<int32_t>(port.open->dimension) : -1,
+          port.open ? port.open->step : 0};
 }
 
 std::unique_ptr<KinModel> api::wrapModel(std::shared_ptr<const Model> model) {
@@ -195,6 +197,13 @@ const KinPort *kin_model_input(const KinModel *model, size_t index) {
 
 const KinPort *kin_model_output(const KinModel *model, size_t index) {
   return index < model->outputs.size() ? &model->outputs[index] : nullptr;
+}
+
+int kin_model_open_dimension(const KinModel *model, KinOpenDimension *open) {
+  const std::optional<OpenDimension> &own = model->model->manifest().open;
+  if (own && open)
+    *open = {own->name.c_str(), own->low, own->high};
+  return own.has_value();
 }
 
 const char *kin_model_manifest(const KinModel *model) { return model->manifest.c_str(); }

@@ -24,7 +24,8 @@ Expected<void *> CpuDevice::allocate(uint64_t bytes) {
 
 void CpuDevice::release(void *memory, uint64_t bytes) { HostMemory::adopt(memory, bytes); }
 
-Expected<std::unique_ptr<DeviceProgram>> CpuDevice::load(const Artifact &artifact) {
+Expected<std::unique_ptr<DeviceProgram>> CpuDevice::load(const Artifact &artifact,
+                                                         const DeviceProgram *) {
   KINTSUGI_ASSIGN(std::unique_ptr<DeviceProgram> program, CpuProgram::load(artifact));
   return program;
 }

@@ -22,7 +22,7 @@ public:
   Expected<void *> allocate(uint64_t bytes) override;
   void release(void *memory, uint64_t bytes) override;
   Expected<std::unique_ptr<runtime::DeviceProgram>>
-  load(const runtime::Artifact &artifact) override;
+  load(const runtime::Artifact &artifact, const runtime::DeviceProgram *whole = nullptr) override;
   Expected<std::unique_ptr<runtime::DeviceQueue>>
   createQueue(const runtime::DeviceProgram &program, runtime::QueueOptions options) override;
 

@@ -5,6 +5,7 @@
 #include "base/checked.h"
 #include "calls/call.h"
 
+#include <algorithm>
 #include <cstring>
 #include <mutex>
 
@@ -24,7 +25,8 @@ Expected<std::unique_ptr<CpuQueue>> CpuQueue::create(const CpuProgram &program, 
   return queue;
 }
 
-void CpuQueue::beginRun() {
+void CpuQueue::beginRun(int64_t sizeOfRun) {
+  size = sizeOfRun;
   std::fegetenv(&callerEnvironment);
   std::fesetenv(FE_DFL_ENV); // Bits must not depend on how the caller rounds or flushes.
   holdsWorkers = threads > 1 && workers.tryHold();
@@ -42,14 +44,34 @@ struct Task {
   void *const *buffers;
   std::byte *scratch;
   uint64_t scratchStride;
+  uint64_t kept = 1, period = 1; ///< The first `kept` of each `period` tiles are needed.
 };
 } // namespace
 
+/// Of the tiles that are needed, counted without the others.
 static void runTiles(void *argument, uint32_t worker, uint64_t begin, uint64_t end) {
   auto &task = *static_cast<Task *>(argument);
   void *scratch = task.scratch ? task.scratch + worker * task.scratchStride : nullptr;
-  task.function(task.buffers, static_cast<int64_t>(begin), static_cast<int64_t>(end), scratch,
-                &kinImports);
+  auto run = [&](uint64_t first, uint64_t count) {
+    task.function(task.buffers, static_cast<int64_t>(first), static_cast<int64_t>(first + count),
+                  scratch, &kinImports);
+  };
+  if (task.kept == task.period)
+    return run(begin, end - begin);
+  while (begin < end) {
+    uint64_t place = begin % task.kept, count = std::min(task.kept - place, end - begin);
+    run(begin / task.kept * task.period + place, count);
+    begin += count;
+  }
+}
+
+/// The tiles of a stage that a size needs; says the task which.
+static uint64_t chooseTiles(const Stage &stage, int64_t size, Task &task) {
+  if (!stage.trim || size == 0)
+    return stage.tiles;
+  task.kept = stage.trim->kept(size);
+  task.period = stage.trim->period();
+  return stage.tiles / task.period * task.kept;
 }
 
 Status CpuQueue::launch(uint32_t index, void *const *buffers) {
@@ -58,7 +80,7 @@ Status CpuQueue::launch(uint32_t index, void *const *buffers) {
     return launchAlone(index, buffers, 0);
   Task task{program.function(index), buffers, stage.scratchBytes ? scratch.data() : nullptr,
             scratchStride};
-  workers.run(threads, stage.tiles, runTiles, &task);
+  workers.run(threads, chooseTiles(stage, size, task), runTiles, &task);
   return Status::success();
 }
 
@@ -68,8 +90,8 @@ Status CpuQueue::launchAlone(uint32_t index, void *const *buffers, uint32_t work
     return runCall(stage, buffers);
   Task task{program.function(index), buffers, stage.scratchBytes ? scratch.data() : nullptr,
             scratchStride};
-  if (stage.tiles != 0)
-    runTiles(&task, worker, 0, stage.tiles);
+  if (uint64_t tiles = chooseTiles(stage, size, task); tiles != 0)
+    runTiles(&task, worker, 0, tiles);
   return Status::success();
 }
 

@@ -113,14 +113,18 @@ void CudaDevice::release(void *memory, uint64_t) {
     api->release(reinterpret_cast<Address>(memory));
 }
 
-Expected<std::unique_ptr<DeviceProgram>> CudaDevice::load(const Artifact &artifact) {
-  KINTSUGI_ASSIGN(std::unique_ptr<DeviceProgram> program, CudaProgram::load(*this, artifact));
+Expected<std::unique_ptr<DeviceProgram>> CudaDevice::load(const Artifact &artifact,
+                                                          const DeviceProgram *whole) {
+  KINTSUGI_ASSIGN(
+      std::unique_ptr<DeviceProgram> program,
+      CudaProgram::load(*this, artifact, static_cast<const CudaProgram *>(whole)));
   return program;
 }
 
 Expected<std::unique_ptr<DeviceQueue>> CudaDevice::createQueue(const DeviceProgram &program,
-                                                               QueueOptions) {
+                                                               QueueOptions options) {
+  Handle stream = options.joined ? options.joined->native() : nullptr;
   KINTSUGI_ASSIGN(std::unique_ptr<DeviceQueue> queue,
-                  CudaQueue::create(*this, static_cast<const CudaProgram &>(program)));
+                  CudaQueue::create(*this, static_cast<const CudaProgram &>(program), stream));
   return queue;
 }

@@ -18,11 +18,15 @@ using namespace kintsugi::devices::cuda;
 using namespace kintsugi::runtime;
 
 Expected<std::unique_ptr<CudaProgram>> CudaProgram::load(CudaDevice &device,
-                                                         const Artifact &artifact) {
+                                                         const Artifact &artifact,
+                                                         const CudaProgram *whole) {
   std::unique_ptr<CudaProgram> program(new CudaProgram(device, artifact));
   KINTSUGI_RETURN_IF_ERROR(device.enter());
   KINTSUGI_RETURN_IF_ERROR(program->findFunctions());
-  KINTSUGI_RETURN_IF_ERROR(program->uploadConstants());
+  if (whole)
+    program->placeOfConstants = whole->placeOfConstants;
+  else
+    KINTSUGI_RETURN_IF_ERROR(program->uploadConstants());
   return program;
 }
 
@@ -38,6 +42,7 @@ Status CudaProgram::uploadConstants() {
     return Status::success();
   KINTSUGI_ASSIGN(constantMemory, device.allocate(bytes.size()));
   const Driver &driver = device.driver();
+  placeOfConstants = constantMemory;
   auto address = reinterpret_cast<Address>(constantMemory);
   KINTSUGI_RETURN_IF_ERROR(driver.check(driver.upload(address, bytes.data(), bytes.size(), nullptr),
                                         "upload the constants"));

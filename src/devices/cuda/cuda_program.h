@@ -11,10 +11,11 @@ class CudaProgram final : public runtime::DeviceProgram {
 public:
   /// See Device::load.
   static Expected<std::unique_ptr<CudaProgram>> load(CudaDevice &device,
-                                                     const runtime::Artifact &artifact);
+                                                     const runtime::Artifact &artifact,
+                                                     const CudaProgram *whole);
   ~CudaProgram() override;
 
-  const void *constants() const override { return constantMemory; }
+  const void *constants() const override { return placeOfConstants; }
   std::string_view codeSection() const override { return section; }
   const runtime::Manifest &manifest() const { return artifact.manifest(); }
   /// Null where the stage is a call.
@@ -48,7 +49,8 @@ private:
 
   CudaDevice &device;
   const runtime::Artifact &artifact;
-  void *constantMemory = nullptr;
+  void *constantMemory = nullptr; ///< Its own, or null.
+  const void *placeOfConstants = nullptr;
   bool kernelsWait = false;
   cuda::Handle module = nullptr; ///< Null where every stage is a call.
   bool isForAnyDevice = false;   ///< The code that was chosen.

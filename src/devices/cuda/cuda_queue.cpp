@@ -16,12 +16,16 @@ using namespace kintsugi::runtime;
 static Address addressOf(const void *memory) { return reinterpret_cast<Address>(memory); }
 
 Expected<std::unique_ptr<CudaQueue>> CudaQueue::create(CudaDevice &device,
-                                                       const CudaProgram &program) {
+                                                       const CudaProgram &program,
+                                                       Handle stream) {
   std::unique_ptr<CudaQueue> queue(new CudaQueue(device, program));
   KINTSUGI_RETURN_IF_ERROR(device.enter());
   const Driver &driver = device.driver();
   auto made = [&](Result result) { return driver.check(result, "make a stream on the device"); };
-  KINTSUGI_RETURN_IF_ERROR(made(driver.createStream(&queue->stream, nonBlockingStream)));
+  queue->stream = stream;
+  queue->ownsStream = stream == nullptr;
+  if (queue->ownsStream)
+    KINTSUGI_RETURN_IF_ERROR(made(driver.createStream(&queue->stream, nonBlockingStream)));
   KINTSUGI_RETURN_IF_ERROR(made(driver.createEvent(&queue->start, 0)));
   KINTSUGI_RETURN_IF_ERROR(made(driver.createEvent(&queue->end, 0)));
   size_t most = 0;
@@ -56,7 +60,7 @@ CudaQueue::~CudaQueue() {
   for (Handle event : {start, end})
     if (event)
       driver().destroyEvent(event);
-  if (stream)
+  if (stream && ownsStream)
     driver().destroyStream(stream);
   device.release(counter, counterBytes);
 }
@@ -69,7 +73,8 @@ std::string CudaQueue::describe(const Stage &stage) {
   return text;
 }
 
-void CudaQueue::beginRun() {
+void CudaQueue::beginRun(int64_t sizeOfRun) {
+  size = sizeOfRun;
   isTimed = false;
   hasFixedSteps = false;
   alone.clear();
@@ -95,7 +100,9 @@ void CudaQueue::drop(Recorded &recorded) {
 }
 
 CudaQueue::Recorded &CudaQueue::recordedFor(std::span<std::byte *const> places) {
-  auto isThere = [&](const Recorded &each) { return std::ranges::equal(each.places, places); };
+  auto isThere = [&](const Recorded &each) {
+    return each.size == size && std::ranges::equal(each.places, places);
+  };
   if (isTiming && !isThere(timed))
     dropTimedGraph();
   Recorded *found = isTiming ? &timed : nullptr;
@@ -110,6 +117,7 @@ CudaQueue::Recorded &CudaQueue::recordedFor(std::span<std::byte *const> places) 
     }
     found = &*known;
   }
+  found->size = size;
   found->places.assign(places.begin(), places.end());
   found->lastUsed = ++numRuns;
   return *found;
@@ -267,12 +275,21 @@ Status CudaQueue::setParameters(uint32_t index, void *const *buffers) {
   return Status::success();
 }
 
+/// Tiles that a size does not need are left out where they are the last ones.
+uint32_t CudaQueue::blocksOf(uint32_t index) const {
+  const Stage &stage = program.manifest().stages[index];
+  uint32_t blocks = program.blocksOf(index);
+  if (size == 0 || !stage.trim || stage.trim->period() != stage.tiles)
+    return blocks;
+  return static_cast<uint32_t>(blocks / stage.tiles * stage.trim->kept(size));
+}
+
 Status CudaQueue::launchNow(uint32_t index, void *const *buffers) {
   const Stage &stage = program.manifest().stages[index];
   KINTSUGI_RETURN_IF_ERROR(setParameters(index, buffers));
   bool startsEarly = isAfterKernel && program.startsEarly() && !stage.meets;
   LaunchAttribute attribute = {stage.meets ? allAtOnce : startEarly, 0, 1, {}};
-  LaunchConfig config = {program.blocksOf(index),
+  LaunchConfig config = {blocksOf(index),
                          1,
                          1,
                          stage.threads,

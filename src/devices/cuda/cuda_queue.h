@@ -16,11 +16,12 @@ namespace kintsugi::devices {
 /// later runs start. Runs whose stages are timed have a graph of their own.
 class CudaQueue final : public runtime::DeviceQueue {
 public:
-  static Expected<std::unique_ptr<CudaQueue>> create(CudaDevice &device,
-                                                     const CudaProgram &program);
+  /// `stream`: another queue's, which outlives this one; null for one of its own.
+  static Expected<std::unique_ptr<CudaQueue>> create(CudaDevice &device, const CudaProgram &program,
+                                                     cuda::Handle stream);
   ~CudaQueue() override;
 
-  void beginRun() override;
+  void beginRun(int64_t sizeOfRun) override;
   void endRun() override;
   Expected<bool> beginSteps(std::span<const runtime::MemoryRange> lasting,
                             std::span<std::byte *const> places) override;
@@ -38,8 +39,9 @@ public:
 private:
   using Clock = std::chrono::steady_clock;
 
-  /// The steps of runs whose callers' tensors are in the same places.
+  /// The steps of runs of a size whose callers' tensors are in the same places.
   struct Recorded {
+    int64_t size = 0;
     std::vector<std::byte *> places;
     cuda::Handle graph = nullptr; ///< Ready to start; or null.
     void *added = nullptr;        ///< Memory that the graph uses beside the caller's.
@@ -55,6 +57,7 @@ private:
   Status runCall(const runtime::Stage &stage, void *const *buffers);
   Status startGraph();
   Status launchNow(uint32_t stage, void *const *buffers);
+  uint32_t blocksOf(uint32_t stage) const;
   Status setParameters(uint32_t stage, void *const *buffers);
   Status launchBetweenEvents(uint32_t stage, void *const *buffers);
   Status launchTimed(uint32_t stage, void *const *buffers);
@@ -76,9 +79,11 @@ private:
   CudaDevice &device;
   const CudaProgram &program;
   cuda::Handle stream = nullptr, start = nullptr, end = nullptr; ///< A stream and two events.
+  bool ownsStream = false;
   std::vector<Recorded> graphs; ///< Some, of which the one that was used last longest ago goes.
   Recorded timed;               ///< With the launches timed one by one.
   Recorded *ofRun = nullptr;    ///< That of the run under way, one of these.
+  int64_t size = 0;             ///< Of the open dimension in the run under way.
   uint64_t numRuns = 0;
   bool isWatched = true;              ///< Each launch is waited for; until a run was seen through.
   bool hasFixedSteps = false;         ///< The run under way.

@@ -67,7 +67,8 @@ void NullDevice::release(void *memory, uint64_t bytes) {
   HostMemory::adopt(memory, bytes);
 }
 
-Expected<std::unique_ptr<DeviceProgram>> NullDevice::load(const Artifact &artifact) {
+Expected<std::unique_ptr<DeviceProgram>> NullDevice::load(const Artifact &artifact,
+                                                          const DeviceProgram *) {
   return std::unique_ptr<DeviceProgram>(std::make_unique<NullProgram>(artifact));
 }
 

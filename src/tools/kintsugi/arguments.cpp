@@ -195,9 +195,15 @@ private:
   void setDims(const std::vector<std::string> &all) {
     for (const std::string &text : all) {
       auto [name, number] = split(text, text.rfind('='), "--dim", "NAME=N");
-      auto extent =
-          wholeNumber<int64_t>(number, "--dim " + text, "N must be an integer of at least 0");
-      setOnce("dims", name, extent, "--dim " + text);
+      auto size = [&](const std::string &digits) {
+        return wholeNumber<int64_t>(digits, "--dim " + text, "N must be an integer of at least 0");
+      };
+      size_t dots = number.find("..");
+      if (dots == std::string::npos)
+        setOnce("dims", name, size(number), "--dim " + text);
+      else
+        setOnce("dims", name, Json{size(number.substr(0, dots)), size(number.substr(dots + 2))},
+                "--dim " + text);
     }
   }
 

@@ -41,8 +41,8 @@ public:
   Expected<void *> allocate(uint64_t bytes) override { return cpu.allocate(bytes); }
   void release(void *memory, uint64_t bytes) override { cpu.release(memory, bytes); }
   Expected<std::unique_ptr<runtime::DeviceProgram>>
-  load(const runtime::Artifact &artifact) override {
-    return cpu.load(artifact);
+  load(const runtime::Artifact &artifact, const runtime::DeviceProgram *whole) override {
+    return cpu.load(artifact, whole);
   }
   Expected<std::unique_ptr<runtime::DeviceQueue>>
   createQueue(const runtime::DeviceProgram &program, runtime::QueueOptions options) override {

@@ -102,7 +102,8 @@ public:
   bool sharesHostMemory() const override { return false; }
   Expected<void *> allocate(uint64_t bytes) override { return none.allocate(bytes); }
   void release(void *memory, uint64_t bytes) override { none.release(memory, bytes); }
-  Expected<std::unique_ptr<DeviceProgram>> load(const Artifact &artifact) override {
+  Expected<std::unique_ptr<DeviceProgram>> load(const Artifact &artifact,
+                                                const DeviceProgram *) override {
     KINTSUGI_ASSIGN(std::unique_ptr<DeviceProgram> nothing, none.load(artifact));
     std::string_view code(
         reinterpret_cast<const char *>(artifact.code(artifact.manifest().code[0].section).data()));
@@ -248,7 +249,8 @@ TEST(TuningForADevice, SaysWhyItCouldNot) {
     bool sharesHostMemory() const override { return false; }
     Expected<void *> allocate(uint64_t) override { return machineError("no memory is left"); }
     void release(void *, uint64_t) override {}
-    Expected<std::unique_ptr<DeviceProgram>> load(const Artifact &) override {
+    Expected<std::unique_ptr<DeviceProgram>> load(const Artifact &,
+                                                  const DeviceProgram *) override {
       return machineError("the driver takes no code");
     }
     Expected<std::unique_ptr<DeviceQueue>> createQueue(const DeviceProgram &,

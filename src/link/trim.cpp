@@ -1,0 +1,73 @@
+#include "link/trim.h"
+
+#include "link/manifest.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+namespace kintsugi::link {
+
+using loops::LoopNest;
+using loops::Schedule;
+
+bool mayTrim(const orchestrate::Plan &plan) {
+  if (!plan.open)
+    return false;
+  std::vector<bool> used = buffersOfRoot(plan);
+  for (auto [number, buffer] : llvm::enumerate(plan.buffers))
+    if (used[number] && buffer.validity.isMixed())
+      return false;
+  return true;
+}
+
+namespace {
+
+class Trimming {
+public:
+  Trimming(const orchestrate::Plan &plan, const orchestrate::Stage &stage)
+      : plan(plan), stage(stage),
+        schedule(plan.kernels[stage.kernel].shape->schedule) {}
+
+  std::optional<runtime::Trim> run() const {
+    uint64_t inner = schedule.tiles();
+    for (auto [number, dimension] : llvm::enumerate(schedule.space)) {
+      uint64_t cuts = dimension.count();
+      inner /= cuts;
+      int64_t rows = dimension.extent / plan.open->high;
+      if (cuts > 1 && dimension.extent % plan.open->high == 0 && cutsSteps(number, rows))
+        return runtime::Trim{uint64_t(rows), uint64_t(dimension.size), cuts, inner};
+    }
+    return std::nullopt;
+  }
+
+private:
+  /// Whether tiles that start behind a step store nothing of it.
+  bool cutsSteps(unsigned dimension, int64_t rows) const {
+    return llvm::all_of(schedule.nests, [&](const LoopNest &nest) {
+      return llvm::all_of(nest.destinations, [&](unsigned number) {
+        const loops::Buffer &buffer = schedule.buffers[number];
+        return buffer.home == loops::Home::Scratch || storesSteps(nest, number, dimension, rows);
+      });
+    });
+  }
+
+  bool storesSteps(const LoopNest &nest, unsigned number, unsigned dimension, int64_t rows) const {
+    const orchestrate::PlanBuffer &buffer = plan.buffers[stage.operands[number]];
+    te::CutRows cut{nest.originIterator(dimension), rows, schedule.space[dimension].size};
+    return buffer.validity.isSteps() &&
+           te::startsAtStep(nest.destinationIndex, buffer.shape, buffer.validity, cut,
+                            nest.ranges(schedule.space), plan.open->high);
+  }
+
+  const orchestrate::Plan &plan;
+  const orchestrate::Stage &stage;
+  const Schedule &schedule;
+};
+
+} // namespace
+
+std::optional<runtime::Trim> trimOf(const orchestrate::Plan &plan,
+                                    const orchestrate::Stage &stage) {
+  return Trimming(plan, stage).run();
+}
+
+} // namespace kintsugi::link

@@ -1,0 +1,115 @@
+#include "pipeline/open_model.h"
+
+#include "te/check.h"
+#include "te/same_at_size.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+#include <algorithm>
+
+namespace kintsugi::pipeline {
+
+namespace {
+
+/// Each is imported.
+constexpr int64_t mostSizes = 256;
+
+Expected<te::Program> importAt(int64_t size, const std::string &path, CompileOptions options) {
+  options.import.dims[options.open->name] = size;
+  Diagnostics said; // The same as for the greatest size.
+  return importModel(path, options, said);
+}
+
+Error notOpen(const OpenDimension &open, const std::string &why) {
+  return inputError("dimension '" + open.name + "' can't be open in one artifact: " + why +
+                    "; give it one size (--dim " + open.name +
+                    "=N), or open the model as a session, which compiles for the sizes it meets");
+}
+
+/// The dimension along which an input is larger than at another size.
+Expected<te::Validity> axisOf(const te::Value &greatest, const te::Value &smaller,
+                              const OpenDimension &open) {
+  te::Validity result;
+  for (unsigned d = 0; d < greatest.shape.size(); ++d) {
+    if (greatest.shape[d] == smaller.shape[d])
+      continue;
+    if (!result.isWhole())
+      return notOpen(open, "input '" + greatest.name + "' has it twice");
+    result = te::Validity::steps(d, 1);
+  }
+  if (!result.isWhole() && bitsOf(greatest.type) < 8)
+    return notOpen(open, "input '" + greatest.name + "' has packed elements");
+  return result;
+}
+
+std::string describe(const te::Program &program, uint32_t node) {
+  const std::vector<std::string> &origins = program.origins[node];
+  return origins.empty() ? "'" + program.value(program.resultsOf(node).front()).name + "'"
+                         : "node '" + llvm::join(origins, "', '") + "'";
+}
+
+/// The first node whose results mix what belongs to different steps.
+Status checkKeepsSteps(const te::Program &program, llvm::ArrayRef<te::Validity> validity,
+                       const OpenDimension &open) {
+  for (uint32_t node = 0; node < program.nodes.size(); ++node)
+    for (te::ValueId result : program.resultsOf(node))
+      if (validity[result.number].isMixed())
+        return notOpen(open, describe(program, node) + " mixes what belongs to different steps " +
+                                 "of it, or reads places that it computes");
+  return Status::success();
+}
+
+} // namespace
+
+Expected<OpenModel> openModel(const te::Program &imported, const std::string &path,
+                              const CompileOptions &options) {
+  const OpenDimension &open = *options.open;
+  if (open.high - open.low > mostSizes)
+    return notOpen(open, "more than " + std::to_string(mostSizes) + " sizes are too many");
+  OpenModel result;
+  result.inputs.dimension = open;
+  std::vector<te::Validity> validity;
+  for (int64_t size = open.low; size < open.high; ++size) {
+    KINTSUGI_ASSIGN(te::Program smaller, importAt(size, path, options));
+    if (validity.empty()) {
+      for (te::ValueId input : imported.inputs) {
+        KINTSUGI_ASSIGN(te::Validity axis,
+                        axisOf(imported.value(input), smaller.value(input), open));
+        result.inputs.inputs.push_back(axis);
+      }
+      validity = te::validityOf(imported, result.inputs.inputs, open);
+      KINTSUGI_RETURN_IF_ERROR(checkKeepsSteps(imported, validity, open));
+    }
+    if (auto why = te::differenceAtSize(imported, smaller, validity, open, size))
+      return notOpen(open, *why + " is something else at the size " + std::to_string(size));
+  }
+  for (const te::Program::Output &output : te::modelOutputs(imported))
+    result.outputs.push_back(validity[output.value.number]);
+  return result;
+}
+
+/// Half of each greatest size, and three quarters of it where that does not make too many.
+static std::vector<int64_t> greatestSizes(const OpenDimension &all) {
+  constexpr size_t mostParts = 8; // Sections of an artifact are few, and compiling takes its time.
+  std::vector<int64_t> sizes = {all.high};
+  while (sizes.size() < mostParts && sizes.back() > all.low)
+    sizes.push_back(std::max(all.low, (sizes.back() + 1) / 2));
+  for (size_t part = 0, halvings = sizes.size(); part + 1 < halvings; ++part)
+    if (int64_t between = (sizes[part] * 3 + 3) / 4;
+        sizes.size() < mostParts && between < sizes[part] && between > sizes[part + 1])
+      sizes.push_back(between);
+  llvm::sort(sizes);
+  return sizes;
+}
+
+std::vector<OpenDimension> smallerSizes(const OpenDimension &all) {
+  std::vector<OpenDimension> result;
+  int64_t low = all.low;
+  for (int64_t high : llvm::ArrayRef(greatestSizes(all)).drop_back()) {
+    result.push_back({all.name, low, high});
+    low = high + 1;
+  }
+  return result;
+}
+
+} // namespace kintsugi::pipeline

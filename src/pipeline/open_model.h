@@ -1,0 +1,27 @@
+//===- open_model.h - Whether one program serves many sizes -----------------===//
+#ifndef KINTSUGI_PIPELINE_OPEN_MODEL_H
+#define KINTSUGI_PIPELINE_OPEN_MODEL_H
+
+#include "pipeline/pipeline.h"
+#include "te/open_axis.h"
+
+namespace kintsugi::pipeline {
+
+struct OpenModel {
+  te::OpenInputs inputs;
+  std::vector<te::Validity> outputs; ///< Of all, none of them mixed.
+};
+
+/// Of a model that was imported at the greatest size of the options' open dimension. It is imported
+/// at each other size as well: nothing is taken for granted of what a size does to it. An input
+/// error names the node that keeps the sizes from sharing a program.
+Expected<OpenModel> openModel(const te::Program &imported, const std::string &path,
+                              const CompileOptions &options);
+
+/// The parts of an open dimension's sizes that have plans of their own, beside the one for all: a
+/// size decides what is the quickest schedule.
+std::vector<OpenDimension> smallerSizes(const OpenDimension &all);
+
+} // namespace kintsugi::pipeline
+
+#endif // KINTSUGI_PIPELINE_OPEN_MODEL_H

@@ -1,0 +1,169 @@
+#include "te/same_at_size.h"
+
+#include "te/constant.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+#include <cstring>
+
+namespace kintsugi::te {
+
+namespace {
+
+/// Of a constant that is computed or copied: more is not looked into.
+constexpr double mostConstantBytes = double(uint64_t(1) << 28);
+
+class Comparison {
+public:
+  Comparison(const Program &greatest, const Program &smaller, llvm::ArrayRef<Validity> validity,
+             const OpenDimension &open, int64_t size)
+      : greatest(greatest), smaller(smaller), validity(validity), open(open), size(size) {}
+
+  std::optional<std::string> run() const {
+    if (greatest.nodes.size() != smaller.nodes.size() ||
+        greatest.numValues() != smaller.numValues() || greatest.inputs != smaller.inputs ||
+        !llvm::equal(greatest.outputs, smaller.outputs, areSameOutputs))
+      return "its graph";
+    for (uint32_t number = 0; number < greatest.numValues(); ++number)
+      if (!isSameValue(number))
+        return "'" + greatest.values[number].name + "'";
+    for (uint32_t node = 0; node < greatest.nodes.size(); ++node)
+      if (!isSameNode(node))
+        return describe(node);
+    return std::nullopt;
+  }
+
+private:
+  static bool areSameOutputs(const Program::Output &a, const Program::Output &b) {
+    return a.name == b.name && a.value == b.value;
+  }
+
+  std::string describe(uint32_t node) const {
+    const std::vector<std::string> &origins = greatest.origins[node];
+    ValueId result = greatest.resultsOf(node).front();
+    return "'" + (origins.empty() ? greatest.value(result).name : llvm::join(origins, "', '")) +
+           "'";
+  }
+
+  /// Or so many steps of an extent.
+  bool isSameOrSteps(Extent whole, Extent part) const {
+    return whole == part || (whole.constant() % open.high == 0 &&
+                             part.constant() == whole.constant() / open.high * size);
+  }
+
+  bool isSameShape(const Validity &its, llvm::ArrayRef<Extent> whole,
+                   llvm::ArrayRef<Extent> part) const {
+    if (whole.size() != part.size())
+      return false;
+    for (size_t d = 0; d < whole.size(); ++d) {
+      bool isSame = its.isSteps() && its.dimension == d ? part[d] == Extent(its.step * size)
+                    : its.isSteps()                     ? part[d] == whole[d]
+                                                        : isSameOrSteps(whole[d], part[d]);
+      if (!isSame)
+        return false;
+    }
+    return true;
+  }
+
+  bool isSameValue(uint32_t number) const {
+    const Value &whole = greatest.values[number], &part = smaller.values[number];
+    return whole.type == part.type && whole.kind == part.kind &&
+           isSameShape(validity[number], whole.shape, part.shape) &&
+           (whole.kind != ValueKind::Constant || isSameConstant(whole, part));
+  }
+
+  static bool isSameConstant(const Value &whole, const Value &part) {
+    if (whole.constant->identity() == part.constant->identity())
+      return true;
+    if (whole.bytes() > mostConstantBytes || bitsOf(whole.type) < 8)
+      return false;
+    std::vector<std::byte> a(size_t(whole.bytes())), b(size_t(part.bytes()));
+    if (!whole.constant->load(a.data()).ok() || !part.constant->load(b.data()).ok())
+      return false;
+    return isPart(a.data(), whole.shape, b.data(), part.shape, bitsOf(whole.type) / 8);
+  }
+
+  /// Whether the leading `partShape` of a tensor is another.
+  static bool isPart(const std::byte *whole, llvm::ArrayRef<Extent> shape, const std::byte *part,
+                     llvm::ArrayRef<Extent> partShape, size_t bytes) {
+    if (shape.empty())
+      return std::memcmp(whole, part, bytes) == 0;
+    size_t wholeStride = bytes, partStride = bytes;
+    for (Extent extent : shape.drop_front())
+      wholeStride *= size_t(extent.constant());
+    for (Extent extent : partShape.drop_front())
+      partStride *= size_t(extent.constant());
+    for (int64_t i = 0; i < partShape.front().constant(); ++i)
+      if (!isPart(whole + i * wholeStride, shape.drop_front(), part + i * partStride,
+                  partShape.drop_front(), bytes))
+        return false;
+    return true;
+  }
+
+  bool isSameNode(uint32_t node) const {
+    const Node &whole = greatest.nodes[node], &part = smaller.nodes[node];
+    if (whole.index() != part.index())
+      return false;
+    if (const auto *definition = std::get_if<Definition>(&whole))
+      return isSame(*definition, std::get<Definition>(part));
+    if (const auto *scan = std::get_if<Scan>(&whole))
+      return isSame(*scan, std::get<Scan>(part));
+    const auto &a = std::get<Call>(whole), &b = std::get<Call>(part);
+    auto isUnchanged = [&](ValueId id) {
+      return greatest.value(id).shape == smaller.value(id).shape;
+    };
+    return a.callee == b.callee && a.attributes == b.attributes && a.operands == b.operands &&
+           a.results == b.results && llvm::all_of(a.operands, isUnchanged) &&
+           llvm::all_of(a.results, isUnchanged);
+  }
+
+  bool isSame(const Definition &whole, const Definition &part) const {
+    if (whole.results != part.results || whole.bodies.size() != part.bodies.size() ||
+        !isSame(whole.reduction, part.reduction))
+      return false;
+    llvm::SmallVector<Interval> ranges = part.ranges();
+    auto shapeOf = [&](ValueId id) { return smaller.shape(id); };
+    auto isSameBody = [&](const Expr &a, const Expr &b) {
+      return simplifyIndices(a, ranges, shapeOf) == simplifyIndices(b, ranges, shapeOf);
+    };
+    return whole.numIterators() == part.numIterators() &&
+           llvm::equal(whole.bodies, part.bodies, isSameBody);
+  }
+
+  /// A sum over more terms is another sum.
+  static bool isSame(const std::optional<Reduction> &whole, const std::optional<Reduction> &part) {
+    if (!whole || !part)
+      return whole.has_value() == part.has_value();
+    auto isSameIterator = [](const Iterator &a, const Iterator &b) { return a.extent == b.extent; };
+    return whole->combiner == part->combiner && whole->accumulator == part->accumulator &&
+           llvm::equal(whole->iterators, part->iterators, isSameIterator);
+  }
+
+  bool isSame(const Scan &whole, const Scan &part) const {
+    if (!(whole.trip == part.trip) || whole.initial != part.initial ||
+        whole.captured != part.captured || whole.results != part.results)
+      return false;
+    std::vector<Validity> inputs(1);
+    for (size_t k = 0; k < whole.initial.size(); ++k)
+      inputs.push_back(validity[whole.results[k].number]);
+    for (ValueId captured : whole.captured)
+      inputs.push_back(validity[captured.number]);
+    std::vector<Validity> body = validityOf(*whole.body, inputs, open, true);
+    return !Comparison(*whole.body, *part.body, body, open, size).run();
+  }
+
+  const Program &greatest, &smaller;
+  llvm::ArrayRef<Validity> validity;
+  const OpenDimension &open;
+  int64_t size;
+};
+
+} // namespace
+
+std::optional<std::string> differenceAtSize(const Program &greatest, const Program &smaller,
+                                            llvm::ArrayRef<Validity> validity,
+                                            const OpenDimension &open, int64_t size) {
+  return Comparison(greatest, smaller, validity, open, size).run();
+}
+
+} // namespace kintsugi::te

@@ -1,0 +1,19 @@
+//===- same_at_size.h - Whether a program at its greatest size is one at a smaller -===//
+#ifndef KINTSUGI_TE_SAME_AT_SIZE_H
+#define KINTSUGI_TE_SAME_AT_SIZE_H
+
+#include "te/open_axis.h"
+
+namespace kintsugi::te {
+
+/// Whether the program imported at the greatest size of an open dimension says of each element that
+/// is valid at `size` what the one imported at `size` says. Where not: nodes of the model that say
+/// something else, or the name of a value. nullopt: they are the same. `validity`: of the values
+/// of `greatest`.
+std::optional<std::string> differenceAtSize(const Program &greatest, const Program &smaller,
+                                            llvm::ArrayRef<Validity> validity,
+                                            const OpenDimension &open, int64_t size);
+
+} // namespace kintsugi::te
+
+#endif // KINTSUGI_TE_SAME_AT_SIZE_H
