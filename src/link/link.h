@@ -60,7 +60,8 @@ public:
       : target(target), device(device), writer(writer), options(std::move(options)),
         pool(writer, this->options.severalVariants) {}
 
-  /// Variants come best first, each with a name of its own; those of some sizes ahead of all others.
+  /// Variants come best first, each with a name of its own; those of some sizes ahead of all
+  /// others.
   Status add(const orchestrate::Plan &plan, const Variant &variant);
 
   /// Completes the artifact. `provenance` goes into it as it stands.

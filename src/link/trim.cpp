@@ -24,8 +24,7 @@ namespace {
 class Trimming {
 public:
   Trimming(const orchestrate::Plan &plan, const orchestrate::Stage &stage)
-      : plan(plan), stage(stage),
-        schedule(plan.kernels[stage.kernel].shape->schedule) {}
+      : plan(plan), stage(stage), schedule(plan.kernels[stage.kernel].shape->schedule) {}
 
   std::optional<runtime::Trim> run() const {
     uint64_t inner = schedule.tiles();

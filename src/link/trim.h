@@ -13,8 +13,7 @@ namespace kintsugi::link {
 bool mayTrim(const orchestrate::Plan &plan);
 
 /// Of a kernel of a plan that may be trimmed; nullopt where all tiles are needed.
-std::optional<runtime::Trim> trimOf(const orchestrate::Plan &plan,
-                                    const orchestrate::Stage &stage);
+std::optional<runtime::Trim> trimOf(const orchestrate::Plan &plan, const orchestrate::Stage &stage);
 
 } // namespace kintsugi::link
 

@@ -59,6 +59,16 @@ Status checkKeepsSteps(const te::Program &program, llvm::ArrayRef<te::Validity> 
   return Status::success();
 }
 
+/// Places that are computed are looked at in all steps, where those that nobody asked for may be
+/// wrong.
+Status checkChecksInputs(const te::Program &program, const OpenDimension &open) {
+  for (const te::Program::Output &output : program.outputs)
+    if (auto check = te::checkOf(output);
+        check && program.value(output.value).kind == te::ValueKind::Result)
+      return notOpen(open, "node '" + check->node + "' reads places that the model computes");
+  return Status::success();
+}
+
 } // namespace
 
 Expected<OpenModel> openModel(const te::Program &imported, const std::string &path,
@@ -66,6 +76,7 @@ Expected<OpenModel> openModel(const te::Program &imported, const std::string &pa
   const OpenDimension &open = *options.open;
   if (open.high - open.low > mostSizes)
     return notOpen(open, "more than " + std::to_string(mostSizes) + " sizes are too many");
+  KINTSUGI_RETURN_IF_ERROR(checkChecksInputs(imported, open));
   OpenModel result;
   result.inputs.dimension = open;
   std::vector<te::Validity> validity;

@@ -307,8 +307,8 @@ Status Artifact::pickVariant(const ReadOptions &options) {
   std::vector<Manifest> others;
   std::vector<std::string> names;
   for (const Section &section : sections) {
-    bool isWanted = options.variant.empty() ? !isForSomeSizes(section.name)
-                                            : section.name == options.variant;
+    bool isWanted =
+        options.variant.empty() ? !isForSomeSizes(section.name) : section.name == options.variant;
     if (section.kind != KIN_SECTION_MANIFEST || !isWanted)
       continue;
     KINTSUGI_ASSIGN(Manifest manifest, readManifest(section));

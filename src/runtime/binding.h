@@ -40,8 +40,8 @@ struct OutputTensor {
 };
 
 /// Fills `bound` with the tensor for each input. A usage error names the tensor that is missing,
-/// unknown, or wrong in type, shape, size or alignment. The result is the size of the open dimension
-/// that the shapes say; 0 where the model has none.
+/// unknown, or wrong in type, shape, size or alignment. The result is the size of the open
+/// dimension that the shapes say; 0 where the model has none.
 Expected<int64_t> bindInputs(const Manifest &manifest, std::span<const InputTensor> tensors,
                              std::span<const InputTensor *> bound);
 

@@ -24,7 +24,7 @@ Expected<std::unique_ptr<Context>> Context::create(std::shared_ptr<const Model> 
 
 Context::~Context() {
   smaller.clear(); // Their queues are joined to this one's.
-  queue.reset(); // What it has under way may use the memory.
+  queue.reset();   // What it has under way may use the memory.
   for (const DeviceBlock &block : blocks)
     shared->device().release(block.memory, block.bytes);
 }

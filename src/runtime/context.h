@@ -163,11 +163,11 @@ private:
   std::vector<std::vector<std::byte *>> asked;
   size_t nextAsked = 0; ///< Which of them goes.
   std::unique_ptr<DeviceQueue> queue;
-  std::vector<MemoryRange> lasting; ///< What is read after fixed steps.
-  std::vector<int64_t> reported;    ///< Room for any report.
-  std::vector<std::byte> lookedAt;  ///< Room for what the host looks at of inputs elsewhere,
+  std::vector<MemoryRange> lasting;  ///< What is read after fixed steps.
+  std::vector<int64_t> reported;     ///< Room for any report.
+  std::vector<std::byte> lookedAt;   ///< Room for what the host looks at of inputs elsewhere,
   std::vector<std::byte> wholeInput; ///< and for what it looks at of inputs of a smaller size.
-  bool hasFixedSteps = false;       ///< Whether a run's steps depend on nothing but the plan.
+  bool hasFixedSteps = false;        ///< Whether a run's steps depend on nothing but the plan.
 
   std::vector<std::byte *> addresses; ///< Of each buffer on the device.
   std::vector<void *> operands;       ///< Of all stages, one after another.

@@ -222,18 +222,18 @@ static Json checkJson(const Check &check) {
 
 Json Manifest::toJson() const {
   Json json = {{"version", manifestVersion},
-          {"compiler", compilerVersion},
-          {"model", modelName},
-          {"target", target},
-          {"precision", precision},
-          {"arena_bytes", arenaBytes},
-          {"buffers", listJson(buffers, bufferJson)},
-          {"inputs", listJson(inputs, portJson)},
-          {"outputs", listJson(outputs, portJson)},
-          {"stages", listJson(stages, stageJson)},
-          {"checks", listJson(checks, checkJson)},
-          {"plan", planJson(plan)},
-          {"code", listJson(code, codeJson)}};
+               {"compiler", compilerVersion},
+               {"model", modelName},
+               {"target", target},
+               {"precision", precision},
+               {"arena_bytes", arenaBytes},
+               {"buffers", listJson(buffers, bufferJson)},
+               {"inputs", listJson(inputs, portJson)},
+               {"outputs", listJson(outputs, portJson)},
+               {"stages", listJson(stages, stageJson)},
+               {"checks", listJson(checks, checkJson)},
+               {"plan", planJson(plan)},
+               {"code", listJson(code, codeJson)}};
   if (open)
     json["open"] = {{"name", open->name}, {"low", open->low}, {"high", open->high}};
   if (!smaller.empty())

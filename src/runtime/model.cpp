@@ -19,8 +19,8 @@ Model::load(const std::string &path, std::shared_ptr<Device> device, ReadOptions
   return create(std::move(artifact), std::move(device));
 }
 
-Expected<std::shared_ptr<Model>>
-Model::make(Artifact artifact, std::shared_ptr<Device> device, const DeviceProgram *whole) {
+Expected<std::shared_ptr<Model>> Model::make(Artifact artifact, std::shared_ptr<Device> device,
+                                             const DeviceProgram *whole) {
   const std::string &target = artifact.manifest().target;
   if (!device->runsTarget(target))
     return usageError(artifact.name() + ": compiled for target '" + target +
@@ -59,8 +59,7 @@ Status Model::loadSmaller() {
         artifact.constants().size() > opened.constants().size())
       return inputError(opened.name() + ": damaged: the variant '" + variant +
                         "' is not of the same model; compile the model again");
-    KINTSUGI_ASSIGN(std::shared_ptr<Model> model,
-                    make(std::move(artifact), runner, ready.get()));
+    KINTSUGI_ASSIGN(std::shared_ptr<Model> model, make(std::move(artifact), runner, ready.get()));
     forSizes.push_back(std::move(model));
   }
   auto greatest = [](const std::shared_ptr<const Model> &model) {

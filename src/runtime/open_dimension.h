@@ -23,8 +23,8 @@ struct OpenAxis {
   bool operator==(const OpenAxis &) const = default;
 };
 
-/// Which tiles of a stage a run below the greatest size needs. In a row of `cuts` * `inner` of them,
-/// those that differ in their last digit below `inner` belong to the same of `cuts` pieces of
+/// Which tiles of a stage a run below the greatest size needs. In a row of `cuts` * `inner` of
+/// them, those that differ in their last digit below `inner` belong to the same of `cuts` pieces of
 /// `tileRows` rows each, and the size says how many of the first rows are looked at.
 struct Trim {
   uint64_t stepRows = 1; ///< Rows of a step of the open dimension.
@@ -39,8 +39,8 @@ struct Trim {
   bool operator==(const Trim &) const = default;
 };
 
-/// The elements of a run's size within a tensor of the greatest one: `count` pieces that are `pitch`
-/// bytes apart there, and follow each other without a gap in the caller's memory.
+/// The elements of a run's size within a tensor of the greatest one: `count` pieces that are
+/// `pitch` bytes apart there, and follow each other without a gap in the caller's memory.
 struct OpenPart {
   uint64_t count = 1;
   uint64_t bytes = 0; ///< Of a piece.

@@ -157,7 +157,8 @@ bool startsAtStep(const Index &position, llvm::ArrayRef<Extent> shape, const Val
                   const CutRows &cut, llvm::ArrayRef<Interval> ranges, int64_t high) {
   Index index = delinearize(position, shape)[validity.dimension];
   Interval places = {0, cut.each - (cut.each % cut.piece == 0 ? cut.piece : 1)};
-  return distanceFromStep(index, validity.step, cut.origin, cut.each, places, ranges, high).low >= 0;
+  return distanceFromStep(index, validity.step, cut.origin, cut.each, places, ranges, high).low >=
+         0;
 }
 
 } // namespace kintsugi::te

@@ -26,9 +26,7 @@ struct Validity {
   unsigned dimension = 0;
   int64_t step = 0;
 
-  static Validity steps(unsigned dimension, int64_t step) {
-    return {Kind::Steps, dimension, step};
-  }
+  static Validity steps(unsigned dimension, int64_t step) { return {Kind::Steps, dimension, step}; }
   static Validity mixed() { return {Kind::Mixed, 0, 0}; }
   bool isWhole() const { return kind == Kind::Whole; }
   bool isSteps() const { return kind == Kind::Steps; }

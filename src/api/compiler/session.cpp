@@ -113,8 +113,7 @@ void Session::fitInputs() {
   }
 }
 
-static std::optional<OpenExtent> openExtentOf(const runtime::Manifest &manifest,
-                                              const Port &port) {
+static std::optional<OpenExtent> openExtentOf(const runtime::Manifest &manifest, const Port &port) {
   if (!port.open)
     return std::nullopt;
   return OpenExtent{port.open->dimension, port.open->step, port.open->step * manifest.open->low};

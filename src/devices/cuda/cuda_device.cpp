@@ -115,9 +115,8 @@ void CudaDevice::release(void *memory, uint64_t) {
 
 Expected<std::unique_ptr<DeviceProgram>> CudaDevice::load(const Artifact &artifact,
                                                           const DeviceProgram *whole) {
-  KINTSUGI_ASSIGN(
-      std::unique_ptr<DeviceProgram> program,
-      CudaProgram::load(*this, artifact, static_cast<const CudaProgram *>(whole)));
+  KINTSUGI_ASSIGN(std::unique_ptr<DeviceProgram> program,
+                  CudaProgram::load(*this, artifact, static_cast<const CudaProgram *>(whole)));
   return program;
 }
 

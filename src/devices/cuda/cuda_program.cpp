@@ -17,9 +17,8 @@ using namespace kintsugi::devices;
 using namespace kintsugi::devices::cuda;
 using namespace kintsugi::runtime;
 
-Expected<std::unique_ptr<CudaProgram>> CudaProgram::load(CudaDevice &device,
-                                                         const Artifact &artifact,
-                                                         const CudaProgram *whole) {
+Expected<std::unique_ptr<CudaProgram>>
+CudaProgram::load(CudaDevice &device, const Artifact &artifact, const CudaProgram *whole) {
   std::unique_ptr<CudaProgram> program(new CudaProgram(device, artifact));
   KINTSUGI_RETURN_IF_ERROR(device.enter());
   KINTSUGI_RETURN_IF_ERROR(program->findFunctions());

@@ -10,9 +10,8 @@ namespace kintsugi::devices {
 class CudaProgram final : public runtime::DeviceProgram {
 public:
   /// See Device::load.
-  static Expected<std::unique_ptr<CudaProgram>> load(CudaDevice &device,
-                                                     const runtime::Artifact &artifact,
-                                                     const CudaProgram *whole);
+  static Expected<std::unique_ptr<CudaProgram>>
+  load(CudaDevice &device, const runtime::Artifact &artifact, const CudaProgram *whole);
   ~CudaProgram() override;
 
   const void *constants() const override { return placeOfConstants; }

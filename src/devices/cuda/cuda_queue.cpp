@@ -16,8 +16,7 @@ using namespace kintsugi::runtime;
 static Address addressOf(const void *memory) { return reinterpret_cast<Address>(memory); }
 
 Expected<std::unique_ptr<CudaQueue>> CudaQueue::create(CudaDevice &device,
-                                                       const CudaProgram &program,
-                                                       Handle stream) {
+                                                       const CudaProgram &program, Handle stream) {
   std::unique_ptr<CudaQueue> queue(new CudaQueue(device, program));
   KINTSUGI_RETURN_IF_ERROR(device.enter());
   const Driver &driver = device.driver();

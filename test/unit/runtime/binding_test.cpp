@@ -16,12 +16,12 @@ class Binding : public testing::Test {
 protected:
   std::string inputError(std::vector<InputTensor> tensors) {
     std::vector<const InputTensor *> bound(1);
-    Status status = bindInputs(manifest, tensors, bound);
+    Expected<int64_t> status = bindInputs(manifest, tensors, bound);
     return status.ok() ? "" : status.error().message;
   }
   std::string outputError(std::vector<OutputTensor> tensors) {
     std::vector<const OutputTensor *> bound(3);
-    Status status = bindOutputs(manifest, tensors, bound);
+    Status status = bindOutputs(manifest, tensors, 0, bound);
     return status.ok() ? "" : status.error().message;
   }
 
@@ -68,9 +68,9 @@ TEST_F(Binding, DynamicOutputsNeedRoomForTheirShape) {
   float rows[12];
   OutputTensor without[] = {{"rows", rows, sizeof(rows), {}}};
   OutputTensor tooFew[] = {{"rows", rows, sizeof(rows), one}};
-  EXPECT_EQ(bindOutputs(manifest, without, bound).error().message,
+  EXPECT_EQ(bindOutputs(manifest, without, 0, bound).error().message,
             "output 'rows' has room for 0 extents, it needs 2");
-  EXPECT_EQ(bindOutputs(manifest, tooFew, bound).error().message,
+  EXPECT_EQ(bindOutputs(manifest, tooFew, 0, bound).error().message,
             "output 'rows' has room for 1 extents, it needs 2");
 }
 
@@ -81,7 +81,7 @@ TEST_F(Binding, OverlapsAreRefusedUnlessAllowed) {
   const InputTensor *inputs[] = {&good};
   auto error = [&](const OutputTensor *a, const OutputTensor *b) {
     const OutputTensor *outputs[] = {a, b, &third};
-    Status status = checkOverlaps(manifest, inputs, outputs);
+    Status status = checkOverlaps(manifest, inputs, outputs, 0);
     return status.ok() ? "" : status.error().message;
   };
   EXPECT_EQ(error(&first, &second), "");

@@ -102,7 +102,7 @@ template <typename T> static std::vector<std::byte> bytesOfValues(const std::vec
   return {bytes.begin(), bytes.end()};
 }
 
-static std::vector<float> affineWeights() {
+std::vector<float> kintsugi::runtime::affineWeights() {
   std::vector<float> weights;
   for (int i = 0; i < 1000; ++i)
     weights.push_back(static_cast<float>(i) / 500);

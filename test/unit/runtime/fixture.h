@@ -36,6 +36,7 @@ struct Parts {
 /// w[i] = i / 500, b = -1. Two kernels and a call.
 Parts affineParts();
 std::vector<float> affineInput();
+std::vector<float> affineWeights();
 std::vector<float> affineExpected();
 
 /// limit i64 -> total i64, trace i64[8], the running sums of 0, 1, 2, ... for as long as they are

@@ -1,0 +1,254 @@
+"""One artifact for a range of sizes of an open dimension: what ONNX Runtime says at each size, and what is no such model."""
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from fuzz_models import generate
+from onnx import TensorProto, helper, numpy_helper
+
+HIGH = 8
+SIZES = [1, 3, 5, 8]
+
+
+def weights(random, *shape):
+    return (random.standard_normal(shape) / np.sqrt(shape[-1])).astype(np.float32)
+
+
+def saved(path, nodes, constants, inputs, outputs):
+    """`inputs` and `outputs`: (name, type, shape), where 'N' is the open dimension."""
+    values = [[helper.make_tensor_value_info(*each) for each in ports] for ports in (inputs, outputs)]
+    tensors = [numpy_helper.from_array(np.asarray(array), name) for name, array in constants.items()]
+    graph = helper.make_graph(nodes, "model", *values, tensors)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), path)
+
+
+def node(op, inputs, outputs, **attributes):
+    return helper.make_node(op, inputs.split(), outputs.split(), name=outputs.split()[0] + "_of_" + op, **attributes)
+
+
+def convolutions(path, w):
+    nodes = [
+        node("Conv", "x w1 b1", "c1", pads=[1, 1, 1, 1]),
+        node("Relu", "c1", "r1"),
+        node("Conv", "r1 w2", "c2", pads=[1, 1, 1, 1], strides=[2, 2]),
+        node("GlobalAveragePool", "c2", "p"),
+        node("Flatten", "p", "f"),
+        node("Gemm", "f w3", "y", transB=1),
+    ]
+    constants = {"w1": w(32, 3, 3, 3), "b1": w(32), "w2": w(64, 32, 3, 3), "w3": w(10, 64)}
+    saved(path, nodes, constants, [("x", 1, ["N", 3, 30, 30])], [("y", 1, ["N", 10])])
+
+
+def perceptron(path, w):
+    nodes = [
+        node("Gemm", "x w1 b1", "h"),
+        node("Relu", "h", "r"),
+        node("Gemm", "r w2", "z"),
+        node("Softmax", "z", "y", axis=-1),
+    ]
+    constants = {"w1": w(256, 512), "b1": w(512), "w2": w(512, 100)}
+    saved(path, nodes, constants, [("x", 1, ["N", 256])], [("y", 1, ["N", 100])])
+
+
+def attention(path, w):
+    """An encoder's layer on positions of a table, with the mean of its tokens and their sum with one row for all."""
+    length, heads, width, words = 24, 4, 64, 100
+    nodes = [node("Gather", "table ids", "e"), node("Add", "e places", "x")]
+    for part in "qkv":
+        nodes += [
+            node("MatMul", f"x w{part}", f"{part}0"),
+            node("Reshape", f"{part}0 split", f"{part}1"),
+            node("Transpose", f"{part}1", f"{part}2", perm=[0, 2, 3, 1] if part == "k" else [0, 2, 1, 3]),
+        ]
+    nodes += [
+        node("MatMul", "q2 k2", "s"),
+        node("Softmax", "s", "p", axis=-1),
+        node("MatMul", "p v2", "o"),
+        node("Transpose", "o", "o1", perm=[0, 2, 1, 3]),
+        node("Reshape", "o1 join", "o2"),
+        node("Add", "o2 x", "o3"),
+        node("LayerNormalization", "o3 scale", "y"),
+        node("ReduceMean", "y", "m", axes=[1], keepdims=0),
+        node("ArgMax", "m", "a", axis=1, keepdims=0),
+    ]
+    constants = {f"w{part}": w(width, width) for part in "qkv"}
+    constants |= {"table": w(words, width), "places": w(length, width), "scale": w(width)}
+    constants |= {"split": np.array([0, 0, heads, width // heads]), "join": np.array([0, 0, width])}
+    outputs = [("y", 1, ["N", length, width]), ("m", 1, ["N", width]), ("a", 7, ["N"])]
+    saved(path, nodes, constants, [("ids", 7, ["N", length])], outputs)
+
+
+def recurrence(path, w):
+    """Steps come first, so the open dimension is in the middle."""
+    constants = {"w": w(1, 128, 16), "r": w(1, 128, 32), "b": w(1, 256)}
+    outputs = [("y", 1, [20, 1, "N", 32]), ("h", 1, [1, "N", 32])]
+    saved(path, [node("LSTM", "x w r b", "y h", hidden_size=32)], constants, [("x", 1, [20, "N", 16])], outputs)
+
+
+def many_rows(path, w):
+    """Each step has several rows of one product, and an output has so many rows more."""
+    nodes = [node("Reshape", "x rows", "r"), node("MatMul", "r w", "p"), node("Tanh", "p", "y")]
+    constants = {"rows": np.array([-1, 48]), "w": w(48, 80)}
+    saved(path, nodes, constants, [("x", 1, ["N", 7, 48])], [("y", 1, None)])
+
+
+def batch_mean(path, w):
+    nodes = [node("ReduceMean", "x", "m", axes=[0], keepdims=1), node("Sub", "x m", "y")]
+    saved(path, nodes, {}, [("x", 1, ["N", 8])], [("y", 1, ["N", 8])])
+
+
+def mean_of_sizes(path, w):
+    """Rows stay apart, but what is added to them is the size."""
+    nodes = [node("Shape", "x", "s"), node("Cast", "s", "f", to=1), node("Add", "x f", "y")]
+    saved(path, nodes, {}, [("x", 1, ["N", 2])], [("y", 1, ["N", 2])])
+
+
+def transposed(path, w):
+    saved(path, [node("Transpose", "x", "t"), node("MatMul", "x t", "y")], {}, [("x", 1, ["N", 8])], [("y", 1, None)])
+
+
+def made(folder, make):
+    random = np.random.default_rng(0)
+    path = folder / f"{make.__name__}.onnx"
+    make(path, lambda *shape: weights(random, *shape))
+    return path
+
+
+def feeds_of(runtime, size, random):
+    feeds = {}
+    for port in runtime.get_inputs():
+        shape = [size if extent == "N" else extent for extent in port.shape]
+        is_float = "float" in port.type
+        feeds[port.name] = random.standard_normal(shape).astype(np.float32) if is_float else random.integers(0, 100, shape)
+    return feeds
+
+
+def run(kintsugi, folder, artifact, feeds):
+    """Outputs by name, or the message of a failure."""
+    np.savez(folder / "feeds.npz", **feeds)
+    results = folder / "results.npz"
+    code, _, errors = kintsugi("run", artifact, "--inputs", folder / "feeds.npz", "--outputs", results, "--quiet")
+    return dict(np.load(results)) if code == 0 else errors
+
+
+def check(results, wanted, about):
+    for (name, result), want in zip(results.items(), wanted):
+        assert result.shape == want.shape, (about, name)
+        if want.dtype.kind in "iub":
+            assert (result == want).all(), (about, name)
+        else:
+            # Elements that are not finite are the same ones.
+            finite = np.isfinite(want)
+            assert (np.isfinite(result) == finite).all(), (about, name)
+            size = np.abs(want[finite]).max(initial=1e-30)
+            assert np.abs(result[finite] - want[finite]).max(initial=0) <= 2e-4 * size, (about, name)
+
+
+MODELS = [convolutions, perceptron, attention, recurrence, many_rows]
+
+
+def check_sizes(kintsugi, folder, make, *how):
+    path, artifact = made(folder, make), folder / f"{make.__name__}.kin"
+    code, _, errors = kintsugi("compile", path, "-o", artifact, "--dim", f"N=1..{HIGH}", "--quiet", *how)
+    assert (code, errors) == (0, "")
+    runtime = onnxruntime.InferenceSession(path)
+    random = np.random.default_rng(1)
+    for size in [*SIZES, *reversed(SIZES)]:  # What lies behind the elements of a run is of another size's.
+        feeds = feeds_of(runtime, size, random)
+        results = run(kintsugi, folder, artifact, feeds)
+        names = [port.name for port in runtime.get_outputs()]
+        check({name: results[name] for name in names}, runtime.run(None, feeds), (make.__name__, how, size))
+
+
+@pytest.mark.parametrize("make", MODELS)
+def test_each_size_is_what_the_model_says(kintsugi, folder, level, make):
+    check_sizes(kintsugi, folder, make, "--cpu-level", level)
+
+
+@pytest.mark.parametrize("make", MODELS)
+def test_the_reference_takes_each_size(kintsugi, folder, make):
+    check_sizes(kintsugi, folder, make, "--target", "reference")
+
+
+def test_a_size_outside_is_an_error(kintsugi, folder):
+    path, artifact = made(folder, perceptron), folder / "perceptron.kin"
+    assert kintsugi("compile", path, "-o", artifact, "--dim", "N=2..5", "--quiet")[::2] == (0, "")
+    for size in (1, 6):
+        message = run(kintsugi, folder, artifact, {"x": np.zeros((size, 256), np.float32)})
+        assert f"array 'x' is f32[{size}, 256], the model's input f32[5, 256] or fewer along dimension 0, from 2 on" in message
+    assert run(kintsugi, folder, artifact, {"x": np.zeros((2, 256), np.float32)})["y"].shape == (2, 100)
+
+
+@pytest.mark.parametrize(
+    "make, reason",
+    [
+        (batch_mean, "node 'm_of_ReduceMean' mixes what belongs to different steps of it"),
+        (transposed, "node 'y_of_MatMul' mixes what belongs to different steps of it"),
+        (mean_of_sizes, "'s' is something else at the size 1"),
+    ],
+)
+def test_what_mixes_sizes_needs_one(kintsugi, folder, make, reason):
+    code, _, errors = kintsugi("compile", made(folder, make), "-o", folder / "no.kin", "--dim", f"N=1..{HIGH}")
+    assert code == 3 and reason in errors and "--dim N=N" in errors
+
+
+@pytest.mark.parametrize(
+    "text, reason",
+    [
+        ("N=3..2", "a range is LOW..HIGH, two integers from 1 on"),
+        ("N=0..2", "a range is LOW..HIGH, two integers from 1 on"),
+        ("N=1..", "N must be an integer of at least 0"),
+        ("M=1..2", "the model has no open dimension of that name"),
+    ],
+)
+def test_what_is_no_range(kintsugi, folder, text, reason):
+    code, _, errors = kintsugi("compile", made(folder, perceptron), "-o", folder / "no.kin", "--dim", text)
+    assert code == 2 and reason in errors
+
+
+def opened(model, size):
+    """The model with the first dimension of inputs open where it is `size`."""
+    for port in model.graph.input:
+        if (dims := port.type.tensor_type.shape.dim) and dims[0].dim_value == size:
+            dims[0].dim_param = "N"
+    del model.graph.value_info[:]
+    for port in model.graph.output:
+        port.type.tensor_type.ClearField("shape")
+    return model
+
+
+def sizes_of(graph):
+    return {value.shape[0] for value in graph.inputs.values() if value.shape and 2 <= value.shape[0] <= 12}
+
+
+def check_random(kintsugi, folder, seed):
+    """Of a random model what each of its sizes may be: how many of them one artifact could serve."""
+    graph = generate.make(generate.program_of(seed))
+    served = 0
+    for size in sorted(sizes_of(graph[0])) if graph else ():
+        path, artifact = folder / "random.onnx", folder / "random.kin"
+        onnx.save(opened(graph[0].model(), size), path)
+        if kintsugi("compile", path, "-o", artifact, "--dim", f"N=1..{size}", "--quiet")[0] != 0:
+            continue
+        served += 1
+        whole = graph[0].feeds()
+        open_inputs = [port.name for port in onnx.load(path).graph.input if "N" in str(port.type)]
+        quiet = onnxruntime.SessionOptions()
+        quiet.log_severity_level = 4
+        runtime = onnxruntime.InferenceSession(path, quiet)
+        for part in {1, size - 1, size}:
+            feeds = {name: array[:part] if name in open_inputs else array for name, array in whole.items()}
+            results = run(kintsugi, folder, artifact, feeds)
+            assert isinstance(results, dict), (seed, size, part, results)
+            try:
+                wanted = runtime.run(list(results), feeds)
+            except onnxruntime.capi.onnxruntime_pybind11_state.InvalidArgument:
+                continue  # Graphs in the model say shapes of their own.
+            check(results, wanted, (seed, size, part))
+    return served
+
+
+def test_random_models_are_served_right_or_refused(kintsugi, folder):
+    served = sum(check_random(kintsugi, folder, seed) for seed in range(60))
+    assert served >= 5  # Or nothing was looked at.

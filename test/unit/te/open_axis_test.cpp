@@ -1,0 +1,110 @@
+#include "te/open_axis.h"
+
+#include "te/same_at_size.h"
+#include "testing.h"
+
+using namespace kintsugi;
+using namespace kintsugi::te;
+
+namespace {
+
+const OpenDimension ofFour = {"N", 1, 4};
+
+Validity validityIn(const Program &program, llvm::StringRef name,
+                    llvm::ArrayRef<Validity> inputs = {Validity::steps(0, 1)}) {
+  std::vector<Validity> all = validityOf(program, inputs, ofFour);
+  for (uint32_t number = 0; number < program.numValues(); ++number)
+    if (program.values[number].name == name)
+      return all[number];
+  ADD_FAILURE() << name.str();
+  return {};
+}
+
+Validity validityOfResult(const std::string &text) {
+  return validityIn(parsed("input x[i:4, j:6] f32\n" + text + "output y\n"), "y");
+}
+
+TEST(Validity, FollowsStepsWhereverTheyGo) {
+  EXPECT_EQ(validityOfResult("y[i:4, j:6] f32 = x[i, j] + 1\n"), Validity::steps(0, 1));
+  EXPECT_EQ(validityOfResult("y[j:6, i:4] f32 = x[i, j]\n"), Validity::steps(1, 1));
+  EXPECT_EQ(validityOfResult("y[r:24] f32 = x[r // 6, r % 6]\n"), Validity::steps(0, 6));
+  EXPECT_EQ(validityOfResult("r[r:24] f32 = x[r // 6, r % 6]\n"
+                             "y[i:4, j:2, k:3] f32 = r[6 * i + 3 * j + k]\n"),
+            Validity::steps(0, 1));
+  EXPECT_EQ(validityOfResult("y[i:4] f32 = sum<f32>[j:6] x[i, j]\n"), Validity::steps(0, 1));
+}
+
+TEST(Validity, IsOfTheWholeWhereTheLeastSizeIsEnough) {
+  EXPECT_TRUE(validityOfResult("y[j:6] f32 = x[0, j]\n").isWhole());
+  EXPECT_TRUE(validityOfResult("y[i:4] i64 = i64(i)\n").isWhole());
+  EXPECT_EQ(validityOfResult("y[i:4, j:6] f32 = x[i, j] - x[0, j]\n"), Validity::steps(0, 1));
+}
+
+TEST(Validity, IsUnknownWhereStepsMix) {
+  EXPECT_TRUE(validityOfResult("y[j:6] f32 = sum<f32>[i:4] x[i, j]\n").isMixed());
+  EXPECT_TRUE(validityOfResult("y[i:4, j:6] f32 = x[3 - i, j]\n").isMixed());
+  EXPECT_TRUE(validityOfResult("y[j:6] f32 = x[1, j]\n").isMixed());
+  EXPECT_TRUE(validityOfResult("y[r:24] f32 = x[r % 4, r // 4]\n").isMixed());
+  EXPECT_TRUE(validityOfResult("m[j:6] f32 = max<f32>[i:4] x[i, j]\n"
+                               "y[i:4, j:6] f32 = x[i, j] - m[j]\n")
+                  .isMixed());
+}
+
+/// Elements of steps that nobody asked for may be anything.
+TEST(Validity, PlacesThatAreComputedAreNotReadAt) {
+  std::string table = "const t[3] f32 = [1, 2, 3]\ninput q[i:4] i64\n";
+  Program given = parsed(table + "y[i:4] f32 = t[{q[i]}] else 0\noutput y\n");
+  EXPECT_EQ(validityIn(given, "y"), Validity::steps(0, 1));
+  Program computed =
+      parsed(table + "p[i:4] i64 = q[i] + 1\ny[i:4] f32 = t[{p[i]}] else 0\noutput y\n");
+  EXPECT_TRUE(validityIn(computed, "y").isMixed());
+}
+
+Program withSize(int64_t size, const std::string &body) {
+  std::string n = std::to_string(size);
+  std::string text = "input x[i:" + n + ", j:6] f32\n" + body + "output y\n";
+  for (size_t at; (at = text.find('N')) != std::string::npos;)
+    text.replace(at, 1, n);
+  return parsed(text);
+}
+
+std::optional<std::string> differenceAtTwo(const std::string &body) {
+  Program greatest = withSize(4, body), smaller = withSize(2, body);
+  return differenceAtSize(greatest, smaller, validityOf(greatest, {Validity::steps(0, 1)}, ofFour),
+                          ofFour, 2);
+}
+
+TEST(DifferenceAtSize, IsThereWhereASizeIsMoreThanAnExtent) {
+  EXPECT_EQ(differenceAtTwo("y[i:N, j:6] f32 = x[i, j] * 2\n"), std::nullopt);
+  EXPECT_EQ(differenceAtTwo("z[i:N] i64 = i64(i)\ny[i:N, j:6] f32 = x[i, j] * f32(z[i])\n"),
+            std::nullopt);
+  EXPECT_EQ(differenceAtTwo("y[i:N, j:6] f32 = x[i, j] * N\n"), "'y'");
+  EXPECT_EQ(differenceAtTwo("y[j:6, i:N] f32 = x[i, (j + N) % 6]\n"), "'y'");
+}
+
+TEST(DifferenceAtSize, ConstantsAgreeAsFarAsBothGo) {
+  auto difference = [](const std::string &greatest, const std::string &smaller) {
+    auto program = [](const std::string &n, const std::string &numbers) {
+      return parsed("input x[i:" + n + "] f32\nconst c[" + n + "] f32 = [" + numbers +
+                    "]\ny[i:" + n + "] f32 = x[i] + c[i]\noutput y\n");
+    };
+    Program whole = program("4", greatest), part = program("2", smaller);
+    return differenceAtSize(whole, part, validityOf(whole, {Validity::steps(0, 1)}, ofFour), ofFour,
+                            2);
+  };
+  EXPECT_EQ(difference("1, 2, 3, 4", "1, 2"), std::nullopt);
+  EXPECT_EQ(difference("1, 2, 3, 4", "1, 3"), "'c'");
+}
+
+TEST(StartsAtStep, PiecesStoreWhatIsBehindTheirFirstRow) {
+  Shape shape = {Extent(8), Extent(5)}; // Two rows a step.
+  Index origin = Index::iterator(2), row = Index::iterator(0), column = Index::iterator(1);
+  llvm::SmallVector<Interval> ranges = {{0, 3}, {0, 4}, {0, 4}};
+  CutRows fours{2, 2, 4};
+  EXPECT_TRUE(
+      startsAtStep((origin + row) * 5 + column, shape, Validity::steps(0, 2), fours, ranges, 4));
+  Index back = Index(7) - origin - row;
+  EXPECT_FALSE(startsAtStep(back * 5 + column, shape, Validity::steps(0, 2), fours, ranges, 4));
+}
+
+} // namespace
