@@ -180,6 +180,16 @@ void addGraph(const import::Model &model, const CompileOptions &options,
   report["weight_bytes"] = weightBytes;
 }
 
+/// The inputs whose value has to be known before the model can be imported.
+std::set<std::string> neededValues(const import::Model &model, const std::string &folder,
+                                   const import::ImportOptions &options) {
+  std::set<std::string> names;
+  if (auto found = import::surveyNodes(model, folder, options); found.ok())
+    for (const import::NodeSurvey &node : *found)
+      names.insert(node.needs.begin(), node.needs.end());
+  return names;
+}
+
 } // namespace
 
 Expected<Json> inspect(const std::string &path, const CompileOptions &options,
@@ -206,9 +216,12 @@ Expected<Json> inspect(const std::string &path, const CompileOptions &options,
   import::ImportOptions lenient = options.import;
   lenient.randomWeights = true;
   std::string folder = std::filesystem::path(path).parent_path().string();
-  KINTSUGI_ASSIGN(te::Program program,
-                  import::importOnnx(bytes, path, folder, lenient, diagnostics));
-  KINTSUGI_RETURN_IF_ERROR(addProgram(program, report));
+  Expected<te::Program> program = import::importOnnx(bytes, path, folder, lenient, diagnostics);
+  if (!program.ok()) {
+    report["needed_values"] = neededValues(*model, folder, lenient);
+    return report["needed_values"].empty() ? Expected<Json>(program.takeError()) : report;
+  }
+  KINTSUGI_RETURN_IF_ERROR(addProgram(*program, report));
   return report;
 }
 

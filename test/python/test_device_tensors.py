@@ -138,6 +138,41 @@ def test_what_is_bound_is_used_where_it_is(on_gpu):
     """)
 
 
+def test_open_dimensions(on_gpu, tmp_path):
+    """Tensors on the GPU have sizes, too; a value that decides shapes has to be on the host."""
+    from onnx import TensorProto, helper, save
+
+    ports = [("x", TensorProto.FLOAT, ["n", 6]), ("shape", TensorProto.INT64, [2])]
+    nodes = [helper.make_node("Reshape", ["x", "shape"], ["r"]), helper.make_node("Tanh", ["r"], ["y"])]
+    outputs = [helper.make_tensor_value_info("y", TensorProto.FLOAT, [None, None])]
+    graph = helper.make_graph(nodes, "graph", [helper.make_tensor_value_info(*port) for port in ports], outputs)
+    path = tmp_path / "open.onnx"
+    save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10), path)
+    on_gpu(f"""
+        session = kintsugi.InferenceSession({str(path)!r}, device="cuda")
+        assert session.get_providers() == ["CUDAExecutionProvider"]
+        binding = session.io_binding()
+        for rows in (2, 4):
+            x, shape = np.random.default_rng(rows).standard_normal((rows, 6), np.float32), np.array([3, 2 * rows])
+            feed, room = OnGpu(x), OnGpu(np.zeros((3, 2 * rows), np.float32))
+            (y,) = session.run(None, {{"x": feed, "shape": shape}})
+            np.testing.assert_allclose(y, np.tanh(x).reshape(3, -1), rtol=1e-5, atol=1e-6)
+            binding.bind_input("x", "cuda", 0, np.float32, x.shape, feed.address)
+            binding.bind_input("shape", shape)
+            binding.bind_output("y", room)
+            session.run_with_iobinding(binding)
+            np.testing.assert_array_equal(room.memory, y)
+        assert [each["sizes"] for each in session.report()["specializations"]] == [{{"n": 2}}, {{"n": 4}}]
+        refused(kintsugi.InputError, "'x' is [4, 5], the model's is [n, 6]", session.run, None,
+                {{"x": OnGpu(x[:, :5].copy()), "shape": shape}})
+        refused(kintsugi.InputError, "'shape' is on a GPU, and has to be known when compiling", session.run, None,
+                {{"x": feed, "shape": OnGpu(shape)}})
+        on_host = kintsugi.InferenceSession({str(path)!r})
+        refused(kintsugi.InputError, "'x' is on a GPU, the session is not", on_host.run, None, {{"x": feed, "shape": shape}})
+        refused(kintsugi.MachineError, "no NVIDIA device 7", kintsugi.InferenceSession, {str(path)!r}, device="cuda:7")
+    """)
+
+
 def test_tensors_of_another_gpu_are_refused(on_gpu):
     # Kernels can't reach them; managed memory they can, whichever GPU it was made on.
     on_gpu("""

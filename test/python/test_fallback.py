@@ -321,6 +321,15 @@ def test_inputs_that_are_outputs_or_known(tmp_path, free_crossings):
         kintsugi.InferenceSession(path, fallback="onnxruntime", bind={"scale": np.zeros(2, np.float32)})
 
 
+def test_packed_elements(tmp_path):
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    ports = [("x", TensorProto.INT4, [3, 5])], [("y", TensorProto.INT4, [5, 3])]
+    path = save(tmp_path, ports[0], [("Transpose", ["x"], ["y"], {})], ports[1])
+    x = (np.arange(15) % 8).reshape(3, 5).astype(ml_dtypes.int4)
+    (y,) = kintsugi.InferenceSession(path, fallback="onnxruntime").run(None, {"x": x})
+    assert y.dtype == x.dtype and (y == x.T).all()
+
+
 def test_bindings(tmp_path, free_crossings):
     path = save(tmp_path, [("x", F32, SHAPE)], multiplied("x", "a") + rounded("a", "y"), [("y", F32, SHAPE)], WEIGHTS)
     session = kintsugi.InferenceSession(path, fallback="onnxruntime")
@@ -349,7 +358,7 @@ def test_what_breaks_the_compiler_goes_to_the_other(tmp_path, free_crossings, mo
         raise kintsugi.Error("the compiler crashed")
 
     with monkeypatch.context() as patch:
-        patch.setattr(kintsugi, "_load", broken)
+        patch.setattr(kintsugi.loading.Loader, "load", broken)
         session = compared(path, {"x": matrix()})
     assert runners(session) == [THEIRS]
     reasons = {each["operator"]: each["reason"] for each in session.report()["not_taken"]}
@@ -385,6 +394,10 @@ def test_models_that_are_wrong(tmp_path):
             kintsugi.InferenceSession(path, fallback="onnxruntime")
     with pytest.raises(kintsugi.UsageError, match="dims: 'n' is '5'; a size is an integer, at least 0"):
         kintsugi.InferenceSession(path, fallback="onnxruntime", dims={"n": "5"})
+    with pytest.raises(kintsugi.UsageError, match="dims: 'n' is -5; a size is an integer, at least 0"):
+        kintsugi.InferenceSession(path, fallback="onnxruntime", dims={"n": -5})
+    with pytest.raises(kintsugi.UsageError, match="dims: 'n' is a range, but with a fallback ONNX Runtime runs what"):
+        kintsugi.InferenceSession(path, fallback="onnxruntime", dims={"n": (1, 5)})
     for model in (b"model", tmp_path / "absent.onnx"):
         with pytest.raises(kintsugi.InputError):
             kintsugi.InferenceSession(model, fallback="onnxruntime")

@@ -83,6 +83,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any] | None]] = {
     "kin_text_free": (None, [c_void_p]),
     "kin_prepare": (c_int, _PATH_AND_OPTIONS),
     "kin_compile": (c_int, [c_char_p, *_PATH_AND_OPTIONS]),
+    "kin_inspect": (c_int, _PATH_AND_OPTIONS),
     "kin_survey": (c_int, _PATH_AND_OPTIONS),
     "kin_machine": (c_int, [c_char_p, c_void_p, c_void_p]),
     "kin_error_message": (c_char_p, [c_void_p]),
@@ -158,6 +159,11 @@ def prepare(path: bytes, settings: str) -> str:
 def compile(path: bytes, artifact: bytes, settings: str) -> str:
     """Compiles a model into a file; gives the report."""
     return _text_of(_c.kin_compile, path, artifact, _options(settings))
+
+
+def inspect(path: bytes, settings: str) -> str:
+    """What is in a model, without compiling it."""
+    return _text_of(_c.kin_inspect, path, _options(settings))
 
 
 def survey(path: bytes, settings: str) -> str:

@@ -9,65 +9,33 @@ from typing import TYPE_CHECKING, Any
 import numpy
 from numpy.typing import DTypeLike
 
-from . import _capi, _dlpack
-from ._capi import Array, InputError, UsageError
+from . import _capi
+from ._capi import Array, UsageError
+from .memory import check_gpu
+from .ports import NodeArg
 
 if TYPE_CHECKING:
-    from . import InferenceSession, NodeArg
-
-# DLPack's numbers for CUDA's memory; what is managed can be reached from all GPUs.
-_MANAGED = 13
-_GPU = (2, _MANAGED)
+    from .session import InferenceSession
 
 
-def is_on_gpu(value: Any) -> bool:
-    """Whether a value says by DLPack that it is in the memory of an NVIDIA GPU."""
-    return hasattr(value, "__dlpack_device__") and value.__dlpack_device__()[0] in _GPU
-
-
-def _check_gpu(name: str, number: int | None, session: InferenceSession) -> None:
-    """What is on another GPU than the session can't be reached from its kernels."""
-    if session._gpu is None:
-        raise InputError(f"'{name}' is on a GPU, the session is not; make it with device='cuda'")
-    if number not in (session._gpu, None):
-        raise InputError(
-            f"'{name}' is on GPU {number}, the session on GPU {session._gpu}; make it with device='cuda:{number}', or "
-            f"copy '{name}'"
-        )
-
-
-def tensor_of_gpu(value: Any, name: str, session: InferenceSession) -> _capi.Tensor:
-    """Whose work on the value comes ahead of the session's, as DLPack has it."""
-    kind, number = value.__dlpack_device__()
-    _check_gpu(name, None if kind == _MANAGED else number, session)
-    try:
-        return _dlpack.tensor_of(value.__dlpack__(stream=session._artifact.stream()))
-    except (TypeError, BufferError) as problem:
-        raise InputError(f"'{name}' can't be used where it is ({problem}); make it dense and row-major") from None
-
-
-def tensor_at(
+def _tensor_at(
     port: NodeArg,
     device: str,
     number: int,
     element_type: DTypeLike | None,
     shape: Sequence[int] | None,
     address: int,
-    session: InferenceSession,
+    gpu: int | None,
 ) -> _capi.Tensor:
     """Of memory that only its address is known of, as ONNX Runtime's bind_input takes it."""
     if device not in ("cpu", "cuda"):
         raise UsageError(f"'{port.name}': there is no device '{device}'; use 'cpu' or 'cuda'")
     if device == "cuda":
-        _check_gpu(port.name, operator.index(number), session)
-    if element_type is not None and numpy.dtype(element_type) != port._dtype:
-        raise InputError(f"'{port.name}' is {numpy.dtype(element_type)}, the model's is {port._dtype}")
-    if shape is not None and tuple(shape) != port._bound:
-        raise InputError(f"'{port.name}' is {list(shape)}, the model's is {list(port._bound)}")
+        check_gpu(port.name, operator.index(number), gpu)
     address = operator.index(address)
     if address < 0:
         raise UsageError(f"'{port.name}': buffer_ptr is {address}, which is no address")
-    return _capi.Tensor(None, address, port._number, port._bound, port._bytes, device == "cuda")
+    return port._memory(address, element_type, shape, device == "cuda")
 
 
 class IOBinding:
@@ -144,8 +112,8 @@ class IOBinding:
     ) -> Any:
         if not isinstance(value, str):
             return value
-        if self._session._parts is not None:
+        if not self._session._program.takes_addresses:
             raise UsageError(f"'{port.name}': a session with a fallback takes arrays, not addresses; bind one")
         if address is None:
             raise UsageError(f"'{port.name}': buffer_ptr is missing, the address of its memory")
-        return tensor_at(port, value, number, element_type, shape, address, self._session)
+        return _tensor_at(port, value, number, element_type, shape, address, self._session._program.gpu)

@@ -1,0 +1,91 @@
+"""A model that is compiled for fixed shapes, and how values reach it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NoReturn, Protocol
+
+import numpy
+
+from . import _capi
+from ._capi import Array, InputError, UsageError
+from .memory import check_reached, tensor_of_gpu
+from .ports import NodeArg, at_home, empty_for
+
+
+class Program(Protocol):
+    """What a session runs. Values are as IOBinding takes them."""
+
+    notes: list[str]  # What compiling had to say, so far.
+    gpu: int | None  # The number of the GPU that it is on.
+    takes_addresses: bool  # Whether values may be memory that only its address is known of.
+
+    @property
+    def inputs(self) -> Sequence[NodeArg]: ...
+
+    @property
+    def outputs(self) -> Sequence[NodeArg]: ...
+
+    def compute(self, values: Sequence[Any]) -> list[Array]:
+        """Arrays of all outputs, from values for all inputs."""
+
+    def compute_into(self, values: Sequence[Any], bound: Sequence[Any]) -> list[Any]:
+        """The same, where outputs go to what is bound, which is the result then; None for an array."""
+
+    def report(self) -> dict[str, Any]:
+        """What there is to tell of how it runs."""
+
+
+class Compiled:
+    """A Program of an artifact."""
+
+    takes_addresses = True
+
+    def __init__(self, artifact: _capi.Session, device: str, notes: list[str]) -> None:
+        self._artifact, self.notes = artifact, notes
+        kind, _, number = device.partition(":")
+        self.gpu = int(number or 0) if kind == "cuda" else None
+        self.inputs: Sequence[NodeArg] = [NodeArg(*port) for port in artifact.inputs()]
+        self.outputs: Sequence[NodeArg] = [NodeArg(*port) for port in artifact.outputs()]
+
+    def compute(self, values: Iterable[Any]) -> list[Array]:
+        rooms = [empty_for(port) for port in self.outputs]
+        results = [array for array, _ in rooms]
+        shapes = self._run(values, results, [address for _, address in rooms])
+        return [port._shaped(result, shape) for port, result, shape in zip(self.outputs, results, shapes)]
+
+    def compute_into(self, values: Iterable[Any], bound: Sequence[Any]) -> list[Any]:
+        results = [
+            empty_for(port)[0] if value is None else at_home(value, port._room)
+            for port, value in zip(self.outputs, bound)
+        ]
+        shapes = self._run(values, results)
+        return [
+            port._shaped(result, shape) if value is None else value
+            for port, value, result, shape in zip(self.outputs, bound, results, shapes)
+        ]
+
+    def report(self) -> NoReturn:
+        raise UsageError(
+            "there is a report of sessions with a fallback, and of those of models with open dimensions; kintsugi explain "
+            "tells of others"
+        )
+
+    def _run(self, values: Iterable[Any], results: Sequence[Any], addresses: list[int] | None = None) -> list[list[int]]:
+        """On values for all inputs, and results that are rooms of outputs; gives the outputs' shapes."""
+        values = [at_home(value, port._take) for port, value in zip(self.inputs, values)]
+        if {*map(type, values), *map(type, results)} == {numpy.ndarray}:
+            return self._artifact.run(values, addresses or list(map(_capi.address_of, results)))
+        return self._artifact.run_tensors(
+            list(map(self._tensor, self.inputs, values)), list(map(self._tensor, self.outputs, results))
+        )
+
+    def _tensor(self, port: NodeArg, value: Any) -> _capi.Tensor:
+        if isinstance(value, numpy.ndarray):
+            return _capi.Tensor(value, _capi.address_of(value), port._number, port._bound, value.nbytes)
+        if tuple(value.shape) != port._bound:
+            raise InputError(f"'{port.name}' is {list(value.shape)}, the model's is {list(port._bound)}")
+        if isinstance(value, _capi.Tensor):
+            return value
+        check_reached(value, port.name, self.gpu)
+        return tensor_of_gpu(value, port.name, self._artifact.stream())
