@@ -156,6 +156,14 @@ Status addProgram(const te::Program &imported, Json &report) {
   return Status::success();
 }
 
+Json describeMetadata(const import::Model &model) {
+  const import::Metadata &metadata = model.metadata;
+  return {{"producer", metadata.producer},    {"domain", metadata.domain},
+          {"version", metadata.version},      {"description", metadata.description},
+          {"graph", model.graph.name},        {"graph_description", model.graph.description},
+          {"properties", metadata.properties}};
+}
+
 void addGraph(const import::Model &model, const CompileOptions &options,
               const OperatorCensus &census, Json &report) {
   std::set<std::string> open, ignored, weights;
@@ -178,6 +186,7 @@ void addGraph(const import::Model &model, const CompileOptions &options,
   report["unsupported"] = describeOperators(census.uses, false);
   report["open_dimensions"] = open;
   report["weight_bytes"] = weightBytes;
+  report["metadata"] = describeMetadata(model);
 }
 
 /// The inputs whose value has to be known before the model can be imported.

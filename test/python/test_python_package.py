@@ -91,7 +91,7 @@ def test_options_as_object_and_as_keywords(cache):
     x = images(one)
     assert one.run(["probabilities"], {"images": x})[0].tobytes() == two.run(None, {"images": x})[0].tobytes()
     with pytest.raises(AttributeError):
-        options.graph_optimization_level = 99
+        options.opset = 3
 
 
 def test_precision():
@@ -449,7 +449,7 @@ def test_what_is_public_says_its_types():
     found = list(public_functions(kintsugi))
     assert kintsugi.InferenceSession.run in found and kintsugi.IOBinding.bind_input in found
     for function in found:
-        annotated = set(function.__annotations__)
+        annotated = set(function.__annotations__) - {"self"}
         assert annotated == {"return", *inspect.signature(function).parameters} - {"self"}, function
 
 

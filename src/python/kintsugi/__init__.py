@@ -13,19 +13,31 @@ from __future__ import annotations
 
 from . import _capi
 from ._capi import Error, InputError, MachineError, UsageError
+from .device_array import DeviceArray
+from .enumerations import ExecutionMode, ExecutionOrder, GraphOptimizationLevel
 from .io_binding import IOBinding
+from .model_metadata import ModelMetadata
 from .options import SessionOptions
+from .ort_value import OrtValue
 from .ports import NodeArg
 from .providers import get_available_providers
+from .run_options import RunOptions
 from .session import InferenceSession
 
 __all__ = [
+    "DeviceArray",
     "Error",
+    "ExecutionMode",
+    "ExecutionOrder",
+    "GraphOptimizationLevel",
     "IOBinding",
     "InferenceSession",
     "InputError",
     "MachineError",
+    "ModelMetadata",
     "NodeArg",
+    "OrtValue",
+    "RunOptions",
     "SessionOptions",
     "UsageError",
     "get_available_providers",

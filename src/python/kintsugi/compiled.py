@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import threading
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn, Protocol
 
 import numpy
 
 from . import _capi
 from ._capi import Array, InputError, UsageError
-from .memory import check_reached, tensor_of_gpu
+from .device_array import ON_GPU, DeviceArray
+from .memory import check_gpu, check_reached, tensor_of_gpu
 from .ports import NodeArg, at_home, empty_for
+from .run_options import RunOptions
 
 
 class Program(Protocol):
-    """What a session runs. Values are as IOBinding takes them."""
+    """What a session runs. Values are as IOBinding takes them; `options` may end a run."""
 
     notes: list[str]  # What compiling had to say, so far.
     gpu: int | None  # The number of the GPU that it is on.
@@ -26,10 +29,10 @@ class Program(Protocol):
     @property
     def outputs(self) -> Sequence[NodeArg]: ...
 
-    def compute(self, values: Sequence[Any]) -> list[Array]:
+    def compute(self, values: Sequence[Any], options: RunOptions | None = None) -> list[Array]:
         """Arrays of all outputs, from values for all inputs."""
 
-    def compute_into(self, values: Sequence[Any], bound: Sequence[Any]) -> list[Any]:
+    def compute_into(self, values: Sequence[Any], bound: Sequence[Any], options: RunOptions | None = None) -> list[Any]:
         """The same, where outputs go to what is bound, which is the result then; None for an array."""
 
     def report(self) -> dict[str, Any]:
@@ -42,28 +45,31 @@ class Compiled:
     takes_addresses = True
 
     def __init__(self, artifact: _capi.Session, device: str, notes: list[str]) -> None:
-        self._artifact, self.notes = artifact, notes
+        self._artifact, self.notes, self._turn = artifact, notes, threading.Lock()
         kind, _, number = device.partition(":")
         self.gpu = int(number or 0) if kind == "cuda" else None
         self.inputs: Sequence[NodeArg] = [NodeArg(*port) for port in artifact.inputs()]
         self.outputs: Sequence[NodeArg] = [NodeArg(*port) for port in artifact.outputs()]
 
-    def compute(self, values: Iterable[Any]) -> list[Array]:
+    def compute(self, values: Iterable[Any], options: RunOptions | None = None) -> list[Array]:
         rooms = [empty_for(port) for port in self.outputs]
         results = [array for array, _ in rooms]
-        shapes = self._run(values, results, [address for _, address in rooms])
+        shapes = self._run(values, results, options, [address for _, address in rooms])
         return [port._shaped(result, shape) for port, result, shape in zip(self.outputs, results, shapes)]
 
-    def compute_into(self, values: Iterable[Any], bound: Sequence[Any]) -> list[Any]:
-        results = [
-            empty_for(port)[0] if value is None else at_home(value, port._room)
-            for port, value in zip(self.outputs, bound)
-        ]
-        shapes = self._run(values, results)
-        return [
-            port._shaped(result, shape) if value is None else value
-            for port, value, result, shape in zip(self.outputs, bound, results, shapes)
-        ]
+    def compute_into(self, values: Iterable[Any], bound: Sequence[Any], options: RunOptions | None = None) -> list[Any]:
+        results = list(map(self._room, self.outputs, bound))
+        shapes = self._run(values, results, options)
+        return list(map(_result, self.outputs, bound, results, shapes))
+
+    def _room(self, port: NodeArg, value: Any) -> Any:
+        """What an output goes to that is bound to a value."""
+        if value is None:
+            return empty_for(port)[0]
+        if value is not ON_GPU:
+            return at_home(value, port._room)
+        check_gpu(port.name, None, self.gpu)
+        return DeviceArray(self.gpu or 0, port._number, port._bound)
 
     def report(self) -> NoReturn:
         raise UsageError(
@@ -71,14 +77,37 @@ class Compiled:
             "tells of others"
         )
 
-    def _run(self, values: Iterable[Any], results: Sequence[Any], addresses: list[int] | None = None) -> list[list[int]]:
+    def _run(
+        self,
+        values: Iterable[Any],
+        results: Sequence[Any],
+        options: RunOptions | None,
+        addresses: list[int] | None = None,
+    ) -> list[list[int]]:
         """On values for all inputs, and results that are rooms of outputs; gives the outputs' shapes."""
         values = [at_home(value, port._take) for port, value in zip(self.inputs, values)]
         if {*map(type, values), *map(type, results)} == {numpy.ndarray}:
-            return self._artifact.run(values, addresses or list(map(_capi.address_of, results)))
-        return self._artifact.run_tensors(
-            list(map(self._tensor, self.inputs, values)), list(map(self._tensor, self.outputs, results))
+            run, rooms = self._artifact.run, addresses or list(map(_capi.address_of, results))
+            return self._in_turn(run, values, rooms, options)
+        tensors = list(map(self._tensor, self.inputs, values))
+        return self._in_turn(
+            self._artifact.run_tensors, tensors, list(map(self._tensor, self.outputs, results)), options
         )
+
+    def _in_turn(
+        self, run: Callable[..., list[list[int]]], given: Sequence[Any], rooms: Sequence[Any], options: RunOptions | None
+    ) -> list[list[int]]:
+        with self._turn:
+            while True:
+                try:
+                    if options is None:
+                        return run(given, rooms)
+                    with options._under_way(self._artifact.cancel):
+                        return run(given, rooms)
+                except UsageError:
+                    if (options is not None and options.terminate) or not self._artifact.was_cancelled():
+                        raise
+                    # It was the run before that was to end, and it had ended already: this one begins again.
 
     def _tensor(self, port: NodeArg, value: Any) -> _capi.Tensor:
         if isinstance(value, numpy.ndarray):
@@ -87,5 +116,14 @@ class Compiled:
             raise InputError(f"'{port.name}' is {list(value.shape)}, the model's is {list(port._bound)}")
         if isinstance(value, _capi.Tensor):
             return value
+        if isinstance(value, DeviceArray) and value._gpu == self.gpu:
+            return value._tensor()
         check_reached(value, port.name, self.gpu)
         return tensor_of_gpu(value, port.name, self._artifact.stream())
+
+
+def _result(port: NodeArg, value: Any, room: Any, shape: Sequence[int]) -> Any:
+    """What a run gives for an output that was bound to a value."""
+    if value is ON_GPU:
+        return room._first(shape)
+    return port._shaped(room, shape) if value is None else value

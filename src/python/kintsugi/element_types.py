@@ -49,6 +49,14 @@ def dtype_of(number: int, name: str) -> numpy.dtype[Any]:
     return numpy.dtype(_type_of_ml_dtypes(name, dtype) if number in OF_ML_DTYPES else dtype)
 
 
+def number_of(dtype: numpy.dtype[Any]) -> int:
+    """The number of NumPy's type."""
+    for number, (_, name, _) in TYPES.items():
+        if name == dtype.name:
+            return number
+    raise InputError(f"ONNX has no tensors of {dtype}")
+
+
 def _type_of_ml_dtypes(name: str, dtype: str) -> Any:
     try:
         import ml_dtypes

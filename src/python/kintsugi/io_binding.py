@@ -10,8 +10,10 @@ import numpy
 from numpy.typing import DTypeLike
 
 from . import _capi
-from ._capi import Array, UsageError
+from ._capi import Array, InputError, UsageError
+from .device_array import ON_GPU, DeviceArray
 from .memory import check_gpu
+from .ort_value import OrtValue
 from .ports import NodeArg
 
 if TYPE_CHECKING:
@@ -74,15 +76,26 @@ class IOBinding:
         shape: Sequence[int] | None = None,
         buffer_ptr: int | None = None,
     ) -> None:
-        """The same for an output, which "cpu" alone makes a new NumPy array in each run."""
+        """The same for an output, which "cpu" alone makes a new NumPy array in each run, and "cuda" alone a new DeviceArray on
+        the session's GPU."""
         port = self._session._port(name, self._session._outputs, "output")
         if isinstance(value, str) and buffer_ptr is None:
-            if value != "cpu":
-                raise UsageError(f"output '{name}': give a tensor on the GPU, or buffer_ptr, its address")
-            value = None
-        if value is not None:
+            value = self._new_array(port, value, device_id)
+        elif value is not None:
             value = self._given(port, value, device_id, element_type, shape, buffer_ptr)
         self._outputs[name] = value
+
+    def bind_ortvalue_input(self, name: str, ortvalue: OrtValue) -> None:
+        self.bind_input(name, ortvalue)
+
+    def bind_ortvalue_output(self, name: str, ortvalue: OrtValue) -> None:
+        self.bind_output(name, ortvalue)
+
+    def synchronize_inputs(self) -> None:
+        """Inputs are ready when a run reads them: it waits for whose they are."""
+
+    def synchronize_outputs(self) -> None:
+        """Outputs are there when a run returns."""
 
     def clear_binding_inputs(self) -> None:
         self._inputs.clear()
@@ -97,9 +110,20 @@ class IOBinding:
 
     def copy_outputs_to_cpu(self) -> list[Array]:
         for name, result in zip(self._outputs, self._results):
-            if not isinstance(result, numpy.ndarray):
+            if not isinstance(result, (numpy.ndarray, DeviceArray)):
                 raise UsageError(f"output '{name}' is not the host's; copy it by what it is of (torch: .cpu())")
-        return [result.copy() for result in self._results]
+        return [result.numpy() if isinstance(result, DeviceArray) else result.copy() for result in self._results]
+
+    def _new_array(self, port: NodeArg, device: str, number: int) -> Any:
+        """What stands for a new array in each run, on a device."""
+        if device == "cpu":
+            return None
+        if device != "cuda":
+            raise UsageError(f"'{port.name}': there is no device '{device}'; use 'cpu' or 'cuda'")
+        check_gpu(port.name, operator.index(number), self._session._program.gpu)
+        if port._is_packed:
+            raise InputError(f"output '{port.name}' is of packed elements, which no array on a GPU has; bind it to 'cpu'")
+        return ON_GPU
 
     def _given(
         self,
@@ -111,7 +135,7 @@ class IOBinding:
         address: int | None,
     ) -> Any:
         if not isinstance(value, str):
-            return value
+            return value._value if isinstance(value, OrtValue) else value
         if not self._session._program.takes_addresses:
             raise UsageError(f"'{port.name}': a session with a fallback takes arrays, not addresses; bind one")
         if address is None:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from . import _capi
 from ._capi import Error, InputError
 from .compiled import Compiled
-from .options import with_keywords
+from .settings import with_keywords
 
 T = TypeVar("T")
 

@@ -11,7 +11,7 @@ from ._capi import InputError, UsageError
 from .compiled import Compiled, Program
 from .files import is_artifact, path_of
 from .loading import Loader
-from .options import settings_of
+from .settings import settings_of
 from .providers import check_device
 from .signature import Signature
 from .sizes import check_known, split

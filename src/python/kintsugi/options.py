@@ -1,58 +1,67 @@
-"""How a model is compiled and run: the options of a session, as the compiler takes them."""
+"""How a model is compiled and run: the options of a session."""
 
 from __future__ import annotations
 
-import os
-import re
-from collections.abc import Collection, Mapping
-from contextlib import ExitStack
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from ._capi import UsageError
-from .files import PathLike, file_of
+from .enumerations import ExecutionMode, ExecutionOrder, GraphOptimizationLevel
+from .files import PathLike
+from .no_effect import Entries, Kept, without_effect
 from .sizes import Bounds
 
-# The keywords that stand for flags of the command line, which the compiler's messages name.
-_KEYWORDS = {
-    "--bind": "bind={INPUT: ARRAY}",
-    "--calibrate": "calibrate={INPUT: ARRAY}",
-    "--dim": "dims={NAME: N}",
-    "--disable": "disable=NAMES",
-    "--max-error": "max_error=SHARE",
-    "--max-memory": "max_memory=BYTES",
-    "--plan": "plan=NAME",
-    "--precision": "precision=NAME",
-    "--random-weights": "random_weights=True",
-    "--target": "device=NAME",
-    "--threads": "threads=N",
-    "--timeout": "timeout=SECONDS",
-    "--tune": "tune=SECONDS",
-}
+# Those of sessions, which keywords stand for, too.
+OPTIONS = (
+    "bind",
+    "cache",
+    "calibrate",
+    "device",
+    "dims",
+    "disable",
+    "fallback",
+    "intra_op_num_threads",
+    "max_error",
+    "max_memory",
+    "max_specializations",
+    "plan",
+    "precision",
+    "random_weights",
+    "timeout",
+    "tune",
+)
+
+_LOGS = "nothing is logged; notes of a session and warnings tell what there is to tell"
+_MEMORY = "what a run needs is planned when the model is compiled, in one piece, and used again"
+_EP = "there are no execution providers but the compiler's targets, which `device` names"
+_PLAN = "the compiler decides on all of a model at once, and runs its kernels in the order of its plan; see `plan`, `disable`"
 
 
 class SessionOptions:
-    """How a model is compiled and run. An option that there is not can't be set: none is ignored."""
+    """How a model is compiled and run. An option that there is not can't be set: none is ignored. Those of ONNX Runtime's that
+    mean nothing here are taken and kept, and a warning says so once."""
 
-    __slots__ = (
-        "bind",
-        "cache",
-        "calibrate",
-        "device",
-        "dims",
-        "disable",
-        "fallback",
-        "intra_op_num_threads",
-        "max_error",
-        "max_memory",
-        "max_specializations",
-        "plan",
-        "precision",
-        "random_weights",
-        "timeout",
-        "tune",
-    )
+    __slots__ = ("_entries", "_kept", "_providers", *OPTIONS)
+
+    enable_cpu_mem_arena = Kept(True, _MEMORY)
+    enable_mem_pattern = Kept(True, _MEMORY)
+    enable_mem_reuse = Kept(True, _MEMORY)
+    enable_profiling = Kept(False, "`kintsugi profile` times a model, stage by stage")
+    execution_mode = Kept(ExecutionMode.ORT_SEQUENTIAL, _PLAN)
+    execution_order = Kept(ExecutionOrder.DEFAULT, _PLAN)
+    graph_optimization_level = Kept(GraphOptimizationLevel.ORT_ENABLE_ALL, _PLAN)
+    inter_op_num_threads = Kept(0, "operators share the threads of intra_op_num_threads")
+    log_severity_level = Kept(-1, _LOGS)
+    log_verbosity_level = Kept(0, _LOGS)
+    logid = Kept("", _LOGS)
+    optimized_model_filepath = Kept("", "`kintsugi compile` writes an artifact, and `kintsugi explain` tells what is in it")
+    profile_file_prefix = Kept("onnxruntime_profile_", "`kintsugi profile` times a model, stage by stage")
+    use_per_session_threads = Kept(True, "each session has threads of its own")
 
     def __init__(self) -> None:
+        self._kept: dict[str, Any] = {}
+        self._entries = Entries("SessionOptions")
+        self._providers: list[tuple[str, Mapping[str, Any]]] = []
         self.intra_op_num_threads: int = 0  # 0: one thread on each core
         self.device: str = "cpu"  # or "cuda", or "cuda:N": an NVIDIA GPU, by number
         self.precision: str = "f32"  # what f32 values may be rounded to: "f16" or "bf16"
@@ -71,51 +80,59 @@ class SessionOptions:
         self.fallback: str | None = None  # or "onnxruntime": who runs what the compiler refuses
         self.tune: float | None = None  # seconds that may be spent on measuring kernels
 
+    @property
+    def use_deterministic_compute(self) -> bool:
+        """Results are the same bits for the same artifact, device and inputs, whatever is asked for."""
+        return True
+
+    @use_deterministic_compute.setter
+    def use_deterministic_compute(self, value: bool) -> None:
+        pass
+
     def add_free_dimension_override_by_name(self, name: str, size: int) -> None:
         self.dims[name] = size
 
+    def add_initializer(self, name: str, value: Any) -> None:
+        """The value of an input with a default, or of any input: the same as in `bind`."""
+        self.bind = {**self.bind, name: value.numpy() if hasattr(value, "numpy") else value}
 
-def with_keywords(message: str) -> str:
-    """A message that names flags, with what a session takes in their place."""
-    flags = re.findall(r"(?<![\w-])--[a-z]+(?:-[a-z]+)*", message)
-    words = [f"{flag} is {_KEYWORDS[flag]}" for flag in dict.fromkeys(flags) if flag in _KEYWORDS]
-    return f"{message} (from Python, {', '.join(words)})" if words else message
+    def add_external_initializers(self, names: Sequence[str], values: Sequence[Any]) -> None:
+        raise UsageError("weights in memory are not supported; write them to the files that the model names")
 
+    def add_external_initializers_from_files_in_memory(
+        self, names: Sequence[str], buffers: Sequence[Any], lengths: Sequence[int]
+    ) -> None:
+        raise UsageError("weights in memory are not supported; write them to the files that the model names")
 
-def check_kinds(given: Mapping[str, Any]) -> None:
-    """Of what is looked into here; the compiler looks at the rest."""
-    kinds: dict[str, tuple[Any, str]] = {
-        "bind": (Mapping, "arrays or .npz files by input's name"),
-        "calibrate": ((Mapping, str, os.PathLike, type(None)), "arrays by input's name, or the path of an .npz file"),
-        "device": (str, "'cpu', 'cuda' or 'cuda:N'"),
-        "dims": (Mapping, "sizes by dimension's name"),
-        "disable": ((Collection, type(None)), "a list of names, or one text with commas between them"),
-    }
-    for name, (kind, wanted) in kinds.items():
-        if not isinstance(given[name], kind):
-            raise UsageError(f"{name} is {type(given[name]).__name__}; it takes {wanted}")
+    def add_provider(self, name: str, options: Mapping[str, Any]) -> None:
+        """Behind those that were added before; sessions that name neither providers nor a device take the first that is
+        here."""
+        self._providers.append((name, options))
 
+    def has_providers(self) -> bool:
+        return bool(self._providers)
 
-def settings_of(given: Mapping[str, Any], stack: ExitStack) -> dict[str, Any]:
-    """The compiler's options; what they name in files lasts as long as `stack`."""
-    settings = {"threads": given["intra_op_num_threads"]}
-    usual = SessionOptions()
-    for name in ("max_error", "max_memory", "plan", "precision", "random_weights", "timeout", "tune"):
-        if given[name] != getattr(usual, name):
-            settings[name] = given[name]
-    if given["dims"]:
-        settings["dims"] = given["dims"]
-    if given["device"] != "cpu":
-        settings["target"] = given["device"]
-    if disabled := given["disable"]:
-        settings["disable"] = disabled if isinstance(disabled, str) else ",".join(map(str, disabled))
-    if given["calibrate"] is not None:
-        settings["calibrate"] = file_of(given["calibrate"], stack)
-    if given["bind"]:
-        files = {name: file_of(_named(name, value), stack) for name, value in given["bind"].items()}
-        settings["bind"] = files
-    return settings
+    def add_session_config_entry(self, key: str, value: str) -> None:
+        self._entries.add(key, value)
 
+    def get_session_config_entry(self, key: str) -> str:
+        return self._entries.get(key)
 
-def _named(name: str, value: Any) -> Any:
-    return value if isinstance(value, (str, os.PathLike)) else {name: value}
+    add_free_dimension_override_by_denotation = without_effect(
+        "SessionOptions",
+        "add_free_dimension_override_by_denotation",
+        "dimensions have names, by which `dims` gives them sizes, and runs do otherwise",
+    )
+    add_provider_for_devices = without_effect("SessionOptions", "add_provider_for_devices", _EP)
+    clear_ep_context_data_read_func = without_effect("SessionOptions", "clear_ep_context_data_read_func", _EP)
+    set_ep_context_data_read_func = without_effect("SessionOptions", "set_ep_context_data_read_func", _EP)
+    set_provider_selection_policy = without_effect("SessionOptions", "set_provider_selection_policy", _EP)
+    set_provider_selection_policy_delegate = without_effect(
+        "SessionOptions", "set_provider_selection_policy_delegate", _EP
+    )
+    register_custom_ops_library = without_effect(
+        "SessionOptions", "register_custom_ops_library", "kernels of ONNX Runtime's can't be compiled"
+    )
+    set_load_cancellation_flag = without_effect(
+        "SessionOptions", "set_load_cancellation_flag", "`timeout` says how long compiling may take"
+    )

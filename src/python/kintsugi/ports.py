@@ -13,6 +13,7 @@ from . import _capi, packed
 from ._capi import Array, InputError
 from .element_types import TYPES, dtype_of
 from .memory import is_on_gpu
+from .ort_value import OrtValue
 
 _BYTE = numpy.dtype(numpy.uint8)
 
@@ -140,9 +141,11 @@ class OpenArg(NodeArg):
 
 def at_home(value: Any, of_host: Callable[[Any], Array]) -> Any:
     """A value that is elsewhere as it is, and else `of_host` of it: an array."""
-    if isinstance(value, numpy.ndarray) or not (isinstance(value, _capi.Tensor) or is_on_gpu(value)):
+    if isinstance(value, numpy.ndarray):
         return of_host(value)
-    return value
+    if isinstance(value, OrtValue):
+        return at_home(value._value, of_host)
+    return value if isinstance(value, _capi.Tensor) or is_on_gpu(value) else of_host(value)
 
 
 def empty_for(port: NodeArg) -> tuple[Array, int]:

@@ -21,6 +21,7 @@ from .loading import Loader
 from .memory import check_reached, is_on_gpu
 from .once import OnceCache
 from .ports import NodeArg, at_home
+from .run_options import RunOptions
 from .signature import Signature
 from .sizes import sizes_of
 from .specialization_report import SpecializationReport
@@ -78,19 +79,19 @@ class Specializations:
         self._turn, self._state = threading.Lock(), _state_of(loader.path)
         weakref.finalize(self, files.close)
 
-    def compute(self, values: Sequence[Any]) -> list[Array]:
+    def compute(self, values: Sequence[Any], options: RunOptions | None = None) -> list[Array]:
         given = [at_home(value, numpy.asarray) for value in values]
         one = self._met(given)
         with self._turn:
             one.runs += 1
-            return one.compiled.compute(one.taken(given))
+            return one.compiled.compute(one.taken(given), options)
 
-    def compute_into(self, values: Sequence[Any], bound: Sequence[Any]) -> list[Any]:
+    def compute_into(self, values: Sequence[Any], bound: Sequence[Any], options: RunOptions | None = None) -> list[Any]:
         given = [at_home(value, numpy.asarray) for value in values]
         one = self._met(given)
         with self._turn:
             one.runs += 1
-            return one.compiled.compute_into(one.taken(given), bound)
+            return one.compiled.compute_into(one.taken(given), bound, options)
 
     def report(self) -> SpecializationReport:
         return SpecializationReport.of(self._cache.entries(), self._cache.evictions, self._cache.limit)

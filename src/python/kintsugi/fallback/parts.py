@@ -8,6 +8,7 @@ import numpy
 from .. import _capi
 from .._capi import Error, InputError
 from ..memory import is_on_gpu
+from ..ort_value import OrtValue
 from .model import Model, has_shape, reads
 from .part import Part
 from .partition import give_away, group
@@ -150,22 +151,25 @@ class Parts:
         """What runs where, and why."""
         return self._report
 
-    def compute_into(self, given, bound):
-        results = self.compute(given)
+    def compute_into(self, given, bound, options=None):
+        results = self.compute(given, options)
         for port, result, value in zip(self.outputs, results, bound):
             if value is not None:
                 numpy.copyto(port._room(value), result)
         return [result if value is None else value for result, value in zip(results, bound)]
 
-    def compute(self, given):
+    def compute(self, given, options=None):
         """Arrays (or what ONNX Runtime gives) for all outputs, from values for all inputs."""
         values = {}
         for port, value in zip(self.inputs, given):
+            value = value._value if isinstance(value, OrtValue) else value
             if not isinstance(value, numpy.ndarray) and is_on_gpu(value):
                 raise InputError(f"'{port.name}' is on a GPU, the session is not")
             values[port.name] = port._dense(value)
         for runner, names, last in self._steps:
-            values.update(zip(names, runner.run(values)))
+            if options is not None:
+                options._check()
+            values.update(zip(names, runner.run(values, options)))
             for name in last:
                 del values[name]
         results = [values[port.name] for port in self.outputs]

@@ -33,8 +33,8 @@ class OwnRunner:
             onnx.save_model(part.proto(infos, embedded=True), path, save_as_external_data=True, location="weights")
             return cls(open_part(path))
 
-    def run(self, values):
-        return self._compiled.compute([values[name] for name in self._inputs])
+    def run(self, values, options=None):
+        return self._compiled.compute([values[name] for name in self._inputs], options)
 
 
 class OtherRunner:
@@ -56,7 +56,7 @@ class OtherRunner:
         ports = (*self._session.get_inputs(), *self._session.get_outputs())
         self._has_bfloat16 = any(port.type == "tensor(bfloat16)" for port in ports)
 
-    def run(self, values):
+    def run(self, values, options=None):
         feeds = {name: values[name] for name in self._inputs}
         try:
             if not self._has_bfloat16:
