@@ -50,11 +50,15 @@ class Compiled:
         self.gpu = int(number or 0) if kind == "cuda" else None
         self.inputs: Sequence[NodeArg] = [NodeArg(*port) for port in artifact.inputs()]
         self.outputs: Sequence[NodeArg] = [NodeArg(*port) for port in artifact.outputs()]
+        self._takes = [port._take if port._is_packed else port._dense for port in self.inputs]
+        self._leaves_as_is = not any(port._is_packed or port._dynamic for port in self.outputs)
 
     def compute(self, values: Iterable[Any], options: RunOptions | None = None) -> list[Array]:
         rooms = [empty_for(port) for port in self.outputs]
         results = [array for array, _ in rooms]
         shapes = self._run(values, results, options, [address for _, address in rooms])
+        if self._leaves_as_is:
+            return results
         return [port._shaped(result, shape) for port, result, shape in zip(self.outputs, results, shapes)]
 
     def compute_into(self, values: Iterable[Any], bound: Sequence[Any], options: RunOptions | None = None) -> list[Any]:
@@ -85,7 +89,7 @@ class Compiled:
         addresses: list[int] | None = None,
     ) -> list[list[int]]:
         """On values for all inputs, and results that are rooms of outputs; gives the outputs' shapes."""
-        values = [at_home(value, port._take) for port, value in zip(self.inputs, values)]
+        values = [at_home(value, take) for take, value in zip(self._takes, values)]
         if {*map(type, values), *map(type, results)} == {numpy.ndarray}:
             run, rooms = self._artifact.run, addresses or list(map(_capi.address_of, results))
             return self._in_turn(run, values, rooms, options)

@@ -50,3 +50,12 @@ def file_of(arrays: Any, stack: ExitStack) -> str:
             with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
                 numpy.lib.format.write_array(entry, numpy.asarray(array))
     return path
+
+
+def state_of(path: str) -> tuple[int, ...] | None:
+    """What changes where a file does; None where there is none."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns

@@ -23,9 +23,9 @@ def open_program(path_or_bytes: Any, given: Mapping[str, Any]) -> Program:
     with ExitStack() as stack:
         path = path_of(path_or_bytes, stack)
         if given["fallback"] is not None:
-            from .fallback.opening import open_parts
+            from .fallback.opening import open_with_fallback
 
-            return open_parts(path, given)
+            return open_with_fallback(path, given, _limit_of(given), stack)
         sizes, ranges = split(given["dims"])
         loader = _loader(path, {**given, "dims": sizes}, stack)
         if is_artifact(path):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import os
 import threading
 import time
 import weakref
@@ -15,8 +14,8 @@ import numpy
 
 from . import _capi
 from ._capi import Array, InputError
-from .compiled import Compiled
-from .files import file_of
+from .compiled import Compiled, Program
+from .files import file_of, state_of
 from .loading import Loader
 from .memory import check_reached, is_on_gpu
 from .once import OnceCache
@@ -34,14 +33,19 @@ Shapes: TypeAlias = "tuple[tuple[int, ...], ...]"
 
 class Specialization:
     """What is compiled for one choice of sizes, and of values where the compiler has to know them. `places`: of the model's
-    inputs, those that it takes."""
+    inputs, those that it takes; `was_there`: whether an artifact was, None for parts."""
 
     def __init__(
-        self, compiled: Compiled, was_there: bool, sizes: Mapping[str, int], values: Mapping[str, Array], inputs: Sequence[NodeArg]
+        self,
+        program: Program,
+        was_there: bool | None,
+        sizes: Mapping[str, int],
+        values: Mapping[str, Array],
+        inputs: Sequence[NodeArg],
     ) -> None:
-        self.compiled, self.was_there, self.sizes, self.values = compiled, was_there, sizes, values
+        self.program, self.was_there, self.sizes, self.values = program, was_there, sizes, values
         numbers = {port.name: place for place, port in enumerate(inputs)}
-        self.places = [numbers[port.name] for port in compiled.inputs]
+        self.places = [numbers[port.name] for port in program.inputs]
         self.seconds = 0.0
         self.runs = 0
 
@@ -76,7 +80,7 @@ class Specializations:
         self._dimensions = [(port.name, dims) for port, dims in zip(signature.inputs, signature.dims)]
         self._by_value = signature.needed_values
         self._cache: OnceCache[Specialization] = OnceCache(limit)
-        self._turn, self._state = threading.Lock(), _state_of(loader.path)
+        self._turn, self._state = threading.Lock(), state_of(loader.path)
         weakref.finalize(self, files.close)
 
     def compute(self, values: Sequence[Any], options: RunOptions | None = None) -> list[Array]:
@@ -84,14 +88,14 @@ class Specializations:
         one = self._met(given)
         with self._turn:
             one.runs += 1
-            return one.compiled.compute(one.taken(given), options)
+            return one.program.compute(one.taken(given), options)
 
     def compute_into(self, values: Sequence[Any], bound: Sequence[Any], options: RunOptions | None = None) -> list[Any]:
         given = [at_home(value, numpy.asarray) for value in values]
         one = self._met(given)
         with self._turn:
             one.runs += 1
-            return one.compiled.compute_into(one.taken(given), bound, options)
+            return one.program.compute_into(one.taken(given), bound, options)
 
     def report(self) -> SpecializationReport:
         return SpecializationReport.of(self._cache.entries(), self._cache.evictions, self._cache.limit)
@@ -127,7 +131,7 @@ class Specializations:
         for port, value in zip(self.inputs, given):
             self._check(port, value)
         sizes = sizes_of(self._dimensions, shapes, self._ranges)
-        if _state_of(self._loader.path) != self._state:
+        if state_of(self._loader.path) != self._state:
             raise InputError(f"{self._loader.path}: has changed since the session was made; make another")
         compiled, was_there = self._artifact_for(sizes, values)
         one = Specialization(compiled, was_there, sizes, values, self.inputs)
@@ -173,12 +177,3 @@ def _read(port: NodeArg, value: Any) -> Array:
         raise InputError(f"'{port.name}' is on a GPU, and has to be known when compiling; give it on the host")
     memory = (ctypes.c_char * value.bytes).from_address(value.address)
     return numpy.frombuffer(memory, port._dtype).reshape(value.shape).copy()
-
-
-def _state_of(path: str) -> tuple[int, ...] | None:
-    """What changes where a file does; None where there is none."""
-    try:
-        found = os.stat(path)
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns

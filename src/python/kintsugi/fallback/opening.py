@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from contextlib import ExitStack
 from typing import Any
 
 import numpy
@@ -10,27 +11,38 @@ from .._capi import InputError, MachineError, UsageError
 from ..compiled import Program
 from ..files import is_artifact
 from ..opening import open_fixed
-from ..sizes import split
+from ..sizes import check_known, split
 
 
-def open_parts(path: str, given: Mapping[str, Any]) -> Program:
-    """Of an ONNX file; `given`: values of all of SessionOptions by name. A usage error where one can't have an effect."""
+def open_with_fallback(path: str, given: Mapping[str, Any], limit: int, files: ExitStack) -> Program:
+    """Of an ONNX file; `given`: values of all of SessionOptions by name. A usage error where one can't have an effect.
+    `limit`: for how many sizes parts are kept; `files`: what lasts as long as the program."""
     _check(path, given)
-    sizes = _sizes_of(given["dims"])
     try:
+        from .open_parts import OpenParts
         from .parts import Parts
     except ImportError as missing:
         raise MachineError(f"fallback: the package {missing.name} is missing; install it with pip") from None
+    fixed, ranges = _sizes_of(given["dims"])
     bind = {name: _array_of(name, value) for name, value in given["bind"].items()}
-    return Parts(
-        path,
-        sizes,
-        bind,
-        {name: given[name] for name in ("timeout", "max_memory") if given[name] is not None},
-        given["intra_op_num_threads"],
-        open_part=lambda model: open_fixed(model, {**given, "bind": {}, "dims": {}}),
-        open_whole=lambda: open_fixed(path, {**given, "bind": bind, "dims": sizes}),
-    )
+
+    def parts_for(sizes):
+        return Parts(
+            path,
+            {**fixed, **sizes},
+            bind,
+            {name: given[name] for name in ("timeout", "max_memory") if given[name] is not None},
+            given["intra_op_num_threads"],
+            open_part=lambda model: open_fixed(model, {**given, "bind": {}, "dims": {}}),
+            open_whole=lambda: open_fixed(path, {**given, "bind": bind, "dims": {**fixed, **sizes}}),
+        )
+
+    parts = parts_for({})
+    unknown = parts.report()["open_dimensions"]
+    check_known(ranges, unknown)
+    if not unknown:
+        return parts
+    return OpenParts((parts.inputs, parts.outputs), path, parts_for, ranges, limit, files.pop_all())
 
 
 def _check(path, given):
@@ -52,12 +64,7 @@ def _sizes_of(dims):
     for name, size in sizes.items():
         if size < 0:
             raise UsageError(f"dims: '{name}' is {size}; a size is an integer, at least 0")
-    for name in ranges:
-        raise UsageError(
-            f"dims: '{name}' is a range, but with a fallback ONNX Runtime runs what depends on open dimensions; give it a "
-            "size, or leave it out"
-        )
-    return sizes
+    return sizes, ranges
 
 
 def _array_of(name, value):

@@ -7,12 +7,10 @@ import numpy
 
 from .. import _capi
 from .._capi import Error, InputError
-from ..memory import is_on_gpu
-from ..ort_value import OrtValue
 from .model import Model, has_shape, reads
 from .part import Part
 from .partition import give_away, group
-from .ports import port_of
+from .ports import port_of, taken
 from .report import report_of
 from .runners import OtherRunner, OwnRunner
 from .survey import Survey
@@ -162,10 +160,7 @@ class Parts:
         """Arrays (or what ONNX Runtime gives) for all outputs, from values for all inputs."""
         values = {}
         for port, value in zip(self.inputs, given):
-            value = value._value if isinstance(value, OrtValue) else value
-            if not isinstance(value, numpy.ndarray) and is_on_gpu(value):
-                raise InputError(f"'{port.name}' is on a GPU, the session is not")
-            values[port.name] = port._dense(value)
+            values[port.name] = taken(port, value)
         for runner, names, last in self._steps:
             if options is not None:
                 options._check()

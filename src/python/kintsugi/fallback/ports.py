@@ -1,8 +1,12 @@
 """Inputs and outputs of models that run in parts, whose types and shapes may be more than the compiler takes."""
 
+import numpy
 from onnx import TensorProto, TypeProto, ValueInfoProto
 
+from .._capi import InputError
 from ..element_types import TYPES
+from ..memory import is_on_gpu
+from ..ort_value import OrtValue
 from ..ports import NodeArg, OpenArg
 
 
@@ -28,6 +32,14 @@ def _name_of(kind):
     if which == "optional_type":
         return f"optional({_name_of(kind.optional_type.elem_type)})"
     return "unknown"
+
+
+def taken(port, value):
+    """An array, or what ONNX Runtime takes for an input that is no tensor of numbers, from what a run is given."""
+    value = value._value if isinstance(value, OrtValue) else value
+    if not isinstance(value, numpy.ndarray) and is_on_gpu(value):
+        raise InputError(f"'{port.name}' is on a GPU, the session is not")
+    return port._dense(value)
 
 
 def info_of(port):
