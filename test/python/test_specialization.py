@@ -338,6 +338,19 @@ def test_a_file_that_changes_is_another_model(tmp_path):
         session.run(None, {"x": drawn(3, 24)})
 
 
+@pytest.mark.parametrize("fallback", [None, "onnxruntime"])
+def test_files_are_found_from_elsewhere(tmp_path, monkeypatch, fallback):
+    nodes = [("Mul", ["x", "w"], "y", {})]
+    save(tmp_path, [("x", F32, ["batch", 24]), ("w", F32, [24])], nodes, [("y", F32, ["batch", 24])])
+    np.savez(tmp_path / "w.npz", w=drawn(24))
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    session = kintsugi.InferenceSession("model.onnx", bind={"w": "w.npz"}, fallback=fallback)
+    monkeypatch.chdir("elsewhere")
+    x = drawn(3, 24)
+    np.testing.assert_allclose(session.run(None, {"x": x})[0], x * drawn(24), rtol=1e-6)
+
+
 @pytest.mark.parametrize("cached", [True, False])
 def test_other_options_hold_for_each(tmp_path, cached):
     path = dense(tmp_path)

@@ -52,6 +52,11 @@ def file_of(arrays: Any, stack: ExitStack) -> str:
     return path
 
 
+def in_place(path: str) -> str:
+    """A path that holds wherever the process goes."""
+    return os.path.join(os.getcwd(), path)
+
+
 def state_of(path: str) -> tuple[int, ...] | None:
     """What changes where a file does; None where there is none."""
     try:

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from . import _capi
 from ._capi import Error, InputError
 from .compiled import Compiled
+from .files import in_place
 from .settings import with_keywords
 
 T = TypeVar("T")
@@ -29,6 +30,15 @@ class Loader:
     def load(self, dims: Mapping[str, int] = {}, bind: Mapping[str, str] = {}) -> tuple[Compiled, bool]:
         """An artifact, compiled if need be; and whether it was there already."""
         return _told(self._load if self._uses_cache else self._load_anew, self._with(dims, bind))
+
+    def in_place(self) -> Loader:
+        """The same, which finds its files wherever the process goes."""
+        settings = dict(self._settings)
+        if "calibrate" in settings:
+            settings["calibrate"] = in_place(settings["calibrate"])
+        if "bind" in settings:
+            settings["bind"] = {name: in_place(file) for name, file in settings["bind"].items()}
+        return Loader(in_place(self.path), settings, self.device, self._uses_cache)
 
     def open_artifact(self) -> Compiled:
         """Of a path that is one."""

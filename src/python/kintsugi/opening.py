@@ -11,8 +11,8 @@ from ._capi import InputError, UsageError
 from .compiled import Compiled, Program
 from .files import is_artifact, path_of
 from .loading import Loader
-from .settings import settings_of
 from .providers import check_device
+from .settings import settings_of
 from .signature import Signature
 from .sizes import check_known, split
 from .specialization import Specializations
@@ -39,7 +39,7 @@ def open_program(path_or_bytes: Any, given: Mapping[str, Any]) -> Program:
             if (signature := _open_signature(loader)) is None:
                 raise
         check_device(given["device"])
-        return Specializations(loader, signature, ranges, _limit_of(given), stack.pop_all())
+        return Specializations(loader.in_place(), signature, ranges, _limit_of(given), stack.pop_all())
 
 
 def open_fixed(path_or_bytes: Any, given: Mapping[str, Any]) -> Compiled:

@@ -9,7 +9,7 @@ import numpy
 
 from .._capi import InputError, MachineError, UsageError
 from ..compiled import Program
-from ..files import is_artifact
+from ..files import in_place, is_artifact
 from ..opening import open_fixed
 from ..sizes import check_known, split
 
@@ -23,6 +23,7 @@ def open_with_fallback(path: str, given: Mapping[str, Any], limit: int, files: E
         from .parts import Parts
     except ImportError as missing:
         raise MachineError(f"fallback: the package {missing.name} is missing; install it with pip") from None
+    path = in_place(path)
     fixed, ranges = _sizes_of(given["dims"])
     bind = {name: _array_of(name, value) for name, value in given["bind"].items()}
 
