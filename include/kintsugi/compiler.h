@@ -104,14 +104,16 @@ KIN_API KinStatus kin_prepare(const char *model, const KinCompilerOptions *optio
 /* `model` may be an artifact too, save for kin_inspect and
    kin_survey. */
 
-/* Inputs, outputs and operators, those that are not supported included, and the model's size. */
+/* Inputs, outputs and operators, those that are not supported included, the dimensions that are
+   open and the inputs whose value must be known ("needed_values"), and the model's size. */
 KIN_API KinStatus kin_inspect(const char *model, const KinCompilerOptions *options,
                               KinText **report, KinError **error);
 
 /* What each node of an ONNX file's own graph that the outputs need asks for, in their order:
    "nodes", an array of objects with "node" (its place in the graph, from 0), "name", "op",
-   "operations" (of a run, a multiply-add is two), "bytes" (of what it makes), and "refused", null
-   or why it can't be compiled. Nodes behind a refused one are looked at as if what it makes were
+   "operations" (of a run, a multiply-add is two), "bytes" (of what it makes), "refused", null
+   or why it can't be compiled, and "needs", the inputs whose value it asks for where it is refused
+   for that. Nodes behind a refused one are looked at as if what it makes were
    inputs, of the types and shapes that the model says; who reads what it says nothing of is refused
    too. */
 KIN_API KinStatus kin_survey(const char *model, const KinCompilerOptions *options, KinText **report,

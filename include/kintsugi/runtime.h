@@ -195,6 +195,26 @@ typedef struct KinStageTime {
    All zero unless the context profiles. Not during a run. */
 KIN_API size_t kin_context_profile(const KinContext *context, KinStageTime *times, size_t capacity);
 
+/*===- Memory -------------------------------------------------------------===*/
+/* For tensors that stay on a device from one run to the next, where the caller has no other way to
+   allocate them. Not to be copied or freed while a run uses it. */
+
+typedef struct KinMemory KinMemory;
+
+/* `device` as in KinLoadOptions, aligned to 64 bytes at the least; what is in it is not said. */
+KIN_API KinStatus kin_memory_create(const char *device, uint64_t bytes, KinMemory **memory,
+                                    KinError **error);
+
+/* The address, as tensors have it: the device's; NULL for no bytes. */
+KIN_API void *kin_memory_data(const KinMemory *memory);
+
+/* Copies from the host's memory to its start, or from its start to the host's, and waits. */
+KIN_API KinStatus kin_memory_write(KinMemory *memory, const void *from, uint64_t bytes,
+                                   KinError **error);
+KIN_API KinStatus kin_memory_read(const KinMemory *memory, void *to, uint64_t bytes,
+                                  KinError **error);
+KIN_API void kin_memory_free(KinMemory *memory);
+
 #ifdef __cplusplus
 }
 #endif

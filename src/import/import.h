@@ -43,6 +43,8 @@ struct NodeSurvey {
   size_t node = 0; ///< Its place among the graph's nodes.
   /// Where importOnnx() would refuse the node, what it says of it.
   std::optional<std::string> refusal;
+  /// The model's inputs whose value it needs to know, where it is refused for that.
+  std::vector<std::string> needs;
   double operations = 0; ///< Arithmetic of a run, as te/operations.h counts it.
   uint64_t bytes = 0;    ///< Of what it makes.
 };

@@ -212,6 +212,7 @@ Status Importer::importOperator(const Node &node, std::vector<Binding> inputs, S
   auto restore = llvm::scope_exit([&] { program.currentOrigin = std::move(origin); });
   OpContext context(node, version, std::move(inputs), program, constants, *this);
   Status status = entry->import(context);
+  unknownInputs.insert(context.unknownInputs().begin(), context.unknownInputs().end());
   KINTSUGI_RETURN_IF_ERROR(context.takeProblem());
   KINTSUGI_RETURN_IF_ERROR(std::move(status));
   std::vector<Binding> outputs = context.takeOutputs();

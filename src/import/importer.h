@@ -14,6 +14,8 @@
 #include "import/weights.h"
 #include "te/check.h"
 
+#include <set>
+
 namespace kintsugi::import {
 
 class Importer final : public GraphImporter {
@@ -108,6 +110,7 @@ private:
   std::vector<std::pair<ValueId, te::Check>> checks; ///< Added behind the model's outputs.
   uint64_t nodesLeft = mostNodes;
   std::vector<std::string> remarks;
+  std::set<std::string> unknownInputs; ///< Whose value nodes asked for in vain.
 };
 
 /// The operators of a model that can't be imported, with the nodes that use them, as one error; or

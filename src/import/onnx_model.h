@@ -2,7 +2,7 @@
 //
 // What the reader hands to the importer: the parts of ONNX's ModelProto that decide what a model
 // computes, with sizes already checked. Tensor contents stay in the mapped file until someone asks
-// for them. Documentation strings, metadata, training information and device placements are left
+// for them. Documentation strings of parts, training information and device placements are left
 // out.
 //
 //===----------------------------------------------------------------------===//
@@ -12,6 +12,7 @@
 #include "base/element_type.h"
 
 #include <cstddef>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -127,6 +128,7 @@ struct SparseInitializer {
 
 struct Graph {
   std::string name;
+  std::string description;
   std::vector<Node> nodes;
   std::vector<TensorData> initializers;
   std::vector<SparseInitializer> sparseInitializers;
@@ -152,8 +154,18 @@ struct Function {
   std::vector<OpsetImport> opsets;
 };
 
+/// What a model says of itself, which changes nothing of what it computes.
+struct Metadata {
+  std::string producer;
+  std::string domain;
+  std::string description;
+  int64_t version = 0;
+  std::map<std::string, std::string> properties;
+};
+
 struct Model {
   int64_t irVersion = 0;
+  Metadata metadata;
   std::vector<OpsetImport> opsets;
   Graph graph;
   std::vector<Function> functions;

@@ -28,12 +28,27 @@ public:
       case 1:
         model.irVersion = reader.integer(field);
         break;
+      case 2:
+        model.metadata.producer = reader.text(field);
+        break;
+      case 4:
+        model.metadata.domain = reader.text(field);
+        break;
+      case 5:
+        model.metadata.version = reader.integer(field);
+        break;
+      case 6:
+        model.metadata.description = reader.text(field);
+        break;
       case 7:
         hasGraph = true;
         graph(reader.message(field), model.graph, 0);
         break;
       case 8:
         model.opsets.push_back(opset(reader.message(field)));
+        break;
+      case 14:
+        property(reader.message(field), model.metadata.properties);
         break;
       case 25:
         function(reader.message(field), model.functions.emplace_back());
@@ -81,6 +96,18 @@ private:
     return false;
   }
   bool countItem() { return count(items, limits.items, "attributes, tensors and names"); }
+
+  void property(Span message, std::map<std::string, std::string> &properties) {
+    std::string key, value;
+    WireReader reader(message, wire);
+    for (WireField field; countItem() && reader.next(field);) {
+      if (field.number == 1)
+        key = reader.text(field);
+      else if (field.number == 2)
+        value = reader.text(field);
+    }
+    properties[key] = value;
+  }
 
   OpsetImport opset(Span message) {
     OpsetImport result;
@@ -291,6 +318,9 @@ private:
         break;
       case 2:
         result.name = reader.text(field);
+        break;
+      case 10:
+        result.description = reader.text(field);
         break;
       case 5:
         tensor(reader.message(field), result.initializers.emplace_back(), "initializer");

@@ -93,6 +93,7 @@ Expected<const Tensor *> OpContext::constantInput(unsigned number, llvm::StringR
   std::string reason = "its " + role.str() + " '" + tensor + "' must be known when compiling";
   if (needed.size() > 1 || needed[0] != tensor)
     reason += ", but depends on " + std::to_string(needed.size()) + " of the model's inputs";
+  unknown = needed;
   return error(reason + "; bind it with --bind " + needed[0] + "=FILE.npz");
 }
 

@@ -150,6 +150,8 @@ public:
 
   /// What the importer looks at after the function returned.
   std::vector<Binding> takeOutputs() { return std::move(outputs); }
+  /// The names of the program's inputs that constantInput() lacked the value of.
+  const std::vector<std::string> &unknownInputs() const { return unknown; }
 
 private:
   const Attribute *find(llvm::StringRef name, AttributeKind kind, llvm::StringRef what);
@@ -158,6 +160,7 @@ private:
   int64_t version;
   std::vector<Binding> inputs;
   std::vector<Binding> outputs;
+  std::vector<std::string> unknown;
 };
 
 } // namespace kintsugi::import

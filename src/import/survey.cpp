@@ -30,6 +30,7 @@ NodeSurvey Importer::surveyNode(const Node &node, Scope &scope) {
   NodeSurvey result;
   size_t before = program.nodes.size();
   uint64_t left = nodesLeft;
+  unknownInputs.clear();
   Status status = checkOperators(model, node);
   if (status.ok())
     status = importNode(node, scope);
@@ -37,6 +38,9 @@ NodeSurvey Importer::surveyNode(const Node &node, Scope &scope) {
     failedDepth.reset();
     nodesLeft = left;
     result.refusal = status.takeError().message;
+    for (const ValueInfo &input : model.graph.inputs)
+      if (unknownInputs.count(input.name))
+        result.needs.push_back(input.name);
     addInputsFor(node, scope);
     return result;
   }

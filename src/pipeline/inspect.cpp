@@ -156,6 +156,14 @@ Status addProgram(const te::Program &imported, Json &report) {
   return Status::success();
 }
 
+Json describeMetadata(const import::Model &model) {
+  const import::Metadata &metadata = model.metadata;
+  return {{"producer", metadata.producer},    {"domain", metadata.domain},
+          {"version", metadata.version},      {"description", metadata.description},
+          {"graph", model.graph.name},        {"graph_description", model.graph.description},
+          {"properties", metadata.properties}};
+}
+
 void addGraph(const import::Model &model, const CompileOptions &options,
               const OperatorCensus &census, Json &report) {
   std::set<std::string> open, ignored, weights;
@@ -178,6 +186,17 @@ void addGraph(const import::Model &model, const CompileOptions &options,
   report["unsupported"] = describeOperators(census.uses, false);
   report["open_dimensions"] = open;
   report["weight_bytes"] = weightBytes;
+  report["metadata"] = describeMetadata(model);
+}
+
+/// The inputs whose value has to be known before the model can be imported.
+std::set<std::string> neededValues(const import::Model &model, const std::string &folder,
+                                   const import::ImportOptions &options) {
+  std::set<std::string> names;
+  if (auto found = import::surveyNodes(model, folder, options); found.ok())
+    for (const import::NodeSurvey &node : *found)
+      names.insert(node.needs.begin(), node.needs.end());
+  return names;
 }
 
 } // namespace
@@ -206,9 +225,12 @@ Expected<Json> inspect(const std::string &path, const CompileOptions &options,
   import::ImportOptions lenient = options.import;
   lenient.randomWeights = true;
   std::string folder = std::filesystem::path(path).parent_path().string();
-  KINTSUGI_ASSIGN(te::Program program,
-                  import::importOnnx(bytes, path, folder, lenient, diagnostics));
-  KINTSUGI_RETURN_IF_ERROR(addProgram(program, report));
+  Expected<te::Program> program = import::importOnnx(bytes, path, folder, lenient, diagnostics);
+  if (!program.ok()) {
+    report["needed_values"] = neededValues(*model, folder, lenient);
+    return report["needed_values"].empty() ? Expected<Json>(program.takeError()) : report;
+  }
+  KINTSUGI_RETURN_IF_ERROR(addProgram(*program, report));
   return report;
 }
 

@@ -28,7 +28,8 @@ Expected<Json> survey(const std::string &path, const CompileOptions &options) {
                      {"op", node.domain.empty() ? node.op : node.domain + "." + node.op},
                      {"operations", each.operations},
                      {"bytes", each.bytes},
-                     {"refused", each.refusal ? Json(*each.refusal) : Json()}});
+                     {"refused", each.refusal ? Json(*each.refusal) : Json()},
+                     {"needs", each.needs}});
   }
   return Json{{"nodes", std::move(nodes)}};
 }

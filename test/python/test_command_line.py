@@ -3,7 +3,9 @@
 import json
 
 import numpy as np
+import onnx
 import pytest
+from onnx import TensorProto, helper
 from program import MODEL, ROOT
 
 
@@ -111,6 +113,22 @@ def test_inspect(report):
     assert found["unsupported"] == [] and found["open_dimensions"] == [] and found["opsets"]["ai.onnx"] > 0
     assert found["arithmetic"] > 2 * 449 * (16 * 9 + 32 * 16 * 9) * 64
     assert found["input_bytes"] == 449 * 64 * 4 and found["output_bytes"] == 449 * 10 * 4
+    assert "needed_values" not in found
+
+
+def test_inspect_names_inputs_whose_value_is_needed(kintsugi, report, folder):
+    ports = [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 6]), helper.make_tensor_value_info("to", TensorProto.INT64, [2])]
+    outputs = [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)]
+    graph = helper.make_graph([helper.make_node("Reshape", ["x", "to"], ["y"])], "graph", ports, outputs)
+    path = folder / "reshape.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10), path)
+    assert report("inspect", path, "--json")["open_dimensions"] == ["n"]
+    found = report("inspect", path, "--dim", "n=2", "--json")
+    assert found["needed_values"] == ["to"] and found["inputs"][0]["shape"] == [2, 6] and "definitions" not in found
+    code, out, _ = kintsugi("inspect", path, "--dim", "n=2")
+    assert code == 0 and "the value of 'to' must be known when compiling: give it with --bind to=FILE.npz" in out
+    np.savez(folder / "to.npz", to=np.array([3, 4]))
+    assert report("inspect", path, "--dim", "n=2", "--bind", f"to={folder / 'to.npz'}", "--json")["definitions"] > 0
 
 
 def test_explain(report, artifact):

@@ -138,6 +138,96 @@ def test_what_is_bound_is_used_where_it_is(on_gpu):
     """)
 
 
+def test_open_dimensions(on_gpu, tmp_path):
+    """Tensors on the GPU have sizes, too; a value that decides shapes has to be on the host."""
+    from onnx import TensorProto, helper, save
+
+    ports = [("x", TensorProto.FLOAT, ["n", 6]), ("shape", TensorProto.INT64, [2])]
+    nodes = [helper.make_node("Reshape", ["x", "shape"], ["r"]), helper.make_node("Tanh", ["r"], ["y"])]
+    outputs = [helper.make_tensor_value_info("y", TensorProto.FLOAT, [None, None])]
+    graph = helper.make_graph(nodes, "graph", [helper.make_tensor_value_info(*port) for port in ports], outputs)
+    path = tmp_path / "open.onnx"
+    save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10), path)
+    on_gpu(f"""
+        session = kintsugi.InferenceSession({str(path)!r}, device="cuda")
+        assert session.get_providers() == ["CUDAExecutionProvider"]
+        binding = session.io_binding()
+        for rows in (2, 4):
+            x, shape = np.random.default_rng(rows).standard_normal((rows, 6), np.float32), np.array([3, 2 * rows])
+            feed, room = OnGpu(x), OnGpu(np.zeros((3, 2 * rows), np.float32))
+            (y,) = session.run(None, {{"x": feed, "shape": shape}})
+            np.testing.assert_allclose(y, np.tanh(x).reshape(3, -1), rtol=1e-5, atol=1e-6)
+            binding.bind_input("x", "cuda", 0, np.float32, x.shape, feed.address)
+            binding.bind_input("shape", shape)
+            binding.bind_output("y", room)
+            session.run_with_iobinding(binding)
+            np.testing.assert_array_equal(room.memory, y)
+        assert [each["sizes"] for each in session.report()["specializations"]] == [{{"n": 2}}, {{"n": 4}}]
+        refused(kintsugi.InputError, "'x' is [4, 5], the model's is [n, 6]", session.run, None,
+                {{"x": OnGpu(x[:, :5].copy()), "shape": shape}})
+        binding.bind_output("y", "cuda")
+        for rows in (2, 3):
+            x = np.ones((rows, 6), np.float32)
+            binding.bind_input("x", OnGpu(x))
+            binding.bind_input("shape", np.array([x.size, 1]))
+            session.run_with_iobinding(binding)
+            assert binding.get_outputs()[0].shape == (x.size, 1)
+        refused(kintsugi.InputError, "'shape' is on a GPU, and has to be known when compiling", session.run, None,
+                {{"x": feed, "shape": OnGpu(shape)}})
+        on_host = kintsugi.InferenceSession({str(path)!r})
+        refused(kintsugi.InputError, "'x' is on a GPU, the session is not", on_host.run, None, {{"x": feed, "shape": shape}})
+        refused(kintsugi.MachineError, "no NVIDIA device 7", kintsugi.InferenceSession, {str(path)!r}, device="cuda:7")
+    """)
+
+
+def test_outputs_that_stay_on_the_gpu(on_gpu):
+    """A new array in each run, which others take where it is, and which may be fed again."""
+    on_gpu("""
+        from kintsugi import OrtValue, _dlpack
+
+        binding = session.io_binding()
+        binding.bind_input("x", x)
+        binding.bind_output("y", "cuda")
+        binding.bind_output("t", "cuda", 0)
+        session.run_with_iobinding(binding)
+        y, t = binding.get_outputs()
+        assert isinstance(t, kintsugi.DeviceArray) and t.__dlpack_device__() == (2, 0) and t.shape == (6, 50)
+        np.testing.assert_allclose(t.numpy(), np.tanh(x), rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(binding.copy_outputs_to_cpu()[0], expected, rtol=1e-5, atol=1e-5)
+        tensor, told = _dlpack.tensor_of(t.__dlpack__()), t.__cuda_array_interface__
+        assert tensor.address == told["data"][0] and told["shape"] == (6, 50) and told["typestr"] == "<f4"
+        memory = np.frombuffer((ctypes.c_char * tensor.bytes).from_address(tensor.address), np.float32)
+        np.testing.assert_array_equal(memory.reshape(6, 50), t.numpy())
+        before = t.numpy()
+        binding.bind_input("x", t)
+        session.run_with_iobinding(binding)
+        np.testing.assert_array_equal(t.numpy(), before)
+        np.testing.assert_allclose(binding.get_outputs()[1].numpy(), np.tanh(before), rtol=1e-5, atol=1e-6)
+        (again,) = session.run(["t"], {"x": t})
+        np.testing.assert_array_equal(again, binding.get_outputs()[1].numpy())
+        refused(kintsugi.UsageError, "no device 'tpu'", binding.bind_output, "y", "tpu")
+        refused(kintsugi.InputError, "'y' is on GPU 1, the session on GPU 0", binding.bind_output, "y", "cuda", 1)
+
+        value = OrtValue.ortvalue_from_numpy(x, "cuda", 0)
+        assert value.device_name() == "cuda" and value.shape() == [6, 50]
+        t, y = session.run_with_ort_values(["t", "y"], {"x": value})
+        assert t.device_name() == "cuda" and t.data_type() == "tensor(float)"
+        np.testing.assert_allclose(t.numpy(), np.tanh(x), rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(y.numpy(), expected, rtol=1e-5, atol=1e-5)
+        value.update_inplace(x / 2)
+        binding.bind_ortvalue_input("x", value)
+        binding.bind_ortvalue_output("t", t)
+        session.run_with_iobinding(binding)
+        np.testing.assert_allclose(t.numpy(), np.tanh(x / 2), rtol=1e-5, atol=1e-6)
+        other = OrtValue.from_dlpack(OnGpu(x))
+        assert other.element_type() == 1 and other.data_ptr() and other.tensor_size_in_bytes() == x.nbytes
+        refused(kintsugi.UsageError, "another library's", other.numpy)
+        refused(kintsugi.UsageError, "another library's", other.update_inplace, x)
+        (y,) = session.run(["y"], {"x": other})
+        np.testing.assert_allclose(y, expected, rtol=1e-5, atol=1e-5)
+    """)
+
+
 def test_tensors_of_another_gpu_are_refused(on_gpu):
     # Kernels can't reach them; managed memory they can, whichever GPU it was made on.
     on_gpu("""
@@ -189,7 +279,6 @@ def test_addresses_are_bound_as_onnx_runtime_binds_them(on_gpu):
         refused(kintsugi.UsageError, "-5, which is no address", binding.bind_input, "x", "cuda", 0, None, None, -5)
         refused(kintsugi.UsageError, "no device 'tpu'", binding.bind_input, "x", "tpu", 0, None, None, feed.address)
         refused(kintsugi.InputError, "no input 'z'", binding.bind_input, "z", feed)
-        refused(kintsugi.UsageError, "give a tensor on the GPU", binding.bind_output, "y", "cuda")
         # On the host that address is none.
         refused(kintsugi.UsageError, "another session's", kintsugi.InferenceSession(model).run_with_iobinding, binding)
         refused(TypeError, "integer", binding.bind_input, "x", "cuda", "0", None, None, feed.address)

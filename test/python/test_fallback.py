@@ -227,11 +227,48 @@ def test_shape_arithmetic_and_constants_are_where_they_are_read(tmp_path, free_c
     session = compared(path, {"x": matrix()}, dims={"batch": 1})
     assert runners(session) == [THEIRS, OURS] and session.report()["folded"] == ["axes"]
     assert session.get_outputs()[0].shape == [1, 1]
-    with pytest.raises(kintsugi.UsageError, match="no open dimension 'width'; its open dimensions: batch"):
-        kintsugi.InferenceSession(path, fallback="onnxruntime", dims={"width": 2})
-    open_session = compared(path, {"x": matrix()})
-    assert {"MatMul", "ReduceSum", "Reshape"} <= {each["operator"] for each in open_session.report()["not_taken"]}
-    assert "open dimensions, which dims={NAME: N} gives a size: batch\n" in str(open_session.report())
+    for size in (2, (1, 2)):
+        with pytest.raises(kintsugi.UsageError, match="no open dimension 'width'; its open dimensions: batch"):
+            kintsugi.InferenceSession(path, fallback="onnxruntime", dims={"width": size})
+
+
+def test_open_dimensions(tmp_path, free_crossings):
+    """There are parts for each choice of sizes."""
+    nodes = multiplied("x", "a") + rounded("a", "b") + multiplied("b", "c", "v") + [("Add", ["c", "z"], ["y"], {})]
+    ports = [("x", F32, ["batch", None, 24]), ("z", F32, ["batch", 1, 24])]
+    path = save(tmp_path, ports, nodes, [("y", F32, ["batch", None, 24])], WEIGHTS)
+    session = kintsugi.InferenceSession(path, fallback="onnxruntime", max_specializations=2)
+    theirs = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    assert [port.shape for port in session.get_inputs()] == [port.shape for port in theirs.get_inputs()]
+    for batch, rows in ((1, 16), (3, 5), (1, 16), (2, 5)):
+        feeds = {"x": drawn(batch, batch, rows, 24), "z": drawn(rows, batch, 1, 24)}
+        (got,), (expected,) = session.run(None, feeds), theirs.run(None, feeds)
+        np.testing.assert_allclose(got, expected, rtol=1e-4, atol=0.06)  # Of a step of the quantization.
+        assert np.abs(got - expected).mean() < 1e-3
+    report = session.report()
+    assert [each["sizes"] for each in report["specializations"]] == [{"batch": 1, "x.1": 16}, {"batch": 2, "x.1": 5}]
+    assert [each["runs"] for each in report["specializations"]] == [2, 1] and report["evictions"] == 1
+    for each in report["specializations"]:
+        assert [part["runner"] for part in each["report"]["parts"]] == [OURS, THEIRS, OURS]
+    assert "batch = 2, x.1 = 5: 1 runs, compiled in" in str(report) and "  2. onnxruntime: 2 nodes" in str(report)
+    binding, room = session.io_binding(), np.zeros_like(got)
+    binding.bind_input("x", feeds["x"])
+    binding.bind_input("z", feeds["z"])
+    binding.bind_output("y", room)
+    session.run_with_iobinding(binding)
+    assert room.tobytes() == got.tobytes()
+    with pytest.raises(kintsugi.InputError, match=r"dimension 'batch' is 2 .* and 1 "):
+        session.run(None, {"x": drawn(1, 2, 5, 24), "z": drawn(1, 1, 1, 24)})
+    with pytest.raises(kintsugi.InputError, match=r"the model's is float32\[batch, \?, 24\]"):
+        session.run(None, {"x": drawn(1, 2, 5, 23), "z": drawn(1, 1, 1, 24)})
+    bounded = kintsugi.InferenceSession(path, fallback="onnxruntime", dims={"x.1": 5, "batch": (2, 8)})
+    assert bounded.get_inputs()[0].shape == ["batch", 5, 24]
+    assert bounded.run(None, feeds)[0].tobytes() == got.tobytes()
+    with pytest.raises(kintsugi.InputError, match="dims allows 2 to 8"):
+        bounded.run(None, {name: array[:1] for name, array in feeds.items()})
+    path.write_bytes(path.read_bytes() + b"")
+    with pytest.raises(kintsugi.InputError, match="has changed since the session was made"):
+        session.run(None, {"x": drawn(1, 7, 5, 24), "z": drawn(1, 7, 1, 24)})
 
 
 def test_islands_are_given_away(tmp_path):
@@ -321,6 +358,15 @@ def test_inputs_that_are_outputs_or_known(tmp_path, free_crossings):
         kintsugi.InferenceSession(path, fallback="onnxruntime", bind={"scale": np.zeros(2, np.float32)})
 
 
+def test_packed_elements(tmp_path):
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    ports = [("x", TensorProto.INT4, [3, 5])], [("y", TensorProto.INT4, [5, 3])]
+    path = save(tmp_path, ports[0], [("Transpose", ["x"], ["y"], {})], ports[1])
+    x = (np.arange(15) % 8).reshape(3, 5).astype(ml_dtypes.int4)
+    (y,) = kintsugi.InferenceSession(path, fallback="onnxruntime").run(None, {"x": x})
+    assert y.dtype == x.dtype and (y == x.T).all()
+
+
 def test_bindings(tmp_path, free_crossings):
     path = save(tmp_path, [("x", F32, SHAPE)], multiplied("x", "a") + rounded("a", "y"), [("y", F32, SHAPE)], WEIGHTS)
     session = kintsugi.InferenceSession(path, fallback="onnxruntime")
@@ -349,7 +395,7 @@ def test_what_breaks_the_compiler_goes_to_the_other(tmp_path, free_crossings, mo
         raise kintsugi.Error("the compiler crashed")
 
     with monkeypatch.context() as patch:
-        patch.setattr(kintsugi, "_load", broken)
+        patch.setattr(kintsugi.loading.Loader, "load", broken)
         session = compared(path, {"x": matrix()})
     assert runners(session) == [THEIRS]
     reasons = {each["operator"]: each["reason"] for each in session.report()["not_taken"]}
@@ -385,6 +431,8 @@ def test_models_that_are_wrong(tmp_path):
             kintsugi.InferenceSession(path, fallback="onnxruntime")
     with pytest.raises(kintsugi.UsageError, match="dims: 'n' is '5'; a size is an integer, at least 0"):
         kintsugi.InferenceSession(path, fallback="onnxruntime", dims={"n": "5"})
+    with pytest.raises(kintsugi.UsageError, match="dims: 'n' is -5; a size is an integer, at least 0"):
+        kintsugi.InferenceSession(path, fallback="onnxruntime", dims={"n": -5})
     for model in (b"model", tmp_path / "absent.onnx"):
         with pytest.raises(kintsugi.InputError):
             kintsugi.InferenceSession(model, fallback="onnxruntime")

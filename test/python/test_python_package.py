@@ -91,7 +91,7 @@ def test_options_as_object_and_as_keywords(cache):
     x = images(one)
     assert one.run(["probabilities"], {"images": x})[0].tobytes() == two.run(None, {"images": x})[0].tobytes()
     with pytest.raises(AttributeError):
-        options.graph_optimization_level = 99
+        options.opset = 3
 
 
 def test_precision():
@@ -123,10 +123,8 @@ def test_notes_tell_what_is_assumed(tmp_path, cache):
         assert any("assumed to be finite" in note for note in notes), notes
 
 
-def test_open_dimensions(tmp_path):
+def test_open_dimensions_that_are_given_a_size(tmp_path):
     path = save(tmp_path, [("x", 1, ["batch", 3])], [("Relu", ["x"], "y", {})], [("y", 1, ["batch", 3])])
-    with pytest.raises(kintsugi.InputError, match=r"--dim batch=N \(from Python, --dim is dims={NAME: N}\)$"):
-        kintsugi.InferenceSession(path)
     options = kintsugi.SessionOptions()
     options.add_free_dimension_override_by_name("batch", 5)
     assert kintsugi.InferenceSession(path, options).get_outputs()[0].shape == [5, 3]
@@ -264,8 +262,6 @@ def test_inputs_that_are_known(tmp_path):
         session = kintsugi.InferenceSession(path, bind={"shape": np.asarray(value) if isinstance(value, list) else value})
         assert [port.name for port in session.get_inputs()] == ["x"]
         assert np.array_equal(session.run(None, {"x": x})[0], x.reshape(3, 2))
-    with pytest.raises(kintsugi.InputError, match=r"from Python, --bind is bind={INPUT: ARRAY}"):
-        kintsugi.InferenceSession(path)
 
 
 def test_what_is_left_out_changes_no_answer():
@@ -453,7 +449,7 @@ def test_what_is_public_says_its_types():
     found = list(public_functions(kintsugi))
     assert kintsugi.InferenceSession.run in found and kintsugi.IOBinding.bind_input in found
     for function in found:
-        annotated = set(function.__annotations__)
+        annotated = set(function.__annotations__) - {"self"}
         assert annotated == {"return", *inspect.signature(function).parameters} - {"self"}, function
 
 

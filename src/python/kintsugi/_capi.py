@@ -83,6 +83,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any] | None]] = {
     "kin_text_free": (None, [c_void_p]),
     "kin_prepare": (c_int, _PATH_AND_OPTIONS),
     "kin_compile": (c_int, [c_char_p, *_PATH_AND_OPTIONS]),
+    "kin_inspect": (c_int, _PATH_AND_OPTIONS),
     "kin_survey": (c_int, _PATH_AND_OPTIONS),
     "kin_machine": (c_int, [c_char_p, c_void_p, c_void_p]),
     "kin_error_message": (c_char_p, [c_void_p]),
@@ -96,8 +97,14 @@ _SIGNATURES: dict[str, tuple[Any, list[Any] | None]] = {
     "kin_context_create": (c_int, [c_void_p, POINTER(_ContextOptions), c_void_p, c_void_p]),
     "kin_context_free": (None, [c_void_p]),
     "kin_run": (c_int, None),  # What it is called with has been converted: see _Frame.
+    "kin_context_cancel": (None, [c_void_p]),
     "kin_context_stream": (c_void_p, [c_void_p]),
     "kin_context_owns": (c_int, [c_void_p, c_void_p]),
+    "kin_memory_create": (c_int, [c_char_p, c_uint64, c_void_p, c_void_p]),
+    "kin_memory_data": (c_void_p, [c_void_p]),
+    "kin_memory_write": (c_int, [c_void_p, c_void_p, c_uint64, c_void_p]),
+    "kin_memory_read": (c_int, [c_void_p, c_void_p, c_uint64, c_void_p]),
+    "kin_memory_free": (None, [c_void_p]),
 }
 
 
@@ -137,6 +144,14 @@ def _text_of(function: Callable[..., int], *arguments: Any) -> str:
         _c.kin_text_free(text)
 
 
+def _owned_by(owner: object, create: Callable[..., int], free: Callable[..., None], *arguments: Any) -> c_void_p:
+    """What `create` makes, until its owner goes; nothing is freed while the process ends."""
+    handle = c_void_p()
+    _check(create, *arguments, byref(handle))
+    weakref.finalize(owner, free, handle).atexit = False
+    return handle
+
+
 def version() -> str:
     return str(_c.kin_compiler_version(), "utf-8")
 
@@ -158,6 +173,11 @@ def prepare(path: bytes, settings: str) -> str:
 def compile(path: bytes, artifact: bytes, settings: str) -> str:
     """Compiles a model into a file; gives the report."""
     return _text_of(_c.kin_compile, path, artifact, _options(settings))
+
+
+def inspect(path: bytes, settings: str) -> str:
+    """What is in a model, without compiling it."""
+    return _text_of(_c.kin_inspect, path, _options(settings))
 
 
 def survey(path: bytes, settings: str) -> str:
@@ -195,6 +215,22 @@ class Tensor:
         return Tensor(array, address_of(array), number, array.shape, array.nbytes)
 
 
+class Memory:
+    """Bytes of a device, given back when nobody refers to them."""
+
+    def __init__(self, device: str, size: int) -> None:
+        self._handle = _owned_by(self, _c.kin_memory_create, _c.kin_memory_free, device.encode(), size)
+        self.address: int = _c.kin_memory_data(self._handle) or 0
+
+    def write(self, array: Array) -> None:
+        """To its start, from a dense array."""
+        _check(_c.kin_memory_write, self._handle, address_of(array), array.nbytes)
+
+    def read(self, array: Array) -> None:
+        """The other way around."""
+        _check(_c.kin_memory_read, self._handle, address_of(array), array.nbytes)
+
+
 class _Frame:
     """What a run passes, made once and used again: a run fills in addresses. Runs at the same time have one each."""
 
@@ -226,20 +262,14 @@ class Session:
 
     def __init__(self, path: bytes, threads: int, device: str) -> None:
         where = _LoadOptions(ctypes.sizeof(_LoadOptions), 0, device.encode())
-        self._model = self._own(_c.kin_model_load, _c.kin_model_free, path, byref(where))
+        self._model = _owned_by(self, _c.kin_model_load, _c.kin_model_free, path, byref(where))
         options = _ContextOptions(ctypes.sizeof(_ContextOptions), operator.index(threads), 0)
-        self._context = self._own(_c.kin_context_create, _c.kin_context_free, self._model, byref(options))
+        self._context = _owned_by(self, _c.kin_context_create, _c.kin_context_free, self._model, byref(options))
         self._inputs = self._ports(_c.kin_model_input_count, _c.kin_model_input)
         self._outputs = self._ports(_c.kin_model_output_count, _c.kin_model_output)
         self._is_dynamic = any(port.dynamic for port in self._outputs)
         self._frames: list[_Frame] = []
-
-    def _own(self, create: Callable[..., int], free: Callable[..., None], *arguments: Any) -> c_void_p:
-        """What `create` makes, until the session goes; nothing is freed while the process ends."""
-        handle = c_void_p()
-        _check(create, *arguments, byref(handle))
-        weakref.finalize(self, free, handle).atexit = False
-        return handle
+        self._was_cancelled = False
 
     def _ports(self, count: Callable[..., int], port: Callable[..., Any]) -> list[_Port]:
         return [port(self._model, place).contents for place in range(count(self._model))]
@@ -255,6 +285,16 @@ class Session:
         """The number of the GPU's stream that runs are ordered by; none on the host."""
         stream: int | None = _c.kin_context_stream(self._context)
         return stream
+
+    def cancel(self) -> None:
+        """Ends the run under way with a usage error, or the next one if there is none: see `was_cancelled`."""
+        self._was_cancelled = True
+        _c.kin_context_cancel(self._context)
+
+    def was_cancelled(self) -> bool:
+        """Whether `cancel` was called since this was asked last."""
+        was, self._was_cancelled = self._was_cancelled, False
+        return was
 
     def run(self, inputs: Sequence[Array], outputs: Sequence[int]) -> list[Any]:
         """On arrays for all inputs and memory for all outputs, in the model's order and dense, of its types and shapes;

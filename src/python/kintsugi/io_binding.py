@@ -9,65 +9,35 @@ from typing import TYPE_CHECKING, Any
 import numpy
 from numpy.typing import DTypeLike
 
-from . import _capi, _dlpack
+from . import _capi
 from ._capi import Array, InputError, UsageError
+from .device_array import ON_GPU, DeviceArray
+from .memory import check_gpu
+from .ort_value import OrtValue
+from .ports import NodeArg
 
 if TYPE_CHECKING:
-    from . import InferenceSession, NodeArg
-
-# DLPack's numbers for CUDA's memory; what is managed can be reached from all GPUs.
-_MANAGED = 13
-_GPU = (2, _MANAGED)
+    from .session import InferenceSession
 
 
-def is_on_gpu(value: Any) -> bool:
-    """Whether a value says by DLPack that it is in the memory of an NVIDIA GPU."""
-    return hasattr(value, "__dlpack_device__") and value.__dlpack_device__()[0] in _GPU
-
-
-def _check_gpu(name: str, number: int | None, session: InferenceSession) -> None:
-    """What is on another GPU than the session can't be reached from its kernels."""
-    if session._gpu is None:
-        raise InputError(f"'{name}' is on a GPU, the session is not; make it with device='cuda'")
-    if number not in (session._gpu, None):
-        raise InputError(
-            f"'{name}' is on GPU {number}, the session on GPU {session._gpu}; make it with device='cuda:{number}', or "
-            f"copy '{name}'"
-        )
-
-
-def tensor_of_gpu(value: Any, name: str, session: InferenceSession) -> _capi.Tensor:
-    """Whose work on the value comes ahead of the session's, as DLPack has it."""
-    kind, number = value.__dlpack_device__()
-    _check_gpu(name, None if kind == _MANAGED else number, session)
-    try:
-        return _dlpack.tensor_of(value.__dlpack__(stream=session._artifact.stream()))
-    except (TypeError, BufferError) as problem:
-        raise InputError(f"'{name}' can't be used where it is ({problem}); make it dense and row-major") from None
-
-
-def tensor_at(
+def _tensor_at(
     port: NodeArg,
     device: str,
     number: int,
     element_type: DTypeLike | None,
     shape: Sequence[int] | None,
     address: int,
-    session: InferenceSession,
+    gpu: int | None,
 ) -> _capi.Tensor:
     """Of memory that only its address is known of, as ONNX Runtime's bind_input takes it."""
     if device not in ("cpu", "cuda"):
         raise UsageError(f"'{port.name}': there is no device '{device}'; use 'cpu' or 'cuda'")
     if device == "cuda":
-        _check_gpu(port.name, operator.index(number), session)
-    if element_type is not None and numpy.dtype(element_type) != port._dtype:
-        raise InputError(f"'{port.name}' is {numpy.dtype(element_type)}, the model's is {port._dtype}")
-    if shape is not None and tuple(shape) != port._bound:
-        raise InputError(f"'{port.name}' is {list(shape)}, the model's is {list(port._bound)}")
+        check_gpu(port.name, operator.index(number), gpu)
     address = operator.index(address)
     if address < 0:
         raise UsageError(f"'{port.name}': buffer_ptr is {address}, which is no address")
-    return _capi.Tensor(None, address, port._number, port._bound, port._bytes, device == "cuda")
+    return port._memory(address, element_type, shape, device == "cuda")
 
 
 class IOBinding:
@@ -106,15 +76,26 @@ class IOBinding:
         shape: Sequence[int] | None = None,
         buffer_ptr: int | None = None,
     ) -> None:
-        """The same for an output, which "cpu" alone makes a new NumPy array in each run."""
+        """The same for an output, which "cpu" alone makes a new NumPy array in each run, and "cuda" alone a new DeviceArray on
+        the session's GPU."""
         port = self._session._port(name, self._session._outputs, "output")
         if isinstance(value, str) and buffer_ptr is None:
-            if value != "cpu":
-                raise UsageError(f"output '{name}': give a tensor on the GPU, or buffer_ptr, its address")
-            value = None
-        if value is not None:
+            value = self._new_array(port, value, device_id)
+        elif value is not None:
             value = self._given(port, value, device_id, element_type, shape, buffer_ptr)
         self._outputs[name] = value
+
+    def bind_ortvalue_input(self, name: str, ortvalue: OrtValue) -> None:
+        self.bind_input(name, ortvalue)
+
+    def bind_ortvalue_output(self, name: str, ortvalue: OrtValue) -> None:
+        self.bind_output(name, ortvalue)
+
+    def synchronize_inputs(self) -> None:
+        """Inputs are ready when a run reads them: it waits for whose they are."""
+
+    def synchronize_outputs(self) -> None:
+        """Outputs are there when a run returns."""
 
     def clear_binding_inputs(self) -> None:
         self._inputs.clear()
@@ -129,9 +110,20 @@ class IOBinding:
 
     def copy_outputs_to_cpu(self) -> list[Array]:
         for name, result in zip(self._outputs, self._results):
-            if not isinstance(result, numpy.ndarray):
+            if not isinstance(result, (numpy.ndarray, DeviceArray)):
                 raise UsageError(f"output '{name}' is not the host's; copy it by what it is of (torch: .cpu())")
-        return [result.copy() for result in self._results]
+        return [result.numpy() if isinstance(result, DeviceArray) else result.copy() for result in self._results]
+
+    def _new_array(self, port: NodeArg, device: str, number: int) -> Any:
+        """What stands for a new array in each run, on a device."""
+        if device == "cpu":
+            return None
+        if device != "cuda":
+            raise UsageError(f"'{port.name}': there is no device '{device}'; use 'cpu' or 'cuda'")
+        check_gpu(port.name, operator.index(number), self._session._program.gpu)
+        if port._is_packed:
+            raise InputError(f"output '{port.name}' is of packed elements, which no array on a GPU has; bind it to 'cpu'")
+        return ON_GPU
 
     def _given(
         self,
@@ -143,9 +135,9 @@ class IOBinding:
         address: int | None,
     ) -> Any:
         if not isinstance(value, str):
-            return value
-        if self._session._parts is not None:
+            return value._value if isinstance(value, OrtValue) else value
+        if not self._session._program.takes_addresses:
             raise UsageError(f"'{port.name}': a session with a fallback takes arrays, not addresses; bind one")
         if address is None:
             raise UsageError(f"'{port.name}': buffer_ptr is missing, the address of its memory")
-        return tensor_at(port, value, number, element_type, shape, address, self._session)
+        return _tensor_at(port, value, number, element_type, shape, address, self._session._program.gpu)

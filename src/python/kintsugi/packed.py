@@ -26,7 +26,8 @@ def pack(number: int, array: NDArray[Any]) -> NDArray[numpy.uint8]:
     codes = numpy.zeros(size(number, array.shape) * 8 // bits, numpy.uint8)
     codes[: array.size] = array.reshape(-1).view(numpy.uint8) & ((1 << bits) - 1)
     places = numpy.arange(0, 8, bits, dtype=numpy.uint8)
-    return numpy.bitwise_or.reduce(codes.reshape(-1, 8 // bits) << places, axis=1, dtype=numpy.uint8)
+    found: NDArray[numpy.uint8] = numpy.bitwise_or.reduce(codes.reshape(-1, 8 // bits) << places, axis=1, dtype=numpy.uint8)
+    return found
 
 
 def unpack(

@@ -208,6 +208,11 @@ std::string showInspect(const Json &report) {
     for (const Json &name : report["open_dimensions"])
       all += "open dimension '" + printable(name.get<std::string>()) +
              "': give it a size with --dim " + printable(name.get<std::string>()) + "=N\n";
+  if (report.contains("needed_values"))
+    for (const Json &name : report["needed_values"])
+      all += "the value of '" + printable(name.get<std::string>()) +
+             "' must be known when compiling: give it with --bind " +
+             printable(name.get<std::string>()) + "=FILE.npz\n";
   if (report.contains("unsupported"))
     for (const Json &use : report["unsupported"])
       all += format("not supported: %s, %.0f times: %s\n", text(use, "operator").c_str(),

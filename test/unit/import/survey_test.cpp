@@ -56,5 +56,17 @@ TEST(Survey, GoesOnBehindWhatHasAShape) {
   EXPECT_EQ(surveyOf(nodes, {test::valueInfo("m", f32, {"n"})}).at(1).refusal, unknown);
 }
 
+TEST(Survey, NamesTheInputsWhoseValueIsNeeded) {
+  auto found = surveyOf({node("Relu", {"x"}, {"r"}), node("Reshape", {"r", "x"}, {"s"}),
+                         node("Reshape", {"r", "r"}, {"t"}), node("Reshape", {"r", "s"}, {"y"})},
+                        {test::valueInfo("s", f32, {"4"})});
+  ASSERT_EQ(found.size(), 3u); // Nothing reads 't'.
+  EXPECT_TRUE(found[0].needs.empty());
+  EXPECT_EQ(found[1].needs, std::vector<std::string>{"x"});
+  // What a refused node makes is no input of the model.
+  EXPECT_TRUE(found[2].refusal);
+  EXPECT_TRUE(found[2].needs.empty());
+}
+
 } // namespace
 } // namespace kintsugi::import

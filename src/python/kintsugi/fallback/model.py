@@ -1,6 +1,5 @@
 """A model that is to run in parts: its nodes, its weights, and what is known of the values between."""
 
-import operator
 import os
 
 import numpy
@@ -69,10 +68,8 @@ class Model:
         for name, size in dims.items():
             if name not in found:
                 raise UsageError(f"dims: the model has no open dimension '{name}'; its open dimensions: {names}")
-            if not hasattr(size, "__index__") or operator.index(size) < 0:
-                raise UsageError(f"dims: '{name}' is {size!r}; a size is an integer, at least 0")
             for dim in found.pop(name):
-                dim.dim_value = operator.index(size)
+                dim.dim_value = size
         self.open_dimensions = list(found)
         for info in (*self._proto.graph.output, *self._proto.graph.value_info):
             for dim in info.type.tensor_type.shape.dim:

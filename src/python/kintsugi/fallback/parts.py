@@ -5,12 +5,12 @@ import tempfile
 
 import numpy
 
-from .. import Error, InputError, _capi
-from ..io_binding import is_on_gpu
+from .. import _capi
+from .._capi import Error, InputError
 from .model import Model, has_shape, reads
 from .part import Part
 from .partition import give_away, group
-from .ports import port_of
+from .ports import port_of, taken
 from .report import report_of
 from .runners import OtherRunner, OwnRunner
 from .survey import Survey
@@ -20,12 +20,14 @@ _TRIES = 16
 
 
 class Parts:
-    """`inputs` and `outputs`: NodeArgs; `notes`: what compiling had to say; `report`: what runs where, and why."""
+    """A Program (compiled.py)."""
 
-    def __init__(self, path, dims, bind, limits, threads, open_session, open_whole):
-        """`limits`: options of the compiler for the time and memory that it may take. `open_session` makes a session of
-        ours of a model's bytes or path, and `open_whole` one of the file as it is."""
-        self._model, self._threads, self._open_session = Model(path, dims, bind), threads, open_session
+    gpu, takes_addresses = None, False
+
+    def __init__(self, path, dims, bind, limits, threads, open_part, open_whole):
+        """`limits`: options of the compiler for the time and memory that it may take. `open_part` compiles a model's bytes
+        or path, and `open_whole` the file as it is."""
+        self._model, self._threads, self._compile = Model(path, dims, bind), threads, open_part
         self._survey = Survey(self._model, limits)
         self._infos = dict(self._model.infos)
         self._seconds = self._least_seconds()
@@ -35,7 +37,7 @@ class Parts:
         self.outputs = [port_of(self._infos[name]) for name in self._model.outputs]
         self.notes = [note for runner in self._runners for note in runner.notes]
         self._steps = self._plan()
-        del self._model, self._survey, self._infos, self._open_session
+        del self._model, self._survey, self._infos, self._compile
 
     #
     # Making parts
@@ -54,7 +56,7 @@ class Parts:
         part = Part(self._model, True, self._survey.order, self._survey.known, self._model.outputs)
         self._parts, self._runners = [part], [runner]
         self._learn(runner)
-        self.report = report_of(self._model, self._parts, {})
+        self._report = report_of(self._model, self._parts, {})
         return True
 
     def _open(self, refused):
@@ -78,11 +80,11 @@ class Parts:
                 break
             refused |= more
         self._parts, self._runners = parts, [opened[part.key()] for part in parts]
-        self.report = report_of(self._model, parts, refused | given)
+        self._report = report_of(self._model, parts, refused | given)
 
     def _open_part(self, part, shares):
         if part.is_ours:
-            return OwnRunner.of_part(part, self._infos, self._open_session)
+            return OwnRunner.of_part(part, self._infos, self._compile)
         return OtherRunner(part, self._infos, self._threads, shares)
 
     def _divide(self, refused):
@@ -143,15 +145,26 @@ class Parts:
             steps.append((runner, part.outputs, last))
         return steps[::-1]
 
-    def run(self, given):
+    def report(self):
+        """What runs where, and why."""
+        return self._report
+
+    def compute_into(self, given, bound, options=None):
+        results = self.compute(given, options)
+        for port, result, value in zip(self.outputs, results, bound):
+            if value is not None:
+                numpy.copyto(port._room(value), result)
+        return [result if value is None else value for result, value in zip(results, bound)]
+
+    def compute(self, given, options=None):
         """Arrays (or what ONNX Runtime gives) for all outputs, from values for all inputs."""
         values = {}
         for port, value in zip(self.inputs, given):
-            if not isinstance(value, numpy.ndarray) and is_on_gpu(value):
-                raise InputError(f"'{port.name}' is on a GPU, the session is not")
-            values[port.name] = port._take(value)
+            values[port.name] = taken(port, value)
         for runner, names, last in self._steps:
-            values.update(zip(names, runner.run(values)))
+            if options is not None:
+                options._check()
+            values.update(zip(names, runner.run(values, options)))
             for name in last:
                 del values[name]
         results = [values[port.name] for port in self.outputs]

@@ -3,33 +3,11 @@
 import numpy
 from onnx import TensorProto, TypeProto, ValueInfoProto
 
-from .. import _TYPES, InputError, NodeArg
-
-
-class OpenArg(NodeArg):
-    """One of any type, or with sizes that are not known: these are None in `shape`."""
-
-    __slots__ = ()
-
-    def __init__(self, name, kind, shape, dtype):
-        self.name, self.type, self.shape = name, kind, shape
-        self._bound, self._dynamic, self._dtype, self._number, self._bytes = (), True, dtype, 0, 0
-
-    def _take(self, value):
-        if self._dtype is None:  # Strings, sequences and the like, which ONNX Runtime looks at.
-            return value
-        array = numpy.require(numpy.asarray(value), requirements=["C_CONTIGUOUS", "ALIGNED"])
-        fits = self.shape is None or (
-            len(self.shape) == array.ndim and all(size in (None, n) for size, n in zip(self.shape, array.shape))
-        )
-        if array.dtype != self._dtype or not fits:
-            raise InputError(
-                f"input '{self.name}' is {array.dtype}{list(array.shape)}, the model's is {self._dtype}{self.shape or ''}"
-            )
-        return array
-
-    def _room(self, value):
-        raise InputError(f"output '{self.name}' has no shape that is known before a run; bind it without a value")
+from .._capi import InputError
+from ..element_types import TYPES
+from ..memory import is_on_gpu
+from ..ort_value import OrtValue
+from ..ports import NodeArg, OpenArg
 
 
 def port_of(info):
@@ -38,11 +16,10 @@ def port_of(info):
     number = tensor.elem_type if info.type.HasField("tensor_type") else 0
     shape = None
     if tensor.HasField("shape"):
-        shape = [dim.dim_value if dim.HasField("dim_value") else None for dim in tensor.shape.dim]
-    if number in _TYPES and shape is not None and None not in shape:
+        shape = [dim.dim_value if dim.HasField("dim_value") else dim.dim_param or None for dim in tensor.shape.dim]
+    if number in TYPES and shape is not None and all(isinstance(size, int) for size in shape):
         return NodeArg(info.name, number, shape, False)
-    dtype = NodeArg(info.name, number, [], False)._dtype if number in _TYPES else None
-    return OpenArg(info.name, _name_of(info.type), shape, dtype)
+    return OpenArg(info.name, number if number in TYPES else None, shape, _name_of(info.type))
 
 
 def _name_of(kind):
@@ -55,6 +32,14 @@ def _name_of(kind):
     if which == "optional_type":
         return f"optional({_name_of(kind.optional_type.elem_type)})"
     return "unknown"
+
+
+def taken(port, value):
+    """An array, or what ONNX Runtime takes for an input that is no tensor of numbers, from what a run is given."""
+    value = value._value if isinstance(value, OrtValue) else value
+    if not isinstance(value, numpy.ndarray) and is_on_gpu(value):
+        raise InputError(f"'{port.name}' is on a GPU, the session is not")
+    return port._dense(value)
 
 
 def info_of(port):

@@ -17,24 +17,24 @@ _LARGEST = (1 << 31) - (1 << 20)  # Bytes of weights that a file of protobuf may
 
 
 class OwnRunner:
-    def __init__(self, session):
-        self._session = session
-        self._inputs = [port.name for port in session.get_inputs()]
-        self.notes = session.notes
-        self.infos = [info_of(port) for port in session.get_outputs()]
+    def __init__(self, compiled):
+        self._compiled = compiled
+        self._inputs = [port.name for port in compiled.inputs]
+        self.notes = compiled.notes
+        self.infos = [info_of(port) for port in compiled.outputs]
 
     @classmethod
-    def of_part(cls, part, infos, open_session):
-        """`open_session` makes a session of bytes or of a path."""
+    def of_part(cls, part, infos, open_part):
+        """`open_part` compiles a model of bytes or of a path."""
         if part.weight_bytes() < _LARGEST:
-            return cls(open_session(part.proto(infos, embedded=True).SerializeToString(deterministic=True)))
+            return cls(open_part(part.proto(infos, embedded=True).SerializeToString(deterministic=True)))
         with tempfile.TemporaryDirectory(prefix="kintsugi-") as folder:
             path = os.path.join(folder, "part.onnx")
             onnx.save_model(part.proto(infos, embedded=True), path, save_as_external_data=True, location="weights")
-            return cls(open_session(path))
+            return cls(open_part(path))
 
-    def run(self, values):
-        return self._session._compute([values[name] for name in self._inputs])
+    def run(self, values, options=None):
+        return self._compiled.compute([values[name] for name in self._inputs], options)
 
 
 class OtherRunner:
@@ -56,7 +56,7 @@ class OtherRunner:
         ports = (*self._session.get_inputs(), *self._session.get_outputs())
         self._has_bfloat16 = any(port.type == "tensor(bfloat16)" for port in ports)
 
-    def run(self, values):
+    def run(self, values, options=None):
         feeds = {name: values[name] for name in self._inputs}
         try:
             if not self._has_bfloat16:

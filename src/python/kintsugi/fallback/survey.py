@@ -7,7 +7,8 @@ import tempfile
 
 import numpy
 
-from .. import InputError, _capi
+from .. import _capi
+from .._capi import InputError
 from .part import Part
 from .runners import OtherRunner
 

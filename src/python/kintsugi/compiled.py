@@ -1,0 +1,133 @@
+"""A model that is compiled for fixed shapes, and how values reach it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NoReturn, Protocol
+
+import numpy
+
+from . import _capi
+from ._capi import Array, InputError, UsageError
+from .device_array import ON_GPU, DeviceArray
+from .memory import check_gpu, check_reached, tensor_of_gpu
+from .ports import NodeArg, at_home, empty_for
+from .run_options import RunOptions
+
+
+class Program(Protocol):
+    """What a session runs. Values are as IOBinding takes them; `options` may end a run."""
+
+    notes: list[str]  # What compiling had to say, so far.
+    gpu: int | None  # The number of the GPU that it is on.
+    takes_addresses: bool  # Whether values may be memory that only its address is known of.
+
+    @property
+    def inputs(self) -> Sequence[NodeArg]: ...
+
+    @property
+    def outputs(self) -> Sequence[NodeArg]: ...
+
+    def compute(self, values: Sequence[Any], options: RunOptions | None = None) -> list[Array]:
+        """Arrays of all outputs, from values for all inputs."""
+
+    def compute_into(self, values: Sequence[Any], bound: Sequence[Any], options: RunOptions | None = None) -> list[Any]:
+        """The same, where outputs go to what is bound, which is the result then; None for an array."""
+
+    def report(self) -> dict[str, Any]:
+        """What there is to tell of how it runs."""
+
+
+class Compiled:
+    """A Program of an artifact."""
+
+    takes_addresses = True
+
+    def __init__(self, artifact: _capi.Session, device: str, notes: list[str]) -> None:
+        self._artifact, self.notes, self._turn = artifact, notes, threading.Lock()
+        kind, _, number = device.partition(":")
+        self.gpu = int(number or 0) if kind == "cuda" else None
+        self.inputs: Sequence[NodeArg] = [NodeArg(*port) for port in artifact.inputs()]
+        self.outputs: Sequence[NodeArg] = [NodeArg(*port) for port in artifact.outputs()]
+        self._takes = [port._take if port._is_packed else port._dense for port in self.inputs]
+        self._leaves_as_is = not any(port._is_packed or port._dynamic for port in self.outputs)
+
+    def compute(self, values: Iterable[Any], options: RunOptions | None = None) -> list[Array]:
+        rooms = [empty_for(port) for port in self.outputs]
+        results = [array for array, _ in rooms]
+        shapes = self._run(values, results, options, [address for _, address in rooms])
+        if self._leaves_as_is:
+            return results
+        return [port._shaped(result, shape) for port, result, shape in zip(self.outputs, results, shapes)]
+
+    def compute_into(self, values: Iterable[Any], bound: Sequence[Any], options: RunOptions | None = None) -> list[Any]:
+        results = list(map(self._room, self.outputs, bound))
+        shapes = self._run(values, results, options)
+        return list(map(_result, self.outputs, bound, results, shapes))
+
+    def _room(self, port: NodeArg, value: Any) -> Any:
+        """What an output goes to that is bound to a value."""
+        if value is None:
+            return empty_for(port)[0]
+        if value is not ON_GPU:
+            return at_home(value, port._room)
+        check_gpu(port.name, None, self.gpu)
+        return DeviceArray(self.gpu or 0, port._number, port._bound)
+
+    def report(self) -> NoReturn:
+        raise UsageError(
+            "there is a report of sessions with a fallback, and of those of models with open dimensions; kintsugi explain "
+            "tells of others"
+        )
+
+    def _run(
+        self,
+        values: Iterable[Any],
+        results: Sequence[Any],
+        options: RunOptions | None,
+        addresses: list[int] | None = None,
+    ) -> list[list[int]]:
+        """On values for all inputs, and results that are rooms of outputs; gives the outputs' shapes."""
+        values = [at_home(value, take) for take, value in zip(self._takes, values)]
+        if {*map(type, values), *map(type, results)} == {numpy.ndarray}:
+            run, rooms = self._artifact.run, addresses or list(map(_capi.address_of, results))
+            return self._in_turn(run, values, rooms, options)
+        tensors = list(map(self._tensor, self.inputs, values))
+        return self._in_turn(
+            self._artifact.run_tensors, tensors, list(map(self._tensor, self.outputs, results)), options
+        )
+
+    def _in_turn(
+        self, run: Callable[..., list[list[int]]], given: Sequence[Any], rooms: Sequence[Any], options: RunOptions | None
+    ) -> list[list[int]]:
+        with self._turn:
+            while True:
+                try:
+                    if options is None:
+                        return run(given, rooms)
+                    with options._under_way(self._artifact.cancel):
+                        return run(given, rooms)
+                except UsageError:
+                    if (options is not None and options.terminate) or not self._artifact.was_cancelled():
+                        raise
+                    # It was the run before that was to end, and it had ended already: this one begins again.
+
+    def _tensor(self, port: NodeArg, value: Any) -> _capi.Tensor:
+        if isinstance(value, numpy.ndarray):
+            return _capi.Tensor(value, _capi.address_of(value), port._number, port._bound, value.nbytes)
+        if tuple(value.shape) != port._bound:
+            raise InputError(f"'{port.name}' is {list(value.shape)}, the model's is {list(port._bound)}")
+        if isinstance(value, _capi.Tensor):
+            return value
+        if isinstance(value, DeviceArray) and value._gpu == self.gpu:
+            return value._tensor()
+        check_reached(value, port.name, self.gpu)
+        return tensor_of_gpu(value, port.name, self._artifact.stream())
+
+
+def _result(port: NodeArg, value: Any, room: Any, shape: Sequence[int]) -> Any:
+    """What a run gives for an output that was bound to a value."""
+    if value is ON_GPU:
+        return room._first(shape)
+    return port._shaped(room, shape) if value is None else value

@@ -1,0 +1,66 @@
+"""Files that a session is made from."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import zipfile
+from contextlib import ExitStack
+from typing import Any, TypeAlias
+
+import numpy
+
+from . import _capi
+from ._capi import UsageError
+
+PathLike: TypeAlias = "str | os.PathLike[str]"
+
+
+def path_of(path_or_bytes: Any, stack: ExitStack) -> str:
+    """Of a model, given as one or as bytes; a file that is made for it lasts as long as `stack`."""
+    if isinstance(path_or_bytes, (bytes, bytearray, memoryview)):
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="kintsugi-"))
+        path = os.path.join(folder, "model.onnx")
+        with open(path, "wb") as file:
+            file.write(path_or_bytes)
+        return path
+    path = os.fsdecode(path_or_bytes)
+    if "\0" in path:
+        raise UsageError("a path has no zero byte in it")
+    return path
+
+
+def is_artifact(path: str) -> bool:
+    """Whether there is nothing to compile. What can't be read is no artifact: who reads it says why."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(len(_capi.ARTIFACT_MAGIC)) == _capi.ARTIFACT_MAGIC
+    except OSError:
+        return False
+
+
+def file_of(arrays: Any, stack: ExitStack) -> str:
+    """The path of an .npz file: what was given, or one of these arrays."""
+    if isinstance(arrays, (str, os.PathLike)):
+        return os.fspath(arrays)
+    path = os.path.join(stack.enter_context(tempfile.TemporaryDirectory(prefix="kintsugi-")), "arrays.npz")
+    # As numpy.savez does it, which takes some names for its own keywords.
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
+                numpy.lib.format.write_array(entry, numpy.asarray(array))
+    return path
+
+
+def in_place(path: str) -> str:
+    """A path that holds wherever the process goes."""
+    return os.path.join(os.getcwd(), path)
+
+
+def state_of(path: str) -> tuple[int, ...] | None:
+    """What changes where a file does; None where there is none."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns

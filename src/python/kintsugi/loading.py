@@ -1,0 +1,98 @@
+"""From a model's file to an artifact that is loaded, through the cache of artifacts."""
+
+from __future__ import annotations
+
+import json
+import operator
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from . import _capi
+from ._capi import Error, InputError
+from .compiled import Compiled
+from .files import in_place
+from .settings import with_keywords
+
+T = TypeVar("T")
+
+_OF_INSPECTION = ("bind", "dims", "max_memory", "random_weights", "timeout")
+
+
+class Loader:
+    """Of one model, with the options of one session. `settings`: the compiler's options, to which each call may add sizes
+    of open dimensions and files of inputs' values, by name. Errors name keywords beside flags."""
+
+    def __init__(self, path: str, settings: Mapping[str, Any], device: str, uses_cache: bool) -> None:
+        self.path, self._settings, self.device, self._uses_cache = path, settings, device, uses_cache
+
+    def load(self, dims: Mapping[str, int] = {}, bind: Mapping[str, str] = {}) -> tuple[Compiled, bool]:
+        """An artifact, compiled if need be; and whether it was there already."""
+        return _told(self._load if self._uses_cache else self._load_anew, self._with(dims, bind))
+
+    def in_place(self) -> Loader:
+        """The same, which finds its files wherever the process goes."""
+        settings = dict(self._settings)
+        if "calibrate" in settings:
+            settings["calibrate"] = in_place(settings["calibrate"])
+        if "bind" in settings:
+            settings["bind"] = {name: in_place(file) for name, file in settings["bind"].items()}
+        return Loader(in_place(self.path), settings, self.device, self._uses_cache)
+
+    def open_artifact(self) -> Compiled:
+        """Of a path that is one."""
+        settings = {name: value for name, value in self._settings.items() if name != "target"}  # It is of one already.
+        return _told(self._load, settings)[0]
+
+    def inspect(self, dims: Mapping[str, int] = {}, bind: Mapping[str, str] = {}) -> dict[str, Any]:
+        """What the compiler finds in the model without compiling it."""
+        settings = {name: value for name, value in self._with(dims, bind).items() if name in _OF_INSPECTION}
+        found: dict[str, Any] = json.loads(_told(_capi.inspect, os.fsencode(self.path), _as_json(settings)))
+        return found
+
+    def _with(self, dims: Mapping[str, int], bind: Mapping[str, str]) -> dict[str, Any]:
+        settings = dict(self._settings)
+        for name, more in (("dims", dims), ("bind", bind)):
+            if more:
+                settings[name] = {**settings.get(name, {}), **more}
+        return settings
+
+    def _load(self, settings: Mapping[str, Any]) -> tuple[Compiled, bool]:
+        report = self._prepared(settings)
+        try:
+            return self._opened(report["artifact"], report.get("notes", [])), report["cached"]
+        except InputError:
+            if not report["cached"]:
+                raise
+        # What is damaged in the cache is as good as not there.
+        os.unlink(report["artifact"])
+        report = self._prepared(settings)
+        return self._opened(report["artifact"], report.get("notes", [])), False
+
+    def _prepared(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        report: dict[str, Any] = json.loads(_capi.prepare(os.fsencode(self.path), _as_json(settings)))
+        return report
+
+    def _load_anew(self, settings: Mapping[str, Any]) -> tuple[Compiled, bool]:
+        # The session keeps what it needs of the file.
+        with tempfile.TemporaryDirectory(prefix="kintsugi-") as folder:
+            artifact = os.path.join(folder, "model.kin")
+            report = json.loads(_capi.compile(os.fsencode(self.path), os.fsencode(artifact), _as_json(settings)))
+            return self._opened(artifact, report["notes"]), False
+
+    def _opened(self, artifact: str, notes: list[str]) -> Compiled:
+        session = _capi.Session(os.fsencode(artifact), self._settings["threads"], self.device)
+        return Compiled(session, self.device, notes)
+
+
+def _told(function: Callable[..., T], *arguments: Any) -> T:
+    try:
+        return function(*arguments)
+    except Error as error:
+        raise type(error)(with_keywords(str(error))) from None
+
+
+def _as_json(settings: Mapping[str, Any]) -> str:
+    """NumPy's integers are integers, too."""
+    return json.dumps(settings, default=operator.index)

@@ -1,0 +1,42 @@
+"""Values in the memory of a GPU."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import _capi, _dlpack
+from ._capi import InputError
+
+# DLPack's numbers for CUDA's memory; what is managed can be reached from all GPUs.
+_MANAGED = 13
+_GPU = (2, _MANAGED)
+
+
+def is_on_gpu(value: Any) -> bool:
+    """Whether a value says by DLPack that it is in the memory of an NVIDIA GPU."""
+    return hasattr(value, "__dlpack_device__") and value.__dlpack_device__()[0] in _GPU
+
+
+def check_gpu(name: str, number: int | None, own: int | None) -> None:
+    """What is on another GPU than the session, whose number is `own`, can't be reached from its kernels."""
+    if own is None:
+        raise InputError(f"'{name}' is on a GPU, the session is not; make it with device='cuda'")
+    if number not in (own, None):
+        raise InputError(
+            f"'{name}' is on GPU {number}, the session on GPU {own}; make it with device='cuda:{number}', or "
+            f"copy '{name}'"
+        )
+
+
+def check_reached(value: Any, name: str, own: int | None) -> None:
+    """That a value on a GPU is where a session on GPU `own` reaches it."""
+    kind, number = value.__dlpack_device__()
+    check_gpu(name, None if kind == _MANAGED else number, own)
+
+
+def tensor_of_gpu(value: Any, name: str, stream: int | None) -> _capi.Tensor:
+    """Whose work on the value comes ahead of the stream's, as DLPack has it."""
+    try:
+        return _dlpack.tensor_of(value.__dlpack__(stream=stream))
+    except (TypeError, BufferError) as problem:
+        raise InputError(f"'{name}' can't be used where it is ({problem}); make it dense and row-major") from None

@@ -1,0 +1,74 @@
+"""Options of one run, in the shape of ONNX Runtime's."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ._capi import UsageError
+from .no_effect import Entries, Kept
+
+_LOGS = "nothing is logged; notes of a session and warnings tell what there is to tell"
+
+
+class RunOptions:
+    """`terminate`: set to True, by any thread, it ends the runs that have these options with a UsageError, those under way
+    and those that come, until it is False again."""
+
+    __slots__ = ("__weakref__", "_entries", "_kept", "_lock", "_running", "_terminate")
+
+    log_severity_level = Kept(-1, _LOGS)
+    log_verbosity_level = Kept(0, _LOGS)
+    logid = Kept("", _LOGS)
+    only_execute_path_to_fetches = Kept(False, "a model is compiled as a whole, and a run makes all its outputs")
+
+    def __init__(self) -> None:
+        self._kept: dict[str, Any] = {}
+        self._entries = Entries("RunOptions")
+        self._lock, self._terminate = threading.Lock(), False
+        self._running: list[Callable[[], None]] = []
+
+    @property
+    def terminate(self) -> bool:
+        return self._terminate
+
+    @terminate.setter
+    def terminate(self, value: bool) -> None:
+        with self._lock:
+            self._terminate = bool(value)
+            for cancel in self._running if self._terminate else ():
+                cancel()
+
+    def add_run_config_entry(self, key: str, value: str) -> None:
+        self._entries.add(key, value)
+
+    def get_run_config_entry(self, key: str) -> str:
+        return self._entries.get(key)
+
+    def add_active_adapter(self, adapter: Any) -> None:
+        raise UsageError("adapters change what a model computes, and are not supported; merge them into the model's weights")
+
+    def _check(self) -> None:
+        if self._terminate:
+            raise UsageError("the run was cancelled: terminate is set in its RunOptions")
+
+    @contextmanager
+    def _under_way(self, cancel: Callable[[], None]) -> Iterator[None]:
+        """Around a run that `cancel` ends."""
+        with self._lock:
+            self._check()
+            self._running.append(cancel)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._running.remove(cancel)
+
+
+def check_run_options(options: Any) -> None:
+    if options is not None and not isinstance(options, RunOptions):
+        raise UsageError(
+            f"run_options is {type(options).__module__}.{type(options).__name__}; make one with kintsugi.RunOptions()"
+        )
