@@ -1,6 +1,7 @@
 #include "compiled_engine.h"
 
 #include "devices/cpu/cpu_device.h"
+#include "devices/cuda/cuda_device.h"
 #include "pipeline/pipeline.h"
 #include "runtime/context.h"
 
@@ -69,13 +70,19 @@ Expected<Outcome> CompiledEngine::run(const Case &which, std::map<std::string, T
   options.target = target;
   options.machine = machine;
   options.threads = 1;
-  auto device = std::make_shared<devices::CpuDevice>();
+  auto host = std::make_shared<devices::CpuDevice>();
+  std::shared_ptr<runtime::Device> device = host;
+  if (target == "cuda") {
+    KINTSUGI_ASSIGN(device, devices::CudaDevice::open(0));
+  }
   std::vector<std::byte> bytes;
   runtime::ArtifactWriter writer = runtime::ArtifactWriter::toMemory(bytes);
   Diagnostics diagnostics;
   KINTSUGI_RETURN_IF_ERROR(
-      pipeline::compile(which.model(), options, *device, writer, diagnostics).status());
-  KINTSUGI_ASSIGN(runtime::Artifact artifact, runtime::Artifact::fromMemory(bytes, which.name));
+      pipeline::compile(which.model(), options, *host, writer, diagnostics).status());
+  KINTSUGI_ASSIGN(
+      runtime::Artifact artifact,
+      runtime::Artifact::fromMemory(bytes, which.name, runtime::Model::optionsFor(*device, {})));
   KINTSUGI_ASSIGN(std::shared_ptr<const runtime::Model> model,
                   runtime::Model::create(std::move(artifact), device));
   Outcome outcome;

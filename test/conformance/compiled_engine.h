@@ -14,8 +14,8 @@ namespace kintsugi::conformance {
 
 class CompiledEngine final : public Engine {
 public:
-  /// `target` is one that the pipeline knows: "cpu", "reference". The machine is the level's fixed
-  /// description, so that what is compiled does not depend on where.
+  /// `target` is one that the pipeline knows: "cpu", "reference", "cuda". The machine is the
+  /// level's fixed description, so that what is compiled does not depend on where.
   CompiledEngine(std::string target, const std::string &level)
       : target(std::move(target)), machine(*machine::Machine::forLevel(level)) {}
 

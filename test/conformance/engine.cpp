@@ -38,6 +38,8 @@ std::vector<std::unique_ptr<Engine>> makeEngines(std::string_view name) {
   if (name == "cpu" || name == "reference")
     for (const machine::Machine &found : machine::Machine::detectLevels())
       engines.push_back(std::make_unique<CompiledEngine>(std::string(name), found.level));
+  if (name == "cuda")
+    engines.push_back(std::make_unique<CompiledEngine>("cuda", "sm_90a"));
   if (name == "reference") // Its code is the same at each level: scalars in f64.
     engines.resize(std::min<size_t>(engines.size(), 1));
   return engines;

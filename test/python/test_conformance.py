@@ -71,7 +71,9 @@ def results():
 def test_lines_of_the_runner(results):
     assert results["good"] == conformance.Result("good", True, "generated", 1.5, "")
     assert results["bad"].reason == "no"
-    assert conformance.summary(results) == "1 of 2 cases pass: 1 generated, 0 call, 0 folded"
+    counts = "1 of 2 cases pass: 1 generated, 0 call, 0 folded"
+    assert conformance.summary(results, set()) == f"{counts}; 1 with no input bound"
+    assert conformance.summary(results, set(results)) == f"{counts}; 0 with no input bound"
 
 
 def test_a_listed_case_may_not_be_gone(results, capsys):

@@ -5,7 +5,9 @@ import onnx
 import onnxruntime
 import pytest
 from fuzz_models import generate
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper, numpy_helper
+
+package = pytest.importorskip("kintsugi", reason="the package is not built; ./dev build makes it")
 
 HIGH = 8
 SIZES = [1, 3, 5, 8]
@@ -38,6 +40,14 @@ def convolutions(path, w):
     ]
     constants = {"w1": w(32, 3, 3, 3), "b1": w(32), "w2": w(64, 32, 3, 3), "w3": w(10, 64)}
     saved(path, nodes, constants, [("x", 1, ["N", 3, 30, 30])], [("y", 1, ["N", 10])])
+
+
+def small_convolutions(path, w):
+    """What an emulated GPU has the time for."""
+    nodes = [node("Conv", "x w1 b1", "c1", pads=[1, 1, 1, 1]), node("Relu", "c1", "r1"), node("Flatten", "r1", "f")]
+    nodes += [node("Gemm", "f w2", "y", transB=1)]
+    constants = {"w1": w(8, 3, 3, 3), "b1": w(8), "w2": w(10, 8 * 64)}
+    saved(path, nodes, constants, [("x", 1, ["N", 3, 8, 8])], [("y", 1, ["N", 10])])
 
 
 def perceptron(path, w):
@@ -171,6 +181,12 @@ def test_the_reference_takes_each_size(kintsugi, folder, make):
     check_sizes(kintsugi, folder, make, "--target", "reference")
 
 
+@pytest.mark.usefixtures("gpu")
+@pytest.mark.parametrize("make", [small_convolutions, perceptron, recurrence, many_rows])
+def test_a_gpu_takes_each_size(kintsugi, folder, make):
+    check_sizes(kintsugi, folder, make, "--target", "cuda")
+
+
 def test_a_size_outside_is_an_error(kintsugi, folder):
     path, artifact = made(folder, perceptron), folder / "perceptron.kin"
     assert kintsugi("compile", path, "-o", artifact, "--dim", "N=2..5", "--quiet")[::2] == (0, "")
@@ -205,6 +221,55 @@ def test_what_mixes_sizes_needs_one(kintsugi, folder, make, reason):
 def test_what_is_no_range(kintsugi, folder, text, reason):
     code, _, errors = kintsugi("compile", made(folder, perceptron), "-o", folder / "no.kin", "--dim", text)
     assert code == 2 and reason in errors
+
+
+@pytest.mark.parametrize("make", MODELS)
+def test_a_session_compiles_once_for_a_range(folder, make):
+    path = made(folder, make)
+    runtime = onnxruntime.InferenceSession(path)
+    session = package.InferenceSession(path, dims={"N": (1, HIGH)}, cache=False)
+    assert any("N" in port.shape for port in session.get_inputs())
+    random = np.random.default_rng(1)
+    for size in SIZES:
+        feeds = feeds_of(runtime, size, random)
+        names = [port.name for port in runtime.get_outputs()]
+        results = session.run(names, feeds)
+        check(dict(zip(names, results)), runtime.run(None, feeds), (make.__name__, size))
+        binding = session.io_binding()
+        for name, array in feeds.items():
+            binding.bind_cpu_input(name, array)
+        rooms = {name: np.empty_like(result) for name, result in zip(names, results)}
+        for name, room in rooms.items():
+            binding.bind_output(name) if room.dtype.kind == "i" else binding.bind_output(name, "cpu")
+        session.run_with_iobinding(binding)
+        for one, other in zip(binding.copy_outputs_to_cpu(), results):
+            assert (one == other).all()
+
+
+def test_a_session_says_which_sizes_there_are(folder):
+    session = package.InferenceSession(made(folder, perceptron), dims={"N": "2..5"})
+    assert session.get_inputs()[0].shape == ["N", 256] and session.get_outputs()[0].shape == ["N", 100]
+    for size in (1, 6):
+        with pytest.raises(package.InputError, match=f"dimension 'N' is {size} .*; the artifact takes 2 to 5"):
+            session.run(None, {"x": np.zeros((size, 256), np.float32)})
+    with pytest.raises(package.InputError, match="the model's is"):
+        session.run(None, {"x": np.zeros((3, 255), np.float32)})
+
+
+def test_a_session_of_a_file_takes_its_sizes(kintsugi, folder):
+    artifact = folder / "file.kin"
+    assert kintsugi("compile", made(folder, many_rows), "-o", artifact, "--dim", "N=1..4", "--quiet")[::2] == (0, "")
+    session = package.InferenceSession(artifact)
+    assert session.run(None, {"x": np.zeros((3, 7, 48), np.float32)})[0].shape == (21, 80)
+
+
+def test_a_session_compiles_for_each_size_where_steps_mix(folder):
+    path = made(folder, batch_mean)
+    session = package.InferenceSession(path, dims={"N": (1, HIGH)})
+    for size in (2, 5):
+        x = np.random.default_rng(0).standard_normal((size, 8)).astype(np.float32)
+        assert np.allclose(session.run(None, {"x": x})[0], x - x.mean(0), atol=1e-6)
+    assert len(session.report()["specializations"]) == 2
 
 
 def opened(model, size):

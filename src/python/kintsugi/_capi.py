@@ -4,6 +4,7 @@ while it works."""
 
 from __future__ import annotations
 
+import copy
 import ctypes
 import operator
 import os
@@ -62,7 +63,24 @@ class _Port(ctypes.Structure):
         ("bytes", c_uint64),
         ("dynamic", c_int32),
         ("may_alias", c_int32),
+        ("open_dimension", c_int32),
+        ("open_step", c_int64),
     ]
+
+    def at(self, size: int) -> _Port:
+        """The same with a size of the open dimension."""
+        if self.open_dimension < 0:
+            return self
+        dims = self.dims[: self.rank]
+        greatest, dims[self.open_dimension] = dims[self.open_dimension], self.open_step * size
+        port = _Port.from_buffer_copy(self)
+        port.dims = (c_int64 * self.rank)(*dims)
+        port.bytes = self.bytes // greatest * dims[self.open_dimension]
+        return port
+
+
+class _OpenDimension(ctypes.Structure):
+    _fields_ = [("name", c_char_p), ("low", c_int64), ("high", c_int64)]
 
 
 class _Tensor(ctypes.Structure):
@@ -94,6 +112,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any] | None]] = {
     "kin_model_output_count": (c_size_t, [c_void_p]),
     "kin_model_input": (POINTER(_Port), [c_void_p, c_size_t]),
     "kin_model_output": (POINTER(_Port), [c_void_p, c_size_t]),
+    "kin_model_open_dimension": (c_int, [c_void_p, POINTER(_OpenDimension)]),
     "kin_context_create": (c_int, [c_void_p, POINTER(_ContextOptions), c_void_p, c_void_p]),
     "kin_context_free": (None, [c_void_p]),
     "kin_run": (c_int, None),  # What it is called with has been converted: see _Frame.
@@ -270,6 +289,7 @@ class Session:
         self._is_dynamic = any(port.dynamic for port in self._outputs)
         self._frames: list[_Frame] = []
         self._was_cancelled = False
+        self._whole = self  # What the model and its context live as long as.
 
     def _ports(self, count: Callable[..., int], port: Callable[..., Any]) -> list[_Port]:
         return [port(self._model, place).contents for place in range(count(self._model))]
@@ -280,6 +300,27 @@ class Session:
 
     def outputs(self) -> list[tuple[str, int, list[int], bool]]:
         return [_description(port) for port in self._outputs]
+
+    def open_dimension(self) -> tuple[str, int, int] | None:
+        """Its name and its least and greatest sizes; None for a model without one. Ports are of the greatest."""
+        found = _OpenDimension()
+        has_one = _c.kin_model_open_dimension(self._model, byref(found))
+        return (found.name.decode(), found.low, found.high) if has_one else None
+
+    def open_axes(self) -> tuple[list[tuple[int, int] | None], list[tuple[int, int] | None]]:
+        """Of each input and each output, where it has the open dimension and how many elements a step of it has there."""
+        inputs, outputs = (
+            [(port.open_dimension, port.open_step) if port.open_dimension >= 0 else None for port in ports]
+            for ports in (self._inputs, self._outputs)
+        )
+        return inputs, outputs
+
+    def at(self, size: int) -> Session:
+        """The same artifact for runs of a size."""
+        sized = copy.copy(self)
+        sized._inputs, sized._outputs = ([port.at(size) for port in ports] for ports in (self._inputs, self._outputs))
+        sized._frames, sized._whole = [], self
+        return sized
 
     def stream(self) -> int | None:
         """The number of the GPU's stream that runs are ordered by; none on the host."""

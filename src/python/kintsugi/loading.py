@@ -13,6 +13,7 @@ from . import _capi
 from ._capi import Error, InputError
 from .compiled import Compiled
 from .files import in_place
+from .ranged import Ranged
 from .settings import with_keywords
 
 T = TypeVar("T")
@@ -27,8 +28,9 @@ class Loader:
     def __init__(self, path: str, settings: Mapping[str, Any], device: str, uses_cache: bool) -> None:
         self.path, self._settings, self.device, self._uses_cache = path, settings, device, uses_cache
 
-    def load(self, dims: Mapping[str, int] = {}, bind: Mapping[str, str] = {}) -> tuple[Compiled, bool]:
-        """An artifact, compiled if need be; and whether it was there already."""
+    def load(self, dims: Mapping[str, Any] = {}, bind: Mapping[str, str] = {}) -> tuple[Compiled | Ranged, bool]:
+        """An artifact, compiled if need be; and whether it was there already. `dims`: sizes, of one of them perhaps the least
+        and the greatest."""
         return _told(self._load if self._uses_cache else self._load_anew, self._with(dims, bind))
 
     def in_place(self) -> Loader:
@@ -40,7 +42,7 @@ class Loader:
             settings["bind"] = {name: in_place(file) for name, file in settings["bind"].items()}
         return Loader(in_place(self.path), settings, self.device, self._uses_cache)
 
-    def open_artifact(self) -> Compiled:
+    def open_artifact(self) -> Compiled | Ranged:
         """Of a path that is one."""
         settings = {name: value for name, value in self._settings.items() if name != "target"}  # It is of one already.
         return _told(self._load, settings)[0]
@@ -51,14 +53,14 @@ class Loader:
         found: dict[str, Any] = json.loads(_told(_capi.inspect, os.fsencode(self.path), _as_json(settings)))
         return found
 
-    def _with(self, dims: Mapping[str, int], bind: Mapping[str, str]) -> dict[str, Any]:
+    def _with(self, dims: Mapping[str, Any], bind: Mapping[str, str]) -> dict[str, Any]:
         settings = dict(self._settings)
         for name, more in (("dims", dims), ("bind", bind)):
             if more:
                 settings[name] = {**settings.get(name, {}), **more}
         return settings
 
-    def _load(self, settings: Mapping[str, Any]) -> tuple[Compiled, bool]:
+    def _load(self, settings: Mapping[str, Any]) -> tuple[Compiled | Ranged, bool]:
         report = self._prepared(settings)
         try:
             return self._opened(report["artifact"], report.get("notes", [])), report["cached"]
@@ -74,16 +76,16 @@ class Loader:
         report: dict[str, Any] = json.loads(_capi.prepare(os.fsencode(self.path), _as_json(settings)))
         return report
 
-    def _load_anew(self, settings: Mapping[str, Any]) -> tuple[Compiled, bool]:
+    def _load_anew(self, settings: Mapping[str, Any]) -> tuple[Compiled | Ranged, bool]:
         # The session keeps what it needs of the file.
         with tempfile.TemporaryDirectory(prefix="kintsugi-") as folder:
             artifact = os.path.join(folder, "model.kin")
             report = json.loads(_capi.compile(os.fsencode(self.path), os.fsencode(artifact), _as_json(settings)))
             return self._opened(artifact, report["notes"]), False
 
-    def _opened(self, artifact: str, notes: list[str]) -> Compiled:
+    def _opened(self, artifact: str, notes: list[str]) -> Compiled | Ranged:
         session = _capi.Session(os.fsencode(artifact), self._settings["threads"], self.device)
-        return Compiled(session, self.device, notes)
+        return (Ranged if session.open_dimension() else Compiled)(session, self.device, notes)
 
 
 def _told(function: Callable[..., T], *arguments: Any) -> T:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
 
@@ -32,7 +32,10 @@ def open_program(path_or_bytes: Any, given: Mapping[str, Any]) -> Program:
             check_known(ranges, ())
             return loader.open_artifact()
         if ranges:
-            check_known(ranges, loader.inspect().get("open_dimensions", ()))
+            known = loader.inspect().get("open_dimensions", ())
+            check_known(ranges, known)
+            if (program := _ranged(loader, ranges, known)) is not None:
+                return program
         try:
             return loader.load()[0]
         except InputError:
@@ -42,7 +45,24 @@ def open_program(path_or_bytes: Any, given: Mapping[str, Any]) -> Program:
         return Specializations(loader.in_place(), signature, ranges, _limit_of(given), stack.pop_all())
 
 
-def open_fixed(path_or_bytes: Any, given: Mapping[str, Any]) -> Compiled:
+# In what the compiler says of a model that one artifact serves at one size only.
+_NEEDS_ONE_SIZE = "can't be open in one artifact"
+
+
+def _ranged(loader: Loader, ranges: Mapping[str, range], known: Sequence[str]) -> Program | None:
+    """An artifact for all sizes of the only open dimension; None where there can't be one."""
+    ((name, sizes), *others) = ranges.items()
+    if others or len(known) > 1 or sizes.step != 1 or len(sizes) < 2 or sizes[0] < 1:
+        return None
+    try:
+        return loader.load({name: [sizes[0], sizes[-1]]})[0]
+    except InputError as problem:
+        if _NEEDS_ONE_SIZE in str(problem):
+            return None
+        raise
+
+
+def open_fixed(path_or_bytes: Any, given: Mapping[str, Any]) -> Program:
     """The same of a model without open dimensions; an input error where there are some."""
     with ExitStack() as stack:
         return _loader(path_of(path_or_bytes, stack), given, stack).load()[0]

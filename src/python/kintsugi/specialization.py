@@ -14,7 +14,7 @@ import numpy
 
 from . import _capi
 from ._capi import Array, InputError
-from .compiled import Compiled, Program
+from .compiled import Program
 from .files import file_of, state_of
 from .loading import Loader
 from .memory import check_reached, is_on_gpu
@@ -149,7 +149,7 @@ class Specializations:
         if not port._fits(tuple(value.shape)):
             raise InputError(f"'{port.name}' is {list(value.shape)}, the model's is {port._spelled()}")
 
-    def _artifact_for(self, sizes: Mapping[str, int], values: Mapping[str, Array]) -> tuple[Compiled, bool]:
+    def _artifact_for(self, sizes: Mapping[str, int], values: Mapping[str, Array]) -> tuple[Program, bool]:
         """The artifact that serves these sizes of open dimensions and values of inputs, by name, which no other place
         decides; and whether it was there already."""
         with ExitStack() as stack:
