@@ -1,6 +1,7 @@
 #include "link/trim.h"
 
 #include "link/manifest.h"
+#include "tile/launch.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -27,18 +28,30 @@ public:
       : plan(plan), stage(stage), schedule(plan.kernels[stage.kernel].shape->schedule) {}
 
   std::optional<runtime::Trim> run() const {
+    if (areTakenBackwards())
+      return std::nullopt;
     uint64_t inner = schedule.tiles();
     for (auto [number, dimension] : llvm::enumerate(schedule.space)) {
       uint64_t cuts = dimension.count();
       inner /= cuts;
       int64_t rows = dimension.extent / plan.open->high;
       if (cuts > 1 && dimension.extent % plan.open->high == 0 && cutsSteps(number, rows))
-        return runtime::Trim{uint64_t(rows), uint64_t(dimension.size), cuts, inner};
+        return runtime::Trim{uint64_t(rows), uint64_t(dimension.size), cuts, inner, bandOf(number)};
     }
     return std::nullopt;
   }
 
 private:
+  bool areTakenBackwards() const {
+    auto skips = [](const LoopNest &nest) { return nest.skipsBlocks; };
+    return schedule.threads > 0 && llvm::any_of(schedule.nests, skips);
+  }
+
+  uint64_t bandOf(size_t dimension) const {
+    bool isBanded = schedule.threads > 0 && dimension + 2 >= schedule.space.size();
+    return isBanded ? uint64_t(tile::rowsOfBand) : 1;
+  }
+
   /// Whether tiles that start behind a step store nothing of it.
   bool cutsSteps(unsigned dimension, int64_t rows) const {
     return llvm::all_of(schedule.nests, [&](const LoopNest &nest) {

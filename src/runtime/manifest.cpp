@@ -130,7 +130,8 @@ static Json stageJson(const Stage &stage) {
     json["trim"] = {{"step_rows", trim->stepRows},
                     {"tile_rows", trim->tileRows},
                     {"cuts", trim->cuts},
-                    {"inner", trim->inner}};
+                    {"inner", trim->inner},
+                    {"band", trim->band}};
   if (!stage.call.empty())
     json["call"] = stage.call;
   if (stage.threads != 0)

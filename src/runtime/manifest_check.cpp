@@ -163,7 +163,8 @@ Status Checker::checkTrim(const Stage &stage) const {
   uint64_t period, rows, covered;
   const Trim &trim = *stage.trim;
   bool isWhole = manifest.open && stage.kind == Stage::Kind::Kernel && trim.stepRows > 0 &&
-                 trim.tileRows > 0 && trim.cuts > 0 && trim.inner > 0 &&
+                 trim.tileRows > 0 && trim.cuts > 0 && trim.inner > 0 && trim.band > 0 &&
+                 trim.band <= uint64_t(1) << 40 &&
                  !__builtin_mul_overflow(trim.cuts, trim.inner, &period) &&
                  stage.tiles % period == 0 &&
                  !__builtin_mul_overflow(trim.stepRows, uint64_t(manifest.open->high), &rows) &&

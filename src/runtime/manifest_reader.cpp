@@ -140,7 +140,8 @@ static Expected<Trim> readTrim(const Json &json) {
   for (auto [key, number] : {std::pair("step_rows", &trim.stepRows),
                              {"tile_rows", &trim.tileRows},
                              {"cuts", &trim.cuts},
-                             {"inner", &trim.inner}}) {
+                             {"inner", &trim.inner},
+                             {"band", &trim.band}}) {
     KINTSUGI_ASSIGN(*number, readSize(json, key));
   }
   return trim;

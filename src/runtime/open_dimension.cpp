@@ -9,7 +9,8 @@ using namespace kintsugi::runtime;
 
 uint64_t Trim::kept(int64_t size) const {
   uint64_t rows = stepRows * static_cast<uint64_t>(size);
-  return std::min((rows + tileRows - 1) / tileRows, cuts) * inner;
+  uint64_t pieces = (rows + tileRows - 1) / tileRows;
+  return std::min((pieces + band - 1) / band * band, cuts) * inner;
 }
 
 OpenPart kintsugi::runtime::partOf(ElementType type, std::span<const int64_t> shape,

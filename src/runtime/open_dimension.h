@@ -31,6 +31,7 @@ struct Trim {
   uint64_t tileRows = 1;
   uint64_t cuts = 1;
   uint64_t inner = 1;
+  uint64_t band = 1; ///< So many pieces are numbered together, and are needed or not.
 
   uint64_t period() const { return cuts * inner; }
   /// Of the tiles in a row, how many of the first ones a size needs.

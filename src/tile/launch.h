@@ -16,6 +16,11 @@
 
 namespace kintsugi::tile {
 
+/// Blocks may take the tiles along a kernel's last two dimensions in bands of so many rows, all
+/// columns of a band before the next. Where a softmax leaves blocks out they take all tiles from
+/// the last to the first.
+inline constexpr int64_t rowsOfBand = 16;
+
 struct Launch {
   /// A kernel at work on some of the launch's operands.
   struct Part {

@@ -118,7 +118,7 @@ bool readsAlongRows(KernelOp kernel) {
 /// rows and columns together, and those that turn what they read read longer runs, if they lie in a
 /// square: tiles are numbered along bands of rows.
 Value inBands(Emit &make, KernelOp kernel, Value linear) {
-  constexpr int64_t mostRows = 16;
+  constexpr int64_t mostRows = tile::rowsOfBand;
   size_t dimensions = kernel.getExtents().size();
   int64_t rows = dimensions < 2 ? 1 : kernel.tilesAlong(dimensions - 2);
   int64_t columns = dimensions < 2 ? 1 : kernel.tilesAlong(dimensions - 1);

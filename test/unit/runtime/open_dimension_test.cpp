@@ -99,6 +99,10 @@ TEST(OpenDimension, KeptTilesCoverTheRows) {
   EXPECT_EQ(trim.kept(2), 10u);
   EXPECT_EQ(trim.kept(10), 40u);
   EXPECT_EQ(trim.period(), 40u);
+  trim.band = 3; // Pieces come in threes.
+  EXPECT_EQ(trim.kept(1), 15u);
+  EXPECT_EQ(trim.kept(8), 30u);
+  EXPECT_EQ(trim.kept(10), 40u);
 }
 
 TEST(OpenDimension, OtherSizesAreErrors) {
@@ -144,6 +148,8 @@ TEST(OpenDimension, MistakesAreNamed) {
       {[](Manifest &m) { m.stages[0].trim->cuts = 15; },
        "stage 'affine': leaves out tiles that it does not have"},
       {[](Manifest &m) { m.stages[0].trim->tileRows = 62; },
+       "stage 'affine': leaves out tiles that it does not have"},
+      {[](Manifest &m) { m.stages[0].trim->band = 0; },
        "stage 'affine': leaves out tiles that it does not have"},
       {[](Manifest &m) { m.stages[0].trim->inner = uint64_t(1) << 63; },
        "stage 'affine': leaves out tiles that it does not have"},
