@@ -118,9 +118,11 @@ typedef struct KinPort {
   int32_t dynamic;     /* whether an output's extents depend on data */
   int32_t may_alias;   /* the input whose memory an output may be given as well; -1 for none */
   /* The dimension whose extent is the size of the model's open dimension times `open_step`, which
-     `dims` and `bytes` have at its greatest; -1 for none. */
+     `dims` and `bytes` have at its greatest; -1 for none. A run's inputs say the size, from
+     `open_low` to `open_high`. */
   int32_t open_dimension;
-  int64_t open_step;
+  int64_t open_step, open_low, open_high;
+  const char *open_name; /* that the model gives it; NULL for none */
 } KinPort;
 
 KIN_API size_t kin_model_input_count(const KinModel *model);
@@ -129,15 +131,6 @@ KIN_API size_t kin_model_output_count(const KinModel *model);
 /* NULL past the end. */
 KIN_API const KinPort *kin_model_input(const KinModel *model, size_t index);
 KIN_API const KinPort *kin_model_output(const KinModel *model, size_t index);
-
-/* A dimension of the model whose size a run's inputs say, from `low` to `high`. */
-typedef struct KinOpenDimension {
-  const char *name; /* lives as long as the model */
-  int64_t low, high;
-} KinOpenDimension;
-
-/* Whether the model has one; then `open` is told of it. */
-KIN_API int kin_model_open_dimension(const KinModel *model, KinOpenDimension *open);
 
 /* The artifact's manifest as JSON: stages, buffers, plan. Lives as long as the model. */
 KIN_API const char *kin_model_manifest(const KinModel *model);
@@ -194,26 +187,6 @@ typedef struct KinStageTime {
 /* Fills `times` for the first `capacity` stages of the manifest; returns how many stages there are.
    All zero unless the context profiles. Not during a run. */
 KIN_API size_t kin_context_profile(const KinContext *context, KinStageTime *times, size_t capacity);
-
-/*===- Memory -------------------------------------------------------------===*/
-/* For tensors that stay on a device from one run to the next, where the caller has no other way to
-   allocate them. Not to be copied or freed while a run uses it. */
-
-typedef struct KinMemory KinMemory;
-
-/* `device` as in KinLoadOptions, aligned to 64 bytes at the least; what is in it is not said. */
-KIN_API KinStatus kin_memory_create(const char *device, uint64_t bytes, KinMemory **memory,
-                                    KinError **error);
-
-/* The address, as tensors have it: the device's; NULL for no bytes. */
-KIN_API void *kin_memory_data(const KinMemory *memory);
-
-/* Copies from the host's memory to its start, or from its start to the host's, and waits. */
-KIN_API KinStatus kin_memory_write(KinMemory *memory, const void *from, uint64_t bytes,
-                                   KinError **error);
-KIN_API KinStatus kin_memory_read(const KinMemory *memory, void *to, uint64_t bytes,
-                                  KinError **error);
-KIN_API void kin_memory_free(KinMemory *memory);
 
 #ifdef __cplusplus
 }

@@ -15,7 +15,6 @@
 #include "base/status.h"
 
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <optional>
 #include <span>
@@ -168,16 +167,6 @@ public:
 
   /// Gives back what allocate() gave for that many bytes.
   virtual void release(void *memory, uint64_t bytes) = 0;
-
-  /// Copies from the host's memory to what allocate() gave, which no run is using, and waits.
-  virtual Status write(void *to, const void *from, uint64_t bytes) {
-    if (bytes > 0)
-      std::memcpy(to, from, bytes);
-    return Status::success();
-  }
-
-  /// The other way around.
-  virtual Status read(void *to, const void *from, uint64_t bytes) { return write(to, from, bytes); }
 
   /// A machine error that names what is missing where no code object suits this machine, an input
   /// error where the artifact's code is not what its manifest says.

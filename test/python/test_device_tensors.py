@@ -228,6 +228,26 @@ def test_outputs_that_stay_on_the_gpu(on_gpu):
     """)
 
 
+def test_memory_of_a_gpu(on_gpu):
+    on_gpu("""
+        from kintsugi.gpu_memory import GpuMemory
+
+        freed, free = [], kintsugi.gpu_memory._free
+        kintsugi.gpu_memory._free = lambda *of: (freed.append(of), free(*of))
+        memory, back = GpuMemory(0, x.nbytes), np.zeros_like(x)
+        memory.write(x)
+        memory.read(back)
+        np.testing.assert_array_equal(back, x)
+        address = memory.address
+        assert address and GpuMemory(0, 0).address == 0
+        del memory
+        assert freed == [(0, address)]
+        refused(kintsugi.MachineError, "no NVIDIA device 7", GpuMemory, 7, 4)
+        refused(kintsugi.MachineError, "can't allocate", GpuMemory, 0, 1 << 60)
+        GpuMemory(0, 0).write(x[:0])
+    """)
+
+
 def test_tensors_of_another_gpu_are_refused(on_gpu):
     # Kernels can't reach them; managed memory they can, whichever GPU it was made on.
     on_gpu("""

@@ -12,7 +12,7 @@ import pytest
 
 kintsugi = pytest.importorskip("kintsugi", reason="the package is not built; ./dev build makes it")
 
-from kintsugi import OrtValue, _capi, _dlpack
+from kintsugi import OrtValue, _dlpack
 from kintsugi.compiled import Compiled
 from kintsugi.device_array import ON_GPU
 
@@ -125,28 +125,26 @@ def test_capsules_that_nobody_takes_let_go():
             value.__dlpack__(**asked)
 
 
-def test_memory_of_a_device():
-    """The host's, in the place of a GPU's."""
-    memory, array, back = _capi.Memory("cpu", 40), np.arange(10, dtype=np.float32), np.zeros(10, np.float32)
-    assert memory.address and memory.address % 64 == 0
-    memory.write(array)
-    memory.read(back)
-    assert (back == array).all()
-    with pytest.raises(kintsugi.UsageError, match="has 40 bytes, fewer than the 80 to copy"):
-        memory.write(np.zeros(10))
-    with pytest.raises(kintsugi.UsageError, match="has 40 bytes"):
-        memory.read(np.zeros(10))
-    assert _capi.Memory("cpu", 0).address == 0
-    with pytest.raises(kintsugi.UsageError, match="no device 'tpu'"):
-        _capi.Memory("tpu", 4)
-    with pytest.raises(kintsugi.MachineError):
-        _capi.Memory("cuda:99", 4)
+class HostMemory:
+    """In the place of a GPU's."""
+
+    def __init__(self, gpu, size):
+        self.bytes = np.zeros(size, np.uint8)
+        self.address = self.bytes.ctypes.data
+
+    def write(self, array):
+        self.bytes[: array.nbytes] = np.frombuffer(array, np.uint8)
+
+    def read(self, array):
+        np.frombuffer(array, np.uint8)[:] = self.bytes[: array.nbytes]
 
 
-def test_arrays_on_a_gpu_say_where_they_are(monkeypatch):
-    """With the host's memory in the place of a GPU's."""
-    of_host = _capi.Memory
-    monkeypatch.setattr(_capi, "Memory", lambda device, size: of_host("cpu", size))
+@pytest.fixture
+def memory_of_host(monkeypatch):
+    monkeypatch.setattr(kintsugi.device_array, "GpuMemory", HostMemory)
+
+
+def test_arrays_on_a_gpu_say_where_they_are(memory_of_host):
     value = OrtValue.ortvalue_from_numpy(np.arange(6, dtype=np.float32).reshape(2, 3), "cuda", 3)
     array = value._value
     assert value.device_name() == "cuda" and value.shape() == [2, 3] and value.tensor_size_in_bytes() == 24
@@ -190,9 +188,7 @@ class Counting:
         return None
 
 
-def test_outputs_on_a_gpu_whose_shapes_depend_on_data(monkeypatch):
-    of_host = _capi.Memory
-    monkeypatch.setattr(_capi, "Memory", lambda device, size: of_host("cpu", size))
+def test_outputs_on_a_gpu_whose_shapes_depend_on_data(memory_of_host):
     compiled = Compiled(Counting(), "cuda", [])
     (y,) = compiled.compute_into([np.zeros((2, 3), np.float32)], [ON_GPU])
     assert y.shape == (4,) and y.nbytes == 16 and y.numpy().shape == (4,)

@@ -118,15 +118,23 @@ const char *kin_runtime_version(void) { return KINTSUGI_VERSION; }
 //===----------------------------------------------------------------------===//
 
 static KinPort describe(const Manifest &manifest, const Port &port) {
-  return {port.name.c_str(),
-          toInt(port.type),
-          static_cast<int32_t>(port.shape.size()),
-          port.shape.data(),
-          manifest.buffers[port.buffer].bytes,
-          !port.dynamic.empty(),
-          static_cast<int32_t>(port.mayAlias),
-          port.open ? static_cast<int32_t>(port.open->dimension) : -1,
-          port.open ? port.open->step : 0};
+  KinPort described = {};
+  described.name = port.name.c_str();
+  described.type = toInt(port.type);
+  described.rank = static_cast<int32_t>(port.shape.size());
+  described.dims = port.shape.data();
+  described.bytes = manifest.buffers[port.buffer].bytes;
+  described.dynamic = !port.dynamic.empty();
+  described.may_alias = static_cast<int32_t>(port.mayAlias);
+  described.open_dimension = -1;
+  if (!port.open)
+    return described;
+  described.open_dimension = static_cast<int32_t>(port.open->dimension);
+  described.open_step = port.open->step;
+  described.open_low = manifest.open->low;
+  described.open_high = manifest.open->high;
+  described.open_name = manifest.open->name.c_str();
+  return described;
 }
 
 std::unique_ptr<KinModel> api::wrapModel(std::shared_ptr<const Model> model) {
@@ -197,13 +205,6 @@ const KinPort *kin_model_input(const KinModel *model, size_t index) {
 
 const KinPort *kin_model_output(const KinModel *model, size_t index) {
   return index < model->outputs.size() ? &model->outputs[index] : nullptr;
-}
-
-int kin_model_open_dimension(const KinModel *model, KinOpenDimension *open) {
-  const std::optional<OpenDimension> &own = model->model->manifest().open;
-  if (own && open)
-    *open = {own->name.c_str(), own->low, own->high};
-  return own.has_value();
 }
 
 const char *kin_model_manifest(const KinModel *model) { return model->manifest.c_str(); }

@@ -113,29 +113,6 @@ void CudaDevice::release(void *memory, uint64_t) {
     api->release(reinterpret_cast<Address>(memory));
 }
 
-/// Of the stream that waits for all others of the context.
-static constexpr Handle everyStream = nullptr;
-
-Status CudaDevice::write(void *to, const void *from, uint64_t bytes) {
-  if (bytes == 0)
-    return Status::success();
-  KINTSUGI_RETURN_IF_ERROR(enter());
-  KINTSUGI_RETURN_IF_ERROR(
-      api->check(api->upload(reinterpret_cast<Address>(to), from, bytes, everyStream),
-                 "copy to the device '" + label + "'"));
-  return api->check(api->waitForStream(everyStream), "copy to the device '" + label + "'");
-}
-
-Status CudaDevice::read(void *to, const void *from, uint64_t bytes) {
-  if (bytes == 0)
-    return Status::success();
-  KINTSUGI_RETURN_IF_ERROR(enter());
-  KINTSUGI_RETURN_IF_ERROR(
-      api->check(api->download(to, reinterpret_cast<Address>(from), bytes, everyStream),
-                 "copy from the device '" + label + "'"));
-  return api->check(api->waitForStream(everyStream), "copy from the device '" + label + "'");
-}
-
 Expected<std::unique_ptr<DeviceProgram>> CudaDevice::load(const Artifact &artifact,
                                                           const DeviceProgram *whole) {
   KINTSUGI_ASSIGN(std::unique_ptr<DeviceProgram> program,

@@ -65,6 +65,9 @@ class _Port(ctypes.Structure):
         ("may_alias", c_int32),
         ("open_dimension", c_int32),
         ("open_step", c_int64),
+        ("open_low", c_int64),
+        ("open_high", c_int64),
+        ("open_name", c_char_p),
     ]
 
     def at(self, size: int) -> _Port:
@@ -77,10 +80,6 @@ class _Port(ctypes.Structure):
         port.dims = (c_int64 * self.rank)(*dims)
         port.bytes = self.bytes // greatest * dims[self.open_dimension]
         return port
-
-
-class _OpenDimension(ctypes.Structure):
-    _fields_ = [("name", c_char_p), ("low", c_int64), ("high", c_int64)]
 
 
 class _Tensor(ctypes.Structure):
@@ -112,18 +111,12 @@ _SIGNATURES: dict[str, tuple[Any, list[Any] | None]] = {
     "kin_model_output_count": (c_size_t, [c_void_p]),
     "kin_model_input": (POINTER(_Port), [c_void_p, c_size_t]),
     "kin_model_output": (POINTER(_Port), [c_void_p, c_size_t]),
-    "kin_model_open_dimension": (c_int, [c_void_p, POINTER(_OpenDimension)]),
     "kin_context_create": (c_int, [c_void_p, POINTER(_ContextOptions), c_void_p, c_void_p]),
     "kin_context_free": (None, [c_void_p]),
     "kin_run": (c_int, None),  # What it is called with has been converted: see _Frame.
     "kin_context_cancel": (None, [c_void_p]),
     "kin_context_stream": (c_void_p, [c_void_p]),
     "kin_context_owns": (c_int, [c_void_p, c_void_p]),
-    "kin_memory_create": (c_int, [c_char_p, c_uint64, c_void_p, c_void_p]),
-    "kin_memory_data": (c_void_p, [c_void_p]),
-    "kin_memory_write": (c_int, [c_void_p, c_void_p, c_uint64, c_void_p]),
-    "kin_memory_read": (c_int, [c_void_p, c_void_p, c_uint64, c_void_p]),
-    "kin_memory_free": (None, [c_void_p]),
 }
 
 
@@ -161,14 +154,6 @@ def _text_of(function: Callable[..., int], *arguments: Any) -> str:
         return str(_c.kin_text_data(text), "utf-8")
     finally:
         _c.kin_text_free(text)
-
-
-def _owned_by(owner: object, create: Callable[..., int], free: Callable[..., None], *arguments: Any) -> c_void_p:
-    """What `create` makes, until its owner goes; nothing is freed while the process ends."""
-    handle = c_void_p()
-    _check(create, *arguments, byref(handle))
-    weakref.finalize(owner, free, handle).atexit = False
-    return handle
 
 
 def version() -> str:
@@ -234,22 +219,6 @@ class Tensor:
         return Tensor(array, address_of(array), number, array.shape, array.nbytes)
 
 
-class Memory:
-    """Bytes of a device, given back when nobody refers to them."""
-
-    def __init__(self, device: str, size: int) -> None:
-        self._handle = _owned_by(self, _c.kin_memory_create, _c.kin_memory_free, device.encode(), size)
-        self.address: int = _c.kin_memory_data(self._handle) or 0
-
-    def write(self, array: Array) -> None:
-        """To its start, from a dense array."""
-        _check(_c.kin_memory_write, self._handle, address_of(array), array.nbytes)
-
-    def read(self, array: Array) -> None:
-        """The other way around."""
-        _check(_c.kin_memory_read, self._handle, address_of(array), array.nbytes)
-
-
 class _Frame:
     """What a run passes, made once and used again: a run fills in addresses. Runs at the same time have one each."""
 
@@ -281,15 +250,22 @@ class Session:
 
     def __init__(self, path: bytes, threads: int, device: str) -> None:
         where = _LoadOptions(ctypes.sizeof(_LoadOptions), 0, device.encode())
-        self._model = _owned_by(self, _c.kin_model_load, _c.kin_model_free, path, byref(where))
+        self._model = self._own(_c.kin_model_load, _c.kin_model_free, path, byref(where))
         options = _ContextOptions(ctypes.sizeof(_ContextOptions), operator.index(threads), 0)
-        self._context = _owned_by(self, _c.kin_context_create, _c.kin_context_free, self._model, byref(options))
+        self._context = self._own(_c.kin_context_create, _c.kin_context_free, self._model, byref(options))
         self._inputs = self._ports(_c.kin_model_input_count, _c.kin_model_input)
         self._outputs = self._ports(_c.kin_model_output_count, _c.kin_model_output)
         self._is_dynamic = any(port.dynamic for port in self._outputs)
         self._frames: list[_Frame] = []
         self._was_cancelled = False
         self._whole = self  # What the model and its context live as long as.
+
+    def _own(self, create: Callable[..., int], free: Callable[..., None], *arguments: Any) -> c_void_p:
+        """What `create` makes, until the session goes; nothing is freed while the process ends."""
+        handle = c_void_p()
+        _check(create, *arguments, byref(handle))
+        weakref.finalize(self, free, handle).atexit = False
+        return handle
 
     def _ports(self, count: Callable[..., int], port: Callable[..., Any]) -> list[_Port]:
         return [port(self._model, place).contents for place in range(count(self._model))]
@@ -303,9 +279,10 @@ class Session:
 
     def open_dimension(self) -> tuple[str, int, int] | None:
         """Its name and its least and greatest sizes; None for a model without one. Ports are of the greatest."""
-        found = _OpenDimension()
-        has_one = _c.kin_model_open_dimension(self._model, byref(found))
-        return (found.name.decode(), found.low, found.high) if has_one else None
+        for port in self._inputs:
+            if port.open_dimension >= 0:
+                return port.open_name.decode(), port.open_low, port.open_high
+        return None
 
     def open_axes(self) -> tuple[list[tuple[int, int] | None], list[tuple[int, int] | None]]:
         """Of each input and each output, where it has the open dimension and how many elements a step of it has there."""

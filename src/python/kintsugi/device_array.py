@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy
 
-from . import _capi, _dlpack, packed
+from . import _dlpack, packed
 from ._capi import Array, InputError, Tensor
 from .element_types import dtype_of
+from .gpu_memory import GpuMemory
 
 
 class DeviceArray:
@@ -26,7 +27,7 @@ class DeviceArray:
             raise InputError("elements of less than a byte have no arrays on a GPU")
         self._gpu, self._number, self.shape = gpu, number, tuple(shape)
         self.dtype: numpy.dtype[Any] = dtype_of(number, "an array on a GPU")
-        self._memory = _capi.Memory(f"cuda:{gpu}", self.nbytes)
+        self._memory = GpuMemory(gpu, self.nbytes)
 
     def __repr__(self) -> str:
         return f"DeviceArray(shape={list(self.shape)}, dtype={self.dtype}, device='cuda:{self._gpu}')"

@@ -236,35 +236,4 @@ TEST_F(Api, AnyThreadMayCall) {
   EXPECT_EQ(right, 100);
 }
 
-TEST(ApiMemory, IsADevicesAndCopied) {
-  for (const char *device : {"cpu", "null"}) {
-    KinMemory *memory = nullptr;
-    ASSERT_EQ(kin_memory_create(device, 12, &memory, nullptr), KIN_OK);
-    EXPECT_EQ(reinterpret_cast<uintptr_t>(kin_memory_data(memory)) % 64, 0u);
-    int32_t numbers[3] = {1, 2, 3}, back[4] = {0, 0, 7, 8};
-    EXPECT_EQ(kin_memory_write(memory, numbers, 12, nullptr), KIN_OK);
-    EXPECT_EQ(kin_memory_read(memory, back, 8, nullptr), KIN_OK);
-    EXPECT_TRUE(back[0] == 1 && back[1] == 2 && back[2] == 7);
-    KinError *error = nullptr;
-    EXPECT_EQ(kin_memory_read(memory, back, 16, &error), KIN_USAGE);
-    EXPECT_EQ(take(error), "the memory has 12 bytes, fewer than the 16 to copy");
-    kin_memory_free(memory);
-  }
-}
-
-TEST(ApiMemory, WhatIsMissingIsAnError) {
-  KinMemory *memory = nullptr;
-  EXPECT_EQ(kin_memory_create("tpu", 12, &memory, nullptr), KIN_USAGE);
-  EXPECT_EQ(memory, nullptr);
-  EXPECT_EQ(kin_memory_create("cpu", 12, nullptr, nullptr), KIN_USAGE);
-  EXPECT_EQ(kin_memory_create("cpu", uint64_t(1) << 62, &memory, nullptr), KIN_MACHINE);
-  EXPECT_EQ(kin_memory_create(nullptr, 0, &memory, nullptr), KIN_OK);
-  EXPECT_EQ(kin_memory_data(memory), nullptr);
-  EXPECT_EQ(kin_memory_write(memory, nullptr, 0, nullptr), KIN_OK);
-  EXPECT_EQ(kin_memory_write(memory, nullptr, 4, nullptr), KIN_USAGE);
-  EXPECT_EQ(kin_memory_read(nullptr, &memory, 0, nullptr), KIN_USAGE);
-  kin_memory_free(memory);
-  kin_memory_free(nullptr);
-}
-
 TEST(ApiVersion, IsThatOfTheProject) { EXPECT_STREQ(kin_runtime_version(), KINTSUGI_VERSION); }
