@@ -135,7 +135,7 @@ def test_ranges(tmp_path, allowed):
     for batch in (2, 4):
         compared(session, path, {"x": drawn(batch, 24)})
     for batch in (1, 5):
-        with pytest.raises(kintsugi.InputError, match=rf"dimension 'batch' is {batch} \(axis 0 of input 'x'\); dims allows 2 to 4$"):
+        with pytest.raises(kintsugi.InputError, match=rf"dimension 'batch' is {batch} \(axis 0 of input 'x'\); the artifact takes 2 to 4$"):
             session.run(None, {"x": drawn(batch, 24)})
 
 
