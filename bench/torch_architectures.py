@@ -94,7 +94,7 @@ def _transformers(name, overrides):
 def _configuration(usual, overrides):
     """One of the same class with small sizes."""
     sizes = {key: size for key, size in SMALL.items() if isinstance(getattr(usual, key, None), int)}
-    sizes |= overrides
+    sizes = {key: size for key, size in (sizes | overrides).items() if size is not None}
     if "vocab_size" in sizes:
         tokens = (key for key in usual.to_dict() if key.endswith("_token_id"))
         beyond = {key: 1 for key in tokens if isinstance(getattr(usual, key), int) and getattr(usual, key) >= 1000}

@@ -28,7 +28,9 @@ def row_of(folder):
 
 
 def attempt(family, name, overrides, folder, seconds):
-    """Leaves the row in `folder`."""
+    """Leaves the row in `folder`. The process leads a group of those that it starts."""
+    os.setsid()
+    end = time.monotonic() + seconds
     row = dict(verdict=None, stage="start")
 
     def stage(name):
@@ -39,13 +41,13 @@ def attempt(family, name, overrides, folder, seconds):
     warnings.simplefilter("ignore")
     with open(os.devnull, "w") as nothing, contextlib.redirect_stdout(nothing), contextlib.redirect_stderr(nothing):
         try:
-            row |= _found(family, name, overrides, folder, seconds, stage)
+            row |= _found(family, name, overrides, folder, end, stage)
         except Ended as end:
             row |= dict(zip(("verdict", "reason"), end.args))
     stage(row["stage"])
 
 
-def _found(family, name, overrides, folder, seconds, stage):
+def _found(family, name, overrides, folder, end, stage):
     import torch
     import torch_architectures
 
@@ -60,7 +62,7 @@ def _found(family, name, overrides, folder, seconds, stage):
     feeds = {port.name: tensor.numpy() for port, tensor in zip(model.graph.input, inputs)}
     outputs = {port.name: array for port, array in zip(model.graph.output, expected)}
     stage("compiling")
-    return _compared(model, feeds, outputs, folder, seconds)
+    return _compared(model, feeds, outputs, folder, max(1, round(end - time.monotonic())))
 
 
 @contextlib.contextmanager

@@ -24,6 +24,7 @@ import json
 import multiprocessing
 import os
 import pathlib
+import signal
 import sys
 import time
 
@@ -37,6 +38,7 @@ import torch_attempt
 LIST = pathlib.Path(__file__).with_suffix(".txt")
 FAMILIES = ("torchvision", "timm", "transformers")
 BAD = ("wrong", "failed")
+GRACE = 10  # Seconds in which a process that took too long may say where.
 
 
 def listed():
@@ -56,9 +58,9 @@ def tried(title, overrides, seconds):
     with models.workspace(title.replace(" ", "-")) as folder:
         process = context.Process(target=torch_attempt.attempt, args=(*title.split(), overrides, folder, seconds))
         process.start()
-        process.join(seconds)
+        process.join(seconds + GRACE)
         if process.is_alive():
-            process.kill()
+            os.killpg(process.pid, signal.SIGKILL)  # Of which it is the leader, with what it started.
             process.join()
         row = torch_attempt.row_of(folder)
     if row["verdict"] is None:

@@ -13,10 +13,9 @@ import kintsugi
 from . import tensors
 from .export import Exported
 from .model_file import save
-from .options import CHANGES
 from .session import Session, symbols_of
 from .survey import refused_nodes
-from .weight import Weight
+from .weights import Weights
 
 
 class Refused(Exception):
@@ -35,7 +34,7 @@ class Program:
         self._options, self._entry = options, entry
         self._values = [node.meta["val"] for node in gm.graph.nodes if node.op == "placeholder"]
         self._ports = [info.name for info in self._exported.proto.graph.input]
-        self._weights = {number: Weight() for number in weights}
+        self._weights = Weights(weights)
         self._is_open = any(map(_is_open, self._values))
         self._sessions, self._lock = OrderedDict(), threading.Lock()
 
@@ -49,7 +48,8 @@ class Program:
     #
 
     def _session_for(self, arguments):
-        self._look_at_weights(arguments)
+        if self._weights.have_changed(arguments):
+            self._sessions.clear()
         key = self._sizes(arguments)
         found = self._sessions.get(key)
         if found is None:
@@ -64,16 +64,6 @@ class Program:
         if not self._is_open:
             return ()
         return tuple(each if isinstance(each, int) else tuple(each.shape) for each in arguments)
-
-    def _look_at_weights(self, arguments):
-        """Weights that were written to since they became constants make what was compiled with them wrong."""
-        changed = [weight for number, weight in self._weights.items() if weight.has_changed(arguments[number])]
-        if not changed:
-            return
-        self._sessions.clear()
-        for weight in changed:
-            weight.changes += 1
-        self._weights = {n: weight for n, weight in self._weights.items() if weight.changes <= CHANGES}
 
     def _open(self, arguments):
         device = tensors.device_of([each for each in arguments if isinstance(each, torch.Tensor)])
@@ -93,14 +83,13 @@ class Program:
                 raise Refused(_plain(problem, path), refused_nodes(path, keywords, self._exported.origins)) from None
             except kintsugi.Error as problem:
                 raise Refused(_plain(problem, path)) from None
-        for number, weight in self._weights.items():
-            weight.hold(arguments[number])
+        self._weights.hold(arguments)
         self._entry.notes += session.notes
         return opened
 
     def _constants(self, arguments):
         """By name, the tensors that the model has as constants."""
-        found = {self._ports[number]: arguments[number] for number in self._weights}
+        found = {self._ports[number]: arguments[number] for number in self._weights.numbers}
         return found | dict(zip(self._ports[len(self._values) :], self._exported.constants))
 
     def _specialized(self, arguments, constants):
