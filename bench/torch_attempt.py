@@ -5,7 +5,7 @@ import contextlib
 import json
 import logging
 import os
-
+import time
 import warnings
 
 import numpy as np

@@ -60,13 +60,21 @@ def tried(title, overrides, seconds):
         process.start()
         process.join(seconds + GRACE)
         if process.is_alive():
-            os.killpg(process.pid, signal.SIGKILL)  # Of which it is the leader, with what it started.
-            process.join()
+            _end(process)
         row = torch_attempt.row_of(folder)
     if row["verdict"] is None:
         ended = f"its process ended with {process.exitcode}" if process.exitcode != -9 else f"over {seconds:g} s"
         row |= dict(verdict="failed", reason=f"{row['stage']}: {ended}")
     return row | dict(seconds=round(time.monotonic() - start, 1), load=round(load, 1), commit=machine.commit())
+
+
+def _end(process):
+    """With what it started, of which it is the leader once it runs."""
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        process.kill()
+    process.join()
 
 
 def line(title, row):

@@ -421,6 +421,17 @@ def test_torch_models_are_judged_by_their_answers(model, tmp_path):
     assert ended.value.args[0] == "refused" and "Nonsense" in ended.value.args[1]
 
 
+def test_torch_models_are_tried_in_processes_of_their_own(monkeypatch, tmp_path):
+    """One that does not end, and one that there is not."""
+    monkeypatch.setattr(models, "CACHE", tmp_path)
+    monkeypatch.setattr(torch_models, "GRACE", 0)
+    late = torch_models.tried("timm nosuch", {}, 0.001)
+    assert late["verdict"] == "failed" and "over 0.001 s" in late["reason"] and not list(tmp_path.iterdir())
+    pytest.importorskip("timm", reason="timm is what ./dev bench torch-models takes models from")
+    row = torch_models.tried("timm nosuch", {}, 120)
+    assert row["verdict"] == "not made" and "nosuch" in row["reason"]
+
+
 def test_torch_models_that_end_badly_have_a_row(tmp_path):
     assert torch_attempt.row_of(tmp_path)["verdict"] is None
     with pytest.raises(torch_attempt.Ended) as ended, torch_attempt._verdict("exporter"):
