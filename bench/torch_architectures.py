@@ -101,6 +101,8 @@ def _configuration(usual, overrides):
         sizes |= beyond
     config = type(usual)(**sizes)
     config.use_cache = False
+    if hasattr(config, "_experts_implementation"):
+        config._experts_implementation = "batched_mm"  # The one of those that transformers has which can be exported.
     return config
 
 

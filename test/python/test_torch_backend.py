@@ -488,10 +488,13 @@ def test_on_a_gpu_tensors_are_bound_as_they_are():
         def run_with_iobinding(self, binding):
             assert all(each.is_contiguous() for each in self.bound.values())
 
+    class Value(torch.Tensor):
+        device = torch.device("cuda", 1)
+
     graph = torch.fx.Graph()
     inputs = [graph.placeholder(name) for name in "xy"]
     added = graph.call_function(torch.ops.aten.add.Tensor, tuple(inputs))
-    added.meta["val"] = torch.empty(2, 3, device="meta")
+    added.meta["val"] = Value(2, 3)
     graph.output((added,))
     session = Session(Fake(), {"x": 0, "y": 1}, Results(graph), {})
     assert session._device == torch.device("cuda", 1)
@@ -538,3 +541,14 @@ def test_the_wheels_entry_point_is_enough(tmp_path):
 def test_the_name_is_registered_once():
     assert "kintsugi" in torch._dynamo.list_backends()
     assert torch._dynamo.lookup_backend("kintsugi") is torch_backend.backend
+
+
+def test_what_is_on_several_devices_is_not_compiled(inference):
+    """Here torch's device without memory stands for another one."""
+
+    def function(x):
+        return (x + 1).to("meta") + torch.ones(3, device="meta"), x * 2
+
+    found = compiled(function)(torch.ones(3))
+    assert found[0].device.type == "meta" and torch.equal(found[1], torch.full((3,), 2.0))
+    assert any("device" in each["reason"] for each in graphs()[0]["in_torch"])

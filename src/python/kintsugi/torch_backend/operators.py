@@ -9,6 +9,7 @@ _RANDOM = "it makes random numbers, which are to be torch's"
 _NOT_STRIDED = "it has tensors that are not dense"
 _COMPLEX = "it has complex numbers, which torch's exporter gives other shapes"
 _TRAINS = "it trains, which torch's exporter leaves out"
+_MOVES = "it moves a tensor to another device"
 _DEPENDS = "a size depends on data"
 _NOT_ATEN = "it is no operator of ATen"
 _NUMBER = "it makes a number that is no size"
@@ -53,7 +54,10 @@ def _reason(node):
             return _TRAINS
     elif isinstance(node.target, torch._ops.HigherOrderOperator) or node.op != "call_function":
         return _NOT_ATEN
-    return next(filter(None, map(_reason_of_value, [*_values(node), *_values(*node.all_input_nodes)])), None)
+    values = [*values_of(node), *values_of(*node.all_input_nodes)]
+    if len({value.device for value in values if isinstance(value, torch.Tensor) and value.ndim > 0}) > 1:
+        return _MOVES
+    return next(filter(None, map(_reason_of_value, values)), None)
 
 
 def _drops_nothing(node):
@@ -68,7 +72,8 @@ def _arguments(node):
     return dict(zip(names, node.args)) | node.kwargs
 
 
-def _values(*nodes):
+def values_of(*nodes):
+    """What torch says of all values that nodes make."""
     for node in nodes:
         value = node.meta.get("val")
         yield from value if isinstance(value, (tuple, list)) else [value]

@@ -13,6 +13,7 @@ import kintsugi
 from . import tensors
 from .export import Exported
 from .model_file import save
+from .operators import values_of
 from .session import Session, symbols_of
 from .survey import refused_nodes
 from .weights import Weights
@@ -33,6 +34,8 @@ class Program:
         self._exported = Exported(gm)
         self._options, self._entry = options, entry
         self._values = [node.meta["val"] for node in gm.graph.nodes if node.op == "placeholder"]
+        values = values_of(*gm.graph.nodes)
+        self._device = tensors.device_of([value for value in values if isinstance(value, torch.Tensor)])
         self._ports = [info.name for info in self._exported.proto.graph.input]
         self._weights = Weights(weights)
         self._is_open = any(map(_is_open, self._values))
@@ -66,12 +69,11 @@ class Program:
         return tuple(each if isinstance(each, int) else tuple(each.shape) for each in arguments)
 
     def _open(self, arguments):
-        device = tensors.device_of([each for each in arguments if isinstance(each, torch.Tensor)])
-        if device is None:
+        if self._device is None:
             raise Refused("its tensors are on several devices, or on one that is neither a processor nor an NVIDIA GPU")
         constants = self._constants(arguments)
         sizes = self._specialized(arguments, constants)
-        keywords = self._options.session | {"device": device} | sizes
+        keywords = self._options.session | {"device": self._device} | sizes
         with tempfile.TemporaryDirectory(prefix="kintsugi-") as folder:
             path = os.path.join(folder, "model.onnx")
             save(self._exported.proto, constants, path)

@@ -15,11 +15,12 @@ class Session:
         self._session = session
         self._outputs = [(result, _view(result.view, symbols)) for result in results.outputs]
         self._fed = [(port.name, fed[port.name]) for port in session.get_inputs()]
-        self._rooms = [
-            _Room(port, node.meta["val"], symbols) for port, node in zip(session.get_outputs(), results.nodes)
-        ]
         self._is_on_host = session.get_providers() == [PROVIDER]
         self._device = torch.device("cpu") if self._is_on_host else torch.device("cuda", session._gpu)
+        values = [node.meta["val"] for node in results.nodes]
+        if there := [each for each in values if isinstance(each, torch.Tensor) and each.device.type != self._device.type]:
+            raise UsageError(f"a result is to be on {there[0].device}, what it comes of is on {self._device}")
+        self._rooms = [_Room(port, value, symbols) for port, value in zip(session.get_outputs(), values)]
 
     def run(self, arguments):
         binding = self._session.io_binding()
