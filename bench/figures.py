@@ -17,6 +17,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "zoo"))
 
 import machine
 import models
+import torch_models
 
 README = models.ROOT / "README.md"
 BEGIN, END = "<!-- figures: written by bench/figures.py -->\n", "<!-- end of figures -->\n"
@@ -151,7 +152,8 @@ def right_of_torch(report):
     verdicts = report["summary"]["verdicts"]
     exported = {name: verdicts.get(name, 0) for name in ("right", "refused", "wrong", "failed")}
     others = ", ".join(f"{count} {name}" for name, count in exported.items() if count and name != "right")
-    return f"{exported['right']} of {sum(exported.values())}" + (f" ({others})" if others else "")
+    text = f"{exported['right']} of {sum(exported.values())}" + (f" ({others})" if others else "")
+    return f"{text}; {report['summary']['models']} of {len(torch_models.listed())} were tried"
 
 
 def conformance(_):
