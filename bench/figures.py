@@ -17,6 +17,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "zoo"))
 
 import machine
 import models
+import torch_models
 
 README = models.ROOT / "README.md"
 BEGIN, END = "<!-- figures: written by bench/figures.py -->\n", "<!-- end of figures -->\n"
@@ -146,6 +147,15 @@ def attention_on_gpu(report):
     return f"{leads[worst]:.2f} ({worst.replace('_', ', ')}); {statistics.geometric_mean(leads.values()):.2f}"
 
 
+def right_of_torch(report):
+    """Of the models that torch exports: those that are not are no matter of the compiler."""
+    verdicts = report["summary"]["verdicts"]
+    exported = {name: verdicts.get(name, 0) for name in ("right", "refused", "wrong", "failed")}
+    others = ", ".join(f"{count} {name}" for name, count in exported.items() if count and name != "right")
+    text = f"{exported['right']} of {sum(exported.values())}" + (f" ({others})" if others else "")
+    return f"{text}; {report['summary']['models']} of {len(torch_models.listed())} were tried"
+
+
 def conformance(_):
     """The list is the figure: a test compares it with what passes."""
     folder = models.ROOT / "test" / "conformance"
@@ -158,6 +168,8 @@ ROWS = [
     ("models of the [zoo](zoo/README.md) that agree with ONNX Runtime inside the published error policy, code for AVX2",
      agreeing, "zoo-v3", "./dev zoo --cpu-level v3 --json bench/results/zoo-v3.json"),
     ("the same, code for AVX-512", agreeing, "zoo-v4", "./dev zoo --cpu-level v4 --json bench/results/zoo-v4.json"),
+    ("architectures of torchvision, timm and transformers with random weights, as torch exports them, that agree with torch"
+     " inside the policy", right_of_torch, "torch-models", "./dev bench torch-models"),
     ("official ONNX backend cases that pass; the list may only grow", conformance, None, "./dev conformance"),
     ("time / ONNX Runtime's, geometric mean over the zoo; the worst", ratio_to("ort"), "cpu", "./dev bench cpu"),
     ("time / OpenVINO's, the same", ratio_to("openvino"), "cpu", "./dev bench cpu"),

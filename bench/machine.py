@@ -49,7 +49,7 @@ def describe(cores):
         kernel=platform.release(),
         commit=commit(),
         gpu=said_by("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"),
-        versions=dict(versions(("onnxruntime", "openvino", "torch", "transformers", "timm", "numpy"))),
+        versions=dict(versions(("onnxruntime", "openvino", "torch", "torchvision", "transformers", "timm", "onnxscript", "numpy"))),
     )
 
 
@@ -76,7 +76,7 @@ def command():
     script, *words = sys.argv
     name = pathlib.Path(script).resolve()
     if name.parent == RESULTS.parent:
-        return " ".join(["./dev", "bench", name.stem, *words])
+        return " ".join(["./dev", "bench", name.stem.replace("_", "-"), *words])
     return " ".join(["python3", os.path.relpath(name, models.ROOT), *words])
 
 

@@ -48,6 +48,7 @@ def check_contents(wheel, folder):
         names = set(archive.namelist())
     data = f"kintsugi-{dist.version()}"
     wanted = {LIBRARY, PROGRAM, "kintsugi/py.typed", f"{data}.data/scripts/kintsugi", f"{data}.dist-info/sboms/kintsugi.cdx.json"}
+    wanted |= {"kintsugi/torch_backend/__init__.py", f"{data}.dist-info/entry_points.txt"}
     wanted |= {f"{data}.dist-info/licenses/{package}" for package in dist.LINKED}
     if missing := wanted - names:
         raise dist.NotPortable(f"{wheel.name}: lacks {', '.join(sorted(missing))}")

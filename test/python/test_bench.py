@@ -26,6 +26,8 @@ import onnx
 import onnx.parser
 import products
 import pytest
+import torch_attempt
+import torch_models
 
 ROWS = {
     "a": {"rounds": {"kintsugi": [2.0], "ort": [1.0], "openvino": [4.0]}},
@@ -384,6 +386,66 @@ def test_names_that_nobody_knows_are_usage_errors(main, capsys):
     with pytest.raises(SystemExit) as ended:
         main(["nosuch"])
     assert ended.value.code == 2 and "'nosuch'; there are " in capsys.readouterr().err
+
+
+def test_torch_models_are_many_and_their_names_are_one_for_each():
+    titles = torch_models.listed()
+    assert len(titles) >= 150 and {title.split()[0] for title in titles} == set(torch_models.FAMILIES)
+    options = torch_models.parse(["--only", "bert,resnet18", "--families", "timm,transformers"])
+    assert list(options.titles) == ["transformers bert", *(t for t in titles if t == "timm resnet18")]
+
+
+@pytest.mark.parametrize("words", [["--only", "nosuch"], ["--families", "nosuch"]])
+def test_torch_models_that_nobody_knows(words, capsys):
+    with pytest.raises(SystemExit):
+        torch_models.parse(words)
+    assert "'nosuch'; there are " in capsys.readouterr().err
+
+
+@needs_program
+def test_torch_models_are_judged_by_their_answers(model, tmp_path):
+    x = contenders.feeds_of(model)["x"]
+    loaded = onnx.load(model)
+    (tmp_path / "model.onnx").write_bytes(model.read_bytes())
+
+    def verdict(answer, loaded=loaded):
+        return torch_attempt._compared(loaded, {"x": x}, {"y": answer}, tmp_path, 60)
+
+    assert verdict(np.maximum(x, 0))["verdict"] == "right"
+    row = verdict(np.maximum(x, 0) + 1)
+    assert row["verdict"] == "exporter" and "ONNX Runtime differs from torch" in row["reason"]
+    loaded.graph.node[0].op_type = "Nonsense"
+    onnx.save(loaded, tmp_path / "model.onnx")
+    with pytest.raises(torch_attempt.Ended) as ended:
+        verdict(x, loaded)
+    assert ended.value.args[0] == "refused" and "Nonsense" in ended.value.args[1]
+
+
+def test_torch_models_are_tried_in_processes_of_their_own(monkeypatch, tmp_path):
+    """One that does not end, and one that there is not."""
+    monkeypatch.setattr(models, "CACHE", tmp_path)
+    monkeypatch.setattr(torch_models, "GRACE", 0)
+    late = torch_models.tried("timm nosuch", {}, 0.001)
+    assert late["verdict"] == "failed" and "over 0.001 s" in late["reason"] and not list(tmp_path.iterdir())
+    pytest.importorskip("timm", reason="timm is what ./dev bench torch-models takes models from")
+    row = torch_models.tried("timm nosuch", {}, 120)
+    assert row["verdict"] == "not made" and "nosuch" in row["reason"]
+
+
+def test_torch_models_that_end_badly_have_a_row(tmp_path):
+    assert torch_attempt.row_of(tmp_path)["verdict"] is None
+    with pytest.raises(torch_attempt.Ended) as ended, torch_attempt._verdict("exporter"):
+        try:
+            raise KeyError("inner")
+        except KeyError as inner:
+            raise ValueError("outer") from inner
+    assert ended.value.args == ("exporter", "KeyError: 'inner'")
+    rows = {"timm a": dict(verdict="right", seconds=1.0), "timm b": dict(verdict="failed", seconds=2.0, reason="why")}
+    assert torch_models.summary(rows)["families"]["timm"] == {"right": 1, "failed": 1}
+    assert torch_models.line("timm b", rows["timm b"]).endswith("why")
+    rows["timm c"] = dict(verdict="exporter")
+    text = figures.right_of_torch(dict(summary=torch_models.summary(rows)))
+    assert text == f"1 of 2 (1 failed); 3 of {len(torch_models.listed())} were tried"
 
 
 def test_readme_has_the_figures_of_the_files():

@@ -1,0 +1,554 @@
+"""torch.compile(model, backend="kintsugi"): answers are torch's, and the report says what did not run in Kintsugi."""
+
+import os
+import subprocess
+import sys
+import tomllib
+import warnings
+
+import pytest
+from program import ROOT
+
+torch = pytest.importorskip("torch", reason="torch is not installed; requirements-torch.txt has it")
+pytest.importorskip("onnxscript", reason="onnxscript is not installed, which torch's exporter needs")
+kintsugi = pytest.importorskip("kintsugi", reason="the package is not built; ./dev build makes it")
+
+from kintsugi import torch_backend
+from torch import nn
+
+
+@pytest.fixture(autouse=True, scope="module")
+def cache(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("KINTSUGI_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    torch.manual_seed(1)
+    torch._dynamo.reset()
+    torch_backend.report(clear=True)
+
+
+def graphs():
+    return torch_backend.report()["graphs"]
+
+
+def runners():
+    return [graph["runner"] for graph in graphs()]
+
+
+def compiled(function, **how):
+    return torch.compile(function, backend="kintsugi", **how)
+
+
+def alike(found, expected, rtol=1e-4, atol=1e-5):
+    torch.testing.assert_close(found, expected, rtol=rtol, atol=atol)
+    for a, b in zip(*([each] if isinstance(each, torch.Tensor) else each for each in (found, expected))):
+        if isinstance(b, torch.Tensor):
+            assert a.stride() == b.stride()
+
+
+@pytest.fixture
+def inference():
+    with torch.inference_mode():
+        yield
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.convolution, self.norm = nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8)
+        self.last = nn.Linear(8, 5)
+        self.norm.running_mean.normal_()
+        self.norm.running_var.uniform_(0.5, 2)
+
+    def forward(self, x):
+        x = nn.functional.relu(self.norm(self.convolution(x)))
+        return self.last(nn.functional.max_pool2d(x, 2).mean((2, 3)))
+
+
+def mlp():
+    return nn.Sequential(nn.Linear(12, 32), nn.GELU(), nn.LayerNorm(32), nn.Linear(32, 7)).eval()
+
+
+MODELS = {
+    "mlp": (mlp, (3, 12)),
+    "net": (lambda: Net().eval(), (2, 3, 8, 8)),
+    "encoder": (lambda: nn.TransformerEncoderLayer(16, 4, 32, batch_first=True).eval(), (2, 6, 16)),
+    "decoder of images": (lambda: nn.Sequential(nn.ConvTranspose2d(4, 6, 4, 2, 1), nn.SiLU()).eval(), (1, 4, 5, 5)),
+    "encoder, normed first": (
+        lambda: nn.TransformerEncoderLayer(16, 4, 32, activation="gelu", batch_first=True, norm_first=True).eval(),
+        (2, 6, 16),
+    ),
+}
+
+
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+@pytest.mark.parametrize("name", MODELS)
+def test_models_are_compiled_as_a_whole(name, mode):
+    make, shape = MODELS[name]
+    model = make()
+    x = torch.randn(shape)
+    with mode():
+        for _ in range(2):
+            found, expected = compiled(model)(x), model(x)
+    alike(torch.utils._pytree.tree_leaves(found), torch.utils._pytree.tree_leaves(expected))
+    assert set(runners()) == {"kintsugi"}
+
+
+def test_a_symbolic_batch_is_exported_once_and_compiled_for_each_size(inference):
+    model = Net().eval()
+    run = compiled(model, dynamic=True, options={"sizes": 2})
+    for batch in (2, 5, 3, 2):
+        x = torch.randn(batch, 3, 8, 8)
+        alike(run(x), model(x))
+    (graph,) = graphs()
+    assert graph["runner"] == "kintsugi" and graph["sizes"] == 2
+
+
+def test_numbers_are_arguments_and_results(inference):
+    def function(x, n):
+        return x.reshape(-1)[:n] * n, x.shape[0] * 2 + n, None
+
+    run = compiled(function, dynamic=True)
+    for rows, n in ((3, 4), (5, 4), (5, 7)):
+        x = torch.randn(rows, 6)
+        found, expected = run(x, n), function(x, n)
+        alike(found[0], expected[0])
+        assert found[1:] == expected[1:] and type(found[1]) is int
+    assert set(runners()) == {"kintsugi"}
+
+
+def test_a_graph_break_is_two_graphs(inference):
+    model = mlp()
+
+    def function(x):
+        x = model(x)
+        torch._dynamo.graph_break()
+        return x.softmax(-1)
+
+    x = torch.randn(3, 12)
+    alike(compiled(function)(x), function(x))
+    assert runners() == ["kintsugi"] * 2
+
+
+def test_what_the_exporter_lacks_runs_in_torch_between_parts(inference):
+    first, last = mlp(), nn.Linear(7, 7).eval()
+
+    def function(x):
+        q, _ = torch.linalg.qr(first(x))
+        return last(torch.relu(q))
+
+    x = torch.randn(9, 12)
+    alike(compiled(function)(x).abs(), function(x).abs())
+    (graph,) = graphs()
+    assert graph["runner"] == "kintsugi and torch" and graph["parts"] == 2
+    (refused,) = graph["in_torch"]
+    assert refused["operator"] == "aten.linalg_qr.default" and "exporter" in refused["reason"]
+    assert "linalg_qr" in str(torch_backend.report())
+
+
+def test_what_the_compiler_refuses_runs_in_torch_between_parts(inference, monkeypatch):
+    from kintsugi.torch_backend import program
+
+    opened = kintsugi.InferenceSession
+
+    def without_erf(path, **keywords):
+        import onnx
+
+        if any(node.op_type == "Erf" for node in onnx.load(path, load_external_data=False).graph.node):
+            raise kintsugi.InputError(f"{path}: Erf is missing")
+        return opened(path, **keywords)
+
+    def survey(path, keywords, origins):
+        return {name: "Erf: it is missing" for name in origins if name == "erf"}
+
+    monkeypatch.setattr(kintsugi, "InferenceSession", without_erf)
+    monkeypatch.setattr(program, "refused_nodes", survey)
+    model = mlp()
+
+    def function(x):
+        return model(torch.erf(model(x)).repeat(1, 2)[:, :12])
+
+    x = torch.randn(3, 12)
+    alike(compiled(function)(x), function(x))
+    (graph,) = graphs()
+    assert graph["parts"] == 2
+    assert [(each["operator"], each["reason"]) for each in graph["in_torch"]] == [
+        ("aten.erf.default", "Erf: it is missing")
+    ]
+
+
+def test_nodes_that_are_refused_are_found_by_name(tmp_path):
+    """Of what the compiler says of an ONNX node, the graph's node is to blame."""
+    from kintsugi.torch_backend.survey import refused_nodes
+    from onnx import TensorProto, helper
+
+    ports = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [3]) for name in "xyz"]
+    nodes = [
+        helper.make_node("Relu", ["x"], ["y"]),
+        helper.make_node("Nonsense", ["y"], ["z"], domain="example"),
+    ]
+    graph = helper.make_graph(nodes, "g", ports[:1], ports[2:], value_info=ports[1:2])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20), helper.make_opsetid("example", 1)])
+    (tmp_path / "m.onnx").write_bytes(model.SerializeToString())
+    found = refused_nodes(str(tmp_path / "m.onnx"), {"device": "cpu"}, ["relu", "nonsense"])
+    assert list(found) == ["nonsense"] and "Nonsense" in found["nonsense"]
+
+
+def test_exported_nodes_know_where_they_come_from(inference):
+    from kintsugi.torch_backend import export
+
+    seen = []
+    made = export.Exported.__init__
+
+    def watched(self, gm):
+        made(self, gm)
+        seen.append((self, {node.name for node in gm.graph.nodes}))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(export.Exported, "__init__", watched)
+        compiled(mlp())(torch.randn(3, 12))
+    ((exported, names),) = seen
+    assert exported.origins and set(exported.origins) <= names
+
+
+def test_writes_to_arguments_are_seen(inference):
+    def function(x, y):
+        x.add_(y.sum())
+        y[1:].mul_(2)
+        return x * y
+
+    arguments = torch.randn(3, 4), torch.randn(3, 4)
+    others = [each.clone() for each in arguments]
+    alike(compiled(function)(*arguments), function(*others))
+    alike(arguments, tuple(others))
+    assert runners() == ["kintsugi"]
+
+
+def test_results_that_are_views_or_arguments_stay_so(inference):
+    def function(x):
+        y = x + 1
+        return x, x.t(), y, y[0], y.t()
+
+    x = torch.randn(3, 4)
+    found, expected = compiled(function)(x), function(x)
+    alike(found, expected)
+    assert found[0] is x and found[1]._base is x or found[1].data_ptr() == x.data_ptr()
+    found[2].zero_()
+    assert not found[3].any() and not found[4].any()
+
+
+def test_overlapping_arguments(inference):
+    def function(x, y):
+        x.add_(1)
+        return y * 2
+
+    memory, other = torch.zeros(6), torch.zeros(6)
+    alike(compiled(function)(memory[:4], memory[2:]), function(other[:4], other[2:]))
+    alike(memory, other)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda x: x.t().contiguous().t(),
+        lambda x: torch.randn(3, 24)[:, ::2].copy_(x),
+        lambda x: x[:1].expand(3, 12),
+    ],
+)
+def test_arguments_need_not_be_dense(inference, change):
+    model = mlp()
+    x = change(torch.randn(3, 12))
+    assert not x.is_contiguous()
+    alike(compiled(model)(x), model(x))
+    assert runners() == ["kintsugi"]
+
+
+def test_strides_are_torchs(inference):
+    model = Net().convolution.to(memory_format=torch.channels_last)
+    x = torch.randn(2, 3, 8, 8).to(memory_format=torch.channels_last)
+    found = compiled(model)(x)
+    alike(found, model(x))
+    assert found.is_contiguous(memory_format=torch.channels_last)
+
+
+TYPES = {
+    torch.float16: 5e-3,
+    torch.bfloat16: 4e-2,
+    torch.float64: 1e-9,
+    torch.int32: 0,
+    torch.int64: 0,
+    torch.uint8: 0,
+    torch.bool: 0,
+}
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_types(inference, dtype):
+    if dtype == torch.bfloat16:
+        pytest.importorskip("ml_dtypes", reason="ml_dtypes is not installed")
+
+    def function(x, y):
+        return torch.where(x > y, x, y).flip(0), x == y
+
+    x, y = ((torch.randn(4, 5) * 3).to(dtype) for _ in range(2))
+    alike(compiled(function)(x, y), function(x, y), rtol=TYPES[dtype], atol=TYPES[dtype])
+    assert runners() == ["kintsugi"]
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
+def test_models_of_other_floats(inference, dtype):
+    if dtype == torch.bfloat16:
+        pytest.importorskip("ml_dtypes", reason="ml_dtypes is not installed")
+    model = mlp().to(dtype)
+    x = torch.randn(3, 12, dtype=dtype)
+    alike(compiled(model)(x), model(x), rtol=TYPES[dtype], atol=TYPES[dtype])
+    assert runners() == ["kintsugi"]
+
+
+def test_complex_numbers_run_in_torch(inference):
+    def function(x):
+        return torch.fft.fft(x) * 1j
+
+    x = torch.randn(8)
+    alike(compiled(function)(x), function(x))
+    assert runners() == ["torch"] and "complex" in graphs()[0]["in_torch"][0]["reason"]
+
+
+def test_what_needs_gradients_runs_in_torch():
+    model, other = mlp(), mlp()
+    other.load_state_dict(model.state_dict())
+    x = torch.randn(3, 12)
+    with pytest.warns(RuntimeWarning, match="runs in torch: it needs gradients"):
+        found = compiled(model)(x)
+    found.sum().backward()
+    other(x).sum().backward()
+    for a, b in zip(model.parameters(), other.parameters()):
+        alike(a.grad, b.grad)
+    (graph,) = graphs()
+    assert graph["runner"] == "torch" and "no_grad" in graph["reason"]
+
+
+def test_without_weights_that_need_gradients_the_mode_does_not_matter():
+    model = mlp().requires_grad_(False)
+    x = torch.randn(3, 12)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        alike(compiled(model)(x), model(x))
+    assert runners() == ["kintsugi"]
+
+
+def test_training_under_no_grad_keeps_statistics():
+    model, other = Net().train(), Net().train()
+    other.load_state_dict(model.state_dict())
+    run = compiled(model)
+    with torch.no_grad():
+        for _ in range(3):
+            x = torch.randn(4, 3, 8, 8)
+            alike(run(x), other(x))
+    for name, expected in other.state_dict().items():
+        alike(model.state_dict()[name], expected)
+
+
+def test_random_numbers_are_torchs(inference):
+    model = nn.Sequential(nn.Linear(12, 32), nn.ReLU(), nn.Dropout(0.5), nn.Linear(32, 7), nn.ReLU())
+    x = torch.randn(3, 12)
+    run = compiled(model)
+    run(x)
+    torch.manual_seed(5)
+    found = run(x)
+    torch.manual_seed(5)
+    alike(found, model(x))
+    (graph,) = graphs()
+    assert graph["runner"] == "kintsugi and torch"
+    assert any("random" in each["reason"] for each in graph["in_torch"])
+
+
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+def test_weights_may_change(mode):
+    model = mlp()
+    run = compiled(model)
+    x = torch.randn(3, 12)
+    with mode():
+        alike(run(x), model(x))
+    for _ in range(3):
+        with torch.no_grad():
+            model[0].weight.mul_(1.5)
+            model[0].bias.add_(1)
+        with mode():
+            alike(run(x), model(x))
+    model.load_state_dict(mlp().state_dict())
+    with mode():
+        alike(run(x), model(x))
+    assert set(runners()) == {"kintsugi"}
+
+
+def test_state_that_graphs_write_to_is_no_constant(inference):
+    class Counting(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("seen", torch.zeros(4))
+
+        def forward(self, x):
+            self.seen.add_(x)
+            return self.seen * 2
+
+    model, other = Counting(), Counting()
+    run = compiled(model)
+    for _ in range(3):
+        x = torch.randn(4)
+        alike(run(x), other(x))
+    alike(model.seen, other.seen)
+
+
+def test_constants_of_a_graph(inference):
+    def function(x):
+        return x[:, torch.tensor([2, 0, 1])] + torch.arange(3, dtype=torch.float32)
+
+    x = torch.randn(2, 3)
+    alike(compiled(function)(x), function(x))
+    assert runners() == ["kintsugi"]
+
+
+def test_options_reach_sessions(inference, monkeypatch):
+    seen = []
+    opened = kintsugi.InferenceSession
+
+    def watched(path, **keywords):
+        seen.append(keywords)
+        return opened(path, **keywords)
+
+    monkeypatch.setattr(kintsugi, "InferenceSession", watched)
+    x = torch.randn(3, 12)
+    compiled(mlp(), options={"threads": 1, "plan": "greedy", "cache": False})(x)
+    assert {"threads": 1, "plan": "greedy", "cache": False}.items() <= seen[0].items()
+    assert seen[0]["device"] == "cpu"
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [({"thread": 1}, "no option 'thread'; its options: threads, "), ({"sizes": 0}, "sizes is 0; it takes a number")],
+)
+def test_options_that_there_are_not(inference, options, message):
+    with pytest.raises(torch._dynamo.exc.BackendCompilerFailed, match=message):
+        compiled(mlp(), options=options)(torch.randn(3, 12))
+
+
+def test_strict_is_an_error_where_torch_would_run(inference):
+    def function(x):
+        return torch.linalg.qr(x + 1)[0]
+
+    with pytest.raises(kintsugi.Error, match=r"not compiled as a whole: aten\.linalg_qr"):
+        compiled(function, options={"strict": True})(torch.randn(4, 4))
+
+
+def test_attention_that_torch_has_an_operator_for(inference):
+    model = nn.MultiheadAttention(16, 4, batch_first=True).eval()
+    x = torch.randn(2, 6, 16)
+    for how in ({}, {"average_attn_weights": False}, {"need_weights": False}):
+        found, expected = (run(x, x, x, **how) for run in (compiled(model), model))
+        alike(found[0], expected[0])
+        assert found[1] is None if expected[1] is None else alike(found[1], expected[1]) is None
+    assert set(runners()) == {"kintsugi"}
+
+
+def test_on_a_gpu_tensors_are_bound_as_they_are():
+    """Here those of torch's device without memory stand for the GPU's."""
+    from kintsugi.torch_backend.results import Results
+    from kintsugi.torch_backend.session import Session
+
+    class Port:
+        def __init__(self, name):
+            self.name, self.shape, self._dtype = name, [2, 3], torch.empty(0).numpy().dtype
+
+    class Fake:
+        _gpu = 1
+        bound = {}
+
+        def get_inputs(self):
+            return [Port("x"), Port("y")]
+
+        def get_outputs(self):
+            return [Port("z")]
+
+        def get_providers(self):
+            return ["CUDAExecutionProvider"]
+
+        def io_binding(self):
+            return self
+
+        def bind_input(self, name, value):
+            self.bound[name] = value
+
+        bind_output = bind_input
+
+        def run_with_iobinding(self, binding):
+            assert all(each.is_contiguous() for each in self.bound.values())
+
+    class Value(torch.Tensor):
+        device = torch.device("cuda", 1)
+
+    graph = torch.fx.Graph()
+    inputs = [graph.placeholder(name) for name in "xy"]
+    added = graph.call_function(torch.ops.aten.add.Tensor, tuple(inputs))
+    added.meta["val"] = Value(2, 3)
+    graph.output((added,))
+    session = Session(Fake(), {"x": 0, "y": 1}, Results(graph), {})
+    assert session._device == torch.device("cuda", 1)
+    session._device = torch.device("meta")
+    x, y = torch.empty(2, 3, device="meta"), torch.empty(3, 2, device="meta").t()
+    (z,) = session.run((x, y))
+    assert Fake.bound["x"].shape == Fake.bound["y"].shape == (2, 3) and Fake.bound["z"] is z
+
+
+def test_devices():
+    from kintsugi.torch_backend.tensors import device_of
+
+    class Tensor:
+        def __init__(self, device, ndim=1):
+            self.device, self.ndim = torch.device(device), ndim
+
+    assert device_of([]) == device_of([Tensor("cpu"), Tensor("cpu", 0)]) == "cpu"
+    assert device_of([Tensor("cuda:1"), Tensor("cpu", 0)]) == device_of([Tensor("cuda:1", 0)]) == "cuda:1"
+    assert device_of([Tensor("cuda:1"), Tensor("cuda:0")]) is None
+    assert device_of([Tensor("cuda:1"), Tensor("cpu")]) is device_of([Tensor("meta")]) is None
+
+
+def test_the_wheels_entry_point_is_enough(tmp_path):
+    """Where the package is installed, nobody has to import the backend."""
+    points = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]
+    folder = tmp_path / "kintsugi-0.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: kintsugi\nVersion: 0\n")
+    lines = [line for group, named in points.items() for line in (f"[{group}]", *map(" = ".join, named.items()))]
+    (folder / "entry_points.txt").write_text("\n".join(lines) + "\n")
+    script = (
+        "import sys, torch\n"
+        "with torch.inference_mode():\n"
+        "    y = torch.compile(lambda x: x + 1, backend='kintsugi')(torch.zeros(3))\n"
+        "print(y.sum().item(), sys.modules['kintsugi.torch_backend'].report()['graphs'][0]['runner'])\n"
+    )
+    path = os.pathsep.join([str(tmp_path), str(ROOT / "build" / "python"), *sys.path])
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, env=os.environ | {"PYTHONPATH": path}
+    )
+    assert done.stdout.split() == ["3.0", "kintsugi"], done.stderr
+
+
+def test_the_name_is_registered_once():
+    assert "kintsugi" in torch._dynamo.list_backends()
+    assert torch._dynamo.lookup_backend("kintsugi") is torch_backend.backend
+
+
+def test_what_is_on_several_devices_is_not_compiled(inference):
+    """Here torch's device without memory stands for another one."""
+
+    def function(x):
+        return (x + 1).to("meta") + torch.ones(3, device="meta"), x * 2
+
+    found = compiled(function)(torch.ones(3))
+    assert found[0].device.type == "meta" and torch.equal(found[1], torch.full((3,), 2.0))
+    assert any("device" in each["reason"] for each in graphs()[0]["in_torch"])
