@@ -20,11 +20,11 @@ input x[i:3, j:9000] f32
 input d[i:8, j:4] f32
 input p[i:2, j:1] i64
 input u[i:2, j:4] f32
-input q[i:6] u4
+input q[i:5000000000] u8
 (v[3, 20] f32, w[3, 20] i64) = call TopK(x) {"k":20}  @"top"
 y[i:3, j:9000] f32 = x[i, j] * 2
 (a[3, 20] f32, b[3, 20] i64) = call TopK(y) {"k":20}
-(e[2] u4, f[2] i64) = call TopK(q) {"k":2}  @"narrow"
+(e[2] u8, f[2] i64) = call TopK(q) {"k":2}  @"long"
 s[8, 4] f32 = call ScatterND(d, p, u) {"reduction":"add"}  @"scatter"
 (last[8, 4] f32) = scan[4] carry(d) capture(p, u) {
   input step[] i64
@@ -106,7 +106,7 @@ TEST_F(DeviceCalls, AreStagesOfTheManifest) {
 
 TEST_F(DeviceCalls, AreOnTheHostForAReason) {
   EXPECT_FALSE(stageOf("inner").device);
-  EXPECT_FALSE(stageOf("narrow").device);
+  EXPECT_FALSE(stageOf("long").device);
   auto said = [&](const std::string &decision, const std::string &reason) {
     return llvm::any_of(log.records(), [&](const explain::Record &record) {
       return record.phase == "calls" && record.decision == decision &&
@@ -114,8 +114,7 @@ TEST_F(DeviceCalls, AreOnTheHostForAReason) {
     });
   };
   EXPECT_TRUE(said("call TopK runs on the device", "serves top"));
-  EXPECT_TRUE(
-      said("call TopK runs on the host, between copies", "its elements are no whole bytes"));
+  EXPECT_TRUE(said("call TopK runs on the host, between copies", "its rows are too long"));
   EXPECT_TRUE(said("call ScatterND runs on the host, between copies",
                    "its indices may be wrong, and a loop or branch has no place to say so"));
 }

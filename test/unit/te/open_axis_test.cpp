@@ -53,10 +53,10 @@ TEST(Validity, IsUnknownWhereStepsMix) {
 /// Elements of steps that nobody asked for may be anything.
 TEST(Validity, PlacesThatAreComputedAreNotReadAt) {
   std::string table = "const t[3] f32 = [1, 2, 3]\ninput q[i:4] i64\n";
-  Program given = parsed(table + "y[i:4] f32 = t[{q[i]}] else 0\noutput y\n");
+  Program given = parsed(table + "y[i:4] f32 = (t[{q[i]}] | 0)\noutput y\n");
   EXPECT_EQ(validityIn(given, "y"), Validity::steps(0, 1));
   Program computed =
-      parsed(table + "p[i:4] i64 = q[i] + 1\ny[i:4] f32 = t[{p[i]}] else 0\noutput y\n");
+      parsed(table + "p[i:4] i64 = q[i] + 1\ny[i:4] f32 = (t[{p[i]}] | 0)\noutput y\n");
   EXPECT_TRUE(validityIn(computed, "y").isMixed());
 }
 
