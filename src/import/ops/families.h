@@ -44,6 +44,12 @@ OperatorTable rotaryOperators();
 OperatorTable unpoolingOperators();
 OperatorTable attentionOperators();
 OperatorTable skipNormalizationOperators();
+OperatorTable linearAttentionOperators();
+OperatorTable causalConvolutionOperators();
+OperatorTable quantizedProductOperators();
+OperatorTable deformableConvolutionOperators();
+OperatorTable flexAttentionOperators();
+OperatorTable optionalOperators();
 
 } // namespace kintsugi::import
 

@@ -49,6 +49,9 @@ TEST(Refusals, TooFewAndTooManyInputsAndOutputs) {
             "anew");
   EXPECT_EQ(errorOf({node("Identity", {""}, {"y"}, "same")}),
             "m: node 'same' (Identity): its output 'y' is not supported");
+  EXPECT_EQ(errorOf({node("OptionalGetElement", {""}, {"y"}, "get")}),
+            "m: node 'get' (OptionalGetElement): its input is left out, so that there is no "
+            "element");
   EXPECT_EQ(errorOf({node("Relu", {"x", "x", "x"}, {"y"}, "r")}),
             "m: node 'r' (Relu): it has 3 inputs, but Relu takes 1; export the model anew");
   EXPECT_EQ(errorOf({node("Relu", {"x"}, {"y", "z"}, "r")}),
