@@ -51,6 +51,7 @@ constexpr OperatorTable (*families[])() = {
     quantizedProductOperators,
     deformableConvolutionOperators,
     flexAttentionOperators,
+    listOperators,
     optionalOperators,
 };
 

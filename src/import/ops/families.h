@@ -49,6 +49,7 @@ OperatorTable causalConvolutionOperators();
 OperatorTable quantizedProductOperators();
 OperatorTable deformableConvolutionOperators();
 OperatorTable flexAttentionOperators();
+OperatorTable listOperators();
 OperatorTable optionalOperators();
 
 } // namespace kintsugi::import

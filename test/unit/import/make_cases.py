@@ -454,6 +454,28 @@ def deformed():
     case("deform_conv_outside", "DeformConv", [x, w, f32(2, 24, 3, 6) * 1e9, bias], **shape)
 
 
+def lists():
+    def several(name, steps, **feeds):
+        """Nodes of (operator, inputs, outputs, attributes); y is the result."""
+        nodes = [helper.make_node(op, ins.split(), outs.split(), **attributes) for op, ins, outs, attributes in steps]
+        infos = [helper.make_tensor_value_info(k, helper.np_dtype_to_tensor_dtype(v.dtype), v.shape) for k, v in feeds.items()]
+        places = [numpy_helper.from_array(np.array(n, np.int64), t) for t, n in (("first", 0), ("last", -1), ("two", 2))]
+        places.append(numpy_helper.from_array(i64(1, 0, 4), "uneven"))
+        write(name, helper.make_graph(nodes, "case", infos, [onnx.ValueInfoProto(name="y")], places), 17, feeds)
+
+    x = f32(3, 5)
+    several("lists_split", [("SplitToSequence", "x two", "s", {"axis": 1}), ("SequenceErase", "s first", "t", {}),
+                            ("SequenceAt", "s first", "a", {}), ("SequenceInsert", "t a last", "u", {}),
+                            ("ConcatFromSequence", "u", "y", {"axis": -1})], x=x)
+    several("lists_unevenly", [("SplitToSequence", "x uneven", "s", {"axis": 1}),
+                               ("ConcatFromSequence", "s", "y", {"axis": 1})], x=x)
+    several("lists_dropped", [("SplitToSequence", "x", "s", {"axis": 1, "keepdims": 0}), ("SequenceErase", "s", "t", {}),
+                              ("ConcatFromSequence", "t", "y", {"axis": 1, "new_axis": 1})], x=x)
+    several("lists_length", [("SequenceEmpty", "", "s", {}), ("SequenceInsert", "s x", "t", {}),
+                             ("SequenceInsert", "t x first", "u", {}), ("SequenceLength", "u", "y", {})], x=x)
+    several("lists_constructed", [("SequenceConstruct", "x z", "s", {}), ("SequenceAt", "s last", "y", {})], x=x, z=f32(2))
+
+
 def byte_products():
     def steps(kind, *shape):
         return np.asarray(rng.integers(np.iinfo(kind).min, np.iinfo(kind).max + 1, shape), kind)
@@ -487,5 +509,5 @@ if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
     for family in (elementwise, reductions, products, pools, shapes, gathers, resizes, recurrent, whole_models, triangles,
                    sums_by_names, sums_so_far, products_so_far, losses, classes, sequences, images, window_functions, orders,
-                   scalars, signals, attentions, residuals, mixed_tokens, byte_products, deformed):
+                   scalars, signals, attentions, residuals, mixed_tokens, byte_products, deformed, lists):
         family()
