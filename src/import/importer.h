@@ -73,6 +73,8 @@ private:
   static bool hasDefault(const ValueInfo &info, const Scope &scope);
   Status addInput(const ValueInfo &info, Scope &scope);
   NodeSurvey surveyNode(const Node &node, Scope &scope);
+  /// Sequences exist at import only: nodes that share one with a refused node are refused, too.
+  void refuseSharersOfSequences(const Scope &scope, std::vector<NodeSurvey> &surveys) const;
   /// In the place of a node's outputs, where its import failed.
   void addInputsFor(const Node &node, Scope &scope);
   Expected<Shape> inputShape(const ValueInfo &info);

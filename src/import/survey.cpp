@@ -12,6 +12,8 @@
 
 #include "llvm/ADT/STLExtras.h"
 
+#include <set>
+
 namespace kintsugi::import {
 
 void Importer::addInputsFor(const Node &node, Scope &scope) {
@@ -55,6 +57,40 @@ NodeSurvey Importer::surveyNode(const Node &node, Scope &scope) {
   return result;
 }
 
+void Importer::refuseSharersOfSequences(const Scope &scope,
+                                        std::vector<NodeSurvey> &surveys) const {
+  auto namesOf = [&](const NodeSurvey &survey) {
+    const Node &node = model.graph.nodes[survey.node];
+    std::vector<std::string> names = node.inputs;
+    names.insert(names.end(), node.outputs.begin(), node.outputs.end());
+    return names;
+  };
+  auto isSequence = [&](const std::string &name) {
+    auto found = scope.names.find(name);
+    return found != scope.names.end() && found->second.sequence;
+  };
+  std::vector<std::string> names = outputNames(model.graph);
+  std::set<std::string> outside(names.begin(), names.end());
+  for (const NodeSurvey &survey : surveys)
+    if (survey.refusal)
+      for (const std::string &name : namesOf(survey))
+        outside.insert(name);
+  // Backwards first: who takes a sequence mostly stands behind who gives it.
+  for (bool changes = true; changes;) {
+    changes = false;
+    for (NodeSurvey &survey : llvm::reverse(surveys)) {
+      std::vector<std::string> own = namesOf(survey);
+      auto shared = llvm::find_if(
+          own, [&](const std::string &name) { return isSequence(name) && outside.count(name); });
+      if (survey.refusal || shared == own.end())
+        continue;
+      survey.refusal = "the sequence '" + *shared + "' is also read or made by what is refused";
+      outside.insert(own.begin(), own.end());
+      changes = true;
+    }
+  }
+}
+
 Expected<std::vector<NodeSurvey>> Importer::survey() {
   KINTSUGI_RETURN_IF_ERROR(checkModel());
   KINTSUGI_ASSIGN(Opsets opsets, opsetsOf(model.opsets));
@@ -75,6 +111,7 @@ Expected<std::vector<NodeSurvey>> Importer::survey() {
       result.push_back(surveyNode(node, scope));
       result.back().node = number;
     }
+  refuseSharersOfSequences(scope, result);
   return result;
 }
 

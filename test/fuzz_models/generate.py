@@ -13,8 +13,8 @@ from .graph import Graph
 from .maker import BLOCKS, Maker, Unfit
 
 BY_NAME = {block.name: block for block in BLOCKS}
-OPSETS = [17, 13, 18, 20, 14, 21, 23, 24, 9, 26]
-OPSET_WEIGHTS = [5, 3, 4, 3, 1, 3, 3, 1, 0.3, 0.3]
+OPSETS = [17, 13, 18, 20, 14, 21, 23, 24, 9, 26, 27]
+OPSET_WEIGHTS = [5, 3, 4, 3, 1, 3, 3, 1, 0.3, 0.3, 0.3]
 SMALL = (3_000_000, 1 << 13)  # Multiply-adds of a model and elements of a value.
 LARGE = (2_000_000_000, 1 << 20)
 LARGE_SHARE = 80  # One in so many models is large.

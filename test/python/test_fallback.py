@@ -328,9 +328,12 @@ def test_weights_in_a_file_of_their_own(tmp_path, free_crossings):
 
 
 def test_strings_and_sequences_are_passed_through(tmp_path, free_crossings):
+    info = lambda name: helper.make_tensor_value_info(name, F32, None)
+    negated = helper.make_graph([helper.make_node("Neg", ["one"], ["minus"])], "negated", [info("one")], [info("minus")])
     nodes = multiplied("x", "a") + [
         ("StringConcat", ["words", "words"], ["doubled"], {}),
-        ("SplitToSequence", ["a"], ["rows"], {"axis": 1, "keepdims": 0}),
+        ("SplitToSequence", ["a"], ["all"], {"axis": 1, "keepdims": 0}),
+        ("SequenceMap", ["all"], ["rows"], {"body": negated}),
         ("SequenceAt", ["rows", "third"], ["row"], {}),
     ]
     weights = WEIGHTS | {"third": np.array(2)}

@@ -44,6 +44,13 @@ OperatorTable rotaryOperators();
 OperatorTable unpoolingOperators();
 OperatorTable attentionOperators();
 OperatorTable skipNormalizationOperators();
+OperatorTable linearAttentionOperators();
+OperatorTable causalConvolutionOperators();
+OperatorTable quantizedProductOperators();
+OperatorTable deformableConvolutionOperators();
+OperatorTable flexAttentionOperators();
+OperatorTable listOperators();
+OperatorTable optionalOperators();
 
 } // namespace kintsugi::import
 

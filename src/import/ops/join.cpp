@@ -51,6 +51,30 @@ ValueId concatenated(Builder &b, std::string name, llvm::ArrayRef<ValueId> tenso
   });
 }
 
+Expected<ValueId> joined(OpContext &c, std::string name, llvm::ArrayRef<ValueId> tensors,
+                         unsigned axis) {
+  std::vector<int64_t> wanted = c.dims(tensors[0]);
+  wanted[axis] = 0;
+  for (ValueId part : tensors) {
+    KINTSUGI_RETURN_IF_ERROR(c.requireSameType(tensors[0], part));
+    bool fits = c.rank(part) == wanted.size();
+    for (unsigned d = 0; fits && d < wanted.size(); ++d)
+      fits = d == axis || c.extent(part, d) == wanted[d];
+    if (!fits)
+      return c.error("tensors of shapes " + shapeString(c.dims(tensors[0])) + " and " +
+                     shapeString(c.dims(part)) + " can't be joined along axis " +
+                     llvm::Twine(axis));
+    wanted[axis] = std::min(wanted[axis] + c.extent(part, axis), int64_t(1) << 50);
+  }
+  KINTSUGI_RETURN_IF_ERROR(c.makeShape(wanted).status());
+  llvm::SmallVector<ValueId> parts;
+  llvm::copy_if(tensors, std::back_inserter(parts),
+                [&](ValueId part) { return c.extent(part, axis) != 0; });
+  if (parts.size() <= 1)
+    return parts.empty() ? tensors[0] : parts[0];
+  return concatenated(c, std::move(name), parts, axis);
+}
+
 Expected<ValueId> stacked(OpContext &c, std::string name, llvm::ArrayRef<ValueId> tensors,
                           unsigned axis) {
   for (ValueId tensor : tensors)

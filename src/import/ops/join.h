@@ -15,6 +15,11 @@ ValueId inGroups(std::string name, llvm::ArrayRef<ValueId> tensors,
 /// Tensors one after the other along a dimension in which alone they may differ.
 ValueId concatenated(Builder &b, std::string name, llvm::ArrayRef<ValueId> tensors, unsigned axis);
 
+/// The same of tensors of a model, of which there is one at least and some may be empty; an error
+/// where they differ elsewhere or in type.
+Expected<ValueId> joined(OpContext &c, std::string name, llvm::ArrayRef<ValueId> tensors,
+                         unsigned axis);
+
 /// Tensors, of which there is one at least, one after the other along a new dimension; an error
 /// where they differ in shape or type.
 Expected<ValueId> stacked(OpContext &c, std::string name, llvm::ArrayRef<ValueId> tensors,

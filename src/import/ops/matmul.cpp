@@ -1,17 +1,16 @@
 //===- matmul.cpp - Products of matrices -------------------------------------===//
 
+#include "import/ops/matmul.h"
+
 #include "import/ops/families.h"
 
 #include "llvm/ADT/STLExtras.h"
 
 namespace kintsugi::import {
-namespace {
 
 using te::Combiner;
 
-/// The product over the last two dimensions; those before broadcast. A vector on the left is a row,
-/// on the right a column, and that dimension is dropped from the result.
-Expected<ValueId> product(OpContext &c, std::string name, ValueId a, ValueId b) {
+Expected<ValueId> matrixProduct(OpContext &c, std::string name, ValueId a, ValueId b) {
   bool row = c.rank(a) == 1, column = c.rank(b) == 1;
   if (c.rank(a) == 0 || c.rank(b) == 0)
     return c.error("a scalar can't be multiplied as a matrix");
@@ -61,11 +60,13 @@ Expected<ValueId> product(OpContext &c, std::string name, ValueId a, ValueId b) 
                   });
 }
 
+namespace {
+
 Status matMul(OpContext &c) {
   KINTSUGI_RETURN_IF_ERROR(c.requireSameType(c.input(0), c.input(1)));
   if (c.type(c.input(0)) == ElementType::Bool)
     return c.error("booleans have no arithmetic");
-  KINTSUGI_ASSIGN(ValueId result, product(c, c.name(), c.input(0), c.input(1)));
+  KINTSUGI_ASSIGN(ValueId result, matrixProduct(c, c.name(), c.input(0), c.input(1)));
   c.output(0, result);
   return Status::success();
 }

@@ -56,13 +56,16 @@ Expected<Granularity> granularityOf(OpContext &c) {
   return extents == c.dims(scale) ? Expected<Granularity>(result) : wrongScale(c, x, scale);
 }
 
-/// An optional zero point, which has the scale's shape.
+/// An optional zero point, which has the scale's shape; one number may be a list of one.
 Status requireZeroPoint(OpContext &c, ElementType type) {
   if (!c.hasInput(2))
     return Status::success();
   if (c.type(c.input(2)) != type)
     return c.error(llvm::Twine("its zero point is ") + nameOf(c.type(c.input(2))) +
                    ", but what is quantized is " + nameOf(type));
+  auto isOne = [&](ValueId tensor) { return c.count(tensor) == 1 && c.rank(tensor) <= 1; };
+  if (isOne(c.input(1)) && isOne(c.input(2)))
+    return Status::success();
   if (c.dims(c.input(2)) != c.dims(c.input(1)))
     return c.error("its zero point has shape " + shapeString(c.dims(c.input(2))) +
                    ", but its scale " + shapeString(c.dims(c.input(1))));

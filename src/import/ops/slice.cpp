@@ -147,26 +147,8 @@ Status concat(OpContext &c) {
   }
   // Operator sets before 4 had a default.
   KINTSUGI_ASSIGN(unsigned axis, c.axis(c.integer("axis", 1), c.rank(parts[0])));
-  std::vector<int64_t> wanted = c.dims(parts[0]);
-  wanted[axis] = 0;
-  for (ValueId part : parts) {
-    KINTSUGI_RETURN_IF_ERROR(c.requireSameType(parts[0], part));
-    bool fits = c.rank(part) == wanted.size();
-    for (unsigned d = 0; fits && d < wanted.size(); ++d)
-      fits = d == axis || c.extent(part, d) == wanted[d];
-    if (!fits)
-      return c.error("tensors of shapes " + shapeString(c.dims(parts[0])) + " and " +
-                     shapeString(c.dims(part)) + " can't be joined along axis " +
-                     llvm::Twine(axis));
-    wanted[axis] = std::min(wanted[axis] + c.extent(part, axis), int64_t(1) << 50);
-  }
-  KINTSUGI_RETURN_IF_ERROR(c.makeShape(wanted).status());
-  llvm::erase_if(parts, [&](ValueId part) { return c.extent(part, axis) == 0; });
-  if (parts.empty() || parts.size() == 1) {
-    c.output(0, parts.empty() ? c.input(0) : parts[0]);
-    return Status::success();
-  }
-  c.output(0, concatenated(c, c.name(), parts, axis));
+  KINTSUGI_ASSIGN(ValueId all, joined(c, c.name(), parts, axis));
+  c.output(0, all);
   return Status::success();
 }
 

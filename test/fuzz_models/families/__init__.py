@@ -9,6 +9,7 @@ from . import (  # noqa: F401
     losses,
     movement,
     normalization,
+    quantized,
     recurrent,
     reduction,
     signals,

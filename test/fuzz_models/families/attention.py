@@ -4,6 +4,7 @@ import math
 
 from ..maker import Unfit, block
 from . import masks
+from .control import body
 
 
 def heads_of(m, x, heads, width):
@@ -241,6 +242,56 @@ def linear_attention(m):
     total = m.matmul(q, state)
     norm = m.matmul(q, m.transpose(m.reduce("ReduceSum", k, [1]), [0, 2, 1]))
     m.keep(m.binary("Div", total, norm, bound=2.0))
+
+
+@block("FlexAttention", opset=28, last=28)  # ONNX Runtime 1.31 has none.
+def flexible_attention(m):
+    """Scores that a graph adds something to or bounds, and weights that one scales."""
+    heads, shared = m.d.choice([(2, 2), (4, 2), (3, 1)])
+    batch, rows, columns, width, wide = m.d.choice([1, 2]), m.size(), m.size(), m.d.choice([8, 4, 7]), m.d.choice([8, 5])
+    shape = (batch, heads, rows, columns)
+    m.spend(math.prod(shape) * (width + wide))
+    q, k, v = (m.input((batch, *shape)) for shape in ((heads, rows, width), (shared, columns, width), (shared, columns, wide)))
+    attributes = {"domain": "ai.onnx.preview", "softmax_precision": "kind:float"}
+    for name, op in (("score_mod", m.d.choice(["Add", "Tanh", None])), ("prob_mod", m.d.choice(["Mul", None]))):
+        if op:
+            graph = body(m)
+            x = graph.input(shape)
+            others = [] if op == "Tanh" else [graph.constant("full(0.5)", ())]
+            graph.outputs = [graph.node(op, [x, *others], shape).name]
+            attributes[name] = graph
+    m.keep(m.g.node("FlexAttention", [q, k, v], (batch, heads, rows, wide), bound=2.0, **attributes))
+
+
+@block("LinearAttention", "linear attention as an operator", opset=27, last=27)
+def linear_attention_operator(m):
+    rule = m.d.choice(["gated_delta", "linear", "gated", "delta"])
+    shared = m.d.choice([1, 2, 3])
+    heads = shared * m.d.choice([1, 2, 3], [3, 1, 1])
+    batch, tokens = m.d.choice([1, 2]), m.d.choice([7, 1, 2, 16, 33], [3, 3, 1, 2, 1])
+    width, wide = (m.d.choice([8, 4, 16, 5, 1]) for _ in range(2))
+    m.spend(batch * tokens * width * wide * (4 * shared + heads))
+    several = lambda *numbers, bound=1.75: m.input((batch, tokens, *numbers), bound=bound)
+    # Corrections grow where keys are longer than 1.
+    inputs = [several(heads * width), several(shared * width, bound=width**-0.5), several(shared * wide), None, None, None]
+    if m.d.flag():
+        inputs[3] = m.input((batch, shared, width, wide))
+    if rule.startswith("gated"):
+        shape = (batch, tokens, shared * m.d.choice([1, width]))
+        m.g._count += 1
+        inputs[4] = m.input(shape, recipe=f"uniform({m.g._count}, -1.5, 0.0, {', '.join(map(str, shape))})")
+    if rule.endswith("delta"):
+        m.g._count += 1
+        shape = (batch, tokens, m.d.choice([shared, 1]))
+        inputs[5] = m.input(shape, recipe=f"uniform({m.g._count}, 0.0, 1.0, {', '.join(map(str, shape))})", bound=1.0)
+    attributes = {"q_num_heads": heads, "kv_num_heads": shared, "update_rule": rule}
+    if m.d.flag():
+        attributes["scale"] = m.d.choice([0.5, 1.0])
+    while inputs[-1] is None:
+        inputs.pop()
+    outputs = [((batch, tokens, heads * wide), "float"), ((batch, shared, width, wide), "float")]
+    bound = 2.0 * math.sqrt(tokens)
+    m.keep(*m.g.node("LinearAttention", inputs, None, outputs=outputs, bound=bound, **attributes))
 
 
 @block("MatMul", "Softmax", "channel attention", weight=2)

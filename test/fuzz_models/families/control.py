@@ -58,6 +58,21 @@ def loop(m):
     m.keep(*results)
 
 
+@block("OptionalHasElement", "OptionalGetElement", "If", opset=18, weight=1)
+def maybe(m):
+    """A value that is there, and one that is not; branches read what is around them."""
+    x = m.tamed(m.pick((1, 2, 3)), 2.0)
+    x = m.g.node("OptionalGetElement", [x], x.shape, exact=True)
+    condition = m.g.node("OptionalHasElement", [x] if m.d.flag() else [], (), "bool")
+    branches = {}
+    for name, op in (("then_branch", "Abs"), ("else_branch", "Neg")):
+        graph = body(m)
+        graph.values[x.name] = x
+        graph.outputs = [graph.node(op, [x], x.shape).name]
+        branches[name] = graph
+    m.keep(m.g.node("If", [condition], x.shape, **branches))
+
+
 @block("Scan", weight=3)
 def scanned(m):
     """Sequences along any dimension and either way; a state, what the steps leave behind, and a value from around."""

@@ -143,3 +143,52 @@ def center(m):
     attributes = {"axes": [a - x.rank * m.d.index(2) for a in axes]} if len(axes) < x.rank or m.d.flag() else {}
     extents = m.g.ints([shape[a] for a in axes])
     m.keep(m.g.node("CenterCropPad", [x, extents], shape, exact=True, **attributes))
+
+
+def sequence(m, op, inputs, **attributes):
+    return m.g.node(op, inputs, (), "sequence", exact=True, **attributes)
+
+
+@block("SplitToSequence", "SequenceErase", "SequenceInsert", "SequenceAt", "SequenceLength", "ConcatFromSequence", weight=3)
+def parts_in_a_sequence(m):
+    """A tensor is split, parts change their places, and are joined again."""
+    x = m.pick((1, 2, 3, 4))
+    axis = m.d.index(x.rank)
+    size = m.d.choice([1, 2, 3])
+    count = -(-x.shape[axis] // size)
+    if not 0 < count <= 12:
+        raise Unfit("no parts, or too many")
+    extents = [min(size, x.shape[axis] - k * size) for k in range(count)]
+    splits = m.g.scalar(size, "int64") if m.d.flag() else m.g.ints(extents)
+    parts = sequence(m, "SplitToSequence", [x, splits], axis=axis - x.rank * m.d.index(2))
+    part_of = lambda extent: tuple(extent if a == axis else e for a, e in enumerate(x.shape))
+    place = m.d.index(count)
+    at = m.g.scalar(place - count * m.d.index(2), "int64")
+    part = m.g.node("SequenceAt", [parts, at], part_of(extents[place]), x.kind, exact=True)
+    m.keep(part)
+    if m.d.flag() and count > 1:
+        parts = sequence(m, "SequenceErase", [parts, at] if m.d.flag() else [parts])
+        extents.pop(place if m.g.nodes[-1].inputs[1:] else -1)
+    if m.d.flag():
+        parts = sequence(m, "SequenceInsert", [parts, part, m.g.scalar(0, "int64")] if m.d.flag() else [parts, part])
+        extents.append(part.shape[axis])
+    if m.d.flag():
+        m.keep(m.g.node("SequenceLength", [parts], (), "int64", exact=True))
+    m.keep(m.g.node("ConcatFromSequence", [parts], part_of(sum(extents)), x.kind, exact=True, axis=axis))
+
+
+@block("SequenceEmpty", "SequenceConstruct", "SequenceInsert", "SequenceAt", "ConcatFromSequence", weight=2)
+def tensors_in_a_sequence(m):
+    shape = m.shape(m.d.index(4))
+    tensors = [m.input(shape) for _ in range(m.d.choice([1, 2, 3]))]
+    if m.d.flag():
+        all_of_them = sequence(m, "SequenceConstruct", tensors)
+    else:
+        all_of_them = sequence(m, "SequenceEmpty", [], dtype="kind:float")
+        for x in tensors:
+            all_of_them = sequence(m, "SequenceInsert", [all_of_them, x])
+    axis = m.d.index(len(shape) + 1)
+    stacked = (*shape[:axis], len(tensors), *shape[axis:])
+    m.keep(m.g.node("ConcatFromSequence", [all_of_them], stacked, exact=True, axis=axis, new_axis=1))
+    last = m.g.scalar(-1, "int64")
+    m.keep(m.g.node("SequenceAt", [all_of_them, last], shape, exact=True))

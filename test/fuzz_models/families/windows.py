@@ -86,6 +86,47 @@ def convolution(m):
         m.keep(finished(m, y))
 
 
+@block("DeformConv", opset=19, weight=3)
+def deformable_convolution(m):
+    x = image(m, 4, 1 << 11)
+    batch, channels, *sides = x.shape
+    groups, sharing = (m.d.choice([g for g in (1, 2, channels) if channels % g == 0]) for _ in range(2))
+    kernel = [m.d.choice([3, 1, 2]) for _ in sides]
+    strides, dilations, pad = [m.d.choice([1, 2], [3, 1])] * 2, [m.d.choice([1, 2], [3, 1])] * 2, m.d.index(3)
+    out = [(e + 2 * pad - r) // s + 1 for e, r, s in zip(sides, reach(kernel, dilations), strides)]
+    if min(out) < 1:
+        raise Unfit("the window is larger than the image")
+    taps, columns = math.prod(kernel), groups * m.d.choice([2, 1, 3, 5])
+    m.spend(batch * math.prod(out) * taps * channels * (8 + columns // groups))
+    inputs = [x, m.g.weight((columns, channels // groups, *kernel), taps * channels // groups)]
+    inputs += [m.input((batch, sharing * taps * 2, *out)), m.g.weight((columns,)) if m.d.flag() else None]
+    inputs += [m.input((batch, sharing * taps, *out), bound=1.0)] if m.d.flag() else []
+    while inputs[-1] is None:
+        inputs.pop()
+    attributes = {"strides": strides, "dilations": dilations, "pads": [pad] * 4, "group": groups, "offset_group": sharing}
+    m.keep(m.g.node("DeformConv", inputs, (batch, columns, *out), bound=1.5 * x.bound, kernel_shape=kernel, **attributes))
+
+
+@block("CausalConvWithState", opset=27, last=27)
+def causal_convolution(m):
+    batch, channels, length = m.d.choice([1, 2]), m.size(), m.d.choice([7, 1, 2, 33, 100])
+    kernel = m.d.choice([4, 3, 2, 1])
+    m.spend(batch * channels * length * kernel)
+    x = m.input((batch, channels, length))
+    state = (batch, channels, kernel - 1)
+    inputs = [x, m.g.weight((channels, 1, kernel), kernel), None, None]
+    if m.d.flag():
+        inputs[2] = m.g.weight((channels,))
+    if kernel > 1 and m.d.flag():
+        inputs[3] = m.input(state)
+    while inputs[-1] is None:
+        inputs.pop()
+    activation = m.d.choice(["none", "silu", "swish"])
+    outputs = [(x.shape, "float"), (state, "float")]
+    y, last = m.g.node("CausalConvWithState", inputs, None, outputs=outputs, bound=3.0, activation=activation)
+    m.keep(y, *([last] if kernel > 1 else []))
+
+
 def finished(m, y):
     """What stands behind a convolution."""
     if m.d.flag():

@@ -421,9 +421,93 @@ def residuals():
          outputs=["y0", "", "", "y3"], domain="com.microsoft")
 
 
+def mixed_tokens():
+    q, k, v = f32(2, 5, 12), f32(2, 5, 6), f32(2, 5, 10)
+    heads = {"q_num_heads": 4, "kv_num_heads": 2, "opset": 27, "outputs": 2, "expected": "reference", "tolerance": 1e-4}
+    decay, rate = -rng.random((2, 5, 6)).astype(np.float32), rng.random((2, 5, 2)).astype(np.float32)
+    state = f32(2, 2, 3, 5)
+    case("linear_attention", "LinearAttention", [q, k, v], update_rule="linear", scale=0.5, **heads)
+    case("linear_attention_gated", "LinearAttention", [q, k, v, state, decay], update_rule="gated", **heads)
+    case("linear_attention_delta", "LinearAttention", [q, k / 2, v, None, None, rate], update_rule="delta", **heads)
+    case("linear_attention_gated_delta", "LinearAttention", [q, k / 2, v, state, decay[:, :, :2], rate[:, :, :1]], **heads)
+    one = [x[:, :1] for x in (q, k / 2, v)]
+    case("linear_attention_step", "LinearAttention", [*one, state, decay[:, :1], rate[:, :1]], **heads)
+    newest = {"opset": 27, "outputs": 2, "expected": "reference"}
+    x, weight = f32(2, 3, 7), f32(3, 1, 4)
+    case("causal_convolution", "CausalConvWithState", [x, weight], **newest)
+    case("causal_convolution_past", "CausalConvWithState", [x, weight, f32(3), f32(2, 3, 3)], activation="silu", **newest)
+    case("causal_convolution_short", "CausalConvWithState", [x[:, :, :2], weight, None, f32(2, 3, 3)], **newest)
+    preview = {"domain": "ai.onnx.preview", "opset": 26, "expected": "reference"}
+    case("flex_attention", "FlexAttention", [f32(2, 4, 3, 8), f32(2, 2, 5, 8), f32(2, 2, 5, 6)], scale=0.5, **preview)
+    changed = lambda op, number: helper.make_graph(
+        [helper.make_node(op, ["s", "n"], ["t"])], op, [onnx.ValueInfoProto(name="s")], [onnx.ValueInfoProto(name="t")],
+        [numpy_helper.from_array(np.array(number, np.float32), "n")])
+    case("flex_attention_changed", "FlexAttention", [f32(1, 2, 3, 8), f32(1, 2, 5, 8), f32(1, 2, 5, 8)],
+         score_mod=changed("Max", 0.25), prob_mod=changed("Mul", 2.0), **preview)
+
+
+def deformed():
+    x, w, bias = f32(2, 4, 5, 6), f32(6, 2, 3, 2), f32(6)
+    shape = {"group": 2, "offset_group": 2, "pads": [1, 0, 1, 1], "strides": [2, 1], "kernel_shape": [3, 2]}
+    case("deform_conv", "DeformConv", [x, w, f32(2, 24, 3, 6), bias, f32(2, 12, 3, 6)], **shape)
+    # What is far outside is nothing.
+    case("deform_conv_outside", "DeformConv", [x, w, f32(2, 24, 3, 6) * 1e9, bias], **shape)
+
+
+def lists():
+    def several(name, steps, **feeds):
+        """Nodes of (operator, inputs, outputs, attributes); y is the result."""
+        nodes = [helper.make_node(op, ins.split(), outs.split(), **attributes) for op, ins, outs, attributes in steps]
+        infos = [helper.make_tensor_value_info(k, helper.np_dtype_to_tensor_dtype(v.dtype), v.shape) for k, v in feeds.items()]
+        places = [numpy_helper.from_array(np.array(n, np.int64), t) for t, n in (("first", 0), ("last", -1), ("two", 2))]
+        places.append(numpy_helper.from_array(i64(1, 0, 4), "uneven"))
+        write(name, helper.make_graph(nodes, "case", infos, [onnx.ValueInfoProto(name="y")], places), 17, feeds)
+
+    x = f32(3, 5)
+    several("lists_split", [("SplitToSequence", "x two", "s", {"axis": 1}), ("SequenceErase", "s first", "t", {}),
+                            ("SequenceAt", "s first", "a", {}), ("SequenceInsert", "t a last", "u", {}),
+                            ("ConcatFromSequence", "u", "y", {"axis": -1})], x=x)
+    several("lists_unevenly", [("SplitToSequence", "x uneven", "s", {"axis": 1}),
+                               ("ConcatFromSequence", "s", "y", {"axis": 1})], x=x)
+    several("lists_dropped", [("SplitToSequence", "x", "s", {"axis": 1, "keepdims": 0}), ("SequenceErase", "s", "t", {}),
+                              ("ConcatFromSequence", "t", "y", {"axis": 1, "new_axis": 1})], x=x)
+    several("lists_length", [("SequenceEmpty", "", "s", {}), ("SequenceInsert", "s x", "t", {}),
+                             ("SequenceInsert", "t x first", "u", {}), ("SequenceLength", "u", "y", {})], x=x)
+    several("lists_constructed", [("SequenceConstruct", "x z", "s", {}), ("SequenceAt", "s last", "y", {})], x=x, z=f32(2))
+
+
+def byte_products():
+    def steps(kind, *shape):
+        return np.asarray(rng.integers(np.iinfo(kind).min, np.iinfo(kind).max + 1, shape), kind)
+
+    u8, i8 = (lambda *shape: steps(np.uint8, *shape)), (lambda *shape: steps(np.int8, *shape))
+    scale = lambda *shape: np.asarray(2.0 ** rng.integers(-3, 1, shape), np.float32)
+    a, b = u8(2, 3, 4), i8(4, 5)
+    case("matmul_integer", "MatMulInteger", [a, b, u8(), i8(5)])
+    case("matmul_integer_rows", "MatMulInteger", [a, b, u8(2, 3, 1), i8(1, 5)], expected="reference")
+    case("matmul_integer_vector", "MatMulInteger", [u8(4), b])
+    to = [np.array(64, np.float32), np.array(120, np.uint8)]
+    case("qlinear_matmul", "QLinearMatMul", [a, scale(), u8(), b, scale(5), i8(5), *to])
+    rows, columns = scale(2, 3, 1), scale(1, 5)
+    case("qlinear_matmul_rows", "QLinearMatMul", [a, rows, u8(2, 3, 1), b, columns, i8(1, 5), *to], expected="reference")
+    # ONNX's evaluator broadcasts scales to sums without the row's dimension.
+    row, at, by, zeros = u8(4), u8(), scale(2, 1, 5), i8(2, 1, 5)
+    right, wide = i8(2, 4, 5), lambda x: x.astype(np.int32)
+    sums = (wide(row) - wide(at)) @ (wide(right) - wide(zeros))
+    y = np.clip(np.rint(sums * (by[:, 0] / 4 / 64)) + 120, 0, 255).astype(np.uint8)
+    quarter = np.array(0.25, np.float32)
+    case("qlinear_matmul_row", "QLinearMatMul", [row, quarter, at, right, by, zeros, *to], expected=[y])
+    x, w = u8(1, 4, 6, 5), i8(6, 2, 3, 3)
+    case("conv_integer", "ConvInteger", [x, w, u8()], pads=[1, 0, 2, 1], strides=[2, 1], group=2)
+    case("conv_integer_channels", "ConvInteger", [x, w, u8(), i8(6)], pads=[1, 1, 1, 1], group=2, expected="reference")
+    bias = rng.integers(-5000, 5000, 6).astype(np.int32)
+    case("qlinear_conv", "QLinearConv", [x, scale(), u8(), w, scale(6), np.zeros(6, np.int8), *to, bias], group=2,
+         pads=[1, 1, 1, 1])
+
+
 if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
     for family in (elementwise, reductions, products, pools, shapes, gathers, resizes, recurrent, whole_models, triangles,
                    sums_by_names, sums_so_far, products_so_far, losses, classes, sequences, images, window_functions, orders,
-                   scalars, signals, attentions, residuals):
+                   scalars, signals, attentions, residuals, mixed_tokens, byte_products, deformed, lists):
         family()

@@ -40,10 +40,11 @@ inline std::string initializer(const std::string &name, const Operand &operand) 
 }
 
 /// The reason why a node "n" of operands x0, x1, ... can't be imported, without its place; "" where
-/// it can.
+/// it can. Of its outputs the first, y, is the graph's.
 inline std::string errorOf(const std::string &op, const std::vector<Operand> &operands,
                            const std::vector<std::string> &attributes = {}, int64_t opset = 26,
-                           const std::string &domain = "") {
+                           const std::string &domain = "",
+                           std::vector<std::string> outputs = {"y"}) {
   GraphParts parts;
   std::vector<std::string> names;
   for (const Operand &operand : operands) {
@@ -58,7 +59,7 @@ inline std::string errorOf(const std::string &op, const std::vector<Operand> &op
   std::string output;
   Writer(output).add_string(1, "y");
   parts.outputs = {output};
-  parts.nodes = {node(op, names, {"y"}, "n", attributes)};
+  parts.nodes = {node(op, names, outputs, "n", attributes)};
   if (!domain.empty())
     Writer(parts.nodes[0]).add_string(7, domain);
   std::string bytes = model(graph(parts), opset);

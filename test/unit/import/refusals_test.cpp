@@ -49,6 +49,9 @@ TEST(Refusals, TooFewAndTooManyInputsAndOutputs) {
             "anew");
   EXPECT_EQ(errorOf({node("Identity", {""}, {"y"}, "same")}),
             "m: node 'same' (Identity): its output 'y' is not supported");
+  EXPECT_EQ(errorOf({node("OptionalGetElement", {""}, {"y"}, "get")}),
+            "m: node 'get' (OptionalGetElement): its input is left out, so that there is no "
+            "element");
   EXPECT_EQ(errorOf({node("Relu", {"x", "x", "x"}, {"y"}, "r")}),
             "m: node 'r' (Relu): it has 3 inputs, but Relu takes 1; export the model anew");
   EXPECT_EQ(errorOf({node("Relu", {"x"}, {"y", "z"}, "r")}),
@@ -254,6 +257,54 @@ TEST(Refusals, RegionsThatAreNoNumbers) {
   EXPECT_EQ(cropped(-INFINITY, 1), why);
   EXPECT_EQ(cropped(0, 1), "");
   EXPECT_EQ(cropped(0, 1e30f), "") << "all that leaves the tensor is extrapolated";
+}
+
+/// The same of a model with integers: none, two, three, and the list parts of 1 and 2.
+std::string errorWithNumbers(const std::vector<std::string> &nodes) {
+  auto numbers = [](const std::string &name, std::vector<int64_t> values, bool isList = false) {
+    std::vector<int64_t> dims(isList, int64_t(values.size()));
+    std::string raw(reinterpret_cast<const char *>(values.data()), values.size() * 8);
+    return test::tensor(name, i64, dims, raw);
+  };
+  std::string output;
+  test::Writer(output).add_string(1, "y");
+  std::vector<std::string> known{numbers("none", {0}), numbers("two", {2}), numbers("three", {3}),
+                                 numbers("parts", {1, 2}, true)};
+  std::string x = test::valueInfo("x", f32, {"2", "3"});
+  return outcomeOf(test::model(test::graph({nodes, known, {x}, {output}}), 21)).error;
+}
+
+TEST(Refusals, Sequences) {
+  auto split = [](std::vector<std::string> nodes) {
+    nodes.insert(nodes.begin(), node("SplitToSequence", {"x"}, {"s"}, "split"));
+    return errorWithNumbers(nodes);
+  };
+  EXPECT_EQ(split({node("SequenceAt", {"s", "two"}, {"y"}, "at")}),
+            "m: node 'at' (SequenceAt): position 2 is outside of its sequence of 2 tensors");
+  EXPECT_EQ(split({node("SequenceErase", {"s", "two"}, {"t"}, "erase"),
+                   node("SequenceLength", {"t"}, {"y"}, "length")}),
+            "m: node 'erase' (SequenceErase): position 2 is outside of its sequence of 2 tensors");
+  EXPECT_EQ(
+      split({node("SequenceInsert", {"s", "x", "three"}, {"t"}, "insert"),
+             node("SequenceLength", {"t"}, {"y"}, "length")}),
+      "m: node 'insert' (SequenceInsert): position 3 is outside of its sequence of 2 tensors");
+  EXPECT_EQ(split({node("SequenceLength", {"x"}, {"y"}, "length")}),
+            "m: node 'length' (SequenceLength): its first input is no sequence");
+  EXPECT_EQ(split({node("SequenceEmpty", {}, {"t"}, "empty"),
+                   node("SequenceErase", {"t"}, {"u"}, "erase"),
+                   node("SequenceLength", {"u"}, {"y"}, "length")}),
+            "m: node 'erase' (SequenceErase): position -1 is outside of its sequence of 0 tensors");
+  EXPECT_EQ(
+      split({node("SequenceEmpty", {}, {"t"}, "empty"),
+             node("ConcatFromSequence", {"t"}, {"y"}, "join", {test::intAttribute("axis", 0)})}),
+      "m: node 'join' (ConcatFromSequence): its sequence is empty, so that the shape of what "
+      "it joins is unknown");
+  EXPECT_EQ(errorWithNumbers({node("SplitToSequence", {"x", "none"}, {"s"}, "split"),
+                              node("SequenceLength", {"s"}, {"y"}, "length")}),
+            "m: node 'split' (SplitToSequence): it can't split an extent of 2 in parts of 0");
+  EXPECT_EQ(errorWithNumbers({node("SplitToSequence", {"x", "parts"}, {"s"}, "split"),
+                              node("SequenceLength", {"s"}, {"y"}, "length")}),
+            "m: node 'split' (SplitToSequence): its parts [1, 2] don't fit an extent of 2");
 }
 
 } // namespace

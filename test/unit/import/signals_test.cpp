@@ -53,6 +53,30 @@ std::string errorOf(const std::string &op, const std::vector<Input> &inputs,
   return message.substr(std::min(message.size(), message.find("): ") + 3));
 }
 
+TEST(Signals, DeformConv) {
+  auto error = [](std::vector<std::string> offset, std::vector<std::string> attributes = {}) {
+    return errorOf(
+        "DeformConv",
+        {{f32, {"1", "4", "5", "5"}}, {f32, {"2", "4", "3", "3"}}, {f32, std::move(offset)}},
+        attributes, 22);
+  };
+  EXPECT_EQ(error({"1", "18", "3", "3"}), "");
+  EXPECT_EQ(error({"1", "36", "3", "3"}, {intAttribute("offset_group", 2)}), "");
+  EXPECT_EQ(error({"1", "18", "3", "3"}, {intAttribute("offset_group", 2)}),
+            "its offset has shape [1, 18, 3, 3] instead of [1, 36, 3, 3]");
+  EXPECT_EQ(error({"1", "18", "4", "3"}),
+            "its offset has shape [1, 18, 4, 3] instead of [1, 18, 3, 3]");
+  EXPECT_EQ(error({"1", "18", "3", "3"}, {intAttribute("offset_group", 3)}),
+            "its 4 channels are not 3 groups that share offsets");
+  EXPECT_EQ(errorOf("DeformConv",
+                    {{f32, {"1", "1", "2", "2", "2", "2"}},
+                     {f32, {"1", "1", "1", "1", "1", "1"}},
+                     {f32, {"1", "4", "2", "2", "2", "2"}}},
+                    {}, 22),
+            "its input of shape [1, 1, 2, 2, 2, 2] has more than 3 spatial dimensions, which is "
+            "not supported");
+}
+
 TEST(Signals, GridSample) {
   auto error = [](std::vector<std::string> x, std::vector<std::string> grid,
                   std::vector<std::string> attributes = {}, int64_t opset = 16) {

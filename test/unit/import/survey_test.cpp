@@ -68,5 +68,21 @@ TEST(Survey, NamesTheInputsWhoseValueIsNeeded) {
   EXPECT_TRUE(found[2].needs.empty());
 }
 
+TEST(Survey, SequencesStayOnOneSide) {
+  std::vector<std::string> nodes = {
+      node("Relu", {"x"}, {"r"}), node("SplitToSequence", {"r"}, {"s"}),
+      node("SequenceErase", {"s"}, {"t"}), node("SequenceLength", {"s"}, {"n"}),
+      node("Mystery", {"t", "n"}, {"y"})};
+  auto found = surveyOf(nodes);
+  ASSERT_EQ(found.size(), 5u);
+  EXPECT_EQ(found[0].refusal, std::nullopt);
+  EXPECT_EQ(found[1].refusal, "the sequence 's' is also read or made by what is refused");
+  EXPECT_EQ(found[2].refusal, "the sequence 't' is also read or made by what is refused");
+  EXPECT_EQ(found[3].refusal, "the sequence 's' is also read or made by what is refused");
+  nodes[4] = node("Cast", {"n"}, {"y"}, "", {test::intAttribute("to", f32)});
+  for (const NodeSurvey &survey : surveyOf(nodes))
+    EXPECT_EQ(survey.refusal, std::nullopt);
+}
+
 } // namespace
 } // namespace kintsugi::import
