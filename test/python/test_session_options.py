@@ -231,6 +231,9 @@ class Stuck:
 
     outputs = inputs
 
+    def open_dimension(self):
+        return None
+
     def run(self, inputs, addresses):
         self.under_way.set()
         if inputs[0][0] and not self.cancelled.is_set():
