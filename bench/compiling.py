@@ -56,12 +56,9 @@ def main(words=None):
     print(f"{'target, model':40}{'s':>10}{'MiB':>10}{'gap':>10}{'kernels':>9}", flush=True)
     for target in options.targets:
         rows = report["targets"][target] = {}
-        for path in options.paths:
-            try:
-                rows[path.stem] = measure(path, target)
-            except models.Failure as failure:
-                rows[path.stem] = dict(failed=str(failure))
-            print(line(f"{target} {path.stem}", rows[path.stem]), flush=True)
+        for name, row in machine.rows(options.paths, lambda path, target=target: measure(path, target)):
+            rows[name] = row
+            print(line(f"{target} {name}", row), flush=True)
             machine.write(report, out)
     print(f"written to {out}")
     return 1 if any("failed" in row for rows in report["targets"].values() for row in rows.values()) else 0

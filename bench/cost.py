@@ -190,15 +190,11 @@ def main(words=None):
     numbers = f"tuned, {whose_numbers()}" if options.tune else whose_numbers()
     report = machine.report(cores, repeats=options.repeats, numbers=numbers, models={})
     summary = ""
-    for path in options.paths:
-        try:
-            row = row_of(path, options)
-        except models.Failure as failure:
-            row = dict(failed=str(failure))
-        report["models"][path.stem] = row
+    for name, row in machine.rows(options.paths, lambda path: row_of(path, options)):
+        report["models"][name] = row
         report["summary"] = overall(report["models"])
-        print(text(path.stem, row), end="", flush=True)
-        summary += text(path.stem, row)
+        print(text(name, row), end="", flush=True)
+        summary += text(name, row)
         machine.write(report, out)
         out.with_suffix(".txt").write_text(summary)
     if report["summary"]:

@@ -88,13 +88,9 @@ def main(words=None):
     with limits.workshop() as folder:
         programs = {level: limits.Limits(folder, named) for level, named in LEVELS.items()}
         peaks = {level: lambda its=its: its.flops(cores) for level, its in programs.items()}
-        for path in options.paths:
-            try:
-                row = measure(path, peaks, options)
-            except models.Failure as failure:
-                row = dict(failed=str(failure))
-            report["models"][path.stem] = row
-            print(line(path.stem, row), flush=True)
+        for name, row in machine.rows(options.paths, lambda path: measure(path, peaks, options)):
+            report["models"][name] = row
+            print(line(name, row), flush=True)
             machine.write(report, out)
     print(f"written to {out}")
     behind = [row for row in report["models"].values() if "failed" in row or row["points"] < -options.limit]

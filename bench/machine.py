@@ -71,6 +71,15 @@ def report(cores=None, **fields):
     return dict(date=datetime.date.today().isoformat(), command=command(), machine=described) | fields
 
 
+def rows(paths, measure):
+    """The name and the row of each model in turn: what `measure` gives for its path, or, where that fails, why."""
+    for path in paths:
+        try:
+            yield path.stem, measure(path)
+        except models.Failure as failure:
+            yield path.stem, dict(failed=str(failure))
+
+
 def command():
     """The command line of this process, as one types it in the repository's root."""
     script, *words = sys.argv

@@ -129,13 +129,9 @@ def main(words=None):
     out = options.out or machine.RESULTS / "open.json"
     report = machine.report(cores, high=options.high, rounds=options.rounds, seconds=options.seconds, models={})
     print(f"{'exact ms and ratio at batches of':32}" + "".join(f"{size:16}" for size in options.sizes), flush=True)
-    for path in options.paths:
-        try:
-            row = measure(path, options)
-        except models.Failure as failure:
-            row = dict(failed=str(failure))
-        report["models"][path.stem] = row
-        print(line(path.stem, row), flush=True)
+    for name, row in machine.rows(options.paths, lambda path: measure(path, options)):
+        report["models"][name] = row
+        print(line(name, row), flush=True)
         machine.write(report, out)
     print(f"written to {out}")
     measured = [row for row in report["models"].values() if "sizes" in row]

@@ -3,7 +3,6 @@
 #include "te/check.h"
 #include "te/same_at_size.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringExtras.h"
 
 #include <algorithm>
 
@@ -42,19 +41,15 @@ Expected<te::Validity> axisOf(const te::Value &greatest, const te::Value &smalle
   return result;
 }
 
-std::string describe(const te::Program &program, uint32_t node) {
-  const std::vector<std::string> &origins = program.origins[node];
-  return origins.empty() ? "'" + program.value(program.resultsOf(node).front()).name + "'"
-                         : "node '" + llvm::join(origins, "', '") + "'";
-}
-
 /// The first node whose results mix what belongs to different steps.
 Status checkKeepsSteps(const te::Program &program, llvm::ArrayRef<te::Validity> validity,
                        const OpenDimension &open) {
   for (uint32_t node = 0; node < program.nodes.size(); ++node)
     for (te::ValueId result : program.resultsOf(node))
       if (validity[result.number].isMixed())
-        return notOpen(open, describe(program, node) + " mixes what belongs to different steps " +
+        return notOpen(open, (program.origins[node].empty() ? "" : "node ") +
+                                 te::quotedNode(program, node) +
+                                 " mixes what belongs to different steps " +
                                  "of it, or reads places that it computes");
   return Status::success();
 }

@@ -194,17 +194,35 @@ Status Context::checkInputs() {
       });
 }
 
+/// The pieces of a port's tensor in this run.
+OpenPart Context::piecesOf(const Port &port) const {
+  if (isPart(port))
+    return partOf(port.type, port.shape, *port.open, size);
+  uint64_t bytes = shared->manifest().buffers[port.buffer].bytes;
+  return {1, bytes, bytes};
+}
+
+/// A tensor of the caller's and its place in the greatest one, piece by piece: `move` is given an
+/// offset into each and how many bytes to move.
+template <typename Move> static Status forEachPiece(const OpenPart &part, Move move) {
+  for (uint64_t piece = 0; piece < part.count; ++piece)
+    KINTSUGI_RETURN_IF_ERROR(move(piece * part.bytes, piece * part.pitch, part.bytes));
+  return Status::success();
+}
+
 /// The bytes of an input at the greatest size, zeros behind what is given: those are in any range.
-std::span<const std::byte> Context::wholeOf(size_t input, std::span<const std::byte> given) {
+Expected<std::span<const std::byte>> Context::wholeOf(size_t input,
+                                                      std::span<const std::byte> given) {
   const Port &port = portAt(input);
   if (!isPart(port))
     return given;
-  OpenPart part = partOf(port.type, port.shape, *port.open, size);
-  wholeInput.assign(part.count * part.pitch, std::byte(0));
-  for (uint64_t piece = 0; piece < part.count; ++piece)
-    std::copy_n(given.data() + piece * part.bytes, part.bytes,
-                wholeInput.data() + piece * part.pitch);
-  return wholeInput;
+  wholeInput.assign(shared->manifest().buffers[port.buffer].bytes, std::byte(0));
+  auto move = [&](uint64_t from, uint64_t to, uint64_t bytes) {
+    std::copy_n(given.data() + from, bytes, wholeInput.data() + to);
+    return Status::success();
+  };
+  KINTSUGI_RETURN_IF_ERROR(forEachPiece(piecesOf(port), move));
+  return std::span<const std::byte>(wholeInput);
 }
 
 /// What is moved together after a run is moved by the host.
@@ -254,22 +272,6 @@ Status Context::uploadInputs() {
     if (isStaged(i))
       KINTSUGI_RETURN_IF_ERROR(upload(i, *boundInputs[i]));
   return Status::success();
-}
-
-/// A tensor of the caller's and its place on the device, piece by piece: `move` is given an offset
-/// into each and how many bytes to move.
-template <typename Move> static Status forEachPiece(const OpenPart &part, Move move) {
-  for (uint64_t piece = 0; piece < part.count; ++piece)
-    KINTSUGI_RETURN_IF_ERROR(move(piece * part.bytes, piece * part.pitch, part.bytes));
-  return Status::success();
-}
-
-/// The pieces of a port's tensor in this run.
-OpenPart Context::piecesOf(const Port &port) const {
-  if (isPart(port))
-    return partOf(port.type, port.shape, *port.open, size);
-  uint64_t bytes = shared->manifest().buffers[port.buffer].bytes;
-  return {1, bytes, bytes};
 }
 
 Status Context::upload(size_t input, const InputTensor &tensor) {

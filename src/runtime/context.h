@@ -117,7 +117,7 @@ private:
   OpenPart piecesOf(const Port &port) const;
   Status upload(size_t input, const InputTensor &tensor);
   Status download(size_t output, void *to);
-  std::span<const std::byte> wholeOf(size_t input, std::span<const std::byte> given);
+  Expected<std::span<const std::byte>> wholeOf(size_t input, std::span<const std::byte> given);
   Status checkInputs();
   Status checkOutputs() const;
   Status uploadInputs();

@@ -29,20 +29,13 @@ public:
         return "'" + greatest.values[number].name + "'";
     for (uint32_t node = 0; node < greatest.nodes.size(); ++node)
       if (!isSameNode(node))
-        return describe(node);
+        return quotedNode(greatest, node);
     return std::nullopt;
   }
 
 private:
   static bool areSameOutputs(const Program::Output &a, const Program::Output &b) {
     return a.name == b.name && a.value == b.value;
-  }
-
-  std::string describe(uint32_t node) const {
-    const std::vector<std::string> &origins = greatest.origins[node];
-    ValueId result = greatest.resultsOf(node).front();
-    return "'" + (origins.empty() ? greatest.value(result).name : llvm::join(origins, "', '")) +
-           "'";
   }
 
   /// Or so many steps of an extent.
@@ -159,6 +152,12 @@ private:
 };
 
 } // namespace
+
+std::string quotedNode(const Program &program, uint32_t node) {
+  const std::vector<std::string> &origins = program.origins[node];
+  ValueId result = program.resultsOf(node).front();
+  return "'" + (origins.empty() ? program.value(result).name : llvm::join(origins, "', '")) + "'";
+}
 
 std::optional<std::string> differenceAtSize(const Program &greatest, const Program &smaller,
                                             llvm::ArrayRef<Validity> validity,

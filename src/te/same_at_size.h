@@ -6,6 +6,9 @@
 
 namespace kintsugi::te {
 
+/// The model's nodes that a node of a program stems from, or else what it computes, in quotes.
+std::string quotedNode(const Program &program, uint32_t node);
+
 /// Whether the program imported at the greatest size of an open dimension says of each element that
 /// is valid at `size` what the one imported at `size` says. Where not: nodes of the model that say
 /// something else, or the name of a value. nullopt: they are the same. `validity`: of the values

@@ -23,6 +23,15 @@ def folder(request, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
+def own_cache(tmp_path_factory):
+    """A cache of artifacts for what a file's tests compile in this process; gives its folder."""
+    folder = tmp_path_factory.mktemp("cache")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("KINTSUGI_CACHE", str(folder))
+        yield folder
+
+
+@pytest.fixture(scope="module")
 def kintsugi(folder):
     """Runs the program with a cache of its own; gives (exit code, output, errors)."""
 

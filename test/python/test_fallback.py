@@ -18,11 +18,7 @@ F32, U8, I64 = TensorProto.FLOAT, TensorProto.UINT8, TensorProto.INT64
 OURS, THEIRS = "kintsugi", "onnxruntime"
 
 
-@pytest.fixture(autouse=True, scope="module")
-def cache(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("KINTSUGI_CACHE", str(tmp_path_factory.mktemp("cache")))
-        yield
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 @pytest.fixture(autouse=True)

@@ -9,6 +9,8 @@ from onnx import helper, numpy_helper
 
 package = pytest.importorskip("kintsugi", reason="the package is not built; ./dev build makes it")
 
+pytestmark = pytest.mark.usefixtures("own_cache")
+
 HIGH = 8
 SIZES = [1, 3, 5, 8]
 

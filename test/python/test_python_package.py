@@ -27,16 +27,11 @@ from kintsugi import _dlpack
 DIGITS = models.ROOT / "examples/digits/digits.onnx"
 
 
-@pytest.fixture(autouse=True, scope="module")
-def cache(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("cache")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("KINTSUGI_CACHE", str(folder))
-        yield folder
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 
-def artifacts(cache):
-    return [path for path in cache.rglob("*") if path.is_file() and path.read_bytes()[:8] == b"KINTSUGI"]
+def artifacts(folder):
+    return [path for path in folder.rglob("*") if path.is_file() and path.read_bytes()[:8] == b"KINTSUGI"]
 
 
 def images(session):
@@ -80,14 +75,14 @@ def test_zoo(name):
         compared(path, feeds, models.with_weights(path, folder), random_weights=True)
 
 
-def test_options_as_object_and_as_keywords(cache):
+def test_options_as_object_and_as_keywords(own_cache):
     options = kintsugi.SessionOptions()
     options.intra_op_num_threads = 1
     options.cache = False
-    before = len(artifacts(cache))
+    before = len(artifacts(own_cache))
     one = kintsugi.InferenceSession(str(DIGITS), options, providers=["CPUExecutionProvider"])
     two = kintsugi.InferenceSession(DIGITS, threads=2, cache=False)
-    assert len(artifacts(cache)) == before
+    assert len(artifacts(own_cache)) == before
     x = images(one)
     assert one.run(["probabilities"], {"images": x})[0].tobytes() == two.run(None, {"images": x})[0].tobytes()
     with pytest.raises(AttributeError):
@@ -321,9 +316,9 @@ def test_paths_need_not_be_utf_8(tmp_path, cached):
         kintsugi.InferenceSession(folder / "absent.onnx", cache=cached)
 
 
-def test_a_damaged_cache_is_as_good_as_none(cache):
+def test_a_damaged_cache_is_as_good_as_none(own_cache):
     kintsugi.InferenceSession(DIGITS)
-    found = artifacts(cache)
+    found = artifacts(own_cache)
     assert found
     for path in found:
         path.write_bytes(path.read_bytes()[:-100])

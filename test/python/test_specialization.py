@@ -18,11 +18,7 @@ from kintsugi.once import OnceCache
 F32, I64, I4 = TensorProto.FLOAT, TensorProto.INT64, TensorProto.INT4
 
 
-@pytest.fixture(autouse=True, scope="module")
-def cache(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("KINTSUGI_CACHE", str(tmp_path_factory.mktemp("cache")))
-        yield
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 def save(folder, inputs, nodes, outputs, weights=()):
