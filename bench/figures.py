@@ -17,7 +17,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "zoo"))
 
 import machine
 import models
-import torch_models
+import torch_trials
 
 README = models.ROOT / "README.md"
 BEGIN, END = "<!-- figures: written by bench/figures.py -->\n", "<!-- end of figures -->\n"
@@ -153,7 +153,7 @@ def right_of_torch(report):
     exported = {name: verdicts.get(name, 0) for name in ("right", "refused", "wrong", "failed")}
     others = ", ".join(f"{count} {name}" for name, count in exported.items() if count and name != "right")
     text = f"{exported['right']} of {sum(exported.values())}" + (f" ({others})" if others else "")
-    return f"{text}; {report['summary']['models']} of {len(torch_models.listed())} were tried"
+    return f"{text}; {report['summary']['models']} of {len(torch_trials.listed())} were tried"
 
 
 def conformance(_):

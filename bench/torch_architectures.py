@@ -1,6 +1,8 @@
 """Architectures of torchvision, timm and transformers, by name: modules with the weights that their own initializers make, and
 inputs of the size that they are made for."""
 
+import inspect
+
 import torch
 
 BATCH, SEQUENCE, VIDEO, SAMPLES = 2, 24, 8, 8000
@@ -54,7 +56,9 @@ def made(family, name, overrides):
 def _torchvision(name, _):
     import torchvision
 
-    module = torchvision.models.get_model(name, weights=None, weights_backbone=None)
+    takes = inspect.signature(torchvision.models.get_model_builder(name)).parameters
+    without = {each: None for each in ("weights", "weights_backbone") if each in takes}
+    module = torchvision.models.get_model(name, **without)
     kind = type(module).__module__
     if ".optical_flow" in kind:
         return Tensors(module), tuple(torch.randn(BATCH, 3, 128, 160) for _ in range(2)), ({0},) * 2

@@ -1,84 +1,36 @@
 """One architecture of torch's: made, run, exported, compiled and compared, in a process of its own. What it found so far is in
 a file of its folder."""
 
-import contextlib
 import json
-import logging
-import os
 import time
-import warnings
 
 import numpy as np
 import onnx
 
 import models
 import policy
+from torch_trials import Ended, first_cause, verdict
 
 DISAGREES, REFUSED = 1, 3  # Exit codes of `kintsugi compare`.
 
 
-class Ended(Exception):
-    """There is nothing more to find out: a verdict and the reason."""
-
-
-def row_of(folder):
-    """What was found of the model whose folder this is; the verdict may be missing still."""
-    path = folder / "row.json"
-    return json.loads(path.read_text()) if path.exists() else dict(verdict=None, stage="start")
-
-
-def attempt(family, name, overrides, folder, seconds):
-    """Leaves the row in `folder`. The process leads a group of those that it starts."""
-    os.setsid()
-    end = time.monotonic() + seconds
-    row = dict(verdict=None, stage="start")
-
-    def stage(name):
-        row["stage"] = name
-        (folder / "row.json").write_text(json.dumps(row))
-
-    logging.disable(logging.WARNING)
-    warnings.simplefilter("ignore")
-    with open(os.devnull, "w") as nothing, contextlib.redirect_stdout(nothing), contextlib.redirect_stderr(nothing):
-        try:
-            row |= _found(family, name, overrides, folder, end, stage)
-        except Ended as end:
-            row |= dict(zip(("verdict", "reason"), end.args))
-    stage(row["stage"])
-
-
-def _found(family, name, overrides, folder, end, stage):
+def found(family, name, overrides, place, folder, end, stage):
+    """The row of a model."""
     import torch
     import torch_architectures
 
     stage("making")
-    with _verdict("not made"), torch.inference_mode():
+    with verdict("not made"), torch.inference_mode():
         module, inputs, open_axes = torch_architectures.made(family, name, overrides)
         expected = [output.numpy() for output in module(*inputs)]
     stage("exporting")
-    with _verdict("exporter"):
+    with verdict("exporter"):
         _export(module, inputs, open_axes, folder / "model.onnx")
     model = onnx.load(folder / "model.onnx", load_external_data=False)
     feeds = {port.name: tensor.numpy() for port, tensor in zip(model.graph.input, inputs)}
     outputs = {port.name: array for port, array in zip(model.graph.output, expected)}
     stage("compiling")
     return _compared(model, feeds, outputs, folder, max(1, round(end - time.monotonic())))
-
-
-@contextlib.contextmanager
-def _verdict(verdict):
-    """What goes wrong inside is that."""
-    try:
-        yield
-    except Exception as problem:  # The libraries' errors have no class in common.
-        raise Ended(verdict, _first_cause(problem)) from None
-
-
-def _first_cause(problem):
-    while problem.__cause__ is not None:
-        problem = problem.__cause__
-    lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
-    return f"{type(problem).__name__}: {lines[0][:300]}" if lines else type(problem).__name__
 
 
 def _export(module, inputs, open_axes, path):
@@ -129,7 +81,7 @@ def _blamed(worst, feeds, outputs, folder):
         names = [port.name for port in session.get_outputs()]
         theirs = dict(zip(names, session.run(names, feeds)))
     except Exception as problem:  # Its errors have no class in common.
-        return dict(verdict="wrong", reason=f"{said}; ONNX Runtime: {_first_cause(problem)}")
+        return dict(verdict="wrong", reason=f"{said}; ONNX Runtime: {first_cause(problem)}")
     found = max(policy.difference(theirs[name], array) for name, array in outputs.items())
     if found > 1e-3:
         return dict(verdict="exporter", reason=f"{said}; ONNX Runtime differs from torch by {found:.1e}, too")

@@ -1,9 +1,11 @@
 """bench/: ratios and their mean, the table, a worker that answers only in its turn, and who may compete."""
 
+import argparse
 import json
 import math
 import os
 import pathlib
+import queue
 import shutil
 
 import attention
@@ -27,7 +29,10 @@ import onnx.parser
 import products
 import pytest
 import torch_attempt
+import torch_compile
+import torch_compile_attempt
 import torch_models
+import torch_trials
 
 ROWS = {
     "a": {"rounds": {"kintsugi": [2.0], "ort": [1.0], "openvino": [4.0]}},
@@ -388,17 +393,21 @@ def test_names_that_nobody_knows_are_usage_errors(main, capsys):
     assert ended.value.code == 2 and "'nosuch'; there are " in capsys.readouterr().err
 
 
+def torch_options(words):
+    return torch_trials.parsed(argparse.ArgumentParser(), words, "torch-models.json")
+
+
 def test_torch_models_are_many_and_their_names_are_one_for_each():
-    titles = torch_models.listed()
-    assert len(titles) >= 150 and {title.split()[0] for title in titles} == set(torch_models.FAMILIES)
-    options = torch_models.parse(["--only", "bert,resnet18", "--families", "timm,transformers"])
+    titles = torch_trials.listed()
+    assert len(titles) >= 150 and {title.split()[0] for title in titles} == set(torch_trials.FAMILIES)
+    options = torch_options(["--only", "bert,resnet18", "--families", "timm,transformers"])
     assert list(options.titles) == ["transformers bert", *(t for t in titles if t == "timm resnet18")]
 
 
 @pytest.mark.parametrize("words", [["--only", "nosuch"], ["--families", "nosuch"]])
 def test_torch_models_that_nobody_knows(words, capsys):
     with pytest.raises(SystemExit):
-        torch_models.parse(words)
+        torch_options(words)
     assert "'nosuch'; there are " in capsys.readouterr().err
 
 
@@ -416,7 +425,7 @@ def test_torch_models_are_judged_by_their_answers(model, tmp_path):
     assert row["verdict"] == "exporter" and "ONNX Runtime differs from torch" in row["reason"]
     loaded.graph.node[0].op_type = "Nonsense"
     onnx.save(loaded, tmp_path / "model.onnx")
-    with pytest.raises(torch_attempt.Ended) as ended:
+    with pytest.raises(torch_trials.Ended) as ended:
         verdict(x, loaded)
     assert ended.value.args[0] == "refused" and "Nonsense" in ended.value.args[1]
 
@@ -424,28 +433,70 @@ def test_torch_models_are_judged_by_their_answers(model, tmp_path):
 def test_torch_models_are_tried_in_processes_of_their_own(monkeypatch, tmp_path):
     """One that does not end, and one that there is not."""
     monkeypatch.setattr(models, "CACHE", tmp_path)
-    monkeypatch.setattr(torch_models, "GRACE", 0)
-    late = torch_models.tried("timm nosuch", {}, 0.001)
+    monkeypatch.setattr(torch_trials, "GRACE", 0)
+
+    def tried(seconds):
+        (free := queue.Queue()).put(torch_trials.places(1)[0])
+        return torch_trials._tried(torch_attempt.found, ("timm", "nosuch", {}), free, seconds)
+
+    late = tried(0.001)
     assert late["verdict"] == "failed" and "over 0.001 s" in late["reason"] and not list(tmp_path.iterdir())
     pytest.importorskip("timm", reason="timm is what ./dev bench torch-models takes models from")
-    row = torch_models.tried("timm nosuch", {}, 120)
+    row = tried(120)
     assert row["verdict"] == "not made" and "nosuch" in row["reason"]
 
 
-def test_torch_models_that_end_badly_have_a_row(tmp_path):
-    assert torch_attempt.row_of(tmp_path)["verdict"] is None
-    with pytest.raises(torch_attempt.Ended) as ended, torch_attempt._verdict("exporter"):
+def test_torch_models_that_end_badly_have_a_row():
+    with pytest.raises(torch_trials.Ended) as ended, torch_trials.verdict("exporter"):
         try:
             raise KeyError("inner")
         except KeyError as inner:
             raise ValueError("outer") from inner
     assert ended.value.args == ("exporter", "KeyError: 'inner'")
     rows = {"timm a": dict(verdict="right", seconds=1.0), "timm b": dict(verdict="failed", seconds=2.0, reason="why")}
-    assert torch_models.summary(rows)["families"]["timm"] == {"right": 1, "failed": 1}
+    assert torch_trials.summary(rows)["families"]["timm"] == {"right": 1, "failed": 1}
     assert torch_models.line("timm b", rows["timm b"]).endswith("why")
     rows["timm c"] = dict(verdict="exporter")
-    text = figures.right_of_torch(dict(summary=torch_models.summary(rows)))
-    assert text == f"1 of 2 (1 failed); 3 of {len(torch_models.listed())} were tried"
+    text = figures.right_of_torch(dict(summary=torch_trials.summary(rows)))
+    assert text == f"1 of 2 (1 failed); 3 of {len(torch_trials.listed())} were tried"
+
+
+def test_jobs_share_the_cores():
+    cores = sorted(os.sched_getaffinity(0))
+    apart = torch_trials.places(len(cores))
+    assert [place.cores for place in apart] == [[core] for core in cores]
+    assert all(place.cores == cores for place in torch_trials.places(len(cores) + 1))
+
+
+def test_backends_of_torch_are_compared_where_answers_are_right():
+    rows = {
+        "timm a": dict(verdict="right", ratio=2.0),
+        "timm b": dict(verdict="in parts", ratio=0.5),
+        "timm c": dict(verdict="wrong", ratio=9.0),
+        "timm d": dict(verdict="right"),
+    }
+    found = torch_compile.summary(rows)["inductor_over_kintsugi"]
+    assert found == dict(models=2, geometric_mean=pytest.approx(1.0), worst=0.5, worst_model="timm b")
+    row = dict(verdict="right", seconds=1.0, error=1e-3, allowed=2e-3, milliseconds={"kintsugi": 0.5, "inductor": 1.0})
+    assert torch_compile.line("timm a", row).endswith("1.0e-03 of 2.0e-03  kintsugi 0.500  inductor 1.000")
+
+
+def test_answers_of_torch_are_judged():
+    torch = pytest.importorskip("torch", reason="torch is a peer of ./dev bench cpu only")
+    exact = torch.tensor([1.0, -2.0, 4.0], dtype=torch.float64)
+
+    def judged(answer, rounding=1e-7, terms=1, precision="f32"):
+        return torch_compile_attempt._judged([answer], [exact], rounding, terms, precision, "right")["verdict"]
+
+    assert judged(exact.float()) == "right" and judged(exact.float() * (1 + 1e-5)) == "wrong"
+    assert judged(exact.float() * (1 + 1e-5), terms=10**6) == "right"
+    assert judged(exact.float() * (1 + 1e-5), rounding=1e-6, terms=100) == "right"
+    assert judged(torch.tensor([1.0, torch.nan, 4.0])) == "wrong"
+    with pytest.raises(torch_trials.Ended) as ended:
+        judged(exact.half(), rounding=0.5, precision="f16")
+    assert ended.value.args[0] == "not made"
+    with pytest.raises(torch_trials.Ended):
+        judged(exact.float()[:2])
 
 
 def test_readme_has_the_figures_of_the_files():

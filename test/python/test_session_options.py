@@ -1,6 +1,7 @@
 """Options of sessions and runs, and what else ONNX Runtime's interface has: all of it is there, does what it says, or says
 once that it has no effect."""
 
+import ctypes
 import threading
 import warnings
 
@@ -232,7 +233,7 @@ class Stuck:
 
     def run(self, inputs, addresses):
         self.under_way.set()
-        if inputs[0][0] and not self.cancelled.is_set():
+        if ctypes.c_float.from_address(inputs[0]).value and not self.cancelled.is_set():
             assert self.cancelled.wait(60)
         if self.cancelled.is_set():
             self.cancelled.clear()
@@ -282,7 +283,7 @@ def test_native_runs_are_ended():
     assert native._was_cancelled
     rooms = [np.empty((449, 10), np.float32)]
     with pytest.raises(kintsugi.UsageError, match="the run was cancelled"):
-        native.run([x["images"]], [rooms[0].ctypes.data])
+        native.run([x["images"].ctypes.data], [rooms[0].ctypes.data])
     assert native.was_cancelled() and not native.was_cancelled()
     native.cancel()
     assert session.run(None, x)[0].tobytes() == expected

@@ -451,18 +451,23 @@ def test_attention_that_torch_has_an_operator_for(inference):
     assert set(runners()) == {"kintsugi"}
 
 
-def test_on_a_gpu_tensors_are_bound_as_they_are():
-    """Here those of torch's device without memory stand for the GPU's."""
+def test_on_a_gpu_runs_read_tensors_where_they_are(monkeypatch):
+    """Here those of the host stand for the GPU's, and for its streams a list of what was asked of them."""
     from kintsugi.torch_backend.results import Results
     from kintsugi.torch_backend.session import Session
+
+    asked = []
 
     class Port:
         def __init__(self, name):
             self.name, self.shape, self._dtype = name, [2, 3], torch.empty(0).numpy().dtype
 
     class Fake:
-        _gpu = 1
-        bound = {}
+        def stream(self):
+            return 77
+
+        def run_at(self, inputs, outputs):
+            asked.append((inputs, outputs))
 
         def get_inputs(self):
             return [Port("x"), Port("y")]
@@ -470,19 +475,15 @@ def test_on_a_gpu_tensors_are_bound_as_they_are():
         def get_outputs(self):
             return [Port("z")]
 
-        def get_providers(self):
-            return ["CUDAExecutionProvider"]
+        def get_provider_options(self):
+            return {"CUDAExecutionProvider": {"device_id": "1"}}
 
-        def io_binding(self):
-            return self
+    class Stream:
+        def __init__(self, number, device):
+            assert (number, device) == (77, torch.device("cuda", 1))
 
-        def bind_input(self, name, value):
-            self.bound[name] = value
-
-        bind_output = bind_input
-
-        def run_with_iobinding(self, binding):
-            assert all(each.is_contiguous() for each in self.bound.values())
+        def wait_stream(self, other):
+            asked.append(other)
 
     class Value(torch.Tensor):
         device = torch.device("cuda", 1)
@@ -492,12 +493,16 @@ def test_on_a_gpu_tensors_are_bound_as_they_are():
     added = graph.call_function(torch.ops.aten.add.Tensor, tuple(inputs))
     added.meta["val"] = Value(2, 3)
     graph.output((added,))
-    session = Session(Fake(), {"x": 0, "y": 1}, Results(graph), {})
+    monkeypatch.setattr(torch.cuda, "ExternalStream", Stream)
+    monkeypatch.setattr(torch.cuda, "current_stream", str)
+    Fake._program = fake = Fake()
+    session = Session(fake, {"x": 0, "y": 1}, Results(graph), {})
     assert session._device == torch.device("cuda", 1)
-    session._device = torch.device("meta")
-    x, y = torch.empty(2, 3, device="meta"), torch.empty(3, 2, device="meta").t()
+    session._device = torch.device("cpu")
+    x, y = torch.ones(2, 3), torch.ones(3, 2).t()
     (z,) = session.run((x, y))
-    assert Fake.bound["x"].shape == Fake.bound["y"].shape == (2, 3) and Fake.bound["z"] is z
+    waited, ((first, second), rooms) = asked
+    assert waited == "cpu" and first == x.data_ptr() and second != y.data_ptr() and rooms == [z.data_ptr()]
 
 
 def test_devices():

@@ -314,15 +314,15 @@ class Session:
         was, self._was_cancelled = self._was_cancelled, False
         return was
 
-    def run(self, inputs: Sequence[Array], outputs: Sequence[int]) -> list[Any]:
-        """On arrays for all inputs and memory for all outputs, in the model's order and dense, of its types and shapes;
-        gives the outputs' shapes."""
+    def run(self, inputs: Sequence[int], outputs: Sequence[int]) -> list[Any]:
+        """On addresses of memory for all inputs and outputs, in the model's order and dense, of its types and shapes; gives
+        the outputs' shapes."""
         try:
             frame = self._frames.pop()
         except IndexError:
             frame = _Frame(self._context, self._inputs, self._outputs)
-        for tensor, array in zip(frame.given, inputs):
-            tensor.data = address_of(array)
+        for tensor, address in zip(frame.given, inputs):
+            tensor.data = address
         for tensor, address in zip(frame.taken, outputs):
             tensor.data = address
         shapes = frame.run()
@@ -332,7 +332,10 @@ class Session:
         return shapes
 
     def run_tensors(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> list[Any]:
-        """The same on tensors that may be elsewhere than in the host's memory."""
+        """The same on tensors that may be elsewhere than in the host's memory, and may be others than the model's."""
+        ports, tensors = (*self._inputs, *self._outputs), (*inputs, *outputs)
+        if all(port.type == tensor.type and port.bytes == tensor.bytes for port, tensor in zip(ports, tensors)):
+            return self.run(list(map(self._place_of, inputs)), list(map(self._place_of, outputs)))
         frame = _Frame(self._context, self._inputs, self._outputs)
         extents = [(c_int64 * len(tensor.shape))(*tensor.shape) for tensor in inputs]
         for room, dims in zip(frame.given, extents):

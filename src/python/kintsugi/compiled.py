@@ -11,7 +11,7 @@ import numpy
 from . import _capi
 from ._capi import Array, InputError, UsageError
 from .device_array import ON_GPU, DeviceArray
-from .memory import check_gpu, check_reached, tensor_of_gpu
+from .memory import Held, check_gpu, check_reached, held, tensor_of_gpu, wait_for
 from .ports import NodeArg, at_home, empty_for
 from .run_options import RunOptions
 
@@ -91,12 +91,24 @@ class Compiled:
         """On values for all inputs, and results that are rooms of outputs; gives the outputs' shapes."""
         values = [at_home(value, take) for take, value in zip(self._takes, values)]
         if {*map(type, values), *map(type, results)} == {numpy.ndarray}:
-            run, rooms = self._artifact.run, addresses or list(map(_capi.address_of, results))
-            return self._in_turn(run, values, rooms, options)
-        tensors = list(map(self._tensor, self.inputs, values))
-        return self._in_turn(
-            self._artifact.run_tensors, tensors, list(map(self._tensor, self.outputs, results)), options
-        )
+            rooms = addresses or list(map(_capi.address_of, results))
+            return self._in_turn(self._artifact.run, list(map(_capi.address_of, values)), rooms, options)
+        wait_for((*values, *results), self.stream())
+        given, taken = (list(map(self._tensor, *each)) for each in ((self.inputs, values), (self.outputs, results)))
+        return self._in_turn(self._artifact.run_tensors, given, taken, options)
+
+    def held(self, port: NodeArg, value: Any) -> Any:
+        """What to keep of a value that is bound."""
+        return held(value, port.name, self.gpu, self.stream())
+
+    def stream(self) -> int | None:
+        """The number of the GPU's stream that runs are ordered by; none on the host."""
+        return self._artifact.stream()
+
+    def run_at(self, inputs: Sequence[int], outputs: Sequence[int]) -> None:
+        """On memory at addresses, dense and of the ports' types and bounds, on the session's device, which nobody else uses:
+        for who has seen to all that."""
+        self._in_turn(self._artifact.run, inputs, outputs, None)
 
     def _in_turn(
         self, run: Callable[..., list[list[int]]], given: Sequence[Any], rooms: Sequence[Any], options: RunOptions | None
@@ -114,6 +126,8 @@ class Compiled:
                     # It was the run before that was to end, and it had ended already: this one begins again.
 
     def _tensor(self, port: NodeArg, value: Any) -> _capi.Tensor:
+        if isinstance(value, Held) and value.shape == port._bound:
+            return value.tensor
         if isinstance(value, numpy.ndarray):
             return _capi.Tensor(value, _capi.address_of(value), port._number, port._bound, value.nbytes)
         if tuple(value.shape) != port._bound:
@@ -123,11 +137,13 @@ class Compiled:
         if isinstance(value, DeviceArray) and value._gpu == self.gpu:
             return value._tensor()
         check_reached(value, port.name, self.gpu)
-        return tensor_of_gpu(value, port.name, self._artifact.stream())
+        return tensor_of_gpu(value, port.name, self.stream())
 
 
 def _result(port: NodeArg, value: Any, room: Any, shape: Sequence[int]) -> Any:
     """What a run gives for an output that was bound to a value."""
     if value is ON_GPU:
         return room._first(shape)
-    return port._shaped(room, shape) if value is None else value
+    if value is None:
+        return port._shaped(room, shape)
+    return value.value if isinstance(value, Held) else value

@@ -11,6 +11,7 @@ from numpy.typing import DTypeLike
 
 from . import _capi
 from ._capi import Array, InputError, UsageError
+from .compiled import Compiled
 from .device_array import ON_GPU, DeviceArray
 from .memory import check_gpu
 from .ort_value import OrtValue
@@ -135,7 +136,9 @@ class IOBinding:
         address: int | None,
     ) -> Any:
         if not isinstance(value, str):
-            return value._value if isinstance(value, OrtValue) else value
+            value = value._value if isinstance(value, OrtValue) else value
+            program = self._session._program
+            return program.held(port, value) if isinstance(program, Compiled) else value
         if not self._session._program.takes_addresses:
             raise UsageError(f"'{port.name}': a session with a fallback takes arrays, not addresses; bind one")
         if address is None:

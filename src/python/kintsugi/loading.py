@@ -50,7 +50,7 @@ class Loader:
     def inspect(self, dims: Mapping[str, int] = {}, bind: Mapping[str, str] = {}) -> dict[str, Any]:
         """What the compiler finds in the model without compiling it."""
         settings = {name: value for name, value in self._with(dims, bind).items() if name in _OF_INSPECTION}
-        found: dict[str, Any] = json.loads(_told(_capi.inspect, os.fsencode(self.path), _as_json(settings)))
+        found: dict[str, Any] = json.loads(_told(_capi.inspect, os.fsencode(self.path), as_json(settings)))
         return found
 
     def _with(self, dims: Mapping[str, Any], bind: Mapping[str, str]) -> dict[str, Any]:
@@ -73,14 +73,14 @@ class Loader:
         return self._opened(report["artifact"], report.get("notes", [])), False
 
     def _prepared(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        report: dict[str, Any] = json.loads(_capi.prepare(os.fsencode(self.path), _as_json(settings)))
+        report: dict[str, Any] = json.loads(_capi.prepare(os.fsencode(self.path), as_json(settings)))
         return report
 
     def _load_anew(self, settings: Mapping[str, Any]) -> tuple[Compiled | Ranged, bool]:
         # The session keeps what it needs of the file.
         with tempfile.TemporaryDirectory(prefix="kintsugi-") as folder:
             artifact = os.path.join(folder, "model.kin")
-            report = json.loads(_capi.compile(os.fsencode(self.path), os.fsencode(artifact), _as_json(settings)))
+            report = json.loads(_capi.compile(os.fsencode(self.path), os.fsencode(artifact), as_json(settings)))
             return self._opened(artifact, report["notes"]), False
 
     def _opened(self, artifact: str, notes: list[str]) -> Compiled | Ranged:
@@ -95,6 +95,6 @@ def _told(function: Callable[..., T], *arguments: Any) -> T:
         raise type(error)(with_keywords(str(error))) from None
 
 
-def _as_json(settings: Mapping[str, Any]) -> str:
+def as_json(settings: Mapping[str, Any]) -> str:
     """NumPy's integers are integers, too."""
     return json.dumps(settings, default=operator.index)

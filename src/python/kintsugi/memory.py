@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from . import _capi, _dlpack
@@ -10,6 +11,42 @@ from ._capi import InputError
 # DLPack's numbers for CUDA's memory; what is managed can be reached from all GPUs.
 _MANAGED = 13
 _GPU = (2, _MANAGED)
+
+
+# Libraries that order the work on all of their tensors by one stream, the current one.
+_OF_ONE_STREAM = ("torch", "cupy")
+
+
+class Held:
+    """A value on a GPU whose memory is known since it was bound, so that runs need not ask for it again. Those of a library
+    are ready when one of them is."""
+
+    __slots__ = ("library", "tensor", "value")
+
+    def __init__(self, value: Any, tensor: _capi.Tensor, library: str) -> None:
+        self.value, self.tensor, self.library = value, tensor, library
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.tensor.shape
+
+
+def held(value: Any, name: str, gpu: int | None, stream: int | None) -> Any:
+    """What to keep of a value that is bound: itself, unless it is on the session's GPU and of such a library."""
+    library = type(value).__module__.partition(".")[0]
+    if library not in _OF_ONE_STREAM or not is_on_gpu(value):
+        return value
+    try:
+        check_reached(value, name, gpu)
+        return Held(value, tensor_of_gpu(value, name, stream), library)
+    except InputError:  # Which a run says, if there is one with this value.
+        return value
+
+
+def wait_for(values: Iterable[Any], stream: int | None) -> None:
+    """Has a stream wait for what those that are held are ready after."""
+    for each in {value.library: value for value in values if isinstance(value, Held)}.values():
+        each.value.__dlpack__(stream=stream)
 
 
 def is_on_gpu(value: Any) -> bool:

@@ -12,7 +12,7 @@ from numpy.typing import DTypeLike
 from . import _capi, packed
 from ._capi import Array, InputError
 from .element_types import TYPES, dtype_of
-from .memory import is_on_gpu
+from .memory import Held, is_on_gpu
 from .ort_value import OrtValue
 
 _BYTE = numpy.dtype(numpy.uint8)
@@ -145,7 +145,7 @@ def at_home(value: Any, of_host: Callable[[Any], Array]) -> Any:
         return of_host(value)
     if isinstance(value, OrtValue):
         return at_home(value._value, of_host)
-    return value if isinstance(value, _capi.Tensor) or is_on_gpu(value) else of_host(value)
+    return value if isinstance(value, (_capi.Tensor, Held)) or is_on_gpu(value) else of_host(value)
 
 
 def empty_for(port: NodeArg) -> tuple[Array, int]:

@@ -3,8 +3,9 @@
 import sympy
 import torch
 
-from .. import PROVIDER, UsageError
-from .tensors import array_of, dense, type_name
+from .. import UsageError
+from ..providers import GPU_PROVIDER
+from .tensors import dense, type_name
 
 
 class Session:
@@ -12,30 +13,32 @@ class Session:
     symbols. Results have the types and strides that torch's own would have."""
 
     def __init__(self, session, fed, results, symbols):
-        self._session = session
+        self._program = session._program
         self._outputs = [(result, _view(result.view, symbols)) for result in results.outputs]
-        self._fed = [(port.name, fed[port.name]) for port in session.get_inputs()]
-        self._is_on_host = session.get_providers() == [PROVIDER]
-        self._device = torch.device("cpu") if self._is_on_host else torch.device("cuda", session._gpu)
+        self._fed = [fed[port.name] for port in session.get_inputs()]
+        gpu = session.get_provider_options().get(GPU_PROVIDER)
+        self._device = torch.device("cpu") if gpu is None else torch.device("cuda", int(gpu["device_id"]))
+        self._stream = None if gpu is None else torch.cuda.ExternalStream(self._program.stream(), self._device)
         values = [node.meta["val"] for node in results.nodes]
         if there := [each for each in values if isinstance(each, torch.Tensor) and each.device.type != self._device.type]:
             raise UsageError(f"a result is to be on {there[0].device}, what it comes of is on {self._device}")
         self._rooms = [_Room(port, value, symbols) for port, value in zip(session.get_outputs(), values)]
 
     def run(self, arguments):
-        binding = self._session.io_binding()
-        for name, number in self._fed:
-            binding.bind_input(name, self._bound(dense(arguments[number].to(self._device))))
+        given = [self._placed(arguments[number]) for number in self._fed]
         made = [room.empty(self._device) for room in self._rooms]
-        for room, tensor in zip(self._rooms, made):
-            binding.bind_output(room.name, self._bound(tensor))
-        self._session.run_with_iobinding(binding)
+        if self._stream is not None:  # Whose work comes behind what torch has under way; a run ends when it is done.
+            self._stream.wait_stream(torch.cuda.current_stream(self._device))
+        self._program.run_at([tensor.data_ptr() for tensor in given], [tensor.data_ptr() for tensor in made])
         made = [room.finished(tensor) for room, tensor in zip(self._rooms, made)]
         return tuple(self._result(result, view, arguments, made) for result, view in self._outputs)
 
-    def _bound(self, tensor):
-        """What a session takes for a dense tensor, without a copy: on a GPU, which DLPack tells of, the tensor itself."""
-        return array_of(tensor) if self._is_on_host else tensor
+    def _placed(self, tensor):
+        """Where the session reads it: a copy only where it is elsewhere or not dense."""
+        is_as_it_is = tensor.device == self._device and tensor.is_contiguous()
+        if is_as_it_is and not tensor.is_conj() and not tensor.is_neg():
+            return tensor
+        return dense(tensor.to(self._device))
 
     @staticmethod
     def _result(result, view, arguments, made):

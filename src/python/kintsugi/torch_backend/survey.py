@@ -7,6 +7,8 @@ from contextlib import ExitStack
 import kintsugi
 
 from .. import SessionOptions, _capi
+from ..loading import as_json
+from ..settings import settings_of
 
 
 def refused_nodes(path, keywords, origins):
@@ -25,8 +27,8 @@ def _survey(path, keywords):
     given = {name: getattr(usual, name) for name in SessionOptions.__slots__} | keywords
     given["intra_op_num_threads"] = given.pop("threads", 0)
     with ExitStack() as stack:
-        settings = kintsugi._settings_of(given, stack)
+        settings = settings_of(given, stack)
         try:
-            return json.loads(_capi.survey(os.fsencode(path), kintsugi._as_json(settings)))["nodes"]
+            return json.loads(_capi.survey(os.fsencode(path), as_json(settings)))["nodes"]
         except kintsugi.Error:
             return []

@@ -1,28 +1,7 @@
-"""torch's tensors as sessions take them: on the host as NumPy arrays of the same memory, on a GPU as they are."""
+"""torch's tensors as sessions take them: dense, where they are."""
 
 import numpy
 import torch
-
-# What NumPy has no type for goes through integers of its width; ml_dtypes has those of these names.
-_OF_ML_DTYPES = {
-    torch.bfloat16: (torch.int16, "bfloat16"),
-    torch.float8_e4m3fn: (torch.uint8, "float8_e4m3fn"),
-    torch.float8_e4m3fnuz: (torch.uint8, "float8_e4m3fnuz"),
-    torch.float8_e5m2: (torch.uint8, "float8_e5m2"),
-    torch.float8_e5m2fnuz: (torch.uint8, "float8_e5m2fnuz"),
-}
-
-
-def array_of(tensor):
-    """An array of the memory of a tensor on the host."""
-    tensor = tensor.detach()
-    if tensor.dtype not in _OF_ML_DTYPES:
-        return tensor.numpy()
-    import ml_dtypes
-
-    carrier, name = _OF_ML_DTYPES[tensor.dtype]
-    return tensor.view(carrier).numpy().view(getattr(ml_dtypes, name))
-
 
 def dense(tensor):
     """The same values, row-major: a copy only where they are not so."""

@@ -1,0 +1,170 @@
+"""One architecture of torch's: made, compiled by torch.compile's backends, its answers judged and its calls timed, in a process
+of its own."""
+
+import copy
+import fcntl
+import math
+import pathlib
+import statistics
+import tempfile
+import time
+
+from torch_trials import Ended, first_cause, verdict
+
+ROUNDS = 3
+# Of inductor, on each device: the default, and the mode that keeps a CUDA graph.
+FORMS = {"cpu": {"inductor": None}, "cuda": {"inductor": None, "reduce-overhead": "reduce-overhead"}}
+# Of docs/precision.md: what an error may be by terms of sums, and by the error of rounding.
+LIMITS = {
+    "f32": (lambda k: min(6e-7 * k**0.25, 1e-3), 15, lambda k: min(2e-6 * k**0.5, 1e-3)),
+    "f16": (lambda k: min(2e-3 * math.sqrt(1 + math.log2(k)), 2e-2), 1.5, lambda _: 0.1),
+    "bf16": (lambda k: 8 * min(2e-3 * math.sqrt(1 + math.log2(k)), 2e-2), 1.5, lambda _: 0.1),
+}
+
+
+def found(device, precision, seconds, peers, family, name, overrides, place, folder, end, stage):
+    """The row of a model."""
+    import torch
+
+    import kintsugi.torch_backend
+
+    torch.set_num_threads(len(place.cores))
+    torch.backends.cudnn.allow_tf32 = False
+    torch.backends.cudnn.benchmark = True
+    torch._inductor.config.compile_threads = len(place.cores)
+    where = torch.device(device, place.gpu if device == "cuda" else None)
+    stage("making")
+    with verdict("not made"):
+        module, inputs = _made(family, name, overrides, where, precision)
+    with torch.inference_mode():
+        with verdict("not made"):
+            exact, eager = _references(module, inputs)
+        stage("compiling")
+        with verdict("failed"):
+            run = _compiled(module, inputs, backend="kintsugi")
+            answers = run()
+            report = kintsugi.torch_backend.report()
+        row = _where(report)
+        row |= _judged(answers, exact, _error(eager, exact), _terms(module), precision, row.pop("inside"))
+        if row["verdict"] == "wrong" or not peers:
+            return row
+        stage("inductor")
+        runs = {"kintsugi": run}
+        for peer, mode in peers.items():
+            try:
+                runs[peer] = _compiled(module, inputs, mode=mode)
+                runs[peer]()
+            except Exception as problem:  # Whatever a compiler of torch's raises: the other forms compete all the same.
+                del runs[peer]
+                row.setdefault("peers", {})[peer] = first_cause(problem)
+        stage("timing")
+        return row | _times(runs, where, seconds)
+
+
+def _made(family, name, overrides, where, precision):
+    """The module in the precision and its inputs, on the device."""
+    import torch
+    import torch_architectures
+
+    kind = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}[precision]
+    module, inputs, _ = torch_architectures.made(family, name, overrides)
+    return module.to(where, kind), [each.to(where, kind if each.is_floating_point() else None) for each in inputs]
+
+
+def _references(module, inputs):
+    """What torch, eager, makes of them in f64 and in the module's precision."""
+
+    def exactly(kind):
+        return copy.deepcopy(module).to(kind)(*[each.to(kind) if each.is_floating_point() else each for each in inputs])
+
+    import torch
+
+    eager = module(*inputs)
+    try:
+        return exactly(torch.float64), eager
+    except Exception:  # Some write float32 into their code.
+        return exactly(torch.float32), eager
+
+
+def _compiled(module, inputs, **how):
+    import torch
+
+    compiled = torch.compile(module, dynamic=False, **how)
+    return lambda: compiled(*inputs)
+
+
+def _terms(module):
+    """Of sums along a path, at most: what each weight of several dimensions is summed over."""
+    return max(1, sum(each.numel() // each.shape[0] for each in module.parameters() if each.dim() > 1))
+
+
+def _error(found, exact):
+    """The largest over outputs of the largest difference over the largest magnitude; 0 of what is no float and equal."""
+    worst = 0.0
+    for one, other in zip(found, exact):
+        if not one.is_floating_point():
+            worst = max(worst, 0.0 if one.equal(other) else math.inf)
+            continue
+        one, other = one.double(), other.double()
+        apart = (one - other).nan_to_num(nan=math.inf).abs().max().item() if one.numel() else 0.0
+        same = one.isnan().equal(other.isnan()) and one.isfinite().equal(other.isfinite())
+        if not math.isfinite(apart) and same:
+            finite = one.isfinite()
+            apart = (one[finite] - other[finite]).abs().max().item() if finite.any() else 0.0
+        scale = other[other.isfinite()].abs().max().item() if other.isfinite().any() else 0.0
+        worst = max(worst, apart / scale if scale else float(apart > 0))
+    return worst
+
+
+def _judged(answers, exact, rounding, terms, precision, inside):
+    limit, times, most = LIMITS[precision]
+    if rounding > most(terms):
+        raise Ended("not made", f"rounding alone is an error of {rounding:.1e}, in torch's own run in {precision}")
+    allowed = max(limit(terms), min(times * rounding, most(terms)))
+    if [(each.shape, each.is_floating_point()) for each in answers] != [(each.shape, each.is_floating_point()) for each in exact]:
+        raise Ended("wrong", "the outputs have other shapes or types")
+    error = _error(answers, exact)
+    return dict(verdict=inside if error <= allowed else "wrong", error=error, allowed=allowed, rounding=rounding)
+
+
+def _where(report):
+    """What became of the graphs, as it is told if the answers are right."""
+    runners = [graph["runner"] for graph in report["graphs"]]
+    row = dict(inside="right", runners={each: runners.count(each) for each in set(runners)})
+    reasons = [graph["reason"] for graph in report["graphs"] if graph["reason"]]
+    reasons += [f"{each['operator']}: {each['reason']}" for graph in report["graphs"] for each in graph["in_torch"]]
+    if reasons:
+        row |= dict(inside="torch" if {*runners} == {"torch"} else "in parts", reason=reasons[0])
+    return row
+
+
+def _times(runs, where, seconds):
+    """Milliseconds of each, in turns, while nobody else uses the device."""
+    gpu = where.index if where.type == "cuda" else "none"
+    with open(pathlib.Path(tempfile.gettempdir()) / f"kintsugi-bench-gpu-{gpu}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        rounds = {name: [] for name in runs}
+        for number in range(ROUNDS):
+            for name in runs if number % 2 == 0 else reversed(runs):
+                rounds[name].append(_median(runs[name], where, seconds))
+    least = {name: min(times) for name, times in rounds.items()}
+    theirs = [time for name, time in least.items() if name != "kintsugi"]
+    return dict(milliseconds=least, rounds=rounds) | (dict(ratio=min(theirs) / least["kintsugi"]) if theirs else {})
+
+
+def _median(run, where, seconds):
+    import torch
+
+    def finish():
+        if where.type == "cuda":
+            torch.cuda.synchronize(where)
+
+    run()
+    finish()
+    times, end = [], time.monotonic() + seconds
+    while not times or time.monotonic() < end:
+        start = time.perf_counter()
+        run()
+        finish()
+        times.append((time.perf_counter() - start) * 1e3)
+    return statistics.median(times)
