@@ -1,6 +1,7 @@
 """Times zoo models on an NVIDIA GPU through Kintsugi and torch, in alternating turns.
 
-usage: gpu.py [MODEL ...] [--precision f16|bf16|f32] [--rounds N] [--jobs N] [--alone] [--out FILE]
+usage: gpu.py [MODEL ...] [--precision f16|bf16|f32] [--batch N] [--rounds N] [--jobs N] [--alone]
+              [--out FILE]
 
 torch's forms are eager in a CUDA graph (graph), torch.compile with freezing, captured in a CUDA graph by hand
 (inductor), and where a model has masked attention FlexAttention in the latter (flex); a causal mask is said by name.
@@ -10,8 +11,9 @@ one run on the device, from events around it, and a contender's the median over 
 runs the inputs come from the host and the outputs go to it, outside of the events, as `kintsugi bench` does, so that the
 device rests alike. The modules' weights are random: what is computed is checked by `kintsugi compare`, not here. Needs
 torch for CUDA, torchvision, transformers and timm, of any version, which are not installed for this.
+With --batch, models whose batch of 1 can be made open (bench/open.py) get that batch.
 Prints milliseconds and the ratio of the best of torch to Kintsugi, and writes them, with each round's, to
-bench/results/gpu-PRECISION.json.
+bench/results/gpu-PRECISION.json, or gpu-PRECISION-batch-N.json.
 """
 
 import argparse
@@ -25,12 +27,15 @@ import sys
 import tempfile
 import time
 
+import onnx
+
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "zoo"))
 
 import cpu
 import machine
 import models
+import open as open_batch
 
 FORMS = ["graph", "inductor", "flex"]
 LEAST_RUNS = 3
@@ -101,7 +106,7 @@ def add_turns(parser, seconds, jobs):
     parser.add_argument("--alone", action="store_true", help="without torch")
 
 
-def torch_forms(name, precision):
+def torch_forms(name, precision, batch):
     """What replays a model's module, by torch's forms, and why a form is absent."""
     import torch
     from torch._inductor import config
@@ -116,6 +121,7 @@ def torch_forms(name, precision):
     kind = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}[precision]
     module = torch_modules.MODULES[name]().eval().to("cuda", kind)
     feeds = [torch.from_numpy(value).cuda() for value in contenders.feeds_of(models.FOLDER / f"{name}.onnx").values()]
+    feeds = [feed.repeat(batch, *[1] * (feed.dim() - 1)) if feed.shape[:1] == (1,) else feed for feed in feeds]
     feeds = [feed.to(kind) if feed.is_floating_point() else feed for feed in feeds]
     if feeds[0].dim() == 4:
         module = module.to(memory_format=torch.channels_last)
@@ -134,10 +140,10 @@ def torch_forms(name, precision):
     return forms, failed
 
 
-def serve(name, precision):
+def serve(name, precision, batch):
     """A worker's life: prepare, say how long it took, then answer each line, a form and seconds, with a turn's times."""
     start = time.monotonic()
-    forms, failed = torch_forms(name, precision)
+    forms, failed = torch_forms(name, precision, int(batch))
     print("ANSWER", json.dumps([round(time.monotonic() - start, 1), list(forms), failed]), flush=True)
     for line in sys.stdin:
         form, seconds = line.split()
@@ -148,7 +154,7 @@ class Torch:
     """torch's forms of a model, in a process that waits for its turns."""
 
     def __init__(self, name, options):
-        command = [sys.executable, __file__, "--serve", name, options.precision]
+        command = [sys.executable, __file__, "--serve", name, options.precision, str(options.batch)]
         self.seconds = options.seconds
         self.said = tempfile.TemporaryFile("w+")
         pipes = dict(stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.said)
@@ -182,9 +188,13 @@ class Kintsugi:
 
     def __init__(self, name, folder, options):
         self.artifact, self.seconds = folder / f"{name}.kin", options.seconds
+        model, sizes = models.FOLDER / f"{name}.onnx", ()
+        if options.batch > 1:
+            model, sizes = folder / f"{name}.onnx", ("--dim", f"{open_batch.NAME}={options.batch}")
+            onnx.save(open_batch.opened(models.FOLDER / f"{name}.onnx"), model)
         start = time.monotonic()
         models.kintsugi(
-            *("compile", models.FOLDER / f"{name}.onnx", "--random-weights", "--target", "cuda"),
+            *("compile", model, *sizes, "--random-weights", "--target", "cuda"),
             *("--precision", options.precision, "-o", self.artifact, "--quiet"),
         )
         self.compile_s = round(time.monotonic() - start, 1)
@@ -241,8 +251,9 @@ def line(name, row):
 def parse(words):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--precision", choices=("f32", "f16", "bf16"), default="f16")
+    parser.add_argument("--batch", type=int, default=1)
     add_turns(parser, seconds=0.15, jobs=max(1, (os.cpu_count() or 2) // 2))
-    parser.add_argument("--out", type=pathlib.Path, help="instead of bench/results/gpu-PRECISION.json")
+    parser.add_argument("--out", type=pathlib.Path, help="instead of the file in bench/results")
     options = models.parsed(parser, words)
     options.names = [path.stem for path in options.paths]
     return options
@@ -250,8 +261,9 @@ def parse(words):
 
 def main(words=None):
     options = parse(words)
-    out = options.out or machine.RESULTS / f"gpu-{options.precision}.json"
-    report = machine.report(precision=options.precision, rounds=options.rounds, models={})
+    batch = f"-batch-{options.batch}" if options.batch > 1 else ""
+    out = options.out or machine.RESULTS / f"gpu-{options.precision}{batch}.json"
+    report = machine.report(precision=options.precision, batch=options.batch, rounds=options.rounds, models={})
     leads = {}
     with models.workspace("gpu") as folder, concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         ready = {name: pool.submit(prepare, name, folder, options) for name in options.names}

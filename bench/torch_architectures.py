@@ -5,7 +5,7 @@ import inspect
 
 import torch
 
-BATCH, SEQUENCE, VIDEO, SAMPLES = 2, 24, 8, 8000
+SEQUENCE, VIDEO, SAMPLES = 24, 8, 8000
 # What configurations of transformers get where they have it: a few layers of each are as telling as all of them.
 SMALL = {
     "hidden_size": 64,
@@ -46,14 +46,14 @@ class Tensors(torch.nn.Module):
         return tuple(leaf for leaf in leaves if isinstance(leaf, torch.Tensor))
 
 
-def made(family, name, overrides):
+def made(family, name, overrides, batch=2):
     """(module in inference, inputs, of each input the axes that may have other sizes)."""
     torch.manual_seed(1)
-    module, inputs, open_axes = _MAKERS[family](name, overrides)
+    module, inputs, open_axes = _MAKERS[family](name, overrides, batch)
     return module.eval().requires_grad_(False), inputs, open_axes
 
 
-def _torchvision(name, _):
+def _torchvision(name, _, batch):
     import torchvision
 
     takes = inspect.signature(torchvision.models.get_model_builder(name)).parameters
@@ -61,12 +61,12 @@ def _torchvision(name, _):
     module = torchvision.models.get_model(name, **without)
     kind = type(module).__module__
     if ".optical_flow" in kind:
-        return Tensors(module), tuple(torch.randn(BATCH, 3, 128, 160) for _ in range(2)), ({0},) * 2
+        return Tensors(module), tuple(torch.randn(batch, 3, 128, 160) for _ in range(2)), ({0},) * 2
     if ".detection" in kind:  # Which takes a list of images, each of a size of its own.
-        return Tensors(_Listed(module)), (torch.rand(BATCH, 3, 320, 320),), (set(),)
+        return Tensors(_Listed(module)), (torch.rand(batch, 3, 320, 320),), (set(),)
     frames = (VIDEO * 2,) if ".video" in kind else ()
     size = 299 if name == "inception_v3" else 112 if frames else PIXELS
-    return Tensors(module), (torch.randn(BATCH, 3, *frames, size, size),), ({0},)
+    return Tensors(module), (torch.randn(batch, 3, *frames, size, size),), ({0},)
 
 
 class _Listed(torch.nn.Module):
@@ -78,19 +78,19 @@ class _Listed(torch.nn.Module):
         return self.module(list(images))
 
 
-def _timm(name, _):
+def _timm(name, _, batch):
     import timm
 
     module = timm.create_model(name, pretrained=False)
-    return Tensors(module), (torch.randn(BATCH, *module.pretrained_cfg["input_size"]),), ({0},)
+    return Tensors(module), (torch.randn(batch, *module.pretrained_cfg["input_size"]),), ({0},)
 
 
-def _transformers(name, overrides):
+def _transformers(name, overrides, batch):
     import transformers
 
     config = _configuration(transformers.AutoConfig.for_model(name), overrides)
     module = transformers.AutoModel.from_config(config)
-    inputs = _inputs(module, config)
+    inputs = _inputs(module, config, batch)
     axes = {"input_ids": {0, 1}, "decoder_input_ids": {0, 1}}
     return Tensors(module, tuple(inputs)), tuple(inputs.values()), tuple(axes.get(name, {0}) for name in inputs)
 
@@ -110,19 +110,19 @@ def _configuration(usual, overrides):
     return config
 
 
-def _inputs(module, config):
+def _inputs(module, config, batch):
     """By name, what a model of transformers takes."""
     name, pixels = module.main_input_name, getattr(config, "image_size", PIXELS)
-    tokens = torch.randint(2, 900, (BATCH, SEQUENCE))
+    tokens = torch.randint(2, 900, (batch, SEQUENCE))
     if name == "pixel_values":
         size = pixels if isinstance(pixels, (list, tuple)) else (pixels, pixels)
-        return {name: torch.randn(BATCH, getattr(config, "num_channels", 3), *size)}
+        return {name: torch.randn(batch, getattr(config, "num_channels", 3), *size)}
     if name == "input_values" and hasattr(config, "max_length"):
-        return {name: torch.randn(BATCH, config.max_length, config.num_mel_bins)}
+        return {name: torch.randn(batch, config.max_length, config.num_mel_bins)}
     if name == "input_values":
-        return {name: torch.randn(BATCH, SAMPLES)}
+        return {name: torch.randn(batch, SAMPLES)}
     if name == "input_features":
-        features = torch.randn(BATCH, config.num_mel_bins, 2 * config.max_source_positions)
+        features = torch.randn(batch, config.num_mel_bins, 2 * config.max_source_positions)
         return {name: features, "decoder_input_ids": tokens}
     return {"input_ids": tokens} | ({"decoder_input_ids": tokens + 1} if config.is_encoder_decoder else {})
 

@@ -1,7 +1,7 @@
 """Runs architectures of torchvision, timm and transformers by torch.compile: with this backend and with torch's own, inductor.
 
 usage: torch_compile.py [--device cpu|cuda] [--precision f16|bf16|f32] [--families F,..] [--only NAME,..] [--jobs N]
-                        [--timeout SECONDS] [--seconds S] [--without-inductor] [--resume] [--out FILE]
+                        [--timeout SECONDS] [--seconds S] [--batch N] [--without-inductor] [--resume] [--out FILE]
 
 Each model of bench/torch_models.txt is made with random weights and given to torch.compile(backend="kintsugi") and to inductor,
 by itself and in mode reduce-overhead, which keeps a CUDA graph. They take turns on the same tensors, which stay on the device:
@@ -58,13 +58,14 @@ def main(words=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cuda")
     parser.add_argument("--precision", choices=["f16", "bf16", "f32"], default="f16")
+    parser.add_argument("--batch", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=0.2, help="of a turn")
     parser.add_argument("--without-inductor", action="store_true", help="only answers")
     options = torch_trials.parsed(parser, words, None)
     options.out = options.out or machine.RESULTS / f"torch-compile-{options.precision}.json"
     peers = () if options.without_inductor else torch_compile_attempt.FORMS[options.device]
-    find = functools.partial(torch_compile_attempt.found, options.device, options.precision, options.seconds, peers)
-    fields = dict(device=options.device, precision=options.precision, turn_seconds=options.seconds)
+    find = functools.partial(torch_compile_attempt.found, options.device, options.precision, options.seconds, options.batch, peers)
+    fields = dict(device=options.device, precision=options.precision, batch=options.batch, turn_seconds=options.seconds)
     return torch_trials.run(options, find, line, summary, **fields)
 
 

@@ -22,7 +22,7 @@ LIMITS = {
 }
 
 
-def found(device, precision, seconds, peers, family, name, overrides, place, folder, end, stage):
+def found(device, precision, seconds, batch, peers, family, name, overrides, place, folder, end, stage):
     """The row of a model."""
     import torch
 
@@ -35,7 +35,7 @@ def found(device, precision, seconds, peers, family, name, overrides, place, fol
     where = torch.device(device, place.gpu if device == "cuda" else None)
     stage("making")
     with verdict("not made"):
-        module, inputs = _made(family, name, overrides, where, precision)
+        module, inputs = _made(family, name, overrides, where, precision, batch)
     with torch.inference_mode():
         with verdict("not made"):
             exact, eager = _references(module, inputs)
@@ -61,13 +61,13 @@ def found(device, precision, seconds, peers, family, name, overrides, place, fol
         return row | _times(runs, where, seconds)
 
 
-def _made(family, name, overrides, where, precision):
+def _made(family, name, overrides, where, precision, batch):
     """The module in the precision and its inputs, on the device."""
     import torch
     import torch_architectures
 
     kind = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}[precision]
-    module, inputs, _ = torch_architectures.made(family, name, overrides)
+    module, inputs, _ = torch_architectures.made(family, name, overrides, batch)
     return module.to(where, kind), [each.to(where, kind if each.is_floating_point() else None) for each in inputs]
 
 

@@ -13,7 +13,6 @@
 #include <CglGomory.hpp>
 #include <CglProbing.hpp>
 #include <CglTwomir.hpp>
-#include <CglZeroHalf.hpp>
 #include <CoinError.hpp>
 #include <CoinMessageHandler.hpp>
 #include <CoinPackedMatrix.hpp>
@@ -95,7 +94,6 @@ void addCuts(CbcModel &model) {
   CglClique clique;
   clique.setStarCliqueReport(false);
   clique.setRowCliqueReport(false);
-  CglZeroHalf zeroHalf;
   // Those of many columns close most gaps before anything is branched on.
   CglGomory gomory;
   gomory.setLimitAtRoot(4000);
@@ -104,7 +102,6 @@ void addCuts(CbcModel &model) {
   twomir.setMaxElements(1000);
   model.addCutGenerator(&probing, -1, "probing");
   model.addCutGenerator(&clique, -1, "clique");
-  model.addCutGenerator(&zeroHalf, -1, "zerohalf");
   model.addCutGenerator(&gomory, -1, "gomory");
   model.addCutGenerator(&twomir, -1, "twomir");
 }
@@ -212,6 +209,27 @@ BinaryResult branchAmong(const BinaryProgram &program, const std::vector<bool> &
   return result;
 }
 
+/// Columns beyond so many cost more to look at than choices among them save: a node of the search
+/// takes as long as all their elements do.
+constexpr size_t mostAtOnce = 8000;
+
+/// Of the columns that cost at most so much more than the relaxation those that cost least, beside
+/// those that are kept already. Whether they are all.
+bool keepCheapest(const Relaxation &relaxed, double most, std::vector<bool> &kept) {
+  std::vector<std::pair<double, size_t>> added;
+  for (size_t column = 0; column < relaxed.count; ++column)
+    if (!kept[column] && relaxed.reducedCost(column) <= most)
+      added.push_back({relaxed.reducedCost(column), column});
+  bool isAll = added.size() <= mostAtOnce;
+  if (!isAll) {
+    std::ranges::nth_element(added, added.begin() + mostAtOnce);
+    added.resize(mostAtOnce);
+  }
+  for (const auto &[cost, column] : added)
+    kept[column] = true;
+  return isAll;
+}
+
 /// Of many columns few are of use: those that the relaxation takes give a good solution, and what
 /// costs more than that one saves is not looked at (reduced-cost fixing).
 BinaryResult branchAmongFew(Relaxation &relaxed, const BinaryProgram &program,
@@ -229,23 +247,24 @@ BinaryResult branchAmongFew(Relaxation &relaxed, const BinaryProgram &program,
     if (result.found)
       best = result.chosen;
   }
-  auto isDone = [&] {
+  // What is known when only some columns were looked at.
+  auto soFar = [&]() -> const BinaryResult & {
     result.found = true;
     result.chosen = best;
     result.bound = least;
     result.complete = costOf(program, best) * (1 - limits.relativeGap) <= least;
-    return result.complete || limits.isDraft || result.nodes >= limits.nodes;
+    return result;
   };
   for (double share : {near, 1.0}) {
-    if (isDone())
+    if (soFar().complete || limits.isDraft || result.nodes >= limits.nodes)
       return result;
     double most = costOf(program, best);
-    for (size_t column = 0; column < relaxed.count; ++column)
-      if (relaxed.reducedCost(column) <= share * (most - least) + 1e-9 * most)
-        kept[column] = true;
+    bool isAll = keepCheapest(relaxed, share * (most - least) + 1e-9 * most, kept);
     result = branchAmong(program, kept, limits, best, std::move(result));
     if (result.found)
       best = result.chosen;
+    if (!isAll)
+      return soFar();
   }
   return result;
 }

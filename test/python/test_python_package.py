@@ -467,3 +467,34 @@ def test_memory_in_dlpack_is_dense_and_of_known_types():
         assert tensor.type == helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
     with pytest.raises(ValueError, match="PyCapsule_GetPointer"):
         _dlpack.tensor_of(None)
+
+
+def test_what_is_bound_is_read_anew_by_each_run(tmp_path):
+    """Runs on what stays where it is are prepared once: elements may change, and so may what is bound."""
+    path = save(tmp_path, [("x", 1, [2, 3])], [("Neg", ["x"], "y", {})], [("y", 1, [2, 3])])
+    session = kintsugi.InferenceSession(path)
+    binding = session.io_binding()
+    x, y = np.ones((2, 3), np.float32), np.empty((2, 3), np.float32)
+    binding.bind_input("x", x)
+    binding.bind_output("y", y)
+    for number in range(3):
+        x[:] = number + 1
+        session.run_with_iobinding(binding)
+        assert (y == -number - 1).all() and binding.get_outputs()[0] is y
+    assert binding._prepared is not None
+    other = np.full((2, 3), 7, np.float32)
+    binding.bind_input("x", other)
+    session.run_with_iobinding(binding)
+    assert (y == -7).all()
+    binding.bind_input("x", other.T.copy().T)  # Which has to be made dense in each run.
+    for _ in range(2):
+        session.run_with_iobinding(binding)
+        assert (y == -7).all()
+    binding.bind_output("y")
+    session.run_with_iobinding(binding)
+    first = binding.get_outputs()[0]
+    session.run_with_iobinding(binding)
+    assert binding.get_outputs()[0] is not first
+    binding.clear_binding_inputs()
+    with pytest.raises(kintsugi.InputError, match="input 'x' is not bound"):
+        session.run_with_iobinding(binding)

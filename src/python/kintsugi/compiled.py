@@ -11,7 +11,7 @@ import numpy
 from . import _capi
 from ._capi import Array, InputError, UsageError
 from .device_array import ON_GPU, DeviceArray
-from .memory import Held, check_gpu, check_reached, held, tensor_of_gpu, wait_for
+from .memory import Held, check_gpu, check_reached, held, one_of_each, tensor_of_gpu, wait_for
 from .ports import NodeArg, at_home, empty_for
 from .run_options import RunOptions
 
@@ -93,13 +93,26 @@ class Compiled:
         if {*map(type, values), *map(type, results)} == {numpy.ndarray}:
             rooms = addresses or list(map(_capi.address_of, results))
             return self._in_turn(self._artifact.run, list(map(_capi.address_of, values)), rooms, options)
-        wait_for((*values, *results), self.stream())
+        wait_for(one_of_each((*values, *results)), self.stream())
         given, taken = (list(map(self._tensor, *each)) for each in ((self.inputs, values), (self.outputs, results)))
         return self._in_turn(self._artifact.run_tensors, given, taken, options)
 
     def held(self, port: NodeArg, value: Any) -> Any:
         """What to keep of a value that is bound."""
         return held(value, port.name, self.gpu, self.stream())
+
+    def prepared(self, values: Sequence[Any], bound: Sequence[Any]) -> Callable[[], None] | None:
+        """What runs on values and what outputs are bound to, again and again, where all of that stays where it is."""
+        inputs, outputs = list(map(_address_of, self.inputs, values)), list(map(_address_of, self.outputs, bound))
+        if None in inputs or None in outputs or not self._leaves_as_is:
+            return None
+        awaited = one_of_each((*values, *bound))
+
+        def run() -> None:
+            wait_for(awaited, self.stream())
+            self._in_turn(self._artifact.run, inputs, outputs, None)
+
+        return run
 
     def stream(self) -> int | None:
         """The number of the GPU's stream that runs are ordered by; none on the host."""
@@ -138,6 +151,17 @@ class Compiled:
             return value._tensor()
         check_reached(value, port.name, self.gpu)
         return tensor_of_gpu(value, port.name, self.stream())
+
+
+def _address_of(port: NodeArg, value: Any) -> int | None:
+    """Where a value is that a port takes as it is."""
+    if isinstance(value, Held):
+        tensor = value.tensor
+        return tensor.address if tensor.type == port._number and tensor.shape == port._bound else None
+    if not isinstance(value, numpy.ndarray) or port._is_packed or value.dtype != port._dtype or value.shape != port._bound:
+        return None
+    is_usable = value.flags.c_contiguous and value.flags.aligned and value.flags.writeable
+    return _capi.address_of(value) if is_usable else None
 
 
 def _result(port: NodeArg, value: Any, room: Any, shape: Sequence[int]) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy
@@ -51,6 +51,8 @@ class IOBinding:
         self._inputs: dict[str, Any] = {}
         self._outputs: dict[str, Any] = {}
         self._results: list[Any] = []
+        self._prepared: Callable[[], None] | None = None
+        self._is_new = True  # Since the last run something was bound.
 
     def bind_input(
         self,
@@ -63,6 +65,7 @@ class IOBinding:
     ) -> None:
         """`value` is a value; or "cpu" or "cuda", and `buffer_ptr` the address of memory of that device."""
         port = self._session._port(name, self._session._inputs, "input")
+        self._is_new = True
         self._inputs[name] = self._given(port, value, device_id, element_type, shape, buffer_ptr)
 
     def bind_cpu_input(self, name: str, array: Any) -> None:
@@ -80,6 +83,7 @@ class IOBinding:
         """The same for an output, which "cpu" alone makes a new NumPy array in each run, and "cuda" alone a new DeviceArray on
         the session's GPU."""
         port = self._session._port(name, self._session._outputs, "output")
+        self._is_new = True
         if isinstance(value, str) and buffer_ptr is None:
             value = self._new_array(port, value, device_id)
         elif value is not None:
@@ -100,10 +104,12 @@ class IOBinding:
 
     def clear_binding_inputs(self) -> None:
         self._inputs.clear()
+        self._is_new = True
 
     def clear_binding_outputs(self) -> None:
         self._outputs.clear()
         self._results = []
+        self._is_new = True
 
     def get_outputs(self) -> list[Any]:
         """Of the last run, in the order in which outputs were bound: what was bound, or a NumPy array."""
@@ -114,6 +120,20 @@ class IOBinding:
             if not isinstance(result, (numpy.ndarray, DeviceArray)):
                 raise UsageError(f"output '{name}' is not the host's; copy it by what it is of (torch: .cpu())")
         return [result.numpy() if isinstance(result, DeviceArray) else result.copy() for result in self._results]
+
+    def _run_as_before(self) -> bool:
+        """Runs on what was bound when the last run began, if that is still so and stays where it is."""
+        if self._is_new or self._prepared is None:
+            return False
+        self._prepared()
+        return True
+
+    def _prepare(self, values: Sequence[Any], bound: Sequence[Any]) -> None:
+        """For runs behind this one."""
+        if not self._is_new:
+            return
+        program, self._is_new = self._session._program, False
+        self._prepared = program.prepared(values, bound) if isinstance(program, Compiled) else None
 
     def _new_array(self, port: NodeArg, device: str, number: int) -> Any:
         """What stands for a new array in each run, on a device."""

@@ -43,9 +43,14 @@ def held(value: Any, name: str, gpu: int | None, stream: int | None) -> Any:
         return value
 
 
-def wait_for(values: Iterable[Any], stream: int | None) -> None:
-    """Has a stream wait for what those that are held are ready after."""
-    for each in {value.library: value for value in values if isinstance(value, Held)}.values():
+def one_of_each(values: Iterable[Any]) -> list[Held]:
+    """Of those that are held, one of each library."""
+    return list({value.library: value for value in values if isinstance(value, Held)}.values())
+
+
+def wait_for(values: Iterable[Held], stream: int | None) -> None:
+    """Has a stream wait for what these are ready after."""
+    for each in values:
         each.value.__dlpack__(stream=stream)
 
 

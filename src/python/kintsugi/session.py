@@ -168,6 +168,8 @@ class InferenceSession:
         """Runs on what is bound: all inputs, and those outputs that are asked for."""
         if binding._session is not self:
             raise UsageError("the binding is another session's, which may be elsewhere; make one with io_binding()")
+        if run_options is None and binding._run_as_before():
+            return
         if missing := [port.name for port in self._inputs if port.name not in binding._inputs]:
             raise InputError(f"input '{missing[0]}' is not bound")
         check_run_options(run_options)
@@ -175,6 +177,7 @@ class InferenceSession:
         values = [binding._inputs[port.name] for port in self._inputs]
         results = self._program.compute_into(values, bound, run_options)
         binding._results = [results[self._places[name]] for name in binding._outputs]
+        binding._prepare(values, bound)
 
     def _asked(
         self, output_names: Sequence[str] | None, feeds: Mapping[str, Any], run_options: RunOptions | None
