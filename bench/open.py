@@ -48,6 +48,8 @@ def opened(path):
         if tensor.name in shapes and tensor.data_type == onnx.TensorProto.INT64:
             tensor.CopyFrom(numpy_helper.from_array(_with_any_batch(numpy_helper.to_array(tensor)), tensor.name))
     for node in model.graph.node:
+        if node.op_type == "Reshape":
+            del node.attribute[:]  # allowzero, under which 0 is no input's dimension.
         if node.op_type == "Constant" and node.output[0] in shapes:
             value = node.attribute[0].t
             value.CopyFrom(numpy_helper.from_array(_with_any_batch(numpy_helper.to_array(value))))
@@ -58,9 +60,10 @@ def opened(path):
 
 
 def _with_any_batch(shape):
+    """A Reshape's leading 1 as what is left of its input, or where another dimension is that, as its input's."""
     shape = shape.copy()
-    if shape.size and shape[0] == 1 and -1 not in shape:
-        shape[0] = -1
+    if shape.size and shape[0] == 1:
+        shape[0] = 0 if -1 in shape else -1
     return shape
 
 

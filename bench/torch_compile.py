@@ -25,10 +25,10 @@ import functools
 import statistics
 import sys
 
-import torch_compile_attempt
 import torch_trials
 
 import machine
+import torch_compile_attempt
 
 
 def summary(rows):

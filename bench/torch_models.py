@@ -21,8 +21,9 @@ is in there. Exits 1 where a model is wrong or failed.
 import argparse
 import sys
 
-import torch_attempt
 import torch_trials
+
+import torch_attempt
 
 
 def line(title, row):

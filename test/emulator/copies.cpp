@@ -211,6 +211,8 @@ void bulkStep(Warp &warp, const Instruction &of) {
     const uint32_t *places = warp.program.lists.data() + of.list;
     for (unsigned d = 0; d < of.count; ++d)
       copy.corner[d] = warp.lanes<int32_t>(places[d])[lane];
+    if (copy.map.beginsAmidChunk(copy.corner[0]))
+      warp.fail(Fault::Misaligned, lane, "a box whose lines begin amid 16 bytes of the tensor's");
     copy.to = sharedAddress(warp, of, lane);
     copy.arrival = uint32_t(warp.read(of.b, of.fromBytes, lane) & ~windowMask) + of.target;
     constexpr uint32_t alignment = 128;

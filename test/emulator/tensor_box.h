@@ -21,6 +21,11 @@ struct TensorMap {
 
   uint32_t countOf(unsigned d) const { return (box[d] + steps[d] - 1u) / steps[d]; }
   uint32_t boxBytes() const;
+  /// Whether lines from this coordinate of the first dimension on begin inside of the tensor, and
+  /// not with whole 16 bytes: an H200 calls the instruction illegal.
+  bool beginsAmidChunk(int64_t first) const {
+    return first > 0 && uint64_t(first) < extents[0] && first * elementBytes % 16 != 0;
+  }
 };
 static_assert(sizeof(TensorMap) <= 128);
 

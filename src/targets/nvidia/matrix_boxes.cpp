@@ -134,7 +134,9 @@ void MatrixNest::copyPiece(const Operand &operand, int64_t piece, Value step, Va
   levels.place(0);
   Value firstPoint = i32(operand.alongDepth ? 0 : begin);
   Value firstTerm = i32(operand.alongDepth ? begin : 0);
-  Coordinates point = pointAt(operand.group, firstPoint, 0, 1, number, passLevel);
+  // The engine faults on lines that are asked for from amid a line of the tensor on.
+  int64_t inLine = operand.alongDepth ? 1 : elements;
+  Coordinates point = pointAt(operand.group, firstPoint, 0, inLine, number, passLevel);
   int64_t points = groups[Depth].points(), multiple = operand.alongDepth ? elements : 1;
   bool isCut = points % matrix.getDepth() != 0, inPieces = points % multiple == 0;
   levels.place(level);

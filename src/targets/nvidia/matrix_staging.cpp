@@ -60,8 +60,8 @@ Coordinates MatrixNest::termAt(Value step, Value within, int64_t further, int64_
   return values->shifted(coordinates, further, number);
 }
 
-/// The coordinates of a point of a pass. What is past the last point is the last: its results are
-/// not stored.
+/// The coordinates of a point of a pass, the first of `multiple` in a row. What is past the last
+/// points is they: its results are not stored.
 Coordinates MatrixNest::pointAt(Group group, Value within, int64_t further, int64_t multiple,
                                 unsigned number, unsigned level) {
   levels.place(level);
@@ -70,7 +70,7 @@ Coordinates MatrixNest::pointAt(Group group, Value within, int64_t further, int6
   bool wraps = isCut || groups[group].extents.size() > 1;
   Value at = pointNumber(group, within, wraps ? further : 0);
   if (isCut)
-    at = least(at, points - multiple);
+    at = least(at, (points - 1) / multiple * multiple);
   return values->shifted(values->split(groups[group], at, multiple, level, number),
                          wraps ? 0 : further, number);
 }

@@ -199,6 +199,25 @@ bool isWithinLimits(const WalkDimension &dimension, const Along &along, bool isF
   return suits && span <= KIN_TENSOR_MAX_BOX;
 }
 
+/// Whether a value's numbers, so many times, are whole chunks: an origin's are tiles apart.
+bool movesByChunks(Value value, int64_t times) {
+  constexpr int64_t elements = KIN_TENSOR_ALIGNMENT / KIN_TENSOR_ELEMENT_BYTES;
+  if (auto origin = value ? value.getDefiningOp<tile::OriginOp>() : tile::OriginOp()) {
+    auto kernel = origin->getParentOfType<tile::KernelOp>();
+    uint64_t dimension = origin.getDimension();
+    int64_t size = kernel.getSizes()[dimension], extent = kernel.getExtents()[dimension];
+    return times * size % elements == 0 && times * (extent - size) % elements == 0;
+  }
+  return times % elements == 0;
+}
+
+/// The engine faults on lines that begin amid a chunk of the tensor's. `line` moves by whole lines.
+bool beginsWithChunks(const LinearForm &place, Value line) {
+  return movesByChunks({}, place.constant) && llvm::all_of(place.terms, [&](const auto &term) {
+           return term.first == line || movesByChunks(term.first, term.second);
+         });
+}
+
 } // namespace
 
 std::optional<Walk> walkOf(tile::ReadOp read) { return WalkFinder(read).find(); }
@@ -217,6 +236,7 @@ std::optional<TensorBox> boxOf(const Walk &walk, ArrayRef<BoxAxis> axes, int64_t
     if (llvm::none_of(order, [&](const auto &each) { return each.first == &dimension; }))
       order.push_back({&dimension, {}});
   if (order.size() > KIN_TENSOR_RANK ||
+      !beginsWithChunks(order.front().first->place, axes.front().iterator) ||
       walk.start * KIN_TENSOR_ELEMENT_BYTES % KIN_TENSOR_ALIGNMENT != 0)
     return std::nullopt;
   TensorBox box{{}, {}, KIN_TENSOR_ELEMENT_BYTES};

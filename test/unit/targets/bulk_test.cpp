@@ -73,6 +73,13 @@ TEST(Bulk, LinesOfTermsEndWithTheirIterator) {
   expectMap(maps[1], 1, {{64, 2, 64, 1}, {32, 128, 32, 1}, {4, 40 * 128, 2, 1}});
 }
 
+/// The engine faults on others.
+TEST(Bulk, LinesBeginWithChunks) {
+  for (int64_t apart : {0, 8, 32})
+    EXPECT_EQ(mapsOf(cutColumns(apart).schedule).size(), 2u) << apart;
+  EXPECT_EQ(mapsOf(cutColumns(1).schedule).size(), 0u);
+}
+
 /// Equal products of several operands, of which a block works on one.
 static tile::TileProgram joinedProducts(unsigned products, unsigned phases) {
   static const ScheduleMaker maker =

@@ -118,6 +118,15 @@ TEST(EmulatedProducts, OfWindows) {
   }
 }
 
+/// What of a pass is past the last column is read from where a line begins.
+TEST(EmulatedProducts, OfCutColumns) {
+  for (int64_t apart : {0, 1, 8}) {
+    SCOPED_TRACE(apart);
+    Executed executed = expectRight(cutColumns(apart).schedule, "sm_90a");
+    EXPECT_EQ(executed("cp.async.bulk") > 0, apart % 8 == 0);
+  }
+}
+
 TEST(EmulatedProducts, RoundFactorsOnTheWay) {
   constexpr double ofFactors = 2e-3;
   for (const MatrixTile &tile : {byWarps(), byFourWarps(), inBulk()}) {

@@ -50,6 +50,30 @@ inline ScheduleMaker onMatrixUnits(ElementType type, bool transposed, ElementTyp
   return maker;
 }
 
+/// A product whose second factor has columns of several iterators, the last of 32, and is read from
+/// `apart` elements on with each of two taps; its columns are those of seven halves of a pass.
+inline ScheduleMaker cutColumns(int64_t apart) {
+  using namespace te;
+  constexpr int64_t rows = 64, places = 7, inner = 32, pitch = 64, depth = 64, taps = 2;
+  ScheduleMaker maker;
+  loops::MatrixTile tile = inBulk();
+  tile.rows = 64;
+  maker.schedule.threads = 128;
+  unsigned a = maker.buffer(ElementType::F16, rows * taps * depth),
+           b = maker.buffer(ElementType::F16, places * depth * pitch),
+           c = maker.buffer(ElementType::F32, rows * places * inner, true);
+  Expr left = maker.read(a, (it(0) * taps + it(3)) * depth + it(4));
+  Expr right = maker.read(b, (it(1) * depth + it(4)) * pitch + it(2) + it(3) * apart);
+  auto &nest =
+      maker.reduce({rows, places, inner}, {taps, depth}, Combiner::Sum, c,
+                   (it(0) * places + it(1)) * inner + it(2),
+                   Expr::cast(ElementType::F32, left) * Expr::cast(ElementType::F32, right));
+  nest.factors = ElementType::F16;
+  nest.matrix = tile;
+  maker.schedule.scratchBytes = tile.ringBytes();
+  return maker;
+}
+
 /// A tile of a convolution of so many channels, whose border is zero.
 inline ScheduleMaker convolution(int64_t channels, int64_t step) {
   ScheduleMaker maker;
