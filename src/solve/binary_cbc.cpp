@@ -115,6 +115,12 @@ double costOf(const BinaryProgram &program, const std::vector<ColumnId> &chosen)
 
 constexpr int64_t mostInt = std::numeric_limits<int>::max() / 2;
 
+/// A node takes as long as the relaxation has elements: so many that large programs end as well.
+int64_t nodesFor(const OsiClpSolverInterface &lp) {
+  constexpr int64_t mostElements = 4000000, least = 8;
+  return std::max<int64_t>(least, mostElements / std::max<int64_t>(1, lp.getNumElements()));
+}
+
 /// Branch and bound from the solved relaxation `lp` on; `result` holds what that one spent and
 /// proved.
 BinaryResult branch(OsiClpSolverInterface &lp, const BinaryProgram &program,
@@ -128,8 +134,8 @@ BinaryResult branch(OsiClpSolverInterface &lp, const BinaryProgram &program,
   model.passInMessageHandler(&silent);
   model.setLogLevel(0);
   model.setRandomSeed(1);
-  model.setMaximumNodes(
-      static_cast<int>(std::clamp<int64_t>(limits.nodes - result.nodes, 0, mostInt)));
+  model.setMaximumNodes(static_cast<int>(
+      std::clamp<int64_t>(std::min(limits.nodes - result.nodes, nodesFor(lp)), 0, mostInt)));
   model.setMaximumNumberIterations(
       static_cast<int>(std::clamp<int64_t>(limits.iterations - result.iterations, 0, mostInt)));
   model.setAllowableFractionGap(limits.relativeGap);
@@ -269,6 +275,23 @@ BinaryResult branchAmongFew(Relaxation &relaxed, const BinaryProgram &program,
   return result;
 }
 
+/// A solution among the columns that the relaxation takes or nearly takes, where nobody knows one;
+/// empty: there is none among them. `result` holds what was spent.
+std::vector<ColumnId> startAmongCheapest(const Relaxation &relaxed, const BinaryProgram &program,
+                                         const BinaryLimits &limits, BinaryResult &result) {
+  constexpr int64_t mostNodes = 50;
+  std::vector<bool> kept(relaxed.count);
+  for (size_t column = 0; column < relaxed.count; ++column)
+    kept[column] = relaxed.isChosen(column);
+  keepCheapest(relaxed, std::numeric_limits<double>::infinity(), kept);
+  BinaryLimits few = limits;
+  few.nodes = std::min(limits.nodes, result.nodes + mostNodes);
+  BinaryResult found = branchAmong(program, kept, few, {}, result);
+  result.nodes = found.nodes;
+  result.iterations = found.iterations;
+  return found.found ? std::move(found.chosen) : std::vector<ColumnId>();
+}
+
 /// The relaxation, and branch and bound unless that one is integral.
 BinaryResult solve(const BinaryProgram &program, const BinaryLimits &limits,
                    const std::vector<ColumnId> &start) {
@@ -290,8 +313,11 @@ BinaryResult solve(const BinaryProgram &program, const BinaryLimits &limits,
     result.bound = costOf(program, result.chosen);
     return result;
   }
-  if (relaxed.count > many && !start.empty())
-    return branchAmongFew(relaxed, program, limits, start, std::move(result));
+  std::vector<ColumnId> from = start;
+  if (relaxed.count > many && from.empty())
+    from = startAmongCheapest(relaxed, program, limits, result);
+  if (relaxed.count > many && !from.empty())
+    return branchAmongFew(relaxed, program, limits, std::move(from), std::move(result));
   return branch(relaxed.lp, program, limits, start, relaxed.scale, std::move(result));
 }
 

@@ -16,7 +16,8 @@ public:
   explicit PlanBuilder(const Problem &problem) : problem(problem), incidence(problem) {}
 
   /// Sets `home`, item by item as what they consume is there, to the cheapest column that covers
-  /// the item alone, conversions counted; `sparing`: of those that take least. False where some
+  /// the item alone, conversions counted; `sparing`: of those that take least. Columns that make
+  /// nothing leave an item to others: they are for what nothing else can cover. False where some
   /// item is left over.
   bool separate(bool sparing);
   /// Takes further columns by cost saved over the separate plan: several at a time, as long as they
@@ -54,13 +55,13 @@ bool PlanBuilder::separate(bool sparing) {
     for (ResourceId resource : problem.columns[index(id)].produces)
       available[index(resource)] = true;
   };
-  auto settle = [&](size_t item) {
+  auto settle = [&](size_t item, bool mayMakeNothing) {
     constexpr double most = std::numeric_limits<double>::infinity();
     std::pair least(most, most); // What it takes, where that counts, and its cost.
     Making chosen;
     for (ColumnId id : incidence.coverers[item]) {
       const Column &column = problem.columns[index(id)];
-      if (column.covers.size() != 1)
+      if (column.covers.size() != 1 || (column.produces.empty() && !mayMakeNothing))
         continue;
       auto needed = makeCheaply(problem, incidence, available, lacking(available, id));
       if (!needed)
@@ -78,14 +79,24 @@ bool PlanBuilder::separate(bool sparing) {
     take(home[item]);
     return true;
   };
-  size_t left = home.size();
-  for (size_t before = left + 1; left > 0 && left < before;) {
-    before = left;
+  auto settleAny = [&](bool mayMakeNothing) {
+    size_t settled = 0;
     for (size_t item = 0; item < home.size(); ++item)
-      if (home[item] < 0 && settle(item))
-        --left;
+      if (home[item] < 0 && settle(item, mayMakeNothing)) {
+        ++settled;
+        if (mayMakeNothing)
+          break; // Others may need what this one does not make, or have it now.
+      }
+    return settled;
+  };
+  for (size_t left = home.size(), settled; left > 0; left -= settled) {
+    settled = settleAny(false);
+    if (settled == 0)
+      settled = settleAny(true);
+    if (settled == 0)
+      return false;
   }
-  return left == 0;
+  return true;
 }
 
 std::vector<bool> PlanBuilder::inputs() const {

@@ -553,3 +553,15 @@ def test_what_is_on_several_devices_is_not_compiled(inference):
     found = compiled(function)(torch.ones(3))
     assert found[0].device.type == "meta" and torch.equal(found[1], torch.full((3,), 2.0))
     assert any("device" in each["reason"] for each in graphs()[0]["in_torch"])
+
+
+def test_results_that_are_expanded(inference):
+    """Of bart and marian, say: all rows of a position's embedding are one."""
+
+    def function(x):
+        return (x + 1).unsqueeze(0).expand(4, 3, 5), x.sum()
+
+    found = compiled(function)(torch.randn(3, 5))
+    expected = function(torch.randn(3, 5))
+    assert found[0].shape == (4, 3, 5) and found[0].stride() == expected[0].stride()
+    assert runners() == ["kintsugi"]

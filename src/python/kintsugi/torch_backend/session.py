@@ -83,7 +83,11 @@ class _Room:
             return int(tensor)
         if self._strides is None:
             return tensor
-        return torch.empty_strided(self._shape, self._strides, dtype=self._dtype, device=tensor.device).copy_(tensor)
+        # Along a stride of 0 all elements are one.
+        apart = [1 if stride == 0 else size for size, stride in zip(self._shape, self._strides)]
+        made = torch.empty_strided(apart, self._strides, dtype=self._dtype, device=tensor.device)
+        made.copy_(tensor[tuple(slice(size) for size in apart)])
+        return made.as_strided(self._shape, self._strides)
 
 
 def symbols_of(values, arguments):
