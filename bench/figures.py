@@ -156,6 +156,17 @@ def right_of_torch(report):
     return f"{text}; {report['summary']['models']} of {len(torch_trials.listed())} were tried"
 
 
+def compiled_by_torch(report):
+    """What runs through torch.compile, and inductor's time over Kintsugi's."""
+    counts, found = report["summary"]["verdicts"], report["summary"]["inductor_over_kintsugi"]
+    inside = sum(counts.get(name, 0) for name in ("right", "in parts", "torch"))
+    made = sum(counts.values()) - counts.get("not made", 0)
+    return (
+        f"{inside} of {made} ({counts.get('right', 0)} with all graphs compiled); {found['geometric_mean']:.2f};"
+        f" {found['worst']:.2f} ({found['worst_model']})"
+    )
+
+
 def conformance(_):
     """The list is the figure: a test compares it with what passes."""
     folder = models.ROOT / "test" / "conformance"
@@ -170,6 +181,9 @@ ROWS = [
     ("the same, code for AVX-512", agreeing, "zoo-v4", "./dev zoo --cpu-level v4 --json bench/results/zoo-v4.json"),
     ("architectures of torchvision, timm and transformers with random weights, as torch exports them, that agree with torch"
      " inside the policy", right_of_torch, "torch-models", "./dev bench torch-models"),
+    ("the same in f16 through `torch.compile(backend=\"kintsugi\")` on a GPU, batch 2, that are inside the policy; time of the"
+     " quicker of inductor and its CUDA graphs / Kintsugi's, calls from Python, geometric mean; the worst", compiled_by_torch,
+     "torch-compile-f16", "./dev bench torch-compile"),
     ("official ONNX backend cases that pass; the list may only grow", conformance, None, "./dev conformance"),
     ("time / ONNX Runtime's, geometric mean over the zoo; the worst", ratio_to("ort"), "cpu", "./dev bench cpu"),
     ("time / OpenVINO's, the same", ratio_to("openvino"), "cpu", "./dev bench cpu"),
