@@ -4,9 +4,9 @@ usage: decoding.py [--steps N] [--rounds N] [--precision f16|bf16|f32] [--second
 
 The zoo's llama_1b_decode, with made-up weights, by an InferenceSession whose inputs and outputs are bound to tensors of torch
 on the GPU, but for the token and its position. A step is a run, the next token by torch's argmax, and the caches for the next
-step, one position on, by torch's copies. Wall clock is that of all steps, by step, the least over rounds, with and without what torch does; the device's time is
-that which `kintsugi bench` says of the same artifact, in turns. Needs torch for CUDA, which is not installed for this.
-Prints milliseconds and their ratio, and writes them to bench/results/decoding.json. Exits 1 where runs take more than 1.1
+step, one position on, by torch's copies. Wall clock is that of all steps, by step, the least over rounds, with and without what
+torch does; the device's time is that which `kintsugi bench` says of the same artifact, in turns. Needs torch for CUDA, which is
+not installed for this. Prints milliseconds and their ratio, and writes them to bench/results/decoding.json. Exits 1 where runs take more than 1.1
 times the device's time.
 """
 

@@ -17,6 +17,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "zoo"))
 
 import machine
 import models
+import torch_compile
 import torch_trials
 
 README = models.ROOT / "README.md"
@@ -159,7 +160,7 @@ def right_of_torch(report):
 def compiled_by_torch(report):
     """What runs through torch.compile, and inductor's time over Kintsugi's."""
     counts, found = report["summary"]["verdicts"], report["summary"]["inductor_over_kintsugi"]
-    inside = sum(counts.get(name, 0) for name in ("right", "in parts", "torch"))
+    inside = sum(counts.get(name, 0) for name in torch_compile.INSIDE)
     made = sum(counts.values()) - counts.get("not made", 0)
     return (
         f"{inside} of {made} ({counts.get('right', 0)} with all graphs compiled); {found['geometric_mean']:.2f};"

@@ -106,6 +106,13 @@ def add_turns(parser, seconds, jobs):
     parser.add_argument("--alone", action="store_true", help="without torch")
 
 
+def torch_type(precision):
+    """torch's type of elements for a --precision."""
+    import torch
+
+    return {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}[precision]
+
+
 def torch_forms(name, precision, batch):
     """What replays a model's module, by torch's forms, and why a form is absent."""
     import torch
@@ -118,7 +125,7 @@ def torch_forms(name, precision, batch):
     torch.backends.cudnn.benchmark = True
     config.freezing = True
     torch.manual_seed(0)
-    kind = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}[precision]
+    kind = torch_type(precision)
     module = torch_modules.MODULES[name]().eval().to("cuda", kind)
     feeds = [torch.from_numpy(value).cuda() for value in contenders.feeds_of(models.FOLDER / f"{name}.onnx").values()]
     feeds = [feed.repeat(batch, *[1] * (feed.dim() - 1)) if feed.shape[:1] == (1,) else feed for feed in feeds]

@@ -128,7 +128,7 @@ def products(shape, kind, times):
     import torch
 
     rows, columns, depth = shape
-    dtype = dict(bf16=torch.bfloat16, f16=torch.float16)[kind]
+    dtype = gpu.torch_type(kind)
     make = lambda *extents: torch.randn(extents, device="cuda").to(dtype)
     factors = [(make(rows, depth), make(columns, depth).t()) for _ in range(times)]
     fed = [each for a, b in factors for each in ((a, b) if kind == "bf16" else (a,))]

@@ -9,16 +9,26 @@ import statistics
 import tempfile
 import time
 
+import numpy as np
 from torch_trials import Ended, first_cause, verdict
+
+import gpu
+import policy
 
 ROUNDS = 3
 # Of inductor, on each device: the default, and the mode that keeps a CUDA graph.
 FORMS = {"cpu": {"inductor": None}, "cuda": {"inductor": None, "reduce-overhead": "reduce-overhead"}}
-# Of docs/precision.md: what an error may be by terms of sums, and by the error of rounding.
+
+
+def _of_half(k):
+    return policy.tolerance(np.float16, k) / 2  # That one is against another runtime's result, which is off as well.
+
+
+# Of docs/precision.md: what an error may be by terms of sums, by so many times that of rounding, and then at most.
 LIMITS = {
-    "f32": (lambda k: min(6e-7 * k**0.25, 1e-3), 15, lambda k: min(2e-6 * k**0.5, 1e-3)),
-    "f16": (lambda k: min(2e-3 * math.sqrt(1 + math.log2(k)), 2e-2), 1.5, lambda _: 0.1),
-    "bf16": (lambda k: 8 * min(2e-3 * math.sqrt(1 + math.log2(k)), 2e-2), 1.5, lambda _: 0.1),
+    "f32": (lambda k: min(6e-7 * k**0.25, 1e-3), 15, lambda k: policy.tolerance(np.float32, k) / 2),
+    "f16": (_of_half, 1.5, lambda _: 0.1),
+    "bf16": (lambda k: 8 * _of_half(k), 1.5, lambda _: 0.1),
 }
 
 
@@ -63,10 +73,9 @@ def found(device, precision, seconds, batch, peers, family, name, overrides, pla
 
 def _made(family, name, overrides, where, precision, batch):
     """The module in the precision and its inputs, on the device."""
-    import torch
     import torch_architectures
 
-    kind = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}[precision]
+    kind = gpu.torch_type(precision)
     module, inputs, _ = torch_architectures.made(family, name, overrides, batch)
     return module.to(where, kind), [each.to(where, kind if each.is_floating_point() else None) for each in inputs]
 
@@ -99,21 +108,14 @@ def _terms(module):
 
 
 def _error(found, exact):
-    """The largest over outputs of the largest difference over the largest magnitude; 0 of what is no float and equal."""
-    worst = 0.0
-    for one, other in zip(found, exact):
+    """The largest difference over outputs, relative to each one's magnitude; what is no float is equal or beyond all."""
+
+    def of_one(one, other):
         if not one.is_floating_point():
-            worst = max(worst, 0.0 if one.equal(other) else math.inf)
-            continue
-        one, other = one.double(), other.double()
-        apart = (one - other).nan_to_num(nan=math.inf).abs().max().item() if one.numel() else 0.0
-        same = one.isnan().equal(other.isnan()) and one.isfinite().equal(other.isfinite())
-        if not math.isfinite(apart) and same:
-            finite = one.isfinite()
-            apart = (one[finite] - other[finite]).abs().max().item() if finite.any() else 0.0
-        scale = other[other.isfinite()].abs().max().item() if other.isfinite().any() else 0.0
-        worst = max(worst, apart / scale if scale else float(apart > 0))
-    return worst
+            return 0.0 if one.equal(other) else math.inf
+        return policy.difference(*(each.double().cpu().numpy() for each in (one, other)))
+
+    return max(map(of_one, found, exact), default=0.0)
 
 
 def _judged(answers, exact, rounding, terms, precision, inside):

@@ -275,23 +275,6 @@ BinaryResult branchAmongFew(Relaxation &relaxed, const BinaryProgram &program,
   return result;
 }
 
-/// A solution among the columns that the relaxation takes or nearly takes, where nobody knows one;
-/// empty: there is none among them. `result` holds what was spent.
-std::vector<ColumnId> startAmongCheapest(const Relaxation &relaxed, const BinaryProgram &program,
-                                         const BinaryLimits &limits, BinaryResult &result) {
-  constexpr int64_t mostNodes = 50;
-  std::vector<bool> kept(relaxed.count);
-  for (size_t column = 0; column < relaxed.count; ++column)
-    kept[column] = relaxed.isChosen(column);
-  keepCheapest(relaxed, std::numeric_limits<double>::infinity(), kept);
-  BinaryLimits few = limits;
-  few.nodes = std::min(limits.nodes, result.nodes + mostNodes);
-  BinaryResult found = branchAmong(program, kept, few, {}, result);
-  result.nodes = found.nodes;
-  result.iterations = found.iterations;
-  return found.found ? std::move(found.chosen) : std::vector<ColumnId>();
-}
-
 /// The relaxation, and branch and bound unless that one is integral.
 BinaryResult solve(const BinaryProgram &program, const BinaryLimits &limits,
                    const std::vector<ColumnId> &start) {
@@ -313,11 +296,8 @@ BinaryResult solve(const BinaryProgram &program, const BinaryLimits &limits,
     result.bound = costOf(program, result.chosen);
     return result;
   }
-  std::vector<ColumnId> from = start;
-  if (relaxed.count > many && from.empty())
-    from = startAmongCheapest(relaxed, program, limits, result);
-  if (relaxed.count > many && !from.empty())
-    return branchAmongFew(relaxed, program, limits, std::move(from), std::move(result));
+  if (relaxed.count > many && !start.empty())
+    return branchAmongFew(relaxed, program, limits, start, std::move(result));
   return branch(relaxed.lp, program, limits, start, relaxed.scale, std::move(result));
 }
 

@@ -102,7 +102,8 @@ class Compiled:
         return held(value, port.name, self.gpu, self.stream())
 
     def prepared(self, values: Sequence[Any], bound: Sequence[Any]) -> Callable[[], None] | None:
-        """What runs on values and what outputs are bound to, again and again, where all of that stays where it is."""
+        """What runs again on values and on what outputs are bound to, with which a run has gone well, where all of that stays
+        where it is."""
         inputs, outputs = list(map(_address_of, self.inputs, values)), list(map(_address_of, self.outputs, bound))
         if None in inputs or None in outputs or not self._leaves_as_is:
             return None
@@ -110,7 +111,7 @@ class Compiled:
 
         def run() -> None:
             wait_for(awaited, self.stream())
-            self._in_turn(self._artifact.run, inputs, outputs, None)
+            self.run_at(inputs, outputs)
 
         return run
 
@@ -154,14 +155,12 @@ class Compiled:
 
 
 def _address_of(port: NodeArg, value: Any) -> int | None:
-    """Where a value is that a port takes as it is."""
+    """Where a value is that a port has taken, if it took it as it is."""
     if isinstance(value, Held):
-        tensor = value.tensor
-        return tensor.address if tensor.type == port._number and tensor.shape == port._bound else None
-    if not isinstance(value, numpy.ndarray) or port._is_packed or value.dtype != port._dtype or value.shape != port._bound:
+        return value.tensor.address
+    if not isinstance(value, numpy.ndarray) or port._is_packed:
         return None
-    is_usable = value.flags.c_contiguous and value.flags.aligned and value.flags.writeable
-    return _capi.address_of(value) if is_usable else None
+    return _capi.address_of(value) if value.flags.c_contiguous and value.flags.aligned else None
 
 
 def _result(port: NodeArg, value: Any, room: Any, shape: Sequence[int]) -> Any:

@@ -13,18 +13,18 @@ _MANAGED = 13
 _GPU = (2, _MANAGED)
 
 
-# Libraries that order the work on all of their tensors by one stream, the current one.
+# Packages that order the work on all of their tensors by one stream, the current one.
 _OF_ONE_STREAM = ("torch", "cupy")
 
 
 class Held:
-    """A value on a GPU whose memory is known since it was bound, so that runs need not ask for it again. Those of a library
+    """A value on a GPU whose memory is known since it was bound, so that runs need not ask for it again. Those of a package
     are ready when one of them is."""
 
-    __slots__ = ("library", "tensor", "value")
+    __slots__ = ("package", "tensor", "value")
 
-    def __init__(self, value: Any, tensor: _capi.Tensor, library: str) -> None:
-        self.value, self.tensor, self.library = value, tensor, library
+    def __init__(self, value: Any, tensor: _capi.Tensor, package: str) -> None:
+        self.value, self.tensor, self.package = value, tensor, package
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -32,20 +32,20 @@ class Held:
 
 
 def held(value: Any, name: str, gpu: int | None, stream: int | None) -> Any:
-    """What to keep of a value that is bound: itself, unless it is on the session's GPU and of such a library."""
-    library = type(value).__module__.partition(".")[0]
-    if library not in _OF_ONE_STREAM or not is_on_gpu(value):
+    """What to keep of a value that is bound: itself, unless it is on the session's GPU and of such a package."""
+    package = type(value).__module__.partition(".")[0]
+    if package not in _OF_ONE_STREAM or not is_on_gpu(value):
         return value
     try:
         check_reached(value, name, gpu)
-        return Held(value, tensor_of_gpu(value, name, stream), library)
+        return Held(value, tensor_of_gpu(value, name, stream), package)
     except InputError:  # Which a run says, if there is one with this value.
         return value
 
 
 def one_of_each(values: Iterable[Any]) -> list[Held]:
-    """Of those that are held, one of each library."""
-    return list({value.library: value for value in values if isinstance(value, Held)}.values())
+    """Of those that are held, one of each package."""
+    return list({value.package: value for value in values if isinstance(value, Held)}.values())
 
 
 def wait_for(values: Iterable[Held], stream: int | None) -> None:

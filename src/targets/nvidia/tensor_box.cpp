@@ -199,21 +199,24 @@ bool isWithinLimits(const WalkDimension &dimension, const Along &along, bool isF
   return suits && span <= KIN_TENSOR_MAX_BOX;
 }
 
+bool areChunks(int64_t elements) {
+  return elements % (KIN_TENSOR_ALIGNMENT / KIN_TENSOR_ELEMENT_BYTES) == 0;
+}
+
 /// Whether a value's numbers, so many times, are whole chunks: an origin's are tiles apart.
 bool movesByChunks(Value value, int64_t times) {
-  constexpr int64_t elements = KIN_TENSOR_ALIGNMENT / KIN_TENSOR_ELEMENT_BYTES;
-  if (auto origin = value ? value.getDefiningOp<tile::OriginOp>() : tile::OriginOp()) {
+  if (auto origin = value.getDefiningOp<tile::OriginOp>()) {
     auto kernel = origin->getParentOfType<tile::KernelOp>();
     uint64_t dimension = origin.getDimension();
     int64_t size = kernel.getSizes()[dimension], extent = kernel.getExtents()[dimension];
-    return times * size % elements == 0 && times * (extent - size) % elements == 0;
+    return areChunks(times * size) && areChunks(times * (extent - size));
   }
-  return times % elements == 0;
+  return areChunks(times);
 }
 
 /// The engine faults on lines that begin amid a chunk of the tensor's. `line` moves by whole lines.
 bool beginsWithChunks(const LinearForm &place, Value line) {
-  return movesByChunks({}, place.constant) && llvm::all_of(place.terms, [&](const auto &term) {
+  return areChunks(place.constant) && llvm::all_of(place.terms, [&](const auto &term) {
            return term.first == line || movesByChunks(term.first, term.second);
          });
 }

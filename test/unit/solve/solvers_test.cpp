@@ -122,6 +122,19 @@ TEST(Solvers, GreedyTriesWhatARefusedColumnWasInTheWayOf) {
   EXPECT_EQ(names(problem, solved(solveGreedy, problem)), "x1x2 ab c");
 }
 
+TEST(Solvers, GreedyLeavesOutOnlyWhatNothingElseCovers) {
+  // Without a there is no b; c, which needs what nobody makes, can be done without only.
+  Problem problem =
+      parsed("item a\nitem b\nitem c\ninput i\nvalue va\nvalue w\nvalue lost\noutput w\n"
+             "column nothing cost 0 covers a\n"
+             "column a cost 10 covers a consumes i produces va\n"
+             "column b cost 10 covers b consumes va produces w\n"
+             "column without cost 0 covers c\n"
+             "column c cost 1 covers c consumes lost produces va\n");
+  EXPECT_EQ(names(problem, solved(solveGreedy, problem)), "a b without");
+  expectOptimum(problem, 20);
+}
+
 TEST(Solvers, GreedyRefusesACycle) {
   Problem problem = parsed(twoThatWait);
   Solution solution = solved(solveGreedy, problem);
