@@ -5,7 +5,9 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringSwitch.h"
 
+#include <functional>
 #include <limits>
 
 using namespace mlir;
@@ -13,7 +15,9 @@ using namespace mlir;
 namespace kintsugi::targets {
 
 bool DoubleFunctions::has(llvm::StringRef name) {
-  return llvm::is_contained({"pow", "sin", "cos", "tan"}, name);
+  return llvm::is_contained({"pow", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh",
+                             "asinh", "acosh", "atanh"},
+                            name);
 }
 
 Value DoubleFunctions::number(double value) {
@@ -22,6 +26,16 @@ Value DoubleFunctions::number(double value) {
 
 Value DoubleFunctions::floor(Value x) {
   return math::FloorOp::create(emit.builder, emit.location, x);
+}
+
+Value DoubleFunctions::root(Value x) {
+  return math::SqrtOp::create(emit.builder, emit.location, x);
+}
+
+Value DoubleFunctions::withSignOf(Value magnitude, Value x) {
+  Type i64 = emit.builder.getI64Type();
+  Value sign = emit.bitAnd(emit.bitcast(x, i64), emit.integer(i64, INT64_MIN));
+  return emit.bitcast(emit.bitOr(emit.bitcast(magnitude, i64), sign), emit.builder.getF64Type());
 }
 
 /// By Horner's rule, the highest coefficient first.
@@ -77,11 +91,8 @@ Value DoubleFunctions::logarithm(Value x) {
   e = emit.sub(e, emit.select(isLow, number(1), number(0)));
   m = emit.select(isLow, emit.add(m, m), m);
   Value s = emit.divide(emit.sub(m, number(1)), emit.add(m, number(1)));
-  SmallVector<double> coefficients;
-  for (int k = 10; k >= 0; --k)
-    coefficients.push_back(2.0 / (2 * k + 1));
-  Value series = emit.mul(s, polynomial(emit.mul(s, s), coefficients));
-  Value value = emit.fma(e, number(0.69314718055994531), series);
+  Value value =
+      emit.fma(e, number(0.69314718055994531), emit.mul(number(2), seriesOfAreaTangent(s)));
   value = emit.select(emit.equal(x, number(0)), number(-infinity), value);
   Value isOrdinary = emit.less(x, number(infinity)); // Not of NaN.
   return emit.select(emit.bitOr(isOrdinary, emit.equal(x, number(0))), value, x);
@@ -137,18 +148,108 @@ Value DoubleFunctions::sine(Value x, int turns) {
   return emit.select(bit(2), emit.negate(value), value);
 }
 
+/// Of |x|, whose angle is cut to |r| <= tan(pi / 8) by one of three quotients: |x| itself, that of
+/// an angle less pi / 4, or that of an angle less pi / 2; then Taylor's series.
+Value DoubleFunctions::arctangent(Value x) {
+  Value zero = number(0), one = number(1), magnitude = emit.absolute(x);
+  Value isSteep = emit.less(number(2.4142135623730950), magnitude);
+  Value isMiddle = emit.less(number(0.41421356237309505), magnitude);
+  Value above =
+      emit.select(isSteep, number(-1), emit.select(isMiddle, emit.sub(magnitude, one), magnitude));
+  Value below =
+      emit.select(isSteep, magnitude, emit.select(isMiddle, emit.add(magnitude, one), one));
+  Value start = emit.select(isSteep, number(1.5707963267948966),
+                            emit.select(isMiddle, number(0.78539816339744831), zero));
+  Value r = emit.divide(above, below);
+  SmallVector<double> coefficients;
+  for (int k = 19; k >= 0; --k)
+    coefficients.push_back((k % 2 ? -1.0 : 1.0) / (2 * k + 1));
+  Value angle = emit.add(start, emit.mul(r, polynomial(emit.mul(r, r), coefficients)));
+  return withSignOf(angle, x);
+}
+
+/// Beyond 1 the root is of a negative number: NaN.
+Value DoubleFunctions::arcsine(Value x) {
+  Value one = number(1);
+  return arctangent(emit.divide(x, root(emit.mul(emit.sub(one, x), emit.add(one, x)))));
+}
+
+Value DoubleFunctions::arccosine(Value x) {
+  Value one = number(1);
+  Value half = arctangent(root(emit.divide(emit.sub(one, x), emit.add(one, x))));
+  return emit.add(half, half);
+}
+
+/// Near 0 by Taylor's series, where exponentials are too near each other.
+Value DoubleFunctions::sineH(Value x) {
+  Value square = emit.mul(x, x);
+  SmallVector<double> coefficients;
+  double factorial = 1;
+  for (int k = 1; k <= 15; k += 2) {
+    factorial *= k > 1 ? k * (k - 1) : 1;
+    coefficients.insert(coefficients.begin(), 1 / factorial);
+  }
+  Value series = emit.mul(x, polynomial(square, coefficients));
+  Value difference = emit.sub(exponential(x), exponential(emit.negate(x)));
+  return emit.select(emit.less(square, number(1)), series, emit.mul(number(0.5), difference));
+}
+
+Value DoubleFunctions::cosineH(Value x) {
+  return emit.mul(number(0.5), emit.add(exponential(x), exponential(emit.negate(x))));
+}
+
+Value DoubleFunctions::seriesOfAreaTangent(Value x) {
+  SmallVector<double> coefficients;
+  for (int k = 10; k >= 0; --k)
+    coefficients.push_back(1.0 / (2 * k + 1));
+  return emit.mul(x, polynomial(emit.mul(x, x), coefficients));
+}
+
+Value DoubleFunctions::areaTangent(Value x) {
+  Value one = number(1), magnitude = emit.absolute(x);
+  Value far = emit.mul(number(0.5),
+                       logarithm(emit.divide(emit.add(one, magnitude), emit.sub(one, magnitude))));
+  Value value =
+      emit.select(emit.less(magnitude, number(0.17)), seriesOfAreaTangent(x), withSignOf(far, x));
+  Value isBeyond = emit.less(one, magnitude);
+  return emit.select(isBeyond, number(std::numeric_limits<double>::quiet_NaN()), value);
+}
+
+/// asinh(x) = artanh(x / sqrt(1 + x^2)), and log(|x| + sqrt(1 + x^2)) of its magnitude.
+Value DoubleFunctions::areaSine(Value x) {
+  Value magnitude = emit.absolute(x), length = root(emit.fma(x, x, number(1)));
+  Value near = emit.divide(x, length);
+  Value far = withSignOf(logarithm(emit.add(magnitude, length)), x);
+  return emit.select(emit.less(magnitude, number(0.17)), seriesOfAreaTangent(near), far);
+}
+
+Value DoubleFunctions::areaCosine(Value x) {
+  Value one = number(1);
+  Value value = logarithm(emit.add(x, root(emit.mul(emit.sub(x, one), emit.add(x, one)))));
+  Value isBelow = emit.less(x, one);
+  return emit.select(isBelow, number(std::numeric_limits<double>::quiet_NaN()), value);
+}
+
 Value DoubleFunctions::apply(llvm::StringRef name, ArrayRef<Value> operands) {
   SmallVector<Value> wide;
   for (Value operand : operands)
     wide.push_back(emit.widen(operand, emit.builder.getF64Type()));
-  Value result;
-  if (name == "pow")
-    result = power(wide[0], wide[1]);
-  else if (name == "tan")
-    result = emit.divide(sine(wide[0], 0), sine(wide[0], 1));
-  else
-    result = sine(wide[0], name == "cos");
-  return emit.narrow(result, emit.builder.getF32Type());
+  Value x = wide[0];
+  std::function<Value()> function =
+      llvm::StringSwitch<std::function<Value()>>(name)
+          .Case("pow", [&] { return power(x, wide[1]); })
+          .Case("sin", [&] { return sine(x, 0); })
+          .Case("cos", [&] { return sine(x, 1); })
+          .Case("tan", [&] { return emit.divide(sine(x, 0), sine(x, 1)); })
+          .Case("asin", [&] { return arcsine(x); })
+          .Case("acos", [&] { return arccosine(x); })
+          .Case("atan", [&] { return arctangent(x); })
+          .Case("sinh", [&] { return sineH(x); })
+          .Case("cosh", [&] { return cosineH(x); })
+          .Case("asinh", [&] { return areaSine(x); })
+          .Case("acosh", [&] { return areaCosine(x); })
+          .Case("atanh", [&] { return areaTangent(x); });
+  return emit.narrow(function(), emit.builder.getF32Type());
 }
 
 } // namespace kintsugi::targets

@@ -25,9 +25,21 @@ private:
   mlir::Value exponential(mlir::Value x);
   mlir::Value logarithm(mlir::Value x);
   mlir::Value power(mlir::Value x, mlir::Value y);
+  mlir::Value root(mlir::Value x);
+  mlir::Value arctangent(mlir::Value x);
+  mlir::Value arcsine(mlir::Value x);
+  mlir::Value arccosine(mlir::Value x);
+  mlir::Value sineH(mlir::Value x);
+  mlir::Value cosineH(mlir::Value x);
+  /// The inverse of the hyperbolic tangent, where |x| is at most 3 - 2 sqrt(2).
+  mlir::Value seriesOfAreaTangent(mlir::Value x);
+  mlir::Value areaTangent(mlir::Value x);
+  mlir::Value areaSine(mlir::Value x);
+  mlir::Value areaCosine(mlir::Value x);
   /// Sine (`turns` 0) or cosine (1), for arguments up to 2^30; farther ones lose digits.
   mlir::Value sine(mlir::Value x, int turns);
   mlir::Value number(double value);
+  mlir::Value withSignOf(mlir::Value magnitude, mlir::Value x);
   mlir::Value floor(mlir::Value x);
   mlir::Value polynomial(mlir::Value x, llvm::ArrayRef<double> coefficients);
   mlir::Value powerOfTwo(mlir::Value exponent);

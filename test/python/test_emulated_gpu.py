@@ -199,6 +199,24 @@ def test_reductions(on):
     on.compare(REDUCTIONS)
 
 
+PERIODIC = ["sin", "cos", "tan"]  # Of angles up to 2^30.
+FUNCTIONS = ["asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh"]
+
+
+def test_functions_on_all_that_an_f32_may_be(on):
+    """Each beside the reference's, from the least to infinity and beyond where they are defined, of both signs."""
+    powers = np.float32(2.0) ** np.arange(-149, 128, dtype=np.float32)
+    near = np.concatenate([np.linspace(0, 4, 801), 1 + powers[80:160] / 2, 1 - powers[80:149], np.arange(4, 120, 0.37)])
+    x = np.concatenate([powers, near.astype(np.float32), np.float32([np.inf])])
+    np.savez(on.folder / "feeds.npz", x=np.concatenate([x, -x, np.float32([np.nan])]))
+    arguments = dict.fromkeys(FUNCTIONS, "x[i]") | dict.fromkeys(PERIODIC, "max(min(x[i], 1e9), -1e9)")
+    extent = 2 * len(x) + 1
+    text = f"input x[i:{extent}] f32\n" + "".join(
+        f"{name}_[i:{extent}] f32 = {name}({argument})\noutput {name}_\n" for name, argument in arguments.items()
+    )
+    on.compare(text, "--inputs", on.folder / "feeds.npz")
+
+
 def test_any_order_and_what_approximations_may_be_off_by(on):
     for seed in range(2, 5):
         on.compare(product(64, 2048, 64), "--precision", "f16", options=f"seed={seed},perturb")
