@@ -128,6 +128,8 @@ private:
     switch (buffer.kind) {
     case BufferKind::Input:
       return runtime::Home::input(buffer.port);
+    case BufferKind::Size:
+      return runtime::Home::size();
     case BufferKind::Source:
     case BufferKind::Derived:
       return runtime::Home::constant(constantOffsets.at(number));
@@ -155,7 +157,7 @@ private:
       port.type = known.type;
       port.shape = te::plainShape(known.shape);
       if (known.validity.isSteps())
-        port.open = {known.validity.dimension, known.validity.step};
+        port.open = {known.validity.axes.front().dimension, known.validity.axes.front().step};
     }
   }
 

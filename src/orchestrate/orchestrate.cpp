@@ -52,13 +52,8 @@ public:
   Expected<Plan> run(const Program &program) {
     plan.model = program.name;
     Numbers numbers(program.numValues(), ~0u);
-    for (auto [port, input] : llvm::enumerate(program.inputs)) {
-      numbers[input.number] = addBuffer(program.value(input), BufferKind::Input);
-      if (options.open)
-        plan.buffers.back().validity = options.open->inputs[port];
-      plan.buffers.back().port = port;
-      plan.inputs.push_back(numbers[input.number]);
-    }
+    for (auto [port, input] : llvm::enumerate(program.inputs))
+      numbers[input.number] = addInput(program, port);
     KINTSUGI_RETURN_IF_ERROR(planProgram(program, numbers, plan.root, true));
     for (const Program::Output &output : program.outputs) {
       unsigned buffer = bufferOf(program, output.value, numbers);
@@ -74,6 +69,18 @@ public:
 private:
   /// The plan's buffer of each value of one program.
   using Numbers = std::vector<unsigned>;
+
+  unsigned addInput(const Program &program, unsigned port) {
+    bool isSize = options.open && options.open->endWithSize && port + 1 == program.inputs.size();
+    unsigned number = addBuffer(program.value(program.inputs[port]),
+                                isSize ? BufferKind::Size : BufferKind::Input);
+    if (options.open)
+      plan.buffers.back().validity = options.open->inputs[port];
+    plan.buffers.back().port = port;
+    if (!isSize)
+      plan.inputs.push_back(number);
+    return number;
+  }
 
   unsigned addBuffer(const Value &value, BufferKind kind) {
     PlanBuffer buffer{value.name, value.type, value.shape, bytesOf(value), kind};
@@ -120,11 +127,14 @@ private:
   }
 
   void findValidity(const Program &program, const Numbers &numbers, bool outermost) {
-    std::vector<te::Validity> inputs;
+    te::OpenInputs open{options.open->dimension, {}};
     for (ValueId input : program.inputs) // A body may not need all of them.
-      inputs.push_back(numbers[input.number] == ~0u ? te::Validity::mixed()
-                                                    : plan.buffers[numbers[input.number]].validity);
-    validities[&program] = te::validityOf(program, inputs, options.open->dimension, !outermost);
+      open.inputs.push_back(numbers[input.number] == ~0u
+                                ? te::Validity::mixed()
+                                : plan.buffers[numbers[input.number]].validity);
+    unsigned last = program.inputs.empty() ? ~0u : numbers[program.inputs.back().number];
+    open.endWithSize = last != ~0u && plan.buffers[last].kind == BufferKind::Size;
+    validities[&program] = te::validityOf(program, open, {}, !outermost);
   }
 
   /// In a loop of a processor what is for one worker waits for no other.

@@ -19,6 +19,7 @@ namespace kintsugi::orchestrate {
 
 enum class BufferKind : uint8_t {
   Input,     ///< The model's input `port`.
+  Size,      ///< The size of the open dimension.
   Source,    ///< A constant of the model, with its bytes.
   Derived,   ///< A result of the constant program.
   Temporary, ///< Lives in the arena while the model runs.

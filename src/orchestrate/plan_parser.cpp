@@ -111,6 +111,10 @@ private:
       buffer.source = std::make_shared<NamedConstant>(std::move(identity));
       return Status::success();
     }
+    if (acceptWord(lexer, "size")) {
+      buffer.kind = BufferKind::Size;
+      return Status::success();
+    }
     if (acceptWord(lexer, "derived")) {
       buffer.kind = BufferKind::Derived;
       return Status::success();
@@ -120,7 +124,7 @@ private:
       return clause("input", buffer.port, UINT32_MAX);
     }
     if (!acceptWord(lexer, "temporary"))
-      return unexpected(lexer, lexer.peek(), "input, source, derived or temporary");
+      return unexpected(lexer, lexer.peek(), "input, size, source, derived or temporary");
     KINTSUGI_RETURN_IF_ERROR(clause("at", buffer.arenaOffset, maxNumber));
     if (buffer.bytes > plan.arenaBytes || buffer.arenaOffset > plan.arenaBytes - buffer.bytes)
       return here("buffer \"" + buffer.name + "\" does not lie in the arena of " +

@@ -69,6 +69,8 @@ std::string kindText(const PlanBuffer &buffer) {
   switch (buffer.kind) {
   case BufferKind::Input:
     return "input " + std::to_string(buffer.port);
+  case BufferKind::Size:
+    return "size";
   case BufferKind::Source:
     return "source " + quote(buffer.source->identity());
   case BufferKind::Derived:

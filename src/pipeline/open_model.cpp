@@ -1,6 +1,7 @@
 #include "pipeline/open_model.h"
 
 #include "te/check.h"
+#include "te/open_sums.h"
 #include "te/same_at_size.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -83,14 +84,32 @@ Expected<OpenModel> openModel(const te::Program &imported, const std::string &pa
                         axisOf(imported.value(input), smaller.value(input), open));
         result.inputs.inputs.push_back(axis);
       }
-      validity = te::validityOf(imported, result.inputs.inputs, open);
+      result.sums = te::openSums(imported, smaller);
+      validity = te::validityOf(imported, result.inputs, result.sums);
       KINTSUGI_RETURN_IF_ERROR(checkKeepsSteps(imported, validity, open));
     }
-    if (auto why = te::differenceAtSize(imported, smaller, validity, open, size))
+    if (auto why = te::differenceAtSize(imported, smaller, validity, result.sums, open, size,
+                                        result.numbers))
       return notOpen(open, *why + " is something else at the size " + std::to_string(size));
   }
-  for (const te::Program::Output &output : te::modelOutputs(imported))
+  for (const te::Program::Output &output : te::modelOutputs(imported)) {
     result.outputs.push_back(validity[output.value.number]);
+    if (result.outputs.back().axes.size() > 1)
+      return notOpen(open, "output '" + output.name + "' has it twice");
+  }
+  return result;
+}
+
+te::Program OpenModel::programOf(const te::Program &imported) const {
+  return asksForSize() ? te::withSize(imported, sums, numbers, inputs.dimension) : imported;
+}
+
+te::OpenInputs OpenModel::programInputs() const {
+  te::OpenInputs result = inputs;
+  if (asksForSize()) {
+    result.inputs.push_back({});
+    result.endWithSize = true;
+  }
   return result;
 }
 

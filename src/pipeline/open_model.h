@@ -4,12 +4,21 @@
 
 #include "pipeline/pipeline.h"
 #include "te/open_axis.h"
+#include "te/sized_numbers.h"
 
 namespace kintsugi::pipeline {
 
 struct OpenModel {
   te::OpenInputs inputs;
   std::vector<te::Validity> outputs; ///< Of all, none of them mixed.
+  std::vector<te::OpenSum> sums;     ///< They end at the size.
+  te::SizedNumbers numbers;          ///< They depend on it.
+
+  bool asksForSize() const { return !sums.empty() || !numbers.empty(); }
+  /// What kernels see of an import at the greatest size of `inputs`.
+  te::Program programOf(const te::Program &imported) const;
+  /// Of that program.
+  te::OpenInputs programInputs() const;
 };
 
 /// Of a model that was imported at the greatest size of the options' open dimension. It is imported

@@ -247,12 +247,15 @@ private:
   Status addSizes(const te::Program &imported, const CompileOptions &options,
                   const std::string &sizes, CompileReport &told) {
     CompileOptions its = options;
+    std::optional<te::Program> asking;
     if (open) {
       open->inputs.dimension = *options.open;
-      if (options.open->low < options.open->high)
-        its.openInputs = std::make_shared<te::OpenInputs>(open->inputs);
+      if (options.open->low < options.open->high) {
+        its.openInputs = std::make_shared<te::OpenInputs>(open->programInputs());
+        asking = open->programOf(imported);
+      }
     }
-    KINTSUGI_ASSIGN(Prepared model, prepared(imported, options, host, phases, told));
+    KINTSUGI_ASSIGN(Prepared model, prepared(asking ? *asking : imported, its, host, phases, told));
     Sized sized{imported, std::move(model), sizes};
     KINTSUGI_RETURN_IF_ERROR(addLevel(sized, its, told));
     its.log = nullptr; // The same again for another machine would only confuse.

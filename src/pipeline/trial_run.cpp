@@ -83,7 +83,8 @@ static Expected<std::vector<Tensor>> usersFeeds(const Program &imported,
   if (options.calibration.empty())
     return madeUpFeeds(imported, " tried", scale);
   std::vector<FeedPort> inputs;
-  for (ValueId input : imported.inputs) {
+  bool endWithSize = options.openInputs && options.openInputs->endWithSize;
+  for (ValueId input : llvm::ArrayRef(imported.inputs).drop_back(endWithSize ? 1 : 0)) {
     const Value &value = imported.value(input);
     inputs.push_back({value.name, value.type, plainShape(value.shape)});
   }
@@ -93,6 +94,12 @@ static Expected<std::vector<Tensor>> usersFeeds(const Program &imported,
 Expected<std::vector<Tensor>> trialFeeds(const Program &imported, const CompileOptions &options,
                                          float scale) {
   KINTSUGI_ASSIGN(std::vector<Tensor> feeds, usersFeeds(imported, options, scale));
+  if (options.openInputs && options.openInputs->endWithSize) {
+    feeds.resize(imported.inputs.size() - 1); // Those that are made up are of all.
+    KINTSUGI_ASSIGN(Tensor size, Tensor::create(ElementType::I64, {}));
+    size.as<int64_t>()[0] = options.openInputs->dimension.high;
+    feeds.push_back(std::move(size));
+  }
   for (Tensor &feed : feeds)
     if (isStorageOnly(feed.type())) {
       KINTSUGI_ASSIGN(feed, simplify::asStoredBytes(feed));

@@ -54,6 +54,10 @@ Status Context::setUp(ContextOptions options) {
   Device &device = shared->device();
   KINTSUGI_ASSIGN(queue, device.createQueue(shared->program(), {options.threads, options.joined}));
   KINTSUGI_ASSIGN(arena, allocate(manifest.arenaBytes));
+  auto isSize = [](const Buffer &buffer) { return buffer.home.kind == Home::Kind::Size; };
+  if (std::ranges::any_of(manifest.buffers, isSize)) {
+    KINTSUGI_ASSIGN(sizeOnDevice, allocate(sizeof(sizeThere)));
+  }
   boundInputs.resize(manifest.inputs.size());
   boundOutputs.resize(manifest.outputs.size());
   for (const std::vector<Port> *ports : {&manifest.inputs, &manifest.outputs})
@@ -114,6 +118,8 @@ void Context::placeBuffers() {
       addresses[i] = constants + owner.home.offset + offset;
     else if (owner.home.kind == Home::Kind::Arena)
       addresses[i] = arena + owner.home.offset + offset;
+    else if (owner.home.kind == Home::Kind::Size)
+      addresses[i] = sizeOnDevice + offset;
   }
 }
 
@@ -268,6 +274,10 @@ Status Context::clearOpenInputs() {
 }
 
 Status Context::uploadInputs() {
+  if (sizeOnDevice && sizeThere != size) {
+    sizeThere = size;
+    KINTSUGI_RETURN_IF_ERROR(queue->upload(sizeOnDevice, &sizeThere, sizeof(sizeThere)));
+  }
   for (size_t i = 0; i < boundInputs.size(); ++i)
     if (isStaged(i))
       KINTSUGI_RETURN_IF_ERROR(upload(i, *boundInputs[i]));

@@ -156,6 +156,9 @@ private:
   /// Of inputs, then of outputs: all on a device with its own memory, else of an open dimension.
   std::vector<std::byte *> staged;
   int64_t size = 0; ///< Of the open dimension in this run, or 0.
+  /// Where kernels that ask for it read it; null: none does.
+  std::byte *sizeOnDevice = nullptr;
+  int64_t sizeThere = 0;
   /// Where this run's tensors are on the device: the caller's own memory, or what is staged.
   std::vector<std::byte *> places;
   std::vector<bool> onDevice; ///< By place, whether this run's tensor is in the device's memory.

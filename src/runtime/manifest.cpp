@@ -70,6 +70,8 @@ static Json homeJson(const Home &home) {
     return {{"constant", home.offset}};
   case Home::Kind::Arena:
     return {{"arena", home.offset}};
+  case Home::Kind::Size:
+    return {{"size", true}};
   case Home::Kind::Alias:
     return {{"alias", home.index}, {"offset", home.offset}};
   }

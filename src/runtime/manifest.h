@@ -35,6 +35,7 @@ struct Home {
     Output,   ///< The caller's output `index`.
     Constant, ///< At `offset` in the constants section; never written.
     Arena, ///< At `offset` in the context's arena; buffers may overlap where never live together.
+    Size,  ///< The size of the open dimension, an i64.
     Alias, ///< At `offset` in buffer `index`, which is no alias itself.
   };
   Kind kind = Kind::Arena;
@@ -45,6 +46,7 @@ struct Home {
   static Home output(uint32_t index) { return {Kind::Output, index, 0}; }
   static Home constant(uint64_t offset) { return {Kind::Constant, 0, offset}; }
   static Home arena(uint64_t offset) { return {Kind::Arena, 0, offset}; }
+  static Home size() { return {Kind::Size, 0, 0}; }
   static Home alias(uint32_t buffer, uint64_t offset = 0) { return {Kind::Alias, buffer, offset}; }
 
   bool operator==(const Home &) const = default;

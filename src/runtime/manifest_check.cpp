@@ -86,6 +86,10 @@ Status Checker::checkHome(const Buffer &buffer) const {
     if (!inRange(home.offset, buffer.bytes, manifest.arenaBytes))
       return inputError("reaches past the end of the arena");
     break;
+  case Home::Kind::Size:
+    if (!manifest.open || buffer.type != ElementType::I64 || buffer.bytes != sizeof(int64_t))
+      return inputError("is no size of an open dimension");
+    break;
   case Home::Kind::Alias: {
     if (home.index >= manifest.buffers.size())
       return inputError("is an alias of a buffer that is not there");

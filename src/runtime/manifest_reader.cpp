@@ -91,6 +91,8 @@ static Expected<Home> readHome(const Json &json) {
   } else if (json.contains("constant")) {
     home.kind = Home::Kind::Constant;
     KINTSUGI_ASSIGN(home.offset, jsonUnsigned(json, "constant"));
+  } else if (json.contains("size")) {
+    home.kind = Home::Kind::Size;
   } else if (json.contains("alias")) {
     home.kind = Home::Kind::Alias;
     KINTSUGI_ASSIGN(home.index, readIndex(json, "alias"));

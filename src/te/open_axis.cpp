@@ -1,6 +1,8 @@
 #include "te/open_axis.h"
 
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Sequence.h"
 
 namespace kintsugi::te {
 
@@ -22,18 +24,26 @@ Interval distanceFromStep(const Index &index, int64_t step, unsigned iterator, i
   return rangeOf(simplify(inStep, wide), wide);
 }
 
+/// That `index` is less than size * `step`.
+struct Condition {
+  Index index;
+  int64_t step;
+};
+
 class Analysis {
 public:
-  Analysis(const Program &program, llvm::ArrayRef<Validity> inputs, const OpenDimension &open,
+  Analysis(const Program &program, const OpenInputs &open, llvm::ArrayRef<OpenSum> sums,
            bool isBody)
-      : program(program), open(open), isBody(isBody), values(program.numValues()) {
-    for (auto [input, validity] : llvm::zip_equal(program.inputs, inputs))
+      : program(program), open(open), sums(sums), isBody(isBody), values(program.numValues()) {
+    for (auto [input, validity] : llvm::zip_equal(program.inputs, open.inputs))
       values[input.number] = validity;
+    if (open.endWithSize)
+      size = program.inputs.back();
   }
 
   std::vector<Validity> run() {
-    for (const Node &node : program.nodes)
-      std::visit([&](const auto &each) { look(each); }, node);
+    for (number = 0; number < program.nodes.size(); ++number)
+      std::visit([&](const auto &each) { look(each); }, program.nodes[number]);
     return std::move(values);
   }
 
@@ -41,7 +51,11 @@ private:
   Validity of(ValueId id) const { return values[id.number]; }
 
   void look(const Definition &definition) {
-    Validity validity = validityOf(definition);
+    llvm::SmallVector<unsigned> bounded;
+    for (const OpenSum &sum : sums)
+      if (sum.node == number)
+        bounded.push_back(sum.iterator);
+    Validity validity = DefinitionAnalysis(*this, definition).run(bounded);
     for (ValueId result : definition.results)
       values[result.number] = validity;
   }
@@ -54,26 +68,37 @@ private:
 
   void look(const Scan &scan) {
     size_t carried = scan.initial.size();
-    std::vector<Validity> inputs(1 + carried + scan.captured.size());
-    for (size_t k = 0; k < carried; ++k)
-      inputs[1 + k] = of(scan.initial[k]);
-    for (size_t k = 0; k < scan.captured.size(); ++k)
-      inputs[1 + carried + k] = of(scan.captured[k]);
+    OpenInputs inner = bodyInputs(scan);
     std::vector<Validity> body;
     for (bool isStable = false; !isStable;) { // A state only ever goes from whole to mixed.
       isStable = true;
-      body = te::validityOf(*scan.body, inputs, open, true);
+      body = te::validityOf(*scan.body, inner, {}, true);
       for (size_t k = 0; k < carried; ++k) {
-        Validity joined = join(inputs[1 + k], body[scan.body->outputs[k].value.number]);
-        isStable &= joined == inputs[1 + k];
-        inputs[1 + k] = joined;
+        Validity &state = inner.inputs[1 + k];
+        Validity joined = join(state, body[scan.body->outputs[k].value.number]);
+        isStable &= joined == state;
+        state = joined;
       }
     }
-    for (size_t k = 0; k < scan.results.size(); ++k) {
-      Validity validity = k < carried ? inputs[1 + k] : body[scan.body->outputs[k].value.number];
-      validity.dimension += k >= carried && validity.isSteps();
-      values[scan.results[k].number] = validity;
-    }
+    for (size_t k = 0; k < scan.results.size(); ++k)
+      values[scan.results[k].number] =
+          k < carried ? inner.inputs[1 + k] : stacked(body[scan.body->outputs[k].value.number]);
+  }
+
+  OpenInputs bodyInputs(const Scan &scan) const {
+    OpenInputs inner{open.dimension, {Validity()}};
+    for (ValueId initial : scan.initial)
+      inner.inputs.push_back(of(initial));
+    for (ValueId captured : scan.captured)
+      inner.inputs.push_back(of(captured));
+    inner.endWithSize = size && !scan.captured.empty() && scan.captured.back() == *size;
+    return inner;
+  }
+
+  static Validity stacked(Validity validity) {
+    for (OpenSteps &axis : validity.axes)
+      ++axis.dimension;
+    return validity;
   }
 
   static Validity join(Validity a, Validity b) {
@@ -82,29 +107,124 @@ private:
     return a.isWhole() ? b : Validity::mixed();
   }
 
-  struct StepRead {
-    Index index;
-    int64_t step;
+  /// What the elements of one definition need.
+  class DefinitionAnalysis {
+  public:
+    DefinitionAnalysis(const Analysis &all, const Definition &definition)
+        : all(all), definition(definition), ranges(definition.ranges()),
+          high(all.open.dimension.high) {}
+
+    /// `bounded`: iterators that end at the size.
+    Validity run(llvm::ArrayRef<unsigned> bounded) {
+      for (const Expr &body : definition.bodies)
+        collect(body);
+      for (unsigned iterator : bounded)
+        llvm::erase_if(conditions,
+                       [&](const Condition &each) { return isImplied(each, iterator); });
+      if (!isKnown)
+        return Validity::mixed();
+      for (unsigned d = 0; d < definition.parallel.size(); ++d)
+        if (llvm::all_of(conditions, [&](const Condition &each) { return isImplied(each, d); }))
+          return conditions.empty() ? Validity() : Validity::steps({{d, stepOf(d)}});
+      return ofSeveralAxes();
+    }
+
+  private:
+    Validity ofSeveralAxes() const {
+      llvm::SmallVector<OpenSteps> axes;
+      for (const Condition &each : conditions) {
+        auto implies = [&](unsigned d) { return isImplied(each, d); };
+        if (llvm::any_of(axes, [&](const OpenSteps &axis) { return implies(axis.dimension); }))
+          continue;
+        auto dimensions = llvm::seq<unsigned>(definition.parallel.size());
+        auto found = llvm::find_if(dimensions, implies);
+        if (found == dimensions.end())
+          return Validity::mixed();
+        axes.push_back({*found, stepOf(*found)});
+      }
+      llvm::sort(axes, [](auto &a, auto &b) { return a.dimension < b.dimension; });
+      return Validity::steps(axes);
+    }
+
+    int64_t extentOf(unsigned d) const { return ranges[d].high + 1; }
+    int64_t stepOf(unsigned d) const { return extentOf(d) / high; }
+
+    /// Whether the condition holds in all steps of a dimension's that come before the size.
+    bool isImplied(const Condition &condition, unsigned d) const {
+      int64_t each = stepOf(d);
+      if (each == 0 || extentOf(d) % high != 0)
+        return false;
+      return distanceFromStep(condition.index, condition.step, d, each, {0, each - 1}, ranges, high)
+                 .high < condition.step;
+    }
+
+    /// The conditions under which what is read is valid, which those that choose it don't imply.
+    void collect(const Expr &part) {
+      if (guards.empty() && !seen.insert(part.identity()).second)
+        return;
+      if (part.kind() == ExprKind::Read)
+        collectRead(part);
+      if (part.kind() == ExprKind::Select)
+        return collectSelect(part);
+      for (const Expr &operand : part.operands())
+        collect(operand);
+    }
+
+    void collectSelect(const Expr &select) {
+      std::optional<Index> below = all.belowSize(select.operand(0));
+      collect(select.operand(0));
+      if (below)
+        guards.push_back(*below);
+      collect(select.operand(1));
+      if (below)
+        guards.pop_back();
+      collect(select.operand(2));
+    }
+
+    void collectRead(const Expr &read) {
+      for (const Index &index : read.readIndices())
+        index.forEachData([&](const Expr &data) {
+          isKnown &= all.isSafePlace(data);
+          collect(data);
+        });
+      if (read.readFill())
+        collect(*read.readFill());
+      Validity validity = all.of(read.readValue());
+      isKnown &= !validity.isMixed();
+      for (const OpenSteps &axis : validity.axes) {
+        const Index &index = read.readIndices()[axis.dimension];
+        bool isAlways = rangeOf(index, ranges).high < axis.step * all.open.dimension.low;
+        if (!isAlways && !isGuarded(index, axis.step))
+          conditions.push_back({index, axis.step});
+      }
+    }
+
+    /// Whether an index is less than size * `step` where one of the guards is less than the size.
+    bool isGuarded(const Index &index, int64_t step) const {
+      return llvm::any_of(guards, [&](const Index &guard) {
+        return rangeOf(simplify(index - guard * step, ranges), ranges).high < step;
+      });
+    }
+
+    const Analysis &all;
+    const Definition &definition;
+    llvm::SmallVector<Interval> ranges;
+    int64_t high;
+    std::vector<Condition> conditions;
+    llvm::SmallVector<Index> guards; ///< Of the expression at hand: they are below the size.
+    llvm::DenseSet<const void *> seen;
+    bool isKnown = true;
   };
 
-  /// The reads of values of which not all is valid; false where that is not enough to know.
-  bool collectReads(const Expr &body, llvm::ArrayRef<Interval> ranges,
-                    std::vector<StepRead> &reads) const {
-    bool isKnown = true;
-    body.walk([&](const Expr &part) {
-      if (part.kind() != ExprKind::Read)
-        return;
-      for (const Index &index : part.readIndices())
-        index.forEachData([&](const Expr &data) { isKnown &= isSafePlace(data); });
-      Validity validity = of(part.readValue());
-      isKnown &= !validity.isMixed();
-      if (!validity.isSteps())
-        return;
-      const Index &index = part.readIndices()[validity.dimension];
-      if (rangeOf(index, ranges).high >= validity.step * open.low)
-        reads.push_back({index, validity.step});
-    });
-    return isKnown;
+  /// The index that a condition says is below the size.
+  std::optional<Index> belowSize(const Expr &condition) const {
+    if (!size || condition.kind() != ExprKind::Binary || condition.binaryOp() != BinaryOp::Less)
+      return std::nullopt;
+    const Expr &left = condition.operand(0), &right = condition.operand(1);
+    if (left.kind() != ExprKind::Index || right.kind() != ExprKind::Read ||
+        right.readValue() != *size)
+      return std::nullopt;
+    return left.indexValue();
   }
 
   /// Whether data says a place inside of the tensor also where it belongs to no valid step.
@@ -117,48 +237,50 @@ private:
     return isSafe;
   }
 
-  Validity validityOf(const Definition &definition) const {
-    llvm::SmallVector<Interval> ranges = definition.ranges();
-    std::vector<StepRead> reads;
-    for (const Expr &body : definition.bodies)
-      if (!collectReads(body, ranges, reads))
-        return Validity::mixed();
-    if (reads.empty())
-      return {};
-    for (auto [dimension, iterator] : llvm::enumerate(definition.parallel)) {
-      int64_t extent = iterator.extent.constant(), each = extent / open.high;
-      if (extent == 0 || extent % open.high != 0)
-        continue;
-      auto staysBehind = [&](const StepRead &read) {
-        Interval distance = distanceFromStep(read.index, read.step, dimension, each, {0, each - 1},
-                                             ranges, open.high);
-        return distance.high < read.step;
-      };
-      if (llvm::all_of(reads, staysBehind))
-        return Validity::steps(dimension, each);
-    }
-    return Validity::mixed();
-  }
-
   const Program &program;
-  const OpenDimension &open;
+  const OpenInputs &open;
+  llvm::ArrayRef<OpenSum> sums;
   bool isBody;
+  uint32_t number = 0; ///< Of the node at hand.
   std::vector<Validity> values;
+  std::optional<ValueId> size;
 };
 
 } // namespace
 
-std::vector<Validity> validityOf(const Program &program, llvm::ArrayRef<Validity> inputs,
-                                 const OpenDimension &open, bool isBody) {
-  return Analysis(program, inputs, open, isBody).run();
+int64_t Validity::stepOf(unsigned dimension) const {
+  for (const OpenSteps &axis : axes)
+    if (axis.dimension == dimension)
+      return axis.step;
+  return 0;
+}
+
+Expr isBelowSize(const Index &index, ValueId size) {
+  return Expr::binary(BinaryOp::Less, Expr::index(index, ElementType::I64),
+                      Expr::read(size, ElementType::I64, {}));
+}
+
+bool isBehind(const Index &index, int64_t step, unsigned iterator, llvm::ArrayRef<Interval> ranges,
+              int64_t high) {
+  int64_t each = (ranges[iterator].high + 1) / high;
+  return step > 0 && each > 0 &&
+         distanceFromStep(index, step, iterator, each, {0, each - 1}, ranges, high).low >= 0;
+}
+
+std::vector<Validity> validityOf(const Program &program, const OpenInputs &open,
+                                 llvm::ArrayRef<OpenSum> sums, bool isBody) {
+  return Analysis(program, open, sums, isBody).run();
 }
 
 bool startsAtStep(const Index &position, llvm::ArrayRef<Extent> shape, const Validity &validity,
                   const CutRows &cut, llvm::ArrayRef<Interval> ranges, int64_t high) {
-  Index index = delinearize(position, shape)[validity.dimension];
+  llvm::SmallVector<Index> indices = delinearize(position, shape);
   Interval places = {0, cut.each - (cut.each % cut.piece == 0 ? cut.piece : 1)};
-  return distanceFromStep(index, validity.step, cut.origin, cut.each, places, ranges, high).low >=
-         0;
+  return llvm::any_of(validity.axes, [&](const OpenSteps &axis) {
+    return distanceFromStep(indices[axis.dimension], axis.step, cut.origin, cut.each, places,
+                            ranges, high)
+               .low >= 0;
+  });
 }
 
 } // namespace kintsugi::te

@@ -1,6 +1,7 @@
 #include "te/same_at_size.h"
 
 #include "te/constant.h"
+#include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -16,16 +17,19 @@ constexpr double mostConstantBytes = double(uint64_t(1) << 28);
 class Comparison {
 public:
   Comparison(const Program &greatest, const Program &smaller, llvm::ArrayRef<Validity> validity,
-             const OpenDimension &open, int64_t size)
-      : greatest(greatest), smaller(smaller), validity(validity), open(open), size(size) {}
+             llvm::ArrayRef<OpenSum> sums, const OpenDimension &open, int64_t size,
+             SizedNumbers *numbers)
+      : greatest(greatest), smaller(smaller), validity(validity), sums(sums), open(open),
+        size(size), numbers(numbers) {}
 
   std::optional<std::string> run() const {
     if (greatest.nodes.size() != smaller.nodes.size() ||
         greatest.numValues() != smaller.numValues() || greatest.inputs != smaller.inputs ||
         !llvm::equal(greatest.outputs, smaller.outputs, areSameOutputs))
       return "its graph";
+    llvm::BitVector used = usedValues();
     for (uint32_t number = 0; number < greatest.numValues(); ++number)
-      if (!isSameValue(number))
+      if (used[number] && !isSameValue(number))
         return "'" + greatest.values[number].name + "'";
     for (uint32_t node = 0; node < greatest.nodes.size(); ++node)
       if (!isSameNode(node))
@@ -34,6 +38,20 @@ public:
   }
 
 private:
+  /// Results, and what they or outputs are made of: numbers that only shapes need are none of it.
+  llvm::BitVector usedValues() const {
+    llvm::BitVector used(greatest.numValues());
+    for (uint32_t node = 0; node < greatest.nodes.size(); ++node) {
+      for (ValueId id : greatest.operandsOf(node))
+        used.set(id.number);
+      for (ValueId id : greatest.resultsOf(node))
+        used.set(id.number);
+    }
+    for (const Program::Output &output : greatest.outputs)
+      used.set(output.value.number);
+    return used;
+  }
+
   static bool areSameOutputs(const Program::Output &a, const Program::Output &b) {
     return a.name == b.name && a.value == b.value;
   }
@@ -49,9 +67,8 @@ private:
     if (whole.size() != part.size())
       return false;
     for (size_t d = 0; d < whole.size(); ++d) {
-      bool isSame = its.isSteps() && its.dimension == d ? part[d] == Extent(its.step * size)
-                    : its.isSteps()                     ? part[d] == whole[d]
-                                                        : isSameOrSteps(whole[d], part[d]);
+      int64_t step = its.stepOf(d);
+      bool isSame = step > 0 ? part[d] == Extent(step * size) : isSameOrSteps(whole[d], part[d]);
       if (!isSame)
         return false;
     }
@@ -98,7 +115,7 @@ private:
     if (whole.index() != part.index())
       return false;
     if (const auto *definition = std::get_if<Definition>(&whole))
-      return isSame(*definition, std::get<Definition>(part));
+      return isSame(*definition, std::get<Definition>(part), node);
     if (const auto *scan = std::get_if<Scan>(&whole))
       return isSame(*scan, std::get<Scan>(part));
     const auto &a = std::get<Call>(whole), &b = std::get<Call>(part);
@@ -110,45 +127,60 @@ private:
            llvm::all_of(a.results, isUnchanged);
   }
 
-  bool isSame(const Definition &whole, const Definition &part) const {
+  bool isSame(const Definition &whole, const Definition &part, uint32_t node) const {
     if (whole.results != part.results || whole.bodies.size() != part.bodies.size() ||
-        !isSame(whole.reduction, part.reduction))
+        whole.parallel.size() != part.parallel.size() || !isSameReduction(whole, part, node))
       return false;
     llvm::SmallVector<Interval> ranges = part.ranges();
     auto shapeOf = [&](ValueId id) { return smaller.shape(id); };
-    auto isSameBody = [&](const Expr &a, const Expr &b) {
-      return simplifyIndices(a, ranges, shapeOf) == simplifyIndices(b, ranges, shapeOf);
-    };
-    return whole.numIterators() == part.numIterators() &&
-           llvm::equal(whole.bodies, part.bodies, isSameBody);
+    for (auto [number, bodies] : llvm::enumerate(llvm::zip(whole.bodies, part.bodies))) {
+      Expr a = simplifyIndices(std::get<0>(bodies), ranges, shapeOf);
+      Expr b = simplifyIndices(std::get<1>(bodies), ranges, shapeOf);
+      bool isSame = numbers ? areAlike(a, b, {node, unsigned(number), 0}, size, *numbers) : a == b;
+      if (!isSame)
+        return false;
+    }
+    return whole.numIterators() == part.numIterators();
   }
 
-  /// A sum over more terms is another sum.
-  static bool isSame(const std::optional<Reduction> &whole, const std::optional<Reduction> &part) {
-    if (!whole || !part)
-      return whole.has_value() == part.has_value();
-    auto isSameIterator = [](const Iterator &a, const Iterator &b) { return a.extent == b.extent; };
-    return whole->combiner == part->combiner && whole->accumulator == part->accumulator &&
-           llvm::equal(whole->iterators, part->iterators, isSameIterator);
+  /// A sum over more terms is another sum, unless it ends at the size.
+  bool isSameReduction(const Definition &whole, const Definition &part, uint32_t node) const {
+    const std::optional<Reduction> &a = whole.reduction, &b = part.reduction;
+    if (!a || !b)
+      return a.has_value() == b.has_value();
+    if (a->combiner != b->combiner || a->accumulator != b->accumulator ||
+        a->iterators.size() != b->iterators.size())
+      return false;
+    for (unsigned k = 0; k < a->iterators.size(); ++k) {
+      Extent all = a->iterators[k].extent, some = b->iterators[k].extent;
+      bool isOpen = llvm::is_contained(sums, OpenSum{node, unsigned(whole.parallel.size() + k)});
+      if (isOpen ? all.constant() % open.high != 0 ||
+                       some.constant() != all.constant() / open.high * size
+                 : all != some)
+        return false;
+    }
+    return true;
   }
 
   bool isSame(const Scan &whole, const Scan &part) const {
     if (!(whole.trip == part.trip) || whole.initial != part.initial ||
         whole.captured != part.captured || whole.results != part.results)
       return false;
-    std::vector<Validity> inputs(1);
+    OpenInputs inner{open, {Validity()}};
     for (size_t k = 0; k < whole.initial.size(); ++k)
-      inputs.push_back(validity[whole.results[k].number]);
+      inner.inputs.push_back(validity[whole.results[k].number]);
     for (ValueId captured : whole.captured)
-      inputs.push_back(validity[captured.number]);
-    std::vector<Validity> body = validityOf(*whole.body, inputs, open, true);
-    return !Comparison(*whole.body, *part.body, body, open, size).run();
+      inner.inputs.push_back(validity[captured.number]);
+    std::vector<Validity> body = validityOf(*whole.body, inner, {}, true);
+    return !Comparison(*whole.body, *part.body, body, {}, open, size, nullptr).run();
   }
 
   const Program &greatest, &smaller;
   llvm::ArrayRef<Validity> validity;
+  llvm::ArrayRef<OpenSum> sums;
   const OpenDimension &open;
   int64_t size;
+  SizedNumbers *numbers; ///< Null: none may differ.
 };
 
 } // namespace
@@ -161,8 +193,9 @@ std::string quotedNode(const Program &program, uint32_t node) {
 
 std::optional<std::string> differenceAtSize(const Program &greatest, const Program &smaller,
                                             llvm::ArrayRef<Validity> validity,
-                                            const OpenDimension &open, int64_t size) {
-  return Comparison(greatest, smaller, validity, open, size).run();
+                                            llvm::ArrayRef<OpenSum> sums, const OpenDimension &open,
+                                            int64_t size, SizedNumbers &numbers) {
+  return Comparison(greatest, smaller, validity, sums, open, size, &numbers).run();
 }
 
 } // namespace kintsugi::te

@@ -3,6 +3,7 @@
 #define KINTSUGI_TE_SAME_AT_SIZE_H
 
 #include "te/open_axis.h"
+#include "te/sized_numbers.h"
 
 namespace kintsugi::te {
 
@@ -12,10 +13,11 @@ std::string quotedNode(const Program &program, uint32_t node);
 /// Whether the program imported at the greatest size of an open dimension says of each element that
 /// is valid at `size` what the one imported at `size` says. Where not: nodes of the model that say
 /// something else, or the name of a value. nullopt: they are the same. `validity`: of the values
-/// of `greatest`.
+/// of `greatest`, whose `sums` end at the size; `numbers` is told of what differs in them alone.
 std::optional<std::string> differenceAtSize(const Program &greatest, const Program &smaller,
                                             llvm::ArrayRef<Validity> validity,
-                                            const OpenDimension &open, int64_t size);
+                                            llvm::ArrayRef<OpenSum> sums, const OpenDimension &open,
+                                            int64_t size, SizedNumbers &numbers);
 
 } // namespace kintsugi::te
 

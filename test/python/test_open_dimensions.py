@@ -91,6 +91,38 @@ def attention(path, w):
     saved(path, nodes, constants, [("ids", 7, ["N", length])], outputs)
 
 
+def lengths(path, w):
+    """An encoder's layer whose tokens are the open dimension: scores are of N by N, and padding is hidden by an input."""
+    heads, width, words, longest = 4, 64, 100, 16
+    nodes = [node("Gather", "table ids", "e"), node("Shape", "ids", "n", start=1, end=2)]
+    nodes += [node("Slice", "places zero n", "here"), node("Add", "e here", "x")]
+    for part in "qkv":
+        nodes += [
+            node("MatMul", f"x w{part}", f"{part}0"),
+            node("Reshape", f"{part}0 split", f"{part}1"),
+            node("Transpose", f"{part}1", f"{part}2", perm=[0, 2, 3, 1] if part == "k" else [0, 2, 1, 3]),
+        ]
+    nodes += [
+        node("MatMul", "q2 k2", "s"),
+        node("Mul", "s quarter", "s1"),
+        node("Unsqueeze", "padding middle", "hidden"),
+        node("Add", "s1 hidden", "s2"),
+        node("Softmax", "s2", "p", axis=-1),
+        node("MatMul", "p v2", "o"),
+        node("Transpose", "o", "o1", perm=[0, 2, 1, 3]),
+        node("Reshape", "o1 join", "o2"),
+        node("Add", "o2 x", "o3"),
+        node("LayerNormalization", "o3 scale", "y"),
+        node("ReduceMax", "y", "m", axes=[1], keepdims=0),
+    ]
+    constants = {f"w{part}": w(width, width) for part in "qkv"}
+    constants |= {"table": w(words, width), "places": w(longest, width), "scale": w(width), "quarter": np.float32(0.25)}
+    constants |= {"split": np.array([0, 0, heads, width // heads]), "join": np.array([0, 0, width])}
+    constants |= {"zero": np.array([0]), "middle": np.array([1, 2])}
+    outputs = [("y", 1, [2, "N", width]), ("m", 1, [2, width])]
+    saved(path, nodes, constants, [("ids", 7, [2, "N"]), ("padding", 1, [2, "N"])], outputs)
+
+
 def recurrence(path, w):
     """Steps come first, so the open dimension is in the middle."""
     constants = {"w": w(1, 128, 16), "r": w(1, 128, 32), "b": w(1, 256)}
@@ -106,6 +138,7 @@ def many_rows(path, w):
 
 
 def batch_mean(path, w):
+    """Sums over the open dimension, and numbers that depend on how long it is."""
     nodes = [node("ReduceMean", "x", "m", axes=[0], keepdims=1), node("Sub", "x m", "y")]
     saved(path, nodes, {}, [("x", 1, ["N", 8])], [("y", 1, ["N", 8])])
 
@@ -114,6 +147,11 @@ def mean_of_sizes(path, w):
     """Rows stay apart, but what is added to them is the size."""
     nodes = [node("Shape", "x", "s"), node("Cast", "s", "f", to=1), node("Add", "x f", "y")]
     saved(path, nodes, {}, [("x", 1, ["N", 2])], [("y", 1, ["N", 2])])
+
+
+def neighbours(path, w):
+    nodes = [node("Conv", "x w", "y", pads=[1, 1])]
+    saved(path, nodes, {"w": w(4, 4, 3)}, [("x", 1, [1, 4, "N"])], [("y", 1, [1, 4, "N"])])
 
 
 def transposed(path, w):
@@ -157,7 +195,7 @@ def check(results, wanted, about):
             assert np.abs(result[finite] - want[finite]).max(initial=0) <= 2e-4 * size, (about, name)
 
 
-MODELS = [convolutions, perceptron, attention, recurrence, many_rows]
+MODELS = [convolutions, perceptron, attention, lengths, batch_mean, recurrence, many_rows]
 
 
 def check_sizes(kintsugi, folder, make, *how):
@@ -184,7 +222,7 @@ def test_the_reference_takes_each_size(kintsugi, folder, make):
 
 
 @pytest.mark.usefixtures("gpu")
-@pytest.mark.parametrize("make", [small_convolutions, perceptron, recurrence, many_rows])
+@pytest.mark.parametrize("make", [small_convolutions, perceptron, lengths, batch_mean, recurrence, many_rows])
 def test_a_gpu_takes_each_size(kintsugi, folder, make):
     check_sizes(kintsugi, folder, make, "--target", "cuda")
 
@@ -201,8 +239,8 @@ def test_a_size_outside_is_an_error(kintsugi, folder):
 @pytest.mark.parametrize(
     "make, reason",
     [
-        (batch_mean, "node 'm_of_ReduceMean' mixes what belongs to different steps of it"),
-        (transposed, "node 'y_of_MatMul' mixes what belongs to different steps of it"),
+        (neighbours, "node 'y_of_Conv' mixes what belongs to different steps of it"),
+        (transposed, "output 'y' has it twice"),
         (mean_of_sizes, "'s' is something else at the size 1"),
     ],
 )
@@ -266,12 +304,31 @@ def test_a_session_of_a_file_takes_its_sizes(kintsugi, folder):
 
 
 def test_a_session_compiles_for_each_size_where_steps_mix(folder):
-    path = made(folder, batch_mean)
+    path = made(folder, neighbours)
+    runtime = onnxruntime.InferenceSession(path)
     session = package.InferenceSession(path, dims={"N": (1, HIGH)})
     for size in (2, 5):
-        x = np.random.default_rng(0).standard_normal((size, 8)).astype(np.float32)
-        assert np.allclose(session.run(None, {"x": x})[0], x - x.mean(0), atol=1e-6)
+        x = np.random.default_rng(0).standard_normal((1, 4, size)).astype(np.float32)
+        assert np.allclose(session.run(None, {"x": x})[0], runtime.run(None, {"x": x})[0], atol=1e-5)
     assert len(session.report()["specializations"]) == 2
+
+
+@pytest.mark.parametrize("make", [lengths, batch_mean])
+def test_what_an_earlier_run_left_is_not_summed(folder, make):
+    """NaN wherever a longer run has been."""
+    path = made(folder, make)
+    runtime = onnxruntime.InferenceSession(path)
+    session = package.InferenceSession(path, dims={"N": (1, HIGH)}, cache=False)
+    random = np.random.default_rng(1)
+    for size in (8, 7, 6, 5, 4, 3, 2, 1):
+        spoiled = feeds_of(runtime, HIGH, random)
+        for array in spoiled.values():
+            if array.dtype == np.float32:
+                array[:] = np.nan
+        session.run(None, spoiled)
+        feeds = feeds_of(runtime, size, random)
+        names = [port.name for port in runtime.get_outputs()]
+        check(dict(zip(names, session.run(names, feeds))), runtime.run(None, feeds), (make.__name__, size))
 
 
 def opened(model, size):

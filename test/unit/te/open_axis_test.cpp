@@ -1,5 +1,6 @@
 #include "te/open_axis.h"
 
+#include "te/open_sums.h"
 #include "te/same_at_size.h"
 #include "testing.h"
 
@@ -10,9 +11,12 @@ namespace {
 
 const OpenDimension ofFour = {"N", 1, 4};
 
+/// One input, whose rows are the steps.
+OpenInputs ofRows() { return {ofFour, {Validity::steps(0, 1)}}; }
+
 Validity validityIn(const Program &program, llvm::StringRef name,
-                    llvm::ArrayRef<Validity> inputs = {Validity::steps(0, 1)}) {
-  std::vector<Validity> all = validityOf(program, inputs, ofFour);
+                    const OpenInputs &inputs = ofRows()) {
+  std::vector<Validity> all = validityOf(program, inputs);
   for (uint32_t number = 0; number < program.numValues(); ++number)
     if (program.values[number].name == name)
       return all[number];
@@ -70,15 +74,46 @@ Program withSize(int64_t size, const std::string &body) {
 
 std::optional<std::string> differenceAtTwo(const std::string &body) {
   Program greatest = withSize(4, body), smaller = withSize(2, body);
-  return differenceAtSize(greatest, smaller, validityOf(greatest, {Validity::steps(0, 1)}, ofFour),
-                          ofFour, 2);
+  std::vector<OpenSum> sums = openSums(greatest, smaller);
+  SizedNumbers numbers;
+  return differenceAtSize(greatest, smaller, validityOf(greatest, ofRows(), sums), sums, ofFour, 2,
+                          numbers);
+}
+
+TEST(Validity, IsOfSeveralDimensionsWhereNoneIsEnough) {
+  Validity square = Validity::steps({{0, 1}, {1, 1}});
+  std::string products = "s[i:4, k:4] f32 = sum<f32>[j:6] x[i, j] * x[k, j]\n";
+  EXPECT_EQ(validityOfResult(products + "y[i:4, k:4] f32 = s[i, k] + 1\n"), square);
+  EXPECT_EQ(validityOfResult(products + "y[k:4, h:2, i:4] f32 = s[i, k] * h\n"),
+            Validity::steps({{0, 1}, {2, 1}}));
+  EXPECT_EQ(validityOfResult(products + "y[i:4] f32 = s[i, i]\n"), Validity::steps(0, 1));
+  EXPECT_TRUE(validityOfResult(products + "y[i:4] f32 = sum<f32>[k:4] s[i, k]\n").isMixed());
+}
+
+/// Where an index is below the size, what is read there is valid.
+TEST(Validity, FollowsConditionsOnTheSize) {
+  auto validity = [](const std::string &body) {
+    Program program = parsed("input x[i:4, j:6] f32\ninput n[] i64\n" + body + "output y\n");
+    return validityIn(program, "y", {ofFour, {Validity::steps(0, 1), {}}, true});
+  };
+  EXPECT_TRUE(
+      validity("y[j:6] f32 = sum<f32>[i:4] cases { i64{i} < n[]: x[i, j]; else: 0 }\n").isWhole());
+  EXPECT_TRUE(
+      validity("y[r:24] f32 = cases { i64{r // 6} < n[]: x[r // 6, r % 6]; else: 0 }\n").isWhole());
+  EXPECT_TRUE(
+      validity("y[j:6] f32 = sum<f32>[i:4] cases { i64{i} < n[]: 0; else: x[i, j] }\n").isMixed());
+  EXPECT_TRUE(validity("y[j:6] f32 = sum<f32>[i:4] cases { i64{i} < n[]: x[3 - i, j]; else: 0 }\n")
+                  .isMixed());
+  EXPECT_TRUE(
+      validity("y[j:6] f32 = sum<f32>[i:4] cases { i64{i} < 3: x[i, j]; else: 0 }\n").isMixed());
 }
 
 TEST(DifferenceAtSize, IsThereWhereASizeIsMoreThanAnExtent) {
   EXPECT_EQ(differenceAtTwo("y[i:N, j:6] f32 = x[i, j] * 2\n"), std::nullopt);
   EXPECT_EQ(differenceAtTwo("z[i:N] i64 = i64(i)\ny[i:N, j:6] f32 = x[i, j] * f32(z[i])\n"),
             std::nullopt);
-  EXPECT_EQ(differenceAtTwo("y[i:N, j:6] f32 = x[i, j] * N\n"), "'y'");
+  EXPECT_EQ(differenceAtTwo("y[i:N, j:6] f32 = x[i, j] * N\n"), std::nullopt); // It is looked up.
+  EXPECT_EQ(differenceAtTwo("y[i:N, j:6] f32 = x[i, j] * f32(i + N)\n"), "'y'");
   EXPECT_EQ(differenceAtTwo("y[j:6, i:N] f32 = x[i, (j + N) % 6]\n"), "'y'");
 }
 
@@ -88,9 +123,9 @@ TEST(DifferenceAtSize, ConstantsAgreeAsFarAsBothGo) {
       return parsed("input x[i:" + n + "] f32\nconst c[" + n + "] f32 = [" + numbers +
                     "]\ny[i:" + n + "] f32 = x[i] + c[i]\noutput y\n");
     };
+    SizedNumbers numbers;
     Program whole = program("4", greatest), part = program("2", smaller);
-    return differenceAtSize(whole, part, validityOf(whole, {Validity::steps(0, 1)}, ofFour), ofFour,
-                            2);
+    return differenceAtSize(whole, part, validityOf(whole, ofRows()), {}, ofFour, 2, numbers);
   };
   EXPECT_EQ(difference("1, 2, 3, 4", "1, 2"), std::nullopt);
   EXPECT_EQ(difference("1, 2, 3, 4", "1, 3"), "'c'");

@@ -1,0 +1,236 @@
+#include "te/open_sums.h"
+
+#include "te/behind_size.h"
+#include "te/open_axis.h"
+#include "te/scalar.h"
+#include "llvm/ADT/STLExtras.h"
+
+#include <limits>
+
+namespace kintsugi::te {
+
+namespace {
+
+/// What a combiner takes in without a change.
+Expr neutralOf(const Reduction &reduction, ElementType type) {
+  bool isReal = isFloat(type);
+  double infinity = std::numeric_limits<double>::infinity();
+  switch (reduction.combiner) {
+  case Combiner::Sum:
+  case Combiner::Or:
+    return isReal ? Expr::literal(type, 0.0) : Expr::literal(type, int64_t(0));
+  case Combiner::Prod:
+  case Combiner::And:
+    return isReal ? Expr::literal(type, 1.0) : Expr::literal(type, int64_t(1));
+  case Combiner::Max:
+  case Combiner::ArgMax:
+  case Combiner::SoftmaxStats:
+    return isReal ? Expr::literal(type, -infinity) : Expr::literal(type, lowestInteger(type));
+  case Combiner::Min:
+  case Combiner::ArgMin:
+    return isReal ? Expr::literal(type, infinity) : Expr::literal(type, highestInteger(type));
+  }
+  return Expr::literal(type, 0.0);
+}
+
+/// Dimensions of values.
+using Places = llvm::SmallVector<std::pair<ValueId, unsigned>>;
+
+class Masking {
+public:
+  Masking(const Program &greatest, llvm::ArrayRef<OpenSum> sums, const SizedNumbers &numbers,
+          const OpenDimension &open)
+      : from(greatest), sums(sums), numbers(numbers), open(open), high(open.high) {
+    to = greatest;
+    to.nodes.clear();
+    to.origins.clear();
+    to.outputs.clear();
+    size = to.addInput(open.name, ElementType::I64, {});
+    to.value(size).facts = {double(open.low), double(open.high), true, true};
+  }
+
+  Program run() {
+    for (uint32_t node = 0; node < from.nodes.size(); ++node) {
+      to.currentOrigin = from.origins[node];
+      Node changed = from.nodes[node];
+      if (auto *definition = std::get_if<Definition>(&changed))
+        change(*definition, node);
+      append(std::move(changed));
+    }
+    for (const Program::Output &output : from.outputs)
+      to.addOutput(output.name, output.value);
+    return std::move(to);
+  }
+
+private:
+  /// Its results are there already.
+  void append(Node node) {
+    to.nodes.push_back(std::move(node));
+    to.origins.push_back(to.currentOrigin);
+    for (ValueId result : to.resultsOf(to.nodes.size() - 1))
+      to.value(result).node = to.nodes.size() - 1;
+  }
+
+  void change(Definition &definition, uint32_t node) {
+    lookUp(definition, node, numbers, to, size, open);
+    replaceReads(definition, replaced);
+    llvm::SmallVector<unsigned> iterators;
+    for (const OpenSum &sum : sums)
+      if (sum.node == node)
+        iterators.push_back(sum.iterator);
+    if (iterators.size() == 1)
+      hide(definition, iterators.front());
+    else
+      for (unsigned iterator : iterators)
+        choose(definition, iterator);
+    if (definition.results.size() == 1)
+      findKnown(definition);
+  }
+
+  static void replaceReads(Definition &definition, const std::map<ValueId, ValueId> &replaced) {
+    if (replaced.empty())
+      return;
+    auto replace = [&](const Expr &part) {
+      auto found = part.kind() == ExprKind::Read ? replaced.find(part.readValue()) : replaced.end();
+      if (found == replaced.end())
+        return part;
+      std::optional<Expr> fill;
+      if (part.readFill())
+        fill = *part.readFill();
+      return Expr::read(found->second, part.type(), part.readIndices(), fill);
+    };
+    for (Expr &body : definition.bodies)
+      body = rewrite(body, replace);
+  }
+
+  /// What lies behind the size adds nothing: because of what is read, if that is enough.
+  void hide(Definition &definition, unsigned iterator) {
+    Expr neutral = neutralOf(*definition.reduction, definition.bodies.front().type());
+    bool isReal = isFloat(neutral.type());
+    if (isReal && isNeutral(definition, iterator, neutral, known))
+      return;
+    Places places = isReal ? unknownPlaces(definition, iterator) : Places();
+    KnownBehind supposed = known;
+    for (auto place : places)
+      supposed[place] = neutral.literalFloat();
+    if (places.empty() || !isNeutral(definition, iterator, neutral, supposed))
+      return choose(definition, iterator);
+    // Whoever reads what is minus infinity now finds zeros, where the exponential is summed.
+    bool isForAll = definition.reduction->combiner != Combiner::Sum;
+    std::map<ValueId, ValueId> here;
+    for (auto [value, dimension] : places)
+      here[value] = hidden(value, dimension, neutral.literalFloat());
+    replaceReads(definition, here);
+    if (isForAll)
+      replaced.insert(here.begin(), here.end());
+  }
+
+  bool isNeutral(const Definition &definition, unsigned iterator, const Expr &neutral,
+                 const KnownBehind &numbers) const {
+    return behindSize(definition.bodies.front(), to, definition, iterator, numbers, high)
+        .is(neutral.literalFloat());
+  }
+
+  /// Those that are read behind the size where the iterator is.
+  Places unknownPlaces(const Definition &definition, unsigned iterator) const {
+    Places places;
+    llvm::SmallVector<Interval> ranges = definition.ranges();
+    definition.bodies.front().walk([&](const Expr &part) {
+      if (part.kind() != ExprKind::Read)
+        return;
+      ValueId value = part.readValue();
+      for (auto [dimension, index] : llvm::enumerate(part.readIndices())) {
+        int64_t extent = to.shape(value)[dimension].constant();
+        if (extent % high == 0 && isFloat(to.value(value).type) &&
+            !known.contains({value, dimension}) &&
+            isBehind(index, extent / high, iterator, ranges, high))
+          places.push_back({value, dimension});
+      }
+    });
+    return places;
+  }
+
+  /// A value that is a number behind the size.
+  ValueId hidden(ValueId value, unsigned dimension, double number) {
+    auto key = std::make_tuple(value, dimension, number);
+    if (auto found = made.find(key); found != made.end())
+      return found->second;
+    const Value &whole = to.value(value);
+    Definition definition;
+    llvm::SmallVector<Index> indices;
+    for (auto [d, extent] : llvm::enumerate(whole.shape)) {
+      definition.parallel.push_back({"i" + std::to_string(d), extent});
+      indices.push_back(Index::iterator(d));
+    }
+    int64_t step = whole.shape[dimension].constant() / high;
+    definition.bodies.push_back(Expr::select(isBelowSize(indices[dimension].floorDiv(step), size),
+                                             Expr::read(value, whole.type, indices),
+                                             Expr::literal(whole.type, number)));
+    ValueId result = to.define(whole.name + ".before", whole.type, std::move(definition));
+    known[{result, dimension}] = number;
+    made[key] = result;
+    return result;
+  }
+
+  /// All of a sum's terms are chosen by the condition.
+  void choose(Definition &definition, unsigned iterator) {
+    Expr &body = definition.bodies.front();
+    unsigned parallel = definition.parallel.size();
+    int64_t extent = definition.reduction->iterators[iterator - parallel].extent.constant();
+    Index step = Index::iterator(iterator).floorDiv(extent / high);
+    body =
+        Expr::select(isBelowSize(step, size), body, neutralOf(*definition.reduction, body.type()));
+  }
+
+  /// What its result is behind the size.
+  void findKnown(const Definition &definition) {
+    bool isSum = definition.reduction && definition.reduction->combiner == Combiner::Sum;
+    if (!isFloat(definition.bodies.front().type()) || (definition.reduction && !isSum))
+      return;
+    for (auto [dimension, iterator] : llvm::enumerate(definition.parallel)) {
+      if (iterator.extent.constant() == 0 || iterator.extent.constant() % high != 0)
+        continue;
+      Behind behind = behindSize(definition.bodies.front(), to, definition, dimension, known, high);
+      if (behind.kind == Behind::Kind::Number && (!isSum || behind.number == 0))
+        known[{definition.results.front(), unsigned(dimension)}] = behind.number;
+    }
+  }
+
+  const Program &from;
+  llvm::ArrayRef<OpenSum> sums;
+  const SizedNumbers &numbers;
+  const OpenDimension &open;
+  int64_t high;
+  Program to;
+  ValueId size;
+  KnownBehind known;
+  std::map<ValueId, ValueId> replaced; ///< In all nodes to come.
+  std::map<std::tuple<ValueId, unsigned, double>, ValueId> made;
+};
+
+} // namespace
+
+std::vector<OpenSum> openSums(const Program &greatest, const Program &smaller) {
+  std::vector<OpenSum> sums;
+  if (greatest.nodes.size() != smaller.nodes.size())
+    return sums;
+  for (uint32_t node = 0; node < greatest.nodes.size(); ++node) {
+    const auto *whole = std::get_if<Definition>(&greatest.nodes[node]);
+    const auto *part = std::get_if<Definition>(&smaller.nodes[node]);
+    if (!whole || !part || !whole->reduction || !part->reduction ||
+        whole->reduction->iterators.size() != part->reduction->iterators.size())
+      continue;
+    for (auto [k, pair] :
+         llvm::enumerate(llvm::zip(whole->reduction->iterators, part->reduction->iterators)))
+      if (std::get<0>(pair).extent != std::get<1>(pair).extent)
+        sums.push_back({node, unsigned(whole->parallel.size() + k)});
+  }
+  return sums;
+}
+
+Program withSize(const Program &greatest, llvm::ArrayRef<OpenSum> sums, const SizedNumbers &numbers,
+                 const OpenDimension &open) {
+  return Masking(greatest, sums, numbers, open).run();
+}
+
+} // namespace kintsugi::te
