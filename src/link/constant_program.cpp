@@ -2,6 +2,7 @@
 
 #include "link/manifest.h"
 #include "link/stage_artifact.h"
+#include "orchestrate/plan_buffers.h"
 #include "runtime/host_memory.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -16,7 +17,7 @@ namespace {
 class ConstantRun {
 public:
   ConstantRun(const Plan &plan, ConstantPool &pool, const ConstantOptions &options)
-      : plan(plan), pool(pool), options(options), needed(buffersOfRoot(plan)),
+      : plan(plan), pool(pool), options(options), needed(orchestrate::buffersOfRoot(plan)),
         uses(plan.buffers.size(), 0), memory(plan.buffers.size()) {
     Plan::forEachStage(plan.constants, [&](unsigned stage) {
       stages.push_back(stage);

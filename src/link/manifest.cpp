@@ -3,6 +3,7 @@
 #include "link/joins.h"
 #include "link/trim.h"
 #include "loops/block_registers.h"
+#include "orchestrate/plan_buffers.h"
 #include "te/constant.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -12,38 +13,6 @@ namespace kintsugi::link {
 using orchestrate::BufferKind;
 using orchestrate::Plan;
 using orchestrate::PlanNode;
-
-static void markNode(const Plan &plan, const PlanNode &node, std::vector<bool> &used) {
-  auto mark = [&](unsigned buffer) {
-    if (buffer != ~0u)
-      used[buffer] = true;
-  };
-  if (node.kind == PlanNode::Kind::Stage) {
-    llvm::for_each(plan.stages[node.stage].operands, mark);
-    llvm::for_each(plan.stages[node.stage].memory, mark);
-  }
-  for (const auto *copies : {&node.copies, &node.stacks})
-    for (const orchestrate::BufferCopy &copy : *copies) {
-      mark(copy.from);
-      mark(copy.to);
-    }
-  mark(node.step);
-  mark(node.condition);
-  for (const PlanNode &child : node.children)
-    markNode(plan, child, used);
-}
-
-std::vector<bool> buffersOfRoot(const Plan &plan) {
-  std::vector<bool> used(plan.buffers.size(), false);
-  markNode(plan, plan.root, used);
-  for (const Plan::Output &output : plan.outputs)
-    used[output.buffer] = true;
-  for (unsigned input : plan.inputs)
-    used[input] = true;
-  for (const Plan::Check &check : plan.checks)
-    used[check.buffer] = true;
-  return used;
-}
 
 runtime::Buffer bufferOf(const orchestrate::PlanBuffer &buffer, runtime::Home home) {
   runtime::Buffer result;
@@ -95,8 +64,9 @@ namespace {
 class ManifestWriter {
 public:
   ManifestWriter(const Plan &plan, const std::map<unsigned, uint64_t> &constantOffsets)
-      : plan(plan), joins(plan), trims(mayTrim(plan)), numbers(plan.buffers.size(), ~0u) {
-    std::vector<bool> used = buffersOfRoot(plan);
+      : plan(plan), joins(plan), trims(plan.open && orchestrate::mayLeaveOut(plan)),
+        numbers(plan.buffers.size(), ~0u) {
+    std::vector<bool> used = orchestrate::buffersOfRoot(plan);
     for (auto [number, buffer] : llvm::enumerate(plan.buffers)) {
       if (!used[number])
         continue;

@@ -14,9 +14,6 @@
 
 namespace kintsugi::link {
 
-/// Which buffers the main program (its stages, copies and outputs) touches.
-std::vector<bool> buffersOfRoot(const orchestrate::Plan &plan);
-
 /// `constantOffsets`: for each Source and Derived buffer of the main program, where it lies in the
 /// constants section. Code objects and versions are the caller's to fill in.
 runtime::Manifest manifestOf(const orchestrate::Plan &plan,

@@ -1,6 +1,5 @@
 #include "link/trim.h"
 
-#include "link/manifest.h"
 #include "tile/launch.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -9,16 +8,6 @@ namespace kintsugi::link {
 
 using loops::LoopNest;
 using loops::Schedule;
-
-bool mayTrim(const orchestrate::Plan &plan) {
-  if (!plan.open)
-    return false;
-  std::vector<bool> used = buffersOfRoot(plan);
-  for (auto [number, buffer] : llvm::enumerate(plan.buffers))
-    if (used[number] && buffer.validity.isMixed())
-      return false;
-  return true;
-}
 
 namespace {
 

@@ -4,6 +4,7 @@
 #include "cost/cost.h"
 #include "cost/margins.h"
 #include "orchestrate/choice.h"
+#include "orchestrate/open_loops.h"
 #include "te/check.h"
 #include "te/constant_nodes.h"
 #include "te/operations.h"
@@ -62,6 +63,8 @@ public:
       else
         plan.outputs.push_back({output.name, buffer});
     }
+    if (options.open)
+      endLoopsAtSize(plan);
     assignArena(plan);
     return std::move(plan);
   }

@@ -1,5 +1,6 @@
 #include "pipeline/open_model.h"
 
+#include "simplify/rebuild.h"
 #include "te/check.h"
 #include "te/open_sums.h"
 #include "te/same_at_size.h"
@@ -12,12 +13,13 @@ namespace kintsugi::pipeline {
 namespace {
 
 /// Each is imported.
-constexpr int64_t mostSizes = 256;
+constexpr int64_t mostSizes = 1024;
 
 Expected<te::Program> importAt(int64_t size, const std::string &path, CompileOptions options) {
   options.import.dims[options.open->name] = size;
   Diagnostics said; // The same as for the greatest size.
-  return importModel(path, options, said);
+  KINTSUGI_ASSIGN(te::Program imported, importModel(path, options, said));
+  return simplify::withoutUnneeded(imported);
 }
 
 Error notOpen(const OpenDimension &open, const std::string &why) {
@@ -73,26 +75,27 @@ Expected<OpenModel> openModel(const te::Program &imported, const std::string &pa
   if (open.high - open.low > mostSizes)
     return notOpen(open, "more than " + std::to_string(mostSizes) + " sizes are too many");
   KINTSUGI_RETURN_IF_ERROR(checkChecksInputs(imported, open));
+  te::Program greatest = simplify::withoutUnneeded(imported);
   OpenModel result;
   result.inputs.dimension = open;
   std::vector<te::Validity> validity;
   for (int64_t size = open.low; size < open.high; ++size) {
     KINTSUGI_ASSIGN(te::Program smaller, importAt(size, path, options));
     if (validity.empty()) {
-      for (te::ValueId input : imported.inputs) {
+      for (te::ValueId input : greatest.inputs) {
         KINTSUGI_ASSIGN(te::Validity axis,
-                        axisOf(imported.value(input), smaller.value(input), open));
+                        axisOf(greatest.value(input), smaller.value(input), open));
         result.inputs.inputs.push_back(axis);
       }
-      result.sums = te::openSums(imported, smaller);
-      validity = te::validityOf(imported, result.inputs, result.sums);
-      KINTSUGI_RETURN_IF_ERROR(checkKeepsSteps(imported, validity, open));
+      result.sums = te::openSums(greatest, smaller);
+      validity = te::validityOf(greatest, result.inputs, result.sums);
+      KINTSUGI_RETURN_IF_ERROR(checkKeepsSteps(greatest, validity, open));
     }
-    if (auto why = te::differenceAtSize(imported, smaller, validity, result.sums, open, size,
+    if (auto why = te::differenceAtSize(greatest, smaller, validity, result.sums, open, size,
                                         result.numbers))
       return notOpen(open, *why + " is something else at the size " + std::to_string(size));
   }
-  for (const te::Program::Output &output : te::modelOutputs(imported)) {
+  for (const te::Program::Output &output : te::modelOutputs(greatest)) {
     result.outputs.push_back(validity[output.value.number]);
     if (result.outputs.back().axes.size() > 1)
       return notOpen(open, "output '" + output.name + "' has it twice");
@@ -101,7 +104,9 @@ Expected<OpenModel> openModel(const te::Program &imported, const std::string &pa
 }
 
 te::Program OpenModel::programOf(const te::Program &imported) const {
-  return asksForSize() ? te::withSize(imported, sums, numbers, inputs.dimension) : imported;
+  return asksForSize()
+             ? te::withSize(simplify::withoutUnneeded(imported), sums, numbers, inputs.dimension)
+             : imported;
 }
 
 te::OpenInputs OpenModel::programInputs() const {

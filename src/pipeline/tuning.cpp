@@ -1,6 +1,6 @@
 #include "pipeline/tuning.h"
 
-#include "link/manifest.h"
+#include "orchestrate/plan_buffers.h"
 #include "pipeline/feeds.h"
 #include "pipeline/targets.h"
 #include "tune/device_measurer.h"
@@ -80,7 +80,7 @@ Json describe(const tune::TuneReport &report) {
 /// That a run reads.
 uint64_t constantBytesOf(const Plan &plan) {
   uint64_t bytes = 0;
-  for (auto [buffer, isUsed] : llvm::zip_equal(plan.buffers, link::buffersOfRoot(plan))) {
+  for (auto [buffer, isUsed] : llvm::zip_equal(plan.buffers, orchestrate::buffersOfRoot(plan))) {
     bool isConstant = buffer.kind == orchestrate::BufferKind::Source ||
                       buffer.kind == orchestrate::BufferKind::Derived;
     bytes += isUsed && isConstant ? buffer.bytes : 0;

@@ -1,7 +1,6 @@
 #include "te/same_at_size.h"
 
 #include "te/constant.h"
-#include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -27,9 +26,8 @@ public:
         greatest.numValues() != smaller.numValues() || greatest.inputs != smaller.inputs ||
         !llvm::equal(greatest.outputs, smaller.outputs, areSameOutputs))
       return "its graph";
-    llvm::BitVector used = usedValues();
     for (uint32_t number = 0; number < greatest.numValues(); ++number)
-      if (used[number] && !isSameValue(number))
+      if (!isSameValue(number))
         return "'" + greatest.values[number].name + "'";
     for (uint32_t node = 0; node < greatest.nodes.size(); ++node)
       if (!isSameNode(node))
@@ -38,20 +36,6 @@ public:
   }
 
 private:
-  /// Results, and what they or outputs are made of: numbers that only shapes need are none of it.
-  llvm::BitVector usedValues() const {
-    llvm::BitVector used(greatest.numValues());
-    for (uint32_t node = 0; node < greatest.nodes.size(); ++node) {
-      for (ValueId id : greatest.operandsOf(node))
-        used.set(id.number);
-      for (ValueId id : greatest.resultsOf(node))
-        used.set(id.number);
-    }
-    for (const Program::Output &output : greatest.outputs)
-      used.set(output.value.number);
-    return used;
-  }
-
   static bool areSameOutputs(const Program::Output &a, const Program::Output &b) {
     return a.name == b.name && a.value == b.value;
   }

@@ -124,7 +124,8 @@ LogicalResult KernelOp::verify() {
     if (!tile.getType().isIndex())
       return emitOpError("has a tile number of type ") << tile.getType();
   for (Operation &op : getBody().front())
-    if (!isa<OriginOp, ScratchOp, ComputeOp, ReadOp, arith::ConstantOp>(op))
+    if (!isa<OriginOp, ScratchOp, ComputeOp, ReadOp, IndexOp>(op) &&
+        !isa_and_nonnull<arith::ArithDialect>(op.getDialect()))
       return op.emitOpError("does not belong in a tile.kernel");
   return success();
 }
@@ -229,6 +230,18 @@ static LogicalResult verifyRegisters(ComputeOp op) {
   return success();
 }
 
+/// A number that is made of constants, origins and what is read at origins.
+static bool isOfTile(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (!op || op->getNumRegions() > 0 || (isa<ReadOp>(op) && cast<ReadOp>(op).getMask()))
+    return false;
+  if (isa<arith::ConstantOp, OriginOp>(op))
+    return true;
+  if (auto read = dyn_cast<ReadOp>(op))
+    return llvm::all_of(read.getIndices(), isOfTile);
+  return llvm::all_of(op->getOperands(), isOfTile);
+}
+
 static LogicalResult verifyBounds(ComputeOp op) {
   ArrayRef<int64_t> bounded = op.getBounded().value_or(ArrayRef<int64_t>());
   RegistersAttr registers = op.getRegisters();
@@ -240,21 +253,17 @@ static LogicalResult verifyBounds(ComputeOp op) {
       return op.emitOpError("has no iterator ") << iterator << " to bound";
     if (op.boundedPosition(iterator) != int(position))
       return op.emitOpError("bounds iterator ") << iterator << " twice";
-    if (iterator == registers.getVector() || iterator == registers.getRow() ||
-        iterator >= iterators - registers.getUnroll())
+    bool isParallel = iterator < int64_t(op.numParallel());
+    bool isUnrolledSum = !isParallel && (iterator == registers.getRow() ||
+                                         iterator >= iterators - registers.getUnroll());
+    if (iterator == registers.getVector() || isUnrolledSum)
       return op.emitOpError("bounds iterator ") << iterator << ", which is unrolled";
-    if (op.isReduction() && isArgForm(*op.getCombiner()))
+    if (!isParallel && op.isReduction() && isArgForm(*op.getCombiner()))
       return op.emitOpError("can't bound an arg form's reduction");
   }
-  for (Value bound : op.getBounds()) {
-    auto read = bound.getDefiningOp<ReadOp>();
-    bool isLookup = read && !read.getMask() && llvm::all_of(read.getIndices(), [](Value index) {
-                      return index.getDefiningOp<OriginOp>() != nullptr;
-                    });
-    if ((!isLookup && !bound.getDefiningOp<arith::ConstantOp>()) ||
-        bound.getType().getIntOrFloatBitWidth() < 32)
-      return op.emitOpError("needs bounds of 32 or 64 bits that are constants or read at origins");
-  }
+  for (Value bound : op.getBounds())
+    if (!isOfTile(bound) || bound.getType().getIntOrFloatBitWidth() < 32)
+      return op.emitOpError("needs bounds of 32 or 64 bits that a tile's origin says");
   return success();
 }
 
