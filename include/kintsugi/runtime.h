@@ -167,6 +167,20 @@ typedef struct KinTensor {
 KIN_API KinStatus kin_run(KinContext *context, const KinTensor *inputs, size_t input_count,
                           const KinTensor *outputs, size_t output_count, KinError **error);
 
+/* Tensors that runs of a context take again and again. What they are is looked at once, when they
+   are bound; what is in them when a run begins. */
+typedef struct KinBinding KinBinding;
+
+/* The tensors' memory, and the `dims` of outputs, stay where they are as long as the binding lives;
+   names and the arrays themselves need not. The context outlives the binding. */
+KIN_API KinStatus kin_binding_create(KinContext *context, const KinTensor *inputs,
+                                     size_t input_count, const KinTensor *outputs,
+                                     size_t output_count, KinBinding **binding, KinError **error);
+KIN_API void kin_binding_free(KinBinding *binding);
+
+/* The same as kin_run on what is bound. */
+KIN_API KinStatus kin_binding_run(KinBinding *binding, KinError **error);
+
 /* The stream (a CUstream) on which a context of a GPU works, which lives as long as the context;
    NULL for other devices. A run has done its work when kin_run returns; whoever still writes an
    input asks this stream to wait for that before the run (cuStreamWaitEvent). */

@@ -153,18 +153,14 @@ Error kintsugi::runtime::failureOf(const Check &check, std::span<const int64_t> 
   return check.node.empty() ? error : at("node '" + check.node + "'", std::move(error));
 }
 
-Status kintsugi::runtime::checkElements(const Manifest &manifest, const BytesOfInput &bytesOf) {
-  for (const Check &check : manifest.checks) {
-    if (!check.range)
-      continue;
-    const Buffer &buffer = manifest.buffers[check.buffer];
-    KINTSUGI_ASSIGN(std::span<const std::byte> bytes, bytesOf(buffer.home.index));
-    std::optional<int64_t> wrong = check.range->findOutside(buffer.type, bytes.first(buffer.bytes));
-    if (wrong)
-      return at(quoted("input", manifest.inputs[buffer.home.index].name),
-                failureOf(check, {&*wrong, 1}));
-  }
-  return Status::success();
+Status kintsugi::runtime::checkElements(const Manifest &manifest, const Check &check,
+                                        std::span<const std::byte> bytes) {
+  const Buffer &buffer = manifest.buffers[check.buffer];
+  std::optional<int64_t> wrong = check.range->findOutside(buffer.type, bytes.first(buffer.bytes));
+  if (!wrong)
+    return Status::success();
+  return at(quoted("input", manifest.inputs[buffer.home.index].name),
+            failureOf(check, {&*wrong, 1}));
 }
 
 static bool overlap(const void *a, uint64_t aBytes, const void *b, uint64_t bBytes) {

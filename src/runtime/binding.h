@@ -13,7 +13,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -39,6 +38,19 @@ struct OutputTensor {
   std::span<int64_t> shape; ///< Receives the extents; may be empty where none is dynamic.
 };
 
+/// The tensors of a run, matched with the ports of a model and found. Those are the caller's.
+struct BoundTensors {
+  std::vector<const InputTensor *> inputs;   ///< By input.
+  std::vector<const OutputTensor *> outputs; ///< By output.
+  std::vector<bool> onDevice; ///< By place, whether it is in the device's own memory: inputs first.
+  int64_t size = 0;           ///< Of the open dimension, or 0.
+
+  /// Where a tensor is, by place.
+  const void *dataAt(size_t place) const {
+    return place < inputs.size() ? inputs[place]->data : outputs[place - inputs.size()]->data;
+  }
+};
+
 /// Fills `bound` with the tensor for each input. A usage error names the tensor that is missing,
 /// unknown, or wrong in type, shape, size or alignment. The result is the size of the open
 /// dimension that the shapes say; 0 where the model has none.
@@ -58,10 +70,10 @@ uint64_t bytesAt(const Manifest &manifest, const Port &port, int64_t size);
 /// Its extent along a dimension.
 int64_t extentAt(const Port &port, size_t dimension, int64_t size);
 
-/// An input error where an element of an input is outside of the range that the model allows.
-/// `bytesOf` gives what an input's tensor holds, by number.
-using BytesOfInput = std::function<Expected<std::span<const std::byte>>(uint32_t)>;
-Status checkElements(const Manifest &manifest, const BytesOfInput &bytesOf);
+/// An input error where an element of an input, which holds `bytes`, is outside of the range that
+/// a check of the model allows.
+Status checkElements(const Manifest &manifest, const Check &check,
+                     std::span<const std::byte> bytes);
 
 /// What a check has to say, with these numbers.
 Error failureOf(const Check &check, std::span<const int64_t> numbers);

@@ -123,8 +123,8 @@ struct Stage : Work {
 };
 
 /// What a run has to look at. When all is done: a report, i64 numbers of which the first is not 0
-/// where an operand was wrong. Or before anything is done: elements of an input that must lie in a
-/// range.
+/// where an operand was wrong. Or elements of an input that must lie in a range: before anything is
+/// done, or when all is done where they are in the device's memory.
 struct Check {
   uint32_t buffer = 0; ///< The report's, or the input's.
   std::string node;    ///< Of the model, for the message; or "".

@@ -243,6 +243,14 @@ Result cuMemAlloc_v2(Address *address, size_t bytes) {
   *address = device().memory.allocate(bytes);
   return *address ? success : cuda::outOfMemory;
 }
+Result cuMemHostAlloc(void **memory, size_t bytes, unsigned) {
+  *memory = std::malloc(bytes);
+  return *memory ? success : cuda::outOfMemory;
+}
+Result cuMemFreeHost(void *memory) {
+  std::free(memory);
+  return success;
+}
 Result cuPointerGetAttribute(void *value, int attribute, Address pointer) {
   if (attribute != cuda::memoryType || !device().memory.holds(pointer, 1))
     return Fault::InvalidValue;

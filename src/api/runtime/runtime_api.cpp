@@ -285,13 +285,21 @@ static Status checkOutputTypes(const Manifest &manifest, std::span<const KinTens
   return Status::success();
 }
 
+/// Has the tensors in the context, whose lock the caller holds.
+static Status takeTensors(KinContext &context, std::span<const KinTensor> inputs,
+                          std::span<const KinTensor> outputs) {
+  if ((!inputs.data() && !inputs.empty()) || (!outputs.data() && !outputs.empty()))
+    return usageError("there are no tensors");
+  KINTSUGI_RETURN_IF_ERROR(checkOutputTypes(context.context->model().manifest(), outputs));
+  return convertTensors(context, inputs, outputs);
+}
+
 static Status runContext(KinContext *context, std::span<const KinTensor> inputs,
                          std::span<const KinTensor> outputs) {
-  if (!context || (!inputs.data() && !inputs.empty()) || (!outputs.data() && !outputs.empty()))
-    return usageError("there is no context or there are no tensors");
+  if (!context)
+    return usageError("there is no context");
   std::lock_guard lock(context->running);
-  KINTSUGI_RETURN_IF_ERROR(checkOutputTypes(context->context->model().manifest(), outputs));
-  KINTSUGI_RETURN_IF_ERROR(convertTensors(*context, inputs, outputs));
+  KINTSUGI_RETURN_IF_ERROR(takeTensors(*context, inputs, outputs));
   Status status = context->context->run(context->inputs, context->outputs, context->options);
   context->cancel.store(false, std::memory_order_relaxed);
   return status;
@@ -302,6 +310,46 @@ KinStatus kin_run(KinContext *context, const KinTensor *inputs, size_t input_cou
   return api::guarded(error, [&] {
     return runContext(context, std::span(inputs, input_count), std::span(outputs, output_count));
   });
+}
+
+static Status bindTensors(KinContext *context, std::span<const KinTensor> inputs,
+                          std::span<const KinTensor> outputs, KinBinding **result) {
+  if (!context || !result)
+    return usageError("there is no context or nowhere to put the binding");
+  *result = nullptr;
+  std::lock_guard lock(context->running);
+  KINTSUGI_RETURN_IF_ERROR(takeTensors(*context, inputs, outputs));
+  auto handle = std::make_unique<KinBinding>();
+  handle->context = context;
+  KINTSUGI_ASSIGN(handle->binding,
+                  context->context->bind(context->inputs, context->outputs, context->options));
+  *result = handle.release();
+  return Status::success();
+}
+
+KinStatus kin_binding_create(KinContext *context, const KinTensor *inputs, size_t input_count,
+                             const KinTensor *outputs, size_t output_count, KinBinding **binding,
+                             KinError **error) {
+  return api::guarded(error, [&] {
+    return bindTensors(context, std::span(inputs, input_count), std::span(outputs, output_count),
+                       binding);
+  });
+}
+
+void kin_binding_free(KinBinding *binding) { delete binding; }
+
+static Status runBinding(KinBinding *binding) {
+  if (!binding)
+    return usageError("there is no binding");
+  KinContext &context = *binding->context;
+  std::lock_guard lock(context.running);
+  Status status = context.context->run(*binding->binding, context.options);
+  context.cancel.store(false, std::memory_order_relaxed);
+  return status;
+}
+
+KinStatus kin_binding_run(KinBinding *binding, KinError **error) {
+  return api::guarded(error, [&] { return runBinding(binding); });
 }
 
 void *kin_context_stream(const KinContext *context) {

@@ -123,11 +123,15 @@ CudaQueue::Recorded &CudaQueue::recordedFor(std::span<std::byte *const> places) 
 }
 
 Status CudaQueue::startGraph() {
-  KINTSUGI_RETURN_IF_ERROR(driver().check(driver().recordEvent(start, stream), "time a run"));
+  auto timed = [&](Handle event) {
+    return timesSteps ? driver().check(driver().recordEvent(event, stream), "time a run")
+                      : Status::success();
+  };
+  KINTSUGI_RETURN_IF_ERROR(timed(start));
   KINTSUGI_RETURN_IF_ERROR(
       driver().check(driver().launchGraph(ofRun->graph, stream), "start a run"));
-  isTimed = true;
-  return driver().check(driver().recordEvent(end, stream), "time a run");
+  isTimed = timesSteps;
+  return timed(end);
 }
 
 Expected<bool> CudaQueue::beginSteps(std::span<const MemoryRange> lasting,
@@ -359,8 +363,7 @@ Status CudaQueue::upload(void *to, const void *from, uint64_t bytes) {
   if (trace && !isSmall)
     return internalError("a recorded run uploads " + std::to_string(bytes) + " bytes");
   if (!isSmall)
-    return driver().check(driver().upload(addressOf(to), from, bytes, stream),
-                          "upload to the device");
+    return send(to, from, bytes);
   if (!trace)
     return fillNow(addressOf(to), source, bytes);
   trace->addSet({addressOf(to), bytes}, source);
@@ -378,12 +381,24 @@ Status CudaQueue::fillNow(Address to, const std::byte *from, uint64_t bytes) {
 }
 
 Status CudaQueue::download(void *to, const void *from, uint64_t bytes) {
+  KINTSUGI_RETURN_IF_ERROR(fetch(to, from, bytes));
+  return bytes == 0 ? Status::success() : finish();
+}
+
+Status CudaQueue::send(void *to, const void *from, uint64_t bytes) {
   if (bytes == 0)
     return Status::success();
   KINTSUGI_RETURN_IF_ERROR(device.enter());
-  KINTSUGI_RETURN_IF_ERROR(driver().check(driver().download(to, addressOf(from), bytes, stream),
-                                          "download from the device"));
-  return finish();
+  return driver().check(driver().upload(addressOf(to), from, bytes, stream),
+                        "upload to the device");
+}
+
+Status CudaQueue::fetch(void *to, const void *from, uint64_t bytes) {
+  if (bytes == 0)
+    return Status::success();
+  KINTSUGI_RETURN_IF_ERROR(device.enter());
+  return driver().check(driver().download(to, addressOf(from), bytes, stream),
+                        "download from the device");
 }
 
 Status CudaQueue::finish() {

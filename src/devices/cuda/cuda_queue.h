@@ -26,6 +26,7 @@ public:
   Expected<bool> beginSteps(std::span<const runtime::MemoryRange> lasting,
                             std::span<std::byte *const> places) override;
   Status endSteps(bool complete) override;
+  void timeSteps(bool wanted) override { timesSteps = wanted; }
   std::optional<double> secondsOfSteps() override;
   bool timeStages(bool wanted) override;
   Expected<std::vector<runtime::StageSpan>> stageSpans() override;
@@ -33,6 +34,8 @@ public:
   Status copy(void *to, const void *from, uint64_t bytes) override;
   Status upload(void *to, const void *from, uint64_t bytes) override;
   Status download(void *to, const void *from, uint64_t bytes) override;
+  Status send(void *to, const void *from, uint64_t bytes) override;
+  Status fetch(void *to, const void *from, uint64_t bytes) override;
   Status finish() override;
   void *native() const override { return stream; }
 
@@ -90,7 +93,8 @@ private:
   std::unique_ptr<cuda::Trace> trace; ///< While a run's steps are noted.
   void *counter = nullptr;            ///< Of blocks that meet; null where none do.
   bool isAfterKernel = false;         ///< While steps are recorded: of the one ahead.
-  bool isTimed = false;               ///< Whether the events are of this run.
+  bool timesSteps = false;            ///< Whether the events are wanted,
+  bool isTimed = false;               ///< and whether they are of this run.
   bool isTiming = false;              ///< Whether runs' launches are timed one by one.
   StageTimer timer;                   ///< Of the timed graph.
   cuda::Address clocks = 0;           ///< What the launch asked for is given for its parts.

@@ -114,6 +114,9 @@ _SIGNATURES: dict[str, tuple[Any, list[Any] | None]] = {
     "kin_context_create": (c_int, [c_void_p, POINTER(_ContextOptions), c_void_p, c_void_p]),
     "kin_context_free": (None, [c_void_p]),
     "kin_run": (c_int, None),  # What it is called with has been converted: see _Frame.
+    "kin_binding_create": (c_int, None),
+    "kin_binding_free": (None, [c_void_p]),
+    "kin_binding_run": (c_int, None),
     "kin_context_cancel": (None, [c_void_p]),
     "kin_context_stream": (c_void_p, [c_void_p]),
     "kin_context_owns": (c_int, [c_void_p, c_void_p]),
@@ -190,7 +193,7 @@ def survey(path: bytes, settings: str) -> str:
 
 
 # Looked up once, for runs.
-_run = _c.kin_run
+_run, _run_binding = _c.kin_run, _c.kin_binding_run
 _address = ctypes.addressof
 _first_byte: Callable[[Array], ctypes.c_char] = ctypes.c_char.from_buffer  # type: ignore[assignment]
 
@@ -243,6 +246,24 @@ class _Frame:
         if status := _run(*self.arguments):
             _raise(status, self.error)
         return self.shapes
+
+
+class Binding:
+    """Memory of all inputs and outputs of a session, which is looked at once; it is to stay where it is."""
+
+    __slots__ = ("__weakref__", "_arguments", "_error", "_frame", "_session")
+
+    def __init__(self, session: Session, frame: _Frame) -> None:
+        self._session, self._frame, self._error = session, frame, c_void_p()
+        handle = c_void_p()
+        _check(_c.kin_binding_create, *frame.arguments[:-1], byref(handle))
+        self._arguments = handle, byref(self._error)
+        weakref.finalize(self, _c.kin_binding_free, handle).atexit = False
+
+    def run(self) -> None:
+        """One at a time."""
+        if status := _run_binding(*self._arguments):
+            _raise(status, self._error)
 
 
 class Session:
@@ -330,6 +351,13 @@ class Session:
             shapes = list(map(list, shapes))
         self._frames.append(frame)
         return shapes
+
+    def bind(self, inputs: Sequence[int], outputs: Sequence[int]) -> Binding:
+        """What runs on the same again and again."""
+        frame = _Frame(self._context, self._inputs, self._outputs)
+        for tensor, address in zip((*frame.given, *frame.taken), (*inputs, *outputs)):
+            tensor.data = address
+        return Binding(self, frame)
 
     def run_tensors(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> list[Any]:
         """The same on tensors that may be elsewhere than in the host's memory, and may be others than the model's."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn, Protocol, TypeVar
 
 import numpy
 
@@ -14,6 +14,8 @@ from .device_array import ON_GPU, DeviceArray
 from .memory import Held, check_gpu, check_reached, held, one_of_each, tensor_of_gpu, wait_for
 from .ports import NodeArg, at_home, empty_for
 from .run_options import RunOptions
+
+T = TypeVar("T")
 
 
 class Program(Protocol):
@@ -92,10 +94,10 @@ class Compiled:
         values = [at_home(value, take) for take, value in zip(self._takes, values)]
         if {*map(type, values), *map(type, results)} == {numpy.ndarray}:
             rooms = addresses or list(map(_capi.address_of, results))
-            return self._in_turn(self._artifact.run, list(map(_capi.address_of, values)), rooms, options)
+            return self._in_turn(self._artifact.run, options, list(map(_capi.address_of, values)), rooms)
         wait_for(one_of_each((*values, *results)), self.stream())
         given, taken = (list(map(self._tensor, *each)) for each in ((self.inputs, values), (self.outputs, results)))
-        return self._in_turn(self._artifact.run_tensors, given, taken, options)
+        return self._in_turn(self._artifact.run_tensors, options, given, taken)
 
     def held(self, port: NodeArg, value: Any) -> Any:
         """What to keep of a value that is bound."""
@@ -107,11 +109,12 @@ class Compiled:
         inputs, outputs = list(map(_address_of, self.inputs, values)), list(map(_address_of, self.outputs, bound))
         if None in inputs or None in outputs or not self._leaves_as_is:
             return None
-        awaited = one_of_each((*values, *bound))
+        awaited, stream = one_of_each((*values, *bound)), self.stream()
+        binding = self._artifact.bind(inputs, outputs)
 
         def run() -> None:
-            wait_for(awaited, self.stream())
-            self.run_at(inputs, outputs)
+            wait_for(awaited, stream)
+            self._in_turn(binding.run, None)
 
         return run
 
@@ -122,18 +125,16 @@ class Compiled:
     def run_at(self, inputs: Sequence[int], outputs: Sequence[int]) -> None:
         """On memory at addresses, dense and of the ports' types and bounds, on the session's device, which nobody else uses:
         for who has seen to all that."""
-        self._in_turn(self._artifact.run, inputs, outputs, None)
+        self._in_turn(self._artifact.run, None, inputs, outputs)
 
-    def _in_turn(
-        self, run: Callable[..., list[list[int]]], given: Sequence[Any], rooms: Sequence[Any], options: RunOptions | None
-    ) -> list[list[int]]:
+    def _in_turn(self, run: Callable[..., T], options: RunOptions | None, *arguments: Sequence[Any]) -> T:
         with self._turn:
             while True:
                 try:
                     if options is None:
-                        return run(given, rooms)
+                        return run(*arguments)
                     with options._under_way(self._artifact.cancel):
-                        return run(given, rooms)
+                        return run(*arguments)
                 except UsageError:
                     if (options is not None and options.terminate) or not self._artifact.was_cancelled():
                         raise

@@ -119,7 +119,13 @@ TEST_F(Api, ErrorsHaveACodeAndAMessage) {
   EXPECT_EQ(take(error), "there is no model or nowhere to put the context");
   EXPECT_STREQ(kin_error_message(nullptr), "no error");
   EXPECT_EQ(kin_run(nullptr, nullptr, 0, nullptr, 0, &error), KIN_USAGE);
-  EXPECT_EQ(take(error), "there is no context or there are no tensors");
+  EXPECT_EQ(take(error), "there is no context");
+  KinBinding *binding = nullptr;
+  EXPECT_EQ(kin_binding_create(nullptr, nullptr, 0, nullptr, 0, &binding, &error), KIN_USAGE);
+  EXPECT_EQ(take(error), "there is no context or nowhere to put the binding");
+  EXPECT_EQ(kin_binding_run(nullptr, &error), KIN_USAGE);
+  EXPECT_EQ(take(error), "there is no binding");
+  kin_binding_free(nullptr);
 }
 
 TEST_F(Api, WrongTensorsAreNamed) {
@@ -145,6 +151,37 @@ TEST_F(Api, WrongTensorsAreNamed) {
   EXPECT_EQ(messageOf([](AffineRun &run) { run.outputs[2].name = "wear"; }),
             "the model has no output 'wear'; its outputs: 'y', 'best', 'where'");
   EXPECT_EQ(AffineRun().run(context), KIN_OK); // And nothing is left of it.
+}
+
+TEST_F(Api, TensorsAreBoundOnce) {
+  load(affineParts());
+  makeContext();
+  AffineRun run;
+  KinBinding *binding = nullptr;
+  KinError *error = nullptr;
+  run.inputs[0].type = KIN_TYPE_F64;
+  EXPECT_EQ(kin_binding_create(context, run.inputs, 1, run.outputs, 3, &binding, &error),
+            KIN_USAGE);
+  EXPECT_EQ(take(error), "input 'x' has type f64, the model wants f32");
+  EXPECT_EQ(binding, nullptr);
+  run.inputs[0].type = KIN_TYPE_F32;
+  ASSERT_EQ(kin_binding_create(context, run.inputs, 1, run.outputs, 3, &binding, nullptr), KIN_OK);
+  std::fill(run.inputs, run.inputs + 1, KinTensor{});
+  std::fill(run.outputs, run.outputs + 3, KinTensor{});
+  for (float scale : {1.0f, 0.5f}) {
+    for (float &value : run.x)
+      value *= scale;
+    std::fill(run.y.begin(), run.y.end(), 7.0f);
+    run.outShape[0] = 0;
+    ASSERT_EQ(kin_binding_run(binding, nullptr), KIN_OK);
+    EXPECT_NEAR(run.y[7], std::tanh(run.x[7] * (7 / 500.0f) - 1), 1e-6);
+    EXPECT_EQ(run.outShape[0], 1000);
+  }
+  kin_context_cancel(context);
+  EXPECT_EQ(kin_binding_run(binding, nullptr), KIN_USAGE);
+  EXPECT_EQ(AffineRun().run(context), KIN_OK); // Other tensors in between.
+  EXPECT_EQ(kin_binding_run(binding, nullptr), KIN_OK);
+  kin_binding_free(binding);
 }
 
 TEST_F(Api, ValuesThatACallCantTakeAreInputErrors) {
