@@ -194,6 +194,24 @@ def test_feeds_need_not_be_dense_or_writable_or_aligned():
         assert session.run(None, {"images": feed})[0].tobytes() == expected
 
 
+@pytest.mark.parametrize("size", [1, 100, 16384, 16385, 100000])
+def test_results_are_arrays_of_their_own(tmp_path, size):
+    ports = [(name, onnx.TensorProto.FLOAT, [size]) for name in "xy"]
+    session = kintsugi.InferenceSession(save(tmp_path, ports[:1], [("Neg", ["x"], "y", {})], ports[1:]))
+    x = np.arange(size, dtype=np.float32)
+
+    class Own(np.ndarray):
+        pass
+
+    results = [session.run(None, {"x": feed})[0] for feed in (x, x + 1, (x + 2).view(Own), (x + 3).astype(object).astype("f4"))]
+    for number, y in enumerate(results):
+        np.testing.assert_array_equal(y, -(x + number))
+        assert y.flags.writeable and type(y) is np.ndarray
+        assert y.nbytes <= 64 << 10 or y.ctypes.data % 64 == 0
+    with pytest.raises(kintsugi.InputError, match="is >f4|is float32"):
+        session.run(None, {"x": x.astype(">f4")})
+
+
 @pytest.mark.parametrize(
     ("names", "feeds", "message"),
     [

@@ -346,7 +346,9 @@ class Session:
             tensor.data = address
         for tensor, address in zip(frame.taken, outputs):
             tensor.data = address
-        shapes = frame.run()
+        if status := _run(*frame.arguments):
+            _raise(status, frame.error)
+        shapes = frame.shapes
         if self._is_dynamic:
             shapes = list(map(list, shapes))
         self._frames.append(frame)

@@ -63,7 +63,8 @@ class InferenceSession:
         self._places = {port.name: place for place, port in enumerate(self._outputs)}
         # Without digits of its own choosing a model gives what it says; then one look is enough.
         self._background = Background()
-        self._is_rounded, self._is_checked = given["precision"] != "f32", False
+        self._is_rounded, self._is_checked = given["precision"] != "f32", False  # Whether they need no more looking at.
+        self._all = range(len(self._outputs))
 
     def get_inputs(self) -> list[NodeArg]:
         return list(self._inputs)
@@ -128,7 +129,10 @@ class InferenceSession:
     ) -> list[Any]:
         """The outputs named, or all for None or no names, from an array for each input by name."""
         places, values = self._asked(output_names, input_feed, run_options)
-        return self._results(places, self._program.compute(values, run_options))
+        results = self._program.compute(values, run_options)
+        if self._is_checked and not output_names:
+            return results
+        return self._results(places, results)
 
     def run_async(
         self,
@@ -184,7 +188,7 @@ class InferenceSession:
     ) -> tuple[Sequence[int], list[Any]]:
         """Which outputs are wanted, and the values of all inputs."""
         try:
-            places = [self._places[name] for name in output_names] if output_names else range(len(self._outputs))
+            places = [self._places[name] for name in output_names] if output_names else self._all
             values = [feeds[port.name] for port in self._inputs]
         except KeyError as missing:
             raise InputError(self._describe_missing(missing.args[0], output_names)) from None
@@ -201,8 +205,8 @@ class InferenceSession:
 
     def _results(self, places: Sequence[int], results: Sequence[Any]) -> list[Any]:
         chosen = [results[place] for place in places]
-        if self._is_rounded or not self._is_checked:
-            self._is_checked = True
+        if not self._is_checked:
+            self._is_checked = not self._is_rounded
             self._warn([self._outputs[place].name for place in places], chosen)
         return chosen
 
