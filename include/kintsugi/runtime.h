@@ -167,6 +167,27 @@ typedef struct KinTensor {
 KIN_API KinStatus kin_run(KinContext *context, const KinTensor *inputs, size_t input_count,
                           const KinTensor *outputs, size_t output_count, KinError **error);
 
+/* How one run is done. */
+typedef struct KinRunOptions {
+  size_t struct_bytes; /* sizeof(KinRunOptions) */
+  /* Whether the run is put on `stream`, a CUstream of the caller's on the context's GPU (NULL: the
+     default stream), in place of the context's own. The run comes behind what is in the stream, and
+     what is put there later comes behind the run, so inputs need not be ready yet. */
+  int on_stream;
+  void *stream;
+  /* Whether to return when the GPU is asked for all of the run, and not when it is done. Tensors in
+     the GPU's memory stay, and are not touched but by way of the stream, until it is; those of the
+     host are the caller's again. A run whose outputs are the host's is waited for all the same.
+     What is found wrong with the run later, an index out of its range, is the error of a later run
+     of the context, which is not begun then, or of kin_context_wait(). */
+  int no_wait;
+} KinRunOptions;
+
+/* The same with options, which may be NULL. */
+KIN_API KinStatus kin_run_with(KinContext *context, const KinTensor *inputs, size_t input_count,
+                               const KinTensor *outputs, size_t output_count,
+                               const KinRunOptions *options, KinError **error);
+
 /* Tensors that runs of a context take again and again. What they are is looked at once, when they
    are bound; what is in them when a run begins. */
 typedef struct KinBinding KinBinding;
@@ -178,12 +199,17 @@ KIN_API KinStatus kin_binding_create(KinContext *context, const KinTensor *input
                                      size_t output_count, KinBinding **binding, KinError **error);
 KIN_API void kin_binding_free(KinBinding *binding);
 
-/* The same as kin_run on what is bound. */
-KIN_API KinStatus kin_binding_run(KinBinding *binding, KinError **error);
+/* The same as kin_run_with on what is bound. */
+KIN_API KinStatus kin_binding_run(KinBinding *binding, const KinRunOptions *options,
+                                  KinError **error);
+
+/* Waits for all runs of the context that were not waited for. */
+KIN_API KinStatus kin_context_wait(KinContext *context, KinError **error);
 
 /* The stream (a CUstream) on which a context of a GPU works, which lives as long as the context;
    NULL for other devices. A run has done its work when kin_run returns; whoever still writes an
-   input asks this stream to wait for that before the run (cuStreamWaitEvent). */
+   input asks this stream to wait for that before the run (cuStreamWaitEvent), or puts the run on
+   its own stream (KinRunOptions). */
 KIN_API void *kin_context_stream(const KinContext *context);
 
 /* Whether memory is that of a context's GPU, as a run takes it to be; 0 for all other memory, which

@@ -95,7 +95,7 @@ Status Context::setUp(ContextOptions options) {
   given.inputs.resize(manifest.inputs.size());
   given.outputs.resize(manifest.outputs.size());
   given.onDevice.resize(places.size());
-  KINTSUGI_RETURN_IF_ERROR(exchange.sent.ensure(device, gatheredBytes));
+  KINTSUGI_RETURN_IF_ERROR(exchanges[0].sent.ensure(device, gatheredBytes));
   times.resize(manifest.stages.size());
   hasFixedSteps = !device.sharesHostMemory() && isFixed(manifest, manifest.plan);
   placeBuffers();
@@ -561,26 +561,112 @@ Status Context::run(Binding &binding, RunOptions options) {
 }
 
 Status Context::runBound(const BoundTensors &bound, const RunOptions &options) {
+  KINTSUGI_RETURN_IF_ERROR(settle(false));
   tensors = &bound;
   KINTSUGI_RETURN_IF_ERROR(checkInputs());
   KINTSUGI_RETURN_IF_ERROR(checkOutputs());
+  KINTSUGI_ASSIGN(Exchange * exchange, freeExchange());
   choosePlaces();
   patchOperands();
-  KINTSUGI_RETURN_IF_ERROR(planReturns(exchange));
+  KINTSUGI_RETURN_IF_ERROR(planReturns(*exchange));
   isTimedByDevice = queue->timeStages(options.profile) && options.profile;
   queue->timeSteps(options.timesSteps);
-  RunScope scope(*queue, bound.size);
+  KINTSUGI_RETURN_IF_ERROR(runWith(*exchange, options));
+  return options.profile ? collectSpans() : Status::success();
+}
+
+Status Context::runWith(Exchange &exchange, const RunOptions &options) {
+  KINTSUGI_RETURN_IF_ERROR(queue->workOn(options.stream));
+  RunScope scope(*queue, tensors->size);
+  KINTSUGI_RETURN_IF_ERROR(askFor(exchange, options));
+  if (!mustWait(options)) {
+    KINTSUGI_RETURN_IF_ERROR(queue->mark(nextExchange));
+    scope.done();
+    exchange.isUnderWay = true;
+    nextExchange = (nextExchange + 1) % exchanges.size();
+    ++numUnderWay;
+    return Status::success();
+  }
+  KINTSUGI_RETURN_IF_ERROR(queue->finish());
+  scope.done();
+  KINTSUGI_RETURN_IF_ERROR(settle(true));
+  reportShapes();
+  KINTSUGI_RETURN_IF_ERROR(lookAt(exchange));
+  compactOutputs();
+  return Status::success();
+}
+
+Status Context::askFor(Exchange &exchange, const RunOptions &options) {
   KINTSUGI_RETURN_IF_ERROR(uploadInputs(exchange));
   KINTSUGI_RETURN_IF_ERROR(fetchReturns(exchange, true));
   KINTSUGI_RETURN_IF_ERROR(runSteps(options));
   KINTSUGI_RETURN_IF_ERROR(fetchReturns(exchange, false));
-  KINTSUGI_RETURN_IF_ERROR(downloadOutputs());
-  KINTSUGI_RETURN_IF_ERROR(queue->finish());
-  scope.done();
-  reportShapes();
-  KINTSUGI_RETURN_IF_ERROR(lookAt(exchange));
-  compactOutputs();
-  return options.profile ? collectSpans() : Status::success();
+  return downloadOutputs();
+}
+
+//===----------------------------------------------------------------------===//
+// Runs that nobody has waited for
+//===----------------------------------------------------------------------===//
+
+/// What goes to the host is there when a run returns.
+bool Context::mustWait(const RunOptions &options) const {
+  if (options.waits || options.profile || options.observer || shared->device().sharesHostMemory())
+    return true;
+  for (size_t i = 0; i < tensors->outputs.size(); ++i)
+    if (const Port &port = shared->manifest().outputs[i];
+        !tensors->onDevice[offsets.size() + i] && bytesAt(shared->manifest(), port, tensors->size))
+      return true;
+  return false;
+}
+
+/// The next one in turn; where it is under way still, so are all.
+Expected<Exchange *> Context::freeExchange() {
+  Exchange &next = exchanges[nextExchange];
+  if (next.isUnderWay) {
+    KINTSUGI_RETURN_IF_ERROR(queue->waitForMark(nextExchange));
+    KINTSUGI_RETURN_IF_ERROR(settle(false));
+  }
+  KINTSUGI_RETURN_IF_ERROR(next.sent.ensure(shared->device(), gatheredBytes));
+  return &next;
+}
+
+/// Looks at what came back of runs that are done: of all where `areDone` says so. The first error
+/// ends it, and leaves the others for later.
+Status Context::settle(bool areDone) {
+  while (numUnderWay > 0) {
+    auto number =
+        static_cast<uint32_t>((nextExchange + exchanges.size() - numUnderWay) % exchanges.size());
+    if (!areDone) {
+      KINTSUGI_ASSIGN(bool hasPassed, queue->hasPassed(number));
+      if (!hasPassed)
+        break;
+    }
+    --numUnderWay;
+    exchanges[number].isUnderWay = false;
+    if (Status status = lookAt(exchanges[number]); !status.ok())
+      return at("an earlier run", status.takeError());
+  }
+  return Status::success();
+}
+
+Status Context::wait() {
+  std::lock_guard lock(running);
+  Status first = waitHere();
+  for (const std::unique_ptr<Context> &context : smaller)
+    if (Status status = context->waitHere(); first.ok())
+      first = std::move(status);
+  return first;
+}
+
+Status Context::waitHere() {
+  if (numUnderWay == 0)
+    return Status::success();
+  auto last = static_cast<uint32_t>((nextExchange + exchanges.size() - 1) % exchanges.size());
+  KINTSUGI_RETURN_IF_ERROR(queue->waitForMark(last));
+  Status first = settle(true);
+  while (numUnderWay > 0)
+    static_cast<void>(settle(true));
+  return first;
 }
 
 /// The plan, as a whole where it has the same steps in each run and nobody looks at single ones.

@@ -13,6 +13,7 @@
 #include "runtime/exchange.h"
 #include "runtime/model.h"
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -47,6 +48,12 @@ struct RunOptions {
   StageObserver *observer = nullptr;
   /// Whether the device's clock is to be read around the run's stages; see deviceSeconds().
   bool timesSteps = false;
+  /// The caller's stream that the run is put on (DeviceQueue::workOn()).
+  std::optional<void *> stream = std::nullopt;
+  /// Whether run() returns when all is done. Otherwise it does when all is asked for, where outputs
+  /// are on the device: its tensors stay until it is done, which whoever works with the same stream
+  /// comes behind, and what the host finds wrong with it is said by a later run or by wait().
+  bool waits = true;
 };
 
 /// How long the launches of a stage took, added up over the runs that were profiled.
@@ -96,6 +103,9 @@ public:
                                           const RunOptions &options = {});
   Status run(Binding &binding, RunOptions options = {});
 
+  /// Waits for runs that nobody has waited for; an error of one of them.
+  Status wait();
+
   /// By stage of the manifest: runs that are profiled or observed are the whole model's, whatever
   /// their size. Not during a run.
   std::span<const StageTime> stageTimes() const { return times; }
@@ -137,6 +147,12 @@ private:
                      BoundTensors &tensors) const;
   Expected<Context *> contextFor(std::span<const InputTensor> inputs, const RunOptions &options);
   Status runBound(const BoundTensors &tensors, const RunOptions &options);
+  Status runWith(Exchange &exchange, const RunOptions &options);
+  Status askFor(Exchange &exchange, const RunOptions &options);
+  bool mustWait(const RunOptions &options) const;
+  Expected<Exchange *> freeExchange();
+  Status settle(bool areDone);
+  Status waitHere();
   void patchOperands();
   std::byte *portAddress(const Buffer &buffer) const;
   void choosePlaces();
@@ -204,7 +220,9 @@ private:
   uint64_t gatheredBytes = 0;
   BoundTensors given;                    ///< Room for those of runs that bind none ahead.
   const BoundTensors *tensors = nullptr; ///< Of the run under way.
-  Exchange exchange;
+  /// Those of runs that are under way, in their order, and others. A run's mark has its number.
+  std::array<Exchange, DeviceQueue::mostMarks> exchanges;
+  uint32_t nextExchange = 0, numUnderWay = 0;
   /// Where this run's tensors are on the device: the caller's own memory, or what is staged.
   std::vector<std::byte *> places;
   std::vector<std::byte *> patched; ///< What the places were when operands were patched.

@@ -83,6 +83,22 @@ public:
   virtual void beginRun(int64_t size) {}
   virtual void endRun() {}
 
+  /// Ahead of a run: its work goes to a stream of the caller's (what native() is of), or to the
+  /// queue's own for none. It comes behind what is there, and behind what the queue was asked for
+  /// before, wherever that went. A usage error where there are no such streams.
+  virtual Status workOn(std::optional<void *> callers) {
+    if (callers)
+      return usageError("the device has no streams that a run could be put on");
+    return Status::success();
+  }
+
+  /// A mark is a place behind all that the queue was asked for so far. There are few, by number.
+  static constexpr uint32_t mostMarks = 16;
+  virtual Status mark(uint32_t number) { return finish(); }
+  /// Whether all ahead of it is done.
+  virtual Expected<bool> hasPassed(uint32_t number) { return true; }
+  virtual Status waitForMark(uint32_t number) { return Status::success(); }
+
   /// Around all launches, copies and uploads of a plan that has the same ones in each run. True
   /// where the queue kept them from an earlier run and started them again: they are not to be asked
   /// for then, and endSteps() is not called. What they write is read afterwards in `lasting` alone.

@@ -306,6 +306,11 @@ Result cuStreamDestroy_v2(Handle stream) {
   return success;
 }
 Result cuStreamSynchronize(Handle) { return success; }
+Result cuStreamIsCapturing(Handle stream, int *status) {
+  *status = stream && static_cast<Stream *>(stream)->recorded;
+  return success;
+}
+Result cuStreamWaitEvent(Handle, Handle, unsigned) { return success; }
 Result cuStreamBeginCapture_v2(Handle stream, int) {
   static_cast<Stream *>(stream)->recorded = std::make_unique<Steps>();
   return success;
@@ -346,6 +351,8 @@ Result cuEventRecord(Handle event, Handle stream) {
 Result cuEventRecordWithFlags(Handle event, Handle stream, unsigned) {
   return cuEventRecord(event, stream);
 }
+Result cuEventQuery(Handle) { return success; }
+Result cuEventSynchronize(Handle) { return success; }
 Result cuEventElapsedTime(float *milliseconds, Handle start, Handle end) {
   std::chrono::duration<float, std::milli> passed =
       static_cast<Event *>(end)->time - static_cast<Event *>(start)->time;

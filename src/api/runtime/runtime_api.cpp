@@ -294,21 +294,39 @@ static Status takeTensors(KinContext &context, std::span<const KinTensor> inputs
   return convertTensors(context, inputs, outputs);
 }
 
+/// A context's own with those of a run.
+static Expected<RunOptions> optionsOf(const KinContext &context, const KinRunOptions *given) {
+  KINTSUGI_RETURN_IF_ERROR(checkOptions(given));
+  RunOptions options = context.options;
+  if (given && given->on_stream)
+    options.stream = given->stream;
+  options.waits = !given || !given->no_wait;
+  return options;
+}
+
 static Status runContext(KinContext *context, std::span<const KinTensor> inputs,
-                         std::span<const KinTensor> outputs) {
+                         std::span<const KinTensor> outputs, const KinRunOptions *given) {
   if (!context)
     return usageError("there is no context");
+  KINTSUGI_ASSIGN(RunOptions options, optionsOf(*context, given));
   std::lock_guard lock(context->running);
   KINTSUGI_RETURN_IF_ERROR(takeTensors(*context, inputs, outputs));
-  Status status = context->context->run(context->inputs, context->outputs, context->options);
+  Status status = context->context->run(context->inputs, context->outputs, options);
   context->cancel.store(false, std::memory_order_relaxed);
   return status;
 }
 
 KinStatus kin_run(KinContext *context, const KinTensor *inputs, size_t input_count,
                   const KinTensor *outputs, size_t output_count, KinError **error) {
+  return kin_run_with(context, inputs, input_count, outputs, output_count, nullptr, error);
+}
+
+KinStatus kin_run_with(KinContext *context, const KinTensor *inputs, size_t input_count,
+                       const KinTensor *outputs, size_t output_count, const KinRunOptions *options,
+                       KinError **error) {
   return api::guarded(error, [&] {
-    return runContext(context, std::span(inputs, input_count), std::span(outputs, output_count));
+    return runContext(context, std::span(inputs, input_count), std::span(outputs, output_count),
+                      options);
   });
 }
 
@@ -338,18 +356,25 @@ KinStatus kin_binding_create(KinContext *context, const KinTensor *inputs, size_
 
 void kin_binding_free(KinBinding *binding) { delete binding; }
 
-static Status runBinding(KinBinding *binding) {
+static Status runBinding(KinBinding *binding, const KinRunOptions *given) {
   if (!binding)
     return usageError("there is no binding");
   KinContext &context = *binding->context;
+  KINTSUGI_ASSIGN(RunOptions options, optionsOf(context, given));
   std::lock_guard lock(context.running);
-  Status status = context.context->run(*binding->binding, context.options);
+  Status status = context.context->run(*binding->binding, options);
   context.cancel.store(false, std::memory_order_relaxed);
   return status;
 }
 
-KinStatus kin_binding_run(KinBinding *binding, KinError **error) {
-  return api::guarded(error, [&] { return runBinding(binding); });
+KinStatus kin_binding_run(KinBinding *binding, const KinRunOptions *options, KinError **error) {
+  return api::guarded(error, [&] { return runBinding(binding, options); });
+}
+
+KinStatus kin_context_wait(KinContext *context, KinError **error) {
+  return api::guarded(error, [&] {
+    return context ? context->context->wait() : usageError("there is no context");
+  });
 }
 
 void *kin_context_stream(const KinContext *context) {

@@ -7,13 +7,15 @@
 #include "devices/cuda/tensor_map.h"
 #include "devices/cuda/trace.h"
 
+#include <array>
 #include <chrono>
 
 namespace kintsugi::devices {
 
 /// The steps of a queue's first run are waited for one by one, so that a fault is known to be a
 /// stage's; the second run's are noted, shortened and recorded into a graph, which that and all
-/// later runs start. Runs whose stages are timed have a graph of their own.
+/// later runs start. Runs whose stages are timed have a graph of their own. Recording is done on
+/// the queue's own stream, whatever stream a run is put on.
 class CudaQueue final : public runtime::DeviceQueue {
 public:
   /// `stream`: another queue's, which outlives this one; null for one of its own.
@@ -21,6 +23,10 @@ public:
                                                      cuda::Handle stream);
   ~CudaQueue() override;
 
+  Status workOn(std::optional<void *> callers) override;
+  Status mark(uint32_t number) override;
+  Expected<bool> hasPassed(uint32_t number) override;
+  Status waitForMark(uint32_t number) override;
   void beginRun(int64_t sizeOfRun) override;
   void endRun() override;
   Expected<bool> beginSteps(std::span<const runtime::MemoryRange> lasting,
@@ -37,7 +43,7 @@ public:
   Status send(void *to, const void *from, uint64_t bytes) override;
   Status fetch(void *to, const void *from, uint64_t bytes) override;
   Status finish() override;
-  void *native() const override { return stream; }
+  void *native() const override { return own; }
 
 private:
   using Clock = std::chrono::steady_clock;
@@ -81,12 +87,16 @@ private:
 
   CudaDevice &device;
   const CudaProgram &program;
-  cuda::Handle stream = nullptr, start = nullptr, end = nullptr; ///< A stream and two events.
+  cuda::Handle own = nullptr;    ///< The queue's stream,
+  cuda::Handle stream = nullptr; ///< and that of the run under way, which may be a caller's.
+  cuda::Handle start = nullptr, end = nullptr; ///< Events.
   bool ownsStream = false;
-  std::vector<Recorded> graphs; ///< Some, of which the one that was used last longest ago goes.
-  Recorded timed;               ///< With the launches timed one by one.
-  Recorded *ofRun = nullptr;    ///< That of the run under way, one of these.
-  int64_t size = 0;             ///< Of the open dimension in the run under way.
+  std::array<cuda::Handle, mostMarks> marks = {}; ///< Events, made when they are set first.
+  cuda::Handle behind = nullptr; ///< The last one set, where nobody waited since; or null.
+  std::vector<Recorded> graphs;  ///< Some, of which the one that was used last longest ago goes.
+  Recorded timed;                ///< With the launches timed one by one.
+  Recorded *ofRun = nullptr;     ///< That of the run under way, one of these.
+  int64_t size = 0;              ///< Of the open dimension in the run under way.
   uint64_t numRuns = 0;
   bool isWatched = true;              ///< Each launch is waited for; until a run was seen through.
   bool hasFixedSteps = false;         ///< The run under way.

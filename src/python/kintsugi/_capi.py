@@ -54,6 +54,16 @@ class _ContextOptions(ctypes.Structure):
     _fields_ = [("struct_bytes", c_size_t), ("threads", c_uint32), ("profile", c_int)]
 
 
+class Order(ctypes.Structure):
+    """How the work of a run is ordered: on a stream of the caller's, by its number, or on the context's own; and whether the
+    run is waited for, which it is all the same where outputs are the host's."""
+
+    _fields_ = [("struct_bytes", c_size_t), ("on_stream", c_int), ("stream", c_void_p), ("no_wait", c_int)]
+
+    def __init__(self, stream: int | None, waits: bool) -> None:
+        super().__init__(ctypes.sizeof(Order), stream is not None, stream, not waits)
+
+
 class _Port(ctypes.Structure):
     _fields_ = [
         ("name", c_char_p),
@@ -114,6 +124,8 @@ _SIGNATURES: dict[str, tuple[Any, list[Any] | None]] = {
     "kin_context_create": (c_int, [c_void_p, POINTER(_ContextOptions), c_void_p, c_void_p]),
     "kin_context_free": (None, [c_void_p]),
     "kin_run": (c_int, None),  # What it is called with has been converted: see _Frame.
+    "kin_run_with": (c_int, None),
+    "kin_context_wait": (c_int, [c_void_p, c_void_p]),
     "kin_binding_create": (c_int, None),
     "kin_binding_free": (None, [c_void_p]),
     "kin_binding_run": (c_int, None),
@@ -193,7 +205,7 @@ def survey(path: bytes, settings: str) -> str:
 
 
 # Looked up once, for runs.
-_run, _run_binding = _c.kin_run, _c.kin_binding_run
+_run, _run_with, _run_binding = _c.kin_run, _c.kin_run_with, _c.kin_binding_run
 _address = ctypes.addressof
 _first_byte: Callable[[Array], ctypes.c_char] = ctypes.c_char.from_buffer  # type: ignore[assignment]
 
@@ -241,9 +253,13 @@ class _Frame:
             tensor.dims = None if isinstance(shape, list) else ctypes.addressof(shape)
         self.arguments = (context, given, c_size_t(len(inputs)), taken, c_size_t(len(outputs)), byref(self.error))
 
-    def run(self) -> list[Any]:
+    def run(self, order: Order | None) -> list[Any]:
         """Gives the outputs' shapes, in arrays of their own where the data decides them."""
-        if status := _run(*self.arguments):
+        if order is None:
+            status = _run(*self.arguments)
+        else:
+            status = _run_with(*self.arguments[:-1], byref(order), self.arguments[-1])
+        if status:
             _raise(status, self.error)
         return self.shapes
 
@@ -260,9 +276,10 @@ class Binding:
         self._arguments = handle, byref(self._error)
         weakref.finalize(self, _c.kin_binding_free, handle).atexit = False
 
-    def run(self) -> None:
+    def run(self, order: Order | None) -> None:
         """One at a time."""
-        if status := _run_binding(*self._arguments):
+        handle, error = self._arguments
+        if status := _run_binding(handle, None if order is None else byref(order), error):
             _raise(status, self._error)
 
 
@@ -321,9 +338,13 @@ class Session:
         return sized
 
     def stream(self) -> int | None:
-        """The number of the GPU's stream that runs are ordered by; none on the host."""
+        """The number of the GPU's stream that runs are ordered by which are put on no other; none on the host."""
         stream: int | None = _c.kin_context_stream(self._context)
         return stream
+
+    def wait(self) -> None:
+        """Until all runs are done that were not waited for; what was wrong with one is an error."""
+        _check(_c.kin_context_wait, self._context)
 
     def cancel(self) -> None:
         """Ends the run under way with a usage error, or the next one if there is none: see `was_cancelled`."""
@@ -335,7 +356,7 @@ class Session:
         was, self._was_cancelled = self._was_cancelled, False
         return was
 
-    def run(self, inputs: Sequence[int], outputs: Sequence[int]) -> list[Any]:
+    def run(self, inputs: Sequence[int], outputs: Sequence[int], order: Order | None = None) -> list[Any]:
         """On addresses of memory for all inputs and outputs, in the model's order and dense, of its types and shapes; gives
         the outputs' shapes."""
         try:
@@ -346,9 +367,7 @@ class Session:
             tensor.data = address
         for tensor, address in zip(frame.taken, outputs):
             tensor.data = address
-        if status := _run(*frame.arguments):
-            _raise(status, frame.error)
-        shapes = frame.shapes
+        shapes = frame.run(order)
         if self._is_dynamic:
             shapes = list(map(list, shapes))
         self._frames.append(frame)
@@ -361,18 +380,18 @@ class Session:
             tensor.data = address
         return Binding(self, frame)
 
-    def run_tensors(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> list[Any]:
+    def run_tensors(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor], order: Order | None = None) -> list[Any]:
         """The same on tensors that may be elsewhere than in the host's memory, and may be others than the model's."""
         ports, tensors = (*self._inputs, *self._outputs), (*inputs, *outputs)
         if all(port.type == tensor.type and port.bytes == tensor.bytes for port, tensor in zip(ports, tensors)):
-            return self.run(list(map(self._place_of, inputs)), list(map(self._place_of, outputs)))
+            return self.run(list(map(self._place_of, inputs)), list(map(self._place_of, outputs)), order)
         frame = _Frame(self._context, self._inputs, self._outputs)
         extents = [(c_int64 * len(tensor.shape))(*tensor.shape) for tensor in inputs]
         for room, dims in zip(frame.given, extents):
             room.rank, room.dims = len(dims), ctypes.addressof(dims)
         for room, tensor in zip((*frame.given, *frame.taken), (*inputs, *outputs)):
             room.type, room.data, room.bytes = tensor.type, self._place_of(tensor), tensor.bytes
-        return list(map(list, frame.run()))
+        return list(map(list, frame.run(order)))
 
     def _place_of(self, tensor: Tensor) -> int:
         if tensor.is_on_gpu and tensor.bytes > 0 and not _c.kin_context_owns(self._context, tensor.address):

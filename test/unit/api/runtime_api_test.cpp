@@ -123,9 +123,11 @@ TEST_F(Api, ErrorsHaveACodeAndAMessage) {
   KinBinding *binding = nullptr;
   EXPECT_EQ(kin_binding_create(nullptr, nullptr, 0, nullptr, 0, &binding, &error), KIN_USAGE);
   EXPECT_EQ(take(error), "there is no context or nowhere to put the binding");
-  EXPECT_EQ(kin_binding_run(nullptr, &error), KIN_USAGE);
+  EXPECT_EQ(kin_binding_run(nullptr, nullptr, &error), KIN_USAGE);
   EXPECT_EQ(take(error), "there is no binding");
   kin_binding_free(nullptr);
+  EXPECT_EQ(kin_context_wait(nullptr, &error), KIN_USAGE);
+  EXPECT_EQ(take(error), "there is no context");
 }
 
 TEST_F(Api, WrongTensorsAreNamed) {
@@ -173,14 +175,25 @@ TEST_F(Api, TensorsAreBoundOnce) {
       value *= scale;
     std::fill(run.y.begin(), run.y.end(), 7.0f);
     run.outShape[0] = 0;
-    ASSERT_EQ(kin_binding_run(binding, nullptr), KIN_OK);
+    ASSERT_EQ(kin_binding_run(binding, nullptr, nullptr), KIN_OK);
     EXPECT_NEAR(run.y[7], std::tanh(run.x[7] * (7 / 500.0f) - 1), 1e-6);
     EXPECT_EQ(run.outShape[0], 1000);
   }
+  KinRunOptions options = {sizeof(KinRunOptions), 0, nullptr, 1};
+  EXPECT_EQ(kin_binding_run(binding, &options, nullptr), KIN_OK);
+  EXPECT_EQ(kin_context_wait(context, nullptr), KIN_OK);
+  options.on_stream = 1;
+  EXPECT_EQ(kin_binding_run(binding, &options, &error), KIN_USAGE);
+  EXPECT_EQ(take(error), "the device has no streams that a run could be put on");
+  EXPECT_EQ(kin_run_with(context, run.inputs, 1, run.outputs, 3, &options, nullptr), KIN_USAGE);
+  options.struct_bytes = 3;
+  EXPECT_EQ(kin_binding_run(binding, &options, &error), KIN_USAGE);
+  EXPECT_EQ(take(error), "the options have a struct_bytes of 3 instead of " +
+                             std::to_string(sizeof(KinRunOptions)));
   kin_context_cancel(context);
-  EXPECT_EQ(kin_binding_run(binding, nullptr), KIN_USAGE);
+  EXPECT_EQ(kin_binding_run(binding, nullptr, nullptr), KIN_USAGE);
   EXPECT_EQ(AffineRun().run(context), KIN_OK); // Other tensors in between.
-  EXPECT_EQ(kin_binding_run(binding, nullptr), KIN_OK);
+  EXPECT_EQ(kin_binding_run(binding, nullptr, nullptr), KIN_OK);
   kin_binding_free(binding);
 }
 

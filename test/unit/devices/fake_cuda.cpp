@@ -279,6 +279,17 @@ int cuStreamSynchronize(Handle handle) {
   std::shared_ptr<Stream> stream = streamOf(handle);
   return wait(*stream, stream->numAsked());
 }
+int cuStreamIsCapturing(Handle stream, int *status) {
+  std::lock_guard lock(mutex);
+  *status = streamOf(stream)->recording != nullptr;
+  return success;
+}
+int cuStreamWaitEvent(Handle stream, Handle handle, unsigned) {
+  std::lock_guard lock(mutex);
+  Event event = *static_cast<Event *>(handle); // As it is now.
+  ++fakeCuda()->streamWaits;
+  return perform(stream, [event] { return event.stream->runUntil(event.behind); });
+}
 int cuStreamBeginCapture_v2(Handle stream, int) {
   if (!stream) // The driver records no default stream.
     return invalidValue;
@@ -333,6 +344,17 @@ int cuEventRecord(Handle handle, Handle stream) {
 }
 int cuEventRecordWithFlags(Handle event, Handle stream, unsigned) {
   return cuEventRecord(event, stream);
+}
+int cuEventQuery(Handle handle) {
+  std::lock_guard lock(mutex);
+  auto *event = static_cast<Event *>(handle);
+  bool isDone = event->stream->numDone >= event->behind;
+  return isDone ? success : kintsugi::devices::cuda::notReady;
+}
+int cuEventSynchronize(Handle handle) {
+  std::lock_guard lock(mutex);
+  auto *event = static_cast<Event *>(handle);
+  return wait(*event->stream, event->behind);
 }
 int cuEventElapsedTime(float *milliseconds, Handle start, Handle end) {
   int first = *static_cast<Event *>(start)->tick, last = *static_cast<Event *>(end)->tick;

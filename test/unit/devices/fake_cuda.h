@@ -52,6 +52,7 @@ struct FakeCuda {
   int copies = 0;          ///< On the device.
   int uploads = 0;         ///< From the host.
   int waits = 0;           ///< For a stream, or an event.
+  int streamWaits = 0;     ///< Of streams for events.
   int pointerQueries = 0;  ///< Whose memory an address is.
   bool isUnderWay = false; ///< Something was asked for since a stream was waited for.
   std::vector<FakeTensorMap> encodedMaps;
