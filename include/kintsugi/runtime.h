@@ -116,7 +116,8 @@ typedef struct KinPort {
   const int64_t *dims; /* bounds where an output's extents depend on data */
   uint64_t bytes;      /* what its memory needs */
   int32_t dynamic;     /* whether an output's extents depend on data */
-  int32_t may_alias;   /* the input whose memory an output may be given as well; -1 for none */
+  int32_t may_alias;   /* the input whose memory, as a whole, an output certainly takes without a
+                          copy more; -1 where that is not said */
   /* The dimension whose extent is the size of the model's open dimension times `open_step`, which
      `dims` and `bytes` have at its greatest; -1 for none. A run's inputs say the size, from
      `open_low` to `open_high`. */
@@ -162,8 +163,10 @@ typedef struct KinTensor {
   uint64_t bytes;   /* of `data`: what the extents of this run need, or more */
 } KinTensor;
 
-/* Runs the model on all its inputs and outputs. Outputs overlap neither inputs nor each other, but
-   for KinPort.may_alias. */
+/* Runs the model on all its inputs and outputs. Outputs may overlap inputs, as a cache does that is
+   written where it was read, and the results are those of inputs that nobody wrote to; where stages
+   read an input after they write the output, the output takes memory of the context's first and a
+   copy more. Outputs don't overlap each other. */
 KIN_API KinStatus kin_run(KinContext *context, const KinTensor *inputs, size_t input_count,
                           const KinTensor *outputs, size_t output_count, KinError **error);
 

@@ -10,6 +10,7 @@
 #include "base/element_type.h"
 #include "base/status.h"
 #include "runtime/manifest.h"
+#include "runtime/plan_order.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -29,8 +30,7 @@ struct InputTensor {
   uint64_t bytes = 0;
 };
 
-/// Room for an output, in the caller's memory. It may overlap no input and no other output, except
-/// that it may be exactly the input that the model says it may alias.
+/// Room for an output, in the caller's memory. It may overlap inputs, and no other output.
 struct OutputTensor {
   std::string_view name; ///< The output's; empty to go by position.
   void *data = nullptr;
@@ -38,12 +38,20 @@ struct OutputTensor {
   std::span<int64_t> shape; ///< Receives the extents; may be empty where none is dynamic.
 };
 
+/// How an output comes to the caller's memory.
+enum class Delivery : uint8_t {
+  Direct, ///< Stages may write there, or it is copied there when all is done.
+  Apart,  ///< The same, but stages may not: some read an input there behind that.
+  Detour, ///< It is an input, whose memory another output's may take: by way of other memory.
+};
+
 /// The tensors of a run, matched with the ports of a model and found. Those are the caller's.
 struct BoundTensors {
   std::vector<const InputTensor *> inputs;   ///< By input.
   std::vector<const OutputTensor *> outputs; ///< By output.
   std::vector<bool> onDevice; ///< By place, whether it is in the device's own memory: inputs first.
-  int64_t size = 0;           ///< Of the open dimension, or 0.
+  std::vector<Delivery> deliveries; ///< By output.
+  int64_t size = 0;                 ///< Of the open dimension, or 0.
 
   /// Where a tensor is, by place.
   const void *dataAt(size_t place) const {
@@ -61,9 +69,8 @@ Expected<int64_t> bindInputs(const Manifest &manifest, std::span<const InputTens
 Status bindOutputs(const Manifest &manifest, std::span<const OutputTensor> tensors, int64_t size,
                    std::span<const OutputTensor *> bound);
 
-/// A usage error where an output overlaps what it must not.
-Status checkOverlaps(const Manifest &manifest, std::span<const InputTensor *const> inputs,
-                     std::span<const OutputTensor *const> outputs, int64_t size);
+/// Fills the deliveries of tensors that are matched. A usage error where outputs overlap.
+Status findDeliveries(const Manifest &manifest, const PlanOrder &order, BoundTensors &tensors);
 
 /// Of a port's tensor in a run of a size.
 uint64_t bytesAt(const Manifest &manifest, const Port &port, int64_t size);

@@ -168,13 +168,24 @@ bool Context::isOnDevice(const void *data) const {
 }
 
 Status Context::bindTensors(std::span<const InputTensor> inputs,
-                            std::span<const OutputTensor> outputs, BoundTensors &tensors) const {
+                            std::span<const OutputTensor> outputs, BoundTensors &tensors) {
   const Manifest &manifest = shared->manifest();
   KINTSUGI_ASSIGN(tensors.size, bindInputs(manifest, inputs, tensors.inputs));
   KINTSUGI_RETURN_IF_ERROR(bindOutputs(manifest, outputs, tensors.size, tensors.outputs));
-  KINTSUGI_RETURN_IF_ERROR(checkOverlaps(manifest, tensors.inputs, tensors.outputs, tensors.size));
+  KINTSUGI_RETURN_IF_ERROR(findDeliveries(manifest, order, tensors));
   for (size_t place = 0; place < tensors.onDevice.size(); ++place)
     tensors.onDevice[place] = isOnDevice(tensors.dataAt(place));
+  return makeRoomApart(tensors);
+}
+
+/// Devices with memory of their own have room for all outputs.
+Status Context::makeRoomApart(const BoundTensors &tensors) {
+  for (size_t i = 0; i < tensors.deliveries.size(); ++i)
+    if (tensors.deliveries[i] != Delivery::Direct && !roomOf(i)) {
+      const Port &port = shared->manifest().outputs[i];
+      KINTSUGI_ASSIGN(staged[offsets.size() + i],
+                      allocate(shared->manifest().buffers[port.buffer].bytes));
+    }
   return Status::success();
 }
 
@@ -281,7 +292,10 @@ void Context::choosePlaces() {
     auto *data = static_cast<std::byte *>(const_cast<void *>(tensors->dataAt(place)));
     bool isAligned = reinterpret_cast<uintptr_t>(data) % KIN_BUFFER_ALIGNMENT == 0;
     bool isUsable = isShared || (isAligned && tensors->onDevice[place]);
-    places[place] = isUsable && !isPart(portAt(place), tensors->size) ? data : staged[place];
+    bool isApart =
+        place >= offsets.size() && tensors->deliveries[place - offsets.size()] == Delivery::Apart;
+    isUsable &= !isApart && !isPart(portAt(place), tensors->size);
+    places[place] = isUsable ? data : staged[place];
   }
   if (!hasFixedSteps || std::ranges::find(asked, places) != asked.end())
     return;
@@ -344,11 +358,11 @@ Status Context::upload(size_t input, const InputTensor &tensor) {
   return forEachPiece(piecesOf(portAt(input), tensors->size), move);
 }
 
-Status Context::download(size_t output, void *to) {
+Status Context::download(size_t output, const std::byte *whole, void *to) {
   const Port &port = shared->manifest().outputs[output];
   auto *data = static_cast<std::byte *>(to);
   auto move = [&](uint64_t place, uint64_t from, uint64_t bytes) {
-    const std::byte *source = addresses[port.buffer] + from;
+    const std::byte *source = whole + from;
     return tensors->onDevice[offsets.size() + output] ? queue->copy(data + place, source, bytes)
                                                       : queue->fetch(data + place, source, bytes);
   };
@@ -362,11 +376,22 @@ bool Context::isDelivered(size_t output) const {
          !isStaged(offsets.size() + output);
 }
 
-/// But for those that come back by way of the exchange.
+/// But for those that come back by way of the exchange. What is in an input goes elsewhere before
+/// any output may take its memory.
 Status Context::downloadOutputs() {
+  const Manifest &manifest = shared->manifest();
+  auto bufferOf = [&](size_t i) { return manifest.outputs[i].buffer; };
+  auto addressOf = [&](size_t i) { return addresses[bufferOf(i)]; };
+  auto isDetour = [&](size_t i) { return tensors->deliveries[i] == Delivery::Detour; };
+  auto isCopied = [&](size_t i) { return !isDelivered(i) && !isExchanged(i); };
   for (size_t i = 0; i < tensors->outputs.size(); ++i)
-    if (!isDelivered(i) && !isExchanged(i))
-      KINTSUGI_RETURN_IF_ERROR(download(i, tensors->outputs[i]->data));
+    if (isCopied(i) && isDetour(i))
+      KINTSUGI_RETURN_IF_ERROR(
+          queue->copy(roomOf(i), addressOf(i), manifest.buffers[bufferOf(i)].bytes));
+  for (size_t i = 0; i < tensors->outputs.size(); ++i)
+    if (isCopied(i))
+      KINTSUGI_RETURN_IF_ERROR(
+          download(i, isDetour(i) ? roomOf(i) : addressOf(i), tensors->outputs[i]->data));
   return Status::success();
 }
 

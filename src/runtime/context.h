@@ -134,7 +134,8 @@ private:
     uint32_t buffer;
   };
 
-  Context(std::shared_ptr<const Model> model) : shared(std::move(model)) {}
+  Context(std::shared_ptr<const Model> model)
+      : shared(std::move(model)), order(shared->manifest()) {}
 
   Status setUp(ContextOptions options);
   Status placePorts();
@@ -144,7 +145,8 @@ private:
   void collectOperands();
 
   Status bindTensors(std::span<const InputTensor> inputs, std::span<const OutputTensor> outputs,
-                     BoundTensors &tensors) const;
+                     BoundTensors &tensors);
+  Status makeRoomApart(const BoundTensors &tensors);
   Expected<Context *> contextFor(std::span<const InputTensor> inputs, const RunOptions &options);
   Status runBound(const BoundTensors &tensors, const RunOptions &options);
   Status runWith(Exchange &exchange, const RunOptions &options);
@@ -165,7 +167,8 @@ private:
   Status uploadInputs(Exchange &exchange);
   Status gatherInputs(Exchange &exchange);
   Status upload(size_t input, const InputTensor &tensor);
-  Status download(size_t output, void *to);
+  Status download(size_t output, const std::byte *from, void *to);
+  std::byte *roomOf(size_t output) const { return staged[offsets.size() + output]; }
   bool isDelivered(size_t output) const;
   Expected<std::span<const std::byte>> wholeOf(const Check &check, int64_t size,
                                                std::span<const std::byte> given);
@@ -206,12 +209,14 @@ private:
   };
 
   std::shared_ptr<const Model> shared;
+  PlanOrder order;
   std::vector<std::unique_ptr<Context>> smaller; ///< Of the model's, in the same order.
   Context *ofLastRun = this;
   std::mutex running;
   std::vector<DeviceBlock> blocks; ///< Owned device memory.
   std::byte *arena = nullptr;
-  /// Of inputs, then of outputs: all on a device with its own memory, else of an open dimension.
+  /// Of inputs, then of outputs: all on a device with its own memory, else those of an open
+  /// dimension and outputs that overlapped an input.
   std::vector<std::byte *> staged;
   /// Of inputs that are small enough to go to the device together, where they are staged behind
   /// `gathered`; none for others.

@@ -79,7 +79,7 @@ struct Port {
   std::vector<int64_t> shape;
   uint32_t buffer = 0;
   std::vector<DynamicDimension> dynamic; ///< Outputs only.
-  int64_t mayAlias = none; ///< Outputs only: the input whose memory the caller may give it as well.
+  int64_t mayAlias = none; ///< Outputs only: the input in whose memory stages may write it.
   std::optional<OpenAxis> open = std::nullopt;
 
   bool operator==(const Port &) const = default;

@@ -353,6 +353,35 @@ def test_a_wrong_index_on_the_gpu_is_said_when_the_run_is_over(on_gpu, tmp_path)
     """)
 
 
+@pytest.mark.parametrize("offset", [0, 16, 51])
+def test_a_cache_is_written_where_it_was_read(on_gpu, offset):
+    """y[i] = x[i + 1], and t is written while x is read, in the same memory or next to it."""
+    model = """input x[i:6, j:50] f32
+    y[i:6, j:50] f32 = x[i, (j + 1) % 50]
+    t[i:6, j:50] f32 = tanh(y[i, j]) + x[i, j]
+    s[i:6] f32 = sum<f32>[j:50] x[i, j]
+    output y
+    output t
+    output s
+    """.replace("\n    ", "\n")
+    on_gpu(f"""
+        memory = OnGpu(np.zeros(1200, np.float32))
+        binding, at = session.io_binding(), memory.address
+        binding.bind_input("x", "cuda", 0, np.float32, (6, 50), at + 400)
+        binding.bind_output("y", "cuda", 0, np.float32, (6, 50), at + 400 + 4 * {offset})
+        binding.bind_output("t", "cuda", 0, np.float32, (6, 50), at + 4 * 900)
+        room = np.zeros(6, np.float32)
+        binding.bind_output("s", room)
+        for turn in range(5):
+            memory.memory[100:400] = x.reshape(-1) + turn
+            session.run_with_iobinding(binding)
+            now = np.roll(x + turn, -1, axis=1)
+            np.testing.assert_array_equal(memory.memory[100 + {offset} : 400 + {offset}].reshape(6, 50), now)
+            np.testing.assert_allclose(memory.memory[900:].reshape(6, 50), np.tanh(now) + (x + turn), rtol=1e-5, atol=1e-5)
+            np.testing.assert_allclose(room, (x + turn).sum(axis=1), rtol=1e-4, atol=1e-4)
+    """, model)
+
+
 def test_memory_of_a_gpu(on_gpu):
     on_gpu("""
         from kintsugi.gpu_memory import GpuMemory

@@ -347,6 +347,30 @@ TEST_F(Cuda, SmallInputsMayBeAnywhere) {
   }
 }
 
+TEST_F(Cuda, AnOutputOverAnInputIsCopiedWhereStagesReadThatLater) {
+  for (bool readsLater : {false, true}) {
+    Parts parts = cudaParts(withoutCall(affineParts()));
+    if (readsLater) // y = tanh(x), by the stage that reads x.
+      parts.manifest.stages[1].buffers[0] = parts.manifest.inputs[0].buffer;
+    auto model = load(parts);
+    ASSERT_TRUE(model.ok()) << model.error().message;
+    auto context = Context::create(*model);
+    ASSERT_TRUE(context.ok());
+    auto *memory = static_cast<float *>(*(*model)->device().allocate(4000));
+    InputTensor inputs[] = {{"x", ElementType::F32, shape, memory, 4000}};
+    OutputTensor outputs[] = {{"y", memory, 4000, {}}};
+    for (int times = 1; times <= 5; ++times) {
+      std::copy_n(x.data(), 1000, memory);
+      int copies = fake->copies;
+      ASSERT_EQ(messageOf((*context)->run(inputs, outputs)), "success");
+      EXPECT_NEAR(memory[7], std::tanh(readsLater ? x[7] : x[7] * (7 / 500.0f) - 1), 1e-6);
+      EXPECT_EQ(fake->copies - copies, times == 1 ? 2 : readsLater ? 1 : 0);
+    }
+    (*context).reset();
+    (*model)->device().release(memory, 4000);
+  }
+}
+
 /// Whatever the run before was like, and wherever its tensors were.
 TEST_F(Cuda, RunsOfAllKindsTakeTurns) {
   struct Watcher : StageObserver {
