@@ -170,6 +170,10 @@ typedef struct KinTensor {
 KIN_API KinStatus kin_run(KinContext *context, const KinTensor *inputs, size_t input_count,
                           const KinTensor *outputs, size_t output_count, KinError **error);
 
+/* Tensors that runs of a context take again and again: what they are is looked at once, what is in
+   them when a run begins. */
+typedef struct KinBinding KinBinding;
+
 /* How one run is done. */
 typedef struct KinRunOptions {
   size_t struct_bytes; /* sizeof(KinRunOptions) */
@@ -182,8 +186,15 @@ typedef struct KinRunOptions {
      the GPU's memory stay, and are not touched but by way of the stream, until it is; those of the
      host are the caller's again. A run whose outputs are the host's is waited for all the same.
      What is found wrong with the run later, an index out of its range, is the error of a later run
-     of the context, which is not begun then, or of kin_context_wait(). */
+     of the context, which is not begun then. */
   int no_wait;
+  /* Whether nothing is run, and runs that were not waited for are: what was wrong with one is the
+     error. There are no tensors then. */
+  int only_wait;
+  /* NULL, or where a binding is. Where that is NULL it becomes the one of the run's tensors, unless
+     they are refused; their memory, and the `dims` of outputs, then stay where they are as long as
+     the binding lives. Otherwise the run takes what is bound, and there are no tensors. */
+  KinBinding **binding;
 } KinRunOptions;
 
 /* The same with options, which may be NULL. */
@@ -191,23 +202,8 @@ KIN_API KinStatus kin_run_with(KinContext *context, const KinTensor *inputs, siz
                                const KinTensor *outputs, size_t output_count,
                                const KinRunOptions *options, KinError **error);
 
-/* Tensors that runs of a context take again and again. What they are is looked at once, when they
-   are bound; what is in them when a run begins. */
-typedef struct KinBinding KinBinding;
-
-/* The tensors' memory, and the `dims` of outputs, stay where they are as long as the binding lives;
-   names and the arrays themselves need not. The context outlives the binding. */
-KIN_API KinStatus kin_binding_create(KinContext *context, const KinTensor *inputs,
-                                     size_t input_count, const KinTensor *outputs,
-                                     size_t output_count, KinBinding **binding, KinError **error);
+/* Its context may be freed before or after it. */
 KIN_API void kin_binding_free(KinBinding *binding);
-
-/* The same as kin_run_with on what is bound. */
-KIN_API KinStatus kin_binding_run(KinBinding *binding, const KinRunOptions *options,
-                                  KinError **error);
-
-/* Waits for all runs of the context that were not waited for. */
-KIN_API KinStatus kin_context_wait(KinContext *context, KinError **error);
 
 /* The stream (a CUstream) on which a context of a GPU works, which lives as long as the context;
    NULL for other devices. A run has done its work when kin_run returns; whoever still writes an

@@ -165,7 +165,7 @@ class Counting:
     def open_dimension(self):
         return None
 
-    def run(self, inputs, outputs):
+    def run(self, inputs, outputs, order):
         x = np.frombuffer((ctypes.c_float * 6).from_address(inputs[0]), np.float32).reshape(2, 3)
         output = np.frombuffer((ctypes.c_int64 * 12).from_address(outputs[0]), np.int64)
         count = np.count_nonzero(x)

@@ -295,23 +295,49 @@ static Status takeTensors(KinContext &context, std::span<const KinTensor> inputs
 }
 
 /// A context's own with those of a run.
-static Expected<RunOptions> optionsOf(const KinContext &context, const KinRunOptions *given) {
-  KINTSUGI_RETURN_IF_ERROR(checkOptions(given));
+static RunOptions optionsOf(const KinContext &context, const KinRunOptions &given) {
   RunOptions options = context.options;
-  if (given && given->on_stream)
-    options.stream = given->stream;
-  options.waits = !given || !given->no_wait;
+  if (given.on_stream)
+    options.stream = given.stream;
+  options.waits = !given.no_wait;
   return options;
 }
 
+/// What a run's tensors become where they are kept for others, or what they were.
+static Expected<Binding *> bindingOf(KinContext &context, std::span<const KinTensor> inputs,
+                                     std::span<const KinTensor> outputs, KinBinding *&binding) {
+  if (binding) {
+    if (binding->context != &context || !inputs.empty() || !outputs.empty())
+      return usageError("the binding is another context's, or there are tensors beside it");
+    return binding->binding.get();
+  }
+  KINTSUGI_RETURN_IF_ERROR(takeTensors(context, inputs, outputs));
+  auto handle = std::make_unique<KinBinding>();
+  handle->context = &context;
+  KINTSUGI_ASSIGN(handle->binding,
+                  context.context->bind(context.inputs, context.outputs, context.options));
+  binding = handle.release();
+  return binding->binding.get();
+}
+
 static Status runContext(KinContext *context, std::span<const KinTensor> inputs,
-                         std::span<const KinTensor> outputs, const KinRunOptions *given) {
+                         std::span<const KinTensor> outputs, const KinRunOptions *options) {
   if (!context)
     return usageError("there is no context");
-  KINTSUGI_ASSIGN(RunOptions options, optionsOf(*context, given));
+  KINTSUGI_RETURN_IF_ERROR(checkOptions(options));
+  const KinRunOptions &given = options ? *options : KinRunOptions{};
+  if (given.only_wait)
+    return context->context->wait();
   std::lock_guard lock(context->running);
-  KINTSUGI_RETURN_IF_ERROR(takeTensors(*context, inputs, outputs));
-  Status status = context->context->run(context->inputs, context->outputs, options);
+  Binding *binding = nullptr;
+  if (given.binding) {
+    KINTSUGI_ASSIGN(binding, bindingOf(*context, inputs, outputs, *given.binding));
+  } else {
+    KINTSUGI_RETURN_IF_ERROR(takeTensors(*context, inputs, outputs));
+  }
+  RunOptions how = optionsOf(*context, given);
+  Status status = binding ? context->context->run(*binding, how)
+                          : context->context->run(context->inputs, context->outputs, how);
   context->cancel.store(false, std::memory_order_relaxed);
   return status;
 }
@@ -330,52 +356,7 @@ KinStatus kin_run_with(KinContext *context, const KinTensor *inputs, size_t inpu
   });
 }
 
-static Status bindTensors(KinContext *context, std::span<const KinTensor> inputs,
-                          std::span<const KinTensor> outputs, KinBinding **result) {
-  if (!context || !result)
-    return usageError("there is no context or nowhere to put the binding");
-  *result = nullptr;
-  std::lock_guard lock(context->running);
-  KINTSUGI_RETURN_IF_ERROR(takeTensors(*context, inputs, outputs));
-  auto handle = std::make_unique<KinBinding>();
-  handle->context = context;
-  KINTSUGI_ASSIGN(handle->binding,
-                  context->context->bind(context->inputs, context->outputs, context->options));
-  *result = handle.release();
-  return Status::success();
-}
-
-KinStatus kin_binding_create(KinContext *context, const KinTensor *inputs, size_t input_count,
-                             const KinTensor *outputs, size_t output_count, KinBinding **binding,
-                             KinError **error) {
-  return api::guarded(error, [&] {
-    return bindTensors(context, std::span(inputs, input_count), std::span(outputs, output_count),
-                       binding);
-  });
-}
-
 void kin_binding_free(KinBinding *binding) { delete binding; }
-
-static Status runBinding(KinBinding *binding, const KinRunOptions *given) {
-  if (!binding)
-    return usageError("there is no binding");
-  KinContext &context = *binding->context;
-  KINTSUGI_ASSIGN(RunOptions options, optionsOf(context, given));
-  std::lock_guard lock(context.running);
-  Status status = context.context->run(*binding->binding, options);
-  context.cancel.store(false, std::memory_order_relaxed);
-  return status;
-}
-
-KinStatus kin_binding_run(KinBinding *binding, const KinRunOptions *options, KinError **error) {
-  return api::guarded(error, [&] { return runBinding(binding, options); });
-}
-
-KinStatus kin_context_wait(KinContext *context, KinError **error) {
-  return api::guarded(error, [&] {
-    return context ? context->context->wait() : usageError("there is no context");
-  });
-}
 
 void *kin_context_stream(const KinContext *context) {
   return context ? context->context->nativeQueue() : nullptr;

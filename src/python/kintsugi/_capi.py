@@ -11,7 +11,7 @@ import os
 import weakref
 from collections.abc import Callable, Sequence
 from ctypes import POINTER, byref, c_char_p, c_int, c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 from numpy.typing import NDArray
 
@@ -58,7 +58,14 @@ class Order(ctypes.Structure):
     """How the work of a run is ordered: on a stream of the caller's, by its number, or on the context's own; and whether the
     run is waited for, which it is all the same where outputs are the host's."""
 
-    _fields_ = [("struct_bytes", c_size_t), ("on_stream", c_int), ("stream", c_void_p), ("no_wait", c_int)]
+    _fields_ = [
+        ("struct_bytes", c_size_t),
+        ("on_stream", c_int),
+        ("stream", c_void_p),
+        ("no_wait", c_int),
+        ("only_wait", c_int),
+        ("binding", c_void_p),
+    ]
 
     def __init__(self, stream: int | None, waits: bool) -> None:
         super().__init__(ctypes.sizeof(Order), stream is not None, stream, not waits)
@@ -125,10 +132,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any] | None]] = {
     "kin_context_free": (None, [c_void_p]),
     "kin_run": (c_int, None),  # What it is called with has been converted: see _Frame.
     "kin_run_with": (c_int, None),
-    "kin_context_wait": (c_int, [c_void_p, c_void_p]),
-    "kin_binding_create": (c_int, None),
     "kin_binding_free": (None, [c_void_p]),
-    "kin_binding_run": (c_int, None),
     "kin_context_cancel": (None, [c_void_p]),
     "kin_context_stream": (c_void_p, [c_void_p]),
     "kin_context_owns": (c_int, [c_void_p, c_void_p]),
@@ -146,7 +150,7 @@ def _load() -> ctypes.CDLL:
 _c = _load()
 
 
-def _raise(status: int, error: c_void_p) -> None:
+def _raise(status: int, error: c_void_p) -> NoReturn:
     """As the exception that it is. Files' names in messages may be no UTF-8."""
     message = (_c.kin_error_message(error) if error else b"").decode(errors="backslashreplace")
     _c.kin_error_free(error)
@@ -205,7 +209,7 @@ def survey(path: bytes, settings: str) -> str:
 
 
 # Looked up once, for runs.
-_run, _run_with, _run_binding = _c.kin_run, _c.kin_run_with, _c.kin_binding_run
+_run, _run_with = _c.kin_run, _c.kin_run_with
 _address = ctypes.addressof
 _first_byte: Callable[[Array], ctypes.c_char] = ctypes.c_char.from_buffer  # type: ignore[assignment]
 
@@ -255,32 +259,40 @@ class _Frame:
 
     def run(self, order: Order | None) -> list[Any]:
         """Gives the outputs' shapes, in arrays of their own where the data decides them."""
-        if order is None:
-            status = _run(*self.arguments)
-        else:
-            status = _run_with(*self.arguments[:-1], byref(order), self.arguments[-1])
-        if status:
+        how = None if order is None else byref(order)
+        if status := _run_with(*self.arguments[:-1], how, self.arguments[-1]):
             _raise(status, self.error)
         return self.shapes
 
 
 class Binding:
-    """Memory of all inputs and outputs of a session, which is looked at once; it is to stay where it is."""
+    """Memory of all inputs and outputs of a session, which the first run looks at, and which is to stay where it is."""
 
-    __slots__ = ("__weakref__", "_arguments", "_error", "_frame", "_session")
+    __slots__ = ("__weakref__", "_arguments", "_bound", "_error", "_frame", "_handle", "_order", "_place", "_session", "_usual")
 
     def __init__(self, session: Session, frame: _Frame) -> None:
-        self._session, self._frame, self._error = session, frame, c_void_p()
-        handle = c_void_p()
-        _check(_c.kin_binding_create, *frame.arguments[:-1], byref(handle))
-        self._arguments = handle, byref(self._error)
-        weakref.finalize(self, _c.kin_binding_free, handle).atexit = False
+        self._session, self._frame = session, frame
+        self._handle, self._order = c_void_p(), Order(None, waits=True)
+        self._place = self._order.binding = _address(self._handle)
+        self._usual = byref(self._order)
+        *self._arguments, self._error = frame.arguments
+        self._bound: list[Any] = [self._arguments[0], None, c_size_t(0), None, c_size_t(0)]  # The same, but no tensors.
+        weakref.finalize(self, _free_binding, self._handle).atexit = False
 
     def run(self, order: Order | None) -> None:
         """One at a time."""
-        handle, error = self._arguments
-        if status := _run_binding(handle, None if order is None else byref(order), error):
-            _raise(status, self._error)
+        how = self._usual
+        if order is not None:
+            order.binding, how = self._place, byref(order)
+        status = _run_with(*self._arguments, how, self._error)
+        if self._handle:
+            self._arguments = self._bound
+        if status:
+            _raise(status, self._frame.error)
+
+
+def _free_binding(handle: c_void_p) -> None:
+    _c.kin_binding_free(handle)
 
 
 class Session:
@@ -344,7 +356,9 @@ class Session:
 
     def wait(self) -> None:
         """Until all runs are done that were not waited for; what was wrong with one is an error."""
-        _check(_c.kin_context_wait, self._context)
+        order = Order(None, waits=True)
+        order.only_wait = 1
+        _check(_run_with, self._context, None, c_size_t(0), None, c_size_t(0), byref(order))
 
     def cancel(self) -> None:
         """Ends the run under way with a usage error, or the next one if there is none: see `was_cancelled`."""
@@ -367,7 +381,12 @@ class Session:
             tensor.data = address
         for tensor, address in zip(frame.taken, outputs):
             tensor.data = address
-        shapes = frame.run(order)
+        if order is not None:
+            shapes = frame.run(order)
+        elif status := _run(*frame.arguments):
+            _raise(status, frame.error)
+        else:
+            shapes = frame.shapes
         if self._is_dynamic:
             shapes = list(map(list, shapes))
         self._frames.append(frame)

@@ -80,7 +80,8 @@ class Compiled:
             rooms.append(address)
         given = self._places(values)
         if given is not None:
-            shapes = self._in_turn(self._artifact.run, options, given, rooms, self._order(options))
+            order = None if self._callers_stream is None else self._order(options)
+            shapes = self._in_turn(self._artifact.run, options, given, rooms, order)
         else:
             shapes = self._run(values, results, options, rooms, self._order(options))
         if self._leaves_as_is:
@@ -147,13 +148,13 @@ class Compiled:
         inputs, outputs = list(map(_address_of, self.inputs, values)), list(map(_address_of, self.outputs, bound))
         if None in inputs or None in outputs or not self._leaves_as_is:
             return None
-        awaited = one_of_each((*values, *bound))
+        awaited, stream = one_of_each((*values, *bound)), self.stream()
         binding = self._artifact.bind(inputs, outputs)
         if self.gpu is not None and self._callers_stream is None and len(awaited) == 1:
             return self._prepared_among(binding, awaited[0].package, self.gpu)
 
         def run(options: RunOptions | None) -> None:
-            wait_for(awaited, self.stream(), self.gpu)
+            wait_for(awaited, stream, self.gpu)
             self._in_turn(binding.run, options, self._order(options))
 
         return run
