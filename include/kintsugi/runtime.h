@@ -116,7 +116,8 @@ typedef struct KinPort {
   const int64_t *dims; /* bounds where an output's extents depend on data */
   uint64_t bytes;      /* what its memory needs */
   int32_t dynamic;     /* whether an output's extents depend on data */
-  int32_t may_alias;   /* the input whose memory an output may be given as well; -1 for none */
+  int32_t may_alias;   /* the input whose memory, as a whole, an output certainly takes without a
+                          copy more; -1 where that is not said */
   /* The dimension whose extent is the size of the model's open dimension times `open_step`, which
      `dims` and `bytes` have at its greatest; -1 for none. A run's inputs say the size, from
      `open_low` to `open_high`. */
@@ -162,14 +163,52 @@ typedef struct KinTensor {
   uint64_t bytes;   /* of `data`: what the extents of this run need, or more */
 } KinTensor;
 
-/* Runs the model on all its inputs and outputs. Outputs overlap neither inputs nor each other, but
-   for KinPort.may_alias. */
+/* Runs the model on all its inputs and outputs. Outputs may overlap inputs, as a cache does that is
+   written where it was read, and the results are those of inputs that nobody wrote to; where stages
+   read an input after they write the output, the output takes memory of the context's first and a
+   copy more. Outputs don't overlap each other. */
 KIN_API KinStatus kin_run(KinContext *context, const KinTensor *inputs, size_t input_count,
                           const KinTensor *outputs, size_t output_count, KinError **error);
 
+/* Tensors that runs of a context take again and again: what they are is looked at once, what is in
+   them when a run begins. */
+typedef struct KinBinding KinBinding;
+
+/* How one run is done. */
+typedef struct KinRunOptions {
+  size_t struct_bytes; /* sizeof(KinRunOptions) */
+  /* Whether the run is put on `stream`, a CUstream of the caller's on the context's GPU (NULL: the
+     default stream), in place of the context's own. The run comes behind what is in the stream, and
+     what is put there later comes behind the run, so inputs need not be ready yet. */
+  int on_stream;
+  void *stream;
+  /* Whether to return when the GPU is asked for all of the run, and not when it is done. Tensors in
+     the GPU's memory stay, and are not touched but by way of the stream, until it is; those of the
+     host are the caller's again. A run whose outputs are the host's is waited for all the same.
+     What is found wrong with the run later, an index out of its range, is the error of a later run
+     of the context, which is not begun then. */
+  int no_wait;
+  /* Whether nothing is run, and runs that were not waited for are: what was wrong with one is the
+     error. There are no tensors then. */
+  int only_wait;
+  /* NULL, or where a binding is. Where that is NULL it becomes the one of the run's tensors, unless
+     they are refused; their memory, and the `dims` of outputs, then stay where they are as long as
+     the binding lives. Otherwise the run takes what is bound, and there are no tensors. */
+  KinBinding **binding;
+} KinRunOptions;
+
+/* The same with options, which may be NULL. */
+KIN_API KinStatus kin_run_with(KinContext *context, const KinTensor *inputs, size_t input_count,
+                               const KinTensor *outputs, size_t output_count,
+                               const KinRunOptions *options, KinError **error);
+
+/* Its context may be freed before or after it. */
+KIN_API void kin_binding_free(KinBinding *binding);
+
 /* The stream (a CUstream) on which a context of a GPU works, which lives as long as the context;
    NULL for other devices. A run has done its work when kin_run returns; whoever still writes an
-   input asks this stream to wait for that before the run (cuStreamWaitEvent). */
+   input asks this stream to wait for that before the run (cuStreamWaitEvent), or puts the run on
+   its own stream (KinRunOptions). */
 KIN_API void *kin_context_stream(const KinContext *context);
 
 /* Whether memory is that of a context's GPU, as a run takes it to be; 0 for all other memory, which

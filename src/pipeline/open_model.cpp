@@ -118,15 +118,17 @@ te::OpenInputs OpenModel::programInputs() const {
   return result;
 }
 
-/// Half of each greatest size, and three quarters of it where that does not make too many.
+/// Half of each greatest size, and three quarters of it where that does not make too many: first of
+/// the small ones, where a row more or less is a large part of all.
 static std::vector<int64_t> greatestSizes(const OpenDimension &all) {
-  constexpr size_t mostParts = 8; // Sections of an artifact are few, and compiling takes its time.
-  std::vector<int64_t> sizes = {all.high};
-  while (sizes.size() < mostParts && sizes.back() > all.low)
-    sizes.push_back(std::max(all.low, (sizes.back() + 1) / 2));
-  for (size_t part = 0, halvings = sizes.size(); part + 1 < halvings; ++part)
-    if (int64_t between = (sizes[part] * 3 + 3) / 4;
-        sizes.size() < mostParts && between < sizes[part] && between > sizes[part + 1])
+  constexpr size_t mostParts = 12; // Sections of an artifact are few, and compiling takes its time.
+  std::vector<int64_t> halves = {all.high};
+  while (halves.size() < mostParts && halves.back() > all.low)
+    halves.push_back(std::max(all.low, (halves.back() + 1) / 2));
+  std::vector<int64_t> sizes = halves;
+  for (size_t part = halves.size() - 1; part-- > 0;)
+    if (int64_t between = (halves[part] * 3 + 3) / 4;
+        sizes.size() < mostParts && between < halves[part] && between > halves[part + 1])
       sizes.push_back(between);
   llvm::sort(sizes);
   return sizes;

@@ -153,18 +153,14 @@ Error kintsugi::runtime::failureOf(const Check &check, std::span<const int64_t> 
   return check.node.empty() ? error : at("node '" + check.node + "'", std::move(error));
 }
 
-Status kintsugi::runtime::checkElements(const Manifest &manifest, const BytesOfInput &bytesOf) {
-  for (const Check &check : manifest.checks) {
-    if (!check.range)
-      continue;
-    const Buffer &buffer = manifest.buffers[check.buffer];
-    KINTSUGI_ASSIGN(std::span<const std::byte> bytes, bytesOf(buffer.home.index));
-    std::optional<int64_t> wrong = check.range->findOutside(buffer.type, bytes.first(buffer.bytes));
-    if (wrong)
-      return at(quoted("input", manifest.inputs[buffer.home.index].name),
-                failureOf(check, {&*wrong, 1}));
-  }
-  return Status::success();
+Status kintsugi::runtime::checkElements(const Manifest &manifest, const Check &check,
+                                        std::span<const std::byte> bytes) {
+  const Buffer &buffer = manifest.buffers[check.buffer];
+  std::optional<int64_t> wrong = check.range->findOutside(buffer.type, bytes.first(buffer.bytes));
+  if (!wrong)
+    return Status::success();
+  return at(quoted("input", manifest.inputs[buffer.home.index].name),
+            failureOf(check, {&*wrong, 1}));
 }
 
 static bool overlap(const void *a, uint64_t aBytes, const void *b, uint64_t bBytes) {
@@ -172,26 +168,38 @@ static bool overlap(const void *a, uint64_t aBytes, const void *b, uint64_t bByt
   return aBytes != 0 && bBytes != 0 && aStart < bStart + bBytes && bStart < aStart + aBytes;
 }
 
-Status kintsugi::runtime::checkOverlaps(const Manifest &manifest,
-                                        std::span<const InputTensor *const> inputs,
-                                        std::span<const OutputTensor *const> outputs,
-                                        int64_t size) {
-  auto bytesOfPort = [&](const Port &port) { return bytesAt(manifest, port, size); };
-  for (size_t i = 0; i < outputs.size(); ++i) {
+/// Outputs are written over an input's memory, in place where stages are done with it by then.
+static void deliverOver(const Manifest &manifest, const PlanOrder &order, size_t output,
+                        size_t input, BoundTensors &tensors) {
+  const Port &port = manifest.outputs[output];
+  bool isSame = tensors.outputs[output]->data == tensors.inputs[input]->data;
+  bool isAllowed = isSame && port.mayAlias == static_cast<int64_t>(input);
+  bool isWrittenByStages = manifest.buffers[port.buffer].home == Home::output(output);
+  if (isWrittenByStages && !isAllowed && !order.isWrittenBehind(output, input))
+    tensors.deliveries[output] = Delivery::Apart;
+  for (size_t other = 0; other < manifest.outputs.size(); ++other) {
+    const Buffer &buffer = manifest.buffers[manifest.outputs[other].buffer];
+    bool isThereAlready = other == output && isSame && buffer.home.offset == 0;
+    if (originOf(manifest, buffer).home == Home::input(input) && !isThereAlready)
+      tensors.deliveries[other] = Delivery::Detour;
+  }
+}
+
+Status kintsugi::runtime::findDeliveries(const Manifest &manifest, const PlanOrder &order,
+                                         BoundTensors &tensors) {
+  auto bytesOfPort = [&](const Port &port) { return bytesAt(manifest, port, tensors.size); };
+  tensors.deliveries.assign(tensors.outputs.size(), Delivery::Direct);
+  for (size_t i = 0; i < tensors.outputs.size(); ++i) {
     const Port &output = manifest.outputs[i];
-    const void *data = outputs[i]->data;
+    const void *data = tensors.outputs[i]->data;
     uint64_t bytes = bytesOfPort(output);
     for (size_t j = 0; j < i; ++j)
-      if (overlap(data, bytes, outputs[j]->data, bytesOfPort(manifest.outputs[j])))
+      if (overlap(data, bytes, tensors.outputs[j]->data, bytesOfPort(manifest.outputs[j])))
         return usageError(quoted("output", output.name) + " overlaps " +
                           quoted("output", manifest.outputs[j].name));
-    for (size_t j = 0; j < inputs.size(); ++j) {
-      bool allowed = output.mayAlias == static_cast<int64_t>(j) && data == inputs[j]->data;
-      if (!allowed && overlap(data, bytes, inputs[j]->data, bytesOfPort(manifest.inputs[j])))
-        return usageError(quoted("output", output.name) + " overlaps " +
-                          quoted("input", manifest.inputs[j].name) +
-                          ", which the model does not allow");
-    }
+    for (size_t j = 0; j < tensors.inputs.size(); ++j)
+      if (overlap(data, bytes, tensors.inputs[j]->data, bytesOfPort(manifest.inputs[j])))
+        deliverOver(manifest, order, i, j, tensors);
   }
   return Status::success();
 }

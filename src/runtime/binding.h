@@ -10,10 +10,10 @@
 #include "base/element_type.h"
 #include "base/status.h"
 #include "runtime/manifest.h"
+#include "runtime/plan_order.h"
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -30,13 +30,33 @@ struct InputTensor {
   uint64_t bytes = 0;
 };
 
-/// Room for an output, in the caller's memory. It may overlap no input and no other output, except
-/// that it may be exactly the input that the model says it may alias.
+/// Room for an output, in the caller's memory. It may overlap inputs, and no other output.
 struct OutputTensor {
   std::string_view name; ///< The output's; empty to go by position.
   void *data = nullptr;
   uint64_t bytes = 0;       ///< At least what the output's shape needs.
   std::span<int64_t> shape; ///< Receives the extents; may be empty where none is dynamic.
+};
+
+/// How an output comes to the caller's memory.
+enum class Delivery : uint8_t {
+  Direct, ///< Stages may write there, or it is copied there when all is done.
+  Apart,  ///< The same, but stages may not: some read an input there behind that.
+  Detour, ///< It is an input, whose memory another output's may take: by way of other memory.
+};
+
+/// The tensors of a run, matched with the ports of a model and found. Those are the caller's.
+struct BoundTensors {
+  std::vector<const InputTensor *> inputs;   ///< By input.
+  std::vector<const OutputTensor *> outputs; ///< By output.
+  std::vector<bool> onDevice; ///< By place, whether it is in the device's own memory: inputs first.
+  std::vector<Delivery> deliveries; ///< By output.
+  int64_t size = 0;                 ///< Of the open dimension, or 0.
+
+  /// Where a tensor is, by place.
+  const void *dataAt(size_t place) const {
+    return place < inputs.size() ? inputs[place]->data : outputs[place - inputs.size()]->data;
+  }
 };
 
 /// Fills `bound` with the tensor for each input. A usage error names the tensor that is missing,
@@ -49,19 +69,18 @@ Expected<int64_t> bindInputs(const Manifest &manifest, std::span<const InputTens
 Status bindOutputs(const Manifest &manifest, std::span<const OutputTensor> tensors, int64_t size,
                    std::span<const OutputTensor *> bound);
 
-/// A usage error where an output overlaps what it must not.
-Status checkOverlaps(const Manifest &manifest, std::span<const InputTensor *const> inputs,
-                     std::span<const OutputTensor *const> outputs, int64_t size);
+/// Fills the deliveries of tensors that are matched. A usage error where outputs overlap.
+Status findDeliveries(const Manifest &manifest, const PlanOrder &order, BoundTensors &tensors);
 
 /// Of a port's tensor in a run of a size.
 uint64_t bytesAt(const Manifest &manifest, const Port &port, int64_t size);
 /// Its extent along a dimension.
 int64_t extentAt(const Port &port, size_t dimension, int64_t size);
 
-/// An input error where an element of an input is outside of the range that the model allows.
-/// `bytesOf` gives what an input's tensor holds, by number.
-using BytesOfInput = std::function<Expected<std::span<const std::byte>>(uint32_t)>;
-Status checkElements(const Manifest &manifest, const BytesOfInput &bytesOf);
+/// An input error where an element of an input, which holds `bytes`, is outside of the range that
+/// a check of the model allows.
+Status checkElements(const Manifest &manifest, const Check &check,
+                     std::span<const std::byte> bytes);
 
 /// What a check has to say, with these numbers.
 Error failureOf(const Check &check, std::span<const int64_t> numbers);

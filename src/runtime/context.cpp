@@ -6,6 +6,7 @@
 #include "base/fill_numbers.h"
 
 #include <algorithm>
+#include <cstring>
 
 using namespace kintsugi;
 using namespace kintsugi::runtime;
@@ -49,6 +50,40 @@ static bool isFixed(const Manifest &manifest, const Plan &plan) {
 /// Callers take turns between a few, of a cache that is written while another is read.
 constexpr size_t mostPlaces = 8;
 
+/// Inputs of more bytes go to a device one by one: there it is the bus that they wait for.
+constexpr uint64_t mostGathered = 64 << 10;
+
+/// Memory on the device for the caller's tensors that are elsewhere.
+Status Context::placePorts() {
+  const Manifest &manifest = shared->manifest();
+  Device &device = shared->device();
+  constexpr uint64_t alignment = 256; // As what is allocated has at the least.
+  offsets.assign(manifest.inputs.size(), none);
+  for (size_t i = 0; i < offsets.size(); ++i) {
+    const Port &port = manifest.inputs[i];
+    uint64_t bytes = manifest.buffers[port.buffer].bytes;
+    if (device.sharesHostMemory() || port.open || bytes == 0 || bytes > mostGathered)
+      continue;
+    uint64_t offset = (gatheredBytes + alignment - 1) / alignment * alignment;
+    offsets[i] = static_cast<int64_t>(offset);
+    gatheredBytes = offset + bytes;
+  }
+  KINTSUGI_ASSIGN(gathered, allocate(gatheredBytes));
+  size_t numPlaces = manifest.inputs.size() + manifest.outputs.size();
+  for (size_t place = 0; place < numPlaces; ++place) {
+    const Port &port = portAt(place);
+    bool isNeeded = !device.sharesHostMemory() || port.open;
+    if (place < offsets.size() && offsets[place] != none) {
+      staged.push_back(gathered + offsets[place]);
+      continue;
+    }
+    KINTSUGI_ASSIGN(std::byte * memory,
+                    allocate(isNeeded ? manifest.buffers[port.buffer].bytes : 0));
+    staged.push_back(memory);
+  }
+  return clearOpenInputs();
+}
+
 Status Context::setUp(ContextOptions options) {
   const Manifest &manifest = shared->manifest();
   Device &device = shared->device();
@@ -58,23 +93,14 @@ Status Context::setUp(ContextOptions options) {
   if (std::ranges::any_of(manifest.buffers, isSize)) {
     KINTSUGI_ASSIGN(sizeOnDevice, allocate(sizeof(sizeThere)));
   }
-  boundInputs.resize(manifest.inputs.size());
-  boundOutputs.resize(manifest.outputs.size());
-  for (const std::vector<Port> *ports : {&manifest.inputs, &manifest.outputs})
-    for (const Port &port : *ports) {
-      bool isNeeded = !device.sharesHostMemory() || port.open;
-      uint64_t bytes = isNeeded ? manifest.buffers[port.buffer].bytes : 0;
-      KINTSUGI_ASSIGN(std::byte * memory, allocate(bytes));
-      staged.push_back(memory);
-    }
-  KINTSUGI_RETURN_IF_ERROR(clearOpenInputs());
+  KINTSUGI_RETURN_IF_ERROR(placePorts());
   places = staged;
-  onDevice.resize(boundInputs.size() + boundOutputs.size());
   asked.assign(mostPlaces, staged);
+  given.inputs.resize(manifest.inputs.size());
+  given.outputs.resize(manifest.outputs.size());
+  given.onDevice.resize(places.size());
+  KINTSUGI_RETURN_IF_ERROR(exchanges[0].sent.ensure(device, gatheredBytes));
   times.resize(manifest.stages.size());
-  for (const Check &check : manifest.checks)
-    if (!check.range)
-      reported.resize(std::max<size_t>(reported.size(), manifest.buffers[check.buffer].bytes / 8));
   hasFixedSteps = !device.sharesHostMemory() && isFixed(manifest, manifest.plan);
   placeBuffers();
   collectOperands();
@@ -142,15 +168,45 @@ void Context::clearStageTimes() { times.assign(times.size(), {}); }
 // The caller's tensors
 //===----------------------------------------------------------------------===//
 
+bool Context::isOnDevice(const void *data) const {
+  const Device &device = shared->device();
+  return !device.sharesHostMemory() && device.ownsMemory(data);
+}
+
+Status Context::bindTensors(std::span<const InputTensor> inputs,
+                            std::span<const OutputTensor> outputs, BoundTensors &tensors) {
+  const Manifest &manifest = shared->manifest();
+  KINTSUGI_ASSIGN(tensors.size, bindInputs(manifest, inputs, tensors.inputs));
+  KINTSUGI_RETURN_IF_ERROR(bindOutputs(manifest, outputs, tensors.size, tensors.outputs));
+  KINTSUGI_RETURN_IF_ERROR(findDeliveries(manifest, order, tensors));
+  for (size_t place = 0; place < tensors.onDevice.size(); ++place)
+    tensors.onDevice[place] = isOnDevice(tensors.dataAt(place));
+  return makeRoomApart(tensors);
+}
+
+/// Devices with memory of their own have room for all outputs.
+Status Context::makeRoomApart(const BoundTensors &tensors) {
+  for (size_t i = 0; i < tensors.deliveries.size(); ++i)
+    if (tensors.deliveries[i] != Delivery::Direct && !roomOf(i)) {
+      const Port &port = shared->manifest().outputs[i];
+      KINTSUGI_ASSIGN(staged[offsets.size() + i],
+                      allocate(shared->manifest().buffers[port.buffer].bytes));
+    }
+  return Status::success();
+}
+
 /// The device address of a buffer that is at home in an input or output.
 std::byte *Context::portAddress(const Buffer &buffer) const {
   const Buffer &owner = originOf(shared->manifest(), buffer);
   bool isInput = owner.home.kind == Home::Kind::Input;
-  std::byte *base = places[owner.home.index + (isInput ? 0 : boundInputs.size())];
+  std::byte *base = places[owner.home.index + (isInput ? 0 : offsets.size())];
   return base + (&owner == &buffer ? 0 : buffer.home.offset);
 }
 
 void Context::patchOperands() {
+  if (patched == places)
+    return;
+  patched = places;
   const Manifest &manifest = shared->manifest();
   for (size_t i = 0; i < addresses.size(); ++i) {
     auto kind = originOf(manifest, manifest.buffers[i]).home.kind;
@@ -159,50 +215,39 @@ void Context::patchOperands() {
   }
   for (const Patch &patch : patches)
     operands[patch.operand] = addresses[patch.buffer];
-}
-
-bool Context::isOnDevice(const void *data) const {
-  const Device &device = shared->device();
-  return !device.sharesHostMemory() && device.ownsMemory(data);
+  findLasting();
 }
 
 /// Inputs come first.
-const void *Context::boundAt(size_t place) const {
-  size_t numInputs = boundInputs.size();
-  return place < numInputs ? boundInputs[place]->data : boundOutputs[place - numInputs]->data;
-}
-
 const Port &Context::portAt(size_t place) const {
   const Manifest &manifest = shared->manifest();
   size_t numInputs = manifest.inputs.size();
   return place < numInputs ? manifest.inputs[place] : manifest.outputs[place - numInputs];
 }
 
-/// Whether this run's tensor is smaller than what kernels know.
-bool Context::isPart(const Port &port) const {
+/// Whether a run's tensor is smaller than what kernels know.
+bool Context::isPart(const Port &port, int64_t size) const {
   return port.open && size != shared->manifest().open->high;
 }
 
-void Context::findTensors() {
-  for (size_t place = 0; place < staged.size(); ++place)
-    onDevice[place] = isOnDevice(boundAt(place));
-}
-
+/// What is on the device is looked at when the run is over: kernels take the nearest element where
+/// an index is wrong.
 Status Context::checkInputs() {
-  return checkElements(
-      shared->manifest(), [&](uint32_t number) -> Expected<std::span<const std::byte>> {
-        const InputTensor &tensor = *boundInputs[number];
-        if (!onDevice[number])
-          return wholeOf(number, {static_cast<const std::byte *>(tensor.data), tensor.bytes});
-        lookedAt.resize(std::max<size_t>(lookedAt.size(), tensor.bytes));
-        KINTSUGI_RETURN_IF_ERROR(queue->download(lookedAt.data(), tensor.data, tensor.bytes));
-        return wholeOf(number, std::span<const std::byte>(lookedAt).first(tensor.bytes));
-      });
+  const Manifest &manifest = shared->manifest();
+  for (const Check &check : manifest.checks) {
+    uint32_t number = manifest.buffers[check.buffer].home.index;
+    if (!check.range || tensors->onDevice[number])
+      continue;
+    const InputTensor &tensor = *tensors->inputs[number];
+    KINTSUGI_RETURN_IF_ERROR(lookAtChecked(
+        check, tensors->size, {static_cast<const std::byte *>(tensor.data), tensor.bytes}));
+  }
+  return Status::success();
 }
 
 /// The pieces of a port's tensor in this run.
-OpenPart Context::piecesOf(const Port &port) const {
-  if (isPart(port))
+OpenPart Context::piecesOf(const Port &port, int64_t size) const {
+  if (isPart(port, size))
     return partOf(port.type, port.shape, *port.open, size);
   uint64_t bytes = shared->manifest().buffers[port.buffer].bytes;
   return {1, bytes, bytes};
@@ -216,26 +261,28 @@ template <typename Move> static Status forEachPiece(const OpenPart &part, Move m
   return Status::success();
 }
 
-/// The bytes of an input at the greatest size, zeros behind what is given: those are in any range.
-Expected<std::span<const std::byte>> Context::wholeOf(size_t input,
+/// The bytes of a check's input at the greatest size, zeros behind what is given: those are in any
+/// range.
+Expected<std::span<const std::byte>> Context::wholeOf(const Check &check, int64_t size,
                                                       std::span<const std::byte> given) {
-  const Port &port = portAt(input);
-  if (!isPart(port))
+  const Buffer &buffer = shared->manifest().buffers[check.buffer];
+  const Port &port = portAt(buffer.home.index);
+  if (!isPart(port, size))
     return given;
-  wholeInput.assign(shared->manifest().buffers[port.buffer].bytes, std::byte(0));
+  wholeInput.assign(buffer.bytes, std::byte(0));
   auto move = [&](uint64_t from, uint64_t to, uint64_t bytes) {
     std::copy_n(given.data() + from, bytes, wholeInput.data() + to);
     return Status::success();
   };
-  KINTSUGI_RETURN_IF_ERROR(forEachPiece(piecesOf(port), move));
+  KINTSUGI_RETURN_IF_ERROR(forEachPiece(piecesOf(port, size), move));
   return std::span<const std::byte>(wholeInput);
 }
 
 /// What is moved together after a run is moved by the host.
 Status Context::checkOutputs() const {
-  for (size_t i = 0; i < boundOutputs.size(); ++i)
+  for (size_t i = 0; i < tensors->outputs.size(); ++i)
     if (const Port &port = shared->manifest().outputs[i];
-        !port.dynamic.empty() && onDevice[boundInputs.size() + i])
+        !port.dynamic.empty() && tensors->onDevice[offsets.size() + i])
       return usageError("output '" + port.name +
                         "' has extents that depend on data: give it host memory");
   return Status::success();
@@ -248,10 +295,13 @@ void Context::choosePlaces() {
   bool isShared = shared->device().sharesHostMemory();
   for (size_t place = 0; place < staged.size(); ++place) {
     // Inputs are never written: validated.
-    auto *data = static_cast<std::byte *>(const_cast<void *>(boundAt(place)));
+    auto *data = static_cast<std::byte *>(const_cast<void *>(tensors->dataAt(place)));
     bool isAligned = reinterpret_cast<uintptr_t>(data) % KIN_BUFFER_ALIGNMENT == 0;
-    bool isUsable = isShared || (isAligned && onDevice[place]);
-    places[place] = isUsable && !isPart(portAt(place)) ? data : staged[place];
+    bool isUsable = isShared || (isAligned && tensors->onDevice[place]);
+    bool isApart =
+        place >= offsets.size() && tensors->deliveries[place - offsets.size()] == Delivery::Apart;
+    isUsable &= !isApart && !isPart(portAt(place), tensors->size);
+    places[place] = isUsable ? data : staged[place];
   }
   if (!hasFixedSteps || std::ranges::find(asked, places) != asked.end())
     return;
@@ -273,71 +323,204 @@ Status Context::clearOpenInputs() {
   return Status::success();
 }
 
-Status Context::uploadInputs() {
-  if (sizeOnDevice && sizeThere != size) {
-    sizeThere = size;
+/// Whether an input goes to the device with others.
+bool Context::isGathered(size_t input) const {
+  return offsets[input] != none && !tensors->onDevice[input];
+}
+
+Status Context::uploadInputs(Exchange &exchange) {
+  if (sizeOnDevice && sizeThere != tensors->size) {
+    sizeThere = tensors->size;
     KINTSUGI_RETURN_IF_ERROR(queue->upload(sizeOnDevice, &sizeThere, sizeof(sizeThere)));
   }
-  for (size_t i = 0; i < boundInputs.size(); ++i)
-    if (isStaged(i))
-      KINTSUGI_RETURN_IF_ERROR(upload(i, *boundInputs[i]));
+  KINTSUGI_RETURN_IF_ERROR(gatherInputs(exchange));
+  for (size_t i = 0; i < offsets.size(); ++i)
+    if (isStaged(i) && !isGathered(i))
+      KINTSUGI_RETURN_IF_ERROR(upload(i, *tensors->inputs[i]));
+  return Status::success();
+}
+
+/// Neighbours go in one piece.
+Status Context::gatherInputs(Exchange &exchange) {
+  for (size_t i = 0; i < offsets.size(); ++i) {
+    if (!isGathered(i))
+      continue;
+    auto begin = static_cast<uint64_t>(offsets[i]), end = begin;
+    for (; i < offsets.size() && isGathered(i); ++i) {
+      end = static_cast<uint64_t>(offsets[i]);
+      uint64_t bytes = shared->manifest().buffers[portAt(i).buffer].bytes;
+      auto *data = static_cast<const std::byte *>(tensors->inputs[i]->data);
+      std::copy_n(data, bytes, exchange.sent.data() + end);
+      end += bytes;
+    }
+    KINTSUGI_RETURN_IF_ERROR(
+        queue->send(gathered + begin, exchange.sent.data() + begin, end - begin));
+  }
   return Status::success();
 }
 
 Status Context::upload(size_t input, const InputTensor &tensor) {
   auto *data = static_cast<const std::byte *>(tensor.data);
   auto move = [&](uint64_t from, uint64_t to, uint64_t bytes) {
-    return onDevice[input] ? queue->copy(staged[input] + to, data + from, bytes)
-                           : queue->upload(staged[input] + to, data + from, bytes);
+    return tensors->onDevice[input] ? queue->copy(staged[input] + to, data + from, bytes)
+                                    : queue->upload(staged[input] + to, data + from, bytes);
   };
-  return forEachPiece(piecesOf(portAt(input)), move);
+  return forEachPiece(piecesOf(portAt(input), tensors->size), move);
 }
 
-Status Context::download(size_t output, void *to) {
+Status Context::download(size_t output, const std::byte *whole, void *to) {
   const Port &port = shared->manifest().outputs[output];
   auto *data = static_cast<std::byte *>(to);
   auto move = [&](uint64_t place, uint64_t from, uint64_t bytes) {
-    const std::byte *source = addresses[port.buffer] + from;
-    return onDevice[boundInputs.size() + output] ? queue->copy(data + place, source, bytes)
-                                                 : queue->download(data + place, source, bytes);
+    const std::byte *source = whole + from;
+    return tensors->onDevice[offsets.size() + output] ? queue->copy(data + place, source, bytes)
+                                                      : queue->fetch(data + place, source, bytes);
   };
-  return forEachPiece(piecesOf(port), move);
+  return forEachPiece(piecesOf(port, tensors->size), move);
 }
 
+/// Whether stages write an output where the caller wants it.
+bool Context::isDelivered(size_t output) const {
+  const Manifest &manifest = shared->manifest();
+  return manifest.buffers[manifest.outputs[output].buffer].home == Home::output(output) &&
+         !isStaged(offsets.size() + output);
+}
+
+/// But for those that come back by way of the exchange. What is in an input goes elsewhere before
+/// any output may take its memory.
 Status Context::downloadOutputs() {
   const Manifest &manifest = shared->manifest();
-  for (size_t i = 0; i < boundOutputs.size(); ++i) {
-    const Port &port = manifest.outputs[i];
-    const Buffer &buffer = manifest.buffers[port.buffer];
-    if (buffer.home == Home::output(i) && !isStaged(boundInputs.size() + i))
-      continue;
-    KINTSUGI_RETURN_IF_ERROR(download(i, boundOutputs[i]->data));
-  }
-  KINTSUGI_RETURN_IF_ERROR(queue->finish());
-  for (size_t i = 0; i < boundOutputs.size(); ++i)
-    KINTSUGI_RETURN_IF_ERROR(reportShape(manifest.outputs[i], *boundOutputs[i]));
+  auto bufferOf = [&](size_t i) { return manifest.outputs[i].buffer; };
+  auto addressOf = [&](size_t i) { return addresses[bufferOf(i)]; };
+  auto isDetour = [&](size_t i) { return tensors->deliveries[i] == Delivery::Detour; };
+  auto isCopied = [&](size_t i) { return !isDelivered(i) && !isExchanged(i); };
+  for (size_t i = 0; i < tensors->outputs.size(); ++i)
+    if (isCopied(i) && isDetour(i))
+      KINTSUGI_RETURN_IF_ERROR(
+          queue->copy(roomOf(i), addressOf(i), manifest.buffers[bufferOf(i)].bytes));
+  for (size_t i = 0; i < tensors->outputs.size(); ++i)
+    if (isCopied(i))
+      KINTSUGI_RETURN_IF_ERROR(
+          download(i, isDetour(i) ? roomOf(i) : addressOf(i), tensors->outputs[i]->data));
   return Status::success();
 }
 
-/// Tells the caller the extents; where some are dynamic, moves the valid elements together.
-Status Context::reportShape(const Port &port, const OutputTensor &tensor) {
-  if (tensor.shape.empty())
-    return Status::success();
-  for (size_t d = 0; d < port.shape.size(); ++d)
-    tensor.shape[d] = extentAt(port, d, size);
-  if (port.dynamic.empty())
-    return Status::success();
-  for (const DynamicDimension &dynamic : port.dynamic) {
-    int64_t count = 0, bound = port.shape[dynamic.dimension];
-    KINTSUGI_RETURN_IF_ERROR(queue->download(&count, addresses[dynamic.buffer], sizeof(count)));
-    if (count < 0 || count > bound)
-      return inputError("output '" + port.name + "' has " + std::to_string(count) +
-                        " elements along dimension " + std::to_string(dynamic.dimension) +
-                        ", the model has room for " + std::to_string(bound));
-    tensor.shape[dynamic.dimension] = count;
+//===----------------------------------------------------------------------===//
+// What the host looks at after a run
+//===----------------------------------------------------------------------===//
+
+/// Whether an output is small enough to come back together with others.
+bool Context::isExchanged(size_t output) const {
+  const Port &port = shared->manifest().outputs[output];
+  uint64_t bytes = shared->manifest().buffers[port.buffer].bytes;
+  return !shared->device().sharesHostMemory() && !tensors->onDevice[offsets.size() + output] &&
+         !port.open && bytes > 0 && bytes <= mostGathered;
+}
+
+/// What says that the run was wrong comes first.
+Status Context::planReturns(Exchange &exchange) const {
+  const Manifest &manifest = shared->manifest();
+  exchange.clear();
+  exchange.size = tensors->size;
+  auto add = [&](Returned::Kind kind, size_t number, size_t part, const void *from,
+                 uint64_t bytes) {
+    exchange.add({kind, static_cast<uint32_t>(number), static_cast<uint32_t>(part), from, bytes});
+  };
+  for (size_t i = 0; i < manifest.checks.size(); ++i) {
+    const Buffer &buffer = manifest.buffers[manifest.checks[i].buffer];
+    uint32_t input = buffer.home.index;
+    if (!manifest.checks[i].range)
+      add(Returned::Kind::Report, i, 0, addresses[manifest.checks[i].buffer], buffer.bytes);
+    else if (tensors->onDevice[input])
+      add(Returned::Kind::Checked, i, 0, tensors->inputs[input]->data,
+          bytesAt(manifest, portAt(input), tensors->size));
   }
-  compact(port.type, port.shape, tensor.shape.first(port.shape.size()), tensor.data);
+  for (size_t i = 0; i < manifest.outputs.size(); ++i) {
+    const Port &port = manifest.outputs[i];
+    for (size_t part = 0; part < port.dynamic.size(); ++part)
+      add(Returned::Kind::Extent, i, part, addresses[port.dynamic[part].buffer], sizeof(int64_t));
+    if (isExchanged(i))
+      add(Returned::Kind::Output, i, 0, addresses[port.buffer],
+          manifest.buffers[port.buffer].bytes);
+  }
+  return exchange.makeRoom(shared->device());
+}
+
+/// Inputs as they are ahead of the steps, or all else as it is behind them.
+Status Context::fetchReturns(const Exchange &exchange, bool areInputs) {
+  for (const Returned &item : exchange.items)
+    if ((item.kind == Returned::Kind::Checked) == areInputs)
+      KINTSUGI_RETURN_IF_ERROR(queue->fetch(exchange.placeOf(item), item.from, item.bytes));
   return Status::success();
+}
+
+Status Context::lookAt(const Exchange &exchange) {
+  const Manifest &manifest = shared->manifest();
+  for (const Returned &item : exchange.items) {
+    std::span<const std::byte> bytes(exchange.placeOf(item), item.bytes);
+    switch (item.kind) {
+    case Returned::Kind::Checked:
+      KINTSUGI_RETURN_IF_ERROR(lookAtChecked(manifest.checks[item.number], exchange.size, bytes));
+      break;
+    case Returned::Kind::Report:
+      KINTSUGI_RETURN_IF_ERROR(lookAtReport(manifest.checks[item.number], bytes));
+      break;
+    case Returned::Kind::Extent:
+      KINTSUGI_RETURN_IF_ERROR(lookAtExtent(item, bytes));
+      break;
+    case Returned::Kind::Output:
+      std::ranges::copy(bytes, static_cast<std::byte *>(tensors->outputs[item.number]->data));
+      break;
+    }
+  }
+  return Status::success();
+}
+
+Status Context::lookAtChecked(const Check &check, int64_t size, std::span<const std::byte> bytes) {
+  KINTSUGI_ASSIGN(auto whole, wholeOf(check, size, bytes));
+  return checkElements(shared->manifest(), check, whole);
+}
+
+/// Of operands that were wrong only the device knew.
+Status Context::lookAtReport(const Check &check, std::span<const std::byte> bytes) const {
+  std::span<const int64_t> report(reinterpret_cast<const int64_t *>(bytes.data()),
+                                  bytes.size() / sizeof(int64_t));
+  if (report[0] == 0)
+    return Status::success();
+  return failureOf(check, report.subspan(report.size() > 1 ? 1 : 0));
+}
+
+Status Context::lookAtExtent(const Returned &item, std::span<const std::byte> bytes) const {
+  const Port &port = shared->manifest().outputs[item.number];
+  uint32_t dimension = port.dynamic[item.part].dimension;
+  int64_t count = 0, bound = port.shape[dimension];
+  std::memcpy(&count, bytes.data(), sizeof(count));
+  if (count < 0 || count > bound)
+    return inputError("output '" + port.name + "' has " + std::to_string(count) +
+                      " elements along dimension " + std::to_string(dimension) +
+                      ", the model has room for " + std::to_string(bound));
+  tensors->outputs[item.number]->shape[dimension] = count;
+  return Status::success();
+}
+
+/// Tells the caller the extents that don't depend on data.
+void Context::reportShapes() const {
+  for (size_t i = 0; i < tensors->outputs.size(); ++i) {
+    const Port &port = shared->manifest().outputs[i];
+    std::span<int64_t> shape = tensors->outputs[i]->shape;
+    for (size_t d = 0; !shape.empty() && d < port.shape.size(); ++d)
+      shape[d] = extentAt(port, d, tensors->size);
+  }
+}
+
+/// Moves the valid elements together where the data decided how many there are.
+void Context::compactOutputs() const {
+  for (size_t i = 0; i < tensors->outputs.size(); ++i) {
+    const Port &port = shared->manifest().outputs[i];
+    const OutputTensor &tensor = *tensors->outputs[i];
+    if (!port.dynamic.empty())
+      compact(port.type, port.shape, tensor.shape.first(port.shape.size()), tensor.data);
+  }
 }
 
 //===----------------------------------------------------------------------===//
@@ -366,63 +549,159 @@ private:
 } // namespace
 
 /// The least that takes the size.
-Context &Context::contextFor(int64_t sizeOfRun, const RunOptions &options) {
-  if (options.profile || options.observer)
-    return *this;
+Expected<Context *> Context::contextFor(std::span<const InputTensor> inputs,
+                                        const RunOptions &options) {
+  if (smaller.empty() || options.profile || options.observer)
+    return this;
+  KINTSUGI_ASSIGN(int64_t size, bindInputs(shared->manifest(), inputs, given.inputs));
   auto takes = [&](const std::unique_ptr<Context> &each) {
     const OpenDimension &open = *each->shared->manifest().open;
-    return sizeOfRun >= open.low && sizeOfRun <= open.high;
+    return size >= open.low && size <= open.high;
   };
   auto found = std::ranges::find_if(smaller, takes);
-  return found == smaller.end() ? *this : **found;
+  return found == smaller.end() ? this : found->get();
 }
 
 Status Context::run(std::span<const InputTensor> inputs, std::span<const OutputTensor> outputs,
                     RunOptions options) {
   std::lock_guard lock(running);
-  ofLastRun = this;
-  if (!smaller.empty()) {
-    KINTSUGI_ASSIGN(int64_t sizeOfRun, bindInputs(shared->manifest(), inputs, boundInputs));
-    ofLastRun = &contextFor(sizeOfRun, options);
-  }
-  return ofLastRun->runHere(inputs, outputs, options);
+  KINTSUGI_ASSIGN(ofLastRun, contextFor(inputs, options));
+  KINTSUGI_RETURN_IF_ERROR(ofLastRun->bindTensors(inputs, outputs, ofLastRun->given));
+  return ofLastRun->runBound(ofLastRun->given, options);
 }
 
-Status Context::runHere(std::span<const InputTensor> inputs, std::span<const OutputTensor> outputs,
-                        const RunOptions &options) {
-  const Manifest &manifest = shared->manifest();
-  KINTSUGI_ASSIGN(size, bindInputs(manifest, inputs, boundInputs));
-  KINTSUGI_RETURN_IF_ERROR(bindOutputs(manifest, outputs, size, boundOutputs));
-  KINTSUGI_RETURN_IF_ERROR(checkOverlaps(manifest, boundInputs, boundOutputs, size));
-  findTensors();
+Expected<std::unique_ptr<Binding>> Context::bind(std::span<const InputTensor> inputs,
+                                                 std::span<const OutputTensor> outputs,
+                                                 const RunOptions &options) {
+  std::lock_guard lock(running);
+  std::unique_ptr<Binding> binding(new Binding);
+  KINTSUGI_ASSIGN(binding->runner, contextFor(inputs, options));
+  BoundTensors &tensors = binding->tensors;
+  tensors = binding->runner->given; // Room for as many.
+  KINTSUGI_RETURN_IF_ERROR(binding->runner->bindTensors(inputs, outputs, tensors));
+  for (const InputTensor *tensor : tensors.inputs)
+    binding->inputs.push_back({{}, tensor->type, {}, tensor->data, tensor->bytes});
+  for (const OutputTensor *tensor : tensors.outputs)
+    binding->outputs.push_back({{}, tensor->data, tensor->bytes, tensor->shape});
+  auto addressOf = [](const auto &tensor) { return &tensor; };
+  std::ranges::transform(binding->inputs, tensors.inputs.begin(), addressOf);
+  std::ranges::transform(binding->outputs, tensors.outputs.begin(), addressOf);
+  return binding;
+}
+
+Status Context::run(Binding &binding, RunOptions options) {
+  std::lock_guard lock(running);
+  ofLastRun = binding.runner;
+  return ofLastRun->runBound(binding.tensors, options);
+}
+
+Status Context::runBound(const BoundTensors &bound, const RunOptions &options) {
+  KINTSUGI_RETURN_IF_ERROR(settle(false));
+  tensors = &bound;
   KINTSUGI_RETURN_IF_ERROR(checkInputs());
   KINTSUGI_RETURN_IF_ERROR(checkOutputs());
+  KINTSUGI_ASSIGN(Exchange * exchange, freeExchange());
   choosePlaces();
   patchOperands();
+  KINTSUGI_RETURN_IF_ERROR(planReturns(*exchange));
   isTimedByDevice = queue->timeStages(options.profile) && options.profile;
-  RunScope scope(*queue, size);
-  KINTSUGI_RETURN_IF_ERROR(uploadInputs());
-  KINTSUGI_RETURN_IF_ERROR(runSteps(options));
-  KINTSUGI_RETURN_IF_ERROR(lookAtReports());
-  KINTSUGI_RETURN_IF_ERROR(downloadOutputs());
-  scope.done();
+  queue->timeSteps(options.timesSteps);
+  KINTSUGI_RETURN_IF_ERROR(runWith(*exchange, options));
   return options.profile ? collectSpans() : Status::success();
 }
 
-/// Of operands that were wrong only the device knew.
-Status Context::lookAtReports() {
-  const Manifest &manifest = shared->manifest();
-  for (const Check &check : manifest.checks) {
-    if (check.range)
-      continue;
-    uint64_t bytes = manifest.buffers[check.buffer].bytes;
-    KINTSUGI_RETURN_IF_ERROR(queue->download(reported.data(), addresses[check.buffer], bytes));
-    std::span<const int64_t> report = std::span(reported).first(bytes / sizeof(int64_t));
-    if (report[0] == 0)
-      continue;
-    return failureOf(check, report.subspan(report.size() > 1 ? 1 : 0));
+Status Context::runWith(Exchange &exchange, const RunOptions &options) {
+  KINTSUGI_RETURN_IF_ERROR(queue->workOn(options.stream));
+  RunScope scope(*queue, tensors->size);
+  KINTSUGI_RETURN_IF_ERROR(askFor(exchange, options));
+  if (!mustWait(options)) {
+    KINTSUGI_RETURN_IF_ERROR(queue->mark(nextExchange));
+    scope.done();
+    exchange.isUnderWay = true;
+    nextExchange = (nextExchange + 1) % exchanges.size();
+    ++numUnderWay;
+    return Status::success();
+  }
+  KINTSUGI_RETURN_IF_ERROR(queue->finish());
+  scope.done();
+  KINTSUGI_RETURN_IF_ERROR(settle(true));
+  reportShapes();
+  KINTSUGI_RETURN_IF_ERROR(lookAt(exchange));
+  compactOutputs();
+  return Status::success();
+}
+
+Status Context::askFor(Exchange &exchange, const RunOptions &options) {
+  KINTSUGI_RETURN_IF_ERROR(uploadInputs(exchange));
+  KINTSUGI_RETURN_IF_ERROR(fetchReturns(exchange, true));
+  KINTSUGI_RETURN_IF_ERROR(runSteps(options));
+  KINTSUGI_RETURN_IF_ERROR(fetchReturns(exchange, false));
+  return downloadOutputs();
+}
+
+//===----------------------------------------------------------------------===//
+// Runs that nobody has waited for
+//===----------------------------------------------------------------------===//
+
+/// What goes to the host is there when a run returns.
+bool Context::mustWait(const RunOptions &options) const {
+  if (options.waits || options.profile || options.observer || shared->device().sharesHostMemory())
+    return true;
+  for (size_t i = 0; i < tensors->outputs.size(); ++i)
+    if (const Port &port = shared->manifest().outputs[i];
+        !tensors->onDevice[offsets.size() + i] && bytesAt(shared->manifest(), port, tensors->size))
+      return true;
+  return false;
+}
+
+/// The next one in turn; where it is under way still, so are all.
+Expected<Exchange *> Context::freeExchange() {
+  Exchange &next = exchanges[nextExchange];
+  if (next.isUnderWay) {
+    KINTSUGI_RETURN_IF_ERROR(queue->waitForMark(nextExchange));
+    KINTSUGI_RETURN_IF_ERROR(settle(false));
+  }
+  KINTSUGI_RETURN_IF_ERROR(next.sent.ensure(shared->device(), gatheredBytes));
+  return &next;
+}
+
+/// Looks at what came back of runs that are done: of all where `areDone` says so. The first error
+/// ends it, and leaves the others for later.
+Status Context::settle(bool areDone) {
+  while (numUnderWay > 0) {
+    auto number =
+        static_cast<uint32_t>((nextExchange + exchanges.size() - numUnderWay) % exchanges.size());
+    if (!areDone) {
+      KINTSUGI_ASSIGN(bool hasPassed, queue->hasPassed(number));
+      if (!hasPassed)
+        break;
+    }
+    --numUnderWay;
+    exchanges[number].isUnderWay = false;
+    if (Status status = lookAt(exchanges[number]); !status.ok())
+      return at("an earlier run", status.takeError());
   }
   return Status::success();
+}
+
+Status Context::wait() {
+  std::lock_guard lock(running);
+  Status first = waitHere();
+  for (const std::unique_ptr<Context> &context : smaller)
+    if (Status status = context->waitHere(); first.ok())
+      first = std::move(status);
+  return first;
+}
+
+Status Context::waitHere() {
+  if (numUnderWay == 0)
+    return Status::success();
+  auto last = static_cast<uint32_t>((nextExchange + exchanges.size() - 1) % exchanges.size());
+  KINTSUGI_RETURN_IF_ERROR(queue->waitForMark(last));
+  Status first = settle(true);
+  while (numUnderWay > 0)
+    static_cast<void>(settle(true));
+  return first;
 }
 
 /// The plan, as a whole where it has the same steps in each run and nobody looks at single ones.
@@ -436,7 +715,6 @@ Status Context::runSteps(const RunOptions &options) {
   if (!hasFixedSteps || areSeen)
     return walk(plan, {*queue, options});
   KINTSUGI_RETURN_IF_ERROR(checkCancelled(options));
-  findLasting();
   KINTSUGI_ASSIGN(bool isUnderWay, queue->beginSteps(lasting, places));
   if (isUnderWay)
     return Status::success();

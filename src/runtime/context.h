@@ -10,8 +10,10 @@
 
 #include "base/status.h"
 #include "runtime/binding.h"
+#include "runtime/exchange.h"
 #include "runtime/model.h"
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -44,12 +46,39 @@ struct RunOptions {
   /// Whether to time each stage; see stageTimes() and stageSpans().
   bool profile = false;
   StageObserver *observer = nullptr;
+  /// Whether the device's clock is to be read around the run's stages; see deviceSeconds().
+  bool timesSteps = false;
+  /// The caller's stream that the run is put on (DeviceQueue::workOn()).
+  std::optional<void *> stream = std::nullopt;
+  /// Whether run() returns when all is done. Otherwise it does when all is asked for, where outputs
+  /// are on the device: its tensors stay until it is done, which whoever works with the same stream
+  /// comes behind, and what the host finds wrong with it is said by a later run or by wait().
+  bool waits = true;
 };
 
 /// How long the launches of a stage took, added up over the runs that were profiled.
 struct StageTime {
   uint64_t launches = 0;
   uint64_t nanoseconds = 0;
+};
+
+class Context;
+
+/// The tensors of runs that come again, looked at once. Context::bind() makes it; the context
+/// outlives it, and so does the memory of the tensors.
+class Binding {
+public:
+  Binding(const Binding &) = delete;
+  Binding &operator=(const Binding &) = delete;
+
+private:
+  friend class Context;
+  Binding() = default;
+
+  std::vector<InputTensor> inputs;   ///< In the model's order, without names and shapes.
+  std::vector<OutputTensor> outputs; ///< In the model's order.
+  BoundTensors tensors;              ///< These.
+  Context *runner = nullptr;         ///< Which of a context's runs them.
 };
 
 class Context {
@@ -66,6 +95,17 @@ public:
   Status run(std::span<const InputTensor> inputs, std::span<const OutputTensor> outputs,
              RunOptions options = {});
 
+  /// The same in two steps, of which the second may be taken again and again. What is in the
+  /// tensors is looked at by run(), everything else by bind(). Runs are profiled or observed as
+  /// `options` say here.
+  Expected<std::unique_ptr<Binding>> bind(std::span<const InputTensor> inputs,
+                                          std::span<const OutputTensor> outputs,
+                                          const RunOptions &options = {});
+  Status run(Binding &binding, RunOptions options = {});
+
+  /// Waits for runs that nobody has waited for; an error of one of them.
+  Status wait();
+
   /// By stage of the manifest: runs that are profiled or observed are the whole model's, whatever
   /// their size. Not during a run.
   std::span<const StageTime> stageTimes() const { return times; }
@@ -77,7 +117,7 @@ public:
   bool timesByDevice() const { return isTimedByDevice; }
 
   /// How long the device took for the last run's stages, by its own clock; nothing where it does
-  /// not tell, or the stages depend on data. Not during a run.
+  /// not tell, the run was not to be timed, or the stages depend on data. Not during a run.
   std::optional<double> deviceSeconds() { return ofLastRun->queue->secondsOfSteps(); }
 
   /// Whether a tensor of the caller's is in the device's own memory; else it is in the host's.
@@ -94,35 +134,57 @@ private:
     uint32_t buffer;
   };
 
-  Context(std::shared_ptr<const Model> model) : shared(std::move(model)) {}
+  Context(std::shared_ptr<const Model> model)
+      : shared(std::move(model)), order(shared->manifest()) {}
 
   Status setUp(ContextOptions options);
-  Context &contextFor(int64_t sizeOfRun, const RunOptions &options);
-  Status runHere(std::span<const InputTensor> inputs, std::span<const OutputTensor> outputs,
-                 const RunOptions &options);
+  Status placePorts();
   Expected<std::byte *> allocate(uint64_t bytes);
   void placeBuffers();
   void findLasting();
   void collectOperands();
 
+  Status bindTensors(std::span<const InputTensor> inputs, std::span<const OutputTensor> outputs,
+                     BoundTensors &tensors);
+  Status makeRoomApart(const BoundTensors &tensors);
+  Expected<Context *> contextFor(std::span<const InputTensor> inputs, const RunOptions &options);
+  Status runBound(const BoundTensors &tensors, const RunOptions &options);
+  Status runWith(Exchange &exchange, const RunOptions &options);
+  Status askFor(Exchange &exchange, const RunOptions &options);
+  bool mustWait(const RunOptions &options) const;
+  Expected<Exchange *> freeExchange();
+  Status settle(bool areDone);
+  Status waitHere();
   void patchOperands();
   std::byte *portAddress(const Buffer &buffer) const;
-  const void *boundAt(size_t place) const;
-  void findTensors();
   void choosePlaces();
   bool isStaged(size_t place) const { return places[place] == staged[place]; }
   const Port &portAt(size_t place) const;
-  bool isPart(const Port &port) const;
+  bool isPart(const Port &port, int64_t size) const;
   Status clearOpenInputs();
-  OpenPart piecesOf(const Port &port) const;
+  OpenPart piecesOf(const Port &port, int64_t size) const;
+  bool isGathered(size_t input) const;
+  Status uploadInputs(Exchange &exchange);
+  Status gatherInputs(Exchange &exchange);
   Status upload(size_t input, const InputTensor &tensor);
-  Status download(size_t output, void *to);
-  Expected<std::span<const std::byte>> wholeOf(size_t input, std::span<const std::byte> given);
+  Status download(size_t output, const std::byte *from, void *to);
+  std::byte *roomOf(size_t output) const { return staged[offsets.size() + output]; }
+  bool isDelivered(size_t output) const;
+  Expected<std::span<const std::byte>> wholeOf(const Check &check, int64_t size,
+                                               std::span<const std::byte> given);
   Status checkInputs();
   Status checkOutputs() const;
-  Status uploadInputs();
   Status downloadOutputs();
-  Status reportShape(const Port &port, const OutputTensor &tensor);
+  void reportShapes() const;
+  void compactOutputs() const;
+
+  bool isExchanged(size_t output) const;
+  Status planReturns(Exchange &exchange) const;
+  Status fetchReturns(const Exchange &exchange, bool areInputs);
+  Status lookAt(const Exchange &exchange);
+  Status lookAtChecked(const Check &check, int64_t size, std::span<const std::byte> bytes);
+  Status lookAtReport(const Check &check, std::span<const std::byte> bytes) const;
+  Status lookAtExtent(const Returned &item, std::span<const std::byte> bytes) const;
 
   /// Where the work of a part of the plan goes.
   struct Walk {
@@ -131,7 +193,6 @@ private:
     uint32_t lane = 0;
   };
   Status runSteps(const RunOptions &options);
-  Status lookAtReports();
   Status collectSpans();
   Status walk(const Plan &plan, Walk to);
   Status repeat(const Plan &plan, Walk to);
@@ -148,36 +209,43 @@ private:
   };
 
   std::shared_ptr<const Model> shared;
+  PlanOrder order;
   std::vector<std::unique_ptr<Context>> smaller; ///< Of the model's, in the same order.
   Context *ofLastRun = this;
   std::mutex running;
   std::vector<DeviceBlock> blocks; ///< Owned device memory.
   std::byte *arena = nullptr;
-  /// Of inputs, then of outputs: all on a device with its own memory, else of an open dimension.
+  /// Of inputs, then of outputs: all on a device with its own memory, else those of an open
+  /// dimension and outputs that overlapped an input.
   std::vector<std::byte *> staged;
-  int64_t size = 0; ///< Of the open dimension in this run, or 0.
-  /// Where kernels that ask for it read it; null: none does.
+  /// Where kernels that ask for the size of the open dimension read it; null: none does.
   std::byte *sizeOnDevice = nullptr;
   int64_t sizeThere = 0;
+  /// Of inputs that are small enough to go to the device together, where they are staged behind
+  /// `gathered`; none for others.
+  std::vector<int64_t> offsets;
+  std::byte *gathered = nullptr;
+  uint64_t gatheredBytes = 0;
+  BoundTensors given;                    ///< Room for those of runs that bind none ahead.
+  const BoundTensors *tensors = nullptr; ///< Of the run under way.
+  /// Those of runs that are under way, in their order, and others. A run's mark has its number.
+  std::array<Exchange, DeviceQueue::mostMarks> exchanges;
+  uint32_t nextExchange = 0, numUnderWay = 0;
   /// Where this run's tensors are on the device: the caller's own memory, or what is staged.
   std::vector<std::byte *> places;
-  std::vector<bool> onDevice; ///< By place, whether this run's tensor is in the device's memory.
+  std::vector<std::byte *> patched; ///< What the places were when operands were patched.
   /// Where tensors of earlier runs could have been, some of the last ones.
   std::vector<std::vector<std::byte *>> asked;
   size_t nextAsked = 0; ///< Which of them goes.
   std::unique_ptr<DeviceQueue> queue;
   std::vector<MemoryRange> lasting;  ///< What is read after fixed steps.
-  std::vector<int64_t> reported;     ///< Room for any report.
-  std::vector<std::byte> lookedAt;   ///< Room for what the host looks at of inputs elsewhere,
-  std::vector<std::byte> wholeInput; ///< and for what it looks at of inputs of a smaller size.
+  std::vector<std::byte> wholeInput; ///< Room for what the host looks at of smaller inputs.
   bool hasFixedSteps = false;        ///< Whether a run's steps depend on nothing but the plan.
 
   std::vector<std::byte *> addresses; ///< Of each buffer on the device.
   std::vector<void *> operands;       ///< Of all stages, one after another.
   std::vector<size_t> firstOperand;   ///< By stage.
   std::vector<Patch> patches;
-  std::vector<const InputTensor *> boundInputs;   ///< By input; of the run under way.
-  std::vector<const OutputTensor *> boundOutputs; ///< By output.
   std::vector<StageTime> times;
   std::vector<StageSpan> spans;
   std::mutex addingSpans; ///< By lanes.

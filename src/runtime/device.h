@@ -6,7 +6,7 @@
 //
 // Pointers that a device hands out mean something to that device only, unless it shares the host's
 // memory. All work of one queue happens in the order it was asked for; only download() and finish()
-// wait.
+// wait, and upload() may.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KINTSUGI_RUNTIME_DEVICE_H
@@ -83,6 +83,22 @@ public:
   virtual void beginRun(int64_t size) {}
   virtual void endRun() {}
 
+  /// Ahead of a run: its work goes to a stream of the caller's (what native() is of), or to the
+  /// queue's own for none. It comes behind what is there, and behind what the queue was asked for
+  /// before, wherever that went. A usage error where there are no such streams.
+  virtual Status workOn(std::optional<void *> callers) {
+    if (callers)
+      return usageError("the device has no streams that a run could be put on");
+    return Status::success();
+  }
+
+  /// A mark is a place behind all that the queue was asked for so far. There are few, by number.
+  static constexpr uint32_t mostMarks = 16;
+  virtual Status mark(uint32_t number) { return finish(); }
+  /// Whether all ahead of it is done.
+  virtual Expected<bool> hasPassed(uint32_t number) { return true; }
+  virtual Status waitForMark(uint32_t number) { return Status::success(); }
+
   /// Around all launches, copies and uploads of a plan that has the same ones in each run. True
   /// where the queue kept them from an earlier run and started them again: they are not to be asked
   /// for then, and endSteps() is not called. What they write is read afterwards in `lasting` alone.
@@ -94,8 +110,10 @@ public:
   }
   /// `complete`: whether none of them failed.
   virtual Status endSteps(bool complete) { return Status::success(); }
-  /// How long the device took for them in the last run, by its own clock; to be asked for when the
-  /// run is over. Nothing where it does not tell.
+  /// Whether the device's clock is read before and after them from now on, outside of a run.
+  virtual void timeSteps(bool wanted) {}
+  /// How long the device took for them in the last run that was timed, by its own clock; to be
+  /// asked for when the run is over. Nothing where it does not tell.
   virtual std::optional<double> secondsOfSteps() { return std::nullopt; }
 
   /// Whether launches from now on are timed one by one, outside of a run. False where the device
@@ -129,6 +147,18 @@ public:
 
   /// Device to host; the bytes are there when the call returns.
   virtual Status download(void *to, const void *from, uint64_t bytes) = 0;
+
+  /// The same as upload(), from memory of Device::allocateForTransfers(), which is left as it is
+  /// until the queue has come to it: nobody waits.
+  virtual Status send(void *to, const void *from, uint64_t bytes) {
+    return upload(to, from, bytes);
+  }
+
+  /// The same as download(), where the bytes are there when finish() returns. Nobody waits where
+  /// the memory is of Device::allocateForTransfers().
+  virtual Status fetch(void *to, const void *from, uint64_t bytes) {
+    return download(to, from, bytes);
+  }
 
   /// What the device's own interface calls the queue (a CUstream), so that others can order their
   /// work with it; null where there is nothing.
@@ -167,6 +197,11 @@ public:
 
   /// Gives back what allocate() gave for that many bytes.
   virtual void release(void *memory, uint64_t bytes) = 0;
+
+  /// Memory of the host that queues read and write while the host goes on, aligned and null as
+  /// allocate()'s.
+  virtual Expected<void *> allocateForTransfers(uint64_t bytes);
+  virtual void releaseForTransfers(void *memory, uint64_t bytes);
 
   /// A machine error that names what is missing where no code object suits this machine, an input
   /// error where the artifact's code is not what its manifest says.

@@ -81,7 +81,7 @@ struct Port {
   std::vector<int64_t> shape;
   uint32_t buffer = 0;
   std::vector<DynamicDimension> dynamic; ///< Outputs only.
-  int64_t mayAlias = none; ///< Outputs only: the input whose memory the caller may give it as well.
+  int64_t mayAlias = none; ///< Outputs only: the input in whose memory stages may write it.
   std::optional<OpenAxis> open = std::nullopt;
 
   bool operator==(const Port &) const = default;
@@ -125,8 +125,8 @@ struct Stage : Work {
 };
 
 /// What a run has to look at. When all is done: a report, i64 numbers of which the first is not 0
-/// where an operand was wrong. Or before anything is done: elements of an input that must lie in a
-/// range.
+/// where an operand was wrong. Or elements of an input that must lie in a range: before anything is
+/// done, or when all is done where they are in the device's memory.
 struct Check {
   uint32_t buffer = 0; ///< The report's, or the input's.
   std::string node;    ///< Of the model, for the message; or "".

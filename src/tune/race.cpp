@@ -30,6 +30,7 @@ Expected<double> Runner::runOnce(bool byStage) {
   context->clearStageTimes();
   runtime::RunOptions options;
   options.profile = byStage;
+  options.timesSteps = true;
   auto start = std::chrono::steady_clock::now();
   KINTSUGI_RETURN_IF_ERROR(context->run(boundInputs, boundOutputs, options));
   std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;

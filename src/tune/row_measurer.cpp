@@ -123,6 +123,7 @@ public:
   static Expected<Row> create(runtime::Device &device, const Kernel &kernel) {
     KINTSUGI_ASSIGN(std::unique_ptr<runtime::DeviceQueue> queue,
                     device.createQueue(*kernel.program, {}));
+    queue->timeSteps(true);
     return Row(kernel, std::move(queue));
   }
 

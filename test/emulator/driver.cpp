@@ -243,6 +243,14 @@ Result cuMemAlloc_v2(Address *address, size_t bytes) {
   *address = device().memory.allocate(bytes);
   return *address ? success : cuda::outOfMemory;
 }
+Result cuMemHostAlloc(void **memory, size_t bytes, unsigned) {
+  *memory = std::malloc(bytes);
+  return *memory ? success : cuda::outOfMemory;
+}
+Result cuMemFreeHost(void *memory) {
+  std::free(memory);
+  return success;
+}
 Result cuPointerGetAttribute(void *value, int attribute, Address pointer) {
   if (attribute != cuda::memoryType || !device().memory.holds(pointer, 1))
     return Fault::InvalidValue;
@@ -298,6 +306,11 @@ Result cuStreamDestroy_v2(Handle stream) {
   return success;
 }
 Result cuStreamSynchronize(Handle) { return success; }
+Result cuStreamIsCapturing(Handle stream, int *status) {
+  *status = stream && static_cast<Stream *>(stream)->recorded;
+  return success;
+}
+Result cuStreamWaitEvent(Handle, Handle, unsigned) { return success; }
 Result cuStreamBeginCapture_v2(Handle stream, int) {
   static_cast<Stream *>(stream)->recorded = std::make_unique<Steps>();
   return success;
@@ -338,6 +351,8 @@ Result cuEventRecord(Handle event, Handle stream) {
 Result cuEventRecordWithFlags(Handle event, Handle stream, unsigned) {
   return cuEventRecord(event, stream);
 }
+Result cuEventQuery(Handle) { return success; }
+Result cuEventSynchronize(Handle) { return success; }
 Result cuEventElapsedTime(float *milliseconds, Handle start, Handle end) {
   std::chrono::duration<float, std::milli> passed =
       static_cast<Event *>(end)->time - static_cast<Event *>(start)->time;

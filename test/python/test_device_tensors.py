@@ -228,6 +228,160 @@ def test_outputs_that_stay_on_the_gpu(on_gpu):
     """)
 
 
+STREAMS = """
+        import warnings
+
+        warnings.simplefilter("error")
+        stream = ctypes.c_void_p()
+        assert driver.cuStreamCreate(ctypes.byref(stream), 0) == 0
+        number = stream.value
+        not_waiting = kintsugi.RunOptions()
+        not_waiting.add_run_config_entry("disable_synchronize_execution_providers", "1")
+        waiting = kintsugi.RunOptions()
+        waiting.add_run_config_entry("disable_synchronize_execution_providers", "0")
+"""
+
+
+def test_runs_on_a_stream_of_the_callers(on_gpu):
+    on_gpu(STREAMS + """
+        for given in (number, str(number)):
+            provider = "CUDAExecutionProvider", {"device_id": 0, "user_compute_stream": given}
+            session = kintsugi.InferenceSession(model, providers=[provider])
+            assert session.get_provider_options() == {
+                "CUDAExecutionProvider": {"device_id": "0", "user_compute_stream": str(number)}
+            }
+            feed, rooms = OnGpu(x), [OnGpu(np.zeros(6, np.float32)), OnGpu(np.zeros((6, 50), np.float32))]
+            y, t = session.run(None, {"x": feed})
+            np.testing.assert_allclose(y, expected, rtol=1e-5, atol=1e-5)
+            np.testing.assert_allclose(session.run(["y"], {"x": x})[0], expected, rtol=1e-5, atol=1e-5)
+            binding = session.io_binding()
+            binding.bind_input("x", feed)
+            for name, room in zip("yt", rooms):
+                binding.bind_output(name, room)
+            for turn, options in enumerate((None, waiting, not_waiting, not_waiting, None)):
+                feed.memory[...] = x / (turn + 1)
+                session.run_with_iobinding(binding, options)
+                binding.synchronize_outputs()
+                np.testing.assert_allclose(rooms[1].memory, np.tanh(x / (turn + 1)), rtol=1e-5, atol=1e-6)
+            assert feed.streams == [number] * 6  # Whose work comes ahead of what is in that stream.
+            binding.bind_output("t", "cuda")  # A new array is there when a run returns, as others take it when they like.
+            session.run_with_iobinding(binding, not_waiting)
+            np.testing.assert_array_equal(binding.get_outputs()[1].numpy(), rooms[1].memory)
+        for wrong in ("a stream", [1]):
+            providers = [("CUDAExecutionProvider", {"user_compute_stream": wrong})]
+            refused(kintsugi.UsageError, "it takes the number of a CUDA stream", kintsugi.InferenceSession, model, providers=providers)
+        default = kintsugi.InferenceSession(model, providers=[("CUDAExecutionProvider", {"user_compute_stream": 0})])
+        feed.streams.clear()
+        np.testing.assert_allclose(default.run(["y"], {"x": feed})[0], y_of(feed.memory), rtol=1e-5, atol=1e-5)
+        assert feed.streams == [1]  # DLPack's number of the default one.
+    """.replace("y_of(feed.memory)", "np.tanh(feed.memory).sum(axis=1)"))
+
+
+def test_tensors_of_one_package_and_the_streams_of_runs(on_gpu):
+    """torch orders its work by the current stream: a run on what is bound is put there."""
+    on_gpu(STREAMS + """
+        import types
+
+        torch = sys.modules["torch"] = types.ModuleType("torch")
+        current, asked = [number], []
+        torch.cuda = types.SimpleNamespace(
+            current_stream=lambda gpu: asked.append(gpu) or types.SimpleNamespace(cuda_stream=current[0])
+        )
+        Tensor = type("Tensor", (OnGpu,), {"__module__": "torch"})
+        own = session._program.stream()
+        callers = kintsugi.InferenceSession(model, providers=[("CUDAExecutionProvider", {"user_compute_stream": number})])
+        for session in (session, callers):
+            feed, room, host = Tensor(x), Tensor(np.zeros(6, np.float32)), np.zeros((6, 50), np.float32)
+            binding = session.io_binding()
+            binding.bind_input("x", feed)
+            binding.bind_output("y", room)
+            binding.bind_output("t", host)
+            asked.clear()
+            for turn in range(4):
+                feed.memory[...] = x / (turn + 1)
+                session.run_with_iobinding(binding, (None, not_waiting)[turn % 2])
+                np.testing.assert_allclose(host, np.tanh(x / (turn + 1)), rtol=1e-5, atol=1e-6)
+                np.testing.assert_allclose(room.memory, np.tanh(x / (turn + 1)).sum(axis=1), rtol=1e-5, atol=1e-5)
+            assert asked == [0] * 4
+            # Each is asked where it is when it is bound; one comes ahead of the session's own stream in the first run.
+            told = feed.streams + room.streams
+            assert told == ([number] * 2 if session is callers else [own] * 3), told
+        current[0] = 0
+        session.run_with_iobinding(binding)  # Another stream is the current one now.
+        assert feed.streams + room.streams == [number] * 3
+    """)
+
+
+def test_a_wrong_index_on_the_gpu_is_said_when_the_run_is_over(on_gpu, tmp_path):
+    from onnx import TensorProto, helper, save
+
+    ports = [("x", TensorProto.FLOAT, [9, 4]), ("ids", TensorProto.INT64, [3])]
+    graph = helper.make_graph(
+        [helper.make_node("Gather", ["x", "ids"], ["y"], "pick")],
+        "graph",
+        [helper.make_tensor_value_info(*port) for port in ports],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [3, 4])],
+    )
+    path = tmp_path / "gather.onnx"
+    save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10), path)
+    on_gpu(STREAMS + f"""
+        providers = [("CUDAExecutionProvider", {{"user_compute_stream": number}})]
+        session = kintsugi.InferenceSession({str(path)!r}, providers=providers)
+        x = np.random.default_rng(3).standard_normal((9, 4), np.float32)
+        table, ids, room = OnGpu(x), OnGpu(np.array([0, 8, 3])), OnGpu(np.zeros((3, 4), np.float32))
+        binding = session.io_binding()
+        for name, value in (("x", table), ("ids", ids)):
+            binding.bind_input(name, value)
+        binding.bind_output("y", room)
+        for options in (None, None, not_waiting, not_waiting):
+            session.run_with_iobinding(binding, options)
+            binding.synchronize_outputs()
+            np.testing.assert_array_equal(room.memory, x[ids.memory])
+        ids.memory[1] = 9
+        wrong = "input 'ids': node 'pick': its index 9 is outside"
+        refused(kintsugi.InputError, wrong, session.run_with_iobinding, binding)
+        refused(kintsugi.InputError, wrong, session.run, None, {{"x": table, "ids": ids}})
+        session.run_with_iobinding(binding, not_waiting)
+        refused(kintsugi.InputError, "an earlier run: " + wrong, binding.synchronize_outputs)
+        binding.synchronize_outputs()  # It is said once.
+        session.run_with_iobinding(binding, not_waiting)
+        ids.memory[1] = -9
+        refused(kintsugi.InputError, "an earlier run: " + wrong, session.run_with_iobinding, binding, not_waiting)
+        session.run_with_iobinding(binding, not_waiting)
+        binding.synchronize_outputs()
+        np.testing.assert_array_equal(room.memory, x[ids.memory])
+    """)
+
+
+@pytest.mark.parametrize("offset", [0, 16, 51])
+def test_a_cache_is_written_where_it_was_read(on_gpu, offset):
+    """y[i] = x[i + 1], and t is written while x is read, in the same memory or next to it."""
+    model = """input x[i:6, j:50] f32
+    y[i:6, j:50] f32 = x[i, (j + 1) % 50]
+    t[i:6, j:50] f32 = tanh(y[i, j]) + x[i, j]
+    s[i:6] f32 = sum<f32>[j:50] x[i, j]
+    output y
+    output t
+    output s
+    """.replace("\n    ", "\n")
+    on_gpu(f"""
+        memory = OnGpu(np.zeros(1200, np.float32))
+        binding, at = session.io_binding(), memory.address
+        binding.bind_input("x", "cuda", 0, np.float32, (6, 50), at + 400)
+        binding.bind_output("y", "cuda", 0, np.float32, (6, 50), at + 400 + 4 * {offset})
+        binding.bind_output("t", "cuda", 0, np.float32, (6, 50), at + 4 * 900)
+        room = np.zeros(6, np.float32)
+        binding.bind_output("s", room)
+        for turn in range(5):
+            memory.memory[100:400] = x.reshape(-1) + turn
+            session.run_with_iobinding(binding)
+            now = np.roll(x + turn, -1, axis=1)
+            np.testing.assert_array_equal(memory.memory[100 + {offset} : 400 + {offset}].reshape(6, 50), now)
+            np.testing.assert_allclose(memory.memory[900:].reshape(6, 50), np.tanh(now) + (x + turn), rtol=1e-5, atol=1e-5)
+            np.testing.assert_allclose(room, (x + turn).sum(axis=1), rtol=1e-4, atol=1e-4)
+    """, model)
+
+
 def test_memory_of_a_gpu(on_gpu):
     on_gpu("""
         from kintsugi.gpu_memory import GpuMemory

@@ -165,7 +165,7 @@ class Counting:
     def open_dimension(self):
         return None
 
-    def run(self, inputs, outputs):
+    def run(self, inputs, outputs, order):
         x = np.frombuffer((ctypes.c_float * 6).from_address(inputs[0]), np.float32).reshape(2, 3)
         output = np.frombuffer((ctypes.c_int64 * 12).from_address(outputs[0]), np.int64)
         count = np.count_nonzero(x)
@@ -192,6 +192,74 @@ def test_feeds_need_not_be_dense_or_writable_or_aligned():
     assert not shifted.flags.aligned
     for feed in (np.asfortranarray(x), np.repeat(x, 2, axis=0)[::2], frozen, shifted):
         assert session.run(None, {"images": feed})[0].tobytes() == expected
+
+
+@pytest.mark.parametrize("size", [1, 100, 16384, 16385, 100000])
+def test_results_are_arrays_of_their_own(tmp_path, size):
+    ports = [(name, onnx.TensorProto.FLOAT, [size]) for name in "xy"]
+    session = kintsugi.InferenceSession(save(tmp_path, ports[:1], [("Neg", ["x"], "y", {})], ports[1:]))
+    x = np.arange(size, dtype=np.float32)
+
+    class Own(np.ndarray):
+        pass
+
+    results = [session.run(None, {"x": feed})[0] for feed in (x, x + 1, (x + 2).view(Own), (x + 3).astype(object).astype("f4"))]
+    for number, y in enumerate(results):
+        np.testing.assert_array_equal(y, -(x + number))
+        assert y.flags.writeable and type(y) is np.ndarray
+        assert y.nbytes <= 64 << 10 or y.ctypes.data % 64 == 0
+    with pytest.raises(kintsugi.InputError, match="is >f4|is float32"):
+        session.run(None, {"x": x.astype(">f4")})
+
+
+def decoder(folder):
+    """A step that moves a cache on by one, and looks at both what was in it and what is."""
+    f32, i64 = onnx.TensorProto.FLOAT, onnx.TensorProto.INT64
+    graph = helper.make_graph(
+        [
+            helper.make_node("Slice", ["past", "one", "eight", "axis"], ["kept"]),
+            helper.make_node("Concat", ["kept", "new"], ["present"], axis=1),
+            helper.make_node("MatMul", ["present", "query"], ["scores"]),
+            helper.make_node("ReduceSum", ["past", "axis"], ["before"], keepdims=0),
+            helper.make_node("Identity", ["query"], ["same"]),
+        ],
+        "graph",
+        [helper.make_tensor_value_info(*port) for port in (("past", f32, [3, 8, 16]), ("new", f32, [3, 1, 16]), ("query", f32, [16, 4]))],
+        [
+            helper.make_tensor_value_info(*port)
+            for port in (("present", f32, [3, 8, 16]), ("scores", f32, [3, 8, 4]), ("before", f32, [3, 16]), ("same", f32, [16, 4]))
+        ],
+        [onnx.numpy_helper.from_array(np.array([value]), name) for name, value in (("one", 1), ("eight", 8), ("axis", 1))],
+    )
+    path = folder / "decoder.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10), path)
+    return path
+
+
+@pytest.mark.parametrize("offset", [0, 1, 16, 100])
+def test_outputs_may_be_bound_where_inputs_are(tmp_path, offset):
+    session = kintsugi.InferenceSession(decoder(tmp_path), threads=2)
+    random = np.random.default_rng(offset)
+    memory = random.standard_normal(1000).astype(np.float32)
+    past, present = (memory[at : at + 384].reshape(3, 8, 16) for at in (100, 100 + offset))
+    scores, query = memory[600:696].reshape(3, 8, 4), memory[650:714].reshape(16, 4)
+    same, new = memory[720:784].reshape(16, 4), memory[740:788].reshape(3, 1, 16)
+    binding = session.io_binding()
+    for name, array in dict(past=past, new=new, query=query).items():
+        binding.bind_input(name, array)
+    for name, array in dict(present=present, scores=scores, same=same).items():
+        binding.bind_output(name, array)
+    binding.bind_output("before")
+    for _ in range(4):
+        memory[600:] = random.standard_normal(400)
+        expected = np.concatenate([past[:, 1:], new], axis=1)
+        results = expected, expected @ query, query.copy(), past.sum(axis=1)
+        session.run_with_iobinding(binding)
+        for found, wanted in zip((present, scores, same, binding.get_outputs()[3]), results, strict=True):
+            np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
+    binding.bind_output("same", memory[600:664].reshape(16, 4))
+    with pytest.raises(kintsugi.UsageError, match="output 'same' overlaps output 'scores'"):
+        session.run_with_iobinding(binding)
 
 
 @pytest.mark.parametrize(

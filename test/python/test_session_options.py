@@ -231,7 +231,7 @@ class Stuck:
     def open_dimension(self):
         return None
 
-    def run(self, inputs, addresses):
+    def run(self, inputs, addresses, order):
         self.under_way.set()
         if ctypes.c_float.from_address(inputs[0]).value and not self.cancelled.is_set():
             assert self.cancelled.wait(60)

@@ -452,7 +452,7 @@ def test_attention_that_torch_has_an_operator_for(inference):
 
 
 def test_on_a_gpu_runs_read_tensors_where_they_are(monkeypatch):
-    """Here those of the host stand for the GPU's, and for its streams a list of what was asked of them."""
+    """Here those of the host stand for the GPU's. A run is put on torch's current stream."""
     from kintsugi.torch_backend.results import Results
     from kintsugi.torch_backend.session import Session
 
@@ -463,11 +463,8 @@ def test_on_a_gpu_runs_read_tensors_where_they_are(monkeypatch):
             self.name, self.shape, self._dtype = name, [2, 3], torch.empty(0).numpy().dtype
 
     class Fake:
-        def stream(self):
-            return 77
-
-        def run_at(self, inputs, outputs):
-            asked.append((inputs, outputs))
+        def run_at(self, inputs, outputs, stream):
+            asked.append((inputs, outputs, stream))
 
         def get_inputs(self):
             return [Port("x"), Port("y")]
@@ -479,11 +476,8 @@ def test_on_a_gpu_runs_read_tensors_where_they_are(monkeypatch):
             return {"CUDAExecutionProvider": {"device_id": "1"}}
 
     class Stream:
-        def __init__(self, number, device):
-            assert (number, device) == (77, torch.device("cuda", 1))
-
-        def wait_stream(self, other):
-            asked.append(other)
+        def __init__(self, device):
+            self.cuda_stream = f"that of {device}"
 
     class Value(torch.Tensor):
         device = torch.device("cuda", 1)
@@ -493,16 +487,15 @@ def test_on_a_gpu_runs_read_tensors_where_they_are(monkeypatch):
     added = graph.call_function(torch.ops.aten.add.Tensor, tuple(inputs))
     added.meta["val"] = Value(2, 3)
     graph.output((added,))
-    monkeypatch.setattr(torch.cuda, "ExternalStream", Stream)
-    monkeypatch.setattr(torch.cuda, "current_stream", str)
+    monkeypatch.setattr(torch.cuda, "current_stream", Stream)
     Fake._program = fake = Fake()
     session = Session(fake, {"x": 0, "y": 1}, Results(graph), {})
     assert session._device == torch.device("cuda", 1)
     session._device = torch.device("cpu")
     x, y = torch.ones(2, 3), torch.ones(3, 2).t()
     (z,) = session.run((x, y))
-    waited, ((first, second), rooms) = asked
-    assert waited == "cpu" and first == x.data_ptr() and second != y.data_ptr() and rooms == [z.data_ptr()]
+    (((first, second), rooms, stream),) = asked
+    assert stream == "that of cpu" and first == x.data_ptr() and second != y.data_ptr() and rooms == [z.data_ptr()]
 
 
 def test_devices():

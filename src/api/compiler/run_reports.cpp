@@ -95,8 +95,10 @@ Status addTimes(Session &session, double seconds, Json &report) {
   verify::TimingOptions options;
   options.seconds = seconds;
   std::vector<double> onDevice;
+  runtime::RunOptions timed;
+  timed.timesSteps = true;
   auto run = [&] {
-    Status status = session.run();
+    Status status = session.run(timed);
     if (std::optional<double> taken = session.deviceSeconds())
       onDevice.push_back(*taken);
     return status;

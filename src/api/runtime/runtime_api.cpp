@@ -285,24 +285,78 @@ static Status checkOutputTypes(const Manifest &manifest, std::span<const KinTens
   return Status::success();
 }
 
+/// Has the tensors in the context, whose lock the caller holds.
+static Status takeTensors(KinContext &context, std::span<const KinTensor> inputs,
+                          std::span<const KinTensor> outputs) {
+  if ((!inputs.data() && !inputs.empty()) || (!outputs.data() && !outputs.empty()))
+    return usageError("there are no tensors");
+  KINTSUGI_RETURN_IF_ERROR(checkOutputTypes(context.context->model().manifest(), outputs));
+  return convertTensors(context, inputs, outputs);
+}
+
+/// A context's own with those of a run.
+static RunOptions optionsOf(const KinContext &context, const KinRunOptions &given) {
+  RunOptions options = context.options;
+  if (given.on_stream)
+    options.stream = given.stream;
+  options.waits = !given.no_wait;
+  return options;
+}
+
+/// What a run's tensors become where they are kept for others, or what they were.
+static Expected<Binding *> bindingOf(KinContext &context, std::span<const KinTensor> inputs,
+                                     std::span<const KinTensor> outputs, KinBinding *&binding) {
+  if (binding) {
+    if (binding->context != &context || !inputs.empty() || !outputs.empty())
+      return usageError("the binding is another context's, or there are tensors beside it");
+    return binding->binding.get();
+  }
+  KINTSUGI_RETURN_IF_ERROR(takeTensors(context, inputs, outputs));
+  auto handle = std::make_unique<KinBinding>();
+  handle->context = &context;
+  KINTSUGI_ASSIGN(handle->binding,
+                  context.context->bind(context.inputs, context.outputs, context.options));
+  binding = handle.release();
+  return binding->binding.get();
+}
+
 static Status runContext(KinContext *context, std::span<const KinTensor> inputs,
-                         std::span<const KinTensor> outputs) {
-  if (!context || (!inputs.data() && !inputs.empty()) || (!outputs.data() && !outputs.empty()))
-    return usageError("there is no context or there are no tensors");
+                         std::span<const KinTensor> outputs, const KinRunOptions *options) {
+  if (!context)
+    return usageError("there is no context");
+  KINTSUGI_RETURN_IF_ERROR(checkOptions(options));
+  const KinRunOptions &given = options ? *options : KinRunOptions{};
+  if (given.only_wait)
+    return context->context->wait();
   std::lock_guard lock(context->running);
-  KINTSUGI_RETURN_IF_ERROR(checkOutputTypes(context->context->model().manifest(), outputs));
-  KINTSUGI_RETURN_IF_ERROR(convertTensors(*context, inputs, outputs));
-  Status status = context->context->run(context->inputs, context->outputs, context->options);
+  Binding *binding = nullptr;
+  if (given.binding) {
+    KINTSUGI_ASSIGN(binding, bindingOf(*context, inputs, outputs, *given.binding));
+  } else {
+    KINTSUGI_RETURN_IF_ERROR(takeTensors(*context, inputs, outputs));
+  }
+  RunOptions how = optionsOf(*context, given);
+  Status status = binding ? context->context->run(*binding, how)
+                          : context->context->run(context->inputs, context->outputs, how);
   context->cancel.store(false, std::memory_order_relaxed);
   return status;
 }
 
 KinStatus kin_run(KinContext *context, const KinTensor *inputs, size_t input_count,
                   const KinTensor *outputs, size_t output_count, KinError **error) {
+  return kin_run_with(context, inputs, input_count, outputs, output_count, nullptr, error);
+}
+
+KinStatus kin_run_with(KinContext *context, const KinTensor *inputs, size_t input_count,
+                       const KinTensor *outputs, size_t output_count, const KinRunOptions *options,
+                       KinError **error) {
   return api::guarded(error, [&] {
-    return runContext(context, std::span(inputs, input_count), std::span(outputs, output_count));
+    return runContext(context, std::span(inputs, input_count), std::span(outputs, output_count),
+                      options);
   });
 }
+
+void kin_binding_free(KinBinding *binding) { delete binding; }
 
 void *kin_context_stream(const KinContext *context) {
   return context ? context->context->nativeQueue() : nullptr;

@@ -37,6 +37,11 @@ struct KinContext {
   std::vector<kintsugi::runtime::OutputTensor> outputs;
 };
 
+struct KinBinding {
+  KinContext *context;
+  std::unique_ptr<kintsugi::runtime::Binding> binding;
+};
+
 namespace kintsugi::api {
 
 /// The device of that name ("cpu", "null", "cuda", "cuda:1", ...), one for the whole process. A

@@ -113,6 +113,21 @@ void CudaDevice::release(void *memory, uint64_t) {
     api->release(reinterpret_cast<Address>(memory));
 }
 
+Expected<void *> CudaDevice::allocateForTransfers(uint64_t bytes) {
+  if (bytes == 0)
+    return nullptr;
+  KINTSUGI_RETURN_IF_ERROR(enter());
+  void *memory = nullptr;
+  KINTSUGI_RETURN_IF_ERROR(api->check(api->allocateHost(&memory, bytes, 0),
+                                      "allocate " + std::to_string(bytes) + " bytes of the host"));
+  return memory;
+}
+
+void CudaDevice::releaseForTransfers(void *memory, uint64_t) {
+  if (memory && enter().ok())
+    api->releaseHost(memory);
+}
+
 Expected<std::unique_ptr<DeviceProgram>> CudaDevice::load(const Artifact &artifact,
                                                           const DeviceProgram *whole) {
   KINTSUGI_ASSIGN(std::unique_ptr<DeviceProgram> program,

@@ -45,6 +45,8 @@ public:
   bool ownsMemory(const void *memory) const override;
   Expected<void *> allocate(uint64_t bytes) override;
   void release(void *memory, uint64_t bytes) override;
+  Expected<void *> allocateForTransfers(uint64_t bytes) override;
+  void releaseForTransfers(void *memory, uint64_t bytes) override;
   Expected<std::unique_ptr<runtime::DeviceProgram>>
   load(const runtime::Artifact &artifact, const runtime::DeviceProgram *whole = nullptr) override;
   Expected<std::unique_ptr<runtime::DeviceQueue>>

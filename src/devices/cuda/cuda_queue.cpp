@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 using namespace kintsugi;
 using namespace kintsugi::devices;
@@ -21,10 +22,11 @@ Expected<std::unique_ptr<CudaQueue>> CudaQueue::create(CudaDevice &device,
   KINTSUGI_RETURN_IF_ERROR(device.enter());
   const Driver &driver = device.driver();
   auto made = [&](Result result) { return driver.check(result, "make a stream on the device"); };
-  queue->stream = stream;
+  queue->own = stream;
   queue->ownsStream = stream == nullptr;
   if (queue->ownsStream)
-    KINTSUGI_RETURN_IF_ERROR(made(driver.createStream(&queue->stream, nonBlockingStream)));
+    KINTSUGI_RETURN_IF_ERROR(made(driver.createStream(&queue->own, nonBlockingStream)));
+  queue->stream = queue->own;
   KINTSUGI_RETURN_IF_ERROR(made(driver.createEvent(&queue->start, 0)));
   KINTSUGI_RETURN_IF_ERROR(made(driver.createEvent(&queue->end, 0)));
   size_t most = 0;
@@ -51,16 +53,21 @@ Status CudaQueue::makeCounter() {
 CudaQueue::~CudaQueue() {
   if (!device.enter().ok())
     return;
-  if (stream)
-    driver().waitForStream(stream);
+  if (behind)
+    driver().waitForEvent(behind);
+  if (own)
+    driver().waitForStream(own);
   dropTimedGraph();
   for (Recorded &recorded : graphs)
     drop(recorded);
   for (Handle event : {start, end})
     if (event)
       driver().destroyEvent(event);
-  if (stream && ownsStream)
-    driver().destroyStream(stream);
+  for (Handle event : marks)
+    if (event)
+      driver().destroyEvent(event);
+  if (own && ownsStream)
+    driver().destroyStream(own);
   device.release(counter, counterBytes);
 }
 
@@ -70,6 +77,51 @@ std::string CudaQueue::describe(const Stage &stage) {
   for (const std::string &node : stage.nodes)
     text += (&node == &stage.nodes.front() ? " of node '" : ", node '") + node + "'";
   return text;
+}
+
+//===----------------------------------------------------------------------===//
+// Streams and marks
+//===----------------------------------------------------------------------===//
+
+/// A stream may be gone, and another one have its handle: only events tell what is behind what.
+Status CudaQueue::workOn(std::optional<void *> callers) {
+  KINTSUGI_RETURN_IF_ERROR(device.enter());
+  stream = callers ? *callers : own;
+  auto used = [&](Result result) { return driver().check(result, "use a stream for a run"); };
+  int isRecorded = 0;
+  if (callers)
+    KINTSUGI_RETURN_IF_ERROR(used(driver().isCapturing(stream, &isRecorded)));
+  if (isRecorded)
+    return usageError(
+        "a run can't be recorded into a graph of the caller's: it reads what the host "
+        "gives it each time; put it on a stream that is not being recorded");
+  return behind ? used(driver().waitForEventOn(stream, behind, 0)) : Status::success();
+}
+
+Status CudaQueue::mark(uint32_t number) {
+  KINTSUGI_RETURN_IF_ERROR(device.enter());
+  auto marked = [&](Result result) { return driver().check(result, "mark the end of a run"); };
+  if (!marks[number])
+    KINTSUGI_RETURN_IF_ERROR(marked(driver().createEvent(&marks[number], eventWithoutTime)));
+  KINTSUGI_RETURN_IF_ERROR(marked(driver().recordEvent(marks[number], stream)));
+  behind = marks[number];
+  return Status::success();
+}
+
+constexpr const char *finishing = "finish a run (a kernel failed, or what was asked for before it)";
+
+Expected<bool> CudaQueue::hasPassed(uint32_t number) {
+  KINTSUGI_RETURN_IF_ERROR(device.enter());
+  Result result = driver().queryEvent(marks[number]);
+  if (result == notReady)
+    return false;
+  KINTSUGI_RETURN_IF_ERROR(driver().check(result, finishing));
+  return true;
+}
+
+Status CudaQueue::waitForMark(uint32_t number) {
+  KINTSUGI_RETURN_IF_ERROR(device.enter());
+  return driver().check(driver().waitForEvent(marks[number]), finishing);
 }
 
 void CudaQueue::beginRun(int64_t sizeOfRun) {
@@ -83,6 +135,7 @@ void CudaQueue::beginRun(int64_t sizeOfRun) {
 void CudaQueue::endRun() {
   if (!hasFixedSteps)
     isWatched = false;
+  stream = own; // A caller's may be gone before the next run.
 }
 
 //===----------------------------------------------------------------------===//
@@ -91,7 +144,10 @@ void CudaQueue::endRun() {
 
 constexpr size_t mostGraphs = 8; ///< Each holds memory of the driver.
 
+/// Steps that are under way go when they are done; what they use beside them is waited for.
 void CudaQueue::drop(Recorded &recorded) {
+  if (behind)
+    driver().waitForEvent(behind);
   if (recorded.graph)
     driver().destroyRunnable(recorded.graph);
   device.release(recorded.added, recorded.addedBytes);
@@ -123,11 +179,15 @@ CudaQueue::Recorded &CudaQueue::recordedFor(std::span<std::byte *const> places) 
 }
 
 Status CudaQueue::startGraph() {
-  KINTSUGI_RETURN_IF_ERROR(driver().check(driver().recordEvent(start, stream), "time a run"));
+  auto timed = [&](Handle event) {
+    return timesSteps ? driver().check(driver().recordEvent(event, stream), "time a run")
+                      : Status::success();
+  };
+  KINTSUGI_RETURN_IF_ERROR(timed(start));
   KINTSUGI_RETURN_IF_ERROR(
       driver().check(driver().launchGraph(ofRun->graph, stream), "start a run"));
-  isTimed = true;
-  return driver().check(driver().recordEvent(end, stream), "time a run");
+  isTimed = timesSteps;
+  return timed(end);
 }
 
 Expected<bool> CudaQueue::beginSteps(std::span<const MemoryRange> lasting,
@@ -164,7 +224,10 @@ Status CudaQueue::recordTrace() {
   KINTSUGI_RETURN_IF_ERROR(placeTrace());
   if (isTiming)
     KINTSUGI_RETURN_IF_ERROR(timer.makeRoom(partsOfTrace()));
-  KINTSUGI_ASSIGN(ofRun->graph, record(driver(), stream, [&] { return askForTrace(); }));
+  Handle ofRunUnderWay = std::exchange(stream, own);
+  auto recorded = record(driver(), own, [&] { return askForTrace(); });
+  stream = ofRunUnderWay;
+  KINTSUGI_ASSIGN(ofRun->graph, std::move(recorded));
   return Status::success();
 }
 
@@ -359,8 +422,7 @@ Status CudaQueue::upload(void *to, const void *from, uint64_t bytes) {
   if (trace && !isSmall)
     return internalError("a recorded run uploads " + std::to_string(bytes) + " bytes");
   if (!isSmall)
-    return driver().check(driver().upload(addressOf(to), from, bytes, stream),
-                          "upload to the device");
+    return send(to, from, bytes);
   if (!trace)
     return fillNow(addressOf(to), source, bytes);
   trace->addSet({addressOf(to), bytes}, source);
@@ -378,16 +440,30 @@ Status CudaQueue::fillNow(Address to, const std::byte *from, uint64_t bytes) {
 }
 
 Status CudaQueue::download(void *to, const void *from, uint64_t bytes) {
+  KINTSUGI_RETURN_IF_ERROR(fetch(to, from, bytes));
+  return bytes == 0 ? Status::success() : finish();
+}
+
+Status CudaQueue::send(void *to, const void *from, uint64_t bytes) {
   if (bytes == 0)
     return Status::success();
   KINTSUGI_RETURN_IF_ERROR(device.enter());
-  KINTSUGI_RETURN_IF_ERROR(driver().check(driver().download(to, addressOf(from), bytes, stream),
-                                          "download from the device"));
-  return finish();
+  return driver().check(driver().upload(addressOf(to), from, bytes, stream),
+                        "upload to the device");
+}
+
+Status CudaQueue::fetch(void *to, const void *from, uint64_t bytes) {
+  if (bytes == 0)
+    return Status::success();
+  KINTSUGI_RETURN_IF_ERROR(device.enter());
+  return driver().check(driver().download(to, addressOf(from), bytes, stream),
+                        "download from the device");
 }
 
 Status CudaQueue::finish() {
   KINTSUGI_RETURN_IF_ERROR(device.enter());
-  return driver().check(driver().waitForStream(stream),
-                        "finish a run (a kernel failed, or what was asked for before it)");
+  KINTSUGI_RETURN_IF_ERROR(driver().check(driver().waitForStream(stream), finishing));
+  if (Handle mark = std::exchange(behind, nullptr))
+    return driver().check(driver().waitForEvent(mark), finishing);
+  return Status::success();
 }

@@ -7,13 +7,15 @@
 #include "devices/cuda/tensor_map.h"
 #include "devices/cuda/trace.h"
 
+#include <array>
 #include <chrono>
 
 namespace kintsugi::devices {
 
 /// The steps of a queue's first run are waited for one by one, so that a fault is known to be a
 /// stage's; the second run's are noted, shortened and recorded into a graph, which that and all
-/// later runs start. Runs whose stages are timed have a graph of their own.
+/// later runs start. Runs whose stages are timed have a graph of their own. Recording is done on
+/// the queue's own stream, whatever stream a run is put on.
 class CudaQueue final : public runtime::DeviceQueue {
 public:
   /// `stream`: another queue's, which outlives this one; null for one of its own.
@@ -21,11 +23,16 @@ public:
                                                      cuda::Handle stream);
   ~CudaQueue() override;
 
+  Status workOn(std::optional<void *> callers) override;
+  Status mark(uint32_t number) override;
+  Expected<bool> hasPassed(uint32_t number) override;
+  Status waitForMark(uint32_t number) override;
   void beginRun(int64_t sizeOfRun) override;
   void endRun() override;
   Expected<bool> beginSteps(std::span<const runtime::MemoryRange> lasting,
                             std::span<std::byte *const> places) override;
   Status endSteps(bool complete) override;
+  void timeSteps(bool wanted) override { timesSteps = wanted; }
   std::optional<double> secondsOfSteps() override;
   bool timeStages(bool wanted) override;
   Expected<std::vector<runtime::StageSpan>> stageSpans() override;
@@ -33,8 +40,10 @@ public:
   Status copy(void *to, const void *from, uint64_t bytes) override;
   Status upload(void *to, const void *from, uint64_t bytes) override;
   Status download(void *to, const void *from, uint64_t bytes) override;
+  Status send(void *to, const void *from, uint64_t bytes) override;
+  Status fetch(void *to, const void *from, uint64_t bytes) override;
   Status finish() override;
-  void *native() const override { return stream; }
+  void *native() const override { return own; }
 
 private:
   using Clock = std::chrono::steady_clock;
@@ -78,19 +87,24 @@ private:
 
   CudaDevice &device;
   const CudaProgram &program;
-  cuda::Handle stream = nullptr, start = nullptr, end = nullptr; ///< A stream and two events.
+  cuda::Handle own = nullptr;    ///< The queue's stream,
+  cuda::Handle stream = nullptr; ///< and that of the run under way, which may be a caller's.
+  cuda::Handle start = nullptr, end = nullptr; ///< Events.
   bool ownsStream = false;
-  std::vector<Recorded> graphs; ///< Some, of which the one that was used last longest ago goes.
-  Recorded timed;               ///< With the launches timed one by one.
-  Recorded *ofRun = nullptr;    ///< That of the run under way, one of these.
-  int64_t size = 0;             ///< Of the open dimension in the run under way.
+  std::array<cuda::Handle, mostMarks> marks = {}; ///< Events, made when they are set first.
+  cuda::Handle behind = nullptr; ///< The last one set, where nobody waited since; or null.
+  std::vector<Recorded> graphs;  ///< Some, of which the one that was used last longest ago goes.
+  Recorded timed;                ///< With the launches timed one by one.
+  Recorded *ofRun = nullptr;     ///< That of the run under way, one of these.
+  int64_t size = 0;              ///< Of the open dimension in the run under way.
   uint64_t numRuns = 0;
   bool isWatched = true;              ///< Each launch is waited for; until a run was seen through.
   bool hasFixedSteps = false;         ///< The run under way.
   std::unique_ptr<cuda::Trace> trace; ///< While a run's steps are noted.
   void *counter = nullptr;            ///< Of blocks that meet; null where none do.
   bool isAfterKernel = false;         ///< While steps are recorded: of the one ahead.
-  bool isTimed = false;               ///< Whether the events are of this run.
+  bool timesSteps = false;            ///< Whether the events are wanted,
+  bool isTimed = false;               ///< and whether they are of this run.
   bool isTiming = false;              ///< Whether runs' launches are timed one by one.
   StageTimer timer;                   ///< Of the timed graph.
   cuda::Address clocks = 0;           ///< What the launch asked for is given for its parts.

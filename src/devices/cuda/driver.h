@@ -22,7 +22,7 @@ using Handle = void *; ///< Of a context, a stream, a module, ...
 using Address = unsigned long long;
 
 /// Numbers of the driver's interface.
-enum ResultCode : int { outOfMemory = 2 };
+enum ResultCode : int { outOfMemory = 2, notReady = 600 };
 enum DeviceAttribute : int {
   multiprocessors = 16,
   capabilityMajor = 75,
@@ -55,6 +55,7 @@ inline constexpr int allAtOnce = 2;  ///< An attribute: refused where blocks wou
 inline constexpr int startEarly = 6; ///< An attribute: before the launch ahead of it has ended.
 inline constexpr int recordsEarlyStarts = 12030; ///< The driver's version.
 inline constexpr unsigned nonBlockingStream = 1;
+inline constexpr unsigned eventWithoutTime = 2;
 inline constexpr int inputIsPtx = 1; ///< Of a link.
 inline constexpr int relaxedCapture = 2;
 inline constexpr unsigned eventOfGraph = 1; ///< Of a recorded stream: the graph's runs pass it.

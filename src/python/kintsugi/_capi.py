@@ -11,7 +11,7 @@ import os
 import weakref
 from collections.abc import Callable, Sequence
 from ctypes import POINTER, byref, c_char_p, c_int, c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 from numpy.typing import NDArray
 
@@ -52,6 +52,23 @@ class _LoadOptions(ctypes.Structure):
 
 class _ContextOptions(ctypes.Structure):
     _fields_ = [("struct_bytes", c_size_t), ("threads", c_uint32), ("profile", c_int)]
+
+
+class Order(ctypes.Structure):
+    """How the work of a run is ordered: on a stream of the caller's, by its number, or on the context's own; and whether the
+    run is waited for, which it is all the same where outputs are the host's."""
+
+    _fields_ = [
+        ("struct_bytes", c_size_t),
+        ("on_stream", c_int),
+        ("stream", c_void_p),
+        ("no_wait", c_int),
+        ("only_wait", c_int),
+        ("binding", c_void_p),
+    ]
+
+    def __init__(self, stream: int | None, waits: bool) -> None:
+        super().__init__(ctypes.sizeof(Order), stream is not None, stream, not waits)
 
 
 class _Port(ctypes.Structure):
@@ -114,6 +131,8 @@ _SIGNATURES: dict[str, tuple[Any, list[Any] | None]] = {
     "kin_context_create": (c_int, [c_void_p, POINTER(_ContextOptions), c_void_p, c_void_p]),
     "kin_context_free": (None, [c_void_p]),
     "kin_run": (c_int, None),  # What it is called with has been converted: see _Frame.
+    "kin_run_with": (c_int, None),
+    "kin_binding_free": (None, [c_void_p]),
     "kin_context_cancel": (None, [c_void_p]),
     "kin_context_stream": (c_void_p, [c_void_p]),
     "kin_context_owns": (c_int, [c_void_p, c_void_p]),
@@ -131,7 +150,7 @@ def _load() -> ctypes.CDLL:
 _c = _load()
 
 
-def _raise(status: int, error: c_void_p) -> None:
+def _raise(status: int, error: c_void_p) -> NoReturn:
     """As the exception that it is. Files' names in messages may be no UTF-8."""
     message = (_c.kin_error_message(error) if error else b"").decode(errors="backslashreplace")
     _c.kin_error_free(error)
@@ -190,7 +209,7 @@ def survey(path: bytes, settings: str) -> str:
 
 
 # Looked up once, for runs.
-_run = _c.kin_run
+_run, _run_with = _c.kin_run, _c.kin_run_with
 _address = ctypes.addressof
 _first_byte: Callable[[Array], ctypes.c_char] = ctypes.c_char.from_buffer  # type: ignore[assignment]
 
@@ -238,11 +257,42 @@ class _Frame:
             tensor.dims = None if isinstance(shape, list) else ctypes.addressof(shape)
         self.arguments = (context, given, c_size_t(len(inputs)), taken, c_size_t(len(outputs)), byref(self.error))
 
-    def run(self) -> list[Any]:
+    def run(self, order: Order | None) -> list[Any]:
         """Gives the outputs' shapes, in arrays of their own where the data decides them."""
-        if status := _run(*self.arguments):
+        how = None if order is None else byref(order)
+        if status := _run_with(*self.arguments[:-1], how, self.arguments[-1]):
             _raise(status, self.error)
         return self.shapes
+
+
+class Binding:
+    """Memory of all inputs and outputs of a session, which the first run looks at, and which is to stay where it is."""
+
+    __slots__ = ("__weakref__", "_arguments", "_bound", "_error", "_frame", "_handle", "_order", "_place", "_session", "_usual")
+
+    def __init__(self, session: Session, frame: _Frame) -> None:
+        self._session, self._frame = session, frame
+        self._handle, self._order = c_void_p(), Order(None, waits=True)
+        self._place = self._order.binding = _address(self._handle)
+        self._usual = byref(self._order)
+        *self._arguments, self._error = frame.arguments
+        self._bound: list[Any] = [self._arguments[0], None, c_size_t(0), None, c_size_t(0)]  # The same, but no tensors.
+        weakref.finalize(self, _free_binding, self._handle).atexit = False
+
+    def run(self, order: Order | None) -> None:
+        """One at a time."""
+        how = self._usual
+        if order is not None:
+            order.binding, how = self._place, byref(order)
+        status = _run_with(*self._arguments, how, self._error)
+        if self._handle:
+            self._arguments = self._bound
+        if status:
+            _raise(status, self._frame.error)
+
+
+def _free_binding(handle: c_void_p) -> None:
+    _c.kin_binding_free(handle)
 
 
 class Session:
@@ -300,9 +350,15 @@ class Session:
         return sized
 
     def stream(self) -> int | None:
-        """The number of the GPU's stream that runs are ordered by; none on the host."""
+        """The number of the GPU's stream that runs are ordered by which are put on no other; none on the host."""
         stream: int | None = _c.kin_context_stream(self._context)
         return stream
+
+    def wait(self) -> None:
+        """Until all runs are done that were not waited for; what was wrong with one is an error."""
+        order = Order(None, waits=True)
+        order.only_wait = 1
+        _check(_run_with, self._context, None, c_size_t(0), None, c_size_t(0), byref(order))
 
     def cancel(self) -> None:
         """Ends the run under way with a usage error, or the next one if there is none: see `was_cancelled`."""
@@ -314,7 +370,7 @@ class Session:
         was, self._was_cancelled = self._was_cancelled, False
         return was
 
-    def run(self, inputs: Sequence[int], outputs: Sequence[int]) -> list[Any]:
+    def run(self, inputs: Sequence[int], outputs: Sequence[int], order: Order | None = None) -> list[Any]:
         """On addresses of memory for all inputs and outputs, in the model's order and dense, of its types and shapes; gives
         the outputs' shapes."""
         try:
@@ -325,24 +381,36 @@ class Session:
             tensor.data = address
         for tensor, address in zip(frame.taken, outputs):
             tensor.data = address
-        shapes = frame.run()
+        if order is not None:
+            shapes = frame.run(order)
+        elif status := _run(*frame.arguments):
+            _raise(status, frame.error)
+        else:
+            shapes = frame.shapes
         if self._is_dynamic:
             shapes = list(map(list, shapes))
         self._frames.append(frame)
         return shapes
 
-    def run_tensors(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> list[Any]:
+    def bind(self, inputs: Sequence[int], outputs: Sequence[int]) -> Binding:
+        """What runs on the same again and again."""
+        frame = _Frame(self._context, self._inputs, self._outputs)
+        for tensor, address in zip((*frame.given, *frame.taken), (*inputs, *outputs)):
+            tensor.data = address
+        return Binding(self, frame)
+
+    def run_tensors(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor], order: Order | None = None) -> list[Any]:
         """The same on tensors that may be elsewhere than in the host's memory, and may be others than the model's."""
         ports, tensors = (*self._inputs, *self._outputs), (*inputs, *outputs)
         if all(port.type == tensor.type and port.bytes == tensor.bytes for port, tensor in zip(ports, tensors)):
-            return self.run(list(map(self._place_of, inputs)), list(map(self._place_of, outputs)))
+            return self.run(list(map(self._place_of, inputs)), list(map(self._place_of, outputs)), order)
         frame = _Frame(self._context, self._inputs, self._outputs)
         extents = [(c_int64 * len(tensor.shape))(*tensor.shape) for tensor in inputs]
         for room, dims in zip(frame.given, extents):
             room.rank, room.dims = len(dims), ctypes.addressof(dims)
         for room, tensor in zip((*frame.given, *frame.taken), (*inputs, *outputs)):
             room.type, room.data, room.bytes = tensor.type, self._place_of(tensor), tensor.bytes
-        return list(map(list, frame.run()))
+        return list(map(list, frame.run(order)))
 
     def _place_of(self, tensor: Tensor) -> int:
         if tensor.is_on_gpu and tensor.bytes > 0 and not _c.kin_context_owns(self._context, tensor.address):

@@ -16,6 +16,7 @@ from .device_array import ON_GPU, DeviceArray
 from .memory import check_gpu
 from .ort_value import OrtValue
 from .ports import NodeArg
+from .run_options import RunOptions
 
 if TYPE_CHECKING:
     from .session import InferenceSession
@@ -51,7 +52,7 @@ class IOBinding:
         self._inputs: dict[str, Any] = {}
         self._outputs: dict[str, Any] = {}
         self._results: list[Any] = []
-        self._prepared: Callable[[], None] | None = None
+        self._prepared: Callable[[RunOptions | None], None] | None = None
         self._is_new = True  # Since the last run something was bound.
 
     def bind_input(
@@ -100,7 +101,8 @@ class IOBinding:
         """Inputs are ready when a run reads them: it waits for whose they are."""
 
     def synchronize_outputs(self) -> None:
-        """Outputs are there when a run returns."""
+        """Outputs are there: waits for runs that were not waited for, and raises what was wrong with one of them."""
+        self._session._program.wait()
 
     def clear_binding_inputs(self) -> None:
         self._inputs.clear()
@@ -116,16 +118,17 @@ class IOBinding:
         return list(self._results)
 
     def copy_outputs_to_cpu(self) -> list[Array]:
+        self.synchronize_outputs()
         for name, result in zip(self._outputs, self._results):
             if not isinstance(result, (numpy.ndarray, DeviceArray)):
                 raise UsageError(f"output '{name}' is not the host's; copy it by what it is of (torch: .cpu())")
         return [result.numpy() if isinstance(result, DeviceArray) else result.copy() for result in self._results]
 
-    def _run_as_before(self) -> bool:
+    def _run_as_before(self, options: RunOptions | None) -> bool:
         """Runs on what was bound when the last run began, if that is still so and stays where it is."""
         if self._is_new or self._prepared is None:
             return False
-        self._prepared()
+        self._prepared(options)
         return True
 
     def _prepare(self, values: Sequence[Any], bound: Sequence[Any]) -> None:

@@ -23,10 +23,13 @@ _OF_INSPECTION = ("bind", "dims", "max_memory", "random_weights", "timeout")
 
 class Loader:
     """Of one model, with the options of one session. `settings`: the compiler's options, to which each call may add sizes
-    of open dimensions and files of inputs' values, by name. Errors name keywords beside flags."""
+    of open dimensions and files of inputs' values, by name. Errors name keywords beside flags. `stream`: as of Compiled."""
 
-    def __init__(self, path: str, settings: Mapping[str, Any], device: str, uses_cache: bool) -> None:
+    def __init__(
+        self, path: str, settings: Mapping[str, Any], device: str, uses_cache: bool, stream: int | None = None
+    ) -> None:
         self.path, self._settings, self.device, self._uses_cache = path, settings, device, uses_cache
+        self._stream = stream
 
     def load(self, dims: Mapping[str, Any] = {}, bind: Mapping[str, str] = {}) -> tuple[Compiled | Ranged, bool]:
         """An artifact, compiled if need be; and whether it was there already. `dims`: sizes, of one of them perhaps the least
@@ -40,7 +43,7 @@ class Loader:
             settings["calibrate"] = in_place(settings["calibrate"])
         if "bind" in settings:
             settings["bind"] = {name: in_place(file) for name, file in settings["bind"].items()}
-        return Loader(in_place(self.path), settings, self.device, self._uses_cache)
+        return Loader(in_place(self.path), settings, self.device, self._uses_cache, self._stream)
 
     def open_artifact(self) -> Compiled | Ranged:
         """Of a path that is one."""
@@ -85,7 +88,7 @@ class Loader:
 
     def _opened(self, artifact: str, notes: list[str]) -> Compiled | Ranged:
         session = _capi.Session(os.fsencode(artifact), self._settings["threads"], self.device)
-        return (Ranged if session.open_dimension() else Compiled)(session, self.device, notes)
+        return (Ranged if session.open_dimension() else Compiled)(session, self.device, notes, self._stream)
 
 
 def _told(function: Callable[..., T], *arguments: Any) -> T:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from typing import Any
 
@@ -48,10 +49,23 @@ def one_of_each(values: Iterable[Any]) -> list[Held]:
     return list({value.package: value for value in values if isinstance(value, Held)}.values())
 
 
-def wait_for(values: Iterable[Held], stream: int | None) -> None:
-    """Has a stream wait for what these are ready after."""
+def current_stream(package: str, gpu: int) -> int:
+    """The number of the stream by which a package orders its work on a GPU now."""
+    cuda = sys.modules[package].cuda
+    stream: int = cuda.current_stream(gpu).cuda_stream if package == "torch" else cuda.get_current_stream(gpu).ptr
+    return stream
+
+
+def wait_for(values: Iterable[Held], stream: int | None, gpu: int | None) -> None:
+    """Has a stream, by DLPack's number, wait for what these are ready after."""
     for each in values:
-        each.value.__dlpack__(stream=stream)
+        if gpu is None or dlpack_number(current_stream(each.package, gpu)) != stream:
+            each.value.__dlpack__(stream=stream)
+
+
+def dlpack_number(stream: int) -> int:
+    """Of a stream: DLPack has no 0 for the default one."""
+    return stream or 1
 
 
 def is_on_gpu(value: Any) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 _said: set[str] = set()
@@ -53,14 +53,18 @@ def without_effect(owner: str, name: str, why: str) -> Callable[..., None]:
 
 
 class Entries:
-    """Configuration by keys of ONNX Runtime's, in options."""
+    """Configuration by keys of ONNX Runtime's, in options. `known`: those that mean something here."""
 
-    def __init__(self, owner: str) -> None:
-        self._owner, self._values = owner, dict[str, str]()
+    def __init__(self, owner: str, known: Collection[str] = ()) -> None:
+        self._owner, self._known, self._values = owner, known, dict[str, str]()
 
     def add(self, key: str, value: str) -> None:
         self._values[key] = value
-        say_once(f"{self._owner}'s entry '{key}'", "it is ONNX Runtime's")
+        if key not in self._known:
+            say_once(f"{self._owner}'s entry '{key}'", "it is ONNX Runtime's")
+
+    def is_set(self, key: str) -> bool:
+        return self._values.get(key) == "1"
 
     def get(self, key: str) -> str:
         if key not in self._values:

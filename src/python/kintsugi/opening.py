@@ -19,7 +19,7 @@ from .specialization import Specializations
 
 
 def open_program(path_or_bytes: Any, given: Mapping[str, Any]) -> Program:
-    """`given`: values of all of SessionOptions, by name."""
+    """`given`: values of all of SessionOptions, by name, and `stream`, the number of the caller's, if there is one."""
     with ExitStack() as stack:
         path = path_of(path_or_bytes, stack)
         if given["fallback"] is not None:
@@ -69,7 +69,7 @@ def open_fixed(path_or_bytes: Any, given: Mapping[str, Any]) -> Program:
 
 
 def _loader(path: str, given: Mapping[str, Any], stack: ExitStack) -> Loader:
-    return Loader(path, settings_of(given, stack), given["device"], given["cache"])
+    return Loader(path, settings_of(given, stack), given["device"], given["cache"], given.get("stream"))
 
 
 def _open_signature(loader: Loader) -> Signature | None:

@@ -21,7 +21,7 @@ _BYTE = numpy.dtype(numpy.uint8)
 class NodeArg:
     """An input or output: `name`, `type` as ONNX Runtime spells it, and `shape`, with None for a size that depends on data."""
 
-    __slots__ = ("_bound", "_bytes", "_dtype", "_dynamic", "_is_packed", "_number", "name", "shape", "type")
+    __slots__ = ("_bound", "_bytes", "_dtype", "_dynamic", "_is_packed", "_is_usual", "_number", "name", "shape", "type")
 
     name: str
     type: str
@@ -35,6 +35,8 @@ class NodeArg:
         self._bound, self._dynamic = tuple(bound), dynamic
         self._number, self._is_packed = number, number in packed.BITS
         self._bytes = self._size_of(self._bound)
+        # Not empty, and of a type of NumPy's own: such arrays are looked at quickly.
+        self._is_usual = self._bytes > 0 and not self._is_packed and self._dtype.kind in "biufc"
 
     def __repr__(self) -> str:
         return f"NodeArg(name={self.name!r}, type={self.type!r}, shape={self.shape!r})"
@@ -118,6 +120,7 @@ class OpenArg(NodeArg):
         self._dtype = None if number is None else dtype_of(number, name)
         self._bound, self._dynamic, self._bytes = (), True, 0
         self._number, self._is_packed = number or 0, number in packed.BITS
+        self._is_usual = False
 
     def _fits(self, shape: Sequence[int]) -> bool:
         return self.shape is None or (
@@ -148,9 +151,16 @@ def at_home(value: Any, of_host: Callable[[Any], Array]) -> Any:
     return value if isinstance(value, (_capi.Tensor, Held)) or is_on_gpu(value) else of_host(value)
 
 
+# Results that are larger may be stored past the caches, from a cache line on.
+_CACHED = 64 << 10
+
+
 def empty_for(port: NodeArg) -> tuple[Array, int]:
-    """An array for an output whose elements start on a cache line, where kernels may store past the caches (numpy's start
-    anywhere), or the bytes of packed elements, and its address."""
+    """An array for an output, or the bytes of packed elements, and its address: on a cache line where the array is large
+    (numpy's start anywhere)."""
+    if port._is_usual and port._bytes <= _CACHED:
+        array = numpy.empty(port._bound, port._dtype)
+        return array, _capi.address_of(array)
     line = 64
     room = numpy.empty(port._bytes + line, _BYTE)
     address = _capi.address_of(room)

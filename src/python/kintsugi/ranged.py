@@ -21,8 +21,9 @@ class Ranged:
 
     takes_addresses = True
 
-    def __init__(self, artifact: _capi.Session, device: str, notes: list[str]) -> None:
-        self._artifact, self._device, self.notes = artifact, device, notes
+    def __init__(self, artifact: _capi.Session, device: str, notes: list[str], stream: int | None = None) -> None:
+        """`stream`: the number of the caller's that runs are put on; None: the artifact's own."""
+        self._artifact, self._device, self._stream, self.notes = artifact, device, stream, notes
         self._name, self._low, self._high = artifact.open_dimension() or ("", 0, 0)
         axes, of_outputs = artifact.open_axes()
         self._axes = [(place, *axis) for place, axis in enumerate(axes) if axis is not None]
@@ -41,6 +42,9 @@ class Ranged:
         given = [at_home(value, numpy.asarray) for value in values]
         with self._turn:
             return self._at(self._size_of(given)).compute_into(given, bound, options)
+
+    def wait(self) -> None:
+        self._artifact.wait()
 
     def report(self) -> NoReturn:
         self._at(self._high).report()
@@ -69,5 +73,5 @@ class Ranged:
 
     def _at(self, size: int) -> Compiled:
         if size not in self._sizes:
-            self._sizes[size] = Compiled(self._artifact.at(size), self._device, self.notes)
+            self._sizes[size] = Compiled(self._artifact.at(size), self._device, self.notes, self._stream)
         return self._sizes[size]

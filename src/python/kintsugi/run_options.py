@@ -12,10 +12,13 @@ from .no_effect import Entries, Kept
 
 _LOGS = "nothing is logged; notes of a session and warnings tell what there is to tell"
 
+_NO_WAIT = "disable_synchronize_execution_providers"
+
 
 class RunOptions:
     """`terminate`: set to True, by any thread, it ends the runs that have these options with a UsageError, those under way
-    and those that come, until it is False again."""
+    and those that come, until it is False again. The entry "disable_synchronize_execution_providers", set to "1", has
+    `run_with_iobinding` return when a GPU is asked for a run, and not when it is done (docs/python.md)."""
 
     __slots__ = ("__weakref__", "_entries", "_kept", "_lock", "_running", "_terminate")
 
@@ -26,7 +29,7 @@ class RunOptions:
 
     def __init__(self) -> None:
         self._kept: dict[str, Any] = {}
-        self._entries = Entries("RunOptions")
+        self._entries = Entries("RunOptions", (_NO_WAIT,))
         self._lock, self._terminate = threading.Lock(), False
         self._running: list[Callable[[], None]] = []
 
@@ -49,6 +52,10 @@ class RunOptions:
 
     def add_active_adapter(self, adapter: Any) -> None:
         raise UsageError("adapters change what a model computes, and are not supported; merge them into the model's weights")
+
+    @property
+    def _waits(self) -> bool:
+        return not self._entries.is_set(_NO_WAIT)
 
     def _check(self) -> None:
         if self._terminate:

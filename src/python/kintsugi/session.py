@@ -21,7 +21,7 @@ from .opening import open_program
 from .options import OPTIONS, SessionOptions
 from .ort_value import OrtValue
 from .ports import NodeArg
-from .providers import GPU_PROVIDER, PROVIDER, device_of
+from .providers import GPU_PROVIDER, PROVIDER, device_of, stream_of
 from .run_options import RunOptions, check_run_options
 from .settings import check_kinds
 
@@ -45,8 +45,10 @@ class InferenceSession:
         if unknown := [name for name in keywords if name not in OPTIONS or name == "intra_op_num_threads"]:
             raise TypeError(f"InferenceSession has no option '{unknown[0]}'; its options: threads, {', '.join(OPTIONS)}")
         self._options = options = copy.copy(sess_options) if sess_options is not None else SessionOptions()
+        self._stream: int | None = None  # The number of the caller's that runs are put on.
         if (providers or options.has_providers()) and keywords.get("device") is None:
             options.device = device_of(providers or options._providers)
+            self._stream = stream_of(providers or options._providers)
         if threads is not None:
             options.intra_op_num_threads = threads
         dims = options.dims
@@ -58,12 +60,13 @@ class InferenceSession:
         given["dims"] = options.dims = dict(dims) | dict(options.dims)
         self._model = path_or_bytes
         self._metadata: ModelMetadata | None = None
-        self._program = open_program(path_or_bytes, given)
+        self._program = open_program(path_or_bytes, given | {"stream": self._stream})
         self._inputs, self._outputs, self.notes = self._program.inputs, self._program.outputs, self._program.notes
         self._places = {port.name: place for place, port in enumerate(self._outputs)}
         # Without digits of its own choosing a model gives what it says; then one look is enough.
         self._background = Background()
-        self._is_rounded, self._is_checked = given["precision"] != "f32", False
+        self._is_rounded, self._is_checked = given["precision"] != "f32", False  # Whether they need no more looking at.
+        self._all = range(len(self._outputs))
 
     def get_inputs(self) -> list[NodeArg]:
         return list(self._inputs)
@@ -76,7 +79,10 @@ class InferenceSession:
 
     def get_provider_options(self) -> dict[str, dict[str, str]]:
         gpu = self._program.gpu
-        return {PROVIDER: {}} if gpu is None else {GPU_PROVIDER: {"device_id": str(gpu)}}
+        if gpu is None:
+            return {PROVIDER: {}}
+        stream = {} if self._stream is None else {"user_compute_stream": str(self._stream)}
+        return {GPU_PROVIDER: {"device_id": str(gpu)} | stream}
 
     def set_providers(self, providers: Sequence[Any] | None = None, provider_options: Sequence[Any] | None = None) -> None:
         """A session stays on its device: a UsageError where these are of another one."""
@@ -128,7 +134,10 @@ class InferenceSession:
     ) -> list[Any]:
         """The outputs named, or all for None or no names, from an array for each input by name."""
         places, values = self._asked(output_names, input_feed, run_options)
-        return self._results(places, self._program.compute(values, run_options))
+        results = self._program.compute(values, run_options)
+        if self._is_checked and not output_names:
+            return results
+        return self._results(places, results)
 
     def run_async(
         self,
@@ -168,11 +177,11 @@ class InferenceSession:
         """Runs on what is bound: all inputs, and those outputs that are asked for."""
         if binding._session is not self:
             raise UsageError("the binding is another session's, which may be elsewhere; make one with io_binding()")
-        if run_options is None and binding._run_as_before():
+        check_run_options(run_options)
+        if binding._run_as_before(run_options):
             return
         if missing := [port.name for port in self._inputs if port.name not in binding._inputs]:
             raise InputError(f"input '{missing[0]}' is not bound")
-        check_run_options(run_options)
         bound = [binding._outputs.get(port.name) for port in self._outputs]
         values = [binding._inputs[port.name] for port in self._inputs]
         results = self._program.compute_into(values, bound, run_options)
@@ -184,7 +193,7 @@ class InferenceSession:
     ) -> tuple[Sequence[int], list[Any]]:
         """Which outputs are wanted, and the values of all inputs."""
         try:
-            places = [self._places[name] for name in output_names] if output_names else range(len(self._outputs))
+            places = [self._places[name] for name in output_names] if output_names else self._all
             values = [feeds[port.name] for port in self._inputs]
         except KeyError as missing:
             raise InputError(self._describe_missing(missing.args[0], output_names)) from None
@@ -201,8 +210,8 @@ class InferenceSession:
 
     def _results(self, places: Sequence[int], results: Sequence[Any]) -> list[Any]:
         chosen = [results[place] for place in places]
-        if self._is_rounded or not self._is_checked:
-            self._is_checked = True
+        if not self._is_checked:
+            self._is_checked = not self._is_rounded
             self._warn([self._outputs[place].name for place in places], chosen)
         return chosen
 

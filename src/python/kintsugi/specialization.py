@@ -97,6 +97,10 @@ class Specializations:
             one.runs += 1
             return one.program.compute_into(one.taken(given), bound, options)
 
+    def wait(self) -> None:
+        for one in self._cache.entries():
+            one.program.wait()
+
     def report(self) -> SpecializationReport:
         return SpecializationReport.of(self._cache.entries(), self._cache.evictions, self._cache.limit)
 

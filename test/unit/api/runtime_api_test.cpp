@@ -119,7 +119,11 @@ TEST_F(Api, ErrorsHaveACodeAndAMessage) {
   EXPECT_EQ(take(error), "there is no model or nowhere to put the context");
   EXPECT_STREQ(kin_error_message(nullptr), "no error");
   EXPECT_EQ(kin_run(nullptr, nullptr, 0, nullptr, 0, &error), KIN_USAGE);
-  EXPECT_EQ(take(error), "there is no context or there are no tensors");
+  EXPECT_EQ(take(error), "there is no context");
+  KinRunOptions only = {sizeof(KinRunOptions), 0, nullptr, 0, 1, nullptr};
+  EXPECT_EQ(kin_run_with(nullptr, nullptr, 0, nullptr, 0, &only, &error), KIN_USAGE);
+  EXPECT_EQ(take(error), "there is no context");
+  kin_binding_free(nullptr);
 }
 
 TEST_F(Api, WrongTensorsAreNamed) {
@@ -145,6 +149,70 @@ TEST_F(Api, WrongTensorsAreNamed) {
   EXPECT_EQ(messageOf([](AffineRun &run) { run.outputs[2].name = "wear"; }),
             "the model has no output 'wear'; its outputs: 'y', 'best', 'where'");
   EXPECT_EQ(AffineRun().run(context), KIN_OK); // And nothing is left of it.
+}
+
+TEST_F(Api, TensorsAreBoundOnce) {
+  load(affineParts());
+  makeContext();
+  AffineRun run;
+  KinBinding *binding = nullptr;
+  KinError *error = nullptr;
+  KinRunOptions options = {sizeof(KinRunOptions), 0, nullptr, 0, 0, &binding};
+  run.inputs[0].type = KIN_TYPE_F64;
+  EXPECT_EQ(kin_run_with(context, run.inputs, 1, run.outputs, 3, &options, &error), KIN_USAGE);
+  EXPECT_EQ(take(error), "input 'x' has type f64, the model wants f32");
+  EXPECT_EQ(binding, nullptr);
+  run.inputs[0].type = KIN_TYPE_F32;
+  ASSERT_EQ(kin_run_with(context, run.inputs, 1, run.outputs, 3, &options, nullptr), KIN_OK);
+  ASSERT_NE(binding, nullptr);
+  EXPECT_EQ(kin_run_with(context, run.inputs, 1, run.outputs, 3, &options, &error), KIN_USAGE);
+  EXPECT_EQ(take(error), "the binding is another context's, or there are tensors beside it");
+  std::fill(run.inputs, run.inputs + 1, KinTensor{});
+  std::fill(run.outputs, run.outputs + 3, KinTensor{});
+  auto again = [&](KinError **error = nullptr) {
+    return kin_run_with(context, nullptr, 0, nullptr, 0, &options, error);
+  };
+  for (float scale : {1.0f, 0.5f}) {
+    for (float &value : run.x)
+      value *= scale;
+    std::fill(run.y.begin(), run.y.end(), 7.0f);
+    run.outShape[0] = 0;
+    ASSERT_EQ(again(), KIN_OK);
+    EXPECT_NEAR(run.y[7], std::tanh(run.x[7] * (7 / 500.0f) - 1), 1e-6);
+    EXPECT_EQ(run.outShape[0], 1000);
+  }
+  kin_context_cancel(context);
+  EXPECT_EQ(again(), KIN_USAGE);
+  EXPECT_EQ(AffineRun().run(context), KIN_OK); // Other tensors in between.
+  EXPECT_EQ(again(), KIN_OK);
+  KinContext *other = nullptr;
+  ASSERT_EQ(kin_context_create(model, nullptr, &other, nullptr), KIN_OK);
+  EXPECT_EQ(kin_run_with(other, nullptr, 0, nullptr, 0, &options, &error), KIN_USAGE);
+  EXPECT_EQ(take(error), "the binding is another context's, or there are tensors beside it");
+  kin_context_free(other);
+  kin_binding_free(binding);
+}
+
+TEST_F(Api, RunsHaveOptions) {
+  load(affineParts());
+  makeContext();
+  AffineRun run;
+  KinError *error = nullptr;
+  KinRunOptions options = {sizeof(KinRunOptions), 0, nullptr, 1, 0, nullptr};
+  auto once = [&] {
+    return kin_run_with(context, run.inputs, 1, run.outputs, 3, &options, &error);
+  };
+  ASSERT_EQ(once(), KIN_OK);
+  EXPECT_EQ(run.best[0], affineExpected()[run.where[0]]) << "a processor's are waited for";
+  options.on_stream = 1;
+  EXPECT_EQ(once(), KIN_USAGE);
+  EXPECT_EQ(take(error), "the device has no streams that a run could be put on");
+  options.only_wait = 1;
+  EXPECT_EQ(kin_run_with(context, nullptr, 0, nullptr, 0, &options, nullptr), KIN_OK);
+  options.struct_bytes = 3;
+  EXPECT_EQ(once(), KIN_USAGE);
+  EXPECT_EQ(take(error), "the options have a struct_bytes of 3 instead of " +
+                             std::to_string(sizeof(KinRunOptions)));
 }
 
 TEST_F(Api, ValuesThatACallCantTakeAreInputErrors) {

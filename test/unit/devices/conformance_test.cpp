@@ -13,10 +13,13 @@
 #include "runtime/context.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <cmath>
 #include <cstring>
 #include <gtest/gtest.h>
 #include <numeric>
+#include <random>
 #include <thread>
 
 using namespace kintsugi;
@@ -143,6 +146,81 @@ TEST_P(Conformance, RunsModels) {
     EXPECT_EQ(best[0], affineExpected()[where[0]]);
   else
     EXPECT_EQ(y, std::vector<float>(1000, 0)); // Fresh memory, and nothing wrote to it.
+}
+
+/// Inputs x, a; outputs y = tanh(x w - 1), again = a, z = tanh(a), tail = x[256:], v = z, of which
+/// z is written before a is read for v.
+static Parts partsToOverlap() {
+  Parts parts = affineParts();
+  Manifest &m = parts.manifest;
+  m.stages.pop_back();
+  m.outputs.resize(1);
+  m.buffers.resize(m.buffers.size() - 2);
+  auto add = [&](const char *name, std::vector<int64_t> shape, Home home) {
+    m.buffers.push_back({name, ElementType::F32, shape, uint64_t(4 * shape[0]), home});
+    return uint32_t(m.buffers.size() - 1);
+  };
+  uint32_t a = add("a", {1000}, Home::input(1));
+  m.inputs.push_back({"a", ElementType::F32, {1000}, a});
+  m.outputs.push_back({"again", ElementType::F32, {1000}, a});
+  for (const char *name : {"z", "v"}) {
+    uint32_t result = add(name, {1000}, Home::output(uint32_t(m.outputs.size())));
+    m.outputs.push_back({name, ElementType::F32, {1000}, result});
+    m.stages.push_back(m.stages[1]);
+    m.stages.back().buffers = {a, result};
+  }
+  uint32_t tail = add("x_tail", {744}, Home::alias(m.inputs[0].buffer, 1024));
+  m.outputs.push_back({"tail", ElementType::F32, {744}, tail});
+  m.plan = Plan::sequence({Plan::ofStage(2), Plan::ofStage(0), Plan::ofStage(1), Plan::ofStage(3)});
+  return parts;
+}
+
+/// Wherever outputs lie among the inputs, whose memory is written when it is read no more.
+TEST_P(Conformance, OutputsMayOverlapInputs) {
+  auto model = load(partsToOverlap());
+  auto context = Context::create(model, {2});
+  ASSERT_TRUE(context.ok());
+  constexpr int room = 6000;
+  Block block(*device, 4 * room);
+  std::vector<float> here(room), before(room);
+  std::vector<int64_t> shape{1000};
+  std::mt19937 random(7);
+  auto below = [&](size_t limit) { return random() % limit; };
+  for (int times = 0; times < 200; ++times) {
+    float *memory = below(2) ? here.data() : reinterpret_cast<float *>(block.get());
+    bool isSame = below(3) == 0;
+    size_t step = below(2) ? 16 : 1; // On lines or not.
+    std::array<size_t, 5> order = {0, 1, 2, 3, 4}, at;
+    std::ranges::shuffle(order, random);
+    size_t end = 0;
+    for (size_t number : order) {
+      at[number] = (end + below(230) + step - 1) / step * step;
+      end = at[number] + (number == 4 ? 744 : 1000);
+    }
+    size_t x = isSame ? at[below(4)] : below(room - 1000) / step * step;
+    size_t a = isSame ? at[below(4)] : below(room - 1000) / step * step;
+    InputTensor inputs[] = {{"x", ElementType::F32, shape, memory + x, 4000},
+                            {"a", ElementType::F32, shape, memory + a, 4000}};
+    OutputTensor outputs[] = {{"y", memory + at[0], 4000, {}},
+                              {"again", memory + at[1], 4000, {}},
+                              {"z", memory + at[2], 4000, {}},
+                              {"v", memory + at[3], 4000, {}},
+                              {"tail", memory + at[4], 2976, {}}};
+    for (int run = 0; run < 3; ++run) { // Copied, recorded, and where they are.
+      for (int k = 0; k < room; ++k)
+        memory[k] = before[k] = float((k * 7 + times) % 101) / 50 - 1;
+      ASSERT_TRUE((*context)->run(inputs, outputs).ok());
+      for (size_t k = 0; k < 1000 && GetParam().computes; k += 3) {
+        float y = std::tanh(before[x + k] * (float(k) / 500) - 1), z = std::tanh(before[a + k]);
+        ASSERT_NEAR(memory[at[0] + k], y, 1e-6) << times;
+        ASSERT_EQ(memory[at[1] + k], before[a + k]) << times;
+        ASSERT_NEAR(memory[at[2] + k], z, 1e-6) << times;
+        ASSERT_NEAR(memory[at[3] + k], z, 1e-6) << times;
+        if (k < 744)
+          ASSERT_EQ(memory[at[4] + k], before[x + 256 + k]) << times;
+      }
+    }
+  }
 }
 
 TEST_P(Conformance, LoopsAndBranchesReadTheDevice) {

@@ -166,16 +166,19 @@ TEST_F(Cuda, RecordsTheSecondRun) {
   ASSERT_TRUE(model.ok()) << model.error().message;
   auto context = Context::create(*model);
   ASSERT_TRUE(context.ok());
+  RunOptions timed;
+  timed.timesSteps = true;
   for (int times = 1; times <= 4; ++times) {
     std::ranges::fill(y, 7);
     for (float &value : x)
       value *= 0.5f; // The graph reads what this run was given.
-    Status status = runWithoutCall(**context);
+    Status status = runWithoutCall(**context, timed);
     ASSERT_TRUE(status.ok()) << status.error().message;
     EXPECT_NEAR(y[7], std::tanh(x[7] * (7 / 500.0f) - 1), 1e-6);
     EXPECT_EQ(fake->graphLaunches, times - 1);
     EXPECT_EQ((*context)->deviceSeconds().has_value(), times > 1);
   }
+  EXPECT_FALSE(runWithoutCall(**context).ok() && (*context)->deviceSeconds());
   EXPECT_EQ(fake->launches, 2);
   EXPECT_EQ(fake->recorded, 2);
   EXPECT_EQ(fake->early, 0u); // Its kernels don't say that they wait.
@@ -247,6 +250,125 @@ TEST_F(Cuda, TensorsOnTheDeviceAreUsedWhereTheyAreOnceTheyWereThere) {
   for (size_t k = 0; k < rooms; ++k)
     for (auto *all : {&from, &to})
       device.release((*all)[k], 4000);
+}
+
+/// A model with small inputs beside a large one, of which no stage reads the small ones.
+static Parts partsWithSmallInputs() {
+  Parts parts = cudaParts(withoutCall(affineParts()));
+  Manifest &m = parts.manifest;
+  for (uint32_t number : {1, 2, 3}) {
+    std::string name = "small" + std::to_string(number);
+    auto buffer = static_cast<uint32_t>(m.buffers.size());
+    m.buffers.push_back({name, ElementType::I64, {3}, 24, Home::input(number)});
+    m.inputs.push_back({name, ElementType::I64, {3}, buffer});
+  }
+  m.checks = {
+      {m.inputs[2].buffer, "pick", "its index {} is wrong", ElementRange{0, 9, 0, {{3, 1}}}}};
+  return parts;
+}
+
+TEST_F(Cuda, RunsOnBoundTensorsAskTheDriverForLittle) {
+  auto model = load(partsWithSmallInputs());
+  ASSERT_TRUE(model.ok()) << model.error().message;
+  auto context = Context::create(*model);
+  ASSERT_TRUE(context.ok());
+  Device &device = (*model)->device();
+  auto *from = static_cast<float *>(*device.allocate(4000));
+  auto *to = static_cast<float *>(*device.allocate(4000));
+  int64_t small[3][3] = {{1, 2, 3}, {4, 5, 6}, {7, 8, 9}}, dims[] = {3};
+  std::unique_ptr<Binding> binding;
+  {
+    InputTensor inputs[] = {{"small3", ElementType::I64, dims, small[2], 24},
+                            {"x", ElementType::F32, shape, from, 4000},
+                            {"small2", ElementType::I64, dims, small[1], 24},
+                            {"small1", ElementType::I64, dims, small[0], 24}};
+    OutputTensor outputs[] = {{"y", to, 4000, {}}};
+    auto bound = (*context)->bind(inputs, outputs);
+    ASSERT_TRUE(bound.ok()) << bound.error().message;
+    binding = std::move(*bound);
+    std::ranges::fill(inputs, InputTensor{}); // What is kept is not these.
+  }
+  for (int times = 1; times <= 5; ++times) {
+    for (int k = 0; k < 1000; ++k)
+      from[k] = x[k] / float(times);
+    small[1][2] = times == 4 ? 9 : 2; // Values are looked at in each run.
+    FakeCuda before = *fake;
+    EXPECT_EQ(messageOf((*context)->run(*binding)),
+              times == 4 ? "input 'small2': node 'pick': its index 9 is wrong" : "success");
+    EXPECT_NEAR(to[7], std::tanh(from[7] * (7 / 500.0f) - 1), times == 4 ? 1 : 1e-6);
+    EXPECT_EQ(fake->pointerQueries, before.pointerQueries);
+    if (times < 3 ||
+        times == 4) // Stages are waited for one by one, or recorded; or nothing is run.
+      continue;
+    EXPECT_EQ(fake->uploads, before.uploads + 1) << "all that is the host's together";
+    EXPECT_EQ(fake->waits, before.waits + 1);
+    EXPECT_EQ(fake->graphLaunches, before.graphLaunches + 1);
+    EXPECT_EQ(fake->copies, before.copies);
+  }
+  binding.reset();
+  (*context).reset();
+  device.release(from, 4000);
+  device.release(to, 4000);
+}
+
+/// Neighbours go together, wherever the others are.
+TEST_F(Cuda, SmallInputsMayBeAnywhere) {
+  Parts parts = partsWithSmallInputs();
+  Manifest &m = parts.manifest;
+  for (uint32_t number : {1, 2, 3}) { // They are outputs, too.
+    std::string name = "again" + std::to_string(number);
+    m.outputs.push_back({name, ElementType::I64, {3}, m.inputs[number].buffer});
+  }
+  auto model = load(parts);
+  ASSERT_TRUE(model.ok()) << model.error().message;
+  auto context = Context::create(*model);
+  ASSERT_TRUE(context.ok());
+  Device &device = (*model)->device();
+  int64_t here[3][3], results[3][3], dims[] = {3};
+  for (int where = 0; where < 16; ++where) {
+    auto *there = static_cast<int64_t *>(*device.allocate(3 * 64));
+    std::vector<InputTensor> inputs = {{"x", ElementType::F32, shape, x.data(), 4000}};
+    std::vector<OutputTensor> outputs = {{"y", y.data(), 4000, {}}};
+    for (int k = 0; k < 3; ++k) {
+      int64_t *data = where >> k & 1 ? there + 8 * k : here[k];
+      for (int64_t e = 0; e < 3; ++e)
+        data[e] = (where + k + e) % 9;
+      inputs.push_back({"", ElementType::I64, dims, data, 24});
+      outputs.push_back({"", results[k], 24, {}});
+    }
+    int before = fake->uploads;
+    ASSERT_EQ(messageOf((*context)->run(inputs, outputs)), "success");
+    for (int k = 0; k < 3; ++k)
+      for (int64_t e = 0; e < 3; ++e)
+        EXPECT_EQ(results[k][e], (where + k + e) % 9);
+    constexpr int pieces[] = {1, 2, 2, 2, 1, 2, 1, 1}; // Of x and what is with it, and of the rest.
+    EXPECT_EQ(fake->uploads - before, pieces[where % 8]) << where;
+    device.release(there, 3 * 64);
+  }
+}
+
+TEST_F(Cuda, AnOutputOverAnInputIsCopiedWhereStagesReadThatLater) {
+  for (bool readsLater : {false, true}) {
+    Parts parts = cudaParts(withoutCall(affineParts()));
+    if (readsLater) // y = tanh(x), by the stage that reads x.
+      parts.manifest.stages[1].buffers[0] = parts.manifest.inputs[0].buffer;
+    auto model = load(parts);
+    ASSERT_TRUE(model.ok()) << model.error().message;
+    auto context = Context::create(*model);
+    ASSERT_TRUE(context.ok());
+    auto *memory = static_cast<float *>(*(*model)->device().allocate(4000));
+    InputTensor inputs[] = {{"x", ElementType::F32, shape, memory, 4000}};
+    OutputTensor outputs[] = {{"y", memory, 4000, {}}};
+    for (int times = 1; times <= 5; ++times) {
+      std::copy_n(x.data(), 1000, memory);
+      int copies = fake->copies;
+      ASSERT_EQ(messageOf((*context)->run(inputs, outputs)), "success");
+      EXPECT_NEAR(memory[7], std::tanh(readsLater ? x[7] : x[7] * (7 / 500.0f) - 1), 1e-6);
+      EXPECT_EQ(fake->copies - copies, times == 1 ? 2 : readsLater ? 1 : 0);
+    }
+    (*context).reset();
+    (*model)->device().release(memory, 4000);
+  }
 }
 
 /// Whatever the run before was like, and wherever its tensors were.
@@ -350,6 +472,10 @@ TEST_F(Cuda, WhatTheHostLooksAtOfTensorsOnTheDevice) {
   EXPECT_EQ(run(there), "output 'rows' has extents that depend on data: give it host memory");
   *count = 5;
   EXPECT_EQ(run(here), "input 'count': node 'cut': Ragged: 5 is too much");
+  *count = 1;
+  int waits = fake->waits;
+  EXPECT_EQ(run(here), "success");
+  EXPECT_EQ(fake->waits, waits + 1) << "the run's own end";
   device.release(count, 8);
   device.release(there, 48);
 }

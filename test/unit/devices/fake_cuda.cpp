@@ -9,10 +9,12 @@
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <dlfcn.h>
 #include <functional>
 #include <iterator>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -26,8 +28,32 @@ namespace {
 constexpr int success = 0, invalidValue = 1, outOfMemory = 2, invalidDevice = 101, notFound = 500,
               illegalAddress = 700;
 
+using Work = std::function<int()>;
+
 struct Stream {
-  std::vector<std::function<int()>> *recording = nullptr;
+  std::vector<Work> *recording = nullptr;
+  std::deque<Work> asked; ///< And not done.
+  uint64_t numDone = 0;
+  int failed = success; ///< What the first piece of work that failed gave.
+
+  uint64_t numAsked() const { return numDone + asked.size(); }
+  /// The first so many pieces of work.
+  int runUntil(uint64_t number) {
+    while (numDone < number && !asked.empty()) {
+      Work work = std::move(asked.front());
+      asked.pop_front();
+      ++numDone;
+      if (int error = work(); error && !failed)
+        failed = error;
+    }
+    return failed;
+  }
+};
+
+struct Event {
+  std::shared_ptr<int> tick = std::make_shared<int>(0);
+  std::shared_ptr<Stream> stream; ///< That it was recorded in,
+  uint64_t behind = 0;            ///< behind so many pieces of work.
 };
 
 struct Function {
@@ -36,26 +62,42 @@ struct Function {
 };
 
 std::recursive_mutex mutex;
-std::map<Address, size_t> allocated; ///< Bytes by address.
+std::map<Address, size_t> allocated;                 ///< Bytes by address.
+std::map<Address, size_t> locked;                    ///< The same of the host's memory.
+std::map<Stream *, std::shared_ptr<Stream>> streams; ///< By handle; null: the default stream.
 
-bool isOfDevice(const void *memory) {
-  std::lock_guard lock(mutex);
-  auto address = reinterpret_cast<Address>(memory);
-  auto behind = allocated.upper_bound(address);
-  return behind != allocated.begin() &&
-         address - std::prev(behind)->first < std::prev(behind)->second;
+std::shared_ptr<Stream> streamOf(Handle handle) {
+  auto &stream = streams[static_cast<Stream *>(handle)];
+  if (!stream)
+    stream = std::make_shared<Stream>();
+  return stream;
 }
 
-int perform(Stream *stream, std::function<int()> work) {
-  if (stream && stream->recording) {
+bool isIn(const std::map<Address, size_t> &blocks, const void *memory) {
+  std::lock_guard lock(mutex);
+  auto address = reinterpret_cast<Address>(memory);
+  auto behind = blocks.upper_bound(address);
+  return behind != blocks.begin() && address - std::prev(behind)->first < std::prev(behind)->second;
+}
+
+int perform(Handle handle, Work work) {
+  std::lock_guard lock(mutex);
+  std::shared_ptr<Stream> stream = streamOf(handle);
+  if (stream->recording) {
     stream->recording->push_back(std::move(work));
     return success;
   }
-  {
-    std::lock_guard lock(mutex);
-    fakeCuda()->isUnderWay = true;
-  }
-  return work();
+  fakeCuda()->isUnderWay = true;
+  stream->asked.push_back(std::move(work));
+  return success;
+}
+
+int wait(Stream &stream, uint64_t behind) {
+  ++fakeCuda()->waits;
+  int failed = stream.runUntil(behind);
+  bool isIdle = std::ranges::all_of(streams, [](auto &each) { return each.second->asked.empty(); });
+  fakeCuda()->isUnderWay &= !isIdle;
+  return failed ? failed : fakeCuda()->fault;
 }
 
 /// As code does that says when its parts are under way (abi/launch.h).
@@ -67,12 +109,12 @@ void noteTimes(uint64_t *table) {
   }
 }
 
-void countMove(Stream *stream) {
+void countMove(Handle stream) {
   std::lock_guard lock(mutex);
-  fakeCuda()->recordedMoves += stream && stream->recording;
+  fakeCuda()->recordedMoves += streamOf(stream)->recording != nullptr;
 }
 
-int move(Stream *stream, void *to, const void *from, size_t bytes) {
+int move(Handle stream, void *to, const void *from, size_t bytes) {
   countMove(stream);
   return perform(stream, [=] {
     std::memmove(to, from, bytes);
@@ -152,104 +194,171 @@ int cuMemAlloc_v2(Address *address, size_t bytes) {
   return success;
 }
 int cuPointerGetAttribute(void *value, int attribute, Address pointer) {
+  ++fakeCuda()->pointerQueries;
   if (attribute != kintsugi::devices::cuda::memoryType ||
-      !isOfDevice(reinterpret_cast<void *>(pointer)))
+      !isIn(allocated, reinterpret_cast<void *>(pointer)))
     return invalidValue;
   *static_cast<unsigned *>(value) = kintsugi::devices::cuda::deviceMemory;
   return success;
 }
 int cuMemFree_v2(Address address) {
   std::lock_guard lock(mutex);
+  for (auto &[handle, stream] : streams)
+    stream->runUntil(stream->numAsked());
   allocated.erase(address);
   std::free(reinterpret_cast<void *>(address));
   --fakeCuda()->memoryInUse;
   return success;
 }
+int cuMemHostAlloc(void **memory, size_t bytes, unsigned) {
+  std::lock_guard lock(mutex);
+  *memory = std::malloc(bytes);
+  locked[reinterpret_cast<Address>(*memory)] = bytes;
+  ++fakeCuda()->memoryInUse;
+  return success;
+}
+int cuMemFreeHost(void *memory) {
+  std::lock_guard lock(mutex);
+  locked.erase(reinterpret_cast<Address>(memory));
+  std::free(memory);
+  --fakeCuda()->memoryInUse;
+  return success;
+}
+// Of the host's memory only what is locked is read and written while the host goes on.
 int cuMemcpyHtoDAsync_v2(Address to, const void *from, size_t bytes, Handle stream) {
-  if (isOfDevice(from))
+  if (isIn(allocated, from))
     return invalidValue;
-  return move(static_cast<Stream *>(stream), reinterpret_cast<void *>(to), from, bytes);
+  ++fakeCuda()->uploads;
+  if (isIn(locked, from))
+    return move(stream, reinterpret_cast<void *>(to), from, bytes);
+  auto *start = static_cast<const char *>(from);
+  std::vector<char> taken(start, start + bytes);
+  countMove(stream);
+  return perform(stream, [to, taken] {
+    std::memcpy(reinterpret_cast<void *>(to), taken.data(), taken.size());
+    return success;
+  });
 }
 int cuMemcpyDtoHAsync_v2(void *to, Address from, size_t bytes, Handle stream) {
-  if (isOfDevice(to))
+  if (isIn(allocated, to))
     return invalidValue;
-  return move(static_cast<Stream *>(stream), to, reinterpret_cast<void *>(from), bytes);
+  int status = move(stream, to, reinterpret_cast<void *>(from), bytes);
+  if (isIn(locked, to))
+    return status;
+  std::lock_guard lock(mutex);
+  std::shared_ptr<Stream> asked = streamOf(stream);
+  return asked->runUntil(asked->numAsked());
 }
 int cuMemcpyDtoDAsync_v2(Address to, Address from, size_t bytes, Handle stream) {
   ++fakeCuda()->copies;
-  return move(static_cast<Stream *>(stream), reinterpret_cast<void *>(to),
-              reinterpret_cast<void *>(from), bytes);
+  return move(stream, reinterpret_cast<void *>(to), reinterpret_cast<void *>(from), bytes);
 }
 int cuMemsetD32Async(Address to, unsigned value, size_t count, Handle stream) {
-  countMove(static_cast<Stream *>(stream));
-  return perform(static_cast<Stream *>(stream), [=] {
+  countMove(stream);
+  return perform(stream, [=] {
     for (size_t i = 0; i < count; ++i)
       std::memcpy(reinterpret_cast<char *>(to) + 4 * i, &value, 4);
     return success;
   });
 }
-int cuStreamCreate(Handle *stream, unsigned) {
-  *stream = new Stream;
-  return success;
-}
-int cuStreamDestroy_v2(Handle stream) {
-  delete static_cast<Stream *>(stream);
-  return success;
-}
-int cuStreamSynchronize(Handle) {
+int cuStreamCreate(Handle *handle, unsigned) {
   std::lock_guard lock(mutex);
-  fakeCuda()->isUnderWay = false;
-  return fakeCuda()->fault;
+  auto stream = std::make_shared<Stream>();
+  *handle = stream.get();
+  streams[stream.get()] = std::move(stream);
+  return success;
+}
+// What it was asked for goes on.
+int cuStreamDestroy_v2(Handle stream) {
+  std::lock_guard lock(mutex);
+  streams.erase(static_cast<Stream *>(stream));
+  return success;
+}
+int cuStreamSynchronize(Handle handle) {
+  std::lock_guard lock(mutex);
+  std::shared_ptr<Stream> stream = streamOf(handle);
+  return wait(*stream, stream->numAsked());
+}
+int cuStreamIsCapturing(Handle stream, int *status) {
+  std::lock_guard lock(mutex);
+  *status = streamOf(stream)->recording != nullptr;
+  return success;
+}
+int cuStreamWaitEvent(Handle stream, Handle handle, unsigned) {
+  std::lock_guard lock(mutex);
+  Event event = *static_cast<Event *>(handle); // As it is now.
+  ++fakeCuda()->streamWaits;
+  return perform(stream, [event] { return event.stream->runUntil(event.behind); });
 }
 int cuStreamBeginCapture_v2(Handle stream, int) {
-  static_cast<Stream *>(stream)->recording = new std::vector<std::function<int()>>;
+  if (!stream) // The driver records no default stream.
+    return invalidValue;
+  streamOf(stream)->recording = new std::vector<Work>;
   return success;
 }
 int cuStreamEndCapture(Handle stream, Handle *graph) {
-  *graph = std::exchange(static_cast<Stream *>(stream)->recording, nullptr);
+  *graph = std::exchange(streamOf(stream)->recording, nullptr);
   return success;
 }
 int cuGraphInstantiateWithFlags(Handle *runnable, Handle graph, unsigned long long) {
-  *runnable = new std::vector<std::function<int()>>(
-      *static_cast<std::vector<std::function<int()>> *>(graph));
+  *runnable = new std::vector<Work>(*static_cast<std::vector<Work> *>(graph));
   return success;
 }
-int cuGraphLaunch(Handle runnable, Handle) {
+int cuGraphLaunch(Handle runnable, Handle stream) {
   {
     std::lock_guard lock(mutex);
     ++fakeCuda()->graphLaunches;
-    fakeCuda()->isUnderWay = true;
   }
-  for (const std::function<int()> &step :
-       *static_cast<std::vector<std::function<int()>> *>(runnable))
-    if (int error = step())
-      return error;
-  return success;
+  return perform(stream, [steps = *static_cast<std::vector<Work> *>(runnable)] {
+    for (const Work &step : steps)
+      if (int error = step())
+        return error;
+    return success;
+  });
 }
 int cuGraphDestroy(Handle graph) {
-  delete static_cast<std::vector<std::function<int()>> *>(graph);
+  delete static_cast<std::vector<Work> *>(graph);
   return success;
 }
 int cuGraphExecDestroy(Handle graph) { return cuGraphDestroy(graph); }
 // An event is when the device passed it: the clock goes on by a tick with each event and by four
 // with each kernel.
 int cuEventCreate(Handle *event, unsigned) {
-  *event = new int(0);
+  *event = new Event;
   return success;
 }
 int cuEventDestroy_v2(Handle event) {
-  delete static_cast<int *>(event);
+  delete static_cast<Event *>(event);
   return success;
 }
-int cuEventRecord(Handle event, Handle) {
-  *static_cast<int *>(event) = ++fakeCuda()->ticks;
-  return success;
+int cuEventRecord(Handle handle, Handle stream) {
+  std::lock_guard lock(mutex);
+  auto *event = static_cast<Event *>(handle);
+  event->stream = streamOf(stream);
+  int status = perform(stream, [tick = event->tick] {
+    *tick = ++fakeCuda()->ticks;
+    return success;
+  });
+  event->behind = event->stream->numAsked();
+  return status;
 }
 int cuEventRecordWithFlags(Handle event, Handle stream, unsigned) {
-  return perform(static_cast<Stream *>(stream), [=] { return cuEventRecord(event, stream); });
+  return cuEventRecord(event, stream);
+}
+int cuEventQuery(Handle handle) {
+  std::lock_guard lock(mutex);
+  auto *event = static_cast<Event *>(handle);
+  bool isDone = event->stream->numDone >= event->behind;
+  return isDone ? success : kintsugi::devices::cuda::notReady;
+}
+int cuEventSynchronize(Handle handle) {
+  std::lock_guard lock(mutex);
+  auto *event = static_cast<Event *>(handle);
+  return wait(*event->stream, event->behind);
 }
 int cuEventElapsedTime(float *milliseconds, Handle start, Handle end) {
-  *milliseconds = 0.25f * float(*static_cast<int *>(end) - *static_cast<int *>(start));
+  int first = *static_cast<Event *>(start)->tick, last = *static_cast<Event *>(end)->tick;
+  *milliseconds = 0.25f * float(last - first);
   return success;
 }
 int cuModuleLoadDataEx(Handle *module, const void *image, unsigned count, int *, void **values) {
@@ -346,7 +455,7 @@ int cuTensorMapEncodeTiled(void *map, int type, unsigned rank, Address start,
 int cuLaunchKernelEx(const kintsugi::devices::cuda::LaunchConfig *config, Handle handle,
                      void **parameters, void **) {
   auto *function = static_cast<Function *>(handle);
-  auto *queue = static_cast<Stream *>(config->stream);
+  std::shared_ptr<Stream> queue = streamOf(config->stream);
   unsigned blocks = config->gridX, sharedBytes = config->sharedBytes;
   std::vector<void *> operands;
   {
@@ -378,7 +487,7 @@ int cuLaunchKernelEx(const kintsugi::devices::cuda::LaunchConfig *config, Handle
     table = *static_cast<uint64_t **>(parameters[count + fakeCuda()->mapsOfClocked]);
     fakeCuda()->tables.insert(table);
   }
-  return perform(queue, [=] {
+  return perform(config->stream, [=] {
     if (function->name == fakeCuda()->failingKernel) {
       fakeCuda()->fault = illegalAddress;
       return success;

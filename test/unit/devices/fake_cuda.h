@@ -2,7 +2,9 @@
 //
 // fake_cuda.cpp is a library with the functions of NVIDIA's driver that the runtime uses, over the
 // host's memory and processor: the "text" of a module names stages of the runtime's fixtures, and a
-// launch runs their tiles.
+// launch runs their tiles. What a stream is asked for happens as late as it may: when it is waited
+// for, or when another stream that waits for it is. So memory that is read or written too early
+// shows.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KINTSUGI_TEST_DEVICES_FAKE_CUDA_H
@@ -48,6 +50,10 @@ struct FakeCuda {
   int recordedMoves = 0; ///< Copies and fills.
   int graphLaunches = 0;
   int copies = 0;          ///< On the device.
+  int uploads = 0;         ///< From the host.
+  int waits = 0;           ///< For a stream, or an event.
+  int streamWaits = 0;     ///< Of streams for events.
+  int pointerQueries = 0;  ///< Whose memory an address is.
   bool isUnderWay = false; ///< Something was asked for since a stream was waited for.
   std::vector<FakeTensorMap> encodedMaps;
   /// Of each launch of that kernel, which of them it was given, and its first operand.

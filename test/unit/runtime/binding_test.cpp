@@ -74,24 +74,48 @@ TEST_F(Binding, DynamicOutputsNeedRoomForTheirShape) {
             "output 'rows' has room for 1 extents, it needs 2");
 }
 
-TEST_F(Binding, OverlapsAreRefusedUnlessAllowed) {
-  OutputTensor inPlace{"y", x, 4000, {}}, shifted{"y", x + 1, 4000, {}};
+TEST_F(Binding, OutputsDontOverlap) {
   OutputTensor first{"y", y, 4000, {}}, inside{"best", y + 10, 20, {}};
   OutputTensor second{"best", best, 20, {}}, third{"where", where, 40, {}};
-  const InputTensor *inputs[] = {&good};
   auto error = [&](const OutputTensor *a, const OutputTensor *b) {
-    const OutputTensor *outputs[] = {a, b, &third};
-    Status status = checkOverlaps(manifest, inputs, outputs, 0);
+    BoundTensors tensors;
+    tensors.inputs = {&good};
+    tensors.outputs = {a, b, &third};
+    Status status = findDeliveries(manifest, PlanOrder(manifest), tensors);
     return status.ok() ? "" : status.error().message;
   };
   EXPECT_EQ(error(&first, &second), "");
   EXPECT_EQ(error(&first, &inside), "output 'best' overlaps output 'y'");
-  EXPECT_EQ(error(&inPlace, &second),
-            "output 'y' overlaps input 'x', which the model does not allow");
+}
+
+TEST_F(Binding, OutputsOverAnInputAreWrittenWhenItWasRead) {
+  auto deliveriesOf = [&](float *y, float *best) {
+    OutputTensor outputs[] = {{"y", y, 4000, {}}, {"best", best, 20, {}}, {"where", where, 40, {}}};
+    BoundTensors tensors;
+    tensors.inputs = {&good};
+    for (const OutputTensor &tensor : outputs)
+      tensors.outputs.push_back(&tensor);
+    EXPECT_TRUE(findDeliveries(manifest, PlanOrder(manifest), tensors).ok());
+    return tensors.deliveries;
+  };
+  using enum Delivery;
+  using Deliveries = std::vector<Delivery>;
+  Deliveries inPlace(3, Direct);
+  EXPECT_EQ(deliveriesOf(x, best), inPlace) << "the stage behind the one that reads it";
+  EXPECT_EQ(deliveriesOf(x + 1, best), inPlace);
+  EXPECT_EQ(deliveriesOf(y, x + 10), inPlace);
+  manifest.stages[1].buffers[0] = manifest.inputs[0].buffer; // y = tanh(x), by one stage.
+  EXPECT_EQ(deliveriesOf(y, best), inPlace);
+  EXPECT_EQ(deliveriesOf(x, best), Deliveries({Apart, Direct, Direct}));
+  EXPECT_EQ(deliveriesOf(x + 990, best), Deliveries({Apart, Direct, Direct}));
+  EXPECT_EQ(deliveriesOf(y, x + 10), inPlace) << "by the stage behind";
   manifest.outputs[0].mayAlias = 0;
-  EXPECT_EQ(error(&inPlace, &second), "");
-  EXPECT_EQ(error(&shifted, &second),
-            "output 'y' overlaps input 'x', which the model does not allow");
+  EXPECT_EQ(deliveriesOf(x, best), inPlace) << "the model says that it is right";
+  EXPECT_EQ(deliveriesOf(x + 1, best), Deliveries({Apart, Direct, Direct}));
+  manifest.outputs[0].buffer = manifest.inputs[0].buffer; // y is x.
+  EXPECT_EQ(deliveriesOf(x, best), inPlace);
+  EXPECT_EQ(deliveriesOf(x + 1, best), Deliveries({Detour, Direct, Direct}));
+  EXPECT_EQ(deliveriesOf(y, x), Deliveries({Detour, Apart, Direct}));
 }
 
 TEST(Compact, KeepsTheLeadingElementsInOrder) {

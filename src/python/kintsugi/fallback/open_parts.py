@@ -34,6 +34,9 @@ class OpenParts:
     def compute_into(self, given, bound, options=None):
         return self._run(given, lambda parts, values: parts.compute_into(values, bound, options))
 
+    def wait(self):
+        """Runs are over when they return."""
+
     def report(self):
         return SpecializationReport.of(self._cache.entries(), self._cache.evictions, self._cache.limit)
 

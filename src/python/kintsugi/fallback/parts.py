@@ -145,6 +145,9 @@ class Parts:
             steps.append((runner, part.outputs, last))
         return steps[::-1]
 
+    def wait(self):
+        """Runs are over when they return."""
+
     def report(self):
         """What runs where, and why."""
         return self._report

@@ -17,8 +17,8 @@ class Session:
         self._outputs = [(result, _view(result.view, symbols)) for result in results.outputs]
         self._fed = [fed[port.name] for port in session.get_inputs()]
         gpu = session.get_provider_options().get(GPU_PROVIDER)
+        self._is_on_gpu = gpu is not None
         self._device = torch.device("cpu") if gpu is None else torch.device("cuda", int(gpu["device_id"]))
-        self._stream = None if gpu is None else torch.cuda.ExternalStream(self._program.stream(), self._device)
         values = [node.meta["val"] for node in results.nodes]
         if there := [each for each in values if isinstance(each, torch.Tensor) and each.device.type != self._device.type]:
             raise UsageError(f"a result is to be on {there[0].device}, what it comes of is on {self._device}")
@@ -27,9 +27,11 @@ class Session:
     def run(self, arguments):
         given = [self._placed(arguments[number]) for number in self._fed]
         made = [room.empty(self._device) for room in self._rooms]
-        if self._stream is not None:  # Whose work comes behind what torch has under way; a run ends when it is done.
-            self._stream.wait_stream(torch.cuda.current_stream(self._device))
-        self._program.run_at([tensor.data_ptr() for tensor in given], [tensor.data_ptr() for tensor in made])
+        stream = None  # On a GPU the run is among what torch has under way, and nobody waits for it here.
+        if self._is_on_gpu:
+            stream = torch.cuda.current_stream(self._device).cuda_stream
+        places = ([tensor.data_ptr() for tensor in tensors] for tensors in (given, made))
+        self._program.run_at(*places, stream)
         made = [room.finished(tensor) for room, tensor in zip(self._rooms, made)]
         return tuple(self._result(result, view, arguments, made) for result, view in self._outputs)
 
