@@ -91,14 +91,16 @@ RegisterCycles::RegisterCycles(const LoopNest &nest, llvm::ArrayRef<TileDimensio
   for (const Expr &finish : nest.epilogue)
     epilogueOperations += operationsOf(finish);
   unsigned bits = 32;
-  for (unsigned destination : nest.destinations)
-    bits = std::max(bits, bitsOf(buffers[destination].type));
   for (const Kept &kept : nest.kept)
     bits = std::max(bits, bitsOf(buffers[kept.buffer].type));
   if (nest.reduction)
     bits = std::max(bits, bitsOf(nest.reduction->accumulator));
   for (const Expr &read : bodyReads)
     bits = std::max(bits, isFloat(read.type()) ? bitsOf(read.type()) : 32u);
+  reducedLanes = std::max(1u, unit.bits / bits);
+  if (!joinsKeys()) // Of those, positions are stored, which take no room while keys are compared.
+    for (unsigned destination : nest.destinations)
+      bits = std::max(bits, bitsOf(buffers[destination].type));
   fullLanes = std::max(1u, unit.bits / bits);
   plainStrides = stridesOf(bodyReads);
   if (nest.reduction)
@@ -107,6 +109,10 @@ RegisterCycles::RegisterCycles(const LoopNest &nest, llvm::ArrayRef<TileDimensio
   for (unsigned k = 0; k < numParallel; ++k)
     destinationStrides.push_back(nest.destinationIndex.coefficientOf(k));
   packNothing();
+}
+
+bool RegisterCycles::joinsKeys() const {
+  return nest.reduction && isArgForm(nest.reduction->combiner);
 }
 
 bool RegisterCycles::readsAll() const {
@@ -394,7 +400,10 @@ double RegisterCycles::ofBlocks(const RegisterTile &tile, double columns, double
   for (unsigned k = numParallel; k < numParallel + nest.numReductions(); ++k)
     steps *= blocks(nest.extentOf(k), tile.stepOf(k));
   double width = double(tile.rows) * tile.vectors;
-  double arithmetic = std::max(width, operationsIn(tile)) * 0.5;
+  constexpr double ofKeys = 4; ///< Operations that compare keys and choose them and their places.
+  double operations =
+      joinsKeys() ? ofKeys * width + operationsIn(tile) : std::max(width, operationsIn(tile));
+  double arithmetic = operations * 0.5;
   constexpr double between = 2; ///< One block and the next.
   if (!nest.reduction) {
     if (double least = points * (arithmetic + between); least >= limit)
@@ -402,7 +411,7 @@ double RegisterCycles::ofBlocks(const RegisterTile &tile, double columns, double
     return points *
            (std::max(bodyLoads(tile), 0.5) + arithmetic + stores(tile, vectorReduces) + between);
   }
-  const double chain = 2.0 * unit.multiplyAdds; ///< From one sum to the next.
+  const double chain = (joinsKeys() ? 3.0 : 2.0) * unit.multiplyAdds; ///< From one sum to the next.
   constexpr double late = 0.3; ///< Of a load, where there are no more sums than fill that time.
   constexpr double sustained = 0.7; ///< Of the rate of a cache, beside arithmetic.
   constexpr double ofLoop = 0.25;

@@ -223,7 +223,10 @@ static LogicalResult verifyRegisters(ComputeOp op) {
     return op.emitOpError("has rows but no iterator for them");
   if (registers.getUnroll() < 0 || registers.getUnroll() > iterators - parallel)
     return op.emitOpError("unrolls more reduction loops than it has");
-  if (op.isReduction() && isArgForm(*op.getCombiner()) && registers.getVector() >= parallel &&
+  bool isArg = op.isReduction() && isArgForm(*op.getCombiner());
+  if (!isArg && op.getPayloadOrder() != 0)
+    return op.emitOpError("has an order of a payload that it has not");
+  if (isArg && (threads || op.getPayloadOrder() == 0) && registers.getVector() >= parallel &&
       registers.getLanes() * registers.getVectors() > 1)
     return op.emitOpError("can't spread an arg form's reduction over lanes");
   return success();

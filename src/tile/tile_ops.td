@@ -140,6 +140,8 @@ def ComputeOp : TileOp<"compute", [AttrSizedOperandSegments, ParentOneOf<["Kerne
     meets. With `passes`, the outermost reduction loop stands outside of the parallel ones; running
     values wait in the destination, which has their type and whose blocks don't overlap. With
     `past_caches`, whole vectors are stored around the caches where their places are aligned.
+    Of an arg form's payload, `payload_order` says whether it grows (1) or falls (-1) from each point
+    of the reduction to the next; lanes may share the reduction where it does either.
     With `matrix`, real threads sum products on matrix units; what stands for threads ignores it.
     With `streamed`, those make one loop of a nest of scores and the next three, a softmax's maximum
     and sum, its powers, and their products with values: none of the four leaves anything in scratch
@@ -157,6 +159,7 @@ def ComputeOp : TileOp<"compute", [AttrSizedOperandSegments, ParentOneOf<["Kerne
                        Variadic<AnySignlessInteger>:$bounds, DefaultValuedAttr<I64Attr, "0">:$shared,
                        DefaultValuedAttr<BoolAttr, "false">:$passes,
                        DefaultValuedAttr<BoolAttr, "false">:$past_caches,
+                       DefaultValuedAttr<I64Attr, "0">:$payload_order,
                        OptionalAttr<MatrixAttr>:$matrix,
                        DefaultValuedAttr<BoolAttr, "false">:$streamed,
                        DefaultValuedAttr<BoolAttr, "false">:$skips_blocks,
