@@ -2,6 +2,7 @@
 
 #include "cost/passes.h"
 #include "loops/loop_order.h"
+#include "loops/running.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -53,7 +54,7 @@ private:
   void consider(const RegisterTile &tile, Tell tell) const { tell(tile, cycles.of(tile, limit)); }
 
   bool canVectorizeReduction() const {
-    if (!nest.reduction)
+    if (!nest.reduction || keepsRunningValue(nest))
       return false;
     if (isArgForm(nest.reduction->combiner)) // Of equal keys in two lanes the first one wins.
       return payloadOrder(nest) != 0;

@@ -497,19 +497,24 @@ void NestEmitter::storeAt(Value stored, unsigned destination, Point point) {
           level, point, scope.pastCaches);
 }
 
-/// Stores what is kept of a point of the reduction.
-void NestEmitter::keep(unsigned level, Point point) {
-  for (auto [number, value] : llvm::enumerate(nest.keptValues())) {
-    Value stored =
-        vectorIterator >= 0 && lanes > 1 ? asVector(value, point) : evaluate(value, point);
+/// Stores what is kept of a point of the reduction, whose running values have it.
+void NestEmitter::keep(unsigned level, Point point, const Tuple &running) {
+  bool asLanes = vectorIterator >= 0 && lanes > 1;
+  for (auto [number, buffer] : llvm::enumerate(nest.getKept())) {
+    Value stored;
+    if (nest.getRunning())
+      stored = combiner.finish(running)[0];
+    else
+      stored = asLanes ? asVector(nest.keptValues()[number], point)
+                       : evaluate(nest.keptValues()[number], point);
     SmallVector<DimensionValue> dimensions;
     for (unsigned iterator = 0; iterator < iterators.size(); ++iterator)
       dimensions.push_back(iteratorValue(iterator, point));
     for (Value index : nest.getIndices())
       dimensions.push_back(dimension(index, point));
     AffineMap map = cast<AffineMapAttr>((*nest.getKeptMaps())[number]).getValue();
-    storeTo(scope.pointers.lookup(nest.getKept()[number]),
-            positions.build(map.getResult(0), dimensions), stored, level, point, false);
+    storeTo(scope.pointers.lookup(buffer), positions.build(map.getResult(0), dimensions), stored,
+            level, point, false);
   }
 }
 

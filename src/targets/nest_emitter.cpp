@@ -436,7 +436,7 @@ void NestEmitter::accumulate(unsigned level, Accumulators &accumulators) {
       if (active[vector] > 0) {
         Tuple &values = accumulators[row * vectors + vector];
         values = accumulateOne(level, values, {row, vector});
-        keep(level, {row, vector});
+        keep(level, {row, vector}, values);
       }
 }
 

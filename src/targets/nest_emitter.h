@@ -163,7 +163,7 @@ private:
   mlir::Value indexNumber(tile::IndexOp op, Point point, unsigned level);
   void store(mlir::Value value, unsigned destination, Point point);
   void storeAt(mlir::Value stored, unsigned destination, Point point);
-  void keep(unsigned level, Point point);
+  void keep(unsigned level, Point point, const Tuple &running);
   void storeTo(mlir::Value pointer, const Position &where, mlir::Value stored, unsigned level,
                Point point, bool pastCaches);
   mlir::Value loadPartial(Point point, unsigned level);

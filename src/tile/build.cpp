@@ -4,6 +4,7 @@
 
 #include "loops/block_registers.h"
 #include "loops/loop_order.h"
+#include "loops/running.h"
 #include "tile/build_expr.h"
 #include "tile/dialect.h"
 #include "tile/program_impl.h"
@@ -218,6 +219,8 @@ void KernelBuilder::buildBody(const LoopNest &nest, Block &block, ArrayRef<te::I
     return yieldStored(nest, values, types, exprs);
   values[0] = exprs.operations().cast(types[0], nest.reduction->accumulator, values[0]);
   for (const loops::Kept &kept : nest.kept) {
+    if (loops::keepsRunningValue(nest))
+      break;
     te::Expr value = sharedWith(kept.value, nest.bodies);
     values.push_back(asStored(exprs.build(value), value.type(), kept.buffer, exprs));
   }
@@ -331,7 +334,7 @@ void KernelBuilder::buildNest(const LoopNest &nest) {
       origins, bounded.empty() ? DenseI64ArrayAttr() : builder.getDenseI64ArrayAttr(bounded),
       bounds, nest.sharedDimensions, nest.inPasses, nest.pastCaches,
       nest.bodies.size() == 2 && nest.reduction ? loops::payloadOrder(nest) : 0,
-      matrixOf(nest), nest.streamed, nest.skipsBlocks, kept,
+      loops::keepsRunningValue(nest), matrixOf(nest), nest.streamed, nest.skipsBlocks, kept,
       kept.empty() ? ArrayAttr() : builder.getAffineMapArrayAttr(keptMaps));
   SmallVector<Type, 2> accumulators = accumulatorTypes(nest, ranges);
   Block *body = addBlock(compute.getBody(), nest, parallel.size() + reduction.size(), {});

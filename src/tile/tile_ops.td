@@ -150,7 +150,8 @@ def ComputeOp : TileOp<"compute", [AttrSizedOperandSegments, ParentOneOf<["Kerne
     has for each of `across`; the loop may leave such blocks out.
     A worker's reduction with one running value may store parts of what it joins, one of each point:
     the body's last values go to the buffers `kept`, whose maps give the position from all iterators
-    and `indices`. The nest does not read them.
+    and `indices`. The nest does not read them. Where it is `running`, it keeps the running value
+    instead, each point's own element included, and the body has no value for that.
   }];
   let arguments = (ins DenseI64ArrayAttr:$parallel, DenseI64ArrayAttr:$reduction,
                        OptionalAttr<CombinerAttr>:$combiner, RegistersAttr:$registers,
@@ -160,6 +161,7 @@ def ComputeOp : TileOp<"compute", [AttrSizedOperandSegments, ParentOneOf<["Kerne
                        DefaultValuedAttr<BoolAttr, "false">:$passes,
                        DefaultValuedAttr<BoolAttr, "false">:$past_caches,
                        DefaultValuedAttr<I64Attr, "0">:$payload_order,
+                       DefaultValuedAttr<BoolAttr, "false">:$running,
                        OptionalAttr<MatrixAttr>:$matrix,
                        DefaultValuedAttr<BoolAttr, "false">:$streamed,
                        DefaultValuedAttr<BoolAttr, "false">:$skips_blocks,
@@ -188,10 +190,11 @@ def ComputeOp : TileOp<"compute", [AttrSizedOperandSegments, ParentOneOf<["Kerne
     bool isReduction() { return getCombiner().has_value(); }
     /// What the body gives that is stored or joined, without what is kept.
     ::mlir::OperandRange bodyValues() {
-      return getBody().front().getTerminator()->getOperands().drop_back(getKept().size());
+      return getBody().front().getTerminator()->getOperands().drop_back(numKeptValues());
     }
+    size_t numKeptValues() { return getRunning() ? 0 : getKept().size(); }
     ::mlir::OperandRange keptValues() {
-      return getBody().front().getTerminator()->getOperands().take_back(getKept().size());
+      return getBody().front().getTerminator()->getOperands().take_back(numKeptValues());
     }
     /// The types of the running values: of the epilogue's last arguments.
     ::mlir::TypeRange accumulatorTypes();

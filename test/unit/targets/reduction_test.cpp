@@ -78,6 +78,32 @@ TEST(Reduction, KeepsWhatItJoins) {
     }
 }
 
+/// What is kept is the sum so far, along which other iterators share vectors.
+TEST(Reduction, KeepsItsRunningValue) {
+  constexpr int64_t columns = 21;
+  for (int64_t length : {1, 5, 37})
+    for (ElementType type : {ElementType::F32, ElementType::F64, ElementType::I32})
+      for (RegisterTile tile :
+           {RegisterTile{}, RegisterTile{0, 8, 2, -1, 1, 0}, RegisterTile{1, 8, 1, 0, 2, 1}}) {
+        ScheduleMaker maker;
+        unsigned x = maker.buffer(type, 3 * length * columns);
+        unsigned y = maker.buffer(type, 3 * length * columns, true);
+        unsigned kept = maker.scratch(type, 3 * length * columns);
+        unsigned sums = maker.scratch(type, 3 * columns);
+        bool alongRows = tile.vectorIterator == 0; // Iterators are in the order of the loops.
+        Index column = alongRows ? it(0) : it(1), batch = alongRows ? it(1) : it(0);
+        Index place = batch * (length * columns) + it(2) * columns + column;
+        LoopNest &reduction = maker.reduce(
+            alongRows ? llvm::ArrayRef<int64_t>{columns, 3} : llvm::ArrayRef<int64_t>{3, columns},
+            {length}, Combiner::Sum, sums, batch * columns + column, maker.read(x, place));
+        reduction.kept.push_back({Expr::read(LoopNest::accumulator(0), type, {}), kept, place});
+        reduction.registers = tile;
+        maker.map({3 * length * columns}, y, it(0), maker.read(kept, it(0)));
+        Operands memory = {numbers(3 * length * columns, -9, 9, !isFloat(type)), {}};
+        EXPECT_EQ(compareKernel(maker.schedule, memory, 2e-6), "") << length << nameOf(type);
+      }
+}
+
 TEST(Reduction, OfBooleans) {
   for (Combiner combiner : {Combiner::And, Combiner::Or})
     for (unsigned lanes : {1, 16}) {
