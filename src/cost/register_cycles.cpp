@@ -41,6 +41,29 @@ void collect(llvm::ArrayRef<Expr> exprs, llvm::SmallVector<Expr> &reads) {
     });
 }
 
+/// Whether lanes along an iterator lie in one vector, from which they are picked: they are
+/// quotients of what moves by less than the divisor, as in images that are made larger.
+bool isPicked(const Index &position, unsigned iterator, unsigned lanes) {
+  if (position.coefficientOf(iterator) != 0)
+    return false;
+  unsigned quotients = 0;
+  for (const Term &term : position.terms()) {
+    const Atom &atom = term.atom;
+    if (atom.kind == AtomKind::Data
+            ? atom.data->uses(iterator)
+            : atom.kind != AtomKind::FloorDiv && atom.operand.uses(iterator))
+      return false;
+    if (atom.kind != AtomKind::FloorDiv || !atom.operand.uses(iterator))
+      continue;
+    int64_t step = atom.operand.coefficientOf(iterator);
+    if (!atom.operand.isAffine() || step <= 0 || lanes % atom.divisor != 0 ||
+        term.factor * step > atom.divisor || term.factor < 1)
+      return false;
+    ++quotients;
+  }
+  return quotients == 1;
+}
+
 double blocks(int64_t extent, int64_t step) { return std::ceil(double(extent) / step); }
 
 /// Of storing one lane apart from the others.
@@ -157,8 +180,13 @@ RegisterCycles::Strides RegisterCycles::stridesOf(llvm::ArrayRef<Expr> reads) co
   Strides strides;
   for (const Expr &read : reads) {
     strides.emplace_back();
-    for (unsigned k = 0; k < numParallel + nest.numReductions(); ++k)
-      strides.back().push_back(strideOf(read.readIndices()[0], k));
+    constexpr int64_t picked = 2; // As much as every other element.
+    for (unsigned k = 0; k < numParallel + nest.numReductions(); ++k) {
+      const Index &position = read.readIndices()[0];
+      int64_t stride = strideOf(position, k);
+      bool picks = stride == irregular && isPicked(position, k, fullLanes);
+      strides.back().push_back(picks ? picked : stride);
+    }
   }
   return strides;
 }

@@ -354,6 +354,9 @@ Value NestEmitter::readVector(Value pointer, const Position &where, Type element
   }
   if (!where.lanes && !mask && where.stride >= -1 && where.stride <= 4)
     return readStrided(pointer, where, element, lanes, level);
+  if (!where.pattern.empty() && !mask)
+    if (Value picked = readPattern(pointer, where, element, level))
+      return picked;
   Value places = laneAddresses(pointer, where, element, level);
   Value every = make.firstLanes(lanes, lanes);
   bool byAddress = mask && !(scope.hasAllMasks && element.getIntOrFloatBitWidth() >= 32);
@@ -363,6 +366,19 @@ Value NestEmitter::readVector(Value pointer, const Position &where, Type element
                                             mask && !byAddress ? mask : every, ValueRange{zero()},
                                             builder.getI32IntegerAttr(alignment));
   return byAddress ? make.select(mask, value, zero()) : value;
+}
+
+/// Lanes that are known to lie in one vector are picked from it; null: they are not. Nothing is
+/// read but what lies between two lanes.
+Value NestEmitter::readPattern(Value pointer, const Position &where, Type element, unsigned level) {
+  int64_t first = *llvm::min_element(where.pattern), last = *llvm::max_element(where.pattern);
+  if (last - first >= lanes || (!hasMaskedMoves(element) && last - first + 1 < lanes))
+    return {};
+  Value vector = readFirst(pointer, where, element, first, last - first + 1, level);
+  SmallVector<int32_t> choice;
+  for (int64_t offset : where.pattern)
+    choice.push_back(offset - first);
+  return make.shuffle(vector, vector, choice);
 }
 
 /// One element for all lanes; under a mask, if any lane wants it.

@@ -155,6 +155,8 @@ private:
   mlir::Value readTransposed(tile::ReadOp op, Point point, unsigned level);
   mlir::Value readUniform(mlir::Value pointer, const Position &position, mlir::Type element,
                           mlir::Value mask, unsigned level);
+  mlir::Value readPattern(mlir::Value pointer, const Position &position, mlir::Type element,
+                          unsigned level);
   bool hasMaskedMoves(mlir::Type element) const;
   mlir::Value readFirst(mlir::Value pointer, const Position &position, mlir::Type element,
                         int64_t offset, unsigned count, unsigned level);
