@@ -35,7 +35,7 @@ sys.path.insert(0, str(ROOT / "zoo"))
 import cpu
 import machine
 import models
-import open as open_batch
+import open_models
 
 FORMS = ["graph", "inductor", "flex"]
 LEAST_RUNS = 3
@@ -197,8 +197,8 @@ class Kintsugi:
         self.artifact, self.seconds = folder / f"{name}.kin", options.seconds
         model, sizes = models.FOLDER / f"{name}.onnx", ()
         if options.batch > 1:
-            model, sizes = folder / f"{name}.onnx", ("--dim", f"{open_batch.NAME}={options.batch}")
-            onnx.save(open_batch.opened(models.FOLDER / f"{name}.onnx"), model)
+            model, sizes = folder / f"{name}.onnx", ("--dim", f"{open_models.NAME}={options.batch}")
+            onnx.save(open_models.with_open_batch(models.FOLDER / f"{name}.onnx"), model)
         start = time.monotonic()
         models.kintsugi(
             *("compile", model, *sizes, "--random-weights", "--target", "cuda"),

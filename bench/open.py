@@ -1,13 +1,15 @@
-"""Times artifacts of a range of batches against those of one batch: what does an open dimension cost?
+"""Times artifacts of a range of sizes against those of one size: what does an open dimension cost?
 
-usage: open.py [MODEL ...] [--high N] [--sizes LIST] [--rounds N] [--seconds S] [--threads N] [--limit TIMES] [--out FILE]
+usage: open.py [MODEL ...] [--lengths] [--high N] [--sizes LIST] [--target cpu|cuda] [--precision f32|f16|bf16] [--rounds N]
+               [--seconds S] [--threads N] [--limit TIMES] [--out FILE]
 
 The batch of a zoo model, the first dimension of its inputs where that is 1, is made open, and compiled with made-up weights
-once for batches from 1 to --high (16), and once for each of --sizes (1,2,3,5,8,12,16). Both run on the same inputs, in
-turns; a ratio is the least over rounds of one to that of the other. Models whose batch is a number inside of them, in
-constants of another form than a Reshape's leading 1, can't be opened and are listed so.
-Prints milliseconds and ratios, and writes them to bench/results/open.json. Exits 1 where an open dimension takes more than
---limit times (1.15) as long as the exact artifact, or a model fails.
+once for batches from 1 to --high (16), and once for each of --sizes (1,2,3,5,8,12,16). With --lengths it is the length of a
+sequence of tokens, to 512 and at 1,7,32,77,128,300,511. Both run on the same inputs, in turns; a ratio is the least over
+rounds of one to that of the other. Models whose batch is a number inside of them, in constants of another form than a
+Reshape's leading 1, can't be opened and are listed so, and so are those without tokens where their length is asked for.
+Prints milliseconds and ratios, and writes them to bench/results/open.json (open-lengths.json; -cuda). Exits 1 where an open
+dimension takes more than --limit times (1.15) as long as the exact artifact, or a model fails.
 """
 
 import argparse
@@ -18,60 +20,22 @@ import sys
 
 import numpy as np
 import onnx
-from onnx import numpy_helper
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "zoo"))
 
 import arguments
 import machine
 import models
+import open_models
+from open_models import NAME
 
-NAME = "N"
-
-
-def inputs_of(model):
-    constants = {tensor.name for tensor in model.graph.initializer}
-    return [port for port in model.graph.input if port.name not in constants]
-
-
-def opened(path):
-    """The model with an open batch. Raises models.Failure."""
-    model = onnx.load(path, load_external_data=False)
-    firsts = [port.type.tensor_type.shape.dim[0] for port in inputs_of(model) if port.type.tensor_type.shape.dim]
-    batches = [first for first in firsts if first.dim_value == 1]
-    if not batches:
-        raise models.Failure("it has no batch of 1")
-    for batch in batches:
-        batch.dim_param = NAME
-    shapes = {node.input[1] for node in model.graph.node if node.op_type == "Reshape"}
-    for tensor in model.graph.initializer:
-        if tensor.name in shapes and tensor.data_type == onnx.TensorProto.INT64:
-            tensor.CopyFrom(numpy_helper.from_array(_with_any_batch(numpy_helper.to_array(tensor)), tensor.name))
-    for node in model.graph.node:
-        if node.op_type == "Reshape":
-            del node.attribute[:]  # allowzero, under which 0 is no input's dimension.
-        if node.op_type == "Constant" and node.output[0] in shapes:
-            value = node.attribute[0].t
-            value.CopyFrom(numpy_helper.from_array(_with_any_batch(numpy_helper.to_array(value))))
-    del model.graph.value_info[:]
-    for port in model.graph.output:
-        port.type.tensor_type.ClearField("shape")
-    return model
-
-
-def _with_any_batch(shape):
-    """A Reshape's leading 1 as what is left of its input, or where another dimension is that, as its input's."""
-    shape = shape.copy()
-    if shape.size and shape[0] == 1:
-        shape[0] = 0 if -1 in shape else -1
-    return shape
-
+BATCHES, LENGTHS = [1, 2, 3, 5, 8, 12, 16], [1, 7, 32, 77, 128, 300, 511]
 
 def feeds(model, size):
     """Of made-up inputs for a batch: floats of a normal distribution, small integers."""
     random = np.random.default_rng(0)
     made = {}
-    for port in inputs_of(model):
+    for port in open_models.inputs_of(model):
         shape = [size if each.dim_param else each.dim_value for each in port.type.tensor_type.shape.dim]
         kind = onnx.helper.tensor_dtype_to_np_dtype(port.type.tensor_type.elem_type)
         is_float = np.issubdtype(kind, np.floating)
@@ -84,21 +48,22 @@ def milliseconds(artifact, inputs, options):
     return json.loads(models.kintsugi("bench", artifact, *words))["median_ms"]
 
 
-def compiled(model, artifact, sizes):
-    models.kintsugi("compile", model, "--random-weights", "--dim", f"{NAME}={sizes}", "-o", artifact, "--quiet")
+def compiled(model, artifact, sizes, options):
+    how = "--target", options.target, "--precision", options.precision
+    models.kintsugi("compile", model, "--random-weights", "--dim", f"{NAME}={sizes}", *how, "-o", artifact, "--quiet")
     return artifact
 
 
 def measure(path, options):
     """By size, milliseconds of both and their ratio."""
-    model = opened(path)
+    model = open_models.with_open_length(path, options.high) if options.lengths else open_models.with_open_batch(path)
     with models.workspace(path.stem) as folder:
         onnx.save(model, folder / "model.onnx")
-        contenders = {"open": compiled(folder / "model.onnx", folder / "open.kin", f"1..{options.high}")}
+        contenders = {"open": compiled(folder / "model.onnx", folder / "open.kin", f"1..{options.high}", options)}
         found = {}
         for size in options.sizes:
             np.savez(folder / "inputs.npz", **feeds(model, size))
-            contenders["exact"] = compiled(folder / "model.onnx", folder / "exact.kin", size)
+            contenders["exact"] = compiled(folder / "model.onnx", folder / "exact.kin", size, options)
             rounds = {name: [] for name in contenders}
             for number in range(options.rounds):
                 for name in contenders if number % 2 == 0 else reversed(contenders):
@@ -120,18 +85,24 @@ def numbers(text):
 
 def main(words=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--high", type=int, default=16, help="the greatest batch")
-    parser.add_argument("--sizes", type=numbers, default=[1, 2, 3, 5, 8, 12, 16])
+    parser.add_argument("--lengths", action="store_true", help="of sequences, instead of batches")
+    parser.add_argument("--high", type=int, help="the greatest size")
+    parser.add_argument("--sizes", type=numbers)
+    parser.add_argument("--target", choices=["cpu", "cuda"], default="cpu")
+    parser.add_argument("--precision", choices=["f32", "f16", "bf16"], default="f32")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=0.3, help="of a turn")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--limit", type=float, default=1.15, help="what an open dimension may cost")
-    parser.add_argument("--out", type=pathlib.Path, help="instead of bench/results/open.json")
+    parser.add_argument("--out", type=pathlib.Path, help="instead of the file in bench/results")
     options = models.parsed(parser, words)
+    options.high = options.high or (512 if options.lengths else 16)
+    options.sizes = options.sizes or (LENGTHS if options.lengths else BATCHES)
     cores = arguments.keep_to(options.threads)
-    out = options.out or machine.RESULTS / "open.json"
-    report = machine.report(cores, high=options.high, rounds=options.rounds, seconds=options.seconds, models={})
-    print(f"{'exact ms and ratio at batches of':32}" + "".join(f"{size:16}" for size in options.sizes), flush=True)
+    name = "open" + ("-lengths" if options.lengths else "") + ("-cuda" if options.target == "cuda" else "")
+    out = options.out or machine.RESULTS / f"{name}.json"
+    report = machine.report(cores, precision=options.precision, high=options.high, rounds=options.rounds, seconds=options.seconds, models={})
+    print(f"{'exact ms and ratio at sizes of':32}" + "".join(f"{size:16}" for size in options.sizes), flush=True)
     for name, row in machine.rows(options.paths, lambda path: measure(path, options)):
         report["models"][name] = row
         print(line(name, row), flush=True)

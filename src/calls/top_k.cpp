@@ -49,14 +49,34 @@ public:
   Bits operator()(Bits bits) const {
     if (!isReal)
       return isWithSign ? Bits(bits ^ sign) : bits;
-    Bits magnitude = bits & Bits(~sign);
-    if (magnitude > infinity)
-      return Bits(~Bits(0));
-    return bits & sign ? Bits(sign - magnitude) : Bits(sign + magnitude);
+    return ofReal(bits);
+  }
+
+  /// Of elements `step` apart, as many as there are orders.
+  template <typename Wide>
+  void ofAll(const Bits *elements, int64_t step, std::span<Wide> orders) const {
+    if (!isReal)
+      for (size_t e = 0; e < orders.size(); ++e)
+        orders[e] = (*this)(elements[int64_t(e) * step]);
+    else if (step == 1) // Compilers make vectors of this one.
+      for (size_t e = 0; e < orders.size(); ++e)
+        orders[e] = ofReal(elements[e]);
+    else
+      for (size_t e = 0; e < orders.size(); ++e)
+        orders[e] = ofReal(elements[int64_t(e) * step]);
   }
 
 private:
   static constexpr Bits sign = Bits(1) << (sizeof(Bits) * 8 - 1);
+
+  /// Without branches: signs are as good as random.
+  Bits ofReal(Bits bits) const {
+    using Signed = std::make_signed_t<Bits>;
+    Bits magnitude = bits & Bits(~sign);
+    auto negative = static_cast<Bits>(Signed(bits) >> (sizeof(Bits) * 8 - 1));
+    auto isNaN = static_cast<Bits>(-Bits(Signed(magnitude) > Signed(infinity)));
+    return Bits(((magnitude ^ negative) - negative) + sign) | isNaN;
+  }
 
   bool isReal, isWithSign;
   Bits infinity;
@@ -92,21 +112,42 @@ template <typename Candidate> static void bestFirst(std::vector<Candidate> &row,
     std::partial_sort(row.begin(), row.begin() + k, row.end(), std::greater<>());
 }
 
-/// `orderAt` gives an element's order, as a `Wide`.
-template <typename Wide, typename OrderAt>
+/// An order that at least k of a row have or exceed, and not many more: the k-th greatest of the
+/// greatest of several groups. 0 where groups would be too small.
+template <typename Wide> static Wide leastOfBest(std::span<const Wide> orders, int64_t k) {
+  constexpr size_t groupsOfEach = 4, leastInGroup = 4;
+  size_t groups = groupsOfEach * k;
+  if (groups == 0 || orders.size() < leastInGroup * groups)
+    return 0;
+  std::vector<Wide> greatest(orders.begin(), orders.begin() + groups);
+  for (size_t start = groups; start < orders.size(); start += groups)
+    for (size_t e = start; e < std::min(start + groups, orders.size()); ++e)
+      greatest[e - start] = std::max(greatest[e - start], orders[e]);
+  std::nth_element(greatest.begin(), greatest.begin() + (k - 1), greatest.end(), std::greater<>());
+  return greatest[k - 1];
+}
+
+/// `ordersFrom` gives those of elements so far apart, from one on, as `Wide`s.
+template <typename Wide, typename OrdersFrom>
 static void select(TensorView x, TopKAttributes attributes, std::span<const ResultView> results,
-                   const OrderAt &orderAt) {
+                   const OrdersFrom &ordersFrom) {
   int64_t extent = x.shape[attributes.axis];
   int64_t outer = *elementCount(x.shape.first(attributes.axis));
   int64_t inner = *elementCount(x.shape.subspan(attributes.axis + 1));
-  std::vector<Candidate<Wide>> row(extent);
+  std::vector<Wide> orders(extent);
+  std::vector<Candidate<Wide>> row;
   for (int64_t o = 0; o < outer; ++o)
     for (int64_t i = 0; i < inner; ++i) {
       int64_t from = o * extent * inner + i, to = o * attributes.k * inner + i;
-      for (int64_t e = 0; e < extent; ++e) {
-        auto order = static_cast<Wide>(orderAt(from + e * inner));
-        row[e] = Candidate<Wide>(attributes.largest ? order : ~order, e);
-      }
+      ordersFrom(from, inner, std::span(orders));
+      if (!attributes.largest)
+        for (Wide &order : orders)
+          order = Wide(~order);
+      Wide least = leastOfBest<Wide>(orders, attributes.k);
+      row.clear();
+      for (int64_t e = 0; e < extent; ++e)
+        if (orders[e] >= least)
+          row.push_back(Candidate<Wide>(orders[e], e));
       bestFirst(row, attributes.k);
       for (int64_t e = 0; e < attributes.k; ++e) {
         int64_t place = row[e].place();
@@ -118,24 +159,28 @@ static void select(TensorView x, TopKAttributes attributes, std::span<const Resu
 
 template <typename Bits>
 static void run(TensorView x, TopKAttributes attributes, std::span<const ResultView> results) {
-  auto orderAt = [orderOf = Order<Bits>(x.type), elements = x.as<Bits>()](int64_t i) {
-    return orderOf(elements[i]);
+  auto ordersFrom = [orderOf = Order<Bits>(x.type),
+                     elements = x.as<Bits>()](int64_t from, int64_t step, auto orders) {
+    if (!orders.empty())
+      orderOf.ofAll(&elements[from], step, orders);
   };
   bool fitsIntoOne = sizeof(Bits) <= sizeof(uint32_t) &&
                      x.shape[attributes.axis] <= int64_t(std::numeric_limits<uint32_t>::max());
   if (fitsIntoOne)
-    select<uint32_t>(x, attributes, results, orderAt);
+    select<uint32_t>(x, attributes, results, ordersFrom);
   else
-    select<uint64_t>(x, attributes, results, orderAt);
+    select<uint64_t>(x, attributes, results, ordersFrom);
 }
 
 /// Elements of storage-only types, which are packed or ordered by none of their bits.
 static void runStored(TensorView x, TopKAttributes attributes,
                       std::span<const ResultView> results) {
-  auto orderAt = [orderOf = Order<uint64_t>(ElementType::F64), x](int64_t i) {
-    return orderOf(std::bit_cast<uint64_t>(loadDouble(x, i)));
+  auto ordersFrom = [orderOf = Order<uint64_t>(ElementType::F64), x](int64_t from, int64_t step,
+                                                                     std::span<uint64_t> orders) {
+    for (size_t e = 0; e < orders.size(); ++e)
+      orders[e] = orderOf(std::bit_cast<uint64_t>(loadDouble(x, from + int64_t(e) * step)));
   };
-  select<uint64_t>(x, attributes, results, orderAt);
+  select<uint64_t>(x, attributes, results, ordersFrom);
 }
 
 static Status body(std::span<const TensorView> operands, const Json &attributes,

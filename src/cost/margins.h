@@ -17,6 +17,7 @@ struct Margins {
   double maskedBlocks = 0.05;
   double winograd = 0.12;
   double windowProducts = 0.2;
+  double separateWindows = 0.05;
   double bandProducts = 0.2;
   double splitReduction = 0.2;
   double splitReductionSeconds = 2e-6; ///< Another launch, beside the share.

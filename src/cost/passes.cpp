@@ -2,6 +2,7 @@
 
 #include "loops/footprint.h"
 #include "loops/loop_order.h"
+#include "loops/running.h"
 #include "loops/scratch.h"
 #include "loops/visit.h"
 #include "llvm/ADT/STLExtras.h"
@@ -20,6 +21,7 @@ namespace {
 bool canWait(const LoopNest &nest, const RegisterTile &tile, llvm::ArrayRef<TileDimension> space,
              llvm::ArrayRef<Buffer> buffers) {
   if (!nest.reduction || nest.numReductions() == 0 || !nest.spans.empty() ||
+      keepsRunningValue(nest) ||
       llvm::any_of(nest.reduction->iterators,
                    [](const Iterator &i) { return i.extent.constant() < 1; }) ||
       nest.reduction->combiner != Combiner::Sum || nest.bodies.size() != 1 ||

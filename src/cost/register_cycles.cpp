@@ -41,6 +41,29 @@ void collect(llvm::ArrayRef<Expr> exprs, llvm::SmallVector<Expr> &reads) {
     });
 }
 
+/// Whether lanes along an iterator lie in one vector, from which they are picked: they are
+/// quotients of what moves by less than the divisor, as in images that are made larger.
+bool isPicked(const Index &position, unsigned iterator, unsigned lanes) {
+  if (position.coefficientOf(iterator) != 0)
+    return false;
+  unsigned quotients = 0;
+  for (const Term &term : position.terms()) {
+    const Atom &atom = term.atom;
+    if (atom.kind == AtomKind::Data
+            ? atom.data->uses(iterator)
+            : atom.kind != AtomKind::FloorDiv && atom.operand.uses(iterator))
+      return false;
+    if (atom.kind != AtomKind::FloorDiv || !atom.operand.uses(iterator))
+      continue;
+    int64_t step = atom.operand.coefficientOf(iterator);
+    if (!atom.operand.isAffine() || step <= 0 || lanes % atom.divisor != 0 ||
+        term.factor * step > atom.divisor || term.factor < 1)
+      return false;
+    ++quotients;
+  }
+  return quotients == 1;
+}
+
 double blocks(int64_t extent, int64_t step) { return std::ceil(double(extent) / step); }
 
 /// Of storing one lane apart from the others.
@@ -91,14 +114,16 @@ RegisterCycles::RegisterCycles(const LoopNest &nest, llvm::ArrayRef<TileDimensio
   for (const Expr &finish : nest.epilogue)
     epilogueOperations += operationsOf(finish);
   unsigned bits = 32;
-  for (unsigned destination : nest.destinations)
-    bits = std::max(bits, bitsOf(buffers[destination].type));
   for (const Kept &kept : nest.kept)
     bits = std::max(bits, bitsOf(buffers[kept.buffer].type));
   if (nest.reduction)
     bits = std::max(bits, bitsOf(nest.reduction->accumulator));
   for (const Expr &read : bodyReads)
     bits = std::max(bits, isFloat(read.type()) ? bitsOf(read.type()) : 32u);
+  reducedLanes = std::max(1u, unit.bits / bits);
+  if (!joinsKeys()) // Of those, positions are stored, which take no room while keys are compared.
+    for (unsigned destination : nest.destinations)
+      bits = std::max(bits, bitsOf(buffers[destination].type));
   fullLanes = std::max(1u, unit.bits / bits);
   plainStrides = stridesOf(bodyReads);
   if (nest.reduction)
@@ -107,6 +132,10 @@ RegisterCycles::RegisterCycles(const LoopNest &nest, llvm::ArrayRef<TileDimensio
   for (unsigned k = 0; k < numParallel; ++k)
     destinationStrides.push_back(nest.destinationIndex.coefficientOf(k));
   packNothing();
+}
+
+bool RegisterCycles::joinsKeys() const {
+  return nest.reduction && isArgForm(nest.reduction->combiner);
 }
 
 bool RegisterCycles::readsAll() const {
@@ -151,8 +180,13 @@ RegisterCycles::Strides RegisterCycles::stridesOf(llvm::ArrayRef<Expr> reads) co
   Strides strides;
   for (const Expr &read : reads) {
     strides.emplace_back();
-    for (unsigned k = 0; k < numParallel + nest.numReductions(); ++k)
-      strides.back().push_back(strideOf(read.readIndices()[0], k));
+    constexpr int64_t picked = 2; // As much as every other element.
+    for (unsigned k = 0; k < numParallel + nest.numReductions(); ++k) {
+      const Index &position = read.readIndices()[0];
+      int64_t stride = strideOf(position, k);
+      bool picks = stride == irregular && isPicked(position, k, fullLanes);
+      strides.back().push_back(picks ? picked : stride);
+    }
   }
   return strides;
 }
@@ -394,7 +428,10 @@ double RegisterCycles::ofBlocks(const RegisterTile &tile, double columns, double
   for (unsigned k = numParallel; k < numParallel + nest.numReductions(); ++k)
     steps *= blocks(nest.extentOf(k), tile.stepOf(k));
   double width = double(tile.rows) * tile.vectors;
-  double arithmetic = std::max(width, operationsIn(tile)) * 0.5;
+  constexpr double ofKeys = 4; ///< Operations that compare keys and choose them and their places.
+  double operations =
+      joinsKeys() ? ofKeys * width + operationsIn(tile) : std::max(width, operationsIn(tile));
+  double arithmetic = operations * 0.5;
   constexpr double between = 2; ///< One block and the next.
   if (!nest.reduction) {
     if (double least = points * (arithmetic + between); least >= limit)
@@ -402,7 +439,7 @@ double RegisterCycles::ofBlocks(const RegisterTile &tile, double columns, double
     return points *
            (std::max(bodyLoads(tile), 0.5) + arithmetic + stores(tile, vectorReduces) + between);
   }
-  const double chain = 2.0 * unit.multiplyAdds; ///< From one sum to the next.
+  const double chain = (joinsKeys() ? 3.0 : 2.0) * unit.multiplyAdds; ///< From one sum to the next.
   constexpr double late = 0.3; ///< Of a load, where there are no more sums than fill that time.
   constexpr double sustained = 0.7; ///< Of the rate of a cache, beside arithmetic.
   constexpr double ofLoop = 0.25;

@@ -31,8 +31,10 @@ public:
   RegisterCycles(const loops::LoopNest &nest, llvm::ArrayRef<loops::TileDimension> space,
                  llvm::ArrayRef<loops::Buffer> buffers, const VectorUnit &unit);
 
-  /// Of the nest's widest elements.
-  unsigned lanesOfVector() const { return fullLanes; }
+  /// Of the nest's widest elements; what a sum along lanes leaves is no vector.
+  unsigned lanesAlong(unsigned iterator) const {
+    return iterator < numParallel ? fullLanes : reducedLanes;
+  }
   /// Whether the body reads nothing under a mask.
   bool readsAll() const;
   /// Whether blocks of some operand are turned in registers: its elements lie side by side along
@@ -56,6 +58,7 @@ private:
   Strides stridesOf(llvm::ArrayRef<te::Expr> reads) const;
   bool isTurned(llvm::ArrayRef<int64_t> strides, const loops::RegisterTile &tile) const;
   bool isBeyondCaches(const loops::Buffer &buffer) const;
+  bool joinsKeys() const;
 
   double ofBlocks(const loops::RegisterTile &tile, double columns, double limit) const;
   double masking(const loops::RegisterTile &tile) const;
@@ -103,7 +106,7 @@ private:
   llvm::SmallDenseMap<const void *, Visit> visited; ///< Of the bodies' expressions, once each.
   llvm::SmallVector<Uses> guards;                   ///< By read of the body.
   double epilogueOperations = 0;
-  unsigned fullLanes = 1;
+  unsigned fullLanes = 1, reducedLanes = 1;
 };
 
 } // namespace kintsugi::cost

@@ -99,7 +99,7 @@ int64_t joinBytesOf(const LoopNest &nest) {
   if (!nest.reduction)
     return 0;
   const Reduction &reduction = *nest.reduction;
-  bool isArg = reduction.combiner == Combiner::ArgMax || reduction.combiner == Combiner::ArgMin;
+  bool isArg = isArgForm(reduction.combiner);
   uint32_t bits = bitsOf(reduction.accumulator);
   if (isArg) // Two places alike, of a key and of what belongs to it.
     bits = std::max(bits, bitsOf(nest.bodies[1].type()));

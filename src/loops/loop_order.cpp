@@ -43,6 +43,26 @@ llvm::SmallVector<unsigned> reductionOrder(const LoopNest &nest, llvm::ArrayRef<
   return order;
 }
 
+int payloadOrder(const LoopNest &nest) {
+  const Expr &payload = nest.bodies[1];
+  if (payload.kind() != ExprKind::Index)
+    return 0;
+  int order = 0;
+  int64_t inside = 0; // How far the loops inside of one move it.
+  for (unsigned k = nest.numReductions(); k-- > 0;) {
+    int64_t extent = nest.reduction->iterators[k].extent.constant();
+    int64_t stride = strideOf(payload.indexValue(), nest.parallel.size() + k);
+    if (extent < 2)
+      continue;
+    if (order == 0)
+      order = stride < 0 ? -1 : 1;
+    if (stride == irregular || stride * order <= inside)
+      return 0;
+    inside += stride * order * (extent - 1);
+  }
+  return order;
+}
+
 namespace {
 
 /// Puts the iterators in the given orders (numbers from 0 in each).

@@ -21,6 +21,10 @@ int64_t strideOf(const te::Index &position, unsigned iterator);
 /// keys is found first depends on the order, so the arg forms keep theirs.
 llvm::SmallVector<unsigned> reductionOrder(const LoopNest &nest, llvm::ArrayRef<Buffer> buffers);
 
+/// Whether an arg form's payload grows from each point of the reduction to the next, in the order
+/// of its iterators (1), or falls (-1); then it says which of two points came first. 0: neither.
+int payloadOrder(const LoopNest &nest);
+
 /// Puts the iterators in the order that nest.registers and `nearBytes`, of the cache that a core
 /// has to itself, ask for.
 void orderLoops(LoopNest &nest, unsigned tileDimensions, llvm::ArrayRef<Buffer> buffers,

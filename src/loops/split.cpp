@@ -2,6 +2,7 @@
 
 #include "loops/visit.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
 
 namespace kintsugi::loops {
 
@@ -14,8 +15,25 @@ struct Cut {
   int64_t radix; ///< Extent of the lower digit.
 };
 
+/// Whether vectors go along an iterator whose elements are stored side by side and read side by
+/// side, each several times: their lanes are picked from one vector.
+bool isSpread(const LoopNest &nest, unsigned iterator) {
+  constexpr int64_t mostTimes = 8, leastLanes = 16;
+  if (nest.reduction || nest.destinationIndex.coefficientOf(iterator) != 1 ||
+      nest.extentOf(iterator) < leastLanes)
+    return false;
+  bool isSpread = true;
+  forEachIndex(nest, [&](const Index &index) {
+    for (const Term &term : index.terms())
+      if (const Atom &atom = term.atom; atom.operand.asIterator() == int(iterator))
+        isSpread &= atom.kind == AtomKind::FloorDiv && term.factor == 1 &&
+                    llvm::isPowerOf2_64(atom.divisor) && atom.divisor <= mostTimes;
+  });
+  return isSpread;
+}
+
 /// A division or remainder of exactly one iterator, by a divisor of its extent; the least of them.
-std::optional<Cut> findCut(const LoopNest &nest) {
+std::optional<Cut> findCut(const LoopNest &nest, bool inVectors) {
   std::optional<Cut> cut;
   unsigned iterators = nest.parallel.size() + nest.numReductions();
   forEachIndex(nest, [&](const Index &index) {
@@ -25,7 +43,7 @@ std::optional<Cut> findCut(const LoopNest &nest) {
         continue;
       int iterator = atom.operand.asIterator();
       if (iterator < 0 || unsigned(iterator) >= iterators ||
-          nest.extentOf(iterator) % atom.divisor != 0)
+          nest.extentOf(iterator) % atom.divisor != 0 || (inVectors && isSpread(nest, iterator)))
         continue;
       if (!cut || atom.divisor < cut->radix)
         cut = Cut{unsigned(iterator), atom.divisor};
@@ -45,10 +63,10 @@ template <typename List> void cutAt(List &list, unsigned position, int64_t radix
 
 } // namespace
 
-void splitIterators(LoopNest &nest, llvm::ArrayRef<TileDimension> space) {
+void splitIterators(LoopNest &nest, llvm::ArrayRef<TileDimension> space, bool inVectors) {
   constexpr unsigned most = 8;
   for (unsigned round = 0; round < most; ++round) {
-    std::optional<Cut> cut = findCut(nest);
+    std::optional<Cut> cut = findCut(nest, inVectors);
     if (!cut)
       return;
     unsigned iterators = nest.parallel.size() + nest.numReductions() + space.size();

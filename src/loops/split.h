@@ -12,8 +12,9 @@
 namespace kintsugi::loops {
 
 /// Replaces iterators by two of smaller extents where that turns divisions and remainders of a
-/// whole iterator into plain terms. Origins of tiles are never split.
-void splitIterators(LoopNest &nest, llvm::ArrayRef<TileDimension> space);
+/// whole iterator into plain terms. Origins of tiles are never split, nor is, `inVectors`, what
+/// lanes are picked along.
+void splitIterators(LoopNest &nest, llvm::ArrayRef<TileDimension> space, bool inVectors);
 
 } // namespace kintsugi::loops
 

@@ -65,7 +65,7 @@ private:
     if (!options.scalar)
       sides = splitAtPlaces(std::move(sides[0]), schedule.space);
     for (LoopNest &part : sides) {
-      splitIterators(part, schedule.space);
+      splitIterators(part, schedule.space, !options.inBlocks && !options.scalar);
       // What may be packed is stored coordinate by coordinate.
       if (!llvm::is_contained(packable, member.results[0]))
         collapseIterators(part, schedule.space.size());

@@ -2,6 +2,7 @@
 
 #include "cost/passes.h"
 #include "loops/loop_order.h"
+#include "loops/running.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -42,7 +43,7 @@ public:
   /// packs nothing, so this is asked once.
   void considerAll(Tell tell) {
     consider(RegisterTile(), tell);
-    if (cycles.lanesOfVector() == 1)
+    if (unit.bits == 0)
       return;
     for (unsigned v = 0; v < numParallel + nest.numReductions(); ++v)
       if (v < numParallel || canVectorizeReduction())
@@ -53,11 +54,11 @@ private:
   void consider(const RegisterTile &tile, Tell tell) const { tell(tile, cycles.of(tile, limit)); }
 
   bool canVectorizeReduction() const {
-    if (!nest.reduction)
+    if (!nest.reduction || keepsRunningValue(nest))
       return false;
-    Combiner combiner = nest.reduction->combiner;
-    return combiner != Combiner::ArgMax && combiner != Combiner::ArgMin &&
-           combiner != Combiner::SoftmaxStats;
+    if (isArgForm(nest.reduction->combiner)) // Of equal keys in two lanes the first one wins.
+      return payloadOrder(nest) != 0;
+    return nest.reduction->combiner != Combiner::SoftmaxStats;
   }
 
   void considerVector(unsigned v, Tell tell) {
@@ -66,7 +67,7 @@ private:
       return;
     RegisterTile tile;
     tile.vectorIterator = v;
-    tile.lanes = std::min<uint64_t>(cycles.lanesOfVector(), llvm::PowerOf2Ceil(size));
+    tile.lanes = std::min<uint64_t>(cycles.lanesAlong(v), llvm::PowerOf2Ceil(size));
     cycles.packFor(v, tile.lanes);
     bool hasTail = nest.reduction && v < numParallel;
     int64_t mostVectors =

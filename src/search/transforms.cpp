@@ -3,6 +3,7 @@
 #include "cost/streams.h"
 #include "loops/bounds.h"
 #include "loops/keep.h"
+#include "loops/running.h"
 #include "loops/scratch.h"
 #include "loops/stage_operands.h"
 #include "search/streamed_softmax.h"
@@ -66,6 +67,20 @@ Offers keepReducedValues() {
       return std::nullopt;
     tried.push_back(site.members[next->producer].results[0]);
     return keepReduced(site.values, site.members, *next);
+  };
+}
+
+Offers walkRunningSums() {
+  return [tried = llvm::SmallVector<ValueId>()](const TransformSite &site) mutable -> Members {
+    constexpr unsigned most = 4;
+    llvm::SmallVector<RunningChoice> choices = runningChoices(site.members);
+    const auto *next = llvm::find_if(choices, [&](const RunningChoice &choice) {
+      return !llvm::is_contained(tried, site.members[choice.member].results[0]);
+    });
+    if (tried.size() == most || next == choices.end())
+      return std::nullopt;
+    tried.push_back(site.members[next->member].results[0]);
+    return walkOnce(site.values, site.members, *next);
   };
 }
 
@@ -138,6 +153,7 @@ const Transform table[] = {
     {"rematerialize", inBlocks, rematerialize},
     {"transpose-operands", inBlocks, transposeOperands},
     {"keep-reduced", inVectors, keepReducedValues},
+    {"walk-sums", inVectors, walkRunningSums},
     {"pad", withCopies, padOperands},
     {"stage-operand", withCopies, stageOperands},
     {"stage-sums", withCopies, stageSums},

@@ -102,6 +102,33 @@ std::optional<Expr> smallPower(const Expr &e, FactsOf) {
   return std::nullopt;
 }
 
+/// Powers of halves and quarters by square roots, which are as pow is but for what has a sign:
+/// minus zero becomes zero first, and of minus infinity pow has a power.
+std::optional<Expr> powerOfQuarters(const Expr &e, FactsOf factsOf) {
+  bool isPower = isBinary(e, BinaryOp::Pow) &&
+                 (e.type() == ElementType::F32 || e.type() == ElementType::F64) &&
+                 e.operand(1).isLiteral();
+  double exponent = isPower ? e.operand(1).literalFloat() : 0;
+  if (!llvm::is_contained({-0.75, -0.5, -0.25, 0.25, 0.5, 0.75, 1.5}, exponent))
+    return std::nullopt;
+  auto number = [&](double value) { return Expr::literal(e.type(), value); };
+  auto root = [](const Expr &x) { return Expr::unary(UnaryOp::Sqrt, x); };
+  const Expr &x = e.operand(0);
+  Expr positive = x + number(0), half = root(positive), power = half;
+  if (std::abs(exponent) == 0.25)
+    power = root(half);
+  else if (std::abs(exponent) == 0.75)
+    power = half * root(half);
+  else if (exponent == 1.5)
+    power = positive * half;
+  if (exponent < 0)
+    power = number(1) / power;
+  if (std::optional<double> low = factsOf(x).low; low && *low >= 0)
+    return power;
+  Expr isInfinite = Expr::binary(BinaryOp::Equal, x, number(-INFINITY));
+  return Expr::select(isInfinite, number(exponent < 0 ? 0.0 : INFINITY), power);
+}
+
 /// Division by a power of two is multiplication by its exact reciprocal.
 std::optional<Expr> divideByPowerOfTwo(const Expr &e, FactsOf) {
   if (!isBinary(e, BinaryOp::Div) || !isFloat(e.type()) || !e.operand(1).isLiteral())
@@ -181,6 +208,7 @@ llvm::ArrayRef<Rule> scalarRules() {
       {"not of a known operand", notKnown},
       {"max(x, x) = x", maxOfSame},
       {"pow(x, 2) = x * x", smallPower},
+      {"pow(x, k/4) by square roots", powerOfQuarters},
       {"x / 2^k = x * 2^-k", divideByPowerOfTwo},
       {"isnan(x) = false where x is never NaN", neverNaN},
       {"isinf(x) = false where x is finite", neverInfinite},

@@ -9,6 +9,7 @@
 
 #include <functional>
 #include <limits>
+#include <numbers>
 
 using namespace mlir;
 
@@ -20,9 +21,13 @@ bool DoubleFunctions::has(llvm::StringRef name) {
                             name);
 }
 
-Value DoubleFunctions::number(double value) {
-  return emit.number(emit.builder.getF64Type(), value);
+/// Up to there a number less quarters of turns is exact.
+std::optional<double> DoubleFunctions::end(llvm::StringRef name) {
+  bool isPeriodic = llvm::is_contained({"sin", "cos", "tan"}, name);
+  return isPeriodic ? std::optional(0x1p48) : std::nullopt;
 }
+
+Value DoubleFunctions::number(double value) { return emit.number(wide, value); }
 
 Value DoubleFunctions::floor(Value x) {
   return math::FloorOp::create(emit.builder, emit.location, x);
@@ -34,7 +39,8 @@ Value DoubleFunctions::root(Value x) {
 
 Value DoubleFunctions::withSignOf(Value magnitude, Value x) {
   Type i64 = emit.builder.getI64Type();
-  Value sign = emit.bitAnd(emit.bitcast(x, i64), emit.integer(i64, INT64_MIN));
+  Value bits = emit.bitcast(x, i64);
+  Value sign = emit.bitAnd(bits, emit.integer(bits.getType(), INT64_MIN));
   return emit.bitcast(emit.bitOr(emit.bitcast(magnitude, i64), sign), emit.builder.getF64Type());
 }
 
@@ -46,69 +52,72 @@ Value DoubleFunctions::polynomial(Value x, ArrayRef<double> coefficients) {
   return sum;
 }
 
-/// 2^exponent for integers (i64) of a normal number's range.
-Value DoubleFunctions::powerOfTwo(Value exponent) {
-  Value biased = emit.add(exponent, emit.integer(exponent.getType(), 1023));
-  return emit.bitcast(emit.shiftLeft(biased, 52), emit.builder.getF64Type());
-}
-
-/// x = n ln 2 + r with |r| <= ln(2) / 2, and Taylor's series of e^r. What f32 can't hold, however
-/// far out, ends as 0 or infinity.
-Value DoubleFunctions::exponential(Value x) {
-  Value low = number(-200), high = number(200);
-  Value inside = emit.select(emit.less(x, low), low, x);
-  inside = emit.select(emit.less(high, inside), high, inside);
-  Value n = floor(emit.fma(inside, number(1.4426950408889634), number(0.5)));
-  Value r = emit.fma(n, number(-6.93147180369123816490e-01), inside);
-  r = emit.fma(n, number(-1.90821492927058770002e-10), r);
+/// x = n + f with |f| <= 1/2, and the first terms of Taylor's series of 2^f, which leave 7e-12 of
+/// it. Adding and subtracting 1.5 * 2^52 rounds to an integer, which then stands in the low bits
+/// and is added to the exponent. What f32 can't hold, however far out, ends as 0 or infinity.
+Value DoubleFunctions::powerOfTwo(Value x) {
+  Value low = number(-300), high = number(300), magic = number(0x1.8p52);
+  x = emit.select(emit.less(x, low), low, x);
+  x = emit.select(emit.less(high, x), high, x);
+  Value shifted = emit.add(x, magic);
+  Value f = emit.sub(x, emit.sub(shifted, magic));
   SmallVector<double> coefficients;
-  double factorial = 1;
-  for (int k = 0; k <= 13; ++k) {
-    factorial *= k ? k : 1;
-    coefficients.insert(coefficients.begin(), 1 / factorial);
+  double coefficient = 1;
+  for (int k = 0; k <= 9; ++k) {
+    coefficient *= k ? std::numbers::ln2 / k : 1;
+    coefficients.insert(coefficients.begin(), coefficient);
   }
-  Value value = polynomial(r, coefficients);
-  // NaN has no whole number, and any exponent will do.
-  Value whole = emit.select(emit.isNaN(n), number(0), n);
-  Value exponent =
-      arith::FPToSIOp::create(emit.builder, emit.location, emit.builder.getI64Type(), whole);
-  return emit.mul(value, powerOfTwo(exponent));
+  Type i64 = emit.builder.getI64Type();
+  Value exponent = emit.shiftLeft(emit.bitcast(shifted, i64), 52);
+  Value value = emit.bitcast(polynomial(f, coefficients), i64);
+  return emit.bitcast(emit.add(value, exponent), emit.builder.getF64Type());
 }
 
 /// Of the f64 that an f32 of at least 0 is: never denormal. x = 2^e m with sqrt(1/2) <= m <
-/// sqrt(2), and log m = 2 artanh((m - 1) / (m + 1)).
-Value DoubleFunctions::logarithm(Value x) {
+/// sqrt(2), and log m = 2 artanh((m - 1) / (m + 1)), of whose series 1e-12 is left out.
+Value DoubleFunctions::logarithm2(Value x) {
   double infinity = std::numeric_limits<double>::infinity();
   Type i64 = emit.builder.getI64Type();
   Value bits = emit.bitcast(x, i64);
-  Value exponent = emit.sub(emit.shiftRight(bits, 52), emit.integer(i64, 1022));
-  Value mantissa = emit.bitOr(emit.bitAnd(bits, emit.integer(i64, 0x000fffffffffffff)),
-                              emit.integer(i64, 0x3fe0000000000000));
+  auto constant = [&](int64_t value) { return emit.integer(bits.getType(), value); };
+  Value mantissa =
+      emit.bitOr(emit.bitAnd(bits, constant(0x000fffffffffffff)), constant(0x3fe0000000000000));
   Value m = emit.bitcast(mantissa, emit.builder.getF64Type());
-  Value isLow = emit.less(m, number(0.70710678118654752));
-  Value e =
-      arith::SIToFPOp::create(emit.builder, emit.location, emit.builder.getF64Type(), exponent);
-  e = emit.sub(e, emit.select(isLow, number(1), number(0)));
+  Value isLow = emit.less(m, number(std::numbers::sqrt2 / 2));
+  // In the low bits of 2^52 an integer is a number.
+  Value exponent = emit.bitOr(emit.shiftRight(bits, 52), constant(0x4330000000000000));
+  Value e = emit.sub(emit.bitcast(exponent, emit.builder.getF64Type()),
+                     emit.select(isLow, number(0x1p52 + 1023), number(0x1p52 + 1022)));
   m = emit.select(isLow, emit.add(m, m), m);
   Value s = emit.divide(emit.sub(m, number(1)), emit.add(m, number(1)));
-  Value value =
-      emit.fma(e, number(0.69314718055994531), emit.mul(number(2), seriesOfAreaTangent(s)));
+  SmallVector<double> coefficients;
+  for (int k = 6; k >= 0; --k)
+    coefficients.push_back(2 * std::numbers::log2e / (2 * k + 1));
+  Value value = emit.fma(s, polynomial(emit.mul(s, s), coefficients), e);
   value = emit.select(emit.equal(x, number(0)), number(-infinity), value);
   Value isOrdinary = emit.less(x, number(infinity)); // Not of NaN.
-  return emit.select(emit.bitOr(isOrdinary, emit.equal(x, number(0))), value, x);
+  return emit.select(isOrdinary, value, x);
+}
+
+Value DoubleFunctions::exponential(Value x) {
+  return powerOfTwo(emit.mul(x, number(std::numbers::log2e)));
+}
+
+Value DoubleFunctions::logarithm(Value x) {
+  return emit.mul(logarithm2(x), number(std::numbers::ln2));
 }
 
 /// As C's Annex F has it.
 Value DoubleFunctions::power(Value x, Value y) {
   Value zero = number(0), one = number(1);
   Value magnitude = emit.absolute(x);
-  Value result = exponential(emit.mul(y, logarithm(magnitude)));
+  Value result = powerOfTwo(emit.mul(y, logarithm2(magnitude)));
   Value half = emit.mul(y, number(0.5));
   Value isWhole = emit.equal(y, floor(y));
   Value isOdd = emit.bitAnd(
       isWhole, emit.bitXor(emit.equal(half, floor(half)), emit.integer(isWhole.getType(), 1)));
-  Type i64 = emit.builder.getI64Type();
-  Value sign = emit.less(emit.bitcast(x, i64), emit.integer(i64, 0));
+  Value bits = emit.bitcast(x, emit.builder.getI64Type());
+  Value sign = emit.less(bits, emit.integer(bits.getType(), 0));
   result = emit.select(emit.bitAnd(sign, isOdd), emit.negate(result), result);
   Value isFinite = emit.less(magnitude, number(std::numeric_limits<double>::infinity()));
   Value hasNoRoot = emit.bitAnd(emit.bitAnd(emit.less(x, zero), isFinite),
@@ -136,13 +145,12 @@ Value DoubleFunctions::sine(Value x, int turns) {
     series.insert(series.begin(), (k / 2 % 2 ? -1 : 1) / factorial);
   }
   Value sines = emit.mul(r, polynomial(square, odd)), cosines = polynomial(square, even);
-  Value inRange = emit.less(emit.absolute(n), number(0x1p52));
-  Type i64 = emit.builder.getI64Type();
-  Value quarter =
-      arith::FPToSIOp::create(emit.builder, emit.location, i64, emit.select(inRange, n, number(0)));
-  quarter = emit.add(quarter, emit.integer(i64, turns));
+  Value inRange = emit.less(emit.absolute(n), number(0x1p50));
+  Value whole = emit.add(emit.select(inRange, n, number(0)), number(0x1.8p52 + turns));
+  Value quarter = emit.bitcast(whole, emit.builder.getI64Type()); // In its low bits.
   auto bit = [&](int64_t mask) {
-    return emit.equal(emit.bitAnd(quarter, emit.integer(i64, mask)), emit.integer(i64, mask));
+    Value only = emit.integer(quarter.getType(), mask);
+    return emit.equal(emit.bitAnd(quarter, only), only);
   };
   Value value = emit.select(bit(1), cosines, sines);
   return emit.select(bit(2), emit.negate(value), value);
@@ -231,13 +239,14 @@ Value DoubleFunctions::areaCosine(Value x) {
 }
 
 Value DoubleFunctions::apply(llvm::StringRef name, ArrayRef<Value> operands) {
-  SmallVector<Value> wide;
+  wide = Emit::shapedLike(emit.builder.getF64Type(), operands[0].getType());
+  SmallVector<Value> given;
   for (Value operand : operands)
-    wide.push_back(emit.widen(operand, emit.builder.getF64Type()));
-  Value x = wide[0];
+    given.push_back(emit.widen(operand, emit.builder.getF64Type()));
+  Value x = given[0];
   std::function<Value()> function =
       llvm::StringSwitch<std::function<Value()>>(name)
-          .Case("pow", [&] { return power(x, wide[1]); })
+          .Case("pow", [&] { return power(x, given[1]); })
           .Case("sin", [&] { return sine(x, 0); })
           .Case("cos", [&] { return sine(x, 1); })
           .Case("tan", [&] { return emit.divide(sine(x, 0), sine(x, 1)); })

@@ -9,6 +9,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -225,11 +226,37 @@ Value Elementwise::callSlot(unsigned slot, ArrayRef<Value> scalars) {
   return LLVM::CallOp::create(builder, emit.location, type, operands).getResult();
 }
 
-/// Calls a function of the import table, for a vector on each lane.
+/// What DoubleFunctions has a vector of, which is quicker than calls for its lanes; those are for
+/// vectors with operands that it does not take.
+Value Elementwise::vectorFunction(llvm::StringRef name, ArrayRef<Value> operands) {
+  std::optional<double> end = DoubleFunctions::end(name);
+  auto inLine = [&] { return DoubleFunctions(emit.builder).apply(name, operands); };
+  if (!end)
+    return inLine();
+  OpBuilder &builder = emit.builder;
+  Value x = operands[0], isFar = emit.less(emit.number(x.getType(), *end), emit.absolute(x));
+  Value any = LLVM::vector_reduce_or::create(builder, emit.location, builder.getI1Type(), isFar);
+  auto choice = scf::IfOp::create(builder, emit.location, x.getType(), any, true);
+  OpBuilder::InsertionGuard guard(builder);
+  for (auto [block, isCall] : {std::pair(choice.thenBlock(), true), {choice.elseBlock(), false}}) {
+    builder.setInsertionPointToStart(block);
+    scf::YieldOp::create(builder, emit.location, isCall ? calls(name, operands) : inLine());
+  }
+  return choice.getResult(0);
+}
+
 Value Elementwise::import(llvm::StringRef name, ArrayRef<Value> operands) {
   Type type = operands[0].getType();
   if (!imports)
     return DoubleFunctions(emit.builder).apply(name, operands);
+  bool isVector = lanesOf(type) > 0 && getElementTypeOrSelf(type).isF32();
+  return isVector && DoubleFunctions::has(name) ? vectorFunction(name, operands)
+                                                : calls(name, operands);
+}
+
+/// Calls a function of the import table, for a vector on each lane.
+Value Elementwise::calls(llvm::StringRef name, ArrayRef<Value> operands) {
+  Type type = operands[0].getType();
   int slot = slotOf(getElementTypeOrSelf(type).isF64() ? name.str() : name.str() + "f");
   assert(slot >= 0 && "a function of the import table");
   unsigned lanes = lanesOf(type);

@@ -2,8 +2,8 @@
 //
 // What a target's code generator would turn into calls of a C library is spelled out here: exp,
 // log, erf and tanh in f32 as polynomials of our own (the same bits in every lane and on every
-// processor; a GPU's special units take their share), the rest as calls through the stage's import
-// table, lane by lane.
+// processor; a GPU's special units take their share), vectors of pow, sin, cos and tan in f64, the
+// rest as calls through the stage's import table, lane by lane.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KINTSUGI_TARGETS_ELEMENTWISE_H
@@ -48,6 +48,8 @@ private:
   mlir::Value roundToOdd(mlir::Value x);
   mlir::Value toBFloat(mlir::Value x);
   mlir::Value import(llvm::StringRef name, llvm::ArrayRef<mlir::Value> operands);
+  mlir::Value vectorFunction(llvm::StringRef name, llvm::ArrayRef<mlir::Value> operands);
+  mlir::Value calls(llvm::StringRef name, llvm::ArrayRef<mlir::Value> operands);
   mlir::Value callSlot(unsigned slot, llvm::ArrayRef<mlir::Value> scalars);
 
   Emit emit;

@@ -135,6 +135,10 @@ Value Emit::lessUnsigned(Value a, Value b) {
   return arith::CmpIOp::create(builder, location, arith::CmpIPredicate::ult, a, b);
 }
 
+Value Emit::lessOrUnordered(Value a, Value b) {
+  return arith::CmpFOp::create(builder, location, arith::CmpFPredicate::ULT, a, b);
+}
+
 Value Emit::equal(Value a, Value b) {
   if (isFloatLike(a.getType()))
     return arith::CmpFOp::create(builder, location, arith::CmpFPredicate::OEQ, a, b);

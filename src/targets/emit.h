@@ -43,8 +43,9 @@ public:
   mlir::Value shiftRight(mlir::Value a, unsigned bits);       ///< Of unsigned integers.
   mlir::Value shiftRightSigned(mlir::Value a, unsigned bits); ///< Of signed ones.
   mlir::Value select(mlir::Value condition, mlir::Value onTrue, mlir::Value onFalse);
-  mlir::Value less(mlir::Value a, mlir::Value b);  ///< Floats: false with NaN. Integers: signed.
-  mlir::Value equal(mlir::Value a, mlir::Value b); ///< Floats: false with NaN.
+  mlir::Value less(mlir::Value a, mlir::Value b); ///< Floats: false with NaN. Integers: signed.
+  mlir::Value lessOrUnordered(mlir::Value a, mlir::Value b); ///< Floats: true with NaN.
+  mlir::Value equal(mlir::Value a, mlir::Value b);           ///< Floats: false with NaN.
   mlir::Value isNaN(mlir::Value a);
   mlir::Value lessUnsigned(mlir::Value a, mlir::Value b);
   mlir::Value bitcast(mlir::Value a, mlir::Type element);

@@ -281,6 +281,9 @@ Value NestEmitter::read(tile::ReadOp op, Point point, unsigned level) {
     mask = mask ? make.bitAnd(mask, lanesMask) : lanesMask;
   if (!mask && isTransposed(op, where, point))
     return readTransposed(op, point, level);
+  bool isStrided = !where.lanes && where.stride >= 2 && where.stride <= 4;
+  if (isStrided && !op.getMask() && hasMaskedMoves(element))
+    return readStrided(pointer, where, element, active[point.vector], level);
   if (op.getAhead() && !where.lanes && where.stride == 1)
     askAhead(op, where, point, level);
   return readVector(pointer, where, element, mask, wanted, level);
@@ -339,7 +342,7 @@ Value NestEmitter::readVector(Value pointer, const Position &where, Type element
   if (where.isUniform())
     return readUniform(pointer, where, element, mask, level);
   // Without masked moves of such elements, each lane would become a branch.
-  bool hasMask = scope.hasAllMasks || element.getIntOrFloatBitWidth() >= 32;
+  bool hasMask = hasMaskedMoves(element);
   if (!where.lanes && where.stride == 1 && (!mask || hasMask)) {
     Value place = address(pointer, where, element);
     levels.place(level);
@@ -350,7 +353,10 @@ Value NestEmitter::readVector(Value pointer, const Position &where, Type element
     return LLVM::MaskedLoadOp::create(builder, make.location, type, place, mask, zero(), alignment);
   }
   if (!where.lanes && !mask && where.stride >= -1 && where.stride <= 4)
-    return readStrided(pointer, where, element, level);
+    return readStrided(pointer, where, element, lanes, level);
+  if (!where.pattern.empty() && !mask)
+    if (Value picked = readPattern(pointer, where, element, level))
+      return picked;
   Value places = laneAddresses(pointer, where, element, level);
   Value every = make.firstLanes(lanes, lanes);
   bool byAddress = mask && !(scope.hasAllMasks && element.getIntOrFloatBitWidth() >= 32);
@@ -360,6 +366,19 @@ Value NestEmitter::readVector(Value pointer, const Position &where, Type element
                                             mask && !byAddress ? mask : every, ValueRange{zero()},
                                             builder.getI32IntegerAttr(alignment));
   return byAddress ? make.select(mask, value, zero()) : value;
+}
+
+/// Lanes that are known to lie in one vector are picked from it; null: they are not. Nothing is
+/// read but what lies between two lanes.
+Value NestEmitter::readPattern(Value pointer, const Position &where, Type element, unsigned level) {
+  int64_t first = *llvm::min_element(where.pattern), last = *llvm::max_element(where.pattern);
+  if (last - first >= lanes || (!hasMaskedMoves(element) && last - first + 1 < lanes))
+    return {};
+  Value vector = readFirst(pointer, where, element, first, last - first + 1, level);
+  SmallVector<int32_t> choice;
+  for (int64_t offset : where.pattern)
+    choice.push_back(offset - first);
+  return make.shuffle(vector, vector, choice);
 }
 
 /// One element for all lanes; under a mask, if any lane wants it.
@@ -380,32 +399,47 @@ Value NestEmitter::readUniform(Value pointer, const Position &where, Type elemen
   return make.select(mask, value, zero);
 }
 
-/// Whole vectors that cover the lanes, and nothing past the last lane; then the lanes are picked.
-Value NestEmitter::readStrided(Value pointer, const Position &where, Type element, unsigned level) {
+bool NestEmitter::hasMaskedMoves(Type element) const {
+  return scope.hasAllMasks || element.getIntOrFloatBitWidth() >= 32;
+}
+
+/// A vector of elements side by side from `offset` on; the first `count` are read.
+Value NestEmitter::readFirst(Value pointer, const Position &where, Type element, int64_t offset,
+                             unsigned count, unsigned level) {
   auto type = VectorType::get({lanes}, element);
-  int64_t stride = where.stride, last = lanes - 1;
-  auto load = [&](int64_t offset) -> Value {
-    Value place = address(pointer, where, element, offset);
-    levels.place(level);
-    return LLVM::LoadOp::create(make.builder, make.location, type, place, alignmentOf(element));
-  };
+  Value place = address(pointer, where, element, offset);
+  levels.place(level);
+  unsigned alignment = alignmentOf(element);
+  if (count == lanes)
+    return LLVM::LoadOp::create(make.builder, make.location, type, place, alignment);
+  Value zero = isa<FloatType>(element) ? make.number(type, 0) : make.integer(type, 0);
+  return LLVM::MaskedLoadOp::create(make.builder, make.location, type, place,
+                                    make.firstLanes(lanes, count), zero, alignment);
+}
+
+/// Vectors that cover the first `count` lanes, and nothing past the last of them; then the lanes
+/// are picked.
+Value NestEmitter::readStrided(Value pointer, const Position &where, Type element, unsigned count,
+                               unsigned level) {
+  int64_t stride = where.stride, last = count - 1;
   if (stride < 0) {
     SmallVector<int32_t> reversed;
     for (int64_t lane = last; lane >= 0; --lane)
       reversed.push_back(lane);
-    Value vector = load(-last);
+    Value vector = readFirst(pointer, where, element, -last, lanes, level);
     return make.shuffle(vector, vector, reversed);
   }
   Value picked;
-  for (int64_t part = 0; part < stride; ++part) {
-    int64_t start = std::min<int64_t>(part * lanes, stride * last - last);
-    Value vector = load(start);
+  for (int64_t part = 0; part * lanes <= stride * last; ++part) {
+    int64_t start = std::clamp<int64_t>(stride * last + 1 - lanes, 0, part * lanes);
+    int64_t elements = std::min<int64_t>(lanes, stride * last + 1 - start);
+    Value vector = readFirst(pointer, where, element, start, elements, level);
     SmallVector<int32_t>
         choice; // Of the lanes so far (0 and on) and of this vector (`lanes` and on).
-    for (int64_t lane = 0; lane <= last; ++lane) {
+    for (int64_t lane = 0; lane < lanes; ++lane) {
       int64_t offset = lane * stride - start;
-      bool isHere = lane * stride >= part * int64_t(lanes);
-      choice.push_back(isHere && offset <= last ? lanes + offset : lane);
+      bool isHere = lane <= last && lane * stride >= part * int64_t(lanes) && offset < lanes;
+      choice.push_back(isHere ? lanes + offset : lane);
     }
     picked = make.shuffle(picked ? picked : vector, vector, choice);
   }
@@ -479,19 +513,24 @@ void NestEmitter::storeAt(Value stored, unsigned destination, Point point) {
           level, point, scope.pastCaches);
 }
 
-/// Stores what is kept of a point of the reduction.
-void NestEmitter::keep(unsigned level, Point point) {
-  for (auto [number, value] : llvm::enumerate(nest.keptValues())) {
-    Value stored =
-        vectorIterator >= 0 && lanes > 1 ? asVector(value, point) : evaluate(value, point);
+/// Stores what is kept of a point of the reduction, whose running values have it.
+void NestEmitter::keep(unsigned level, Point point, const Tuple &running) {
+  bool asLanes = vectorIterator >= 0 && lanes > 1;
+  for (auto [number, buffer] : llvm::enumerate(nest.getKept())) {
+    Value stored;
+    if (nest.getRunning())
+      stored = combiner.finish(running)[0];
+    else
+      stored = asLanes ? asVector(nest.keptValues()[number], point)
+                       : evaluate(nest.keptValues()[number], point);
     SmallVector<DimensionValue> dimensions;
     for (unsigned iterator = 0; iterator < iterators.size(); ++iterator)
       dimensions.push_back(iteratorValue(iterator, point));
     for (Value index : nest.getIndices())
       dimensions.push_back(dimension(index, point));
     AffineMap map = cast<AffineMapAttr>((*nest.getKeptMaps())[number]).getValue();
-    storeTo(scope.pointers.lookup(nest.getKept()[number]),
-            positions.build(map.getResult(0), dimensions), stored, level, point, false);
+    storeTo(scope.pointers.lookup(buffer), positions.build(map.getResult(0), dimensions), stored,
+            level, point, false);
   }
 }
 

@@ -19,6 +19,14 @@ namespace kintsugi::targets {
 /// Beside the iterators' bits: what comes of the reduction at a point.
 static constexpr uint64_t onPoint = 1ull << 63;
 
+/// As many running values as there are registers for masks, less what else masks are for.
+static NaNWatch watchOf(const KernelScope &scope, tile::RegistersAttr registers) {
+  constexpr int64_t most = 6;
+  if (scope.threads || registers.getRows() * registers.getVectors() > most)
+    return NaNWatch::None;
+  return scope.hasAllMasks ? NaNWatch::Masks : NaNWatch::Lanes;
+}
+
 NestEmitter::NestEmitter(KernelScope &scope, ComputeOp nest, Block *block)
     : scope(scope), nest(nest), make(scope.builder),
       levels(scope.builder, nest.numIterators() + 4 + mostBlocksTogether, block),
@@ -27,7 +35,7 @@ NestEmitter::NestEmitter(KernelScope &scope, ComputeOp nest, Block *block)
       vectorIterator(nest.getRegisters().getVector()), rowIterator(nest.getRegisters().getRow()),
       positions(scope.builder, levels, scope.threads ? 1 : lanes),
       combiner(scope.builder, nest.getCombiner().value_or(CombinerKind::Sum), scope.imports,
-               scope.units()) {
+               scope.units(), nest.getPayloadOrder(), watchOf(scope, nest.getRegisters())) {
   if (!scope.threads || lanes == 1)
     return;
   splitIterator = vectorIterator;
@@ -279,26 +287,48 @@ void NestEmitter::emitStores(Block &region) {
 }
 
 NestEmitter::Accumulators NestEmitter::startValues(unsigned level) {
+  if (tile::isArgForm(*nest.getCombiner()) && !llvm::is_contained(nest.getReduction(), 0))
+    return firstElements(level);
   Accumulators accumulators;
-  Block &body = nest.getBody().front();
-  if (tile::isArgForm(*nest.getCombiner()) && !llvm::is_contained(nest.getReduction(), 0)) {
-    // The first element starts: the payload of a neutral key would be made up.
-    for (unsigned iterator = numParallel; iterator < iterators.size(); ++iterator)
-      setStart(iterator, level, {}, 0, 0);
-    for (unsigned row = 0; row < rows; ++row)
-      for (unsigned vector = 0; vector < vectors; ++vector) {
-        Tuple first;
-        for (Value value : body.getTerminator()->getOperands())
-          first.push_back(asVector(value, {row, vector}));
-        accumulators.push_back(first);
-      }
-    return accumulators;
-  }
   levels.placeAtEnd(level);
+  accumulators.assign(rows * vectors, neutral());
+  return accumulators;
+}
+
+Tuple NestEmitter::neutral() {
   SmallVector<Type> types;
   for (Type type : nest.accumulatorTypes())
     types.push_back(lanes > 1 ? Type(VectorType::get({lanes}, type)) : type);
-  accumulators.assign(rows * vectors, combiner.neutral(types));
+  return combiner.neutral(types);
+}
+
+/// What an arg form starts with, for the payload of a neutral key would be made up. Lanes past the
+/// end have none, and come last.
+NestEmitter::Accumulators NestEmitter::firstElements(unsigned level) {
+  Accumulators accumulators;
+  bool alongVectors = vectorIterator >= static_cast<int>(numParallel);
+  SmallVector<unsigned> all = active;
+  for (unsigned iterator = numParallel; iterator < iterators.size(); ++iterator)
+    setStart(iterator, level, {}, 0, 0);
+  for (unsigned vector = 0; alongVectors && vector < vectors; ++vector)
+    active[vector] =
+        std::clamp<int64_t>(iterators[vectorIterator].extent - int64_t(vector) * lanes, 0, lanes);
+  for (unsigned row = 0; row < rows; ++row)
+    for (unsigned vector = 0; vector < vectors; ++vector) {
+      Point point = {row, vector};
+      Tuple first;
+      for (Value value : nest.bodyValues())
+        if (!alongVectors || active[vector] > 0)
+          first.push_back(asVector(value, point));
+      levels.placeAtEnd(level);
+      if (first.empty())
+        first = neutral();
+      else if (alongVectors && !allActive(point))
+        for (auto [value, none] : llvm::zip(first, neutral()))
+          value = make.select(make.firstLanes(lanes, active[vector]), value, none);
+      accumulators.push_back(first);
+    }
+  active = all;
   return accumulators;
 }
 
@@ -406,7 +436,7 @@ void NestEmitter::accumulate(unsigned level, Accumulators &accumulators) {
       if (active[vector] > 0) {
         Tuple &values = accumulators[row * vectors + vector];
         values = accumulateOne(level, values, {row, vector});
-        keep(level, {row, vector});
+        keep(level, {row, vector}, values);
       }
 }
 
@@ -442,7 +472,7 @@ void NestEmitter::joinVectors(Accumulators &accumulators) {
     while (current.size() > 1) {
       SmallVector<Tuple> next;
       for (size_t pair = 0; pair + 1 < current.size(); pair += 2)
-        next.push_back(combiner.join(current[pair], current[pair + 1]));
+        next.push_back(combiner.joinApart(current[pair], current[pair + 1]));
       if (current.size() % 2)
         next.push_back(current.back());
       current = std::move(next);

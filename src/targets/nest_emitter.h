@@ -99,6 +99,8 @@ private:
   void emitResults(const Accumulators &accumulators);
   void emitStores(mlir::Block &region);
   Accumulators startValues(unsigned level);
+  Accumulators firstElements(unsigned level);
+  Tuple neutral();
   Accumulators partialValues(unsigned level);
   void storePartials(const Accumulators &accumulators);
   void emitReduction(unsigned iterator, unsigned level, Accumulators &accumulators);
@@ -153,12 +155,17 @@ private:
   mlir::Value readTransposed(tile::ReadOp op, Point point, unsigned level);
   mlir::Value readUniform(mlir::Value pointer, const Position &position, mlir::Type element,
                           mlir::Value mask, unsigned level);
-  mlir::Value readStrided(mlir::Value pointer, const Position &position, mlir::Type element,
+  mlir::Value readPattern(mlir::Value pointer, const Position &position, mlir::Type element,
                           unsigned level);
+  bool hasMaskedMoves(mlir::Type element) const;
+  mlir::Value readFirst(mlir::Value pointer, const Position &position, mlir::Type element,
+                        int64_t offset, unsigned count, unsigned level);
+  mlir::Value readStrided(mlir::Value pointer, const Position &position, mlir::Type element,
+                          unsigned count, unsigned level);
   mlir::Value indexNumber(tile::IndexOp op, Point point, unsigned level);
   void store(mlir::Value value, unsigned destination, Point point);
   void storeAt(mlir::Value stored, unsigned destination, Point point);
-  void keep(unsigned level, Point point);
+  void keep(unsigned level, Point point, const Tuple &running);
   void storeTo(mlir::Value pointer, const Position &where, mlir::Value stored, unsigned level,
                Point point, bool pastCaches);
   mlir::Value loadPartial(Point point, unsigned level);

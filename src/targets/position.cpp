@@ -122,6 +122,7 @@ void PositionBuilder::addLanes(Value lanes, unsigned level, int64_t factor, Sum 
   level = std::max(level, sum.lanesLevel);
   levels.place(level);
   lanes = emit.resize(lanes, laneType);
+  sum.pattern.clear();
   if (factor != 1)
     lanes = emit.mul(lanes, emit.integer(lanes.getType(), factor));
   sum.lanes = sum.lanes ? emit.add(sum.lanes, lanes) : lanes;
@@ -145,6 +146,8 @@ void PositionBuilder::addDivision(AffineBinaryOpExpr expr, int64_t factor, Sum &
   int64_t divisor = cast<AffineConstantExpr>(expr.getRHS()).getValue();
   if ((inner.stride == 0 && !inner.lanes) || staysInOnePeriod(inner, divisor))
     return addUniformDivision(inner, expr, factor, sum);
+  if (!inner.lanes && startsAtMultiple(inner, divisor))
+    return addPattern(inner, expr, factor, sum);
   Position position = finish(inner);
   Value offsets = laneOffsets(position), base = scalar(position);
   unsigned level = levelOf(position);
@@ -155,13 +158,47 @@ void PositionBuilder::addDivision(AffineBinaryOpExpr expr, int64_t factor, Sum &
   addLanes(lanes, level, factor, sum);
 }
 
+bool PositionBuilder::startsAtMultiple(const Sum &inner, int64_t divisor) const {
+  return llvm::all_of(inner.parts,
+                      [&](const Part &part) { return part.factor * part.multiple % divisor == 0; });
+}
+
+/// Where the base is a multiple of the divisor, what each lane adds to its quotient, or remainder,
+/// is known.
+void PositionBuilder::addPattern(const Sum &inner, AffineBinaryOpExpr expr, int64_t factor,
+                                 Sum &sum) {
+  int64_t divisor = cast<AffineConstantExpr>(expr.getRHS()).getValue();
+  Sum start = inner;
+  start.constant = start.stride = 0;
+  addUniformDivision(start, expr, factor, sum);
+  SmallVector<llvm::APInt> values;
+  SmallVector<int64_t, 0> pattern(numLanes);
+  for (unsigned lane = 0; lane < numLanes; ++lane) {
+    int64_t place = inner.constant + inner.stride * lane;
+    pattern[lane] =
+        factor * (expr.getKind() == AffineExprKind::Mod ? floorRemainder(place, divisor)
+                                                        : llvm::divideFloorSigned(place, divisor));
+    values.push_back(llvm::APInt(64, static_cast<uint64_t>(pattern[lane]))
+                         .trunc(laneType.getIntOrFloatBitWidth()));
+  }
+  bool isKnown = !sum.lanes || !sum.pattern.empty();
+  for (auto [all, before] : llvm::zip(pattern, sum.pattern))
+    all += before;
+  levels.place(0);
+  auto type = VectorType::get({numLanes}, laneType);
+  addLanes(
+      arith::ConstantOp::create(emit.builder, emit.location, DenseElementsAttr::get(type, values)),
+      0, 1, sum);
+  if (isKnown)
+    sum.pattern = std::move(pattern);
+}
+
 void PositionBuilder::addUniformDivision(const Sum &inner, AffineBinaryOpExpr expr, int64_t factor,
                                          Sum &sum) {
   bool isRemainder = expr.getKind() == AffineExprKind::Mod;
   int64_t divisor = cast<AffineConstantExpr>(expr.getRHS()).getValue();
   Sum start = inner;
-  bool isMultiple = llvm::all_of(
-      inner.parts, [&](const Part &part) { return part.factor * part.multiple % divisor == 0; });
+  bool isMultiple = startsAtMultiple(inner, divisor);
   if (isMultiple) { // What the constant adds is known without the rest.
     start.constant = 0;
     sum.constant += factor * (isRemainder ? floorRemainder(inner.constant, divisor)
@@ -207,6 +244,9 @@ Position PositionBuilder::finish(const Sum &sum) {
   position.stride = sum.stride;
   position.lanes = sum.lanes;
   position.lanesLevel = sum.lanesLevel;
+  position.pattern = sum.pattern;
+  for (auto [lane, offset] : llvm::enumerate(position.pattern))
+    offset += sum.stride * int64_t(lane);
   for (const Part &part : sum.parts) {
     if (part.factor == 0)
       continue;

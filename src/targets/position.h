@@ -33,6 +33,8 @@ struct Position {
   int64_t stride = 0;
   mlir::Value lanes; ///< Null, or a vector of i32 or i64.
   unsigned lanesLevel = 0;
+  /// Where `lanes` are known by now, they and the stride together, by lane; empty: they are not.
+  llvm::SmallVector<int64_t, 0> pattern;
 
   bool isUniform() const { return stride == 0 && !lanes; }
 };
@@ -85,6 +87,8 @@ private:
     int64_t stride = 0;
     mlir::Value lanes;
     unsigned lanesLevel = 0;
+    /// What `lanes` are, by lane, unless they are no constants.
+    llvm::SmallVector<int64_t, 0> pattern;
   };
 
   void accumulate(mlir::AffineExpr expr, int64_t factor, Sum &sum);
@@ -93,6 +97,8 @@ private:
   void addUniformDivision(const Sum &inner, mlir::AffineBinaryOpExpr expr, int64_t factor,
                           Sum &sum);
   bool staysInOnePeriod(const Sum &inner, int64_t divisor) const;
+  bool startsAtMultiple(const Sum &inner, int64_t divisor) const;
+  void addPattern(const Sum &inner, mlir::AffineBinaryOpExpr expr, int64_t factor, Sum &sum);
   void addLanes(mlir::Value lanes, unsigned level, int64_t factor, Sum &sum);
   Position finish(const Sum &sum);
   /// A part times its factor; what is equal is computed once.

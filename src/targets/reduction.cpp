@@ -35,10 +35,14 @@ Value extremum(Emit &emit, Value a, Value b, bool isMax, const SpecialUnits *uni
 
 static double infinity() { return std::numeric_limits<double>::infinity(); }
 
+/// Of signed integers.
+static int64_t greatestOf(Type type) {
+  return static_cast<int64_t>(~0ull >> (65 - getElementTypeOrSelf(type).getIntOrFloatBitWidth()));
+}
+
 static Value neutralOf(Emit &emit, CombinerKind kind, Type type) {
   bool isFloat = isFloatLike(type);
-  unsigned bits = getElementTypeOrSelf(type).getIntOrFloatBitWidth();
-  int64_t greatest = static_cast<int64_t>(~0ull >> (65 - bits));
+  int64_t greatest = greatestOf(type);
   switch (kind) {
   case CombinerKind::Sum:
     return isFloat ? emit.number(type, 0) : emit.integer(type, 0);
@@ -63,28 +67,68 @@ static Value neutralOf(Emit &emit, CombinerKind kind, Type type) {
   llvm_unreachable("a combiner");
 }
 
+static Type maskLike(Type type) {
+  return Emit::shapedLike(IntegerType::get(type.getContext(), 1), type);
+}
+
+/// Of as many bits.
+static Type integersLike(Type type) {
+  unsigned bits = getElementTypeOrSelf(type).getIntOrFloatBitWidth();
+  return Emit::shapedLike(IntegerType::get(type.getContext(), bits), type);
+}
+
+bool Combiner::watches(Type type) const {
+  bool isExtremum = kind == CombinerKind::Max || kind == CombinerKind::Min;
+  return watch != NaNWatch::None && isExtremum && lanesOf(type) > 0 && isFloatLike(type) &&
+         getElementTypeOrSelf(type).getIntOrFloatBitWidth() >= 32;
+}
+
 Tuple Combiner::neutral(TypeRange types) {
   Tuple result = {neutralOf(emit, kind, types[0])};
+  if (watches(result[0].getType()))
+    result.push_back(watch == NaNWatch::Masks ? emit.integer(maskLike(types[0]), 1)
+                                              : emit.integer(integersLike(types[0]), 0));
   if (types.size() == 2)
-    result.push_back(isFloatLike(types[1]) ? emit.number(types[1], 0) : emit.integer(types[1], 0));
+    result.push_back(isFloatLike(types[1]) ? emit.number(types[1], 0)
+                                           : emit.integer(types[1], lastPayload(types[1])));
   return result;
+}
+
+/// What comes after all others in the payloads' order.
+int64_t Combiner::lastPayload(Type type) const {
+  int64_t greatest = greatestOf(type);
+  if (payloadOrder == 0)
+    return 0;
+  return payloadOrder > 0 ? greatest : -greatest - 1;
 }
 
 Tuple Combiner::lift(ArrayRef<Value> bodies) {
   Tuple result(bodies);
   if (kind == CombinerKind::SoftmaxStats)
     result.push_back(emit.number(bodies[0].getType(), 1));
+  if (watches(bodies[0].getType()))
+    result.push_back(watched(bodies[0]));
   return result;
 }
 
+/// What is remembered of one vector.
+Value Combiner::watched(Value x) {
+  if (watch == NaNWatch::Masks)
+    return emit.equal(x, x);
+  return arith::ExtSIOp::create(emit.builder, emit.location, integersLike(x.getType()),
+                                emit.isNaN(x));
+}
+
 Tuple Combiner::finish(ArrayRef<Value> values) {
+  if (values.size() == 2 && watches(values[0].getType()))
+    return {withNaN(values[0], values[1])};
   if (kind != CombinerKind::SoftmaxStats)
     return Tuple(values);
   // With an infinite maximum, exp(x - m) of the greatest is NaN, and so is the sum.
   return {values[0], emit.add(values[1], emit.sub(values[0], values[0]))};
 }
 
-Tuple Combiner::join(ArrayRef<Value> first, ArrayRef<Value> second) {
+Tuple Combiner::join(ArrayRef<Value> first, ArrayRef<Value> second, bool isApart) {
   Type element = getElementTypeOrSelf(first[0].getType());
   if (isa<FloatType>(element) && element.getIntOrFloatBitWidth() == 16) {
     Elementwise rounding(emit.builder, imports, units);
@@ -95,17 +139,36 @@ Tuple Combiner::join(ArrayRef<Value> first, ArrayRef<Value> second) {
           value = emit.widen(value, emit.builder.getF32Type());
       return wide;
     };
-    Tuple result = join(widened(first), widened(second));
+    Tuple result = join(widened(first), widened(second), isApart);
     for (auto [value, original] : llvm::zip(result, first))
       if (value.getType() != original.getType())
         value = rounding.roundTo(value, element);
     return result;
   }
   if (tile::isArgForm(kind))
-    return joinArgs(first, second);
+    return joinArgs(first, second, isApart);
   if (kind == CombinerKind::SoftmaxStats)
     return joinStats(first, second);
+  if (first.size() == 2)
+    return joinWatched(first, second);
   return {joinOne(first[0], second[0])};
+}
+
+/// Which of the two values it is where one is NaN does not matter.
+Tuple Combiner::joinWatched(ArrayRef<Value> first, ArrayRef<Value> second) {
+  Value a = first[0], b = second[0];
+  Value isLess = kind == CombinerKind::Max ? emit.less(b, a) : emit.less(a, b);
+  Value seen =
+      watch == NaNWatch::Masks ? emit.bitAnd(first[1], second[1]) : emit.bitOr(first[1], second[1]);
+  return {emit.select(isLess, a, b), seen};
+}
+
+Value Combiner::withNaN(Value value, Value seen) {
+  Type type = value.getType();
+  if (watch == NaNWatch::Masks)
+    return emit.select(seen, value, emit.number(type, std::numeric_limits<double>::quiet_NaN()));
+  Value bits = emit.bitcast(value, getElementTypeOrSelf(seen.getType()));
+  return emit.bitcast(emit.bitOr(bits, seen), getElementTypeOrSelf(type));
 }
 
 Value Combiner::extreme(Value a, Value b, bool isMax) {
@@ -138,15 +201,24 @@ Value Combiner::joinOne(Value a, Value b) {
 }
 
 /// The first of the best keys wins; NaN is best of all.
-Tuple Combiner::joinArgs(ArrayRef<Value> first, ArrayRef<Value> second) {
+Tuple Combiner::joinArgs(ArrayRef<Value> first, ArrayRef<Value> second, bool isApart) {
   Value a = first[0], b = second[0];
+  bool isFloat = isFloatLike(a.getType());
   bool isMax = kind == CombinerKind::ArgMax || kind == CombinerKind::UArgMax;
   bool isUnsigned = kind == CombinerKind::UArgMax || kind == CombinerKind::UArgMin;
   Value low = isMax ? a : b, high = isMax ? b : a;
-  Value better = isUnsigned ? emit.lessUnsigned(low, high) : emit.less(low, high);
-  if (isFloatLike(a.getType())) {
-    Value aIsNumber = emit.equal(a, a);
-    better = emit.bitOr(better, emit.bitAnd(emit.isNaN(b), aIsNumber));
+  Value better;
+  if (isFloat)
+    better = emit.bitAnd(emit.lessOrUnordered(low, high), emit.equal(a, a));
+  else
+    better = isUnsigned ? emit.lessUnsigned(low, high) : emit.less(low, high);
+  if (isApart) {
+    Value alike = emit.equal(a, b);
+    if (isFloat)
+      alike = emit.bitOr(alike, emit.bitAnd(emit.isNaN(a), emit.isNaN(b)));
+    Value earlier = payloadOrder > 0 ? second[1] : first[1];
+    Value later = payloadOrder > 0 ? first[1] : second[1];
+    better = emit.bitOr(better, emit.bitAnd(alike, emit.less(earlier, later)));
   }
   return {emit.select(better, b, a), emit.select(better, second[1], first[1])};
 }
@@ -165,7 +237,7 @@ Tuple Combiner::joinStats(ArrayRef<Value> first, ArrayRef<Value> second) {
 }
 
 Tuple Combiner::joinLanes(ArrayRef<Value> vectors) {
-  Tuple current(vectors);
+  Tuple current = watches(vectors[0].getType()) ? finish(vectors) : Tuple(vectors);
   for (unsigned lanes = lanesOf(vectors[0].getType()); lanes > 1; lanes /= 2) {
     SmallVector<int32_t> low, high;
     for (unsigned lane = 0; lane < lanes / 2; ++lane) {
@@ -177,7 +249,7 @@ Tuple Combiner::joinLanes(ArrayRef<Value> vectors) {
       first.push_back(emit.shuffle(value, value, low));
       second.push_back(emit.shuffle(value, value, high));
     }
-    current = join(first, second);
+    current = joinApart(first, second);
   }
   for (Value &value : current)
     value = emit.lane(value, 0);

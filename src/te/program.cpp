@@ -12,8 +12,10 @@ const char *nameOf(Combiner combiner) {
 
 unsigned resultsOf(Combiner combiner) { return combiner == Combiner::SoftmaxStats ? 2 : 1; }
 
-unsigned bodiesOf(Combiner combiner) {
-  return combiner == Combiner::ArgMax || combiner == Combiner::ArgMin ? 2 : 1;
+unsigned bodiesOf(Combiner combiner) { return isArgForm(combiner) ? 2 : 1; }
+
+bool isArgForm(Combiner combiner) {
+  return combiner == Combiner::ArgMax || combiner == Combiner::ArgMin;
 }
 
 llvm::SmallVector<Interval> Definition::ranges() const {

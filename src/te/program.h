@@ -106,6 +106,8 @@ enum class Combiner : uint8_t {
 const char *nameOf(Combiner combiner);
 unsigned resultsOf(Combiner combiner);
 unsigned bodiesOf(Combiner combiner);
+/// Whether it is ArgMax or ArgMin.
+bool isArgForm(Combiner combiner);
 
 struct Reduction {
   Combiner combiner;

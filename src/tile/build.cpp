@@ -3,6 +3,8 @@
 #include "tile/build.h"
 
 #include "loops/block_registers.h"
+#include "loops/loop_order.h"
+#include "loops/running.h"
 #include "tile/build_expr.h"
 #include "tile/dialect.h"
 #include "tile/program_impl.h"
@@ -31,7 +33,8 @@ private:
   MatrixAttr matrixOf(const LoopNest &nest) const;
   SmallVector<Value> buildBounds(const LoopNest &nest, ArrayRef<te::Interval> ranges);
   CombinerKind combinerOf(const te::Reduction &reduction) const;
-  SmallVector<Type, 2> accumulatorTypes(const LoopNest &nest) const;
+  ElementType payloadType(const LoopNest &nest, ArrayRef<te::Interval> ranges) const;
+  SmallVector<Type, 2> accumulatorTypes(const LoopNest &nest, ArrayRef<te::Interval> ranges) const;
   AffineMap mapOf(const te::Index &index, const LoopNest &nest, unsigned iterators,
                   ArrayRef<te::Interval> ranges);
   Block *addBlock(Region &region, const LoopNest &nest, unsigned iterators, ArrayRef<Type> others);
@@ -121,7 +124,16 @@ CombinerKind KernelBuilder::combinerOf(const te::Reduction &reduction) const {
   llvm_unreachable("a combiner");
 }
 
-SmallVector<Type, 2> KernelBuilder::accumulatorTypes(const LoopNest &nest) const {
+/// What an arg form's payload is carried in: an index fits in few bits.
+ElementType KernelBuilder::payloadType(const LoopNest &nest, ArrayRef<te::Interval> ranges) const {
+  const te::Expr &payload = nest.bodies[1];
+  bool isNarrow = payload.kind() == te::ExprKind::Index && payload.type() == ElementType::I64 &&
+                  fitsInt32(te::rangeOf(payload.indexValue(), ranges));
+  return isNarrow ? ElementType::I32 : payload.type();
+}
+
+SmallVector<Type, 2> KernelBuilder::accumulatorTypes(const LoopNest &nest,
+                                                     ArrayRef<te::Interval> ranges) const {
   SmallVector<Type, 2> types;
   if (!nest.reduction)
     return types;
@@ -129,7 +141,7 @@ SmallVector<Type, 2> KernelBuilder::accumulatorTypes(const LoopNest &nest) const
   types.assign(accumulatorsOf(combiner),
                valueType(builder.getContext(), nest.reduction->accumulator));
   if (isArgForm(combiner))
-    types[1] = valueType(builder.getContext(), nest.bodies[1].type());
+    types[1] = valueType(builder.getContext(), payloadType(nest, ranges));
   return types;
 }
 
@@ -197,14 +209,18 @@ void KernelBuilder::buildBody(const LoopNest &nest, Block &block, ArrayRef<te::I
   ExprBuilder exprs(builder, scope);
   SmallVector<Value, 2> values;
   SmallVector<ElementType, 2> types;
+  bool isArg = nest.reduction && isArgForm(nest.reduction->combiner);
   for (const te::Expr &body : nest.bodies) {
-    values.push_back(exprs.build(body));
-    types.push_back(body.type());
+    types.push_back(isArg && !values.empty() ? payloadType(nest, ranges) : body.type());
+    values.push_back(exprs.build(
+        types.back() == body.type() ? body : te::Expr::index(body.indexValue(), types.back())));
   }
   if (!nest.reduction)
     return yieldStored(nest, values, types, exprs);
   values[0] = exprs.operations().cast(types[0], nest.reduction->accumulator, values[0]);
   for (const loops::Kept &kept : nest.kept) {
+    if (loops::keepsRunningValue(nest))
+      break;
     te::Expr value = sharedWith(kept.value, nest.bodies);
     values.push_back(asStored(exprs.build(value), value.type(), kept.buffer, exprs));
   }
@@ -217,9 +233,11 @@ void KernelBuilder::buildEpilogue(const LoopNest &nest, Block &block,
   builder.setInsertionPointToStart(&block);
   SmallVector<Value> iterators = iteratorsOf(block, nest, nest.parallel.size());
   SmallVector<Value> accumulators(block.getArguments().drop_front(nest.parallel.size()));
+  OpsBuilder operations(builder);
   // Of an arg form, te sees the payload only.
-  if (isArgForm(combinerOf(*nest.reduction)))
-    accumulators.erase(accumulators.begin());
+  if (isArgForm(nest.reduction->combiner))
+    accumulators = {
+        operations.cast(payloadType(nest, ranges), nest.bodies[1].type(), accumulators[1])};
   ExprScope scope = scopeOf(ranges, iterators, accumulators);
   ExprBuilder exprs(builder, scope);
   SmallVector<Value, 2> values;
@@ -314,9 +332,11 @@ void KernelBuilder::buildNest(const LoopNest &nest) {
   auto compute = ComputeOp::create(
       builder, builder.getUnknownLoc(), parallel, reduction, combiner, registers, map, destinations,
       origins, bounded.empty() ? DenseI64ArrayAttr() : builder.getDenseI64ArrayAttr(bounded),
-      bounds, nest.sharedDimensions, nest.inPasses, nest.pastCaches, matrixOf(nest), nest.streamed,
-      nest.skipsBlocks, kept, kept.empty() ? ArrayAttr() : builder.getAffineMapArrayAttr(keptMaps));
-  SmallVector<Type, 2> accumulators = accumulatorTypes(nest);
+      bounds, nest.sharedDimensions, nest.inPasses, nest.pastCaches,
+      nest.bodies.size() == 2 && nest.reduction ? loops::payloadOrder(nest) : 0,
+      loops::keepsRunningValue(nest), matrixOf(nest), nest.streamed, nest.skipsBlocks, kept,
+      kept.empty() ? ArrayAttr() : builder.getAffineMapArrayAttr(keptMaps));
+  SmallVector<Type, 2> accumulators = accumulatorTypes(nest, ranges);
   Block *body = addBlock(compute.getBody(), nest, parallel.size() + reduction.size(), {});
   buildBody(nest, *body, ranges, accumulators);
   if (nest.reduction)

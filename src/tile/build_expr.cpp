@@ -143,7 +143,7 @@ std::optional<te::Interval> ExprBuilder::staticRange(const te::Expr &expr) const
   return std::nullopt;
 }
 
-static bool fitsInt32(te::Interval range) {
+bool fitsInt32(te::Interval range) {
   return range.within({std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()});
 }
 

@@ -33,6 +33,8 @@ struct IndexMap {
   llvm::SmallVector<mlir::Value, 4> operands;
 };
 
+bool fitsInt32(te::Interval range);
+
 class ExprBuilder {
 public:
   ExprBuilder(mlir::OpBuilder &builder, const ExprScope &scope)

@@ -224,7 +224,10 @@ static LogicalResult verifyRegisters(ComputeOp op) {
     return op.emitOpError("has rows but no iterator for them");
   if (registers.getUnroll() < 0 || registers.getUnroll() > iterators - parallel)
     return op.emitOpError("unrolls more reduction loops than it has");
-  if (op.isReduction() && isArgForm(*op.getCombiner()) && registers.getVector() >= parallel &&
+  bool isArg = op.isReduction() && isArgForm(*op.getCombiner());
+  if (!isArg && op.getPayloadOrder() != 0)
+    return op.emitOpError("has an order of a payload that it has not");
+  if (isArg && (threads || op.getPayloadOrder() == 0) && registers.getVector() >= parallel &&
       registers.getLanes() * registers.getVectors() > 1)
     return op.emitOpError("can't spread an arg form's reduction over lanes");
   return success();
@@ -339,6 +342,9 @@ static LogicalResult verifyKept(ComputeOp op) {
   ArrayAttr maps = op.getKeptMaps().value_or(ArrayAttr());
   if ((maps ? maps.size() : 0) != op.getKept().size())
     return op.emitOpError("needs a map for each buffer that it keeps values in");
+  bool sharesLanes = op.getRegisters().getVector() >= int64_t(op.numParallel());
+  if (op.getRunning() && (op.getKept().size() != 1 || op.getPasses() || sharesLanes))
+    return op.emitOpError("keeps a running value that no step has");
   if (op.getKept().empty())
     return success();
   if (!op.isReduction() || accumulatorsOf(*op.getCombiner()) != 1 || op.getMatrix() ||
@@ -433,11 +439,12 @@ LogicalResult ComputeOp::verifyRegions() {
     return failure();
   if (getBody().getNumArguments() != numIterators())
     return emitOpError("has a body with arguments that are no iterators");
-  if (getBody().front().getTerminator()->getNumOperands() < getKept().size())
+  if (getBody().front().getTerminator()->getNumOperands() < numKeptValues())
     return emitOpError("keeps more values than its body has");
-  for (auto [value, buffer] : llvm::zip(keptValues(), getKept()))
-    if (value.getType() != cast<MemRefType>(buffer.getType()).getElementType())
-      return emitOpError("keeps a ") << value.getType() << " in " << buffer.getType();
+  TypeRange keptTypes = getRunning() ? accumulatorTypes() : TypeRange(keptValues());
+  for (auto [type, buffer] : llvm::zip(keptTypes, getKept()))
+    if (type != cast<MemRefType>(buffer.getType()).getElementType())
+      return emitOpError("keeps a ") << type << " in " << buffer.getType();
   auto bodyTypes = bodyValues().getTypes();
   if (isReduction()) {
     if (failed(verifyArguments(*this, getEpilogue(), numParallel())) ||

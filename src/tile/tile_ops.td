@@ -140,6 +140,8 @@ def ComputeOp : TileOp<"compute", [AttrSizedOperandSegments, ParentOneOf<["Kerne
     meets. With `passes`, the outermost reduction loop stands outside of the parallel ones; running
     values wait in the destination, which has their type and whose blocks don't overlap. With
     `past_caches`, whole vectors are stored around the caches where their places are aligned.
+    Of an arg form's payload, `payload_order` says whether it grows (1) or falls (-1) from each point
+    of the reduction to the next; lanes may share the reduction where it does either.
     With `matrix`, real threads sum products on matrix units; what stands for threads ignores it.
     With `streamed`, those make one loop of a nest of scores and the next three, a softmax's maximum
     and sum, its powers, and their products with values: none of the four leaves anything in scratch
@@ -148,7 +150,8 @@ def ComputeOp : TileOp<"compute", [AttrSizedOperandSegments, ParentOneOf<["Kerne
     has for each of `across`; the loop may leave such blocks out.
     A worker's reduction with one running value may store parts of what it joins, one of each point:
     the body's last values go to the buffers `kept`, whose maps give the position from all iterators
-    and `indices`. The nest does not read them.
+    and `indices`. The nest does not read them. Where it is `running`, it keeps the running value
+    instead, each point's own element included, and the body has no value for that.
   }];
   let arguments = (ins DenseI64ArrayAttr:$parallel, DenseI64ArrayAttr:$reduction,
                        OptionalAttr<CombinerAttr>:$combiner, RegistersAttr:$registers,
@@ -157,6 +160,8 @@ def ComputeOp : TileOp<"compute", [AttrSizedOperandSegments, ParentOneOf<["Kerne
                        Variadic<AnySignlessInteger>:$bounds, DefaultValuedAttr<I64Attr, "0">:$shared,
                        DefaultValuedAttr<BoolAttr, "false">:$passes,
                        DefaultValuedAttr<BoolAttr, "false">:$past_caches,
+                       DefaultValuedAttr<I64Attr, "0">:$payload_order,
+                       DefaultValuedAttr<BoolAttr, "false">:$running,
                        OptionalAttr<MatrixAttr>:$matrix,
                        DefaultValuedAttr<BoolAttr, "false">:$streamed,
                        DefaultValuedAttr<BoolAttr, "false">:$skips_blocks,
@@ -185,10 +190,11 @@ def ComputeOp : TileOp<"compute", [AttrSizedOperandSegments, ParentOneOf<["Kerne
     bool isReduction() { return getCombiner().has_value(); }
     /// What the body gives that is stored or joined, without what is kept.
     ::mlir::OperandRange bodyValues() {
-      return getBody().front().getTerminator()->getOperands().drop_back(getKept().size());
+      return getBody().front().getTerminator()->getOperands().drop_back(numKeptValues());
     }
+    size_t numKeptValues() { return getRunning() ? 0 : getKept().size(); }
     ::mlir::OperandRange keptValues() {
-      return getBody().front().getTerminator()->getOperands().take_back(getKept().size());
+      return getBody().front().getTerminator()->getOperands().take_back(numKeptValues());
     }
     /// The types of the running values: of the epilogue's last arguments.
     ::mlir::TypeRange accumulatorTypes();

@@ -40,16 +40,17 @@ public:
     if (extent > longestBlock)
       for (block = 1; block * block < extent; block *= 2)
         continue;
-    if (block == extent)
-      return inBlocks(c.name(), block, type);
-    if (kind.combiner == Combiner::Prod && isFloat(type))
+    bool isWhole = block == extent;
+    if (!isWhole && kind.combiner == Combiner::Prod && isFloat(type))
       return inOrder();
-    ValueId inner = inBlocks(c.name() + ".inside", block, wide);
-    ValueId before = allBefore(block);
+    if (isWhole && !isExclusive && !isReverse && type == wide)
+      return ofAxis(c.name());
+    ValueId sums = isWhole ? ofAxis(c.name() + ".all") : ofBlocks(block);
     return c.define(c.name(), c.shape(x), [&](Indices i) {
       auto at = llvm::SmallVector<Index>(i.begin(), i.end());
-      at[axis] = position(i[axis]).floorDiv(block);
-      return Expr::cast(type, Expr::binary(kind.op, c.read(before, at), c.read(inner, i)));
+      at[axis] = position(i[axis]) - Index(isExclusive);
+      return Expr::cast(type, isExclusive ? c.readOr(sums, at, Expr::literal(wide, kind.neutral))
+                                          : c.read(sums, at));
     });
   }
 
@@ -70,15 +71,34 @@ private:
         std::move(value), Expr::literal(wide, kind.neutral));
   }
 
-  /// Of each element's own block.
-  ValueId inBlocks(std::string name, int64_t block, ElementType stored) {
-    BinaryOp op = isExclusive ? BinaryOp::Less : BinaryOp::LessEqual;
-    return c.reduce(std::move(name), stored, c.shape(x), kind.combiner, {Extent(block)},
+  /// Of all elements up to each position.
+  ValueId ofAxis(std::string name) {
+    return c.reduce(std::move(name), wide, c.shape(x), kind.combiner, {Extent(extent)},
                     [&](Indices i, Indices r) {
-                      Index mine = position(i[axis]);
-                      Index first = mine.floorDiv(block) * block;
-                      return where(r[0], op, mine.mod(block), element(i, first + r[0]));
+                      return where(r[0], BinaryOp::LessEqual, i[axis], element(i, r[0]));
                     });
+  }
+
+  /// The same, from sums of blocks and those in each block, which have dimensions of both.
+  ValueId ofBlocks(int64_t block) {
+    Shape blocks(c.shape(x));
+    blocks[axis] = Extent((extent + block - 1) / block);
+    blocks.insert(blocks.begin() + axis + 1, Extent(block));
+    ValueId inner = c.reduce(c.name() + ".inside", wide, blocks, kind.combiner, {Extent(block)},
+                             [&](Indices i, Indices r) {
+                               llvm::SmallVector<Index> outer(i.begin(), i.end());
+                               outer.erase(outer.begin() + axis + 1);
+                               return where(r[0], BinaryOp::LessEqual, i[axis + 1],
+                                            element(outer, i[axis] * block + r[0]));
+                             });
+    ValueId before = allBefore(block);
+    return c.define(c.name() + ".all", c.shape(x), [&](Indices i) {
+      auto at = llvm::SmallVector<Index>(i.begin(), i.end());
+      at[axis] = i[axis].floorDiv(block);
+      Expr others = c.read(before, at);
+      at.insert(at.begin() + axis + 1, i[axis].mod(block));
+      return Expr::binary(kind.op, others, c.read(inner, at));
+    });
   }
 
   /// Of the blocks before each block.

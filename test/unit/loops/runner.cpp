@@ -113,9 +113,6 @@ private:
     }
     forAll(reduction.iterators, nest.parallel.size(), [&] {
       double x = evaluate(nest.bodies[0]);
-      for (const loops::Kept &kept : nest.kept)
-        if (double *slot = at(kept.buffer, indexOf(kept.index)))
-          *slot = evaluate(kept.value);
       switch (reduction.combiner) {
       case Combiner::Sum:
         a += x;
@@ -149,6 +146,10 @@ private:
         break;
       }
       }
+      accumulators = {a, b};
+      for (const loops::Kept &kept : nest.kept)
+        if (double *slot = at(kept.buffer, indexOf(kept.index)))
+          *slot = evaluate(kept.value);
       first = false;
     });
     accumulators = {a, b};

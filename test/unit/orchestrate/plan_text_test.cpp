@@ -154,7 +154,7 @@ const Wrong wrongs[] = {
     {"f32 [2, 4]", "f32 [1000000000000, 1000000000000]", "or too large a one"},
     {"at 192", "at 1000", "does not lie in the arena of 1024 bytes"},
     {"at 192", "at 9223372036854775807", "does not lie in the arena"},
-    {"[4] derived", "[4] elsewhere", "expected input, source, derived or temporary"},
+    {"[4] derived", "[4] elsewhere", "expected input, size, source, derived or temporary"},
     {"key \"0123", "key \"x123", "the key is not 32 hexadecimal digits"},
     {"kernel \"a kernel\" key", "kernel k0 key", "a second kernel 'k0'"},
     {"stage 1 kernel k0", "stage 1 kernel k7", "there is no kernel 'k7' above"},

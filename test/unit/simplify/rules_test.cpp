@@ -24,6 +24,8 @@ struct Rounding {
 Rounding roundingOf(llvm::StringRef rule) {
   if (rule == "pow(x, 2) = x * x")
     return {2, 0}; // Rounds once more than pow does.
+  if (rule == "pow(x, k/4) by square roots")
+    return {4, 0};
   if (rule == "tanh(softplus(x)) by one exponential")
     return {4, 1}; // The logarithm of 1 + a little forgets what the exponential keeps.
   return {};

@@ -71,10 +71,6 @@ private:
       a.integer = 1;
     forAll(reduction.iterators, nest.parallel.size(), [&] {
       Number x = converted(evaluate(nest.bodies[0]), nest.bodies[0].type(), type);
-      for (const loops::Kept &kept : nest.kept)
-        if (Number *slot = at(kept.buffer, position(kept.index)))
-          *slot = converted(evaluate(kept.value), kept.value.type(),
-                            schedule.buffers[kept.buffer].type);
       switch (reduction.combiner) {
       case Combiner::Sum:
         a = binary(BinaryOp::Add, type, a, x);
@@ -112,6 +108,11 @@ private:
         break;
       }
       }
+      accumulators = {a, b};
+      for (const loops::Kept &kept : nest.kept)
+        if (Number *slot = at(kept.buffer, position(kept.index)))
+          *slot = converted(evaluate(kept.value), kept.value.type(),
+                            schedule.buffers[kept.buffer].type);
       isFirst = false;
     });
     accumulators = {a, b};

@@ -29,7 +29,7 @@ static double worstUlps(UnaryOp op, double (*exact)(double), double low, double 
     ScheduleMaker maker = unaryKernel(op, ElementType::F32, memory[0].size(), 16);
     EXPECT_EQ(runKernel(maker.schedule, level, memory), "");
     for (size_t i = 0; i < memory[0].size(); ++i) {
-      double want = exact(memory[0][i]);
+      double want = exact(static_cast<float>(memory[0][i]));
       float near = std::abs(static_cast<float>(want));
       double ulp = std::nextafter(near, INFINITY) - near;
       worst = std::max(worst, std::abs(memory[1][i] - want) / ulp);
@@ -63,9 +63,10 @@ TEST(Pointwise, SpecialValues) {
   std::vector<double> special = {0,   -0.0, INFINITY, -INFINITY, NAN,  1e-42, -1e-42, 1,
                                  -1,  200,  -200,     88.8,      -104, 1e38,  -1e38,  0.5,
                                  2.5, -2.5, 3.5,      1e-30,     7,    3e-39, 9.5,    0.25};
-  for (UnaryOp op : {UnaryOp::Exp, UnaryOp::Log, UnaryOp::Tanh, UnaryOp::Erf, UnaryOp::Sqrt,
-                     UnaryOp::Round, UnaryOp::Floor, UnaryOp::Ceil, UnaryOp::Sign, UnaryOp::Abs,
-                     UnaryOp::Neg, UnaryOp::Sinh, UnaryOp::Atan, UnaryOp::Acosh})
+  for (UnaryOp op :
+       {UnaryOp::Exp, UnaryOp::Log, UnaryOp::Tanh, UnaryOp::Erf, UnaryOp::Sqrt, UnaryOp::Round,
+        UnaryOp::Floor, UnaryOp::Ceil, UnaryOp::Sign, UnaryOp::Abs, UnaryOp::Neg, UnaryOp::Sinh,
+        UnaryOp::Atan, UnaryOp::Acosh, UnaryOp::Sin, UnaryOp::Cos, UnaryOp::Tan})
     for (auto [lanes, level] : lanesAndLevels()) {
       Operands got = {special, {}};
       ASSERT_EQ(
@@ -79,6 +80,44 @@ TEST(Pointwise, SpecialValues) {
                           << want;
       }
     }
+}
+
+TEST(Pointwise, PowersOfSpecialValues) {
+  const std::vector<double> special = {
+      0,  -0.0,  INFINITY, -INFINITY, NAN,  1,  -1,    2,   -2,   0.5, -0.5, 3,
+      -3, 1e-42, 1e38,     -1e38,     0.75, -7, 1e-30, 2.5, -2.5, 127, -149, 0.9999999};
+  std::vector<double> bases, exponents;
+  for (double base : special)
+    for (double exponent : special)
+      bases.push_back(static_cast<float>(base)), exponents.push_back(static_cast<float>(exponent));
+  for (auto [lanes, level] : lanesAndLevels()) {
+    ScheduleMaker maker;
+    int64_t count = bases.size();
+    unsigned a = maker.buffer(ElementType::F32, count), b = maker.buffer(ElementType::F32, count);
+    unsigned c = maker.buffer(ElementType::F32, count, true);
+    maker
+        .map({count}, c, it(0),
+             Expr::binary(BinaryOp::Pow, maker.read(a, it(0)), maker.read(b, it(0))))
+        .registers = {lanes > 1 ? 0 : -1, lanes, 1, -1, 1, 0};
+    Operands got = {bases, exponents, {}};
+    ASSERT_EQ(runKernel(maker.schedule, level, got), "");
+    for (int64_t i = 0; i < count; ++i) {
+      double want = static_cast<float>(std::pow(bases[i], exponents[i]));
+      bool same = (got[2][i] == want && std::signbit(got[2][i]) == std::signbit(want)) ||
+                  (std::isnan(got[2][i]) && std::isnan(want)) ||
+                  std::abs(got[2][i] - want) <= 1.2e-7 * std::abs(want);
+      EXPECT_TRUE(same) << bases[i] << "^" << exponents[i] << " is " << got[2][i] << ", not "
+                        << want << " in " << lanes << " lanes";
+    }
+  }
+}
+
+/// Past what vectors take, too.
+TEST(Pointwise, SinesOfLargeNumbers) {
+  EXPECT_LT(worstUlps(UnaryOp::Sin, std::sin, -1e9, 1e9), 1);
+  EXPECT_LT(worstUlps(UnaryOp::Cos, std::cos, 1e13, 2e14), 1);
+  EXPECT_LT(worstUlps(UnaryOp::Tan, std::tan, -1e14, 1e14), 1);
+  EXPECT_LT(worstUlps(UnaryOp::Sin, std::sin, -1e20, 1e20), 1);
 }
 
 TEST(Pointwise, ExponentialsHaveTheSameBitsInAllVectors) {

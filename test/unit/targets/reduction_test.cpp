@@ -78,6 +78,32 @@ TEST(Reduction, KeepsWhatItJoins) {
     }
 }
 
+/// What is kept is the sum so far, along which other iterators share vectors.
+TEST(Reduction, KeepsItsRunningValue) {
+  constexpr int64_t columns = 21;
+  for (int64_t length : {1, 5, 37})
+    for (ElementType type : {ElementType::F32, ElementType::F64, ElementType::I32})
+      for (RegisterTile tile :
+           {RegisterTile{}, RegisterTile{0, 8, 2, -1, 1, 0}, RegisterTile{1, 8, 1, 0, 2, 1}}) {
+        ScheduleMaker maker;
+        unsigned x = maker.buffer(type, 3 * length * columns);
+        unsigned y = maker.buffer(type, 3 * length * columns, true);
+        unsigned kept = maker.scratch(type, 3 * length * columns);
+        unsigned sums = maker.scratch(type, 3 * columns);
+        bool alongRows = tile.vectorIterator == 0; // Iterators are in the order of the loops.
+        Index column = alongRows ? it(0) : it(1), batch = alongRows ? it(1) : it(0);
+        Index place = batch * (length * columns) + it(2) * columns + column;
+        LoopNest &reduction = maker.reduce(
+            alongRows ? llvm::ArrayRef<int64_t>{columns, 3} : llvm::ArrayRef<int64_t>{3, columns},
+            {length}, Combiner::Sum, sums, batch * columns + column, maker.read(x, place));
+        reduction.kept.push_back({Expr::read(LoopNest::accumulator(0), type, {}), kept, place});
+        reduction.registers = tile;
+        maker.map({3 * length * columns}, y, it(0), maker.read(kept, it(0)));
+        Operands memory = {numbers(3 * length * columns, -9, 9, !isFloat(type)), {}};
+        EXPECT_EQ(compareKernel(maker.schedule, memory, 2e-6), "") << length << nameOf(type);
+      }
+}
+
 TEST(Reduction, OfBooleans) {
   for (Combiner combiner : {Combiner::And, Combiner::Or})
     for (unsigned lanes : {1, 16}) {
@@ -91,9 +117,33 @@ TEST(Reduction, OfBooleans) {
     }
 }
 
+/// Each result has lanes of its own, of which some meet a NaN.
+TEST(Reduction, NaNStaysInItsLane) {
+  for (Combiner combiner : {Combiner::Max, Combiner::Min})
+    for (ElementType type : {ElementType::F32, ElementType::F64, ElementType::F16})
+      for (RegisterTile tile : {RegisterTile{0, 8, 2, -1, 1, 0}, RegisterTile{0, 4, 1, -1, 1, 1}}) {
+        ScheduleMaker maker;
+        unsigned x = maker.buffer(type, 5 * 27), y = maker.buffer(type, 27, true);
+        maker.reduce({27}, {5}, combiner, y, it(0), maker.read(x, it(1) * 27 + it(0))).registers =
+            tile;
+        Operands memory = {numbers(5 * 27), {}};
+        for (int place : {3, 26 + 27, 8 + 2 * 27, 15 + 4 * 27})
+          memory[0][place] = NAN;
+        for (const std::string &level : hostLevels()) {
+          Operands got = memory;
+          ASSERT_EQ(runKernel(maker.schedule, level, got), "");
+          for (int column = 0; column < 27; ++column) {
+            bool has = column == 3 || column == 26 || column == 8 || column == 15;
+            EXPECT_EQ(std::isnan(got[1][column]), has) << level << " " << column;
+          }
+        }
+      }
+}
+
 TEST(Reduction, NaNIsGreatestAndLeast) {
   for (Combiner combiner : {Combiner::Max, Combiner::Min})
-    for (ElementType type : {ElementType::F32, ElementType::F16, ElementType::BF16})
+    for (ElementType type :
+         {ElementType::F32, ElementType::F64, ElementType::F16, ElementType::BF16})
       for (int place : {0, 3, 17, 36})
         for (const std::string &level : hostLevels()) {
           ScheduleMaker maker =
@@ -163,6 +213,44 @@ TEST(Reduction, ArgForms) {
         memory[0].assign(600, isFloat(type) ? -INFINITY : 0);
         EXPECT_EQ(compareKernel(argKernel(combiner, type, tile).schedule, memory, 0), "");
       }
+}
+
+/// Lanes share the reduction: of equal keys in several the first one wins, in whichever direction
+/// places are counted; the last vector may be a part of one, or none.
+TEST(Reduction, ArgFormsAcrossLanes) {
+  for (Combiner combiner : {Combiner::ArgMax, Combiner::ArgMin})
+    for (ElementType type :
+         {ElementType::F32, ElementType::F64, ElementType::I32, ElementType::U8, ElementType::F16})
+      for (int64_t length : {3, 20, 37, 130})
+        for (int64_t direction : {1, -1})
+          for (RegisterTile tile :
+               {RegisterTile{1, 16, 1, -1, 1, 0}, RegisterTile{1, 8, 2, 0, 2, 0},
+                RegisterTile{1, 16, 4, -1, 1, 0}}) {
+            ScheduleMaker maker;
+            unsigned x = maker.buffer(type, 4 * length);
+            unsigned y = maker.buffer(ElementType::I64, 4, true);
+            Index place = direction > 0 ? it(1) : Index(length - 1) - it(1);
+            LoopNest &nest = maker.reduce({4}, {length}, combiner, y, it(0),
+                                          maker.read(x, it(0) * length + place));
+            nest.bodies.push_back(Expr::index(place + 5, ElementType::I64));
+            nest.epilogue[0] = Expr::read(LoopNest::accumulator(0), ElementType::I64, {});
+            nest.registers = tile;
+            Operands memory = {numbers(4 * length, 0, 6, true), {}};
+            EXPECT_EQ(compareKernel(maker.schedule, memory, 0), "") << length << nameOf(type);
+            double infinite = combiner == Combiner::ArgMax ? -INFINITY : INFINITY;
+            memory[0].assign(4 * length, isFloat(type) ? infinite : 0);
+            EXPECT_EQ(compareKernel(maker.schedule, memory, 0), "") << length << nameOf(type);
+            if (!isFloat(type))
+              continue;
+            memory[0][length - 1] = memory[0][length - 2] = NAN;
+            memory[0][length] = memory[0][2 * length - 1] = NAN;
+            for (const std::string &level : hostLevels()) {
+              Operands got = memory;
+              ASSERT_EQ(runKernel(maker.schedule, level, got), "");
+              EXPECT_EQ(got[1][0], (direction > 0 ? length - 2 : length - 1) + 5) << level;
+              EXPECT_EQ(got[1][1], (direction > 0 ? 0 : length - 1) + 5) << level;
+            }
+          }
 }
 
 TEST(Reduction, ArgFormsTakeTheFirstNaN) {

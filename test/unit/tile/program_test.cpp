@@ -160,7 +160,8 @@ TEST(TileProgram, WrongBoundsAreRefusedWithAReason) {
   expectBoundsRefused("bounded [1]", "bounded [0]", "which is unrolled");
   expectBoundsRefused("unroll = 0", "unroll = 1", "which is unrolled");
   expectBoundsRefused("%zero, %end : i64, i32", "%end : i32", "a begin and an end");
-  expectBoundsRefused("(%origin) : memref<4xi32>", "(%tile) : memref<4xi32>", "read at origins");
+  expectBoundsRefused("(%origin) : memref<4xi32>", "(%tile) : memref<4xi32>",
+                      "that a tile's origin says");
 }
 
 } // namespace kintsugi::tile
