@@ -137,7 +137,8 @@ static std::vector<int64_t> greatestSizes(const OpenDimension &all) {
 std::vector<OpenDimension> smallerSizes(const OpenDimension &all) {
   std::vector<OpenDimension> result;
   int64_t low = all.low;
-  for (int64_t high : llvm::ArrayRef(greatestSizes(all)).drop_back()) {
+  std::vector<int64_t> sizes = greatestSizes(all);
+  for (int64_t high : llvm::ArrayRef(sizes).drop_back()) {
     result.push_back({all.name, low, high});
     low = high + 1;
   }
