@@ -2,6 +2,7 @@
 
 #include "simplify/rebuild.h"
 #include "te/constant.h"
+#include "te/neutral.h"
 #include "llvm/ADT/STLExtras.h"
 
 #include <cmath>
@@ -222,10 +223,6 @@ private:
     return Expr::select(walk.firstBlocks(*walk.tables.partial), applied, score);
   }
 
-  static Expr neutralOf(const Reduction &reduction, ElementType type) {
-    return Expr::literal(type, reduction.combiner == Combiner::Max ? -INFINITY : 0.0);
-  }
-
   Status block(uint32_t node, size_t number) {
     const BlockedRegion &blocked = regions[number];
     const MaskedRegion &region = *blocked.region;
@@ -243,7 +240,7 @@ private:
         node == region.maskNode ? maskedBody(region.masked, walk) : moved(old.bodies[0], walk);
     if (isReduced && made->count)
       body = Expr::select(walk.firstBlocks(*made->count), body,
-                          neutralOf(*old.reduction, body.type()));
+                          neutralOf(old.reduction->combiner, body.type()));
     definition.bodies = {body};
     const Value &value = out.old.value(old.results[0]);
     out.fresh.currentOrigin = out.old.origins[node];

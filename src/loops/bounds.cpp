@@ -1,10 +1,8 @@
 #include "loops/bounds.h"
 
 #include "te/constant.h"
-#include "te/scalar.h"
+#include "te/neutral.h"
 #include "llvm/ADT/STLExtras.h"
-
-#include <cmath>
 
 namespace kintsugi::loops {
 
@@ -35,26 +33,8 @@ std::optional<Condition> conditionOf(const Expr &expr) {
 }
 
 /// Whether joining `expr` to an accumulator changes nothing.
-bool isNeutral(const Expr &expr, Combiner combiner) {
-  if (!expr.isLiteral())
-    return false;
-  double value = expr.literalFloat();
-  ElementType type = expr.type();
-  switch (combiner) {
-  case Combiner::Sum:
-  case Combiner::Or:
-    return value == 0;
-  case Combiner::Prod:
-    return value == 1;
-  case Combiner::And:
-    return type == ElementType::Bool && value == 1;
-  case Combiner::Max:
-    return isFloat(type) ? value == -INFINITY : expr.literalInteger() == lowestInteger(type);
-  case Combiner::Min:
-    return isFloat(type) ? value == INFINITY : expr.literalInteger() == highestInteger(type);
-  default:
-    return false;
-  }
+bool addsNothing(const Expr &expr, Combiner combiner) {
+  return !isArgForm(combiner) && combiner != Combiner::SoftmaxStats && isNeutral(expr, combiner);
 }
 
 /// The bound of a sum whose terms are neutral past it; its body then goes without the condition.
@@ -64,7 +44,7 @@ void takeGuard(Member &member) {
   Expr body = member.bodies[0];
   std::optional<Condition> condition = conditionOf(body.operand(0));
   if (!condition || condition->iterator < member.parallel.size() ||
-      !isNeutral(body.operand(2), member.reduction->combiner))
+      !addsNothing(body.operand(2), member.reduction->combiner))
     return;
   const Iterator &iterator =
       member.reduction->iterators[condition->iterator - member.parallel.size()];

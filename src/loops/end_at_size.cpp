@@ -1,5 +1,6 @@
 #include "loops/end_at_size.h"
 
+#include "te/rename.h"
 #include "llvm/ADT/STLExtras.h"
 
 namespace kintsugi::loops {
@@ -106,14 +107,8 @@ private:
   }
 
   static Expr renumbered(const Expr &expr) {
-    return rewrite(expr, [](const Expr &part) {
-      if (part.kind() != ExprKind::Read || LoopNest::isAccumulator(part.readValue()))
-        return part;
-      std::optional<Expr> fill;
-      if (part.readFill())
-        fill = *part.readFill();
-      return Expr::read({part.readValue().number + 1}, part.type(), part.readIndices(), fill);
-    });
+    return renameReads(
+        expr, [](ValueId id) { return LoopNest::isAccumulator(id) ? id : ValueId{id.number + 1}; });
   }
 
   const Schedule &schedule;

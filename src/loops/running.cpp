@@ -1,5 +1,6 @@
 #include "loops/running.h"
 
+#include "te/neutral.h"
 #include "llvm/ADT/STLExtras.h"
 
 namespace kintsugi::loops {
@@ -19,11 +20,7 @@ bool saysNoLater(const Expr &condition, const Index &left, const Index &right) {
 }
 
 bool changesNothing(const Expr &literal, Combiner combiner) {
-  if (!literal.isLiteral() || (combiner != Combiner::Sum && combiner != Combiner::Prod))
-    return false;
-  double neutral = combiner == Combiner::Prod;
-  return isFloat(literal.type()) ? literal.literalFloat() == neutral
-                                 : double(literal.literalInteger()) == neutral;
+  return (combiner == Combiner::Sum || combiner == Combiner::Prod) && isNeutral(literal, combiner);
 }
 
 /// The parallel iterator up to which a member's terms go; none: it is no running sum.

@@ -160,7 +160,7 @@ private:
 
     /// The conditions under which what is read is valid, which those that choose it don't imply.
     void collect(const Expr &part) {
-      if (guards.empty() && !seen.insert(part.identity()).second)
+      if (!seen.insert(part.identity()).second)
         return;
       if (part.kind() == ExprKind::Read)
         collectRead(part);
@@ -174,11 +174,20 @@ private:
       std::optional<Index> below = all.belowSize(select.operand(0));
       collect(select.operand(0));
       if (below)
-        guards.push_back(*below);
-      collect(select.operand(1));
-      if (below)
-        guards.pop_back();
+        collectBelow(*below, select.operand(1));
+      else
+        collect(select.operand(1));
       collect(select.operand(2));
+    }
+
+    /// What is shared with the rest is looked at there, too, where the guard is not.
+    void collectBelow(const Index &guard, const Expr &part) {
+      llvm::DenseSet<const void *> outside;
+      std::swap(seen, outside);
+      guards.push_back(guard);
+      collect(part);
+      guards.pop_back();
+      std::swap(seen, outside);
     }
 
     void collectRead(const Expr &read) {
@@ -211,8 +220,8 @@ private:
     llvm::SmallVector<Interval> ranges;
     int64_t high;
     std::vector<Condition> conditions;
-    llvm::SmallVector<Index> guards; ///< Of the expression at hand: they are below the size.
-    llvm::DenseSet<const void *> seen;
+    llvm::SmallVector<Index> guards;   ///< Of the expression at hand: they are below the size.
+    llvm::DenseSet<const void *> seen; ///< Under these guards.
     bool isKnown = true;
   };
 

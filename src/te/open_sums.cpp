@@ -1,37 +1,14 @@
 #include "te/open_sums.h"
 
 #include "te/behind_size.h"
+#include "te/neutral.h"
 #include "te/open_axis.h"
-#include "te/scalar.h"
+#include "te/rename.h"
 #include "llvm/ADT/STLExtras.h"
-
-#include <limits>
 
 namespace kintsugi::te {
 
 namespace {
-
-/// What a combiner takes in without a change.
-Expr neutralOf(const Reduction &reduction, ElementType type) {
-  bool isReal = isFloat(type);
-  double infinity = std::numeric_limits<double>::infinity();
-  switch (reduction.combiner) {
-  case Combiner::Sum:
-  case Combiner::Or:
-    return isReal ? Expr::literal(type, 0.0) : Expr::literal(type, int64_t(0));
-  case Combiner::Prod:
-  case Combiner::And:
-    return isReal ? Expr::literal(type, 1.0) : Expr::literal(type, int64_t(1));
-  case Combiner::Max:
-  case Combiner::ArgMax:
-  case Combiner::SoftmaxStats:
-    return isReal ? Expr::literal(type, -infinity) : Expr::literal(type, lowestInteger(type));
-  case Combiner::Min:
-  case Combiner::ArgMin:
-    return isReal ? Expr::literal(type, infinity) : Expr::literal(type, highestInteger(type));
-  }
-  return Expr::literal(type, 0.0);
-}
 
 /// Dimensions of values.
 using Places = llvm::SmallVector<std::pair<ValueId, unsigned>>;
@@ -90,30 +67,25 @@ private:
   static void replaceReads(Definition &definition, const std::map<ValueId, ValueId> &replaced) {
     if (replaced.empty())
       return;
-    auto replace = [&](const Expr &part) {
-      auto found = part.kind() == ExprKind::Read ? replaced.find(part.readValue()) : replaced.end();
-      if (found == replaced.end())
-        return part;
-      std::optional<Expr> fill;
-      if (part.readFill())
-        fill = *part.readFill();
-      return Expr::read(found->second, part.type(), part.readIndices(), fill);
+    auto renamed = [&](ValueId id) {
+      auto found = replaced.find(id);
+      return found == replaced.end() ? id : found->second;
     };
     for (Expr &body : definition.bodies)
-      body = rewrite(body, replace);
+      body = renameReads(body, renamed);
   }
 
   /// What lies behind the size adds nothing: because of what is read, if that is enough.
   void hide(Definition &definition, unsigned iterator) {
-    Expr neutral = neutralOf(*definition.reduction, definition.bodies.front().type());
+    Expr neutral = neutralOf(definition.reduction->combiner, definition.bodies.front().type());
     bool isReal = isFloat(neutral.type());
-    if (isReal && isNeutral(definition, iterator, neutral, known))
+    if (isReal && isHidden(definition, iterator, neutral, known))
       return;
     Places places = isReal ? unknownPlaces(definition, iterator) : Places();
     KnownBehind supposed = known;
     for (auto place : places)
       supposed[place] = neutral.literalFloat();
-    if (places.empty() || !isNeutral(definition, iterator, neutral, supposed))
+    if (places.empty() || !isHidden(definition, iterator, neutral, supposed))
       return choose(definition, iterator);
     // Whoever reads what is minus infinity now finds zeros, where the exponential is summed.
     bool isForAll = definition.reduction->combiner != Combiner::Sum;
@@ -125,8 +97,8 @@ private:
       replaced.insert(here.begin(), here.end());
   }
 
-  bool isNeutral(const Definition &definition, unsigned iterator, const Expr &neutral,
-                 const KnownBehind &numbers) const {
+  bool isHidden(const Definition &definition, unsigned iterator, const Expr &neutral,
+                const KnownBehind &numbers) const {
     return behindSize(definition.bodies.front(), to, definition, iterator, numbers, high)
         .is(neutral.literalFloat());
   }
@@ -178,8 +150,8 @@ private:
     unsigned parallel = definition.parallel.size();
     int64_t extent = definition.reduction->iterators[iterator - parallel].extent.constant();
     Index step = Index::iterator(iterator).floorDiv(extent / high);
-    body =
-        Expr::select(isBelowSize(step, size), body, neutralOf(*definition.reduction, body.type()));
+    body = Expr::select(isBelowSize(step, size), body,
+                        neutralOf(definition.reduction->combiner, body.type()));
   }
 
   /// What its result is behind the size.

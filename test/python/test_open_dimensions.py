@@ -63,24 +63,38 @@ def perceptron(path, w):
     saved(path, nodes, constants, [("x", 1, ["N", 256])], [("y", 1, ["N", 100])])
 
 
+def heads_of(x):
+    """q2, k2 (transposed) and v2 of an encoder's layer, by head."""
+    nodes = []
+    for part in "qkv":
+        nodes += [
+            node("MatMul", f"{x} w{part}", f"{part}0"),
+            node("Reshape", f"{part}0 split", f"{part}1"),
+            node("Transpose", f"{part}1", f"{part}2", perm=[0, 2, 3, 1] if part == "k" else [0, 2, 1, 3]),
+        ]
+    return nodes
+
+
+def joined(x):
+    """The normalized y of heads p v2 and what they are added to."""
+    return [
+        node("MatMul", "p v2", "o"),
+        node("Transpose", "o", "o1", perm=[0, 2, 1, 3]),
+        node("Reshape", "o1 join", "o2"),
+        node("Add", f"o2 {x}", "o3"),
+        node("LayerNormalization", "o3 scale", "y"),
+    ]
+
+
 def attention(path, w):
     """An encoder's layer on positions of a table, with the mean of its tokens and their sum with one row for all."""
     length, heads, width, words = 24, 4, 64, 100
     nodes = [node("Gather", "table ids", "e"), node("Add", "e places", "x")]
-    for part in "qkv":
-        nodes += [
-            node("MatMul", f"x w{part}", f"{part}0"),
-            node("Reshape", f"{part}0 split", f"{part}1"),
-            node("Transpose", f"{part}1", f"{part}2", perm=[0, 2, 3, 1] if part == "k" else [0, 2, 1, 3]),
-        ]
+    nodes += heads_of("x")
     nodes += [
         node("MatMul", "q2 k2", "s"),
         node("Softmax", "s", "p", axis=-1),
-        node("MatMul", "p v2", "o"),
-        node("Transpose", "o", "o1", perm=[0, 2, 1, 3]),
-        node("Reshape", "o1 join", "o2"),
-        node("Add", "o2 x", "o3"),
-        node("LayerNormalization", "o3 scale", "y"),
+        *joined("x"),
         node("ReduceMean", "y", "m", axes=[1], keepdims=0),
         node("ArgMax", "m", "a", axis=1, keepdims=0),
     ]
@@ -96,23 +110,14 @@ def lengths(path, w):
     heads, width, words, longest = 4, 64, 100, 16
     nodes = [node("Gather", "table ids", "e"), node("Shape", "ids", "n", start=1, end=2)]
     nodes += [node("Slice", "places zero n", "here"), node("Add", "e here", "x")]
-    for part in "qkv":
-        nodes += [
-            node("MatMul", f"x w{part}", f"{part}0"),
-            node("Reshape", f"{part}0 split", f"{part}1"),
-            node("Transpose", f"{part}1", f"{part}2", perm=[0, 2, 3, 1] if part == "k" else [0, 2, 1, 3]),
-        ]
+    nodes += heads_of("x")
     nodes += [
         node("MatMul", "q2 k2", "s"),
         node("Mul", "s quarter", "s1"),
         node("Unsqueeze", "padding middle", "hidden"),
         node("Add", "s1 hidden", "s2"),
         node("Softmax", "s2", "p", axis=-1),
-        node("MatMul", "p v2", "o"),
-        node("Transpose", "o", "o1", perm=[0, 2, 1, 3]),
-        node("Reshape", "o1 join", "o2"),
-        node("Add", "o2 x", "o3"),
-        node("LayerNormalization", "o3 scale", "y"),
+        *joined("x"),
         node("ReduceMax", "y", "m", axes=[1], keepdims=0),
     ]
     constants = {f"w{part}": w(width, width) for part in "qkv"}
