@@ -201,10 +201,32 @@ private:
     return !isDirty(body) && factor <= 4 && operationsOf(body) * (factor - 1) <= options.mostAgain;
   }
 
+  static bool isZero(const Expr &expr) {
+    return expr.isLiteral() && isFloat(expr.type()) && expr.literalFloat() == 0;
+  }
+
+  /// Whether a condition compares places with integers, which a copy of some elements can ask for.
+  static bool isOfPlaces(const Expr &condition) {
+    bool areIntegers = true;
+    condition.walk([&](const Expr &e) {
+      areIntegers &= isInteger(e.type()) || e.type() == ElementType::Bool;
+      if (e.kind() == ExprKind::Read)
+        areIntegers &= !e.readFill() && llvm::all_of(e.readIndices(), [](const Index &index) {
+          return index.isStatic();
+        });
+    });
+    constexpr double most = 4;
+    return areIntegers && operationsOf(condition) <= most;
+  }
+
+  /// Whether a body is what it reads, or zero: outside of it, or where a condition does not hold.
   static bool isBorder(const Expr &body) {
+    bool isChosen = body.kind() == ExprKind::Select && isZero(body.operand(2)) &&
+                    isOfPlaces(body.operand(0)) && isCleanMap(body.operand(1));
     const Expr *fill = body.kind() == ExprKind::Read ? body.readFill() : nullptr;
-    return fill && fill->isLiteral() && isFloat(fill->type()) && fill->literalFloat() == 0 &&
-           llvm::all_of(body.readIndices(), [](const Index &index) { return index.isAffine(); });
+    return isChosen ||
+           (fill && isZero(*fill) &&
+            llvm::all_of(body.readIndices(), [](const Index &index) { return index.isAffine(); }));
   }
 
   /// Whether all that read a value are sums of products of two matrices, of which it is one.

@@ -1,7 +1,6 @@
 #include "loops/tiling.h"
 
 #include "loops/bounds.h"
-#include "loops/matrix_product.h"
 #include "loops/nest.h"
 #include "loops/parts.h"
 #include "loops/scratch.h"
@@ -54,10 +53,6 @@ public:
   }
 
 private:
-  bool isProduct(const LoopNest &nest) const {
-    return options.inBlocks && matrixProductOf(nest).has_value();
-  }
-
   /// A nest for each side of what it chooses by its iterators.
   llvm::SmallVector<LoopNest, 2> partsOf(LoopNest nest, const Member &member,
                                          const Schedule &schedule) const {
@@ -69,7 +64,8 @@ private:
       // What may be packed is stored coordinate by coordinate.
       if (!llvm::is_contained(packable, member.results[0]))
         collapseIterators(part, schedule.space.size());
-      if (options.scalar || !areSpansUniform(part) || isProduct(part))
+      // Threads ask for themselves; a loop that a number ends is none that they share.
+      if (options.scalar || options.inBlocks || !areSpansUniform(part))
         all.push_back(std::move(part));
       else
         llvm::append_range(all, splitAtConditions(std::move(part)));

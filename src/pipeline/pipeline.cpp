@@ -195,6 +195,19 @@ static Expected<Json> measurePhase(const te::Program &program, const CompileOpti
   return phases.run("tune", [&] { return measure(program, options, measuring); });
 }
 
+/// What kernels see of an import where it serves several sizes of the options' open dimension.
+static std::optional<te::Program> openedProgram(const te::Program &imported,
+                                                std::optional<OpenModel> &open,
+                                                CompileOptions &options) {
+  if (!open)
+    return std::nullopt;
+  open->inputs.dimension = *options.open;
+  if (options.open->low == options.open->high)
+    return std::nullopt;
+  options.openInputs = std::make_shared<te::OpenInputs>(open->programInputs());
+  return open->programOf(imported);
+}
+
 namespace {
 
 /// What is made of a model once it is imported: a plan for each part of its sizes and each level.
@@ -247,14 +260,7 @@ private:
   Status addSizes(const te::Program &imported, const CompileOptions &options,
                   const std::string &sizes, CompileReport &told) {
     CompileOptions its = options;
-    std::optional<te::Program> asking;
-    if (open) {
-      open->inputs.dimension = *options.open;
-      if (options.open->low < options.open->high) {
-        its.openInputs = std::make_shared<te::OpenInputs>(open->programInputs());
-        asking = open->programOf(imported);
-      }
-    }
+    std::optional<te::Program> asking = openedProgram(imported, open, its);
     KINTSUGI_ASSIGN(Prepared model, prepared(asking ? *asking : imported, its, host, phases, told));
     Sized sized{imported, std::move(model), sizes};
     KINTSUGI_RETURN_IF_ERROR(addLevel(sized, its, told));
@@ -364,11 +370,18 @@ Expected<std::string> emit(const std::string &path, const CompileOptions &option
   KINTSUGI_ASSIGN(te::Program imported,
                   phases.run("import", [&] { return importModel(path, options, diagnostics); }));
   KINTSUGI_ASSIGN(std::unique_ptr<targets::Target> target, makeTarget(options.target));
-  KINTSUGI_ASSIGN(Prepared model, prepared(imported, options, host, phases, report));
+  CompileOptions sized = options;
+  std::optional<OpenModel> open;
+  if (options.open) {
+    KINTSUGI_ASSIGN(open, openModel(imported, path, options));
+  }
+  if (std::optional<te::Program> asking = openedProgram(imported, open, sized))
+    imported = std::move(*asking);
+  KINTSUGI_ASSIGN(Prepared model, prepared(imported, sized, host, phases, report));
   if (box == Box::Expressions)
     return te::printProgram(model.simplified);
   bool wantsTexts = box == Box::Space || box == Box::Problem;
-  CompileOptions its = ofProgram(model.program(), options);
+  CompileOptions its = ofProgram(model.program(), sized);
   Planning planning{its, *target, phases, *model.memo, wantsTexts};
   KINTSUGI_ASSIGN(ChosenForm form,
                   planWithRecords(model.program(), planning, options.recordsInUse()));

@@ -189,6 +189,39 @@ def test_streamed_attention_computes_the_blocks_that_its_mask_keeps(on, mask, le
     code, said = on("explain", on.folder / "model.te", "--target", "cuda", "--precision", "f16")
     assert code == 0 and "became 1 kernel;" in said
 
+RUN_TIME_MASKS = {
+    "length": "i64{c} < n[h]",
+    "causal with a past": "i64{c} <= i64{i} + (n[h] - 100)",
+    "sliding window": "i64{c} <= i64{i} and i64{i} < i64{c} + n[h]",
+    "what is behind": "n[h] <= i64{c}",
+}
+
+
+def masked_attention(condition, length):
+    h, i, c, size = "h:2", f"i:{length}", f"c:{length}", 64
+    text = "".join(f"input {name}[2, {length}, {size}] f16\n" for name in "qkv") + "input n[2] i64\n"
+    text += f"s[{h}, {i}, {c}] f32 = sum<f32>[d:{size}] f32(q[h, i, d]) * f32(k[h, c, d])\n"
+    text += f"x[{h}, {i}, {c}] f32 = cases {{ {condition}: s[h, i, c] * 0.125; else: -inf }}\n"
+    text += f"m[{h}, {i}] f32 = max<f32>[{c}] x[h, i, c]\ne[{h}, {i}, {c}] f32 = exp(x[h, i, c] - m[h, i])\n"
+    text += f"z[{h}, {i}] f32 = sum<f32>[{c}] e[h, i, c]\np[{h}, {i}, {c}] f32 = e[h, i, c] / z[h, i]\n"
+    text += f"o[{h}, {i}, d:{size}] f32 = sum<f32>[{c}] p[h, i, c] * f32(v[h, c, d])\n"
+    return text + f"y[{h}, {i}, d:{size}] f16 = f16(o[h, i, d])\noutput y\n"
+
+
+@pytest.mark.parametrize("mask", RUN_TIME_MASKS)
+def test_streamed_attention_computes_the_blocks_that_a_run_asks_for(on, mask):
+    """Of masks that compare places with a number of the run, one for each head; some rows may see nothing."""
+    random, length, feeds = np.random.default_rng(0), 192, on.folder / "feeds.npz"
+    arrays = {name: random.normal(0, 1, (2, length, 64)).astype(np.float16) for name in "qkv"}
+    powers = {}
+    for numbers in [(length, length), (50, 63), (1, 7)]:
+        np.savez(feeds, n=np.array(numbers), **arrays)
+        executed = on.compare(
+            masked_attention(RUN_TIME_MASKS[mask], length), "--precision", "f16", "--inputs", feeds, "--no-cache"
+        )
+        powers[numbers] = executed("ex2")
+    assert min(powers.values()) < 0.7 * max(powers.values()), powers
+
 
 def test_convolutions(on):
     on.compare(convolution(5, 13, 11))

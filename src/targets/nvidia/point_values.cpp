@@ -313,4 +313,8 @@ std::optional<int64_t> PointValues::strideOf(tile::ReadOp read, unsigned iterato
   return slope(read.getMap().getResult(0), read.getIndices(), iterator);
 }
 
+std::optional<int64_t> PointValues::strideOf(tile::IndexOp number, unsigned iterator) const {
+  return slope(number.getMap().getResult(0), number.getIndices(), iterator);
+}
+
 } // namespace kintsugi::targets

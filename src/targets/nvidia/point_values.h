@@ -68,6 +68,7 @@ public:
   }
   /// How a read moves with an iterator; nullopt: irregularly.
   std::optional<int64_t> strideOf(tile::ReadOp read, unsigned iterator) const;
+  std::optional<int64_t> strideOf(tile::IndexOp number, unsigned iterator) const;
   std::optional<int64_t> strideOfDestination(unsigned iterator);
 
 private:

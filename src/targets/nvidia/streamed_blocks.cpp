@@ -148,7 +148,9 @@ void StreamedSoftmax::storeWord(Value condition, Value value, Value to, Value nu
 
 /// What the list says of the block that is taken as `number`th.
 Value StreamedSoftmax::entryAt(Value number) {
-  return order.list ? loadWord(order.list, number) : number;
+  if (order.list)
+    return loadWord(order.list, number);
+  return order.first ? make.add(order.first, number) : number;
 }
 
 Value StreamedSoftmax::blockOf(Value entry) {
@@ -188,6 +190,8 @@ Value StreamedSoftmax::entryOf(Value block, unsigned round) {
     Value bit = scores.values->evaluate(isOpen(), point);
     levels.place(0);
     bit = make.bitAnd(bit, make.lessUnsigned(block, i32(blocks)));
+    if (Value isAmong = among(block))
+      bit = make.bitAnd(bit, isAmong);
     Value wide =
         arith::ExtUIOp::create(make.builder, make.location, make.builder.getI32Type(), bit);
     entry = make.bitOr(entry, make.shiftLeft(wide, flagsAt + unsigned(group)));
@@ -228,8 +232,10 @@ std::pair<Value, SmallVector<Value>> StreamedSoftmax::countVotes(Value votes,
 void StreamedSoftmax::findOrder() {
   levels.placeAtEnd(0);
   order.count = i32(blocks);
-  if (!scores.nest.getSkipsBlocks())
+  if (!scores.nest.getSkipsBlocks()) {
+    limitOrder();
     return findTurns();
+  }
   Value list = scores.units.atByte(scores.ring, listAt);
   Value votes = scores.units.atByte(list, (blocks + ahead + across) * word);
   Value thread = scope.threads->number, lane = make.bitAnd(thread, i32(warp - 1));
@@ -260,6 +266,21 @@ void StreamedSoftmax::findOrder() {
   }
   scope.threads->wait(make.builder);
   findTurns();
+}
+
+/// To the blocks of the range.
+void StreamedSoftmax::limitOrder() {
+  auto quotient = [&](Value number) {
+    return arith::DivUIOp::create(make.builder, make.location, number, i32(blockColumns));
+  };
+  if (range.end)
+    order.count = quotient(make.add(range.end, i32(blockColumns - 1)));
+  if (!range.begin)
+    return;
+  Value first = quotient(range.begin);
+  order.first = arith::MinUIOp::create(make.builder, make.location, first, i32(blocks - 1));
+  Value isAny = make.less(first, order.count);
+  order.count = make.select(isAny, make.sub(order.count, first), i32(0));
 }
 
 /// As many as some group has blocks, or, where none waits for another, as this one has.

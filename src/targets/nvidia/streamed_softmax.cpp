@@ -82,6 +82,7 @@ void StreamedSoftmax::emit() {
     statsRows[row] = stats->split(statsGroups[statsRow], number, 1, 0, row);
   }
   stageRows();
+  findRange();
   findOrder();
   if (order.list) // Of the blocks that the loop takes, all are.
     scores.values->assume(isOpen());
@@ -91,6 +92,10 @@ void StreamedSoftmax::emit() {
   if (isApart)
     waitForRows();
   emitBlocks();
+  if (mayBeNone()) {
+    levels.placeAtEnd(0);
+    scores.units.waitForAllBut(0);
+  }
   if (across > 1)
     joinGroups();
   leaveRowless();

@@ -18,6 +18,9 @@
 
 namespace kintsugi::targets {
 
+/// Whether a value is that constant.
+bool isMinusInfinity(mlir::Value value);
+
 class StreamedSoftmax {
 public:
   /// `nests`: scores, stats, powers, weighted sum. Emits at the end of `block`.
@@ -50,6 +53,7 @@ private:
     mlir::Value count; ///< An i32.
     mlir::Value turns; ///< Of the loop.
     mlir::Value list;  ///< In shared memory, i32 each: blocks, with what is open; null: all.
+    mlir::Value first; ///< Of all, in a row; null: 0.
   };
   void findOrder();
   void findTurns();
@@ -73,6 +77,29 @@ private:
     llvm::SmallVector<mlir::Value, 2> words; ///< Of which each is the column's bit, or null.
   };
   void findForm();
+
+  /// Columns that conditions on places and numbers of a run leave open, i32 each; null: from the
+  /// first one on, or up to the last.
+  struct Range {
+    mlir::Value begin, end;                       ///< For some row of the tile.
+    mlir::Value everyBegin, everyEnd;             ///< For every one.
+    llvm::SmallVector<mlir::Value, 2> conditions; ///< They say no more than that.
+  };
+  enum class Rows : uint8_t { First, Last };
+  void findRange();
+  void narrow(mlir::Value condition);
+  void join(mlir::Value &bound, mlir::Value with, bool isEnd);
+  mlir::Value boundAt(mlir::arith::CmpIOp comparison, bool isEnd, Rows row, int64_t unknown);
+  bool areTermsHidden();
+  llvm::SmallVector<mlir::Value> hidingConditions();
+  std::optional<int64_t> slopeAlong(mlir::Value number, MatrixNest::Group group) const;
+  std::optional<int64_t> slopeAlong(mlir::arith::CmpIOp comparison, MatrixNest::Group group) const;
+  void limitOrder();
+  /// Whether there may be no block, and so no turn that waits for what was staged.
+  bool mayBeNone() const { return order.list || !range.conditions.empty(); }
+  mlir::Value among(mlir::Value block);
+  bool isInRange(mlir::Value condition) const;
+  mlir::Value isInside();
   bool hasWords() const;
   mlir::Value wordOf(mlir::Value condition);
   bool isBitOf(tile::IndexOp number, tile::ReadOp word);
@@ -104,6 +131,9 @@ private:
   llvm::SmallVector<mlir::Value> wordsOf(mlir::Value number, unsigned level);
   void finishScores(const Places &places, Scores &scores);
   void hideByWords(Scores &scores);
+  void hideByRange(const Places &places, Scores &scores);
+  void hideUnless(mlir::Value areShown, Scores &scores,
+                  llvm::function_ref<mlir::Value(mlir::Value, unsigned, unsigned)> hide);
   mlir::Value hidden(mlir::Value score, unsigned row, int64_t column);
   void rescale(const Scores &scores, Running &running, PerRow &base);
   void toPowers(Scores &scores, const PerRow &base, Running &running);
@@ -137,13 +167,15 @@ private:
   Running running;
   Order order;
   std::optional<Form> form;
+  Range range;
   double slope;                        ///< Powers of two in one of what is kept of terms.
   llvm::SmallVector<mlir::Value> bits; ///< See wordsOf.
   mlir::Value group, exchange; ///< Of this warp; where this thread's values lie among a group's.
   mlir::Value firstRow;        ///< Of this warp.
   mlir::Value rowGroup;        ///< Of this warp: by its rows.
   unsigned resultLevel = 0;
-  unsigned inner = 1; ///< Where a block's values are found.
+  unsigned inner = 1;      ///< Where a block's values are found.
+  mlir::Value firstColumn; ///< From which lanes count in the block whose places were found.
   int64_t rowStep = 0, columnStep = 0, stageBytes = 0, rowBytes = 0, listAt = 0;
   int64_t across, own;   ///< Groups of warps, and columns that each has in a turn of the loop.
   int64_t blocksInTurn;  ///< One for all groups, or one for each.

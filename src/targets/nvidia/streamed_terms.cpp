@@ -14,7 +14,7 @@ namespace kintsugi::targets {
 
 static constexpr int64_t wordBits = 64;
 
-static bool isMinusInfinity(Value value) {
+bool isMinusInfinity(Value value) {
   FloatAttr attribute;
   return matchPattern(value, m_Constant(&attribute)) && attribute.getValue().isInfinity() &&
          attribute.getValue().isNegative();
@@ -24,6 +24,16 @@ static bool isInteger(Value value, int64_t number) {
   APInt constant;
   return matchPattern(value, m_ConstantInt(&constant)) && constant.getBitWidth() <= 64 &&
          constant.getZExtValue() == uint64_t(number);
+}
+
+/// What adds nothing, or minus infinity; null: neither operand does.
+static arith::SelectOp maskOf(arith::AddFOp sum) {
+  for (Value part : {sum.getLhs(), sum.getRhs()})
+    if (auto choice = part.getDefiningOp<arith::SelectOp>())
+      if (isMinusInfinity(choice.getFalseValue()) &&
+          matchPattern(choice.getTrueValue(), m_AnyZeroFloat()))
+        return choice;
+  return {};
 }
 
 /// Finds that the terms are the scores' sums times a positive number, or minus infinity where a
@@ -44,6 +54,14 @@ void StreamedSoftmax::findForm() {
         return;
       found.conditions.push_back(choice.getCondition());
       value = choice.getTrueValue();
+      continue;
+    }
+    if (auto sum = dyn_cast<arith::AddFOp>(op)) {
+      auto mask = maskOf(sum);
+      if (!mask || scores.values->dependsOnResult(mask.getCondition()))
+        return;
+      found.conditions.push_back(mask.getCondition());
+      value = mask == sum.getLhs().getDefiningOp() ? sum.getRhs() : sum.getLhs();
       continue;
     }
     auto product = dyn_cast<arith::MulFOp>(op);
@@ -134,7 +152,7 @@ Value StreamedSoftmax::firstColumnOf(Value block) {
 StreamedSoftmax::Places StreamedSoftmax::placesOf(Value block) {
   scores.passLevel = inner;
   levels.place(inner);
-  scores.columnStart = firstColumnOf(block);
+  scores.columnStart = firstColumn = firstColumnOf(block);
   int64_t points = scores.groups[MatrixNest::Columns].points();
   bool isWhole = points % scores.columns.size == 0;
   bool isEven = scores.groups[MatrixNest::Columns].extents.back() % 2 == 0 &&
@@ -226,8 +244,10 @@ PointValues::Point StreamedSoftmax::termAt(unsigned row, const Place &place) con
 /// From sums of products to what the softmax is of: the scores' epilogue, and the stats' body; or
 /// that over the form's scale.
 void StreamedSoftmax::finishScores(const Places &places, Scores &all) {
-  if (form)
+  if (form) {
     hideByWords(all);
+    hideByRange(places, all);
+  }
   Value score = scores.nest.getEpilogue().front().getTerminator()->getOperand(0);
   Value term = statsNest.getBody().front().getTerminator()->getOperand(0);
   Value low = f32(-std::numeric_limits<double>::infinity());
@@ -236,7 +256,7 @@ void StreamedSoftmax::finishScores(const Places &places, Scores &all) {
       Value &value = all[number / 2][2 * row + number % 2];
       if (form) {
         for (auto [condition, word] : llvm::zip_equal(form->conditions, form->words))
-          if (!word && !(order.list && condition == isOpen())) {
+          if (!word && !isInRange(condition) && !(order.list && condition == isOpen())) {
             Value isShown = scores.values->evaluate(condition, scoreAt(row, place));
             levels.placeAtEnd(inner);
             value = make.select(isShown, value, low);
@@ -269,20 +289,48 @@ void StreamedSoftmax::hideByWords(Scores &all) {
                                     make.builder.getStringAttr("llvm.nvvm.vote.all.sync"),
                                     ValueRange{i32(-1), make.equal(set, mine)})
           .getResults();
+  hideUnless(areSet, all, [&](Value score, unsigned row, unsigned number) {
+    return hidden(score, row, int64_t(number / 2) * eight + number % 2);
+  });
+}
+
+/// Scores of blocks that some row does not see as a whole.
+void StreamedSoftmax::hideByRange(const Places &places, Scores &all) {
+  if (range.conditions.empty())
+    return;
+  Value low = f32(-std::numeric_limits<double>::infinity());
+  hideUnless(isInside(), all, [&](Value score, unsigned row, unsigned number) {
+    for (Value condition : range.conditions) {
+      OpBuilder::InsertPoint inside = make.builder.saveInsertionPoint();
+      Value isShown = scores.values->evaluate(condition, scoreAt(row, places[number]));
+      make.builder.restoreInsertionPoint(inside);
+      score = make.select(isShown, score, low);
+    }
+    return score;
+  });
+}
+
+/// Where a condition does not hold, scores are what `hide` makes of each: of a row, and the number
+/// of a place.
+void StreamedSoftmax::hideUnless(Value areShown, Scores &all,
+                                 llvm::function_ref<Value(Value, unsigned, unsigned)> hide) {
   SmallVector<Type> types(all.size() * 4, make.builder.getF32Type());
-  auto choice = scf::IfOp::create(make.builder, make.location, types, areSet, true);
+  levels.placeAtEnd(inner);
+  auto choice = scf::IfOp::create(make.builder, make.location, types, areShown, true);
+  levels.loopCreated(inner, choice); // What hides them is found ahead of it.
   OpBuilder::InsertionGuard guard(make.builder);
   auto yield = [&](Block *block, bool hides) {
     make.builder.setInsertionPointToEnd(block);
     SmallVector<Value> values;
     for (auto [eighth, each] : llvm::enumerate(all))
       for (unsigned part = 0; part < 4; ++part)
-        values.push_back(hides ? hidden(each[part], part / 2, int64_t(eighth) * eight + part % 2)
+        values.push_back(hides ? hide(each[part], part / 2, unsigned(eighth) * 2 + part % 2)
                                : each[part]);
     scf::YieldOp::create(make.builder, make.location, values);
   };
   yield(choice.thenBlock(), false);
   yield(choice.elseBlock(), true);
+  levels.resume(inner);
   for (auto [eighth, each] : llvm::enumerate(all))
     for (unsigned part = 0; part < 4; ++part)
       each[part] = choice.getResult(unsigned(eighth) * 4 + part);
