@@ -39,7 +39,7 @@ private:
   double farBytes(const loops::MatrixTile &tile) const;
   double stagedChunks(const loops::MatrixTile &tile) const;
   /// What is past the last row or column is not brought.
-  double bytesBrought(const loops::MatrixTile &tile) const;
+  double cut(const loops::FactorMove &move, const loops::MatrixTile &tile) const;
   /// As if so many bytes were brought in long pieces: a copy of a warp is slower, the more places
   /// it comes from.
   double cutBytes(const loops::MatrixTile &tile) const;

@@ -37,8 +37,8 @@ static bool startsWhole(const Index &position, unsigned along, const LoopNest &n
          });
 }
 
-FactorMove factorMoveOf(const Expr &factor, const LoopNest &nest, ElementType element,
-                        llvm::ArrayRef<unsigned> iterators, const Schedule &schedule) {
+static FactorMove movedHow(const Expr &factor, const LoopNest &nest, ElementType element,
+                           llvm::ArrayRef<unsigned> iterators, const Schedule &schedule) {
   const Expr *read = &unwidened(factor);
   bool isPlain = read->type() == element;
   bool hasBorder = read->kind() == ExprKind::Select && read->operand(2).isLiteral();
@@ -72,6 +72,38 @@ FactorMove factorMoveOf(const Expr &factor, const LoopNest &nest, ElementType el
   constexpr double inChunk = 2, alone = 40; // With what finds the place, or a line for each.
   double operations = operationsOf(factor) + 1;
   return {chunk * (operations + (areWhole ? inChunk : alone) * reads) + 10, !areWhole};
+}
+
+/// Finds how much of what is read lies side by side.
+static void findRun(const Expr &read, const LoopNest &nest, const Schedule &schedule,
+                    FactorMove &move) {
+  unsigned numParallel = nest.parallel.size(), all = numParallel + nest.numReductions();
+  if (schedule.buffers[read.readValue().number].packable) { // As the sum has its terms.
+    move.run = nest.extentOf(all - 1);
+    move.isAlongSum = true;
+    return;
+  }
+  auto next = [&](unsigned begin, unsigned end) -> std::optional<unsigned> {
+    for (unsigned k = begin; k < end; ++k)
+      if (nest.extentOf(k) > 1 && strideOf(read.readIndices()[0], k) == move.run)
+        return k;
+    return std::nullopt;
+  };
+  move.isAlongSum = next(numParallel, all).has_value();
+  unsigned begin = move.isAlongSum ? numParallel : 0, end = move.isAlongSum ? all : numParallel;
+  while (std::optional<unsigned> k = next(begin, end))
+    move.run *= nest.extentOf(*k);
+}
+
+FactorMove factorMoveOf(const Expr &factor, const LoopNest &nest, ElementType element,
+                        llvm::ArrayRef<unsigned> iterators, const Schedule &schedule) {
+  FactorMove move = movedHow(factor, nest, element, iterators, schedule);
+  const Expr *read = &unwidened(factor);
+  if (read->kind() == ExprKind::Select)
+    read = &read->operand(1);
+  if (move.instructions <= FactorMove::border && read->kind() == ExprKind::Read)
+    findRun(*read, nest, schedule, move);
+  return move;
 }
 
 } // namespace kintsugi::loops

@@ -19,6 +19,9 @@ struct FactorMove {
 
   double instructions; ///< Of a thread that stages eight elements.
   bool isAlone;        ///< Whether they come one by one.
+  /// So many elements lie side by side in memory: of the nest's points, or of its sum's terms.
+  int64_t run = 1;
+  bool isAlongSum = false;
 };
 
 /// Of a nest's body, a product, one factor, whose parallel iterators are these, for units that

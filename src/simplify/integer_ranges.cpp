@@ -110,9 +110,41 @@ Interval IntegerRanges::ofResult(const Value &value) {
     bool isEmpty = llvm::any_of(iterators, [](const Interval &range) { return range.empty(); });
     return converts || isEmpty ? ofType(value.type) : of(definition->bodies[0], iterators);
   }
+  case Combiner::Sum:
+    return ofSum(*definition, value.type, iterators);
   default:
     return ofType(value.type);
   }
+}
+
+/// The terms of a sum along an iterator that a condition on it leaves at most: as a running sum's
+/// `step <= place`.
+static int64_t mostTerms(const Expr &body, unsigned iterator, llvm::ArrayRef<Interval> iterators) {
+  int64_t all = iterators[iterator].size();
+  bool isNothing = body.kind() == ExprKind::Select && body.operand(2).isLiteral() &&
+                   body.operand(2).literalInteger() == 0;
+  const Expr *condition = isNothing ? &body.operand(0) : nullptr;
+  if (!condition || condition->kind() != ExprKind::Binary ||
+      (condition->binaryOp() != BinaryOp::Less && condition->binaryOp() != BinaryOp::LessEqual))
+    return all;
+  const Expr &step = condition->operand(0), &place = condition->operand(1);
+  if (step.kind() != ExprKind::Index || step.indexValue().asIterator() != int(iterator) ||
+      place.kind() != ExprKind::Index || !place.indexValue().isStatic())
+    return all;
+  int64_t last = rangeOf(place.indexValue(), iterators).high;
+  return std::clamp<int64_t>(condition->binaryOp() == BinaryOp::Less ? last : last + 1, 0, all);
+}
+
+Interval IntegerRanges::ofSum(const Definition &definition, ElementType type,
+                              llvm::ArrayRef<Interval> iterators) {
+  const Expr &body = definition.bodies[0];
+  Interval each = either(of(body, iterators), Interval::point(0)); // What part of them sums to.
+  Wide terms = 1;
+  constexpr Wide mostTogether = Wide(1) << 62;
+  for (unsigned k = definition.parallel.size(); k < iterators.size(); ++k)
+    terms = std::min(terms * mostTerms(body, k, iterators), mostTogether);
+  bool converts = body.type() != type || definition.reduction->accumulator != type;
+  return converts ? ofType(type) : unlessItWraps(type, terms * each.low, terms * each.high);
 }
 
 Interval IntegerRanges::of(const Expr &expr, llvm::ArrayRef<Interval> iterators) {

@@ -7,7 +7,7 @@
 namespace kintsugi::simplify {
 
 /// Bounds of the elements of integer and boolean values, from the expressions, whatever the inputs
-/// are: positions (of a greatest element, along an iterator), clipped and wrapped numbers,
+/// are: positions (of a greatest element, along an iterator), clipped and wrapped numbers, sums,
 /// constants. Conservative: never too narrow, and as wide as the type where nothing is known.
 class IntegerRanges {
 public:
@@ -22,6 +22,8 @@ private:
   };
 
   te::Interval ofResult(const te::Value &value);
+  te::Interval ofSum(const te::Definition &definition, ElementType type,
+                     llvm::ArrayRef<te::Interval> iterators);
   te::Interval ofConstant(const te::Value &value) const;
   te::Interval of(const te::Expr &expr, llvm::ArrayRef<te::Interval> iterators);
   te::Interval within(const te::Expr &expr, llvm::ArrayRef<te::Interval> iterators);

@@ -46,6 +46,26 @@ TEST(IndexChecks, WhatTheExpressionsProveCostsNothing) {
   EXPECT_FALSE(isProved("input x[k:3] i8\ny[k:3] i8 = x[k] * 64\n"));
 }
 
+TEST(IndexChecks, SumsAreAsLargeAsTheirTerms) {
+  auto sum = [](const std::string &terms, const std::string &type, const std::string &body) {
+    return isProved("input x[j:2, k:9] bool\n"
+                    "y[j:2] " +
+                    type + " = sum<" + type + ">[k:" + terms + "] " + body + "\n");
+  };
+  EXPECT_TRUE(sum("3", "i64", "i64(x[j, k])"));
+  EXPECT_FALSE(sum("4", "i64", "i64(x[j, k])"));
+  EXPECT_TRUE(sum("4", "i64", "-1 * i64(x[j, k])"));
+  EXPECT_FALSE(sum("5", "i64", "-1 * i64(x[j, k])"));
+  EXPECT_TRUE(sum("2", "i64", "1 - i64(x[j, k]) * 3"));
+  EXPECT_FALSE(sum("2", "i8", "i8(x[j, k]) * 64")); // It wraps.
+  // A running sum's condition leaves some: the last of two places sees two of nine, or three.
+  EXPECT_TRUE(sum("9", "i64", "cases { k <= j: i64(x[j, k]) + 0; else: 0 }"));
+  EXPECT_TRUE(sum("9", "i64", "cases { k < j + 3: i64(x[j, k]); else: 0 }") ==
+              sum("4", "i64", "i64(x[j, k])"));
+  EXPECT_FALSE(sum("9", "i64", "cases { k <= j + 3: i64(x[j, k]); else: 0 }"));
+  EXPECT_FALSE(sum("9", "i64", "cases { k <= j: i64(x[j, k]); else: 1 }"));
+}
+
 TEST(IndexChecks, ElementsOfInputsAreLookedAtAhead) {
   auto range = [](const std::string &text) {
     LoweredChecks result = lowered(text);
