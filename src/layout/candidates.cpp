@@ -41,7 +41,11 @@ int soleParallelIterator(const Index &index, unsigned parallel) {
 
 class Finder {
 public:
-  Finder(const Program &program, DefinitionCosts &costs) : program(program), costs(costs) {}
+  Finder(const Program &program, DefinitionCosts &costs, const OpenInputs *open)
+      : program(program), costs(costs) {
+    if (open)
+      validity = validityOf(program, *open);
+  }
 
   Candidates run() {
     findVariables();
@@ -70,7 +74,7 @@ private:
       if (!std::holds_alternative<Definition>(program.nodes[node]) || constant[node])
         continue;
       llvm::ArrayRef<ValueId> results = program.resultsOf(node);
-      if (movable(program.shape(results[0])).empty() ||
+      if (movable(results[0]).empty() ||
           llvm::any_of(results, [&](ValueId id) { return fixed[id.number]; }))
         continue;
       for (ValueId result : results)
@@ -79,11 +83,19 @@ private:
     }
   }
 
+  /// The order in which a dimension is innermost; empty: it can't be, or is.
+  Order orderOf(ValueId value, int dimension) const {
+    bool isOpen = value.number < validity.size() && validity[value.number].isSteps() &&
+                  validity[value.number].stepOf(dimension) > 0;
+    return isOpen ? Order() : innermost(program.shape(value), dimension);
+  }
+
   /// The largest dimensions that can be moved innermost.
-  static llvm::SmallVector<int, 4> movable(llvm::ArrayRef<Extent> shape) {
+  llvm::SmallVector<int, 4> movable(ValueId value) const {
+    llvm::ArrayRef<Extent> shape = program.shape(value);
     llvm::SmallVector<int, 4> dimensions;
     for (unsigned d = 0; d < shape.size(); ++d)
-      if (!innermost(shape, d).empty())
+      if (!orderOf(value, d).empty())
         dimensions.push_back(static_cast<int>(d));
     llvm::sort(dimensions, [&](int a, int b) {
       return std::pair(-shape[a].constant(), a) < std::pair(-shape[b].constant(), b);
@@ -118,7 +130,7 @@ private:
   double seconds(uint32_t node, const Choice &choice) {
     std::map<int, Order> orders;
     for (auto [variable, dimension] : choice)
-      orders[variable] = innermost(shapeOf(variable), dimension);
+      orders[variable] = orderOf(valueOf(variable), dimension);
     static const Order rowMajor;
     return costs.seconds(node, [&](ValueId id) -> const Order & {
       auto order = orders.find(found.variableOf[id.number]);
@@ -126,8 +138,8 @@ private:
     });
   }
 
-  llvm::ArrayRef<Extent> shapeOf(int variable) const {
-    return program.shape(program.resultsOf(found.variables[variable].node)[0]);
+  ValueId valueOf(int variable) const {
+    return program.resultsOf(found.variables[variable].node)[0];
   }
 
   /// Adds the dimensions of those choices that make a reduction quicker, and of these only what
@@ -155,7 +167,7 @@ private:
     int result = found.variableOf[program.resultsOf(node)[0].number];
     std::vector<Choice> results = {{}}, choices;
     if (result >= 0)
-      for (int dimension : movable(shapeOf(result)))
+      for (int dimension : movable(valueOf(result)))
         results.push_back({{result, dimension}});
     for (const Choice &base : results) {
       choices.push_back(base);
@@ -163,7 +175,7 @@ private:
         int variable = found.variableOf[operand.number];
         if (variable < 0)
           continue;
-        for (int dimension : movable(shapeOf(variable))) {
+        for (int dimension : movable(valueOf(variable))) {
           choices.push_back(base);
           choices.back()[variable] = dimension;
         }
@@ -174,7 +186,7 @@ private:
       for (const Link &link : found.links)
         if (static_cast<int>(link.to) == result &&
             static_cast<int>(link.toDimension) == base.begin()->second &&
-            !innermost(shapeOf(link.from), link.fromDimension).empty())
+            !orderOf(valueOf(link.from), link.fromDimension).empty())
           together[link.from] = link.fromDimension;
       if (together.size() > 2)
         choices.push_back(std::move(together));
@@ -185,7 +197,7 @@ private:
   bool add(unsigned variable, int dimension, double gain) {
     Variable &v = found.variables[variable];
     v.gain = std::max(v.gain, gain);
-    Order order = innermost(shapeOf(variable), dimension);
+    Order order = orderOf(valueOf(variable), dimension);
     if (order.empty() || v.labelOf(dimension) >= 0 || v.dimensions.size() > maxLabels)
       return false;
     v.dimensions.push_back(dimension);
@@ -229,14 +241,15 @@ private:
 
   const Program &program;
   DefinitionCosts &costs;
+  std::vector<Validity> validity; ///< By value; empty: nothing is open.
   Candidates found;
   std::vector<bool> constant;
 };
 
 } // namespace
 
-Candidates findCandidates(const Program &program, DefinitionCosts &costs) {
-  return Finder(program, costs).run();
+Candidates findCandidates(const Program &program, DefinitionCosts &costs, const OpenInputs *open) {
+  return Finder(program, costs, open).run();
 }
 
 } // namespace kintsugi::layout

@@ -10,6 +10,7 @@
 #define KINTSUGI_LAYOUT_CANDIDATES_H
 
 #include "layout/definition_costs.h"
+#include "te/open_axis.h"
 #include "layout/search.h"
 
 namespace kintsugi::layout {
@@ -40,8 +41,10 @@ struct Candidates {
   const Order &orderOf(te::ValueId value, const Labelling &labelling) const;
 };
 
-/// The formats to consider of a program's values; variables with label 0 alone are left out.
-Candidates findCandidates(const te::Program &program, DefinitionCosts &costs);
+/// The formats to consider of a program's values; variables with label 0 alone are left out. `open`:
+/// see LayoutOptions.
+Candidates findCandidates(const te::Program &program, DefinitionCosts &costs,
+                          const te::OpenInputs *open);
 
 } // namespace kintsugi::layout
 

@@ -24,7 +24,7 @@ public:
         costs(program, options.schedule, options.fuel, options.memo) {}
 
   std::optional<Program> run() {
-    candidates = findCandidates(program, costs);
+    candidates = findCandidates(program, costs, options.open);
     if (candidates.variables.empty())
       return std::nullopt;
     makeGraph();
