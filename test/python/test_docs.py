@@ -36,6 +36,13 @@ def test_every_page_has_a_place_in_the_site():
     assert len(places) == len(set(places))
 
 
+def test_the_first_page_lists_all_others():
+    lists = docs_site.copy_of(docs_site.HOME).split("```{toctree}")[1:]
+    assert [re.search(":caption: (.*)", each)[1] for each in lists] == list(docs_site.SECTIONS)
+    named = re.findall(r"^.+ <(.+)>$", "".join(lists), re.M)
+    assert named == ["self", *(docs_site.place(path) for path in docs_site.listed()[1:])]
+
+
 def test_pages_are_reached_from_the_first_ones():
     """docs/start.md for who uses it, docs/architecture.md for who changes it."""
     for first, captions in (("docs/start.md", ["Using it", "Recipes"]), ("docs/architecture.md", ["How it works"])):

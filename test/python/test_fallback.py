@@ -292,13 +292,6 @@ def test_many_small_nodes_are_worth_a_part(tmp_path):
     assert found == {8: [THEIRS], 60: [THEIRS, OURS]}
 
 
-def test_what_is_given_is_not_handed_on(tmp_path):
-    path = save(tmp_path, [("x", F32, SHAPE)], rounded("x", "y"), [("x", F32, SHAPE), ("y", F32, SHAPE)], SCALES)
-    x = matrix()
-    same, _ = compared(path, {"x": x}).run(None, {"x": x})
-    assert not np.shares_memory(same, x) and same.tobytes() == x.tobytes()
-
-
 def test_loops_and_branches_stay_whole(tmp_path, free_crossings):
     """What a branch reads of the graph around it crosses as well."""
     branches = {}
