@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
@@ -10,6 +11,8 @@ import models
 PLACES = "begin", "middle", "end"
 # Activations of ONNX Runtime's own domain, from floats to floats of the same shape.
 DOMAIN, ACTIVATIONS = "com.microsoft", ("QuickGelu", "FastGelu", "Gelu")
+# What the name of an output ends in that Unique makes.
+CLASSES = ".classes"
 
 
 def missing():
@@ -45,11 +48,17 @@ def _put(model, name, kind):
 
 def _name_classes(model, name):
     """One more output: which places along an output's second dimension have the greatest number somewhere."""
-    places, found = f"{name}.places", f"{name}.classes"
+    places, found = f"{name}.places", name + CLASSES
     rank = next(len(port.type.tensor_type.shape.dim) for port in model.graph.output if port.name == name)
-    model.graph.node.append(helper.make_node("ArgMax", [name], [places], name="missing.argmax", axis=min(1, rank - 1)))
+    axis = min(1, rank - 1)
+    model.graph.node.append(helper.make_node("ArgMax", [name], [places], name="missing.argmax", axis=axis))
     model.graph.node.append(helper.make_node("Unique", [places], [found], name="missing.unique", sorted=1))
     model.graph.output.append(helper.make_tensor_value_info(found, TensorProto.INT64, ["classes"]))
+
+
+def classes(array):
+    """The same of an array."""
+    return np.unique(array.argmax(axis=min(1, array.ndim - 1)))
 
 
 def with_missing(model, places):

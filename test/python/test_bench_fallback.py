@@ -56,6 +56,7 @@ def test_operators_are_where_they_are_asked_for(places, has_unique, path, monkey
     assert session.get_outputs()[0].name == "y" and len(classes) == ("end" in places and has_unique)
     if classes:
         np.testing.assert_array_equal(classes[0], np.unique(y.argmax(axis=1)))
+        np.testing.assert_array_equal(classes[0], fallback_models.classes(y))
 
 
 def test_the_middle_is_inside(path, monkeypatch):
@@ -89,13 +90,25 @@ def test_rows(path, monkeypatch):
         assert f"{row['ratio']:.2f}" in fallback.line("small", row)
 
 
+def answers(folder, name, **arrays):
+    np.savez(folder / f"{name}.npz", **arrays)
+    return types.SimpleNamespace(outputs=folder / f"{name}.npz")
+
+
 def test_other_answers_fail(tmp_path):
-    for name, value in (("ours", 1.1), ("theirs", 1.0)):
-        np.savez(tmp_path / f"{name}.npz", y=np.float32([value]))
-    ours, theirs = (types.SimpleNamespace(outputs=tmp_path / f"{name}.npz") for name in ("ours", "theirs"))
+    ours, theirs = (answers(tmp_path, name, y=np.float32([value])) for name, value in (("ours", 1.1), ("theirs", 1.0)))
     with pytest.raises(models.Failure, match="differs from ONNX Runtime by 1.0e-01"):
         fallback.check(ours, theirs, {"y": 1})
     assert fallback.check(ours, ours, {"y": 1}) == 0
+
+
+def test_classes_follow_from_the_contenders_own_numbers(tmp_path):
+    """Two numbers are equal but for rounding."""
+    close = np.float32([[1, 1.0000001]]), np.float32([[1.0000001, 1]])
+    theirs = answers(tmp_path, "theirs", **{"y": close[0], "y.classes": np.array([1])})
+    assert fallback.check(answers(tmp_path, "ours", **{"y": close[1], "y.classes": np.array([0])}), theirs, {"y": 1}) > 0
+    with pytest.raises(models.Failure, match="'y.classes' is not what follows"):
+        fallback.check(answers(tmp_path, "ours", **{"y": close[1], "y.classes": np.array([1])}), theirs, {"y": 1})
 
 
 @pytest.mark.parametrize(("row", "code"), [(dict(ratio=1.05), 0), (dict(ratio=1.2), 1), (dict(failed="no memory"), 1)])
