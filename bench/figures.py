@@ -33,6 +33,11 @@ def ratio_to(peer):
     return figure
 
 
+def with_fallback(report):
+    found = report["summary"]
+    return f"{found['geometric_mean']:.2f} over {found['models']}; {found['worst']:.2f} ({found['worst_model']})" if found else None
+
+
 def best_of_peers(report):
     found = report["summary"].get("best_over_kintsugi")
     return found and f"{found['geometric_mean']:.2f} over {found['models']}; {found['worst']:.2f} ({found['worst_model']})"
@@ -189,6 +194,9 @@ ROWS = [
     ("time / ONNX Runtime's, geometric mean over the zoo; the worst", ratio_to("ort"), "cpu", "./dev bench cpu"),
     ("time / OpenVINO's, the same", ratio_to("openvino"), "cpu", "./dev bench cpu"),
     ("time / torch.compile's, the same", ratio_to("torch"), "cpu", "./dev bench cpu"),
+    ("models of the zoo with an operator that is missing here at their begin, middle, end or at all three, run with"
+     " `fallback=\"onnxruntime\"`: time / ONNX Runtime's, geometric mean; the worst", with_fallback, "fallback",
+     "./dev bench fallback"),
     ("time of the best of these peers / Kintsugi's, geometric mean (without llama_1b_decode, which is bound by reading its"
      " weights); the worst", best_of_peers, "cpu", "./dev bench cpu"),
     ("cold compile for a processor's both instruction sets and for a GPU: the slowest of the zoo; most memory of a process",

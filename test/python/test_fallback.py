@@ -40,6 +40,7 @@ def without_quantization(monkeypatch):
 def free_crossings(monkeypatch):
     """Parts of these small models are worth it, as crossing from one to another takes no time."""
     monkeypatch.setattr(partition, "RUN_SECONDS", 0)
+    monkeypatch.setattr(partition, "WAKE_SECONDS", 0)
 
 
 def save(folder, inputs, nodes, outputs, weights=(), opset=21, **options):
@@ -279,6 +280,16 @@ def test_islands_are_given_away(tmp_path):
         reasons[side] = {each["operator"]: each["reason"] for each in session.report()["not_taken"]}
         assert runners(session) == ([THEIRS] if side == 8 else [THEIRS, OURS, THEIRS])
     assert "its part would have 2 nodes" in reasons[8]["MatMul"] and "MatMul" not in reasons[512]
+
+
+def test_many_small_nodes_are_worth_a_part(tmp_path):
+    """Of a chain of additions what ONNX Runtime takes to begin each counts; of a few of them crossing takes more."""
+    found = {}
+    for count in (8, 60):
+        nodes = rounded("x", "a0") + [("Add", [f"a{n}", "scale"], [f"a{n + 1}"], {}) for n in range(count)]
+        path = save(tmp_path, [("x", F32, [4])], nodes, [(f"a{count}", F32, [4])], SCALES)
+        found[count] = runners(compared(path, {"x": np.arange(4, dtype=np.float32)}, threads=1))
+    assert found == {8: [THEIRS], 60: [THEIRS, OURS]}
 
 
 def test_loops_and_branches_stay_whole(tmp_path, free_crossings):

@@ -4,11 +4,11 @@ A graph is given as `producers`: for each node, in an order of execution, the nu
 Some nodes can be `ours`, the rest is the other runner's. A part is nodes of one runner, and parts run one after another.
 """
 
-# What one more run of a part takes: its call from Python, 7 to 15 us, and threads that have to wake.
-RUN_SECONDS = 30e-6
-# Of the time of a part of ours, so much may go to additional runs: as a rule more is saved, but products alone are as quick
-# over there.
-SHARE = 0.1
+# What one more run of a part takes: its call from Python, and where it is long enough for that, threads that have to wake.
+RUN_SECONDS, WAKE_SECONDS = 5e-6, 10e-6
+# What a part of ours saves: so much of its time, as a rule more, but products alone are as quick over there; and what ONNX Runtime
+# takes to begin each node.
+SHARE, NODE_SECONDS = 0.1, 0.2e-6
 
 
 def group(producers, ours):
@@ -52,10 +52,11 @@ def give_away(producers, ours, seconds, composite=frozenset()):
         for nodes in candidates:
             fewer = len(parts) - len(group(producers, kept - set(nodes)))
             least = sum(seconds[node] for node in nodes)
-            if SHARE * least < fewer * RUN_SECONDS:
+            costs = fewer * (RUN_SECONDS + min(WAKE_SECONDS, least))
+            if SHARE * least + NODE_SECONDS * len(nodes) < costs:
                 reason = (
                     f"its part would have {len(nodes)} nodes that take {least * 1e6:.2g} us at the least, which is little "
-                    f"beside the {fewer * RUN_SECONDS * 1e6:.0f} us that {fewer} more run{'s' if fewer > 1 else ''} of parts take"
+                    f"beside the {costs * 1e6:.0f} us that {fewer} more run{'s' if fewer > 1 else ''} of parts take"
                 )
                 given |= dict.fromkeys(nodes, reason)
                 break
