@@ -53,6 +53,10 @@ public:
   virtual void requireRange(ValueId tensor, int64_t low, int64_t high, const char *what) = 0;
   /// A tensor that an attribute holds, as a constant (or as strings).
   virtual Expected<Binding> importTensor(const TensorData &tensor) = 0;
+  /// The results of a call (calls/call.h) that counts some of them; one that is there already is
+  /// not added again.
+  virtual Expected<llvm::SmallVector<ValueId>> addCountedCall(llvm::ArrayRef<std::string> names,
+                                                              te::Call call) = 0;
 };
 
 class OpContext : public Builder {
@@ -129,6 +133,11 @@ public:
 
   //===--------------------------------------------------------------------===//
   // Results
+
+  /// The results of a call that counts some of them: constants that end at the count where its
+  /// operands are known. The last name is that of the count.
+  Expected<llvm::SmallVector<ValueId>> countedCall(llvm::ArrayRef<std::string> names,
+                                                   te::Call call);
 
   /// The name of an output; steps on the way to it are called name() + ".step".
   std::string name(unsigned output = 0) const;

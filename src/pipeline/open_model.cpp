@@ -92,7 +92,7 @@ Expected<OpenModel> openModel(const te::Program &imported, const std::string &pa
       KINTSUGI_RETURN_IF_ERROR(checkKeepsSteps(greatest, validity, open));
     }
     if (auto why = te::differenceAtSize(greatest, smaller, validity, result.sums, open, size,
-                                        result.numbers))
+                                        &result.numbers))
       return notOpen(open, *why + " is something else at the size " + std::to_string(size));
   }
   for (const te::Program::Output &output : te::modelOutputs(greatest)) {

@@ -46,6 +46,17 @@ public:
     return result;
   }
 
+  /// Those in a tensor of one row, all of them in [0, extent).
+  static Positions ofRow(OpContext &c, ValueId row, int64_t extent) {
+    Shape shape(c.shape(row).drop_front());
+    std::string name = c.program.value(row).name + ".row";
+    ValueId flat = c.view(name, row, shape,
+                          [&](Indices i) { return llvm::SmallVector<Index>{Index(0), i[0]}; });
+    Positions result(c, flat, extent);
+    result.neverNegative = true;
+    return result;
+  }
+
   Dims shape() const { return c->shape(tensor); }
 
   /// The position at coordinates `i` of the tensor of positions.
@@ -112,18 +123,21 @@ Status compress(OpContext &c) {
   } else {
     x = c.reshape(c.name() + ".flat", x, {Extent(c.count(x))});
   }
-  // How many slices there are is a part of the result's shape.
-  KINTSUGI_ASSIGN(const Tensor *condition, c.constantInput(1, "condition"));
-  if (condition->count() > c.extent(x, axis))
-    return c.error("its condition has " + llvm::Twine(condition->count()) +
+  if (c.count(c.input(1)) > c.extent(x, axis))
+    return c.error("its condition has " + llvm::Twine(c.count(c.input(1))) +
                    " elements, but there are " + llvm::Twine(c.extent(x, axis)) +
                    " to choose from");
+  std::string name = c.name() + ".positions";
+  const Tensor *condition = c.knownValue(1);
+  if (!condition) {
+    KINTSUGI_ASSIGN(ValueId places, nonZeros(c, name, c.input(1)));
+    return outputSlices(c, x, axis, Positions::ofRow(c, places, c.extent(x, axis)));
+  }
   std::vector<int64_t> chosen;
   for (int64_t k = 0; k < condition->count(); ++k)
     if (loadInteger(condition->view(), k))
       chosen.push_back(k);
-  KINTSUGI_ASSIGN(Positions at,
-                  Positions::of(c, c.name() + ".positions", chosen, c.extent(x, axis)));
+  KINTSUGI_ASSIGN(Positions at, Positions::of(c, name, chosen, c.extent(x, axis)));
   return outputSlices(c, x, axis, at);
 }
 

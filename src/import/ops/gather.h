@@ -10,6 +10,9 @@ namespace kintsugi::import {
 /// tensor: as OpContext::requirePositions.
 Status requireTuples(OpContext &c, ValueId positions, Dims extents);
 
+/// The i64 coordinates [rank, found] of the elements that are not zero, as ONNX's NonZero.
+Expected<ValueId> nonZeros(OpContext &c, std::string name, ValueId x);
+
 } // namespace kintsugi::import
 
 #endif // KINTSUGI_IMPORT_OPS_GATHER_H

@@ -44,6 +44,10 @@ public:
   Expected<std::vector<Binding>> importBranch(const Graph &, ValueId, bool) override {
     return inputError("no subgraphs here");
   }
+  Expected<llvm::SmallVector<ValueId>> addCountedCall(llvm::ArrayRef<std::string>,
+                                                      te::Call) override {
+    return inputError("there is no graph");
+  }
   void requireRange(ValueId, int64_t, int64_t, const char *) override {}
 };
 
