@@ -300,11 +300,12 @@ Expected<std::vector<Binding>> Importer::importSubgraph(const Graph &graph,
   return outputsOf(graph, inner);
 }
 
-Expected<std::vector<Binding>> Importer::importBranch(const Graph &graph, ValueId condition,
-                                                      bool wanted) {
+Expected<std::vector<Binding>> Importer::importBranch(const Graph &graph,
+                                                      llvm::ArrayRef<Binding> arguments,
+                                                      ValueId condition, bool wanted) {
   guards.push_back({condition, wanted});
   auto leave = llvm::scope_exit([&] { guards.pop_back(); });
-  return importSubgraph(graph, {});
+  return importSubgraph(graph, arguments);
 }
 
 void Importer::requireRange(ValueId tensor, int64_t low, int64_t high, const char *what) {

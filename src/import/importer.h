@@ -44,8 +44,8 @@ public:
 
   Expected<std::vector<Binding>> importSubgraph(const Graph &graph,
                                                 llvm::ArrayRef<Binding> arguments) override;
-  Expected<std::vector<Binding>> importBranch(const Graph &graph, ValueId condition,
-                                              bool wanted) override;
+  Expected<std::vector<Binding>> importBranch(const Graph &graph, llvm::ArrayRef<Binding> arguments,
+                                              ValueId condition, bool wanted) override;
   void requireRange(ValueId tensor, int64_t low, int64_t high, const char *what) override;
   Expected<Binding> importTensor(const TensorData &tensor) override;
   Expected<llvm::SmallVector<ValueId>> addCountedCall(llvm::ArrayRef<std::string> names,

@@ -46,8 +46,9 @@ public:
                                                         llvm::ArrayRef<Binding> arguments) = 0;
   /// The same where it only counts if `condition`, one boolean, is `wanted`: what it asks of data
   /// is not asked otherwise.
-  virtual Expected<std::vector<Binding>> importBranch(const Graph &graph, ValueId condition,
-                                                      bool wanted) = 0;
+  virtual Expected<std::vector<Binding>> importBranch(const Graph &graph,
+                                                      llvm::ArrayRef<Binding> arguments,
+                                                      ValueId condition, bool wanted) = 0;
   /// Elements of an integer tensor have to lie in [low, high), or a run fails: `what` they are for
   /// the node ("index").
   virtual void requireRange(ValueId tensor, int64_t low, int64_t high, const char *what) = 0;

@@ -205,3 +205,72 @@ def test_what_is_refused(tmp_path, reason):
     path = saved(tmp_path / "m.onnx", REFUSED[reason], inputs, [("y", I64, 2)], {"last": np.array([1])})
     with pytest.raises(package.InputError, match="how many elements node '.*_of_NonZero' gives depends on data, and .*" + reason):
         package.InferenceSession(path)
+
+
+def body_of(nodes, states, stacks, constants={}):
+    """A loop's body: `states`: (in, out); each of 3 floats."""
+    of = lambda name, kind, shape: helper.make_tensor_value_info(name, kind, shape)
+    inputs = [of("trip", I64, []), of("before", BOOL, [])] + [of(state, F32, [3]) for state, _ in states]
+    outputs = [of("goes", BOOL, [])] + [of(name, F32, [3]) for name in [*(after for _, after in states), *stacks]]
+    tensors = [numpy_helper.from_array(np.asarray(array), name) for name, array in constants.items()]
+    return helper.make_graph(nodes, "body", inputs, outputs, tensors)
+
+
+def looping(path, most, goes, stacks=True, table=np.eye(3, dtype=np.float32)):
+    """Adds a row of a table that the state picks, as long as what it sums up to is below a limit, and stacks the states."""
+    nodes = [
+        node("ReduceSum", "state", "number", keepdims=0),
+        node("Cast", "number", "place", to=I64),
+        node("Gather", "table place", "row"),
+        node("Add", "state row", "next"),
+        node("ReduceSum", "next", "sum", keepdims=0),
+        node("Less", "sum limit", "goes"),
+        node("Mul", "next next", "square"),
+    ]
+    body = body_of(nodes, [("state", "next")], ["square"])
+    constants = {"table": table} | ({} if most is None else {"most": np.array(most)})
+    inputs = [("x", F32, [3]), ("limit", F32, []), ("goes0", BOOL, [])] if goes else [("x", F32, [3]), ("limit", F32, [])]
+    taken = ("most" if most is not None else "") + " " + ("goes0" if goes else "yes") + " x"
+    if not goes:
+        constants["yes"] = np.array(True)
+    made = [helper.make_node("Loop", taken.split(" "), ["last", "all"], name="loop", body=body)]
+    made += [node("Relu", "all", "y")] if stacks else []
+    results = [("last", F32, 1)] + ([("y", F32, 2)] if stacks else [])
+    return saved(path, made, inputs, results, constants)
+
+
+@pytest.mark.parametrize("goes", [False, True])
+def test_loops_that_data_end(tmp_path, goes):
+    path = looping(tmp_path / "m.onnx", 6, goes, table=np.ones((9, 3), np.float32) / 3)
+    feeds = []
+    for limit in (0, 2, 4, 100):
+        feeds.append({"x": np.zeros(3, np.float32), "limit": np.array(limit, np.float32)} | ({"goes0": np.array(True)} if goes else {}))
+    if goes:
+        feeds.append(feeds[2] | {"goes0": np.array(False)})
+    _, y = compared(path, *feeds)
+    assert len(y) == (0 if goes else 6)
+
+
+def test_places_in_trips_that_are_not_made_are_no_error(tmp_path):
+    """Trips behind the last add up to places outside of the table."""
+    path = looping(tmp_path / "m.onnx", 6, False, stacks=False, table=np.ones((3, 3), np.float32) / 3)
+    session = package.InferenceSession(path)
+    feeds = {"x": np.zeros(3, np.float32), "limit": np.array(2, np.float32)}
+    np.testing.assert_allclose(session.run(None, feeds)[0], [2 / 3] * 3, rtol=1e-6)
+    with pytest.raises(package.InputError, match="node 'row_of_Gather': its index 3 is outside of -3 to 2"):
+        session.run(None, feeds | {"limit": np.array(9, np.float32)})
+
+
+def test_loops_without_a_bound(tmp_path):
+    reason = "whether it goes on depends on data, and it may make more than 1024 trips; give it a number of trips that is the most"
+    with pytest.raises(package.InputError, match=r"node 'loop' \(Loop\): " + reason):
+        package.InferenceSession(looping(tmp_path / "m.onnx", 10**6, False))
+
+
+def test_states_that_grow_by_data(tmp_path):
+    body = body_of([node("Concat", "state state", "next", axis=0), node("Less", "trip last", "goes")], [("state", "next")], [])
+    nodes = [helper.make_node("Loop", ["most", "goes0", "x"], ["y"], name="loop", body=body)]
+    constants = {"most": np.array(3), "last": np.array(1)}
+    path = saved(tmp_path / "m.onnx", nodes, [("x", F32, [3]), ("goes0", BOOL, [])], [("y", F32, 1)], constants)
+    with pytest.raises(package.InputError, match="'loop'.* depends on data, and its trips give results of different shapes or types"):
+        package.InferenceSession(path)

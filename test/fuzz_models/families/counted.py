@@ -9,6 +9,7 @@ from onnx.reference import ReferenceEvaluator
 
 from ..maker import Unfit, block
 from ..recipes import evaluate
+from .control import body
 
 
 def some_of(m, *shape):
@@ -129,3 +130,32 @@ def chosen_of(arrays, center):
     names = [f"x{k}" for k in range(len(arrays))]
     node = helper.make_node("NonMaxSuppression", names, ["y"], center_point_box=center)
     return ReferenceEvaluator(node).run(None, dict(zip(names, arrays)))[0]
+
+
+@block("Loop", "loop that data end", weight=2)
+def loop_that_data_end(m):
+    """A state, and what the trips leave behind, of which an input says how many there are."""
+    shape = m.shape(m.d.choice([1, 2]))
+    most, wanted = m.d.choice([1, 3, 7]), m.d.index(9)
+    state, number = m.tamed(m.pick(len(shape)), 1.0), m.g.input((), "int64", f"full({wanted})")
+    if state.size > 4096:
+        raise Unfit("too large")
+    graph = body(m)
+    trip, _ = graph.input((), "int64", "full(0)"), graph.input((), "bool", "full(True)")
+    inner = graph.input(state.shape)
+    graph.values[number.name] = number
+    following = graph.node("Add", [trip, graph.constant("full(1)", (), "int64")], (), "int64")
+    goes = graph.node("Less", [following, number], (), "bool")
+    changed = graph.node("Mul", [inner, graph.constant("full(0.5)", ())], state.shape)
+    changed = graph.node("Add", [changed, graph.constant("full(0.25)", ())], state.shape)
+    left = graph.node(m.d.choice(["Relu", "Neg"]), [changed], state.shape)
+    graph.outputs = [goes.name, changed.name, left.name]
+    starts = not m.d.chance(5)
+    start = m.g.input((), "bool", f"full({starts})")
+    made = min(most, max(1, wanted)) if starts else 0
+    last, all_of_them = m.g.node(
+        "Loop", [m.g.scalar(most, "int64"), start, state], None,
+        outputs=[(state.shape, "float"), ((made, *state.shape), "float")], bound=2.0, body=graph,
+    )
+    m.keep(last)
+    m.end(all_of_them)

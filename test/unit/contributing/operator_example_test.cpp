@@ -41,7 +41,8 @@ public:
   Expected<Binding> importTensor(const TensorData &) override {
     return inputError("no tensors here");
   }
-  Expected<std::vector<Binding>> importBranch(const Graph &, ValueId, bool) override {
+  Expected<std::vector<Binding>> importBranch(const Graph &, llvm::ArrayRef<Binding>, ValueId,
+                                              bool) override {
     return inputError("no subgraphs here");
   }
   Expected<llvm::SmallVector<ValueId>> addCountedCall(llvm::ArrayRef<std::string>,
