@@ -90,8 +90,9 @@ static Expected<std::vector<ResultType>> infer(std::span<const TensorType> opera
   std::optional<int64_t> bound = elementCount(rows);
   if (!bound)
     return inputError("the operands are too large");
-  return std::vector<ResultType>{{{ElementType::I64, {*bound, 3}}, {{0, 1}}},
-                                 {{ElementType::I64, {}}, {}}};
+  int64_t below = std::max({scores.shape[0], scores.shape[1], scores.shape[2]});
+  return std::vector<ResultType>{{{ElementType::I64, {*bound, 3}}, {{0, 1}}, below},
+                                 {{ElementType::I64, {}}, {}, *bound + 1}};
 }
 
 /// The boxes of one class that are chosen, the best first; of equal scores the first box.

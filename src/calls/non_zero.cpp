@@ -20,8 +20,10 @@ static Expected<std::vector<ResultType>> infer(std::span<const TensorType> opera
   std::optional<int64_t> bound = elementCount(x.shape);
   if (!bound)
     return inputError("the operand is too large");
-  return std::vector<ResultType>{{{ElementType::I64, {int64_t(x.shape.size()), *bound}}, {{1, 1}}},
-                                 {{ElementType::I64, {}}, {}}};
+  return std::vector<ResultType>{{{ElementType::I64, {int64_t(x.shape.size()), *bound}},
+                                  {{1, 1}},
+                                  *std::ranges::max_element(x.shape)},
+                                 {{ElementType::I64, {}}, {}, *bound + 1}};
 }
 
 /// A zero may have a sign.

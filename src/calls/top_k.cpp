@@ -36,7 +36,7 @@ static Expected<std::vector<ResultType>> infer(std::span<const TensorType> opera
                       std::to_string(extent) + " elements along the axis");
   TensorType values = x;
   values.shape[read.axis] = read.k;
-  return std::vector<ResultType>{{values, {}}, {{ElementType::I64, values.shape}, {}}};
+  return std::vector<ResultType>{{values, {}}, {{ElementType::I64, values.shape}, {}, extent}};
 }
 
 /// An element of a row: the greater one comes first, of equal ones that which stands first.

@@ -68,10 +68,10 @@ static Expected<std::vector<ResultType>> infer(std::span<const TensorType> opera
   TensorType numbers{ElementType::I64, {slices.extent}};
   TensorType values{x.type, slices.axis ? x.shape : numbers.shape};
   return std::vector<ResultType>{{values, {{slices.axis.value_or(0), count}}},
-                                 {numbers, {{0, count}}},
-                                 {numbers, {}},
-                                 {numbers, {{0, count}}},
-                                 {{ElementType::I64, {}}, {}}};
+                                 {numbers, {{0, count}}, slices.extent},
+                                 {numbers, {}, slices.extent},
+                                 {numbers, {{0, count}}, slices.extent + 1},
+                                 {{ElementType::I64, {}}, {}, slices.extent + 1}};
 }
 
 template <typename Bits> static Groups groupsOf(TensorView x, const Slices &slices) {

@@ -1,10 +1,14 @@
 """Results whose size the data decide: what ONNX Runtime says, shapes included, and what is refused by name."""
 
+import json
+import subprocess
+
 import numpy as np
 import onnx
 import onnxruntime
 import pytest
 from onnx import helper, numpy_helper
+from program import PROGRAM
 
 package = pytest.importorskip("kintsugi", reason="the package is not built; ./dev build makes it")
 
@@ -49,6 +53,15 @@ def test_places_of_what_is_not_zero(tmp_path):
     zeros = np.zeros((4, 6), np.float32)
     (y,) = compared(path, {"x": drawn(1, 4, 6)}, {"x": zeros + 1}, {"x": zeros})
     assert y.shape == (2, 0)
+
+
+def test_the_program_tells_of_them(tmp_path):
+    path = saved(tmp_path / "m.onnx", [node("NonZero", "x", "y")], [("x", F32, [4, 6])], [("y", I64, 2)])
+    report = lambda *arguments: json.loads(subprocess.run([PROGRAM, *arguments, "--json"], check=True, capture_output=True).stdout)
+    assert report("inspect", path)["outputs"][0]["shape"] == [2, "0..24"]
+    np.savez(tmp_path / "feeds.npz", x=np.eye(4, 6, dtype=np.float32))
+    assert report("run", path, "--inputs", tmp_path / "feeds.npz")["outputs"][0]["shape"] == [2, 4]
+    assert report("compare", path, "--inputs", tmp_path / "feeds.npz")["outputs"][0]["shape"] == [2, 4]
 
 
 def test_of_a_scalar_and_of_one_element(tmp_path):
