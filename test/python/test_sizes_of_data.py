@@ -287,3 +287,23 @@ def test_states_that_grow_by_data(tmp_path):
     path = saved(tmp_path / "m.onnx", nodes, [("x", F32, [3]), ("goes0", BOOL, [])], [("y", F32, 1)], constants)
     with pytest.raises(package.InputError, match="'loop'.* depends on data, and its trips give results of different shapes or types"):
         package.InferenceSession(path)
+
+
+def test_loops_that_would_go_on_again(tmp_path):
+    """The condition is false of one trip alone; no trip behind that counts."""
+    nodes = [node("Add", "state state", "next"), node("Equal", "trip when", "is_last"), node("Not", "is_last", "goes")]
+    body = body_of(nodes + [node("Identity", "next", "kept")], [("state", "next")], ["kept"])
+    loop = helper.make_node("Loop", ["most", "yes", "x"], ["last", "all"], name="loop", body=body)
+    constants = {"most": np.array(5), "yes": np.array(True)}
+    inputs = [("x", F32, [3]), ("when", I64, [])]
+    path = saved(tmp_path / "m.onnx", [loop], inputs, [("last", F32, 1), ("all", F32, 2)], constants)
+    x = np.ones(3, np.float32)
+    last, made = compared(path, *({"x": x, "when": np.array(when)} for when in (9, 0, 2)))
+    assert last[0] == 8 and len(made) == 3
+
+
+def test_the_number_of_one_element_is_a_number_too(tmp_path):
+    nodes = [node("NonZero", "x", "where"), node("Size", "where", "y")]
+    path = saved(tmp_path / "m.onnx", nodes, [("x", F32, [1])], [("y", I64, 0)])
+    with pytest.raises(package.InputError, match="'y' is something else where it gives 1"):
+        package.InferenceSession(path)
