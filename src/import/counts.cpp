@@ -28,6 +28,9 @@ ValueId CountedCall::count() const { return call.results[countedOf(*this).countR
 
 namespace {
 
+/// For each the model is imported a few times more.
+constexpr size_t mostCalls = 64;
+
 /// What its outputs need of a program, over all of its inputs.
 te::Program neededPart(const te::Program &whole) {
   te::Subprogram part(whole,
@@ -215,6 +218,10 @@ private:
 } // namespace
 
 Expected<te::Program> withCounts(CountedProgram imported, ImportAtSizes importAt) {
+  if (imported.calls.size() > mostCalls)
+    return inputError("data decide the size of what " + std::to_string(imported.calls.size()) +
+                      " nodes give, from '" + imported.calls.front().node + "' on; more than " +
+                      std::to_string(mostCalls) + " are too many");
   return CountFinder(std::move(imported), importAt).run();
 }
 

@@ -307,3 +307,11 @@ def test_the_number_of_one_element_is_a_number_too(tmp_path):
     path = saved(tmp_path / "m.onnx", nodes, [("x", F32, [1])], [("y", I64, 0)])
     with pytest.raises(package.InputError, match="'y' is something else where it gives 1"):
         package.InferenceSession(path)
+
+
+def test_too_many_nodes_whose_results_data_size(tmp_path):
+    nodes = [node("Add", f"x c{k}", f"a{k}") for k in range(65)] + [node("NonZero", f"a{k}", f"y{k}") for k in range(65)]
+    constants = {f"c{k}": np.float32(k) + np.zeros(3, np.float32) for k in range(65)}
+    path = saved(tmp_path / "m.onnx", nodes, [("x", F32, [3])], [(f"y{k}", I64, 2) for k in range(65)], constants)
+    with pytest.raises(package.InputError, match="data decide the size of what 65 nodes give, from 'y0_of_NonZero' on"):
+        package.InferenceSession(path)
