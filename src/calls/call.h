@@ -44,6 +44,7 @@ struct CountedDimension {
 
 struct ResultType : TensorType {
   std::vector<CountedDimension> counted;
+  int64_t below = 0; ///< Elements lie in [0, below), integers all of them; 0: that is not known.
 
   bool operator==(const ResultType &) const = default;
 };

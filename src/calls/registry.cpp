@@ -11,8 +11,7 @@ using namespace kintsugi::calls;
 
 /// Sorted by name. Pointers, since the calls are constants of other files.
 static constexpr std::array registered = {
-    &scatterNd,
-    &topK,
+    &nonMaxSuppression, &nonZero, &scatterNd, &topK, &unique,
 };
 
 std::span<const Call *const> kintsugi::calls::all() { return registered; }

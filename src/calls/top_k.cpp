@@ -2,6 +2,7 @@
 
 #include "calls/top_k.h"
 #include "calls/checks.h"
+#include "calls/element_order.h"
 #include "calls/list.h"
 
 #include <algorithm>
@@ -35,52 +36,8 @@ static Expected<std::vector<ResultType>> infer(std::span<const TensorType> opera
                       std::to_string(extent) + " elements along the axis");
   TensorType values = x;
   values.shape[read.axis] = read.k;
-  return std::vector<ResultType>{{values, {}}, {{ElementType::I64, values.shape}, {}}};
+  return std::vector<ResultType>{{values, {}}, {{ElementType::I64, values.shape}, {}, extent}};
 }
-
-/// Makes unsigned integers of elements' width that are ordered as their numbers: both zeros are the
-/// same, NaN is the greatest.
-template <typename Bits> class Order {
-public:
-  explicit Order(ElementType type)
-      : isReal(isFloat(type)), isWithSign(isSigned(type)),
-        infinity(isReal ? static_cast<Bits>(encodeFloat(type, INFINITY)) : Bits(0)) {}
-
-  Bits operator()(Bits bits) const {
-    if (!isReal)
-      return isWithSign ? Bits(bits ^ sign) : bits;
-    return ofReal(bits);
-  }
-
-  /// Of elements `step` apart, as many as there are orders.
-  template <typename Wide>
-  void ofAll(const Bits *elements, int64_t step, std::span<Wide> orders) const {
-    if (!isReal)
-      for (size_t e = 0; e < orders.size(); ++e)
-        orders[e] = (*this)(elements[int64_t(e) * step]);
-    else if (step == 1) // Compilers make vectors of this one.
-      for (size_t e = 0; e < orders.size(); ++e)
-        orders[e] = ofReal(elements[e]);
-    else
-      for (size_t e = 0; e < orders.size(); ++e)
-        orders[e] = ofReal(elements[int64_t(e) * step]);
-  }
-
-private:
-  static constexpr Bits sign = Bits(1) << (sizeof(Bits) * 8 - 1);
-
-  /// Without branches: signs are as good as random.
-  Bits ofReal(Bits bits) const {
-    using Signed = std::make_signed_t<Bits>;
-    Bits magnitude = bits & Bits(~sign);
-    auto negative = static_cast<Bits>(Signed(bits) >> (sizeof(Bits) * 8 - 1));
-    auto isNaN = static_cast<Bits>(-Bits(Signed(magnitude) > Signed(infinity)));
-    return Bits(((magnitude ^ negative) - negative) + sign) | isNaN;
-  }
-
-  bool isReal, isWithSign;
-  Bits infinity;
-};
 
 /// An element of a row: the greater one comes first, of equal ones that which stands first.
 template <typename Wide> struct Candidate {
@@ -189,14 +146,8 @@ static Status body(std::span<const TensorView> operands, const Json &attributes,
   KINTSUGI_ASSIGN(TopKAttributes read, TopKAttributes::read(attributes, x.shape.size()));
   if (isStorageOnly(x.type))
     runStored(x, read, results);
-  else if (bitsOf(x.type) == 8)
-    run<uint8_t>(x, read, results);
-  else if (bitsOf(x.type) == 16)
-    run<uint16_t>(x, read, results);
-  else if (bitsOf(x.type) == 32)
-    run<uint32_t>(x, read, results);
   else
-    run<uint64_t>(x, read, results);
+    withBitsOf(x.type, [&](auto bits) { run<decltype(bits)>(x, read, results); });
   return Status::success();
 }
 

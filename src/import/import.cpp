@@ -27,6 +27,18 @@ Expected<te::Program> importOnnx(const Bytes &bytes, const std::string &name,
                                         " weights are missing; random values stand in for them"));
   for (const std::string &text : importer.notes())
     diagnostics.note(name, "", text);
+  std::vector<CountedCall> counted = importer.takeCountedCalls();
+  if (counted.empty())
+    return program;
+  auto importAt = [&](llvm::ArrayRef<int64_t> sizes) -> Expected<CountedProgram> {
+    Importer again(*model, folder, options, sizes.vec());
+    KINTSUGI_ASSIGN(te::Program at, again.run());
+    return CountedProgram{std::move(at), again.takeCountedCalls()};
+  };
+  program = withCounts({std::move(*program), std::move(counted)}, importAt);
+  if (!program.ok())
+    return at(name, program.takeError());
+  KINTSUGI_RETURN_IF_ERROR(program->verify());
   return program;
 }
 

@@ -300,11 +300,12 @@ Expected<std::vector<Binding>> Importer::importSubgraph(const Graph &graph,
   return outputsOf(graph, inner);
 }
 
-Expected<std::vector<Binding>> Importer::importBranch(const Graph &graph, ValueId condition,
-                                                      bool wanted) {
+Expected<std::vector<Binding>> Importer::importBranch(const Graph &graph,
+                                                      llvm::ArrayRef<Binding> arguments,
+                                                      ValueId condition, bool wanted) {
   guards.push_back({condition, wanted});
   auto leave = llvm::scope_exit([&] { guards.pop_back(); });
-  return importSubgraph(graph, {});
+  return importSubgraph(graph, arguments);
 }
 
 void Importer::requireRange(ValueId tensor, int64_t low, int64_t high, const char *what) {
@@ -322,6 +323,43 @@ void Importer::requireRange(ValueId tensor, int64_t low, int64_t high, const cha
         });
   llvm::ArrayRef<std::string> origin = program.currentOrigin;
   checks.push_back({tensor, {low, high, what, origin.empty() ? "" : origin.front()}});
+}
+
+Expected<llvm::SmallVector<ValueId>> Importer::addCountedCall(llvm::ArrayRef<std::string> names,
+                                                              te::Call call) {
+  for (const CountedCall &other : counted)
+    if (other.call.callee == call.callee && other.call.attributes == call.attributes &&
+        other.call.operands == call.operands)
+      return llvm::SmallVector<ValueId>(llvm::ArrayRef(other.call.results));
+  if (surveys)
+    return inputError("how large its result is depends on data, which is not supported where parts "
+                      "of a model run elsewhere");
+  std::vector<calls::TensorType> operands;
+  for (ValueId id : call.operands)
+    operands.push_back({program.value(id).type, te::plainShape(program.shape(id))});
+  KINTSUGI_ASSIGN(std::vector<calls::ResultType> types,
+                  calls::find(call.callee)->infer(operands, call.attributes));
+  if (sizes && counted.size() < sizes->size())
+    for (calls::ResultType &type : types)
+      for (const calls::CountedDimension &dimension : type.counted)
+        type.shape[dimension.dimension] = (*sizes)[counted.size()];
+  llvm::SmallVector<ElementType> elements;
+  llvm::SmallVector<Shape> shapes;
+  for (const calls::ResultType &type : types) {
+    elements.push_back(type.type);
+    shapes.emplace_back(type.shape.begin(), type.shape.end());
+  }
+  llvm::SmallVector<ValueId> results;
+  if (sizes)
+    for (auto [name, element, shape] : llvm::zip_equal(names, elements, shapes))
+      results.push_back(program.addInput(name, element, shape));
+  else
+    results = program.addCall(names, elements, shapes, call);
+  call.results.assign(results.begin(), results.end());
+  llvm::ArrayRef<std::string> origin = program.currentOrigin;
+  counted.push_back(
+      {std::move(call), std::move(types), origin.empty() ? names.front() : origin.front()});
+  return results;
 }
 
 //===----------------------------------------------------------------------===//
@@ -355,7 +393,7 @@ Status Importer::checkNames() const {
   for (const ValueInfo &output : model.graph.outputs)
     if (!outputs.insert(output.name).second)
       return sameName("outputs", output.name);
-    else if (te::isCheckName(output.name))
+    else if (te::isReservedName(output.name))
       return inputError("output '" + output.name + "' has the name of a check; rename it");
   for (const TensorData &tensor : model.graph.initializers)
     if (!weights.insert(tensor.name).second)

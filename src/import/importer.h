@@ -8,6 +8,7 @@
 #ifndef KINTSUGI_IMPORT_IMPORTER_H
 #define KINTSUGI_IMPORT_IMPORTER_H
 
+#include "import/counts.h"
 #include "import/function_table.h"
 #include "import/import.h"
 #include "import/op_context.h"
@@ -20,11 +21,17 @@ namespace kintsugi::import {
 
 class Importer final : public GraphImporter {
 public:
-  Importer(const Model &model, const std::string &folder, const ImportOptions &options)
+  /// `sizes`: of what counted calls give, for each in the order in which they are met; inputs stand
+  /// for their results then.
+  Importer(const Model &model, const std::string &folder, const ImportOptions &options,
+           std::optional<std::vector<int64_t>> sizes = std::nullopt)
       : model(model), functions(model), options(options), weights(folder, options.randomWeights),
-        constants(program) {}
+        constants(program), sizes(std::move(sizes)) {}
 
   Expected<te::Program> run();
+
+  /// Those of the program, whose outputs have no counts yet.
+  std::vector<CountedCall> takeCountedCalls() { return std::move(counted); }
 
   /// In the place of run(): goes on past nodes that can't be imported (import.h).
   Expected<std::vector<NodeSurvey>> survey();
@@ -37,10 +44,12 @@ public:
 
   Expected<std::vector<Binding>> importSubgraph(const Graph &graph,
                                                 llvm::ArrayRef<Binding> arguments) override;
-  Expected<std::vector<Binding>> importBranch(const Graph &graph, ValueId condition,
-                                              bool wanted) override;
+  Expected<std::vector<Binding>> importBranch(const Graph &graph, llvm::ArrayRef<Binding> arguments,
+                                              ValueId condition, bool wanted) override;
   void requireRange(ValueId tensor, int64_t low, int64_t high, const char *what) override;
   Expected<Binding> importTensor(const TensorData &tensor) override;
+  Expected<llvm::SmallVector<ValueId>> addCountedCall(llvm::ArrayRef<std::string> names,
+                                                      te::Call call) override;
 
 private:
   /// In all, with functions and loops unrolled. The search that follows takes far longer for so
@@ -108,6 +117,9 @@ private:
   Scope *current = nullptr;
   unsigned depth = 0; ///< Of functions and graphs inside of each other.
   std::optional<unsigned> failedDepth;
+  std::optional<std::vector<int64_t>> sizes;
+  std::vector<CountedCall> counted;
+  bool surveys = false; ///< For parts of the model, between which sizes are known.
   std::vector<Guard> guards;
   std::vector<std::pair<ValueId, te::Check>> checks; ///< Added behind the model's outputs.
   uint64_t nodesLeft = mostNodes;

@@ -3,7 +3,9 @@
 #include "import/op_context.h"
 
 #include "base/checked.h"
+#include "calls/call.h"
 #include "te/check.h"
+#include "te/exact_tensor.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -183,6 +185,50 @@ Status OpContext::requirePositions(ValueId tensor, int64_t extent) {
   if (extent == 0)
     return error("its dimension has no elements to choose from");
   return requireWithin(tensor, isSigned(type(tensor)) ? -extent : 0, extent, "index");
+}
+
+/// The first `extent` slices along the dimensions that a call counts.
+static Expected<Tensor> cutToCount(const Tensor &whole, const calls::ResultType &type,
+                                   int64_t extent) {
+  KINTSUGI_ASSIGN(te::ExactTensor exact, te::ExactTensor::from(whole.view()));
+  for (const calls::CountedDimension &counted : type.counted)
+    exact = exact.first(extent, counted.dimension);
+  return exact.rounded();
+}
+
+Expected<llvm::SmallVector<ValueId>> OpContext::countedCall(llvm::ArrayRef<std::string> names,
+                                                            te::Call call) {
+  std::vector<calls::TensorType> types;
+  std::vector<TensorView> operands;
+  for (ValueId id : call.operands) {
+    types.push_back({type(id), dims(id)});
+    if (const Tensor *known = constants.value(id))
+      operands.push_back(known->view());
+  }
+  Expected<std::vector<calls::ResultType>> results =
+      calls::find(call.callee)->infer(types, call.attributes);
+  if (!results.ok())
+    return error("it " + results.error().message);
+  for (const calls::ResultType &result : *results)
+    KINTSUGI_RETURN_IF_ERROR(makeShape(result.shape).status());
+  if (operands.size() != call.operands.size())
+    return importer.addCountedCall(names, std::move(call));
+  std::vector<Tensor> tensors;
+  std::vector<calls::ResultView> views;
+  for (const calls::ResultType &result : *results) {
+    KINTSUGI_ASSIGN(Tensor tensor, Tensor::create(result.type, result.shape));
+    tensors.push_back(std::move(tensor));
+  }
+  for (Tensor &tensor : tensors)
+    views.push_back({tensor.type(), tensor.shape(), tensor.bytes()});
+  KINTSUGI_RETURN_IF_ERROR(calls::run(call.callee, operands, call.attributes, views));
+  int64_t count = loadInteger(tensors.back().view(), 0);
+  llvm::SmallVector<ValueId> values;
+  for (auto [name, tensor, result] : llvm::zip_equal(names, tensors, *results)) {
+    KINTSUGI_ASSIGN(Tensor cut, cutToCount(tensor, result, count));
+    values.push_back(constant(name, std::move(cut)));
+  }
+  return values;
 }
 
 Expected<Shape> OpContext::makeShape(std::span<const int64_t> extents) const {

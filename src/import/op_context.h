@@ -46,13 +46,18 @@ public:
                                                         llvm::ArrayRef<Binding> arguments) = 0;
   /// The same where it only counts if `condition`, one boolean, is `wanted`: what it asks of data
   /// is not asked otherwise.
-  virtual Expected<std::vector<Binding>> importBranch(const Graph &graph, ValueId condition,
-                                                      bool wanted) = 0;
+  virtual Expected<std::vector<Binding>> importBranch(const Graph &graph,
+                                                      llvm::ArrayRef<Binding> arguments,
+                                                      ValueId condition, bool wanted) = 0;
   /// Elements of an integer tensor have to lie in [low, high), or a run fails: `what` they are for
   /// the node ("index").
   virtual void requireRange(ValueId tensor, int64_t low, int64_t high, const char *what) = 0;
   /// A tensor that an attribute holds, as a constant (or as strings).
   virtual Expected<Binding> importTensor(const TensorData &tensor) = 0;
+  /// The results of a call (calls/call.h) that counts some of them; one that is there already is
+  /// not added again.
+  virtual Expected<llvm::SmallVector<ValueId>> addCountedCall(llvm::ArrayRef<std::string> names,
+                                                              te::Call call) = 0;
 };
 
 class OpContext : public Builder {
@@ -129,6 +134,11 @@ public:
 
   //===--------------------------------------------------------------------===//
   // Results
+
+  /// The results of a call that counts some of them: constants that end at the count where its
+  /// operands are known. The last name is that of the count.
+  Expected<llvm::SmallVector<ValueId>> countedCall(llvm::ArrayRef<std::string> names,
+                                                   te::Call call);
 
   /// The name of an output; steps on the way to it are called name() + ".step".
   std::string name(unsigned output = 0) const;

@@ -29,6 +29,7 @@ constexpr OperatorTable (*families[])() = {
     sliceOperators,
     softmaxOperators,
     sortingOperators,
+    countedOperators,
     lossOperators,
     oneHotOperators,
     sequenceOperators,

@@ -92,6 +92,7 @@ void Importer::refuseSharersOfSequences(const Scope &scope,
 }
 
 Expected<std::vector<NodeSurvey>> Importer::survey() {
+  surveys = true;
   KINTSUGI_RETURN_IF_ERROR(checkModel());
   KINTSUGI_ASSIGN(Opsets opsets, opsetsOf(model.opsets));
   Scope scope;

@@ -10,8 +10,8 @@
 #define KINTSUGI_LAYOUT_CANDIDATES_H
 
 #include "layout/definition_costs.h"
-#include "te/open_axis.h"
 #include "layout/search.h"
+#include "te/open_axis.h"
 
 namespace kintsugi::layout {
 
@@ -41,8 +41,8 @@ struct Candidates {
   const Order &orderOf(te::ValueId value, const Labelling &labelling) const;
 };
 
-/// The formats to consider of a program's values; variables with label 0 alone are left out. `open`:
-/// see LayoutOptions.
+/// The formats to consider of a program's values; variables with label 0 alone are left out.
+/// `open`: see LayoutOptions.
 Candidates findCandidates(const te::Program &program, DefinitionCosts &costs,
                           const te::OpenInputs *open);
 

@@ -83,7 +83,7 @@ public:
     for (unsigned input : plan.inputs)
       manifest.inputs.push_back(portOf(plan.buffers[input].name, input));
     for (const Plan::Output &output : plan.outputs)
-      manifest.outputs.push_back(portOf(output.name, output.buffer));
+      manifest.outputs.push_back(outputOf(output));
     declare(plan.declaredInputs, manifest.inputs);
     declare(plan.declaredOutputs, manifest.outputs);
     for (const Plan::Check &check : plan.checks)
@@ -138,6 +138,13 @@ private:
     port.type = described.type;
     port.shape = described.shape;
     port.buffer = numbers[buffer];
+    return port;
+  }
+
+  runtime::Port outputOf(const Plan::Output &output) const {
+    runtime::Port port = portOf(output.name, output.buffer);
+    for (const Plan::Count &count : output.counts)
+      port.dynamic.push_back({count.dimension, numbers[count.buffer]});
     return port;
   }
 

@@ -22,8 +22,11 @@ class Liveness {
 public:
   explicit Liveness(const Plan &plan) : lives(plan.buffers.size()), plan(plan) {
     visit(plan.root);
-    for (const Plan::Output &output : plan.outputs)
+    for (const Plan::Output &output : plan.outputs) {
       lives[output.buffer].touch(position);
+      for (const Plan::Count &count : output.counts)
+        lives[count.buffer].touch(position);
+    }
     for (const Plan::Check &check : plan.checks)
       lives[check.buffer].touch(position);
   }

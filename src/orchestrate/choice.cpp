@@ -56,10 +56,10 @@ solve::Problem problemOf(const Program &program, const space::Space &space,
   problem.name = program.name;
   std::map<uint32_t, solve::ItemId> items = addItems(space, definitions, problem);
   std::map<uint32_t, solve::ResourceId> resources;
-  // Where each column is one kernel, what calls and scans bring is there when it is needed: the
-  // planner orders them. Kernels that share a launch may wait for each other through them.
+  // Kernels of several outputs, and those that share a launch, may wait for each other through
+  // calls and scans.
   llvm::SmallVector<uint32_t> nodes(definitions), fixed;
-  for (uint32_t node = 0; options.mergesLaunches && node < program.nodes.size(); ++node)
+  for (uint32_t node = 0; node < program.nodes.size(); ++node)
     if (!std::holds_alternative<Definition>(program.nodes[node]))
       fixed.push_back(node);
   llvm::append_range(nodes, fixed);

@@ -7,6 +7,7 @@
 #include "orchestrate/open_loops.h"
 #include "te/check.h"
 #include "te/constant_nodes.h"
+#include "te/count.h"
 #include "te/operations.h"
 #include "te/printer.h"
 #include "llvm/ADT/STLExtras.h"
@@ -60,6 +61,8 @@ public:
       unsigned buffer = bufferOf(program, output.value, numbers);
       if (std::optional<Check> check = checkOf(output))
         plan.checks.push_back({buffer, check->node, check->message()});
+      else if (std::optional<Count> count = countOf(output))
+        outputNamed(count->output).counts.push_back({count->dimension, buffer});
       else
         plan.outputs.push_back({output.name, buffer});
     }
@@ -72,6 +75,12 @@ public:
 private:
   /// The plan's buffer of each value of one program.
   using Numbers = std::vector<unsigned>;
+
+  /// Counts come behind what they count.
+  Plan::Output &outputNamed(llvm::StringRef name) {
+    return *llvm::find_if(plan.outputs,
+                          [&](const Plan::Output &output) { return output.name == name; });
+  }
 
   unsigned addInput(const Program &program, unsigned port) {
     bool isSize = options.open && options.open->endWithSize && port + 1 == program.inputs.size();

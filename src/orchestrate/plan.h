@@ -103,9 +103,15 @@ struct Plan {
   std::vector<Stage> stages;
   PlanNode constants; ///< The constant program.
   PlanNode root;
+  /// A scalar i64 is the extent of a dimension: what lies behind is none of the output's.
+  struct Count {
+    unsigned dimension;
+    unsigned buffer;
+  };
   struct Output {
     std::string name;
     unsigned buffer;
+    llvm::SmallVector<Count, 1> counts = {};
   };
   /// A report, to be looked at when all is done (see calls::DeviceCall, te/check.h), or elements of
   /// an input, to be looked at before a run.

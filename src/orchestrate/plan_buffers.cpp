@@ -27,8 +27,11 @@ static void markNode(const Plan &plan, const PlanNode &node, std::vector<bool> &
 std::vector<bool> buffersOfRoot(const Plan &plan) {
   std::vector<bool> used(plan.buffers.size(), false);
   markNode(plan, plan.root, used);
-  for (const Plan::Output &output : plan.outputs)
+  for (const Plan::Output &output : plan.outputs) {
     used[output.buffer] = true;
+    for (const Plan::Count &count : output.counts)
+      used[count.buffer] = true;
+  }
   for (unsigned input : plan.inputs)
     used[input] = true;
   for (const Plan::Check &check : plan.checks)

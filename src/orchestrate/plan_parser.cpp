@@ -247,8 +247,26 @@ private:
     Plan::Output output;
     KINTSUGI_ASSIGN(output.name, expectQuoted(lexer, "the output's name in quotes"));
     KINTSUGI_ASSIGN(output.buffer, bufferNumber());
+    while (lexer.peek().isWord("dimension")) {
+      KINTSUGI_ASSIGN(Plan::Count counted, count(plan.buffers[output.buffer]));
+      output.counts.push_back(counted);
+    }
     plan.outputs.push_back(std::move(output));
     return Status::success();
+  }
+
+  Expected<Plan::Count> count(const PlanBuffer &output) {
+    size_t offset = lexer.peek().offset;
+    Plan::Count result;
+    KINTSUGI_RETURN_IF_ERROR(clause("dimension", result.dimension, UINT32_MAX));
+    KINTSUGI_RETURN_IF_ERROR(expectWord(lexer, "extent"));
+    KINTSUGI_ASSIGN(result.buffer, bufferNumber());
+    const PlanBuffer &extent = plan.buffers[result.buffer];
+    if (result.dimension < output.shape.size() && extent.type == ElementType::I64 &&
+        extent.shape.empty())
+      return result;
+    return lexer.errorAt(offset,
+                         "the extent is no scalar i64, or of a dimension that is not there");
   }
 
   //===- Trees ----------------------------------------------------------------===//

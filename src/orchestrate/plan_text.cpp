@@ -121,8 +121,13 @@ std::string Plan::print() const {
             spellReal(kernel.predictedSeconds) + "\n";
   for (auto [number, stage] : llvm::enumerate(stages))
     text += "stage " + std::to_string(number) + " " + stageText(stage, *this);
-  for (const Output &output : outputs)
-    text += "output " + quote(output.name) + " " + std::to_string(output.buffer) + "\n";
+  for (const Output &output : outputs) {
+    text += "output " + quote(output.name) + " " + std::to_string(output.buffer);
+    for (const Count &count : output.counts)
+      text += " dimension " + std::to_string(count.dimension) + " extent " +
+              std::to_string(count.buffer);
+    text += "\n";
+  }
   text += "constants ";
   printNode(constants, "", text);
   text += "root ";

@@ -11,7 +11,7 @@
 //   stage 0 kernel k0 operands [0, 1, 2] results 1 definitions 2 seconds 2.5e-06 moves 288 serves
 //     ["conv1" 64, "relu1" 32] { "y[i:4, j:8] f32 = max(x[i, j] * w[j], 0)" }
 //   stage 1 call TopK {"axis":0} operands [...] ...
-//   output "y" 2
+//   output "y" 2                     # "dimension 1 extent 5": so far it reaches, data decide
 //   constants sequence { }
 //   root sequence {
 //     stage 0

@@ -7,6 +7,7 @@
 #include "import/registry.h"
 #include "simplify/simplify.h"
 #include "te/check.h"
+#include "te/count.h"
 #include "te/operations.h"
 
 #include <filesystem>
@@ -134,6 +135,17 @@ uint64_t bytesOf(const te::Program &program, te::ValueId id) {
   return uint64_t(kintsugi::bytesOf(program.value(id).type, shape).value_or(0));
 }
 
+/// Data decide how many there are of so many.
+void markCounted(const te::Program &imported, Json &outputs) {
+  for (const te::Program::Output &output : imported.outputs)
+    if (std::optional<te::Count> count = te::countOf(output))
+      for (Json &port : outputs)
+        if (port["name"] == count->output) {
+          Json &extent = port["shape"][count->dimension];
+          extent = "0.." + extent.dump();
+        }
+}
+
 /// What only the imported program tells.
 Status addProgram(const te::Program &imported, Json &report) {
   te::Program program = simplify::simplify(imported);
@@ -149,6 +161,7 @@ Status addProgram(const te::Program &imported, Json &report) {
     report["outputs"].push_back(describePort(imported, output.value, output.name));
     results += bytesOf(imported, output.value);
   }
+  markCounted(imported, report["outputs"]);
   report["input_bytes"] = feeds;
   report["output_bytes"] = results;
   report["definitions"] = program.nodes.size();

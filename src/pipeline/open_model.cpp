@@ -92,7 +92,7 @@ Expected<OpenModel> openModel(const te::Program &imported, const std::string &pa
       KINTSUGI_RETURN_IF_ERROR(checkKeepsSteps(greatest, validity, open));
     }
     if (auto why = te::differenceAtSize(greatest, smaller, validity, result.sums, open, size,
-                                        result.numbers))
+                                        &result.numbers))
       return notOpen(open, *why + " is something else at the size " + std::to_string(size));
   }
   for (const te::Program::Output &output : te::modelOutputs(greatest)) {
@@ -118,26 +118,29 @@ te::OpenInputs OpenModel::programInputs() const {
   return result;
 }
 
-/// Half of each greatest size, and three quarters of it where that does not make too many: first of
-/// the small ones, where a row more or less is a large part of all.
-static std::vector<int64_t> greatestSizes(const OpenDimension &all) {
-  constexpr size_t mostParts = 12; // Sections of an artifact are few, and compiling takes its time.
+/// Half of each greatest size, and three quarters of it where that does not make too many. A row
+/// more or less is a large part of few rows on a processor; on a GPU it is the blocks of many.
+static std::vector<int64_t> greatestSizes(const OpenDimension &all, bool inBlocks) {
+  // Sections of an artifact are few, and compiling takes its time.
+  const size_t mostParts = inBlocks ? 16 : 12;
   std::vector<int64_t> halves = {all.high};
   while (halves.size() < mostParts && halves.back() > all.low)
     halves.push_back(std::max(all.low, (halves.back() + 1) / 2));
   std::vector<int64_t> sizes = halves;
-  for (size_t part = halves.size() - 1; part-- > 0;)
-    if (int64_t between = (halves[part] * 3 + 3) / 4;
-        sizes.size() < mostParts && between < halves[part] && between > halves[part + 1])
+  for (size_t k = 0; k + 1 < halves.size(); ++k) {
+    size_t part = inBlocks ? k : halves.size() - 2 - k;
+    int64_t between = (halves[part] * 3 + 3) / 4;
+    if (sizes.size() < mostParts && between < halves[part] && between > halves[part + 1])
       sizes.push_back(between);
+  }
   llvm::sort(sizes);
   return sizes;
 }
 
-std::vector<OpenDimension> smallerSizes(const OpenDimension &all) {
+std::vector<OpenDimension> smallerSizes(const OpenDimension &all, bool inBlocks) {
   std::vector<OpenDimension> result;
   int64_t low = all.low;
-  std::vector<int64_t> sizes = greatestSizes(all);
+  std::vector<int64_t> sizes = greatestSizes(all, inBlocks);
   for (int64_t high : llvm::ArrayRef(sizes).drop_back()) {
     result.push_back({all.name, low, high});
     low = high + 1;

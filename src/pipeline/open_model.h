@@ -28,8 +28,8 @@ Expected<OpenModel> openModel(const te::Program &imported, const std::string &pa
                               const CompileOptions &options);
 
 /// The parts of an open dimension's sizes that have plans of their own, beside the one for all: a
-/// size decides what is the quickest schedule.
-std::vector<OpenDimension> smallerSizes(const OpenDimension &all);
+/// size decides what is the quickest schedule. `inBlocks`: on a machine of blocks of threads.
+std::vector<OpenDimension> smallerSizes(const OpenDimension &all, bool inBlocks);
 
 } // namespace kintsugi::pipeline
 

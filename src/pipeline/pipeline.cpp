@@ -222,7 +222,7 @@ public:
     if (options.open) {
       KINTSUGI_ASSIGN(open,
                       phases.run("import", [&] { return openModel(imported, path, options); }));
-      for (const OpenDimension &sizes : smallerSizes(*options.open))
+      for (const OpenDimension &sizes : smallerSizes(*options.open, options.machine.threads > 0))
         KINTSUGI_RETURN_IF_ERROR(addSmaller(path, options, sizes));
     }
     return addAll(imported, options);

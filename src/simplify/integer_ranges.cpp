@@ -1,6 +1,7 @@
 #include "simplify/integer_ranges.h"
 
 #include "base/checked.h"
+#include "calls/call.h"
 #include "te/constant.h"
 #include "te/scalar.h"
 
@@ -79,21 +80,19 @@ Interval IntegerRanges::ofConstant(const Value &value) const {
   return range;
 }
 
+/// As far as its rule says.
+Interval IntegerRanges::ofCall(const Call &call, const Value &value) const {
+  std::vector<calls::TensorType> operands;
+  for (ValueId id : call.operands)
+    operands.push_back({program.value(id).type, plainShape(program.shape(id))});
+  auto types = calls::find(call.callee)->infer(operands, call.attributes);
+  bool isKnown = types.ok() && (*types)[value.result].below > 0;
+  return isKnown ? Interval{0, (*types)[value.result].below - 1} : ofType(value.type);
+}
+
 Interval IntegerRanges::ofResult(const Value &value) {
-  if (const auto *call = std::get_if<Call>(&program.nodes[value.node])) {
-    // Places along the axis of its input.
-    if (call->callee != "TopK" || value.result != 1)
-      return ofType(value.type);
-    int64_t longest = 1;
-    for (Extent extent : program.shape(call->operands[0]))
-      longest = std::max(longest, extent.constant());
-    auto axis = call->attributes.find("axis");
-    llvm::ArrayRef<Extent> shape = program.shape(call->operands[0]);
-    if (axis != call->attributes.end() && axis->is_number_integer() && axis->get<int64_t>() >= 0 &&
-        axis->get<int64_t>() < int64_t(shape.size()))
-      longest = shape[axis->get<int64_t>()].constant();
-    return {0, longest - 1};
-  }
+  if (const auto *call = std::get_if<Call>(&program.nodes[value.node]))
+    return ofCall(*call, value);
   const auto *definition = std::get_if<Definition>(&program.nodes[value.node]);
   if (!definition)
     return ofType(value.type);

@@ -24,6 +24,7 @@ private:
   te::Interval ofResult(const te::Value &value);
   te::Interval ofSum(const te::Definition &definition, ElementType type,
                      llvm::ArrayRef<te::Interval> iterators);
+  te::Interval ofCall(const te::Call &call, const te::Value &value) const;
   te::Interval ofConstant(const te::Value &value) const;
   te::Interval of(const te::Expr &expr, llvm::ArrayRef<te::Interval> iterators);
   te::Interval within(const te::Expr &expr, llvm::ArrayRef<te::Interval> iterators);

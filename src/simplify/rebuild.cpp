@@ -107,21 +107,6 @@ Program Rebuilder::finish() {
   return std::move(fresh);
 }
 
-std::vector<bool> neededNodes(const Program &program) {
-  std::vector<bool> needed(program.nodes.size(), false);
-  auto need = [&](ValueId id) {
-    if (program.value(id).kind == ValueKind::Result)
-      needed[program.value(id).node] = true;
-  };
-  for (const Program::Output &output : program.outputs)
-    need(output.value);
-  for (uint32_t node = program.nodes.size(); node-- > 0;)
-    if (needed[node])
-      for (ValueId operand : program.operandsOf(node))
-        need(operand);
-  return needed;
-}
-
 Program withoutUnneeded(const Program &program) {
   Rebuilder out(program);
   std::vector<bool> needed = neededNodes(program);

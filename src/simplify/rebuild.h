@@ -54,8 +54,6 @@ private:
   std::vector<te::ValueId> table;
 };
 
-/// Which nodes the outputs need.
-std::vector<bool> neededNodes(const te::Program &program);
 /// The program without the nodes that its outputs don't need.
 te::Program withoutUnneeded(const te::Program &program);
 

@@ -5,6 +5,7 @@
 #include "simplify/rules.h"
 #include "te/constant.h"
 #include "te/divisions.h"
+#include "te/subprogram.h"
 #include "llvm/ADT/STLExtras.h"
 
 #include <cmath>

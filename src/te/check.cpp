@@ -1,6 +1,7 @@
 #include "te/check.h"
 
 #include "base/fill_numbers.h"
+#include "te/count.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -20,7 +21,11 @@ Error Check::error(int64_t element) const {
   return node.empty() ? error : at("node '" + node + "'", std::move(error));
 }
 
-bool isCheckName(llvm::StringRef name) { return checkOf({name.str(), {}}).has_value(); }
+static bool isOfModel(const Program::Output &output) {
+  return !checkOf(output) && !countOf(output);
+}
+
+bool isReservedName(llvm::StringRef name) { return !isOfModel({name.str(), {}}); }
 
 std::optional<Check> checkOf(const Program::Output &output) {
   llvm::StringRef rest = output.name;
@@ -71,8 +76,7 @@ std::vector<Program::Output> checkOutputs(const Program &program) {
 
 std::vector<Program::Output> modelOutputs(const Program &program) {
   std::vector<Program::Output> outputs;
-  llvm::copy_if(program.outputs, std::back_inserter(outputs),
-                [](const Program::Output &output) { return !checkOf(output); });
+  llvm::copy_if(program.outputs, std::back_inserter(outputs), isOfModel);
   return outputs;
 }
 

@@ -33,16 +33,17 @@ void addCheck(Program &program, ValueId value, const Check &check);
 /// The check that an output is, or nothing for an output of the model.
 std::optional<Check> checkOf(const Program::Output &output);
 
-/// Whether an output's name has the form of a check's.
-bool isCheckName(llvm::StringRef name);
+/// Whether an output of the model's can't have a name, since it has the form of a check's or a
+/// count's (te/count.h).
+bool isReservedName(llvm::StringRef name);
 
 /// The first element of a tensor of integers that does not keep to a check.
 std::optional<int64_t> findOutside(const Check &check, int64_t count,
                                    llvm::function_ref<int64_t(int64_t)> element);
 
-/// The model's outputs.
+/// The model's outputs: those that are neither checks nor counts.
 std::vector<Program::Output> modelOutputs(const Program &program);
-/// The others: those that are checks.
+/// Those that are checks.
 std::vector<Program::Output> checkOutputs(const Program &program);
 
 } // namespace kintsugi::te

@@ -30,6 +30,22 @@ Expected<ExactTensor> ExactTensor::from(TensorView tensor) {
   return result;
 }
 
+ExactTensor ExactTensor::first(int64_t extent, unsigned dimension) const {
+  ExactTensor result{type, shape, {}, {}};
+  result.shape[dimension] = extent;
+  int64_t inner = 1;
+  for (int64_t below : std::span(shape).subspan(dimension + 1))
+    inner *= below;
+  int64_t row = shape[dimension] * inner, kept = extent * inner;
+  auto copy = [&](const auto &from, auto &to) {
+    for (size_t start = 0; start < from.size(); start += row)
+      to.insert(to.end(), from.begin() + start, from.begin() + start + kept);
+  };
+  copy(floats, result.floats);
+  copy(integers, result.integers);
+  return result;
+}
+
 Expected<Tensor> ExactTensor::rounded() const {
   KINTSUGI_ASSIGN(Tensor result, Tensor::create(type, shape));
   for (size_t i = 0; i < floats.size(); ++i)

@@ -24,6 +24,8 @@ struct ExactTensor {
   static Expected<ExactTensor> from(TensorView tensor);
 
   int64_t count() const { return isFloat(type) ? floats.size() : integers.size(); }
+  /// The first `extent` slices of a dimension.
+  ExactTensor first(int64_t extent, unsigned dimension) const;
   /// Rounded to its type.
   Expected<Tensor> rounded() const;
 

@@ -235,7 +235,7 @@ std::string canonicalText(const Program &program) {
     text += "input " + describeInput(input) + "\n";
   for (const Program::Output &output : program.outputs) {
     auto result = results.find(output.value.number);
-    text += checkOf(output) ? quote(output.name) + " " : "";
+    text += isReservedName(output.name) ? quote(output.name) + " " : "";
     text += "output " +
             (result != results.end() ? "t" + std::to_string(result->second)
                                      : describeInput(output.value)) +

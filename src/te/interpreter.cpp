@@ -4,6 +4,7 @@
 #include "te/body.h"
 #include "te/check.h"
 #include "te/constant.h"
+#include "te/count.h"
 #include "te/reducer.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -53,11 +54,33 @@ public:
       KINTSUGI_RETURN_IF_ERROR(loadIfConstant(output.value));
       outputs.push_back(*tensors[output.value.number]);
     }
+    KINTSUGI_RETURN_IF_ERROR(cutToCounts(outputs));
     return outputs;
   }
 
 private:
   using TensorRef = std::shared_ptr<const ExactTensor>;
+
+  /// Leaves out what lies behind the counts of the model's outputs.
+  Status cutToCounts(std::vector<ExactTensor> &outputs) {
+    std::vector<Program::Output> ofModel = modelOutputs(program);
+    for (const Program::Output &output : program.outputs) {
+      std::optional<Count> count = countOf(output);
+      if (!count)
+        continue;
+      auto found = llvm::find_if(
+          ofModel, [&](const Program::Output &each) { return each.name == count->output; });
+      KINTSUGI_RETURN_IF_ERROR(loadIfConstant(output.value));
+      int64_t extent = tensors[output.value.number]->integers.front();
+      ExactTensor &tensor = outputs[found - ofModel.begin()];
+      if (extent < 0 || extent > tensor.shape[count->dimension])
+        return inputError("output '" + count->output + "' has " + std::to_string(extent) +
+                          " elements along a dimension of " +
+                          std::to_string(tensor.shape[count->dimension]));
+      tensor = tensor.first(extent, count->dimension);
+    }
+    return Status::success();
+  }
 
   Status bindInputs(llvm::ArrayRef<ExactTensor> inputs) {
     if (inputs.size() != program.inputs.size())

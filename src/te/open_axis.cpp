@@ -91,6 +91,7 @@ private:
       inner.inputs.push_back(of(initial));
     for (ValueId captured : scan.captured)
       inner.inputs.push_back(of(captured));
+    inner.takesAnyPlace = open.takesAnyPlace;
     inner.endWithSize = size && !scan.captured.empty() && scan.captured.back() == *size;
     return inner;
   }
@@ -239,6 +240,8 @@ private:
   /// Whether data says a place inside of the tensor also where it belongs to no valid step.
   bool isSafePlace(const Expr &data) const {
     bool isSafe = true;
+    if (open.takesAnyPlace)
+      return isSafe;
     data.walk([&](const Expr &part) {
       if (part.kind() == ExprKind::Read && !of(part.readValue()).isWhole())
         isSafe &= !isBody && program.value(part.readValue()).kind == ValueKind::Input;

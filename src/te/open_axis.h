@@ -53,6 +53,8 @@ struct OpenInputs {
   std::vector<Validity> inputs; ///< Of all.
   /// The last input is no caller's: a scalar i64, the size itself.
   bool endWithSize = false;
+  /// Places that are computed may lie anywhere behind the size: nothing fails of it.
+  bool takesAnyPlace = false;
 };
 
 /// The condition that `index` is less than the size, which is an input.

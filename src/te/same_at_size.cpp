@@ -178,8 +178,8 @@ std::string quotedNode(const Program &program, uint32_t node) {
 std::optional<std::string> differenceAtSize(const Program &greatest, const Program &smaller,
                                             llvm::ArrayRef<Validity> validity,
                                             llvm::ArrayRef<OpenSum> sums, const OpenDimension &open,
-                                            int64_t size, SizedNumbers &numbers) {
-  return Comparison(greatest, smaller, validity, sums, open, size, &numbers).run();
+                                            int64_t size, SizedNumbers *numbers) {
+  return Comparison(greatest, smaller, validity, sums, open, size, numbers).run();
 }
 
 } // namespace kintsugi::te

@@ -101,4 +101,19 @@ Program nodeAlone(const Program &whole, uint32_t node, Subprogram::IsConstant is
   return std::move(part.program);
 }
 
+std::vector<bool> neededNodes(const Program &program) {
+  std::vector<bool> needed(program.nodes.size(), false);
+  auto need = [&](ValueId id) {
+    if (program.value(id).kind == ValueKind::Result)
+      needed[program.value(id).node] = true;
+  };
+  for (const Program::Output &output : program.outputs)
+    need(output.value);
+  for (uint32_t node = program.nodes.size(); node-- > 0;)
+    if (needed[node])
+      for (ValueId operand : program.operandsOf(node))
+        need(operand);
+  return needed;
+}
+
 } // namespace kintsugi::te

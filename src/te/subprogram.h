@@ -61,6 +61,9 @@ private:
 /// A node alone, whose results are the program's outputs.
 Program nodeAlone(const Program &whole, uint32_t node, Subprogram::IsConstant isConstant = nullptr);
 
+/// Which nodes the outputs need.
+std::vector<bool> neededNodes(const Program &program);
+
 } // namespace kintsugi::te
 
 #endif // KINTSUGI_TE_SUBPROGRAM_H

@@ -1,5 +1,7 @@
 #include "calls/call.h"
+#include "te/check.h"
 #include "te/constant.h"
+#include "te/count.h"
 #include "te/program.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallPtrSet.h"
@@ -193,6 +195,22 @@ Status verifyCall(const Program &program, const Call &call) {
 
 } // namespace
 
+/// That an output is the extent of one before it.
+static Status verifyCount(const Program &program, size_t number, const Count &count) {
+  const Program::Output &output = program.outputs[number];
+  llvm::ArrayRef<Program::Output> before(program.outputs.data(), number);
+  auto found = llvm::find_if(before, [&](const Program::Output &each) {
+    return each.name == count.output && !isReservedName(each.name);
+  });
+  bool isExtent = found != before.end() && count.dimension < program.shape(found->value).size() &&
+                  program.value(output.value).type == ElementType::I64 &&
+                  program.shape(output.value).empty();
+  return isExtent
+             ? Status::success()
+             : Status(internalError("output '" + output.name +
+                                    "' is no scalar i64 behind an output with that dimension"));
+}
+
 Status Program::verify() const {
   if (origins.size() != nodes.size())
     return internalError("a program must have one origin for each node");
@@ -207,6 +225,9 @@ Status Program::verify() const {
     if (!names.insert(output.name).second)
       return internalError("two outputs are named '" + output.name + "'");
   }
+  for (auto [number, output] : llvm::enumerate(outputs))
+    if (std::optional<Count> count = countOf(output))
+      KINTSUGI_RETURN_IF_ERROR(verifyCount(*this, number, *count));
   for (uint32_t node = 0; node < nodes.size(); ++node)
     KINTSUGI_RETURN_IF_ERROR(verifyNode(node));
   return Status::success();

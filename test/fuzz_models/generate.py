@@ -82,11 +82,11 @@ def make(program):
 
 def _state(graph, maker):
     tables = {k: dict(getattr(graph, k)) for k in ("inputs", "constants", "values")}
-    return tables, list(graph.nodes), list(graph.idioms), graph.special, list(maker.pool), maker.budget, graph.work, graph._count
+    return tables, list(graph.nodes), list(graph.idioms), graph.special, list(maker.pool), list(maker.ends), maker.budget, graph.work, graph._count
 
 
 def _restore(graph, maker, state):
-    tables, graph.nodes, graph.idioms, graph.special, maker.pool, maker.budget, graph.work, graph._count = state
+    tables, graph.nodes, graph.idioms, graph.special, maker.pool, maker.ends, maker.budget, graph.work, graph._count = state
     for name, table in tables.items():
         setattr(graph, name, table)
 
@@ -100,7 +100,7 @@ def _outputs(maker):
     middle = [v for v in results if v.name in used]
     if middle and maker.d.chance(4):
         ends.append(maker.d.choice(middle))
-    unique = list({v.name: v for v in ends}.values())
+    unique = list({v.name: v for v in ends + maker.ends}.values())
     return unique or results[-1:]
 
 

@@ -31,9 +31,9 @@ def axes_of(array):
 
 
 def over(array, axis):
-    """The maximum of each slice."""
+    """The maximum of each slice, whose elements are not negative."""
     rest = tuple(a for a in range(array.ndim) if a != axis)
-    return np.max(array, axis=rest) if rest else array
+    return np.max(array, axis=rest, initial=0.0) if rest else array
 
 
 class Limits:

@@ -41,6 +41,7 @@ class Maker:
         self.budget = budget  # Multiply-adds that are left.
         self.elements = elements  # Of one value, at most.
         self.pool = []
+        self.ends = []  # Outputs that no generator picks.
 
     @property
     def opset(self):
@@ -72,6 +73,9 @@ class Maker:
     def keep(self, *values):
         self.pool += values
         return values[0]
+
+    def end(self, value):
+        self.ends.append(value)
 
     def input(self, shape, kind="float", recipe=None, bound=1.75):
         return self.keep(self.g.input(shape, kind, recipe, bound))

@@ -30,6 +30,7 @@ OperatorTable einsumOperators();
 OperatorTable conversionOperators();
 OperatorTable cumulativeOperators();
 OperatorTable sortingOperators();
+OperatorTable countedOperators();
 OperatorTable lossOperators();
 OperatorTable oneHotOperators();
 OperatorTable sequenceOperators();

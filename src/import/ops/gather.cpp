@@ -46,6 +46,17 @@ public:
     return result;
   }
 
+  /// Those in a tensor of one row, all of them in [0, extent).
+  static Positions ofRow(OpContext &c, ValueId row, int64_t extent) {
+    Shape shape(c.shape(row).drop_front());
+    std::string name = c.program.value(row).name + ".row";
+    ValueId flat = c.view(name, row, shape,
+                          [&](Indices i) { return llvm::SmallVector<Index>{Index(0), i[0]}; });
+    Positions result(c, flat, extent);
+    result.neverNegative = true;
+    return result;
+  }
+
   Dims shape() const { return c->shape(tensor); }
 
   /// The position at coordinates `i` of the tensor of positions.
@@ -79,25 +90,27 @@ private:
 };
 
 /// The slices of x that stand at the positions along an axis.
-Status outputSlices(OpContext &c, ValueId x, unsigned axis, const Positions &at) {
+Expected<ValueId> slicesAt(OpContext &c, std::string name, ValueId x, unsigned axis,
+                           const Positions &at) {
   std::vector<int64_t> wanted = c.dims(x), inner = te::plainShape(at.shape());
   wanted.erase(wanted.begin() + axis);
   wanted.insert(wanted.begin() + axis, inner.begin(), inner.end());
   KINTSUGI_ASSIGN(Shape shape, c.makeShape(wanted));
-  c.output(0, c.view(c.name(), x, shape, [&](Indices i) {
+  return c.view(std::move(name), x, shape, [&](Indices i) {
     llvm::SmallVector<Index> source(i.begin(), i.begin() + axis);
     source.push_back(at.at(i.slice(axis, inner.size())));
     source.append(i.begin() + axis + inner.size(), i.end());
     return source;
-  }));
-  return Status::success();
+  });
 }
 
 Status gather(OpContext &c) {
   ValueId x = c.input(0);
   KINTSUGI_ASSIGN(unsigned axis, c.axis(c.integer("axis", 0), c.rank(x)));
   KINTSUGI_ASSIGN(Positions at, Positions::read(c, 1, c.extent(x, axis)));
-  return outputSlices(c, x, axis, at);
+  KINTSUGI_ASSIGN(ValueId slices, slicesAt(c, c.name(), x, axis, at));
+  c.output(0, slices);
+  return Status::success();
 }
 
 /// The slices, or elements where no axis is given, of which the condition says so.
@@ -112,19 +125,13 @@ Status compress(OpContext &c) {
   } else {
     x = c.reshape(c.name() + ".flat", x, {Extent(c.count(x))});
   }
-  // How many slices there are is a part of the result's shape.
-  KINTSUGI_ASSIGN(const Tensor *condition, c.constantInput(1, "condition"));
-  if (condition->count() > c.extent(x, axis))
-    return c.error("its condition has " + llvm::Twine(condition->count()) +
+  if (c.count(c.input(1)) > c.extent(x, axis))
+    return c.error("its condition has " + llvm::Twine(c.count(c.input(1))) +
                    " elements, but there are " + llvm::Twine(c.extent(x, axis)) +
                    " to choose from");
-  std::vector<int64_t> chosen;
-  for (int64_t k = 0; k < condition->count(); ++k)
-    if (loadInteger(condition->view(), k))
-      chosen.push_back(k);
-  KINTSUGI_ASSIGN(Positions at,
-                  Positions::of(c, c.name() + ".positions", chosen, c.extent(x, axis)));
-  return outputSlices(c, x, axis, at);
+  KINTSUGI_ASSIGN(ValueId slices, slicesWhere(c, c.name(), x, axis, c.input(1)));
+  c.output(0, slices);
+  return Status::success();
 }
 
 Status gatherElements(OpContext &c) {
@@ -174,6 +181,22 @@ Status gatherND(OpContext &c) {
 }
 
 } // namespace
+
+Expected<ValueId> slicesWhere(OpContext &c, std::string name, ValueId x, unsigned axis,
+                              ValueId flags) {
+  const Tensor *known = c.constants.value(flags);
+  if (!known) {
+    KINTSUGI_ASSIGN(ValueId places, nonZeros(c, name + ".positions", flags));
+    Positions at = Positions::ofRow(c, places, c.extent(x, axis));
+    return slicesAt(c, std::move(name), x, axis, at);
+  }
+  std::vector<int64_t> wanted;
+  for (int64_t k = 0; k < known->count(); ++k)
+    if (loadInteger(known->view(), k))
+      wanted.push_back(k);
+  KINTSUGI_ASSIGN(Positions at, Positions::of(c, name + ".positions", wanted, c.extent(x, axis)));
+  return slicesAt(c, std::move(name), x, axis, at);
+}
 
 Status requireTuples(OpContext &c, ValueId positions, Dims extents) {
   if (llvm::all_equal(extents))

@@ -41,8 +41,13 @@ public:
   Expected<Binding> importTensor(const TensorData &) override {
     return inputError("no tensors here");
   }
-  Expected<std::vector<Binding>> importBranch(const Graph &, ValueId, bool) override {
+  Expected<std::vector<Binding>> importBranch(const Graph &, llvm::ArrayRef<Binding>, ValueId,
+                                              bool) override {
     return inputError("no subgraphs here");
+  }
+  Expected<llvm::SmallVector<ValueId>> addCountedCall(llvm::ArrayRef<std::string>,
+                                                      te::Call) override {
+    return inputError("there is no graph");
   }
   void requireRange(ValueId, int64_t, int64_t, const char *) override {}
 };

@@ -44,8 +44,9 @@ TEST(Compress, Refuses) {
   EXPECT_EQ(errorOf("Compress", {image, known({1})}), "its condition must be booleans");
   EXPECT_EQ(errorOf("Compress", {image, {test::boolean, {"1", "1"}}}),
             "its condition has shape [1, 1], but must have 1 dimensions");
-  EXPECT_EQ(errorOf("Compress", {image, {test::boolean, {"2"}}}),
-            "its condition 'x1' must be known when compiling; bind it with --bind x1=FILE.npz");
+  EXPECT_EQ(errorOf("Compress", {image, {test::boolean, {"2"}}}, {axis}), "");
+  EXPECT_EQ(errorOf("Compress", {image, {test::boolean, {"4"}}}, {axis}),
+            "its condition has 4 elements, but there are 3 to choose from");
 }
 
 TEST(ReverseSequence, Refuses) {

@@ -36,7 +36,7 @@ stage 4 kernel k0 operands [0, 6] results 1 definitions 1 seconds 1e-06 moves 48
 stage 5 kernel k0 operands [0, 5] results 1 definitions 1 seconds 1e-06 moves 48 serves [] {
 }
 output "y" 7
-output "x as it came" 0
+output "x as it came" 0 dimension 0 extent 4 dimension 0 extent 4
 constants sequence {
   stage 0
 }

@@ -66,6 +66,24 @@ TEST(IndexChecks, SumsAreAsLargeAsTheirTerms) {
   EXPECT_FALSE(sum("9", "i64", "cases { k <= j: i64(x[j, k]); else: 1 }"));
 }
 
+TEST(IndexChecks, CallsSayWhereTheirResultsLie) {
+  auto ofCall = [](const std::string &heads, const std::string &call, int64_t extent) {
+    return isProved("input x[" + std::to_string(extent) + "] f32\n(" + heads + ") = call " + call);
+  };
+  std::string topK = "TopK(x) {\"k\":2}\n", nonZero = "NonZero(x)\n", unique = "Unique(x)\n";
+  EXPECT_TRUE(ofCall("v[2] f32, y[2] i64", topK, 4));
+  EXPECT_FALSE(ofCall("v[2] f32, y[2] i64", topK, 5));
+  EXPECT_TRUE(ofCall("y[1, 4] i64, n[] i64", nonZero, 4));
+  EXPECT_FALSE(ofCall("y[1, 5] i64, n[] i64", nonZero, 5));
+  EXPECT_TRUE(ofCall("v[1, 3] i64, y[] i64", nonZero, 3));
+  EXPECT_FALSE(ofCall("v[1, 4] i64, y[] i64", nonZero, 4)) << "there may be four";
+  for (const char *heads : {"v[4] f32, y[4] i64, b[4] i64, c[4] i64, n[] i64",
+                            "v[4] f32, a[4] i64, y[4] i64, c[4] i64, n[] i64"})
+    EXPECT_TRUE(ofCall(heads, unique, 4));
+  EXPECT_TRUE(ofCall("v[3] f32, a[3] i64, b[3] i64, y[3] i64, n[] i64", unique, 3));
+  EXPECT_FALSE(ofCall("v[4] f32, a[4] i64, b[4] i64, y[4] i64, n[] i64", unique, 4));
+}
+
 TEST(IndexChecks, ElementsOfInputsAreLookedAtAhead) {
   auto range = [](const std::string &text) {
     LoweredChecks result = lowered(text);

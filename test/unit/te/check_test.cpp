@@ -32,8 +32,8 @@ TEST(Check, IsAnOutputUnderAName) {
   EXPECT_EQ(modelOutputs(*program).size(), 1u);
   addCheck(*program, program->inputs[0], {0, 4, "index", "other"});
   EXPECT_EQ(program->outputs.size(), 3u);
-  EXPECT_FALSE(isCheckName("check: me"));
-  EXPECT_FALSE(isCheckName("check: index in -x..3 of y"));
+  EXPECT_FALSE(isReservedName("check: me"));
+  EXPECT_FALSE(isReservedName("check: index in -x..3 of y"));
   // It goes through the text form.
   Expected<Program> again = parseProgram(printProgram(*program), "again");
   ASSERT_TRUE(again.ok()) << again.error().message;

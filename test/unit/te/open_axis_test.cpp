@@ -77,7 +77,7 @@ std::optional<std::string> differenceAtTwo(const std::string &body) {
   std::vector<OpenSum> sums = openSums(greatest, smaller);
   SizedNumbers numbers;
   return differenceAtSize(greatest, smaller, validityOf(greatest, ofRows(), sums), sums, ofFour, 2,
-                          numbers);
+                          &numbers);
 }
 
 TEST(Validity, IsOfSeveralDimensionsWhereNoneIsEnough) {
@@ -125,7 +125,7 @@ TEST(DifferenceAtSize, ConstantsAgreeAsFarAsBothGo) {
     };
     SizedNumbers numbers;
     Program whole = program("4", greatest), part = program("2", smaller);
-    return differenceAtSize(whole, part, validityOf(whole, ofRows()), {}, ofFour, 2, numbers);
+    return differenceAtSize(whole, part, validityOf(whole, ofRows()), {}, ofFour, 2, &numbers);
   };
   EXPECT_EQ(difference("1, 2, 3, 4", "1, 2"), std::nullopt);
   EXPECT_EQ(difference("1, 2, 3, 4", "1, 3"), "'c'");

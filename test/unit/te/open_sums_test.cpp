@@ -32,7 +32,7 @@ Program bounded(const std::string &text) {
       inputs.inputs.push_back(isOpen ? Validity::steps(0, 1) : Validity());
     }
     EXPECT_EQ(differenceAtSize(greatest, smaller, validityOf(greatest, inputs, sums), sums, ofFour,
-                               size, numbers),
+                               size, &numbers),
               std::nullopt);
   }
   return withSize(greatest, openSums(greatest, ofSize(2, text)), numbers, ofFour);

@@ -1,0 +1,228 @@
+#include "import/counts.h"
+
+#include "import/builder.h"
+#include "te/check.h"
+#include "te/count.h"
+#include "te/open_axis.h"
+#include "te/same_at_size.h"
+#include "te/subprogram.h"
+#include "llvm/ADT/STLExtras.h"
+
+namespace kintsugi::import {
+
+using te::Validity;
+
+static const calls::CountedDimension &countedOf(const CountedCall &call) {
+  return llvm::find_if(call.types, [](auto &type) { return !type.counted.empty(); })
+      ->counted.front();
+}
+
+int64_t CountedCall::bound() const {
+  for (const calls::ResultType &type : types)
+    for (const calls::CountedDimension &counted : type.counted)
+      return type.shape[counted.dimension];
+  return 0;
+}
+
+ValueId CountedCall::count() const { return call.results[countedOf(*this).countResult]; }
+
+namespace {
+
+/// For each the model is imported a few times more.
+constexpr size_t mostCalls = 64;
+
+/// What its outputs need of a program, over all of its inputs.
+te::Program neededPart(const te::Program &whole) {
+  te::Subprogram part(whole,
+                      [&](ValueId id) { return whole.value(id).kind == te::ValueKind::Constant; });
+  for (ValueId input : whole.inputs)
+    part[input];
+  std::vector<bool> needed = te::neededNodes(whole);
+  for (uint32_t node = 0; node < whole.nodes.size(); ++node)
+    if (needed[node]) {
+      part.program.currentOrigin = whole.origins[node];
+      part.copy(node);
+    }
+  for (const te::Program::Output &output : whole.outputs) {
+    ValueId value = part[output.value];
+    part.program.addOutput(output.name, value);
+  }
+  return std::move(part.program);
+}
+
+/// Sizes at which the model is compared with itself: the small ones, where clipped ranges and
+/// broadcasts differ, and some of the others. Importing knows no indices of empty tensors, so that
+/// 0 is none of them.
+llvm::SmallVector<int64_t> sizesBelow(int64_t greatest) {
+  llvm::SmallVector<int64_t> sizes = {1, 2, 3, greatest / 2, greatest - 1};
+  llvm::sort(sizes);
+  sizes.erase(llvm::unique(sizes), sizes.end());
+  llvm::erase_if(sizes, [&](int64_t size) { return size < 1 || size >= greatest; });
+  return sizes;
+}
+
+class CountFinder {
+public:
+  CountFinder(CountedProgram imported, ImportAtSizes importAt)
+      : program(std::move(imported.program)), calls(std::move(imported.calls)),
+        numImported(program.outputs.size()), importAt(importAt) {
+    for (const CountedCall &call : calls)
+      bounds.push_back(call.bound() == 1 ? 2 : call.bound()); // One and none would not tell enough.
+  }
+
+  Expected<te::Program> run() {
+    KINTSUGI_ASSIGN(greatest, comparedAt(bounds));
+    for (unsigned call = 0; call < calls.size(); ++call)
+      if (bounds[call] > 0)
+        KINTSUGI_RETURN_IF_ERROR(follow(call));
+    guardChecks();
+    KINTSUGI_RETURN_IF_ERROR(countOutputs());
+    return std::move(program);
+  }
+
+private:
+  /// With the calls' operands as outputs behind the model's own.
+  Expected<te::Program> comparedAt(llvm::ArrayRef<int64_t> sizes) const {
+    KINTSUGI_ASSIGN(CountedProgram at, importAt(sizes));
+    for (auto [number, call] : llvm::enumerate(at.calls))
+      for (auto [place, operand] : llvm::enumerate(call.call.operands))
+        at.program.addOutput("operand " + std::to_string(place) + " of " + std::to_string(number),
+                             operand);
+    return neededPart(at.program);
+  }
+
+  Error refused(unsigned call, const std::string &why) const {
+    return inputError("how many elements node '" + calls[call].node +
+                      "' gives depends on data, and " + why +
+                      ", which is not supported; end the model before that and go on behind the "
+                      "run, or use a session with fallback='onnxruntime'");
+  }
+
+  /// What the number of one call's elements does to all values.
+  Status follow(unsigned call) {
+    te::OpenInputs open = openAt(call);
+    std::vector<Validity> known = te::validityOf(greatest, open);
+    for (uint32_t node = 0; node < greatest.nodes.size(); ++node)
+      for (ValueId result : greatest.resultsOf(node))
+        if (known[result.number].isMixed())
+          return refused(call, "node " + te::quotedNode(greatest, node) + " mixes them");
+    KINTSUGI_RETURN_IF_ERROR(checkOperands(call, known));
+    for (int64_t size : sizesBelow(bounds[call])) {
+      std::vector<int64_t> sizes = bounds;
+      sizes[call] = size;
+      std::string where = "where it gives " + std::to_string(size);
+      Expected<te::Program> smaller = comparedAt(sizes);
+      if (!smaller.ok())
+        return refused(call, where + ", " + smaller.error().message);
+      if (auto why =
+              te::differenceAtSize(greatest, *smaller, known, {}, open.dimension, size, nullptr))
+        return refused(call, *why + " is something else " + where);
+    }
+    for (const te::Program::Output &output :
+         llvm::ArrayRef(greatest.outputs).take_front(numImported))
+      validity[call].push_back(known[output.value.number]);
+    return Status::success();
+  }
+
+  /// Inputs that stand for a call's results come behind the model's own, in order.
+  te::OpenInputs openAt(unsigned call) const {
+    te::OpenInputs open{{calls[call].node, 0, bounds[call]}, {}};
+    open.takesAnyPlace = true;
+    size_t numResults = 0;
+    for (const CountedCall &each : calls)
+      numResults += each.types.size();
+    open.inputs.resize(greatest.inputs.size() - numResults);
+    for (auto [number, each] : llvm::enumerate(calls))
+      for (const calls::ResultType &type : each.types)
+        open.inputs.push_back(number == call && !type.counted.empty()
+                                  ? Validity::steps(type.counted.front().dimension, 1)
+                                  : Validity());
+    return open;
+  }
+
+  Status checkOperands(unsigned call, llvm::ArrayRef<Validity> known) const {
+    auto output = greatest.outputs.begin() + numImported;
+    for (const CountedCall &reader : calls)
+      for (size_t k = 0; k < reader.call.operands.size(); ++k, ++output)
+        if (!known[output->value.number].isWhole())
+          return refused(call, "node '" + reader.node + "' looks at all of them");
+    return Status::success();
+  }
+
+  llvm::ArrayRef<te::OpenSteps> axesOf(unsigned call, size_t output) const {
+    auto found = validity.find(call);
+    return found == validity.end() ? llvm::ArrayRef<te::OpenSteps>() : found->second[output].axes;
+  }
+
+  /// Where an element is none, a place that was computed of it is no error.
+  void guardChecks() {
+    Builder b(program);
+    for (size_t k = 0; k < numImported; ++k) {
+      if (!te::checkOf(program.outputs[k]))
+        continue;
+      for (unsigned call = 0; call < calls.size(); ++call)
+        for (te::OpenSteps axis : axesOf(call, k)) {
+          ValueId value = program.outputs[k].value;
+          program.outputs[k].value =
+              b.define(program.value(value).name + ".counted", b.shape(value), [&](Indices i) {
+                return Expr::select(
+                    te::isBelowSize(i[axis.dimension].floorDiv(axis.step), calls[call].count()),
+                    b.read(value, i), Expr::literal(b.type(value), int64_t(0)));
+              });
+        }
+    }
+  }
+
+  Status countOutputs() {
+    for (size_t k = 0; k < numImported; ++k) {
+      te::Program::Output output = program.outputs[k];
+      if (te::checkOf(output))
+        continue;
+      std::map<unsigned, unsigned> deciding;
+      for (unsigned call = 0; call < calls.size(); ++call)
+        for (te::OpenSteps axis : axesOf(call, k)) {
+          if (auto [other, isFirst] = deciding.try_emplace(axis.dimension, call); !isFirst)
+            return refused(call, "output '" + output.name + "' has as many as node '" +
+                                     calls[other->second].node +
+                                     "' gives along the same dimension");
+          if (bitsOf(program.value(output.value).type) < 8)
+            return refused(call, "output '" + output.name + "' packs them into bytes");
+          te::addCount(program, {axis.dimension, output.name}, extentOf(call, axis.step));
+        }
+    }
+    return Status::success();
+  }
+
+  ValueId extentOf(unsigned call, int64_t step) {
+    ValueId count = calls[call].count();
+    if (step == 1)
+      return count;
+    program.currentOrigin = {calls[call].node};
+    Builder b(program);
+    ValueId extent = b.define(program.value(count).name + ".extent", {}, [&](Indices i) {
+      return b.read(count, i) * Expr::literal(ElementType::I64, step);
+    });
+    program.currentOrigin.clear();
+    return extent;
+  }
+
+  te::Program program;
+  std::vector<CountedCall> calls;
+  size_t numImported; ///< Outputs of the model, and checks.
+  ImportAtSizes importAt;
+  std::vector<int64_t> bounds;                        ///< What is compared at the most.
+  te::Program greatest;                               ///< What is compared, at the bounds.
+  std::map<unsigned, std::vector<Validity>> validity; ///< By call, of the outputs.
+};
+
+} // namespace
+
+Expected<te::Program> withCounts(CountedProgram imported, ImportAtSizes importAt) {
+  if (imported.calls.size() > mostCalls)
+    return inputError("data decide the size of what " + std::to_string(imported.calls.size()) +
+                      " nodes give, from '" + imported.calls.front().node + "' on; more than " +
+                      std::to_string(mostCalls) + " are too many");
+  return CountFinder(std::move(imported), importAt).run();
+}
+
+} // namespace kintsugi::import
