@@ -204,6 +204,18 @@ private:
     return {used.iterators, substitute(read.readIndices(), used.numbers)};
   }
 
+  /// Whether there are elements at all places, also where a condition of the reader, as of one that
+  /// puts parts together, looks at none.
+  static bool areWithin(const Places &places, llvm::ArrayRef<Extent> shape) {
+    llvm::SmallVector<Interval> ranges;
+    for (const Iterator &iterator : places.iterators)
+      ranges.push_back(Interval::of(iterator.extent));
+    return llvm::all_of(llvm::zip_equal(places.indices, shape), [&](const auto &each) {
+      const auto &[index, extent] = each;
+      return !index.isStatic() || rangeOf(index, ranges).within(Interval::of(extent));
+    });
+  }
+
   /// All places at which a value is read; nullopt: there are too many.
   std::optional<std::vector<Places>> placesOf(ValueId value) const {
     std::vector<Places> all;
@@ -218,6 +230,7 @@ private:
             return;
           isRestrictable &= !e.readFill() && !readsInIndices(e, value);
           Places its = placesOf(e, definition);
+          isRestrictable &= areWithin(its, old.shape(value));
           if (!llvm::is_contained(all, its))
             all.push_back(std::move(its));
         });
