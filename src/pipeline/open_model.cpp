@@ -118,8 +118,9 @@ te::OpenInputs OpenModel::programInputs() const {
   return result;
 }
 
-/// Half of each greatest size, and three quarters of it where that does not make too many. A row
-/// more or less is a large part of few rows on a processor; on a GPU it is the blocks of many.
+/// Half of each greatest size, and what lies between two of these where that does not make too
+/// many: the middle, and on a GPU, whose blocks have several rows, quarters. A row more or less is
+/// a large part of few rows on a processor; on a GPU it is the blocks of many.
 static std::vector<int64_t> greatestSizes(const OpenDimension &all, bool inBlocks) {
   // Sections of an artifact are few, and compiling takes its time.
   const size_t mostParts = inBlocks ? 16 : 12;
@@ -127,12 +128,18 @@ static std::vector<int64_t> greatestSizes(const OpenDimension &all, bool inBlock
   while (halves.size() < mostParts && halves.back() > all.low)
     halves.push_back(std::max(all.low, (halves.back() + 1) / 2));
   std::vector<int64_t> sizes = halves;
-  for (size_t k = 0; k + 1 < halves.size(); ++k) {
-    size_t part = inBlocks ? k : halves.size() - 2 - k;
-    int64_t between = (halves[part] * 3 + 3) / 4;
-    if (sizes.size() < mostParts && between < halves[part] && between > halves[part + 1])
-      sizes.push_back(between);
-  }
+  auto addBetween = [&](int64_t eighths) {
+    for (size_t k = 0; k + 1 < halves.size(); ++k) {
+      int64_t most = halves[inBlocks ? k : halves.size() - 2 - k];
+      int64_t between = (most * eighths + 7) / 8;
+      if (sizes.size() < mostParts && between > all.low && !llvm::is_contained(sizes, between))
+        sizes.push_back(between);
+    }
+  };
+  addBetween(6);
+  if (inBlocks)
+    for (int64_t eighths : {7, 5})
+      addBetween(eighths);
   llvm::sort(sizes);
   return sizes;
 }
