@@ -38,7 +38,7 @@ extern "C" {
 #define KIN_ARTIFACT_MAGIC "KINTSUGI" /* 8 characters, no terminator in the file */
 #define KIN_ARTIFACT_VERSION 3
 #define KIN_ARTIFACT_PAGE 4096
-#define KIN_ARTIFACT_MAX_SECTIONS 64
+#define KIN_ARTIFACT_MAX_SECTIONS 256
 
 typedef struct KinArtifactHeader {
   char magic[8];

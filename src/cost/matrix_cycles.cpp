@@ -64,24 +64,24 @@ double MatrixCycles::busyStep(const MatrixTile &tile) const {
                    cutBytes(tile) / farBytes(tile), issued});
 }
 
-/// How many times their bytes what lies in runs of so many takes of the way from far memory.
-double MatrixCycles::cut(const FactorMove &move, const MatrixTile &tile) const {
-  constexpr int64_t sector = 32;
-  constexpr double ofHalfSectors = 2;
-  double byDepth = tile.depth < 32 ? 2.7 : tile.depth < 64 ? 1.2 : 1;
+double MatrixCycles::trafficFactor(const FactorMove &move, const MatrixTile &tile) const {
+  auto ofRuns = [](int64_t bytes) { return bytes < 64 ? 2.7 : bytes < 128 ? 1.2 : 1; };
+  double byDepth = ofRuns(2 * int64_t(tile.depth));
   if (move.instructions > FactorMove::border)
     return byDepth;
+  constexpr int64_t sector = 32;
   int64_t bytes = 2 * (move.isAlongSum ? std::min<int64_t>(move.run, tile.depth) : move.run);
-  if (!tile.inFours || !limits.bulk)
-    return std::max(byDepth, bytes < sector ? ofHalfSectors : 1);
-  // Boxes come run by run.
-  return std::max(byDepth, bytes < 32 ? 4.5 : bytes < 64 ? 2.7 : bytes < 128 ? 1.2 : 1);
+  bool inBoxes = tile.inFours && limits.bulk;
+  double ofHalfSectors = inBoxes ? 4.5 : 2;
+  double byRun = bytes < sector ? ofHalfSectors : inBoxes ? ofRuns(bytes) : 1;
+  return std::max(byDepth, byRun);
 }
 
 double MatrixCycles::cutBytes(const MatrixTile &tile) const {
   double rows = std::min<double>(tile.rows, double(product.numRows));
   double columns = std::min<double>(tile.columns, double(product.numColumns));
-  return (rows * cut(moves.rows, tile) + columns * cut(moves.columns, tile)) * tile.depth * 2;
+  return (rows * trafficFactor(moves.rows, tile) + columns * trafficFactor(moves.columns, tile)) *
+         tile.depth * 2;
 }
 
 double MatrixCycles::arrival(const MatrixTile &tile) const {

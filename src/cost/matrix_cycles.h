@@ -38,10 +38,11 @@ private:
   /// Bytes that a core brings in a cycle when those of all blocks do.
   double farBytes(const loops::MatrixTile &tile) const;
   double stagedChunks(const loops::MatrixTile &tile) const;
-  /// What is past the last row or column is not brought.
-  double cut(const loops::FactorMove &move, const loops::MatrixTile &tile) const;
+  /// Bytes of traffic for each byte of a factor, by the length of its contiguous runs: boxes come
+  /// run by run, and a sector of 32 bytes comes as a whole. Fitted to convolutions on an H200.
+  double trafficFactor(const loops::FactorMove &move, const loops::MatrixTile &tile) const;
   /// As if so many bytes were brought in long pieces: a copy of a warp is slower, the more places
-  /// it comes from.
+  /// it comes from. What is past the last row or column is not brought.
   double cutBytes(const loops::MatrixTile &tile) const;
   /// Of a step, by four warps each.
   static double productsInFours(const loops::MatrixTile &tile);

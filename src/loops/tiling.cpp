@@ -64,7 +64,8 @@ private:
       // What may be packed is stored coordinate by coordinate.
       if (!llvm::is_contained(packable, member.results[0]))
         collapseIterators(part, schedule.space.size());
-      // Threads ask for themselves; a loop that a number ends is none that they share.
+      // Threads evaluate the condition themselves: a loop whose bound is read is not divided among
+      // them.
       if (options.scalar || options.inBlocks || !areSpansUniform(part))
         all.push_back(std::move(part));
       else

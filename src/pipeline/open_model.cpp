@@ -44,6 +44,22 @@ Expected<te::Validity> axisOf(const te::Value &greatest, const te::Value &smalle
   return result;
 }
 
+/// Of an output that is `smaller` at another size: also along dimensions that only the size
+/// decides, as those of a range of so many numbers.
+te::Validity ofOutput(te::Validity validity, llvm::ArrayRef<te::Extent> greatest,
+                      llvm::ArrayRef<te::Extent> smaller, const OpenDimension &open) {
+  for (unsigned d = 0; d < greatest.size(); ++d) {
+    if (greatest[d] == smaller[d] || validity.stepOf(d) > 0)
+      continue;
+    validity.kind = te::Validity::Kind::Steps;
+    validity.axes.push_back({d, greatest[d].constant() / open.high});
+  }
+  llvm::sort(validity.axes, [](const te::OpenSteps &a, const te::OpenSteps &b) {
+    return a.dimension < b.dimension;
+  });
+  return validity;
+}
+
 /// The first node whose results mix what belongs to different steps.
 Status checkKeepsSteps(const te::Program &program, llvm::ArrayRef<te::Validity> validity,
                        const OpenDimension &open) {
@@ -79,6 +95,7 @@ Expected<OpenModel> openModel(const te::Program &imported, const std::string &pa
   OpenModel result;
   result.inputs.dimension = open;
   std::vector<te::Validity> validity;
+  std::vector<te::Program::Output> outputs = te::modelOutputs(greatest);
   for (int64_t size = open.low; size < open.high; ++size) {
     KINTSUGI_ASSIGN(te::Program smaller, importAt(size, path, options));
     if (validity.empty()) {
@@ -90,16 +107,17 @@ Expected<OpenModel> openModel(const te::Program &imported, const std::string &pa
       result.sums = te::openSums(greatest, smaller);
       validity = te::validityOf(greatest, result.inputs, result.sums);
       KINTSUGI_RETURN_IF_ERROR(checkKeepsSteps(greatest, validity, open));
+      for (auto [whole, part] : llvm::zip_equal(outputs, te::modelOutputs(smaller)))
+        result.outputs.push_back(ofOutput(validity[whole.value.number], greatest.shape(whole.value),
+                                          smaller.shape(part.value), open));
     }
     if (auto why = te::differenceAtSize(greatest, smaller, validity, result.sums, open, size,
                                         &result.numbers))
       return notOpen(open, *why + " is something else at the size " + std::to_string(size));
   }
-  for (const te::Program::Output &output : te::modelOutputs(greatest)) {
-    result.outputs.push_back(validity[output.value.number]);
-    if (result.outputs.back().axes.size() > 1)
+  for (auto [output, its] : llvm::zip_equal(outputs, result.outputs))
+    if (its.axes.size() > 1)
       return notOpen(open, "output '" + output.name + "' has it twice");
-  }
   return result;
 }
 
@@ -119,11 +137,12 @@ te::OpenInputs OpenModel::programInputs() const {
 }
 
 /// Half of each greatest size, and what lies between two of these where that does not make too
-/// many: the middle, and on a GPU, whose blocks have several rows, quarters. A row more or less is
-/// a large part of few rows on a processor; on a GPU it is the blocks of many.
+/// many: the middles, and on a GPU, whose blocks have several rows, the quarters. Processors take
+/// small sizes first, of which a row more is a large part; GPUs, where those take about as long,
+/// the large ones.
 static std::vector<int64_t> greatestSizes(const OpenDimension &all, bool inBlocks) {
   // Sections of an artifact are few, and compiling takes its time.
-  const size_t mostParts = inBlocks ? 16 : 12;
+  constexpr size_t mostParts = 12;
   std::vector<int64_t> halves = {all.high};
   while (halves.size() < mostParts && halves.back() > all.low)
     halves.push_back(std::max(all.low, (halves.back() + 1) / 2));

@@ -116,6 +116,18 @@ Interval IntegerRanges::ofResult(const Value &value) {
   }
 }
 
+/// An integer that iterators alone decide.
+static std::optional<Index> staticIndex(const Expr &expr) {
+  if (expr.isLiteral() && isInteger(expr.type()))
+    return Index(expr.literalInteger());
+  if (expr.kind() == ExprKind::Index && expr.indexValue().isStatic())
+    return expr.indexValue();
+  if (expr.kind() != ExprKind::Binary || expr.binaryOp() != BinaryOp::Add)
+    return std::nullopt;
+  std::optional<Index> a = staticIndex(expr.operand(0)), b = staticIndex(expr.operand(1));
+  return a && b ? std::optional(*a + *b) : std::nullopt;
+}
+
 /// The terms of a sum along an iterator that a condition on it leaves at most: as a running sum's
 /// `step <= place`.
 static int64_t mostTerms(const Expr &body, unsigned iterator, llvm::ArrayRef<Interval> iterators) {
@@ -126,24 +138,28 @@ static int64_t mostTerms(const Expr &body, unsigned iterator, llvm::ArrayRef<Int
   if (!condition || condition->kind() != ExprKind::Binary ||
       (condition->binaryOp() != BinaryOp::Less && condition->binaryOp() != BinaryOp::LessEqual))
     return all;
-  const Expr &step = condition->operand(0), &place = condition->operand(1);
-  if (step.kind() != ExprKind::Index || step.indexValue().asIterator() != int(iterator) ||
-      place.kind() != ExprKind::Index || !place.indexValue().isStatic())
+  std::optional<Index> left = staticIndex(condition->operand(0)),
+                       right = staticIndex(condition->operand(1));
+  if (!left || !right)
     return all;
-  int64_t last = rangeOf(place.indexValue(), iterators).high;
+  Index limit = te::simplify(*right - *left + Index::iterator(iterator), iterators);
+  if (limit.uses(iterator))
+    return all;
+  int64_t last = rangeOf(limit, iterators).high;
   return std::clamp<int64_t>(condition->binaryOp() == BinaryOp::Less ? last : last + 1, 0, all);
 }
 
 Interval IntegerRanges::ofSum(const Definition &definition, ElementType type,
                               llvm::ArrayRef<Interval> iterators) {
   const Expr &body = definition.bodies[0];
+  if (body.type() != type || definition.reduction->accumulator != type)
+    return ofType(type);
   Interval each = either(of(body, iterators), Interval::point(0)); // What part of them sums to.
   Wide terms = 1;
   constexpr Wide mostTogether = Wide(1) << 62;
   for (unsigned k = definition.parallel.size(); k < iterators.size(); ++k)
     terms = std::min(terms * mostTerms(body, k, iterators), mostTogether);
-  bool converts = body.type() != type || definition.reduction->accumulator != type;
-  return converts ? ofType(type) : unlessItWraps(type, terms * each.low, terms * each.high);
+  return unlessItWraps(type, terms * each.low, terms * each.high);
 }
 
 Interval IntegerRanges::of(const Expr &expr, llvm::ArrayRef<Interval> iterators) {

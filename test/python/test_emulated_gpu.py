@@ -197,9 +197,9 @@ RUN_TIME_MASKS = {
 }
 
 
-def masked_attention(condition, length):
+def masked_attention(condition, length, numbers="input n[2] i64\n"):
     h, i, c, size = "h:2", f"i:{length}", f"c:{length}", 64
-    text = "".join(f"input {name}[2, {length}, {size}] f16\n" for name in "qkv") + "input n[2] i64\n"
+    text = "".join(f"input {name}[2, {length}, {size}] f16\n" for name in "qkv") + numbers
     text += f"s[{h}, {i}, {c}] f32 = sum<f32>[d:{size}] f32(q[h, i, d]) * f32(k[h, c, d])\n"
     text += f"x[{h}, {i}, {c}] f32 = cases {{ {condition}: s[h, i, c] * 0.125; else: -inf }}\n"
     text += f"m[{h}, {i}] f32 = max<f32>[{c}] x[h, i, c]\ne[{h}, {i}, {c}] f32 = exp(x[h, i, c] - m[h, i])\n"
@@ -221,6 +221,24 @@ def test_streamed_attention_computes_the_blocks_that_a_run_asks_for(on, mask):
         )
         powers[numbers] = executed("ex2")
     assert min(powers.values()) < 0.7 * max(powers.values()), powers
+
+
+LARGE_NUMBERS = {
+    "i64{c} < i64(a[h] + b[h]) + 25600": (np.int16, 20000, 20000),  # The sum wraps around.
+    "i32{c} < a[h] + b[h]": (np.int32, 2**31 - 5, 7),
+    "i64{c} + a[h] <= b[h]": (np.int64, 2**40 - 1, 2**41),
+}
+
+
+@pytest.mark.parametrize("condition", LARGE_NUMBERS)
+def test_streamed_attention_compares_large_numbers_as_they_are(on, condition):
+    random, length, feeds = np.random.default_rng(0), 328, on.folder / "feeds.npz"
+    kind, a, b = LARGE_NUMBERS[condition]
+    arrays = {name: random.normal(0, 1, (2, length, 64)).astype(np.float16) for name in "qkv"}
+    np.savez(feeds, a=np.array([a, 9], kind), b=np.array([b, 99], kind), **arrays)
+    declared = "".join(f"input {name}[2] {np.dtype(kind).name.replace('nt', '')}\n" for name in "ab")
+    text = masked_attention(condition, length, declared)
+    on.compare(text, "--precision", "f16", "--inputs", feeds, "--no-cache")
 
 
 def test_convolutions(on):

@@ -142,6 +142,22 @@ def many_rows(path, w):
     saved(path, nodes, constants, [("x", 1, ["N", 7, 48])], [("y", 1, None)])
 
 
+def numbered(path, w):
+    """What only the size shapes, as an output and beside an input."""
+    nodes = [
+        node("Shape", "x", "n", start=0, end=1),
+        node("Squeeze", "n", "count"),
+        node("Range", "zero count one", "numbers"),
+        node("Unsqueeze", "numbers one_axis", "rows"),
+        node("Cast", "rows", "reals", to=1),
+        node("Add", "x reals", "y"),
+        node("Concat", "n three", "shape", axis=0),
+        node("Expand", "row shape", "z"),
+    ]
+    constants = {"zero": np.int64(0), "one": np.int64(1), "one_axis": np.array([1]), "three": np.array([3]), "row": w(3)}
+    saved(path, nodes, constants, [("x", 1, ["N", 3])], [("numbers", 7, ["N"]), ("y", 1, ["N", 3]), ("z", 1, ["N", 3])])
+
+
 def batch_mean(path, w):
     """Sums over the open dimension, and numbers that depend on how long it is."""
     nodes = [node("ReduceMean", "x", "m", axes=[0], keepdims=1), node("Sub", "x m", "y")]
@@ -200,7 +216,7 @@ def check(results, wanted, about):
             assert np.abs(result[finite] - want[finite]).max(initial=0) <= 2e-4 * size, (about, name)
 
 
-MODELS = [convolutions, perceptron, attention, lengths, batch_mean, recurrence, many_rows]
+MODELS = [convolutions, perceptron, attention, lengths, numbered, batch_mean, recurrence, many_rows]
 
 
 def check_sizes(kintsugi, folder, make, *how):
@@ -379,5 +395,5 @@ def check_random(kintsugi, folder, seed):
 
 
 def test_random_models_are_served_right_or_refused(kintsugi, folder):
-    served = sum(check_random(kintsugi, folder, seed) for seed in range(60))
-    assert served >= 5  # Or nothing was looked at.
+    served = sum(check_random(kintsugi, folder, seed) for seed in range(40))
+    assert served >= 3  # Or nothing was looked at.

@@ -15,12 +15,6 @@ using namespace mlir;
 
 namespace kintsugi::targets {
 
-static bool isPositive(Value value) {
-  FloatAttr factor;
-  return matchPattern(value, m_Constant(&factor)) && factor.getValue().isFinite() &&
-         factor.getValueAsDouble() > 0;
-}
-
 /// What a term becomes minus infinity with.
 static SmallVector<Value, 2> hiddenBy(Value term) {
   Operation *op = term.getDefiningOp();
@@ -29,8 +23,8 @@ static SmallVector<Value, 2> hiddenBy(Value term) {
   if (isa_and_nonnull<arith::AddFOp>(op))
     return {op->getOperand(0), op->getOperand(1)};
   auto product = dyn_cast_if_present<arith::MulFOp>(op);
-  return product && isPositive(product.getRhs()) ? SmallVector<Value, 2>{product.getLhs()}
-                                                 : SmallVector<Value, 2>{};
+  return product && isPositiveNumber(product.getRhs()) ? SmallVector<Value, 2>{product.getLhs()}
+                                                       : SmallVector<Value, 2>{};
 }
 
 /// Whether the softmax's terms are minus infinity where scores are.
@@ -71,28 +65,34 @@ SmallVector<Value> StreamedSoftmax::hidingConditions() {
 struct Part {
   Value number;
   bool isTaken;
-  /// Numbers that are farther from zero compare like that; in a sum they might make it wrap.
-  int64_t most;
+  int64_t most; ///< From zero: see partsOf.
   bool isOfSum;
 };
 
+static constexpr size_t mostParts = 8;
+/// Sums of so few parts that are no farther from zero do not wrap.
+static constexpr int64_t mostOfShort = int64_t(1) << 27, mostOfLong = int64_t(1) << 40;
+
+/// A sum of a type that wraps sooner is one part.
 static void findParts(Value number, Part like, SmallVectorImpl<Part> &parts) {
   Operation *op = number.getDefiningOp();
   if (auto wide = dyn_cast_if_present<arith::ExtSIOp>(op))
     return findParts(wide.getIn(), like, parts);
   like.number = number;
-  if (!isa_and_nonnull<arith::AddIOp, arith::SubIOp>(op))
+  unsigned bits = number.getType().getIntOrFloatBitWidth();
+  if (!isa_and_nonnull<arith::AddIOp, arith::SubIOp>(op) || bits < 32 || parts.size() >= mostParts)
     return parts.push_back(like);
-  like.most = int64_t(1) << (number.getType().isInteger(32) ? 28 : 40);
+  like.most = bits == 32 ? mostOfShort : mostOfLong;
   like.isOfSum = true;
   findParts(op->getOperand(0), like, parts);
   like.isTaken ^= isa<arith::SubIOp>(op);
   findParts(op->getOperand(1), like, parts);
 }
 
-/// The left side less the right one.
+/// The left side less the right one. Parts of a sum that are farther from zero might make it wrap;
+/// a side that is none compares as one that is just so far.
 static SmallVector<Part> partsOf(arith::CmpIOp comparison) {
-  constexpr int64_t most = int64_t(1) << 40;
+  constexpr int64_t most = int64_t(1) << 50;
   SmallVector<Part> parts;
   findParts(comparison.getLhs(), {{}, false, most, false}, parts);
   findParts(comparison.getRhs(), {{}, true, most, false}, parts);
@@ -141,6 +141,13 @@ std::optional<int64_t> StreamedSoftmax::slopeAlong(arith::CmpIOp comparison,
   return slope;
 }
 
+Value StreamedSoftmax::clamped(Value number, int64_t low, int64_t high) {
+  Type type = number.getType();
+  Value least = make.integer(type, low), most = make.integer(type, high);
+  number = arith::MaxSIOp::create(make.builder, make.location, number, least);
+  return arith::MinSIOp::create(make.builder, make.location, number, most);
+}
+
 /// Where the columns end, or begin, that a comparison shows in a row of this tile, an i64; what is
 /// compared moves by one with the columns. `unknown` where numbers are so large that sums may wrap.
 Value StreamedSoftmax::boundAt(arith::CmpIOp comparison, bool isEnd, Rows row, int64_t unknown) {
@@ -163,9 +170,7 @@ Value StreamedSoftmax::boundAt(arith::CmpIOp comparison, bool isEnd, Rows row, i
     levels.placeAtEnd(0);
     if (each.getType() != wide)
       each = arith::ExtSIOp::create(make.builder, make.location, wide, each);
-    Value most = make.integer(wide, part.most), least = make.integer(wide, -part.most);
-    Value near = arith::MinSIOp::create(make.builder, make.location, each, most);
-    near = arith::MaxSIOp::create(make.builder, make.location, near, least);
+    Value near = clamped(each, -part.most, part.most);
     difference = part.isTaken ? make.sub(difference, near) : make.add(difference, near);
     if (part.isOfSum)
       isKnown = isKnown ? make.bitAnd(isKnown, make.equal(each, near)) : make.equal(each, near);
@@ -188,6 +193,8 @@ void StreamedSoftmax::narrow(Value condition) {
   if (!comparison || (comparison.getPredicate() != arith::CmpIPredicate::slt &&
                       comparison.getPredicate() != arith::CmpIPredicate::sle))
     return;
+  if (partsOf(comparison).size() > mostParts)
+    return;
   std::optional<int64_t> byColumn = slopeAlong(comparison, MatrixNest::Columns),
                          byRow = slopeAlong(comparison, MatrixNest::Rows);
   if (!byRow || !byColumn || (*byColumn != 1 && *byColumn != -1))
@@ -207,11 +214,9 @@ void StreamedSoftmax::narrow(Value condition) {
 /// With a further bound of the columns, an i64.
 void StreamedSoftmax::join(Value &bound, Value with, bool isEnd) {
   int64_t points = scores.groups[MatrixNest::Columns].points();
-  Type wide = make.builder.getI64Type();
   levels.placeAtEnd(0);
-  with = arith::MaxSIOp::create(make.builder, make.location, with, make.integer(wide, 0));
-  with = arith::MinSIOp::create(make.builder, make.location, with, make.integer(wide, points));
-  with = arith::TruncIOp::create(make.builder, make.location, make.builder.getI32Type(), with);
+  with = arith::TruncIOp::create(make.builder, make.location, make.builder.getI32Type(),
+                                 clamped(with, 0, points));
   if (!bound)
     bound = with;
   else if (isEnd)

@@ -18,8 +18,9 @@
 
 namespace kintsugi::targets {
 
-/// Whether a value is that constant.
+/// Whether a value is such a constant.
 bool isMinusInfinity(mlir::Value value);
+bool isPositiveNumber(mlir::Value value);
 
 class StreamedSoftmax {
 public:
@@ -88,6 +89,7 @@ private:
   enum class Rows : uint8_t { First, Last };
   void findRange();
   void narrow(mlir::Value condition);
+  mlir::Value clamped(mlir::Value number, int64_t low, int64_t high);
   void join(mlir::Value &bound, mlir::Value with, bool isEnd);
   mlir::Value boundAt(mlir::arith::CmpIOp comparison, bool isEnd, Rows row, int64_t unknown);
   bool areTermsHidden();

@@ -20,6 +20,12 @@ bool isMinusInfinity(Value value) {
          attribute.getValue().isNegative();
 }
 
+bool isPositiveNumber(Value value) {
+  FloatAttr attribute;
+  return matchPattern(value, m_Constant(&attribute)) && attribute.getValue().isFinite() &&
+         attribute.getValueAsDouble() > 0;
+}
+
 static bool isInteger(Value value, int64_t number) {
   APInt constant;
   return matchPattern(value, m_ConstantInt(&constant)) && constant.getBitWidth() <= 64 &&
@@ -47,7 +53,6 @@ void StreamedSoftmax::findForm() {
   Form found;
   Value value = epilogue.getTerminator()->getOperand(0);
   while (Operation *op = value.getDefiningOp()) {
-    FloatAttr factor;
     if (auto choice = dyn_cast<arith::SelectOp>(op)) {
       if (!isMinusInfinity(choice.getFalseValue()) ||
           scores.values->dependsOnResult(choice.getCondition()))
@@ -65,8 +70,9 @@ void StreamedSoftmax::findForm() {
       continue;
     }
     auto product = dyn_cast<arith::MulFOp>(op);
-    if (!product || !matchPattern(product.getRhs(), m_Constant(&factor)) ||
-        !(factor.getValueAsDouble() > 0) || !factor.getValue().isFinite())
+    FloatAttr factor;
+    if (!product || !isPositiveNumber(product.getRhs()) ||
+        !matchPattern(product.getRhs(), m_Constant(&factor)))
       return;
     found.scale *= factor.getValueAsDouble();
     value = product.getLhs();

@@ -58,12 +58,15 @@ TEST(IndexChecks, SumsAreAsLargeAsTheirTerms) {
   EXPECT_FALSE(sum("5", "i64", "-1 * i64(x[j, k])"));
   EXPECT_TRUE(sum("2", "i64", "1 - i64(x[j, k]) * 3"));
   EXPECT_FALSE(sum("2", "i8", "i8(x[j, k]) * 64")); // It wraps.
-  // A running sum's condition leaves some: the last of two places sees two of nine, or three.
-  EXPECT_TRUE(sum("9", "i64", "cases { k <= j: i64(x[j, k]) + 0; else: 0 }"));
-  EXPECT_TRUE(sum("9", "i64", "cases { k < j + 3: i64(x[j, k]); else: 0 }") ==
-              sum("4", "i64", "i64(x[j, k])"));
-  EXPECT_FALSE(sum("9", "i64", "cases { k <= j + 3: i64(x[j, k]); else: 0 }"));
+  // A running sum's condition leaves some: the last of two places sees three of nine, or four.
+  EXPECT_TRUE(sum("9", "i64", "cases { k < j + 2: i64(x[j, k]); else: 0 }"));
+  EXPECT_FALSE(sum("9", "i64", "cases { k < j + 3: i64(x[j, k]); else: 0 }"));
+  EXPECT_TRUE(sum("9", "i64", "cases { k <= j + 1: i64(x[j, k]); else: 0 }"));
+  EXPECT_FALSE(sum("9", "i64", "cases { k <= j + 2: i64(x[j, k]); else: 0 }"));
   EXPECT_FALSE(sum("9", "i64", "cases { k <= j: i64(x[j, k]); else: 1 }"));
+  // What is not of integers has no range.
+  EXPECT_FALSE(isProved("input x[j:2, k:9] f32\n"
+                        "y[j:2] i64 = sum<f32>[k:9] cases { k <= j: x[j, k]; else: 0 }\n"));
 }
 
 TEST(IndexChecks, CallsSayWhereTheirResultsLie) {
