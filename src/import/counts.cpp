@@ -71,7 +71,7 @@ public:
   }
 
   Expected<te::Program> run() {
-    KINTSUGI_ASSIGN(greatest, comparedAt(bounds));
+    KINTSUGI_RETURN_IF_ERROR(importGreatest());
     for (unsigned call = 0; call < calls.size(); ++call)
       if (bounds[call] > 0)
         KINTSUGI_RETURN_IF_ERROR(follow(call));
@@ -91,6 +91,20 @@ private:
     return neededPart(at.program);
   }
 
+  Status importGreatest() {
+    Expected<te::Program> imported = comparedAt(bounds);
+    if (imported.ok()) {
+      greatest = std::move(*imported);
+      return Status::success();
+    }
+    unsigned raised = 0; // What the model's own sizes made did not fail.
+    while (raised + 1 < calls.size() && bounds[raised] == calls[raised].bound())
+      ++raised;
+    return refused(raised, whereItGives(bounds[raised]) + ", " + imported.error().message);
+  }
+
+  static std::string whereItGives(int64_t size) { return "where it gives " + std::to_string(size); }
+
   Error refused(unsigned call, const std::string &why) const {
     return inputError("how many elements node '" + calls[call].node +
                       "' gives depends on data, and " + why +
@@ -100,28 +114,63 @@ private:
 
   /// What the number of one call's elements does to all values.
   Status follow(unsigned call) {
+    KINTSUGI_ASSIGN(std::vector<Sized> smaller, smallerOnes(call));
     te::OpenInputs open = openAt(call);
+    for (const Sized &each : smaller)
+      open.smaller.push_back(&each.program);
     std::vector<Validity> known = te::validityOf(greatest, open);
     for (uint32_t node = 0; node < greatest.nodes.size(); ++node)
       for (ValueId result : greatest.resultsOf(node))
         if (known[result.number].isMixed())
           return refused(call, "node " + te::quotedNode(greatest, node) + " mixes them");
     KINTSUGI_RETURN_IF_ERROR(checkOperands(call, known));
-    for (int64_t size : sizesBelow(bounds[call])) {
-      std::vector<int64_t> sizes = bounds;
-      sizes[call] = size;
-      std::string where = "where it gives " + std::to_string(size);
-      Expected<te::Program> smaller = comparedAt(sizes);
-      if (!smaller.ok())
-        return refused(call, where + ", " + smaller.error().message);
-      if (auto why =
-              te::differenceAtSize(greatest, *smaller, known, {}, open.dimension, size, nullptr))
-        return refused(call, *why + " is something else " + where);
-    }
+    for (const Sized &each : smaller)
+      if (auto why = te::differenceAtSize(greatest, each.program, known, {}, open.dimension,
+                                          each.size, nullptr))
+        return refused(call, *why + " is something else " + whereItGives(each.size));
+    KINTSUGI_RETURN_IF_ERROR(compareWithNone(call, known));
     for (const te::Program::Output &output :
          llvm::ArrayRef(greatest.outputs).take_front(numImported))
       validity[call].push_back(known[output.value.number]);
     return Status::success();
+  }
+
+  /// Of no elements the outputs' shapes are compared alone, where the model can be imported so.
+  Status compareWithNone(unsigned call, llvm::ArrayRef<Validity> known) const {
+    std::vector<int64_t> sizes = bounds;
+    sizes[call] = 0;
+    Expected<te::Program> none = comparedAt(sizes);
+    if (!none.ok())
+      return Status::success();
+    for (auto [output, empty] : llvm::zip(greatest.outputs, none->outputs)) {
+      if (te::isReservedName(output.name))
+        break;
+      Shape wanted(greatest.shape(output.value));
+      for (const te::OpenSteps &axis : known[output.value.number].axes)
+        wanted[axis.dimension] = Extent(0);
+      if (none->shape(empty.value) != llvm::ArrayRef(wanted))
+        return refused(call, "output '" + output.name + "' is something else " + whereItGives(0));
+    }
+    return Status::success();
+  }
+
+  struct Sized {
+    int64_t size;
+    te::Program program;
+  };
+
+  /// The model where one call gives less than it can.
+  Expected<std::vector<Sized>> smallerOnes(unsigned call) const {
+    std::vector<Sized> result;
+    for (int64_t size : sizesBelow(bounds[call])) {
+      std::vector<int64_t> sizes = bounds;
+      sizes[call] = size;
+      Expected<te::Program> at = comparedAt(sizes);
+      if (!at.ok())
+        return refused(call, whereItGives(size) + ", " + at.error().message);
+      result.push_back({size, std::move(*at)});
+    }
+    return result;
   }
 
   /// Inputs that stand for a call's results come behind the model's own, in order.

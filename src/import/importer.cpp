@@ -394,7 +394,8 @@ Status Importer::checkNames() const {
     if (!outputs.insert(output.name).second)
       return sameName("outputs", output.name);
     else if (te::isReservedName(output.name))
-      return inputError("output '" + output.name + "' has the name of a check; rename it");
+      return inputError("output '" + output.name +
+                        "' has a name that is kept for checks and counts; rename it");
   for (const TensorData &tensor : model.graph.initializers)
     if (!weights.insert(tensor.name).second)
       return sameName("initializers", tensor.name);

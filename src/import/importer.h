@@ -50,6 +50,7 @@ public:
   Expected<Binding> importTensor(const TensorData &tensor) override;
   Expected<llvm::SmallVector<ValueId>> addCountedCall(llvm::ArrayRef<std::string> names,
                                                       te::Call call) override;
+  bool hasCountedCalls() const override { return !counted.empty(); }
 
 private:
   /// In all, with functions and loops unrolled. The search that follows takes far longer for so

@@ -164,6 +164,13 @@ Status OpContext::requireFloat(ValueId tensor) const {
                "' is " + nameOf(type(tensor)));
 }
 
+/// What is known behind a counted call may be of elements that a run does not have.
+static Error outsideAtMost(const Error &error) {
+  return inputError(error.message + ", at least where nodes before it whose results data size give "
+                                    "as many elements as they can, which is not supported; use a "
+                                    "session with fallback='onnxruntime'");
+}
+
 Status OpContext::requireWithin(ValueId tensor, int64_t low, int64_t high, const char *what) {
   if (count(tensor) == 0)
     return Status::success();
@@ -175,7 +182,7 @@ Status OpContext::requireWithin(ValueId tensor, int64_t low, int64_t high, const
   te::Check check{low, high, what, ""};
   for (int64_t k = 0; k < known->count(); ++k)
     if (int64_t value = loadInteger(known->view(), k); !check.contains(value))
-      return check.error(value);
+      return importer.hasCountedCalls() ? outsideAtMost(check.error(value)) : check.error(value);
   return Status::success();
 }
 

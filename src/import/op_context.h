@@ -58,6 +58,8 @@ public:
   /// not added again.
   virtual Expected<llvm::SmallVector<ValueId>> addCountedCall(llvm::ArrayRef<std::string> names,
                                                               te::Call call) = 0;
+  /// Whether there is such a call: what is known behind it may be of more elements than a run has.
+  virtual bool hasCountedCalls() const = 0;
 };
 
 class OpContext : public Builder {

@@ -248,7 +248,11 @@ private:
     KINTSUGI_ASSIGN(output.name, expectQuoted(lexer, "the output's name in quotes"));
     KINTSUGI_ASSIGN(output.buffer, bufferNumber());
     while (lexer.peek().isWord("dimension")) {
+      size_t offset = lexer.peek().offset;
       KINTSUGI_ASSIGN(Plan::Count counted, count(plan.buffers[output.buffer]));
+      if (llvm::any_of(output.counts, [&](auto &c) { return c.dimension == counted.dimension; }))
+        return lexer.errorAt(offset, "dimension " + std::to_string(counted.dimension) +
+                                         " has an extent already");
       output.counts.push_back(counted);
     }
     plan.outputs.push_back(std::move(output));

@@ -189,9 +189,13 @@ Status Checker::checkInput(size_t index) const {
 Status Checker::checkOutput(size_t index) const {
   const Port &port = manifest.outputs[index];
   KINTSUGI_RETURN_IF_ERROR(checkPort(port));
-  for (const DynamicDimension &dynamic : port.dynamic)
+  std::set<uint32_t> counted;
+  for (const DynamicDimension &dynamic : port.dynamic) {
     if (dynamic.dimension >= port.shape.size() || !isScalar(dynamic.buffer, ElementType::I64))
       return inputError("has a dynamic dimension without an i64 that counts it");
+    if (!counted.insert(dynamic.dimension).second)
+      return inputError("has a dynamic dimension that is counted twice");
+  }
   if (!port.dynamic.empty() && bitsOf(port.type) % 8 != 0)
     return inputError("has a dynamic dimension of packed elements");
   if (port.mayAlias != none && static_cast<uint64_t>(port.mayAlias) >= manifest.inputs.size())

@@ -35,8 +35,10 @@ public:
   Analysis(const Program &program, const OpenInputs &open, llvm::ArrayRef<OpenSum> sums,
            bool isBody)
       : program(program), open(open), sums(sums), isBody(isBody), values(program.numValues()) {
+    for (uint32_t value = 0; value < program.numValues(); ++value)
+      set(ValueId{value}, Validity());
     for (auto [input, validity] : llvm::zip_equal(program.inputs, open.inputs))
-      values[input.number] = validity;
+      set(input, validity);
     if (open.endWithSize)
       size = program.inputs.back();
   }
@@ -50,6 +52,27 @@ public:
 private:
   Validity of(ValueId id) const { return values[id.number]; }
 
+  void set(ValueId id, Validity validity) {
+    llvm::ArrayRef<Extent> shape = program.shape(id);
+    for (unsigned d = 0; d < shape.size() && !validity.isMixed(); ++d)
+      if (validity.stepOf(d) == 0 && isShorter(id, d) &&
+          shape[d].constant() % open.dimension.high == 0) {
+        validity.axes.push_back({d, shape[d].constant() / open.dimension.high});
+        llvm::sort(validity.axes, [](auto &a, auto &b) { return a.dimension < b.dimension; });
+        validity.kind = Validity::Kind::Steps;
+      }
+    values[id.number] = std::move(validity);
+  }
+
+  /// Whether a dimension is of less extent at one of the smaller sizes.
+  bool isShorter(ValueId id, unsigned dimension) const {
+    return llvm::any_of(open.smaller, [&](const Program *part) {
+      return part->numValues() == program.numValues() &&
+             part->shape(id).size() == program.shape(id).size() &&
+             part->shape(id)[dimension] != program.shape(id)[dimension];
+    });
+  }
+
   void look(const Definition &definition) {
     llvm::SmallVector<unsigned> bounded;
     for (const OpenSum &sum : sums)
@@ -57,13 +80,13 @@ private:
         bounded.push_back(sum.iterator);
     Validity validity = DefinitionAnalysis(*this, definition).run(bounded);
     for (ValueId result : definition.results)
-      values[result.number] = validity;
+      set(result, validity);
   }
 
   void look(const Call &call) {
     bool areWhole = llvm::all_of(call.operands, [&](ValueId id) { return of(id).isWhole(); });
     for (ValueId result : call.results)
-      values[result.number] = areWhole ? Validity() : Validity::mixed();
+      set(result, areWhole ? Validity() : Validity::mixed());
   }
 
   void look(const Scan &scan) {
@@ -81,8 +104,8 @@ private:
       }
     }
     for (size_t k = 0; k < scan.results.size(); ++k)
-      values[scan.results[k].number] =
-          k < carried ? inner.inputs[1 + k] : stacked(body[scan.body->outputs[k].value.number]);
+      set(scan.results[k],
+          k < carried ? inner.inputs[1 + k] : stacked(body[scan.body->outputs[k].value.number]));
   }
 
   OpenInputs bodyInputs(const Scan &scan) const {
@@ -92,8 +115,19 @@ private:
     for (ValueId captured : scan.captured)
       inner.inputs.push_back(of(captured));
     inner.takesAnyPlace = open.takesAnyPlace;
+    inner.smaller = bodiesAtSmallerSizes();
     inner.endWithSize = size && !scan.captured.empty() && scan.captured.back() == *size;
     return inner;
+  }
+
+  /// Of the node at hand.
+  std::vector<const Program *> bodiesAtSmallerSizes() const {
+    std::vector<const Program *> bodies;
+    for (const Program *part : open.smaller)
+      if (number < part->nodes.size())
+        if (const auto *scan = std::get_if<Scan>(&part->nodes[number]))
+          bodies.push_back(scan->body.get());
+    return bodies;
   }
 
   static Validity stacked(Validity validity) {

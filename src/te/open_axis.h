@@ -55,6 +55,9 @@ struct OpenInputs {
   bool endWithSize = false;
   /// Places that are computed may lie anywhere behind the size: nothing fails of it.
   bool takesAnyPlace = false;
+  /// The same program imported at smaller sizes, where these are known: a dimension that is shorter
+  /// there has steps, too, if nothing but the size made it so.
+  std::vector<const Program *> smaller;
 };
 
 /// The condition that `index` is less than the size, which is an input.

@@ -195,7 +195,7 @@ Status verifyCall(const Program &program, const Call &call) {
 
 } // namespace
 
-/// That an output is the extent of one before it.
+/// That an output is the extent of one before it, which no other is.
 static Status verifyCount(const Program &program, size_t number, const Count &count) {
   const Program::Output &output = program.outputs[number];
   llvm::ArrayRef<Program::Output> before(program.outputs.data(), number);
@@ -205,10 +205,16 @@ static Status verifyCount(const Program &program, size_t number, const Count &co
   bool isExtent = found != before.end() && count.dimension < program.shape(found->value).size() &&
                   program.value(output.value).type == ElementType::I64 &&
                   program.shape(output.value).empty();
-  return isExtent
-             ? Status::success()
-             : Status(internalError("output '" + output.name +
-                                    "' is no scalar i64 behind an output with that dimension"));
+  if (!isExtent)
+    return internalError("output '" + output.name +
+                         "' is no scalar i64 behind an output with that dimension");
+  bool isSecond = llvm::any_of(before, [&](const Program::Output &each) {
+    std::optional<Count> other = countOf(each);
+    return other && other->output == count.output && other->dimension == count.dimension;
+  });
+  return isSecond ? Status(internalError("output '" + output.name +
+                                         "' is the second count of that dimension"))
+                  : Status::success();
 }
 
 Status Program::verify() const {

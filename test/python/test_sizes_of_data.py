@@ -118,6 +118,62 @@ def test_sizes_that_only_shape(tmp_path):
     compared(path, {"x": drawn(2, 2, 3, 4)}, {"x": drawn(3, 2, 3, 4)})
 
 
+def counted(*nodes):
+    """`nodes`, and before them "count" of what is not zero in x, "size" as a tensor of one number, and "places"."""
+    before = [node("NonZero", "x", "where"), node("Shape", "where", "sizes"), node("Gather", "sizes at", "count")]
+    before += [node("Unsqueeze", "count axis", "size"), node("Squeeze", "where axis", "places")]
+    return before + [node("Range", "none count at", "numbers"), *nodes]
+
+
+NUMBERS = {"at": np.array(1), "axis": np.array([0]), "none": np.array(0), "last": np.array([1]), "table": drawn(9, 4)}
+NUMBERS |= {"numbers_of_one": np.array([5]), "row": drawn(8, 3), "three": np.array([3]), "two": np.array(2), "half_row": np.float32([0.5]), "ends": np.array([-1, 1]), "x_row": drawn(7, 1, 3)}
+
+OF_THE_COUNT_ALONE = {
+    "numbers": counted(node("Add", "numbers none", "y")),
+    "filled": counted(node("ConstantOfShape", "size", "y")),
+    "expanded": counted(node("Concat", "size three", "wanted", axis=0), node("Expand", "row wanted", "y")),
+    "repeated": counted(node("Tile", "half_row size", "y")),
+    "sliced": counted(node("Slice", "x axis size", "y")),
+    "square": counted(node("Concat", "size size", "wanted", axis=0), node("ConstantOfShape", "wanted", "zeros"), node("EyeLike", "zeros", "y")),
+    "one axis of two": counted(
+        node("Unsqueeze", "places last", "column"), node("Unsqueeze", "numbers axis", "line"), node("Add", "column line", "y")
+    ),
+    "of one row": counted(node("Concat", "size three", "wanted", axis=0), node("Expand", "x_row wanted", "y")),
+    "steps": counted(node("Concat", "size three", "wanted", axis=0), node("Expand", "row wanted", "rows"), node("Flatten", "rows", "y", axis=2)),
+    "columns": counted(node("Concat", "three size", "wanted", axis=0), node("ConstantOfShape", "wanted", "y")),
+    "the input's first": counted(node("Slice", "x axis size", "first"), node("Gather", "x places", "those"), node("Mul", "first those", "y")),
+}
+
+
+@pytest.mark.parametrize("what", OF_THE_COUNT_ALONE)
+def test_what_only_the_number_of_elements_shapes(tmp_path, what):
+    """No element is looked at: as many of it are there as the count says all the same."""
+    rank = {"expanded": 2, "of one row": 2, "square": 2, "one axis of two": 2, "steps": 2, "columns": 2}.get(what, 1)
+    kind = I64 if what in ("numbers", "one axis of two") else F32
+    path = saved(tmp_path / "m.onnx", OF_THE_COUNT_ALONE[what], [("x", F32, [6])], [("y", kind, rank)], NUMBERS)
+    feeds = [np.float32(x) for x in ([0, 1, 0, 2, 3, 0], [1, 0, 0, 0, 0, 0], [0, 0, 0, 1, 1, 1], [1] * 6)]
+    compared(path, *({"x": x} for x in feeds))
+
+
+def test_places_that_are_computed_of_the_count(tmp_path):
+    """No place behind the count is looked at; those before it are."""
+    nodes = counted(node("Mul", "numbers k", "far"), node("Gather", "table far", "y"))
+    path = saved(tmp_path / "m.onnx", nodes, [("x", F32, [6]), ("k", I64, [])], [("y", F32, 1)], NUMBERS)
+    k = np.array(2)
+    compared(path, {"x": np.float32([0, 1, 0, 0, 3, 0]), "k": k}, {"x": np.float32([0, 1, 0, 0, 0, 0]), "k": k})
+    with pytest.raises(package.InputError, match="node 'y_of_Gather': its index 4 is outside of -4 to 3"):
+        package.InferenceSession(path).run(None, {"x": np.float32([0, 1, 1, 1, 0, 0]), "k": k})
+
+
+def test_known_places_behind_the_most(tmp_path):
+    """They are known for as many elements as there can be, and a run may have fewer."""
+    nodes = counted(node("Mul", "numbers two", "far"), node("Gather", "table far", "y"))
+    path = saved(tmp_path / "m.onnx", nodes, [("x", F32, [6])], [("y", F32, 1)], NUMBERS)
+    reason = r"node 'y_of_Gather' \(Gather\): its index 4 is outside of -4 to 3, at least where nodes before it whose results data size"
+    with pytest.raises(package.InputError, match=reason):
+        package.InferenceSession(path)
+
+
 @pytest.mark.parametrize("axis", [None, 0, 1, 2])
 def test_compress_by_data(tmp_path, axis):
     length = 24 if axis is None else (2, 3, 4)[axis]
@@ -207,7 +263,7 @@ REFUSED = {
     "node 'y_of_Concat' mixes them": [node("NonZero", "x", "a"), node("Concat", "a a", "y", axis=1)],
     "is something else where it gives 1": [node("NonZero", "x", "where"), node("Size", "where", "y")],
     "node 'y_of_NonZero' looks at all of them": [node("NonZero", "x", "where"), node("NonZero", "where", "y")],
-    "'y' is something else where it gives 1": [node("NonZero", "x", "a"), node("NonZero", "z", "b"), node("Add", "a b", "y")],
+    "where it gives 2, node 'y_of_Add'": [node("NonZero", "x", "a"), node("NonZero", "z", "b"), node("Add", "a b", "y")],
     "where it gives 1, node 'y_of_Concat'": [node("NonZero", "x", "a"), node("NonZero", "z", "b"), node("Concat", "a b", "y", axis=0)],
 }
 
@@ -217,6 +273,32 @@ def test_what_is_refused(tmp_path, reason):
     inputs = [("x", F32, [4, 4]), ("z", F32, [4, 4])]
     path = saved(tmp_path / "m.onnx", REFUSED[reason], inputs, [("y", I64, 2)], {"last": np.array([1])})
     with pytest.raises(package.InputError, match="how many elements node '.*_of_NonZero' gives depends on data, and .*" + reason):
+        package.InferenceSession(path)
+
+
+MIXED_BY_SHAPE = {
+    "node 'moved_of_Pad' mixes them": [node("Pad", "numbers ends", "moved"), node("Identity", "moved", "y")],
+    "node 'y_of_ReduceSum' mixes them": [node("ReduceSum", "numbers axis", "y")],
+    "node 'y_of_NonZero' looks at all of them": [node("Slice", "x axis size", "first"), node("NonZero", "first", "y")],
+    "output 'y' is something else where it gives 0": [node("Slice", "numbers_of_one axis size", "y")],
+    "'sizes' is something else where it gives 1": [node("Add", "numbers count", "y")],
+}
+
+
+@pytest.mark.parametrize("reason", MIXED_BY_SHAPE)
+def test_what_only_the_number_shapes_is_kept_apart_too(tmp_path, reason):
+    """Places before those that there are, sums over them, and numbers that are their number."""
+    path = saved(tmp_path / "m.onnx", counted(*MIXED_BY_SHAPE[reason]), [("x", F32, [6])], [("y", I64, 1)], NUMBERS)
+    with pytest.raises(package.InputError, match="how many elements node 'where_of_NonZero' gives depends on data, and .*" + reason):
+        package.InferenceSession(path)
+
+
+def test_the_place_of_one_element_joined_with_others(tmp_path):
+    """The sizes at which the model is compared are other than its own, where one element is all that there can be."""
+    nodes = [node("NonZero", "x", "where"), node("Concat", "where b", "y", axis=0)]
+    path = saved(tmp_path / "m.onnx", nodes, [("x", F32, [1]), ("b", I64, [1, 1])], [("y", I64, 2)])
+    reason = "how many elements node 'where_of_NonZero' gives depends on data, and where it gives 2, node 'y_of_Concat'"
+    with pytest.raises(package.InputError, match=reason):
         package.InferenceSession(path)
 
 

@@ -59,6 +59,40 @@ def masked_rows(m):
     followed(m, m.gather(x, rows, 0))
 
 
+@block("NonZero", "Shape", "Range", "ConstantOfShape", "EyeLike", "sizes by a mask", weight=3)
+def sized_by_a_mask(m):
+    """Values that look at no element: the number of those that are found shapes them."""
+    mask, array = some_of(m, m.size())
+    found = int(array.sum())
+    where = m.g.node("NonZero", [mask], (1, found), "int64", exact=True)
+    sizes = m.g.node("Shape", [where], (2,), "int64", exact=True)
+    size = m.sliced(sizes, 0, 1, 2)
+    columns = m.size(16)
+    wanted = lambda *parts: m.g.node("Concat", list(parts), (len(parts),), "int64", exact=True, axis=0)
+    way = m.d.index(6)
+    if way == 0:
+        bounds = [m.g.scalar(0, "int64"), m.squeeze(size, [0]), m.g.scalar(1, "int64")]
+        m.end(m.g.node("Range", bounds, (found,), "int64", exact=True))
+    elif way == 1:
+        rows = m.g.node("Expand", [m.input((1, columns)), wanted(size, m.g.ints([columns]))], (found, columns), exact=True)
+        followed(m, rows)
+    elif way == 2:
+        m.end(m.g.node("ConstantOfShape", [wanted(size, m.g.ints([columns]))], (found, columns), "wide", exact=True, bound=1.0))
+    elif way == 3:
+        square = m.g.node("ConstantOfShape", [wanted(size, size)], (found, found), "wide", exact=True, bound=1.0)
+        m.end(m.g.node("EyeLike", [square], (found, found), exact=True, bound=1.0, dtype="kind:float"))
+    elif way == 4:
+        if array.size == 1:
+            raise Unfit("of one row the first so many are all, but for none")
+        x = m.input((array.size, columns))
+        followed(m, m.g.node("Slice", [x, m.g.ints([0]), size, m.g.ints([0])], (found, columns), exact=True))
+    else:
+        column = m.transpose(where, [1, 0])
+        bounds = [m.g.scalar(0, "int64"), m.squeeze(size, [0]), m.g.scalar(1, "int64")]
+        line = m.unsqueeze(m.g.node("Range", bounds, (found,), "int64", exact=True), [0])
+        m.end(m.g.node("Add", [column, line], (found, found), "int64", exact=True))
+
+
 @block("Compress", "compress by data", weight=3)
 def compress_by_data(m):
     x = m.pick((1, 2), test=lambda v: v.size > 0) if m.pool and m.d.flag() else m.input(m.shape(2))

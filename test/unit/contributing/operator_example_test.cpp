@@ -49,6 +49,7 @@ public:
                                                       te::Call) override {
     return inputError("there is no graph");
   }
+  bool hasCountedCalls() const override { return false; }
   void requireRange(ValueId, int64_t, int64_t, const char *) override {}
 };
 

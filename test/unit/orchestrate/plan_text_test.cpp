@@ -36,7 +36,7 @@ stage 4 kernel k0 operands [0, 6] results 1 definitions 1 seconds 1e-06 moves 48
 stage 5 kernel k0 operands [0, 5] results 1 definitions 1 seconds 1e-06 moves 48 serves [] {
 }
 output "y" 7
-output "x as it came" 0 dimension 0 extent 4 dimension 0 extent 4
+output "x as it came" 0 dimension 0 extent 4 dimension 1 extent 4
 constants sequence {
   stage 0
 }
@@ -169,6 +169,7 @@ const Wrong wrongs[] = {
     {"serves [\"topk\" 0]", "serves [\"topk\"]", "expected its operations"},
     {"serves [\"topk\" 0]", "serves [\"topk\" -1]", "its operations"},
     {"output \"y\" 7", "output \"y\" 70", "expected a buffer's number"},
+    {"dimension 1 extent 4", "dimension 0 extent 4", "dimension 0 has an extent already"},
     {"constants sequence {\n  stage 0", "constants sequence {\n  stage 1", "stage 1 stands twice"},
     {"constants sequence {\n  stage 0", "constants sequence {\n", "stage 0 stands in neither tree"},
     {"copy [2 > 5]", "copy [2 > 7]", "buffer 7 has 48 bytes, not 1 times those of buffer 2"},

@@ -161,6 +161,8 @@ TEST(Manifest, MistakesAreNamed) {
        "output 'y': may alias an input that is not there"},
       {[](Manifest &m) { m.outputs[0].dynamic = {{1, 6}}; },
        "output 'y': has a dynamic dimension without an i64 that counts it"},
+      {[](Manifest &m) { m.outputs[0].dynamic = {{0, 6}, {0, 6}}; },
+       "output 'y': has a dynamic dimension that is counted twice"},
       {[](Manifest &m) { m.outputs[0].dynamic = {{0, 3}}; },
        "output 'y': has a dynamic dimension without an i64 that counts it"},
       {[](Manifest &m) { m.stages[0].symbol = ""; }, "stage '': has no symbol"},

@@ -57,6 +57,10 @@ TEST(Count, HasToBeOfAnOutputBeforeIt) {
     EXPECT_NE(errorOf(wrong).find("is no scalar i64 behind an output with that dimension"),
               std::string::npos)
         << wrong << errorOf(wrong);
+  EXPECT_NE(errorOf("output x\noutput n as \"count: dimension 0 of x\"\n"
+                    "output n as \"count: dimension 00 of x\"\n")
+                .find("'count: dimension 00 of x' is the second count of that dimension"),
+            std::string::npos);
 }
 
 TEST(Count, TheInterpreterLeavesOutWhatLiesBehind) {

@@ -91,6 +91,28 @@ TEST(Validity, IsOfSeveralDimensionsWhereNoneIsEnough) {
 }
 
 /// Where an index is below the size, what is read there is valid.
+/// Of "y" in a text in which # is the size, at 4, where it is known at 2.
+Validity validityKnownAtTwo(const std::string &text) {
+  auto at = [&](char size) {
+    std::string sized = "input x[j:6] f32\n" + text + "output y\n";
+    llvm::replace(sized, '#', size);
+    return parsed(sized);
+  };
+  Program smaller = at('2');
+  OpenInputs inputs{ofFour, {Validity()}};
+  inputs.smaller = {&smaller};
+  return validityIn(at('4'), "y", inputs);
+}
+
+TEST(Validity, IsOfStepsWhereADimensionIsShorterAtASmallerSize) {
+  std::string numbers = "r[i:#] i64 = i64(i)\n";
+  EXPECT_EQ(validityKnownAtTwo("y[i:#] i64 = i64(i)\n"), Validity::steps(0, 1));
+  EXPECT_EQ(validityKnownAtTwo(numbers + "y[j:2, i:#] i64 = r[i] * 2\n"), Validity::steps(1, 1));
+  EXPECT_TRUE(validityKnownAtTwo(numbers + "y[i:#] i64 = (r[i + 1] | 0)\n").isMixed());
+  EXPECT_TRUE(validityKnownAtTwo(numbers + "y[] i64 = sum<i64>[i:#] r[i]\n").isMixed());
+  EXPECT_TRUE(validityKnownAtTwo(numbers + "y[j:6] f32 = x[j]\n").isWhole());
+}
+
 TEST(Validity, FollowsConditionsOnTheSize) {
   auto validity = [](const std::string &body) {
     Program program = parsed("input x[i:4, j:6] f32\ninput n[] i64\n" + body + "output y\n");
