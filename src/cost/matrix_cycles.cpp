@@ -55,33 +55,41 @@ double MatrixCycles::busyStep(const MatrixTile &tile) const {
     double issued = warps / schedulers * (stagedChunks(tile) + 20 + 2 * depth / 16);
     double moved = stored + productsInFours(tile) * (64 + columns / tile.across) * 32;
     return std::max({productsInFours(tile) * eachInFours(tile), moved / scratchBytes,
-                     cutBytes(tile) / farBytes(tile), issued});
+                     trafficBytes(tile) / farBytes(tile), issued});
   }
   double moved = stored + warps * sixteens * (warpRows + warpColumns) * 32;
   double onUnits = warpRows / 16 + warpColumns / 16 + warpRows * warpColumns / 128;
   double issued = warps / schedulers * (stagedChunks(tile) + 12 + sixteens * onUnits);
   return std::max({rows * columns * depth / multiplyAdds, moved / scratchBytes,
-                   cutBytes(tile) / farBytes(tile), issued});
+                   trafficBytes(tile) / farBytes(tile), issued});
 }
 
+/// By the length of contiguous runs.
+static double perByte(int64_t bytes) { return bytes < 64 ? 2.7 : bytes < 128 ? 1.2 : 1; }
+
 double MatrixCycles::trafficFactor(const FactorMove &move, const MatrixTile &tile) const {
-  auto ofRuns = [](int64_t bytes) { return bytes < 64 ? 2.7 : bytes < 128 ? 1.2 : 1; };
-  double byDepth = ofRuns(2 * int64_t(tile.depth));
+  double byDepth = perByte(2 * int64_t(tile.depth));
   if (move.instructions > FactorMove::border)
     return byDepth;
   constexpr int64_t sector = 32;
   int64_t bytes = 2 * (move.isAlongSum ? std::min<int64_t>(move.run, tile.depth) : move.run);
   bool inBoxes = tile.inFours && limits.bulk;
   double ofHalfSectors = inBoxes ? 4.5 : 2;
-  double byRun = bytes < sector ? ofHalfSectors : inBoxes ? ofRuns(bytes) : 1;
+  double byRun = bytes < sector ? ofHalfSectors : inBoxes ? perByte(bytes) : 1;
   return std::max(byDepth, byRun);
+}
+
+double MatrixCycles::trafficBytes(const MatrixTile &tile) const {
+  double rows = std::min<double>(tile.rows, double(product.numRows));
+  double columns = std::min<double>(tile.columns, double(product.numColumns));
+  return (rows * trafficFactor(moves.rows, tile) + columns * trafficFactor(moves.columns, tile)) *
+         tile.depth * 2;
 }
 
 double MatrixCycles::cutBytes(const MatrixTile &tile) const {
   double rows = std::min<double>(tile.rows, double(product.numRows));
   double columns = std::min<double>(tile.columns, double(product.numColumns));
-  return (rows * trafficFactor(moves.rows, tile) + columns * trafficFactor(moves.columns, tile)) *
-         tile.depth * 2;
+  return (rows + columns) * tile.depth * 2 * perByte(2 * int64_t(tile.depth));
 }
 
 double MatrixCycles::arrival(const MatrixTile &tile) const {

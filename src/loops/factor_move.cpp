@@ -4,6 +4,7 @@
 #include "loops/loop_order.h"
 #include "llvm/ADT/STLExtras.h"
 
+#include <limits>
 #include <numeric>
 
 namespace kintsugi::loops {
@@ -78,8 +79,9 @@ static FactorMove movedHow(const Expr &factor, const LoopNest &nest, ElementType
 static void findRun(const Expr &read, const LoopNest &nest, const Schedule &schedule,
                     FactorMove &move) {
   unsigned numParallel = nest.parallel.size(), all = numParallel + nest.numReductions();
-  if (schedule.buffers[read.readValue().number].packable) { // As the sum has its terms.
-    move.run = nest.extentOf(all - 1);
+  const Buffer &buffer = schedule.buffers[read.readValue().number];
+  if (buffer.packable || buffer.home == Home::Scratch) { // As the sum has its terms, or near.
+    move.run = std::numeric_limits<int64_t>::max();
     move.isAlongSum = true;
     return;
   }

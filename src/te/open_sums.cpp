@@ -157,7 +157,9 @@ private:
   /// What its result is behind the size.
   void findKnown(const Definition &definition) {
     bool isSum = definition.reduction && definition.reduction->combiner == Combiner::Sum;
-    if (!isFloat(definition.bodies.front().type()) || (definition.reduction && !isSum))
+    ElementType type = definition.bodies.front().type();
+    bool hasNumbers = isFloat(type) || (type == ElementType::Bool && !definition.reduction);
+    if (!hasNumbers || (definition.reduction && !isSum))
       return;
     for (auto [dimension, iterator] : llvm::enumerate(definition.parallel)) {
       if (iterator.extent.constant() == 0 || iterator.extent.constant() % high != 0)
