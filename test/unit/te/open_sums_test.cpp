@@ -72,6 +72,21 @@ TEST(OpenSums, OfAttentionNeedTwoConditions) {
   EXPECT_EQ(conditionsIn(program), 2u) << printProgram(program);
 }
 
+/// Weights that are NaN become zero, as exporters write it.
+std::string guarded() {
+  std::string text = attention;
+  size_t sum = text.find("o[i:N");
+  text.insert(sum, "b[i:N, j:N] bool = isnan(p[i, j])\n"
+                   "w[i:N, j:N] f32 = cases { b[i, j]: 0; else: p[i, j] }\n");
+  return text.replace(text.find("p[i, j] * v"), 7, "w[i, j]");
+}
+
+TEST(OpenSums, OfGuardedAttentionNeedNoMore) {
+  Program program = bounded(guarded());
+  EXPECT_TRUE(program.verify().ok());
+  EXPECT_EQ(conditionsIn(program), 2u) << printProgram(program);
+}
+
 TEST(OpenSums, KeepTheirTermsWhereReadsDontHideThem) {
   std::string rows = "input x[i:N, j:6] f32\ninput c[j:6] f32\n";
   for (const char *body : {"y[j:6] f32 = sum<f32>[i:N] exp(x[i, j])\noutput y\n",
@@ -131,7 +146,7 @@ TEST(OpenSums, AreWhatTheModelSays) {
       "y[j:6] i64 = argmax<f32>[i:N] (r[i, j], i)\noutput y\n",
       "input x[i:N, j:6] f32\ns[j:6] f32 = sum<f32>[i:N] x[i, j]\n"
       "y[i:N, j:6] f32 = (x[i, j] - s[j] / N) * exp(-N + x[i, j])\noutput y\n",
-      attention};
+      attention, guarded()};
   for (const std::string &text : others) {
     Program whole = bounded(text);
     for (int64_t size = 1; size <= 4; ++size) {
