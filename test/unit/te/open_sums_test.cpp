@@ -146,7 +146,8 @@ TEST(OpenSums, AreWhatTheModelSays) {
       "y[j:6] i64 = argmax<f32>[i:N] (r[i, j], i)\noutput y\n",
       "input x[i:N, j:6] f32\ns[j:6] f32 = sum<f32>[i:N] x[i, j]\n"
       "y[i:N, j:6] f32 = (x[i, j] - s[j] / N) * exp(-N + x[i, j])\noutput y\n",
-      attention, guarded()};
+      attention,
+      guarded()};
   for (const std::string &text : others) {
     Program whole = bounded(text);
     for (int64_t size = 1; size <= 4; ++size) {
