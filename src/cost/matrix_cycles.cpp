@@ -79,17 +79,18 @@ double MatrixCycles::trafficFactor(const FactorMove &move, const MatrixTile &til
   return std::max(byDepth, byRun);
 }
 
-double MatrixCycles::trafficBytes(const MatrixTile &tile) const {
+double MatrixCycles::bytesBrought(const MatrixTile &tile, double ofRows, double ofColumns) const {
   double rows = std::min<double>(tile.rows, double(product.numRows));
   double columns = std::min<double>(tile.columns, double(product.numColumns));
-  return (rows * trafficFactor(moves.rows, tile) + columns * trafficFactor(moves.columns, tile)) *
-         tile.depth * 2;
+  return (rows * ofRows + columns * ofColumns) * tile.depth * 2;
+}
+
+double MatrixCycles::trafficBytes(const MatrixTile &tile) const {
+  return bytesBrought(tile, trafficFactor(moves.rows, tile), trafficFactor(moves.columns, tile));
 }
 
 double MatrixCycles::cutBytes(const MatrixTile &tile) const {
-  double rows = std::min<double>(tile.rows, double(product.numRows));
-  double columns = std::min<double>(tile.columns, double(product.numColumns));
-  return (rows + columns) * tile.depth * 2 * perByte(2 * int64_t(tile.depth));
+  return bytesBrought(tile, 1, 1) * perByte(2 * int64_t(tile.depth));
 }
 
 double MatrixCycles::arrival(const MatrixTile &tile) const {

@@ -41,10 +41,12 @@ private:
   /// Bytes of traffic for each byte of a factor, by the length of its contiguous runs: boxes come
   /// run by run, and a sector of 32 bytes comes as a whole. Fitted to convolutions on an H200.
   double trafficFactor(const loops::FactorMove &move, const loops::MatrixTile &tile) const;
+  /// Of each byte of a factor so many. What is past the last row or column is not brought.
+  double bytesBrought(const loops::MatrixTile &tile, double ofRows, double ofColumns) const;
   /// What memory and the L2 cache move for a step: where many blocks ask for more than they give.
   double trafficBytes(const loops::MatrixTile &tile) const;
   /// As if so many bytes were brought in long pieces: a copy of a warp is slower, the more places
-  /// it comes from. What is past the last row or column is not brought.
+  /// it comes from.
   double cutBytes(const loops::MatrixTile &tile) const;
   /// Of a step, by four warps each.
   static double productsInFours(const loops::MatrixTile &tile);

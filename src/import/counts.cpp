@@ -12,19 +12,19 @@ namespace kintsugi::import {
 
 using te::Validity;
 
-static const calls::CountedDimension &countedOf(const CountedCall &call) {
-  return llvm::find_if(call.types, [](auto &type) { return !type.counted.empty(); })
-      ->counted.front();
+/// The first result that ends at a count.
+static const calls::ResultType &countedType(const CountedCall &call) {
+  return *llvm::find_if(call.types, [](auto &type) { return !type.counted.empty(); });
 }
 
 int64_t CountedCall::bound() const {
-  for (const calls::ResultType &type : types)
-    for (const calls::CountedDimension &counted : type.counted)
-      return type.shape[counted.dimension];
-  return 0;
+  const calls::ResultType &type = countedType(*this);
+  return type.shape[type.counted.front().dimension];
 }
 
-ValueId CountedCall::count() const { return call.results[countedOf(*this).countResult]; }
+ValueId CountedCall::count() const {
+  return call.results[countedType(*this).counted.front().countResult];
+}
 
 namespace {
 

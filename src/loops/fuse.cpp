@@ -3,6 +3,7 @@
 #include "loops/factor_move.h"
 #include "loops/reindex.h"
 #include "te/divisions.h"
+#include "te/neutral.h"
 #include "te/product.h"
 #include "te/share.h"
 #include "llvm/ADT/DenseMap.h"
@@ -202,7 +203,7 @@ private:
   }
 
   static bool isZero(const Expr &expr) {
-    return expr.isLiteral() && isFloat(expr.type()) && expr.literalFloat() == 0;
+    return isFloat(expr.type()) && isNeutral(expr, Combiner::Sum);
   }
 
   /// Whether a condition compares places with integers, which a copy of some elements can ask for.
