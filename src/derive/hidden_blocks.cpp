@@ -24,9 +24,11 @@ constexpr double leastHidden = 0.1;
 
 /// Scores as a sum with a constant mask.
 struct Masked {
-  Expr scores, mask;
+  Expr sum, scores, mask;
   unsigned column;                  ///< The iterator along which the softmax goes.
   llvm::SmallVector<unsigned> used; ///< The mask's iterators, ascending; the column is the last.
+  /// Conditions that hide columns of the sum, as those behind a size, hide none before this one.
+  int64_t shownColumns;
 };
 
 bool isHidden(double value) { return value <= std::numeric_limits<float>::lowest() / 2; }
@@ -51,6 +53,8 @@ public:
       isZero &= row[column] == 0;
       if (isHidden(row[column]))
         continue;
+      if (isWhole)
+        lastFirst = std::max(lastFirst, column);
       isWhole = false;
       isBinary &= row[column] == 0;
       openHere[column / blockSize] = true;
@@ -70,7 +74,8 @@ public:
   std::vector<uint64_t>
       words; ///< By rows and blocks of columns, a bit of each column that is shown.
   bool isZero = true;
-  bool isBinary = true; ///< Zeros and what hides, but no row is hidden as a whole.
+  bool isBinary = true;  ///< Zeros and what hides, but no row is hidden as a whole.
+  int64_t lastFirst = 0; ///< The last of the columns at which rows begin to be shown.
 
 private:
   int64_t number = 0;
@@ -120,18 +125,75 @@ private:
           return;
         column = k;
       }
-    const Expr &body = scores->bodies[0];
-    if (!column || body.kind() != ExprKind::Binary || body.binaryOp() != BinaryOp::Add)
+    if (column)
+      findSum(read.readValue(), *column);
+  }
+
+  /// The sum may stand under conditions, as those behind a size, in the scores or in a value that
+  /// only they read.
+  void findSum(ValueId value, unsigned column) {
+    const Definition *at = old.definitionOf(value);
+    const Expr *body = &at->bodies[0];
+    int64_t shown = at->parallel[column].extent.constant();
+    while (true) {
+      if (body->kind() == ExprKind::Select && isLow(body->operand(2))) {
+        shown = std::min(shown, shownBefore(body->operand(0), column));
+        body = &body->operand(1);
+      } else if (const Definition *read = onlyReadBy(*body, *at)) {
+        value = body->readValue();
+        at = read;
+        body = &at->bodies[0];
+      } else {
+        break;
+      }
+    }
+    if (body->kind() != ExprKind::Binary || body->binaryOp() != BinaryOp::Add)
       return;
     for (unsigned side : {0, 1}) {
-      Masked masked{body.operand(1 - side), body.operand(side), *column, {}};
-      for (unsigned k = 0; k < scores->parallel.size(); ++k)
+      Masked masked{*body, body->operand(1 - side), body->operand(side), column, {}, shown};
+      for (unsigned k = 0; k < at->parallel.size(); ++k)
         if (masked.mask.uses(k))
           masked.used.push_back(k);
       if (isConstantExpr(masked.mask, old, constant) && !masked.used.empty() &&
-          masked.used.back() == *column)
-        found.try_emplace(old.value(read.readValue()).node, masked);
+          masked.used.back() == column)
+        found.try_emplace(old.value(value).node, masked);
     }
+  }
+
+  static bool isLow(const Expr &expr) {
+    return expr.kind() == ExprKind::Literal && expr.literalFloat() == -INFINITY;
+  }
+
+  /// Of columns before a number of the run, its lowest; of other conditions nothing is known.
+  int64_t shownBefore(const Expr &condition, unsigned column) const {
+    bool isBound = condition.kind() == ExprKind::Binary &&
+                   condition.binaryOp() == BinaryOp::Less &&
+                   condition.operand(0).kind() == ExprKind::Index &&
+                   condition.operand(0).indexValue().asIterator() == int(column) &&
+                   condition.operand(1).kind() == ExprKind::Read;
+    if (!isBound)
+      return 0;
+    std::optional<double> low = old.value(condition.operand(1).readValue()).facts.low;
+    return low && *low > 0 ? int64_t(std::min(*low, 0x1p62)) : 0;
+  }
+
+  /// What a read of the same place reads, if that is computed point by point for this alone.
+  const Definition *onlyReadBy(const Expr &expr, const Definition &reader) const {
+    if (expr.kind() != ExprKind::Read || expr.readFill())
+      return nullptr;
+    const Definition *read = old.definitionOf(expr.readValue());
+    bool isPointwise = read && !read->reduction && read->bodies.size() == 1 &&
+                       read->parallel.size() == reader.parallel.size() &&
+                       expr.type() == ElementType::F32;
+    if (!isPointwise || readers[expr.readValue().number].size() != 1 ||
+        llvm::any_of(old.outputs, [&](const auto &o) { return o.value == expr.readValue(); }))
+      return nullptr;
+    for (auto [k, index] : llvm::enumerate(expr.readIndices())) {
+      bool isSame = index.asIterator() == int(k) || reader.parallel[k].extent.constant() == 1;
+      if (!isSame || read->parallel[k].extent != reader.parallel[k].extent)
+        return nullptr;
+    }
+    return read;
   }
 
   bool servesSoftmax(ValueId scores, const Definition &stats) const {
@@ -220,21 +282,23 @@ private:
     const auto &scores = std::get<Definition>(old.nodes[node]);
     Known *looked = look(masked, scores);
     const MaskScan *mask = looked ? &looked->scan : nullptr;
-    bool skips = mask && mask->hidden() >= leastHidden;
-    if (!mask || (!mask->isZero && !mask->isBinary && !skips)) {
+    bool showsRows = mask && mask->lastFirst < masked.shownColumns;
+    bool skips = showsRows && mask->hidden() >= leastHidden;
+    bool isBinary = mask && mask->isBinary && (showsRows || mask->isZero);
+    if (!isBinary && !skips) {
       out.copy(node);
       return Status::success();
     }
     Definition changed = scores;
     changed.results.clear();
-    Expr body = out.rename(mask->isBinary ? masked.scores : scores.bodies[0]);
+    Expr body = out.rename(isBinary ? masked.scores : masked.sum);
     Expr low = Expr::literal(ElementType::F32, -INFINITY);
     if (mask->isZero) {
       note(node, "leave the mask out", "it adds zeros");
     } else {
       if (assumed)
         assumed->add(maskBlocksRule.name);
-      if (mask->isBinary) {
+      if (isBinary) {
         KINTSUGI_ASSIGN(Expr shown, shownAt(node, masked, *looked));
         body = Expr::select(shown, body, low);
         note(node, "read the mask as bits", "it hides or adds zeros");
@@ -247,10 +311,17 @@ private:
                  std::to_string(blockSize) + " columns are hidden");
       }
     }
-    changed.bodies = {body};
+    changed.bodies = {underConditions(scores.bodies[0], masked, body)};
     out.fresh.currentOrigin = old.origins[node];
     out.define(node, std::move(changed));
     return Status::success();
+  }
+
+  Expr underConditions(const Expr &body, const Masked &masked, const Expr &sum) {
+    if (body == masked.sum)
+      return sum;
+    return Expr::select(out.rename(body.operand(0)), underConditions(body.operand(1), masked, sum),
+                        out.rename(body.operand(2)));
   }
 
   /// A table of constants by the mask's iterators, the last `inBlocks` of them in blocks, read

@@ -100,6 +100,27 @@ TEST(HiddenBlocks, OfOneMaskShareTheirTables) {
             2);
 }
 
+TEST(HiddenBlocks, BehindASizeStayWhereARowMayBeginThere) {
+  auto behindSize = [](const std::string &mask) {
+    std::string text = "input n[] i64 facts(low=64, high=192)\n" + softmaxWith(mask);
+    auto put = [&](const std::string &from, const std::string &to) {
+      text.replace(text.find(from), from.size(), to);
+    };
+    put("x[h:3, i:128, j:192] f32 = s[h, i, j] + g[i, j]\n",
+        "t[h:3, i:128, j:192] f32 = s[h, i, j] + g[i, j]\n"
+        "x[h:3, i:128, j:192] f32 = cases { j < n[]: t[h, i, j]; else: -inf }\n");
+    Expected<Program> after = hideBlocks(parsed(text));
+    EXPECT_TRUE(after.ok());
+    return printProgram(*after);
+  };
+  EXPECT_NE(behindSize("cases { i < j: -inf; else: 0.0 }").find("t.open"), std::string::npos);
+  EXPECT_EQ(behindSize("0.0 * 1.0").find(" + "), std::string::npos);
+  // With 64 columns, all of a row that begins at the 70th have the lowest number, and equal weights.
+  std::string late = behindSize("cases { j < 70: -3.4028235e38; else: 0.0 }");
+  EXPECT_EQ(late.find("t.open"), std::string::npos);
+  EXPECT_EQ(late.find("t.shown"), std::string::npos);
+}
+
 TEST(HiddenBlocks, StayWhereFewAreHiddenOrOthersReadThem) {
   EXPECT_TRUE(tableOf(hidden(softmaxWith("cases { j < 3: -inf; else: 1.0 }"))).empty());
   std::string causal = "cases { i < j: -inf; else: 0.0 }";
