@@ -29,6 +29,7 @@ struct Masked {
   llvm::SmallVector<unsigned> used; ///< The mask's iterators, ascending; the column is the last.
   /// Conditions that hide columns of the sum, as those behind a size, hide none before this one.
   int64_t shownColumns;
+  uint32_t outermost; ///< The node of the scores, which may read the sum through conditions.
 };
 
 bool isHidden(double value) { return value <= std::numeric_limits<float>::lowest() / 2; }
@@ -98,11 +99,12 @@ public:
         find(*definition);
     for (uint32_t node = 0; node < old.nodes.size(); ++node) {
       auto masked = found.find(node);
-      if (masked == found.end()) {
+      if (masked != found.end())
+        KINTSUGI_RETURN_IF_ERROR(rewrite(node, masked->second));
+      else if (open.count(node))
+        define(node, out.rename(std::get<Definition>(old.nodes[node]).bodies[0]));
+      else
         out.copy(node);
-        continue;
-      }
-      KINTSUGI_RETURN_IF_ERROR(rewrite(node, masked->second));
     }
     return simplify::withoutUnneeded(out.finish());
   }
@@ -132,6 +134,7 @@ private:
   /// The sum may stand under conditions, as those behind a size, in the scores or in a value that
   /// only they read.
   void findSum(ValueId value, unsigned column) {
+    uint32_t outermost = old.value(value).node;
     const Definition *at = old.definitionOf(value);
     const Expr *body = &at->bodies[0];
     int64_t shown = at->parallel[column].extent.constant();
@@ -150,7 +153,8 @@ private:
     if (body->kind() != ExprKind::Binary || body->binaryOp() != BinaryOp::Add)
       return;
     for (unsigned side : {0, 1}) {
-      Masked masked{*body, body->operand(1 - side), body->operand(side), column, {}, shown};
+      Masked masked{*body,    body->operand(1 - side), body->operand(side), column, {}, shown,
+                    outermost};
       for (unsigned k = 0; k < at->parallel.size(); ++k)
         if (masked.mask.uses(k))
           masked.used.push_back(k);
@@ -166,8 +170,7 @@ private:
 
   /// Of columns before a number of the run, its lowest; of other conditions nothing is known.
   int64_t shownBefore(const Expr &condition, unsigned column) const {
-    bool isBound = condition.kind() == ExprKind::Binary &&
-                   condition.binaryOp() == BinaryOp::Less &&
+    bool isBound = condition.kind() == ExprKind::Binary && condition.binaryOp() == BinaryOp::Less &&
                    condition.operand(0).kind() == ExprKind::Index &&
                    condition.operand(0).indexValue().asIterator() == int(column) &&
                    condition.operand(1).kind() == ExprKind::Read;
@@ -289,10 +292,7 @@ private:
       out.copy(node);
       return Status::success();
     }
-    Definition changed = scores;
-    changed.results.clear();
     Expr body = out.rename(isBinary ? masked.scores : masked.sum);
-    Expr low = Expr::literal(ElementType::F32, -INFINITY);
     if (mask->isZero) {
       note(node, "leave the mask out", "it adds zeros");
     } else {
@@ -300,21 +300,32 @@ private:
         assumed->add(maskBlocksRule.name);
       if (isBinary) {
         KINTSUGI_ASSIGN(Expr shown, shownAt(node, masked, *looked));
-        body = Expr::select(shown, body, low);
+        body = Expr::select(shown, body, low());
         note(node, "read the mask as bits", "it hides or adds zeros");
       }
       if (skips) {
-        KINTSUGI_ASSIGN(Expr open, openAt(node, masked, *looked));
-        body = Expr::select(open, body, low);
+        KINTSUGI_ASSIGN(Expr isOpen, openAt(node, masked, *looked));
+        open.emplace(masked.outermost, isOpen);
         note(node, "leave hidden blocks out",
              std::to_string(int(100 * mask->hidden() + 0.5)) + " % of blocks of " +
                  std::to_string(blockSize) + " columns are hidden");
       }
     }
-    changed.bodies = {underConditions(scores.bodies[0], masked, body)};
+    define(node, underConditions(scores.bodies[0], masked, body));
+    return Status::success();
+  }
+
+  static Expr low() { return Expr::literal(ElementType::F32, -INFINITY); }
+
+  /// With another body, which counts where the node's blocks are open.
+  void define(uint32_t node, Expr body) {
+    Definition changed = std::get<Definition>(old.nodes[node]);
+    changed.results.clear();
+    if (auto isOpen = open.find(node); isOpen != open.end())
+      body = Expr::select(isOpen->second, body, low());
+    changed.bodies = {body};
     out.fresh.currentOrigin = old.origins[node];
     out.define(node, std::move(changed));
-    return Status::success();
   }
 
   Expr underConditions(const Expr &body, const Masked &masked, const Expr &sum) {
@@ -386,6 +397,7 @@ private:
   std::vector<bool> constant;                       ///< By node.
   std::vector<llvm::SmallVector<uint32_t>> readers; ///< Nodes, by value.
   std::map<uint32_t, Masked> found;                 ///< By the scores' node.
+  std::map<uint32_t, Expr> open;                    ///< Of scores whose blocks are left out.
   std::deque<Known> known;
 };
 

@@ -100,6 +100,10 @@ Value ExprBuilder::buildRead(const te::Expr &expr, Value mask) {
   if (mask && scope.types[number].home == loops::Home::Scratch &&
       isInside(position, memory.getNumElements()))
     mask = {};
+  // A number of the run is there wherever one asks for it.
+  if (position.map.isSingleConstant() &&
+      uint64_t(position.map.getSingleConstantResult()) < uint64_t(memory.getNumElements()))
+    mask = {};
   if (!mask)
     places.push_back({position, memory.getNumElements()});
   Type element = memory.getElementType();

@@ -223,6 +223,25 @@ def test_streamed_attention_computes_the_blocks_that_a_run_asks_for(on, mask):
     assert min(powers.values()) < 0.7 * max(powers.values()), powers
 
 
+def test_streamed_attention_leaves_out_what_a_constant_mask_hides_and_what_is_behind_a_length(on):
+    random, length, feeds = np.random.default_rng(0), 320, on.folder / "feeds.npz"
+    arrays = {name: random.normal(0, 1, (2, length, 64)).astype(np.float16) for name in "qkv"}
+    masked = f"g[i:{length}, c:{length}] f32 = cases {{ i < c: -inf; else: 0.0 }}\n"
+    numbers = f"input n[] i64 facts(low=64, high={length})\n"
+
+    def powers(n, mask=""):
+        text = masked_attention("c < n[]", length, numbers + mask)
+        if mask:
+            text = text.replace("s[h, i, c] * 0.125", "s[h, i, c] * 0.125 + g[i, c]")
+        np.savez(feeds, n=np.array(n), **arrays)
+        return on.compare(text, "--precision", "f16", "--inputs", feeds, "--no-cache")("ex2")
+
+    whole = powers(length)
+    assert powers(length, masked) < 0.7 * whole
+    assert powers(64, masked) < 0.7 * powers(64)
+    assert powers(64, masked) < 0.5 * powers(length, masked)
+
+
 LARGE_NUMBERS = {
     "i64{c} < i64(a[h] + b[h]) + 25600": (np.int16, 20000, 20000),  # The sum wraps around.
     "i32{c} < a[h] + b[h]": (np.int32, 2**31 - 5, 7),

@@ -115,7 +115,8 @@ TEST(HiddenBlocks, BehindASizeStayWhereARowMayBeginThere) {
   };
   EXPECT_NE(behindSize("cases { i < j: -inf; else: 0.0 }").find("t.open"), std::string::npos);
   EXPECT_EQ(behindSize("0.0 * 1.0").find(" + "), std::string::npos);
-  // With 64 columns, all of a row that begins at the 70th have the lowest number, and equal weights.
+  // With 64 columns, all of a row that begins at the 70th have the lowest number, and equal
+  // weights.
   std::string late = behindSize("cases { j < 70: -3.4028235e38; else: 0.0 }");
   EXPECT_EQ(late.find("t.open"), std::string::npos);
   EXPECT_EQ(late.find("t.shown"), std::string::npos);
