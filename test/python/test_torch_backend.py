@@ -271,6 +271,22 @@ def test_strides_are_torchs(inference):
     assert found.is_contiguous(memory_format=torch.channels_last)
 
 
+STRIDED = {  # Of a tensor x of 4 x 6 x 2: what is made of it, who runs it.
+    "windows of what is in order": (lambda x: (x + 1).as_strided((3, 16), (16, 1)), ["kintsugi"]),
+    "windows of what is transposed": (lambda x: (x + 1).permute(2, 0, 1).as_strided((2, 3, 8), (1, 16, 2)), ["kintsugi"]),
+    "an offset": (lambda x: (x + 1).transpose(0, 1).as_strided((5, 6), (6, 1), 12), ["kintsugi"]),
+    "gaps": (lambda x: (x + 1)[:, ::2].as_strided((3, 16), (16, 1)) + x[0, 0, 0], None),
+}
+
+
+@pytest.mark.parametrize("case", STRIDED)
+def test_as_strided_goes_by_memory(inference, case):
+    function, expected = STRIDED[case]
+    x = torch.arange(48.0).reshape(4, 6, 2)
+    alike(compiled(function)(x), function(x))
+    assert expected is None or runners() == expected
+
+
 TYPES = {
     torch.float16: 5e-3,
     torch.bfloat16: 4e-2,

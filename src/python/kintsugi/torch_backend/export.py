@@ -22,6 +22,7 @@ from torch.export.graph_signature import (
 from torch.utils import _pytree
 
 from .results import Results
+from .strided import NotDense, order_by_memory
 
 # What the exporter takes along for each node, and we read again: whose place in a file it is, for us the node's name.
 _CARRIED = "stack_trace"
@@ -54,6 +55,10 @@ class Exported:
             copy.meta[_CARRIED] = node.name
         computed = tuple(copies[node] for node in self.results.nodes)
         graph.output(computed)
+        try:
+            order_by_memory(graph)
+        except NotDense as problem:
+            raise NotExported(str(problem)) from None
         self._lift_constants(graph)
         graph.eliminate_dead_code()
         inputs = [node for node in graph.nodes if node.op == "placeholder"]
