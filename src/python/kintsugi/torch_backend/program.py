@@ -10,6 +10,7 @@ import torch
 
 import kintsugi
 
+from ..compiled import Compiled
 from . import tensors
 from .export import Exported
 from .model_file import save
@@ -79,6 +80,8 @@ class Program:
             save(self._exported.proto, constants, path)
             try:
                 session = kintsugi.InferenceSession(path, **keywords)
+                if not isinstance(session._program, Compiled):
+                    raise Refused("values of its inputs decide what is compiled", refused_nodes(path, keywords, self._exported.origins))
                 symbols = symbols_of(self._values, arguments)
                 opened = Session(session, self._fed(constants, sizes), self._exported.results, symbols)
             except kintsugi.InputError as problem:
