@@ -1,15 +1,19 @@
 """Looks for cliffs: pairs of operators and random models that take Kintsugi over twice the best peer's time.
 
-usage: idioms.py [NAME ...] [--count N] [--random N] [--seed N] [--times T] [--threads N] [--peers ort,openvino] [--out FILE]
+usage: idioms.py [NAME ...] [--count N] [--random N] [--seed N] [--times T] [--threads N] [--jobs N]
+                 [--peers ort,openvino] [--out FILE]
 
 Without names, so many pairs of bench/idiom_models.py are drawn (0: all), and so many random models of those that
 ./dev fuzz-models makes, of which those count that take the best peer a millisecond. Contenders take turns in one
-process; a ratio is the median over rounds of that in a round. What takes longer than that many times the best peer's
+process, of which --jobs are at work, each on --threads cores of its own; a ratio is the median over rounds of that in a round. What takes longer than that many times the best peer's
 time, differs from ONNX Runtime by more than the policy allows, or can't be compiled, is a defect: it is listed, the
 worst first, and the exit code is 1. Results go to bench/results/idioms.json.
 """
 
 import argparse
+import concurrent.futures
+import functools
+import multiprocessing
 import os
 import pathlib
 import random
@@ -30,6 +34,7 @@ import idiom_models
 import machine
 import materialize
 import models
+import places
 import policy
 
 ROUNDS, SECONDS = 3, 0.05
@@ -122,6 +127,7 @@ def parse(words):
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--times", type=float, default=2, help="the best peer's time, from which on it is a defect")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--jobs", type=int, default=1, help="models at a time")
     parser.add_argument("--peers", type=lambda text: text.split(","), default=["ort"])
     parser.add_argument("--out", type=pathlib.Path, default=machine.RESULTS / "idioms.json")
     options = parser.parse_args(words)
@@ -131,17 +137,43 @@ def parse(words):
     return options
 
 
+def row_of(options, name):
+    """The row of a name, or None where there is nothing to compare."""
+    found = made(name)
+    if found is None:
+        return None
+    row = compare(*found, options)
+    best = min((ms for who, ms in row["ms"].items() if who != "kintsugi"), default=0)
+    is_short = name.startswith(RANDOM) and best < LEAST_MS and "kintsugi" not in row["failed"]
+    return None if is_short else row
+
+
+def settle(free):
+    os.sched_setaffinity(0, free.get())
+
+
+def rows(options):
+    """Names and rows, as they come, of processes that each keep to cores of their own."""
+    names, measure = names_of(options), functools.partial(row_of, options)
+    if options.jobs == 1:
+        yield from ((name, measure(name)) for name in names)
+        return
+    context = multiprocessing.get_context("forkserver")
+    free = context.Queue()
+    for place in places.places(options.jobs):
+        free.put(place.cores)
+    with concurrent.futures.ProcessPoolExecutor(options.jobs, context, settle, (free,)) as pool:
+        found = {pool.submit(measure, name): name for name in names}
+        for future in concurrent.futures.as_completed(found):
+            yield found[future], future.result()
+
+
 def main(words=None):
     options = parse(words)
-    cores = arguments.keep_to(options.threads)
+    cores = arguments.keep_to(options.threads * options.jobs)
     report = machine.report(cores, times=options.times, seed=options.seed, models={})
-    for name in names_of(options):
-        found = made(name)
-        if found is None:
-            continue
-        row = compare(*found, options)
-        best = min((ms for who, ms in row["ms"].items() if who != "kintsugi"), default=0)
-        if name.startswith(RANDOM) and best < LEAST_MS and "kintsugi" not in row["failed"]:
+    for name, row in rows(options):
+        if row is None:
             continue
         report["models"][name] = row
         print(line(name, row), flush=True)

@@ -1,18 +1,20 @@
 """Times artifacts of a range of sizes against those of one size: what does an open dimension cost?
 
 usage: open.py [MODEL ...] [--lengths] [--high N] [--sizes LIST] [--target cpu|cuda] [--precision f32|f16|bf16] [--rounds N]
-               [--seconds S] [--threads N] [--limit TIMES] [--out FILE]
+               [--seconds S] [--threads N] [--jobs N] [--limit TIMES] [--out FILE]
 
 The batch of a zoo model, the first dimension of its inputs where that is 1, is made open, and compiled with made-up weights
 once for batches from 1 to --high (16), and once for each of --sizes (1,2,3,5,8,12,16). With --lengths it is the length of a
 sequence of tokens, to 512 and at 1,7,32,77,128,300,511. Both run on the same inputs, in turns; a ratio is the least over
-rounds of one to that of the other, of a GPU its own time. Models whose batch is a number inside of them, in constants of another form than a
+rounds of one to that of the other, of a GPU its own time; of --jobs models at a time each has its share of the cores, and a GPU times one of them at a moment. Models whose batch is a number inside of them, in constants of another form than a
 Reshape's leading 1, can't be opened and are listed so, and so are those without tokens where their length is asked for.
 Prints milliseconds and ratios, and writes them to bench/results/open.json (open-lengths.json; -cuda). Exits 1 where an open
 dimension takes more than --limit times (1.15) as long as the exact artifact, or a model fails.
 """
 
 import argparse
+import contextlib
+import functools
 import json
 import os
 import pathlib
@@ -27,6 +29,7 @@ import arguments
 import machine
 import models
 import open_models
+import places
 from open_models import NAME
 
 BATCHES, LENGTHS = [1, 2, 3, 5, 8, 12, 16], [1, 7, 32, 77, 128, 300, 511]
@@ -43,32 +46,33 @@ def feeds(model, size):
     return made
 
 
-def milliseconds(artifact, inputs, options):
+def milliseconds(artifact, inputs, options, place):
     words = "--threads", options.threads, "--seconds", options.seconds, "--inputs", inputs, "--json", "-"
-    report = json.loads(models.kintsugi("bench", artifact, *words))
+    report = json.loads(models.kintsugi("bench", artifact, *words, runner=place.runner(options.threads)))
     return report.get("device_ms") or report["median_ms"]
 
 
-def compiled(model, artifact, sizes, options):
-    how = "--target", options.target, "--precision", options.precision
-    models.kintsugi("compile", model, "--random-weights", "--dim", f"{NAME}={sizes}", *how, "-o", artifact, "--quiet")
+def compiled(model, artifact, sizes, options, place):
+    how = "--target", options.target, "--precision", options.precision, "-o", artifact, "--quiet"
+    models.kintsugi("compile", model, "--random-weights", "--dim", f"{NAME}={sizes}", *how, runner=place.runner())
     return artifact
 
 
-def measure(path, options):
+def measure(options, path, place):
     """By size, milliseconds of both and their ratio."""
     model = open_models.with_open_length(path, options.high) if options.lengths else open_models.with_open_batch(path)
     with models.workspace(path.stem) as folder:
         onnx.save(model, folder / "model.onnx")
-        contenders = {"open": compiled(folder / "model.onnx", folder / "open.kin", f"1..{options.high}", options)}
+        contenders = {"open": compiled(folder / "model.onnx", folder / "open.kin", f"1..{options.high}", options, place)}
         found = {}
         for size in options.sizes:
             np.savez(folder / "inputs.npz", **feeds(model, size))
-            contenders["exact"] = compiled(folder / "model.onnx", folder / "exact.kin", size, options)
+            contenders["exact"] = compiled(folder / "model.onnx", folder / "exact.kin", size, options, place)
             rounds = {name: [] for name in contenders}
-            for number in range(options.rounds):
-                for name in contenders if number % 2 == 0 else reversed(contenders):
-                    rounds[name].append(milliseconds(contenders[name], folder / "inputs.npz", options))
+            with contextlib.nullcontext() if place.gpu is None else places.alone_on(place.gpu):
+                for number in range(options.rounds):
+                    for name in contenders if number % 2 == 0 else reversed(contenders):
+                        rounds[name].append(milliseconds(contenders[name], folder / "inputs.npz", options, place))
             least = {name: min(times) for name, times in rounds.items()}
             found[size] = dict(rounds=rounds, **least, ratio=least["open"] / least["exact"])
         return dict(sizes=found)
@@ -94,17 +98,18 @@ def main(words=None):
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=0.3, help="of a turn")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--jobs", type=int, default=1, help="models at a time")
     parser.add_argument("--limit", type=float, default=1.15, help="what an open dimension may cost")
     parser.add_argument("--out", type=pathlib.Path, help="instead of the file in bench/results")
     options = models.parsed(parser, words)
     options.high = options.high or (512 if options.lengths else 16)
     options.sizes = options.sizes or (LENGTHS if options.lengths else BATCHES)
-    cores = arguments.keep_to(options.threads)
+    cores = arguments.keep_to(options.threads * options.jobs)
     name = "open" + ("-lengths" if options.lengths else "") + ("-cuda" if options.target == "cuda" else "")
     out = options.out or machine.RESULTS / f"{name}.json"
     report = machine.report(cores, precision=options.precision, high=options.high, rounds=options.rounds, seconds=options.seconds, models={})
     print(f"{'exact ms and ratio at sizes of':32}" + "".join(f"{size:16}" for size in options.sizes), flush=True)
-    for name, row in machine.rows(options.paths, lambda path: measure(path, options)):
+    for name, row in places.rows(options.paths, functools.partial(measure, options), options.jobs):
         report["models"][name] = row
         print(line(name, row), flush=True)
         machine.write(report, out)

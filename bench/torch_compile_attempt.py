@@ -2,17 +2,15 @@
 of its own."""
 
 import copy
-import fcntl
 import math
-import pathlib
 import statistics
-import tempfile
 import time
 
 import numpy as np
 from torch_trials import Ended, first_cause, verdict
 
 import gpu
+import places
 import policy
 
 ROUNDS = 3
@@ -143,8 +141,7 @@ def _where(report):
 def _times(runs, where, seconds):
     """Milliseconds of each, in turns, while nobody else uses the device."""
     gpu = where.index if where.type == "cuda" else "none"
-    with open(pathlib.Path(tempfile.gettempdir()) / f"kintsugi-bench-gpu-{gpu}.lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with places.alone_on(gpu):
         rounds = {name: [] for name in runs}
         for number in range(ROUNDS):
             for name in runs if number % 2 == 0 else reversed(runs):

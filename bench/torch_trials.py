@@ -20,6 +20,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "zoo"))
 import arguments
 import machine
 import models
+import places
 
 LIST = pathlib.Path(__file__).with_name("torch_models.txt")
 FAMILIES = ("torchvision", "timm", "transformers")
@@ -39,22 +40,6 @@ def listed():
         if family:
             found[f"{family} {name}"] = {key: json.loads(value) for key, value in (word.split("=") for word in words)}
     return found
-
-
-class Place:
-    """Where a trial runs: `cores`, and the number of its GPU where there are any."""
-
-    def __init__(self, cores, gpu):
-        self.cores, self.gpu = cores, gpu
-
-
-def places(jobs):
-    """Equal shares of the machine. More jobs than cores share them all."""
-    cores = sorted(os.sched_getaffinity(0))
-    gpus = len(machine.said_by("nvidia-smi", "--list-gpus").splitlines())
-    each = len(cores) // jobs
-    shares = [cores[each * n : each * (n + 1)] or cores for n in range(jobs)]
-    return [Place(share, n % gpus if gpus else None) for n, share in enumerate(shares)]
 
 
 @contextlib.contextmanager
@@ -164,7 +149,7 @@ def run(options, find, line, summarized=summary, **fields):
     rows = report["models"]
     left = {title: overrides for title, overrides in options.titles.items() if title not in rows}
     free = queue.Queue()
-    for place in places(options.jobs):
+    for place in places.places(options.jobs):
         free.put(place)
     multiprocessing.get_context("forkserver").set_forkserver_preload(["torch_preloaded"])
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:

@@ -32,6 +32,7 @@ import torch_attempt
 import torch_compile
 import torch_compile_attempt
 import torch_models
+import places
 import torch_trials
 
 ROWS = {
@@ -436,7 +437,7 @@ def test_torch_models_are_tried_in_processes_of_their_own(monkeypatch, tmp_path)
     monkeypatch.setattr(torch_trials, "GRACE", 0)
 
     def tried(seconds):
-        (free := queue.Queue()).put(torch_trials.places(1)[0])
+        (free := queue.Queue()).put(places.places(1)[0])
         return torch_trials._tried(torch_attempt.found, ("timm", "nosuch", {}), free, seconds)
 
     late = tried(0.001)
@@ -461,11 +462,23 @@ def test_torch_models_that_end_badly_have_a_row():
     assert text == f"1 of 2 (1 failed); 3 of {len(torch_trials.listed())} were tried"
 
 
+def test_rows_of_models_side_by_side(tmp_path):
+    def measure(path, place):
+        if path.stem == "b":
+            raise models.Failure("no memory")
+        return dict(cores=place.cores)
+
+    rows = dict(places.rows([tmp_path / f"{name}.onnx" for name in "abc"], measure, 2))
+    assert rows["b"] == dict(failed="no memory")
+    shares = [place.cores for place in places.places(2)]
+    assert all(rows[name]["cores"] in shares for name in "ac")
+
+
 def test_jobs_share_the_cores():
     cores = sorted(os.sched_getaffinity(0))
-    apart = torch_trials.places(len(cores))
+    apart = places.places(len(cores))
     assert [place.cores for place in apart] == [[core] for core in cores]
-    assert all(place.cores == cores for place in torch_trials.places(len(cores) + 1))
+    assert all(place.cores == cores for place in places.places(len(cores) + 1))
 
 
 def test_backends_of_torch_are_compared_where_answers_are_right():
