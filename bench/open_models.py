@@ -34,22 +34,25 @@ def with_open_batch(path):
         raise models.Failure("it has no batch of 1")
     for batch in batches:
         batch.dim_param = NAME
-    shapes = {node.input[1] for node in model.graph.node if node.op_type == "Reshape"}
-    for tensor in model.graph.initializer:
-        if tensor.name in shapes and tensor.data_type == onnx.TensorProto.INT64:
-            tensor.CopyFrom(numpy_helper.from_array(_with_any_batch(numpy_helper.to_array(tensor)), tensor.name))
+    constants = {tensor.name: tensor for tensor in model.graph.initializer}
+    constants |= {node.output[0]: node.attribute[0].t for node in model.graph.node if node.op_type == "Constant"}
     for node in model.graph.node:
-        if node.op_type == "Constant" and node.output[0] in shapes:
-            value = node.attribute[0].t
-            value.CopyFrom(numpy_helper.from_array(_with_any_batch(numpy_helper.to_array(value))))
+        if node.op_type == "Reshape" and node.input[1] in constants:
+            shape = _with_any_batch(numpy_helper.to_array(constants[node.input[1]]))
+            node.input[1] += "_of_any_batch"  # Others may read the constant.
+            if all(tensor.name != node.input[1] for tensor in model.graph.initializer):
+                model.graph.initializer.append(numpy_helper.from_array(shape, node.input[1]))
     return _without_shapes(model)
 
 
 def _with_any_batch(shape):
-    """A Reshape's leading 1 as what is left of its input, or where another dimension is that, as its input's."""
+    """A Reshape's leading number, a batch or what it is multiplied with, as what is left of its input; where another
+    dimension is that, a leading 1 as its input's."""
     shape = shape.copy()
-    if shape.size and shape[0] == 1:
-        shape[0] = 0 if -1 in shape else -1
+    if shape.size and -1 not in shape:
+        shape[0] = -1
+    elif shape.size and shape[0] == 1:
+        shape[0] = 0
     return shape
 
 

@@ -45,6 +45,8 @@ def terms(node, shape, constants):
         strides = attributes.get("strides", [1] * len(kernel[2:]))
         taps = math.prod(-(-extent // stride) for extent, stride in zip(kernel[2:], strides))
         return kernel[0] // attributes.get("group", 1) * taps
+    if not first:  # Of a value whose shape nobody infers nothing counts: less is allowed then.
+        return 0
     if node.op_type == "MatMul":
         return first[-1]
     if node.op_type == "Gemm":
