@@ -27,7 +27,7 @@ struct OpenModel {
 Expected<OpenModel> openModel(const te::Program &imported, const std::string &path,
                               const CompileOptions &options);
 
-/// The parts of an open dimension's sizes that have plans of their own, beside the one for all: a
+/// The parts of an open dimension's sizes that have plans of their own, beside the greatest: a
 /// size decides what is the quickest schedule. `inBlocks`: on a machine of blocks of threads.
 std::vector<OpenDimension> smallerSizes(const OpenDimension &all, bool inBlocks);
 
