@@ -57,6 +57,8 @@ def terms(node, shape, constants):
         return 2 * math.prod(first[attributes.get("axis", -1) :])
     if node.op_type in ("InstanceNormalization", "GlobalAveragePool"):
         return 2 * math.prod(first[2:])
+    if node.op_type == "GridSample":  # Of four products; a place is off by what its size is rounded by.
+        return 4 * max(first[2:])
     if node.op_type == "AveragePool":
         return math.prod(attributes["kernel_shape"])
     if node.op_type == "LSTM":

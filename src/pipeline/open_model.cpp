@@ -136,19 +136,17 @@ te::OpenInputs OpenModel::programInputs() const {
   return result;
 }
 
-/// The greatest of all is compiled for itself, as many runs have that. Then half of each greatest
-/// size, and what lies between two of these where that does not make too many: the middles, and on
-/// a GPU, whose blocks have several rows, the quarters. Processors take small sizes first, of which
-/// a row more is a large part; GPUs, where those take about as long, the large ones.
+/// Half of each greatest size, and what lies between two of these where that does not make too
+/// many: the middles, and on a GPU, whose blocks have several rows, the quarters. Processors take
+/// small sizes first, of which a row more is a large part; GPUs, where those take about as long,
+/// the large ones.
 static std::vector<int64_t> greatestSizes(const OpenDimension &all, bool inBlocks) {
   // Sections of an artifact are few, and compiling takes its time.
-  constexpr size_t mostParts = 13;
+  constexpr size_t mostParts = 12;
   std::vector<int64_t> halves = {all.high};
-  while (halves.size() + 1 < mostParts && halves.back() > all.low)
+  while (halves.size() < mostParts && halves.back() > all.low)
     halves.push_back(std::max(all.low, (halves.back() + 1) / 2));
   std::vector<int64_t> sizes = halves;
-  if (all.low < all.high && !llvm::is_contained(sizes, all.high - 1))
-    sizes.push_back(all.high - 1);
   auto addBetween = [&](int64_t eighths) {
     for (size_t k = 0; k + 1 < halves.size(); ++k) {
       int64_t most = halves[inBlocks ? k : halves.size() - 2 - k];
@@ -173,6 +171,8 @@ std::vector<OpenDimension> smallerSizes(const OpenDimension &all, bool inBlocks)
     result.push_back({all.name, low, high});
     low = high + 1;
   }
+  if (all.low < all.high)
+    result.push_back({all.name, all.high, all.high});
   return result;
 }
 

@@ -27,8 +27,10 @@ struct OpenModel {
 Expected<OpenModel> openModel(const te::Program &imported, const std::string &path,
                               const CompileOptions &options);
 
-/// The parts of an open dimension's sizes that have plans of their own, beside the greatest: a
-/// size decides what is the quickest schedule. `inBlocks`: on a machine of blocks of threads.
+/// The parts of an open dimension's sizes that have plans of their own, beside the one for all: a
+/// size decides what is the quickest schedule. The greatest size, which many runs have, is one of
+/// them: a plan of one size may have the dimension innermost. `inBlocks`: on a machine of blocks of
+/// threads.
 std::vector<OpenDimension> smallerSizes(const OpenDimension &all, bool inBlocks);
 
 } // namespace kintsugi::pipeline

@@ -222,7 +222,6 @@ public:
     if (options.open) {
       KINTSUGI_ASSIGN(open,
                       phases.run("import", [&] { return openModel(imported, path, options); }));
-      all = *options.open;
       for (const OpenDimension &sizes : smallerSizes(*options.open, options.machine.threads > 0))
         KINTSUGI_RETURN_IF_ERROR(addSmaller(path, options, sizes));
     }
@@ -230,11 +229,8 @@ public:
   }
 
 private:
-  /// Of the greatest size, as the others are there already, but it says what all are; what the
-  /// report tells of is this.
-  Status addAll(const te::Program &imported, CompileOptions options) {
-    if (options.open)
-      options.open->low = options.open->high;
+  /// Of all sizes; what the report tells of is this.
+  Status addAll(const te::Program &imported, const CompileOptions &options) {
     KINTSUGI_RETURN_IF_ERROR(addSizes(imported, options, "", report));
     if (std::string told = describe(assumed, options.machine); !told.empty())
       report.notes.push_back(told);
@@ -293,8 +289,6 @@ private:
     orchestrate::Plan &plan = form.plan->plan;
     addChecks(plan, model.lowered.inputs);
     declarePorts(plan, sized.imported, open);
-    if (open && sized.sizes.empty())
-      plan.open = all;
     append(its.log, form.plan->log);
     model.assumed.join(form.assumed);
     for (const std::string &problem : form.problems)
@@ -321,7 +315,6 @@ private:
   Phases &phases;
   CompileReport &report;
   std::optional<OpenModel> open;
-  OpenDimension all; ///< Of all sizes, where there are several.
   derive::Assumptions assumed;
 };
 

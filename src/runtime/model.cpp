@@ -34,7 +34,7 @@ Expected<std::shared_ptr<Model>> Model::make(Artifact artifact, std::shared_ptr<
   return model;
 }
 
-/// Whether a variant computes what another does, at sizes up to a lesser one.
+/// Whether a variant computes what another does, at some of its sizes.
 static bool isSmaller(const Manifest &smaller, const Manifest &whole) {
   auto haveSamePorts = [](const std::vector<Port> &a, const std::vector<Port> &b) {
     return std::ranges::equal(a, b, [](const Port &port, const Port &other) {
@@ -43,7 +43,7 @@ static bool isSmaller(const Manifest &smaller, const Manifest &whole) {
     });
   };
   return smaller.open && whole.open && smaller.smaller.empty() &&
-         smaller.open->low >= whole.open->low && smaller.open->high < whole.open->high &&
+         smaller.open->low >= whole.open->low && smaller.open->high <= whole.open->high &&
          smaller.target == whole.target && haveSamePorts(smaller.inputs, whole.inputs) &&
          haveSamePorts(smaller.outputs, whole.outputs);
 }
