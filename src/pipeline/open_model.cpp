@@ -137,9 +137,8 @@ te::OpenInputs OpenModel::programInputs() const {
 }
 
 /// Half of each greatest size, and what lies between two of these where that does not make too
-/// many: the middles, and on a GPU, whose blocks have several rows, the quarters. Processors take
-/// small sizes first, of which a row more is a large part; GPUs, where those take about as long,
-/// the large ones.
+/// many: the middles, then the quarters. Processors take small sizes first, of which a row more is
+/// a large part; GPUs, where those take about as long, the large ones.
 static std::vector<int64_t> greatestSizes(const OpenDimension &all, bool inBlocks) {
   // Sections of an artifact are few, and compiling takes its time.
   constexpr size_t mostParts = 12;
@@ -155,10 +154,8 @@ static std::vector<int64_t> greatestSizes(const OpenDimension &all, bool inBlock
         sizes.push_back(between);
     }
   };
-  addBetween(6);
-  if (inBlocks)
-    for (int64_t eighths : {7, 5})
-      addBetween(eighths);
+  for (int64_t eighths : {6, 7, 5})
+    addBetween(eighths);
   llvm::sort(sizes);
   return sizes;
 }
