@@ -36,13 +36,26 @@ def with_open_batch(path):
         batch.dim_param = NAME
     constants = {tensor.name: tensor for tensor in model.graph.initializer}
     constants |= {node.output[0]: node.attribute[0].t for node in model.graph.node if node.op_type == "Constant"}
+
+    def replace(node, number, change):
+        """An input by another constant; others may read the one that it was."""
+        changed = change(numpy_helper.to_array(constants[node.input[number]]))
+        node.input[number] += f"_of_any_batch_for_{node.op_type}"
+        if all(tensor.name != node.input[number] for tensor in model.graph.initializer):
+            model.graph.initializer.append(numpy_helper.from_array(changed, node.input[number]))
+
     for node in model.graph.node:
         if node.op_type == "Reshape" and node.input[1] in constants:
-            shape = _with_any_batch(numpy_helper.to_array(constants[node.input[1]]))
-            node.input[1] += "_of_any_batch"  # Others may read the constant.
-            if all(tensor.name != node.input[1] for tensor in model.graph.initializer):
-                model.graph.initializer.append(numpy_helper.from_array(shape, node.input[1]))
+            replace(node, 1, _with_any_batch)
+        if node.op_type == "Resize" and len(node.input) > 3 and node.input[3] in constants and not _attribute(node, "axes"):
+            rank = numpy_helper.to_array(constants[node.input[3]]).size
+            node.attribute.append(helper.make_attribute("axes", range(1, rank)))
+            replace(node, 3, lambda sizes: sizes[1:])
     return _without_shapes(model)
+
+
+def _attribute(node, name):
+    return next((helper.get_attribute_value(each) for each in node.attribute if each.name == name), None)
 
 
 def _with_any_batch(shape):
