@@ -94,7 +94,7 @@ def tolerance(dtype, k):
 
 
 def difference(ours, theirs):
-    """Largest difference over the reference's largest finite magnitude; infinite where shapes, types or the places of
+    """Largest difference over the reference's largest finite magnitude, or the type's least normal number; infinite where shapes, types or the places of
     infinities and NaNs disagree."""
     if ours.shape != theirs.shape or ours.dtype != theirs.dtype:
         return math.inf
@@ -106,6 +106,8 @@ def difference(ours, theirs):
         return math.inf
     largest = np.max(np.abs(b), where=np.isfinite(b), initial=0.0)
     error = np.max(np.abs(a[~same] - b[~same]), initial=0.0)
+    if largest > 0 and np.issubdtype(theirs.dtype, np.floating):
+        largest = max(largest, float(np.finfo(theirs.dtype).tiny))
     return float(error / largest) if largest > 0 else (0.0 if error == 0 else math.inf)
 
 

@@ -63,7 +63,7 @@ void TileSearch::refineBlocks(std::optional<Trial> &best) {
       changed |= doubleOrHalve(bestSizes, k, best);
     changed |= exchange(bestSizes, best);
   }
-  changed = false;
+  changed = usesMatrixUnits(best) && stepTogether(bestSizes, best);
   for (size_t k = 0; k < bestSizes.size() && usesMatrixUnits(best); ++k)
     changed |= threeFourths(bestSizes, k, best);
   for (size_t k = 0; k < bestSizes.size() && changed; ++k)
@@ -116,6 +116,23 @@ void TileSearch::cutEvenly(llvm::ArrayRef<double> tilesACore, size_t count, Tile
     }
     consider(sizes, bestSizes, best);
   }
+}
+
+bool TileSearch::stepTogether(TileSizes &sizes, std::optional<Trial> &best) {
+  constexpr size_t most = 4;
+  size_t first = sizes.size() - std::min(most, sizes.size());
+  TileSizes from = sizes;
+  TileSizes trial = from;
+  std::function<void(size_t)> step = [&](size_t k) {
+    if (k == sizes.size())
+      return consider(trial, sizes, best);
+    for (int64_t size : {from[k], smaller(from[k], extentOf(k)), std::min(extentOf(k), 2 * from[k])}) {
+      trial[k] = size;
+      step(k + 1);
+    }
+  };
+  step(first);
+  return sizes != from;
 }
 
 bool TileSearch::exchange(TileSizes &sizes, std::optional<Trial> &best) {

@@ -60,6 +60,9 @@ private:
   /// many tiles for each core.
   void cutEvenly(llvm::ArrayRef<double> tilesACore, size_t count, loops::TileSizes &bestSizes,
                  std::optional<Trial> &best);
+  /// Each of the last four iterators half, as it is, or twice: rows of a product that come of several
+  /// iterators fill a tile of the units only where these fit together.
+  bool stepTogether(loops::TileSizes &sizes, std::optional<Trial> &best);
   /// As many tiles of another shape: less along one iterator, more along another.
   bool exchange(loops::TileSizes &sizes, std::optional<Trial> &best);
   loops::TileSizes wholeSizes() const;
