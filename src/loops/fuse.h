@@ -12,12 +12,19 @@
 
 namespace kintsugi::loops {
 
+/// Rows of what a kernel stores last that runs of a size ask for: `each` for a step, of so many.
+struct OpenRows {
+  unsigned dimension = 0;
+  int64_t each = 1, low = 1, high = 1;
+};
+
 /// Definitions of a program that become one kernel.
 struct Group {
   llvm::SmallVector<uint32_t> nodes;      ///< Definitions, in program order.
   llvm::SmallVector<te::ValueId> outputs; ///< What the kernel must store, of the nodes' results.
   /// What it reads that is known when the model is compiled, and so may lie as the kernel likes.
   llvm::SmallVector<te::ValueId> constants;
+  std::optional<OpenRows> open = std::nullopt;
 };
 
 /// An iterator of a member that need not run to the end of its extent.

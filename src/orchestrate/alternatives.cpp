@@ -257,6 +257,12 @@ private:
       spaceOptions.constants.push_back(
           value.kind == ValueKind::Constant ||
           (value.kind == ValueKind::Result && form.constant[value.node]));
+    std::vector<te::Validity> validity;
+    if (options.open) {
+      validity = te::validityOf(*form.program, *options.open);
+      spaceOptions.validity = &validity;
+      spaceOptions.sizes = options.open->dimension;
+    }
     return space::buildSpace(*form.program, form.definitions, spaceOptions);
   }
 

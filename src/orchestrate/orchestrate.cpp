@@ -126,6 +126,10 @@ private:
     KINTSUGI_ASSIGN(Choice fixed, choose(program, constantDefinitions, constantOptions, nullptr));
     OrchestrateOptions mainOptions = options;
     mainOptions.space.constants = constantValues(program, constant, numbers);
+    if (auto known = validities.find(&program); known != validities.end()) {
+      mainOptions.space.validity = &known->second;
+      mainOptions.space.sizes = options.open->dimension;
+    }
     if (!outermost)
       mainOptions.priced = 0;
     KINTSUGI_ASSIGN(Choice chosen,

@@ -115,7 +115,8 @@ private:
   /// The best tiling of the members as they are.
   std::optional<Trial> search() {
     auto attempt = [&](const TileSizes &sizes) { return this->attempt(sizes); };
-    TileSearch search(options, members, {!packable.empty(), changesOrder}, attempt);
+    TileSearch search(options, members, {!packable.empty(), changesOrder}, group.open.has_value(),
+                      attempt);
     return search.run(worthCutting);
   }
 
@@ -234,9 +235,29 @@ private:
       each *= schedule.runsOf(nest, options.machine.cores) / double(schedule.tiles());
     Traffic traffic(schedule, options.machine);
     traffic.count(schedule, group.constants, options.coldConstants);
-    trial.computeSeconds = secondsInTiles(schedule, traffic, cycles, options.machine);
+    trial.computeSeconds =
+        secondsInTiles(schedule, traffic, cycles, options.machine) * shareOfSizes(sizes, schedule);
     note(trial, sizes, cycles);
     return trial;
+  }
+
+  /// What runs of the sizes take in the mean of what one of the greatest takes: tiles behind a size
+  /// are left out.
+  double shareOfSizes(const TileSizes &sizes, const Schedule &schedule) const {
+    const std::optional<OpenRows> &open = group.open;
+    llvm::ArrayRef<Iterator> iterators = members.back().parallel;
+    if (!open || changesOrder || open->dimension >= iterators.size() ||
+        iterators[open->dimension].extent.constant() != open->each * open->high)
+      return 1;
+    int64_t size = sizes[open->dimension], cores = options.machine.cores;
+    int64_t others = schedule.tiles() / llvm::divideCeil(open->each * open->high, size);
+    auto roundsOf = [&](int64_t steps) {
+      return llvm::divideCeil(others * llvm::divideCeil(steps * open->each, size), cores);
+    };
+    double sum = 0;
+    for (int64_t steps = open->low; steps <= open->high; ++steps)
+      sum += double(roundsOf(steps));
+    return sum / double(open->high - open->low + 1) / double(roundsOf(open->high));
   }
 
   /// Blocks share a tile where nothing but the product is done for it.

@@ -28,7 +28,7 @@ std::optional<Trial> TileSearch::run(std::optional<bool> &worthCutting) {
     return best;
   if (options.inBlocks())
     refineBlocks(best);
-  else if (options.machine.cores > 1 || members.size() > 1)
+  else if (options.machine.cores > 1 || members.size() > 1 || isOpen)
     refine(sizes, best);
   return best;
 }
@@ -126,7 +126,8 @@ bool TileSearch::stepTogether(TileSizes &sizes, std::optional<Trial> &best) {
   std::function<void(size_t)> step = [&](size_t k) {
     if (k == sizes.size())
       return consider(trial, sizes, best);
-    for (int64_t size : {from[k], smaller(from[k], extentOf(k)), std::min(extentOf(k), 2 * from[k])}) {
+    for (int64_t size :
+         {from[k], smaller(from[k], extentOf(k)), std::min(extentOf(k), 2 * from[k])}) {
       trial[k] = size;
       step(k + 1);
     }

@@ -34,10 +34,11 @@ class TileSearch {
 public:
   using Attempt = llvm::function_ref<std::optional<Trial>(const loops::TileSizes &)>;
 
-  /// Of members that are tiled by the last one's iterators; all outlive this.
+  /// Of members that are tiled by the last one's iterators; all outlive this. `isOpen`: of a size
+  /// that a run says, tiles are left out.
   TileSearch(const ScheduleOptions &options, llvm::ArrayRef<loops::Member> members,
-             CopiesOnTheWay copies, Attempt attempt)
-      : options(options), members(members), copies(copies), make(attempt),
+             CopiesOnTheWay copies, bool isOpen, Attempt attempt)
+      : options(options), members(members), copies(copies), isOpen(isOpen), make(attempt),
         vectorBits(options.scalar ? 0 : options.machine.vectorBits) {}
 
   /// The best that is found. `worthCutting`: whether other tiles than whole ones are looked at,
@@ -60,8 +61,8 @@ private:
   /// many tiles for each core.
   void cutEvenly(llvm::ArrayRef<double> tilesACore, size_t count, loops::TileSizes &bestSizes,
                  std::optional<Trial> &best);
-  /// Each of the last four iterators half, as it is, or twice: rows of a product that come of several
-  /// iterators fill a tile of the units only where these fit together.
+  /// Each of the last four iterators half, as it is, or twice: rows of a product that come of
+  /// several iterators fill a tile of the units only where these fit together.
   bool stepTogether(loops::TileSizes &sizes, std::optional<Trial> &best);
   /// As many tiles of another shape: less along one iterator, more along another.
   bool exchange(loops::TileSizes &sizes, std::optional<Trial> &best);
@@ -86,6 +87,7 @@ private:
   const ScheduleOptions &options;
   llvm::ArrayRef<loops::Member> members;
   const CopiesOnTheWay copies;
+  const bool isOpen; ///< Tiles may be left out.
   Attempt make;
   const unsigned vectorBits;
   std::set<std::vector<int64_t>> seen; ///< Tiles of blocks that were tried.

@@ -89,7 +89,17 @@ loops::Group Growth::groupOf(llvm::ArrayRef<uint32_t> nodes) const {
       if (isConstant(operand) && !llvm::is_contained(group.constants, operand))
         group.constants.push_back(operand);
   }
+  if (options.validity)
+    group.open = openRowsOf(program.resultsOf(nodes.back())[0]);
   return group;
+}
+
+std::optional<loops::OpenRows> Growth::openRowsOf(ValueId id) const {
+  const Validity &validity = (*options.validity)[id.number];
+  if (!validity.isSteps() || validity.axes.size() != 1)
+    return std::nullopt;
+  auto [dimension, each] = validity.axes.front();
+  return loops::OpenRows{dimension, each, options.sizes.low, options.sizes.high};
 }
 
 bool Growth::keepsOperators(llvm::ArrayRef<uint32_t> nodes) const {

@@ -28,6 +28,7 @@ LoneGroup loneGroupOf(const Program &program, const loops::Group &group, const G
     result.group.outputs.push_back(part[id]);
   for (ValueId id : group.constants)
     result.group.constants.push_back(part[id]);
+  result.group.open = group.open;
   result.program = std::move(part.program);
   return result;
 }

@@ -14,6 +14,7 @@
 #include "loops/kernel.h"
 #include "search/scheduler.h"
 #include "search/thread_memo.h"
+#include "te/open_axis.h"
 
 #include <map>
 
@@ -84,6 +85,10 @@ struct SpaceOptions {
   unsigned threads = 1;        ///< That schedule. The space is the same with any number of them.
   /// By value: known when the model is compiled, so that kernels may have it packed. May be short.
   std::vector<bool> constants;
+  /// By value: of which elements runs below the greatest of these sizes ask for the first ones;
+  /// null: there is one size.
+  const std::vector<te::Validity> *validity = nullptr;
+  OpenDimension sizes;
   /// Its schedules are used where they can be made, in place of what the search finds, and its
   /// seconds in place of what is predicted; may be null.
   const MeasuredKernels *measured = nullptr;

@@ -1,6 +1,7 @@
 #include "../loops/runner.h"
 #include "whole_program.h"
 
+#include "loops/group_key.h"
 #include "search/point_text.h"
 #include "search/scheduler.h"
 #include "te/interpreter.h"
@@ -492,6 +493,28 @@ TEST_P(SchedulerTest, CopiesOnTheWayWhereTheyPay) {
   ASSERT_TRUE(result.schedule);
   bool copies = result.schedule->nests.size() > nestsOfTheProgram(*result.schedule);
   EXPECT_EQ(copies, GetParam().copies) << result.schedule->print();
+}
+
+TEST(SchedulerPrograms, OpenRowsAreCutSoThatTilesCanBeLeftOut) {
+  Program program = test::parsed(R"(
+input a[m:128, k:768] f32
+input b[k:768, n:768] f32
+y[m:128, n:768] f32 = sum<f32>[k:768] a[m, k] * b[k, n]
+output y
+)");
+  loops::Group group = test::wholeOf(program);
+  search::ScheduleOptions options = test::vectorMachine(16 << 20);
+  auto rows = [&] {
+    search::ScheduleResult result = search::scheduleGroup(program, group, options);
+    EXPECT_TRUE(result.schedule);
+    return result.point.sizes[0];
+  };
+  double whole = search::scheduleGroup(program, group, options).computeSeconds;
+  EXPECT_GE(rows(), 32);
+  group.open = loops::OpenRows{0, 1, 65, 128};
+  EXPECT_LE(rows(), 16);
+  EXPECT_LT(search::scheduleGroup(program, group, options).computeSeconds, 1.05 * whole);
+  EXPECT_NE(loops::keyOf(program, group).text, loops::keyOf(program, test::wholeOf(program)).text);
 }
 
 TEST(SchedulerPrograms, EveryCaseIsThere) { EXPECT_EQ(std::size(cases), 26u); }

@@ -33,12 +33,13 @@ protected:
       least = std::min(least, trial.computeSeconds);
       return std::optional<Trial>(std::move(trial));
     };
-    return TileSearch(options, members, {}, attempt).run(worthCutting);
+    return TileSearch(options, members, {}, isOpen, attempt).run(worthCutting);
   }
 
   ScheduleOptions options;
   std::vector<loops::Member> members;
   std::optional<bool> worthCutting;
+  bool isOpen = false;
   std::vector<std::vector<int64_t>> tried;
   double least = INFINITY;
 };
@@ -49,6 +50,16 @@ TEST_F(TileSearchTest, WholeTilesAreFirstAndHalvesLeadToTheBest) {
   EXPECT_EQ(tried[0], (std::vector<int64_t>{64, 64}));
   EXPECT_EQ(best->point.sizes, (TileSizes{8, 16}));
   EXPECT_EQ(worthCutting, true);
+}
+
+TEST_F(TileSearchTest, OneCoreCutsOneMemberWhereTilesMayBeLeftOut) {
+  options.machine.cores = 1;
+  run(1);
+  EXPECT_EQ(tried.size(), 1u);
+  isOpen = true;
+  std::optional<Trial> best = run(1);
+  ASSERT_TRUE(best);
+  EXPECT_EQ(best->point.sizes, (TileSizes{8, 16}));
 }
 
 TEST_F(TileSearchTest, WhatAStageOutweighsIsNotCut) {
