@@ -120,12 +120,19 @@ void TileSearch::cutEvenly(llvm::ArrayRef<double> tilesACore, size_t count, Tile
 
 bool TileSearch::stepTogether(TileSizes &sizes, std::optional<Trial> &best) {
   constexpr size_t most = 4;
+  constexpr double worthwhile = 0.95; // So far from where it began, prices err by more.
   size_t first = sizes.size() - std::min(most, sizes.size());
   TileSizes from = sizes;
   TileSizes trial = from;
   std::function<void(size_t)> step = [&](size_t k) {
-    if (k == sizes.size())
-      return consider(trial, sizes, best);
+    if (k == sizes.size()) {
+      std::optional<Trial> tried = attempt(trial);
+      if (!isLess(tried, best, worthwhile))
+        return;
+      best = std::move(tried);
+      sizes = trial;
+      return;
+    }
     for (int64_t size :
          {from[k], smaller(from[k], extentOf(k)), std::min(extentOf(k), 2 * from[k])}) {
       trial[k] = size;
