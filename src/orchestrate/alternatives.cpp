@@ -261,7 +261,7 @@ private:
     if (options.open) {
       validity = te::validityOf(*form.program, *options.open);
       spaceOptions.validity = &validity;
-      spaceOptions.sizes = options.open->dimension;
+      spaceOptions.sizes = options.open->served();
     }
     return space::buildSpace(*form.program, form.definitions, spaceOptions);
   }

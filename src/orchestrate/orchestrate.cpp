@@ -128,7 +128,7 @@ private:
     mainOptions.space.constants = constantValues(program, constant, numbers);
     if (auto known = validities.find(&program); known != validities.end()) {
       mainOptions.space.validity = &known->second;
-      mainOptions.space.sizes = options.open->dimension;
+      mainOptions.space.sizes = options.open->served();
     }
     if (!outermost)
       mainOptions.priced = 0;

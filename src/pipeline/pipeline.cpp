@@ -222,8 +222,13 @@ public:
     if (options.open) {
       KINTSUGI_ASSIGN(open,
                       phases.run("import", [&] { return openModel(imported, path, options); }));
-      for (const OpenDimension &sizes : smallerSizes(*options.open, options.machine.threads > 0))
+      int64_t next = options.open->low;
+      for (const OpenDimension &sizes : smallerSizes(*options.open, options.machine.threads > 0)) {
         KINTSUGI_RETURN_IF_ERROR(addSmaller(path, options, sizes));
+        if (sizes.high < options.open->high)
+          next = sizes.high + 1;
+      }
+      open->inputs.servedFrom = next;
     }
     return addAll(imported, options);
   }

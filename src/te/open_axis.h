@@ -13,6 +13,8 @@
 #include "base/open_dimension.h"
 #include "te/program.h"
 
+#include <algorithm>
+
 namespace kintsugi::te {
 
 /// A dimension that has `step` elements for each step of the open one.
@@ -58,6 +60,13 @@ struct OpenInputs {
   /// The same program imported at smaller sizes, where these are known: a dimension that is shorter
   /// there has steps, too, if nothing but the size made it so.
   std::vector<const Program *> smaller;
+  /// Runs of sizes before this one have other plans; 0: none have.
+  int64_t servedFrom = 0;
+
+  /// Of the sizes that runs of this plan have.
+  OpenDimension served() const {
+    return {dimension.name, std::max(dimension.low, servedFrom), dimension.high};
+  }
 };
 
 /// The condition that `index` is less than the size, which is an input.
