@@ -137,25 +137,26 @@ te::OpenInputs OpenModel::programInputs() const {
 }
 
 /// Half of each greatest size, and what lies between two of these where that does not make too
-/// many: the middles, then the quarters. Processors take small sizes first, of which a row more is
-/// a large part; GPUs, where those take about as long, the large ones.
+/// many: the middles, of which processors take small ones first, of which a row more is a large
+/// part, and GPUs, where those take about as long, the large ones; then the quarters.
 static std::vector<int64_t> greatestSizes(const OpenDimension &all, bool inBlocks) {
-  // Sections of an artifact are few, and compiling takes its time.
-  constexpr size_t mostParts = 12;
+  // Compiling takes its time. A processor's few tiles are large, so sizes differ more there.
+  const size_t mostParts = inBlocks ? 12 : 24;
   std::vector<int64_t> halves = {all.high};
   while (halves.size() < mostParts && halves.back() > all.low)
     halves.push_back(std::max(all.low, (halves.back() + 1) / 2));
   std::vector<int64_t> sizes = halves;
-  auto addBetween = [&](int64_t eighths) {
-    for (size_t k = 0; k + 1 < halves.size(); ++k) {
-      int64_t most = halves[inBlocks ? k : halves.size() - 2 - k];
-      int64_t between = (most * eighths + 7) / 8;
-      if (sizes.size() < mostParts && between > all.low && !llvm::is_contained(sizes, between))
-        sizes.push_back(between);
-    }
+  auto addBetween = [&](int64_t most, int64_t eighths) {
+    int64_t between = (most * eighths + 7) / 8;
+    if (sizes.size() < mostParts && between > all.low && !llvm::is_contained(sizes, between))
+      sizes.push_back(between);
   };
-  for (int64_t eighths : {6, 7, 5})
-    addBetween(eighths);
+  llvm::ArrayRef<int64_t> wholes = llvm::ArrayRef(halves).drop_back();
+  for (size_t k = 0; k < wholes.size(); ++k)
+    addBetween(inBlocks ? wholes[k] : wholes[wholes.size() - 1 - k], 6);
+  for (int64_t most : wholes)
+    for (int64_t eighths : {5, 7})
+      addBetween(most, eighths);
   llvm::sort(sizes);
   return sizes;
 }
