@@ -3,8 +3,8 @@
 usage: idioms.py [NAME ...] [--count N] [--random N] [--seed N] [--times T] [--threads N] [--jobs N]
                  [--peers ort,openvino] [--out FILE]
 
-Without names, so many pairs of bench/idiom_models.py are drawn (0: all), and so many random models of those that ./dev fuzz-
-models makes, of which those count that take the best peer a millisecond. Contenders take turns in one process, of which
+Without names, so many pairs of bench/idiom_models.py are drawn (0: all), and so many random models of those that ./dev
+fuzz-models makes, of which those count that take the best peer a millisecond. Contenders take turns in one process, of which
 --jobs are at work, each on --threads cores of its own; a ratio is the median over rounds of that in a round. What takes
 longer than that many times the best peer's time, differs from ONNX Runtime by more than the policy allows where ONNX's own
 reference does not agree with it, or can't be compiled, is a defect: it is listed, the worst first, and the exit code is 1.

@@ -8,7 +8,8 @@ once for batches from 1 to --high (16), and once for each of --sizes (1,2,3,5,8,
 sequence of tokens, to 512 and at 1,7,32,77,128,300,511. Both run on the same inputs, in turns; a ratio is the least over
 rounds of one to that of the other, of a GPU its own time; of --jobs models at a time each has its share of the cores, and a
 GPU times one of them at a moment. Models whose batch is a number inside of them, in constants of another form than a
-Reshape's leading 1, can't be opened and are listed so, and so are those without tokens where their length is asked for.
+Reshape's leading number or a Resize's sizes, can't be opened and are listed so, and so are those without tokens where their
+length is asked for.
 Prints milliseconds and ratios, and writes them to bench/results/open.json (open-lengths.json; -cuda). Exits 1 where an open
 dimension takes more than --limit times (1.15) as long as the exact artifact, or a model fails.
 """

@@ -9,7 +9,6 @@ import queue
 import tempfile
 
 import machine
-import models
 
 
 class Place:
@@ -50,13 +49,10 @@ def rows(paths, measure, jobs):
     def row(path):
         place = free.get()
         try:
-            return measure(path, place)
-        except models.Failure as failure:
-            return dict(failed=str(failure))
+            return next(machine.rows([path], lambda path: measure(path, place)))
         finally:
             free.put(place)
 
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        found = {pool.submit(row, path): path.stem for path in paths}
-        for future in concurrent.futures.as_completed(found):
-            yield found[future], future.result()
+        for future in concurrent.futures.as_completed([pool.submit(row, path) for path in paths]):
+            yield future.result()

@@ -94,8 +94,8 @@ def tolerance(dtype, k):
 
 
 def difference(ours, theirs):
-    """Largest difference over the reference's largest finite magnitude, or the type's least normal number; infinite where shapes, types or the places of
-    infinities and NaNs disagree."""
+    """Largest difference over the reference's largest finite magnitude, or the type's least normal number; infinite where
+    shapes, types or the places of infinities and NaNs disagree."""
     if ours.shape != theirs.shape or ours.dtype != theirs.dtype:
         return math.inf
     if theirs.size == 0:

@@ -188,8 +188,7 @@ private:
     bool isPointwise = read && !read->reduction && read->bodies.size() == 1 &&
                        read->parallel.size() == reader.parallel.size() &&
                        expr.type() == ElementType::F32;
-    if (!isPointwise || readers[expr.readValue().number].size() != 1 ||
-        llvm::any_of(old.outputs, [&](const auto &o) { return o.value == expr.readValue(); }))
+    if (!isPointwise || readers[expr.readValue().number].size() != 1 || isOutput(expr.readValue()))
       return nullptr;
     for (auto [k, index] : llvm::enumerate(expr.readIndices())) {
       bool isSame = index.asIterator() == int(k) || reader.parallel[k].extent.constant() == 1;
@@ -199,13 +198,16 @@ private:
     return read;
   }
 
+  bool isOutput(ValueId id) const {
+    return llvm::any_of(old.outputs, [&](const auto &output) { return output.value == id; });
+  }
+
   bool servesSoftmax(ValueId scores, const Definition &stats) const {
-    return llvm::none_of(old.outputs, [&](const auto &o) { return o.value == scores; }) &&
-           llvm::all_of(readers[scores.number], [&](uint32_t reader) {
-             const auto *definition = std::get_if<Definition>(&old.nodes[reader]);
-             return definition && (definition->results == stats.results ||
-                                   llvm::is_contained(old.operandsOf(reader), stats.results[0]));
-           });
+    return !isOutput(scores) && llvm::all_of(readers[scores.number], [&](uint32_t reader) {
+      const auto *definition = std::get_if<Definition>(&old.nodes[reader]);
+      return definition && (definition->results == stats.results ||
+                            llvm::is_contained(old.operandsOf(reader), stats.results[0]));
+    });
   }
 
   /// A mask that was looked at, which the scores of several layers may have in common.

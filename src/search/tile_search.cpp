@@ -5,6 +5,7 @@
 #include "llvm/Support/MathExtras.h"
 
 #include <cmath>
+#include <functional>
 
 namespace kintsugi::search {
 
@@ -16,7 +17,7 @@ static bool isLess(const std::optional<Trial> &a, const std::optional<Trial> &b,
 }
 
 bool isBetter(const std::optional<Trial> &a, const std::optional<Trial> &b) {
-  return isLess(a, b, 0.98);
+  return isLess(a, b, better);
 }
 
 std::optional<Trial> TileSearch::run(std::optional<bool> &worthCutting) {
@@ -88,10 +89,10 @@ bool TileSearch::threeFourths(TileSizes &sizes, size_t k, std::optional<Trial> &
   return sizes != before;
 }
 
-void TileSearch::consider(const TileSizes &sizes, TileSizes &bestSizes,
-                          std::optional<Trial> &best) {
+void TileSearch::consider(const TileSizes &sizes, TileSizes &bestSizes, std::optional<Trial> &best,
+                          double enough) {
   std::optional<Trial> tried = attempt(sizes);
-  if (!isBetter(tried, best))
+  if (!isLess(tried, best, enough))
     return;
   best = std::move(tried);
   bestSizes = sizes;
@@ -125,14 +126,8 @@ bool TileSearch::stepTogether(TileSizes &sizes, std::optional<Trial> &best) {
   TileSizes from = sizes;
   TileSizes trial = from;
   std::function<void(size_t)> step = [&](size_t k) {
-    if (k == sizes.size()) {
-      std::optional<Trial> tried = attempt(trial);
-      if (!isLess(tried, best, worthwhile))
-        return;
-      best = std::move(tried);
-      sizes = trial;
-      return;
-    }
+    if (k == sizes.size())
+      return consider(trial, sizes, best, worthwhile);
     for (int64_t size :
          {from[k], smaller(from[k], extentOf(k)), std::min(extentOf(k), 2 * from[k])}) {
       trial[k] = size;

@@ -21,7 +21,10 @@ struct Trial {
   loops::Point point;
 };
 
-/// Whether a trial is quicker than another, by so much that the estimate can be believed.
+/// Of another trial's time: by so much the estimate can be believed.
+constexpr double better = 0.98;
+
+/// Whether a trial is quicker than another by that.
 bool isBetter(const std::optional<Trial> &a, const std::optional<Trial> &b);
 
 /// What transforms made of the members.
@@ -54,8 +57,9 @@ private:
   /// Of tiles whose sizes double, the best may leave a third of the cores idle: so one between two
   /// of them, where it cuts the extent evenly.
   bool threeFourths(loops::TileSizes &sizes, size_t k, std::optional<Trial> &best);
+  /// Taken where it costs less than so much of the best.
   void consider(const loops::TileSizes &sizes, loops::TileSizes &bestSizes,
-                std::optional<Trial> &best);
+                std::optional<Trial> &best, double enough = better);
   double tilesOf(const loops::TileSizes &sizes) const;
   /// Cuts the first `count` iterators, each time the one of the most points, until there are so
   /// many tiles for each core.

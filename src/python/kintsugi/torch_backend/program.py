@@ -81,7 +81,7 @@ class Program:
             try:
                 session = kintsugi.InferenceSession(path, **keywords)
                 if not isinstance(session._program, Compiled):
-                    raise Refused("values of its inputs decide what is compiled", refused_nodes(path, keywords, self._exported.origins))
+                    raise kintsugi.InputError("values of its inputs decide what is compiled")
                 symbols = symbols_of(self._values, arguments)
                 opened = Session(session, self._fed(constants, sizes), self._exported.results, symbols)
             except kintsugi.InputError as problem:
