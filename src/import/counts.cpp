@@ -8,6 +8,8 @@
 #include "te/subprogram.h"
 #include "llvm/ADT/STLExtras.h"
 
+#include <set>
+
 namespace kintsugi::import {
 
 using te::Validity;
@@ -135,7 +137,8 @@ private:
     return Status::success();
   }
 
-  /// Of no elements the outputs' shapes are compared alone, where the model can be imported so.
+  /// Of no elements, where the model can be imported so, the outputs' shapes are compared, and what
+  /// gives those of them that have elements all the same.
   Status compareWithNone(unsigned call, llvm::ArrayRef<Validity> known) const {
     std::vector<int64_t> sizes = bounds;
     sizes[call] = 0;
@@ -151,7 +154,27 @@ private:
       if (none->shape(empty.value) != llvm::ArrayRef(wanted))
         return refused(call, "output '" + output.name + "' is something else " + whereItGives(0));
     }
+    if (auto why = differenceWithNone(call, *none))
+      return refused(call, *why + " is something else " + whereItGives(0));
     return Status::success();
+  }
+
+  /// Of outputs that have elements where a call gives none, as in `none`: a model may choose others
+  /// for that.
+  std::optional<std::string> differenceWithNone(unsigned call, const te::Program &none) const {
+    std::set<std::string> filled;
+    for (const te::Program::Output &output : none.outputs)
+      if (!te::isReservedName(output.name) &&
+          !llvm::is_contained(none.shape(output.value), Extent(0)))
+        filled.insert(output.name);
+    auto whatFills = [&](te::Program program) {
+      llvm::erase_if(program.outputs, [&](auto &output) { return !filled.contains(output.name); });
+      return neededPart(program);
+    };
+    te::Program all = whatFills(greatest);
+    te::OpenInputs open = openAt(call);
+    return te::differenceAtSize(all, whatFills(none), te::validityOf(all, open), {}, open.dimension,
+                                0, nullptr);
   }
 
   struct Sized {

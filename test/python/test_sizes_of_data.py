@@ -293,6 +293,26 @@ def test_what_only_the_number_shapes_is_kept_apart_too(tmp_path, reason):
         package.InferenceSession(path)
 
 
+def branch(name, *nodes):
+    """A graph that computes "NAME" of what is around it."""
+    return helper.make_graph(nodes, name, [], [onnx.ValueInfoProto(name=name)])
+
+
+def test_what_is_chosen_where_there_is_no_element(tmp_path):
+    """The model is compiled for some elements. Where it gives another number for none that is refused, unless nothing is
+    there to be another."""
+    nodes = counted(node("Equal", "count none", "empty"))
+    chosen = dict(then_branch=branch("t", node("Neg", "what", "t")), else_branch=branch("e", node("Abs", "what", "e")))
+    what = {"of the places": node("Identity", "places", "what"), "of the input": node("Identity", "x", "what")}
+    feeds = [{"x": np.zeros(6, np.float32)}, {"x": np.float32([0, 1, 0, 2, 3, 0])}]
+    paths = {}
+    for kind, (name, first) in zip((I64, F32), what.items()):
+        paths[name] = saved(tmp_path / f"{name}.onnx", [*nodes, first, node("If", "empty", "y", **chosen)], [("x", F32, [6])], [("y", kind, 1)], NUMBERS)
+    compared(paths["of the places"], *feeds)
+    with pytest.raises(package.InputError, match="node 'where_of_NonZero' gives .* is something else where it gives 0"):
+        package.InferenceSession(paths["of the input"])
+
+
 def test_the_place_of_one_element_joined_with_others(tmp_path):
     """The sizes at which the model is compared are other than its own, where one element is all that there can be."""
     nodes = [node("NonZero", "x", "where"), node("Concat", "where b", "y", axis=0)]
