@@ -284,6 +284,17 @@ def test_what_is_no_range(kintsugi, folder, text, reason):
     assert code == 2 and reason in errors
 
 
+def test_what_is_of_one_size_takes_no_range(kintsugi, folder):
+    path, feeds = made(folder, perceptron), folder / "feeds.npz"
+    random = np.random.default_rng(1)
+    np.savez(feeds, **feeds_of(onnxruntime.InferenceSession(path), HIGH, random))
+    sizes = "--dim", f"N=1..{HIGH}"
+    code, _, errors = kintsugi("compare", path, *sizes, "--per-kernel")
+    assert code == 2 and "--per-kernel compares kernels of one size; give it one (--dim N=N)" in errors
+    code, _, errors = kintsugi("bench", path, *sizes, "--precision", "f16", "--calibrate", feeds)
+    assert code == 2 and "its arrays are of one size, and --dim N is a range" in errors
+
+
 @pytest.mark.parametrize("make", MODELS)
 def test_a_session_compiles_once_for_a_range(folder, make):
     path = made(folder, make)

@@ -413,6 +413,9 @@ Expected<Settings> readSettings(const KinCompilerOptions *options) {
                       ": there is nothing to calibrate: only --precision f16 with its scales and "
                       "--max-error run the model while it is compiled; add one of them, or leave "
                       "the file out");
+  if (const auto &open = settings.compile.open; open && !settings.compile.calibration.empty())
+    return usageError(settings.compile.calibration + ": its arrays are of one size, and --dim " +
+                      open->name + " is a range; give that one size, or leave the file out");
   return settings;
 }
 
