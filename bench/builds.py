@@ -120,7 +120,7 @@ def parse(words):
 
 def main(words=None):
     options = parse(words)
-    now = pathlib.Path(os.environ.get("KINTSUGI", models.ROOT / "build" / "bin" / "kintsugi"))
+    now = models.program()
     programs = dict(zip(NAMES, (options.before, now)))
     report = machine.report(rounds=options.rounds, models={})
     print(f"{'model':32}{'before ms':>10}{'now ms':>10} {'ratio':>8} {'predicted':>10}", flush=True)

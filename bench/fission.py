@@ -82,7 +82,7 @@ def parse(words):
 
 def main(words=None):
     options = parse(words)
-    program = os.environ.get("KINTSUGI", models.ROOT / "build" / "bin" / "kintsugi")
+    program = models.program()
     out = options.out or machine.RESULTS / f"fission-{options.target}.json"
     flags = flags_of_ways(program)
     report = machine.report(target=options.target, precision=options.precision, cpu_level=options.cpu_level,

@@ -1,13 +1,14 @@
 """Times artifacts of a range of sizes against those of one size: what does an open dimension cost?
 
 usage: open.py [MODEL ...] [--lengths] [--high N] [--sizes LIST] [--target cpu|cuda] [--precision f32|f16|bf16] [--rounds N]
-               [--seconds S] [--threads N] [--jobs N] [--limit TIMES] [--out FILE]
+               [--seconds S] [--threads N] [--jobs N] [--limit TIMES] [--keep FOLDER] [--out FILE]
 
 The batch of a zoo model, the first dimension of its inputs where that is 1, is made open, and compiled with made-up weights
 once for batches from 1 to --high (16), and once for each of --sizes (1,2,3,5,8,12,16). With --lengths it is the length of a
 sequence of tokens, to 512 and at 1,7,32,77,128,300,511. Both run on the same inputs, in turns; a ratio is the least over
 rounds of one to that of the other, of a GPU its own time; of --jobs models at a time each has its share of the cores, and a
-GPU times one of them at a moment. Models whose batch is a number inside of them, in constants of another form than a
+GPU times one of them at a moment. With --keep artifacts stay in a folder, and are taken from there where the same program made
+them of the same model: with --rounds 0 they are only made, on a busy machine, to be timed on a quiet one. Models whose batch is a number inside of them, in constants of another form than a
 Reshape's leading number or a Resize's sizes, can't be opened and are listed so, and so are those without tokens where their
 length is asked for.
 Prints milliseconds and ratios, and writes them to bench/results/open.json (open-lengths.json; -cuda). Exits 1 where an open
@@ -17,6 +18,7 @@ dimension takes more than --limit times (1.15) as long as the exact artifact, or
 import argparse
 import contextlib
 import functools
+import hashlib
 import json
 import os
 import pathlib
@@ -55,8 +57,15 @@ def milliseconds(artifact, inputs, options, place):
 
 
 def compiled(model, artifact, sizes, options, place):
-    how = "--target", options.target, "--precision", options.precision, "-o", artifact, "--quiet"
-    models.kintsugi("compile", model, "--random-weights", "--dim", f"{NAME}={sizes}", *how, runner=place.runner())
+    how = "--random-weights", "--dim", f"{NAME}={sizes}", "--target", options.target, "--precision", options.precision
+    if options.keep:
+        words = " ".join([*how, f"{len(place.cores)} cores"])
+        made_of = models.program().read_bytes() + model.read_bytes() + words.encode()
+        artifact = options.keep / f"{hashlib.sha256(made_of).hexdigest()[:32]}.kin"
+    if not artifact.exists() or not options.keep:
+        part = artifact.with_suffix(".part")
+        models.kintsugi("compile", model, *how, "-o", part, "--quiet", runner=place.runner())
+        part.replace(artifact)
     return artifact
 
 
@@ -70,6 +79,8 @@ def measure(options, path, place):
         for size in options.sizes:
             np.savez(folder / "inputs.npz", **feeds(model, size))
             contenders["exact"] = compiled(folder / "model.onnx", folder / "exact.kin", size, options, place)
+            if options.rounds == 0:
+                continue
             rounds = {name: [] for name in contenders}
             with contextlib.nullcontext() if place.gpu is None else places.alone_on(place.gpu):
                 for number in range(options.rounds):
@@ -102,11 +113,14 @@ def main(words=None):
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--jobs", type=int, default=1, help="models at a time")
     parser.add_argument("--limit", type=float, default=1.15, help="what an open dimension may cost")
+    parser.add_argument("--keep", type=pathlib.Path, metavar="FOLDER", help="where artifacts stay")
     parser.add_argument("--out", type=pathlib.Path, help="instead of the file in bench/results")
     options = models.parsed(parser, words)
     options.high = options.high or (512 if options.lengths else 16)
     options.sizes = options.sizes or (LENGTHS if options.lengths else BATCHES)
     cores = arguments.keep_to(options.threads * options.jobs)
+    if options.keep:
+        options.keep.mkdir(parents=True, exist_ok=True)
     name = "open" + ("-lengths" if options.lengths else "") + ("-cuda" if options.target == "cuda" else "")
     out = options.out or machine.RESULTS / f"{name}.json"
     report = machine.report(cores, precision=options.precision, high=options.high, rounds=options.rounds, seconds=options.seconds, models={})

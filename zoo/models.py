@@ -74,12 +74,16 @@ def levels():
     return [level for level in LEVELS if f"x86-64-{level}" <= native]
 
 
+def program():
+    """build/bin/kintsugi, or $KINTSUGI."""
+    return pathlib.Path(os.environ.get("KINTSUGI", ROOT / "build" / "bin" / "kintsugi"))
+
+
 def kintsugi(*arguments, timeout=900, codes=(0,), cache=None, runner=()):
-    """Runs build/bin/kintsugi (or $KINTSUGI) and returns what it printed. Raises Failure where it ends with none of
+    """Runs the program and returns what it printed. Raises Failure where it ends with none of
     `codes`. `cache`: the folder of its cache, where it is not the user's. `runner`: a command that starts the one behind
     it."""
-    program = os.environ.get("KINTSUGI", str(ROOT / "build" / "bin" / "kintsugi"))
-    command = [*map(str, runner), program, *map(str, arguments)]
+    command = [*map(str, runner), str(program()), *map(str, arguments)]
     environment = os.environ | ({"KINTSUGI_CACHE": str(cache)} if cache else {})
     how = dict(capture_output=True, text=True, stdin=subprocess.DEVNULL, env=environment)
     try:
@@ -87,7 +91,7 @@ def kintsugi(*arguments, timeout=900, codes=(0,), cache=None, runner=()):
     except subprocess.TimeoutExpired:
         raise Failure(f"{arguments[0]}: over {timeout} s") from None
     except OSError as error:
-        raise Failure(f"{program}: {error.strerror}; './dev build' makes it") from None
+        raise Failure(f"{program()}: {error.strerror}; './dev build' makes it") from None
     if done.returncode not in codes:
         said = (done.stderr.strip() or done.stdout.strip() or "no message").splitlines()[-1]
         raise Failure(f"{arguments[0]}: exit {done.returncode}: {said}")
