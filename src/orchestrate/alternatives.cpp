@@ -144,6 +144,7 @@ private:
     KINTSUGI_ASSIGN(solve::Solution solution, its.solve(own, {}, solveFrom));
     start = launches.take(problem, its, ids, solution.columns);
     columns.addLaunches(launches);
+    tellChosen(start);
     return Status::success();
   }
 
@@ -293,7 +294,14 @@ private:
                               margin});
   }
 
+  void tellChosen(llvm::ArrayRef<solve::ColumnId> solution) const {
+    for (solve::ColumnId id : launches.kernelsOf(solution))
+      if (options.chosen)
+        options.chosen->add(*columns[id].form->program, columns[id].nodes);
+  }
+
   ChosenProgram programOf(const solve::Solution &solution) {
+    tellChosen(solution.columns);
     ProgramOfParts builder(forms[0], parts);
     for (solve::ColumnId id : launches.kernelsOf(solution.columns))
       for (uint32_t node : columns[id].nodes)

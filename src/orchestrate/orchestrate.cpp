@@ -443,6 +443,8 @@ private:
 
   Status emitKernel(const Program &program, const space::Candidate &candidate, bool isConstant,
                     Numbers &numbers, PlanNode &sequence) {
+    if (options.chosen)
+      options.chosen->add(program, candidate.group.nodes);
     Stage stage;
     stage.kernel = kernelOf(program, candidate, isConstant);
     stage.predictedSeconds =

@@ -34,6 +34,8 @@ struct OrchestrateOptions {
   /// Of so many kernels that were not chosen the log is told what choosing them would cost: each
   /// takes a solution more.
   unsigned priced = 0;
+  /// Told which groups kernels were chosen for, in this plan or among equal programs; may be null.
+  space::GroupNames *chosen = nullptr;
   /// Told what the solver said and which kernel computes what at which cost; the space's log, too.
   explain::Log *log = nullptr;
 };

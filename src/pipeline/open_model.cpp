@@ -7,6 +7,7 @@
 #include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace kintsugi::pipeline {
 
@@ -172,6 +173,20 @@ std::vector<OpenDimension> smallerSizes(const OpenDimension &all, bool inBlocks)
   if (all.low < all.high)
     result.push_back({all.name, all.high, all.high});
   return result;
+}
+
+std::vector<SizesToPlan> inOrderOfPlanning(std::vector<OpenDimension> parts) {
+  constexpr int64_t ratio = 16;
+  std::vector<SizesToPlan> landmarks, others;
+  int64_t last = std::numeric_limits<int64_t>::max();
+  for (auto [number, part] : llvm::enumerate(llvm::reverse(parts))) {
+    bool isLandmark = number + 1 == parts.size() || part.high <= last / ratio;
+    if (isLandmark)
+      last = part.high;
+    (isLandmark ? landmarks : others).push_back({part, isLandmark});
+  }
+  llvm::append_range(landmarks, others);
+  return landmarks;
 }
 
 } // namespace kintsugi::pipeline

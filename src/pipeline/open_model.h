@@ -33,6 +33,14 @@ Expected<OpenModel> openModel(const te::Program &imported, const std::string &pa
 /// threads.
 std::vector<OpenDimension> smallerSizes(const OpenDimension &all, bool inBlocks);
 
+struct SizesToPlan {
+  OpenDimension sizes;
+  bool isLandmark; ///< Whatever can be fused is looked at; else what landmarks' plans are made of.
+};
+
+/// Parts, which come by their sizes: the greatest, the least and some between them first.
+std::vector<SizesToPlan> inOrderOfPlanning(std::vector<OpenDimension> parts);
+
 } // namespace kintsugi::pipeline
 
 #endif // KINTSUGI_PIPELINE_OPEN_MODEL_H

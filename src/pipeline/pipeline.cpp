@@ -222,18 +222,30 @@ public:
     if (options.open) {
       KINTSUGI_ASSIGN(open,
                       phases.run("import", [&] { return openModel(imported, path, options); }));
-      int64_t next = options.open->low;
-      for (const OpenDimension &sizes : smallerSizes(*options.open, options.machine.threads > 0)) {
-        KINTSUGI_RETURN_IF_ERROR(addSmaller(path, options, sizes));
-        if (sizes.high < options.open->high)
-          next = sizes.high + 1;
-      }
-      open->inputs.servedFrom = next;
+      KINTSUGI_RETURN_IF_ERROR(addParts(path, options));
     }
     return addAll(imported, options);
   }
 
 private:
+  Status addParts(const std::string &path, const CompileOptions &options) {
+    int64_t next = options.open->low;
+    // On GPUs most time goes elsewhere, and sizes differ more in what is quickest.
+    bool inBlocks = options.machine.threads > 0;
+    auto parts = smallerSizes(*options.open, inBlocks);
+    for (const auto &[sizes, isLandmark] : inOrderOfPlanning(std::move(parts))) {
+      CompileOptions its = options;
+      its.likely = isLandmark || inBlocks ? nullptr : known;
+      its.chosen = std::make_shared<space::GroupNames>();
+      KINTSUGI_RETURN_IF_ERROR(addSmaller(path, its, sizes));
+      known->join(*its.chosen);
+      if (sizes.high < options.open->high)
+        next = std::max(next, sizes.high + 1);
+    }
+    open->inputs.servedFrom = next;
+    return Status::success();
+  }
+
   /// Of all sizes; what the report tells of is this.
   Status addAll(const te::Program &imported, const CompileOptions &options) {
     KINTSUGI_RETURN_IF_ERROR(addSizes(imported, options, "", report));
@@ -320,6 +332,8 @@ private:
   Phases &phases;
   CompileReport &report;
   std::optional<OpenModel> open;
+  /// Of the plans of parts.
+  std::shared_ptr<space::GroupNames> known = std::make_shared<space::GroupNames>();
   derive::Assumptions assumed;
 };
 

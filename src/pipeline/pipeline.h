@@ -49,6 +49,9 @@ struct CompileOptions {
   std::optional<OpenDimension> open; ///< `import` has its greatest size.
   /// Of the model, once it is imported; see open_model.h.
   std::shared_ptr<const te::OpenInputs> openInputs;
+  /// Groups of plans of other sizes, which are all that is looked at; null: whatever can be fused.
+  std::shared_ptr<const space::GroupNames> likely;
+  std::shared_ptr<space::GroupNames> chosen; ///< Told those of this plan; may be null.
   bool coldConstants = false; ///< The program's come from memory in each run; see ofProgram.
   Progress progress;
   explain::Log *log = nullptr; ///< Told what the phases decided, and why.

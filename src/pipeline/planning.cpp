@@ -61,6 +61,7 @@ static space::SpaceOptions hostSpace(const CompileOptions &options) {
   result.schedule.copies = !options.disabled.has("staging");
   result.fuse = !options.disabled.has("fusion");
   result.keepsOperators = options.disabled.has("fission");
+  result.likely = options.likely.get();
   return result;
 }
 
@@ -72,7 +73,9 @@ orchestrate::OrchestrateOptions orchestrateOptions(const CompileOptions &options
     result.open = *options.openInputs;
   result.log = options.log;
   result.priced = options.priced;
+  result.chosen = options.chosen.get();
   result.space = spaceOptions(options);
+  result.space.likely = options.likely.get();
   result.space.schedule.scalar = isReference(target);
   result.space.keepsOperators = options.disabled.has("fission") && !isReference(target);
   if (options.machine.threads > 0) { // A kernel more costs a launch.

@@ -35,6 +35,8 @@ Growth::Growth(const Program &program, llvm::ArrayRef<uint32_t> nodes, const Spa
   }
   for (const Program::Output &output : program.outputs)
     isProgramOutput[output.value.number] = true;
+  for (uint32_t node = 0; options.likely && node < program.nodes.size(); ++node)
+    named.try_emplace(nameOf(program, node), node);
 }
 
 void Growth::keepWhole(llvm::ArrayRef<Nodes> operators) {
@@ -228,6 +230,20 @@ std::vector<Nodes> Growth::attentionBefore(uint32_t root) const {
   return groups;
 }
 
+std::vector<Nodes> Growth::likelyBefore(uint32_t root) const {
+  std::vector<Nodes> groups;
+  for (const GroupNames::Names &names : options.likely->endingIn(nameOf(program, root))) {
+    Nodes nodes;
+    for (const std::string &name : names)
+      if (auto found = named.find(name); found != named.end() && eligible[found->second])
+        nodes.push_back(found->second);
+    llvm::sort(nodes);
+    if (nodes.size() == names.size() && nodes.size() > 1)
+      groups.push_back(std::move(nodes));
+  }
+  return groups;
+}
+
 bool Growth::withinCaps(const loops::Group &group) const {
   llvm::SmallDenseSet<uint32_t, 32> inputs;
   for (uint32_t node : group.nodes)
@@ -341,6 +357,8 @@ private:
 void Growth::from(uint32_t root, unsigned &fuel,
                   llvm::function_ref<std::optional<double>(loops::Group)> price) const {
   Search search(*this, root, fuel, price);
+  if (options.likely)
+    return search.wholes(likelyBefore(root));
   const std::vector<Nodes> attention = attentionBefore(root);
   auto grow = [&] {
     search.wholes(attention);

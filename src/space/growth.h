@@ -13,6 +13,7 @@
 
 #include "space/space.h"
 
+#include <map>
 #include <set>
 
 namespace kintsugi::space {
@@ -57,6 +58,8 @@ private:
   /// One definition more or less of attention costs more than none of it: the group from scores to
   /// root is looked at as a whole.
   std::vector<Nodes> attentionBefore(uint32_t root) const;
+  /// Groups of the options' names that end in a node.
+  std::vector<Nodes> likelyBefore(uint32_t root) const;
   struct Behind {
     uint32_t node;
     unsigned stepsLeft; ///< What a group of the shortest way to it may still reach.
@@ -89,7 +92,8 @@ private:
   std::vector<Nodes> producers, consumers; ///< By node; among all nodes of the program.
   std::vector<llvm::SmallVector<te::ValueId, 4>> operands; ///< By node.
   std::vector<Nodes> readers; ///< By value that is no constant: eligible ones, no contractions.
-  std::vector<bool> isProgramOutput; ///< By value.
+  std::vector<bool> isProgramOutput;     ///< By value.
+  std::map<std::string, uint32_t> named; ///< Nodes, where groups are known by names.
 };
 
 } // namespace kintsugi::space

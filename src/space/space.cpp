@@ -72,7 +72,7 @@ Expected<Space> buildSpace(const Program &program, llvm::ArrayRef<uint32_t> node
   if (options.keepsOperators) {
     parts = wholeOperators(program, nodes, options, growth, table);
     growth.keepWhole(parts);
-  } else if (options.fuse && options.caps.byOperators) {
+  } else if (options.fuse && options.caps.byOperators && !options.likely) {
     growByOperators(program, nodes, options, growth, table);
   }
   std::vector<GrownAhead> ahead = scheduleAhead(program, growth, parts, options, memo);

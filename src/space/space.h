@@ -14,6 +14,7 @@
 #include "loops/kernel.h"
 #include "search/scheduler.h"
 #include "search/thread_memo.h"
+#include "space/group_names.h"
 #include "te/open_axis.h"
 
 #include <map>
@@ -93,6 +94,8 @@ struct SpaceOptions {
   /// seconds in place of what is predicted; may be null.
   const MeasuredKernels *measured = nullptr;
   ScheduleMemo *memo = nullptr; ///< Read and added to; may be null.
+  /// Groups of several definitions are these alone; null: those that growth finds.
+  const GroupNames *likely = nullptr;
   /// Told which groups have no schedule, and why.
   explain::Log *log = nullptr;
 };

@@ -34,5 +34,21 @@ TEST(SmallerSizes, AreFew) {
     EXPECT_LE(smallerSizes({"N", 1, 1024}, inBlocks).size(), inBlocks ? 12u : 24u);
 }
 
+TEST(OrderOfPlanning, HasTheGreatestAndTheLeastAsLandmarksFirst) {
+  for (auto [high, landmarks] : {std::pair{2, 2}, {16, 2}, {512, 4}}) {
+    std::vector<OpenDimension> parts = smallerSizes({"N", 1, high}, false);
+    std::vector<SizesToPlan> order = inOrderOfPlanning(parts);
+    ASSERT_EQ(order.size(), parts.size());
+    EXPECT_EQ(order.front().sizes.low, high);
+    unsigned first = 0;
+    while (first < order.size() && order[first].isLandmark)
+      ++first;
+    EXPECT_EQ(first, unsigned(landmarks)) << high;
+    EXPECT_EQ(order[first - 1].sizes.low, 1);
+    for (const SizesToPlan &other : llvm::ArrayRef(order).drop_front(first))
+      EXPECT_FALSE(other.isLandmark);
+  }
+}
+
 } // namespace
 } // namespace kintsugi::pipeline

@@ -154,6 +154,34 @@ TEST(Growth, OffersAttentionWithoutTheTableOfAMaskThatIsMadeOnTheWay) {
   EXPECT_TRUE(offered.contains({1, 2, 3, 4, 5})) << "what reads the table";
 }
 
+TEST(Growth, OffersGroupsOfAnotherSizesPlanAlone) {
+  auto ofSize = [](const std::string &n) {
+    std::string rows = "[i:" + n;
+    std::string text = "input x" + rows + ", j:4] f32\na" + rows + ", j:4] f32 = exp(x[i, j])\n" +
+                       "b" + rows + "] f32 = sum<f32>[j:4] a[i, j]\n" + "c" + rows +
+                       ", j:4] f32 = a[i, j] / b[i]\noutput c";
+    return programOf(text.c_str());
+  };
+  te::Program greatest = ofSize("16"), smaller = ofSize("8");
+  GroupNames names;
+  names.add(greatest, {0, 1});
+  names.add(programOf("input x[8] f32\nz[i:8] f32 = x[i]\nc[i:8] f32 = z[i]\noutput c"), {0, 1});
+  SpaceOptions options = smallOptions().space;
+  options.likely = &names;
+  Growth growth(smaller, definitionsOf(smaller), options);
+  std::vector<loops::Group> offered;
+  for (uint32_t node : definitionsOf(smaller)) {
+    unsigned fuel = options.fuel;
+    growth.from(node, fuel, [&](loops::Group group) -> std::optional<double> {
+      offered.push_back(std::move(group));
+      return 0;
+    });
+  }
+  ASSERT_EQ(offered.size(), 1u) << "nothing has the name z here";
+  EXPECT_EQ(offered[0].nodes, (llvm::SmallVector<uint32_t>{0, 1}));
+  EXPECT_EQ(offered[0].outputs.size(), 2u);
+}
+
 TEST(Growth, FuelEndsIt) {
   te::Program program = programOf(orchestrate::smallPrograms[2].text);
   SpaceOptions options = smallOptions().space;
