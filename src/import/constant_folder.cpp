@@ -34,7 +34,43 @@ uint64_t pointsOf(const te::Program &program, uint32_t node) {
   return elementCount(extents).value_or(INT64_MAX);
 }
 
+/// Of a small tensor of integers; else none.
+std::vector<int64_t> integersOf(const Tensor &tensor) {
+  constexpr int64_t most = 16;
+  TensorView view = tensor.view();
+  std::vector<int64_t> integers;
+  int64_t count = elementCount(view.shape).value_or(most + 1);
+  if (isFloat(view.type) || bitsOf(view.type) < 8 || count > most)
+    return integers;
+  for (int64_t i = 0; i < count; ++i)
+    integers.push_back(loadInteger(view, i));
+  return integers;
+}
+
 } // namespace
+
+std::vector<int64_t> ConstantFolder::numbers() const {
+  std::vector<int64_t> all;
+  std::set<uint32_t> nodes;
+  for (const auto &[id, tensor] : evaluated) {
+    llvm::append_range(all, integersOf(tensor));
+    if (program.value(id).kind == te::ValueKind::Result)
+      nodes.insert(program.value(id).node);
+  }
+  for (uint32_t node : nodes) {
+    std::vector<std::vector<int64_t>> operands;
+    for (te::ValueId operand : program.operandsOf(node))
+      if (auto found = evaluated.find(operand); found != evaluated.end())
+        if (auto integers = integersOf(found->second); !integers.empty())
+          operands.push_back(std::move(integers));
+    for (size_t k = 1; k < operands.size(); ++k) {
+      const auto &one = operands[k - 1], &other = operands[k];
+      for (size_t i = 0; i < std::max(one.size(), other.size()); ++i)
+        all.push_back(int64_t(uint64_t(one[i % one.size()]) - uint64_t(other[i % other.size()])));
+    }
+  }
+  return all;
+}
 
 bool ConstantFolder::isConstant(te::ValueId id) {
   // Values only depend on earlier ones, so asking in order of their numbers never recurses.

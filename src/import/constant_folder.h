@@ -30,6 +30,11 @@ public:
   /// The names of the program's inputs that a value depends on.
   std::vector<std::string> inputsBehind(te::ValueId id) const;
 
+  /// The integers among what was evaluated, of small tensors, and how far a node's operands are
+  /// apart: what a model that knows a number can decide by changes where one of these is 0. In an
+  /// order that imports of the same nodes have in common.
+  std::vector<int64_t> numbers() const;
+
 private:
   bool sizeWithin(te::ValueId id, int64_t limit) const;
   bool evaluate(uint32_t node);

@@ -8,6 +8,7 @@
 #include "te/subprogram.h"
 #include "llvm/ADT/STLExtras.h"
 
+#include <cmath>
 #include <set>
 
 namespace kintsugi::import {
@@ -83,9 +84,12 @@ public:
   }
 
 private:
-  /// With the calls' operands as outputs behind the model's own.
-  Expected<te::Program> comparedAt(llvm::ArrayRef<int64_t> sizes) const {
+  /// With the calls' operands as outputs behind the model's own. `numbers`: those that were known.
+  Expected<te::Program> comparedAt(llvm::ArrayRef<int64_t> sizes,
+                                   std::vector<int64_t> *numbers = nullptr) const {
     KINTSUGI_ASSIGN(CountedProgram at, importAt(sizes));
+    if (numbers)
+      *numbers = std::move(at.numbers);
     for (auto [number, call] : llvm::enumerate(at.calls))
       for (auto [place, operand] : llvm::enumerate(call.call.operands))
         at.program.addOutput("operand " + std::to_string(place) + " of " + std::to_string(number),
@@ -94,7 +98,7 @@ private:
   }
 
   Status importGreatest() {
-    Expected<te::Program> imported = comparedAt(bounds);
+    Expected<te::Program> imported = comparedAt(bounds, &greatestNumbers);
     if (imported.ok()) {
       greatest = std::move(*imported);
       return Status::success();
@@ -127,9 +131,12 @@ private:
           return refused(call, "node " + te::quotedNode(greatest, node) + " mixes them");
     KINTSUGI_RETURN_IF_ERROR(checkOperands(call, known));
     for (const Sized &each : smaller)
-      if (auto why = te::differenceAtSize(greatest, each.program, known, {}, open.dimension,
-                                          each.size, nullptr))
-        return refused(call, *why + " is something else " + whereItGives(each.size));
+      KINTSUGI_RETURN_IF_ERROR(compare(call, each, known));
+    KINTSUGI_ASSIGN(std::vector<int64_t> turns, turningPoints(call, smaller));
+    for (int64_t size : turns) {
+      KINTSUGI_ASSIGN(Sized each, smallerOne(call, size));
+      KINTSUGI_RETURN_IF_ERROR(compare(call, each, known));
+    }
     KINTSUGI_RETURN_IF_ERROR(compareWithNone(call, known));
     for (const te::Program::Output &output :
          llvm::ArrayRef(greatest.outputs).take_front(numImported))
@@ -180,20 +187,64 @@ private:
   struct Sized {
     int64_t size;
     te::Program program;
+    std::vector<int64_t> numbers; ///< That were known.
   };
 
   /// The model where one call gives less than it can.
+  Expected<Sized> smallerOne(unsigned call, int64_t size) const {
+    Sized result{size, {}, {}};
+    std::vector<int64_t> sizes = bounds;
+    sizes[call] = size;
+    Expected<te::Program> at = comparedAt(sizes, &result.numbers);
+    if (!at.ok())
+      return refused(call, whereItGives(size) + ", " + at.error().message);
+    result.program = std::move(*at);
+    return result;
+  }
+
   Expected<std::vector<Sized>> smallerOnes(unsigned call) const {
     std::vector<Sized> result;
     for (int64_t size : sizesBelow(bounds[call])) {
-      std::vector<int64_t> sizes = bounds;
-      sizes[call] = size;
-      Expected<te::Program> at = comparedAt(sizes);
-      if (!at.ok())
-        return refused(call, whereItGives(size) + ", " + at.error().message);
-      result.push_back({size, std::move(*at)});
+      KINTSUGI_ASSIGN(Sized each, smallerOne(call, size));
+      result.push_back(std::move(each));
     }
     return result;
+  }
+
+  Status compare(unsigned call, const Sized &at, llvm::ArrayRef<Validity> known) const {
+    te::OpenInputs open = openAt(call);
+    if (auto why =
+            te::differenceAtSize(greatest, at.program, known, {}, open.dimension, at.size, nullptr))
+      return refused(call, *why + " is something else " + whereItGives(at.size));
+    return Status::success();
+  }
+
+  /// Further sizes to compare at: about where a known number, or the difference of two, is 0 if it
+  /// is linear in the size. A model that decides by the size (whether it is 5, or more than 100)
+  /// changes there.
+  Expected<std::vector<int64_t>> turningPoints(unsigned call, llvm::ArrayRef<Sized> smaller) const {
+    constexpr size_t most = 200;
+    std::set<int64_t> turns;
+    auto add = [&](const Sized &one, int64_t size, llvm::ArrayRef<int64_t> numbers) {
+      if (one.numbers.size() != numbers.size())
+        return; // Other nodes were looked at.
+      for (auto [a, b] : llvm::zip_equal(one.numbers, numbers)) {
+        double at = one.size - double(a) * double(size - one.size) / (double(b) - double(a));
+        for (double offset : {-1.0, 0.0, 1.0}) // A comparison may include the point or not.
+          if (double near = std::floor(at) + offset; near >= 1 && near < double(bounds[call]))
+            turns.insert(int64_t(near));
+      }
+    };
+    for (size_t k = 0; k + 1 < smaller.size(); ++k)
+      add(smaller[k], smaller[k + 1].size, smaller[k + 1].numbers);
+    if (!smaller.empty())
+      add(smaller.back(), bounds[call], greatestNumbers);
+    for (const Sized &each : smaller)
+      turns.erase(each.size);
+    if (turns.size() > most)
+      return refused(call, "the model decides by it in more than " + std::to_string(most / 3) +
+                               " places");
+    return std::vector<int64_t>(turns.begin(), turns.end());
   }
 
   /// Inputs that stand for a call's results come behind the model's own, in order.
@@ -284,6 +335,7 @@ private:
   ImportAtSizes importAt;
   std::vector<int64_t> bounds;                        ///< What is compared at the most.
   te::Program greatest;                               ///< What is compared, at the bounds.
+  std::vector<int64_t> greatestNumbers;               ///< That were known there.
   std::map<unsigned, std::vector<Validity>> validity; ///< By call, of the outputs.
 };
 

@@ -29,6 +29,7 @@ struct CountedCall {
 struct CountedProgram {
   te::Program program;
   std::vector<CountedCall> calls;
+  std::vector<int64_t> numbers; ///< As ConstantFolder's.
 };
 
 /// The model, with inputs of the given sizes in the place of the calls' results, call by call.

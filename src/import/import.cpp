@@ -33,9 +33,9 @@ Expected<te::Program> importOnnx(const Bytes &bytes, const std::string &name,
   auto importAt = [&](llvm::ArrayRef<int64_t> sizes) -> Expected<CountedProgram> {
     Importer again(*model, folder, options, sizes.vec());
     KINTSUGI_ASSIGN(te::Program at, again.run());
-    return CountedProgram{std::move(at), again.takeCountedCalls()};
+    return CountedProgram{std::move(at), again.takeCountedCalls(), again.takeNumbers()};
   };
-  program = withCounts({std::move(*program), std::move(counted)}, importAt);
+  program = withCounts({std::move(*program), std::move(counted), {}}, importAt);
   if (!program.ok())
     return at(name, program.takeError());
   KINTSUGI_RETURN_IF_ERROR(program->verify());

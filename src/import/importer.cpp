@@ -431,6 +431,8 @@ Expected<te::Program> Importer::run() {
   if (!model.graph.name.empty())
     program.name = model.graph.name;
   KINTSUGI_RETURN_IF_ERROR(program.verify());
+  if (sizes)
+    known = constants.numbers();
   return std::move(program);
 }
 

@@ -33,6 +33,9 @@ public:
   /// Those of the program, whose outputs have no counts yet.
   std::vector<CountedCall> takeCountedCalls() { return std::move(counted); }
 
+  /// What ConstantFolder::numbers says in the end, where sizes of counted calls are given.
+  std::vector<int64_t> takeNumbers() { return std::move(known); }
+
   /// In the place of run(): goes on past nodes that can't be imported (import.h).
   Expected<std::vector<NodeSurvey>> survey();
 
@@ -120,6 +123,7 @@ private:
   std::optional<unsigned> failedDepth;
   std::optional<std::vector<int64_t>> sizes;
   std::vector<CountedCall> counted;
+  std::vector<int64_t> known;
   bool surveys = false; ///< For parts of the model, between which sizes are known.
   std::vector<Guard> guards;
   std::vector<std::pair<ValueId, te::Check>> checks; ///< Added behind the model's outputs.

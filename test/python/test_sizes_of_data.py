@@ -417,3 +417,22 @@ def test_too_many_nodes_whose_results_data_size(tmp_path):
     path = saved(tmp_path / "m.onnx", nodes, [("x", F32, [3])], [(f"y{k}", I64, 2) for k in range(65)], constants)
     with pytest.raises(package.InputError, match="data decide the size of what 65 nodes give, from 'y0_of_NonZero' on"):
         package.InferenceSession(path)
+
+
+@pytest.mark.parametrize("decision", ["equal", "greater", "doubled", "sliced"])
+def test_models_that_decide_by_the_number(tmp_path, decision):
+    """About one number in the middle alone: whether it is 5, twice it 10, more than 11, or what is behind the fifth."""
+    nodes = [node("NonZero", "x", "where"), node("Shape", "where", "shape"), node("Gather", "shape one", "count")]
+    deciding = {
+        "equal": [node("Equal", "count five", "decides")],
+        "greater": [node("Greater", "count eleven", "decides")],
+        "doubled": [node("Add", "count count", "twice"), node("Equal", "twice ten", "decides")],
+    }
+    if decision == "sliced":
+        nodes += [node("Sub", "count five", "start"), node("Slice", "v start end", "y")]
+    else:
+        nodes += [*deciding[decision], node("Cast", "decides", "start", to=I64), node("Add", "start three", "stop"), node("Slice", "v start stop", "y")]
+    constants = {"one": [1], "five": [5], "eleven": [11], "ten": [10], "three": [3], "end": [24]}
+    path = saved(tmp_path / "m.onnx", nodes, [("x", F32, [24]), ("v", F32, [24])], [("y", F32, 1)], {k: np.array(v) for k, v in constants.items()})
+    with pytest.raises(package.InputError, match="'where_of_NonZero' gives depends on data, .* is something else where it gives"):
+        package.InferenceSession(path)
