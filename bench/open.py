@@ -10,7 +10,7 @@ rounds of one to that of the other, of a GPU its own time; of --jobs models at a
 GPU times one of them at a moment. With --keep artifacts stay in a folder, and are taken from there where the same program made
 them of the same model: with --rounds 0 they are only made, on a busy machine, to be timed on a quiet one. Models whose batch is a number inside of them, in constants of another form than a
 Reshape's leading number or a Resize's sizes, can't be opened and are listed so, and so are those without tokens where their
-length is asked for.
+length is asked for. Outputs of both are compared: a model fails where they differ by more than rounding allows.
 Prints milliseconds and ratios, and writes them to bench/results/open.json (open-lengths.json; -cuda). Exits 1 where an open
 dimension takes more than --limit times (1.15) as long as the exact artifact, or a model fails.
 """
@@ -34,6 +34,7 @@ import machine
 import models
 import open_models
 import places
+import policy
 from open_models import NAME
 
 BATCHES, LENGTHS = [1, 2, 3, 5, 8, 12, 16], [1, 7, 32, 77, 128, 300, 511]
@@ -69,11 +70,34 @@ def compiled(model, artifact, sizes, options, place):
     return artifact
 
 
+def outputs(artifact, inputs, place):
+    """By name."""
+    models.kintsugi("run", artifact, "--inputs", inputs, "--outputs", inputs.with_name("outputs.npz"), "--quiet", runner=place.runner())
+    with np.load(inputs.with_name("outputs.npz")) as found:
+        return dict(found)
+
+
+def check_alike(contenders, inputs, depths, options, place):
+    """Raises models.Failure where the artifacts' outputs differ by more than the policy allows of the precision."""
+    ours, theirs = (outputs(contenders[name], inputs, place) for name in ("open", "exact"))
+    for name, expected in theirs.items():
+        narrow = options.precision != "f32" and expected.dtype == np.float32
+        allowed = policy.tolerance(np.float16 if narrow else expected.dtype, depths[name])
+        allowed *= 8 if options.precision == "bf16" else 1  # It has three bits less.
+        if not (found := policy.difference(ours[name], expected)) <= allowed:
+            raise models.Failure(f"'{name}' differs by {found:.1e} from the exact artifact's, where {allowed:.1e} is allowed")
+
+
 def measure(options, path, place):
-    """By size, milliseconds of both and their ratio."""
-    model = open_models.with_open_length(path, options.high) if options.lengths else open_models.with_open_batch(path)
+    """By size, milliseconds of both and their ratio; or why the dimension can't be opened."""
+    depths = policy.depth(onnx.load(path, load_external_data=False))
     with models.workspace(path.stem) as folder:
-        onnx.save(model, folder / "model.onnx")
+        try:
+            model = open_models.with_open_length(path, options.high) if options.lengths else open_models.with_open_batch(path)
+            onnx.save(model, folder / "model.onnx")
+            models.kintsugi("inspect", folder / "model.onnx", "--dim", f"{NAME}={options.high}", "--json")
+        except models.Failure as reason:
+            return dict(closed=str(reason))
         contenders = {"open": compiled(folder / "model.onnx", folder / "open.kin", f"1..{options.high}", options, place)}
         found = {}
         for size in options.sizes:
@@ -81,6 +105,7 @@ def measure(options, path, place):
             contenders["exact"] = compiled(folder / "model.onnx", folder / "exact.kin", size, options, place)
             if options.rounds == 0:
                 continue
+            check_alike(contenders, folder / "inputs.npz", depths, options, place)
             rounds = {name: [] for name in contenders}
             with contextlib.nullcontext() if place.gpu is None else places.alone_on(place.gpu):
                 for number in range(options.rounds):
@@ -92,9 +117,13 @@ def measure(options, path, place):
 
 
 def line(name, row):
-    if "failed" in row:
-        return f"{name:32} {row['failed']}"
+    if "sizes" not in row:
+        return f"{name:32} {row.get('failed') or row['closed']}"
     return f"{name:32}" + "".join(f"{each['exact']:10.3f} {each['ratio']:5.2f}" for each in row["sizes"].values())
+
+
+def is_defect(row, limit):
+    return "failed" in row or any(each["ratio"] > limit for each in row.get("sizes", {}).values())
 
 
 def numbers(text):
@@ -130,9 +159,7 @@ def main(words=None):
         print(line(name, row), flush=True)
         machine.write(report, out)
     print(f"written to {out}")
-    measured = [row for row in report["models"].values() if "sizes" in row]
-    slow = [each for row in measured for each in row["sizes"].values() if each["ratio"] > options.limit]
-    return 1 if slow else 0
+    return 1 if any(is_defect(row, options.limit) for row in report["models"].values()) else 0
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """bench/: ratios and their mean, the table, a worker that answers only in its turn, and who may compete."""
 
 import argparse
+import importlib
 import json
 import math
 import os
@@ -593,3 +594,10 @@ def test_fission_is_timed_beside_whole_operators(monkeypatch, tmp_path, capsys):
     assert {path.stem for path in fission.parse([]).paths} == set(fission.KORCH)
     program.write_text("#!/bin/sh\n[ $1 = rules ] && echo '[]'\n")
     assert fission.main(["mmoe", "--out", str(out)]) == 1 and "failed" in json.loads(out.read_text())["models"]["mmoe"]
+
+
+def test_open_dimensions_that_cost_or_fail_are_defects():
+    bench = importlib.import_module("open")
+    fine = {"sizes": {1: {"ratio": 1.0}, 8: {"ratio": 1.14}}}
+    assert not bench.is_defect(fine, 1.15) and not bench.is_defect({"closed": "it has no batch of 1"}, 1.15)
+    assert bench.is_defect(fine, 1.1) and bench.is_defect({"failed": "'y' differs"}, 1.15)
