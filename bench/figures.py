@@ -173,6 +173,23 @@ def compiled_by_torch(report):
     )
 
 
+def of_open_dimension(report):
+    """The greatest ratio, of which model at which size, and over how many models."""
+    ratios = {(name, size): each["ratio"] for name, row in report["models"].items() for size, each in row.get("sizes", {}).items()}
+    (name, size), worst = max(ratios.items(), key=lambda item: item[1])
+    failed = [name for name, row in report["models"].items() if "failed" in row]
+    text = f"{worst:.2f} ({name} at {size}), {len({name for name, _ in ratios})} models"
+    return text + (f"; without {', '.join(failed)}" if failed else "")
+
+
+def cliffs(report):
+    """What takes most over the best peer's time, of how many, and how many take over twice that or fail."""
+    times = {name: row["times"] for name, row in report["models"].items() if "times" in row}
+    worst = max(times, key=times.get)
+    defects = sum("kintsugi" in row["failed"] or row.get("times", 0) > 2 for row in report["models"].values())
+    return f"{times[worst]:.2f} ({worst}) of {len(times)}; {defects}"
+
+
 def conformance(_):
     """The list is the figure: a test compares it with what passes."""
     folder = models.ROOT / "test" / "conformance"
@@ -197,6 +214,13 @@ ROWS = [
     ("models of the zoo with an operator that is missing here at their begin, middle, end or at all three, run with"
      " `fallback=\"onnxruntime\"`: time / ONNX Runtime's, geometric mean; the worst", with_fallback, "fallback",
      "./dev bench fallback"),
+    ("one artifact for batches of 1 to 16: time / that of an artifact of one size, processor: the worst over models and sizes",
+     of_open_dimension, "open", "./dev bench open"),
+    ("the same in f16 on a GPU", of_open_dimension, "open-cuda", "./dev bench open --target cuda --precision f16"),
+    ("one artifact for lengths of 1 to 512, likewise, processor", of_open_dimension, "open-lengths", "./dev bench open --lengths"),
+    ("the same in f16 on a GPU", of_open_dimension, "open-lengths-cuda", "./dev bench open --lengths --target cuda --precision f16"),
+    ("pairs of operators as exporters write them, and random models over a millisecond: time / the best peer's, the worst; how many"
+     " take over twice that, or fail", cliffs, "idioms", "./dev bench idioms"),
     ("time of the best of these peers / Kintsugi's, geometric mean (without llama_1b_decode, which is bound by reading its"
      " weights); the worst", best_of_peers, "cpu", "./dev bench cpu"),
     ("cold compile for a processor's both instruction sets and for a GPU: the slowest of the zoo; most memory of a process",
