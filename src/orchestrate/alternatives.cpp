@@ -296,7 +296,7 @@ private:
 
   void tellChosen(llvm::ArrayRef<solve::ColumnId> solution) const {
     for (solve::ColumnId id : launches.kernelsOf(solution))
-      if (options.chosen)
+      if (options.chosen && !columns[id].nodes.empty()) // Some say only that a value is not needed.
         options.chosen->add(*columns[id].form->program, columns[id].nodes);
   }
 

@@ -429,6 +429,11 @@ private:
         all.push_back(form.get());
     if (distinct.size() == 1)
       return Status::success();
+    if (options.likely)
+      llvm::erase_if(all, [&](const Form *each) {
+        return each != unchanged.get() && each != forms[0].get() &&
+               !options.likely->hasForm(nameOf(*each));
+      });
     auto form = std::make_unique<Form>();
     form->name = "of parts";
     form->assumed = ofAll;
@@ -447,6 +452,9 @@ private:
           {programs, 1, margins.alternatives, names, margins.sideBySideScans}, its);
     }));
     mixedGap = mixed.gap;
+    for (llvm::ArrayRef<size_t> its : mixed.sources)
+      if (options.chosen && !its.empty() && its.front() > 1)
+        options.chosen->addForm(nameOf(*all[its.front()]));
     for (const std::string &problem : mixed.problems)
       leaveOut(problem);
     KINTSUGI_RETURN_IF_ERROR(mixed.program.verify());

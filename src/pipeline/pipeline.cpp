@@ -235,10 +235,11 @@ private:
     auto parts = smallerSizes(*options.open, inBlocks);
     for (const auto &[sizes, isLandmark] : inOrderOfPlanning(std::move(parts))) {
       CompileOptions its = options;
-      its.likely = isLandmark || inBlocks ? nullptr : known;
+      its.likely = isLandmark || known->empty() ? nullptr : known;
       its.chosen = std::make_shared<space::GroupNames>();
       KINTSUGI_RETURN_IF_ERROR(addSmaller(path, its, sizes));
-      known->join(*its.chosen);
+      if (!inBlocks)
+        known->join(*its.chosen);
       if (sizes.high < options.open->high)
         next = std::max(next, sizes.high + 1);
     }
@@ -248,7 +249,10 @@ private:
 
   /// Of all sizes; what the report tells of is this.
   Status addAll(const te::Program &imported, const CompileOptions &options) {
-    KINTSUGI_RETURN_IF_ERROR(addSizes(imported, options, "", report));
+    CompileOptions its = options;
+    if (!known->empty() && options.tuneSeconds == 0)
+      its.likely = known;
+    KINTSUGI_RETURN_IF_ERROR(addSizes(imported, its, "", report));
     if (std::string told = describe(assumed, options.machine); !told.empty())
       report.notes.push_back(told);
     return Status::success();

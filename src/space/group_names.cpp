@@ -15,10 +15,16 @@ void GroupNames::add(const te::Program &program, llvm::ArrayRef<uint32_t> nodes)
   its.insert(std::move(names));
 }
 
+void GroupNames::addForm(const std::string &name) {
+  std::lock_guard<std::mutex> lock(mutex);
+  forms.insert(name);
+}
+
 void GroupNames::join(const GroupNames &other) {
   std::scoped_lock lock(mutex, other.mutex);
   for (const auto &[name, its] : other.groups)
     groups[name].insert(its.begin(), its.end());
+  forms.insert(other.forms.begin(), other.forms.end());
 }
 
 const std::set<GroupNames::Names> &GroupNames::endingIn(const std::string &name) const {
