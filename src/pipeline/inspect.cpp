@@ -5,6 +5,7 @@
 #include "import/importer.h"
 #include "import/onnx_reader.h"
 #include "import/registry.h"
+#include "pipeline/external_files.h"
 #include "simplify/simplify.h"
 #include "te/check.h"
 #include "te/count.h"
@@ -199,6 +200,7 @@ void addGraph(const import::Model &model, const CompileOptions &options,
   report["unsupported"] = describeOperators(census.uses, false);
   report["open_dimensions"] = open;
   report["weight_bytes"] = weightBytes;
+  report["external_files"] = externalFiles(model);
   report["metadata"] = describeMetadata(model);
 }
 

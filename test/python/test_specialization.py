@@ -334,6 +334,44 @@ def test_a_file_that_changes_is_another_model(tmp_path):
         session.run(None, {"x": drawn(3, 24)})
 
 
+def in_a_branch(model):
+    """What it computes moves into both branches of an If, with its weights."""
+    graph = onnx.GraphProto(name="branch", node=model.graph.node, output=model.graph.output)
+    graph.initializer.extend(model.graph.initializer)
+    shape = helper.make_node("ReduceMax", ["x"], ["most"], keepdims=0)
+    cast = helper.make_node("Cast", ["most"], ["choice"], to=TensorProto.BOOL)
+    branches = helper.make_node("If", ["choice"], ["y"], then_branch=graph, else_branch=graph)
+    del model.graph.node[:], model.graph.initializer[:]
+    model.graph.node.extend([shape, cast, branches])
+
+
+@pytest.mark.parametrize("fallback", [None, "onnxruntime"])
+@pytest.mark.parametrize("changed", [None, in_a_branch])
+def test_external_weights_that_change_are_another_model(tmp_path, monkeypatch, fallback, changed):
+    model = onnx.load(dense(tmp_path))
+    if changed:
+        changed(model)
+    onnx.save(model, tmp_path / "model.onnx", save_as_external_data=True, location="w.data", size_threshold=0)
+    monkeypatch.chdir(tmp_path)
+    session = kintsugi.InferenceSession("model.onnx", fallback=fallback)
+    before = session.run(None, {"x": drawn(2, 24)})[0]
+    (2 * np.fromfile("w.data", np.float32)).tofile("w.data")
+    monkeypatch.chdir("/")
+    assert (session.run(None, {"x": drawn(2, 24)})[0] == before).all()
+    with pytest.raises(kintsugi.InputError, match="w.data: has changed since the session was made"):
+        session.run(None, {"x": drawn(3, 24)})
+
+
+def test_values_in_files_that_change_are_others(tmp_path):
+    save(tmp_path, [("x", F32, ["batch", 24]), ("w", F32, [24])], [("Mul", ["x", "w"], "y", {})], [("y", F32, ["batch", 24])])
+    np.savez(tmp_path / "w.npz", w=drawn(24))
+    session = kintsugi.InferenceSession(tmp_path / "model.onnx", bind={"w": tmp_path / "w.npz"})
+    session.run(None, {"x": drawn(2, 24)})
+    np.savez(tmp_path / "w.npz", w=2 * drawn(24))
+    with pytest.raises(kintsugi.InputError, match="w.npz: has changed since the session was made"):
+        session.run(None, {"x": drawn(3, 24)})
+
+
 @pytest.mark.parametrize("fallback", [None, "onnxruntime"])
 def test_files_are_found_from_elsewhere(tmp_path, monkeypatch, fallback):
     nodes = [("Mul", ["x", "w"], "y", {})]

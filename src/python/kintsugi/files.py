@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import tempfile
 import zipfile
+from collections.abc import Iterable
 from contextlib import ExitStack
 from typing import Any, TypeAlias
 
 import numpy
 
 from . import _capi
-from ._capi import UsageError
+from ._capi import InputError, UsageError
 
 PathLike: TypeAlias = "str | os.PathLike[str]"
 
@@ -57,7 +58,20 @@ def in_place(path: str) -> str:
     return os.path.join(os.getcwd(), path)
 
 
-def state_of(path: str) -> tuple[int, ...] | None:
+class Unchanged:
+    """Files that have to stay as they are now."""
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        self._states = {path: _state_of(path) for path in paths}
+
+    def check(self) -> None:
+        """An input error that names one which did not."""
+        for path, state in self._states.items():
+            if _state_of(path) != state:
+                raise InputError(f"{path}: has changed since the session was made; make another")
+
+
+def _state_of(path: str) -> tuple[int, ...] | None:
     """What changes where a file does; None where there is none."""
     try:
         found = os.stat(path)

@@ -6,13 +6,13 @@ import json
 import operator
 import os
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from . import _capi
 from ._capi import Error, InputError
 from .compiled import Compiled
-from .files import in_place
+from .files import Unchanged, in_place
 from .ranged import Ranged
 from .settings import with_keywords
 
@@ -44,6 +44,12 @@ class Loader:
         if "bind" in settings:
             settings["bind"] = {name: in_place(file) for name, file in settings["bind"].items()}
         return Loader(in_place(self.path), settings, self.device, self._uses_cache, self._stream)
+
+    def files(self, external: Sequence[str]) -> Unchanged:
+        """What artifacts are made from. `external`: files that hold weights, as the model names them."""
+        beside = [os.path.join(os.path.dirname(self.path), name) for name in external]
+        given = [*self._settings.get("bind", {}).values(), *filter(None, [self._settings.get("calibrate")])]
+        return Unchanged([self.path, *beside, *given])
 
     def open_artifact(self) -> Compiled | Ranged:
         """Of a path that is one."""

@@ -15,7 +15,7 @@ import numpy
 from . import _capi
 from ._capi import Array, InputError
 from .compiled import Program
-from .files import file_of, state_of
+from .files import file_of
 from .loading import Loader
 from .memory import check_reached, is_on_gpu
 from .once import OnceCache
@@ -80,7 +80,7 @@ class Specializations:
         self._dimensions = [(port.name, dims) for port, dims in zip(signature.inputs, signature.dims)]
         self._by_value = signature.needed_values
         self._cache: OnceCache[Specialization] = OnceCache(limit)
-        self._turn, self._state = threading.Lock(), state_of(loader.path)
+        self._turn, self._files = threading.Lock(), loader.files(signature.external_files)
         weakref.finalize(self, files.close)
 
     def compute(self, values: Sequence[Any], options: RunOptions | None = None) -> list[Array]:
@@ -135,8 +135,7 @@ class Specializations:
         for port, value in zip(self.inputs, given):
             self._check(port, value)
         sizes = sizes_of(self._dimensions, shapes, self._ranges)
-        if state_of(self._loader.path) != self._state:
-            raise InputError(f"{self._loader.path}: has changed since the session was made; make another")
+        self._files.check()
         compiled, was_there = self._artifact_for(sizes, values)
         one = Specialization(compiled, was_there, sizes, values, self.inputs)
         one.seconds = time.perf_counter() - start

@@ -20,7 +20,7 @@ _TRIES = 16
 
 
 class Parts:
-    """A Program (compiled.py)."""
+    """A Program (compiled.py). `external_files`: paths of the files beside the model that hold its weights."""
 
     gpu, takes_addresses = None, False
 
@@ -39,6 +39,7 @@ class Parts:
         self._steps = self._plan()
         given = {port.name for port in self.inputs}
         self._handed_on = [place for place, port in enumerate(self.outputs) if port.name in given]
+        self.external_files = self._model.external_files
         del self._model, self._survey, self._infos, self._compile
 
     #
