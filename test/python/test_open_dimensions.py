@@ -335,6 +335,22 @@ def test_a_session_of_a_file_takes_its_sizes(kintsugi, folder):
     assert session.run(None, {"x": np.zeros((3, 7, 48), np.float32)})[0].shape == (21, 80)
 
 
+def test_an_error_at_a_size_names_it(kintsugi, folder):
+    """Four positions, and a window of three steps."""
+    table = node("Slice", "table zero n", "rows")
+    positions = [node("Shape", "x", "n", start=0, end=1), table, node("Add", "x rows", "y")]
+    constants = {"table": weights(np.random.default_rng(0), 4, 3), "zero": np.array([0])}
+    saved(folder / "positions.onnx", positions, constants, [("x", 1, ["N", 3])], [("y", 1, ["N", 3])])
+    window = [node("MaxPool", "x", "y", kernel_shape=[3])]
+    saved(folder / "window.onnx", window, {}, [("x", 1, [1, 2, "N"])], [("y", 1, [1, 2, "M"])])
+    for name, sizes, size in (("positions", "1..5", 5), ("window", "1..4", 1)):
+        for verb in (["compile", "-o", folder / "no.kin"], ["inspect"]):
+            code, _, errors = kintsugi(*verb, folder / f"{name}.onnx", "--dim", f"N={sizes}")
+            assert code == 3 and errors.rstrip().endswith(f", at N = {size}")
+        with pytest.raises(package.InputError, match=f", at N = {size}"):
+            package.InferenceSession(folder / f"{name}.onnx", dims={"N": sizes})
+
+
 def test_a_session_compiles_for_each_size_where_steps_mix(folder):
     path = made(folder, neighbours)
     runtime = onnxruntime.InferenceSession(path)
