@@ -122,8 +122,8 @@ class InferenceSession:
 
     def report(self) -> dict[str, Any]:
         """Of a session with a fallback, what ran where, and why (`kintsugi.fallback.report.Report`); of one of a model with
-        open dimensions, what it is compiled for (`kintsugi.specialization_report.SpecializationReport`): a dict, whose text
-        is for reading."""
+        open dimensions, what it is compiled for (`kintsugi.specialization_report.SpecializationReport`), or which sizes it
+        ran of an artifact that serves a range (`kintsugi.range_report.RangeReport`): a dict, whose text is for reading."""
         return self._program.report()
 
     def io_binding(self) -> IOBinding:

@@ -63,15 +63,22 @@ class _NeedsValues(Exception):
 
 class Specializations:
     """A Program that compiles for the sizes and values that runs bring, once each, and keeps the last `limit` of them. Runs
-    take turns, whatever their sizes; compiling keeps nobody from running. `files`: what the loader's options name, and the
-    model if it was bytes; closed with this."""
+    take turns, whatever their sizes; compiling keeps nobody from running. `reason`: why there is not one artifact for the
+    ranges, None where there are none; `files`: what the loader's options name, and the model if it was bytes; closed with
+    this."""
 
     takes_addresses = True
 
     def __init__(
-        self, loader: Loader, signature: Signature, ranges: Mapping[str, range], limit: int, files: ExitStack
+        self,
+        loader: Loader,
+        signature: Signature,
+        ranges: Mapping[str, range],
+        reason: str | None,
+        limit: int,
+        files: ExitStack,
     ) -> None:
-        self._loader, self._ranges = loader, ranges
+        self._loader, self._ranges, self._reason = loader, ranges, reason
         self.inputs: Sequence[NodeArg] = signature.inputs
         self.outputs: Sequence[NodeArg] = signature.outputs
         self.notes: list[str] = []
@@ -102,7 +109,7 @@ class Specializations:
             one.program.wait()
 
     def report(self) -> SpecializationReport:
-        return SpecializationReport.of(self._cache.entries(), self._cache.evictions, self._cache.limit)
+        return SpecializationReport.of(self._cache.entries(), self._cache.evictions, self._cache.limit, self._reason)
 
     #
     # Which artifact

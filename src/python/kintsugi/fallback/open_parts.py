@@ -22,6 +22,7 @@ class OpenParts:
         stay as they are. `files`: closed with this."""
         self.inputs, self.outputs, self.notes = *ports, []
         self._make, self._ranges, self._sources = make, ranges, sources
+        self._reason = "parts are of one size" if ranges else None
         self._dimensions = [(port.name, _dimensions_of(port)) for port in self.inputs]
         self._cache, self._turn = OnceCache(limit), threading.Lock()
         weakref.finalize(self, files.close)
@@ -36,7 +37,7 @@ class OpenParts:
         """Runs are over when they return."""
 
     def report(self):
-        return SpecializationReport.of(self._cache.entries(), self._cache.evictions, self._cache.limit)
+        return SpecializationReport.of(self._cache.entries(), self._cache.evictions, self._cache.limit, self._reason)
 
     def _run(self, given, run):
         values = [taken(port, value) for port, value in zip(self.inputs, given)]
