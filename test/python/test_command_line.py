@@ -152,6 +152,27 @@ def test_inspect_takes_ranges_and_knows_its_dimensions(kintsugi, report, folder)
     assert code == 2 and "--dim M: the model has no open dimension of that name; its open dimensions: N" in errors
 
 
+def test_feeds_give_open_dimensions_their_sizes(kintsugi, report, folder):
+    path, feeds = save_open(folder / "sized.onnx"), folder / "five.npz"
+    np.savez(feeds, x=np.ones((5, 6), np.float32))
+    shapes = [port["shape"] for port in report("run", path, "--inputs", feeds, "--json")["outputs"]]
+    assert shapes == [[5, 2], [10]]
+    for verb in (["compare"], ["compare", "--per-kernel"], ["bench", "--seconds", 0], ["profile", "--seconds", 0]):
+        assert kintsugi(*verb, path, "--inputs", feeds, "--quiet")[::2] == (0, "")
+    code, _, errors = kintsugi("run", path, "--inputs", feeds, "--dim", "N=4")
+    assert code == 3 and "array 'x' is f32[5, 6]" in errors
+
+
+def test_feeds_that_disagree_on_a_size(kintsugi, folder):
+    ports = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["N"]) for name in ("x", "y", "z")]
+    graph = helper.make_graph([helper.make_node("Add", ["x", "y"], ["z"])], "graph", ports[:2], ports[2:])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    onnx.save(model, folder / "add.onnx")
+    np.savez(folder / "two.npz", x=np.ones(3, np.float32), y=np.ones(1, np.float32))
+    code, _, errors = kintsugi("run", folder / "add.onnx", "--inputs", folder / "two.npz")
+    assert code == 3 and "dimension 'N' is 3 (axis 0 of 'x') and 1 (axis 0 of 'y'); it has one size" in errors
+
+
 def test_explain(report, artifact):
     found = report("explain", artifact, "--json")
     nodes = [node for kernel in found["kernels"] for node in kernel["nodes"]]
