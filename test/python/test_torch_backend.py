@@ -1,10 +1,13 @@
 """torch.compile(model, backend="kintsugi"): answers are torch's, and the report says what did not run in Kintsugi."""
 
+import logging
 import os
 import subprocess
 import sys
+import threading
 import tomllib
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from program import ROOT
@@ -189,6 +192,57 @@ def test_what_the_compiler_refuses_runs_in_torch_between_parts(inference, monkey
     assert [(each["operator"], each["reason"]) for each in graph["in_torch"]] == [
         ("aten.erf.default", "Erf: it is missing")
     ]
+
+
+def test_exporting_is_quiet_and_others_are_heard(inference, monkeypatch, capsys, caplog, recwarn):
+    export = torch.onnx.export
+
+    def say(who):
+        warnings.warn(f"a warning of {who}", stacklevel=2)
+        logging.getLogger(who).warning("a log of %s", who)
+        print("printed by", who)
+
+    def heard(*arguments, **keywords):
+        say("the exporter")
+        with ThreadPoolExecutor(1) as other:
+            other.submit(say, "another").result()
+        return export(*arguments, **keywords)
+
+    monkeypatch.setattr(torch.onnx, "export", heard)
+    model, x, stream = mlp(), torch.randn(3, 12), sys.stdout
+    alike(compiled(model)(x), model(x))
+    say("a later one")
+    others = ["another", "a later one"]
+    assert [str(each.message) for each in recwarn if "a warning of" in str(each.message)] == [
+        f"a warning of {who}" for who in others
+    ]
+    assert [message for message in caplog.messages if "a log of" in message] == [f"a log of {who}" for who in others]
+    assert capsys.readouterr().out == "printed by the exporter\nprinted by another\nprinted by a later one\n"
+    assert sys.stdout is stream and logging.root.manager.disable == 0
+
+
+def test_exports_that_overlap_leave_the_process_as_it_was(recwarn):
+    from kintsugi.torch_backend.quiet import quiet
+
+    stream, inside, first_is_out = sys.stdout, threading.Barrier(2), threading.Event()
+
+    def first(_):
+        with quiet():
+            inside.wait(30)
+        first_is_out.set()
+
+    def second(_):
+        with quiet():
+            inside.wait(30)
+            assert first_is_out.wait(30)
+
+    with ThreadPoolExecutor(2) as threads:
+        done = [threads.submit(each, None) for each in (first, second)]
+        [each.result() for each in done]
+        warnings.warn("heard", stacklevel=1)
+        assert threads.submit(warnings.warn, "also heard").result() is None
+    assert [str(each.message) for each in recwarn] == ["heard", "also heard"]
+    assert sys.stdout is stream and logging.root.manager.disable == 0
 
 
 def test_nodes_that_are_refused_are_found_by_name(tmp_path):

@@ -1,11 +1,7 @@
 """A functional graph of ATen operators as an ONNX model, by torch's own exporter. What the graph is given are inputs of the
 model, weights too: they become constants once their values are there (program.py)."""
 
-import contextlib
-import io
-import logging
 import operator
-import warnings
 from concurrent.futures import ThreadPoolExecutor
 
 import torch
@@ -21,6 +17,7 @@ from torch.export.graph_signature import (
 )
 from torch.utils import _pytree
 
+from .quiet import quiet
 from .results import Results
 from .strided import NotDense, order_by_memory
 
@@ -111,7 +108,7 @@ def _onnx_of(exported):
 
 
 def _export(exported):
-    with _quiet(), torch.no_grad():
+    with quiet(), torch.no_grad():
         try:
             return torch.onnx.export(exported, dynamo=True, verbose=False).model_proto
         except Exception as problem:  # Its errors and those of what it calls have no class in common.
@@ -124,16 +121,3 @@ def _innermost(problem):
         problem = problem.__cause__
     lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
     return f"{type(problem).__name__}: {lines[0]}" if lines else type(problem).__name__
-
-
-@contextlib.contextmanager
-def _quiet():
-    """The exporter warns and prints of what does not matter here."""
-    before = logging.root.manager.disable
-    logging.disable(logging.WARNING)
-    try:
-        with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        logging.disable(before)
