@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 import tomllib
 import warnings
 from concurrent.futures import ThreadPoolExecutor
@@ -192,6 +193,63 @@ def test_what_the_compiler_refuses_runs_in_torch_between_parts(inference, monkey
     assert [(each["operator"], each["reason"]) for each in graph["in_torch"]] == [
         ("aten.erf.default", "Erf: it is missing")
     ]
+
+
+def test_threads_that_share_a_refusal_divide_once(monkeypatch):
+    from kintsugi.torch_backend import program
+
+    opened = kintsugi.InferenceSession
+
+    def without_erf(path, **keywords):
+        import onnx
+
+        if any(node.op_type == "Erf" for node in onnx.load(path, load_external_data=False).graph.node):
+            time.sleep(0.5)  # The other thread is there, too.
+            raise kintsugi.InputError(f"{path}: Erf is missing")
+        return opened(path, **keywords)
+
+    monkeypatch.setattr(kintsugi, "InferenceSession", without_erf)
+    monkeypatch.setattr(program, "refused_nodes", lambda path, keywords, origins: {"erf": "Erf: it is missing"})
+    model, x, both = mlp(), torch.randn(3, 12), threading.Barrier(2)
+    run = compiled(lambda x: model(torch.erf(model(x)).repeat(1, 2)[:, :12]))
+
+    def in_a_thread(_):
+        both.wait()
+        with torch.no_grad():
+            return run(x)
+
+    with ThreadPoolExecutor(2) as threads:
+        one, other = threads.map(in_a_thread, range(2))
+    assert (one == other).all()
+    assert sum(graph["parts"] for graph in graphs()) == 2 * len(graphs())
+    assert {each["count"] for graph in graphs() for each in graph["in_torch"]} == {1}
+
+
+def test_other_sizes_run_while_one_is_compiled(monkeypatch):
+    model, opened, compiling, may_go_on = mlp(), kintsugi.InferenceSession, threading.Event(), threading.Event()
+    run = compiled(model, dynamic=True)
+
+    def slow(path, **keywords):
+        if 7 in keywords["dims"].values():
+            compiling.set()
+            assert may_go_on.wait(60)
+        return opened(path, **keywords)
+
+    def of(size):
+        with torch.no_grad():
+            return run(torch.ones(size, 12))
+
+    of(3)
+    monkeypatch.setattr(kintsugi, "InferenceSession", slow)
+    with ThreadPoolExecutor(2) as threads:
+        late = threads.submit(of, 7)
+        try:
+            assert compiling.wait(60)
+            assert threads.submit(of, 3).result(timeout=30).shape == (3, 7)
+        finally:
+            may_go_on.set()
+        assert late.result().shape == (7, 7)
+    assert [graph["sizes"] for graph in graphs()] == [2]
 
 
 def test_exporting_is_quiet_and_others_are_heard(inference, monkeypatch, capsys, caplog, recwarn):
