@@ -23,13 +23,20 @@ _OF_INSPECTION = ("bind", "dims", "max_memory", "random_weights", "timeout")
 
 class Loader:
     """Of one model, with the options of one session. `settings`: the compiler's options, to which each call may add sizes
-    of open dimensions and files of inputs' values, by name. Errors name keywords beside flags. `stream`: as of Compiled."""
+    of open dimensions and files of inputs' values, by name. Errors name keywords beside flags. `stream`: as of Compiled.
+    `progress`: told how far compiling is."""
 
     def __init__(
-        self, path: str, settings: Mapping[str, Any], device: str, uses_cache: bool, stream: int | None = None
+        self,
+        path: str,
+        settings: Mapping[str, Any],
+        device: str,
+        uses_cache: bool,
+        stream: int | None = None,
+        progress: _capi.Progress | None = None,
     ) -> None:
         self.path, self._settings, self.device, self._uses_cache = path, settings, device, uses_cache
-        self._stream = stream
+        self._stream, self._progress = stream, progress
 
     def load(self, dims: Mapping[str, Any] = {}, bind: Mapping[str, str] = {}) -> tuple[Compiled | Ranged, bool]:
         """An artifact, compiled if need be; and whether it was there already. `dims`: sizes, of one of them perhaps the least
@@ -43,7 +50,7 @@ class Loader:
             settings["calibrate"] = in_place(settings["calibrate"])
         if "bind" in settings:
             settings["bind"] = {name: in_place(file) for name, file in settings["bind"].items()}
-        return Loader(in_place(self.path), settings, self.device, self._uses_cache, self._stream)
+        return Loader(in_place(self.path), settings, self.device, self._uses_cache, self._stream, self._progress)
 
     def files(self, external: Sequence[str]) -> Unchanged:
         """What artifacts are made from. `external`: files that hold weights, as the model names them."""
@@ -82,14 +89,15 @@ class Loader:
         return self._opened(report["artifact"], report.get("notes", [])), False
 
     def _prepared(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        report: dict[str, Any] = json.loads(_capi.prepare(os.fsencode(self.path), as_json(settings)))
+        report: dict[str, Any] = json.loads(_capi.prepare(os.fsencode(self.path), as_json(settings), self._progress))
         return report
 
     def _load_anew(self, settings: Mapping[str, Any]) -> tuple[Compiled | Ranged, bool]:
         # The session keeps what it needs of the file.
         with tempfile.TemporaryDirectory(prefix="kintsugi-") as folder:
             artifact = os.path.join(folder, "model.kin")
-            report = json.loads(_capi.compile(os.fsencode(self.path), os.fsencode(artifact), as_json(settings)))
+            names = os.fsencode(self.path), os.fsencode(artifact)
+            report = json.loads(_capi.compile(*names, as_json(settings), self._progress))
             return self._opened(artifact, report["notes"]), False
 
     def _opened(self, artifact: str, notes: list[str]) -> Compiled | Ranged:

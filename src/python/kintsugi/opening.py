@@ -91,7 +91,8 @@ def open_fixed(path_or_bytes: Any, given: Mapping[str, Any]) -> Program:
 
 
 def _loader(path: str, given: Mapping[str, Any], stack: ExitStack) -> Loader:
-    return Loader(path, settings_of(given, stack), given["device"], given["cache"], given.get("stream"))
+    settings = settings_of(given, stack)
+    return Loader(path, settings, given["device"], given["cache"], given.get("stream"), given["progress"])
 
 
 def _open_signature(loader: Loader) -> Signature | None:

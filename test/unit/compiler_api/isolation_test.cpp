@@ -209,6 +209,27 @@ TEST_F(Isolation, TheCallerMayStopIt) {
   expectNothingLeft();
 }
 
+TEST_F(Isolation, TheCallerMayStopAStepThatTakesLong) {
+  ::setenv(faultVariable, "loop orchestrate", 1);
+  int told = 0;
+  KinCompilerOptions with = {sizeof(with), nullptr,
+                             [](void *told, const char *phase, uint64_t, uint64_t) {
+                               *static_cast<int *>(told) +=
+                                   std::string_view(phase) == "orchestrate";
+                               return int(*static_cast<int *>(told) < 3);
+                             },
+                             &told};
+  KinError *error = nullptr;
+  auto start = std::chrono::steady_clock::now();
+  EXPECT_EQ(kin_compile(model.c_str(), (folder / "out.kin").c_str(), &with, nullptr, &error),
+            KIN_USAGE);
+  EXPECT_EQ(kin_error_message(error), model + ": compiling it was stopped in phase 'orchestrate'");
+  kin_error_free(error);
+  EXPECT_EQ(told, 3);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, 30s);
+  expectNothingLeft();
+}
+
 TEST_F(Isolation, HostsWithThreadsAreIsolatedToo) {
   ::setenv(faultVariable, "abort link", 1);
   std::vector<Answer> answers(3);
