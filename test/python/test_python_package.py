@@ -303,7 +303,10 @@ def test_wrong_feeds(names, feeds, message):
         (DIGITS, {"plan": "best"}, kintsugi.UsageError, "best"),
         (DIGITS, {"disable": ["no-such-rule"]}, kintsugi.UsageError, "no-such-rule"),
         (DIGITS, {"opset": 3}, TypeError, "no option 'opset'"),
-        (b"model", {}, kintsugi.InputError, "model.onnx"),
+        (b"model", {}, kintsugi.InputError, "^<bytes>: "),
+        (b"\xff\xff", {"fallback": "onnxruntime"}, kintsugi.InputError, "^<bytes>: "),
+        (onnx.ModelProto(), {}, kintsugi.UsageError, r"protocol buffer: give its SerializeToString\(\)"),
+        (5, {}, kintsugi.UsageError, "a model is a path or bytes, and this is int"),
         ("model.onnx\0.kin", {}, kintsugi.UsageError, "zero byte"),
     ],
 )
@@ -498,6 +501,23 @@ def exponentials(size):
     ports = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [size]) for name in "xy"]
     graph = helper.make_graph([helper.make_node("Exp", ["x"], ["y"])], "g", ports[:1], ports[1:])
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10).SerializeToString()
+
+
+@pytest.mark.parametrize(
+    "names, feeds, message",
+    [
+        (None, [np.ones(5, np.float32)], "output_names is NoneType, and input_feed list; a run takes"),
+        (None, None, "input_feed NoneType"),
+        (5, {"x": np.ones(5, np.float32)}, "output_names is int"),
+        ("y", {"x": np.ones(5, np.float32)}, r"output_names is a str; give a list of names, \['y'\]"),
+        ("yes", {"x": np.ones(5, np.float32)}, r"give a list of names, \['yes'\]"),
+    ],
+)
+def test_runs_of_other_kinds(names, feeds, message):
+    session = kintsugi.InferenceSession(exponentials(5))
+    for run in (session.run, functools.partial(session.run_async, callback=print)):
+        with pytest.raises(kintsugi.UsageError, match=message):
+            run(names, feeds)
 
 
 @pytest.mark.parametrize("in_a_thread", [False, True])

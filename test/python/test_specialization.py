@@ -153,6 +153,8 @@ def test_sizes_and_ranges_together(tmp_path):
         ({"dims": {"depth": (1, 4)}}, kintsugi.UsageError, "no open dimension 'depth'; its open dimensions: batch"),
         ({"dims": {"batch": (4, 1)}}, kintsugi.UsageError, "in which there is no size"),
         ({"dims": {"batch": (-1, 4)}}, kintsugi.UsageError, "in which there is no size of at least 0"),
+        ({"dims": {"batch": "1..99999999999999999999"}}, kintsugi.UsageError, "sizes are less than 2.63"),
+        ({"dims": {"batch": range(1 << 62, 1 << 70, 3)}}, kintsugi.UsageError, "sizes are less than 2.63"),
         ({"dims": {"batch": "many"}}, kintsugi.UsageError, "'batch' is 'many'; a size is an integer"),
         ({"dims": {"batch": (1, 2, 3)}}, kintsugi.UsageError, "a size is an integer"),
         ({"max_specializations": 0}, kintsugi.UsageError, "max_specializations is 0; it takes an integer, at least 1"),
@@ -322,6 +324,14 @@ def test_a_model_in_memory_lives_as_long_as_its_session(tmp_path, monkeypatch):
     assert list((tmp_path / "made").iterdir()) != []
     del session
     assert list((tmp_path / "made").iterdir()) == []
+
+
+def test_messages_of_a_model_in_memory_name_no_file(tmp_path):
+    path = save(tmp_path, [("x", F32, [1, 2, "n"])], [("MaxPool", ["x"], "y", {"kernel_shape": [3]})], [("y", F32, [1, 2, "m"])])
+    session = kintsugi.InferenceSession(path.read_bytes())
+    with pytest.raises(kintsugi.InputError, match="^<bytes>: node ") as refused:
+        session.run(None, {"x": drawn(1, 2, 1)})
+    assert "kintsugi-" not in str(refused.value)
 
 
 def test_a_file_that_changes_is_another_model(tmp_path):

@@ -16,6 +16,9 @@ from ._capi import InputError, UsageError
 
 PathLike: TypeAlias = "str | os.PathLike[str]"
 
+# What messages call a model that was given as bytes.
+BYTES = "<bytes>"
+
 
 def path_of(path_or_bytes: Any, stack: ExitStack) -> str:
     """Of a model, given as one or as bytes; a file that is made for it lasts as long as `stack`."""
@@ -25,10 +28,19 @@ def path_of(path_or_bytes: Any, stack: ExitStack) -> str:
         with open(path, "wb") as file:
             file.write(path_or_bytes)
         return path
+    if hasattr(path_or_bytes, "SerializeToString"):
+        raise UsageError("a model is a path or bytes, and this is a protocol buffer: give its SerializeToString()")
+    if not isinstance(path_or_bytes, (str, os.PathLike)):
+        raise UsageError(f"a model is a path or bytes, and this is {type(path_or_bytes).__name__}")
     path = os.fsdecode(path_or_bytes)
     if "\0" in path:
         raise UsageError("a path has no zero byte in it")
     return path
+
+
+def name_of(path_or_bytes: Any, path: str) -> str:
+    """What messages call a model that is in the file `path`."""
+    return path if isinstance(path_or_bytes, (str, os.PathLike)) else BYTES
 
 
 def is_artifact(path: str) -> bool:

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
 
-from ._capi import InputError, UsageError
+from ._capi import Error, InputError, UsageError
 from .compiled import Compiled, Program
-from .files import is_artifact, path_of
+from .files import is_artifact, name_of, path_of
 from .loading import Loader
 from .ranged import Ranged
 from .providers import check_device
@@ -24,15 +24,19 @@ def open_program(path_or_bytes: Any, given: Mapping[str, Any]) -> Program:
     """`given`: values of all of SessionOptions, by name, and `stream`, the number of the caller's, if there is one."""
     with ExitStack() as stack:
         path = path_of(path_or_bytes, stack)
+        name = name_of(path_or_bytes, path)
         if given["fallback"] is not None:
             from .fallback.opening import open_with_fallback
 
-            return open_with_fallback(path, given, _limit_of(given), stack)
+            try:
+                return open_with_fallback(path, given, _limit_of(given), stack)
+            except Error as error:
+                raise type(error)(str(error).replace(path, name)) from None
         sizes, ranges = split(given["dims"])
-        loader = _loader(path, {**given, "dims": sizes}, stack)
+        loader = _loader(path, name, {**given, "dims": sizes}, stack)
         if is_artifact(path):
             program = loader.open_artifact()
-            _check_not_given(ranges, program, path)
+            _check_not_given(ranges, program, name)
             return program
         reason = None
         if ranges:
@@ -51,10 +55,10 @@ def open_program(path_or_bytes: Any, given: Mapping[str, Any]) -> Program:
         return Specializations(loader.in_place(), signature, ranges, reason, _limit_of(given), stack.pop_all())
 
 
-def _check_not_given(ranges: Mapping[str, range], program: Program, path: str) -> None:
+def _check_not_given(ranges: Mapping[str, range], program: Program, model: str) -> None:
     for name in ranges:
         sizes = f"; it takes {program.takes()}" if isinstance(program, Ranged) else ""
-        raise UsageError(f"{path}: is an artifact already: dims can't say what '{name}' may be{sizes}; leave it out")
+        raise UsageError(f"{model}: is an artifact already: dims can't say what '{name}' may be{sizes}; leave it out")
 
 
 def _ranged(loader: Loader, ranges: Mapping[str, range], known: Sequence[str]) -> Ranged | str:
@@ -62,7 +66,7 @@ def _ranged(loader: Loader, ranges: Mapping[str, range], known: Sequence[str]) -
     ((name, sizes), *others) = ranges.items()
     if others or len(known) > 1:
         return f"several dimensions are open: {', '.join(known)}; one artifact serves sizes of one"
-    if sizes.step != 1 or len(sizes) < 2 or sizes[0] < 1:
+    if sizes.step != 1 or sizes[0] == sizes[-1] or sizes[0] < 1:
         return f"one artifact serves all sizes from one to another, from 1 on; dims gives '{name}' others"
     start = time.perf_counter()
     try:
@@ -87,12 +91,13 @@ def _is_taken(loader: Loader, sizes: Mapping[str, int]) -> bool:
 def open_fixed(path_or_bytes: Any, given: Mapping[str, Any]) -> Program:
     """The same of a model without open dimensions; an input error where there are some."""
     with ExitStack() as stack:
-        return _loader(path_of(path_or_bytes, stack), given, stack).load()[0]
+        path = path_of(path_or_bytes, stack)
+        return _loader(path, name_of(path_or_bytes, path), given, stack).load()[0]
 
 
-def _loader(path: str, given: Mapping[str, Any], stack: ExitStack) -> Loader:
+def _loader(path: str, name: str, given: Mapping[str, Any], stack: ExitStack) -> Loader:
     settings = settings_of(given, stack)
-    return Loader(path, settings, given["device"], given["cache"], given.get("stream"), given["progress"])
+    return Loader(path, settings, given["device"], given["cache"], given.get("stream"), name, given["progress"])
 
 
 def _open_signature(loader: Loader) -> Signature | None:

@@ -7,6 +7,7 @@ import numpy
 
 from .. import _capi
 from .._capi import Error, InputError
+from ..files import BYTES
 from .model import Model, has_shape, reads
 from .part import Part
 from .partition import give_away, group
@@ -178,9 +179,10 @@ class Parts:
 
 
 def _reason(problem):
-    """Without the file that a part was in."""
-    place, _, reason = str(problem).partition(".onnx: ")
-    return reason if reason and place.startswith(tempfile.gettempdir()) else str(problem)
+    """Without the file or the bytes that a part was in."""
+    text = str(problem).removeprefix(f"{BYTES}: ")
+    place, _, reason = text.partition(".onnx: ")
+    return reason if reason and place.startswith(tempfile.gettempdir()) else text
 
 
 def _is_of_model(problem):
