@@ -159,6 +159,14 @@ TEST_F(Isolation, AFaultIsAnInternalErrorThatNamesWhatReproducesIt) {
   EXPECT_EQ(compile("").status, KIN_OK) << "the next compilation is none the worse";
 }
 
+TEST_F(Isolation, TheCommandThatReproducesAFaultHasItsSizes) {
+  Answer answer = compile("abort import", "{\"dims\": {\"n\": 3, \"m\": [1, 8]}}");
+  fs::path report = fs::path(answer.message.substr(answer.message.rfind(' ') + 1)) / "report.txt";
+  Expected<std::string> text = readTextFile(report.string());
+  ASSERT_TRUE(text.ok()) << answer.message;
+  EXPECT_NE(text->find("--dim 'm=1..8' --dim 'n=3' -o out.kin"), std::string::npos) << *text;
+}
+
 TEST_F(Isolation, OfReportsOnlyTheNewestStay) {
   for (int i = 0; i < 18; ++i)
     EXPECT_EQ(compile("abort import").status, KIN_INTERNAL);
