@@ -2,6 +2,7 @@
 model, weights too: they become constants once their values are there (program.py)."""
 
 import operator
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import torch
@@ -24,6 +25,8 @@ from .strided import NotDense, order_by_memory
 # What the exporter takes along for each node, and we read again: whose place in a file it is, for us the node's name.
 _CARRIED = "stack_trace"
 _ORIGIN = "pkg.torch.onnx.stack_trace"
+
+_one_at_a_time = threading.Lock()
 
 
 class NotExported(Exception):
@@ -102,8 +105,9 @@ def _argument(node):
 
 
 def _onnx_of(exported):
-    """Graphs run while torch keeps Python from what it traces with; that is a matter of the thread."""
-    with ThreadPoolExecutor(1) as other:
+    """Graphs run while torch keeps Python from what it traces with; that is a matter of the thread. That it exports is one
+    of the process: exports that overlap leave torch believing that it still does."""
+    with _one_at_a_time, ThreadPoolExecutor(1) as other:
         return other.submit(_export, exported).result()
 
 
