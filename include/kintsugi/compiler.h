@@ -70,9 +70,9 @@ KIN_API void kin_text_free(KinText *text);
 
 /*===- Options ------------------------------------------------------------===*/
 
-/* Told as a phase advances: the step it is at and how many there are (0 where that is not known).
-   Called from one thread at a time, which may not be the caller's. Returns 0 to ask the work to
-   stop, which ends it with KIN_USAGE. */
+/* Told as a phase advances: the step it is at and how many there are (0 where that is not known);
+   while a step takes long, again and again. Called from one thread at a time, which may not be the
+   caller's. Returns 0 to ask the work to stop, which ends it with KIN_USAGE within a second. */
 typedef int (*KinProgress)(void *user, const char *phase, uint64_t step, uint64_t steps);
 
 typedef struct KinCompilerOptions {
@@ -127,7 +127,8 @@ KIN_API KinStatus kin_explain(const char *model, const KinCompilerOptions *optio
 /* Runs the model once. `inputs` is an .npz file with an array for each input, by name. Where it is
    NULL, values that depend on an input's name and shape alone stand in: floats uniform on
    [-1.73, 1.73), integers in [0, 100), booleans even. The outputs go to the .npz file `outputs`, or
-   nowhere for NULL; the report summarizes them. */
+   nowhere for NULL; the report summarizes them. Open dimensions that "dims" says nothing of have
+   the sizes of these arrays, here and in the functions below that take `inputs`. */
 KIN_API KinStatus kin_run_file(const char *model, const char *inputs, const char *outputs,
                                const KinCompilerOptions *options, KinText **report,
                                KinError **error);

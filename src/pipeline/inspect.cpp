@@ -5,10 +5,12 @@
 #include "import/importer.h"
 #include "import/onnx_reader.h"
 #include "import/registry.h"
+#include "pipeline/external_files.h"
 #include "simplify/simplify.h"
 #include "te/check.h"
 #include "te/count.h"
 #include "te/operations.h"
+#include "llvm/ADT/StringExtras.h"
 
 #include <filesystem>
 #include <set>
@@ -76,9 +78,18 @@ private:
   std::set<const import::Function *> seen;
 };
 
+std::string spelled(int64_t least, int64_t greatest) {
+  return std::to_string(least) + ".." + std::to_string(greatest);
+}
+
+/// Dimensions of inputs that a model leaves open, by name.
+struct OpenNames {
+  std::set<std::string> all;
+  std::set<std::string> left; ///< Those that the options give no size.
+};
+
 /// An extent, or the name of an open dimension; the rule for names is the importer's.
-Json describeShape(const import::ValueInfo &info, const CompileOptions &options,
-                   std::set<std::string> &open) {
+Json describeShape(const import::ValueInfo &info, const CompileOptions &options, OpenNames &open) {
   if (!info.shape)
     return Json();
   Json shape = Json::array();
@@ -90,19 +101,21 @@ Json describeShape(const import::ValueInfo &info, const CompileOptions &options,
     }
     std::string name =
         dimension.name.empty() ? info.name + "." + std::to_string(axis) : dimension.name;
+    open.all.insert(name);
     auto given = options.import.dims.find(name);
-    if (given != options.import.dims.end()) {
+    if (options.open && options.open->name == name) {
+      shape.push_back(spelled(options.open->low, options.open->high));
+    } else if (given != options.import.dims.end()) {
       shape.push_back(given->second);
-      continue;
+    } else {
+      open.left.insert(name);
+      shape.push_back(name);
     }
-    open.insert(name);
-    shape.push_back(name);
   }
   return shape;
 }
 
-Json describePort(const import::ValueInfo &info, const CompileOptions &options,
-                  std::set<std::string> &open) {
+Json describePort(const import::ValueInfo &info, const CompileOptions &options, OpenNames &open) {
   return {{"name", info.name},
           {"type", nameOf(info.element)},
           {"shape", describeShape(info, options, open)}};
@@ -177,9 +190,20 @@ Json describeMetadata(const import::Model &model) {
           {"properties", metadata.properties}};
 }
 
-void addGraph(const import::Model &model, const CompileOptions &options,
-              const OperatorCensus &census, Json &report) {
-  std::set<std::string> open, ignored, weights;
+/// As importing has it, which a model with other open dimensions does not come to.
+Status checkDimensions(const CompileOptions &options, const std::set<std::string> &open) {
+  for (const auto &[name, size] : options.import.dims)
+    if (!open.count(name))
+      return usageError("--dim " + name +
+                        ": the model has no open dimension of that name; its open dimensions: " +
+                        (open.empty() ? "none" : llvm::join(open, ", ") + " (a --dim for each)"));
+  return Status::success();
+}
+
+Status addGraph(const import::Model &model, const CompileOptions &options,
+                const OperatorCensus &census, Json &report) {
+  std::set<std::string> weights;
+  OpenNames open, ofBound, ignored;
   uint64_t weightBytes = 0;
   for (const import::TensorData &tensor : model.graph.initializers) {
     weights.insert(tensor.name);
@@ -187,9 +211,14 @@ void addGraph(const import::Model &model, const CompileOptions &options,
   }
   report["inputs"] = Json::array();
   report["outputs"] = Json::array();
-  for (const import::ValueInfo &input : model.graph.inputs)
-    if (!weights.count(input.name) && !options.import.bound.count(input.name))
-      report["inputs"].push_back(describePort(input, options, open));
+  for (const import::ValueInfo &input : model.graph.inputs) {
+    if (weights.count(input.name))
+      continue;
+    bool isBound = options.import.bound.count(input.name) > 0;
+    Json port = describePort(input, options, isBound ? ofBound : open);
+    if (!isBound)
+      report["inputs"].push_back(std::move(port));
+  }
   for (const import::ValueInfo &output : model.graph.outputs)
     report["outputs"].push_back(describePort(output, options, ignored));
   report["opsets"] = Json::object();
@@ -197,9 +226,23 @@ void addGraph(const import::Model &model, const CompileOptions &options,
     report["opsets"][opset.domain.empty() ? "ai.onnx" : opset.domain] = opset.version;
   report["operators"] = describeOperators(census.uses, true);
   report["unsupported"] = describeOperators(census.uses, false);
-  report["open_dimensions"] = open;
+  report["open_dimensions"] = open.left;
   report["weight_bytes"] = weightBytes;
+  report["external_files"] = externalFiles(model);
   report["metadata"] = describeMetadata(model);
+  open.all.merge(ofBound.all);
+  return checkDimensions(options, open.all);
+}
+
+/// Extents that are others at the least size of a range become ranges themselves.
+void markRange(const Json &atLeast, Json &ports) {
+  for (size_t i = 0; i < ports.size(); ++i)
+    for (size_t d = 0; d < ports[i]["shape"].size(); ++d) {
+      Json &extent = ports[i]["shape"][d];
+      const Json &least = atLeast[i]["shape"][d];
+      if (extent.is_number() && least.is_number() && extent != least)
+        extent = spelled(least.get<int64_t>(), extent.get<int64_t>());
+    }
 }
 
 /// The inputs whose value has to be known before the model can be imported.
@@ -231,7 +274,8 @@ Expected<Json> inspect(const std::string &path, const CompileOptions &options,
   OperatorCensus census(*model);
   if (Status status = census.run(); !status.ok())
     return at(path, status.takeError());
-  addGraph(*model, options, census, report);
+  if (Status status = addGraph(*model, options, census, report); !status.ok())
+    return at(path, status.takeError());
   if (!report["unsupported"].empty() || !report["open_dimensions"].empty())
     return report;
   // Missing weights don't change what a model asks for.
@@ -244,6 +288,14 @@ Expected<Json> inspect(const std::string &path, const CompileOptions &options,
     return report["needed_values"].empty() ? Expected<Json>(program.takeError()) : report;
   }
   KINTSUGI_RETURN_IF_ERROR(addProgram(*program, report));
+  if (!options.open)
+    return report;
+  lenient.dims[options.open->name] = options.open->low;
+  KINTSUGI_ASSIGN(program, import::importOnnx(bytes, path, folder, lenient, diagnostics));
+  Json atLeast;
+  KINTSUGI_RETURN_IF_ERROR(addProgram(*program, atLeast));
+  for (const char *ports : {"inputs", "outputs"})
+    markRange(atLeast[ports], report[ports]);
   return report;
 }
 

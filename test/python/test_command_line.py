@@ -5,7 +5,7 @@ import json
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 from program import MODEL, ROOT
 
 
@@ -129,6 +129,48 @@ def test_inspect_names_inputs_whose_value_is_needed(kintsugi, report, folder):
     assert code == 0 and "the value of 'to' must be known when compiling: give it with --bind to=FILE.npz" in out
     np.savez(folder / "to.npz", to=np.array([3, 4]))
     assert report("inspect", path, "--dim", "n=2", "--bind", f"to={folder / 'to.npz'}", "--json")["definitions"] > 0
+
+
+def save_open(path):
+    """y = x @ w, of N rows, and as many times two."""
+    kinds = [("x", ["N", 6]), ("y", ["N", 2]), ("flat", None)]
+    x, *outputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in kinds]
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["y"]), helper.make_node("Reshape", ["y", "all"], ["flat"])]
+    constants = {"w": np.arange(12, dtype=np.float32).reshape(6, 2), "all": np.array([-1])}
+    tensors = [numpy_helper.from_array(value, name) for name, value in constants.items()]
+    graph = helper.make_graph(nodes, "graph", [x], outputs, tensors)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10), path)
+    return path
+
+
+def test_inspect_takes_ranges_and_knows_its_dimensions(kintsugi, report, folder):
+    path = save_open(folder / "open.onnx")
+    found = report("inspect", path, "--dim", "N=1..8", "--json")
+    assert [port["shape"] for port in found["inputs"] + found["outputs"]] == [["1..8", 6], ["1..8", 2], ["2..16"]]
+    assert "x  f32[1..8, 6]" in kintsugi("inspect", path, "--dim", "N=1..8")[1]
+    code, _, errors = kintsugi("inspect", path, "--dim", "M=8")
+    assert code == 2 and "--dim M: the model has no open dimension of that name; its open dimensions: N" in errors
+
+
+def test_feeds_give_open_dimensions_their_sizes(kintsugi, report, folder):
+    path, feeds = save_open(folder / "sized.onnx"), folder / "five.npz"
+    np.savez(feeds, x=np.ones((5, 6), np.float32))
+    shapes = [port["shape"] for port in report("run", path, "--inputs", feeds, "--json")["outputs"]]
+    assert shapes == [[5, 2], [10]]
+    for verb in (["compare"], ["compare", "--per-kernel"], ["bench", "--seconds", 0], ["profile", "--seconds", 0]):
+        assert kintsugi(*verb, path, "--inputs", feeds, "--quiet")[::2] == (0, "")
+    code, _, errors = kintsugi("run", path, "--inputs", feeds, "--dim", "N=4")
+    assert code == 3 and "array 'x' is f32[5, 6]" in errors
+
+
+def test_feeds_that_disagree_on_a_size(kintsugi, folder):
+    ports = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["N"]) for name in ("x", "y", "z")]
+    graph = helper.make_graph([helper.make_node("Add", ["x", "y"], ["z"])], "graph", ports[:2], ports[2:])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    onnx.save(model, folder / "add.onnx")
+    np.savez(folder / "two.npz", x=np.ones(3, np.float32), y=np.ones(1, np.float32))
+    code, _, errors = kintsugi("run", folder / "add.onnx", "--inputs", folder / "two.npz")
+    assert code == 3 and "dimension 'N' is 3 (axis 0 of 'x') and 1 (axis 0 of 'y'); it has one size" in errors
 
 
 def test_explain(report, artifact):

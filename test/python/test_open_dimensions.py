@@ -333,6 +333,67 @@ def test_a_session_of_a_file_takes_its_sizes(kintsugi, folder):
     assert kintsugi("compile", made(folder, many_rows), "-o", artifact, "--dim", "N=1..4", "--quiet")[::2] == (0, "")
     session = package.InferenceSession(artifact)
     assert session.run(None, {"x": np.zeros((3, 7, 48), np.float32)})[0].shape == (21, 80)
+    assert session.report() == {"dimension": "N", "sizes": [1, 4], "runs": {3: 1}}
+    with pytest.raises(package.UsageError, match="is an artifact already: .*'N' may be; it takes N from 1 to 4; leave it out"):
+        package.InferenceSession(artifact, dims={"N": (1, 2)})
+
+
+def test_a_session_reports_which_sizes_of_a_range_it_ran(folder):
+    session = package.InferenceSession(made(folder, perceptron), dims={"N": (1, 6)})
+    for size in (5, 2, 5):
+        session.run(None, {"x": np.zeros((size, 256), np.float32)})
+    report = session.report()
+    assert report["dimension"] == "N" and report["sizes"] == [1, 6] and report["runs"] == {2: 1, 5: 2}
+    assert report["seconds"] > 0 and not report["cached"]
+    assert str(report).startswith("one artifact for N = 1 to 6, compiled in ") and "N = 5: 2 runs" in str(report)
+    assert package.InferenceSession(made(folder, perceptron), dims={"N": (1, 6)}).report()["cached"]
+
+
+def of_two(path, w):
+    """A second dimension is open, too."""
+    saved(path, [node("Relu", "x", "y")], {}, [("x", 1, ["N", "M"])], [("y", 1, ["N", "M"])])
+
+
+@pytest.mark.parametrize(
+    "make, sizes, reason",
+    [
+        (neighbours, (1, HIGH), "node 'y_of_Conv' mixes what belongs to different steps of it"),
+        (perceptron, range(2, 9, 2), "serves all sizes from one to another"),
+        (perceptron, (0, 2), "from 1 on"),
+        (of_two, (1, 4), "several dimensions are open: M, N"),
+    ],
+)
+def test_a_session_reports_why_it_compiles_for_each_size(folder, make, sizes, reason):
+    report = package.InferenceSession(made(folder, make), dims={"N": sizes}).report()
+    assert reason in report["reason"] and f"compiled for each size: {report['reason']}" in str(report)
+    assert package.InferenceSession(made(folder, make)).report()["reason"] is None
+
+
+def test_names_do_not_decide_what_a_session_does(folder):
+    """A node whose name is what the compiler says of another fault."""
+    rows = node("Gather", "table place", "row")
+    rows.name = "can't be open in one artifact"
+    nodes = [node("Shape", "x", "n", start=0, end=1), node("Sub", "n one", "place"), rows, node("Add", "x row", "y")]
+    constants = {"table": weights(np.random.default_rng(0), 4, 3), "one": np.array([1])}
+    saved(folder / "named.onnx", nodes, constants, [("x", 1, ["N", 3])], [("y", 1, ["N", 3])])
+    with pytest.raises(package.InputError, match="is outside .*, at N = 6"):
+        package.InferenceSession(folder / "named.onnx", dims={"N": (1, 6)})
+
+
+def test_an_error_at_a_size_names_it(kintsugi, folder):
+    """Four positions, and a window of three steps."""
+    table = node("Slice", "table zero n", "rows")
+    positions = [node("Shape", "x", "n", start=0, end=1), table, node("Add", "x rows", "y")]
+    constants = {"table": weights(np.random.default_rng(0), 4, 3), "zero": np.array([0])}
+    saved(folder / "positions.onnx", positions, constants, [("x", 1, ["N", 3])], [("y", 1, ["N", 3])])
+    window = [node("MaxPool", "x", "y", kernel_shape=[3])]
+    saved(folder / "window.onnx", window, {}, [("x", 1, [1, 2, "N"])], [("y", 1, [1, 2, "M"])])
+    for name, sizes, size in (("positions", "1..5", 5), ("window", "1..4", 1)):
+        for verb in (["compile", "-o", folder / "no.kin"], ["inspect"]):
+            code, _, errors = kintsugi(*verb, folder / f"{name}.onnx", "--dim", f"N={sizes}")
+            assert code == 3 and errors.rstrip().endswith(f", at N = {size}")
+        with pytest.raises(package.InputError, match=f", at N = {size}"):
+            package.InferenceSession(folder / f"{name}.onnx", dims={"N": sizes})
 
 
 def test_a_session_compiles_for_each_size_where_steps_mix(folder):

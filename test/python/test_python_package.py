@@ -1,12 +1,15 @@
 """The package kintsugi: the same code runs a model through it and through ONNX Runtime, with the same results."""
 
+import concurrent.futures
 import ctypes
+import functools
 import inspect
 import os
 import pathlib
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -18,7 +21,7 @@ import onnx
 import onnxruntime
 import policy
 import pytest
-from onnx import helper
+from onnx import TensorProto, helper
 
 kintsugi = pytest.importorskip("kintsugi", reason="the package is not built; ./dev build makes it")
 
@@ -300,7 +303,10 @@ def test_wrong_feeds(names, feeds, message):
         (DIGITS, {"plan": "best"}, kintsugi.UsageError, "best"),
         (DIGITS, {"disable": ["no-such-rule"]}, kintsugi.UsageError, "no-such-rule"),
         (DIGITS, {"opset": 3}, TypeError, "no option 'opset'"),
-        (b"model", {}, kintsugi.InputError, "model.onnx"),
+        (b"model", {}, kintsugi.InputError, "^<bytes>: "),
+        (b"\xff\xff", {"fallback": "onnxruntime"}, kintsugi.InputError, "^<bytes>: "),
+        (onnx.ModelProto(), {}, kintsugi.UsageError, r"protocol buffer: give its SerializeToString\(\)"),
+        (5, {}, kintsugi.UsageError, "a model is a path or bytes, and this is int"),
         ("model.onnx\0.kin", {}, kintsugi.UsageError, "zero byte"),
     ],
 )
@@ -488,6 +494,82 @@ def test_compiling_has_limits():
         kintsugi.InferenceSession(DIGITS, options, cache=False)
     with pytest.raises(kintsugi.MachineError, match="--max-memory is 2MiB.*--max-memory is max_memory=BYTES, --threads is"):
         kintsugi.InferenceSession(DIGITS, cache=False, max_memory=2 << 20)
+
+
+def exponentials(size):
+    """A model, as bytes."""
+    ports = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [size]) for name in "xy"]
+    graph = helper.make_graph([helper.make_node("Exp", ["x"], ["y"])], "g", ports[:1], ports[1:])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10).SerializeToString()
+
+
+@pytest.mark.parametrize(
+    "names, feeds, message",
+    [
+        (None, [np.ones(5, np.float32)], "output_names is NoneType, and input_feed list; a run takes"),
+        (None, None, "input_feed NoneType"),
+        (5, {"x": np.ones(5, np.float32)}, "output_names is int"),
+        ("y", {"x": np.ones(5, np.float32)}, r"output_names is a str; give a list of names, \['y'\]"),
+        ("yes", {"x": np.ones(5, np.float32)}, r"give a list of names, \['yes'\]"),
+    ],
+)
+def test_runs_of_other_kinds(names, feeds, message):
+    session = kintsugi.InferenceSession(exponentials(5))
+    for run in (session.run, functools.partial(session.run_async, callback=print)):
+        with pytest.raises(kintsugi.UsageError, match=message):
+            run(names, feeds)
+
+
+@pytest.mark.parametrize("in_a_thread", [False, True])
+def test_progress_is_told_and_may_end_compiling(in_a_thread):
+    class Enough(Exception):
+        pass
+
+    def opened(progress):
+        make = functools.partial(kintsugi.InferenceSession, exponentials(5), cache=False, progress=progress)
+        if not in_a_thread:
+            return make()
+        with concurrent.futures.ThreadPoolExecutor(1) as threads:
+            return threads.submit(make).result()
+
+    def ending(phase, step, steps):
+        if phase == "orchestrate":
+            raise Enough
+
+    told = []
+    opened(lambda *how: told.append(how))
+    assert {"import", "orchestrate", "link"} <= {phase for phase, _, _ in told}
+    assert all(step <= steps for _, step, steps in told) and any(steps > 0 for _, _, steps in told)
+    with pytest.raises(kintsugi.UsageError, match="stopped"):
+        opened(lambda phase, step, steps: phase != "orchestrate")
+    with pytest.raises(Enough):
+        opened(ending)
+    with pytest.raises(kintsugi.UsageError, match="progress is str; it takes what is called with a phase"):
+        opened("link")
+
+
+def test_progress_is_told_of_sizes_that_are_met():
+    told = []
+    options = kintsugi.SessionOptions()
+    options.progress = lambda *how: told.append(how)
+    for cache in (True, False):
+        session = kintsugi.InferenceSession(exponentials("n"), options, cache=cache)
+        told.clear()
+        session.run(None, {"x": np.ones(3, np.float32)})
+        assert "link" in {phase for phase, _, _ in told}
+
+
+def test_an_interrupt_ends_compiling(tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    before, start = set(children()), time.monotonic()
+    timer = threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        kintsugi.InferenceSession(models.ROOT / "zoo/resnet50.onnx", cache=False, random_weights=True)
+    timer.join()
+    assert time.monotonic() - start < 10
+    assert set(children()) <= before and list(tmp_path.iterdir()) == []
 
 
 def test_messages_name_keywords_beside_flags():

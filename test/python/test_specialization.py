@@ -153,6 +153,8 @@ def test_sizes_and_ranges_together(tmp_path):
         ({"dims": {"depth": (1, 4)}}, kintsugi.UsageError, "no open dimension 'depth'; its open dimensions: batch"),
         ({"dims": {"batch": (4, 1)}}, kintsugi.UsageError, "in which there is no size"),
         ({"dims": {"batch": (-1, 4)}}, kintsugi.UsageError, "in which there is no size of at least 0"),
+        ({"dims": {"batch": "1..99999999999999999999"}}, kintsugi.UsageError, "sizes are less than 2.63"),
+        ({"dims": {"batch": range(1 << 62, 1 << 70, 3)}}, kintsugi.UsageError, "sizes are less than 2.63"),
         ({"dims": {"batch": "many"}}, kintsugi.UsageError, "'batch' is 'many'; a size is an integer"),
         ({"dims": {"batch": (1, 2, 3)}}, kintsugi.UsageError, "a size is an integer"),
         ({"max_specializations": 0}, kintsugi.UsageError, "max_specializations is 0; it takes an integer, at least 1"),
@@ -324,6 +326,14 @@ def test_a_model_in_memory_lives_as_long_as_its_session(tmp_path, monkeypatch):
     assert list((tmp_path / "made").iterdir()) == []
 
 
+def test_messages_of_a_model_in_memory_name_no_file(tmp_path):
+    path = save(tmp_path, [("x", F32, [1, 2, "n"])], [("MaxPool", ["x"], "y", {"kernel_shape": [3]})], [("y", F32, [1, 2, "m"])])
+    session = kintsugi.InferenceSession(path.read_bytes())
+    with pytest.raises(kintsugi.InputError, match="^<bytes>: node ") as refused:
+        session.run(None, {"x": drawn(1, 2, 1)})
+    assert "kintsugi-" not in str(refused.value)
+
+
 def test_a_file_that_changes_is_another_model(tmp_path):
     path = dense(tmp_path)
     session = kintsugi.InferenceSession(path)
@@ -331,6 +341,44 @@ def test_a_file_that_changes_is_another_model(tmp_path):
     os.utime(path, ns=(0, 0))
     session.run(None, {"x": drawn(2, 24)})
     with pytest.raises(kintsugi.InputError, match="model.onnx: has changed since the session was made"):
+        session.run(None, {"x": drawn(3, 24)})
+
+
+def in_a_branch(model):
+    """What it computes moves into both branches of an If, with its weights."""
+    graph = onnx.GraphProto(name="branch", node=model.graph.node, output=model.graph.output)
+    graph.initializer.extend(model.graph.initializer)
+    shape = helper.make_node("ReduceMax", ["x"], ["most"], keepdims=0)
+    cast = helper.make_node("Cast", ["most"], ["choice"], to=TensorProto.BOOL)
+    branches = helper.make_node("If", ["choice"], ["y"], then_branch=graph, else_branch=graph)
+    del model.graph.node[:], model.graph.initializer[:]
+    model.graph.node.extend([shape, cast, branches])
+
+
+@pytest.mark.parametrize("fallback", [None, "onnxruntime"])
+@pytest.mark.parametrize("changed", [None, in_a_branch])
+def test_external_weights_that_change_are_another_model(tmp_path, monkeypatch, fallback, changed):
+    model = onnx.load(dense(tmp_path))
+    if changed:
+        changed(model)
+    onnx.save(model, tmp_path / "model.onnx", save_as_external_data=True, location="w.data", size_threshold=0)
+    monkeypatch.chdir(tmp_path)
+    session = kintsugi.InferenceSession("model.onnx", fallback=fallback)
+    before = session.run(None, {"x": drawn(2, 24)})[0]
+    (2 * np.fromfile("w.data", np.float32)).tofile("w.data")
+    monkeypatch.chdir("/")
+    assert (session.run(None, {"x": drawn(2, 24)})[0] == before).all()
+    with pytest.raises(kintsugi.InputError, match="w.data: has changed since the session was made"):
+        session.run(None, {"x": drawn(3, 24)})
+
+
+def test_values_in_files_that_change_are_others(tmp_path):
+    save(tmp_path, [("x", F32, ["batch", 24]), ("w", F32, [24])], [("Mul", ["x", "w"], "y", {})], [("y", F32, ["batch", 24])])
+    np.savez(tmp_path / "w.npz", w=drawn(24))
+    session = kintsugi.InferenceSession(tmp_path / "model.onnx", bind={"w": tmp_path / "w.npz"})
+    session.run(None, {"x": drawn(2, 24)})
+    np.savez(tmp_path / "w.npz", w=2 * drawn(24))
+    with pytest.raises(kintsugi.InputError, match="w.npz: has changed since the session was made"):
         session.run(None, {"x": drawn(3, 24)})
 
 

@@ -1,10 +1,14 @@
 """torch.compile(model, backend="kintsugi"): answers are torch's, and the report says what did not run in Kintsugi."""
 
+import logging
 import os
 import subprocess
 import sys
+import threading
+import time
 import tomllib
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from program import ROOT
@@ -189,6 +193,135 @@ def test_what_the_compiler_refuses_runs_in_torch_between_parts(inference, monkey
     assert [(each["operator"], each["reason"]) for each in graph["in_torch"]] == [
         ("aten.erf.default", "Erf: it is missing")
     ]
+
+
+def test_threads_that_share_a_refusal_divide_once(monkeypatch):
+    from kintsugi.torch_backend import program
+
+    opened = kintsugi.InferenceSession
+
+    def without_erf(path, **keywords):
+        import onnx
+
+        if any(node.op_type == "Erf" for node in onnx.load(path, load_external_data=False).graph.node):
+            time.sleep(0.5)  # The other thread is there, too.
+            raise kintsugi.InputError(f"{path}: Erf is missing")
+        return opened(path, **keywords)
+
+    model, both = mlp(), threading.Barrier(2)
+    run = compiled(lambda x: model(torch.erf(model(x)).repeat(1, 2)[:, :12]), dynamic=True)
+
+    def of(size):
+        with torch.no_grad():
+            return run(torch.ones(size, 12))
+
+    def in_a_thread(_):
+        both.wait()
+        return of(7)
+
+    of(3)
+    monkeypatch.setattr(kintsugi, "InferenceSession", without_erf)
+    monkeypatch.setattr(program, "refused_nodes", lambda path, keywords, origins: {"erf": "Erf: it is missing"})
+    with ThreadPoolExecutor(2) as threads:
+        one, other = threads.map(in_a_thread, range(2))
+    assert (one == other).all()
+    (graph,) = graphs()
+    assert graph["parts"] == 2 and [each["count"] for each in graph["in_torch"]] == [1]
+
+
+def test_exports_are_made_one_at_a_time(monkeypatch):
+    from kintsugi.torch_backend import export
+
+    under_way, most = [], []
+
+    def watched(exported):
+        under_way.append(exported)
+        time.sleep(0.1)
+        most.append(len(under_way))
+        under_way.remove(exported)
+
+    monkeypatch.setattr(export, "_export", watched)
+    with ThreadPoolExecutor(3) as threads:
+        list(threads.map(export._onnx_of, range(3)))
+    assert most == [1, 1, 1]
+
+
+def test_other_sizes_run_while_one_is_compiled(monkeypatch):
+    model, opened, compiling, may_go_on = mlp(), kintsugi.InferenceSession, threading.Event(), threading.Event()
+    run = compiled(model, dynamic=True)
+
+    def slow(path, **keywords):
+        if 7 in keywords["dims"].values():
+            compiling.set()
+            assert may_go_on.wait(60)
+        return opened(path, **keywords)
+
+    def of(size):
+        with torch.no_grad():
+            return run(torch.ones(size, 12))
+
+    of(3)
+    monkeypatch.setattr(kintsugi, "InferenceSession", slow)
+    with ThreadPoolExecutor(2) as threads:
+        late = threads.submit(of, 7)
+        try:
+            assert compiling.wait(60)
+            assert threads.submit(of, 3).result(timeout=30).shape == (3, 7)
+        finally:
+            may_go_on.set()
+        assert late.result().shape == (7, 7)
+    assert [graph["sizes"] for graph in graphs()] == [2]
+
+
+def test_exporting_is_quiet_and_others_are_heard(inference, monkeypatch, capsys, caplog, recwarn):
+    export = torch.onnx.export
+
+    def say(who):
+        warnings.warn(f"a warning of {who}", stacklevel=2)
+        logging.getLogger(who).warning("a log of %s", who)
+        print("printed by", who)
+
+    def heard(*arguments, **keywords):
+        say("the exporter")
+        with ThreadPoolExecutor(1) as other:
+            other.submit(say, "another").result()
+        return export(*arguments, **keywords)
+
+    monkeypatch.setattr(torch.onnx, "export", heard)
+    model, x, stream = mlp(), torch.randn(3, 12), sys.stdout
+    alike(compiled(model)(x), model(x))
+    say("a later one")
+    others = ["another", "a later one"]
+    assert [str(each.message) for each in recwarn if "a warning of" in str(each.message)] == [
+        f"a warning of {who}" for who in others
+    ]
+    assert [message for message in caplog.messages if "a log of" in message] == [f"a log of {who}" for who in others]
+    assert capsys.readouterr().out == "printed by the exporter\nprinted by another\nprinted by a later one\n"
+    assert sys.stdout is stream and logging.root.manager.disable == 0
+
+
+def test_exports_that_overlap_leave_the_process_as_it_was(recwarn):
+    from kintsugi.torch_backend.quiet import quiet
+
+    stream, inside, first_is_out = sys.stdout, threading.Barrier(2), threading.Event()
+
+    def first(_):
+        with quiet():
+            inside.wait(30)
+        first_is_out.set()
+
+    def second(_):
+        with quiet():
+            inside.wait(30)
+            assert first_is_out.wait(30)
+
+    with ThreadPoolExecutor(2) as threads:
+        done = [threads.submit(each, None) for each in (first, second)]
+        [each.result() for each in done]
+        warnings.warn("heard", stacklevel=1)
+        assert threads.submit(warnings.warn, "also heard").result() is None
+    assert [str(each.message) for each in recwarn] == ["heard", "also heard"]
+    assert sys.stdout is stream and logging.root.manager.disable == 0
 
 
 def test_nodes_that_are_refused_are_found_by_name(tmp_path):

@@ -3,6 +3,7 @@
 #include "kintsugi/compiler.h"
 
 #include "api/compiler/artifacts.h"
+#include "api/compiler/feed_sizes.h"
 #include "api/compiler/reports.h"
 #include "api/compiler/worker_process.h"
 #include "api/runtime/runtime_api.h"
@@ -51,6 +52,20 @@ static KinStatus withModel(const char *model, const KinCompilerOptions *options,
 }
 
 static std::string orEmpty(const char *text) { return text ? text : ""; }
+
+/// The same for what runs it: `body` takes also an .npz file with inputs, whose shapes give open
+/// dimensions their sizes.
+template <typename Body>
+static KinStatus withInputs(const char *model, const char *inputs,
+                            const KinCompilerOptions *options, KinText **report, KinError **error,
+                            Body body) {
+  return withModel(model, options, report, error,
+                   [&](const std::string &path, const api::Settings &settings) -> Expected<Json> {
+                     std::string feeds = orEmpty(inputs);
+                     KINTSUGI_ASSIGN(api::Settings sized, api::sizedByFeeds(settings, path, feeds));
+                     return body(path, feeds, sized);
+                   });
+}
 
 const char *kin_compiler_version(void) {
   static const std::string version = pipeline::compilerVersion();
@@ -114,26 +129,26 @@ KinStatus kin_prepare(const char *model, const KinCompilerOptions *options, KinT
 
 KinStatus kin_run_file(const char *model, const char *inputs, const char *outputs,
                        const KinCompilerOptions *options, KinText **report, KinError **error) {
-  return withModel(model, options, report, error,
-                   [&](const std::string &path, const api::Settings &settings) {
-                     return api::runFile(path, orEmpty(inputs), orEmpty(outputs), settings);
-                   });
+  return withInputs(model, inputs, options, report, error,
+                    [&](const auto &path, const auto &feeds, const auto &settings) {
+                      return api::runFile(path, feeds, orEmpty(outputs), settings);
+                    });
 }
 
 KinStatus kin_bench(const char *model, const char *inputs, double seconds,
                     const KinCompilerOptions *options, KinText **report, KinError **error) {
-  return withModel(model, options, report, error,
-                   [&](const std::string &path, const api::Settings &settings) {
-                     return api::bench(path, orEmpty(inputs), seconds, settings);
-                   });
+  return withInputs(model, inputs, options, report, error,
+                    [&](const auto &path, const auto &feeds, const auto &settings) {
+                      return api::bench(path, feeds, seconds, settings);
+                    });
 }
 
 KinStatus kin_profile(const char *model, const char *inputs, double seconds, const char *trace,
                       const KinCompilerOptions *options, KinText **report, KinError **error) {
-  return withModel(model, options, report, error,
-                   [&](const std::string &path, const api::Settings &settings) {
-                     return api::profile(path, orEmpty(inputs), seconds, orEmpty(trace), settings);
-                   });
+  return withInputs(model, inputs, options, report, error,
+                    [&](const auto &path, const auto &feeds, const auto &settings) {
+                      return api::profile(path, feeds, seconds, orEmpty(trace), settings);
+                    });
 }
 
 KinStatus kin_explain(const char *model, const KinCompilerOptions *options, KinText **report,
@@ -197,7 +212,8 @@ KinStatus kin_compare(const char *model, const char *inputs, const char *expecte
   return guarded(report, error, [&]() -> Status {
     if (!model)
       return usageError("there is no model");
-    KINTSUGI_ASSIGN(api::Settings settings, api::readSettings(options));
+    KINTSUGI_ASSIGN(api::Settings given, api::readSettings(options));
+    KINTSUGI_ASSIGN(api::Settings settings, api::sizedByFeeds(given, model, orEmpty(inputs)));
     KINTSUGI_ASSIGN(Json found, api::compare(model, orEmpty(inputs), orEmpty(expected), settings));
     setText(report, printJson(found, 1));
     if (found["within"].get<bool>())
@@ -214,7 +230,8 @@ KinStatus kin_compare_kernels(const char *model, const char *inputs,
   return guarded(report, error, [&]() -> Status {
     if (!model)
       return usageError("there is no model");
-    KINTSUGI_ASSIGN(api::Settings settings, api::readSettings(options));
+    KINTSUGI_ASSIGN(api::Settings given, api::readSettings(options));
+    KINTSUGI_ASSIGN(api::Settings settings, api::sizedByFeeds(given, model, orEmpty(inputs)));
     KINTSUGI_ASSIGN(
         Json found,
         reportOf(api::ask({api::Task::CompareKernels, model, orEmpty(inputs)}, settings)));

@@ -33,7 +33,10 @@ std::string flagsOf(const std::string &key, const Json &value) {
     std::string flags;
     for (const auto &[name, each] : value.items())
       flags += " " + flagOf(key) + " " +
-               quoted(name + "=" + (each.is_string() ? each.get<std::string>() : each.dump()));
+               quoted(name + "=" +
+                      (each.is_string()  ? each.get<std::string>()
+                       : each.is_array() ? each[0].dump() + ".." + each[1].dump() // A range.
+                                         : each.dump()));
     return flags;
   }
   if (value.is_boolean())

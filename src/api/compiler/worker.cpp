@@ -2,6 +2,7 @@
 
 #include "api/compiler/artifacts.h"
 #include "api/compiler/compile_here.h"
+#include "api/compiler/failing_size.h"
 #include "api/compiler/kernel_report.h"
 #include "api/compiler/reports.h"
 #include "api/compiler/tuned_store.h"
@@ -77,7 +78,9 @@ Expected<Answer> serve(const Request &request, const Settings &given) {
   if (request.decisions)
     settings.compile.log = &log;
   Expected<Answer> answer = serveTask(request, settings);
-  if (answer.ok() && request.decisions)
+  if (!answer.ok())
+    return withSize(answer.takeError(), request.model, settings.compile);
+  if (request.decisions)
     answer->json["decisions"] = describe(log);
   return answer;
 }

@@ -18,6 +18,11 @@ namespace kintsugi::api {
 using namespace std::chrono_literals;
 using Clock = ChildProcess::Clock;
 
+/// How long a caller who may ask to stop hears nothing at most.
+static constexpr auto pauseOfTelling = 100ms;
+/// How long a process that was told to stop may take for it.
+static constexpr auto timeToStop = 500ms;
+
 namespace {
 
 class WorkerProcess {
@@ -34,8 +39,13 @@ public:
                                std::chrono::duration<double>(settings.timeoutSeconds));
     sendMessage(channel, messageOf(request, settings)); // Whoever is gone has not answered.
     for (;;) {
-      if (!child.waitFor(channel, end))
-        return stopLate();
+      if (!child.waitFor(channel, std::min(end, nextTelling()))) {
+        if (isStopping || !tell())
+          return stopAsAsked();
+        if (Clock::now() >= end)
+          return stopLate();
+        continue;
+      }
       std::optional<Message> message = receiveMessage(channel);
       if (!message)
         return describeEnd();
@@ -46,15 +56,34 @@ public:
   }
 
 private:
-  /// Tells the caller, who may ask to stop.
+  Clock::time_point nextTelling() const {
+    if (isStopping)
+      return Clock::now() + timeToStop;
+    return settings.compile.progress ? Clock::now() + pauseOfTelling : Clock::time_point::max();
+  }
+
+  /// Tells the caller how far the work is; whether it is to go on.
+  bool tell() const {
+    const Progress &progress = settings.compile.progress;
+    return !progress || progress(phase.empty() ? "start" : phase, step, steps);
+  }
+
+  /// The work that hears of it stops by itself, and says where.
   void passOn(const Message &message) {
     auto name = jsonString(message.json, "phase");
-    auto step = jsonUnsigned(message.json, "step"), steps = jsonUnsigned(message.json, "steps");
+    auto at = jsonUnsigned(message.json, "step"), of = jsonUnsigned(message.json, "steps");
     if (name.ok())
       phase = std::move(*name);
-    const Progress &progress = settings.compile.progress;
-    char goOn = !progress || !step.ok() || !steps.ok() || progress(phase, *step, *steps);
+    step = at.ok() ? *at : 0;
+    steps = of.ok() ? *of : 0;
+    isStopping = !tell() || isStopping;
+    char goOn = !isStopping;
     ::send(channel.get(), &goOn, 1, MSG_NOSIGNAL);
+  }
+
+  Expected<Answer> stopAsAsked() {
+    endSoon();
+    return at(request.model, usageError("compiling it was stopped" + where()));
   }
 
   Expected<Answer> take(Expected<Answer> answer) {
@@ -65,10 +94,14 @@ private:
   }
 
   /// It may still remove what it was writing.
-  Expected<Answer> stopLate() {
+  void endSoon() {
     child.signal(SIGTERM);
-    child.waitUntil(Clock::now() + 500ms);
+    child.waitUntil(Clock::now() + timeToStop);
     end();
+  }
+
+  Expected<Answer> stopLate() {
+    endSoon();
     char limit[32];
     std::snprintf(limit, sizeof(limit), "%g", settings.timeoutSeconds);
     return failed("compiling it takes longer than the " + std::string(limit) + " s of --timeout" +
@@ -145,6 +178,8 @@ private:
   ChildProcess child;
   FileDescriptor channel;
   std::string phase; ///< The last one that it told of.
+  uint64_t step = 0, steps = 0;
+  bool isStopping = false; ///< The caller asked for it.
 };
 
 } // namespace

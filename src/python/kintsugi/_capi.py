@@ -8,8 +8,10 @@ import copy
 import ctypes
 import operator
 import os
+import threading
 import weakref
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from ctypes import POINTER, byref, c_char_p, c_int, c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
 from typing import Any, NoReturn, TypeAlias
 
@@ -42,8 +44,11 @@ class MachineError(Error):
 _ERRORS = {2: UsageError, 3: InputError, 5: MachineError}
 
 
+_Advanced = ctypes.CFUNCTYPE(c_int, c_void_p, c_char_p, c_uint64, c_uint64)
+
+
 class _CompilerOptions(ctypes.Structure):
-    _fields_ = [("struct_bytes", c_size_t), ("json", c_char_p), ("progress", c_void_p), ("user", c_void_p)]
+    _fields_ = [("struct_bytes", c_size_t), ("json", c_char_p), ("progress", _Advanced), ("user", c_void_p)]
 
 
 class _LoadOptions(ctypes.Structure):
@@ -184,28 +189,87 @@ def machine() -> str:
     return _text_of(_c.kin_machine, b"show")
 
 
-def _options(settings: str) -> Any:
-    return byref(_CompilerOptions(ctypes.sizeof(_CompilerOptions), settings.encode(), None, None))
+# Told of the phase that compiling is in, the step of it and how many there are (0: not known); False ends it.
+Progress: TypeAlias = "Callable[[str, int, int], object]"
 
 
-def prepare(path: bytes, settings: str) -> str:
+class _Watch:
+    """What a compilation is told to do as it advances: to go on, until `stop` is called, or `progress` asks for an end or
+    raises."""
+
+    def __init__(self, progress: Progress | None) -> None:
+        self._progress, self._goes_on = progress, True
+        self._problem: BaseException | None = None
+
+    def call(self, settings: str, function: Callable[..., int], *arguments: Any) -> str:
+        advanced = _Advanced(self._advanced)
+        options = _CompilerOptions(ctypes.sizeof(_CompilerOptions), settings.encode(), advanced, None)
+        try:
+            return _text_of(function, *arguments, byref(options))
+        except UsageError:
+            problem, self._problem = self._problem, None
+            try:
+                if problem is not None:
+                    raise problem from None
+                raise
+            finally:
+                del problem  # It would keep itself, and all that its frames have.
+
+    def stop(self) -> None:
+        self._goes_on = False
+
+    def _advanced(self, user: object, phase: bytes, step: int, steps: int) -> bool:
+        try:
+            if self._goes_on and self._progress is not None:
+                self._goes_on = self._progress(phase.decode(), step, steps) is not False
+        except BaseException as problem:
+            self._problem, self._goes_on = problem, False
+        return self._goes_on
+
+
+def _compiling(settings: str, progress: Progress | None, function: Callable[..., int], *arguments: Any) -> str:
+    """Calls what takes options, of a process that compiles. An interrupt, which is the main thread's, ends it."""
+    watch = _Watch(progress)
+    if threading.current_thread() is not threading.main_thread():
+        return watch.call(settings, function, *arguments)
+    done: Future[str] = Future()
+
+    def work() -> None:
+        try:
+            done.set_result(watch.call(settings, function, *arguments))
+        except BaseException as problem:
+            done.set_exception(problem)
+
+    # The main thread hears of a signal between two steps of Python's, which it makes while it waits for another thread.
+    threading.Thread(target=work, name="kintsugi", daemon=True).start()
+    try:
+        return done.result()
+    except BaseException:
+        watch.stop()
+        done.exception()
+        raise
+    finally:
+        del done  # Its error would keep itself, and all that its frames have.
+
+
+def prepare(path: bytes, settings: str, progress: Progress | None = None) -> str:
     """Has the model's artifact in the cache; gives the report."""
-    return _text_of(_c.kin_prepare, path, _options(settings))
+    return _compiling(settings, progress, _c.kin_prepare, path)
 
 
-def compile(path: bytes, artifact: bytes, settings: str) -> str:
+def compile(path: bytes, artifact: bytes, settings: str, progress: Progress | None = None) -> str:
     """Compiles a model into a file; gives the report."""
-    return _text_of(_c.kin_compile, path, artifact, _options(settings))
+    return _compiling(settings, progress, _c.kin_compile, path, artifact)
 
 
 def inspect(path: bytes, settings: str) -> str:
     """What is in a model, without compiling it."""
-    return _text_of(_c.kin_inspect, path, _options(settings))
+    return _compiling(settings, None, _c.kin_inspect, path)
 
 
 def survey(path: bytes, settings: str) -> str:
     """What each node of a model asks for, or why it is refused."""
-    return _text_of(_c.kin_survey, path, _options(settings))
+    return _compiling(settings, None, _c.kin_survey, path)
 
 
 # Looked up once, for runs.

@@ -5,15 +5,19 @@ from __future__ import annotations
 import os
 import tempfile
 import zipfile
+from collections.abc import Iterable
 from contextlib import ExitStack
 from typing import Any, TypeAlias
 
 import numpy
 
 from . import _capi
-from ._capi import UsageError
+from ._capi import InputError, UsageError
 
 PathLike: TypeAlias = "str | os.PathLike[str]"
+
+# What messages call a model that was given as bytes.
+BYTES = "<bytes>"
 
 
 def path_of(path_or_bytes: Any, stack: ExitStack) -> str:
@@ -24,10 +28,19 @@ def path_of(path_or_bytes: Any, stack: ExitStack) -> str:
         with open(path, "wb") as file:
             file.write(path_or_bytes)
         return path
+    if hasattr(path_or_bytes, "SerializeToString"):
+        raise UsageError("a model is a path or bytes, and this is a protocol buffer: give its SerializeToString()")
+    if not isinstance(path_or_bytes, (str, os.PathLike)):
+        raise UsageError(f"a model is a path or bytes, and this is {type(path_or_bytes).__name__}")
     path = os.fsdecode(path_or_bytes)
     if "\0" in path:
         raise UsageError("a path has no zero byte in it")
     return path
+
+
+def name_of(path_or_bytes: Any, path: str) -> str:
+    """What messages call a model that is in the file `path`."""
+    return path if isinstance(path_or_bytes, (str, os.PathLike)) else BYTES
 
 
 def is_artifact(path: str) -> bool:
@@ -57,7 +70,20 @@ def in_place(path: str) -> str:
     return os.path.join(os.getcwd(), path)
 
 
-def state_of(path: str) -> tuple[int, ...] | None:
+class Unchanged:
+    """Files that have to stay as they are now."""
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        self._states = {path: _state_of(path) for path in paths}
+
+    def check(self) -> None:
+        """An input error that names one which did not."""
+        for path, state in self._states.items():
+            if _state_of(path) != state:
+                raise InputError(f"{path}: has changed since the session was made; make another")
+
+
+def _state_of(path: str) -> tuple[int, ...] | None:
     """What changes where a file does; None where there is none."""
     try:
         found = os.stat(path)

@@ -6,13 +6,13 @@ import json
 import operator
 import os
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from . import _capi
 from ._capi import Error, InputError
 from .compiled import Compiled
-from .files import in_place
+from .files import Unchanged, in_place
 from .ranged import Ranged
 from .settings import with_keywords
 
@@ -23,18 +23,26 @@ _OF_INSPECTION = ("bind", "dims", "max_memory", "random_weights", "timeout")
 
 class Loader:
     """Of one model, with the options of one session. `settings`: the compiler's options, to which each call may add sizes
-    of open dimensions and files of inputs' values, by name. Errors name keywords beside flags. `stream`: as of Compiled."""
+    of open dimensions and files of inputs' values, by name. Errors name keywords beside flags. `stream`: as of Compiled.
+    `name`: what messages call the model, by default its path; `progress`: told how far compiling is."""
 
     def __init__(
-        self, path: str, settings: Mapping[str, Any], device: str, uses_cache: bool, stream: int | None = None
+        self,
+        path: str,
+        settings: Mapping[str, Any],
+        device: str,
+        uses_cache: bool,
+        stream: int | None = None,
+        name: str | None = None,
+        progress: _capi.Progress | None = None,
     ) -> None:
         self.path, self._settings, self.device, self._uses_cache = path, settings, device, uses_cache
-        self._stream = stream
+        self._stream, self._name, self._progress = stream, name, progress
 
     def load(self, dims: Mapping[str, Any] = {}, bind: Mapping[str, str] = {}) -> tuple[Compiled | Ranged, bool]:
         """An artifact, compiled if need be; and whether it was there already. `dims`: sizes, of one of them perhaps the least
         and the greatest."""
-        return _told(self._load if self._uses_cache else self._load_anew, self._with(dims, bind))
+        return self._told(self._load if self._uses_cache else self._load_anew, self._with(dims, bind))
 
     def in_place(self) -> Loader:
         """The same, which finds its files wherever the process goes."""
@@ -43,17 +51,23 @@ class Loader:
             settings["calibrate"] = in_place(settings["calibrate"])
         if "bind" in settings:
             settings["bind"] = {name: in_place(file) for name, file in settings["bind"].items()}
-        return Loader(in_place(self.path), settings, self.device, self._uses_cache, self._stream)
+        return Loader(in_place(self.path), settings, self.device, self._uses_cache, self._stream, self._name, self._progress)
+
+    def files(self, external: Sequence[str]) -> Unchanged:
+        """What artifacts are made from. `external`: files that hold weights, as the model names them."""
+        beside = [os.path.join(os.path.dirname(self.path), name) for name in external]
+        given = [*self._settings.get("bind", {}).values(), *filter(None, [self._settings.get("calibrate")])]
+        return Unchanged([self.path, *beside, *given])
 
     def open_artifact(self) -> Compiled | Ranged:
         """Of a path that is one."""
         settings = {name: value for name, value in self._settings.items() if name != "target"}  # It is of one already.
-        return _told(self._load, settings)[0]
+        return self._told(self._load, settings)[0]
 
     def inspect(self, dims: Mapping[str, int] = {}, bind: Mapping[str, str] = {}) -> dict[str, Any]:
         """What the compiler finds in the model without compiling it."""
         settings = {name: value for name, value in self._with(dims, bind).items() if name in _OF_INSPECTION}
-        found: dict[str, Any] = json.loads(_told(_capi.inspect, os.fsencode(self.path), as_json(settings)))
+        found: dict[str, Any] = json.loads(self._told(_capi.inspect, os.fsencode(self.path), as_json(settings)))
         return found
 
     def _with(self, dims: Mapping[str, Any], bind: Mapping[str, str]) -> dict[str, Any]:
@@ -76,26 +90,27 @@ class Loader:
         return self._opened(report["artifact"], report.get("notes", [])), False
 
     def _prepared(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        report: dict[str, Any] = json.loads(_capi.prepare(os.fsencode(self.path), as_json(settings)))
+        report: dict[str, Any] = json.loads(_capi.prepare(os.fsencode(self.path), as_json(settings), self._progress))
         return report
 
     def _load_anew(self, settings: Mapping[str, Any]) -> tuple[Compiled | Ranged, bool]:
         # The session keeps what it needs of the file.
         with tempfile.TemporaryDirectory(prefix="kintsugi-") as folder:
             artifact = os.path.join(folder, "model.kin")
-            report = json.loads(_capi.compile(os.fsencode(self.path), os.fsencode(artifact), as_json(settings)))
+            names = os.fsencode(self.path), os.fsencode(artifact)
+            report = json.loads(_capi.compile(*names, as_json(settings), self._progress))
             return self._opened(artifact, report["notes"]), False
 
     def _opened(self, artifact: str, notes: list[str]) -> Compiled | Ranged:
         session = _capi.Session(os.fsencode(artifact), self._settings["threads"], self.device)
         return (Ranged if session.open_dimension() else Compiled)(session, self.device, notes, self._stream)
 
-
-def _told(function: Callable[..., T], *arguments: Any) -> T:
-    try:
-        return function(*arguments)
-    except Error as error:
-        raise type(error)(with_keywords(str(error))) from None
+    def _told(self, function: Callable[..., T], *arguments: Any) -> T:
+        try:
+            return function(*arguments)
+        except Error as error:
+            text = str(error).replace(self.path, self._name or self.path)
+            raise type(error)(with_keywords(text)) from None
 
 
 def as_json(settings: Mapping[str, Any]) -> str:

@@ -38,6 +38,9 @@ class OnceCache(Generic[T]):
             except CancelledError:  # Who made it was interrupted, which is not this thread's affair.
                 continue
 
+    def __len__(self) -> int:
+        return len(self._entries)
+
     def entries(self) -> list[T]:
         """The one that was asked for last comes last."""
         with self._lock:

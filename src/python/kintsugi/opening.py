@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import operator
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
 
-from ._capi import InputError, UsageError
+from ._capi import Error, InputError, UsageError
 from .compiled import Compiled, Program
-from .files import is_artifact, path_of
+from .files import is_artifact, name_of, path_of
 from .loading import Loader
+from .ranged import Ranged
 from .providers import check_device
 from .settings import settings_of
 from .signature import Signature
@@ -22,54 +24,80 @@ def open_program(path_or_bytes: Any, given: Mapping[str, Any]) -> Program:
     """`given`: values of all of SessionOptions, by name, and `stream`, the number of the caller's, if there is one."""
     with ExitStack() as stack:
         path = path_of(path_or_bytes, stack)
+        name = name_of(path_or_bytes, path)
         if given["fallback"] is not None:
             from .fallback.opening import open_with_fallback
 
-            return open_with_fallback(path, given, _limit_of(given), stack)
+            try:
+                return open_with_fallback(path, given, _limit_of(given), stack)
+            except Error as error:
+                raise type(error)(str(error).replace(path, name)) from None
         sizes, ranges = split(given["dims"])
-        loader = _loader(path, {**given, "dims": sizes}, stack)
+        loader = _loader(path, name, {**given, "dims": sizes}, stack)
         if is_artifact(path):
-            check_known(ranges, ())
-            return loader.open_artifact()
+            program = loader.open_artifact()
+            _check_not_given(ranges, program, name)
+            return program
+        reason = None
         if ranges:
             known = loader.inspect().get("open_dimensions", ())
             check_known(ranges, known)
-            if (program := _ranged(loader, ranges, known)) is not None:
-                return program
+            found = _ranged(loader, ranges, known)
+            if isinstance(found, Ranged):
+                return found
+            reason = found
         try:
             return loader.load()[0]
         except InputError:
             if (signature := _open_signature(loader)) is None:
                 raise
         check_device(given["device"])
-        return Specializations(loader.in_place(), signature, ranges, _limit_of(given), stack.pop_all())
+        return Specializations(loader.in_place(), signature, ranges, reason, _limit_of(given), stack.pop_all())
 
 
-# In what the compiler says of a model that one artifact serves at one size only.
-_NEEDS_ONE_SIZE = "can't be open in one artifact"
+def _check_not_given(ranges: Mapping[str, range], program: Program, model: str) -> None:
+    for name in ranges:
+        sizes = f"; it takes {program.takes()}" if isinstance(program, Ranged) else ""
+        raise UsageError(f"{model}: is an artifact already: dims can't say what '{name}' may be{sizes}; leave it out")
 
 
-def _ranged(loader: Loader, ranges: Mapping[str, range], known: Sequence[str]) -> Program | None:
-    """An artifact for all sizes of the only open dimension; None where there can't be one."""
+def _ranged(loader: Loader, ranges: Mapping[str, range], known: Sequence[str]) -> Ranged | str:
+    """An artifact for all sizes of the only open dimension; where there can't be one, the reason."""
     ((name, sizes), *others) = ranges.items()
-    if others or len(known) > 1 or sizes.step != 1 or len(sizes) < 2 or sizes[0] < 1:
-        return None
+    if others or len(known) > 1:
+        return f"several dimensions are open: {', '.join(known)}; one artifact serves sizes of one"
+    if sizes.step != 1 or sizes[0] == sizes[-1] or sizes[0] < 1:
+        return f"one artifact serves all sizes from one to another, from 1 on; dims gives '{name}' others"
+    start = time.perf_counter()
     try:
-        return loader.load({name: [sizes[0], sizes[-1]]})[0]
+        program, cached = loader.load({name: [sizes[0], sizes[-1]]})
     except InputError as problem:
-        if _NEEDS_ONE_SIZE in str(problem):
-            return None
-        raise
+        if not all(_is_taken(loader, {name: size}) for size in (sizes[-1], sizes[0])):
+            raise
+        return str(problem)
+    assert isinstance(program, Ranged)
+    program.made = time.perf_counter() - start, cached
+    return program
+
+
+def _is_taken(loader: Loader, sizes: Mapping[str, int]) -> bool:
+    """Whether the model is one that can be compiled for these sizes, where the values of its inputs may have to be known."""
+    try:
+        return not loader.inspect(sizes).get("unsupported")
+    except InputError:
+        return False
 
 
 def open_fixed(path_or_bytes: Any, given: Mapping[str, Any]) -> Program:
     """The same of a model without open dimensions; an input error where there are some."""
     with ExitStack() as stack:
-        return _loader(path_of(path_or_bytes, stack), given, stack).load()[0]
+        path = path_of(path_or_bytes, stack)
+        return _loader(path, name_of(path_or_bytes, path), given, stack).load()[0]
 
 
-def _loader(path: str, given: Mapping[str, Any], stack: ExitStack) -> Loader:
-    return Loader(path, settings_of(given, stack), given["device"], given["cache"], given.get("stream"))
+def _loader(path: str, name: str, given: Mapping[str, Any], stack: ExitStack) -> Loader:
+    settings = settings_of(given, stack)
+    return Loader(path, settings, given["device"], given["cache"], given.get("stream"), name, given["progress"])
 
 
 def _open_signature(loader: Loader) -> Signature | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from ._capi import UsageError
+from ._capi import Progress, UsageError
 from .enumerations import ExecutionMode, ExecutionOrder, GraphOptimizationLevel
 from .files import PathLike
 from .no_effect import Entries, Kept, without_effect
@@ -26,6 +26,7 @@ OPTIONS = (
     "max_specializations",
     "plan",
     "precision",
+    "progress",
     "random_weights",
     "timeout",
     "tune",
@@ -79,6 +80,9 @@ class SessionOptions:
         self.plan: str = "search"  # or "greedy", "separate", "exhaustive"
         self.fallback: str | None = None  # or "onnxruntime": who runs what the compiler refuses
         self.tune: float | None = None  # seconds that may be spent on measuring kernels
+        # Called as compiling advances, and ten times a second meanwhile, with the phase that it is in, the step and how many
+        # steps there are (0: not known), perhaps from another thread. Where it returns False or raises, compiling ends.
+        self.progress: Progress | None = None
 
     @property
     def use_deterministic_compute(self) -> bool:
@@ -134,5 +138,5 @@ class SessionOptions:
         "SessionOptions", "register_custom_ops_library", "kernels of ONNX Runtime's can't be compiled"
     )
     set_load_cancellation_flag = without_effect(
-        "SessionOptions", "set_load_cancellation_flag", "`timeout` says how long compiling may take"
+        "SessionOptions", "set_load_cancellation_flag", "`progress` may end compiling, and `timeout` says how long it may take"
     )

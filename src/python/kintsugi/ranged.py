@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy
 
@@ -12,12 +13,14 @@ from . import _capi
 from ._capi import Array, InputError
 from .compiled import Compiled
 from .ports import NodeArg, OpenArg, at_home
+from .range_report import RangeReport
 from .run_options import RunOptions
 
 
 class Ranged:
     """A Program of an artifact with an open dimension, whose size the inputs of a run say. For each size that it meets it
-    keeps what a run of it passes, which is little: there are no more than the range has."""
+    keeps what a run of it passes, which is little: there are no more than the range has. `made`: in how many seconds the
+    artifact was ready, and whether it was there already; None of a file that was one."""
 
     takes_addresses = True
 
@@ -29,25 +32,31 @@ class Ranged:
         self._axes = [(place, *axis) for place, axis in enumerate(axes) if axis is not None]
         self.inputs: Sequence[NodeArg] = list(map(self._port, artifact.inputs(), axes))
         self.outputs: Sequence[NodeArg] = list(map(self._port, artifact.outputs(), of_outputs))
+        self.made: tuple[float, bool] | None = None
         self._sizes: dict[int, Compiled] = {}
+        self._runs: Counter[int] = Counter()
         self._turn = threading.Lock()
         self.gpu = self._at(self._high).gpu
 
     def compute(self, values: Sequence[Any], options: RunOptions | None = None) -> list[Array]:
         given = [at_home(value, numpy.asarray) for value in values]
         with self._turn:
-            return self._at(self._size_of(given)).compute(given, options)
+            return self._met(given).compute(given, options)
 
     def compute_into(self, values: Sequence[Any], bound: Sequence[Any], options: RunOptions | None = None) -> list[Any]:
         given = [at_home(value, numpy.asarray) for value in values]
         with self._turn:
-            return self._at(self._size_of(given)).compute_into(given, bound, options)
+            return self._met(given).compute_into(given, bound, options)
+
+    def takes(self) -> str:
+        """In words, the sizes that there may be."""
+        return f"{self._name} from {self._low} to {self._high}"
 
     def wait(self) -> None:
         self._artifact.wait()
 
-    def report(self) -> NoReturn:
-        self._at(self._high).report()
+    def report(self) -> RangeReport:
+        return RangeReport.of(self._name, self._low, self._high, self._runs, self.made)
 
     def _port(self, described: tuple[str, int, list[int], bool], axis: tuple[int, int] | None) -> NodeArg:
         if axis is None:
@@ -56,6 +65,12 @@ class Ranged:
         shape: list[int | str | None] = list(bound)
         shape[axis[0]] = self._name if axis[1] == 1 else None
         return OpenArg(name, number, shape)
+
+    def _met(self, given: Sequence[Any]) -> Compiled:
+        size = self._size_of(given)
+        found = self._at(size)
+        self._runs[size] += 1
+        return found
 
     def _size_of(self, given: Sequence[Any]) -> int:
         """What the first input that has the open dimension says; the others are looked at when the size is known."""

@@ -122,8 +122,8 @@ class InferenceSession:
 
     def report(self) -> dict[str, Any]:
         """Of a session with a fallback, what ran where, and why (`kintsugi.fallback.report.Report`); of one of a model with
-        open dimensions, what it is compiled for (`kintsugi.specialization_report.SpecializationReport`): a dict, whose text
-        is for reading."""
+        open dimensions, what it is compiled for (`kintsugi.specialization_report.SpecializationReport`), or which sizes it
+        ran of an artifact that serves a range (`kintsugi.range_report.RangeReport`): a dict, whose text is for reading."""
         return self._program.report()
 
     def io_binding(self) -> IOBinding:
@@ -195,7 +195,13 @@ class InferenceSession:
         try:
             places = [self._places[name] for name in output_names] if output_names else self._all
             values = [feeds[port.name] for port in self._inputs]
+            if isinstance(output_names, str):
+                raise TypeError
+        except TypeError:
+            raise UsageError(_describe_kinds(output_names, feeds)) from None
         except KeyError as missing:
+            if isinstance(output_names, str):
+                raise UsageError(_describe_kinds(output_names, feeds)) from None
             raise InputError(self._describe_missing(missing.args[0], output_names)) from None
         if len(feeds) != len(self._inputs):
             known = [port.name for port in self._inputs]
@@ -235,3 +241,11 @@ class InferenceSession:
         if name in (port.name for port in self._inputs):
             return f"there is no array for '{name}', an input of the model"
         return f"the model has no output '{name}'; its outputs: {', '.join(self._places)}"
+
+
+def _describe_kinds(output_names: object, feeds: object) -> str:
+    """What is wrong with arguments of a run that are not what one takes."""
+    if isinstance(output_names, str):
+        return f"output_names is a str; give a list of names, [{output_names!r}]"
+    given = f"output_names is {type(output_names).__name__}, and input_feed {type(feeds).__name__}"
+    return f"{given}; a run takes a list of names, or None for all, and a dict of arrays by inputs' names"

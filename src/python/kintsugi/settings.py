@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack
 from typing import Any
 
@@ -44,6 +44,7 @@ def check_kinds(given: Mapping[str, Any]) -> None:
         "calibrate": ((Mapping, str, os.PathLike, type(None)), "arrays by input's name, or the path of an .npz file"),
         "device": (str, "'cpu', 'cuda' or 'cuda:N'"),
         "dims": (Mapping, "sizes by dimension's name"),
+        "progress": ((Callable, type(None)), "what is called with a phase, a step and how many there are"),
         "disable": ((Collection, type(None)), "a list of names, or one text with commas between them"),
     }
     for name, (kind, wanted) in kinds.items():

@@ -14,7 +14,7 @@ from .sizes import Dimension
 class Signature:
     """`inputs` and `outputs`: their ports; `dims`: of each input, the size or the name of each dimension, where one without
     a name is called INPUT.AXIS; `open_dimensions`: their names; `needed_values`: of inputs whose value must be known when
-    compiling, as far as the compiler could tell."""
+    compiling, as far as the compiler could tell; `external_files`: that hold weights, as the model names them."""
 
     def __init__(self, found: Mapping[str, Any]) -> None:
         """`found`: what the compiler's inspection tells of an ONNX file. An input error where an input can't be one."""
@@ -28,6 +28,7 @@ class Signature:
         self.dims: list[Sequence[Dimension]] = [port["shape"] for port in found["inputs"]]
         self.open_dimensions: list[str] = found["open_dimensions"]
         self.needed_values: frozenset[str] = frozenset(found.get("needed_values", ()))
+        self.external_files: list[str] = found.get("external_files", [])
 
 
 def _port(port: Mapping[str, Any]) -> OpenArg:

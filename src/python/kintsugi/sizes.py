@@ -40,8 +40,10 @@ def _range_of(name: str, given: Any) -> range:
             f"dims: '{name}' is {given!r}; a size is an integer, at least 0, and sizes that there may be are (LOW, HIGH), "
             f"'LOW..HIGH' or a range"
         )
-    if len(found) == 0 or min(found[0], found[-1]) < 0:
+    if not found or min(found[0], found[-1]) < 0:
         raise UsageError(f"dims: '{name}' is {given!r}, in which there is no size of at least 0")
+    if max(found[0], found[-1]) >= 1 << 63:
+        raise UsageError(f"dims: '{name}' is {given!r}; sizes are less than 2^63")
     return found
 
 

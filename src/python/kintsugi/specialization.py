@@ -15,7 +15,7 @@ import numpy
 from . import _capi
 from ._capi import Array, InputError
 from .compiled import Program
-from .files import file_of, state_of
+from .files import file_of
 from .loading import Loader
 from .memory import check_reached, is_on_gpu
 from .once import OnceCache
@@ -63,15 +63,22 @@ class _NeedsValues(Exception):
 
 class Specializations:
     """A Program that compiles for the sizes and values that runs bring, once each, and keeps the last `limit` of them. Runs
-    take turns, whatever their sizes; compiling keeps nobody from running. `files`: what the loader's options name, and the
-    model if it was bytes; closed with this."""
+    take turns, whatever their sizes; compiling keeps nobody from running. `reason`: why there is not one artifact for the
+    ranges, None where there are none; `files`: what the loader's options name, and the model if it was bytes; closed with
+    this."""
 
     takes_addresses = True
 
     def __init__(
-        self, loader: Loader, signature: Signature, ranges: Mapping[str, range], limit: int, files: ExitStack
+        self,
+        loader: Loader,
+        signature: Signature,
+        ranges: Mapping[str, range],
+        reason: str | None,
+        limit: int,
+        files: ExitStack,
     ) -> None:
-        self._loader, self._ranges = loader, ranges
+        self._loader, self._ranges, self._reason = loader, ranges, reason
         self.inputs: Sequence[NodeArg] = signature.inputs
         self.outputs: Sequence[NodeArg] = signature.outputs
         self.notes: list[str] = []
@@ -80,7 +87,7 @@ class Specializations:
         self._dimensions = [(port.name, dims) for port, dims in zip(signature.inputs, signature.dims)]
         self._by_value = signature.needed_values
         self._cache: OnceCache[Specialization] = OnceCache(limit)
-        self._turn, self._state = threading.Lock(), state_of(loader.path)
+        self._turn, self._files = threading.Lock(), loader.files(signature.external_files)
         weakref.finalize(self, files.close)
 
     def compute(self, values: Sequence[Any], options: RunOptions | None = None) -> list[Array]:
@@ -102,7 +109,7 @@ class Specializations:
             one.program.wait()
 
     def report(self) -> SpecializationReport:
-        return SpecializationReport.of(self._cache.entries(), self._cache.evictions, self._cache.limit)
+        return SpecializationReport.of(self._cache.entries(), self._cache.evictions, self._cache.limit, self._reason)
 
     #
     # Which artifact
@@ -135,8 +142,7 @@ class Specializations:
         for port, value in zip(self.inputs, given):
             self._check(port, value)
         sizes = sizes_of(self._dimensions, shapes, self._ranges)
-        if state_of(self._loader.path) != self._state:
-            raise InputError(f"{self._loader.path}: has changed since the session was made; make another")
+        self._files.check()
         compiled, was_there = self._artifact_for(sizes, values)
         one = Specialization(compiled, was_there, sizes, values, self.inputs)
         one.seconds = time.perf_counter() - start

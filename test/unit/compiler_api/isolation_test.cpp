@@ -159,6 +159,14 @@ TEST_F(Isolation, AFaultIsAnInternalErrorThatNamesWhatReproducesIt) {
   EXPECT_EQ(compile("").status, KIN_OK) << "the next compilation is none the worse";
 }
 
+TEST_F(Isolation, TheCommandThatReproducesAFaultHasItsSizes) {
+  Answer answer = compile("abort import", "{\"dims\": {\"n\": 3, \"m\": [1, 8]}}");
+  fs::path report = fs::path(answer.message.substr(answer.message.rfind(' ') + 1)) / "report.txt";
+  Expected<std::string> text = readTextFile(report.string());
+  ASSERT_TRUE(text.ok()) << answer.message;
+  EXPECT_NE(text->find("--dim 'm=1..8' --dim 'n=3' -o out.kin"), std::string::npos) << *text;
+}
+
 TEST_F(Isolation, OfReportsOnlyTheNewestStay) {
   for (int i = 0; i < 18; ++i)
     EXPECT_EQ(compile("abort import").status, KIN_INTERNAL);
@@ -206,6 +214,27 @@ TEST_F(Isolation, TheCallerMayStopIt) {
             KIN_USAGE);
   EXPECT_STREQ(kin_error_message(error), "stopped before 'orchestrate'");
   kin_error_free(error);
+  expectNothingLeft();
+}
+
+TEST_F(Isolation, TheCallerMayStopAStepThatTakesLong) {
+  ::setenv(faultVariable, "loop orchestrate", 1);
+  int told = 0;
+  KinCompilerOptions with = {sizeof(with), nullptr,
+                             [](void *told, const char *phase, uint64_t, uint64_t) {
+                               *static_cast<int *>(told) +=
+                                   std::string_view(phase) == "orchestrate";
+                               return int(*static_cast<int *>(told) < 3);
+                             },
+                             &told};
+  KinError *error = nullptr;
+  auto start = std::chrono::steady_clock::now();
+  EXPECT_EQ(kin_compile(model.c_str(), (folder / "out.kin").c_str(), &with, nullptr, &error),
+            KIN_USAGE);
+  EXPECT_EQ(kin_error_message(error), model + ": compiling it was stopped in phase 'orchestrate'");
+  kin_error_free(error);
+  EXPECT_EQ(told, 3);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, 30s);
   expectNothingLeft();
 }
 

@@ -21,7 +21,8 @@ class Model:
 
     `nodes` in the file's order; `weights` by name: TensorProto, whose data may be in a file beneath `folder`; `sparse`
     likewise; `folded`: values of nodes that only parts of ours have; `inputs`: ValueInfoProto of what runs are given;
-    `outputs`: names; `infos`: ValueInfoProto of values, by name; `open_dimensions`: names of those without a size."""
+    `outputs`: names; `infos`: ValueInfoProto of values, by name; `open_dimensions`: names of those without a size;
+    `external_files`: paths of those that hold data."""
 
     def __init__(self, path, dims, bind):
         self.folder = os.path.dirname(os.path.abspath(path))
@@ -32,6 +33,7 @@ class Model:
         except Exception as problem:  # protobuf has errors of its own
             raise InputError(f"{path}: the package onnx can't read it: {problem}") from None
         graph = self._proto.graph
+        self.external_files = _external_files(graph, self.folder)
         self.weights = {tensor.name: tensor for tensor in graph.initializer}
         self.sparse = {tensor.values.name: tensor for tensor in graph.sparse_initializer}
         self._bind(bind)
@@ -206,9 +208,27 @@ def reads(node):
     """The names that a node and the graphs in it read of the graph that it is in."""
     names = [name for name in node.input if name]
     for attribute in node.attribute:
-        for graph in ([attribute.g] if attribute.HasField("g") else []) + list(attribute.graphs):
+        for graph in _graphs_of(attribute):
             names += _captured(graph)
     return list(dict.fromkeys(names))
+
+
+def _graphs_of(attribute):
+    return ([attribute.g] if attribute.HasField("g") else []) + list(attribute.graphs)
+
+
+def _external_files(graph, folder):
+    """Paths of those that hold data of a graph's tensors and of the graphs' in it."""
+    attributes = [attribute for node in graph.node for attribute in node.attribute]
+    sparse = [*graph.sparse_initializer, *(attribute.sparse_tensor for attribute in attributes)]
+    tensors = [*graph.initializer, *(attribute.t for attribute in attributes)]
+    tensors += [part for tensor in sparse for part in (tensor.values, tensor.indices)]
+    found = {
+        os.path.join(folder, external_data_helper.ExternalDataInfo(tensor).location)
+        for tensor in tensors
+        if external_data_helper.uses_external_data(tensor)
+    }
+    return found.union(*(_external_files(inner, folder) for each in attributes for inner in _graphs_of(each)))
 
 
 def _captured(graph):

@@ -4,8 +4,6 @@ import threading
 import time
 import weakref
 
-from .._capi import InputError
-from ..files import state_of
 from ..once import OnceCache
 from ..sizes import sizes_of
 from ..specialization import Specialization
@@ -19,13 +17,14 @@ class OpenParts:
 
     gpu, takes_addresses = None, False
 
-    def __init__(self, ports, path, make, ranges, limit, files):
-        """`ports`: inputs and outputs; `make`: makes Parts of the file for sizes of open dimensions by name. `files`: closed
-        with this."""
+    def __init__(self, ports, make, ranges, limit, sources, files):
+        """`ports`: inputs and outputs; `make`: makes Parts for sizes of open dimensions by name, of `sources`, which have to
+        stay as they are. `files`: closed with this."""
         self.inputs, self.outputs, self.notes = *ports, []
-        self._path, self._make, self._ranges = path, make, ranges
+        self._make, self._ranges, self._sources = make, ranges, sources
+        self._reason = "parts are of one size" if ranges else None
         self._dimensions = [(port.name, _dimensions_of(port)) for port in self.inputs]
-        self._cache, self._turn, self._state = OnceCache(limit), threading.Lock(), state_of(path)
+        self._cache, self._turn = OnceCache(limit), threading.Lock()
         weakref.finalize(self, files.close)
 
     def compute(self, given, options=None):
@@ -38,7 +37,7 @@ class OpenParts:
         """Runs are over when they return."""
 
     def report(self):
-        return SpecializationReport.of(self._cache.entries(), self._cache.evictions, self._cache.limit)
+        return SpecializationReport.of(self._cache.entries(), self._cache.evictions, self._cache.limit, self._reason)
 
     def _run(self, given, run):
         values = [taken(port, value) for port, value in zip(self.inputs, given)]
@@ -50,8 +49,7 @@ class OpenParts:
 
     def _made(self, sizes):
         start = time.perf_counter()
-        if state_of(self._path) != self._state:
-            raise InputError(f"{self._path}: has changed since the session was made; make another")
+        self._sources.check()
         parts = self._make(sizes)
         self.notes += [note for note in parts.notes if note not in self.notes]
         one = Specialization(parts, None, sizes, {}, self.inputs)

@@ -9,7 +9,7 @@ import numpy
 
 from .._capi import InputError, MachineError, UsageError
 from ..compiled import Program
-from ..files import in_place, is_artifact
+from ..files import Unchanged, in_place, is_artifact
 from ..opening import open_fixed
 from ..sizes import check_known, split
 
@@ -43,7 +43,8 @@ def open_with_fallback(path: str, given: Mapping[str, Any], limit: int, files: E
     check_known(ranges, unknown)
     if not unknown:
         return parts
-    return OpenParts((parts.inputs, parts.outputs), path, parts_for, ranges, limit, files.pop_all())
+    sources = [path, *parts.external_files]
+    return OpenParts((parts.inputs, parts.outputs), parts_for, ranges, limit, Unchanged(sources), files.pop_all())
 
 
 def _check(path, given):

@@ -7,6 +7,7 @@ import numpy
 
 from .. import _capi
 from .._capi import Error, InputError
+from ..files import BYTES
 from .model import Model, has_shape, reads
 from .part import Part
 from .partition import give_away, group
@@ -20,7 +21,7 @@ _TRIES = 16
 
 
 class Parts:
-    """A Program (compiled.py)."""
+    """A Program (compiled.py). `external_files`: paths of the files beside the model that hold its weights."""
 
     gpu, takes_addresses = None, False
 
@@ -39,6 +40,7 @@ class Parts:
         self._steps = self._plan()
         given = {port.name for port in self.inputs}
         self._handed_on = [place for place, port in enumerate(self.outputs) if port.name in given]
+        self.external_files = self._model.external_files
         del self._model, self._survey, self._infos, self._compile
 
     #
@@ -177,9 +179,10 @@ class Parts:
 
 
 def _reason(problem):
-    """Without the file that a part was in."""
-    place, _, reason = str(problem).partition(".onnx: ")
-    return reason if reason and place.startswith(tempfile.gettempdir()) else str(problem)
+    """Without the file or the bytes that a part was in."""
+    text = str(problem).removeprefix(f"{BYTES}: ")
+    place, _, reason = text.partition(".onnx: ")
+    return reason if reason and place.startswith(tempfile.gettempdir()) else text
 
 
 def _is_of_model(problem):

@@ -1,11 +1,8 @@
 """A functional graph of ATen operators as an ONNX model, by torch's own exporter. What the graph is given are inputs of the
 model, weights too: they become constants once their values are there (program.py)."""
 
-import contextlib
-import io
-import logging
 import operator
-import warnings
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import torch
@@ -21,12 +18,15 @@ from torch.export.graph_signature import (
 )
 from torch.utils import _pytree
 
+from .quiet import quiet
 from .results import Results
 from .strided import NotDense, order_by_memory
 
 # What the exporter takes along for each node, and we read again: whose place in a file it is, for us the node's name.
 _CARRIED = "stack_trace"
 _ORIGIN = "pkg.torch.onnx.stack_trace"
+
+_one_at_a_time = threading.Lock()
 
 
 class NotExported(Exception):
@@ -105,13 +105,14 @@ def _argument(node):
 
 
 def _onnx_of(exported):
-    """Graphs run while torch keeps Python from what it traces with; that is a matter of the thread."""
-    with ThreadPoolExecutor(1) as other:
+    """Graphs run while torch keeps Python from what it traces with; that is a matter of the thread. That it exports is one
+    of the process: exports that overlap leave torch believing that it still does."""
+    with _one_at_a_time, ThreadPoolExecutor(1) as other:
         return other.submit(_export, exported).result()
 
 
 def _export(exported):
-    with _quiet(), torch.no_grad():
+    with quiet(), torch.no_grad():
         try:
             return torch.onnx.export(exported, dynamo=True, verbose=False).model_proto
         except Exception as problem:  # Its errors and those of what it calls have no class in common.
@@ -124,16 +125,3 @@ def _innermost(problem):
         problem = problem.__cause__
     lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
     return f"{type(problem).__name__}: {lines[0]}" if lines else type(problem).__name__
-
-
-@contextlib.contextmanager
-def _quiet():
-    """The exporter warns and prints of what does not matter here."""
-    before = logging.root.manager.disable
-    logging.disable(logging.WARNING)
-    try:
-        with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        logging.disable(before)

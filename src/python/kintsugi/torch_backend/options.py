@@ -11,6 +11,7 @@ OF_SESSIONS = (
     "max_memory",
     "plan",
     "precision",
+    "progress",
     "timeout",
     "tune",
 )

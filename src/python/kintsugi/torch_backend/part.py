@@ -24,15 +24,18 @@ class Part(torch.nn.Module):
         self._run, self._lock = None, threading.Lock()
 
     def forward(self, *arguments):
-        if self._run is None:
+        if (run := self._run) is None:
             with self._lock:
                 if self._run is None:
                     self._run = self._ready()
+                run = self._run
         try:
-            return self._run(*arguments)
+            return run(*arguments)
         except Refused as problem:
-            self._entry.parts -= 1
-            self._run = self._in_parts(problem.nodes, str(problem))
+            with self._lock:
+                if self._run is run:  # Threads that share a refusal divide once.
+                    self._entry.parts -= 1
+                    self._run = self._in_parts(problem.nodes, str(problem))
         return self._run(*arguments)
 
     def _ready(self):

@@ -3,7 +3,6 @@
 import os
 import tempfile
 import threading
-from collections import OrderedDict
 
 import numpy
 import torch
@@ -11,6 +10,7 @@ import torch
 import kintsugi
 
 from ..compiled import Compiled
+from ..once import OnceCache
 from . import tensors
 from .export import Exported
 from .model_file import save
@@ -40,28 +40,25 @@ class Program:
         self._ports = [info.name for info in self._exported.proto.graph.input]
         self._weights = Weights(weights)
         self._is_open = any(map(_is_open, self._values))
-        self._sessions, self._lock = OrderedDict(), threading.Lock()
+        self._sessions, self._lock = OnceCache(options.sizes), threading.Lock()
 
     def __call__(self, *arguments):
-        with self._lock:
-            session = self._session_for(arguments)
-        return session.run(arguments)
+        return self._session_for(arguments).run(arguments)
 
     #
-    # Sessions: what is symbolic is known in one, by the sizes of the arguments.
+    # Sessions: what is symbolic is known in one, by the sizes of the arguments. Whoever brings other sizes runs while one is
+    # compiled.
     #
 
     def _session_for(self, arguments):
-        if self._weights.have_changed(arguments):
-            self._sessions.clear()
-        key = self._sizes(arguments)
-        found = self._sessions.get(key)
-        if found is None:
-            found = self._sessions[key] = self._open(arguments)
-            while len(self._sessions) > self._options.sizes:
-                self._sessions.popitem(last=False)
-            self._entry.sizes = max(self._entry.sizes, len(self._sessions))
-        self._sessions.move_to_end(key)
+        with self._lock:
+            if self._weights.have_changed(arguments):
+                self._sessions = OnceCache(self._options.sizes)
+            self._weights.hold(arguments)
+            sessions, numbers = self._sessions, self._weights.numbers
+        found = sessions.get(self._sizes(arguments), lambda: self._open(arguments, numbers))
+        if len(sessions) > self._entry.sizes:
+            self._entry.sizes = len(sessions)
         return found
 
     def _sizes(self, arguments):
@@ -69,10 +66,11 @@ class Program:
             return ()
         return tuple(each if isinstance(each, int) else tuple(each.shape) for each in arguments)
 
-    def _open(self, arguments):
+    def _open(self, arguments, weights):
+        """`weights`: numbers of the arguments that are constants."""
         if self._device is None:
             raise Refused("its tensors are on several devices, or on one that is neither a processor nor an NVIDIA GPU")
-        constants = self._constants(arguments)
+        constants = self._constants(arguments, weights)
         sizes = self._specialized(arguments, constants)
         keywords = self._options.session | {"device": self._device} | sizes
         with tempfile.TemporaryDirectory(prefix="kintsugi-") as folder:
@@ -88,13 +86,12 @@ class Program:
                 raise Refused(_plain(problem, path), refused_nodes(path, keywords, self._exported.origins)) from None
             except kintsugi.Error as problem:
                 raise Refused(_plain(problem, path)) from None
-        self._weights.hold(arguments)
         self._entry.notes += session.notes
         return opened
 
-    def _constants(self, arguments):
+    def _constants(self, arguments, weights):
         """By name, the tensors that the model has as constants."""
-        found = {self._ports[number]: arguments[number] for number in self._weights.numbers}
+        found = {self._ports[number]: arguments[number] for number in weights}
         return found | dict(zip(self._ports[len(self._values) :], self._exported.constants))
 
     def _specialized(self, arguments, constants):

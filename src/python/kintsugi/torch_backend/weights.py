@@ -23,7 +23,9 @@ class Weights:
         self._pick = _picking(self.numbers)
 
     def hold(self, arguments):
-        """They are constants as they are now."""
+        """They are constants as they are now, unless they are already."""
+        if self._seen is not None:
+            return
         # Tensors of torch.inference_mode have no version, and asking for it is an exception.
         numbered = [n for n, tensor in enumerate(self._pick(arguments)) if not tensor.is_inference()]
         self._pick_numbered = _picking(numbered)
