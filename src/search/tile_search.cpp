@@ -121,7 +121,7 @@ void TileSearch::cutEvenly(llvm::ArrayRef<double> tilesACore, size_t count, Tile
 
 bool TileSearch::stepTogether(TileSizes &sizes, std::optional<Trial> &best) {
   constexpr size_t most = 4;
-  constexpr double worthwhile = 0.9; // So far from where it began, prices err by more.
+  constexpr double worthwhile = 0.9; // Of the best so far: prices of tiles far apart err by more.
   size_t first = sizes.size() - std::min(most, sizes.size());
   TileSizes from = sizes;
   TileSizes trial = from;
