@@ -89,7 +89,7 @@ Status checkChecksInputs(const te::Program &program, const OpenDimension &open) 
 Expected<OpenModel> openModel(const te::Program &imported, const std::string &path,
                               const CompileOptions &options) {
   const OpenDimension &open = *options.open;
-  if (open.high - open.low > mostSizes)
+  if (open.high - open.low >= mostSizes)
     return notOpen(open, "more than " + std::to_string(mostSizes) + " sizes are too many");
   KINTSUGI_RETURN_IF_ERROR(checkChecksInputs(imported, open));
   te::Program greatest = simplify::withoutUnneeded(imported);
