@@ -15,6 +15,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "zoo"))
 
+import idioms
 import machine
 import models
 import torch_compile
@@ -186,7 +187,7 @@ def cliffs(report):
     """What takes most over the best peer's time, of how many, and how many take over twice that or fail."""
     times = {name: row["times"] for name, row in report["models"].items() if "times" in row}
     worst = max(times, key=times.get)
-    defects = sum("kintsugi" in row["failed"] or row.get("times", 0) > 2 for row in report["models"].values())
+    defects = sum(idioms.is_defect(row, report["times"]) for row in report["models"].values())
     return f"{times[worst]:.2f} ({worst}) of {len(times)}; {defects}"
 
 

@@ -13,7 +13,6 @@ geometric means, and writes them, with each round's, to bench/results/fission-TA
 
 import argparse
 import json
-import os
 import pathlib
 import statistics
 import sys
