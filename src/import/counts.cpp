@@ -212,9 +212,8 @@ private:
   }
 
   Status compare(unsigned call, const Sized &at, llvm::ArrayRef<Validity> known) const {
-    te::OpenInputs open = openAt(call);
-    if (auto why =
-            te::differenceAtSize(greatest, at.program, known, {}, open.dimension, at.size, nullptr))
+    if (auto why = te::differenceAtSize(greatest, at.program, known, {}, dimensionOf(call), at.size,
+                                        nullptr))
       return refused(call, *why + " is something else " + whereItGives(at.size));
     return Status::success();
   }
@@ -247,9 +246,11 @@ private:
     return std::vector<int64_t>(turns.begin(), turns.end());
   }
 
+  OpenDimension dimensionOf(unsigned call) const { return {calls[call].node, 0, bounds[call]}; }
+
   /// Inputs that stand for a call's results come behind the model's own, in order.
   te::OpenInputs openAt(unsigned call) const {
-    te::OpenInputs open{{calls[call].node, 0, bounds[call]}, {}};
+    te::OpenInputs open{dimensionOf(call), {}};
     open.takesAnyPlace = true;
     size_t numResults = 0;
     for (const CountedCall &each : calls)

@@ -172,7 +172,8 @@ public:
     }
     if (mixes()) {
       size_t before = forms.size();
-      KINTSUGI_RETURN_IF_ERROR(makeForMixing(base));
+      if (!options.likely || options.likely->hasForms())
+        KINTSUGI_RETURN_IF_ERROR(makeForMixing(base));
       KINTSUGI_RETURN_IF_ERROR(tried("of parts", mix(std::move(base))));
       if (forms.size() > before && forms.back()->isMixed)
         mixed = forms.back().get();

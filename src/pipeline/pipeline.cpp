@@ -236,9 +236,9 @@ private:
     for (const auto &[sizes, isLandmark] : inOrderOfPlanning(std::move(parts))) {
       CompileOptions its = options;
       its.likely = isLandmark || known->empty() ? nullptr : known;
-      its.chosen = std::make_shared<space::GroupNames>();
+      its.chosen = inBlocks ? nullptr : std::make_shared<space::GroupNames>();
       KINTSUGI_RETURN_IF_ERROR(addSmaller(path, its, sizes));
-      if (!inBlocks)
+      if (its.chosen)
         known->join(*its.chosen);
       if (sizes.high < options.open->high)
         next = std::max(next, sizes.high + 1);

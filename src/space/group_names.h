@@ -37,6 +37,7 @@ public:
   const std::set<Names> &endingIn(const std::string &name) const;
 
   bool empty() const { return groups.empty(); }
+  bool hasForms() const { return !forms.empty(); }
   bool hasForm(const std::string &name) const { return forms.contains(name); }
 
 private:
