@@ -139,7 +139,8 @@ te::OpenInputs OpenModel::programInputs() const {
 
 /// Half of each greatest size, and what lies between two of these where that does not make too
 /// many: the middles, of which processors take small ones first, of which a row more is a large
-/// part, and GPUs, where those take about as long, the large ones; then the quarters.
+/// part, and GPUs, where those take about as long, the large ones; then the quarters. A processor's
+/// small sizes are parted once more, which has each of a short range exactly.
 static std::vector<int64_t> greatestSizes(const OpenDimension &all, bool inBlocks) {
   // Compiling takes its time. A processor's few tiles are large, so sizes differ more there.
   const size_t mostParts = inBlocks ? 12 : 24;
@@ -147,17 +148,21 @@ static std::vector<int64_t> greatestSizes(const OpenDimension &all, bool inBlock
   while (halves.size() < mostParts && halves.back() > all.low)
     halves.push_back(std::max(all.low, (halves.back() + 1) / 2));
   std::vector<int64_t> sizes = halves;
-  auto addBetween = [&](int64_t most, int64_t eighths) {
-    int64_t between = (most * eighths + 7) / 8;
+  auto addBetween = [&](int64_t most, int64_t parts, int64_t taken) {
+    int64_t between = (most * taken + parts - 1) / parts;
     if (sizes.size() < mostParts && between > all.low && !llvm::is_contained(sizes, between))
       sizes.push_back(between);
   };
   llvm::ArrayRef<int64_t> wholes = llvm::ArrayRef(halves).drop_back();
   for (size_t k = 0; k < wholes.size(); ++k)
-    addBetween(inBlocks ? wholes[k] : wholes[wholes.size() - 1 - k], 6);
+    addBetween(inBlocks ? wholes[k] : wholes[wholes.size() - 1 - k], 4, 3);
   for (int64_t most : wholes)
     for (int64_t eighths : {5, 7})
-      addBetween(most, eighths);
+      addBetween(most, 8, eighths);
+  if (!inBlocks)
+    for (int64_t most : llvm::reverse(wholes))
+      for (int64_t sixteenths : {9, 11, 13, 15})
+        addBetween(most, 16, sixteenths);
   llvm::sort(sizes);
   return sizes;
 }

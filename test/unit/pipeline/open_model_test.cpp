@@ -29,6 +29,13 @@ TEST(SmallerSizes, FollowEachOtherAndEndWithTheGreatest) {
 
 TEST(SmallerSizes, AreNoneOfOneSize) { EXPECT_TRUE(smallerSizes({"N", 5, 5}, false).empty()); }
 
+TEST(SmallerSizes, AreEachOfAShortRangeOnAProcessor) {
+  std::vector<OpenDimension> parts = smallerSizes({"N", 1, 16}, false);
+  EXPECT_EQ(parts.size(), 16u);
+  for (const OpenDimension &part : parts)
+    EXPECT_EQ(part.low, part.high);
+}
+
 TEST(SmallerSizes, AreFew) {
   for (bool inBlocks : {false, true})
     EXPECT_LE(smallerSizes({"N", 1, 1024}, inBlocks).size(), inBlocks ? 12u : 24u);
