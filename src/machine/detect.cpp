@@ -5,34 +5,16 @@
 // years sustain; the store of measured kernels corrects what they get wrong.
 //
 //===----------------------------------------------------------------------===//
+#include "base/processors.h"
 #include "machine/describe.h"
 #include "machine/host.h"
 #include "machine/machine.h"
 
 #include <cpuid.h>
-#include <sched.h>
-#include <unistd.h>
 
 namespace kintsugi::machine {
 
 namespace {
-
-std::vector<int> allowedCpus() {
-  std::vector<int> cpus;
-  // The kernel refuses a mask that is shorter than its own.
-  for (int count = 1024; count <= 65536 && cpus.empty(); count *= 4) {
-    cpu_set_t *mask = CPU_ALLOC(count);
-    size_t size = CPU_ALLOC_SIZE(count);
-    if (mask && sched_getaffinity(0, size, mask) == 0)
-      for (int cpu = 0; cpu < count; ++cpu)
-        if (CPU_ISSET_S(cpu, size, mask))
-          cpus.push_back(cpu);
-    CPU_FREE(mask);
-  }
-  if (cpus.empty())
-    cpus.push_back(0);
-  return cpus;
-}
 
 Level detectLevel() {
   __builtin_cpu_init();
@@ -59,7 +41,7 @@ double statedHertz() {
 }
 
 Host detectHost() {
-  Host host = readHost("", allowedCpus());
+  Host host = readHost("", allowedProcessors());
   if (double hertz = statedHertz(); hertz > 0)
     host.hertz = hertz;
   return host;

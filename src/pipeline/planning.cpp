@@ -1,6 +1,7 @@
 #include "pipeline/planning.h"
 
 #include "base/parallel.h"
+#include "base/processors.h"
 #include "cost/cost.h"
 #include "explain/step.h"
 #include "link/device_calls.h"
@@ -9,8 +10,6 @@
 #include "te/constant_nodes.h"
 #include "te/hash.h"
 #include "te/printer.h"
-
-#include <thread>
 
 namespace kintsugi::pipeline {
 
@@ -42,7 +41,7 @@ CompileOptions ofProgram(const te::Program &program, const CompileOptions &optio
 }
 
 unsigned threadsOf(const CompileOptions &options) {
-  return options.threads ? options.threads : std::thread::hardware_concurrency();
+  return options.threads ? options.threads : unsigned(allowedProcessors().size());
 }
 
 space::SpaceOptions spaceOptions(const CompileOptions &options) {

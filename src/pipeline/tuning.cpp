@@ -2,6 +2,7 @@
 
 #include "orchestrate/plan_buffers.h"
 #include "pipeline/feeds.h"
+#include "pipeline/planning.h"
 #include "pipeline/targets.h"
 #include "tune/device_measurer.h"
 #include "tune/plan_times.h"
@@ -10,7 +11,6 @@
 #include "llvm/ADT/STLExtras.h"
 
 #include <deque>
-#include <thread>
 
 namespace kintsugi::pipeline {
 
@@ -95,8 +95,7 @@ std::unique_ptr<cost::Measurer> measurerFor(const Plan &plan, const CompileOptio
                                                   measuring.device, options.threads);
   const std::vector<machine::MemoryLevel> &levels = options.machine.levels;
   tune::RowOptions row;
-  unsigned threads = options.threads ? options.threads : std::thread::hardware_concurrency();
-  row.threads = std::max(2u, threads) - 1; // One asks the device.
+  row.threads = std::max(2u, threadsOf(options)) - 1; // One asks the device.
   row.cacheBytes = levels.size() > 1 ? uint64_t(levels[1].bytes) : 0;
   row.constantBytes = constantBytesOf(plan);
   row.code.features = featuresOf(measuring.target.level);
