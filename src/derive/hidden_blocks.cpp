@@ -1,7 +1,9 @@
 #include "derive/hidden_blocks.h"
 
 #include "derive/constant_expr.h"
+#include "derive/mask_scan.h"
 #include "derive/rule.h"
+#include "derive/score_mask.h"
 #include "simplify/rebuild.h"
 #include "te/constant.h"
 #include "te/constant_nodes.h"
@@ -9,7 +11,6 @@
 
 #include <cmath>
 #include <deque>
-#include <limits>
 #include <map>
 
 namespace kintsugi::derive {
@@ -18,85 +19,22 @@ using namespace te;
 
 namespace {
 
-constexpr int64_t blockSize = 64;
+constexpr int64_t blockSize = MaskScan::blockSize;
 /// Of all blocks, so that asking for each of them pays.
 constexpr double leastHidden = 0.1;
-
-/// Scores as a sum with a constant mask.
-struct Masked {
-  Expr sum, scores, mask;
-  unsigned column;                  ///< The iterator along which the softmax goes.
-  llvm::SmallVector<unsigned> used; ///< The mask's iterators, ascending; the column is the last.
-  /// Conditions that hide columns of the sum, as those behind a size, hide none before this one.
-  int64_t shownColumns;
-  uint32_t outermost; ///< The node of the scores, which may read the sum through conditions.
-};
-
-bool isHidden(double value) { return value <= std::numeric_limits<float>::lowest() / 2; }
-
-/// What a mask's rows say, one after the other.
-class MaskScan {
-public:
-  /// `rows`: that share blocks, before others begin.
-  MaskScan(int64_t rows, int64_t columns)
-      : rows(rows), columns(columns), across((columns + blockSize - 1) / blockSize) {}
-
-  void add(const double *row) {
-    bool isWhole = true;
-    if (number % rows % blockSize == 0) {
-      isOneHidden = false;
-      open.resize(open.size() + across, false);
-    }
-    words.resize(words.size() + across, 0);
-    auto openHere = open.end() - across;
-    uint64_t *wordsHere = &*(words.end() - across);
-    for (int64_t column = 0; column < columns; ++column) {
-      isZero &= row[column] == 0;
-      if (isHidden(row[column]))
-        continue;
-      if (isWhole)
-        lastFirst = std::max(lastFirst, column);
-      isWhole = false;
-      isBinary &= row[column] == 0;
-      openHere[column / blockSize] = true;
-      wordsHere[column / blockSize] |= uint64_t(1) << column % blockSize;
-    }
-    isOneHidden |= isWhole;
-    isBinary &= !isWhole;
-    if (isOneHidden)
-      std::fill(openHere, open.end(), true);
-    ++number;
-  }
-
-  double hidden() const { return double(llvm::count(open, false)) / double(open.size()); }
-
-  int64_t rows, columns, across;
-  std::vector<bool> open; ///< By blocks of rows and of columns.
-  std::vector<uint64_t>
-      words; ///< By rows and blocks of columns, a bit of each column that is shown.
-  bool isZero = true;
-  bool isBinary = true;  ///< Zeros and what hides, but no row is hidden as a whole.
-  int64_t lastFirst = 0; ///< The last of the columns at which rows begin to be shown.
-
-private:
-  int64_t number = 0;
-  bool isOneHidden = false; ///< Of the rows that share the newest blocks.
-};
 
 class BlockHider {
 public:
   BlockHider(const Program &program, explain::Log *log, Assumptions *assumed)
       : old(program), out(program), log(log), assumed(assumed),
-        constant(te::constantNodes(program)), readers(program.numValues()) {
-    for (uint32_t node = 0; node < program.nodes.size(); ++node)
-      for (ValueId operand : program.operandsOf(node))
-        readers[operand.number].push_back(node);
-  }
+        constant(te::constantNodes(program)) {}
 
   Expected<Program> run() {
-    for (uint32_t node = 0; node < old.nodes.size(); ++node)
-      if (const auto *definition = std::get_if<Definition>(&old.nodes[node]))
-        find(*definition);
+    ScoreMasks masks(old, constant);
+    for (const Node &node : old.nodes)
+      if (const auto *definition = std::get_if<Definition>(&node))
+        if (std::optional<ScoreMask> masked = masks.of(*definition))
+          found.try_emplace(masked->node, *masked);
     for (uint32_t node = 0; node < old.nodes.size(); ++node) {
       auto masked = found.find(node);
       if (masked != found.end())
@@ -110,106 +48,6 @@ public:
   }
 
 private:
-  /// The scores of a softmax's maximum and sum, where nothing but those and the powers reads them.
-  void find(const Definition &stats) {
-    if (!stats.reduction || stats.reduction->combiner != Combiner::SoftmaxStats ||
-        stats.reduction->iterators.size() != 1 || stats.bodies[0].kind() != ExprKind::Read)
-      return;
-    const Expr &read = stats.bodies[0];
-    const Definition *scores = old.definitionOf(read.readValue());
-    if (!scores || scores->reduction || scores->bodies.size() != 1 || read.readFill() ||
-        read.type() != ElementType::F32 || !servesSoftmax(read.readValue(), stats))
-      return;
-    std::optional<unsigned> column;
-    for (auto [k, index] : llvm::enumerate(read.readIndices()))
-      if (index.uses(stats.parallel.size())) {
-        if (column || index.asIterator() != int(stats.parallel.size()))
-          return;
-        column = k;
-      }
-    if (column)
-      findSum(read.readValue(), *column);
-  }
-
-  /// The sum may stand under conditions, as those behind a size, in the scores or in a value that
-  /// only they read.
-  void findSum(ValueId value, unsigned column) {
-    uint32_t outermost = old.value(value).node;
-    const Definition *at = old.definitionOf(value);
-    const Expr *body = &at->bodies[0];
-    int64_t shown = at->parallel[column].extent.constant();
-    while (true) {
-      if (body->kind() == ExprKind::Select && isLow(body->operand(2))) {
-        shown = std::min(shown, shownBefore(body->operand(0), column));
-        body = &body->operand(1);
-      } else if (const Definition *read = onlyReadBy(*body, *at)) {
-        value = body->readValue();
-        at = read;
-        body = &at->bodies[0];
-      } else {
-        break;
-      }
-    }
-    if (body->kind() != ExprKind::Binary || body->binaryOp() != BinaryOp::Add)
-      return;
-    for (unsigned side : {0, 1}) {
-      Masked masked{*body,    body->operand(1 - side), body->operand(side), column, {}, shown,
-                    outermost};
-      for (unsigned k = 0; k < at->parallel.size(); ++k)
-        if (masked.mask.uses(k))
-          masked.used.push_back(k);
-      if (isConstantExpr(masked.mask, old, constant) && !masked.used.empty() &&
-          masked.used.back() == column)
-        found.try_emplace(old.value(value).node, masked);
-    }
-  }
-
-  static bool isLow(const Expr &expr) {
-    return expr.kind() == ExprKind::Literal && expr.literalFloat() == -INFINITY;
-  }
-
-  /// Of columns before a number of the run, its lowest; of other conditions nothing is known.
-  int64_t shownBefore(const Expr &condition, unsigned column) const {
-    bool isBound = condition.kind() == ExprKind::Binary && condition.binaryOp() == BinaryOp::Less &&
-                   condition.operand(0).kind() == ExprKind::Index &&
-                   condition.operand(0).indexValue().asIterator() == int(column) &&
-                   condition.operand(1).kind() == ExprKind::Read;
-    if (!isBound)
-      return 0;
-    std::optional<double> low = old.value(condition.operand(1).readValue()).facts.low;
-    return low && *low > 0 ? int64_t(std::min(*low, 0x1p62)) : 0;
-  }
-
-  /// What a read of the same place reads, if that is computed point by point for this alone.
-  const Definition *onlyReadBy(const Expr &expr, const Definition &reader) const {
-    if (expr.kind() != ExprKind::Read || expr.readFill())
-      return nullptr;
-    const Definition *read = old.definitionOf(expr.readValue());
-    bool isPointwise = read && !read->reduction && read->bodies.size() == 1 &&
-                       read->parallel.size() == reader.parallel.size() &&
-                       expr.type() == ElementType::F32;
-    if (!isPointwise || readers[expr.readValue().number].size() != 1 || isOutput(expr.readValue()))
-      return nullptr;
-    for (auto [k, index] : llvm::enumerate(expr.readIndices())) {
-      bool isSame = index.asIterator() == int(k) || reader.parallel[k].extent.constant() == 1;
-      if (!isSame || read->parallel[k].extent != reader.parallel[k].extent)
-        return nullptr;
-    }
-    return read;
-  }
-
-  bool isOutput(ValueId id) const {
-    return llvm::any_of(old.outputs, [&](const auto &output) { return output.value == id; });
-  }
-
-  bool servesSoftmax(ValueId scores, const Definition &stats) const {
-    return !isOutput(scores) && llvm::all_of(readers[scores.number], [&](uint32_t reader) {
-      const auto *definition = std::get_if<Definition>(&old.nodes[reader]);
-      return definition && (definition->results == stats.results ||
-                            llvm::is_contained(old.operandsOf(reader), stats.results[0]));
-    });
-  }
-
   /// A mask that was looked at, which the scores of several layers may have in common.
   struct Known {
     Expr mask;
@@ -220,7 +58,7 @@ private:
   };
 
   /// Null: there are too many values, or their bytes are not at hand.
-  Known *look(const Masked &masked, const Definition &scores) {
+  Known *look(const ScoreMask &masked, const Definition &scores) {
     llvm::SmallVector<int64_t> extents;
     for (unsigned iterator : masked.used)
       extents.push_back(scores.parallel[iterator].extent.constant());
@@ -250,7 +88,7 @@ private:
     return expr;
   }
 
-  std::optional<MaskScan> scan(const Masked &masked, const Definition &scores) const {
+  std::optional<MaskScan> scan(const ScoreMask &masked, const Definition &scores) const {
     constexpr int64_t mostAtOnce = int64_t(1) << 22;
     auto extentOf = [&](unsigned iterator) { return scores.parallel[iterator].extent.constant(); };
     llvm::SmallVector<Index> places(scores.parallel.size(), Index(0));
@@ -283,38 +121,47 @@ private:
     return found;
   }
 
-  Status rewrite(uint32_t node, const Masked &masked) {
+  Status rewrite(uint32_t node, const ScoreMask &masked) {
     const auto &scores = std::get<Definition>(old.nodes[node]);
     Known *looked = look(masked, scores);
     const MaskScan *mask = looked ? &looked->scan : nullptr;
-    bool showsRows = mask && mask->lastFirst < masked.shownColumns;
+    // What is minus infinity has no weight whatever hides the others of its row.
+    bool showsRows = mask && (mask->isInfinite || mask->lastFirst < masked.shownColumns);
     bool skips = showsRows && mask->hidden() >= leastHidden;
-    bool isBinary = mask && mask->isBinary && (showsRows || mask->isZero);
+    bool isBinary = mask && !masked.isWithin && mask->isBinary && (showsRows || mask->isZero);
     if (!isBinary && !skips) {
       out.copy(node);
       return Status::success();
     }
-    Expr body = out.rename(isBinary ? masked.scores : masked.sum);
-    if (mask->isZero) {
-      note(node, "leave the mask out", "it adds zeros");
-    } else {
-      if (assumed)
-        assumed->add(maskBlocksRule.name);
-      if (isBinary) {
-        KINTSUGI_ASSIGN(Expr shown, shownAt(node, masked, *looked));
-        body = Expr::select(shown, body, low());
-        note(node, "read the mask as bits", "it hides or adds zeros");
-      }
-      if (skips) {
-        KINTSUGI_ASSIGN(Expr isOpen, openAt(node, masked, *looked));
-        open.emplace(masked.outermost, isOpen);
-        note(node, "leave hidden blocks out",
-             std::to_string(int(100 * mask->hidden() + 0.5)) + " % of blocks of " +
-                 std::to_string(blockSize) + " columns are hidden");
-      }
+    Expr body = out.rename(scores.bodies[0]);
+    if (isBinary) {
+      KINTSUGI_ASSIGN(Expr shown, shownScores(node, masked, *looked));
+      Expr whole = out.rename(*masked.whole);
+      body = te::rewrite(body, [&](const Expr &each) { return each == whole ? shown : each; });
     }
-    define(node, underConditions(scores.bodies[0], masked, body));
+    if (skips) {
+      KINTSUGI_ASSIGN(Expr isOpen, openAt(node, masked, *looked));
+      open.emplace(masked.outermost, isOpen);
+      note(node, "leave hidden blocks out",
+           std::to_string(int(100 * mask->hidden() + 0.5)) + " % of blocks of " +
+               std::to_string(blockSize) + " columns are hidden");
+    }
+    if (assumed && !mask->isZero)
+      assumed->add(maskBlocksRule.name);
+    define(node, std::move(body));
     return Status::success();
+  }
+
+  /// The scores without a mask that adds zeros, or by the bits of one that hides.
+  Expected<Expr> shownScores(uint32_t node, const ScoreMask &masked, Known &looked) {
+    Expr scores = out.rename(*masked.scores);
+    if (looked.scan.isZero) {
+      note(node, "leave the mask out", "it hides nothing");
+      return scores;
+    }
+    KINTSUGI_ASSIGN(Expr shown, shownAt(node, masked, looked));
+    note(node, "read the mask as bits", "it hides or adds zeros");
+    return Expr::select(shown, scores, low());
   }
 
   static Expr low() { return Expr::literal(ElementType::F32, -INFINITY); }
@@ -330,16 +177,9 @@ private:
     out.define(node, std::move(changed));
   }
 
-  Expr underConditions(const Expr &body, const Masked &masked, const Expr &sum) {
-    if (body == masked.sum)
-      return sum;
-    return Expr::select(out.rename(body.operand(0)), underConditions(body.operand(1), masked, sum),
-                        out.rename(body.operand(2)));
-  }
-
   /// A table of constants by the mask's iterators, the last `inBlocks` of them in blocks, read
   /// where those are.
-  Expected<Expr> tableAt(uint32_t node, const Masked &masked, Known &looked, const char *suffix,
+  Expected<Expr> tableAt(uint32_t node, const ScoreMask &masked, Known &looked, const char *suffix,
                          ElementType type, size_t inBlocks,
                          llvm::function_ref<int64_t(size_t)> element) {
     const auto &scores = std::get<Definition>(old.nodes[node]);
@@ -367,13 +207,13 @@ private:
     return Expr::read(table->second, type, place);
   }
 
-  Expected<Expr> openAt(uint32_t node, const Masked &masked, Known &looked) {
+  Expected<Expr> openAt(uint32_t node, const ScoreMask &masked, Known &looked) {
     return tableAt(node, masked, looked, ".open", ElementType::Bool, 2,
                    [&](size_t k) { return int64_t(looked.scan.open[k]); });
   }
 
   /// The bit of a column in the word of its row and block.
-  Expected<Expr> shownAt(uint32_t node, const Masked &masked, Known &looked) {
+  Expected<Expr> shownAt(uint32_t node, const ScoreMask &masked, Known &looked) {
     constexpr ElementType type = ElementType::U64;
     KINTSUGI_ASSIGN(Expr words, tableAt(node, masked, looked, ".shown", type, 1,
                                         [&](size_t k) { return int64_t(looked.scan.words[k]); }));
@@ -396,10 +236,9 @@ private:
   simplify::Rebuilder out;
   explain::Log *log;
   Assumptions *assumed;
-  std::vector<bool> constant;                       ///< By node.
-  std::vector<llvm::SmallVector<uint32_t>> readers; ///< Nodes, by value.
-  std::map<uint32_t, Masked> found;                 ///< By the scores' node.
-  std::map<uint32_t, Expr> open;                    ///< Of scores whose blocks are left out.
+  std::vector<bool> constant;          ///< By node.
+  std::map<uint32_t, ScoreMask> found; ///< By the node of the scores with the mask.
+  std::map<uint32_t, Expr> open;       ///< Of scores whose blocks are left out.
   std::deque<Known> known;
 };
 

@@ -1,8 +1,8 @@
 //===- hidden_blocks.h - Scores of blocks that a constant mask hides --------===//
 //
-// Where what is added to the scores of a softmax is constant, whole blocks of rows and columns may
-// be hidden by it. A table of constants says which blocks are open, and the others' scores are
-// minus infinity without being computed:
+// Where what hides the scores of a softmax is constant (score_mask.h), whole blocks of rows and
+// columns may be hidden by it. A table of constants says which blocks are open, and the others'
+// scores are minus infinity without being computed:
 //
 //     x[i, j] = s[i, j] + m[i, j]   =>   x[i, j] = cases { open[i // 64, j // 64]: s[i, j] + m[i,
 //     j];
