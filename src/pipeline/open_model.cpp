@@ -181,10 +181,10 @@ std::vector<OpenDimension> smallerSizes(const OpenDimension &all, bool inBlocks)
 }
 
 std::vector<SizesToPlan> inOrderOfPlanning(std::vector<OpenDimension> parts) {
-  constexpr int64_t ratio = 16;
   std::vector<SizesToPlan> landmarks, others;
   int64_t last = std::numeric_limits<int64_t>::max();
   for (auto [number, part] : llvm::enumerate(llvm::reverse(parts))) {
+    const int64_t ratio = part.high < 16 ? 4 : 16; // A row more is a large part of few.
     bool isLandmark = number + 1 == parts.size() || part.high <= last / ratio;
     if (isLandmark)
       last = part.high;

@@ -7,6 +7,8 @@
 #include "te/constant.h"
 #include "te/printer.h"
 
+#include <cmath>
+
 namespace kintsugi::derive {
 namespace {
 
@@ -25,7 +27,14 @@ std::string softmaxWith(const std::string &mask, const std::string &further = ""
          further;
 }
 
-Program hidden(const std::string &text) {
+/// The same with other scores x, of s and of an input r.
+std::string softmaxOf(const std::string &scores, const std::string &input) {
+  std::string text = softmaxWith("0.0 * 1.0"), usual = "s[h, i, j] + g[i, j]";
+  text.replace(text.find(usual), usual.size(), scores);
+  return text.insert(text.find("g[i:128"), input + "\n");
+}
+
+Program hidden(const std::string &text, const std::vector<ExactTensor> &others = {}) {
   Program program = parsed(text);
   Expected<Program> after = hideBlocks(program);
   EXPECT_TRUE(after.ok()) << after.error().message;
@@ -35,8 +44,9 @@ Program hidden(const std::string &text) {
   ExactTensor scores{ElementType::F32, {3, 128, 192}, {}, {}};
   for (int64_t k = 0; k < 3 * 128 * 192; ++k)
     scores.floats.push_back(double(chance.between(-64, 64)) / 16);
-  std::vector<ExactTensor> expected = evaluated(program, {scores}),
-                           got = evaluated(*after, {scores});
+  std::vector<ExactTensor> inputs{scores};
+  inputs.insert(inputs.end(), others.begin(), others.end());
+  std::vector<ExactTensor> expected = evaluated(program, inputs), got = evaluated(*after, inputs);
   expectSame(got, expected);
   return std::move(*after);
 }
@@ -84,6 +94,57 @@ TEST(HiddenBlocks, ReadMasksThatOnlyHideAsBits) {
   EXPECT_TRUE(hasBits("cases { j < 3: -3.4028235e38; else: 0.0 }"));
   EXPECT_FALSE(hasBits("cases { i < j: -inf; else: 0.5 }"));
   EXPECT_FALSE(hasBits("cases { i == 70: -3.4028235e38; i < j: -inf; else: 0.0 }"));
+}
+
+TEST(HiddenBlocks, MayBeChosenByACondition) {
+  for (const char *scores :
+       {"cases { j <= i: s[h, i, j]; else: -inf }", "cases { i < j: -inf; else: s[h, i, j] }",
+        "cases { i < j: -3.4028235e38; else: s[h, i, j] }"}) {
+    Program after = hidden(softmaxOf(scores, ""));
+    EXPECT_EQ(tableOf(after), (std::vector<double>{1, 0, 0, 1, 1, 0})) << scores;
+    EXPECT_NE(printProgram(after).find("x.shown["), std::string::npos) << scores;
+  }
+}
+
+/// Of the columns 40 to 59, which a run hides: minus infinity, or "not so".
+ExactTensor hiddenInARun(ElementType type) {
+  ExactTensor result{type, {192}, {}, {}};
+  for (int64_t column = 0; column < 192; ++column) {
+    bool isHidden = column >= 40 && column < 60;
+    if (type == ElementType::Bool)
+      result.integers.push_back(!isHidden);
+    else
+      result.floats.push_back(isHidden ? -INFINITY : 0.25);
+  }
+  return result;
+}
+
+TEST(HiddenBlocks, MayHaveMasksOfARunAroundThem) {
+  const std::vector<double> causal{1, 0, 0, 1, 1, 0};
+  std::string low = "cases { i < j: -inf; else: 0.0 }";
+  for (const std::string &scores : std::vector<std::string>{
+           "(s[h, i, j] + " + low + ") + r[j]", "s[h, i, j] + (r[j] + " + low + ")",
+           "cases { i < j: -inf; else: s[h, i, j] } + r[j]",
+           "cases { i < j: -inf; else: s[h, i, j] + r[j] }"}) {
+    Program after =
+        hidden(softmaxOf(scores, "input r[j:192] f32"), {hiddenInARun(ElementType::F32)});
+    EXPECT_EQ(tableOf(after), causal) << scores;
+  }
+  for (const char *scores :
+       {"cases { (j <= i) and r[j]: s[h, i, j]; else: -inf }",
+        "cases { r[j]: cases { j <= i: s[h, i, j]; else: -inf }; else: -inf }"}) {
+    Program after =
+        hidden(softmaxOf(scores, "input r[j:192] bool"), {hiddenInARun(ElementType::Bool)});
+    EXPECT_EQ(tableOf(after), causal) << scores;
+  }
+}
+
+TEST(HiddenBlocks, OfLowNumbersStayWhereARunMayHideAllOthers) {
+  // A row that sees nothing else has equal weights among all that have the lowest number.
+  std::string low = "cases { i < j: -3.4028235e38; else: 0.0 }";
+  Program after = hidden(softmaxOf("(s[h, i, j] + " + low + ") + r[j]", "input r[j:192] f32"),
+                         {hiddenInARun(ElementType::F32)});
+  EXPECT_TRUE(tableOf(after).empty());
 }
 
 TEST(HiddenBlocks, OfOneMaskShareTheirTables) {
