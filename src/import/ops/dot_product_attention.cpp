@@ -22,7 +22,8 @@ public:
     s.scores = scores();
     s.bounded = a.softcap > 0 ? bounded(s.scores) : s.scores;
     s.masked = a.masked ? masked(s.bounded) : s.bounded;
-    Softmax softmax = softmaxAlong(b, name + ".softmax", precise(s.masked), 3, stored());
+    Softmax softmax = 
+        softmaxAlong(b, name + ".softmax", precise(s.masked), 3, stored(), a.sink);
     s.weights = b.castTo(name + ".weights", softmax.result, type);
     if (!a.mayHideRows) {
       s.result = weighted(name, s.weights);

@@ -4,6 +4,8 @@
 
 #include "import/builder.h"
 
+#include <functional>
+
 namespace kintsugi::import {
 
 struct Softmax {
@@ -12,9 +14,10 @@ struct Softmax {
 };
 
 /// The softmax of floats along one dimension, computed in the accumulator's type. Its elements are
-/// stored as `stored`, to which only what is in memory is rounded.
+/// stored as `stored`, to which only what is in memory is rounded. `sink` is one more element of
+/// each row, by the other dimensions, that the sums have and the result has not; it may be empty.
 Softmax softmaxAlong(Builder &b, const std::string &name, ValueId x, unsigned axis,
-                     ElementType stored);
+                     ElementType stored, const std::function<Expr(Indices)> &sink = {});
 
 /// The logarithm of the softmax of floats along one dimension, whose elements are computed in the
 /// accumulator's type and stored as `stored`.
