@@ -236,7 +236,7 @@ Status GroupQueryAttention::readPast() {
     return c.error(llvm::Twine("its seqlens_k must be integers, one for each of ") +
                    llvm::Twine(x.queries.batch) + " samples, but is " + nameOf(c.type(last)) +
                    " of shape " + shapeString(c.dims(last)));
-  KINTSUGI_RETURN_IF_ERROR(c.requireWithin(last, 0, n.keys, "number of keys less one"));
+  KINTSUGI_RETURN_IF_ERROR(c.requireWithin(last, 0, n.keys, "seqlens_k"));
   if (!n.cached || n.isFirst().value_or(false))
     return Status::success();
   ValueId each = c.reshape(c.name() + ".last", last, {x.queries.batch});

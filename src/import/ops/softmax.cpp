@@ -90,21 +90,13 @@ ValueId logarithms(Builder &b, const std::string &name, ValueId x, Normalized ov
   });
 }
 
-/// `sink`: the element that is in the sums alone; may be empty. An exponential of more than the
-/// greatest may be infinite, and the quotients 0, which they nearly are.
 Softmax quotients(Builder &b, const std::string &name, ValueId x, Normalized over,
-                  llvm::function_ref<Expr(Expr)> rounded,
-                  const std::function<Expr(Indices)> &sink = {}) {
+                  llvm::function_ref<Expr(Expr)> rounded) {
   Exponentials e = exponentials(b, name, x, std::move(over), true);
   ValueId result = b.define(name, b.shape(x), [&](Indices i) {
-    llvm::SmallVector<Index> row = e.over.outerOf(i);
-    Expr sum = b.read(e.sum, row);
-    if (sink)
-      sum = sum + Expr::unary(UnaryOp::Exp, Expr::cast(e.wide, sink(row)) -
-                                                Expr::cast(e.wide, b.read(e.greatest, row)));
-    return rounded(b.read(e.shifted, i) / sum);
+    return rounded(b.read(e.shifted, i) / b.read(e.sum, e.over.outerOf(i)));
   });
-  return {result, e.greatest};
+  return {result, e.greatest, e.sum};
 }
 
 Status softmax(OpContext &c) {
@@ -148,10 +140,9 @@ Status hardmax(OpContext &c) {
 } // namespace
 
 Softmax softmaxAlong(Builder &b, const std::string &name, ValueId x, unsigned axis,
-                     ElementType stored, const std::function<Expr(Indices)> &sink) {
-  return quotients(
-      b, name, x, overDimensions(b.shape(x), axis, axis + 1),
-      [&](Expr quotient) { return Expr::stored(stored, quotient); }, sink);
+                     ElementType stored) {
+  return quotients(b, name, x, overDimensions(b.shape(x), axis, axis + 1),
+                   [&](Expr quotient) { return Expr::stored(stored, quotient); });
 }
 
 ValueId logSoftmaxAlong(Builder &b, const std::string &name, ValueId x, unsigned axis,

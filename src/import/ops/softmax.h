@@ -4,20 +4,18 @@
 
 #include "import/builder.h"
 
-#include <functional>
-
 namespace kintsugi::import {
 
 struct Softmax {
   ValueId result;
   ValueId greatest; ///< The greatest of the elements that a sum of exponentials is of.
+  ValueId sum;      ///< Of the exponentials of what elements have less than the greatest.
 };
 
 /// The softmax of floats along one dimension, computed in the accumulator's type. Its elements are
-/// stored as `stored`, to which only what is in memory is rounded. `sink` is one more element of
-/// each row, by the other dimensions, that the sums have and the result has not; it may be empty.
+/// stored as `stored`, to which only what is in memory is rounded.
 Softmax softmaxAlong(Builder &b, const std::string &name, ValueId x, unsigned axis,
-                     ElementType stored, const std::function<Expr(Indices)> &sink = {});
+                     ElementType stored);
 
 /// The logarithm of the softmax of floats along one dimension, whose elements are computed in the
 /// accumulator's type and stored as `stored`.
