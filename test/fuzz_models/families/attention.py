@@ -212,11 +212,12 @@ def scores_added(m, batch, heads, rows, columns):
     return m.input((m.d.choice([batch, 1]), m.d.choice([heads, 1]), rows, columns))
 
 
-def microsoft(m, op, inputs, outputs, **attributes):
+def microsoft(m, op, inputs, outputs, kept=None, **attributes):
+    """The first `kept` outputs, or all, are for others to read."""
     while inputs[-1] is None:
         inputs.pop()
     made = m.g.node(op, inputs, None, outputs=[(shape, "float") for shape in outputs], bound=2.0, domain="com.microsoft", **attributes)
-    m.keep(*made)
+    m.keep(*made[:kept])
 
 
 @block("GroupQueryAttention", weight=4)
@@ -253,11 +254,10 @@ def group_query_attention(m):
         inputs[11] = m.g.weight((heads,))
     elif m.d.chance(4):
         attributes["smooth_softmax"] = 1
-    # What is behind all keys of a sample may be anything, too.
-    outputs = [(batch, rows, heads * width)]
-    if kind == "grown" and rows > 1:
-        outputs += [(batch, shared, held, width)] * 2
-    microsoft(m, "GroupQueryAttention", inputs, outputs, **attributes)
+    # ONNX Runtime is wrong without the caches, in which what is behind the keys of a sample may be anything.
+    outputs = [(batch, rows, heads * width)] + [(batch, shared, held, width)] * 2
+    kept = 3 if total == held and (rows > 1 or not past) else 1
+    microsoft(m, "GroupQueryAttention", inputs, outputs, kept, **attributes)
 
 
 def padding(m, batch, rows, columns):
