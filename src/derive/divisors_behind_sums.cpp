@@ -237,7 +237,8 @@ private:
       return std::nullopt;
     for (unsigned k : {0, 1}) {
       WeightedSum found{k,       ElementType::F16,     false, false, nullptr,
-                        nullptr, Expr::boolean(false), {},    {},    {}, {}};
+                        nullptr, Expr::boolean(false), {},    {},    {},
+                        {}};
       std::optional<Expr> quotient = quotientOf(sum.bodies[0].operand(k), sum, found);
       if (quotient && findNumbers(quotient->operand(0), sum, found) &&
           isTheirSum(quotient->operand(1), quotient->operand(0), sum, found) &&

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from onnx import helper, numpy_helper
 
-kintsugi = pytest.importorskip("kintsugi")
+package = pytest.importorskip("kintsugi")
 onnxruntime = pytest.importorskip("onnxruntime")
 
 TYPES = [np.float32, np.float16]
@@ -47,7 +47,7 @@ class Node:
         return {f"x{number}": array for number, array in self.arrays(kind) if number not in self.known}
 
     def run(self, kind):
-        session = kintsugi.InferenceSession(self.model(kind), cache=False)
+        session = package.InferenceSession(self.model(kind), cache=False)
         return session.run(None, self.feeds(kind))
 
     def expected(self, kind):
@@ -179,21 +179,21 @@ def test_a_first_step_counts_from_the_first_position(floats):
 def test_lengths_are_numbers_of_the_run(floats):
     """One session for all of them; ones that don't fit end the run."""
     node = grouped(floats, 2, 1, [8, 5], 8, 12, rotary=8)
-    session, feeds = kintsugi.InferenceSession(node.model(np.float32), cache=False), node.feeds(np.float32)
+    session, feeds = package.InferenceSession(node.model(np.float32), cache=False), node.feeds(np.float32)
     for lengths in [12, 3], [1, 1], [7, 12]:
         node.inputs[5:7] = i32(*lengths) - 1, i32(max(lengths))
         feeds |= {"x5": node.inputs[5], "x6": node.inputs[6]}
         mine, theirs = session.run(None, feeds)[0], node.expected(np.float32)[0]
         np.testing.assert_allclose(mine, theirs, rtol=2e-5, atol=2e-5)
     for name, wrong in ("x5", i32(12, 3)), ("x5", i32(-1, 3)), ("x6", i32(13)):
-        with pytest.raises(kintsugi.Error, match="seqlens_k|total_sequence_length"):
+        with pytest.raises(package.Error, match="seqlens_k|total_sequence_length"):
             session.run(None, feeds | {name: wrong})
 
 
 def test_a_cache_in_place(floats):
     """Its memory is where the cache of the last step is."""
     node = grouped(floats, 1, 1, [1], 1, 8, rotary=8)
-    session, feeds = kintsugi.InferenceSession(node.model(np.float32), cache=False), node.feeds(np.float32)
+    session, feeds = package.InferenceSession(node.model(np.float32), cache=False), node.feeds(np.float32)
     caches = {name: feeds[name].copy() for name in ("x3", "x4")}
     binding, y = session.io_binding(), np.empty((1, 1, HEADS * SIZE), np.float32)
     grown = [feeds["x3"][:, :, :0], feeds["x4"][:, :, :0]]
@@ -354,3 +354,33 @@ def test_square_masks(floats, past):
     node.inputs[3] = np.ascontiguousarray(mask[:, 0, past : past + 5, : past + 5])
     for one, other in zip(mine, node.expected(np.float32), strict=True):
         np.testing.assert_allclose(one, other, rtol=2e-5, atol=2e-5)
+
+
+# GPUs
+
+
+LONG = 256
+
+
+def prompts():
+    """Of long texts, whose lengths only the run knows, by what is in them."""
+    width, shared = HEADS * SIZE, SHARED * SIZE
+    tokens = lambda size: np.zeros((2, LONG, size), np.float32)
+    q, k = tokens(width), tokens(shared)
+    yield "lengths", Node("MultiHeadAttention", [q, q, q, None, i32(9, 9)], num_heads=HEADS)
+    yield "causal", Node("MultiHeadAttention", [q, q, q], num_heads=HEADS, unidirectional=1)
+    cache, empty = [np.zeros((2, SHARED, 2 * LONG, SIZE), np.float32)] * 2, [None] * 2
+    sink = np.zeros(HEADS, np.float32)
+    for name, past, more in ("grouped", empty, []), ("into a cache", cache, []), ("sinks", empty, [None] * 4 + [sink]):
+        inputs = [q, k, k, *past, i32(9, 9), i32(LONG), *more]
+        yield name, Node("GroupQueryAttention", inputs, 3, (6,), num_heads=HEADS, kv_num_heads=SHARED)
+
+
+@pytest.mark.parametrize(("name", "node"), list(prompts()), ids=[name for name, _ in prompts()])
+def test_a_prompt_is_one_kernel_on_a_gpu(folder, kintsugi, name, node):
+    """Scores are nowhere in memory, and heads that share keys have no copies of them."""
+    model, tile = folder / "prompt.onnx", folder / "prompt.tile"
+    model.write_bytes(node.model(np.float32))
+    code, _, errors = kintsugi("compile", model, "--target", "cuda", "--precision", "f16", "--emit", "tile", "-o", tile)
+    assert code == 0, errors
+    assert tile.read_text().count("streamed = true") == 1

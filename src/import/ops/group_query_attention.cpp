@@ -215,8 +215,7 @@ Status GroupQueryAttention::readTotal() {
   // Nothing else is as long.
   if (!n.total && c.hasInput(ScoreBias) && c.rank(c.input(ScoreBias)) == 4) {
     n.total = c.extent(c.input(ScoreBias), 3);
-    KINTSUGI_RETURN_IF_ERROR(
-        requireNumberWithin(c, TotalLength, *n.total, *n.total + 1, excess));
+    KINTSUGI_RETURN_IF_ERROR(requireNumberWithin(c, TotalLength, *n.total, *n.total + 1, excess));
   }
   if (!n.total)
     return readTotalOfRun();
@@ -260,9 +259,8 @@ Status GroupQueryAttention::readPositionIds(Rotation &rotation) {
   if (c.count(ids) == 0)
     return Status::success();
   if (n.isFirst() == true) {
-    ValueId first = c.view(c.name() + ".first", ids, {1}, [&](Indices) {
-      return llvm::SmallVector<Index>{0, 0};
-    });
+    ValueId first = c.view(c.name() + ".first", ids, {1},
+                           [&](Indices) { return llvm::SmallVector<Index>{0, 0}; });
     KINTSUGI_RETURN_IF_ERROR(c.requireWithin(first, 0, positions - n.fresh + 1, "position"));
     rotation.positionOf = [this, first](const Index &, const Index &token) {
       return c.gather(first, {0}) + token;
@@ -274,12 +272,12 @@ Status GroupQueryAttention::readPositionIds(Rotation &rotation) {
     Expr own = Expr::cast(ElementType::I64, c.read(ids, {batch, token}));
     if (n.isFirst())
       return Index::data(own);
-    Expr counted = Expr::cast(ElementType::I64, c.read(ids, {0, 0})) +
-                   Expr::index(token, ElementType::I64);
+    Expr counted =
+        Expr::cast(ElementType::I64, c.read(ids, {0, 0})) + Expr::index(token, ElementType::I64);
     ValueId total = c.input(TotalLength);
     Expr given = c.read(total, llvm::SmallVector<Index>(c.rank(total), 0));
-    Expr isFirst = Expr::binary(te::BinaryOp::Equal, Expr::cast(ElementType::I64, given),
-                                integer(n.fresh));
+    Expr isFirst =
+        Expr::binary(te::BinaryOp::Equal, Expr::cast(ElementType::I64, given), integer(n.fresh));
     return Index::data(Expr::select(isFirst, counted, own));
   };
   return Status::success();
@@ -372,8 +370,8 @@ Status GroupQueryAttention::attend() {
   a.softcap = c.real("softcap", 0);
   a.masked = [&](Indices i, Expr score) { return behindMasks(i, std::move(score)); };
   KINTSUGI_RETURN_IF_ERROR(readSink(a));
-  c.output(0, Heads::sideBySide(c, c.name() + ".sidebyside",
-                                import::attend(c, c.name(), a).result));
+  c.output(0,
+           Heads::sideBySide(c, c.name() + ".sidebyside", import::attend(c, c.name(), a).result));
   c.output(1, presentKeys.tensor);
   c.output(2, presentValues.tensor);
   return Status::success();

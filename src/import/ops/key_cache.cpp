@@ -50,9 +50,8 @@ Heads withCache(Builder &b, const std::string &name, std::optional<ValueId> cach
   result.tokens = tokens;
   result.areSideBySide = false;
   bool isJoined = isApart && cache && b.extent(*cache, 2) == past.known;
-  result.tensor =
-      isJoined ? concatenated(b, name, {*cache, x.apart(b, name + ".new").tensor}, 2)
-               : chosenByToken(b, name, cache, x, past, tokens);
+  result.tensor = isJoined ? concatenated(b, name, {*cache, x.apart(b, name + ".new").tensor}, 2)
+                           : chosenByToken(b, name, cache, x, past, tokens);
   return result;
 }
 

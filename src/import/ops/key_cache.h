@@ -26,7 +26,8 @@ Expr positionOf(const Builder &b, const PastLength &past, Indices i);
 /// An error where a cache can't hold heads like those of `x`; `role` says what it is.
 Status requireCacheFits(OpContext &c, ValueId cache, const Heads &x, llvm::StringRef role);
 
-/// The first `tokens` of what is in `cache`, if there is one, with the tokens of `x` from `past` on.
+/// The first `tokens` of what is in `cache`, if there is one, with the tokens of `x` from `past`
+/// on.
 Heads withCache(Builder &b, const std::string &name, std::optional<ValueId> cache, const Heads &x,
                 const PastLength &past, int64_t tokens);
 

@@ -14,8 +14,8 @@ struct RefusedInput {
 };
 Status refuseInputs(OpContext &c, llvm::ArrayRef<RefusedInput> inputs);
 
-/// What products of queries and keys of heads of `size` elements are multiplied by: attribute scale,
-/// where it is there and not 0.
+/// What products of queries and keys of heads of `size` elements are multiplied by: attribute
+/// scale, where it is there and not 0.
 double scaleOf(OpContext &c, int64_t size);
 
 /// The number in a tensor of one integer, where it is known at import.

@@ -48,7 +48,8 @@ private:
   std::optional<int64_t> maskedKeys() const;
   Status attend();
 
-  /// Part `number` of the `parts` that each head has in a tensor [batch, token, head, part, element].
+  /// Part `number` of the `parts` that each head has in a tensor [batch, token, head, part,
+  /// element].
   Heads unpacked(const char *step, unsigned input, int64_t number) const;
   Expected<Heads> sideBySide(unsigned input) const;
   Heads biased(const char *step, const Heads &x, int64_t first);
@@ -91,8 +92,11 @@ Status MultiHeadAttention::readHeads() {
   std::vector<int64_t> shape = c.dims(c.input(Query));
   if (shape.size() == 5 && !c.hasInput(Key) && !c.hasInput(Value)) {
     if (shape[2] != heads || shape[3] != 3)
-      return c.error("its query of shape " + shapeString(shape) + " holds no queries, keys and "
-                     "values of " + llvm::Twine(heads) + " heads; it must have the shape "
+      return c.error("its query of shape " + shapeString(shape) +
+                     " holds no queries, keys and "
+                     "values of " +
+                     llvm::Twine(heads) +
+                     " heads; it must have the shape "
                      "[batch, tokens, heads, 3, elements]");
     queries = unpacked(".query", Query, 0);
     keys = unpacked(".key", Query, 1);
@@ -153,15 +157,14 @@ Status MultiHeadAttention::readCrossKeys() {
 
 Status MultiHeadAttention::requireFit() {
   fresh = keys.tokens;
-  bool fits = keys.batch == queries.batch && values.batch == queries.batch &&
-              keys.heads == heads && values.heads == heads && keys.size == queries.size &&
-              values.tokens == keys.tokens;
+  bool fits = keys.batch == queries.batch && values.batch == queries.batch && keys.heads == heads &&
+              values.heads == heads && keys.size == queries.size && values.tokens == keys.tokens;
   if (fits)
     return Status::success();
   return c.error("its query of shape " + shapeString(c.dims(queries.tensor)) +
-                 " does not fit its key and value of shapes " +
-                 shapeString(c.dims(keys.tensor)) + " and " + shapeString(c.dims(values.tensor)) +
-                 " with " + llvm::Twine(heads) + " heads");
+                 " does not fit its key and value of shapes " + shapeString(c.dims(keys.tensor)) +
+                 " and " + shapeString(c.dims(values.tensor)) + " with " + llvm::Twine(heads) +
+                 " heads");
 }
 
 /// With the elements of the bias from the one that is `first` on.
@@ -264,8 +267,8 @@ Status MultiHeadAttention::addPast() {
 Status MultiHeadAttention::attend() {
   DotProductAttention a{queries, keys, values, scaleOf(c, queries.size)};
   ScoreSizes sizes{queries.batch, heads, queries.tokens, fresh, keys.tokens, past};
-  KINTSUGI_ASSIGN(PaddingMask mask, PaddingMask::read(c, KeyMask, ScoreBias, c.input(Query), sizes,
-                                                      c.hasOutput(3)));
+  KINTSUGI_ASSIGN(PaddingMask mask,
+                  PaddingMask::read(c, KeyMask, ScoreBias, c.input(Query), sizes, c.hasOutput(3)));
   if (mask.isNeeded())
     a.masked = [&](Indices i, Expr score) { return mask.applied(i, std::move(score)); };
   AttentionSteps steps = import::attend(c, c.name(), a);

@@ -33,11 +33,11 @@ Expected<PaddingMask> PaddingMask::read(OpContext &c, unsigned mask, unsigned bi
   // One query is the last one.
   result.isCausal = c.integer("unidirectional", 0) != 0 && sizes.queries > 1;
   if (result.isCausal && sizes.queries != sizes.fresh)
-    return c.error("it is unidirectional, and has " + llvm::Twine(sizes.queries) +
-                   " queries for " + llvm::Twine(sizes.fresh) +
+    return c.error("it is unidirectional, and has " + llvm::Twine(sizes.queries) + " queries for " +
+                   llvm::Twine(sizes.fresh) +
                    " keys; it must have as many, or unidirectional be 0");
-  bool hasLengths = result.kind == Kind::Lengths ||
-                    (result.kind == Kind::Ranges && !result.isCausal);
+  bool hasLengths =
+      result.kind == Kind::Lengths || (result.kind == Kind::Ranges && !result.isCausal);
   result.isChosen = hasLengths && !showsScores && result.filter <= farFromScores;
   return result;
 }
@@ -76,8 +76,8 @@ Status PaddingMask::readMask(unsigned input) {
   if (c.rank(given) == 1)
     return readList(given);
   std::vector<int64_t> shape = c.dims(given);
-  bool isSame = n.keys != 1 && shape.size() == 2 && shape[1] == 1 &&
-                (shape[0] == 1 || shape[0] == n.batch);
+  bool isSame =
+      n.keys != 1 && shape.size() == 2 && shape[1] == 1 && (shape[0] == 1 || shape[0] == n.batch);
   if (isSame) // For all keys.
     return Status::success();
   bool fits = shape == std::vector{n.batch, n.keys} ||

@@ -19,9 +19,9 @@ namespace {
 enum Input : unsigned { Tokens, Weights, Bias, Mask, Past, ScoreBias };
 
 Status checkNode(OpContext &c) {
-  KINTSUGI_RETURN_IF_ERROR(c.requireOnly(
-      {"do_rotary", "mask_filter_value", "num_heads", "past_present_share_buffer",
-       "qkv_hidden_sizes", "rotary_embedding_dim", "scale", "unidirectional"}));
+  KINTSUGI_RETURN_IF_ERROR(
+      c.requireOnly({"do_rotary", "mask_filter_value", "num_heads", "past_present_share_buffer",
+                     "qkv_hidden_sizes", "rotary_embedding_dim", "scale", "unidirectional"}));
   if (c.integer("do_rotary", 0) != 0)
     return c.error("do_rotary is not supported; rotate by RotaryEmbedding nodes in front of a "
                    "MultiHeadAttention");
@@ -65,9 +65,8 @@ Expected<ValueId> projected(OpContext &c) {
   if (c.dims(c.input(Bias)) != std::vector{c.extent(weights, 1)})
     return c.error("its bias of shape " + shapeString(c.dims(c.input(Bias))) +
                    " does not fit weights of shape " + shapeString(c.dims(weights)));
-  return c.define(c.name() + ".biased", c.shape(product), [&](Indices i) {
-    return c.read(product, i) + c.read(c.input(Bias), {i[2]});
-  });
+  return c.define(c.name() + ".biased", c.shape(product),
+                  [&](Indices i) { return c.read(product, i) + c.read(c.input(Bias), {i[2]}); });
 }
 
 struct Operands {
@@ -97,7 +96,8 @@ Expected<int64_t> addPast(OpContext &c, Operands &x) {
     return 0;
   if (x.keys.size != x.values.size)
     return c.error("its keys of " + llvm::Twine(x.keys.size) + " and values of " +
-                   llvm::Twine(x.values.size) + " elements don't fit in one tensor of the past; "
+                   llvm::Twine(x.values.size) +
+                   " elements don't fit in one tensor of the past; "
                    "leave past and present out");
   PastLength length;
   std::vector<int64_t> wanted{2, x.keys.batch, x.keys.heads, 0, x.keys.size};
@@ -107,8 +107,8 @@ Expected<int64_t> addPast(OpContext &c, Operands &x) {
     if (shape.size() == 5)
       length.known = wanted[3] = shape[3];
     if (shape != wanted)
-      return c.error("its past of shape " + shapeString(shape) + " does not fit keys and values of " +
-                     "shape " + shapeString(wanted));
+      return c.error("its past of shape " + shapeString(shape) +
+                     " does not fit keys and values of " + "shape " + shapeString(wanted));
   }
   auto withPast = [&](const char *step, Heads &heads, int64_t part) {
     std::optional<ValueId> cache;
@@ -117,8 +117,8 @@ Expected<int64_t> addPast(OpContext &c, Operands &x) {
       cache = c.view(c.name() + step + ".past", c.input(Past), shape, [&](Indices i) {
         return llvm::SmallVector<Index>{part, i[0], i[1], i[2], i[3]};
       });
-    heads = withCache(c, c.name() + step + ".all", cache, heads, length,
-                      length.known + heads.tokens);
+    heads =
+        withCache(c, c.name() + step + ".all", cache, heads, length, length.known + heads.tokens);
   };
   withPast(".key", x.keys, 0);
   withPast(".value", x.values, 1);
@@ -133,8 +133,8 @@ Status projectedAttention(OpContext &c) {
   Operands x = split(c, product, widths, heads);
   KINTSUGI_ASSIGN(int64_t past, addPast(c, x));
   DotProductAttention a{x.queries, x.keys, x.values, scaleOf(c, x.queries.size)};
-  ScoreSizes sizes{x.queries.batch, heads, x.queries.tokens, x.queries.tokens, x.keys.tokens,
-                   {past, {}}};
+  ScoreSizes sizes{x.queries.batch,  heads,         x.queries.tokens,
+                   x.queries.tokens, x.keys.tokens, {past, {}}};
   KINTSUGI_ASSIGN(PaddingMask mask,
                   PaddingMask::read(c, Mask, ScoreBias, c.input(Tokens), sizes, false));
   if (mask.isNeeded())

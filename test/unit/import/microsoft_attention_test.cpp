@@ -61,8 +61,13 @@ TEST(GroupQueryAttention, Shapes) {
   EXPECT_EQ(groupedError({floats({"2", "3", "32"}), floats({"2", "3", "16"}), absent, absent,
                           absent, lastKeys, integers({"1"})}),
             "its key and value go together; give both or none");
-  EXPECT_EQ(groupedError({{f64, {"2", "3", "32"}}, floats({"2", "3", "16"}),
-                          floats({"2", "3", "16"}), absent, absent, lastKeys, integers({"1"})}),
+  EXPECT_EQ(groupedError({{f64, {"2", "3", "32"}},
+                          floats({"2", "3", "16"}),
+                          floats({"2", "3", "16"}),
+                          absent,
+                          absent,
+                          lastKeys,
+                          integers({"1"})}),
             "its inputs have different element types, f64 and f32");
   EXPECT_EQ(groupedError(grouped()), "its seqlens_k and total_sequence_length must be given");
   EXPECT_EQ(errorOf("GroupQueryAttention", grouped(rest),
@@ -171,8 +176,7 @@ TEST(MultiHeadAttention, Shapes) {
             "the shape [batch, tokens, heads, 2, elements]");
   EXPECT_EQ(headsError({query, key, key, floats({"32"})}),
             "its bias of shape [32] does not fit 4 heads of 8 and 8 elements, which take 96");
-  EXPECT_EQ(errorOf("MultiHeadAttention", {query, key, key}, {}),
-            "its num_heads must be given");
+  EXPECT_EQ(errorOf("MultiHeadAttention", {query, key, key}, {}), "its num_heads must be given");
 }
 
 TEST(MultiHeadAttention, Masks) {
@@ -231,8 +235,7 @@ std::string projectedError(Operands operands, Attributes more = {}) {
 }
 
 TEST(ProjectedAttention, Shapes) {
-  Operand tokens = floats({"2", "3", "16"}), weights = floats({"16", "96"}),
-          bias = floats({"96"});
+  Operand tokens = floats({"2", "3", "16"}), weights = floats({"16", "96"}), bias = floats({"96"});
   EXPECT_EQ(projectedError({tokens, weights, bias}), "");
   EXPECT_EQ(projectedError({tokens, floats({"15", "96"}), bias}),
             "its input of shape [2, 3, 16] does not fit weights of shape [15, 96]");
