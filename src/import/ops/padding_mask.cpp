@@ -10,6 +10,9 @@ namespace kintsugi::import {
 /// Scores of models are nearer to zero than this by far.
 static constexpr double farFromScores = -1e4;
 
+/// No key has such a number.
+static constexpr int64_t behindAll = int64_t(1) << 40;
+
 /// The least number that sums with scores do not leave the type's range from.
 static double leastFilter(ElementType type) {
   switch (type) {
@@ -30,9 +33,10 @@ Expected<PaddingMask> PaddingMask::read(OpContext &c, unsigned mask, unsigned bi
   KINTSUGI_RETURN_IF_ERROR(result.readMask(mask));
   std::vector<int64_t> scores{sizes.batch, sizes.heads, sizes.queries, sizes.keys};
   KINTSUGI_ASSIGN(result.bias, readScoreBias(c, bias, query, scores));
+  bool isAhead = c.integer("unidirectional", 0) != 0;
+  result.isCausal = isAhead && sizes.queries == sizes.fresh;
   // One query is the last one.
-  result.isCausal = c.integer("unidirectional", 0) != 0 && sizes.queries > 1;
-  if (result.isCausal && sizes.queries != sizes.fresh)
+  if (isAhead && !result.isCausal && sizes.queries != 1)
     return c.error("it is unidirectional, and has " + llvm::Twine(sizes.queries) + " queries for " +
                    llvm::Twine(sizes.fresh) +
                    " keys; it must have as many, or unidirectional be 0");
@@ -61,7 +65,8 @@ Status PaddingMask::readList(ValueId given) {
     return unfit(given);
   int64_t taken = kind == Kind::Ranges ? 2 : 1;
   ValueId lengths = c.define(c.name() + ".lengths", {taken, n.batch}, [&](Indices i) {
-    return Expr::cast(ElementType::I64, c.read(given, {i[0] * n.batch + i[1]}));
+    Index place = taken == 1 ? i[1] : i[0] * n.batch + i[1];
+    return Expr::cast(ElementType::I64, c.read(given, {place}));
   });
   mask = lengths;
   return c.requireWithin(lengths, 0, n.keys + 1, "number of valid keys");
@@ -122,7 +127,7 @@ Expr PaddingMask::withPadding(Indices i, Expr score) const {
   }
   Expr isEmpty = lessEqual(end, start);
   Expr low = number(score.type(), -INFINITY);
-  Expr isSeen = less(key, Expr::select(isEmpty, integer(n.keys), end));
+  Expr isSeen = less(key, Expr::select(isEmpty, integer(behindAll), end));
   if (kind == Kind::Ranges)
     isSeen = both(lessEqual(Expr::select(isEmpty, integer(0), start), key), isSeen);
   return Expr::select(isSeen, score, low);
