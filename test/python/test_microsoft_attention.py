@@ -3,6 +3,7 @@
 import itertools
 
 import numpy as np
+import onnx
 import pytest
 from onnx import helper, numpy_helper
 
@@ -262,6 +263,7 @@ def test_packed_tensors(floats, kind):
 
 MASKS = {
     "lengths": i32(5, 2),
+    "lengths of more": i32(9, 3),
     "lengths of nothing": i32(0, 3),
     "lengths and places": i32(3, 1, 0, 3, 4, 0, 3, 4),
     "by key": i32([1, 0, 1, 1, 0], [0, 0, 1, 2, -1]),
@@ -274,7 +276,7 @@ MASKS = {
 @pytest.mark.parametrize(("mask", "causal"), list(itertools.product(MASKS, [0, 1])))
 def test_masks_of_keys(floats, kind, mask, causal):
     """Where all keys of a query are hidden, ONNX Runtime's sums with -10000 have lost the scores' last bits."""
-    extra, coarse = {4: MASKS[mask]}, 0 if mask in ("lengths", "lengths and places") else 5e-3
+    extra, coarse = {4: MASKS[mask]}, 0 if mask in ("lengths", "lengths of more", "lengths and places") else 5e-3
     if kind == np.float32 or mask.startswith("lengths"):
         compare(multi_head(floats, extra=extra, unidirectional=causal), kind, coarse=coarse)
     compare(multi_head(floats, extra=extra, unidirectional=causal, mask_filter_value=-3.0), kind)
@@ -298,6 +300,19 @@ def test_a_cache_with_room(floats, kind, known, mask):
     extra = {4: mask, 8: i32(4)}
     node = multi_head(floats, tokens=1, keys=1, past=9, outputs=3, extra=extra, known=known)
     compare(node, kind, [None, np.s_[:, :, :5], np.s_[:, :, :5]])
+
+
+def test_ranges_of_tokens(floats):
+    """One artifact for all of them, whose masks are lengths of the run."""
+    node = multi_head(floats, extra={4: i32(3, 5)}, unidirectional=1)
+    model = onnx.load_from_string(node.model(np.float32))
+    for put in model.graph.input[:3]:
+        put.type.tensor_type.shape.dim[1].dim_param = "S"
+    session = package.InferenceSession(model.SerializeToString(), cache=False, dims={"S": (1, 8)})
+    for tokens in 1, 5, 8:
+        node.inputs[:3] = [floats(2, tokens, HEADS * SIZE) for _ in range(3)]
+        mine, theirs = session.run(None, node.feeds(np.float32))[0], node.expected(np.float32)[0]
+        np.testing.assert_allclose(mine, theirs, rtol=2e-5, atol=2e-5)
 
 
 # Attention

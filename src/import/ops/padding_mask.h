@@ -3,7 +3,9 @@
 // What the models hide adds mask_filter_value to scores, so that a query of which all keys are
 // hidden sees them as if none were. Where lengths say what is hidden and the number is so far from
 // all scores that nothing is left of it, keys behind the length are chosen by their places instead,
-// which kernels can skip; a length of 0 hides nothing then. What is ahead of a query it never sees.
+// which kernels can skip; a length of 0 hides nothing then. A length of more keys than there are is
+// that of all, as in ONNX Runtime, so that no run has to be checked. What is ahead of a query it
+// never sees.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KINTSUGI_IMPORT_OPS_PADDING_MASK_H
