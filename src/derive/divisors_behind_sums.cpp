@@ -23,7 +23,8 @@ struct WeightedSum {
   Expr x;                                ///< Over the iterators of `numbers`.
   llvm::SmallVector<Index> numberAt;     ///< Where the weight reads them, in the sum's iterators.
   llvm::SmallVector<Index> maximumAt;    ///< Where they read the maximum, in their iterators.
-  ValueId maximumValue{};                ///< m, which others may read too, after the sum.
+  ValueId maximumValue{};                ///< m, which others may read too, after the sum,
+  ValueId totalValue{};                  ///< and z, the divisor.
   llvm::SmallVector<ValueId> onTheWay{}; ///< Values that serve nothing else.
 };
 
@@ -195,16 +196,32 @@ private:
     llvm::SmallVector<Index> atTerms(divisor.readIndices());
     atTerms.push_back(Index::iterator(term));
     found.onTheWay.push_back(divisor.readValue());
+    if (isAtMaxima(*total, found))
+      found.totalValue = divisor.readValue();
     return simplified(substitute(total->bodies[0], atTerms), sum) == numerator;
   }
 
-  /// Whether nothing but this sum, and each other, needs these values. Who reads the maximum after
-  /// the sum is given the one that the statistics have.
+  /// Whether each element of the total is of numbers whose maximum is at the same place.
+  bool isAtMaxima(const Definition &total, const WeightedSum &found) const {
+    const Expr &number = unwidened(total.bodies[0]);
+    if (number.kind() != ExprKind::Read || number.readFill() ||
+        old.definitionOf(number.readValue()) != found.numbers ||
+        old.shape(total.results[0]) != old.shape(found.maximumValue))
+      return false;
+    llvm::SmallVector<Index> places = substitute(found.maximumAt, number.readIndices());
+    return llvm::all_of(llvm::enumerate(places), [&](const auto &place) {
+      return te::simplify(place.value(), total.ranges()).asIterator() == int(place.index());
+    });
+  }
+
+  /// Whether nothing but this sum, and each other, needs these values. Who reads the maximum or the
+  /// divisor after the sum is given the one that the statistics have.
   bool servesNothingElse(const WeightedSum &found, uint32_t node) const {
     return llvm::all_of(found.onTheWay, [&](ValueId id) {
       bool isOutput =
           llvm::any_of(old.outputs, [&](const auto &output) { return output.value == id; });
-      bool mayBeRead = id == found.maximumValue && old.value(id).type == ElementType::F32;
+      bool mayBeRead = (id == found.maximumValue || id == found.totalValue) &&
+                       old.value(id).type == ElementType::F32;
       return !isOutput && llvm::all_of(readers[id.number], [&](uint32_t reader) {
         return reader == node || (mayBeRead && reader > node) ||
                llvm::any_of(old.resultsOf(reader), [&](ValueId result) {
@@ -220,7 +237,8 @@ private:
       return std::nullopt;
     for (unsigned k : {0, 1}) {
       WeightedSum found{k,       ElementType::F16,     false, false, nullptr,
-                        nullptr, Expr::boolean(false), {},    {},    {}};
+                        nullptr, Expr::boolean(false), {},    {},    {},
+                        {}};
       std::optional<Expr> quotient = quotientOf(sum.bodies[0].operand(k), sum, found);
       if (quotient && findNumbers(quotient->operand(0), sum, found) &&
           isTheirSum(quotient->operand(1), quotient->operand(0), sum, found) &&
@@ -242,6 +260,8 @@ private:
     llvm::SmallVector<ValueId> maximumAndSum = fresh.defineMany(
         {weights + ".max", weights + ".sum"}, {ElementType::F32, ElementType::F32}, stats);
     out.bind(found.maximumValue, maximumAndSum[0]);
+    if (found.totalValue != ValueId())
+      out.bind(found.totalValue, maximumAndSum[1]);
 
     Definition numbers;
     numbers.parallel = found.numbers->parallel;

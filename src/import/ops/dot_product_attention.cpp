@@ -24,6 +24,11 @@ public:
     s.masked = a.masked ? masked(s.bounded) : s.bounded;
     Softmax softmax = softmaxAlong(b, name + ".softmax", precise(s.masked), 3, stored());
     s.weights = b.castTo(name + ".weights", softmax.result, type);
+    if (a.sink) {
+      assert(!a.mayHideRows && "the greatest score is a number");
+      s.result = besideSink(weighted(name + ".alone", s.weights), softmax);
+      return s;
+    }
     if (!a.mayHideRows) {
       s.result = weighted(name, s.weights);
       return s;
@@ -70,6 +75,18 @@ private:
                       return Expr::cast(wide, b.read(weights, {i[0], i[1], i[2], r[0]})) *
                              Expr::cast(wide, a.values.read(b, i[0], head, r[0], i[3]));
                     });
+  }
+
+  /// The share of `x` that is not the sink's. An exponential of a sink that is far above the scores
+  /// may be infinite; nothing is left of the result then.
+  ValueId besideSink(ValueId x, const Softmax &softmax) {
+    return b.define(name, b.shape(x), [&](Indices i) {
+      Indices row = i.drop_back();
+      Expr sum = b.read(softmax.sum, row), sink = Expr::cast(sum.type(), a.sink(row));
+      Expr above = sink - Expr::cast(sum.type(), b.read(softmax.greatest, row));
+      Expr share = sum / (sum + Expr::unary(te::UnaryOp::Exp, above));
+      return Expr::cast(type, Expr::cast(sum.type(), b.read(x, i)) * share);
+    });
   }
 
   /// `x` [batch, head, query, ..] where the query sees a key.

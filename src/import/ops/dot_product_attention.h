@@ -22,6 +22,9 @@ struct DotProductAttention {
   double softcap = 0; ///< Scores x are softcap * tanh(x / softcap); 0: they are not bounded.
   /// The score of [batch, head, query, key] behind the masks; empty where there are none.
   std::function<Expr(Indices, Expr)> masked;
+  /// One more score of each [batch, head, query], of a key whose value is 0; empty where there is
+  /// none. It is in the result, not in the weights.
+  std::function<Expr(Indices)> sink;
   bool mayHideRows = false; ///< Whether a query may see no key at all: its result is 0 then.
   /// What softmaxes are computed in, if it is more or less than the accumulator of the scores.
   std::optional<ElementType> precision;

@@ -1,76 +1,14 @@
-//===- rotary.cpp - Rotary position embeddings --------------------------------===//
-//
-// Pairs of elements of each head are rotated by an angle that the token's position gives.
-//
+//===- rotary.cpp - Rotary position embeddings, ONNX's and com.microsoft's ---===//
 //===----------------------------------------------------------------------===//
 
-#include "import/ops/arithmetic.h"
 #include "import/ops/families.h"
 #include "import/ops/heads.h"
+#include "import/ops/rotation.h"
 
 #include "llvm/ADT/STLExtras.h"
 
 namespace kintsugi::import {
 namespace {
-
-/// What both versions of the operator have in common.
-struct Rotation {
-  ValueId x;              ///< [batch, head, token, element] or [batch, token, head * element].
-  ValueId cosines, sines; ///< [position, pair] or, without `positionOf`, [batch, token, pair].
-  int64_t headSize = 0;
-  int64_t rotated = 0;        ///< The first elements of a head, an even number of them.
-  bool isInterleaved = false; ///< Pairs are neighbors, not half of `rotated` apart.
-  std::function<Index(const Index &batch, const Index &token)> positionOf;
-};
-
-class Rotator {
-public:
-  Rotator(OpContext &c, const Rotation &rotation)
-      : c(c), r(rotation), wide(accumulatorFor(c.type(r.x))) {}
-
-  ValueId result() {
-    return c.define(c.name(), c.shape(r.x), [&](Indices i) {
-      Index e = c.rank(r.x) == 4 ? i[3] : i[2].mod(r.headSize);
-      Expr turned = r.isInterleaved
-                        ? Expr::select(below(e.mod(2), 1), first(i, e.floorDiv(2), 1),
-                                       second(i, e.floorDiv(2), 1))
-                        : Expr::select(below(e, r.rotated / 2), first(i, e, r.rotated / 2),
-                                       second(i, e - Index(r.rotated / 2), r.rotated / 2));
-      if (r.rotated < r.headSize)
-        turned = Expr::select(below(e, r.rotated), turned, element(i, 0));
-      return Expr::cast(c.type(r.x), turned);
-    });
-  }
-
-private:
-  /// So many elements from the one at `i`.
-  Expr element(Indices i, int64_t offset) const {
-    llvm::SmallVector<Index> at(i.begin(), i.end());
-    at.back() = at.back() + Index(offset);
-    return Expr::cast(wide, c.read(r.x, at));
-  }
-
-  Expr angle(ValueId table, Indices i, const Index &pair) const {
-    const Index &token = c.rank(r.x) == 4 ? i[2] : i[1];
-    llvm::SmallVector<Index> at;
-    if (r.positionOf)
-      at = {r.positionOf(i[0], token), pair};
-    else
-      at = {i[0], token, pair};
-    return Expr::cast(wide, c.read(table, at));
-  }
-
-  Expr first(Indices i, const Index &pair, int64_t apart) const {
-    return angle(r.cosines, i, pair) * element(i, 0) - angle(r.sines, i, pair) * element(i, apart);
-  }
-  Expr second(Indices i, const Index &pair, int64_t apart) const {
-    return angle(r.sines, i, pair) * element(i, -apart) + angle(r.cosines, i, pair) * element(i, 0);
-  }
-
-  OpContext &c;
-  const Rotation &r;
-  ElementType wide;
-};
 
 Expected<Rotation> readRotation(OpContext &c, unsigned cosines) {
   Rotation r{c.input(0), c.input(cosines), c.input(cosines + 1)};
@@ -144,7 +82,7 @@ Status rotaryEmbedding(OpContext &c) {
       return c.gatherWrapped(c.read(ids, {batch, token}), positions);
     };
   }
-  c.output(0, Rotator(c, r).result());
+  c.output(0, import::rotated(c, c.name(), r));
   return Status::success();
 }
 
@@ -177,7 +115,7 @@ Status microsoftRotaryEmbedding(OpContext &c) {
   r.positionOf = [&c, ids, isFirst](const Index &batch, const Index &token) {
     return isFirst ? c.gather(ids, {Index(0)}) + token : c.gather(ids, {batch, token});
   };
-  c.output(0, Rotator(c, r).result());
+  c.output(0, import::rotated(c, c.name(), r));
   return Status::success();
 }
 

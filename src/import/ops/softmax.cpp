@@ -96,7 +96,7 @@ Softmax quotients(Builder &b, const std::string &name, ValueId x, Normalized ove
   ValueId result = b.define(name, b.shape(x), [&](Indices i) {
     return rounded(b.read(e.shifted, i) / b.read(e.sum, e.over.outerOf(i)));
   });
-  return {result, e.greatest};
+  return {result, e.greatest, e.sum};
 }
 
 Status softmax(OpContext &c) {

@@ -9,6 +9,7 @@ namespace kintsugi::import {
 struct Softmax {
   ValueId result;
   ValueId greatest; ///< The greatest of the elements that a sum of exponentials is of.
+  ValueId sum;      ///< Of the exponentials of what elements have less than the greatest.
 };
 
 /// The softmax of floats along one dimension, computed in the accumulator's type. Its elements are

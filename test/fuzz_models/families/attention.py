@@ -201,6 +201,120 @@ def attention_operator(m):
     m.keep(*m.g.node("Attention", inputs, None, outputs=outputs, bound=2.0, **attributes))
 
 
+def some_integers(m, low, high, shape):
+    """Numbers from low to high, known or fed."""
+    m.g._count += 1
+    recipe = f"integers({m.g._count}, {low}, {high + 1}{''.join(f', {d}' for d in shape)})"
+    return m.g.constant(recipe, shape, "int32") if m.d.flag() else m.g.input(shape, "int32", recipe)
+
+
+def scores_added(m, batch, heads, rows, columns):
+    return m.input((m.d.choice([batch, 1]), m.d.choice([heads, 1]), rows, columns))
+
+
+def microsoft(m, op, inputs, outputs, kept=None, **attributes):
+    """The first `kept` outputs, or all, are for others to read."""
+    while inputs[-1] is None:
+        inputs.pop()
+    made = m.g.node(op, inputs, None, outputs=[(shape, "float") for shape in outputs], bound=2.0, domain="com.microsoft", **attributes)
+    m.keep(*made[:kept])
+
+
+@block("GroupQueryAttention", weight=4)
+def group_query_attention(m):
+    """A prompt, or a step behind keys in a cache that grows or has room for more."""
+    shared = m.d.choice([2, 1, 3])
+    heads, width = shared * m.d.choice([2, 1, 4]), m.d.choice([16, 32])
+    batch, rows = m.d.choice([2, 1, 3]), m.d.choice([1, 7, 16])
+    kind = m.d.choice(["prompt", "grown", "room"])
+    m.g.idioms.append(f"grouped attention: {kind}, {rows} rows")
+    batch = 1 if kind != "prompt" and rows > 1 else batch
+    past = 0 if kind == "prompt" else m.d.choice([9, 32])
+    total = past + rows if kind != "room" else m.d.choice([rows, past]) if past >= rows else past + rows
+    held = max(past, total)
+    m.spend(batch * heads * rows * held * width)
+    several = lambda count: m.input((batch, rows, count * width))
+    packed = m.d.chance(4)
+    inputs = [several(heads + 2 * shared), None, None] if packed else [several(heads), several(shared), several(shared)]
+    inputs += [m.input((batch, shared, past, width)) for _ in range(2)] if past else [None, None]
+    # Rows that a prompt is padded with may be anything: there are none.
+    inputs += [some_integers(m, 0 if rows == 1 else total - 1, total - 1, (batch,))]
+    inputs += [m.g.constant(f"full({total})", (), "int32"), None, None, None, None, None]
+    attributes = {"num_heads": heads, "kv_num_heads": shared}
+    if m.d.flag():
+        attributes |= {"do_rotary": 1, "rotary_interleaved": m.d.index(2)}
+        inputs[7:9] = [m.g.weight((40 + held, m.d.choice([8, width // 2])), bound=1.0)] * 2
+    if m.d.chance(4):
+        attributes["local_window_size"] = m.d.choice([1, 5, 100])
+    if m.d.chance(4):
+        attributes["softcap"] = m.d.choice([1.0, 8.0])
+    if m.d.chance(4):
+        inputs[10] = scores_added(m, batch, heads, rows, total)
+    if m.d.chance(4):
+        inputs[11] = m.g.weight((heads,))
+    elif m.d.chance(4):
+        attributes["smooth_softmax"] = 1
+    # ONNX Runtime is wrong without the caches, in which what is behind the keys of a sample may be anything.
+    outputs = [(batch, rows, heads * width)] + [(batch, shared, held, width)] * 2
+    kept = 3 if total == held and (rows > 1 or not past) else 1
+    microsoft(m, "GroupQueryAttention", inputs, outputs, kept, **attributes)
+
+
+def padding(m, batch, rows, columns):
+    """A mask of com.microsoft's, of which keys stay."""
+    kind = m.d.choice(["lengths", "keys", "queries", "none"])
+    m.g.idioms.append(f"padding: {kind}")
+    if kind == "none":
+        return None
+    if kind == "lengths":
+        return some_integers(m, 1, columns, (batch,))
+    return some_integers(m, 0, 1, (batch, columns) if kind == "keys" else (batch, rows, columns))
+
+
+@block("MultiHeadAttention", weight=4)
+def multi_head_attention(m):
+    heads, width, batch, rows = m.d.choice([2, 1, 4]), m.d.choice([8, 16, 5]), m.d.choice([2, 1, 3]), m.length()
+    causal = m.d.flag()
+    new = rows if causal or m.d.flag() else m.length()
+    past = m.d.choice([0, 9, 32], [3, 1, 1])
+    wide = width if past else m.d.choice([width, 7])
+    columns = past + new
+    m.spend(batch * heads * rows * columns * (width + wide))
+    if batch * heads * rows * columns > 1 << 17:
+        raise Unfit("too large")
+    inputs = [m.input((batch, rows, heads * width)), m.input((batch, new, heads * width)), m.input((batch, new, heads * wide))]
+    inputs += [m.g.weight((heads * (2 * width + wide),)) if m.d.flag() else None, None, None, None, None]
+    inputs[4] = padding(m, batch, rows, columns)
+    if m.d.chance(4):
+        inputs[5] = scores_added(m, batch, heads, rows, columns)
+    attributes = {"num_heads": heads, "unidirectional": int(causal), "mask_filter_value": -4.0}
+    if past:
+        inputs[6:8] = [m.input((batch, heads, past, width)) for _ in range(2)]
+    if m.d.flag():
+        attributes["scale"] = m.d.choice([0.125, 0.5])
+    outputs = [(batch, rows, heads * wide)]
+    if past:
+        outputs += [(batch, heads, columns, size) for size in (width, wide)]
+    microsoft(m, "MultiHeadAttention", inputs, outputs, **attributes)
+
+
+@block("Attention", "attention with projections", weight=3)
+def projected_attention(m):
+    heads, width, batch, rows = m.d.choice([2, 1, 4]), m.d.choice([8, 16, 5]), m.d.choice([2, 1]), m.length()
+    channels, past = m.d.choice([8, 16, 33]), m.d.choice([0, 9])
+    m.spend(batch * heads * rows * (past + rows) * width)
+    if batch * heads * rows * (past + rows) > 1 << 17:
+        raise Unfit("too large")
+    all_of_them = 3 * heads * width
+    inputs = [m.input((batch, rows, channels)), m.g.weight((channels, all_of_them), channels), m.g.weight((all_of_them,))]
+    inputs += [padding(m, batch, rows, past + rows), m.input((2, batch, heads, past, width)) if past else None]
+    outputs = [(batch, rows, heads * width)]
+    if past:
+        outputs.append((2, batch, heads, past + rows, width))
+    attributes = {"num_heads": heads, "unidirectional": m.d.index(2), "mask_filter_value": -4.0}
+    microsoft(m, "Attention", inputs, outputs, **attributes)
+
+
 @block("MatMul", "Softmax", "window attention", weight=3)
 def window_attention(m):
     """Windows of an image attend to themselves, with a bias for each head and, where windows are shifted, a mask."""
