@@ -29,6 +29,25 @@ static Expr inSingle(const Expr &expr) {
   return expr.type() == ElementType::F32 ? expr : Expr::cast(ElementType::F32, expr);
 }
 
+/// Comparisons of places with each other, of which kernels for GPUs find the interval of columns
+/// themselves (targets/nvidia/streamed_range.cpp), without a table.
+static bool comparesPlaces(const Expr &condition) {
+  if (condition.kind() != ExprKind::Binary)
+    return false;
+  auto isPlace = [](const Expr &expr) {
+    return expr.isLiteral() || (expr.kind() == ExprKind::Index && expr.indexValue().isAffine());
+  };
+  switch (condition.binaryOp()) {
+  case BinaryOp::And:
+    return llvm::all_of(condition.operands(), comparesPlaces);
+  case BinaryOp::Less:
+  case BinaryOp::LessEqual:
+    return llvm::all_of(condition.operands(), isPlace);
+  default:
+    return false;
+  }
+}
+
 ScoreMasks::ScoreMasks(const Program &program, const std::vector<bool> &constant)
     : program(program), constant(constant), readers(program.numValues()) {
   for (uint32_t node = 0; node < program.nodes.size(); ++node)
@@ -99,7 +118,8 @@ std::optional<ScoreMask> ScoreMasks::at(const Path &path) const {
   } else if (body.kind() == ExprKind::Select && isMask(body.operand(0), path.column)) {
     const Expr &condition = body.operand(0);
     for (unsigned side : {2, 1})
-      if (isConstantNumber(body.operand(side))) {
+      if (isConstantNumber(body.operand(side)) &&
+          !(side == 2 && isMinusInfinity(body.operand(2)) && comparesPlaces(condition))) {
         const Expr &low = body.operand(side);
         return mask(body.operand(3 - side), side == 2 ? Expr::select(condition, single(0), low)
                                                       : Expr::select(condition, low, single(0)));
@@ -155,7 +175,7 @@ void ScoreMasks::addTerms(const Expr &expr, unsigned column, std::vector<Expr> &
 void ScoreMasks::addConditions(const Expr &condition, unsigned column,
                                std::vector<Expr> &terms) const {
   Expr here = opened(condition);
-  if (isMask(here, column)) {
+  if (isMask(here, column) && !comparesPlaces(here)) {
     terms.push_back(Expr::select(here, single(0), single(-INFINITY)));
   } else if (isBinary(here, BinaryOp::And)) {
     for (const Expr &side : here.operands())

@@ -29,7 +29,7 @@ public:
     std::optional<BlockCycles> best;
     unsigned warps = schedule.threads / limits.core.subgroup;
     for (unsigned across = 1; across <= warps; across *= 2)
-      for (int64_t own : {32, 64, 128})
+      for (int64_t own : {32, 64, 128, 16})
         for (unsigned stages : {2, 3}) {
           consider({warps / across, across, false}, own, stages, best);
           if (limits.ringBytes > 0 && warps / across % 4 == 0)

@@ -197,9 +197,14 @@ RUN_TIME_MASKS = {
 }
 
 
-def masked_attention(condition, length, numbers="input n[2] i64\n"):
-    h, i, c, size = "h:2", f"i:{length}", f"c:{length}", 64
-    text = "".join(f"input {name}[2, {length}, {size}] f16\n" for name in "qkv") + numbers
+def queries_keys_values(length, size, heads=2):
+    random = np.random.default_rng(0)
+    return {name: random.normal(0, 1, (heads, length, size)).astype(np.float16) for name in "qkv"}
+
+
+def masked_attention(condition, length, numbers="input n[2] i64\n", size=64, heads=2):
+    h, i, c = f"h:{heads}", f"i:{length}", f"c:{length}"
+    text = "".join(f"input {name}[{heads}, {length}, {size}] f16\n" for name in "qkv") + numbers
     text += f"s[{h}, {i}, {c}] f32 = sum<f32>[d:{size}] f32(q[h, i, d]) * f32(k[h, c, d])\n"
     text += f"x[{h}, {i}, {c}] f32 = cases {{ {condition}: s[h, i, c] * 0.125; else: -inf }}\n"
     text += f"m[{h}, {i}] f32 = max<f32>[{c}] x[h, i, c]\ne[{h}, {i}, {c}] f32 = exp(x[h, i, c] - m[h, i])\n"
@@ -211,8 +216,8 @@ def masked_attention(condition, length, numbers="input n[2] i64\n"):
 @pytest.mark.parametrize("mask", RUN_TIME_MASKS)
 def test_streamed_attention_computes_the_blocks_that_a_run_asks_for(on, mask):
     """Of masks that compare places with a number of the run, one for each head; some rows may see nothing."""
-    random, length, feeds = np.random.default_rng(0), 192, on.folder / "feeds.npz"
-    arrays = {name: random.normal(0, 1, (2, length, 64)).astype(np.float16) for name in "qkv"}
+    length, feeds = 192, on.folder / "feeds.npz"
+    arrays = queries_keys_values(length, 64)
     powers = {}
     for numbers in [(length, length), (50, 63), (1, 7)]:
         np.savez(feeds, n=np.array(numbers), **arrays)
@@ -224,8 +229,8 @@ def test_streamed_attention_computes_the_blocks_that_a_run_asks_for(on, mask):
 
 
 def test_streamed_attention_leaves_out_what_a_constant_mask_hides_and_what_is_behind_a_length(on):
-    random, length, feeds = np.random.default_rng(0), 320, on.folder / "feeds.npz"
-    arrays = {name: random.normal(0, 1, (2, length, 64)).astype(np.float16) for name in "qkv"}
+    length, feeds = 320, on.folder / "feeds.npz"
+    arrays = queries_keys_values(length, 64)
     masked = f"g[i:{length}, c:{length}] f32 = cases {{ i < c: -inf; else: 0.0 }}\n"
     numbers = f"input n[] i64 facts(low=64, high={length})\n"
 
@@ -242,6 +247,40 @@ def test_streamed_attention_leaves_out_what_a_constant_mask_hides_and_what_is_be
     assert powers(64, masked) < 0.5 * powers(length, masked)
 
 
+@pytest.mark.parametrize("size", [16, 40, 128, 192, 256])
+def test_attention_of_heads_of_any_size_is_one_kernel(on, size):
+    text, tile = masked_attention("c < n[h]", 512, "input n[12] i64\n", size, heads=12), on.folder / "tile.mlir"
+    (on.folder / "model.te").write_text(text)
+    code, said = on("compile", on.folder / "model.te", "--target", "cuda", "--precision", "f16", "--emit", "tile", "-o", tile)
+    assert code == 0, said
+    assert tile.read_text().count("streamed = true") == 1
+
+
+def test_heads_of_256_elements_are_right(on):
+    feeds, heads = on.folder / "feeds.npz", 12
+    np.savez(feeds, n=np.arange(20, 20 + heads) * 4, **queries_keys_values(128, 256, heads))
+    text = masked_attention("c < n[h]", 128, "input n[12] i64\n", 256, heads)
+    assert on.compare(text, "--precision", "f16", "--inputs", feeds)("ex2") > 0
+
+
+CONDITIONS = {
+    "chosen": "{i//128} == {c//128}",
+    "joined with one of a run": "{i//128} == {c//128} and c < n[h]",
+    "a difference": "{i//128 - c//128} == 0",
+}
+
+
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_streamed_attention_leaves_out_what_a_constant_condition_hides(on, condition):
+    """Of four documents, a row sees its own: a quarter of the blocks, however that is said."""
+    length, feeds, asks = 512, on.folder / "feeds.npz", "n[" in CONDITIONS[condition]
+    np.savez(feeds, **queries_keys_values(length, 64), **({"n": np.array([512, 400])} if asks else {}))
+    text = masked_attention(CONDITIONS[condition], length, "input n[2] i64\n" if asks else "")
+    flags = "--precision", "f16", "--inputs", feeds, "--no-cache"
+    kept, dense = on.compare(text, *flags), on.compare(text, *flags, "--disable", "mask-blocks")
+    assert kept("ex2") < 0.7 * dense("ex2")
+
+
 LARGE_NUMBERS = {
     "i64{c} < i64(a[h] + b[h]) + 25600": (np.int16, 20000, 20000),  # The sum wraps around.
     "i32{c} < a[h] + b[h]": (np.int32, 2**31 - 5, 7),
@@ -251,9 +290,9 @@ LARGE_NUMBERS = {
 
 @pytest.mark.parametrize("condition", LARGE_NUMBERS)
 def test_streamed_attention_compares_large_numbers_as_they_are(on, condition):
-    random, length, feeds = np.random.default_rng(0), 328, on.folder / "feeds.npz"
+    length, feeds = 328, on.folder / "feeds.npz"
     kind, a, b = LARGE_NUMBERS[condition]
-    arrays = {name: random.normal(0, 1, (2, length, 64)).astype(np.float16) for name in "qkv"}
+    arrays = queries_keys_values(length, 64)
     np.savez(feeds, a=np.array([a, 9], kind), b=np.array([b, 99], kind), **arrays)
     declared = "".join(f"input {name}[2] {np.dtype(kind).name.replace('nt', '')}\n" for name in "ab")
     text = masked_attention(condition, length, declared)

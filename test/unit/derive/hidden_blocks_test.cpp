@@ -97,13 +97,18 @@ TEST(HiddenBlocks, ReadMasksThatOnlyHideAsBits) {
 }
 
 TEST(HiddenBlocks, MayBeChosenByACondition) {
-  for (const char *scores :
-       {"cases { j <= i: s[h, i, j]; else: -inf }", "cases { i < j: -inf; else: s[h, i, j] }",
-        "cases { i < j: -3.4028235e38; else: s[h, i, j] }"}) {
+  for (const char *scores : {"cases { {j//64} <= {i//64}: s[h, i, j]; else: -inf }",
+                             "cases { i < j: -inf; else: s[h, i, j] }",
+                             "cases { i < j: -3.4028235e38; else: s[h, i, j] }"}) {
     Program after = hidden(softmaxOf(scores, ""));
     EXPECT_EQ(tableOf(after), (std::vector<double>{1, 0, 0, 1, 1, 0})) << scores;
     EXPECT_NE(printProgram(after).find("x.shown["), std::string::npos) << scores;
   }
+}
+
+TEST(HiddenBlocks, OfComparedPlacesNeedNoTable) {
+  Program after = hidden(softmaxOf("cases { j <= i: s[h, i, j]; else: -inf }", ""));
+  EXPECT_TRUE(tableOf(after).empty());
 }
 
 /// Of the columns 40 to 59, which a run hides: minus infinity, or "not so".
@@ -131,8 +136,8 @@ TEST(HiddenBlocks, MayHaveMasksOfARunAroundThem) {
     EXPECT_EQ(tableOf(after), causal) << scores;
   }
   for (const char *scores :
-       {"cases { (j <= i) and r[j]: s[h, i, j]; else: -inf }",
-        "cases { r[j]: cases { j <= i: s[h, i, j]; else: -inf }; else: -inf }"}) {
+       {"cases { ({j//64} <= {i//64}) and r[j]: s[h, i, j]; else: -inf }",
+        "cases { r[j]: cases { {j//64} <= {i//64}: s[h, i, j]; else: -inf }; else: -inf }"}) {
     Program after =
         hidden(softmaxOf(scores, "input r[j:192] bool"), {hiddenInARun(ElementType::Bool)});
     EXPECT_EQ(tableOf(after), causal) << scores;
