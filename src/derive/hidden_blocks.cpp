@@ -250,9 +250,9 @@ Expected<Program> hideBlocks(const Program &program, explain::Log *log, Assumpti
 
 const Rule maskBlocksRule = {
     .name = "mask-blocks",
-    .equation = "x[i, j] = s[i, j] + m[i, j] with a constant m, of softmaxes that "
-                "defer-division changed => -inf without s in blocks that m hides as a "
-                "whole.",
+    .equation = "x[i, j] = s[i, j] + m[i, j] with a constant m, or a choice by a constant "
+                "condition, of softmaxes that defer-division changed => -inf without s in blocks "
+                "that are hidden as a whole.",
     .source = "STOF (Dai et al. 2025), block masks",
     .exactness = Exactness::Bitwise,
     .assumes = "what masks hide",
