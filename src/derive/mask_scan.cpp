@@ -1,12 +1,11 @@
 #include "derive/mask_scan.h"
 
+#include "derive/masked_region.h"
 #include "llvm/ADT/STLExtras.h"
 
 #include <limits>
 
 namespace kintsugi::derive {
-
-static bool isHidden(double value) { return value <= std::numeric_limits<float>::lowest() / 2; }
 
 MaskScan::MaskScan(int64_t rows, int64_t columns)
     : rows(rows), columns(columns), across((columns + blockSize - 1) / blockSize) {}
@@ -22,7 +21,7 @@ void MaskScan::add(const double *row) {
   uint64_t *wordsHere = &*(words.end() - across);
   for (int64_t column = 0; column < columns; ++column) {
     isZero &= row[column] == 0;
-    if (isHidden(row[column])) {
+    if (isLowNumber(row[column], ElementType::F32)) {
       isInfinite &= row[column] == -std::numeric_limits<double>::infinity();
       continue;
     }

@@ -85,7 +85,9 @@ private:
     } else if (body.kind() == ExprKind::Select && isConstant(body.operand(0))) {
       for (unsigned side : {1u, 2u})
         if (std::optional<double> low =
-                masked ? std::nullopt : lowNumberOf(*def, body.operand(side)))
+                masked
+                    ? std::nullopt
+                    : lowNumberOf(body.operand(side), def->parallel.size(), program, constantNodes))
           masked = MaskedScore{MaskedScore::Kind::Selected,
                                body.operand(3 - side),
                                body.operand(0),
@@ -96,17 +98,6 @@ private:
     if (!masked || !setIterators(*def, *masked))
       return std::nullopt;
     return masked;
-  }
-
-  /// Of a constant that is the same everywhere and at most half of the lowest number.
-  std::optional<double> lowNumberOf(const Definition &def, const Expr &expr) const {
-    bool moves = llvm::any_of(llvm::seq<unsigned>(0, def.parallel.size()),
-                              [&](unsigned iterator) { return expr.uses(iterator); });
-    if (moves || !isConstantExpr(expr, program, constantNodes))
-      return std::nullopt;
-    std::optional<std::vector<double>> values = valuesOf(expr, program, {});
-    bool isLow = values && values->size() == 1 && isLowNumber((*values)[0], expr.type());
-    return isLow ? std::optional((*values)[0]) : std::nullopt;
   }
 
   /// The column is the one that a maximum is taken over.
@@ -398,6 +389,17 @@ double halfGreatest(ElementType type) {
 }
 
 bool isLowNumber(double value, ElementType type) { return value <= -halfGreatest(type); }
+
+std::optional<double> lowNumberOf(const Expr &expr, unsigned numIterators, const Program &program,
+                                  const std::vector<bool> &constantNodes) {
+  bool moves = llvm::any_of(llvm::seq<unsigned>(0, numIterators),
+                            [&](unsigned iterator) { return expr.uses(iterator); });
+  if (moves || !isConstantExpr(expr, program, constantNodes))
+    return std::nullopt;
+  std::optional<std::vector<double>> values = valuesOf(expr, program, {});
+  bool isLow = values && values->size() == 1 && isLowNumber((*values)[0], expr.type());
+  return isLow ? std::optional((*values)[0]) : std::nullopt;
+}
 
 std::vector<MaskedRegion> findMaskedRegions(const Program &program) {
   std::vector<bool> constantNodes = te::constantNodes(program);

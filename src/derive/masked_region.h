@@ -18,6 +18,7 @@
 #include "te/program.h"
 
 #include <map>
+#include <optional>
 
 namespace kintsugi::derive {
 
@@ -54,6 +55,12 @@ struct MaskedRegion {
 /// of less it leaves nothing that has a weight.
 double halfGreatest(ElementType type);
 bool isLowNumber(double value, ElementType type);
+
+/// Such a number, if an expression over so many iterators is a constant that is one everywhere.
+/// `constantNodes`: see te/constant_nodes.h.
+std::optional<double> lowNumberOf(const te::Expr &expr, unsigned numIterators,
+                                  const te::Program &program,
+                                  const std::vector<bool> &constantNodes);
 
 /// The regions of a program's constant masks; they share no definition.
 std::vector<MaskedRegion> findMaskedRegions(const te::Program &program);

@@ -1,6 +1,7 @@
 #include "derive/score_mask.h"
 
 #include "derive/constant_expr.h"
+#include "derive/masked_region.h"
 #include "llvm/ADT/STLExtras.h"
 
 #include <cmath>
@@ -21,6 +22,11 @@ struct ScoreMasks::Path {
 
 static bool isBinary(const Expr &expr, BinaryOp op) {
   return expr.kind() == ExprKind::Binary && expr.binaryOp() == op;
+}
+
+static bool isMinusInfinity(const Expr &expr) {
+  return expr.kind() == ExprKind::Literal && isFloat(expr.type()) &&
+         expr.literalFloat() == -INFINITY;
 }
 
 static Expr single(double value) { return Expr::literal(ElementType::F32, value); }
@@ -118,7 +124,7 @@ std::optional<ScoreMask> ScoreMasks::at(const Path &path) const {
   } else if (body.kind() == ExprKind::Select && isMask(body.operand(0), path.column)) {
     const Expr &condition = body.operand(0);
     for (unsigned side : {2, 1})
-      if (isConstantNumber(body.operand(side)) &&
+      if (lowNumberOf(body.operand(side), path.definition->parallel.size(), program, constant) &&
           !(side == 2 && isMinusInfinity(body.operand(2)) && comparesPlaces(condition))) {
         const Expr &low = body.operand(side);
         return mask(body.operand(3 - side), side == 2 ? Expr::select(condition, single(0), low)
@@ -197,21 +203,6 @@ Expr ScoreMasks::opened(Expr expr) const {
 
 bool ScoreMasks::isMask(const Expr &expr, unsigned column) const {
   return expr.uses(column) && isConstantExpr(expr, program, constant);
-}
-
-/// The same for all scores.
-bool ScoreMasks::isConstantNumber(const Expr &expr) const {
-  bool usesIterators = false;
-  expr.walk([&](const Expr &each) {
-    usesIterators |= each.kind() == ExprKind::Index ||
-                     (each.kind() == ExprKind::Read && !each.readIndices().empty());
-  });
-  return !usesIterators && isConstantExpr(expr, program, constant);
-}
-
-bool ScoreMasks::isMinusInfinity(const Expr &expr) const {
-  return expr.kind() == ExprKind::Literal && isFloat(expr.type()) &&
-         expr.literalFloat() == -INFINITY;
 }
 
 /// Of columns before a number of the run, its lowest; of other conditions nothing is known.

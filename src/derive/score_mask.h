@@ -3,7 +3,6 @@
 // What hides scores is added to them, or chooses between them and a low number; beside it stand
 // masks that are known only in a run, before it, behind it, or joined with it in one condition. All
 // of that is found here, so that rules about masks know one form: a number added to each score.
-// STOF (Dai et al. 2025, section 4) calls this the mask's unified abstraction.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KINTSUGI_DERIVE_SCORE_MASK_H
@@ -22,8 +21,8 @@ struct ScoreMask {
   uint32_t node;
   te::Expr mask;   ///< What it adds; of a choice 0 or the low number.
   unsigned column; ///< The iterator along which the softmax goes.
-  llvm::SmallVector<unsigned> used =
-      {}; ///< The mask's iterators, ascending; the column is the last.
+  /// The mask's iterators, ascending; the column is the last.
+  llvm::SmallVector<unsigned> used = {};
   /// Masks of a run that stand around it hide none of the columns before this one.
   int64_t shownColumns;
   uint32_t outermost; ///< The node of what the softmax reads.
@@ -55,8 +54,6 @@ private:
   te::Expr opened(te::Expr expr) const;
 
   bool isMask(const te::Expr &expr, unsigned column) const;
-  bool isConstantNumber(const te::Expr &expr) const;
-  bool isMinusInfinity(const te::Expr &expr) const;
   int64_t shownBefore(const te::Expr &condition, unsigned column) const;
   const te::Definition *onlyReadBy(const te::Expr &expr, const te::Definition &reader) const;
   bool isOutput(te::ValueId id) const;

@@ -106,6 +106,15 @@ TEST(HiddenBlocks, MayBeChosenByACondition) {
   }
 }
 
+TEST(HiddenBlocks, AreNotChosenByOtherNumbers) {
+  for (const char *number : {"0.0", "1.5"}) {
+    std::string scores = std::string("cases { i < j: ") + number + "; else: s[h, i, j] }";
+    Program after = hidden(softmaxOf(scores, ""));
+    EXPECT_TRUE(tableOf(after).empty());
+    EXPECT_NE(printProgram(after).find("i < j"), std::string::npos) << number;
+  }
+}
+
 TEST(HiddenBlocks, OfComparedPlacesNeedNoTable) {
   Program after = hidden(softmaxOf("cases { j <= i: s[h, i, j]; else: -inf }", ""));
   EXPECT_TRUE(tableOf(after).empty());
