@@ -9,7 +9,7 @@
 #include "import/ops/arithmetic.h"
 #include "import/ops/dot_product_attention.h"
 #include "import/ops/families.h"
-#include "import/ops/join.h"
+#include "import/ops/key_cache.h"
 
 #include <cmath>
 
@@ -168,8 +168,7 @@ Expected<Heads> readHeads(OpContext &c, unsigned input, llvm::StringRef attribut
   }
   if (shape.size() != 3)
     return c.error("its input of shape " + shapeString(shape) + " must have 3 or 4 dimensions");
-  KINTSUGI_ASSIGN(int64_t size, headSizeOf(c, x.tensor, said, attribute));
-  return Heads{x.tensor, shape[0], said, shape[1], size, /*areSideBySide=*/true};
+  return headsSideBySide(c, x.tensor, said, attribute);
 }
 
 Status requireFit(OpContext &c, const Heads &q, const Heads &k, const Heads &v) {
@@ -203,17 +202,13 @@ Expected<Heads> withPast(OpContext &c, const Heads &x, unsigned input, unsigned 
   if (shape != wanted)
     return c.error("its past of shape " + shapeString(shape) + " does not fit its input of shape " +
                    shapeString(c.dims(x.tensor)) + " with " + llvm::Twine(x.heads) + " heads");
-  Heads result = x.apart(c, c.name(output) + ".new");
-  result.tensor = concatenated(c, c.name(output), {past, result.tensor}, 2);
-  result.tokens += shape[2];
-  return result;
+  return withCache(c, c.name(output), past, x, {shape[2], {}}, shape[2] + x.tokens);
 }
 
 /// Puts the past before keys and values; how much of it there is.
 Expected<int64_t> addPast(OpContext &c, Heads &keys, Heads &values) {
-  if (c.hasInput(PastKey) != c.hasInput(PastValue))
-    return c.error("past_key and past_value go together; give both or none");
-  if (!c.hasInput(PastKey))
+  KINTSUGI_ASSIGN(bool isGiven, hasPast(c, PastKey, PastValue));
+  if (!isGiven)
     return 0;
   int64_t tokens = keys.tokens;
   KINTSUGI_ASSIGN(keys, withPast(c, keys, PastKey, 1));

@@ -133,8 +133,6 @@ Status GroupQueryAttention::checkMode() {
 
 /// Queries, keys and values from what has them side by side in each token.
 Status GroupQueryAttention::unpackHeads(int64_t heads, int64_t shared) {
-  if (c.hasInput(Value))
-    return c.error("its key and value go together; give both or none");
   ValueId packed = c.input(Query);
   KINTSUGI_ASSIGN(int64_t size,
                   headSizeOf(c, packed, heads + 2 * shared, "num_heads + 2 * kv_num_heads"));
@@ -159,16 +157,15 @@ Status GroupQueryAttention::readHeads() {
     return c.error("its " + llvm::Twine(heads) + " heads of queries (num_heads) can't share " +
                    llvm::Twine(shared) + " heads of keys (kv_num_heads) evenly");
   n.fresh = c.extent(c.input(Query), 1);
+  if (c.hasInput(Key) != c.hasInput(Value))
+    return c.error("its key and value go together; give both or none");
   if (!c.hasInput(Key))
     return unpackHeads(heads, shared);
-  if (!c.hasInput(Value))
-    return c.error("its key and value go together; give both or none");
   auto read = [&](unsigned input, int64_t count, const char *attribute) -> Expected<Heads> {
     ValueId given = c.input(input);
     KINTSUGI_RETURN_IF_ERROR(c.requireSameType(c.input(Query), given));
     KINTSUGI_RETURN_IF_ERROR(c.requireRank(given, 3, input == Key ? "its key" : "its value"));
-    KINTSUGI_ASSIGN(int64_t size, headSizeOf(c, given, count, attribute));
-    return Heads{given, c.extent(given, 0), count, c.extent(given, 1), size, true};
+    return headsSideBySide(c, given, count, attribute);
   };
   KINTSUGI_ASSIGN(x.queries, read(Query, heads, "num_heads"));
   KINTSUGI_ASSIGN(x.keys, read(Key, shared, "kv_num_heads"));
@@ -182,9 +179,8 @@ Status GroupQueryAttention::readHeads() {
 }
 
 Status GroupQueryAttention::readCaches() {
-  if (c.hasInput(PastKey) != c.hasInput(PastValue))
-    return c.error("past_key and past_value go together; give both or none");
-  if (!c.hasInput(PastKey))
+  KINTSUGI_ASSIGN(bool isGiven, hasPast(c, PastKey, PastValue));
+  if (!isGiven)
     return Status::success();
   x.pastKeys = c.input(PastKey);
   x.pastValues = c.input(PastValue);

@@ -38,4 +38,9 @@ Expected<int64_t> headSizeOf(OpContext &c, ValueId x, int64_t heads, llvm::Strin
   return width / heads;
 }
 
+Expected<Heads> headsSideBySide(OpContext &c, ValueId x, int64_t heads, llvm::StringRef attribute) {
+  KINTSUGI_ASSIGN(int64_t size, headSizeOf(c, x, heads, attribute));
+  return Heads{x, c.extent(x, 0), heads, c.extent(x, 1), size, /*areSideBySide=*/true};
+}
+
 } // namespace kintsugi::import

@@ -24,6 +24,9 @@ struct Heads {
 /// says (0: it does not); errors where it has to, or where they are no heads of one size.
 Expected<int64_t> headSizeOf(OpContext &c, ValueId x, int64_t heads, llvm::StringRef attribute);
 
+/// `heads` of them side by side in a tensor [batch, token, head * element]; errors likewise.
+Expected<Heads> headsSideBySide(OpContext &c, ValueId x, int64_t heads, llvm::StringRef attribute);
+
 } // namespace kintsugi::import
 
 #endif // KINTSUGI_IMPORT_OPS_HEADS_H

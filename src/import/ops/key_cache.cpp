@@ -15,6 +15,12 @@ Expr positionOf(const Builder &b, const PastLength &past, Indices i) {
   return Expr::index(i[2], ElementType::I64) + past.of(b, i[0]);
 }
 
+Expected<bool> hasPast(OpContext &c, unsigned keys, unsigned values) {
+  if (c.hasInput(keys) != c.hasInput(values))
+    return c.error("past_key and past_value go together; give both or none");
+  return c.hasInput(keys);
+}
+
 Status requireCacheFits(OpContext &c, ValueId cache, const Heads &x, llvm::StringRef role) {
   KINTSUGI_RETURN_IF_ERROR(c.requireSameType(x.tensor, cache));
   std::vector<int64_t> shape = c.dims(cache);

@@ -23,6 +23,9 @@ struct PastLength {
 /// The token of [batch, head, query, ...] among all of its sample, an i64.
 Expr positionOf(const Builder &b, const PastLength &past, Indices i);
 
+/// Whether keys and values of earlier calls are given; an error where one of both is.
+Expected<bool> hasPast(OpContext &c, unsigned keys, unsigned values);
+
 /// An error where a cache can't hold heads like those of `x`; `role` says what it is.
 Status requireCacheFits(OpContext &c, ValueId cache, const Heads &x, llvm::StringRef role);
 

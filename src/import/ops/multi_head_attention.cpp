@@ -83,9 +83,7 @@ Heads MultiHeadAttention::unpacked(const char *step, unsigned input, int64_t num
 }
 
 Expected<Heads> MultiHeadAttention::sideBySide(unsigned input) const {
-  ValueId x = c.input(input);
-  KINTSUGI_ASSIGN(int64_t size, headSizeOf(c, x, heads, "num_heads"));
-  return Heads{x, c.extent(x, 0), heads, c.extent(x, 1), size, true};
+  return headsSideBySide(c, c.input(input), heads, "num_heads");
 }
 
 Status MultiHeadAttention::readHeads() {
@@ -231,9 +229,8 @@ Status MultiHeadAttention::readPastTokens(int64_t room) {
 }
 
 Status MultiHeadAttention::addPast() {
-  if (c.hasInput(PastKey) != c.hasInput(PastValue))
-    return c.error("past_key and past_value go together; give both or none");
-  if (!c.hasInput(PastKey)) {
+  KINTSUGI_ASSIGN(bool isGiven, hasPast(c, PastKey, PastValue));
+  if (!isGiven) {
     if (c.hasInput(PastTokens))
       return c.error("its past_sequence_length is that of past_key and past_value; give them, or "
                      "leave it out");

@@ -11,14 +11,13 @@ using test::absent;
 using test::boolean;
 using test::f32;
 using test::f64;
+using test::floats;
 using test::i32;
 using test::i64;
 using test::intAttribute;
 using test::known;
 using test::Operand;
 using Attributes = std::vector<std::string>;
-
-Operand floats(std::vector<std::string> dims) { return {f32, std::move(dims)}; }
 
 /// Two samples of 6 heads of 4 queries, and of 3 heads of 5 keys and values, of 8 elements.
 const Operand query = floats({"2", "6", "4", "8"}), key = floats({"2", "3", "5", "8"});

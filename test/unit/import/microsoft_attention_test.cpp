@@ -11,6 +11,7 @@ using test::absent;
 using test::boolean;
 using test::f32;
 using test::f64;
+using test::floats;
 using test::i32;
 using test::i64;
 using test::intAttribute;
@@ -19,7 +20,6 @@ using test::Operand;
 using Operands = std::vector<Operand>;
 using Attributes = std::vector<std::string>;
 
-Operand floats(std::vector<std::string> dims) { return {f32, std::move(dims)}; }
 Operand integers(std::vector<std::string> dims) { return {i32, std::move(dims)}; }
 
 std::string errorOf(const char *op, Operands operands, Attributes attributes,

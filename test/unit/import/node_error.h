@@ -21,6 +21,8 @@ struct Operand {
 /// An input that the node leaves out.
 inline const Operand absent{0, {}};
 
+inline Operand floats(std::vector<std::string> dims) { return {f32, std::move(dims)}; }
+
 /// A constant list of i64.
 inline Operand known(std::vector<int64_t> values) {
   return {i64, {std::to_string(values.size())}, values};

@@ -15,6 +15,7 @@ using test::absent;
 using test::errorOf;
 using test::f32;
 using test::f64;
+using test::floats;
 using test::i64;
 using test::intAttribute;
 using test::Operand;
@@ -27,8 +28,6 @@ std::string stateful(const std::string &op, const std::vector<Operand> &operands
                      const Attributes &attributes) {
   return errorOf(op, operands, attributes, 27, "", {"y", "state"});
 }
-
-Operand floats(std::vector<std::string> dims) { return {f32, std::move(dims)}; }
 
 Attributes heads(int64_t queries, int64_t keys, const std::string &rule) {
   return {intAttribute("q_num_heads", queries), intAttribute("kv_num_heads", keys),
