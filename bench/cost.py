@@ -6,7 +6,9 @@ A run is what `kintsugi bench` times, the median over repeats, of an artifact wi
 of its prediction where neither is more than 1.15 times the other. Elsewhere it is told what differs most: kernels,
 and what a run takes beside its kernels (starts of stages, waiting). The machine's numbers are those that `kintsugi
 doctor --measure` kept, or else assumed ones; which of the two is written down. With --tune each model is compiled by what
-so many seconds of measuring found of its own kernels (a store of its own), and the results are in cost-tuned.json.
+so many seconds of measuring found of its own kernels (a store of its own), and the results are in cost-tuned.json. Then a run is predicted to take
+what it took when it was tuned, which holds while the machine is as quick: the time of a model that nobody tunes, before
+and after the tuning and beside each timing, says whether it is (`pace`). Where it is not, timing waits a little.
 
 Kernels are timed by `kintsugi explain`. By zoo model: Spearman's rank correlation between predicted and measured time
 of a launch over its distinct generated kernels, the ratio of all measured to all predicted time, and the kernels that
@@ -24,6 +26,7 @@ import os
 import pathlib
 import statistics
 import sys
+import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "zoo"))
 
@@ -34,6 +37,9 @@ import models
 SHARE = 0.005
 WITHIN = 1.15
 WHY = 3
+PROBE = "dcgan"
+SAME_PACE = 1.05
+WAITS, PAUSE = 8, 5
 KEPT = ("nodes", "tiles", "bytes", "expressions")
 
 
@@ -121,18 +127,69 @@ def differences(kernels, run):
     return dict(sorted(found.items(), key=lambda item: -abs(item[1])))
 
 
+def timed(artifact, options):
+    """The report of an artifact's runs."""
+    words = "bench", artifact, "--json", "-", "--seconds", options.seconds, "--threads", options.threads
+    return json.loads(models.kintsugi(*words, timeout=options.limit))
+
+
+def explained(artifact, options):
+    words = "explain", artifact, "--json", "--threads", options.threads
+    return json.loads(models.kintsugi(*words, timeout=options.limit))
+
+
+class Probe:
+    """A model that nobody tunes: what it takes now of what it took when another was tuned says how quick the machine is."""
+
+    def __init__(self, folder, options):
+        self.options, self.artifact, self.tuned = options, folder / "probe.kin", []
+        (path,) = models.choose([PROBE])
+        words = "compile", models.with_weights(path, folder), "-o", self.artifact, "--quiet"
+        models.kintsugi(*words, timeout=options.limit, cache=folder / "untuned")
+
+    def now(self):
+        return timed(self.artifact, self.options)["median_ms"]
+
+    def mark(self):
+        """Before and after the tuning."""
+        self.tuned.append(self.now())
+
+    def pace(self):
+        return self.now() / statistics.median(self.tuned)
+
+    def settled(self):
+        """The pace, once it is that of the tuning or it was waited for long enough."""
+        for _ in range(WAITS):
+            pace = self.pace()
+            if 1 / SAME_PACE <= pace <= SAME_PACE:
+                break
+            time.sleep(PAUSE)
+        return pace
+
+
+def measured(artifact, probe, options):
+    """Pairs of what explain and bench report, and the pace at each."""
+    said, paces = [], []
+    for _ in range(options.repeats):
+        paces += [probe.settled()] if probe else []
+        said.append((explained(artifact, options), timed(artifact, options)))
+    return said, paces
+
+
 def row_of(path, options):
     with models.workspace(path.stem) as folder:
         model, artifact = models.with_weights(path, folder), folder / "model.kin"
+        probe = Probe(folder, options) if options.tune else None
         tuning = ["--tune", options.tune] if options.tune else []
         words = "compile", model, "-o", artifact, "--quiet", *tuning
+        if probe:
+            probe.mark()
         models.kintsugi(*words, timeout=options.limit, cache=folder / "cache" if options.tune else None)
-        explained = "explain", artifact, "--json", "--threads", options.threads
-        timed = "bench", artifact, "--json", "-", "--seconds", options.seconds, "--threads", options.threads
-        said = [[models.kintsugi(*words, timeout=options.limit) for words in (explained, timed)]
-                for _ in range(options.repeats)]
-    kernels = distinct([json.loads(report) for report, _ in said])
-    run = run_of([json.loads(report) for _, report in said])
+        if probe:
+            probe.mark()
+        said, paces = measured(artifact, probe, options)
+    kernels = distinct([report for report, _ in said])
+    run = run_of([report for _, report in said]) | (dict(pace=statistics.median(paces)) if paces else {})
     why = {} if is_within(run) else dict(list(differences(kernels, run).items())[:WHY])
     return judge(kernels, options.worst) | run | dict(why=why)
 
@@ -146,6 +203,7 @@ def text(name, row):
         f"{name}: rank correlation {known} over {row['kernels']} kernels,"
         f" measured {row['measured_ms']:.3f} ms, predicted {row['predicted_ms']:.3f} ms;"
         f" a run {row['run_ms']:.3f} ms, predicted {row['run_predicted_ms']:.3f} ms ({row['run_ratio']:.2f})"
+        + (f", the machine at {row['pace']:.2f} times its pace when it was tuned" if "pace" in row else "")
     ]
     if row["why"]:
         lines.append("  the difference: " + ", ".join(f"{ms:+.3f} ms {name}" for name, ms in row["why"].items()))

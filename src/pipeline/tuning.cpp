@@ -25,7 +25,8 @@ Expected<ChosenForm> planWithRecords(const te::Program &program, const Planning 
     return planForm(program, planning);
   // What was timed in other models says too little of what was not: seconds decide where they won.
   space::MeasuredKernels used = measured;
-  tune::Verdict verdict = tune::verdictOn(*records, program);
+  Hash128 model = tune::modelKey(program);
+  tune::Verdict verdict = tune::verdictOn(*records, model);
   if (verdict != tune::Verdict::Won)
     used.seconds.clear();
   const CompileOptions &options = planning.options;
@@ -37,7 +38,7 @@ Expected<ChosenForm> planWithRecords(const te::Program &program, const Planning 
     KINTSUGI_ASSIGN(ChosenForm form, planForm(program, its));
     if (!tune::lostAsAWhole(*records, form.plan->plan)) {
       append(options.log, log);
-      tune::priceAsMeasured(form.plan->plan, measured, scheduleOptions(options));
+      tune::priceAsMeasured(form.plan->plan, *records, model, scheduleOptions(options));
       return form;
     }
     verdict = tune::Verdict::Lost;
@@ -49,7 +50,7 @@ Expected<ChosenForm> planWithRecords(const te::Program &program, const Planning 
                       {},
                       {}});
   KINTSUGI_ASSIGN(ChosenForm usual, planForm(program, planning));
-  tune::priceAsMeasured(usual.plan->plan, measured, scheduleOptions(options));
+  tune::priceAsMeasured(usual.plan->plan, *records, model, scheduleOptions(options));
   return usual;
 }
 

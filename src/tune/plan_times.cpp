@@ -58,9 +58,9 @@ namespace {
 
 class AsMeasured {
 public:
-  AsMeasured(Plan &plan, const space::MeasuredKernels &measured,
+  AsMeasured(Plan &plan, const Records &records, const RunKeys &keys,
              const search::ScheduleOptions &options)
-      : plan(plan), measured(measured), options(options) {}
+      : plan(plan), records(records), keys(keys), options(options) {}
 
   void visit(const PlanNode &node, double times) {
     if (node.kind == PlanNode::Kind::Repeat)
@@ -77,24 +77,29 @@ private:
   void price(Stage &stage, double times) {
     if (stage.kind != Stage::Kind::Kernel)
       return;
-    const space::KernelShape &shape = *plan.kernels[stage.kernel].shape;
-    auto found = measured.seconds.find(space::timingKey(shape.key, options, shape.point));
-    if (found == measured.seconds.end())
+    orchestrate::Kernel &kernel = plan.kernels[stage.kernel];
+    std::optional<double> found = records.secondsOf(keys.ofKernel(kernel));
+    if (!found)
+      found = records.secondsOf(timingKeyOf(kernel, options));
+    if (!found)
       return;
-    plan.objectiveSeconds += times * (found->second - stage.predictedSeconds);
-    stage.predictedSeconds = plan.kernels[stage.kernel].predictedSeconds = found->second;
+    plan.objectiveSeconds += times * (*found - stage.predictedSeconds);
+    stage.predictedSeconds = kernel.predictedSeconds = *found;
   }
 
   Plan &plan;
-  const space::MeasuredKernels &measured;
+  const Records &records;
+  const RunKeys &keys;
   const search::ScheduleOptions &options;
 };
 
 } // namespace
 
-void priceAsMeasured(Plan &plan, const space::MeasuredKernels &measured,
+void priceAsMeasured(Plan &plan, const Records &records, Hash128 model,
                      const search::ScheduleOptions &options) {
-  AsMeasured(plan, measured, options).visit(plan.root, 1);
+  RunKeys keys(model, plan, options);
+  AsMeasured(plan, records, keys, options).visit(plan.root, 1);
+  plan.objectiveSeconds = records.secondsOf(keys.whole()).value_or(plan.objectiveSeconds);
 }
 
 std::vector<unsigned> launchesAlone(const Plan &plan) {

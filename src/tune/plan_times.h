@@ -9,6 +9,7 @@
 
 #include "orchestrate/plan.h"
 #include "tune/race.h"
+#include "tune/records.h"
 
 namespace kintsugi::tune {
 
@@ -27,9 +28,10 @@ std::vector<Parts> partsOfStages(const orchestrate::Plan &plan);
 std::vector<std::vector<double>> timesOfKernels(const orchestrate::Plan &plan,
                                                 const Runner &runner);
 
-/// Gives the launches of a plan that run one kernel the seconds that were measured of it.
+/// Gives the launches of a plan that run one kernel the seconds that were measured of it, in this
+/// plan where it was timed itself, and the plan what it took as a whole then.
 /// `options`: those that its kernels were scheduled with.
-void priceAsMeasured(orchestrate::Plan &plan, const space::MeasuredKernels &measured,
+void priceAsMeasured(orchestrate::Plan &plan, const Records &records, Hash128 model,
                      const search::ScheduleOptions &options);
 
 /// By kernel, how many launches of a plan run it and nothing else, those of loops counted once;

@@ -56,6 +56,8 @@ Expected<double> Runner::run() { return runOnce(!timesStagesApart()); }
 
 Expected<double> Runner::timeStages() { return runOnce(true); }
 
+Expected<double> Runner::runAlone() { return runOnce(false); }
+
 Expected<Race> race(Runner &first, Runner &second, size_t leastPairs,
                     const std::function<bool(size_t)> &goOn) {
   Race result;

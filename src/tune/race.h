@@ -32,6 +32,8 @@ public:
   bool timesStagesApart() const { return isTimedByDevice; }
   /// A run that is there for the times of its stages, and its seconds.
   Expected<double> timeStages();
+  /// A run that nothing is timed of but its seconds.
+  Expected<double> runAlone();
 
   /// By stage of the manifest, the seconds of each run since.
   const std::vector<std::vector<double>> &stages() const { return stageSeconds; }

@@ -7,7 +7,7 @@
 namespace kintsugi::tune {
 
 /// In the place of a schedule's text.
-static constexpr std::string_view isTime = "time";
+static constexpr std::string_view isTime = "time", isRunTime = "time in a plan";
 
 Expected<Records> Records::read(std::shared_ptr<store::Store> store, std::string machine,
                                 std::string compiler) {
@@ -37,11 +37,24 @@ Status Records::addTime(Hash128 key, double seconds, double predictedSeconds) {
   return add({key, std::string(isTime), seconds, predictedSeconds, 0});
 }
 
+Status Records::addRunTime(Hash128 key, double seconds, double predictedSeconds) {
+  return add({key, std::string(isRunTime), seconds, predictedSeconds, 0});
+}
+
+std::optional<double> Records::secondsOf(Hash128 key) const {
+  const store::Measurement *found = find(key);
+  if (!found || (found->schedule != isTime && found->schedule != isRunTime))
+    return std::nullopt;
+  return found->seconds;
+}
+
 space::MeasuredKernels Records::kernels(double stageSeconds) const {
   constexpr double mostlyWork = 4;
   space::MeasuredKernels result;
   std::vector<double> shares;
   for (const auto &[structure, measurement] : known) {
+    if (measurement.schedule == isRunTime)
+      continue;
     double gain = measurement.seconds / measurement.defaultSeconds;
     if (measurement.schedule == isTime) {
       result.seconds[structure] = measurement.seconds;
@@ -76,8 +89,8 @@ store::Measurement verdict(Hash128 key, double seconds, double defaultSeconds, b
           0};
 }
 
-Verdict verdictOn(const Records &records, const te::Program &program) {
-  const store::Measurement *found = records.find(modelKey(program));
+Verdict verdictOn(const Records &records, Hash128 model) {
+  const store::Measurement *found = records.find(model);
   if (!found)
     return Verdict::NotRaced;
   return found->seconds <= found->defaultSeconds ? Verdict::Won : Verdict::Lost;
@@ -94,6 +107,26 @@ Hash128 planKey(const orchestrate::Plan &plan) {
         Hasher("kernel").add(kernel.key).add(search::pointText(kernel.shape->point)).finish());
   });
   return Hasher("tuned plan").addUnordered(kernels).finish();
+}
+
+Hash128 timingKeyOf(const orchestrate::Kernel &kernel, const search::ScheduleOptions &options) {
+  return space::timingKey(kernel.shape->key, options, kernel.shape->point);
+}
+
+RunKeys::RunKeys(Hash128 model, const orchestrate::Plan &plan,
+                 const search::ScheduleOptions &options)
+    : options(options) {
+  std::vector<Hash128> kernels;
+  orchestrate::Plan::forEachStage(plan.root, [&](unsigned number) {
+    const orchestrate::Stage &stage = plan.stages[number];
+    if (stage.kind == orchestrate::Stage::Kind::Kernel)
+      kernels.push_back(timingKeyOf(plan.kernels[stage.kernel], options));
+  });
+  ofPlan = Hasher("runs of a plan").add(model).addUnordered(kernels).finish();
+}
+
+Hash128 RunKeys::ofKernel(const orchestrate::Kernel &kernel) const {
+  return Hasher("kernel in a plan").add(ofPlan).add(timingKeyOf(kernel, options)).finish();
 }
 
 bool lostAsAWhole(const Records &records, const orchestrate::Plan &plan) {

@@ -32,6 +32,12 @@ public:
   /// What a kernel takes in a run of a model, under space::timingKey, and what was predicted.
   Status addTime(Hash128 key, double seconds, double predictedSeconds);
 
+  /// What a plan takes in its own runs, or a kernel in those of this plan: under RunKeys.
+  Status addRunTime(Hash128 key, double seconds, double predictedSeconds);
+
+  /// What was recorded by addTime or addRunTime.
+  std::optional<double> secondsOf(Hash128 key) const;
+
   /// The kernels that have a better schedule than the default, and those whose seconds are known.
   /// `stageSeconds`: what a kernel takes at least by predictions, which small ones say nothing of.
   space::MeasuredKernels kernels(double stageSeconds) const;
@@ -49,11 +55,28 @@ Hash128 modelKey(const te::Program &program);
 
 /// What came of it.
 enum class Verdict : uint8_t { NotRaced, Won, Lost };
-Verdict verdictOn(const Records &records, const te::Program &program);
+Verdict verdictOn(const Records &records, Hash128 model);
 store::Measurement verdict(Hash128 key, double seconds, double defaultSeconds, bool hasWon);
 
 /// Stands for the kernels in a plan and their schedules.
 Hash128 planKey(const orchestrate::Plan &plan);
+
+/// What a kernel's seconds are kept under.
+Hash128 timingKeyOf(const orchestrate::Kernel &kernel, const search::ScheduleOptions &options);
+
+/// What the times of one plan's own runs are kept under, on a machine: there each kernel meets its
+/// data as it will when the plan ships. Other plans are priced without.
+class RunKeys {
+public:
+  RunKeys(Hash128 model, const orchestrate::Plan &plan, const search::ScheduleOptions &options);
+
+  Hash128 whole() const { return ofPlan; }
+  Hash128 ofKernel(const orchestrate::Kernel &kernel) const;
+
+private:
+  const search::ScheduleOptions &options;
+  Hash128 ofPlan;
+};
 
 /// Whether the plan was timed as a whole and was not quicker than the one that nothing measured
 /// decided on.

@@ -1,11 +1,10 @@
 #include "tune/tune.h"
 
-#include "cost/cost.h"
 #include "search/point_text.h"
 #include "tune/kernel_search.h"
 #include "tune/made_up.h"
 #include "tune/pairs.h"
-#include "tune/plan_times.h"
+#include "tune/plan_timer.h"
 #include "tune/preparation.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -18,9 +17,6 @@ using orchestrate::Kernel;
 using orchestrate::Plan;
 
 namespace {
-
-/// Of runs: what else works on the machine makes them longer and never shorter.
-constexpr double quick = 0.25;
 
 /// Of the budget, one after the other: the rest is for the races of whole plans.
 constexpr double shareForKernels = 0.5, shareForPlans = 0.8;
@@ -44,7 +40,7 @@ public:
   Tuner(Records &records, const Workshop &workshop, cost::Measurer &measurer,
         const TuneOptions &options)
       : records(records), workshop(workshop), measurer(measurer), options(options),
-        deadline(options.seconds) {
+        timer(records, options.model, options.schedule), deadline(options.seconds) {
     if (overlaps())
       fuel = {240, 8};
   }
@@ -308,66 +304,22 @@ private:
     std::vector<unsigned> launches = launchesAlone(plan);
     for (auto [number, kernel] : llvm::enumerate(plan.kernels))
       if (kernel.program && canBeMeasured(kernel.shape->schedule) && launches[number] > 0 &&
-          !records.find(timingKeyOf(kernel)))
+          !records.find(timingKeyOf(kernel, options.schedule)))
         kernels.push_back(number);
     return kernels;
   }
 
-  Hash128 timingKeyOf(const Kernel &kernel) const {
-    return space::timingKey(kernel.shape->key, options.schedule, kernel.shape->point);
-  }
-
   Status timeIn(const Plan &plan, llvm::ArrayRef<unsigned> kernels) {
-    constexpr int leastRuns = 5, mostRuns = 60;
-    constexpr double aPlan = 0.05; ///< Of the budget.
     KINTSUGI_ASSIGN(Model model, workshop.build(plan));
     KINTSUGI_ASSIGN(Runner runner, Runner::create(model, workshop.feeds, options.threads));
-    KINTSUGI_RETURN_IF_ERROR(runner.warmUp());
-    Deadline own(options.seconds);
-    std::vector<double> runs;
-    for (int run = 0; run < leastRuns || (run < mostRuns && own.within(aPlan)); ++run) {
-      KINTSUGI_ASSIGN(double seconds, runner.timeStages());
-      runs.push_back(seconds);
-    }
-    std::vector<int64_t> launches(plan.kernels.size(), 0);
-    for (const Parts &parts : partsOfStages(plan))
-      for (const Part &part : parts)
-        launches[part.kernel] += part.launches;
-    double between = secondsBetween(runner, runs, plan);
-    std::vector<std::vector<double>> times = timesOfKernels(plan, runner);
-    for (unsigned kernel : kernels) {
-      double all = quantile(times[kernel], quick);
-      double seconds = all / double(std::max<int64_t>(1, launches[kernel])) + between;
-      if (seconds <= 0)
-        continue;
-      KINTSUGI_RETURN_IF_ERROR(records.addTime(timingKeyOf(plan.kernels[kernel]), seconds,
-                                               predictedOf(plan.kernels[kernel])));
-      ++report.timed;
-    }
+    return timeIn(plan, runner, kernels);
+  }
+
+  Status timeIn(const Plan &plan, Runner &runner, llvm::ArrayRef<unsigned> kernels) {
+    constexpr double aPlan = 0.05; ///< Of the budget.
+    KINTSUGI_ASSIGN(unsigned timed, timer.time(plan, runner, kernels, aPlan * options.seconds));
+    report.timed += timed;
     return Status::success();
-  }
-
-  /// What runs take that no stage does, for each launch; a device's own clock has it in the stages.
-  static double secondsBetween(const Runner &runner, std::vector<double> runs, const Plan &plan) {
-    if (runner.timesStagesApart())
-      return 0;
-    std::vector<double> inStages(runs.size(), 0);
-    double launches = 0;
-    for (const auto &[parts, times] : llvm::zip(partsOfStages(plan), runner.stages())) {
-      for (auto [sum, each] : llvm::zip(inStages, times))
-        sum += each;
-      launches += parts.empty() ? 1 : double(parts.front().launches);
-    }
-    double left = quantile(std::move(runs), quick) - quantile(std::move(inStages), quick);
-    return std::max(0.0, left) / std::max(1.0, launches);
-  }
-
-  /// By the machine description alone.
-  double predictedOf(const Kernel &kernel) const {
-    space::KernelShape shape = *kernel.shape;
-    shape.measuredSeconds = 0;
-    shape.bias = 1;
-    return cost::predictSeconds(shape, options.schedule.machine);
   }
 
   /// The plan by what was measured against the one without, unless that is known.
@@ -380,9 +332,12 @@ private:
       if (records.find(key))
         return Status::success();
       KINTSUGI_ASSIGN(const Plan *predicted, plainPlan());
-      if (planKey(*predicted) == key)
+      if (planKey(*predicted) == key) {
+        if (!records.find(RunKeys(options.model, tuned, options.schedule).whole()))
+          KINTSUGI_RETURN_IF_ERROR(timeIn(tuned, {}));
         return records.add(
             verdict(options.model, predicted->objectiveSeconds, predicted->objectiveSeconds, true));
+      }
       if (!plainRunner) {
         KINTSUGI_ASSIGN(Model model, workshop.build(*predicted));
         KINTSUGI_ASSIGN(plainRunner, Runner::create(model, workshop.feeds, options.threads));
@@ -393,8 +348,11 @@ private:
       bool isLast = round + 1 == mostRaces || !deadline.within(1.5);
       KINTSUGI_ASSIGN(bool any, isLast ? Expected<bool>(false)
                                        : dropLosers(*predicted, *plainRunner, tuned, runner));
-      if (!any)
-        return judge(key, times);
+      if (any)
+        continue;
+      KINTSUGI_RETURN_IF_ERROR(judge(key, times));
+      KINTSUGI_RETURN_IF_ERROR(timeIn(*predicted, *plainRunner, {}));
+      return timeIn(tuned, runner, {});
     }
     return Status::success();
   }
@@ -513,6 +471,7 @@ private:
   const Workshop &workshop;
   cost::Measurer &measurer;
   const TuneOptions &options;
+  PlanTimer timer;
   Deadline deadline;
   KernelSearch::Fuel fuel;
   std::vector<Job> jobs;          ///< Of the plan that is looked at.

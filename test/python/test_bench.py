@@ -601,3 +601,15 @@ def test_open_dimensions_that_cost_or_fail_are_defects():
     fine = {"sizes": {1: {"ratio": 1.0}, 8: {"ratio": 1.14}}}
     assert not bench.is_defect(fine, 1.15) and not bench.is_defect({"closed": "it has no batch of 1"}, 1.15)
     assert bench.is_defect(fine, 1.1) and bench.is_defect({"failed": "'y' differs"}, 1.15)
+
+
+def test_cost_waits_for_the_pace_of_the_tuning(monkeypatch):
+    taken = iter([1.0, 1.2, 1.6, 1.3, 1.12])
+    probe = cost.Probe.__new__(cost.Probe)
+    probe.tuned, probe.now = [], lambda: next(taken)
+    monkeypatch.setattr(cost, "PAUSE", 0)
+    probe.mark()
+    probe.mark()
+    assert probe.settled() == pytest.approx(1.12 / 1.1) and next(taken, None) is None
+    probe.now = lambda: 2.2
+    assert probe.settled() == pytest.approx(2), "it does not wait for ever"

@@ -1,3 +1,4 @@
+#include "tune/plan_times.h"
 #include "tune/records.h"
 
 #include "product.h"
@@ -79,10 +80,10 @@ TEST(Records, SecondsDecideWhereTheyWon) {
   te::Program program;
   program.addOutput("y", program.addInput("x", ElementType::F32, {4}));
   Records records = read(nullptr);
-  EXPECT_EQ(verdictOn(records, program), Verdict::NotRaced);
+  EXPECT_EQ(verdictOn(records, modelKey(program)), Verdict::NotRaced);
   for (bool hasWon : {true, false}) {
     ASSERT_TRUE(records.add(verdict(modelKey(program), 1e-3, 1e-3, hasWon)).ok());
-    EXPECT_EQ(verdictOn(records, program), hasWon ? Verdict::Won : Verdict::Lost);
+    EXPECT_EQ(verdictOn(records, modelKey(program)), hasWon ? Verdict::Won : Verdict::Lost);
   }
 }
 
@@ -128,6 +129,29 @@ TEST(Records, APlanThatLostDoesNotShip) {
   EXPECT_TRUE(lostAsAWhole(records, tuned));
   EXPECT_FALSE(lostAsAWhole(records, plain));
   EXPECT_TRUE(records.kernels(1e-6).empty()) << "a verdict on a plan is no schedule";
+}
+
+TEST(Records, APlanIsPricedByItsOwnRuns) {
+  Product product;
+  const search::ScheduleOptions options;
+  const orchestrate::Plan plan = planOf(product, false);
+  const orchestrate::Kernel &kernel = plan.kernels[0];
+  const Hash128 model = hashOf(1), other = hashOf(2);
+  auto priced = [&](const Records &records, Hash128 ofModel) {
+    orchestrate::Plan result = plan;
+    result.objectiveSeconds = result.stages[0].predictedSeconds = 1e-3;
+    priceAsMeasured(result, records, ofModel, options);
+    return std::pair(result.kernels[0].predictedSeconds, result.objectiveSeconds);
+  };
+  Records records = read(nullptr);
+  ASSERT_TRUE(records.addTime(timingKeyOf(kernel, options), 2e-3, 1e-3).ok());
+  EXPECT_EQ(priced(records, model), std::pair(2e-3, 2e-3)) << "as in any plan";
+  RunKeys keys(model, plan, options);
+  ASSERT_TRUE(records.addRunTime(keys.ofKernel(kernel), 3e-3, 1e-3).ok());
+  ASSERT_TRUE(records.addRunTime(keys.whole(), 4e-3, 1e-3).ok());
+  EXPECT_EQ(priced(records, model), std::pair(3e-3, 4e-3)) << "as in this one";
+  EXPECT_EQ(priced(records, other), std::pair(2e-3, 2e-3)) << "another model's";
+  EXPECT_EQ(records.kernels(1e-6).seconds.size(), 1u) << "other plans are made without";
 }
 
 TEST(Pairs, SharesHoldAgainstOutliers) {
