@@ -12,6 +12,24 @@ size_t Phases::numberOf(const char *name) {
   return number;
 }
 
+std::optional<size_t> Phases::begin(const char *name) {
+  std::lock_guard<std::mutex> lock(mutex);
+  size_t number = numberOf(name);
+  if (options.progress && !options.progress(name, report.phases.size(), total()))
+    return std::nullopt;
+  return number;
+}
+
+void Phases::end(size_t number, double seconds) {
+  std::lock_guard<std::mutex> lock(mutex);
+  report.phases[number].seconds += seconds / double(atATime.load());
+}
+
+bool Phases::tell(std::string_view phase, uint64_t step, uint64_t steps) {
+  std::lock_guard<std::mutex> lock(mutex);
+  return !options.progress || options.progress(phase, step, steps);
+}
+
 size_t Phases::total() const {
   return std::max<size_t>(options.tuneSeconds > 0 ? 8 : 7, report.phases.size());
 }

@@ -1,6 +1,7 @@
 #include "pipeline/pipeline.h"
 
 #include "base/files.h"
+#include "base/parallel.h"
 #include "import/random_weights.h"
 #include "link/joins.h"
 #include "link/link.h"
@@ -211,6 +212,8 @@ static std::optional<te::Program> openedProgram(const te::Program &imported,
 namespace {
 
 /// What is made of a model once it is imported: a plan for each part of its sizes and each level.
+/// Parts are planned side by side and linked in their order, so that an artifact does not depend on
+/// how many threads there are.
 class Compilation {
 public:
   Compilation(const targets::Target &target, link::Linker &linker, const link::LinkOptions &linking,
@@ -228,22 +231,59 @@ public:
   }
 
 private:
+  struct LevelPlan {
+    std::string level;
+    ChosenForm form;
+  };
+
+  struct SizedPlans {
+    std::string sizes; ///< In the names of variants.
+    std::vector<LevelPlan> levels;
+    derive::Assumptions assumed;
+    std::shared_ptr<const space::GroupNames> chosen; ///< By these plans; null: nobody asks.
+  };
+
   Status addParts(const std::string &path, const CompileOptions &options) {
-    int64_t next = options.open->low;
     // On GPUs most time goes elsewhere, and sizes differ more in what is quickest.
     bool inBlocks = options.machine.threads > 0;
-    auto parts = smallerSizes(*options.open, inBlocks);
-    for (const auto &[sizes, isLandmark] : inOrderOfPlanning(std::move(parts))) {
-      CompileOptions its = options;
-      its.likely = isLandmark || known->empty() ? nullptr : known;
-      its.chosen = inBlocks ? nullptr : std::make_shared<space::GroupNames>();
-      KINTSUGI_RETURN_IF_ERROR(addSmaller(path, its, sizes));
-      if (its.chosen)
-        known->join(*its.chosen);
-      if (sizes.high < options.open->high)
-        next = std::max(next, sizes.high + 1);
-    }
+    std::vector<SizesToPlan> parts = inOrderOfPlanning(smallerSizes(*options.open, inBlocks));
+    size_t first =
+        inBlocks ? parts.size()
+                 : llvm::count_if(parts, [](const SizesToPlan &part) { return part.isLandmark; });
+    llvm::ArrayRef<SizesToPlan> all = parts;
+    KINTSUGI_RETURN_IF_ERROR(addSideBySide(all.take_front(first), path, options));
+    KINTSUGI_RETURN_IF_ERROR(addSideBySide(all.drop_front(first), path, options));
+    int64_t next = options.open->low;
+    for (const SizesToPlan &part : parts)
+      if (part.sizes.high < options.open->high)
+        next = std::max(next, part.sizes.high + 1);
     open->inputs.servedFrom = next;
+    return Status::success();
+  }
+
+  /// Parts that learn from those before them, and not from each other.
+  Status addSideBySide(llvm::ArrayRef<SizesToPlan> parts, const std::string &path,
+                       const CompileOptions &options) {
+    if (parts.empty())
+      return Status::success();
+    constexpr unsigned mostAtATime = 16; // Each takes memory.
+    unsigned threads = std::min(threadsOf(options), mostAtATime);
+    CompileOptions its = options;
+    its.likely = known->empty() ? nullptr : known;
+    its.threads = threadsOfEach(threadsOf(options), parts.size());
+    if (options.progress)
+      its.progress = [this](std::string_view phase, uint64_t step, uint64_t steps) {
+        return phases.tell(phase, step, steps);
+      };
+    Phases::SideBySide several(phases, std::min<size_t>(threads, parts.size()));
+    auto plans = makeInParallel(parts.size(), threads, [&](size_t number) {
+      return planPart(parts[number].sizes, path, its);
+    });
+    several.end();
+    for (Expected<SizedPlans> &each : plans) {
+      KINTSUGI_ASSIGN(SizedPlans part, std::move(each));
+      KINTSUGI_RETURN_IF_ERROR(add(part, options));
+    }
     return Status::success();
   }
 
@@ -252,50 +292,60 @@ private:
     CompileOptions its = options;
     if (!known->empty() && options.tuneSeconds == 0)
       its.likely = known;
-    KINTSUGI_RETURN_IF_ERROR(addSizes(imported, its, "", report));
+    KINTSUGI_ASSIGN(SizedPlans all, plan(imported, its, "", report));
+    KINTSUGI_RETURN_IF_ERROR(add(all, options));
     if (std::string told = describe(assumed, options.machine); !told.empty())
       report.notes.push_back(told);
     return Status::success();
   }
 
-  /// Of some of them, ahead of that.
-  Status addSmaller(const std::string &path, CompileOptions options, const OpenDimension &sizes) {
+  /// Of some of them, ahead of that. Any thread.
+  Expected<SizedPlans> planPart(const OpenDimension &sizes, const std::string &path,
+                                CompileOptions options) const {
     options.open = sizes;
     options.import.dims[sizes.name] = sizes.high;
     options.log = nullptr;
     options.tuneSeconds = 0;
+    bool inBlocks = options.machine.threads > 0;
+    std::shared_ptr<space::GroupNames> chosen =
+        inBlocks ? nullptr : std::make_shared<space::GroupNames>();
+    options.chosen = chosen;
     Diagnostics said; // The same as of all sizes.
     KINTSUGI_ASSIGN(te::Program imported,
                     phases.run("import", [&] { return importModel(path, options, said); }));
     CompileReport untold;
-    return addSizes(imported, options, "/" + std::to_string(sizes.high), untold);
+    KINTSUGI_ASSIGN(SizedPlans plans,
+                    plan(imported, options, "/" + std::to_string(sizes.high), untold));
+    plans.chosen = chosen;
+    return plans;
   }
 
-  struct Sized {
-    const te::Program &imported;
-    Prepared model;
-    std::string sizes; ///< In the names of variants.
-  };
-
-  /// What is the same at all sizes is so at some of them.
-  Status addSizes(const te::Program &imported, const CompileOptions &options,
-                  const std::string &sizes, CompileReport &told) {
+  /// What is the same at all sizes is so at some of them. Any thread.
+  Expected<SizedPlans> plan(const te::Program &imported, const CompileOptions &options,
+                            const std::string &sizes, CompileReport &told) const {
     CompileOptions its = options;
-    std::optional<te::Program> asking = openedProgram(imported, open, its);
+    std::optional<OpenModel> ofSizes = open;
+    std::optional<te::Program> asking = openedProgram(imported, ofSizes, its);
     KINTSUGI_ASSIGN(Prepared model, prepared(asking ? *asking : imported, its, host, phases, told));
-    Sized sized{imported, std::move(model), sizes};
-    KINTSUGI_RETURN_IF_ERROR(addLevel(sized, its, told));
+    SizedPlans result{sizes, {}, model.assumed, nullptr};
+    auto addLevel = [&]() -> Status {
+      KINTSUGI_ASSIGN(ChosenForm form, planLevel(model, its, told));
+      declarePorts(form.plan->plan, imported, ofSizes);
+      result.assumed.join(form.assumed);
+      result.levels.push_back({its.machine.level, std::move(form)});
+      return Status::success();
+    };
+    KINTSUGI_RETURN_IF_ERROR(addLevel());
     its.log = nullptr; // The same again for another machine would only confuse.
     for (const machine::Machine &machine : options.lesser) {
       its.machine = machine;
-      KINTSUGI_RETURN_IF_ERROR(addLevel(sized, its, told));
+      KINTSUGI_RETURN_IF_ERROR(addLevel());
     }
-    assumed.join(sized.model.assumed);
-    return Status::success();
+    return result;
   }
 
-  Status addLevel(Sized &sized, const CompileOptions &options, CompileReport &told) {
-    Prepared &model = sized.model;
+  Expected<ChosenForm> planLevel(Prepared &model, const CompileOptions &options,
+                                 CompileReport &told) const {
     CompileOptions its = ofProgram(model.program(), options);
     std::shared_ptr<PlanMemo> memo = std::move(model.memo); // That of the first level.
     if (!memo)
@@ -309,9 +359,7 @@ private:
                     planWithRecords(model.program(), {its, target, phases, *memo}, records));
     orchestrate::Plan &plan = form.plan->plan;
     addChecks(plan, model.lowered.inputs);
-    declarePorts(plan, sized.imported, open);
     append(its.log, form.plan->log);
-    model.assumed.join(form.assumed);
     for (const std::string &problem : form.problems)
       told.notes.push_back("a form of the model was left out, which may make it slower; please "
                            "report: " +
@@ -322,11 +370,21 @@ private:
     }
     if (records)
       told.tunedKernels = countTuned(plan);
-    const std::string &level = options.machine.level;
-    told.levels.push_back(level);
-    link::Variant variant = variantOf(level);
-    variant.sizes = sized.sizes;
-    return phases.run("link", [&] { return linker.add(plan, variant); });
+    told.levels.push_back(options.machine.level);
+    return form;
+  }
+
+  Status add(const SizedPlans &plans, const CompileOptions &options) {
+    for (const LevelPlan &each : plans.levels) {
+      link::Variant variant = variantOf(each.level);
+      variant.sizes = plans.sizes;
+      KINTSUGI_RETURN_IF_ERROR(
+          phases.run("link", [&] { return linker.add(each.form.plan->plan, variant); }));
+    }
+    assumed.join(plans.assumed);
+    if (plans.chosen)
+      known->join(*plans.chosen);
+    return Status::success();
   }
 
   const targets::Target &target;

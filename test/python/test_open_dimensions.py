@@ -248,6 +248,17 @@ def test_a_gpu_takes_each_size(kintsugi, folder, make):
     check_sizes(kintsugi, folder, make, "--target", "cuda")
 
 
+@pytest.mark.parametrize("target", ["cpu", "cuda"])
+def test_parts_that_are_planned_side_by_side_are_the_same(kintsugi, folder, target):
+    path = made(folder, perceptron)
+    artifacts = [folder / f"{threads}.kin" for threads in (1, 5)]
+    for artifact in artifacts:
+        how = "--target", target, "--threads", artifact.stem
+        assert kintsugi("compile", path, "-o", artifact, "--dim", "N=1..6", "--quiet", *how)[::2] == (0, "")
+    one, five = (artifact.read_bytes() for artifact in artifacts)
+    assert one == five
+
+
 def test_a_size_outside_is_an_error(kintsugi, folder):
     path, artifact = made(folder, perceptron), folder / "perceptron.kin"
     assert kintsugi("compile", path, "-o", artifact, "--dim", "N=2..5", "--quiet")[::2] == (0, "")
