@@ -613,3 +613,23 @@ def test_cost_waits_for_the_pace_of_the_tuning(monkeypatch):
     assert probe.settled() == pytest.approx(1.12 / 1.1) and next(taken, None) is None
     probe.now = lambda: 2.2
     assert probe.settled() == pytest.approx(2), "it does not wait for ever"
+
+
+def test_open_allows_16_bits_what_they_cost_the_exact_artifact_too():
+    right = np.linspace(1, 2, 8, dtype=np.float32)
+    depths, exact = {"y": 4}, {"y": right * np.float32(1.05)}
+    asked = []
+
+    def check(factor, precision="f16"):
+        ours = {"y": right * np.float32(factor)}
+        importlib.import_module("open").check_alike(ours, exact, depths, precision, lambda: asked.append(factor) or {"y": right})
+
+    check(1.05)
+    assert asked == [], "alike"
+    check(0.94)
+    assert asked == [0.94], "another way, and about as far"
+    with pytest.raises(models.Failure, match="differs by"):
+        check(0.9)
+    with pytest.raises(models.Failure, match="differs by"):
+        check(0.94, "f32")
+    assert asked == [0.94, 0.9]
