@@ -13,11 +13,13 @@
 #include "pipeline/tuning.h"
 #include "pipeline/version.h"
 #include "te/check.h"
+#include "te/constant_nodes.h"
 #include "te/parser.h"
 #include "te/printer.h"
 #include "verify/policy.h"
 #include "llvm/ADT/STLExtras.h"
 
+#include <atomic>
 #include <map>
 #include <set>
 
@@ -225,12 +227,20 @@ public:
     if (options.open) {
       KINTSUGI_ASSIGN(open,
                       phases.run("import", [&] { return openModel(imported, path, options); }));
+      atATime = partsAtATime(imported, options);
       KINTSUGI_RETURN_IF_ERROR(addParts(path, options));
     }
     return addAll(imported, options);
   }
 
 private:
+  /// A model in 16 bits runs while it is planned, with constants of its own.
+  static unsigned partsAtATime(const te::Program &imported, const CompileOptions &options) {
+    constexpr uint64_t most = 16, mostBytes = uint64_t(4) << 30;
+    uint64_t bytes = std::max<uint64_t>(1, te::bytesOfConstants(imported).once);
+    return std::min<uint64_t>(threadsOf(options), std::clamp<uint64_t>(mostBytes / bytes, 1, most));
+  }
+
   struct LevelPlan {
     std::string level;
     ChosenForm form;
@@ -266,20 +276,24 @@ private:
                        const CompileOptions &options) {
     if (parts.empty())
       return Status::success();
-    constexpr unsigned mostAtATime = 16; // Each takes memory.
-    unsigned threads = std::min(threadsOf(options), mostAtATime);
     CompileOptions its = options;
     its.likely = known->empty() ? nullptr : known;
-    its.threads = threadsOfEach(threadsOf(options), parts.size());
+    const size_t several = std::min<size_t>(atATime, parts.size());
+    its.threads = threadsOfEach(threadsOf(options), several);
     if (options.progress)
       its.progress = [this](std::string_view phase, uint64_t step, uint64_t steps) {
         return phases.tell(phase, step, steps);
       };
-    Phases::SideBySide several(phases, std::min<size_t>(threads, parts.size()));
-    auto plans = makeInParallel(parts.size(), threads, [&](size_t number) {
-      return planPart(parts[number].sizes, path, its);
+    Phases::SideBySide shares(phases, several);
+    std::atomic<bool> hasFailed = false; // What begins after is not heard of.
+    auto plans = makeInParallel(parts.size(), atATime, [&](size_t number) {
+      Expected<SizedPlans> part = hasFailed
+                                      ? Expected<SizedPlans>(usageError("another part failed"))
+                                      : planPart(parts[number].sizes, path, its);
+      hasFailed = hasFailed || !part.ok();
+      return part;
     });
-    several.end();
+    shares.end();
     for (Expected<SizedPlans> &each : plans) {
       KINTSUGI_ASSIGN(SizedPlans part, std::move(each));
       KINTSUGI_RETURN_IF_ERROR(add(part, options));
@@ -394,6 +408,7 @@ private:
   Phases &phases;
   CompileReport &report;
   std::optional<OpenModel> open;
+  unsigned atATime = 1; ///< Parts that are planned side by side.
   /// Of the plans of parts.
   std::shared_ptr<space::GroupNames> known = std::make_shared<space::GroupNames>();
   derive::Assumptions assumed;
