@@ -6,9 +6,10 @@ A run is what `kintsugi bench` times, the median over repeats, of an artifact wi
 of its prediction where neither is more than 1.15 times the other. Elsewhere it is told what differs most: kernels,
 and what a run takes beside its kernels (starts of stages, waiting). The machine's numbers are those that `kintsugi
 doctor --measure` kept, or else assumed ones; which of the two is written down. With --tune each model is compiled by what
-so many seconds of measuring found of its own kernels (a store of its own), and the results are in cost-tuned.json. Then a run is predicted to take
-what it took when it was tuned, which holds while the machine is as quick: the time of a model that nobody tunes, before
-and after the tuning and beside each timing, says whether it is (`pace`). Where it is not, timing waits a little.
+so many seconds of measuring found of its own kernels (a store of its own), and the results are in cost-tuned.json. Then
+a run is predicted to take what it took when it was tuned, which holds while the machine is as quick: the time of a model
+that nobody tunes, before and after the tuning and beside each timing, says whether it is (`pace`). Where it is not,
+timing waits a little.
 
 Kernels are timed by `kintsugi explain`. By zoo model: Spearman's rank correlation between predicted and measured time
 of a launch over its distinct generated kernels, the ratio of all measured to all predicted time, and the kernels that
@@ -127,15 +128,17 @@ def differences(kernels, run):
     return dict(sorted(found.items(), key=lambda item: -abs(item[1])))
 
 
+def reported(options, *words):
+    """What a command says of an artifact's runs."""
+    return json.loads(models.kintsugi(*words, "--threads", options.threads, timeout=options.limit))
+
+
 def timed(artifact, options):
-    """The report of an artifact's runs."""
-    words = "bench", artifact, "--json", "-", "--seconds", options.seconds, "--threads", options.threads
-    return json.loads(models.kintsugi(*words, timeout=options.limit))
+    return reported(options, "bench", artifact, "--json", "-", "--seconds", options.seconds)
 
 
 def explained(artifact, options):
-    words = "explain", artifact, "--json", "--threads", options.threads
-    return json.loads(models.kintsugi(*words, timeout=options.limit))
+    return reported(options, "explain", artifact, "--json")
 
 
 class Probe:

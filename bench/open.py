@@ -73,18 +73,10 @@ def compiled(model, artifact, sizes, options, place):
     return artifact
 
 
-def outputs(artifact, inputs, place):
-    """By name."""
-    models.kintsugi("run", artifact, "--inputs", inputs, "--outputs", inputs.with_name("outputs.npz"), "--quiet", runner=place.runner())
-    with np.load(inputs.with_name("outputs.npz")) as found:
-        return dict(found)
-
-
-def answers_of(model, size, inputs, place):
-    """Outputs by name in the model's own types, on a processor."""
-    results = inputs.with_name("answers.npz")
-    words = "--random-weights", "--dim", f"{NAME}={size}", "--inputs", inputs, "--outputs", results, "--quiet"
-    models.kintsugi("run", model, *words, runner=place.runner())
+def outputs(file, inputs, place, *how):
+    """Of an artifact or, with options for it, of a model; by name."""
+    results = inputs.with_name("outputs.npz")
+    models.kintsugi("run", file, *how, "--inputs", inputs, "--outputs", results, "--quiet", runner=place.runner())
     with np.load(results) as found:
         return dict(found)
 
@@ -124,7 +116,8 @@ def measure(options, path, place):
             if options.rounds == 0:
                 continue
             inputs = folder / "inputs.npz"
-            answers = functools.partial(answers_of, folder / "model.onnx", size, inputs, place)
+            in_f32 = "--random-weights", "--dim", f"{NAME}={size}"
+            answers = functools.partial(outputs, folder / "model.onnx", inputs, place, *in_f32)
             ours, theirs = (outputs(contenders[name], inputs, place) for name in ("open", "exact"))
             check_alike(ours, theirs, depths, options.precision, answers)
             rounds = {name: [] for name in contenders}
