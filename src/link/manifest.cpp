@@ -52,6 +52,8 @@ runtime::Stage stageOf(const Plan &plan, const orchestrate::Stage &stage,
   const orchestrate::Kernel &kernel = plan.kernels[stage.kernel];
   runtime::Stage result = describedStage(stage, kernel.symbol, bufferNumber);
   result.tiles = kernel.shape->schedule.tiles();
+  if (kernel.shape->schedule.threads == 0)
+    result.together = kernel.shape->schedule.tilesTogether();
   result.scratchBytes = kernel.shape->schedule.scratchBytes;
   result.threads = kernel.shape->schedule.threads;
   if (result.threads > 0)

@@ -104,6 +104,24 @@ double Schedule::runsOf(const LoopNest &nest, int cores) const {
   return nest.sharedDimensions ? std::min(all, std::max(distinct, runsACore * cores)) : all;
 }
 
+int64_t Schedule::tilesTogether() const {
+  unsigned shared = 0;
+  double longest = 0;
+  for (const LoopNest &nest : nests) {
+    double points = 1;
+    for (unsigned k = 0; k < nest.parallel.size() + nest.numReductions(); ++k)
+      points *= static_cast<double>(nest.extentOf(k));
+    if (nest.sharedDimensions == 0 || points <= longest)
+      continue;
+    longest = points;
+    shared = nest.sharedDimensions;
+  }
+  int64_t together = 1;
+  for (const TileDimension &dimension : llvm::ArrayRef(space).take_back(shared))
+    together *= dimension.count();
+  return together;
+}
+
 std::string Schedule::print() const {
   std::string text = "tiles [";
   for (auto [k, dimension] : llvm::enumerate(space))

@@ -211,6 +211,8 @@ struct Schedule {
   int64_t blocks() const;
   /// How often a nest runs, about: workers take tiles in several runs of neighbours.
   double runsOf(const LoopNest &nest, int cores) const;
+  /// So many tiles in a row share the longest of what tiles share; 1: they share nothing.
+  int64_t tilesTogether() const;
   unsigned memoryBuffers() const;
   /// The text form shown by explain.
   std::string print() const;

@@ -126,6 +126,8 @@ static Json stageJson(const Stage &stage) {
   json["buffers"] = stage.buffers;
   json["results"] = stage.resultCount;
   json["tiles"] = stage.tiles;
+  if (stage.together != 1)
+    json["together"] = stage.together;
   json["scratch_bytes"] = stage.scratchBytes;
   json["expressions"] = stage.expressions;
   if (const std::optional<Trim> &trim = stage.trim)

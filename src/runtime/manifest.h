@@ -110,6 +110,7 @@ struct Stage : Work {
   std::vector<uint32_t> buffers; ///< Operands; those that are only read come first,
   uint32_t resultCount = 0;      ///< and the last so many are written.
   uint64_t tiles = 1;
+  uint64_t together = 1; ///< So many in a row share what one of them computes, a divisor of tiles.
   std::optional<Trim> trim;  ///< None: every size needs all of them.
   uint64_t scratchBytes = 0; ///< For each worker or block of threads.
   uint32_t threads = 0;      ///< Of the block that works on a tile; 0 where workers are single.

@@ -226,6 +226,8 @@ Status Checker::checkStage(const Stage &stage) const {
   KINTSUGI_RETURN_IF_ERROR(checkWork(stage));
   if (stage.tiles > maxTiles || stage.scratchBytes > maxScratchBytes)
     return inputError("asks for too many tiles or too much scratch");
+  if (stage.together == 0 || stage.tiles % stage.together != 0)
+    return inputError("has tiles that are not told apart into rows of as many");
   if (stage.threads > maxThreads)
     return inputError("asks for too many threads");
   KINTSUGI_RETURN_IF_ERROR(checkTrim(stage));

@@ -198,6 +198,9 @@ static Expected<Stage> readStage(const Json &json) {
   KINTSUGI_ASSIGN(stage.buffers, readList<uint32_t>(json, "buffers", readIndexValue));
   KINTSUGI_ASSIGN(stage.resultCount, readIndex(json, "results"));
   KINTSUGI_ASSIGN(stage.tiles, jsonUnsigned(json, "tiles"));
+  if (optionalMember(json, "together")) {
+    KINTSUGI_ASSIGN(stage.together, jsonUnsigned(json, "together"));
+  }
   KINTSUGI_ASSIGN(stage.scratchBytes, jsonUnsigned(json, "scratch_bytes"));
   KINTSUGI_ASSIGN(stage.expressions, jsonString(json, "expressions"));
   if (optionalMember(json, "trim")) {

@@ -190,8 +190,9 @@ bool Workers::takeChunkOf(uint32_t owner, uint32_t worker, uint16_t wanted) {
   uint64_t items = shareBegin(job.count, job.shares, owner + 1) - first;
   uint32_t chunks = chunksOf(word);
   uint32_t number = owner == worker ? fromFront(word) : chunks - 1 - fromBack(word);
-  job.function(job.argument, worker, first + chunkBegin(items, chunks, number),
-               first + chunkBegin(items, chunks, number + 1));
+  uint64_t begin = first + chunkBegin(items, chunks, number);
+  uint64_t end = first + chunkBegin(items, chunks, number + 1);
+  job.function(job.argument, worker, begin * job.together, end * job.together);
   if (unfinished.fetch_sub(1, std::memory_order_seq_cst) == 1 &&
       holderSleeps.load(std::memory_order_seq_cst))
     futexWakeOne(unfinished);
@@ -227,15 +228,17 @@ void Workers::awaitCompletion() {
   holderSleeps.store(false, std::memory_order_relaxed);
 }
 
-void Workers::run(uint32_t threads, uint64_t count, Function function, void *argument) {
+void Workers::run(uint32_t threads, uint64_t count, Function function, void *argument,
+                  uint64_t together) {
   threads = std::min(threads, started.load(std::memory_order_acquire));
-  if (threads <= 1 || count <= 1) {
+  if (threads <= 1 || count <= together) {
     if (count != 0)
       function(argument, 0, 0, count);
     return;
   }
+  count /= together;
   auto shares = static_cast<uint32_t>(std::min<uint64_t>(threads, count));
-  job = {function, argument, count, shares};
+  job = {function, argument, count, together, shares};
   auto chunksOfShare = [&](uint32_t number) {
     return chunksIn(shareBegin(count, shares, number + 1) - shareBegin(count, shares, number));
   };

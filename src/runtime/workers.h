@@ -53,8 +53,9 @@ public:
   void letGo() { held.clear(std::memory_order_release); }
 
   /// Splits [0, count) over at most `threads` workers and returns when all of it is done. Only for
-  /// who holds the workers.
-  void run(uint32_t threads, uint64_t count, Function function, void *argument);
+  /// who holds the workers. So many items in a row are given out together, a divisor of `count`.
+  void run(uint32_t threads, uint64_t count, Function function, void *argument,
+           uint64_t together = 1);
 
 private:
   static constexpr size_t cacheLine = 64;
@@ -62,7 +63,8 @@ private:
   struct Job {
     Function function = nullptr;
     void *argument = nullptr;
-    uint64_t count = 0;
+    uint64_t count = 0;    ///< Of rows of items that are given out together,
+    uint64_t together = 1; ///< so many each.
     uint32_t shares = 0;
   };
 

@@ -74,13 +74,24 @@ static uint64_t chooseTiles(const Stage &stage, int64_t size, Task &task) {
   return stage.tiles / task.period * task.kept;
 }
 
+/// Tiles that share what one of them computes go to one worker, if no other waits for that.
+static uint64_t givenOutTogether(const Stage &stage, const Task &task, uint64_t tiles,
+                                 uint32_t threads) {
+  constexpr uint64_t enough = 4; // Then the last rows make up for it.
+  if (task.kept != task.period && task.kept % stage.together != 0)
+    return 1;
+  uint64_t rows = tiles / stage.together;
+  return rows >= enough * threads || (rows > 0 && rows % threads == 0) ? stage.together : 1;
+}
+
 Status CpuQueue::launch(uint32_t index, void *const *buffers) {
   const Stage &stage = program.manifest().stages[index];
   if (!holdsWorkers || stage.kind == Stage::Kind::Call)
     return launchAlone(index, buffers, 0);
   Task task{program.function(index), buffers, stage.scratchBytes ? scratch.data() : nullptr,
             scratchStride};
-  workers.run(threads, chooseTiles(stage, size, task), runTiles, &task);
+  uint64_t tiles = chooseTiles(stage, size, task);
+  workers.run(threads, tiles, runTiles, &task, givenOutTogether(stage, task, tiles, threads));
   return Status::success();
 }
 

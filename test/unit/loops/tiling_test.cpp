@@ -118,6 +118,9 @@ TEST(Tiling, TilesShareWhatDoesNotChangeWithTheLastDimensions) {
   ASSERT_EQ(schedule.nests.size(), 2u);
   EXPECT_EQ(schedule.nests[0].sharedDimensions, 1u); // Of sums, which columns have in common.
   EXPECT_EQ(schedule.nests[1].sharedDimensions, 0u);
+  EXPECT_EQ(schedule.tilesTogether(), schedule.space.back().count());
+  schedule.nests.erase(schedule.nests.begin());
+  EXPECT_EQ(schedule.tilesTogether(), 1);
 }
 
 } // namespace

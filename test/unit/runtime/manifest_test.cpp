@@ -34,6 +34,7 @@ TEST(Manifest, RoundTripsThroughText) {
     manifest.stages[0].expressions = "t[i] = x[i] * w[i] + b[]\n";
     manifest.stages[0].threads = 64;
     manifest.stages[0].meets = true;
+    manifest.stages[0].together = manifest.stages[0].tiles;
     manifest.stages[0].call = "TopK";
     manifest.checks = {{0, "node", "index {}"},
                        {0, "node", "index {}", ElementRange{-5, 7, 3, {{2, 4}, {3, -1}}}}};
@@ -168,6 +169,10 @@ TEST(Manifest, MistakesAreNamed) {
       {[](Manifest &m) { m.stages[0].symbol = ""; }, "stage '': has no symbol"},
       {[](Manifest &m) { m.stages[0].tiles = uint64_t(-1); },
        "stage 'affine': asks for too many tiles or too much scratch"},
+      {[](Manifest &m) { m.stages[0].together = 0; },
+       "stage 'affine': has tiles that are not told apart into rows of as many"},
+      {[](Manifest &m) { m.stages[0].together = m.stages[0].tiles + 1; },
+       "stage 'affine': has tiles that are not told apart into rows of as many"},
       {[](Manifest &m) { m.stages[0].scratchBytes = uint64_t(-1); },
        "stage 'affine': asks for too many tiles or too much scratch"},
       {[](Manifest &m) { m.stages[0].operations.assign(m.stages[0].nodes.size() + 1, 3); },

@@ -47,6 +47,29 @@ TEST(Workers, EveryItemIsComputedOnce) {
   workers.letGo();
 }
 
+TEST(Workers, ItemsInARowAreGivenOutTogether) {
+  Workers workers;
+  workers.grow(3);
+  ASSERT_TRUE(workers.tryHold());
+  struct Rows : Tally {
+    using Tally::Tally;
+    std::atomic<bool> areWhole{true};
+    static void add(void *argument, uint32_t worker, uint64_t begin, uint64_t end) {
+      auto &rows = *static_cast<Rows *>(argument);
+      if (begin % 5 != 0 || end % 5 != 0)
+        rows.areWhole = false;
+      Tally::add(static_cast<Tally *>(&rows), worker, begin, end);
+    }
+  };
+  for (uint64_t count : {0, 5, 10, 35, 1000, 12345}) {
+    Rows rows(count);
+    workers.run(3, count, Rows::add, &rows, 5);
+    EXPECT_TRUE(rows.eachExactly(1)) << count;
+    EXPECT_TRUE(rows.areWhole) << count;
+  }
+  workers.letGo();
+}
+
 TEST(Workers, ManyShortStagesInARow) {
   Workers workers;
   workers.grow(3);
