@@ -7,6 +7,7 @@
 #include "simplify/rebuild.h"
 #include "te/constant.h"
 #include "te/constant_nodes.h"
+#include "te/operations.h"
 #include "llvm/ADT/STLExtras.h"
 
 #include <cmath>
@@ -22,6 +23,9 @@ namespace {
 constexpr int64_t blockSize = MaskScan::blockSize;
 /// Of all blocks, so that asking for each of them pays.
 constexpr double leastHidden = 0.1;
+/// Of a mask that differs between matrices, of one that all have in common, and of a piece.
+constexpr int64_t mostElements = int64_t(1) << 24, mostOfOne = int64_t(1) << 32;
+constexpr int64_t mostAtOnce = int64_t(1) << 22;
 
 class BlockHider {
 public:
@@ -88,35 +92,37 @@ private:
     return expr;
   }
 
+  /// Null where it can't be looked at, or begins such that nothing comes of the rest of it.
   std::optional<MaskScan> scan(const ScoreMask &masked, const Definition &scores) const {
-    constexpr int64_t mostAtOnce = int64_t(1) << 22;
-    auto extentOf = [&](unsigned iterator) { return scores.parallel[iterator].extent.constant(); };
     llvm::SmallVector<Index> places(scores.parallel.size(), Index(0));
     llvm::SmallVector<Extent> extents;
     for (auto [position, iterator] : llvm::enumerate(masked.used)) {
       places[iterator] = Index::iterator(position);
       extents.push_back(scores.parallel[iterator].extent);
     }
-    int64_t columns = extentOf(masked.column);
-    int64_t rows = masked.used.size() > 1 ? extentOf(masked.used.end()[-2]) : 1, atOnce = rows;
+    int64_t rows = extents.size() > 1 ? extents.end()[-2].constant() : 1;
+    MaskScan found(rows, extents.back().constant());
+    if (elementsOf(extents) > (extents.size() > 2 ? mostElements : mostOfOne))
+      return std::nullopt;
+    const int64_t extent = extents[0].constant(), all = int64_t(elementsOf(extents));
     Expr mask = opened(masked.mask);
     // What stands alone is looked at part by part; what others make has to be made as a whole.
-    bool isAlone = masked.used.size() == 2 && llvm::all_of(readsOf(mask), [&](ValueId id) {
+    bool isAlone = extents.size() > 1 && llvm::all_of(readsOf(mask), [&](ValueId id) {
                      return old.value(id).kind == ValueKind::Constant;
                    });
-    if (isAlone)
-      atOnce = std::max<int64_t>(1, mostAtOnce / columns);
-    MaskScan found(rows, columns);
-    for (int64_t first = 0; first < rows; first += atOnce) {
-      if (isAlone) {
-        places[masked.used[0]] = Index::iterator(0) + Index(first);
-        extents[0] = Extent(std::min(atOnce, rows - first));
-      }
+    int64_t most = isAlone ? std::max<int64_t>(1, mostAtOnce / (all / extent)) : extent;
+    int64_t atOnce = isAlone ? 1 : extent;
+    for (int64_t first = 0; first < extent; first += atOnce, atOnce = std::min(2 * atOnce, most)) {
+      places[masked.used[0]] = Index::iterator(0) + Index(first);
+      extents[0] = Extent(std::min(atOnce, extent - first));
       std::optional<std::vector<double>> values = valuesOf(substitute(mask, places), old, extents);
       if (!values)
         return std::nullopt;
-      for (size_t row = 0; row < values->size(); row += columns)
+      for (size_t row = 0; row < values->size(); row += found.columns)
         found.add(&(*values)[row]);
+      bool mayBeBits = found.isBinary && !masked.isWithin;
+      if (!mayBeBits && found.mostHidden(all / found.columns) < leastHidden)
+        return std::nullopt;
     }
     return found;
   }

@@ -26,6 +26,9 @@ public:
   /// The share of blocks that no row of them is shown in.
   double hidden() const;
 
+  /// What hidden() is at most when there are so many rows.
+  double mostHidden(int64_t all) const;
+
   int64_t rows, columns, across;
   /// By blocks of rows and of columns. Where one of its rows is hidden as a whole, a block of rows
   /// is open everywhere.

@@ -1,6 +1,7 @@
 // Blocks that a constant mask hides get a table; what the softmax gives stays the same.
 
 #include "derive/hidden_blocks.h"
+#include "derive/mask_scan.h"
 
 #include "../te/random_program.h"
 #include "../te/testing.h"
@@ -195,6 +196,35 @@ TEST(HiddenBlocks, BehindASizeStayWhereARowMayBeginThere) {
   std::string late = behindSize("cases { j < 70: -3.4028235e38; else: 0.0 }");
   EXPECT_EQ(late.find("t.open"), std::string::npos);
   EXPECT_EQ(late.find("t.shown"), std::string::npos);
+}
+
+TEST(HiddenBlocks, AreNotMoreThanWhatWasSeenLeavesOpen) {
+  double infinity = std::numeric_limits<double>::infinity();
+  std::vector<double> open(256, 0.5), behind(256, -infinity);
+  std::fill_n(behind.begin(), 64, 0.5);
+  MaskScan one(64, 49);
+  one.add(open.data());
+  EXPECT_EQ(one.mostHidden(64), 0); // Rows have no other block.
+  MaskScan scan(128, 256);
+  EXPECT_EQ(scan.mostHidden(256), 1);
+  for (int row = 0; row < 64; ++row)
+    scan.add(behind.data());
+  EXPECT_EQ(scan.mostHidden(256), 1 - 1.0 / 16);
+  for (int row = 64; row < 256; ++row)
+    scan.add(open.data());
+  EXPECT_EQ(scan.mostHidden(256), 3.0 / 16);
+  EXPECT_EQ(scan.mostHidden(256), scan.hidden());
+}
+
+/// Nothing comes of a mask of one block of columns that is no mask of zeros, of however many heads.
+TEST(HiddenBlocks, StayWhereRowsHaveOneBlock) {
+  std::string text = softmaxWith("cases { i < j: -inf; else: 0.5 }");
+  for (size_t at; (at = text.find("192")) != std::string::npos;)
+    text.replace(at, 3, "49");
+  Program program = parsed(text);
+  Expected<Program> after = hideBlocks(program);
+  ASSERT_TRUE(after.ok());
+  EXPECT_EQ(printProgram(*after), printProgram(program));
 }
 
 TEST(HiddenBlocks, StayWhereFewAreHiddenOrOthersReadThem) {
