@@ -58,6 +58,17 @@ int64_t extentOf(const Definition &definition, unsigned iterator) {
   return range.high - range.low + 1;
 }
 
+bool isCopy(const Definition &definition) {
+  if (definition.reduction || definition.bodies.size() != 1)
+    return false;
+  const Expr &body = definition.bodies[0];
+  return body.kind() == ExprKind::Read && !body.readFill() &&
+         body.readIndices().size() == definition.parallel.size() &&
+         llvm::all_of(llvm::enumerate(body.readIndices()), [](const auto &index) {
+           return index.value().asIterator() == int(index.index());
+         });
+}
+
 class RepeatSplitter {
 public:
   RepeatSplitter(const Program &program, explain::Log *log)
@@ -69,6 +80,9 @@ public:
         readers[operand.number].push_back(node);
     }
   }
+
+  /// Outputs with a dimension that would have been split.
+  std::set<ValueId> outputs;
 
   std::optional<Program> run() {
     bool any = false;
@@ -85,14 +99,29 @@ public:
   }
 
 private:
-  /// Whether definitions alone read a node's results.
-  bool isInside(uint32_t node) const {
-    return llvm::all_of(definitions[node]->results, [&](ValueId id) {
-      return llvm::none_of(old.outputs, [&](const auto &output) { return output.value == id; }) &&
-             llvm::all_of(readers[id.number],
-                          [&](uint32_t reader) { return definitions[reader].has_value(); });
-    });
+  bool isOutput(ValueId id) const {
+    return llvm::any_of(old.outputs, [&](const auto &output) { return output.value == id; });
   }
+
+  bool isOutput(uint32_t node) const {
+    return llvm::any_of(old.resultsOf(node), [&](ValueId id) { return isOutput(id); });
+  }
+
+  /// Whether definitions alone read a node's results.
+  bool isInside(uint32_t node) {
+    bool isInside = true;
+    for (ValueId id : definitions[node]->results) {
+      if (isOutput(id))
+        outputs.insert(id);
+      isInside &= !isOutput(id) && llvm::all_of(readers[id.number], [&](uint32_t reader) {
+        return definitions[reader].has_value();
+      });
+    }
+    return isInside;
+  }
+
+  /// Whether an output is a copy, whose dimensions stay what they are.
+  bool isCopiedOutput(uint32_t node) const { return isOutput(node) && isCopy(*definitions[node]); }
 
   bool splitFrom(uint32_t view, Split split) {
     std::optional<Splits> splits = withReaders(view, split);
@@ -103,7 +132,7 @@ private:
     std::map<uint32_t, Definition> found;
     for (uint32_t node : touched(*splits)) {
       Definition definition = splitDefinition(node, *splits);
-      if (!isAsSimple(*definitions[node], definition))
+      if (!isCopiedOutput(node) && !isAsSimple(*definitions[node], definition))
         return false;
       found.emplace(node, std::move(definition));
     }
@@ -119,7 +148,7 @@ private:
   }
 
   /// The definitions whose iterators follow that of a view; nothing where one can't be split.
-  std::optional<Splits> withReaders(uint32_t view, Split split) const {
+  std::optional<Splits> withReaders(uint32_t view, Split split) {
     Splits splits = {{view, split}};
     llvm::SmallVector<uint32_t> open = {view};
     while (!open.empty()) {
@@ -129,6 +158,8 @@ private:
         return std::nullopt;
       for (ValueId id : definitions[node]->results)
         for (uint32_t reader : readers[id.number]) {
+          if (isCopiedOutput(reader))
+            continue;
           bool fits = true;
           forEachRead(reader, id, [&](const Expr &read) {
             int iterator = read.readIndices()[dimension].asIterator();
@@ -220,10 +251,58 @@ private:
   std::vector<llvm::SmallVector<uint32_t>> readers; ///< Nodes, by value.
 };
 
+constexpr const char *grouped = ".grouped"; ///< The end of a copied value's name.
+
+/// With copies of values as outputs, so that they may have other dimensions themselves.
+Program withCopiesOf(const std::set<ValueId> &values, const Program &program) {
+  simplify::Rebuilder out(program);
+  for (uint32_t node = 0; node < program.nodes.size(); ++node) {
+    out.copy(node);
+    for (ValueId id : program.resultsOf(node))
+      if (values.count(id)) {
+        ValueId copy = out.defineFrom(out[id], program.value(id).type, grouped,
+                                      [](const Expr &read) { return read; });
+        Value &asOutput = out.fresh.values[copy.number];
+        std::swap(asOutput.original, out.fresh.values[out[id].number].original);
+        std::swap(asOutput.name, out.fresh.values[out[id].number].name);
+        out.bind(id, copy);
+      }
+  }
+  return out.finish();
+}
+
+/// Without copies of what kept its dimensions.
+Program withoutCopies(const Program &program) {
+  simplify::Rebuilder out(program);
+  for (uint32_t node = 0; node < program.nodes.size(); ++node) {
+    const auto *definition = std::get_if<Definition>(&program.nodes[node]);
+    if (!definition || !isCopy(*definition)) {
+      out.copy(node);
+      continue;
+    }
+    ValueId source = definition->bodies[0].readValue(), copy = definition->results[0];
+    if (!llvm::StringRef(program.value(source).name).ends_with(grouped)) {
+      out.copy(node);
+      continue;
+    }
+    Value &kept = out.fresh.values[out[source].number];
+    kept.original = program.value(copy).original;
+    kept.name = program.value(copy).name;
+    out.bind(copy, out[source]);
+  }
+  return out.finish();
+}
+
 } // namespace
 
 std::optional<Program> splitRepeats(const Program &program, explain::Log *log) {
-  return RepeatSplitter(program, log).run();
+  RepeatSplitter trial(program, nullptr);
+  bool isSplit = trial.run().has_value();
+  if (trial.outputs.empty())
+    return isSplit ? RepeatSplitter(program, log).run() : std::nullopt;
+  Program copied = withCopiesOf(trial.outputs, program);
+  std::optional<Program> further = RepeatSplitter(copied, log).run();
+  return further ? std::optional(withoutCopies(*further)) : std::nullopt;
 }
 
 const Rule shareRepeatedRule = {

@@ -43,11 +43,14 @@ TEST(SplitRepeats, OfWholeCopies) {
   EXPECT_TRUE(has(after, "q[2*hp+h, r] * k[h, j, r]")) << after;
 }
 
-TEST(SplitRepeats, NotWhereAnOutputTellsTheShape) {
-  EXPECT_EQ(split(inputs + "v[h:6, j:5, r:4] f32 = k[h//3, j, r]\n" + scores + "output s\n"),
-            "as before");
-  EXPECT_EQ(split(inputs + "v[h:6, j:5, r:4] f32 = k[h//3, j, r]\n" + scores + results),
-            "as before");
+TEST(SplitRepeats, OutputsKeepTheirShape) {
+  std::string scoresOut =
+      split(inputs + "v[h:6, j:5, r:4] f32 = k[h//3, j, r]\n" + scores + "output s\n");
+  EXPECT_NE(scoresOut.find("s[i0:6"), std::string::npos) << scoresOut;
+  EXPECT_NE(scoresOut.find(" = s.grouped["), std::string::npos) << scoresOut;
+  std::string resultsOut =
+      split(inputs + "v[h:6, j:5, r:4] f32 = k[h//3, j, r]\n" + scores + results);
+  EXPECT_NE(resultsOut.find(".grouped["), std::string::npos) << resultsOut;
 }
 
 TEST(SplitRepeats, NotWhereAWindowReadsNeighbours) {
