@@ -135,8 +135,16 @@ private:
 
   static bool isReduction(const Definition *definition, Combiner combiner) {
     return definition && definition->reduction && definition->reduction->combiner == combiner &&
-           definition->reduction->iterators.size() == 1 &&
-           definition->reduction->accumulator == ElementType::F32;
+           definition->reduction->iterators.size() == 1;
+  }
+
+  static bool isOfReals(const Definition &definition) {
+    return definition.reduction->accumulator == ElementType::F32;
+  }
+
+  /// What is in 16 bits has the same maximum in f32.
+  static Expr widened(const Expr &expr) {
+    return expr.type() == ElementType::F32 ? expr : Expr::cast(ElementType::F32, expr);
   }
 
   /// exp(x - m), and that m is the maximum of x along the sum's iterator.
@@ -175,7 +183,7 @@ private:
     if (llvm::any_of(atTerms, [&](const Index &index) { return index.uses(along); }))
       return false;
     atTerms.push_back(Index::iterator(along));
-    Expr terms = simplified(substitute(found.maximum->bodies[0], atTerms), *found.numbers);
+    Expr terms = simplified(substitute(widened(found.maximum->bodies[0]), atTerms), *found.numbers);
     bool coversAll =
         found.maximum->reduction->iterators[0].extent == found.numbers->parallel[along].extent &&
         sum.reduction->iterators[0].extent == found.numbers->parallel[along].extent;
@@ -190,7 +198,7 @@ private:
       return false;
     const Definition *total = old.definitionOf(divisor.readValue());
     unsigned term = sum.parallel.size();
-    if (!isReduction(total, Combiner::Sum) || divisor.uses(term) ||
+    if (!isReduction(total, Combiner::Sum) || !isOfReals(*total) || divisor.uses(term) ||
         total->reduction->iterators[0].extent != sum.reduction->iterators[0].extent)
       return false;
     llvm::SmallVector<Index> atTerms(divisor.readIndices());
@@ -232,7 +240,7 @@ private:
   }
 
   std::optional<WeightedSum> find(const Definition &sum, uint32_t node) const {
-    if (!isReduction(&sum, Combiner::Sum) || sum.bodies.size() != 1 ||
+    if (!isReduction(&sum, Combiner::Sum) || !isOfReals(sum) || sum.bodies.size() != 1 ||
         !multipliesMatrices(sum.bodies[0], sum.parallel.size()))
       return std::nullopt;
     for (unsigned k : {0, 1}) {
@@ -256,7 +264,8 @@ private:
     Definition stats = *found.maximum;
     stats.results.clear();
     stats.reduction->combiner = Combiner::SoftmaxStats;
-    stats.bodies = {out.rename(stats.bodies[0])};
+    stats.reduction->accumulator = ElementType::F32;
+    stats.bodies = {out.rename(widened(stats.bodies[0]))};
     llvm::SmallVector<ValueId> maximumAndSum = fresh.defineMany(
         {weights + ".max", weights + ".sum"}, {ElementType::F32, ElementType::F32}, stats);
     out.bind(found.maximumValue, maximumAndSum[0]);
