@@ -6,7 +6,7 @@ namespace kintsugi::cost {
 
 Margins Margins::none() {
   constexpr double none = -std::numeric_limits<double>::infinity();
-  return {none, none, none, none, none, none, none, none, none, none, none, none};
+  return {none, none, none, none, none, none, none, none, none, none, none, none, none};
 }
 
 } // namespace kintsugi::cost

@@ -21,6 +21,7 @@ struct Margins {
   double bandProducts = 0.2;
   double splitReduction = 0.2;
   double splitReductionSeconds = 2e-6; ///< Another launch, beside the share.
+  double splitKeys = 0;                ///< What joins the parts is priced with them.
   /// What is merged can't share kernels with different readers.
   double mergedProducts = 0.03;
   double mergedLaunches = 0.5; ///< Of what a launch costs.

@@ -96,13 +96,31 @@ private:
     return points;
   }
 
+  /// Statistics lie in a tile row by row, or, where other kernels read them, in memory.
+  bool haveAPlace(llvm::ArrayRef<unsigned> rowsOfStats) const {
+    return isInScratch(stats) ? isRowMajor(stats.destinationIndex, stats, rowsOfStats, 0)
+                              : stats.destinationIndex.isStatic();
+  }
+
+  /// Whether a position in the powers' iterators is that of their row's statistics.
+  bool isOfTheirRow(const Index &position, llvm::ArrayRef<unsigned> rowsOfPowers) const {
+    if (isInScratch(stats))
+      return isRowMajor(position, powers, rowsOfPowers, 0);
+    llvm::SmallVector<Index> iterators;
+    for (unsigned row : rowsOfPowers)
+      iterators.push_back(Index::iterator(row));
+    iterators.push_back(Index(0)); // Of the reduction, which no place depends on.
+    for (unsigned d = 0; d < schedule.space.size(); ++d)
+      iterators.push_back(Index::iterator(powers.originIterator(d)));
+    return position == substitute(stats.destinationIndex, iterators);
+  }
+
   bool areStats() const {
     llvm::SmallVector<unsigned> own = firstOnes(stats.parallel.size());
     if (!stats.reduction || stats.reduction->combiner != Combiner::SoftmaxStats ||
         stats.reduction->accumulator != ElementType::F32 || stats.numReductions() != 1 ||
         !stats.spans.empty() || stats.extentOf(own.size()) != columns ||
-        pointsOf(stats, own) != rows || !isInScratch(stats) ||
-        !isRowMajor(stats.destinationIndex, stats, own, 0))
+        pointsOf(stats, own) != rows || !haveAPlace(own))
       return false;
     for (auto [number, finish] : llvm::enumerate(stats.epilogue))
       if (finish.kind() != ExprKind::Read || finish.readValue() != LoopNest::accumulator(number) ||
@@ -135,7 +153,7 @@ private:
     const Expr &maximum = difference.operand(1);
     return maximum.kind() == ExprKind::Read &&
            maximum.readValue().number == stats.destinations[0] &&
-           isRowMajor(maximum.readIndices()[0], powers, own, 0) &&
+           isOfTheirRow(maximum.readIndices()[0], own) &&
            isRowMajor(powers.destinationIndex, powers, own, 0, {last});
   }
 

@@ -281,6 +281,33 @@ def test_streamed_attention_leaves_out_what_a_constant_condition_hides(on, condi
     assert kept("ex2") < 0.7 * dense("ex2")
 
 
+def decoding(keys, condition):
+    """One query of two groups of four heads."""
+    text = f"input q[2, 4, 64] f16\ninput k[2, {keys}, 64] f16\ninput v[2, {keys}, 64] f16\ninput n[2] i64\n"
+    text += f"s[h:2, g:4, c:{keys}] f32 = sum<f32>[d:64] f32(q[h, g, d]) * f32(k[h, c, d])\n"
+    text += f"x[h:2, g:4, c:{keys}] f32 = cases {{ {condition}: s[h, g, c] * 0.125; else: -inf }}\n"
+    text += f"m[h:2, g:4] f32 = max<f32>[c:{keys}] x[h, g, c]\ne[h:2, g:4, c:{keys}] f32 = exp(x[h, g, c] - m[h, g])\n"
+    text += f"z[h:2, g:4] f32 = sum<f32>[c:{keys}] e[h, g, c]\np[h:2, g:4, c:{keys}] f32 = e[h, g, c] / z[h, g]\n"
+    text += f"o[h:2, g:4, d:64] f32 = sum<f32>[c:{keys}] p[h, g, c] * f32(v[h, c, d])\n"
+    return text + "y[h:2, g:4, d:64] f16 = f16(o[h, g, d])\noutput y\n"
+
+
+@pytest.mark.parametrize("keys", [4096, 4099])
+@pytest.mark.parametrize("condition", ["0 <= c", "i64{c} < n[h]"])
+def test_few_queries_are_cut_along_their_keys(on, keys, condition):
+    """Parts and what joins them; parts of one group lie behind its length, and add nothing."""
+    random, feeds = np.random.default_rng(1), on.folder / "feeds.npz"
+    arrays = {name: random.normal(0, 1, (2, keys, 64)).astype(np.float16) for name in "kv"}
+    np.savez(feeds, q=random.normal(0, 1, (2, 4, 64)).astype(np.float16), n=np.array([keys, 40]), **arrays)
+    text = decoding(keys, condition)
+    on.compare(text, "--precision", "f16", "--inputs", feeds, "--no-cache")
+    (on.folder / "model.te").write_text(text)
+    code, said = on("explain", on.folder / "model.te", "--target", "cuda", "--precision", "f16", "--decisions")
+    assert code == 0 and "parts of its keys, then those" in said
+    if keys == 4096:
+        assert "became 2 kernels;" in said
+
+
 LARGE_NUMBERS = {
     "i64{c} < i64(a[h] + b[h]) + 25600": (np.int16, 20000, 20000),  # The sum wraps around.
     "i32{c} < a[h] + b[h]": (np.int32, 2**31 - 5, 7),
