@@ -102,7 +102,8 @@ private:
     }
     int64_t rows = extents.size() > 1 ? extents.end()[-2].constant() : 1;
     MaskScan found(rows, extents.back().constant());
-    if (elementsOf(extents) > (extents.size() > 2 ? mostElements : mostOfOne))
+    if (elementsOf(extents) == 0 ||
+        elementsOf(extents) > (extents.size() > 2 ? mostElements : mostOfOne))
       return std::nullopt;
     const int64_t extent = extents[0].constant(), all = int64_t(elementsOf(extents));
     Expr mask = opened(masked.mask);

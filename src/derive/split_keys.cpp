@@ -17,7 +17,7 @@ namespace {
 
 /// Of a part: fewer, and moving what parts give costs as much as their keys.
 constexpr int64_t leastKeys = 64;
-/// Rows that a block of threads has at once: those of other blocks are work for other cores.
+/// Rows that a block of threads has at once. Where there are more, other cores have those.
 constexpr int64_t rowsOfBlock = 64;
 
 /// A softmax and what sums its powers with values.
@@ -53,8 +53,8 @@ public:
     Program changed = split(found);
     std::vector<bool> constant = constantNodes(old), constantThen = constantNodes(changed);
     llvm::erase_if(found, [&](const Attention &each) {
-      double limit = secondsOf(old, constant, each) * (1 - margin); // Of none, infinite.
-      return !std::isinf(limit) && secondsOf(changed, constantThen, splits.at(each.stats)) >= limit;
+      return !std::isinf(margin) && secondsOf(changed, constantThen, splits.at(each.stats)) >=
+                                        secondsOf(old, constant, each) * (1 - margin);
     });
     if (found.empty())
       return old;
@@ -155,11 +155,15 @@ private:
       return std::nullopt;
     const Expr &difference = rounded.operand(0).operand(0);
     if (difference.kind() != ExprKind::Binary || difference.binaryOp() != BinaryOp::Sub ||
-        difference.operand(1).kind() != ExprKind::Read)
+        difference.operand(1).kind() != ExprKind::Read || difference.operand(1).readFill() ||
+        difference.type() != ElementType::F32 ||
+        llvm::is_contained(readsOf(sum.bodies[0].operand(1 - factor)), read.readValue()))
       return std::nullopt;
     const Expr &maximum = difference.operand(1);
     const Definition *stats = old.definitionOf(maximum.readValue());
     if (!stats || !stats->reduction || stats->reduction->combiner != Combiner::SoftmaxStats ||
+        stats->reduction->accumulator != ElementType::F32 ||
+        old.value(stats->results[1]).type != ElementType::F32 ||
         stats->reduction->iterators.size() != 1 || stats->results[0] != maximum.readValue())
       return std::nullopt;
     std::optional<unsigned> keys = soleUse(read.readIndices(), sum.parallel.size());
@@ -218,8 +222,8 @@ private:
     for (auto [k, iterator] : llvm::enumerate(sum.parallel))
       if (power.uses(k))
         (values.uses(k) ? batch : rows) *= iterator.extent.constant();
-    int64_t blocks = batch * ((rows + rowsOfBlock - 1) / rowsOfBlock);
-    return blocks > 0 ? evenParts(its.extent, 2 * cores / blocks) : 0;
+    bool areFew = rows <= rowsOfBlock && rows * batch > 0;
+    return areFew ? evenParts(its.extent, 2 * cores / batch) : 0;
   }
 
   /// About so many, of equal length where there are such.

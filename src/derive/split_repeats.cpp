@@ -281,7 +281,10 @@ Program withoutCopies(const Program &program) {
       continue;
     }
     ValueId source = definition->bodies[0].readValue(), copy = definition->results[0];
-    if (!llvm::StringRef(program.value(source).name).ends_with(grouped)) {
+    bool isOurs = program.value(source).kind == ValueKind::Result &&
+                  program.shape(source) == program.shape(copy) &&
+                  llvm::StringRef(program.value(source).name).ends_with(grouped);
+    if (!isOurs) {
       out.copy(node);
       continue;
     }

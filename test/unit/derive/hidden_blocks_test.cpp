@@ -227,6 +227,16 @@ TEST(HiddenBlocks, StayWhereRowsHaveOneBlock) {
   EXPECT_EQ(printProgram(*after), printProgram(program));
 }
 
+TEST(HiddenBlocks, StayWhereThereAreNoRows) {
+  std::string text = softmaxWith("cases { i < j: -inf; else: 0.0 }");
+  for (size_t at; (at = text.find("128")) != std::string::npos;)
+    text.replace(at, 3, "0");
+  Program program = parsed(text);
+  Expected<Program> after = hideBlocks(program);
+  ASSERT_TRUE(after.ok());
+  EXPECT_EQ(printProgram(*after), printProgram(program));
+}
+
 TEST(HiddenBlocks, StayWhereFewAreHiddenOrOthersReadThem) {
   EXPECT_TRUE(tableOf(hidden(softmaxWith("cases { j < 3: -inf; else: 1.0 }"))).empty());
   std::string causal = "cases { i < j: -inf; else: 0.0 }";
