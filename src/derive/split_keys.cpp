@@ -284,6 +284,17 @@ private:
     return point;
   }
 
+  /// A definition of each part, which reduces over keys where the whole does; without bodies.
+  static Definition ofParts(const Attention &its, const Definition &whole) {
+    Definition each;
+    each.parallel.push_back(parts(its));
+    llvm::append_range(each.parallel, whole.parallel);
+    each.reduction = whole.reduction;
+    if (each.reduction)
+      each.reduction->iterators[0].extent = Extent(longestOf(its));
+    return each;
+  }
+
   /// A definition of sums or maxima over parts.
   static Definition over(const Attention &its, const Definition &whole, Combiner combiner,
                          const Expr &body) {
@@ -305,11 +316,7 @@ private:
   void splitStats(const Attention &its) {
     const Definition &whole = definition(its.stats);
     unsigned rank = whole.parallel.size();
-    Definition each;
-    each.parallel.push_back(parts(its));
-    llvm::append_range(each.parallel, whole.parallel);
-    each.reduction = whole.reduction;
-    each.reduction->iterators[0].extent = Extent(longestOf(its));
+    Definition each = ofParts(its, whole);
     each.bodies = {scoresOf(its, whole.bodies[0], rank + 1, rank)};
     std::string maximum = old.value(whole.results[0]).name, sum = old.value(whole.results[1]).name;
     llvm::SmallVector<ValueId> both = out->fresh.defineMany(
@@ -332,9 +339,7 @@ private:
     const Definition &whole = definition(its.powers);
     Split &split = splits[its.stats];
     unsigned rank = whole.parallel.size();
-    Definition each;
-    each.parallel.push_back(parts(its));
-    llvm::append_range(each.parallel, whole.parallel);
+    Definition each = ofParts(its, whole);
     each.parallel[its.keys + 1].extent = Extent(longestOf(its));
     const Expr &rounded = whole.bodies[0], &difference = rounded.operand(0).operand(0);
     llvm::SmallVector<Index> places = behindParts(its, rank, its.keys);
@@ -353,11 +358,7 @@ private:
     unsigned rank = whole.parallel.size();
     const Expr &read = *powerOf(whole.bodies[0].operand(its.factor));
     llvm::SmallVector<Index> places = behindParts(its, rank + 1, rank);
-    Definition each;
-    each.parallel.push_back(parts(its));
-    llvm::append_range(each.parallel, whole.parallel);
-    each.reduction = whole.reduction;
-    each.reduction->iterators[0].extent = Extent(longestOf(its));
+    Definition each = ofParts(its, whole);
     llvm::SmallVector<Index> at{Index::iterator(0)};
     llvm::append_range(at, substitute(read.readIndices(), places));
     at[its.keys + 1] = Index::iterator(rank + 1);
