@@ -35,9 +35,11 @@ namespace kintsugi::derive {
 te::Program moveScalesBehindSums(const te::Program &program, explain::Log *log = nullptr);
 
 /// The program with each softmax whose weights are only summed with values, as narrow factors,
-/// divided behind that sum. `log` is told of each, `assumed` of each whose hidden rows are zeros.
-te::Program divideBehindSums(const te::Program &program, explain::Log *log = nullptr,
-                             Assumptions *assumed = nullptr);
+/// divided behind that sum. `narrowFactors`: products are quicker of factors in 16 bits; else
+/// weights stay in f32 where only storing rounded them. `log` is told of each, `assumed` of each
+/// whose hidden rows are zeros.
+te::Program divideBehindSums(const te::Program &program, bool narrowFactors = true,
+                             explain::Log *log = nullptr, Assumptions *assumed = nullptr);
 
 } // namespace kintsugi::derive
 

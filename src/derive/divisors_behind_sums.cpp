@@ -42,8 +42,9 @@ const Expr &unrounded(const Expr &expr) { return isStoredCast(expr) ? expr.opera
 
 class DivisorMover {
 public:
-  DivisorMover(const Program &program, explain::Log *log, Assumptions *assumed)
-      : old(program), out(program), log(log), assumed(assumed), readers(program.numValues()) {
+  DivisorMover(const Program &program, bool narrowFactors, explain::Log *log, Assumptions *assumed)
+      : old(program), out(program), narrowFactors(narrowFactors), log(log), assumed(assumed),
+        readers(program.numValues()) {
     for (uint32_t node = 0; node < program.nodes.size(); ++node)
       for (ValueId operand : program.operandsOf(node))
         readers[operand.number].push_back(node);
@@ -276,13 +277,13 @@ private:
     numbers.parallel = found.numbers->parallel;
     Expr maximum = Expr::read(maximumAndSum[0], ElementType::F32, found.maximumAt);
     Expr power = Expr::unary(UnaryOp::Exp, out.rename(found.x) - maximum);
-    numbers.bodies = {found.isStored ? Expr::stored(found.narrow, power)
-                                     : Expr::cast(found.narrow, power)};
-    ValueId weight = fresh.define(weights, found.narrow, std::move(numbers));
+    ElementType type = typeOfWeights(found);
+    numbers.bodies = {found.isStored ? Expr::stored(type, power) : Expr::cast(type, power)};
+    ValueId weight = fresh.define(weights, type, std::move(numbers));
 
     Definition weighted = sum;
     weighted.results.clear();
-    Expr factor = Expr::cast(ElementType::F32, Expr::read(weight, found.narrow, found.numberAt));
+    Expr factor = Expr::cast(ElementType::F32, Expr::read(weight, type, found.numberAt));
     Expr other = out.rename(sum.bodies[0].operand(1 - found.factor));
     weighted.bodies = {found.factor == 0 ? factor * other : other * factor};
     ValueId undivided = fresh.define(name + ".undivided", ElementType::F32, std::move(weighted));
@@ -298,6 +299,11 @@ private:
                 "divide the sum in place of its weights",
                 {"the divisor of a softmax is the same for all terms"},
                 {}});
+  }
+
+  /// A rounding that only storing asked for is left out where it makes no product quicker.
+  ElementType typeOfWeights(const WeightedSum &found) const {
+    return found.isStored && !narrowFactors ? ElementType::F32 : found.narrow;
   }
 
   static Definition divided(const Definition &sum, const WeightedSum &found, ValueId undivided,
@@ -318,6 +324,7 @@ private:
 
   const Program &old;
   simplify::Rebuilder out;
+  bool narrowFactors;
   explain::Log *log;
   Assumptions *assumed;
   std::vector<llvm::SmallVector<uint32_t>> readers; ///< Nodes, by value.
@@ -325,8 +332,9 @@ private:
 
 } // namespace
 
-Program divideBehindSums(const Program &program, explain::Log *log, Assumptions *assumed) {
-  return DivisorMover(program, log, assumed).run();
+Program divideBehindSums(const Program &program, bool narrowFactors, explain::Log *log,
+                         Assumptions *assumed) {
+  return DivisorMover(program, narrowFactors, log, assumed).run();
 }
 
 const Rule deferDivisionRule = {
@@ -340,7 +348,8 @@ const Rule deferDivisionRule = {
     .order = RuleOrder::BeforeFormats,
     .helps = runsBlocks,
     .apply = [](const Program &program, const RuleContext &context) -> Expected<Program> {
-      return divideBehindSums(program, context.log, context.assumed);
+      bool matrixUnits = context.space.schedule.machine.threads > 0;
+      return divideBehindSums(program, matrixUnits, context.log, context.assumed);
     },
 };
 

@@ -268,8 +268,9 @@ def test_levels_are_judged_by_their_own_peaks():
 def test_limits_are_plausible(tmp_path):
     cores = sorted(os.sched_getaffinity(0))
     limit = limits.Limits(tmp_path)
-    one = limit.flops(cores[:1], 0.05)
-    assert 1e9 < one < 1e12 and limit.flops(cores[:2], 0.05) < 3 * one
+    # A machine that others use too is slow at times, never quick.
+    one, two = (max(limit.flops(cores[:n], 0.05) for _ in range(5)) for n in (1, 2))
+    assert 1e9 < one < 1e12 and two < 3 * one
     assert 1e8 < limit.copied(1 << 26, cores[:2], 2) < 1e12
     assert 1e8 < limit.read(1 << 26, cores[:2], 2) < 1e12
     with pytest.raises(models.Failure, match="usage"):

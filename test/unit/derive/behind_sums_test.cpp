@@ -77,6 +77,16 @@ TEST(BehindSums, DividesASoftmax) {
   EXPECT_EQ(after.nodes.size(), 4u); // Stats, powers, their sum, the quotient.
 }
 
+TEST(BehindSums, RoundsWeightsForNarrowFactorsAlone) {
+  std::string head = inputs + softmax, tail = "(e[i, j] / z[i])\n" + weighted + "output y\n";
+  Program stored = parsed(head + "w[i:5, j:6] f16 = stored f16" + tail);
+  EXPECT_EQ(countOf(divideBehindSums(stored), "stored f16(exp("), 1u);
+  EXPECT_EQ(countOf(divideBehindSums(stored, /*narrowFactors=*/false), "f16(exp("), 0u);
+  // What the model itself rounds stays rounded.
+  Program cast = parsed(head + "w[i:5, j:6] f16 = f16" + tail);
+  EXPECT_EQ(countOf(divideBehindSums(cast, /*narrowFactors=*/false), "f16(exp("), 1u);
+}
+
 TEST(BehindSums, KeepsZerosInPlaceOfNaN) {
   Program after =
       moved(inputs + softmax +
