@@ -108,6 +108,14 @@ KIN_API KinStatus kin_model_load_memory(const void *bytes, size_t count,
 /* Contexts of the model stay valid. */
 KIN_API void kin_model_free(KinModel *model);
 
+/* A dimension whose extent is the size of one of the model's open dimensions times `step`. A run's
+   inputs say the size, from `low` to `high`. */
+typedef struct KinOpenAxis {
+  int32_t dimension; /* -1 for none */
+  int64_t step, low, high;
+  const char *name; /* that the model gives the open dimension; NULL for none */
+} KinOpenAxis;
+
 /* Describes an input or output. Lives as long as the model. */
 typedef struct KinPort {
   const char *name;
@@ -118,12 +126,8 @@ typedef struct KinPort {
   int32_t dynamic;     /* whether an output's extents depend on data */
   int32_t may_alias;   /* the input whose memory, as a whole, an output certainly takes without a
                           copy more; -1 where that is not said */
-  /* The dimension whose extent is the size of the model's open dimension times `open_step`, which
-     `dims` and `bytes` have at its greatest; -1 for none. A run's inputs say the size, from
-     `open_low` to `open_high`. */
-  int32_t open_dimension;
-  int64_t open_step, open_low, open_high;
-  const char *open_name; /* that the model gives it; NULL for none */
+  KinOpenAxis
+      open[2]; /* `dims` and `bytes` have their greatest sizes; those that are there first */
 } KinPort;
 
 KIN_API size_t kin_model_input_count(const KinModel *model);

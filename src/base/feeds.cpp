@@ -19,19 +19,22 @@ static std::string listNames(std::span<const FeedPort> ports) {
 
 static bool fits(const FeedPort &input, std::span<const int64_t> shape) {
   std::vector<int64_t> wanted = input.shape;
-  if (const std::optional<OpenExtent> &open = input.open; open && shape.size() == wanted.size()) {
-    int64_t extent = shape[open->dimension];
-    if (extent >= open->low && extent < wanted[open->dimension] && extent % open->step == 0)
-      wanted[open->dimension] = extent;
+  for (const OpenExtent &open : input.open) {
+    if (shape.size() != wanted.size())
+      break;
+    int64_t extent = shape[open.dimension];
+    if (extent >= open.low && extent < wanted[open.dimension] && extent % open.step == 0)
+      wanted[open.dimension] = extent;
   }
   return std::ranges::equal(shape, wanted);
 }
 
 static std::string describe(const FeedPort &input) {
   std::string text = describe(input.type, input.shape);
-  if (input.open)
-    text += " or fewer along dimension " + std::to_string(input.open->dimension) + ", from " +
-            std::to_string(input.open->low) + " on";
+  for (size_t k = 0; k < input.open.size(); ++k)
+    text += (k == 0 ? " or fewer along dimension " : " and ") +
+            std::to_string(input.open[k].dimension) + ", from " +
+            std::to_string(input.open[k].low) + " on";
   return text;
 }
 

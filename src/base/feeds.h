@@ -4,7 +4,7 @@
 
 #include "base/tensor.h"
 
-#include <optional>
+#include <vector>
 
 namespace kintsugi {
 
@@ -19,7 +19,7 @@ struct FeedPort {
   std::string name;
   ElementType type;
   std::vector<int64_t> shape; ///< The greatest.
-  std::optional<OpenExtent> open = std::nullopt;
+  std::vector<OpenExtent> open = {};
 };
 
 /// The arrays of an .npz file that the inputs are named by, in their order. Input errors name the

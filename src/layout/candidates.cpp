@@ -41,10 +41,10 @@ int soleParallelIterator(const Index &index, unsigned parallel) {
 
 class Finder {
 public:
-  Finder(const Program &program, DefinitionCosts &costs, const OpenInputs *open)
+  Finder(const Program &program, DefinitionCosts &costs, llvm::ArrayRef<OpenInputs> open)
       : program(program), costs(costs) {
-    if (open)
-      validity = validityOf(program, *open);
+    for (const OpenInputs &each : open)
+      validity.push_back(validityOf(program, each));
   }
 
   Candidates run() {
@@ -85,8 +85,10 @@ private:
 
   /// The order in which a dimension is innermost; empty: it can't be, or is.
   Order orderOf(ValueId value, int dimension) const {
-    bool isOpen = value.number < validity.size() && validity[value.number].isSteps() &&
-                  validity[value.number].stepOf(dimension) > 0;
+    bool isOpen = llvm::any_of(validity, [&](const std::vector<Validity> &values) {
+      return value.number < values.size() && values[value.number].isSteps() &&
+             values[value.number].stepOf(dimension) > 0;
+    });
     return isOpen ? Order() : innermost(program.shape(value), dimension);
   }
 
@@ -241,14 +243,15 @@ private:
 
   const Program &program;
   DefinitionCosts &costs;
-  std::vector<Validity> validity; ///< By value; empty: nothing is open.
+  std::vector<std::vector<Validity>> validity; ///< Of each open dimension, by value.
   Candidates found;
   std::vector<bool> constant;
 };
 
 } // namespace
 
-Candidates findCandidates(const Program &program, DefinitionCosts &costs, const OpenInputs *open) {
+Candidates findCandidates(const Program &program, DefinitionCosts &costs,
+                          llvm::ArrayRef<OpenInputs> open) {
   return Finder(program, costs, open).run();
 }
 

@@ -44,7 +44,7 @@ struct Candidates {
 /// The formats to consider of a program's values; variables with label 0 alone are left out.
 /// `open`: see LayoutOptions.
 Candidates findCandidates(const te::Program &program, DefinitionCosts &costs,
-                          const te::OpenInputs *open);
+                          llvm::ArrayRef<te::OpenInputs> open);
 
 } // namespace kintsugi::layout
 

@@ -23,8 +23,8 @@ struct LayoutOptions {
   /// Of one machine, whichever programs formats are chosen for; may be null.
   search::PriceMemo *memo = nullptr;
   /// Where a dimension is open it stays outside of the others: what lies behind a run's size is
-  /// then apart, and left out. May be null.
-  const te::OpenInputs *open = nullptr;
+  /// then apart, and left out.
+  llvm::ArrayRef<te::OpenInputs> open = {};
   /// Told which values changed their format, and what that saves.
   explain::Log *log = nullptr;
 };

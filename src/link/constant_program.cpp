@@ -33,7 +33,7 @@ public:
       if (needed[number] && plan.buffers[number].kind == BufferKind::Source && !uses[number])
         KINTSUGI_RETURN_IF_ERROR(copySource(number));
     if (queue)
-      queue->beginRun(0);
+      queue->beginRun({});
     for (auto [position, stage] : llvm::enumerate(stages)) {
       Status status = runStage(position, plan.stages[stage], *queue);
       if (!status.ok())

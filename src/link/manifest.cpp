@@ -66,7 +66,7 @@ namespace {
 class ManifestWriter {
 public:
   ManifestWriter(const Plan &plan, const std::map<unsigned, uint64_t> &constantOffsets)
-      : plan(plan), joins(plan), trims(plan.open && orchestrate::mayLeaveOut(plan)),
+      : plan(plan), joins(plan), trims(!plan.open.empty() && orchestrate::mayLeaveOut(plan)),
         numbers(plan.buffers.size(), ~0u) {
     std::vector<bool> used = orchestrate::buffersOfRoot(plan);
     for (auto [number, buffer] : llvm::enumerate(plan.buffers)) {
@@ -101,7 +101,7 @@ private:
     case BufferKind::Input:
       return runtime::Home::input(buffer.port);
     case BufferKind::Size:
-      return runtime::Home::size();
+      return runtime::Home::size(buffer.port);
     case BufferKind::Source:
     case BufferKind::Derived:
       return runtime::Home::constant(constantOffsets.at(number));
@@ -128,8 +128,10 @@ private:
     for (auto [known, port] : llvm::zip_equal(declared, ports)) {
       port.type = known.type;
       port.shape = te::plainShape(known.shape);
-      if (known.validity.isSteps())
-        port.open = {known.validity.axes.front().dimension, known.validity.axes.front().step};
+      for (auto [number, validity] : llvm::enumerate(known.validity))
+        if (validity.isSteps())
+          port.open.push_back(
+              {validity.axes.front().dimension, validity.axes.front().step, uint32_t(number)});
     }
   }
 
@@ -186,7 +188,7 @@ private:
   runtime::Stage trimmedStage(const orchestrate::Stage &stage) const {
     runtime::Stage result = stageOf(plan, stage, numberOf());
     if (trims && result.kind == runtime::Stage::Kind::Kernel)
-      result.trim = trimOf(plan, stage);
+      result.trims = trimsOf(plan, stage);
     return result;
   }
 

@@ -16,21 +16,36 @@ public:
   Trimming(const orchestrate::Plan &plan, const orchestrate::Stage &stage)
       : plan(plan), stage(stage), schedule(plan.kernels[stage.kernel].shape->schedule) {}
 
-  std::optional<runtime::Trim> run() const {
+  std::vector<runtime::Trim> run() const {
+    std::vector<runtime::Trim> trims;
     if (areTakenBackwards())
-      return std::nullopt;
+      return trims;
     uint64_t inner = schedule.tiles();
-    for (auto [number, dimension] : llvm::enumerate(schedule.space)) {
-      uint64_t cuts = dimension.count();
-      inner /= cuts;
-      int64_t rows = dimension.extent / plan.open->high;
-      if (cuts > 1 && dimension.extent % plan.open->high == 0 && cutsSteps(number, rows))
-        return runtime::Trim{uint64_t(rows), uint64_t(dimension.size), cuts, inner, bandOf(number)};
+    std::vector<bool> isCut(plan.open.size());
+    for (unsigned number = 0; number < schedule.space.size(); ++number) {
+      inner /= schedule.space[number].count();
+      for (unsigned open = 0; open < plan.open.size(); ++open)
+        if (std::optional<runtime::Trim> trim = trimAlong(number, open, inner);
+            trim && !isCut[open]) {
+          isCut[open] = true;
+          trims.push_back(*trim);
+          break;
+        }
     }
-    return std::nullopt;
+    return trims;
   }
 
 private:
+  std::optional<runtime::Trim> trimAlong(unsigned number, unsigned open, uint64_t inner) const {
+    const auto &dimension = schedule.space[number];
+    const int64_t high = plan.open[open].high, rows = dimension.extent / high;
+    if (dimension.count() < 2 || dimension.extent % high != 0 || !cutsSteps(number, rows, open))
+      return std::nullopt;
+    return runtime::Trim{
+        open,  uint64_t(rows), uint64_t(dimension.size), uint64_t(dimension.count()),
+        inner, bandOf(number)};
+  }
+
   bool areTakenBackwards() const {
     auto skips = [](const LoopNest &nest) { return nest.skipsBlocks; };
     return schedule.threads > 0 && llvm::any_of(schedule.nests, skips);
@@ -42,21 +57,24 @@ private:
   }
 
   /// Whether tiles that start behind a step store nothing of it.
-  bool cutsSteps(unsigned dimension, int64_t rows) const {
+  bool cutsSteps(unsigned dimension, int64_t rows, unsigned open) const {
     return llvm::all_of(schedule.nests, [&](const LoopNest &nest) {
       return llvm::all_of(nest.destinations, [&](unsigned number) {
         const loops::Buffer &buffer = schedule.buffers[number];
-        return buffer.home == loops::Home::Scratch || storesSteps(nest, number, dimension, rows);
+        return buffer.home == loops::Home::Scratch ||
+               storesSteps(nest, number, dimension, rows, open);
       });
     });
   }
 
-  bool storesSteps(const LoopNest &nest, unsigned number, unsigned dimension, int64_t rows) const {
+  bool storesSteps(const LoopNest &nest, unsigned number, unsigned dimension, int64_t rows,
+                   unsigned open) const {
     const orchestrate::PlanBuffer &buffer = plan.buffers[stage.operands[number]];
     te::CutRows cut{nest.originIterator(dimension), rows, schedule.space[dimension].size};
-    return buffer.validity.isSteps() &&
-           te::startsAtStep(nest.destinationIndex, buffer.shape, buffer.validity, cut,
-                            nest.ranges(schedule.space), plan.open->high);
+    const te::Validity &validity = buffer.validity[open];
+    return validity.isSteps() &&
+           te::startsAtStep(nest.destinationIndex, buffer.shape, validity, cut,
+                            nest.ranges(schedule.space), plan.open[open].high);
   }
 
   const orchestrate::Plan &plan;
@@ -66,8 +84,7 @@ private:
 
 } // namespace
 
-std::optional<runtime::Trim> trimOf(const orchestrate::Plan &plan,
-                                    const orchestrate::Stage &stage) {
+std::vector<runtime::Trim> trimsOf(const orchestrate::Plan &plan, const orchestrate::Stage &stage) {
   return Trimming(plan, stage).run();
 }
 

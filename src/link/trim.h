@@ -7,8 +7,8 @@
 
 namespace kintsugi::link {
 
-/// Of a kernel of a plan that may be trimmed; nullopt where all tiles are needed.
-std::optional<runtime::Trim> trimOf(const orchestrate::Plan &plan, const orchestrate::Stage &stage);
+/// Of a kernel of a plan that may be trimmed, the outermost first; none where all tiles are needed.
+std::vector<runtime::Trim> trimsOf(const orchestrate::Plan &plan, const orchestrate::Stage &stage);
 
 } // namespace kintsugi::link
 

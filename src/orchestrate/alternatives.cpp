@@ -258,12 +258,11 @@ private:
       spaceOptions.constants.push_back(
           value.kind == ValueKind::Constant ||
           (value.kind == ValueKind::Result && form.constant[value.node]));
-    std::vector<te::Validity> validity;
-    if (options.open) {
-      validity = te::validityOf(*form.program, *options.open);
-      spaceOptions.validity = &validity;
-      spaceOptions.sizes = options.open->served();
-    }
+    std::vector<std::vector<te::Validity>> validity;
+    for (const te::OpenInputs &open : options.open)
+      validity.push_back(te::validityOf(*form.program, open));
+    for (auto [open, values] : llvm::zip_equal(options.open, validity))
+      spaceOptions.open.push_back({&values, open.served()});
     return space::buildSpace(*form.program, form.definitions, spaceOptions);
   }
 

@@ -12,7 +12,7 @@ namespace {
 
 class Ending {
 public:
-  explicit Ending(Plan &plan) : plan(plan) {}
+  Ending(Plan &plan, unsigned number) : plan(plan), number(number) {}
 
   void run() {
     std::vector<unsigned> stages;
@@ -31,8 +31,8 @@ private:
     std::vector<loops::OpenBuffer> operands;
     for (unsigned operand : stage.operands) {
       const PlanBuffer &buffer = plan.buffers[operand];
-      operands.push_back({buffer.shape, buffer.validity});
-      key.second.push_back(buffer.validity);
+      operands.push_back({buffer.shape, buffer.validity[number]});
+      key.second.push_back(buffer.validity[number]);
     }
     auto known = llvm::find_if(ended, [&](const auto &each) { return each.first == key; });
     if (known == ended.end()) {
@@ -45,13 +45,14 @@ private:
     stage.operands.insert(stage.operands.begin(), sizeBuffer());
   }
 
-  std::optional<unsigned> endedKernel(unsigned number, llvm::ArrayRef<loops::OpenBuffer> operands) {
-    auto shape = std::make_shared<loops::KernelShape>(*plan.kernels[number].shape);
+  std::optional<unsigned> endedKernel(unsigned kernelNumber,
+                                      llvm::ArrayRef<loops::OpenBuffer> operands) {
+    auto shape = std::make_shared<loops::KernelShape>(*plan.kernels[kernelNumber].shape);
     std::optional<loops::Schedule> schedule = loops::endAtSize(shape->schedule, operands);
     if (!schedule)
       return std::nullopt;
     shape->schedule = std::move(*schedule);
-    Kernel kernel = plan.kernels[number];
+    Kernel kernel = plan.kernels[kernelNumber];
     kernel.symbol = "k" + std::to_string(plan.kernels.size());
     kernel.shape = std::move(shape);
     plan.kernels.push_back(std::move(kernel));
@@ -59,24 +60,28 @@ private:
   }
 
   unsigned sizeBuffer() {
-    auto isSize = [](const PlanBuffer &buffer) { return buffer.kind == BufferKind::Size; };
+    auto isSize = [&](const PlanBuffer &buffer) {
+      return buffer.kind == BufferKind::Size && buffer.port == number;
+    };
     auto found = llvm::find_if(plan.buffers, isSize);
     if (found != plan.buffers.end())
       return found - plan.buffers.begin();
-    PlanBuffer size{"size", ElementType::I64, {}, sizeof(int64_t), BufferKind::Size};
+    PlanBuffer size{"size", ElementType::I64, {}, sizeof(int64_t), BufferKind::Size, number};
     plan.buffers.push_back(std::move(size));
     return plan.buffers.size() - 1;
   }
 
   Plan &plan;
+  unsigned number; ///< Of the open dimension.
   std::vector<std::pair<Key, std::optional<unsigned>>> ended;
 };
 
 } // namespace
 
-void endLoopsAtSize(Plan &plan) {
+void endLoopsAtSize(Plan &plan, llvm::ArrayRef<te::OpenInputs> open) {
   if (mayLeaveOut(plan))
-    Ending(plan).run();
+    for (const te::OpenInputs &each : open)
+      Ending(plan, each.number).run();
 }
 
 } // namespace kintsugi::orchestrate

@@ -6,9 +6,9 @@
 
 namespace kintsugi::orchestrate {
 
-/// Has loops over steps of the plan's open dimension end at the size, which is one more operand of
-/// their stages: loops/end_at_size.h. Nothing where the plan may leave nothing out.
-void endLoopsAtSize(Plan &plan);
+/// Has loops over steps of open dimensions end at their sizes, which are operands more of their
+/// stages: loops/end_at_size.h. Nothing where the plan may leave nothing out.
+void endLoopsAtSize(Plan &plan, llvm::ArrayRef<te::OpenInputs> open);
 
 } // namespace kintsugi::orchestrate
 

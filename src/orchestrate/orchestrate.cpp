@@ -66,8 +66,8 @@ public:
       else
         plan.outputs.push_back({output.name, buffer});
     }
-    if (options.open)
-      endLoopsAtSize(plan);
+    if (!options.open.empty())
+      endLoopsAtSize(plan, options.open);
     assignArena(plan);
     return std::move(plan);
   }
@@ -83,12 +83,14 @@ private:
   }
 
   unsigned addInput(const Program &program, unsigned port) {
-    bool isSize = options.open && options.open->endWithSize && port + 1 == program.inputs.size();
+    auto size =
+        llvm::find_if(options.open, [&](const te::OpenInputs &open) { return open.size == port; });
+    bool isSize = size != options.open.end();
     unsigned number = addBuffer(program.value(program.inputs[port]),
                                 isSize ? BufferKind::Size : BufferKind::Input);
-    if (options.open)
-      plan.buffers.back().validity = options.open->inputs[port];
-    plan.buffers.back().port = port;
+    for (const te::OpenInputs &open : options.open)
+      plan.buffers.back().validity[open.number] = open.inputs[port];
+    plan.buffers.back().port = isSize ? size->number : port;
     if (!isSize)
       plan.inputs.push_back(number);
     return number;
@@ -108,7 +110,8 @@ private:
       number = addBuffer(value, value.kind == ValueKind::Constant ? BufferKind::Source
                                                                   : BufferKind::Temporary);
       if (auto known = validities.find(&program); known != validities.end())
-        plan.buffers[number].validity = known->second[id.number];
+        for (auto [open, values] : llvm::zip_equal(options.open, known->second))
+          plan.buffers[number].validity[open.number] = values[id.number];
     }
     return number;
   }
@@ -116,8 +119,7 @@ private:
   /// Appends the stages of a program to `sequence`; those of constant nodes to the constant
   /// program.
   Status planProgram(const Program &program, Numbers &numbers, PlanNode &sequence, bool outermost) {
-    if (options.open)
-      findValidity(program, numbers, outermost);
+    findValidity(program, numbers, outermost);
     std::vector<bool> constant = te::constantNodes(program);
     llvm::SmallVector<uint32_t> constantDefinitions, definitions;
     for (uint32_t node = 0; node < program.nodes.size(); ++node)
@@ -126,10 +128,8 @@ private:
     KINTSUGI_ASSIGN(Choice fixed, choose(program, constantDefinitions, constantOptions, nullptr));
     OrchestrateOptions mainOptions = options;
     mainOptions.space.constants = constantValues(program, constant, numbers);
-    if (auto known = validities.find(&program); known != validities.end()) {
-      mainOptions.space.validity = &known->second;
-      mainOptions.space.sizes = options.open->served();
-    }
+    for (auto [open, values] : llvm::zip_equal(options.open, validities[&program]))
+      mainOptions.space.open.push_back({&values, open.served()});
     if (!outermost)
       mainOptions.priced = 0;
     KINTSUGI_ASSIGN(Choice chosen,
@@ -143,14 +143,20 @@ private:
   }
 
   void findValidity(const Program &program, const Numbers &numbers, bool outermost) {
-    te::OpenInputs open{options.open->dimension, {}};
-    for (ValueId input : program.inputs) // A body may not need all of them.
-      open.inputs.push_back(numbers[input.number] == ~0u
-                                ? te::Validity::mixed()
-                                : plan.buffers[numbers[input.number]].validity);
-    unsigned last = program.inputs.empty() ? ~0u : numbers[program.inputs.back().number];
-    open.endWithSize = last != ~0u && plan.buffers[last].kind == BufferKind::Size;
-    validities[&program] = te::validityOf(program, open, {}, !outermost);
+    std::vector<std::vector<te::Validity>> &found = validities[&program];
+    found.clear();
+    for (const te::OpenInputs &ofModel : options.open) {
+      te::OpenInputs open{ofModel.dimension, {}};
+      for (auto [port, input] : llvm::enumerate(program.inputs)) {
+        unsigned number = numbers[input.number]; // A body may not need all of them.
+        open.inputs.push_back(number == ~0u ? te::Validity::mixed()
+                                            : plan.buffers[number].validity[ofModel.number]);
+        if (number != ~0u && plan.buffers[number].kind == BufferKind::Size &&
+            plan.buffers[number].port == ofModel.number)
+          open.size = port;
+      }
+      found.push_back(te::validityOf(program, open, {}, !outermost));
+    }
   }
 
   /// In a loop of a processor what is for one worker waits for no other.
@@ -581,7 +587,8 @@ private:
   Plan plan;
   bool inLoop = false; ///< What is planned is a scan's body.
   /// Of the values of what is planned, where the model has an open dimension.
-  std::map<const Program *, std::vector<te::Validity>> validities;
+  /// Of the values of each, by open dimension.
+  std::map<const Program *, std::vector<std::vector<te::Validity>>> validities;
   std::map<std::pair<std::string, bool>, unsigned> kernelNumbers; ///< Whether for the host.
   std::map<std::pair<unsigned, std::string>, unsigned> packed;    ///< Of a constant's buffer.
 };

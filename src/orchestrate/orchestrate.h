@@ -30,7 +30,7 @@ struct OrchestrateOptions {
   bool lanes = true;           ///< Scans that don't wait for each other may run side by side.
   bool mergesLaunches = false; ///< Kernels that don't wait for each other will share launches.
   solve::SolverOptions solver;
-  std::optional<te::OpenInputs> open; ///< The plan says what sizes below the greatest need.
+  std::vector<te::OpenInputs> open; ///< The plan says what sizes below the greatest need.
   /// Of so many kernels that were not chosen the log is told what choosing them would cost: each
   /// takes a solution more.
   unsigned priced = 0;

@@ -34,7 +34,8 @@ struct PlanBuffer {
   unsigned port = 0;
   std::shared_ptr<const te::ConstantSource> source;
   uint64_t arenaOffset = 0; ///< Temporary: set by assignArena.
-  te::Validity validity;    ///< At sizes of an open dimension below the greatest.
+  /// At sizes below the greatest, by open dimension.
+  std::array<te::Validity, mostOpenDimensions> validity;
 };
 
 /// A generated kernel; stages of equal groups share it.
@@ -129,11 +130,11 @@ struct Plan {
   struct Declared {
     ElementType type;
     te::Shape shape;
-    te::Validity validity;
+    std::array<te::Validity, mostOpenDimensions> validity;
   };
   std::vector<Declared> declaredInputs, declaredOutputs; ///< Of all; none: as buffers are.
   uint64_t arenaBytes = 0;
-  std::optional<OpenDimension> open;
+  std::vector<OpenDimension> open;
 
   double objectiveSeconds = 0; ///< Of the root: what the solver minimized.
   double gap = 0;

@@ -42,7 +42,7 @@ std::vector<bool> buffersOfRoot(const Plan &plan) {
 bool mayLeaveOut(const Plan &plan) {
   std::vector<bool> used = buffersOfRoot(plan);
   for (auto [number, buffer] : llvm::enumerate(plan.buffers))
-    if (used[number] && buffer.validity.isMixed())
+    if (used[number] && llvm::any_of(buffer.validity, std::mem_fn(&te::Validity::isMixed)))
       return false;
   return true;
 }

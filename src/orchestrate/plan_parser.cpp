@@ -111,9 +111,9 @@ private:
       buffer.source = std::make_shared<NamedConstant>(std::move(identity));
       return Status::success();
     }
-    if (acceptWord(lexer, "size")) {
+    if (lexer.peek().isWord("size")) {
       buffer.kind = BufferKind::Size;
-      return Status::success();
+      return clause("size", buffer.port, mostOpenDimensions - 1);
     }
     if (acceptWord(lexer, "derived")) {
       buffer.kind = BufferKind::Derived;

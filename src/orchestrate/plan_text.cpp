@@ -70,7 +70,7 @@ std::string kindText(const PlanBuffer &buffer) {
   case BufferKind::Input:
     return "input " + std::to_string(buffer.port);
   case BufferKind::Size:
-    return "size";
+    return "size " + std::to_string(buffer.port);
   case BufferKind::Source:
     return "source " + quote(buffer.source->identity());
   case BufferKind::Derived:

@@ -253,7 +253,7 @@ private:
     layoutOptions.schedule = scheduleOptions(options);
     layoutOptions.schedule.threadMemo = &planning.memo.schedules.threads;
     layoutOptions.memo = &planning.memo.formats;
-    layoutOptions.open = options.openInputs.get();
+    layoutOptions.open = options.openInputs;
     layoutOptions.log = log;
     return planning.phases.run("formats", [&]() -> Expected<std::optional<te::Program>> {
       std::optional<te::Program> changed = layout::chooseFormats(program, layoutOptions);

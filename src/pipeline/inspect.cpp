@@ -103,8 +103,10 @@ Json describeShape(const import::ValueInfo &info, const CompileOptions &options,
         dimension.name.empty() ? info.name + "." + std::to_string(axis) : dimension.name;
     open.all.insert(name);
     auto given = options.import.dims.find(name);
-    if (options.open && options.open->name == name) {
-      shape.push_back(spelled(options.open->low, options.open->high));
+    auto range =
+        llvm::find_if(options.open, [&](const OpenDimension &open) { return open.name == name; });
+    if (range != options.open.end()) {
+      shape.push_back(spelled(range->low, range->high));
     } else if (given != options.import.dims.end()) {
       shape.push_back(given->second);
     } else {
@@ -288,9 +290,10 @@ Expected<Json> inspect(const std::string &path, const CompileOptions &options,
     return report["needed_values"].empty() ? Expected<Json>(program.takeError()) : report;
   }
   KINTSUGI_RETURN_IF_ERROR(addProgram(*program, report));
-  if (!options.open)
+  if (options.open.empty())
     return report;
-  lenient.dims[options.open->name] = options.open->low;
+  for (const OpenDimension &open : options.open)
+    lenient.dims[open.name] = open.low;
   KINTSUGI_ASSIGN(program, import::importOnnx(bytes, path, folder, lenient, diagnostics));
   Json atLeast;
   KINTSUGI_RETURN_IF_ERROR(addProgram(*program, atLeast));

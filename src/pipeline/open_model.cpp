@@ -7,7 +7,9 @@
 #include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
+#include <numeric>
 
 namespace kintsugi::pipeline {
 
@@ -16,8 +18,9 @@ namespace {
 /// Each is imported.
 constexpr int64_t mostSizes = 1024;
 
-Expected<te::Program> importAt(int64_t size, const std::string &path, CompileOptions options) {
-  options.import.dims[options.open->name] = size;
+Expected<te::Program> importAt(const OpenDimension &open, int64_t size, const std::string &path,
+                               CompileOptions options) {
+  options.import.dims[open.name] = size;
   Diagnostics said; // The same as for the greatest size.
   KINTSUGI_ASSIGN(te::Program imported, importModel(path, options, said));
   return simplify::withoutUnneeded(imported);
@@ -84,55 +87,165 @@ Status checkChecksInputs(const te::Program &program, const OpenDimension &open) 
   return Status::success();
 }
 
+/// Looks at one dimension of several.
+class Opening {
+public:
+  Opening(const te::Program &greatest, const OpenDimension &open, const std::string &path,
+          const CompileOptions &options)
+      : greatest(greatest), open(open), path(path), options(options) {}
+
+  Expected<OpenAlong> run() {
+    if (open.high - open.low >= mostSizes)
+      return notOpen(open, "more than " + std::to_string(mostSizes) + " sizes are too many");
+    result.inputs.dimension = open;
+    for (int64_t size = open.low; size < open.high; ++size) {
+      KINTSUGI_ASSIGN(te::Program smaller, importAt(open, size, path, options));
+      if (size == open.low)
+        KINTSUGI_RETURN_IF_ERROR(findSteps(smaller));
+      KINTSUGI_RETURN_IF_ERROR(compare(greatest, validity, smaller, size, result.numbers));
+    }
+    for (auto [output, its] : llvm::zip_equal(te::modelOutputs(greatest), result.outputs))
+      if (its.axes.size() > 1)
+        return notOpen(open, "output '" + output.name + "' has it twice");
+    return std::move(result);
+  }
+
+  /// That `along`, which this found, holds where `other` has a smaller size, too: at some sizes.
+  Status checkBeside(const OpenDimension &other, int64_t otherSize, const OpenAlong &along) {
+    CompileOptions there = options;
+    there.import.dims[other.name] = otherSize;
+    Diagnostics said; // The same as for the greatest size.
+    KINTSUGI_ASSIGN(te::Program imported, importModel(path, there, said));
+    te::Program whole = simplify::withoutUnneeded(imported);
+    result = along;
+    std::vector<te::Validity> its = te::validityOf(whole, along.inputs, along.sums);
+    KINTSUGI_RETURN_IF_ERROR(checkKeepsSteps(whole, its, open));
+    for (int64_t size : someSizes(open)) {
+      KINTSUGI_ASSIGN(te::Program smaller, importAt(open, size, path, there));
+      te::SizedNumbers numbers;
+      KINTSUGI_RETURN_IF_ERROR(compare(whole, its, smaller, size, numbers));
+      if (!areSameAt(size, numbers, along.numbers))
+        return notOpen(open, "what depends on it depends on '" + other.name + "' as well");
+    }
+    return Status::success();
+  }
+
+  /// Below the greatest.
+  static std::vector<int64_t> someSizes(const OpenDimension &open) {
+    std::vector<int64_t> sizes;
+    for (int64_t size : {open.low, std::midpoint(open.low, open.high), open.high - 1})
+      if (size >= open.low && size < open.high && !llvm::is_contained(sizes, size))
+        sizes.push_back(size);
+    return sizes;
+  }
+
+private:
+  Status findSteps(const te::Program &smaller) {
+    for (te::ValueId input : greatest.inputs) {
+      KINTSUGI_ASSIGN(te::Validity axis, axisOf(greatest.value(input), smaller.value(input), open));
+      result.inputs.inputs.push_back(axis);
+    }
+    result.sums = te::openSums(greatest, smaller);
+    validity = te::validityOf(greatest, result.inputs, result.sums);
+    KINTSUGI_RETURN_IF_ERROR(checkKeepsSteps(greatest, validity, open));
+    for (auto [whole, part] :
+         llvm::zip_equal(te::modelOutputs(greatest), te::modelOutputs(smaller)))
+      result.outputs.push_back(ofOutput(validity[whole.value.number], greatest.shape(whole.value),
+                                        smaller.shape(part.value), open));
+    return Status::success();
+  }
+
+  Status compare(const te::Program &whole, llvm::ArrayRef<te::Validity> its,
+                 const te::Program &smaller, int64_t size, te::SizedNumbers &numbers) const {
+    if (auto why = te::differenceAtSize(whole, smaller, its, result.sums, open, size, &numbers))
+      return notOpen(open, *why + " is something else at the size " + std::to_string(size));
+    return Status::success();
+  }
+
+  /// Whether numbers that one size was compared for are those of all sizes.
+  static bool areSameAt(int64_t size, const te::SizedNumbers &some, const te::SizedNumbers &all) {
+    auto at = [&](const te::SizedNumber &number) {
+      auto found = number.others.find(size);
+      return found == number.others.end() ? number.greatest : found->second;
+    };
+    auto agrees = [&](const te::SizedNumbers &from, const te::SizedNumbers &in) {
+      return llvm::all_of(from, [&](const auto &each) {
+        const te::SizedNumber &number = each.second;
+        auto found = in.find(each.first);
+        return found == in.end()
+                   ? at(number) == number.greatest
+                   : at(number) == at(found->second) && number.greatest == found->second.greatest;
+      });
+    };
+    return agrees(some, all) && agrees(all, some);
+  }
+
+  const te::Program &greatest;
+  const OpenDimension &open;
+  const std::string &path;
+  const CompileOptions &options;
+  std::vector<te::Validity> validity;
+  OpenAlong result;
+};
+
+/// Each dimension was looked at with the others at their greatest sizes.
+Status checkTogether(const te::Program &greatest, const OpenModel &model, const std::string &path,
+                     const CompileOptions &options) {
+  for (auto [along, open] : llvm::zip_equal(model.dimensions, options.open))
+    for (auto [beside, other] : llvm::zip_equal(model.dimensions, options.open)) {
+      if (&along == &beside)
+        continue;
+      if (te::haveOneBody(along.numbers, beside.numbers))
+        return notOpen(open, "a number depends on it and on '" + other.name + "'");
+      for (int64_t size : Opening::someSizes(other))
+        KINTSUGI_RETURN_IF_ERROR(
+            Opening(greatest, open, path, options).checkBeside(other, size, along));
+    }
+  return Status::success();
+}
+
 } // namespace
 
 Expected<OpenModel> openModel(const te::Program &imported, const std::string &path,
                               const CompileOptions &options) {
-  const OpenDimension &open = *options.open;
-  if (open.high - open.low >= mostSizes)
-    return notOpen(open, "more than " + std::to_string(mostSizes) + " sizes are too many");
-  KINTSUGI_RETURN_IF_ERROR(checkChecksInputs(imported, open));
   te::Program greatest = simplify::withoutUnneeded(imported);
   OpenModel result;
-  result.inputs.dimension = open;
-  std::vector<te::Validity> validity;
-  std::vector<te::Program::Output> outputs = te::modelOutputs(greatest);
-  for (int64_t size = open.low; size < open.high; ++size) {
-    KINTSUGI_ASSIGN(te::Program smaller, importAt(size, path, options));
-    if (validity.empty()) {
-      for (te::ValueId input : greatest.inputs) {
-        KINTSUGI_ASSIGN(te::Validity axis,
-                        axisOf(greatest.value(input), smaller.value(input), open));
-        result.inputs.inputs.push_back(axis);
-      }
-      result.sums = te::openSums(greatest, smaller);
-      validity = te::validityOf(greatest, result.inputs, result.sums);
-      KINTSUGI_RETURN_IF_ERROR(checkKeepsSteps(greatest, validity, open));
-      for (auto [whole, part] : llvm::zip_equal(outputs, te::modelOutputs(smaller)))
-        result.outputs.push_back(ofOutput(validity[whole.value.number], greatest.shape(whole.value),
-                                          smaller.shape(part.value), open));
-    }
-    if (auto why = te::differenceAtSize(greatest, smaller, validity, result.sums, open, size,
-                                        &result.numbers))
-      return notOpen(open, *why + " is something else at the size " + std::to_string(size));
+  for (const OpenDimension &open : options.open) {
+    KINTSUGI_RETURN_IF_ERROR(checkChecksInputs(imported, open));
+    KINTSUGI_ASSIGN(OpenAlong along, Opening(greatest, open, path, options).run());
+    result.dimensions.push_back(std::move(along));
   }
-  for (auto [output, its] : llvm::zip_equal(outputs, result.outputs))
-    if (its.axes.size() > 1)
-      return notOpen(open, "output '" + output.name + "' has it twice");
+  KINTSUGI_RETURN_IF_ERROR(checkTogether(greatest, result, path, options));
   return result;
 }
 
-te::Program OpenModel::programOf(const te::Program &imported) const {
-  return asksForSize()
-             ? te::withSize(simplify::withoutUnneeded(imported), sums, numbers, inputs.dimension)
-             : imported;
+/// Whether kernels are told its size.
+static bool asks(const OpenAlong &along) {
+  const OpenDimension &open = along.inputs.dimension;
+  return open.low < open.high && along.asksForSize();
 }
 
-te::OpenInputs OpenModel::programInputs() const {
-  te::OpenInputs result = inputs;
-  if (asksForSize()) {
-    result.inputs.push_back({});
-    result.endWithSize = true;
+te::Program OpenModel::programOf(const te::Program &imported) const {
+  std::vector<te::SizedParts> parts;
+  for (const OpenAlong &along : dimensions)
+    if (asks(along))
+      parts.push_back({along.sums, along.numbers, along.inputs.dimension});
+  return parts.empty() ? imported : te::withSizes(simplify::withoutUnneeded(imported), parts);
+}
+
+std::vector<te::OpenInputs> OpenModel::programInputs() const {
+  std::vector<te::OpenInputs> result;
+  const unsigned numSizes = llvm::count_if(dimensions, asks);
+  unsigned size = 0;
+  for (auto [number, along] : llvm::enumerate(dimensions)) {
+    const OpenDimension &open = along.inputs.dimension;
+    if (open.low == open.high)
+      continue;
+    result.push_back(along.inputs);
+    result.back().number = number;
+    if (asks(along))
+      result.back().size = along.inputs.inputs.size() + size++;
+    result.back().inputs.resize(along.inputs.inputs.size() + numSizes);
   }
   return result;
 }
@@ -141,9 +254,8 @@ te::OpenInputs OpenModel::programInputs() const {
 /// many: the middles, of which processors take small ones first, of which a row more is a large
 /// part, and GPUs, where those take about as long, the large ones; then the quarters. A processor's
 /// small sizes are parted once more, which has each of a short range exactly.
-static std::vector<int64_t> greatestSizes(const OpenDimension &all, bool inBlocks) {
-  // Compiling takes its time. A processor's few tiles are large, so sizes differ more there.
-  const size_t mostParts = inBlocks ? 12 : 24;
+static std::vector<int64_t> greatestSizes(const OpenDimension &all, bool inBlocks,
+                                          size_t mostParts) {
   std::vector<int64_t> halves = {all.high};
   while (halves.size() < mostParts && halves.back() > all.low)
     halves.push_back(std::max(all.low, (halves.back() + 1) / 2));
@@ -167,27 +279,81 @@ static std::vector<int64_t> greatestSizes(const OpenDimension &all, bool inBlock
   return sizes;
 }
 
-std::vector<OpenDimension> smallerSizes(const OpenDimension &all, bool inBlocks) {
+/// All sizes, in parts.
+static std::vector<OpenDimension> rangesOf(const OpenDimension &all, bool inBlocks,
+                                           size_t mostParts) {
   std::vector<OpenDimension> result;
   int64_t low = all.low;
-  std::vector<int64_t> sizes = greatestSizes(all, inBlocks);
-  for (int64_t high : llvm::ArrayRef(sizes).drop_back()) {
+  for (int64_t high : greatestSizes(all, inBlocks, mostParts)) {
     result.push_back({all.name, low, high});
     low = high + 1;
   }
-  if (all.low < all.high)
-    result.push_back({all.name, all.high, all.high});
   return result;
 }
 
-std::vector<SizesToPlan> inOrderOfPlanning(std::vector<OpenDimension> parts) {
+static int64_t countOf(const OpenDimension &open) { return open.high - open.low + 1; }
+
+std::string nameOf(const SizeRanges &sizes) {
+  std::string name;
+  for (const OpenDimension &open : sizes)
+    name += (name.empty() ? "" : "x") + std::to_string(open.high);
+  return name;
+}
+
+std::vector<SizeRanges> smallerSizes(const SizeRanges &all, bool inBlocks) {
+  // Compiling takes its time. A processor's few tiles are large, so sizes differ more there.
+  const double most = inBlocks ? 12 : 24;
+  std::vector<SizeRanges> result = {{}};
+  SizeRanges greatest;
+  double left = most;
+  size_t dimensionsLeft = all.size();
+  std::vector<size_t> order(all.size()); // The one of fewer sizes leaves more to the other.
+  std::iota(order.begin(), order.end(), 0);
+  llvm::sort(order, [&](size_t a, size_t b) {
+    return std::pair(countOf(all[a]), a) < std::pair(countOf(all[b]), b);
+  });
+  std::vector<std::vector<OpenDimension>> ranges(all.size());
+  for (size_t number : order) {
+    auto share = size_t(std::ceil(std::pow(left, 1.0 / double(dimensionsLeft--))));
+    ranges[number] = rangesOf(all[number], inBlocks, share);
+    left = std::max(1.0, left / double(ranges[number].size()));
+  }
+  for (size_t number = 0; number < all.size(); ++number) {
+    std::vector<SizeRanges> longer;
+    for (const SizeRanges &part : result)
+      for (const OpenDimension &range : ranges[number]) {
+        longer.push_back(part);
+        longer.back().push_back(range);
+      }
+    result = std::move(longer);
+    greatest.push_back({all[number].name, all[number].high, all[number].high});
+  }
+  result.pop_back(); // The plan for all sizes serves it.
+  if (greatest != all)
+    result.push_back(greatest);
+  return result;
+}
+
+/// The elements of a run, in steps of all dimensions.
+static int64_t stepsOf(const SizeRanges &sizes) {
+  int64_t steps = 1;
+  for (const OpenDimension &open : sizes)
+    steps *= open.high;
+  return steps;
+}
+
+std::vector<SizesToPlan> inOrderOfPlanning(std::vector<SizeRanges> parts) {
   std::vector<SizesToPlan> landmarks, others;
   int64_t last = std::numeric_limits<int64_t>::max();
-  for (auto [number, part] : llvm::enumerate(llvm::reverse(parts))) {
-    const int64_t ratio = part.high < 16 ? 4 : 16; // A row more is a large part of few.
-    bool isLandmark = number + 1 == parts.size() || part.high <= last / ratio;
+  llvm::sort(parts, [](const SizeRanges &a, const SizeRanges &b) {
+    return std::pair(stepsOf(a), a.front().high) > std::pair(stepsOf(b), b.front().high);
+  });
+  for (auto [number, part] : llvm::enumerate(parts)) {
+    const int64_t steps = stepsOf(part),
+                  ratio = steps < 16 ? 4 : 16; // A row more is a large part of few.
+    bool isLandmark = number + 1 == parts.size() || steps <= last / ratio;
     if (isLandmark)
-      last = part.high;
+      last = steps;
     (isLandmark ? landmarks : others).push_back({part, isLandmark});
   }
   llvm::append_range(landmarks, others);

@@ -8,38 +8,48 @@
 
 namespace kintsugi::pipeline {
 
-struct OpenModel {
+/// What an open dimension is in a model, the others at their greatest sizes.
+struct OpenAlong {
   te::OpenInputs inputs;
   std::vector<te::Validity> outputs; ///< Of all, none of them mixed.
   std::vector<te::OpenSum> sums;     ///< They end at the size.
   te::SizedNumbers numbers;          ///< They depend on it.
 
   bool asksForSize() const { return !sums.empty() || !numbers.empty(); }
-  /// What kernels see of an import at the greatest size of `inputs`.
-  te::Program programOf(const te::Program &imported) const;
-  /// Of that program.
-  te::OpenInputs programInputs() const;
 };
 
-/// Of a model that was imported at the greatest size of the options' open dimension. It is imported
-/// at each other size as well: nothing is taken for granted of what a size does to it. An input
-/// error names the node that keeps the sizes from sharing a program.
+struct OpenModel {
+  std::vector<OpenAlong> dimensions;
+
+  /// What kernels see of an import at the greatest sizes of the dimensions. Those of one size are
+  /// like any other.
+  te::Program programOf(const te::Program &imported) const;
+  /// Of that program: of the dimensions that have several sizes.
+  std::vector<te::OpenInputs> programInputs() const;
+};
+
+/// Of a model that was imported at the greatest sizes of the options' open dimensions. An input
+/// error where one of them can't be open in one artifact.
 Expected<OpenModel> openModel(const te::Program &imported, const std::string &path,
                               const CompileOptions &options);
 
-/// The parts of an open dimension's sizes that have plans of their own, beside the one for all: a
-/// size decides what is the quickest schedule. The greatest size, which many runs have, is one of
-/// them: a plan of one size may have the dimension innermost. `inBlocks`: on a machine of blocks of
-/// threads.
-std::vector<OpenDimension> smallerSizes(const OpenDimension &all, bool inBlocks);
+/// Of each open dimension.
+using SizeRanges = std::vector<OpenDimension>;
+
+/// By the greatest of each, with an x between.
+std::string nameOf(const SizeRanges &sizes);
+
+/// Parts of the sizes that have plans of their own, the least first, without the part of the
+/// greatest sizes, which the plan for all serves, but with these sizes alone.
+std::vector<SizeRanges> smallerSizes(const SizeRanges &all, bool inBlocks);
 
 struct SizesToPlan {
-  OpenDimension sizes;
+  SizeRanges sizes;
   bool isLandmark; ///< Whatever can be fused is looked at; else what landmarks' plans are made of.
 };
 
-/// Parts, which come by their sizes: the greatest, the least and some between them first.
-std::vector<SizesToPlan> inOrderOfPlanning(std::vector<OpenDimension> parts);
+/// Landmarks first.
+std::vector<SizesToPlan> inOrderOfPlanning(std::vector<SizeRanges> parts);
 
 } // namespace kintsugi::pipeline
 

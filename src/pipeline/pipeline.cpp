@@ -61,11 +61,13 @@ void declarePorts(orchestrate::Plan &plan, const te::Program &imported,
     plan.declaredOutputs.push_back(declared(output.value));
   if (!open)
     return;
-  plan.open = open->inputs.dimension;
-  for (auto [port, validity] : llvm::zip_equal(plan.declaredInputs, open->inputs.inputs))
-    port.validity = validity;
-  for (auto [port, validity] : llvm::zip_equal(plan.declaredOutputs, open->outputs))
-    port.validity = validity;
+  for (auto [number, along] : llvm::enumerate(open->dimensions)) {
+    plan.open.push_back(along.inputs.dimension);
+    for (auto [port, validity] : llvm::zip_equal(plan.declaredInputs, along.inputs.inputs))
+      port.validity[number] = validity;
+    for (auto [port, validity] : llvm::zip_equal(plan.declaredOutputs, along.outputs))
+      port.validity[number] = validity;
+  }
 }
 
 /// Distinct kernels whose schedule measuring found.
@@ -163,7 +165,7 @@ static link::LinkOptions linkOptions(const CompileOptions &options, const std::s
       return options.progress("compiling kernels", done, all);
     };
   result.constants = {options.constantBudget, options.threads, model};
-  result.severalVariants = !options.lesser.empty() || options.open;
+  result.severalVariants = !options.lesser.empty() || !options.open.empty();
   return result;
 }
 
@@ -198,17 +200,16 @@ static Expected<Json> measurePhase(const te::Program &program, const CompileOpti
   return phases.run("tune", [&] { return measure(program, options, measuring); });
 }
 
-/// What kernels see of an import where it serves several sizes of the options' open dimension.
+/// What kernels see of an import where it serves several sizes of the options' open dimensions.
 static std::optional<te::Program> openedProgram(const te::Program &imported,
                                                 std::optional<OpenModel> &open,
                                                 CompileOptions &options) {
   if (!open)
     return std::nullopt;
-  open->inputs.dimension = *options.open;
-  if (options.open->low == options.open->high)
-    return std::nullopt;
-  options.openInputs = std::make_shared<te::OpenInputs>(open->programInputs());
-  return open->programOf(imported);
+  for (auto [along, sizes] : llvm::zip_equal(open->dimensions, options.open))
+    along.inputs.dimension = sizes;
+  options.openInputs = open->programInputs();
+  return options.openInputs.empty() ? std::nullopt : std::optional(open->programOf(imported));
 }
 
 namespace {
@@ -224,7 +225,7 @@ public:
         report(report) {}
 
   Status run(const te::Program &imported, const std::string &path, const CompileOptions &options) {
-    if (options.open) {
+    if (!options.open.empty()) {
       KINTSUGI_ASSIGN(open,
                       phases.run("import", [&] { return openModel(imported, path, options); }));
       atATime = partsAtATime(imported, options);
@@ -256,18 +257,20 @@ private:
   Status addParts(const std::string &path, const CompileOptions &options) {
     // On GPUs most time goes elsewhere, and sizes differ more in what is quickest.
     bool inBlocks = options.machine.threads > 0;
-    std::vector<SizesToPlan> parts = inOrderOfPlanning(smallerSizes(*options.open, inBlocks));
+    std::vector<SizesToPlan> parts = inOrderOfPlanning(smallerSizes(options.open, inBlocks));
     size_t first =
         inBlocks ? parts.size()
                  : llvm::count_if(parts, [](const SizesToPlan &part) { return part.isLandmark; });
     llvm::ArrayRef<SizesToPlan> all = parts;
     KINTSUGI_RETURN_IF_ERROR(addSideBySide(all.take_front(first), path, options));
     KINTSUGI_RETURN_IF_ERROR(addSideBySide(all.drop_front(first), path, options));
-    int64_t next = options.open->low;
-    for (const SizesToPlan &part : parts)
-      if (part.sizes.high < options.open->high)
-        next = std::max(next, part.sizes.high + 1);
-    open->inputs.servedFrom = next;
+    for (auto [number, all] : llvm::enumerate(options.open)) {
+      int64_t next = all.low;
+      for (const SizesToPlan &part : parts)
+        if (int64_t high = part.sizes[number].high; high < all.high)
+          next = std::max(next, high + 1);
+      open->dimensions[number].inputs.servedFrom = next;
+    }
     return Status::success();
   }
 
@@ -314,10 +317,11 @@ private:
   }
 
   /// Of some of them, ahead of that. Any thread.
-  Expected<SizedPlans> planPart(const OpenDimension &sizes, const std::string &path,
+  Expected<SizedPlans> planPart(const SizeRanges &sizes, const std::string &path,
                                 CompileOptions options) const {
     options.open = sizes;
-    options.import.dims[sizes.name] = sizes.high;
+    for (const OpenDimension &open : sizes)
+      options.import.dims[open.name] = open.high;
     options.log = nullptr;
     options.tuneSeconds = 0;
     bool inBlocks = options.machine.threads > 0;
@@ -328,8 +332,7 @@ private:
     KINTSUGI_ASSIGN(te::Program imported,
                     phases.run("import", [&] { return importModel(path, options, said); }));
     CompileReport untold;
-    KINTSUGI_ASSIGN(SizedPlans plans,
-                    plan(imported, options, "/" + std::to_string(sizes.high), untold));
+    KINTSUGI_ASSIGN(SizedPlans plans, plan(imported, options, "/" + nameOf(sizes), untold));
     plans.chosen = chosen;
     return plans;
   }
@@ -468,7 +471,7 @@ Expected<std::string> emit(const std::string &path, const CompileOptions &option
   KINTSUGI_ASSIGN(std::unique_ptr<targets::Target> target, makeTarget(options.target));
   CompileOptions sized = options;
   std::optional<OpenModel> open;
-  if (options.open) {
+  if (!options.open.empty()) {
     KINTSUGI_ASSIGN(open, openModel(imported, path, options));
   }
   if (std::optional<te::Program> asking = openedProgram(imported, open, sized))

@@ -46,9 +46,9 @@ struct CompileOptions {
   double tuneSeconds = 0;   ///< The budget of measuring; 0: nothing is measured.
   /// Where that is done; null: where constants are computed.
   std::shared_ptr<runtime::Device> tuneDevice;
-  std::optional<OpenDimension> open; ///< `import` has its greatest size.
-  /// Of the model, once it is imported; see open_model.h.
-  std::shared_ptr<const te::OpenInputs> openInputs;
+  std::vector<OpenDimension> open; ///< `import` has their greatest sizes.
+  /// Of those of several sizes, once the model is imported; see open_model.h.
+  std::vector<te::OpenInputs> openInputs;
   /// Groups of plans of other sizes, which are all that is looked at; null: whatever can be fused.
   std::shared_ptr<const space::GroupNames> likely;
   std::shared_ptr<space::GroupNames> chosen; ///< Told those of this plan; may be null.

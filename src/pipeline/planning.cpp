@@ -68,8 +68,7 @@ orchestrate::OrchestrateOptions orchestrateOptions(const CompileOptions &options
                                                    const targets::Target &target) {
   orchestrate::OrchestrateOptions result;
   result.mode = options.plan;
-  if (options.openInputs)
-    result.open = *options.openInputs;
+  result.open = options.openInputs;
   result.log = options.log;
   result.priced = options.priced;
   result.chosen = options.chosen.get();

@@ -77,14 +77,19 @@ Probe probeOf(const Program &program, bool checksInputs) {
 
 } // namespace
 
+/// The last inputs, which are no caller's.
+static size_t numSizes(const CompileOptions &options) {
+  return llvm::count_if(options.openInputs,
+                        [](const te::OpenInputs &open) { return open.size.has_value(); });
+}
+
 /// Of the types that users have.
 static Expected<std::vector<Tensor>> usersFeeds(const Program &imported,
                                                 const CompileOptions &options, float scale) {
   if (options.calibration.empty())
     return madeUpFeeds(imported, " tried", scale);
   std::vector<FeedPort> inputs;
-  bool endWithSize = options.openInputs && options.openInputs->endWithSize;
-  for (ValueId input : llvm::ArrayRef(imported.inputs).drop_back(endWithSize ? 1 : 0)) {
+  for (ValueId input : llvm::ArrayRef(imported.inputs).drop_back(numSizes(options))) {
     const Value &value = imported.value(input);
     inputs.push_back({value.name, value.type, plainShape(value.shape)});
   }
@@ -94,12 +99,13 @@ static Expected<std::vector<Tensor>> usersFeeds(const Program &imported,
 Expected<std::vector<Tensor>> trialFeeds(const Program &imported, const CompileOptions &options,
                                          float scale) {
   KINTSUGI_ASSIGN(std::vector<Tensor> feeds, usersFeeds(imported, options, scale));
-  if (options.openInputs && options.openInputs->endWithSize) {
-    feeds.resize(imported.inputs.size() - 1); // Those that are made up are of all.
-    KINTSUGI_ASSIGN(Tensor size, Tensor::create(ElementType::I64, {}));
-    size.as<int64_t>()[0] = options.openInputs->dimension.high;
-    feeds.push_back(std::move(size));
-  }
+  feeds.resize(imported.inputs.size() - numSizes(options)); // Those that are made up are of all.
+  for (const te::OpenInputs &open : options.openInputs)
+    if (open.size) {
+      KINTSUGI_ASSIGN(Tensor size, Tensor::create(ElementType::I64, {}));
+      size.as<int64_t>()[0] = open.dimension.high;
+      feeds.push_back(std::move(size));
+    }
   for (Tensor &feed : feeds)
     if (isStorageOnly(feed.type())) {
       KINTSUGI_ASSIGN(feed, simplify::asStoredBytes(feed));

@@ -71,51 +71,60 @@ static Status checkMemory(const char *kind, const Port &port, const void *data, 
   return Status::success();
 }
 
-int64_t kintsugi::runtime::extentAt(const Port &port, size_t dimension, int64_t size) {
-  bool isOpen = port.open && port.open->dimension == dimension;
-  return isOpen ? port.open->step * size : port.shape[dimension];
+int64_t kintsugi::runtime::extentAt(const Port &port, size_t dimension, const OpenSizes &sizes) {
+  return extentAt(port.open, dimension, port.shape[dimension], sizes);
 }
 
-uint64_t kintsugi::runtime::bytesAt(const Manifest &manifest, const Port &port, int64_t size) {
-  return port.open ? partOf(port.type, port.shape, *port.open, size).total()
-                   : manifest.buffers[port.buffer].bytes;
+uint64_t kintsugi::runtime::bytesAt(const Manifest &manifest, const Port &port,
+                                    const OpenSizes &sizes) {
+  return port.open.empty() ? manifest.buffers[port.buffer].bytes
+                           : partOf(port.type, port.shape, port.open, sizes).total();
 }
 
 /// The size that an input's shape says.
-static Expected<int64_t> sizeOf(const OpenDimension &open, const Port &port,
+static Expected<int64_t> sizeOf(const OpenDimension &open, const Port &port, const OpenAxis &axis,
                                 std::span<const int64_t> shape) {
-  int64_t extent = shape.size() == port.shape.size() ? shape[port.open->dimension] : 0;
-  int64_t size = extent / port.open->step;
-  if (extent % port.open->step == 0 && size >= open.low && size <= open.high)
+  int64_t extent = shape.size() == port.shape.size() ? shape[axis.dimension] : 0;
+  int64_t size = extent / axis.step;
+  if (extent % axis.step == 0 && open.takes(size))
     return size;
   return usageError(quoted("input", port.name) + " has shape " + shapeString(shape) +
-                    ": along dimension " + std::to_string(port.open->dimension) + ", '" +
-                    open.name + "', the model takes " + std::to_string(open.low * port.open->step) +
-                    " to " + std::to_string(open.high * port.open->step));
+                    ": along dimension " + std::to_string(axis.dimension) + ", '" + open.name +
+                    "', the model takes " + std::to_string(open.low * axis.step) + " to " +
+                    std::to_string(open.high * axis.step));
 }
 
-static Status checkShape(const Port &port, std::span<const int64_t> shape, int64_t size) {
+/// By the first input that has each.
+static Expected<OpenSizes> sizesOf(const Manifest &manifest,
+                                   std::span<const InputTensor *const> bound) {
+  OpenSizes sizes = {};
+  for (size_t i = 0; i < bound.size(); ++i)
+    for (const OpenAxis &axis : manifest.inputs[i].open)
+      if (sizes[axis.number] == 0) {
+        KINTSUGI_ASSIGN(sizes[axis.number], sizeOf(manifest.open[axis.number], manifest.inputs[i],
+                                                   axis, bound[i]->shape));
+      }
+  return sizes;
+}
+
+static Status checkShape(const Port &port, std::span<const int64_t> shape, const OpenSizes &sizes) {
   bool isRight = shape.size() == port.shape.size();
   for (size_t d = 0; isRight && d < shape.size(); ++d)
-    isRight = shape[d] == extentAt(port, d, size);
+    isRight = shape[d] == extentAt(port, d, sizes);
   if (isRight)
     return Status::success();
   std::vector<int64_t> wanted;
   for (size_t d = 0; d < port.shape.size(); ++d)
-    wanted.push_back(extentAt(port, d, size));
+    wanted.push_back(extentAt(port, d, sizes));
   return usageError(quoted("input", port.name) + " has shape " + shapeString(shape) +
                     ", the model wants " + shapeString(wanted));
 }
 
-Expected<int64_t> kintsugi::runtime::bindInputs(const Manifest &manifest,
-                                                std::span<const InputTensor> tensors,
-                                                std::span<const InputTensor *> bound) {
+Expected<OpenSizes> kintsugi::runtime::bindInputs(const Manifest &manifest,
+                                                  std::span<const InputTensor> tensors,
+                                                  std::span<const InputTensor *> bound) {
   KINTSUGI_RETURN_IF_ERROR(match("input", manifest.inputs, tensors, bound));
-  int64_t size = 0;
-  for (size_t i = 0; manifest.open && size == 0 && i < bound.size(); ++i)
-    if (manifest.inputs[i].open) {
-      KINTSUGI_ASSIGN(size, sizeOf(*manifest.open, manifest.inputs[i], bound[i]->shape));
-    }
+  KINTSUGI_ASSIGN(OpenSizes sizes, sizesOf(manifest, bound));
   for (size_t i = 0; i < bound.size(); ++i) {
     const Port &port = manifest.inputs[i];
     const InputTensor &tensor = *bound[i];
@@ -123,15 +132,15 @@ Expected<int64_t> kintsugi::runtime::bindInputs(const Manifest &manifest,
       return usageError(quoted("input", port.name) + " has type " +
                         std::string(nameOf(tensor.type)) + ", the model wants " +
                         std::string(nameOf(port.type)));
-    KINTSUGI_RETURN_IF_ERROR(checkShape(port, tensor.shape, size));
+    KINTSUGI_RETURN_IF_ERROR(checkShape(port, tensor.shape, sizes));
     KINTSUGI_RETURN_IF_ERROR(
-        checkMemory("input", port, tensor.data, tensor.bytes, bytesAt(manifest, port, size)));
+        checkMemory("input", port, tensor.data, tensor.bytes, bytesAt(manifest, port, sizes)));
   }
-  return size;
+  return sizes;
 }
 
 Status kintsugi::runtime::bindOutputs(const Manifest &manifest,
-                                      std::span<const OutputTensor> tensors, int64_t size,
+                                      std::span<const OutputTensor> tensors, const OpenSizes &sizes,
                                       std::span<const OutputTensor *> bound) {
   KINTSUGI_RETURN_IF_ERROR(match("output", manifest.outputs, tensors, bound));
   for (size_t i = 0; i < bound.size(); ++i) {
@@ -143,7 +152,7 @@ Status kintsugi::runtime::bindOutputs(const Manifest &manifest,
                         std::to_string(tensor.shape.size()) + " extents, it needs " +
                         std::to_string(port.shape.size()));
     KINTSUGI_RETURN_IF_ERROR(
-        checkMemory("output", port, tensor.data, tensor.bytes, bytesAt(manifest, port, size)));
+        checkMemory("output", port, tensor.data, tensor.bytes, bytesAt(manifest, port, sizes)));
   }
   return Status::success();
 }
@@ -187,7 +196,7 @@ static void deliverOver(const Manifest &manifest, const PlanOrder &order, size_t
 
 Status kintsugi::runtime::findDeliveries(const Manifest &manifest, const PlanOrder &order,
                                          BoundTensors &tensors) {
-  auto bytesOfPort = [&](const Port &port) { return bytesAt(manifest, port, tensors.size); };
+  auto bytesOfPort = [&](const Port &port) { return bytesAt(manifest, port, tensors.sizes); };
   tensors.deliveries.assign(tensors.outputs.size(), Delivery::Direct);
   for (size_t i = 0; i < tensors.outputs.size(); ++i) {
     const Port &output = manifest.outputs[i];

@@ -51,7 +51,7 @@ struct BoundTensors {
   std::vector<const OutputTensor *> outputs; ///< By output.
   std::vector<bool> onDevice; ///< By place, whether it is in the device's own memory: inputs first.
   std::vector<Delivery> deliveries; ///< By output.
-  int64_t size = 0;                 ///< Of the open dimension, or 0.
+  OpenSizes sizes = {};             ///< Of the open dimensions.
 
   /// Where a tensor is, by place.
   const void *dataAt(size_t place) const {
@@ -60,22 +60,22 @@ struct BoundTensors {
 };
 
 /// Fills `bound` with the tensor for each input. A usage error names the tensor that is missing,
-/// unknown, or wrong in type, shape, size or alignment. The result is the size of the open
-/// dimension that the shapes say; 0 where the model has none.
-Expected<int64_t> bindInputs(const Manifest &manifest, std::span<const InputTensor> tensors,
-                             std::span<const InputTensor *> bound);
+/// unknown, or wrong in type, shape, size or alignment. The result is the sizes of the open
+/// dimensions that the shapes say.
+Expected<OpenSizes> bindInputs(const Manifest &manifest, std::span<const InputTensor> tensors,
+                               std::span<const InputTensor *> bound);
 
-/// The same for outputs of a run of that size.
-Status bindOutputs(const Manifest &manifest, std::span<const OutputTensor> tensors, int64_t size,
-                   std::span<const OutputTensor *> bound);
+/// The same for outputs of a run of these sizes.
+Status bindOutputs(const Manifest &manifest, std::span<const OutputTensor> tensors,
+                   const OpenSizes &sizes, std::span<const OutputTensor *> bound);
 
 /// Fills the deliveries of tensors that are matched. A usage error where outputs overlap.
 Status findDeliveries(const Manifest &manifest, const PlanOrder &order, BoundTensors &tensors);
 
-/// Of a port's tensor in a run of a size.
-uint64_t bytesAt(const Manifest &manifest, const Port &port, int64_t size);
+/// Of a port's tensor in a run of these sizes.
+uint64_t bytesAt(const Manifest &manifest, const Port &port, const OpenSizes &sizes);
 /// Its extent along a dimension.
-int64_t extentAt(const Port &port, size_t dimension, int64_t size);
+int64_t extentAt(const Port &port, size_t dimension, const OpenSizes &sizes);
 
 /// An input error where an element of an input, which holds `bytes`, is outside of the range that
 /// a check of the model allows.

@@ -62,7 +62,7 @@ Status Context::placePorts() {
   for (size_t i = 0; i < offsets.size(); ++i) {
     const Port &port = manifest.inputs[i];
     uint64_t bytes = manifest.buffers[port.buffer].bytes;
-    if (device.sharesHostMemory() || port.open || bytes == 0 || bytes > mostGathered)
+    if (device.sharesHostMemory() || !port.open.empty() || bytes == 0 || bytes > mostGathered)
       continue;
     uint64_t offset = (gatheredBytes + alignment - 1) / alignment * alignment;
     offsets[i] = static_cast<int64_t>(offset);
@@ -72,7 +72,7 @@ Status Context::placePorts() {
   size_t numPlaces = manifest.inputs.size() + manifest.outputs.size();
   for (size_t place = 0; place < numPlaces; ++place) {
     const Port &port = portAt(place);
-    bool isNeeded = !device.sharesHostMemory() || port.open;
+    bool isNeeded = !device.sharesHostMemory() || !port.open.empty();
     if (place < offsets.size() && offsets[place] != none) {
       staged.push_back(gathered + offsets[place]);
       continue;
@@ -91,7 +91,7 @@ Status Context::setUp(ContextOptions options) {
   KINTSUGI_ASSIGN(arena, allocate(manifest.arenaBytes));
   auto isSize = [](const Buffer &buffer) { return buffer.home.kind == Home::Kind::Size; };
   if (std::ranges::any_of(manifest.buffers, isSize)) {
-    KINTSUGI_ASSIGN(sizeOnDevice, allocate(sizeof(sizeThere)));
+    KINTSUGI_ASSIGN(sizesOnDevice, allocate(mostOpenDimensions * KIN_BUFFER_ALIGNMENT));
   }
   KINTSUGI_RETURN_IF_ERROR(placePorts());
   places = staged;
@@ -145,7 +145,7 @@ void Context::placeBuffers() {
     else if (owner.home.kind == Home::Kind::Arena)
       addresses[i] = arena + owner.home.offset + offset;
     else if (owner.home.kind == Home::Kind::Size)
-      addresses[i] = sizeOnDevice + offset;
+      addresses[i] = sizesOnDevice + owner.home.index * KIN_BUFFER_ALIGNMENT + offset;
   }
 }
 
@@ -176,8 +176,8 @@ bool Context::isOnDevice(const void *data) const {
 Status Context::bindTensors(std::span<const InputTensor> inputs,
                             std::span<const OutputTensor> outputs, BoundTensors &tensors) {
   const Manifest &manifest = shared->manifest();
-  KINTSUGI_ASSIGN(tensors.size, bindInputs(manifest, inputs, tensors.inputs));
-  KINTSUGI_RETURN_IF_ERROR(bindOutputs(manifest, outputs, tensors.size, tensors.outputs));
+  KINTSUGI_ASSIGN(tensors.sizes, bindInputs(manifest, inputs, tensors.inputs));
+  KINTSUGI_RETURN_IF_ERROR(bindOutputs(manifest, outputs, tensors.sizes, tensors.outputs));
   KINTSUGI_RETURN_IF_ERROR(findDeliveries(manifest, order, tensors));
   for (size_t place = 0; place < tensors.onDevice.size(); ++place)
     tensors.onDevice[place] = isOnDevice(tensors.dataAt(place));
@@ -226,8 +226,10 @@ const Port &Context::portAt(size_t place) const {
 }
 
 /// Whether a run's tensor is smaller than what kernels know.
-bool Context::isPart(const Port &port, int64_t size) const {
-  return port.open && size != shared->manifest().open->high;
+bool Context::isPart(const Port &port, const OpenSizes &sizes) {
+  return std::ranges::any_of(port.open, [&](const OpenAxis &axis) {
+    return axis.step * sizes[axis.number] != port.shape[axis.dimension];
+  });
 }
 
 /// What is on the device is looked at when the run is over: kernels take the nearest element where
@@ -240,41 +242,43 @@ Status Context::checkInputs() {
       continue;
     const InputTensor &tensor = *tensors->inputs[number];
     KINTSUGI_RETURN_IF_ERROR(lookAtChecked(
-        check, tensors->size, {static_cast<const std::byte *>(tensor.data), tensor.bytes}));
+        check, tensors->sizes, {static_cast<const std::byte *>(tensor.data), tensor.bytes}));
   }
   return Status::success();
 }
 
 /// The pieces of a port's tensor in this run.
-OpenPart Context::piecesOf(const Port &port, int64_t size) const {
-  if (isPart(port, size))
-    return partOf(port.type, port.shape, *port.open, size);
+OpenPart Context::piecesOf(const Port &port, const OpenSizes &sizes) const {
+  if (isPart(port, sizes))
+    return partOf(port.type, port.shape, port.open, sizes);
   uint64_t bytes = shared->manifest().buffers[port.buffer].bytes;
-  return {1, bytes, bytes};
+  OpenPart whole;
+  whole.bytes = bytes;
+  return whole;
 }
 
 /// A tensor of the caller's and its place in the greatest one, piece by piece: `move` is given an
 /// offset into each and how many bytes to move.
 template <typename Move> static Status forEachPiece(const OpenPart &part, Move move) {
-  for (uint64_t piece = 0; piece < part.count; ++piece)
-    KINTSUGI_RETURN_IF_ERROR(move(piece * part.bytes, piece * part.pitch, part.bytes));
+  for (uint64_t piece = 0; piece < part.count(); ++piece)
+    KINTSUGI_RETURN_IF_ERROR(move(piece * part.bytes, part.placeOf(piece), part.bytes));
   return Status::success();
 }
 
 /// The bytes of a check's input at the greatest size, zeros behind what is given: those are in any
 /// range.
-Expected<std::span<const std::byte>> Context::wholeOf(const Check &check, int64_t size,
+Expected<std::span<const std::byte>> Context::wholeOf(const Check &check, const OpenSizes &sizes,
                                                       std::span<const std::byte> given) {
   const Buffer &buffer = shared->manifest().buffers[check.buffer];
   const Port &port = portAt(buffer.home.index);
-  if (!isPart(port, size))
+  if (!isPart(port, sizes))
     return given;
   wholeInput.assign(buffer.bytes, std::byte(0));
   auto move = [&](uint64_t from, uint64_t to, uint64_t bytes) {
     std::copy_n(given.data() + from, bytes, wholeInput.data() + to);
     return Status::success();
   };
-  KINTSUGI_RETURN_IF_ERROR(forEachPiece(piecesOf(port, size), move));
+  KINTSUGI_RETURN_IF_ERROR(forEachPiece(piecesOf(port, sizes), move));
   return std::span<const std::byte>(wholeInput);
 }
 
@@ -300,7 +304,7 @@ void Context::choosePlaces() {
     bool isUsable = isShared || (isAligned && tensors->onDevice[place]);
     bool isApart =
         place >= offsets.size() && tensors->deliveries[place - offsets.size()] == Delivery::Apart;
-    isUsable &= !isApart && !isPart(portAt(place), tensors->size);
+    isUsable &= !isApart && !isPart(portAt(place), tensors->sizes);
     places[place] = isUsable ? data : staged[place];
   }
   if (!hasFixedSteps || std::ranges::find(asked, places) != asked.end())
@@ -315,7 +319,7 @@ void Context::choosePlaces() {
 Status Context::clearOpenInputs() {
   const Manifest &manifest = shared->manifest();
   for (size_t i = 0; i < manifest.inputs.size(); ++i)
-    if (manifest.inputs[i].open) {
+    if (!manifest.inputs[i].open.empty()) {
       std::vector<std::byte> zeros(manifest.buffers[manifest.inputs[i].buffer].bytes);
       KINTSUGI_RETURN_IF_ERROR(queue->upload(staged[i], zeros.data(), zeros.size()));
       KINTSUGI_RETURN_IF_ERROR(queue->finish());
@@ -329,10 +333,12 @@ bool Context::isGathered(size_t input) const {
 }
 
 Status Context::uploadInputs(Exchange &exchange) {
-  if (sizeOnDevice && sizeThere != tensors->size) {
-    sizeThere = tensors->size;
-    KINTSUGI_RETURN_IF_ERROR(queue->upload(sizeOnDevice, &sizeThere, sizeof(sizeThere)));
-  }
+  for (size_t k = 0; sizesOnDevice && k < sizesThere.size(); ++k)
+    if (sizesThere[k] != tensors->sizes[k]) {
+      sizesThere[k] = tensors->sizes[k];
+      KINTSUGI_RETURN_IF_ERROR(queue->upload(sizesOnDevice + k * KIN_BUFFER_ALIGNMENT,
+                                             &sizesThere[k], sizeof(sizesThere[k])));
+    }
   KINTSUGI_RETURN_IF_ERROR(gatherInputs(exchange));
   for (size_t i = 0; i < offsets.size(); ++i)
     if (isStaged(i) && !isGathered(i))
@@ -365,7 +371,7 @@ Status Context::upload(size_t input, const InputTensor &tensor) {
     return tensors->onDevice[input] ? queue->copy(staged[input] + to, data + from, bytes)
                                     : queue->upload(staged[input] + to, data + from, bytes);
   };
-  return forEachPiece(piecesOf(portAt(input), tensors->size), move);
+  return forEachPiece(piecesOf(portAt(input), tensors->sizes), move);
 }
 
 Status Context::download(size_t output, const std::byte *whole, void *to) {
@@ -376,7 +382,7 @@ Status Context::download(size_t output, const std::byte *whole, void *to) {
     return tensors->onDevice[offsets.size() + output] ? queue->copy(data + place, source, bytes)
                                                       : queue->fetch(data + place, source, bytes);
   };
-  return forEachPiece(piecesOf(port, tensors->size), move);
+  return forEachPiece(piecesOf(port, tensors->sizes), move);
 }
 
 /// Whether stages write an output where the caller wants it.
@@ -414,14 +420,14 @@ bool Context::isExchanged(size_t output) const {
   const Port &port = shared->manifest().outputs[output];
   uint64_t bytes = shared->manifest().buffers[port.buffer].bytes;
   return !shared->device().sharesHostMemory() && !tensors->onDevice[offsets.size() + output] &&
-         !port.open && bytes > 0 && bytes <= mostGathered;
+         port.open.empty() && bytes > 0 && bytes <= mostGathered;
 }
 
 /// What says that the run was wrong comes first.
 Status Context::planReturns(Exchange &exchange) const {
   const Manifest &manifest = shared->manifest();
   exchange.clear();
-  exchange.size = tensors->size;
+  exchange.sizes = tensors->sizes;
   auto add = [&](Returned::Kind kind, size_t number, size_t part, const void *from,
                  uint64_t bytes) {
     exchange.add({kind, static_cast<uint32_t>(number), static_cast<uint32_t>(part), from, bytes});
@@ -433,7 +439,7 @@ Status Context::planReturns(Exchange &exchange) const {
       add(Returned::Kind::Report, i, 0, addresses[manifest.checks[i].buffer], buffer.bytes);
     else if (tensors->onDevice[input])
       add(Returned::Kind::Checked, i, 0, tensors->inputs[input]->data,
-          bytesAt(manifest, portAt(input), tensors->size));
+          bytesAt(manifest, portAt(input), tensors->sizes));
   }
   for (size_t i = 0; i < manifest.outputs.size(); ++i) {
     const Port &port = manifest.outputs[i];
@@ -460,7 +466,7 @@ Status Context::lookAt(const Exchange &exchange) {
     std::span<const std::byte> bytes(exchange.placeOf(item), item.bytes);
     switch (item.kind) {
     case Returned::Kind::Checked:
-      KINTSUGI_RETURN_IF_ERROR(lookAtChecked(manifest.checks[item.number], exchange.size, bytes));
+      KINTSUGI_RETURN_IF_ERROR(lookAtChecked(manifest.checks[item.number], exchange.sizes, bytes));
       break;
     case Returned::Kind::Report:
       KINTSUGI_RETURN_IF_ERROR(lookAtReport(manifest.checks[item.number], bytes));
@@ -476,8 +482,9 @@ Status Context::lookAt(const Exchange &exchange) {
   return Status::success();
 }
 
-Status Context::lookAtChecked(const Check &check, int64_t size, std::span<const std::byte> bytes) {
-  KINTSUGI_ASSIGN(auto whole, wholeOf(check, size, bytes));
+Status Context::lookAtChecked(const Check &check, const OpenSizes &sizes,
+                              std::span<const std::byte> bytes) {
+  KINTSUGI_ASSIGN(auto whole, wholeOf(check, sizes, bytes));
   return checkElements(shared->manifest(), check, whole);
 }
 
@@ -509,7 +516,7 @@ void Context::reportShapes() const {
     const Port &port = shared->manifest().outputs[i];
     std::span<int64_t> shape = tensors->outputs[i]->shape;
     for (size_t d = 0; !shape.empty() && d < port.shape.size(); ++d)
-      shape[d] = extentAt(port, d, tensors->size);
+      shape[d] = extentAt(port, d, tensors->sizes);
   }
 }
 
@@ -530,7 +537,7 @@ void Context::compactOutputs() const {
 namespace {
 class RunScope {
 public:
-  RunScope(DeviceQueue &queue, int64_t size) : queue(queue) { queue.beginRun(size); }
+  RunScope(DeviceQueue &queue, const OpenSizes &sizes) : queue(queue) { queue.beginRun(sizes); }
 
   /// What a run that ended early has under way uses the caller's tensors, which are the caller's
   /// again now; what is wrong then was said already.
@@ -548,15 +555,18 @@ private:
 };
 } // namespace
 
-/// The least that takes the size.
+/// The least that takes the sizes.
 Expected<Context *> Context::contextFor(std::span<const InputTensor> inputs,
                                         const RunOptions &options) {
   if (smaller.empty() || options.profile || options.observer)
     return this;
-  KINTSUGI_ASSIGN(int64_t size, bindInputs(shared->manifest(), inputs, given.inputs));
+  KINTSUGI_ASSIGN(OpenSizes sizes, bindInputs(shared->manifest(), inputs, given.inputs));
   auto takes = [&](const std::unique_ptr<Context> &each) {
-    const OpenDimension &open = *each->shared->manifest().open;
-    return size >= open.low && size <= open.high;
+    const std::vector<OpenDimension> &open = each->shared->manifest().open;
+    for (size_t k = 0; k < open.size(); ++k)
+      if (!open[k].takes(sizes[k]))
+        return false;
+    return true;
   };
   auto found = std::ranges::find_if(smaller, takes);
   return found == smaller.end() ? this : found->get();
@@ -612,7 +622,7 @@ Status Context::runBound(const BoundTensors &bound, const RunOptions &options) {
 
 Status Context::runWith(Exchange &exchange, const RunOptions &options) {
   KINTSUGI_RETURN_IF_ERROR(queue->workOn(options.stream));
-  RunScope scope(*queue, tensors->size);
+  RunScope scope(*queue, tensors->sizes);
   KINTSUGI_RETURN_IF_ERROR(askFor(exchange, options));
   if (!mustWait(options)) {
     KINTSUGI_RETURN_IF_ERROR(queue->mark(nextExchange));
@@ -649,7 +659,7 @@ bool Context::mustWait(const RunOptions &options) const {
     return true;
   for (size_t i = 0; i < tensors->outputs.size(); ++i)
     if (const Port &port = shared->manifest().outputs[i];
-        !tensors->onDevice[offsets.size() + i] && bytesAt(shared->manifest(), port, tensors->size))
+        !tensors->onDevice[offsets.size() + i] && bytesAt(shared->manifest(), port, tensors->sizes))
       return true;
   return false;
 }

@@ -160,9 +160,9 @@ private:
   void choosePlaces();
   bool isStaged(size_t place) const { return places[place] == staged[place]; }
   const Port &portAt(size_t place) const;
-  bool isPart(const Port &port, int64_t size) const;
+  static bool isPart(const Port &port, const OpenSizes &sizes);
   Status clearOpenInputs();
-  OpenPart piecesOf(const Port &port, int64_t size) const;
+  OpenPart piecesOf(const Port &port, const OpenSizes &sizes) const;
   bool isGathered(size_t input) const;
   Status uploadInputs(Exchange &exchange);
   Status gatherInputs(Exchange &exchange);
@@ -170,7 +170,7 @@ private:
   Status download(size_t output, const std::byte *from, void *to);
   std::byte *roomOf(size_t output) const { return staged[offsets.size() + output]; }
   bool isDelivered(size_t output) const;
-  Expected<std::span<const std::byte>> wholeOf(const Check &check, int64_t size,
+  Expected<std::span<const std::byte>> wholeOf(const Check &check, const OpenSizes &sizes,
                                                std::span<const std::byte> given);
   Status checkInputs();
   Status checkOutputs() const;
@@ -182,7 +182,8 @@ private:
   Status planReturns(Exchange &exchange) const;
   Status fetchReturns(const Exchange &exchange, bool areInputs);
   Status lookAt(const Exchange &exchange);
-  Status lookAtChecked(const Check &check, int64_t size, std::span<const std::byte> bytes);
+  Status lookAtChecked(const Check &check, const OpenSizes &sizes,
+                       std::span<const std::byte> bytes);
   Status lookAtReport(const Check &check, std::span<const std::byte> bytes) const;
   Status lookAtExtent(const Returned &item, std::span<const std::byte> bytes) const;
 
@@ -218,9 +219,9 @@ private:
   /// Of inputs, then of outputs: all on a device with its own memory, else those of an open
   /// dimension and outputs that overlapped an input.
   std::vector<std::byte *> staged;
-  /// Where kernels that ask for the size of the open dimension read it; null: none does.
-  std::byte *sizeOnDevice = nullptr;
-  int64_t sizeThere = 0;
+  /// Where kernels that ask for the sizes of open dimensions read them; null: none does.
+  std::byte *sizesOnDevice = nullptr;
+  OpenSizes sizesThere = {};
   /// Of inputs that are small enough to go to the device together, where they are staged behind
   /// `gathered`; none for others.
   std::vector<int64_t> offsets;

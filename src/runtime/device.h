@@ -12,6 +12,7 @@
 #ifndef KINTSUGI_RUNTIME_DEVICE_H
 #define KINTSUGI_RUNTIME_DEVICE_H
 
+#include "base/open_dimension.h"
 #include "base/status.h"
 
 #include <cstdint>
@@ -79,8 +80,8 @@ public:
   virtual ~DeviceQueue() = default;
 
   /// Around the work of one run: what the queue needs for long (worker threads) it holds between.
-  /// `size`: of the open dimension; 0 where all of each stage is needed.
-  virtual void beginRun(int64_t size) {}
+  /// `sizes`: of the open dimensions.
+  virtual void beginRun(const OpenSizes &sizes) {}
   virtual void endRun() {}
 
   /// Ahead of a run: its work goes to a stream of the caller's (what native() is of), or to the
@@ -102,8 +103,8 @@ public:
   /// Around all launches, copies and uploads of a plan that has the same ones in each run. True
   /// where the queue kept them from an earlier run and started them again: they are not to be asked
   /// for then, and endSteps() is not called. What they write is read afterwards in `lasting` alone.
-  /// `places` is where they read and write the caller's tensors: runs of a size that have the same
-  /// ones have the same steps.
+  /// `places` is where they read and write the caller's tensors: runs of the same sizes that have
+  /// the same ones have the same steps.
   virtual Expected<bool> beginSteps(std::span<const MemoryRange> lasting,
                                     std::span<std::byte *const> places) {
     return false;

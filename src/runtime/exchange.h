@@ -51,7 +51,7 @@ struct Returned {
 struct Exchange {
   TransferMemory sent, returned;
   std::vector<Returned> items; ///< In the order in which they are looked at.
-  int64_t size = 0;            ///< Of the open dimension in the run.
+  OpenSizes sizes = {};        ///< Of the open dimensions in the run.
   bool isUnderWay = false;     ///< A run that nobody has waited for has it.
 
   /// Forgets the items of the run before.

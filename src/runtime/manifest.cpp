@@ -71,7 +71,7 @@ static Json homeJson(const Home &home) {
   case Home::Kind::Arena:
     return {{"arena", home.offset}};
   case Home::Kind::Size:
-    return {{"size", true}};
+    return {{"size", home.index}};
   case Home::Kind::Alias:
     return {{"alias", home.index}, {"offset", home.offset}};
   }
@@ -86,6 +86,26 @@ static Json bufferJson(const Buffer &buffer) {
           {"home", homeJson(buffer.home)}};
 }
 
+template <typename T> static Json listJson(const std::vector<T> &values, Json (*print)(const T &)) {
+  Json list = Json::array();
+  for (const T &value : values)
+    list.push_back(print(value));
+  return list;
+}
+
+static Json openJson(const OpenDimension &open) {
+  return {{"name", open.name}, {"low", open.low}, {"high", open.high}};
+}
+
+static Json axisJson(const OpenAxis &axis) {
+  return {{"dimension", axis.dimension}, {"step", axis.step}, {"number", axis.number}};
+}
+
+static Json trimJson(const Trim &trim) {
+  return {{"number", trim.number}, {"step_rows", trim.stepRows}, {"tile_rows", trim.tileRows},
+          {"cuts", trim.cuts},     {"inner", trim.inner},        {"band", trim.band}};
+}
+
 static Json portJson(const Port &port) {
   Json json = {{"name", port.name},
                {"type", nameOf(port.type)},
@@ -98,16 +118,9 @@ static Json portJson(const Port &port) {
   }
   if (port.mayAlias != none)
     json["may_alias"] = port.mayAlias;
-  if (port.open)
-    json["open"] = {{"dimension", port.open->dimension}, {"step", port.open->step}};
+  if (!port.open.empty())
+    json["open"] = listJson(port.open, axisJson);
   return json;
-}
-
-template <typename T> static Json listJson(const std::vector<T> &values, Json (*print)(const T &)) {
-  Json list = Json::array();
-  for (const T &value : values)
-    list.push_back(print(value));
-  return list;
 }
 
 static Json workJson(const Work &work) {
@@ -130,12 +143,8 @@ static Json stageJson(const Stage &stage) {
     json["together"] = stage.together;
   json["scratch_bytes"] = stage.scratchBytes;
   json["expressions"] = stage.expressions;
-  if (const std::optional<Trim> &trim = stage.trim)
-    json["trim"] = {{"step_rows", trim->stepRows},
-                    {"tile_rows", trim->tileRows},
-                    {"cuts", trim->cuts},
-                    {"inner", trim->inner},
-                    {"band", trim->band}};
+  if (!stage.trims.empty())
+    json["trims"] = listJson(stage.trims, trimJson);
   if (!stage.call.empty())
     json["call"] = stage.call;
   if (stage.threads != 0)
@@ -239,8 +248,8 @@ Json Manifest::toJson() const {
                {"checks", listJson(checks, checkJson)},
                {"plan", planJson(plan)},
                {"code", listJson(code, codeJson)}};
-  if (open)
-    json["open"] = {{"name", open->name}, {"low", open->low}, {"high", open->high}};
+  if (!open.empty())
+    json["open"] = listJson(open, openJson);
   if (!smaller.empty())
     json["smaller"] = smaller;
   return json;

@@ -23,7 +23,7 @@
 namespace kintsugi::runtime {
 
 /// Grows with every change of the manifest that an old reader would misunderstand.
-inline constexpr uint32_t manifestVersion = 4;
+inline constexpr uint32_t manifestVersion = 5;
 
 /// Names no buffer or port.
 inline constexpr int64_t none = -1;
@@ -35,7 +35,7 @@ struct Home {
     Output,   ///< The caller's output `index`.
     Constant, ///< At `offset` in the constants section; never written.
     Arena, ///< At `offset` in the context's arena; buffers may overlap where never live together.
-    Size,  ///< The size of the open dimension, an i64.
+    Size,  ///< The size of the open dimension `index`, an i64.
     Alias, ///< At `offset` in buffer `index`, which is no alias itself.
   };
   Kind kind = Kind::Arena;
@@ -46,7 +46,7 @@ struct Home {
   static Home output(uint32_t index) { return {Kind::Output, index, 0}; }
   static Home constant(uint64_t offset) { return {Kind::Constant, 0, offset}; }
   static Home arena(uint64_t offset) { return {Kind::Arena, 0, offset}; }
-  static Home size() { return {Kind::Size, 0, 0}; }
+  static Home size(uint32_t number = 0) { return {Kind::Size, number, 0}; }
   static Home alias(uint32_t buffer, uint64_t offset = 0) { return {Kind::Alias, buffer, offset}; }
 
   bool operator==(const Home &) const = default;
@@ -81,8 +81,8 @@ struct Port {
   std::vector<int64_t> shape;
   uint32_t buffer = 0;
   std::vector<DynamicDimension> dynamic; ///< Outputs only.
-  int64_t mayAlias = none; ///< Outputs only: the input in whose memory stages may write it.
-  std::optional<OpenAxis> open = std::nullopt;
+  int64_t mayAlias = none;         ///< Outputs only: the input in whose memory stages may write it.
+  std::vector<OpenAxis> open = {}; ///< At most one of each open dimension.
 
   bool operator==(const Port &) const = default;
 };
@@ -111,7 +111,8 @@ struct Stage : Work {
   uint32_t resultCount = 0;      ///< and the last so many are written.
   uint64_t tiles = 1;
   uint64_t together = 1; ///< So many in a row share what one of them computes, a divisor of tiles.
-  std::optional<Trim> trim;  ///< None: every size needs all of them.
+  /// Of different open dimensions, each in what the one before cuts; none: every size needs all.
+  std::vector<Trim> trims;
   uint64_t scratchBytes = 0; ///< For each worker or block of threads.
   uint32_t threads = 0;      ///< Of the block that works on a tile; 0 where workers are single.
   bool meets = false;        ///< Blocks wait for each other; any number of them does the work.
@@ -202,8 +203,8 @@ struct Manifest {
   std::vector<Buffer> buffers;
   std::vector<Port> inputs;
   std::vector<Port> outputs;
-  std::optional<OpenDimension> open;
-  /// Variants of the artifact that are quicker at some of the sizes, by their greatest one.
+  std::vector<OpenDimension> open;
+  /// Variants of the artifact that are quicker at some of the sizes.
   std::vector<std::string> smaller;
   std::vector<Stage> stages;
   std::vector<Check> checks; ///< Of stages that run exactly once.

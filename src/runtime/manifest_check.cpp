@@ -39,7 +39,8 @@ private:
   Status checkOutput(size_t index) const;
   Status checkOpen(const Port &port) const;
   Status checkOpenDimension() const;
-  Status checkTrim(const Stage &stage) const;
+  bool isWhole(const Trim &trim, uint64_t tiles) const;
+  Status checkTrims(const Stage &stage) const;
   Status checkStage(const Stage &stage) const;
   Status checkCheck(const runtime::Check &check) const;
   Status checkPlan(const Plan &plan) const;
@@ -87,7 +88,8 @@ Status Checker::checkHome(const Buffer &buffer) const {
       return inputError("reaches past the end of the arena");
     break;
   case Home::Kind::Size:
-    if (!manifest.open || buffer.type != ElementType::I64 || buffer.bytes != sizeof(int64_t))
+    if (home.index >= manifest.open.size() || buffer.type != ElementType::I64 ||
+        buffer.bytes != sizeof(int64_t))
       return inputError("is no size of an open dimension");
     break;
   case Home::Kind::Alias: {
@@ -135,13 +137,19 @@ Status Checker::checkPort(const Port &port) const {
 }
 
 Status Checker::checkOpen(const Port &port) const {
-  if (!port.open)
+  if (port.open.empty())
     return Status::success();
-  bool isAxis = manifest.open && port.open->dimension < port.shape.size();
-  int64_t extent;
-  if (!isAxis || __builtin_mul_overflow(port.open->step, manifest.open->high, &extent) ||
-      port.shape[port.open->dimension] != extent)
-    return inputError("has an open dimension that is not as large as the greatest size");
+  for (size_t k = 0; k < port.open.size(); ++k) {
+    const OpenAxis &axis = port.open[k];
+    bool isAxis = axis.number < manifest.open.size() && axis.dimension < port.shape.size();
+    int64_t extent;
+    if (!isAxis || __builtin_mul_overflow(axis.step, manifest.open[axis.number].high, &extent) ||
+        port.shape[axis.dimension] != extent)
+      return inputError("has an open dimension that is not as large as the greatest size");
+    for (size_t j = 0; j < k; ++j)
+      if (port.open[j].dimension == axis.dimension || port.open[j].number == axis.number)
+        return inputError("has an open dimension twice");
+  }
   if (bitsOf(port.type) % 8 != 0)
     return inputError("has an open dimension of packed elements");
   if (!port.dynamic.empty() || port.mayAlias != none)
@@ -150,30 +158,42 @@ Status Checker::checkOpen(const Port &port) const {
 }
 
 Status Checker::checkOpenDimension() const {
-  if (!manifest.open)
-    return manifest.smaller.empty() ? Status::success()
-                                    : inputError("has sizes without an open dimension");
-  if (manifest.open->low < 1 || manifest.open->low > manifest.open->high)
-    return inputError("the open dimension '" + manifest.open->name + "' has no sizes");
-  for (const Port &port : manifest.inputs)
-    if (port.open)
-      return Status::success();
-  return inputError("no input has the open dimension '" + manifest.open->name + "'");
+  if (manifest.open.empty() && !manifest.smaller.empty())
+    return inputError("has sizes without an open dimension");
+  if (manifest.open.size() > mostOpenDimensions)
+    return inputError("has more than " + std::to_string(mostOpenDimensions) + " open dimensions");
+  for (uint32_t number = 0; number < manifest.open.size(); ++number) {
+    const OpenDimension &open = manifest.open[number];
+    if (open.low < 1 || open.low > open.high)
+      return inputError("the open dimension '" + open.name + "' has no sizes");
+    auto has = [&](const Port &port) {
+      return std::ranges::find(port.open, number, &OpenAxis::number) != port.open.end();
+    };
+    if (std::ranges::none_of(manifest.inputs, has))
+      return inputError("no input has the open dimension '" + open.name + "'");
+  }
+  return Status::success();
 }
 
-Status Checker::checkTrim(const Stage &stage) const {
-  if (!stage.trim)
-    return Status::success();
+/// Of `tiles` in a row.
+bool Checker::isWhole(const Trim &trim, uint64_t tiles) const {
   uint64_t period, rows, covered;
-  const Trim &trim = *stage.trim;
-  bool isWhole = manifest.open && stage.kind == Stage::Kind::Kernel && trim.stepRows > 0 &&
-                 trim.tileRows > 0 && trim.cuts > 0 && trim.inner > 0 && trim.band > 0 &&
-                 trim.band <= uint64_t(1) << 40 &&
-                 !__builtin_mul_overflow(trim.cuts, trim.inner, &period) &&
-                 stage.tiles % period == 0 &&
-                 !__builtin_mul_overflow(trim.stepRows, uint64_t(manifest.open->high), &rows) &&
-                 !__builtin_mul_overflow(trim.cuts, trim.tileRows, &covered) && covered >= rows;
-  return isWhole ? Status::success() : inputError("leaves out tiles that it does not have");
+  return trim.number < manifest.open.size() && trim.stepRows > 0 && trim.tileRows > 0 &&
+         trim.cuts > 0 && trim.inner > 0 && trim.band > 0 && trim.band <= uint64_t(1) << 40 &&
+         !__builtin_mul_overflow(trim.cuts, trim.inner, &period) && tiles % period == 0 &&
+         !__builtin_mul_overflow(trim.stepRows, uint64_t(manifest.open[trim.number].high), &rows) &&
+         !__builtin_mul_overflow(trim.cuts, trim.tileRows, &covered) && covered >= rows;
+}
+
+Status Checker::checkTrims(const Stage &stage) const {
+  uint64_t tiles = stage.tiles;
+  bool areWhole = stage.trims.size() <= mostOpenDimensions &&
+                  (stage.trims.empty() || stage.kind == Stage::Kind::Kernel);
+  for (const Trim &trim : stage.trims) {
+    areWhole = areWhole && isWhole(trim, tiles);
+    tiles = trim.inner;
+  }
+  return areWhole ? Status::success() : inputError("leaves out tiles that it does not have");
 }
 
 Status Checker::checkInput(size_t index) const {
@@ -230,7 +250,7 @@ Status Checker::checkStage(const Stage &stage) const {
     return inputError("has tiles that are not told apart into rows of as many");
   if (stage.threads > maxThreads)
     return inputError("asks for too many threads");
-  KINTSUGI_RETURN_IF_ERROR(checkTrim(stage));
+  KINTSUGI_RETURN_IF_ERROR(checkTrims(stage));
   if (stage.meets && stage.threads == 0)
     return inputError("has workers without threads that wait for each other");
   KINTSUGI_RETURN_IF_ERROR(checkParts(stage));

@@ -93,6 +93,7 @@ static Expected<Home> readHome(const Json &json) {
     KINTSUGI_ASSIGN(home.offset, jsonUnsigned(json, "constant"));
   } else if (json.contains("size")) {
     home.kind = Home::Kind::Size;
+    KINTSUGI_ASSIGN(home.index, readIndex(json, "size"));
   } else if (json.contains("alias")) {
     home.kind = Home::Kind::Alias;
     KINTSUGI_ASSIGN(home.index, readIndex(json, "alias"));
@@ -134,11 +135,13 @@ static Expected<OpenAxis> readOpenAxis(const Json &json) {
   OpenAxis axis;
   KINTSUGI_ASSIGN(axis.dimension, readIndex(json, "dimension"));
   KINTSUGI_ASSIGN(axis.step, readSize(json, "step"));
+  KINTSUGI_ASSIGN(axis.number, readIndex(json, "number"));
   return axis;
 }
 
 static Expected<Trim> readTrim(const Json &json) {
   Trim trim;
+  KINTSUGI_ASSIGN(trim.number, readIndex(json, "number"));
   for (auto [key, number] : {std::pair("step_rows", &trim.stepRows),
                              {"tile_rows", &trim.tileRows},
                              {"cuts", &trim.cuts},
@@ -170,8 +173,7 @@ static Expected<Port> readPort(const Json &json) {
     KINTSUGI_ASSIGN(port.mayAlias, readIndex(json, "may_alias"));
   }
   if (optionalMember(json, "open")) {
-    KINTSUGI_ASSIGN(const Json *open, jsonObject(json, "open"));
-    KINTSUGI_ASSIGN(port.open, readOpenAxis(*open));
+    KINTSUGI_ASSIGN(port.open, readList<OpenAxis>(json, "open", readOpenAxis));
   }
   return port;
 }
@@ -203,9 +205,8 @@ static Expected<Stage> readStage(const Json &json) {
   }
   KINTSUGI_ASSIGN(stage.scratchBytes, jsonUnsigned(json, "scratch_bytes"));
   KINTSUGI_ASSIGN(stage.expressions, jsonString(json, "expressions"));
-  if (optionalMember(json, "trim")) {
-    KINTSUGI_ASSIGN(const Json *trim, jsonObject(json, "trim"));
-    KINTSUGI_ASSIGN(stage.trim, readTrim(*trim));
+  if (optionalMember(json, "trims")) {
+    KINTSUGI_ASSIGN(stage.trims, readList<Trim>(json, "trims", readTrim));
   }
   if (optionalMember(json, "call")) {
     KINTSUGI_ASSIGN(stage.call, jsonString(json, "call"));
@@ -381,8 +382,7 @@ Expected<Manifest> Manifest::fromJson(const Json &json) {
   KINTSUGI_ASSIGN(manifest.inputs, readList<Port>(json, "inputs", readPort));
   KINTSUGI_ASSIGN(manifest.outputs, readList<Port>(json, "outputs", readPort));
   if (optionalMember(json, "open")) {
-    KINTSUGI_ASSIGN(const Json *open, jsonObject(json, "open"));
-    KINTSUGI_ASSIGN(manifest.open, readOpenDimension(*open));
+    KINTSUGI_ASSIGN(manifest.open, readList<OpenDimension>(json, "open", readOpenDimension));
   }
   if (optionalMember(json, "smaller")) {
     KINTSUGI_ASSIGN(manifest.smaller, readList<std::string>(json, "smaller", readText));

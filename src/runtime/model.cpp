@@ -42,8 +42,10 @@ static bool isSmaller(const Manifest &smaller, const Manifest &whole) {
              port.shape.size() == other.shape.size();
     });
   };
-  return smaller.open && whole.open && smaller.smaller.empty() &&
-         smaller.open->low >= whole.open->low && smaller.open->high <= whole.open->high &&
+  auto isPart = [](const OpenDimension &part, const OpenDimension &all) {
+    return part.low >= all.low && part.high <= all.high;
+  };
+  return std::ranges::equal(smaller.open, whole.open, isPart) && smaller.smaller.empty() &&
          smaller.target == whole.target && haveSamePorts(smaller.inputs, whole.inputs) &&
          haveSamePorts(smaller.outputs, whole.outputs);
 }
@@ -63,7 +65,10 @@ Status Model::loadSmaller() {
     forSizes.push_back(std::move(model));
   }
   auto greatest = [](const std::shared_ptr<const Model> &model) {
-    return model->manifest().open->high;
+    double steps = 1;
+    for (const OpenDimension &open : model->manifest().open)
+      steps *= static_cast<double>(open.high);
+    return steps;
   };
   std::ranges::sort(forSizes, {}, greatest);
   return Status::success();

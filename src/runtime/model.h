@@ -33,7 +33,7 @@ public:
   const Manifest &manifest() const { return opened.manifest(); }
   Device &device() const { return *runner; }
   const DeviceProgram &program() const { return *ready; }
-  /// Variants for sizes of the open dimension up to some, the least one first.
+  /// Variants for some sizes of the open dimensions, those of the least ones first.
   const std::vector<std::shared_ptr<const Model>> &smaller() const { return forSizes; }
 
 private:

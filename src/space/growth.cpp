@@ -91,17 +91,20 @@ loops::Group Growth::groupOf(llvm::ArrayRef<uint32_t> nodes) const {
       if (isConstant(operand) && !llvm::is_contained(group.constants, operand))
         group.constants.push_back(operand);
   }
-  if (options.validity)
-    group.open = openRowsOf(program.resultsOf(nodes.back())[0]);
+  group.open = openRowsOf(program.resultsOf(nodes.back())[0]);
   return group;
 }
 
+/// Of the first open dimension that it has any of.
 std::optional<loops::OpenRows> Growth::openRowsOf(ValueId id) const {
-  const Validity &validity = (*options.validity)[id.number];
-  if (!validity.isSteps() || validity.axes.size() != 1)
-    return std::nullopt;
-  auto [dimension, each] = validity.axes.front();
-  return loops::OpenRows{dimension, each, options.sizes.low, options.sizes.high};
+  for (const OpenValues &open : options.open) {
+    const Validity &validity = (*open.validity)[id.number];
+    if (!validity.isSteps() || validity.axes.size() != 1)
+      continue;
+    auto [dimension, each] = validity.axes.front();
+    return loops::OpenRows{dimension, each, open.sizes.low, open.sizes.high};
+  }
+  return std::nullopt;
 }
 
 bool Growth::keepsOperators(llvm::ArrayRef<uint32_t> nodes) const {

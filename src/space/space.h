@@ -77,6 +77,12 @@ struct ScheduleMemo : Memo<Scheduled> {
   search::ThreadMemo threads; ///< What the groups' nests have in common.
 };
 
+/// Of which elements runs below the greatest of these sizes ask for the first ones, by value.
+struct OpenValues {
+  const std::vector<te::Validity> *validity;
+  OpenDimension sizes;
+};
+
 struct SpaceOptions {
   search::ScheduleOptions schedule;
   Caps caps;
@@ -86,10 +92,7 @@ struct SpaceOptions {
   unsigned threads = 1;        ///< That schedule. The space is the same with any number of them.
   /// By value: known when the model is compiled, so that kernels may have it packed. May be short.
   std::vector<bool> constants;
-  /// By value: of which elements runs below the greatest of these sizes ask for the first ones;
-  /// null: there is one size.
-  const std::vector<te::Validity> *validity = nullptr;
-  OpenDimension sizes;
+  std::vector<OpenValues> open; ///< None: there is one size.
   /// Its schedules are used where they can be made, in place of what the search finds, and its
   /// seconds in place of what is predicted; may be null.
   const MeasuredKernels *measured = nullptr;

@@ -39,8 +39,8 @@ public:
       set(ValueId{value}, Validity());
     for (auto [input, validity] : llvm::zip_equal(program.inputs, open.inputs))
       set(input, validity);
-    if (open.endWithSize)
-      size = program.inputs.back();
+    if (open.size)
+      size = program.inputs[*open.size];
   }
 
   std::vector<Validity> run() {
@@ -116,7 +116,9 @@ private:
       inner.inputs.push_back(of(captured));
     inner.takesAnyPlace = open.takesAnyPlace;
     inner.smaller = bodiesAtSmallerSizes();
-    inner.endWithSize = size && !scan.captured.empty() && scan.captured.back() == *size;
+    auto captured = size ? llvm::find(scan.captured, *size) : scan.captured.end();
+    if (captured != scan.captured.end())
+      inner.size = inner.inputs.size() - (scan.captured.end() - captured);
     return inner;
   }
 

@@ -53,8 +53,9 @@ struct Validity {
 struct OpenInputs {
   OpenDimension dimension;
   std::vector<Validity> inputs; ///< Of all.
-  /// The last input is no caller's: a scalar i64, the size itself.
-  bool endWithSize = false;
+  unsigned number = 0;          ///< Of the dimension, among those of the model that are open.
+  /// The input that is no caller's: a scalar i64, the size itself.
+  std::optional<unsigned> size = std::nullopt;
   /// Places that are computed may lie anywhere behind the size: nothing fails of it.
   bool takesAnyPlace = false;
   /// The same program imported at smaller sizes, where these are known: a dimension that is shorter

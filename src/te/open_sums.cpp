@@ -15,15 +15,14 @@ using Places = llvm::SmallVector<std::pair<ValueId, unsigned>>;
 
 class Masking {
 public:
+  /// `size`: the input that says it.
   Masking(const Program &greatest, llvm::ArrayRef<OpenSum> sums, const SizedNumbers &numbers,
-          const OpenDimension &open)
-      : from(greatest), sums(sums), numbers(numbers), open(open), high(open.high) {
+          const OpenDimension &open, ValueId size)
+      : from(greatest), sums(sums), numbers(numbers), open(open), high(open.high), size(size) {
     to = greatest;
     to.nodes.clear();
     to.origins.clear();
     to.outputs.clear();
-    size = to.addInput(open.name, ElementType::I64, {});
-    to.value(size).facts = {double(open.low), double(open.high), true, true};
   }
 
   Program run() {
@@ -175,8 +174,8 @@ private:
   const SizedNumbers &numbers;
   const OpenDimension &open;
   int64_t high;
-  Program to;
   ValueId size;
+  Program to;
   KnownBehind known;
   std::map<ValueId, ValueId> replaced; ///< In all nodes to come.
   std::map<std::tuple<ValueId, unsigned, double>, ValueId> made;
@@ -202,9 +201,29 @@ std::vector<OpenSum> openSums(const Program &greatest, const Program &smaller) {
   return sums;
 }
 
-Program withSize(const Program &greatest, llvm::ArrayRef<OpenSum> sums, const SizedNumbers &numbers,
-                 const OpenDimension &open) {
-  return Masking(greatest, sums, numbers, open).run();
+/// Of a program in which their nodes stand elsewhere.
+static std::vector<OpenSum> movedTo(const Program &program, llvm::ArrayRef<OpenSum> sums,
+                                    const Program &greatest) {
+  std::vector<OpenSum> moved;
+  for (const OpenSum &sum : sums)
+    moved.push_back({program.value(greatest.resultsOf(sum.node).front()).node, sum.iterator});
+  return moved;
+}
+
+Program withSizes(const Program &greatest, llvm::ArrayRef<SizedParts> parts) {
+  Program program = greatest;
+  std::vector<ValueId> sizes;
+  for (const SizedParts &part : parts) {
+    sizes.push_back(program.addInput(part.open.name, ElementType::I64, {}));
+    program.value(sizes.back()).facts = {double(part.open.low), double(part.open.high), true, true};
+  }
+  // Numbers first, by places in bodies that conditions would move.
+  for (auto [part, size] : llvm::zip_equal(parts, sizes))
+    program = Masking(program, {}, part.numbers, part.open, size).run();
+  const SizedNumbers none;
+  for (auto [part, size] : llvm::zip_equal(parts, sizes))
+    program = Masking(program, movedTo(program, part.sums, greatest), none, part.open, size).run();
+  return program;
 }
 
 } // namespace kintsugi::te

@@ -18,10 +18,16 @@ namespace kintsugi::te {
 /// alike have none.
 std::vector<OpenSum> openSums(const Program &greatest, const Program &smaller);
 
-/// The program whose sums leave out what lies behind the size, its last input, a scalar i64, which
-/// also picks `numbers`. Values keep their numbers; those that are new come after them.
-Program withSize(const Program &greatest, llvm::ArrayRef<OpenSum> sums, const SizedNumbers &numbers,
-                 const OpenDimension &open);
+/// What an open dimension's size decides in a program.
+struct SizedParts {
+  llvm::ArrayRef<OpenSum> sums; ///< They leave out what lies behind it.
+  const SizedNumbers &numbers;  ///< It picks them.
+  const OpenDimension &open;
+};
+
+/// The program with a size of each, a scalar i64, as one more input, in order. Values keep their
+/// numbers; those that are new come after them. No body has numbers of two.
+Program withSizes(const Program &greatest, llvm::ArrayRef<SizedParts> parts);
 
 } // namespace kintsugi::te
 

@@ -106,6 +106,14 @@ bool areAlike(const Expr &greatest, const Expr &smaller, NumberPlace first, int6
          Likeness(first, size, numbers).of(greatest, smaller);
 }
 
+bool haveOneBody(const SizedNumbers &a, const SizedNumbers &b) {
+  return llvm::any_of(a, [&](const auto &one) {
+    return llvm::any_of(b, [&](const auto &other) {
+      return one.first.node == other.first.node && one.first.body == other.first.body;
+    });
+  });
+}
+
 void lookUp(Definition &definition, uint32_t node, const SizedNumbers &numbers, Program &program,
             ValueId size, const OpenDimension &open) {
   auto first = numbers.lower_bound({node, 0, 0});

@@ -29,6 +29,9 @@ struct SizedNumber {
 
 using SizedNumbers = std::map<NumberPlace, SizedNumber>;
 
+/// Whether both have a number in the same body.
+bool haveOneBody(const SizedNumbers &a, const SizedNumbers &b);
+
 /// Whether two bodies, of equal indices, differ in literals only; adds these to `numbers`, as of
 /// `size`. `first`: of the place, its literal not counted.
 bool areAlike(const Expr &greatest, const Expr &smaller, NumberPlace first, int64_t size,

@@ -187,7 +187,7 @@ DeviceMeasurer::measure(llvm::ArrayRef<const cost::Contender *> contenders, cost
   KINTSUGI_ASSIGN(std::unique_ptr<runtime::DeviceQueue> queue,
                   device.createQueue(*program, {threads}));
   KINTSUGI_RETURN_IF_ERROR(contest.fill(device, *queue));
-  queue->beginRun(0);
+  queue->beginRun({});
   auto result = inTurns(contest.size(), roundsFor(effort),
                         [&](size_t stage) { return contest.launch(*queue, stage); });
   if (result.ok() && effort == cost::Effort::Confirm)

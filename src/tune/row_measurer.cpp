@@ -139,7 +139,7 @@ public:
 
   /// Seconds of a launch among so many; after the second run they are those of that run again.
   Expected<double> run(size_t launches) {
-    queue->beginRun(0);
+    queue->beginRun({});
     Status status = runSteps(launches);
     queue->endRun();
     KINTSUGI_RETURN_IF_ERROR(std::move(status));

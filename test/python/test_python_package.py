@@ -165,8 +165,8 @@ class Counting:
     def outputs(self):
         return [("y", 7, [2, 6], True)]
 
-    def open_dimension(self):
-        return None
+    def open_dimensions(self):
+        return {}
 
     def run(self, inputs, outputs, order):
         x = np.frombuffer((ctypes.c_float * 6).from_address(inputs[0]), np.float32).reshape(2, 3)

@@ -228,8 +228,8 @@ class Stuck:
 
     outputs = inputs
 
-    def open_dimension(self):
-        return None
+    def open_dimensions(self):
+        return {}
 
     def run(self, inputs, addresses, order):
         self.under_way.set()

@@ -153,9 +153,9 @@ Expected<Json> compareKernels(const std::string &model, const std::string &input
   if (isArtifact(model))
     return usageError(model + ": an artifact does not hold what its kernels were made from; "
                               "give --per-kernel the model itself");
-  if (const std::optional<OpenDimension> &open = settings.compile.open)
-    return usageError("--dim " + open->name + ": --per-kernel compares kernels of one size; give " +
-                      "it one (--dim " + open->name + "=N)");
+  if (const std::vector<OpenDimension> &open = settings.compile.open; !open.empty())
+    return usageError("--dim " + open[0].name + ": --per-kernel compares kernels of one size; " +
+                      "give it one (--dim " + open[0].name + "=N)");
   KINTSUGI_ASSIGN(Session session, Session::open(model, inputs, settings));
   const Manifest &manifest = session.manifest();
   Diagnostics diagnostics;

@@ -113,16 +113,17 @@ void Session::fitInputs() {
   }
 }
 
-static std::optional<OpenExtent> openExtentOf(const runtime::Manifest &manifest, const Port &port) {
-  if (!port.open)
-    return std::nullopt;
-  return OpenExtent{port.open->dimension, port.open->step, port.open->step * manifest.open->low};
+static std::vector<OpenExtent> openExtentsOf(const runtime::Manifest &manifest, const Port &port) {
+  std::vector<OpenExtent> extents;
+  for (const runtime::OpenAxis &axis : port.open)
+    extents.push_back({axis.dimension, axis.step, axis.step * manifest.open[axis.number].low});
+  return extents;
 }
 
 Status Session::readInputs(const std::string &path) {
   std::vector<FeedPort> ports;
   for (const Port &port : manifest().inputs)
-    ports.push_back({port.name, port.type, port.shape, openExtentOf(manifest(), port)});
+    ports.push_back({port.name, port.type, port.shape, openExtentsOf(manifest(), port)});
   KINTSUGI_ASSIGN(inputs, readFeeds(path, ports));
   return Status::success();
 }

@@ -100,13 +100,14 @@ Status readOpenDimension(const std::string &name, const Json &range,
   if (range.size() != 2 || !isSize(range[0]) || !isSize(range[1]) ||
       range[0].get<int64_t>() > range[1].get<int64_t>())
     return usageError("--dim " + name + ": a range is LOW..HIGH, two integers from 1 on");
-  if (options.open)
-    return usageError("--dim " + name + ": '" + options.open->name +
-                      "' is open already; give one of them a size");
   OpenDimension open = {name, range[0].get<int64_t>(), range[1].get<int64_t>()};
   options.import.dims[name] = open.high;
-  if (open.low < open.high)
-    options.open = open;
+  if (open.low == open.high)
+    return Status::success();
+  if (options.open.size() == mostOpenDimensions)
+    return usageError("--dim " + name + ": '" + options.open[0].name + "' and '" +
+                      options.open[1].name + "' are open already; give one of them a size");
+  options.open.push_back(std::move(open));
   return Status::success();
 }
 
@@ -341,8 +342,8 @@ void Settings::addTo(Blake3 &key) const {
   json["plan"] = static_cast<int>(compile.plan);
   json["disabled"] = compile.disabled.names();
   json["dims"] = compile.import.dims;
-  if (compile.open)
-    json["open"] = {compile.open->name, compile.open->low, compile.open->high};
+  for (const OpenDimension &open : compile.open)
+    json["open"].push_back({open.name, open.low, open.high});
   json["bound"] = identity;
   json["random_weights"] = compile.import.randomWeights;
   json["cubins"] = compile.cubins;
@@ -413,9 +414,10 @@ Expected<Settings> readSettings(const KinCompilerOptions *options) {
                       ": there is nothing to calibrate: only --precision f16 with its scales and "
                       "--max-error run the model while it is compiled; add one of them, or leave "
                       "the file out");
-  if (const auto &open = settings.compile.open; open && !settings.compile.calibration.empty())
+  if (const auto &open = settings.compile.open;
+      !open.empty() && !settings.compile.calibration.empty())
     return usageError(settings.compile.calibration + ": its arrays are of one size, and --dim " +
-                      open->name + " is a range; give that one size, or leave the file out");
+                      open.front().name + " is a range; give that one size, or leave the file out");
   return settings;
 }
 

@@ -126,14 +126,16 @@ static KinPort describe(const Manifest &manifest, const Port &port) {
   described.bytes = manifest.buffers[port.buffer].bytes;
   described.dynamic = !port.dynamic.empty();
   described.may_alias = static_cast<int32_t>(port.mayAlias);
-  described.open_dimension = -1;
-  if (!port.open)
-    return described;
-  described.open_dimension = static_cast<int32_t>(port.open->dimension);
-  described.open_step = port.open->step;
-  described.open_low = manifest.open->low;
-  described.open_high = manifest.open->high;
-  described.open_name = manifest.open->name.c_str();
+  static_assert(std::size(KinPort().open) == mostOpenDimensions);
+  for (size_t k = 0; k < mostOpenDimensions; ++k) {
+    described.open[k].dimension = -1;
+    if (k >= port.open.size())
+      continue;
+    const OpenAxis &axis = port.open[k];
+    const OpenDimension &open = manifest.open[axis.number];
+    described.open[k] = {static_cast<int32_t>(axis.dimension), axis.step, open.low, open.high,
+                         open.name.c_str()};
+  }
   return described;
 }
 

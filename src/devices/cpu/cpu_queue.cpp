@@ -25,8 +25,8 @@ Expected<std::unique_ptr<CpuQueue>> CpuQueue::create(const CpuProgram &program, 
   return queue;
 }
 
-void CpuQueue::beginRun(int64_t sizeOfRun) {
-  size = sizeOfRun;
+void CpuQueue::beginRun(const OpenSizes &sizesOfRun) {
+  sizes = sizesOfRun;
   std::fegetenv(&callerEnvironment);
   std::fesetenv(FE_DFL_ENV); // Bits must not depend on how the caller rounds or flushes.
   holdsWorkers = threads > 1 && workers.tryHold();
@@ -39,12 +39,25 @@ void CpuQueue::endRun() {
 }
 
 namespace {
+/// Of each row of `period` the first `kept` are needed.
+struct Needed {
+  uint64_t kept = 1, period = 1;
+
+  bool areAll() const { return kept == period; }
+  /// Counted without the others.
+  uint64_t placeOf(uint64_t number) const { return number / kept * period + number % kept; }
+};
+
 struct Task {
   KinStageFunction function;
   void *const *buffers;
   std::byte *scratch;
   uint64_t scratchStride;
-  uint64_t kept = 1, period = 1; ///< The first `kept` of each `period` tiles are needed.
+  Needed tiles; ///< Of those that follow each other,
+  Needed rows;  ///< and of their rows.
+
+  /// So many that are needed follow each other.
+  uint64_t inARow() const { return tiles.areAll() ? tiles.kept * rows.kept : tiles.kept; }
 };
 } // namespace
 
@@ -56,29 +69,35 @@ static void runTiles(void *argument, uint32_t worker, uint64_t begin, uint64_t e
     task.function(task.buffers, static_cast<int64_t>(first), static_cast<int64_t>(first + count),
                   scratch, &kinImports);
   };
-  if (task.kept == task.period)
+  if (task.tiles.areAll() && task.rows.areAll())
     return run(begin, end - begin);
+  const uint64_t inARow = task.inARow();
   while (begin < end) {
-    uint64_t place = begin % task.kept, count = std::min(task.kept - place, end - begin);
-    run(begin / task.kept * task.period + place, count);
+    uint64_t count = std::min(inARow - begin % inARow, end - begin);
+    uint64_t row = task.rows.placeOf(begin / task.tiles.kept);
+    run(row * task.tiles.period + begin % task.tiles.kept, count);
     begin += count;
   }
 }
 
-/// The tiles of a stage that a size needs; says the task which.
-static uint64_t chooseTiles(const Stage &stage, int64_t size, Task &task) {
-  if (!stage.trim || size == 0)
+/// The tiles of a stage that these sizes need; says the task which.
+static uint64_t chooseTiles(const Stage &stage, const OpenSizes &sizes, Task &task) {
+  if (stage.trims.empty())
     return stage.tiles;
-  task.kept = stage.trim->kept(size);
-  task.period = stage.trim->period();
-  return stage.tiles / task.period * task.kept;
+  const Trim &outer = stage.trims.front(), &inner = stage.trims.back();
+  task.tiles = {inner.kept(sizes), inner.period()};
+  if (&outer != &inner)
+    task.rows = {outer.kept(sizes) / inner.period(), outer.period() / inner.period()};
+  uint64_t period = task.tiles.period * task.rows.period;
+  return stage.tiles / period * (task.tiles.kept * task.rows.kept);
 }
 
 /// Tiles that share what one of them computes go to one worker, if no other waits for that.
 static uint64_t givenOutTogether(const Stage &stage, const Task &task, uint64_t tiles,
                                  uint32_t threads) {
   constexpr uint64_t enough = 4; // Then the last rows make up for it.
-  if (task.kept != task.period && task.kept % stage.together != 0)
+  bool areAll = task.tiles.areAll() && task.rows.areAll();
+  if (!areAll && task.inARow() % stage.together != 0)
     return 1;
   uint64_t rows = tiles / stage.together;
   return rows >= enough * threads || (rows > 0 && rows % threads == 0) ? stage.together : 1;
@@ -90,7 +109,7 @@ Status CpuQueue::launch(uint32_t index, void *const *buffers) {
     return launchAlone(index, buffers, 0);
   Task task{program.function(index), buffers, stage.scratchBytes ? scratch.data() : nullptr,
             scratchStride};
-  uint64_t tiles = chooseTiles(stage, size, task);
+  uint64_t tiles = chooseTiles(stage, sizes, task);
   workers.run(threads, tiles, runTiles, &task, givenOutTogether(stage, task, tiles, threads));
   return Status::success();
 }
@@ -101,7 +120,7 @@ Status CpuQueue::launchAlone(uint32_t index, void *const *buffers, uint32_t work
     return runCall(stage, buffers);
   Task task{program.function(index), buffers, stage.scratchBytes ? scratch.data() : nullptr,
             scratchStride};
-  if (uint64_t tiles = chooseTiles(stage, size, task); tiles != 0)
+  if (uint64_t tiles = chooseTiles(stage, sizes, task); tiles != 0)
     runTiles(&task, worker, 0, tiles);
   return Status::success();
 }

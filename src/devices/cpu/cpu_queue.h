@@ -16,7 +16,7 @@ public:
   static Expected<std::unique_ptr<CpuQueue>> create(const CpuProgram &program,
                                                     runtime::Workers &workers, uint32_t threads);
 
-  void beginRun(int64_t sizeOfRun) override;
+  void beginRun(const OpenSizes &sizesOfRun) override;
   void endRun() override;
   Status launch(uint32_t stage, void *const *buffers) override;
   /// Each lane is one worker's; its stages run on that worker alone.
@@ -38,7 +38,7 @@ private:
   runtime::Workers &workers;
   uint32_t threads;
   bool holdsWorkers = false;
-  int64_t size = 0;            ///< Of the open dimension in this run.
+  OpenSizes sizes = {};        ///< Of the open dimensions in this run.
   runtime::HostMemory scratch; ///< One slice for each thread.
   uint64_t scratchStride = 0;
   std::fenv_t callerEnvironment; ///< How the caller's thread rounds and traps.

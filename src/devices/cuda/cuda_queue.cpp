@@ -124,8 +124,8 @@ Status CudaQueue::waitForMark(uint32_t number) {
   return driver().check(driver().waitForEvent(marks[number]), finishing);
 }
 
-void CudaQueue::beginRun(int64_t sizeOfRun) {
-  size = sizeOfRun;
+void CudaQueue::beginRun(const OpenSizes &sizesOfRun) {
+  sizes = sizesOfRun;
   isTimed = false;
   hasFixedSteps = false;
   alone.clear();
@@ -156,7 +156,7 @@ void CudaQueue::drop(Recorded &recorded) {
 
 CudaQueue::Recorded &CudaQueue::recordedFor(std::span<std::byte *const> places) {
   auto isThere = [&](const Recorded &each) {
-    return each.size == size && std::ranges::equal(each.places, places);
+    return each.sizes == sizes && std::ranges::equal(each.places, places);
   };
   if (isTiming && !isThere(timed))
     dropTimedGraph();
@@ -172,7 +172,7 @@ CudaQueue::Recorded &CudaQueue::recordedFor(std::span<std::byte *const> places) 
     }
     found = &*known;
   }
-  found->size = size;
+  found->sizes = sizes;
   found->places.assign(places.begin(), places.end());
   found->lastUsed = ++numRuns;
   return *found;
@@ -341,9 +341,9 @@ Status CudaQueue::setParameters(uint32_t index, void *const *buffers) {
 uint32_t CudaQueue::blocksOf(uint32_t index) const {
   const Stage &stage = program.manifest().stages[index];
   uint32_t blocks = program.blocksOf(index);
-  if (size == 0 || !stage.trim || stage.trim->period() != stage.tiles)
+  if (stage.trims.empty() || stage.trims.front().period() != stage.tiles)
     return blocks;
-  return static_cast<uint32_t>(blocks / stage.tiles * stage.trim->kept(size));
+  return static_cast<uint32_t>(blocks / stage.tiles * stage.trims.front().kept(sizes));
 }
 
 Status CudaQueue::launchNow(uint32_t index, void *const *buffers) {

@@ -27,7 +27,7 @@ public:
   Status mark(uint32_t number) override;
   Expected<bool> hasPassed(uint32_t number) override;
   Status waitForMark(uint32_t number) override;
-  void beginRun(int64_t sizeOfRun) override;
+  void beginRun(const OpenSizes &sizesOfRun) override;
   void endRun() override;
   Expected<bool> beginSteps(std::span<const runtime::MemoryRange> lasting,
                             std::span<std::byte *const> places) override;
@@ -48,9 +48,9 @@ public:
 private:
   using Clock = std::chrono::steady_clock;
 
-  /// The steps of runs of a size whose callers' tensors are in the same places.
+  /// The steps of runs of the same sizes whose callers' tensors are in the same places.
   struct Recorded {
-    int64_t size = 0;
+    OpenSizes sizes = {};
     std::vector<std::byte *> places;
     cuda::Handle graph = nullptr; ///< Ready to start; or null.
     void *added = nullptr;        ///< Memory that the graph uses beside the caller's.
@@ -96,7 +96,7 @@ private:
   std::vector<Recorded> graphs;  ///< Some, of which the one that was used last longest ago goes.
   Recorded timed;                ///< With the launches timed one by one.
   Recorded *ofRun = nullptr;     ///< That of the run under way, one of these.
-  int64_t size = 0;              ///< Of the open dimension in the run under way.
+  OpenSizes sizes = {};          ///< Of the open dimensions in the run under way.
   uint64_t numRuns = 0;
   bool isWatched = true;              ///< Each launch is waited for; until a run was seen through.
   bool hasFixedSteps = false;         ///< The run under way.

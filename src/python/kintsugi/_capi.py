@@ -10,10 +10,10 @@ import operator
 import os
 import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from ctypes import POINTER, byref, c_char_p, c_int, c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 from numpy.typing import NDArray
 
@@ -76,6 +76,29 @@ class Order(ctypes.Structure):
         super().__init__(ctypes.sizeof(Order), stream is not None, stream, not waits)
 
 
+MOST_OPEN_DIMENSIONS = 2  # Of an artifact.
+
+
+class OpenAxis(NamedTuple):
+    """Where a port has an open dimension: `dimension` has `step` elements for each of its size, which is `low` to `high`."""
+
+    name: str
+    dimension: int
+    step: int
+    low: int
+    high: int
+
+
+class _OpenAxis(ctypes.Structure):
+    _fields_ = [
+        ("dimension", c_int32),
+        ("step", c_int64),
+        ("low", c_int64),
+        ("high", c_int64),
+        ("name", c_char_p),
+    ]
+
+
 class _Port(ctypes.Structure):
     _fields_ = [
         ("name", c_char_p),
@@ -85,22 +108,26 @@ class _Port(ctypes.Structure):
         ("bytes", c_uint64),
         ("dynamic", c_int32),
         ("may_alias", c_int32),
-        ("open_dimension", c_int32),
-        ("open_step", c_int64),
-        ("open_low", c_int64),
-        ("open_high", c_int64),
-        ("open_name", c_char_p),
+        ("open", _OpenAxis * MOST_OPEN_DIMENSIONS),
     ]
 
-    def at(self, size: int) -> _Port:
-        """The same with a size of the open dimension."""
-        if self.open_dimension < 0:
+    def axes(self) -> list[OpenAxis]:
+        return [
+            OpenAxis(axis.name.decode(), axis.dimension, axis.step, axis.low, axis.high)
+            for axis in self.open
+            if axis.dimension >= 0
+        ]
+
+    def at(self, sizes: Mapping[str, int]) -> _Port:
+        """The same with these sizes of the open dimensions."""
+        axes = self.axes()
+        if not axes:
             return self
-        dims = self.dims[: self.rank]
-        greatest, dims[self.open_dimension] = dims[self.open_dimension], self.open_step * size
-        port = _Port.from_buffer_copy(self)
+        port, dims = _Port.from_buffer_copy(self), self.dims[: self.rank]
+        for axis in axes:
+            port.bytes = port.bytes // dims[axis.dimension] * axis.step * sizes[axis.name]
+            dims[axis.dimension] = axis.step * sizes[axis.name]
         port.dims = (c_int64 * self.rank)(*dims)
-        port.bytes = self.bytes // greatest * dims[self.open_dimension]
         return port
 
 
@@ -391,25 +418,19 @@ class Session:
     def outputs(self) -> list[tuple[str, int, list[int], bool]]:
         return [_description(port) for port in self._outputs]
 
-    def open_dimension(self) -> tuple[str, int, int] | None:
-        """Its name and its least and greatest sizes; None for a model without one. Ports are of the greatest."""
-        for port in self._inputs:
-            if port.open_dimension >= 0:
-                return port.open_name.decode(), port.open_low, port.open_high
-        return None
+    def open_dimensions(self) -> dict[str, tuple[int, int]]:
+        """The least and greatest sizes of each, by name, in the order in which inputs have them. Ports are of the greatest."""
+        return {axis.name: (axis.low, axis.high) for axes in self.open_axes()[0] for axis in axes}
 
-    def open_axes(self) -> tuple[list[tuple[int, int] | None], list[tuple[int, int] | None]]:
-        """Of each input and each output, where it has the open dimension and how many elements a step of it has there."""
-        inputs, outputs = (
-            [(port.open_dimension, port.open_step) if port.open_dimension >= 0 else None for port in ports]
-            for ports in (self._inputs, self._outputs)
-        )
+    def open_axes(self) -> tuple[list[list[OpenAxis]], list[list[OpenAxis]]]:
+        """Of each input and each output, where it has open dimensions."""
+        inputs, outputs = ([port.axes() for port in ports] for ports in (self._inputs, self._outputs))
         return inputs, outputs
 
-    def at(self, size: int) -> Session:
-        """The same artifact for runs of a size."""
+    def at(self, sizes: Mapping[str, int]) -> Session:
+        """The same artifact for runs of these sizes of its open dimensions."""
         sized = copy.copy(self)
-        sized._inputs, sized._outputs = ([port.at(size) for port in ports] for ports in (self._inputs, self._outputs))
+        sized._inputs, sized._outputs = ([port.at(sizes) for port in ports] for ports in (self._inputs, self._outputs))
         sized._frames, sized._whole = [], self
         return sized
 

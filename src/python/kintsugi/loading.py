@@ -103,7 +103,7 @@ class Loader:
 
     def _opened(self, artifact: str, notes: list[str]) -> Compiled | Ranged:
         session = _capi.Session(os.fsencode(artifact), self._settings["threads"], self.device)
-        return (Ranged if session.open_dimension() else Compiled)(session, self.device, notes, self._stream)
+        return (Ranged if session.open_dimensions() else Compiled)(session, self.device, notes, self._stream)
 
     def _told(self, function: Callable[..., T], *arguments: Any) -> T:
         try:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
 
+from . import _capi
 from ._capi import Error, InputError, UsageError
 from .compiled import Compiled, Program
 from .files import is_artifact, name_of, path_of
@@ -62,17 +63,20 @@ def _check_not_given(ranges: Mapping[str, range], program: Program, model: str) 
 
 
 def _ranged(loader: Loader, ranges: Mapping[str, range], known: Sequence[str]) -> Ranged | str:
-    """An artifact for all sizes of the only open dimension; where there can't be one, the reason."""
-    ((name, sizes), *others) = ranges.items()
-    if others or len(known) > 1:
-        return f"several dimensions are open: {', '.join(known)}; one artifact serves sizes of one"
-    if sizes.step != 1 or sizes[0] == sizes[-1] or sizes[0] < 1:
-        return f"one artifact serves all sizes from one to another, from 1 on; dims gives '{name}' others"
+    """An artifact for all sizes of the open dimensions; where there can't be one, the reason."""
+    if len(ranges) > _capi.MOST_OPEN_DIMENSIONS:
+        return f"several dimensions are open: {', '.join(ranges)}; one artifact serves sizes of two"
+    if unbounded := [name for name in known if name not in ranges]:
+        return f"dims says nothing of {', '.join(unbounded)}; one artifact serves sizes that are bounded"
+    for name, sizes in ranges.items():
+        if sizes.step != 1 or sizes[0] == sizes[-1] or sizes[0] < 1:
+            return f"one artifact serves all sizes from one to another, from 1 on; dims gives '{name}' others"
     start = time.perf_counter()
     try:
-        program, cached = loader.load({name: [sizes[0], sizes[-1]]})
+        program, cached = loader.load({name: [sizes[0], sizes[-1]] for name, sizes in ranges.items()})
     except InputError as problem:
-        if not all(_is_taken(loader, {name: size}) for size in (sizes[-1], sizes[0])):
+        ends = [{name: sizes[end] for name, sizes in ranges.items()} for end in (-1, 0)]
+        if not all(_is_taken(loader, sizes) for sizes in ends):
             raise
         return str(problem)
     assert isinstance(program, Ranged)

@@ -1,4 +1,4 @@
-"""What a session has run of an artifact that serves a range of sizes."""
+"""What a session has run of an artifact that serves ranges of sizes."""
 
 from __future__ import annotations
 
@@ -7,22 +7,34 @@ from typing import Any
 
 
 class RangeReport(dict[str, Any]):
-    """`dimension`: the one that is open, `sizes`: the least and the greatest that it may have; `runs`: how many there were,
-    by size, of those sizes that were met, which are all that is kept for each. Where the session compiled the model, also
-    the `seconds` that it took to have the artifact ready and whether it was `cached`. As text, `str(report)`."""
+    """`ranges`: the least and the greatest size of each open dimension, by name; `runs`: of those sizes that were met, which
+    are all that is kept for each, `sizes` by name and how many `runs` there were, in order. Where the session compiled the
+    model, also the `seconds` that it took to have the artifact ready and whether it was `cached`. As text,
+    `str(report)`."""
 
     @classmethod
     def of(
-        cls, dimension: str, low: int, high: int, runs: Mapping[int, int], made: tuple[float, bool] | None
+        cls,
+        ranges: Mapping[str, tuple[int, int]],
+        runs: Mapping[tuple[int, ...], int],
+        made: tuple[float, bool] | None,
     ) -> RangeReport:
-        """`made`: seconds, and whether the artifact was there already; None for a file that was one."""
+        """`runs`: by sizes, in the order of `ranges`; `made`: seconds, and whether the artifact was there already; None for
+        a file that was one."""
         how = {} if made is None else {"seconds": made[0], "cached": made[1]}
-        return cls(dimension=dimension, sizes=[low, high], runs=dict(sorted(runs.items())), **how)
+        return cls(
+            ranges={name: list(bounds) for name, bounds in ranges.items()},
+            runs=[{"sizes": dict(zip(ranges, sizes)), "runs": number} for sizes, number in sorted(runs.items())],
+            **how,
+        )
 
     def __str__(self) -> str:
-        low, high = self["sizes"]
-        lines = [f"one artifact for {self['dimension']} = {low} to {high}"]
+        ranges = ", ".join(f"{name} = {low} to {high}" for name, (low, high) in self["ranges"].items())
+        lines = [f"one artifact for {ranges}"]
         if "seconds" in self:
             made = "from the cache" if self["cached"] else "compiled"
             lines[0] += f", {made} in {self['seconds']:.2f} s"
-        return "\n".join(lines + [f"{self['dimension']} = {size}: {runs} runs" for size, runs in self["runs"].items()])
+        for each in self["runs"]:
+            sizes = ", ".join(f"{name} = {size}" for name, size in each["sizes"].items())
+            lines.append(f"{sizes}: {each['runs']} runs")
+        return "\n".join(lines)

@@ -227,12 +227,12 @@ TEST(Artifact, SealedLiesInTheManifestAreFound) {
   replaceManifest(bytes, "[]");
   EXPECT_EQ(readError(bytes), "a.kin: manifest: the manifest is not an object");
   Json json = affineParts().manifest.toJson();
-  for (int version : {3, 5}) {
+  for (int version : {4, 6}) {
     json["version"] = version;
     replaceManifest(bytes, printJson(json));
     EXPECT_EQ(readError(bytes), "a.kin: manifest: the manifest has version " +
                                     std::to_string(version) +
-                                    ", this runtime reads version 4; compile the model again");
+                                    ", this runtime reads version 5; compile the model again");
   }
   json = affineParts().manifest.toJson();
   json["buffers"][3]["home"] = {{"arena", 1 << 20}};

@@ -16,12 +16,12 @@ class Binding : public testing::Test {
 protected:
   std::string inputError(std::vector<InputTensor> tensors) {
     std::vector<const InputTensor *> bound(1);
-    Expected<int64_t> status = bindInputs(manifest, tensors, bound);
+    Expected<OpenSizes> status = bindInputs(manifest, tensors, bound);
     return status.ok() ? "" : status.error().message;
   }
   std::string outputError(std::vector<OutputTensor> tensors) {
     std::vector<const OutputTensor *> bound(3);
-    Status status = bindOutputs(manifest, tensors, 0, bound);
+    Status status = bindOutputs(manifest, tensors, {}, bound);
     return status.ok() ? "" : status.error().message;
   }
 
@@ -68,9 +68,9 @@ TEST_F(Binding, DynamicOutputsNeedRoomForTheirShape) {
   float rows[12];
   OutputTensor without[] = {{"rows", rows, sizeof(rows), {}}};
   OutputTensor tooFew[] = {{"rows", rows, sizeof(rows), one}};
-  EXPECT_EQ(bindOutputs(manifest, without, 0, bound).error().message,
+  EXPECT_EQ(bindOutputs(manifest, without, {}, bound).error().message,
             "output 'rows' has room for 0 extents, it needs 2");
-  EXPECT_EQ(bindOutputs(manifest, tooFew, 0, bound).error().message,
+  EXPECT_EQ(bindOutputs(manifest, tooFew, {}, bound).error().message,
             "output 'rows' has room for 1 extents, it needs 2");
 }
 

@@ -116,7 +116,7 @@ TEST(Validity, IsOfStepsWhereADimensionIsShorterAtASmallerSize) {
 TEST(Validity, FollowsConditionsOnTheSize) {
   auto validity = [](const std::string &body) {
     Program program = parsed("input x[i:4, j:6] f32\ninput n[] i64\n" + body + "output y\n");
-    return validityIn(program, "y", {ofFour, {Validity::steps(0, 1), {}}, true});
+    return validityIn(program, "y", {ofFour, {Validity::steps(0, 1), {}}, 0, 1});
   };
   EXPECT_TRUE(
       validity("y[j:6] f32 = sum<f32>[i:4] cases { i64{i} < n[]: x[i, j]; else: 0 }\n").isWhole());

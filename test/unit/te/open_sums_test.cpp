@@ -35,7 +35,8 @@ Program bounded(const std::string &text) {
                                size, &numbers),
               std::nullopt);
   }
-  return withSize(greatest, openSums(greatest, ofSize(2, text)), numbers, ofFour);
+  std::vector<OpenSum> sums = openSums(greatest, ofSize(2, text));
+  return withSizes(greatest, {{sums, numbers, ofFour}});
 }
 
 unsigned conditionsIn(const Program &program) {
@@ -44,6 +45,49 @@ unsigned conditionsIn(const Program &program) {
   for (size_t at = 0; (at = text.find("< n[]", at)) != std::string::npos; ++at)
     ++count;
   return count;
+}
+
+TEST(OpenSums, OfTwoDimensionsEndAtTheirOwnSizes) {
+  auto ofSizes = [](int64_t rows, int64_t places) {
+    return parsed("input x[i:" + std::to_string(rows) + ", j:" + std::to_string(places) +
+                  "] f32\ny[i:" + std::to_string(rows) +
+                  "] f32 = sum<f32>[j:" + std::to_string(places) +
+                  "] x[i, j]\nz[] f32 = sum<f32>[i:" + std::to_string(rows) +
+                  "] y[i] * y[i]\noutput y\noutput z\n");
+  };
+  Program greatest = ofSizes(4, 6);
+  std::vector<OpenSum> ofRows = openSums(greatest, ofSizes(2, 6)),
+                       ofPlaces = openSums(greatest, ofSizes(4, 3));
+  EXPECT_EQ(ofRows, (std::vector<OpenSum>{{1, 0}}));
+  EXPECT_EQ(ofPlaces, (std::vector<OpenSum>{{0, 1}}));
+  const SizedNumbers noNumbers;
+  const OpenDimension rows = {"n", 1, 4}, places = {"m", 1, 6};
+  Program sized = withSizes(greatest, {{ofRows, noNumbers, rows}, {ofPlaces, noNumbers, places}});
+  ASSERT_TRUE(sized.verify().ok());
+  ASSERT_EQ(sized.inputs.size(), 3u);
+  EXPECT_EQ(sized.value(sized.inputs[1]).name, "n");
+  EXPECT_EQ(sized.value(sized.inputs[2]).name, "m");
+  // Whatever lies behind either size, sums are of what lies before both.
+  for (int64_t n = 1; n <= 4; ++n)
+    for (int64_t m = 1; m <= 6; ++m) {
+      std::vector<ExactTensor> inputs(3);
+      inputs[0].type = ElementType::F32;
+      inputs[1].type = inputs[2].type = ElementType::I64;
+      inputs[0].shape = {4, 6};
+      double sum = 0;
+      for (int64_t i = 0; i < 4; ++i) {
+        double row = 0;
+        for (int64_t j = 0; j < 6; ++j) {
+          bool isBehind = i >= n || j >= m;
+          inputs[0].floats.push_back(isBehind ? 1000 : double(i + 2 * j));
+          row += isBehind ? 0 : double(i + 2 * j);
+        }
+        sum += row * row;
+      }
+      inputs[1].integers = {n};
+      inputs[2].integers = {m};
+      EXPECT_EQ(evaluated(sized, inputs)[1].floats[0], sum) << n << " " << m;
+    }
 }
 
 TEST(OpenSums, AreThoseWhoseExtentsDiffer) {
