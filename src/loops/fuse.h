@@ -24,7 +24,7 @@ struct Group {
   llvm::SmallVector<te::ValueId> outputs; ///< What the kernel must store, of the nodes' results.
   /// What it reads that is known when the model is compiled, and so may lie as the kernel likes.
   llvm::SmallVector<te::ValueId> constants;
-  std::optional<OpenRows> open = std::nullopt;
+  llvm::SmallVector<OpenRows, 2> open = {}; ///< Of different dimensions.
 };
 
 /// An iterator of a member that need not run to the end of its extent.

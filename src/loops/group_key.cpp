@@ -153,9 +153,9 @@ GroupKey GroupKeys::of(const Group &group) {
     for (ValueId id : group.constants)
       addValue(id, key);
   }
-  if (const std::optional<OpenRows> &open = group.open) {
+  for (const OpenRows &open : group.open) {
     addWord(key.text, "open");
-    for (int64_t number : {int64_t(open->dimension), open->each, open->low, open->high})
+    for (int64_t number : {int64_t(open.dimension), open.each, open.low, open.high})
       addWord(key.text, std::to_string(number));
   }
   return key;

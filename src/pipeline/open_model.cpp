@@ -5,11 +5,12 @@
 #include "te/open_sums.h"
 #include "te/same_at_size.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <numeric>
+#include <set>
 
 namespace kintsugi::pipeline {
 
@@ -300,37 +301,60 @@ std::string nameOf(const SizeRanges &sizes) {
   return name;
 }
 
+/// How many parts each dimension has: compiling takes its time. A processor's few tiles are large,
+/// so sizes differ more there. Of two dimensions the parts are halves down to the least size, on
+/// which it depends most how often weights are read.
+static std::vector<size_t> partsOfEach(const SizeRanges &all, bool inBlocks) {
+  if (all.size() == 1)
+    return {size_t(inBlocks ? 12 : 24)};
+  const size_t most = inBlocks ? 20 : 48;
+  std::vector<size_t> parts;
+  for (const OpenDimension &open : all)
+    parts.push_back(1 + llvm::Log2_64_Ceil(llvm::divideCeil(open.high, open.low)));
+  auto product = [&] {
+    return std::accumulate(parts.begin(), parts.end(), size_t(1), std::multiplies<>());
+  };
+  while (product() > most)
+    --*llvm::max_element(parts);
+  for (auto [open, number] : llvm::zip_equal(all, parts)) // Each of a short range, if that is few.
+    if (size_t each = countOf(open); product() / number * each <= most)
+      number = each;
+  return parts;
+}
+
 std::vector<SizeRanges> smallerSizes(const SizeRanges &all, bool inBlocks) {
-  // Compiling takes its time. A processor's few tiles are large, so sizes differ more there.
-  const double most = inBlocks ? 12 : 24;
   std::vector<SizeRanges> result = {{}};
   SizeRanges greatest;
-  double left = most;
-  size_t dimensionsLeft = all.size();
-  std::vector<size_t> order(all.size()); // The one of fewer sizes leaves more to the other.
-  std::iota(order.begin(), order.end(), 0);
-  llvm::sort(order, [&](size_t a, size_t b) {
-    return std::pair(countOf(all[a]), a) < std::pair(countOf(all[b]), b);
-  });
-  std::vector<std::vector<OpenDimension>> ranges(all.size());
-  for (size_t number : order) {
-    auto share = size_t(std::ceil(std::pow(left, 1.0 / double(dimensionsLeft--))));
-    ranges[number] = rangesOf(all[number], inBlocks, share);
-    left = std::max(1.0, left / double(ranges[number].size()));
-  }
-  for (size_t number = 0; number < all.size(); ++number) {
+  for (auto [open, parts] : llvm::zip_equal(all, partsOfEach(all, inBlocks))) {
     std::vector<SizeRanges> longer;
     for (const SizeRanges &part : result)
-      for (const OpenDimension &range : ranges[number]) {
+      for (const OpenDimension &range : rangesOf(open, inBlocks, parts)) {
         longer.push_back(part);
         longer.back().push_back(range);
       }
     result = std::move(longer);
-    greatest.push_back({all[number].name, all[number].high, all[number].high});
+    greatest.push_back({open.name, open.high, open.high});
   }
   result.pop_back(); // The plan for all sizes serves it.
   if (greatest != all)
     result.push_back(greatest);
+  return result;
+}
+
+/// Greatest sizes of a dimension's parts that are far from each other, with the least of them.
+static std::set<int64_t> farApart(llvm::ArrayRef<SizeRanges> parts, size_t dimension) {
+  std::set<int64_t, std::greater<>> sizes;
+  for (const SizeRanges &part : parts)
+    sizes.insert(part[dimension].high);
+  std::set<int64_t> result;
+  int64_t last = std::numeric_limits<int64_t>::max();
+  for (int64_t size : sizes) {
+    const int64_t ratio = size < 16 ? 4 : 16; // A row more is a large part of few.
+    if (size <= last / ratio || size == *sizes.rbegin()) {
+      result.insert(size);
+      last = size;
+    }
+  }
   return result;
 }
 
@@ -344,17 +368,18 @@ static int64_t stepsOf(const SizeRanges &sizes) {
 
 std::vector<SizesToPlan> inOrderOfPlanning(std::vector<SizeRanges> parts) {
   std::vector<SizesToPlan> landmarks, others;
-  int64_t last = std::numeric_limits<int64_t>::max();
   llvm::sort(parts, [](const SizeRanges &a, const SizeRanges &b) {
-    return std::pair(stepsOf(a), a.front().high) > std::pair(stepsOf(b), b.front().high);
+    return std::tuple(stepsOf(a), a.front().high, a.front().low) >
+           std::tuple(stepsOf(b), b.front().high, b.front().low);
   });
-  for (auto [number, part] : llvm::enumerate(parts)) {
-    const int64_t steps = stepsOf(part),
-                  ratio = steps < 16 ? 4 : 16; // A row more is a large part of few.
-    bool isLandmark = number + 1 == parts.size() || steps <= last / ratio;
-    if (isLandmark)
-      last = steps;
-    (isLandmark ? landmarks : others).push_back({part, isLandmark});
+  std::vector<std::set<int64_t>> far;
+  for (size_t dimension = 0; !parts.empty() && dimension < parts.front().size(); ++dimension)
+    far.push_back(farApart(parts, dimension));
+  for (SizeRanges &part : parts) {
+    bool isLandmark = llvm::all_of(llvm::zip_equal(part, far), [](const auto &each) {
+      return std::get<1>(each).contains(std::get<0>(each).high);
+    });
+    (isLandmark ? landmarks : others).push_back({std::move(part), isLandmark});
   }
   llvm::append_range(landmarks, others);
   return landmarks;

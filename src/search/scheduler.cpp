@@ -18,6 +18,7 @@
 #include "llvm/ADT/STLExtras.h"
 
 #include <cmath>
+#include <map>
 #include <numeric>
 
 namespace kintsugi::search {
@@ -115,7 +116,7 @@ private:
   /// The best tiling of the members as they are.
   std::optional<Trial> search() {
     auto attempt = [&](const TileSizes &sizes) { return this->attempt(sizes); };
-    TileSearch search(options, members, {!packable.empty(), changesOrder}, group.open.has_value(),
+    TileSearch search(options, members, {!packable.empty(), changesOrder}, !group.open.empty(),
                       attempt);
     return search.run(worthCutting);
   }
@@ -241,23 +242,36 @@ private:
     return trial;
   }
 
+  /// How many runs, of one of each size, need so many pieces of rows.
+  using Pieces = std::map<int64_t, double>;
+
   /// What runs of the sizes take in the mean of what one of the greatest takes: tiles behind a size
   /// are left out.
   double shareOfSizes(const TileSizes &sizes, const Schedule &schedule) const {
-    const std::optional<OpenRows> &open = group.open;
     llvm::ArrayRef<Iterator> iterators = members.back().parallel;
-    if (!open || changesOrder || open->dimension >= iterators.size() ||
-        iterators[open->dimension].extent.constant() != open->each * open->high)
-      return 1;
-    int64_t size = sizes[open->dimension], cores = options.machine.cores;
-    int64_t others = schedule.tiles() / llvm::divideCeil(open->each * open->high, size);
-    auto roundsOf = [&](int64_t steps) {
-      return llvm::divideCeil(others * llvm::divideCeil(steps * open->each, size), cores);
+    Pieces needed = {{1, 1}};
+    int64_t others = schedule.tiles();
+    for (const OpenRows &open : group.open) {
+      if (changesOrder || open.dimension >= iterators.size() ||
+          iterators[open.dimension].extent.constant() != open.each * open.high)
+        continue;
+      int64_t size = sizes[open.dimension];
+      others /= llvm::divideCeil(open.each * open.high, size);
+      Pieces all;
+      for (int64_t steps = open.low; steps <= open.high; ++steps)
+        for (auto [pieces, runs] : needed)
+          all[pieces * llvm::divideCeil(steps * open.each, size)] += runs;
+      needed = std::move(all);
+    }
+    auto roundsOf = [&](int64_t pieces) {
+      return double(llvm::divideCeil(others * pieces, options.machine.cores));
     };
-    double sum = 0;
-    for (int64_t steps = open->low; steps <= open->high; ++steps)
-      sum += double(roundsOf(steps));
-    return sum / double(open->high - open->low + 1) / double(roundsOf(open->high));
+    double sum = 0, runs = 0;
+    for (auto [pieces, ofThem] : needed) {
+      sum += ofThem * roundsOf(pieces);
+      runs += ofThem;
+    }
+    return sum / runs / roundsOf(needed.rbegin()->first);
   }
 
   /// Blocks share a tile where nothing but the product is done for it.

@@ -95,16 +95,17 @@ loops::Group Growth::groupOf(llvm::ArrayRef<uint32_t> nodes) const {
   return group;
 }
 
-/// Of the first open dimension that it has any of.
-std::optional<loops::OpenRows> Growth::openRowsOf(ValueId id) const {
+llvm::SmallVector<loops::OpenRows, 2> Growth::openRowsOf(ValueId id) const {
+  llvm::SmallVector<loops::OpenRows, 2> rows;
   for (const OpenValues &open : options.open) {
     const Validity &validity = (*open.validity)[id.number];
     if (!validity.isSteps() || validity.axes.size() != 1)
       continue;
     auto [dimension, each] = validity.axes.front();
-    return loops::OpenRows{dimension, each, open.sizes.low, open.sizes.high};
+    if (llvm::none_of(rows, [&](const auto &other) { return other.dimension == dimension; }))
+      rows.push_back({dimension, each, open.sizes.low, open.sizes.high});
   }
-  return std::nullopt;
+  return rows;
 }
 
 bool Growth::keepsOperators(llvm::ArrayRef<uint32_t> nodes) const {

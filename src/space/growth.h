@@ -77,7 +77,7 @@ private:
   /// What a group grows by at a node that it borders on: an operator or the node.
   Step stepAt(uint32_t node, bool byOperators) const;
   bool isConstant(te::ValueId id) const;
-  std::optional<loops::OpenRows> openRowsOf(te::ValueId id) const;
+  llvm::SmallVector<loops::OpenRows, 2> openRowsOf(te::ValueId id) const;
   bool hasShapeOf(uint32_t node, uint32_t other) const;
   Nodes producersOf(const Nodes &nodes) const;
   /// What stands before the last one, has its shape and reads a value that one of them reads.

@@ -511,7 +511,7 @@ output y
   };
   double whole = search::scheduleGroup(program, group, options).computeSeconds;
   EXPECT_GE(rows(), 32);
-  group.open = loops::OpenRows{0, 1, 65, 128};
+  group.open = {{0, 1, 65, 128}};
   EXPECT_LE(rows(), 16);
   EXPECT_LT(search::scheduleGroup(program, group, options).computeSeconds, 1.05 * whole);
   EXPECT_NE(loops::keyOf(program, group).text, loops::keyOf(program, test::wholeOf(program)).text);
