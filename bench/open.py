@@ -1,18 +1,19 @@
-"""Times artifacts of a range of sizes against those of one size: what does an open dimension cost?
+"""Times artifacts of ranges of sizes against those of one size: what does an open dimension cost?
 
-usage: open.py [MODEL ...] [--lengths] [--high N] [--sizes LIST] [--target cpu|cuda] [--precision f32|f16|bf16] [--rounds N]
+usage: open.py [MODEL ...] [--lengths | --pairs] [--high N] [--sizes LIST] [--target cpu|cuda] [--precision f32|f16|bf16] [--rounds N]
                [--seconds S] [--threads N] [--jobs N] [--limit TIMES] [--keep FOLDER] [--out FILE]
 
 The batch of a zoo model, the first dimension of its inputs where that is 1, is made open, and compiled with made-up weights
 once for batches from 1 to --high (16), and once for each of --sizes (1,2,3,5,8,12,16). With --lengths it is the length of a
-sequence of tokens, to 512 and at 1,7,32,77,128,300,511. Both run on the same inputs, in turns; a ratio is the least over
+sequence of tokens, to 512 and at 1,7,32,77,128,300,511; with --pairs both are open, batches to 16 and lengths to 128, and sizes
+are pairs such as 3x77. Both artifacts run on the same inputs, in turns; a ratio is the least over
 rounds of one to that of the other, of a GPU its own time; of --jobs models at a time each has its share of the cores, and a
 GPU times one of them at a moment. With --keep artifacts stay in a folder, and are taken from there where the same program
 made them of the same model: with --rounds 0 they are only made, on a busy machine, to be timed on a quiet one. Models whose
 batch is a number inside of them, in constants of another form than a Reshape's leading number or a Resize's sizes, can't be
 opened and are listed so, and so are those without tokens where their length is asked for. Outputs of both are compared: a
 model fails where they differ by more than rounding allows.
-Prints milliseconds and ratios, and writes them to bench/results/open.json (open-lengths.json; -cuda). Exits 1 where an open
+Prints milliseconds and ratios, and writes them to bench/results/open.json (open-lengths.json, open-pairs.json; -cuda). Exits 1 where an open
 dimension takes more than --limit times (1.15) as long as the exact artifact, or a model fails.
 """
 
@@ -36,18 +37,41 @@ import models
 import open_models
 import places
 import policy
-from open_models import NAME
+from open_models import LENGTH, NAME
 
 BATCHES, LENGTHS = [1, 2, 3, 5, 8, 12, 16], [1, 7, 32, 77, 128, 300, 511]
+PAIRS, MOST_SENTENCES = ["1x60", "2x20", "3x77", "5x100", "8x20", "11x70", "16x1", "16x128"], 16
 AS_FAR = 1.5  # From an answer, at most, of what the exact artifact is.
 
 
-def feeds(model, size):
-    """Of made-up inputs for a batch: floats of a normal distribution, small integers."""
+def sizes_of(size):
+    """By the names of the open dimensions."""
+    return {NAME: int(size)} if "x" not in str(size) else dict(zip((NAME, LENGTH), map(int, size.split("x"))))
+
+
+def ranges(options):
+    """As --dim takes them."""
+    if options.pairs:
+        return {NAME: f"1..{MOST_SENTENCES}", LENGTH: f"1..{options.high}"}
+    return {NAME: f"1..{options.high}"}
+
+
+def dims(sizes):
+    return [word for name, size in sizes.items() for word in ("--dim", f"{name}={size}")]
+
+
+def opened(path, options):
+    if options.pairs:
+        return open_models.with_open_batch_and_length(path, options.high)
+    return open_models.with_open_length(path, options.high) if options.lengths else open_models.with_open_batch(path)
+
+
+def feeds(model, sizes):
+    """Of made-up inputs for sizes: floats of a normal distribution, small integers."""
     random = np.random.default_rng(0)
     made = {}
     for port in open_models.inputs_of(model):
-        shape = [size if each.dim_param else each.dim_value for each in port.type.tensor_type.shape.dim]
+        shape = [sizes[each.dim_param] if each.dim_param else each.dim_value for each in port.type.tensor_type.shape.dim]
         kind = onnx.helper.tensor_dtype_to_np_dtype(port.type.tensor_type.elem_type)
         is_float = np.issubdtype(kind, np.floating)
         made[port.name] = (random.standard_normal(shape) if is_float else random.integers(0, 2, shape)).astype(kind)
@@ -61,7 +85,7 @@ def milliseconds(artifact, inputs, options, place):
 
 
 def compiled(model, artifact, sizes, options, place):
-    how = "--random-weights", "--dim", f"{NAME}={sizes}", "--target", options.target, "--precision", options.precision
+    how = "--random-weights", *dims(sizes), "--target", options.target, "--precision", options.precision
     if options.keep:
         words = " ".join([*how, f"{len(place.cores)} cores"])
         made_of = models.program().read_bytes() + model.read_bytes() + words.encode()
@@ -103,20 +127,21 @@ def measure(options, path, place):
     depths = policy.depth(onnx.load(path, load_external_data=False))
     with models.workspace(path.stem) as folder:
         try:
-            model = open_models.with_open_length(path, options.high) if options.lengths else open_models.with_open_batch(path)
+            model = opened(path, options)
             onnx.save(model, folder / "model.onnx")
-            models.kintsugi("inspect", folder / "model.onnx", "--dim", f"{NAME}={options.high}", "--json")
+            greatest = {name: text.split("..")[1] for name, text in ranges(options).items()}
+            models.kintsugi("inspect", folder / "model.onnx", *dims(greatest), "--json")
         except models.Failure as reason:
             return dict(closed=str(reason))
-        contenders = {"open": compiled(folder / "model.onnx", folder / "open.kin", f"1..{options.high}", options, place)}
+        contenders = {"open": compiled(folder / "model.onnx", folder / "open.kin", ranges(options), options, place)}
         found = {}
         for size in options.sizes:
-            np.savez(folder / "inputs.npz", **feeds(model, size))
-            contenders["exact"] = compiled(folder / "model.onnx", folder / "exact.kin", size, options, place)
+            np.savez(folder / "inputs.npz", **feeds(model, sizes_of(size)))
+            contenders["exact"] = compiled(folder / "model.onnx", folder / "exact.kin", sizes_of(size), options, place)
             if options.rounds == 0:
                 continue
             inputs = folder / "inputs.npz"
-            in_f32 = "--random-weights", "--dim", f"{NAME}={size}"
+            in_f32 = "--random-weights", *dims(sizes_of(size))
             answers = functools.partial(outputs, folder / "model.onnx", inputs, place, *in_f32)
             ours, theirs = (outputs(contenders[name], inputs, place) for name in ("open", "exact"))
             check_alike(ours, theirs, depths, options.precision, answers)
@@ -140,15 +165,16 @@ def is_defect(row, limit):
     return "failed" in row or any(each["ratio"] > limit for each in row.get("sizes", {}).values())
 
 
-def numbers(text):
-    return [int(word) for word in text.split(",")]
+def words_of(text):
+    return text.split(",")
 
 
 def main(words=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--lengths", action="store_true", help="of sequences, instead of batches")
-    parser.add_argument("--high", type=int, help="the greatest size")
-    parser.add_argument("--sizes", type=numbers)
+    parser.add_argument("--pairs", action="store_true", help="of sizes of both")
+    parser.add_argument("--high", type=int, help="the greatest size; of pairs the greatest length")
+    parser.add_argument("--sizes", type=words_of)
     parser.add_argument("--target", choices=["cpu", "cuda"], default="cpu")
     parser.add_argument("--precision", choices=["f32", "f16", "bf16"], default="f32")
     parser.add_argument("--rounds", type=int, default=3)
@@ -159,12 +185,12 @@ def main(words=None):
     parser.add_argument("--keep", type=pathlib.Path, metavar="FOLDER", help="where artifacts stay")
     parser.add_argument("--out", type=pathlib.Path, help="instead of the file in bench/results")
     options = models.parsed(parser, words)
-    options.high = options.high or (512 if options.lengths else 16)
-    options.sizes = options.sizes or (LENGTHS if options.lengths else BATCHES)
+    kind, high, sizes = ("-pairs", 128, PAIRS) if options.pairs else ("-lengths", 512, LENGTHS) if options.lengths else ("", 16, BATCHES)
+    options.high, options.sizes = options.high or high, options.sizes or sizes
     cores = arguments.keep_to(options.threads * options.jobs)
     if options.keep:
         options.keep.mkdir(parents=True, exist_ok=True)
-    name = "open" + ("-lengths" if options.lengths else "") + ("-cuda" if options.target == "cuda" else "")
+    name = "open" + kind + ("-cuda" if options.target == "cuda" else "")
     out = options.out or machine.RESULTS / f"{name}.json"
     report = machine.report(cores, precision=options.precision, high=options.high, rounds=options.rounds, seconds=options.seconds, models={})
     print(f"{'exact ms and ratio at sizes of':32}" + "".join(f"{size:16}" for size in options.sizes), flush=True)

@@ -1,4 +1,4 @@
-"""Models of the zoo with a dimension left open: the batch, or the length of a sequence."""
+"""Models of the zoo with dimensions left open: the batch, the length of a sequence, or both."""
 
 import numpy as np
 import onnx
@@ -6,7 +6,7 @@ from onnx import helper, numpy_helper
 
 import models
 
-NAME = "N"
+NAME, LENGTH = "N", "L"  # Of the dimension that is open, and of the length where both are.
 
 
 def inputs_of(model):
@@ -52,6 +52,35 @@ def with_open_batch(path):
             node.attribute.append(helper.make_attribute("axes", range(1, rank)))
             replace(node, 3, lambda sizes: sizes[1:])
     return _without_shapes(model)
+
+
+def with_open_batch_and_length(path, high):
+    """Both: shapes that are put together begin with what is left of their input, and name the length. Raises
+    models.Failure."""
+    model = with_open_length(path, high)
+    constants = {tensor.name: tensor for tensor in model.graph.initializer}
+    parts = {node.output[0]: node.input for node in model.graph.node if node.op_type == "Concat"}
+    for port in inputs_of(model):
+        for each in port.type.tensor_type.shape.dim:
+            if each.dim_param:
+                each.dim_param = LENGTH
+    batches = [port.type.tensor_type.shape.dim[0] for port in inputs_of(model) if port.type.tensor_type.shape.dim]
+    for batch in batches:
+        if batch.dim_value == 1:
+            batch.dim_param = NAME
+    if all(batch.dim_param != NAME for batch in batches):
+        raise models.Failure("it has no batch of 1")
+    for node in model.graph.node:
+        if node.op_type != "Reshape":
+            continue
+        if node.input[1] in constants:
+            shape = numpy_helper.to_array(constants[node.input[1]])
+            constants[node.input[1]].CopyFrom(numpy_helper.from_array(_with_any_batch(shape), node.input[1]))
+        elif (first := parts.get(node.input[1], [""])[0]) in constants:
+            others = [numpy_helper.to_array(constants[part]) for part in parts[node.input[1]][1:] if part in constants]
+            is_open = any((other == -1).any() for other in others)
+            constants[first].CopyFrom(numpy_helper.from_array(np.array([0 if is_open else -1]), first))
+    return model
 
 
 def _attribute(node, name):

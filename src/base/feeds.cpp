@@ -32,7 +32,7 @@ static bool fits(const FeedPort &input, std::span<const int64_t> shape) {
 static std::string describe(const FeedPort &input) {
   std::string text = describe(input.type, input.shape);
   for (size_t k = 0; k < input.open.size(); ++k)
-    text += (k == 0 ? " or fewer along dimension " : " and ") +
+    text += std::string(k == 0 ? " or fewer along dimension " : ", and along dimension ") +
             std::to_string(input.open[k].dimension) + ", from " +
             std::to_string(input.open[k].low) + " on";
   return text;

@@ -25,8 +25,7 @@ public:
     for (unsigned number = 0; number < schedule.space.size(); ++number) {
       inner /= schedule.space[number].count();
       for (unsigned open = 0; open < plan.open.size(); ++open)
-        if (std::optional<runtime::Trim> trim = trimAlong(number, open, inner);
-            trim && !isCut[open]) {
+        if (auto trim = isCut[open] ? std::nullopt : trimAlong(number, open, inner)) {
           isCut[open] = true;
           trims.push_back(*trim);
           break;

@@ -586,8 +586,7 @@ private:
   OrchestrateTexts *texts;
   Plan plan;
   bool inLoop = false; ///< What is planned is a scan's body.
-  /// Of the values of what is planned, where the model has an open dimension.
-  /// Of the values of each, by open dimension.
+  /// Of the values of each program that is planned, by open dimension.
   std::map<const Program *, std::vector<std::vector<te::Validity>>> validities;
   std::map<std::pair<std::string, bool>, unsigned> kernelNumbers; ///< Whether for the host.
   std::map<std::pair<unsigned, std::string>, unsigned> packed;    ///< Of a constant's buffer.

@@ -103,7 +103,8 @@ public:
       KINTSUGI_ASSIGN(te::Program smaller, importAt(open, size, path, options));
       if (size == open.low)
         KINTSUGI_RETURN_IF_ERROR(findSteps(smaller));
-      KINTSUGI_RETURN_IF_ERROR(compare(greatest, validity, smaller, size, result.numbers));
+      KINTSUGI_RETURN_IF_ERROR(
+          compare(greatest, validity, result.sums, smaller, size, result.numbers));
     }
     for (auto [output, its] : llvm::zip_equal(te::modelOutputs(greatest), result.outputs))
       if (its.axes.size() > 1)
@@ -111,33 +112,22 @@ public:
     return std::move(result);
   }
 
-  /// That `along`, which this found, holds where `other` has a smaller size, too: at some sizes.
-  Status checkBeside(const OpenDimension &other, int64_t otherSize, const OpenAlong &along) {
+  /// That `along`, which this found, holds where `other` has a smaller size, too: at `sizes`.
+  Status checkBeside(const OpenDimension &other, int64_t otherSize, const OpenAlong &along,
+                     const std::set<int64_t> &sizes) const {
     CompileOptions there = options;
     there.import.dims[other.name] = otherSize;
-    Diagnostics said; // The same as for the greatest size.
-    KINTSUGI_ASSIGN(te::Program imported, importModel(path, there, said));
-    te::Program whole = simplify::withoutUnneeded(imported);
-    result = along;
+    KINTSUGI_ASSIGN(te::Program whole, importAt(other, otherSize, path, options));
     std::vector<te::Validity> its = te::validityOf(whole, along.inputs, along.sums);
     KINTSUGI_RETURN_IF_ERROR(checkKeepsSteps(whole, its, open));
-    for (int64_t size : someSizes(open)) {
+    for (int64_t size : sizes) {
       KINTSUGI_ASSIGN(te::Program smaller, importAt(open, size, path, there));
       te::SizedNumbers numbers;
-      KINTSUGI_RETURN_IF_ERROR(compare(whole, its, smaller, size, numbers));
+      KINTSUGI_RETURN_IF_ERROR(compare(whole, its, along.sums, smaller, size, numbers));
       if (!areSameAt(size, numbers, along.numbers))
         return notOpen(open, "what depends on it depends on '" + other.name + "' as well");
     }
     return Status::success();
-  }
-
-  /// Below the greatest.
-  static std::vector<int64_t> someSizes(const OpenDimension &open) {
-    std::vector<int64_t> sizes;
-    for (int64_t size : {open.low, std::midpoint(open.low, open.high), open.high - 1})
-      if (size >= open.low && size < open.high && !llvm::is_contained(sizes, size))
-        sizes.push_back(size);
-    return sizes;
   }
 
 private:
@@ -157,8 +147,9 @@ private:
   }
 
   Status compare(const te::Program &whole, llvm::ArrayRef<te::Validity> its,
-                 const te::Program &smaller, int64_t size, te::SizedNumbers &numbers) const {
-    if (auto why = te::differenceAtSize(whole, smaller, its, result.sums, open, size, &numbers))
+                 llvm::ArrayRef<te::OpenSum> sums, const te::Program &smaller, int64_t size,
+                 te::SizedNumbers &numbers) const {
+    if (auto why = te::differenceAtSize(whole, smaller, its, sums, open, size, &numbers))
       return notOpen(open, *why + " is something else at the size " + std::to_string(size));
     return Status::success();
   }
@@ -189,19 +180,63 @@ private:
   OpenAlong result;
 };
 
-/// Each dimension was looked at with the others at their greatest sizes.
+/// Below the greatest.
+std::set<int64_t> someSizes(const OpenDimension &open) {
+  std::set<int64_t> sizes = {open.low, std::midpoint(open.low, open.high), open.high - 1};
+  sizes.erase(open.high);
+  return sizes;
+}
+
+/// What has an extent that both sizes decide, as rows of all sentences have: such rows are of other
+/// steps at each pair.
+std::optional<std::string> decidedByBoth(const te::Program &greatest, const te::Program &one,
+                                         const te::Program &other) {
+  auto differ = [](const te::Extent &whole, const te::Extent &a, const te::Extent &b) {
+    return whole != a && whole != b;
+  };
+  for (uint32_t number = 0; number < greatest.numValues(); ++number)
+    for (auto [whole, a, b] : llvm::zip_equal(greatest.values[number].shape,
+                                              one.values[number].shape, other.values[number].shape))
+      if (differ(whole, a, b))
+        return "'" + greatest.values[number].name + "'";
+  for (uint32_t node = 0; node < greatest.nodes.size(); ++node) {
+    const auto *whole = std::get_if<te::Definition>(&greatest.nodes[node]);
+    if (!whole || !whole->reduction)
+      continue;
+    const auto &a = std::get<te::Definition>(one.nodes[node]),
+               &b = std::get<te::Definition>(other.nodes[node]);
+    for (auto [all, some, others] : llvm::zip_equal(whole->reduction->iterators,
+                                                    a.reduction->iterators, b.reduction->iterators))
+      if (differ(all.extent, some.extent, others.extent))
+        return te::quotedNode(greatest, node);
+  }
+  return std::nullopt;
+}
+
+/// Each dimension was looked at with the other at its greatest size. Programs are made of the
+/// greatest sizes of parts, so these are looked at, and some others.
 Status checkTogether(const te::Program &greatest, const OpenModel &model, const std::string &path,
                      const CompileOptions &options) {
-  for (auto [along, open] : llvm::zip_equal(model.dimensions, options.open))
-    for (auto [beside, other] : llvm::zip_equal(model.dimensions, options.open)) {
-      if (&along == &beside)
-        continue;
-      if (te::haveOneBody(along.numbers, beside.numbers))
-        return notOpen(open, "a number depends on it and on '" + other.name + "'");
-      for (int64_t size : Opening::someSizes(other))
-        KINTSUGI_RETURN_IF_ERROR(
-            Opening(greatest, open, path, options).checkBeside(other, size, along));
-    }
+  if (model.dimensions.size() < 2)
+    return Status::success();
+  std::array<std::set<int64_t>, 2> few = {someSizes(options.open[0]), someSizes(options.open[1])},
+                                   all = few;
+  for (const SizeRanges &part : smallerSizes(options.open, options.machine.threads > 0))
+    for (unsigned k : {0, 1})
+      if (part[k].high < options.open[k].high)
+        all[k].insert(part[k].high);
+  KINTSUGI_ASSIGN(te::Program one, importAt(options.open[0], options.open[0].low, path, options));
+  KINTSUGI_ASSIGN(te::Program other, importAt(options.open[1], options.open[1].low, path, options));
+  if (auto both = decidedByBoth(greatest, one, other))
+    return notOpen(options.open[0],
+                   *both + " has an extent that '" + options.open[1].name + "' decides, too");
+  if (te::haveOneBody(model.dimensions[0].numbers, model.dimensions[1].numbers))
+    return notOpen(options.open[0], "a number depends on it and on '" + options.open[1].name + "'");
+  for (unsigned k : {0, 1})
+    for (int64_t size : (k == 0 ? all : few)[1 - k])
+      KINTSUGI_RETURN_IF_ERROR(Opening(greatest, options.open[k], path, options)
+                                   .checkBeside(options.open[1 - k], size, model.dimensions[k],
+                                                (k == 0 ? all : few)[k]));
   return Status::success();
 }
 
@@ -209,6 +244,7 @@ Status checkTogether(const te::Program &greatest, const OpenModel &model, const 
 
 Expected<OpenModel> openModel(const te::Program &imported, const std::string &path,
                               const CompileOptions &options) {
+  assert(options.open.size() <= mostOpenDimensions && "settings have no more");
   te::Program greatest = simplify::withoutUnneeded(imported);
   OpenModel result;
   for (const OpenDimension &open : options.open) {
@@ -359,10 +395,10 @@ static std::set<int64_t> farApart(llvm::ArrayRef<SizeRanges> parts, size_t dimen
 }
 
 /// The elements of a run, in steps of all dimensions.
-static int64_t stepsOf(const SizeRanges &sizes) {
-  int64_t steps = 1;
+static double stepsOf(const SizeRanges &sizes) {
+  double steps = 1;
   for (const OpenDimension &open : sizes)
-    steps *= open.high;
+    steps *= double(open.high);
   return steps;
 }
 

@@ -28,8 +28,9 @@ struct OpenModel {
   std::vector<te::OpenInputs> programInputs() const;
 };
 
-/// Of a model that was imported at the greatest sizes of the options' open dimensions. An input
-/// error where one of them can't be open in one artifact.
+/// Of a model that was imported at the greatest sizes of the options' open dimensions. Each of the
+/// sizes of one is looked at, of pairs some. An input error where one of them can't be open in one
+/// artifact.
 Expected<OpenModel> openModel(const te::Program &imported, const std::string &path,
                               const CompileOptions &options);
 

@@ -166,6 +166,8 @@ Status Checker::checkOpenDimension() const {
     const OpenDimension &open = manifest.open[number];
     if (open.low < 1 || open.low > open.high)
       return inputError("the open dimension '" + open.name + "' has no sizes");
+    if (number > 0 && open.name == manifest.open[0].name)
+      return inputError("two open dimensions are called '" + open.name + "'");
     auto has = [&](const Port &port) {
       return std::ranges::find(port.open, number, &OpenAxis::number) != port.open.end();
     };
@@ -188,7 +190,8 @@ bool Checker::isWhole(const Trim &trim, uint64_t tiles) const {
 Status Checker::checkTrims(const Stage &stage) const {
   uint64_t tiles = stage.tiles;
   bool areWhole = stage.trims.size() <= mostOpenDimensions &&
-                  (stage.trims.empty() || stage.kind == Stage::Kind::Kernel);
+                  (stage.trims.empty() ||
+                   (stage.kind == Stage::Kind::Kernel && !stage.meets && stage.parts.empty()));
   for (const Trim &trim : stage.trims) {
     areWhole = areWhole && isWhole(trim, tiles);
     tiles = trim.inner;

@@ -43,7 +43,7 @@ static bool isSmaller(const Manifest &smaller, const Manifest &whole) {
     });
   };
   auto isPart = [](const OpenDimension &part, const OpenDimension &all) {
-    return part.low >= all.low && part.high <= all.high;
+    return part.name == all.name && part.low >= all.low && part.high <= all.high;
   };
   return std::ranges::equal(smaller.open, whole.open, isPart) && smaller.smaller.empty() &&
          smaller.target == whole.target && haveSamePorts(smaller.inputs, whole.inputs) &&

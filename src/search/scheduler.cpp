@@ -257,8 +257,11 @@ private:
         continue;
       int64_t size = sizes[open.dimension];
       others /= llvm::divideCeil(open.each * open.high, size);
+      // Of the second's sizes some are enough.
+      const int64_t stride =
+          needed.size() == 1 ? 1 : llvm::divideCeil(open.high - open.low + 1, int64_t(32));
       Pieces all;
-      for (int64_t steps = open.low; steps <= open.high; ++steps)
+      for (int64_t steps = open.high; steps >= open.low; steps -= stride)
         for (auto [pieces, runs] : needed)
           all[pieces * llvm::divideCeil(steps * open.each, size)] += runs;
       needed = std::move(all);

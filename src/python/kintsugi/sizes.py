@@ -23,7 +23,11 @@ def split(dims: Mapping[str, Any]) -> tuple[dict[str, int], dict[str, range]]:
         if hasattr(given, "__index__"):
             sizes[name] = operator.index(given)
         else:
-            ranges[name] = _range_of(name, given)
+            found = _range_of(name, given)
+            if len(found) == 1:
+                sizes[name] = found[0]
+            else:
+                ranges[name] = found
     return sizes, ranges
 
 
