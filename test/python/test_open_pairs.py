@@ -1,6 +1,8 @@
 """One artifact for ranges of sizes of two open dimensions: what ONNX Runtime says at each pair, and what is no such model."""
 
 import itertools
+import json
+import re
 
 import numpy as np
 import onnx
@@ -55,6 +57,11 @@ def lengths_first(path, w):
 def sums_over_both(path, w):
     nodes = [node("ReduceSum", "x axes", "s"), node("Div", "x s", "y")]
     saved(path, nodes, {"axes": np.array([0, 1])}, [("x", 1, ["B", "S", 8])], [("y", 1, ["B", "S", 8])])
+
+
+def softmaxes(path, w):
+    """Tiles of a kernel are cut along both dimensions."""
+    saved(path, [node("Softmax", "x", "y", axis=-1)], {}, [("x", 1, ["B", "S", 256])], [("y", 1, ["B", "S", 256])])
 
 
 def mean_of_both(path, w):
@@ -165,6 +172,39 @@ def test_a_session_compiles_once_for_all_pairs(folder):
             session.run(None, feeds_of(batch, length))
     with pytest.raises(package.InputError, match="input 'padding'"):
         session.run(None, feeds_of(2, 4, 5))
+
+
+@pytest.mark.parametrize(
+    "make, ranges, pairs",
+    [
+        (encoder, RANGES, PAIRS),
+        (sums_over_both, RANGES, PAIRS),
+        (softmaxes, {"B": (9, 16), "S": (33, 64)}, [(16, 50), (13, 64), (10, 34), (9, 33), (12, 49)]),
+    ],
+)
+def test_what_earlier_runs_left_is_nothing(folder, make, ranges, pairs):
+    path = made(folder, make)
+    runtime = onnxruntime.InferenceSession(path)
+    session = package.InferenceSession(path, dims=ranges, cache=False)
+    random = np.random.default_rng(1)
+    for batch, length in pairs:
+        for greatest in itertools.product((batch, ranges["B"][1]), (length, ranges["S"][1])):
+            spoiled = sized(runtime, *greatest, random)
+            for array in spoiled.values():
+                if array.dtype == np.float32:
+                    array[:] = np.nan
+            session.run(None, spoiled)
+        feeds = sized(runtime, batch, length, random)
+        names = [port.name for port in runtime.get_outputs()]
+        check(dict(zip(names, session.run(names, feeds))), runtime.run(None, feeds), (make.__name__, batch, length))
+
+
+def test_tiles_are_left_out_along_both(kintsugi, folder):
+    artifact = folder / "both.kin"
+    ranges = {"B": (9, 16), "S": (33, 64)}
+    assert kintsugi("compile", made(folder, softmaxes), "-o", artifact, *dims(ranges), "--quiet")[::2] == (0, "")
+    trims = [json.loads(found) for found in re.findall(rb'"trims":\s*(\[.*?\])', artifact.read_bytes(), re.S)]
+    assert {0, 1} in [{trim["number"] for trim in each} for each in trims]
 
 
 def test_sizes_outside_are_errors(kintsugi, folder):
