@@ -6,8 +6,7 @@ usage: open.py [MODEL ...] [--lengths | --pairs] [--high N] [--sizes LIST] [--ta
 The batch of a zoo model, the first dimension of its inputs where that is 1, is made open, and compiled with made-up weights
 once for batches from 1 to --high (16), and once for each of --sizes (1,2,3,5,8,12,16). With --lengths it is the length of a
 sequence of tokens, to 512 and at 1,7,32,77,128,300,511; with --pairs both are open, batches to 16 and lengths to 128, and sizes
-are pairs such as 3x77. Both artifacts run on the same inputs, in turns; a ratio is the least over
-rounds of one to that of the other, of a GPU its own time; of --jobs models at a time each has its share of the cores, and a
+are pairs such as 3x77. Both artifacts run on the same inputs, in turns; a ratio is the least over rounds of one to that of the other, of a GPU its own time; of --jobs models at a time each has its share of the cores, and a
 GPU times one of them at a moment. With --keep artifacts stay in a folder, and are taken from there where the same program
 made them of the same model: with --rounds 0 they are only made, on a busy machine, to be timed on a quiet one. Models whose
 batch is a number inside of them, in constants of another form than a Reshape's leading number or a Resize's sizes, can't be
@@ -49,14 +48,12 @@ def sizes_of(size):
     return {NAME: int(size)} if "x" not in str(size) else dict(zip((NAME, LENGTH), map(int, size.split("x"))))
 
 
-def ranges(options):
-    """As --dim takes them."""
-    if options.pairs:
-        return {NAME: f"1..{MOST_SENTENCES}", LENGTH: f"1..{options.high}"}
-    return {NAME: f"1..{options.high}"}
+def greatest(options):
+    return {NAME: MOST_SENTENCES, LENGTH: options.high} if options.pairs else {NAME: options.high}
 
 
 def dims(sizes):
+    """Options, of sizes or ranges by name."""
     return [word for name, size in sizes.items() for word in ("--dim", f"{name}={size}")]
 
 
@@ -129,11 +126,11 @@ def measure(options, path, place):
         try:
             model = opened(path, options)
             onnx.save(model, folder / "model.onnx")
-            greatest = {name: text.split("..")[1] for name, text in ranges(options).items()}
-            models.kintsugi("inspect", folder / "model.onnx", *dims(greatest), "--json")
+            models.kintsugi("inspect", folder / "model.onnx", *dims(greatest(options)), "--json")
         except models.Failure as reason:
             return dict(closed=str(reason))
-        contenders = {"open": compiled(folder / "model.onnx", folder / "open.kin", ranges(options), options, place)}
+        ranges = {name: f"1..{high}" for name, high in greatest(options).items()}
+        contenders = {"open": compiled(folder / "model.onnx", folder / "open.kin", ranges, options, place)}
         found = {}
         for size in options.sizes:
             np.savez(folder / "inputs.npz", **feeds(model, sizes_of(size)))
@@ -165,16 +162,12 @@ def is_defect(row, limit):
     return "failed" in row or any(each["ratio"] > limit for each in row.get("sizes", {}).values())
 
 
-def words_of(text):
-    return text.split(",")
-
-
 def main(words=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--lengths", action="store_true", help="of sequences, instead of batches")
     parser.add_argument("--pairs", action="store_true", help="of sizes of both")
     parser.add_argument("--high", type=int, help="the greatest size; of pairs the greatest length")
-    parser.add_argument("--sizes", type=words_of)
+    parser.add_argument("--sizes", type=lambda text: text.split(","))
     parser.add_argument("--target", choices=["cpu", "cuda"], default="cpu")
     parser.add_argument("--precision", choices=["f32", "f16", "bf16"], default="f32")
     parser.add_argument("--rounds", type=int, default=3)

@@ -348,7 +348,7 @@ const Rule deferDivisionRule = {
     .order = RuleOrder::BeforeFormats,
     .helps = runsBlocks,
     .apply = [](const Program &program, const RuleContext &context) -> Expected<Program> {
-      bool matrixUnits = context.space.schedule.machine.threads > 0;
+      bool matrixUnits = context.space.schedule.inBlocks();
       return divideBehindSums(program, matrixUnits, context.log, context.assumed);
     },
 };

@@ -219,10 +219,13 @@ Program withSizes(const Program &greatest, llvm::ArrayRef<SizedParts> parts) {
   }
   // Numbers first, by places in bodies that conditions would move.
   for (auto [part, size] : llvm::zip_equal(parts, sizes))
-    program = Masking(program, {}, part.numbers, part.open, size).run();
+    if (!part.numbers.empty())
+      program = Masking(program, {}, part.numbers, part.open, size).run();
   const SizedNumbers none;
   for (auto [part, size] : llvm::zip_equal(parts, sizes))
-    program = Masking(program, movedTo(program, part.sums, greatest), none, part.open, size).run();
+    if (!part.sums.empty())
+      program =
+          Masking(program, movedTo(program, part.sums, greatest), none, part.open, size).run();
   return program;
 }
 

@@ -8,38 +8,20 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from test_open_dimensions import check, heads_of, joined, made, node, package, run, saved
+from test_open_dimensions import check_ranges, check_spoiled, dims, made, node, package, padded_encoder, run, saved
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 
-LONGEST = 40
 ONE = onnx.helper.make_tensor("one", 1, [1], [1.0])
 # Ranges, of which a processor's parts have several sizes of both, and pairs of them.
 RANGES, PAIRS = {"B": (5, 20), "S": (7, 40)}, [(5, 7), (13, 23), (20, 40), (5, 40), (20, 7), (16, 39), (6, 8)]
-FEW, FEW_PAIRS = {"B": (2, 3), "S": (5, 9)}, [(2, 5), (3, 9), (2, 7), (3, 6)]
+FEW = {"B": (2, 3), "S": (5, 9)}
+# The same of a GPU's parts, in runs that an emulator has the time for.
+ON_GPU, PAIRS_ON_GPU = {"B": (2, 9), "S": (5, 20)}, [(2, 5), (4, 8), (7, 6), (3, 13)]
 
 
 def encoder(path, w):
-    """Sentences of tokens, padded by an input, with the mean of their tokens."""
-    heads, width, words = 4, 64, 100
-    nodes = [node("Gather", "table ids", "e"), node("Shape", "ids", "n", start=1, end=2)]
-    nodes += [node("Slice", "places zero n", "here"), node("Add", "e here", "x")]
-    nodes += heads_of("x")
-    nodes += [
-        node("MatMul", "q2 k2", "s"),
-        node("Mul", "s quarter", "s1"),
-        node("Unsqueeze", "padding middle", "hidden"),
-        node("Add", "s1 hidden", "s2"),
-        node("Softmax", "s2", "p", axis=-1),
-        *joined("x"),
-        node("ReduceMean", "y", "m", axes=[1], keepdims=0),
-    ]
-    constants = {f"w{part}": w(width, width) for part in "qkv"}
-    constants |= {"table": w(words, width), "places": w(LONGEST, width), "scale": w(width), "quarter": np.float32(0.25)}
-    constants |= {"split": np.array([0, 0, heads, width // heads]), "join": np.array([0, 0, width])}
-    constants |= {"zero": np.array([0]), "middle": np.array([1, 2])}
-    outputs = [("y", 1, ["B", "S", width]), ("m", 1, ["B", width])]
-    saved(path, nodes, constants, [("ids", 7, ["B", "S"]), ("padding", 1, ["B", "S"])], outputs)
+    padded_encoder(path, w, "B", "S", 40, "ReduceMean")
 
 
 def perceptron(path, w):
@@ -99,65 +81,35 @@ def flattened(path, w):
     saved(path, nodes, constants, [("x", 1, ["B", "S", 24])], [("y", 1, ["B", "S", 40])])
 
 
-def sized(runtime, batch, length, random):
-    feeds = {}
-    for port in runtime.get_inputs():
-        shape = [{"B": batch, "S": length}.get(extent, extent) for extent in port.shape]
-        is_float = "float" in port.type
-        feeds[port.name] = random.standard_normal(shape).astype(np.float32) if is_float else random.integers(0, 100, shape)
-    return feeds
-
-
-def dims(ranges):
-    return [word for name, (low, high) in ranges.items() for word in ("--dim", f"{name}={low}..{high}")]
-
-
 MODELS = [encoder, perceptron, lengths_first, sums_over_both]
 
 
-def check_pairs(kintsugi, folder, make, *how, ranges=RANGES, pairs=PAIRS):
-    path, artifact = made(folder, make), folder / f"{make.__name__}.kin"
-    assert kintsugi("compile", path, "-o", artifact, *dims(ranges), "--quiet", *how)[::2] == (0, "")
-    runtime = onnxruntime.InferenceSession(path)
-    random = np.random.default_rng(1)
-    names = [port.name for port in runtime.get_outputs()]
-    for batch, length in [*pairs, *reversed(pairs)]:  # What lies behind the elements of a run is of others.
-        feeds = sized(runtime, batch, length, random)
-        results = run(kintsugi, folder, artifact, feeds)
-        assert not isinstance(results, str), results
-        check({name: results[name] for name in names}, runtime.run(None, feeds), (make.__name__, how, batch, length))
+def sizes_of(pairs):
+    return [{"B": batch, "S": length} for batch, length in pairs]
+
+
+def behind_greater(ranges, pairs):
+    """Each of the pairs behind runs in which either size, or both, are the greatest."""
+    (_, batches), (_, lengths) = ranges.values()
+    for batch, length in pairs:
+        ahead = itertools.product((batch, batches), (length, lengths))
+        yield {"B": batch, "S": length}, sizes_of(ahead)
 
 
 @pytest.mark.parametrize("make", MODELS)
 def test_each_pair_is_what_the_model_says(kintsugi, folder, level, make):
-    check_pairs(kintsugi, folder, make, "--cpu-level", level)
+    check_ranges(kintsugi, folder, make, RANGES, sizes_of(PAIRS), "--cpu-level", level)
 
 
 @pytest.mark.parametrize("make", MODELS)
 def test_the_reference_takes_each_pair(kintsugi, folder, make):
-    check_pairs(kintsugi, folder, make, "--target", "reference", ranges=FEW, pairs=FEW_PAIRS)
+    check_ranges(kintsugi, folder, make, RANGES, sizes_of(PAIRS), "--target", "reference")
 
 
 @pytest.mark.usefixtures("gpu")
 @pytest.mark.parametrize("make", MODELS)
 def test_a_gpu_takes_each_pair(kintsugi, folder, make):
-    check_pairs(kintsugi, folder, make, "--target", "cuda", ranges=FEW, pairs=FEW_PAIRS)
-
-
-def check_spoiled(session, path, ranges, pairs):
-    """Pairs behind runs of greater sizes that leave what is no number."""
-    runtime = onnxruntime.InferenceSession(path)
-    random = np.random.default_rng(1)
-    names = [port.name for port in runtime.get_outputs()]
-    for batch, length in pairs:
-        for greater in itertools.product((batch, ranges["B"][1]), (length, ranges["S"][1])):
-            spoiled = sized(runtime, *greater, random)
-            for array in spoiled.values():
-                if array.dtype == np.float32:
-                    array[:] = np.nan
-            session.run(None, spoiled)
-        feeds = sized(runtime, batch, length, random)
-        check(dict(zip(names, session.run(names, feeds))), runtime.run(None, feeds), (path, batch, length))
+    check_ranges(kintsugi, folder, make, ON_GPU, sizes_of(PAIRS_ON_GPU), "--target", "cuda")
 
 
 def test_a_session_compiles_once_for_all_pairs(folder):
@@ -165,7 +117,7 @@ def test_a_session_compiles_once_for_all_pairs(folder):
     session = package.InferenceSession(path, dims={"B": (5, 20), "S": "7..40"}, cache=False)
     assert [port.shape for port in session.get_inputs()] == [["B", "S"], ["B", "S"]]
     assert [port.shape for port in session.get_outputs()] == [["B", "S", 64], ["B", 64]]
-    check_spoiled(session, path, RANGES, PAIRS)
+    check_spoiled(session, path, behind_greater(RANGES, PAIRS))
     report = session.report()
     assert report["ranges"] == {"B": [5, 20], "S": [7, 40]}
     assert {"sizes": {"B": 13, "S": 23}, "runs": 2} in report["runs"]
@@ -194,7 +146,8 @@ def test_a_session_compiles_once_for_all_pairs(folder):
 )
 def test_what_earlier_runs_left_is_nothing(folder, make, ranges, pairs):
     path = made(folder, make)
-    check_spoiled(package.InferenceSession(path, dims=ranges, cache=False), path, ranges, pairs)
+    session = package.InferenceSession(path, dims=ranges, cache=False)
+    check_spoiled(session, path, behind_greater(ranges, pairs))
 
 
 def test_tiles_are_left_out_along_both(kintsugi, folder):
@@ -240,9 +193,9 @@ def test_a_range_of_one_size_is_a_size(folder):
 
 def test_more_than_two_are_an_error(kintsugi, folder):
     saved(folder / "three.onnx", [node("Relu", "x", "y")], {}, [("x", 1, ["A", "B", "C"])], [("y", 1, ["A", "B", "C"])])
-    dims = [word for name in "ABC" for word in ("--dim", f"{name}=1..4")]
-    code, _, errors = kintsugi("compile", folder / "three.onnx", "-o", folder / "no.kin", *dims)
+    ranges = {name: (1, 4) for name in "ABC"}
+    code, _, errors = kintsugi("compile", folder / "three.onnx", "-o", folder / "no.kin", *dims(ranges))
     assert code == 2 and "--dim C: 'A' and 'B' are open already; give one of them a size" in errors
-    session = package.InferenceSession(folder / "three.onnx", dims={name: (1, 4) for name in "ABC"})
+    session = package.InferenceSession(folder / "three.onnx", dims=ranges)
     assert session.run(None, {"x": np.ones((2, 3, 4), np.float32)})[0].shape == (2, 3, 4)
     assert "one artifact serves sizes of two" in session.report()["reason"]
