@@ -142,7 +142,8 @@ void CudaQueue::endRun() {
 // Steps that are the same in each run
 //===----------------------------------------------------------------------===//
 
-constexpr size_t mostGraphs = 8; ///< Each holds memory of the driver.
+constexpr size_t mostGraphs = 32; ///< Each holds memory of the driver.
+constexpr size_t mostMet = 256;
 
 /// Steps that are under way go when they are done; what they use beside them is waited for.
 void CudaQueue::drop(Recorded &recorded) {
@@ -154,28 +155,37 @@ void CudaQueue::drop(Recorded &recorded) {
   recorded = {};
 }
 
-CudaQueue::Recorded &CudaQueue::recordedFor(std::span<std::byte *const> places) {
-  auto isThere = [&](const Recorded &each) {
-    return each.sizes == sizes && std::ranges::equal(each.places, places);
-  };
-  if (isTiming && !isThere(timed))
+bool CudaQueue::wasMetLately(const RunKey &key) {
+  if (std::ranges::find(met, key) != met.end())
+    return true;
+  if (met.size() < mostMet)
+    met.emplace_back();
+  met[numMet++ % mostMet] = key;
+  return false;
+}
+
+/// Null where a run like this has no graph and is not to have one yet: recording takes longer than
+/// launching each step, and would cost a graph that may be used again.
+CudaQueue::Recorded *CudaQueue::recordedFor(RunKey key) {
+  if (isTiming && timed.key != key)
     dropTimedGraph();
   Recorded *found = isTiming ? &timed : nullptr;
   if (!found) {
-    auto known = std::ranges::find_if(graphs, isThere);
+    auto known = std::ranges::find(graphs, key, &Recorded::key);
     if (known == graphs.end() && graphs.size() < mostGraphs) {
       graphs.reserve(mostGraphs);
       known = graphs.emplace(graphs.end());
     } else if (known == graphs.end()) {
+      if (!wasMetLately(key))
+        return nullptr;
       known = std::ranges::min_element(graphs, {}, &Recorded::lastUsed);
       drop(*known);
     }
     found = &*known;
   }
-  found->sizes = sizes;
-  found->places.assign(places.begin(), places.end());
+  found->key = std::move(key);
   found->lastUsed = ++numRuns;
-  return *found;
+  return found;
 }
 
 Status CudaQueue::startGraph() {
@@ -193,13 +203,13 @@ Status CudaQueue::startGraph() {
 Expected<bool> CudaQueue::beginSteps(std::span<const MemoryRange> lasting,
                                      std::span<std::byte *const> places) {
   KINTSUGI_RETURN_IF_ERROR(device.enter());
-  ofRun = &recordedFor(places);
-  if (ofRun->graph) {
+  ofRun = recordedFor({sizes, {places.begin(), places.end()}});
+  if (ofRun && ofRun->graph) {
     KINTSUGI_RETURN_IF_ERROR(startGraph());
     return true;
   }
   hasFixedSteps = true;
-  if (!isWatched) {
+  if (ofRun && !isWatched) {
     trace = std::make_unique<Trace>();
     for (const MemoryRange &range : lasting)
       trace->lasting.push_back({addressOf(range.begin), range.bytes});

@@ -14,8 +14,10 @@ namespace kintsugi::devices {
 
 /// The steps of a queue's first run are waited for one by one, so that a fault is known to be a
 /// stage's; the second run's are noted, shortened and recorded into a graph, which that and all
-/// later runs start. Runs whose stages are timed have a graph of their own. Recording is done on
-/// the queue's own stream, whatever stream a run is put on.
+/// later runs start. Runs of other sizes, or with tensors in other places, have graphs of their own,
+/// so many of them; from then on what comes once is launched step by step, and what comes twice
+/// takes the place of the graph that was used last longest ago. Runs whose stages are timed have
+/// another graph. Recording is done on the queue's own stream, whatever stream a run is put on.
 class CudaQueue final : public runtime::DeviceQueue {
 public:
   /// `stream`: another queue's, which outlives this one; null for one of its own.
@@ -48,10 +50,17 @@ public:
 private:
   using Clock = std::chrono::steady_clock;
 
-  /// The steps of runs of the same sizes whose callers' tensors are in the same places.
-  struct Recorded {
+  /// What decides a run's steps: its sizes, and where its caller's tensors are.
+  struct RunKey {
     OpenSizes sizes = {};
     std::vector<std::byte *> places;
+
+    bool operator==(const RunKey &) const = default;
+  };
+
+  /// The steps of runs that are alike.
+  struct Recorded {
+    RunKey key;
     cuda::Handle graph = nullptr; ///< Ready to start; or null.
     void *added = nullptr;        ///< Memory that the graph uses beside the caller's.
     uint64_t addedBytes = 0;
@@ -72,7 +81,8 @@ private:
   Status launchTimed(uint32_t stage, void *const *buffers);
   Status runCallTimed(uint32_t stage, void *const *buffers);
   void addAlone(runtime::StageSpan span, Clock::time_point began);
-  Recorded &recordedFor(std::span<std::byte *const> places);
+  Recorded *recordedFor(RunKey key);
+  bool wasMetLately(const RunKey &key);
   void drop(Recorded &recorded);
   void dropTimedGraph();
   size_t partsOfTrace() const;
@@ -94,8 +104,10 @@ private:
   std::array<cuda::Handle, mostMarks> marks = {}; ///< Events, made when they are set first.
   cuda::Handle behind = nullptr; ///< The last one set, where nobody waited since; or null.
   std::vector<Recorded> graphs;  ///< Some, of which the one that was used last longest ago goes.
+  std::vector<RunKey> met;       ///< Runs that had no graph, the last ones; in turn.
+  size_t numMet = 0;
   Recorded timed;                ///< With the launches timed one by one.
-  Recorded *ofRun = nullptr;     ///< That of the run under way, one of these.
+  Recorded *ofRun = nullptr;     ///< That of the run under way, one of these; or null.
   OpenSizes sizes = {};          ///< Of the open dimensions in the run under way.
   uint64_t numRuns = 0;
   bool isWatched = true;              ///< Each launch is waited for; until a run was seen through.

@@ -184,6 +184,44 @@ TEST_F(Cuda, RecordsTheSecondRun) {
   EXPECT_EQ(fake->early, 0u); // Its kernels don't say that they wait.
 }
 
+TEST_F(Cuda, RunsOfManySizesAreRecordedWhenTheyComeAgain) {
+  auto model = load(cudaParts(withoutCall(affineParts())));
+  ASSERT_TRUE(model.ok()) << model.error().message;
+  auto queue = (*model)->device().createQueue((*model)->program(), {});
+  ASSERT_TRUE(queue.ok());
+  std::vector<float> weights(1000), bias(1), result(1000);
+  void *const buffers[] = {x.data(), weights.data(), bias.data(), result.data()};
+  auto wasKept = [&](int64_t size) {
+    (*queue)->beginRun({size, 1});
+    auto kept = (*queue)->beginSteps({}, {});
+    EXPECT_TRUE(kept.ok());
+    if (!*kept) {
+      EXPECT_TRUE((*queue)->launch(0, buffers).ok());
+      EXPECT_TRUE((*queue)->endSteps(true).ok());
+    }
+    (*queue)->endRun();
+    return *kept;
+  };
+  constexpr int room = 32;
+  for (int size = 1; size <= room; ++size)
+    EXPECT_FALSE(wasKept(size));
+  EXPECT_EQ(fake->recorded, room - 1); // The first one is waited for, kernel by kernel.
+  EXPECT_FALSE(wasKept(1));
+  EXPECT_EQ(fake->recorded, room);
+  for (int size = room + 1; size <= 2 * room; ++size) // No graph goes for what comes once.
+    EXPECT_FALSE(wasKept(size));
+  EXPECT_EQ(fake->recorded, room);
+  EXPECT_EQ(fake->launches, 1 + room);
+  for (int size = 1; size <= room; ++size)
+    EXPECT_TRUE(wasKept(size));
+  EXPECT_FALSE(wasKept(room + 1)); // The second time: it takes the place of 1.
+  EXPECT_EQ(fake->recorded, room + 1);
+  EXPECT_TRUE(wasKept(room + 1));
+  EXPECT_TRUE(wasKept(2));
+  EXPECT_FALSE(wasKept(1));
+  EXPECT_EQ(fake->launches, 2 + room);
+}
+
 TEST_F(Cuda, TensorsMayBeOnTheDevice) {
   auto model = load(cudaParts(withoutCall(affineParts())));
   ASSERT_TRUE(model.ok()) << model.error().message;
