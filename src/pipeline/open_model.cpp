@@ -316,19 +316,39 @@ static std::vector<int64_t> greatestSizes(const OpenDimension &all, bool inBlock
   return sizes;
 }
 
+static int64_t countOf(const OpenDimension &open) { return open.high - open.low + 1; }
+
+/// The quarters of the greatest size, and halves of the least of them: of two dimensions on a GPU,
+/// where small sizes take about as long as each other, and a sentence's rows are those of the
+/// longest. Each size of a range that has no more.
+static std::vector<int64_t> quartersOf(const OpenDimension &all, size_t mostParts) {
+  std::set<int64_t> sizes;
+  auto add = [&](int64_t size) {
+    if (sizes.size() < mostParts && size >= all.low)
+      sizes.insert(size);
+  };
+  if (countOf(all) <= int64_t(mostParts))
+    for (int64_t size = all.low; size <= all.high; ++size)
+      add(size);
+  for (int64_t quarters : {4, 3, 2, 1})
+    add(llvm::divideCeil(all.high * quarters, 4));
+  for (int64_t size = llvm::divideCeil(all.high, 8); size > 1; size = llvm::divideCeil(size, 2))
+    add(size);
+  add(all.low);
+  return {sizes.begin(), sizes.end()};
+}
+
 /// All sizes, in parts.
-static std::vector<OpenDimension> rangesOf(const OpenDimension &all, bool inBlocks,
-                                           size_t mostParts) {
+static std::vector<OpenDimension> rangesOf(const OpenDimension &all,
+                                           llvm::ArrayRef<int64_t> greatest) {
   std::vector<OpenDimension> result;
   int64_t low = all.low;
-  for (int64_t high : greatestSizes(all, inBlocks, mostParts)) {
+  for (int64_t high : greatest) {
     result.push_back({all.name, low, high});
     low = high + 1;
   }
   return result;
 }
-
-static int64_t countOf(const OpenDimension &open) { return open.high - open.low + 1; }
 
 std::string nameOf(const SizeRanges &sizes) {
   std::string name;
@@ -338,15 +358,15 @@ std::string nameOf(const SizeRanges &sizes) {
 }
 
 /// How many parts each dimension has: compiling takes its time. A processor's few tiles are large,
-/// so sizes differ more there. Of two dimensions the parts are halves down to the least size, on
-/// which it depends most how often weights are read.
+/// so sizes differ more there. Of two dimensions a processor's parts are halves down to the least
+/// size, on which it depends most how often weights are read.
 static std::vector<size_t> partsOfEach(const SizeRanges &all, bool inBlocks) {
   if (all.size() == 1)
     return {size_t(inBlocks ? 12 : 24)};
   const size_t most = inBlocks ? 20 : 48;
   std::vector<size_t> parts;
   for (const OpenDimension &open : all)
-    parts.push_back(1 + llvm::Log2_64_Ceil(llvm::divideCeil(open.high, open.low)));
+    parts.push_back((inBlocks ? 2 : 1) + llvm::Log2_64_Ceil(llvm::divideCeil(open.high, open.low)));
   auto product = [&] {
     return std::accumulate(parts.begin(), parts.end(), size_t(1), std::multiplies<>());
   };
@@ -362,9 +382,11 @@ std::vector<SizeRanges> smallerSizes(const SizeRanges &all, bool inBlocks) {
   std::vector<SizeRanges> result = {{}};
   SizeRanges greatest;
   for (auto [open, parts] : llvm::zip_equal(all, partsOfEach(all, inBlocks))) {
+    std::vector<int64_t> sizes =
+        inBlocks && all.size() > 1 ? quartersOf(open, parts) : greatestSizes(open, inBlocks, parts);
     std::vector<SizeRanges> longer;
     for (const SizeRanges &part : result)
-      for (const OpenDimension &range : rangesOf(open, inBlocks, parts)) {
+      for (const OpenDimension &range : rangesOf(open, sizes)) {
         longer.push_back(part);
         longer.back().push_back(range);
       }

@@ -14,10 +14,11 @@ namespace kintsugi::devices {
 
 /// The steps of a queue's first run are waited for one by one, so that a fault is known to be a
 /// stage's; the second run's are noted, shortened and recorded into a graph, which that and all
-/// later runs start. Runs of other sizes, or with tensors in other places, have graphs of their own,
-/// so many of them; from then on what comes once is launched step by step, and what comes twice
-/// takes the place of the graph that was used last longest ago. Runs whose stages are timed have
-/// another graph. Recording is done on the queue's own stream, whatever stream a run is put on.
+/// later runs start. Runs of other sizes, or with tensors in other places, have graphs of their
+/// own, so many of them; from then on what comes once is launched step by step, and what comes
+/// twice takes the place of the graph that was used last longest ago. Runs whose stages are timed
+/// have another graph. Recording is done on the queue's own stream, whatever stream a run is put
+/// on.
 class CudaQueue final : public runtime::DeviceQueue {
 public:
   /// `stream`: another queue's, which outlives this one; null for one of its own.
@@ -106,9 +107,9 @@ private:
   std::vector<Recorded> graphs;  ///< Some, of which the one that was used last longest ago goes.
   std::vector<RunKey> met;       ///< Runs that had no graph, the last ones; in turn.
   size_t numMet = 0;
-  Recorded timed;                ///< With the launches timed one by one.
-  Recorded *ofRun = nullptr;     ///< That of the run under way, one of these; or null.
-  OpenSizes sizes = {};          ///< Of the open dimensions in the run under way.
+  Recorded timed;            ///< With the launches timed one by one.
+  Recorded *ofRun = nullptr; ///< That of the run under way, one of these; or null.
+  OpenSizes sizes = {};      ///< Of the open dimensions in the run under way.
   uint64_t numRuns = 0;
   bool isWatched = true;              ///< Each launch is waited for; until a run was seen through.
   bool hasFixedSteps = false;         ///< The run under way.
