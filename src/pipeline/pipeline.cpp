@@ -10,6 +10,7 @@
 #include "pipeline/open_model.h"
 #include "pipeline/preparing.h"
 #include "pipeline/targets.h"
+#include "pipeline/tried_values.h"
 #include "pipeline/tuning.h"
 #include "pipeline/version.h"
 #include "te/check.h"
@@ -252,15 +253,13 @@ private:
     std::vector<LevelPlan> levels;
     derive::Assumptions assumed;
     std::shared_ptr<const space::GroupNames> chosen; ///< By these plans; null: nobody asks.
+    std::shared_ptr<const TriedValues> tried;        ///< Likewise.
   };
 
   Status addParts(const std::string &path, const CompileOptions &options) {
-    // On GPUs most time goes elsewhere, and sizes differ more in what is quickest.
     bool inBlocks = options.machine.threads > 0;
     std::vector<SizesToPlan> parts = inOrderOfPlanning(smallerSizes(options.open, inBlocks));
-    size_t first =
-        inBlocks ? parts.size()
-                 : llvm::count_if(parts, [](const SizesToPlan &part) { return part.isLandmark; });
+    size_t first = llvm::count_if(parts, [](const SizesToPlan &part) { return part.isLandmark; });
     llvm::ArrayRef<SizesToPlan> all = parts;
     KINTSUGI_RETURN_IF_ERROR(addSideBySide(all.take_front(first), path, options));
     KINTSUGI_RETURN_IF_ERROR(addSideBySide(all.drop_front(first), path, options));
@@ -281,6 +280,7 @@ private:
       return Status::success();
     CompileOptions its = options;
     its.likely = known->empty() ? nullptr : known;
+    its.seen = seen;
     const size_t several = std::min<size_t>(atATime, parts.size());
     its.threads = threadsOfEach(threadsOf(options), several);
     if (options.progress)
@@ -309,6 +309,7 @@ private:
     CompileOptions its = options;
     if (!known->empty() && options.tuneSeconds == 0)
       its.likely = known;
+    its.seen = seen;
     KINTSUGI_ASSIGN(SizedPlans all, plan(imported, its, "", report));
     KINTSUGI_RETURN_IF_ERROR(add(all, options));
     if (std::string told = describe(assumed, options.machine); !told.empty())
@@ -324,16 +325,20 @@ private:
       options.import.dims[open.name] = open.high;
     options.log = nullptr;
     options.tuneSeconds = 0;
+    // On GPUs sizes differ more in what is quickest.
     bool inBlocks = options.machine.threads > 0;
     std::shared_ptr<space::GroupNames> chosen =
         inBlocks ? nullptr : std::make_shared<space::GroupNames>();
     options.chosen = chosen;
+    auto tried = std::make_shared<TriedValues>();
+    options.tried = tried;
     Diagnostics said; // The same as of all sizes.
     KINTSUGI_ASSIGN(te::Program imported,
                     phases.run("import", [&] { return importModel(path, options, said); }));
     CompileReport untold;
     KINTSUGI_ASSIGN(SizedPlans plans, plan(imported, options, "/" + nameOf(sizes), untold));
     plans.chosen = chosen;
+    plans.tried = tried;
     return plans;
   }
 
@@ -344,7 +349,7 @@ private:
     std::optional<OpenModel> ofSizes = open;
     std::optional<te::Program> asking = openedProgram(imported, ofSizes, its);
     KINTSUGI_ASSIGN(Prepared model, prepared(asking ? *asking : imported, its, host, phases, told));
-    SizedPlans result{sizes, {}, model.assumed, nullptr};
+    SizedPlans result{sizes, {}, model.assumed, nullptr, nullptr};
     auto addLevel = [&]() -> Status {
       KINTSUGI_ASSIGN(ChosenForm form, planLevel(model, its, told));
       declarePorts(form.plan->plan, imported, ofSizes);
@@ -401,6 +406,8 @@ private:
     assumed.join(plans.assumed);
     if (plans.chosen)
       known->join(*plans.chosen);
+    if (plans.tried)
+      seen->join(*plans.tried);
     return Status::success();
   }
 
@@ -414,6 +421,7 @@ private:
   unsigned atATime = 1; ///< Parts that are planned side by side.
   /// Of the plans of parts.
   std::shared_ptr<space::GroupNames> known = std::make_shared<space::GroupNames>();
+  std::shared_ptr<TriedValues> seen = std::make_shared<TriedValues>();
   derive::Assumptions assumed;
 };
 

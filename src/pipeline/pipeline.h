@@ -21,6 +21,8 @@
 
 namespace kintsugi::pipeline {
 
+class TriedValues;
+
 struct CompileOptions {
   import::ImportOptions import;
   std::string target = "cpu"; ///< "cpu", "cuda" or "reference".
@@ -52,6 +54,9 @@ struct CompileOptions {
   /// Groups of plans of other sizes, which are all that is looked at; null: whatever can be fused.
   std::shared_ptr<const space::GroupNames> likely;
   std::shared_ptr<space::GroupNames> chosen; ///< Told those of this plan; may be null.
+  /// What runs of other sizes have seen, which are not made again; null: they are.
+  std::shared_ptr<const TriedValues> seen;
+  std::shared_ptr<TriedValues> tried; ///< Told what runs of this plan see; may be null.
   bool coldConstants = false; ///< The program's come from memory in each run; see ofProgram.
   Progress progress;
   explain::Log *log = nullptr; ///< Told what the phases decided, and why.

@@ -5,6 +5,7 @@
 #include "pipeline/kept_nodes.h"
 #include "pipeline/targets.h"
 #include "pipeline/trial_run.h"
+#include "pipeline/tried_values.h"
 #include "simplify/simplify.h"
 #include "simplify/storage_types.h"
 #include "simplify/store_narrow.h"
@@ -77,13 +78,18 @@ Expected<std::vector<double>> rangesOf(const te::Program &imported, const te::Pr
 Expected<simplify::Tried> triedOf(const te::Program &imported, const te::Program &program,
                                   ElementType narrow, const CompileOptions &options,
                                   runtime::Device &host, CompileReport &report) {
+  if (options.seen)
+    if (std::optional<simplify::Tried> known = options.seen->of(program))
+      return std::move(*known);
   simplify::Tried tried;
   KINTSUGI_ASSIGN(tried.greatest, rangesOf(imported, program, options, host, report));
-  if (options.maxError == 0)
-    return tried;
-  KINTSUGI_ASSIGN(std::vector<Tensor> feeds, trialFeeds(imported, options, usualFeeds));
-  KINTSUGI_ASSIGN(tried.kept, keptNodes(program, narrow, tried.greatest, std::move(feeds), options,
-                                        host, report));
+  if (options.maxError != 0) {
+    KINTSUGI_ASSIGN(std::vector<Tensor> feeds, trialFeeds(imported, options, usualFeeds));
+    KINTSUGI_ASSIGN(tried.kept, keptNodes(program, narrow, tried.greatest, std::move(feeds),
+                                          options, host, report));
+  }
+  if (options.tried)
+    options.tried->add(program, tried);
   return tried;
 }
 

@@ -572,6 +572,12 @@ Expected<Context *> Context::contextFor(std::span<const InputTensor> inputs,
   return found == smaller.end() ? this : found->get();
 }
 
+Expected<std::shared_ptr<const Model>> Context::modelFor(std::span<const InputTensor> inputs) {
+  std::lock_guard lock(running);
+  KINTSUGI_ASSIGN(Context * context, contextFor(inputs, {}));
+  return context->shared;
+}
+
 Status Context::run(std::span<const InputTensor> inputs, std::span<const OutputTensor> outputs,
                     RunOptions options) {
   std::lock_guard lock(running);

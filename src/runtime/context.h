@@ -103,6 +103,10 @@ public:
                                           const RunOptions &options = {});
   Status run(Binding &binding, RunOptions options = {});
 
+  /// Whose plan runs of such inputs have: the model's, or that of one of its parts for some sizes.
+  /// A context of that runs them alike, and tells of that plan's stages.
+  Expected<std::shared_ptr<const Model>> modelFor(std::span<const InputTensor> inputs);
+
   /// Waits for runs that nobody has waited for; an error of one of them.
   Status wait();
 

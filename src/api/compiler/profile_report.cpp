@@ -29,7 +29,7 @@ Expected<verify::Profile> profileRuns(Session &session, double seconds) {
     for (const runtime::StageSpan &span : runs.back())
       spans += 1 + span.parts.size();
   }
-  return verify::summarize(runs, session.manifest());
+  return verify::summarize(runs, session.plan());
 }
 
 } // namespace
@@ -39,7 +39,7 @@ Expected<Json> profile(const std::string &model, const std::string &inputs, doub
   if (!(seconds >= 0 && seconds <= 86400))
     return usageError("--seconds must be from 0 to 86400");
   KINTSUGI_ASSIGN(Session session, Session::open(model, inputs, settings));
-  const runtime::Manifest &manifest = session.manifest();
+  const runtime::Manifest &manifest = session.plan();
   Json report = describeModel(session);
   KINTSUGI_RETURN_IF_ERROR(settings.tell("timing runs"));
   KINTSUGI_RETURN_IF_ERROR(addTimes(session, seconds / 2, report));
@@ -54,7 +54,7 @@ Expected<Json> profile(const std::string &model, const std::string &inputs, doub
   report["clock"] = session.timesByDevice() ? "device" : "host";
   report["profiled_runs"] = found.runs;
   report["stages_ms"] = found.seconds * 1e3;
-  report["stages"] = describeStages(manifest, found);
+  report["stages"] = describeStages(manifest, session.sizes(), found);
   report["nodes"] = describeNodes(manifest, found);
   return report;
 }

@@ -73,6 +73,8 @@ Json describeModel(const Session &session) {
     json["code"] = section;
   Expected<int64_t> operators = jsonInteger(session.report(), "operators");
   json["operators"] = operators.ok() ? Json(*operators) : Json();
+  for (const OpenDimension &open : session.plan().open)
+    json["sizes"][open.name] = {open.low, open.high};
   if (!session.note().empty())
     json["notes"] = {session.note()};
   return json;
@@ -150,7 +152,7 @@ Expected<Json> bench(const std::string &model, const std::string &inputs, double
   KINTSUGI_RETURN_IF_ERROR(settings.tell("timing runs"));
   Json report = describeModel(session);
   KINTSUGI_RETURN_IF_ERROR(addTimes(session, seconds, report));
-  const runtime::Manifest &manifest = session.manifest();
+  const runtime::Manifest &manifest = session.plan();
   std::vector<uint64_t> launches = launchesOf(manifest);
   report["threads"] = settings.compile.threads;
   report["predicted_ms"] = predictedSeconds(manifest, launches) * 1e3;

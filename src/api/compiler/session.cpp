@@ -40,7 +40,10 @@ Expected<Session> Session::open(const std::string &path, const std::string &inpu
                                 const Settings &settings) {
   KINTSUGI_ASSIGN(Prepared prepared, prepare(path, settings));
   KINTSUGI_ASSIGN(auto device, deviceFor(prepared.path, settings));
-  return load(std::move(prepared), std::move(device), path, inputs, settings);
+  KINTSUGI_ASSIGN(Session session,
+                  load(std::move(prepared), std::move(device), path, inputs, settings));
+  KINTSUGI_RETURN_IF_ERROR(session.takePlan(settings));
+  return session;
 }
 
 Expected<Session> Session::load(Prepared prepared, std::shared_ptr<runtime::Device> device,
@@ -52,17 +55,30 @@ Expected<Session> Session::load(Prepared prepared, std::shared_ptr<runtime::Devi
   auto loaded = runtime::Model::load(prepared.path, std::move(device), readOptions);
   if (!loaded.ok() && prepared.fromCache && loaded.error().kind == ErrorKind::Input)
     return openAnew(prepared.path, path, inputs, settings);
-  KINTSUGI_ASSIGN(auto model, std::move(loaded));
   Session session;
+  KINTSUGI_ASSIGN(session.model, std::move(loaded));
   session.modelPath = path;
   runtime::ContextOptions options;
   options.threads = settings.compile.threads;
-  KINTSUGI_ASSIGN(session.context, runtime::Context::create(model, options));
+  KINTSUGI_ASSIGN(session.context, runtime::Context::create(session.model, options));
   session.takeReport(std::move(prepared));
   KINTSUGI_RETURN_IF_ERROR(inputs.empty() ? session.makeInputs() : session.readInputs(inputs));
   KINTSUGI_RETURN_IF_ERROR(session.makeOutputs());
   session.bind();
   return session;
+}
+
+/// All runs have the same sizes. What is profiled is the plan of a context's own model.
+Status Session::takePlan(const Settings &settings) {
+  if (model->manifest().open.empty())
+    return Status::success();
+  std::vector<const runtime::InputTensor *> found(boundInputs.size());
+  KINTSUGI_ASSIGN(runSizes, runtime::bindInputs(model->manifest(), boundInputs, found));
+  KINTSUGI_ASSIGN(auto used, context->modelFor(boundInputs));
+  if (used == model)
+    return Status::success();
+  KINTSUGI_ASSIGN(context, runtime::Context::create(used, {settings.compile.threads}));
+  return Status::success();
 }
 
 Expected<Session> Session::openOrLook(const std::string &path, const Settings &settings) {

@@ -29,9 +29,14 @@ public:
   Status run(const runtime::RunOptions &options = {});
 
   const runtime::Manifest &manifest() const { return artifact().manifest(); }
-  const runtime::Artifact &artifact() const {
-    return context ? context->model().artifact() : *unloaded;
+  const runtime::Artifact &artifact() const { return model ? model->artifact() : *unloaded; }
+
+  /// The plan that runs have: of a model of many sizes that of the part which serves its inputs'.
+  const runtime::Manifest &plan() const {
+    return context ? context->model().manifest() : manifest();
   }
+  /// Of open dimensions.
+  const OpenSizes &sizes() const { return runSizes; }
   /// What the device chose to run; "" where it had no choice or there is none.
   std::string_view codeSection() const {
     return context ? context->model().program().codeSection() : std::string_view();
@@ -68,11 +73,15 @@ private:
   Status makeOutputs();
   void bind();
 
+  Status takePlan(const Settings &settings);
+
+  std::shared_ptr<const runtime::Model> model; ///< Of all sizes; null where there is no context.
   std::unique_ptr<runtime::Context> context;
   std::optional<runtime::Artifact> unloaded; ///< Where there is no context.
   Json compilation, compilerDecisions;
   std::string compilationNote;
   std::string modelPath;
+  OpenSizes runSizes = {};
   std::vector<Tensor> inputs, outputs;
   std::vector<std::vector<int64_t>> shapes;      ///< Of outputs, after the last run.
   std::vector<runtime::InputTensor> boundInputs; ///< Made once: timed runs shall only run.

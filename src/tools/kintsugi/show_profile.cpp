@@ -68,6 +68,17 @@ std::string showNodes(const Json &nodes) {
   return all;
 }
 
+/// Of the sizes that a plan is for, where it is for several.
+std::string meanOver(const Json &report) {
+  if (!report.contains("sizes"))
+    return "";
+  std::string all;
+  for (const auto &[name, range] : report["sizes"].items())
+    all += (all.empty() ? ", the mean over " : " and ") + name + "=" + range[0].dump() +
+           (range[0] == range[1] ? "" : ".." + range[1].dump());
+  return all;
+}
+
 } // namespace
 
 std::string showProfile(const Json &report) {
@@ -77,7 +88,8 @@ std::string showProfile(const Json &report) {
                            milliseconds(number(report, "median_ms")).c_str());
   if (report.contains("device_ms"))
     all += ", of it " + milliseconds(number(report, "device_ms")) + " on the device";
-  all += format("; predicted %s\n", milliseconds(number(report, "predicted_ms")).c_str());
+  all += format("; predicted %s%s\n", milliseconds(number(report, "predicted_ms")).c_str(),
+                meanOver(report).c_str());
   all += format("stages one by one take %s in all, by the %s's clock: medians of %s\n\n",
                 milliseconds(number(report, "stages_ms")).c_str(), text(report, "clock").c_str(),
                 counted(number(report, "profiled_runs"), "run").c_str());
