@@ -363,7 +363,7 @@ std::string nameOf(const SizeRanges &sizes) {
 static std::vector<size_t> partsOfEach(const SizeRanges &all, bool inBlocks) {
   if (all.size() == 1)
     return {size_t(inBlocks ? 12 : 24)};
-  const size_t most = inBlocks ? 24 : 48;
+  const size_t most = inBlocks ? 20 : 48;
   std::vector<size_t> parts;
   for (const OpenDimension &open : all)
     parts.push_back((inBlocks ? 2 : 1) + llvm::Log2_64_Ceil(llvm::divideCeil(open.high, open.low)));

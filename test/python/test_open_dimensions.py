@@ -1,5 +1,7 @@
 """One artifact for a range of sizes of an open dimension: what ONNX Runtime says at each size, and what is no such model."""
 
+import json
+
 import numpy as np
 import onnx
 import onnxruntime
@@ -277,6 +279,24 @@ def test_parts_that_are_planned_side_by_side_are_the_same(kintsugi, folder, targ
         assert kintsugi("compile", path, "-o", artifact, "--dim", "N=1..6", "--quiet", *how)[::2] == (0, "")
     one, five = (artifact.read_bytes() for artifact in artifacts)
     assert one == five
+
+
+def test_profiles_tell_of_the_plan_of_their_size(kintsugi, folder):
+    path, artifact, feeds = made(folder, perceptron), folder / "perceptron.kin", folder / "feeds.npz"
+    runtime = onnxruntime.InferenceSession(path)
+    assert kintsugi("compile", path, "-o", artifact, "--dim", "N=1..64", "--quiet")[::2] == (0, "")
+    operations = {}
+    for size in (1, 60, 64):
+        np.savez(feeds, **feeds_of(runtime, size, np.random.default_rng(1)))
+        for verb in ("bench", "profile"):
+            code, text, errors = kintsugi(verb, artifact, "--inputs", feeds, "--seconds", 0.05, "--json", folder / "told.json")
+            assert (code, errors) == (0, "")
+            told = json.loads((folder / "told.json").read_text())
+            least, greatest = told["sizes"]["N"]
+            assert least <= size <= greatest and greatest < 2 * max(size, 2)
+        assert f"the mean over N={least}" in text
+        operations[size] = sum(stage["operations"] for stage in told["stages"])
+    assert operations[1] <= operations[64] / 16 and operations[60] <= operations[64]
 
 
 def test_a_size_outside_is_an_error(kintsugi, folder):

@@ -285,11 +285,11 @@ def counted_loads(monkeypatch):
     """How often artifacts are asked for, which takes a while each time."""
     loads, load = [], kintsugi.loading.Loader.load
 
-    def counting(self, dims={}, bind={}):
+    def counting(self, dims={}, bind={}, ended=None):
         if dims:
             loads.append(dims)
             time.sleep(0.2)
-        return load(self, dims, bind)
+        return load(self, dims, bind, ended)
 
     monkeypatch.setattr(kintsugi.loading.Loader, "load", counting)
     return loads
@@ -311,6 +311,60 @@ def test_threads_compile_once(tmp_path, monkeypatch):
     assert sorted(each["batch"] for each in loads) == [2, 3]
     assert len(results) == 8 and len(set(results)) == 2
     assert [each["runs"] for each in session.report()["specializations"]] == [4, 4]
+
+
+def test_termination_ends_what_a_run_compiles(tmp_path):
+    path, options = dense(tmp_path), kintsugi.RunOptions()
+
+    def terminate(*_):
+        options.terminate = True
+
+    session = kintsugi.InferenceSession(path, progress=terminate)
+    x = {"x": drawn(19, 24)}
+    with pytest.raises(kintsugi.UsageError, match="the run was cancelled: terminate is set"):
+        session.run(None, x, options)
+    assert sizes(session) == [] and options._running == []
+    compared(session, path, x)
+    options.terminate = False
+    assert len(session.run(None, x, options)) == 1 and sizes(session) == [{"batch": 19}]
+
+
+@pytest.mark.parametrize("ends", ["who compiles", "who waits"])
+def test_termination_ends_one_of_two_runs_that_need_the_same(tmp_path, ends):
+    path, compiling, goes_on = dense(tmp_path), threading.Event(), threading.Event()
+
+    def progress(*_):
+        if threads:  # It is told of the session's import, too.
+            compiling.set()
+            assert goes_on.wait(60)
+
+    threads = []
+    session = kintsugi.InferenceSession(path, progress=progress, cache=False)
+    x, made, raised = {"x": drawn(3, 24)}, [], []
+
+    def run(options):
+        try:
+            made.append(session.run(None, x, options)[0])
+        except kintsugi.UsageError as error:
+            raised.append(str(error))
+
+    options = [kintsugi.RunOptions(), kintsugi.RunOptions()]
+    threads += [threading.Thread(target=run, args=[each]) for each in options]
+    threads[0].start()
+    assert compiling.wait(60)
+    threads[1].start()
+    while not options[1]._running:
+        time.sleep(0.01)
+    ended = ["who compiles", "who waits"].index(ends)
+    options[ended].terminate = True
+    if ends == "who waits":
+        threads[1].join(60)
+        assert raised == ["the run was cancelled: terminate is set in its RunOptions"]
+    goes_on.set()
+    for thread in threads:
+        thread.join(60)
+    assert raised == ["the run was cancelled: terminate is set in its RunOptions"]
+    np.testing.assert_array_equal(made, [session.run(None, x)[0]])
 
 
 def test_a_model_in_memory_lives_as_long_as_its_session(tmp_path, monkeypatch):

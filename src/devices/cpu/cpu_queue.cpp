@@ -27,15 +27,14 @@ Expected<std::unique_ptr<CpuQueue>> CpuQueue::create(const CpuProgram &program, 
 
 void CpuQueue::beginRun(const OpenSizes &sizesOfRun) {
   sizes = sizesOfRun;
-  std::fegetenv(&callerEnvironment);
-  std::fesetenv(FE_DFL_ENV); // Bits must not depend on how the caller rounds or flushes.
+  environment.enter();
   holdsWorkers = threads > 1 && workers.tryHold();
 }
 
 void CpuQueue::endRun() {
   if (holdsWorkers)
     workers.letGo();
-  std::fesetenv(&callerEnvironment);
+  environment.leave();
 }
 
 namespace {

@@ -3,10 +3,9 @@
 #define KINTSUGI_DEVICES_CPU_CPU_QUEUE_H
 
 #include "devices/cpu/cpu_program.h"
+#include "devices/cpu/float_environment.h"
 #include "runtime/host_memory.h"
 #include "runtime/workers.h"
-
-#include <cfenv>
 
 namespace kintsugi::devices {
 
@@ -41,7 +40,7 @@ private:
   OpenSizes sizes = {};        ///< Of the open dimensions in this run.
   runtime::HostMemory scratch; ///< One slice for each thread.
   uint64_t scratchStride = 0;
-  std::fenv_t callerEnvironment; ///< How the caller's thread rounds and traps.
+  FloatEnvironment environment; ///< Of the caller's thread.
 };
 
 } // namespace kintsugi::devices

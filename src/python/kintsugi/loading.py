@@ -7,12 +7,14 @@ import operator
 import os
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from . import _capi
 from ._capi import Error, InputError
 from .compiled import Compiled
 from .files import Unchanged, in_place
+from .once import Ended
 from .ranged import Ranged
 from .settings import with_keywords
 
@@ -39,10 +41,26 @@ class Loader:
         self.path, self._settings, self.device, self._uses_cache = path, settings, device, uses_cache
         self._stream, self._name, self._progress = stream, name, progress
 
-    def load(self, dims: Mapping[str, Any] = {}, bind: Mapping[str, str] = {}) -> tuple[Compiled | Ranged, bool]:
+    def load(
+        self, dims: Mapping[str, Any] = {}, bind: Mapping[str, str] = {}, ended: Future[None] | None = None
+    ) -> tuple[Compiled | Ranged, bool]:
         """An artifact, compiled if need be; and whether it was there already. `dims`: sizes, of one of them perhaps the least
-        and the greatest."""
-        return self._told(self._load if self._uses_cache else self._load_anew, self._with(dims, bind))
+        and the greatest; `ended`: done when compiling is to end, which raises Ended."""
+        loader = self if ended is None else self._ending_with(ended)
+        try:
+            return loader._told(loader._load if self._uses_cache else loader._load_anew, loader._with(dims, bind))
+        except Error:
+            if ended is not None and ended.done():
+                raise Ended from None
+            raise
+
+    def _ending_with(self, ended: Future[None]) -> Loader:
+        def told(phase: str, step: int, steps: int) -> object:
+            if ended.done():
+                return False
+            return None if self._progress is None else self._progress(phase, step, steps)
+
+        return Loader(self.path, self._settings, self.device, self._uses_cache, self._stream, self._name, told)
 
     def in_place(self) -> Loader:
         """The same, which finds its files wherever the process goes."""

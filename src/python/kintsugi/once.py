@@ -5,10 +5,15 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from concurrent.futures import CancelledError, Future
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Future
+from concurrent.futures import wait as wait_for
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
+
+
+class Ended(Exception):
+    """Who makes an entry, or waits for it, is to stop. Others who wait make it themselves."""
 
 
 class OnceCache(Generic[T]):
@@ -22,7 +27,8 @@ class OnceCache(Generic[T]):
         self._entries: OrderedDict[Hashable, T] = OrderedDict()
         self._pending: dict[Hashable, Future[T]] = {}
 
-    def get(self, key: Hashable, make: Callable[[], T]) -> T:
+    def get(self, key: Hashable, make: Callable[[], T], ended: Future[None] | None = None) -> T:
+        """`ended`: done when the caller is no longer to wait for another, which raises Ended."""
         while True:
             with self._lock:
                 if key in self._entries:
@@ -33,6 +39,10 @@ class OnceCache(Generic[T]):
                     mine = self._pending[key] = Future()
             if promise is None:
                 return self._make(key, make, mine)
+            if ended is not None:
+                wait_for((promise, ended), return_when=FIRST_COMPLETED)
+                if not promise.done():
+                    raise Ended
             try:
                 return promise.result()
             except CancelledError:  # Who made it was interrupted, which is not this thread's affair.
@@ -52,10 +62,11 @@ class OnceCache(Generic[T]):
         except BaseException as problem:
             with self._lock:
                 del self._pending[key]
-            if isinstance(problem, Exception):
+            if isinstance(problem, Exception) and not isinstance(problem, Ended):
                 promise.set_exception(problem)
             else:
                 promise.cancel()
+                promise.set_running_or_notify_cancel()  # Else who waits for one of several hears nothing.
             raise
         evicted = []  # What they hold is freed once the others may go on.
         with self._lock:

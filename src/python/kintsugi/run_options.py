@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Any
 
 from ._capi import UsageError
 from .no_effect import Entries, Kept
+from .once import Ended
 
 _LOGS = "nothing is logged; notes of a session and warnings tell what there is to tell"
 
@@ -17,7 +19,7 @@ _NO_WAIT = "disable_synchronize_execution_providers"
 
 class RunOptions:
     """`terminate`: set to True, by any thread, it ends the runs that have these options with a UsageError, those under way
-    and those that come, until it is False again. The entry "disable_synchronize_execution_providers", set to "1", has
+    and those that come, until it is False again, and what they compile. The entry "disable_synchronize_execution_providers", set to "1", has
     `run_with_iobinding` return when a GPU is asked for a run, and not when it is done (docs/python.md)."""
 
     __slots__ = ("__weakref__", "_entries", "_kept", "_lock", "_running", "_terminate")
@@ -59,7 +61,21 @@ class RunOptions:
 
     def _check(self) -> None:
         if self._terminate:
-            raise UsageError("the run was cancelled: terminate is set in its RunOptions")
+            raise self._cancelled()
+
+    @staticmethod
+    def _cancelled() -> UsageError:
+        return UsageError("the run was cancelled: terminate is set in its RunOptions")
+
+    @contextmanager
+    def _until_ended(self) -> Iterator[Future[None]]:
+        """What is done as soon as `terminate` is set. Ended is the cancelled run's error then."""
+        ended: Future[None] = Future()
+        try:
+            with self._under_way(lambda: None if ended.done() else ended.set_result(None)):
+                yield ended
+        except Ended:
+            raise self._cancelled() from None
 
     @contextmanager
     def _under_way(self, cancel: Callable[[], None]) -> Iterator[None]:

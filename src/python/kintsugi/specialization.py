@@ -7,6 +7,7 @@ import threading
 import time
 import weakref
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import ExitStack
 from typing import Any, TypeAlias
 
@@ -92,14 +93,14 @@ class Specializations:
 
     def compute(self, values: Sequence[Any], options: RunOptions | None = None) -> list[Array]:
         given = [at_home(value, numpy.asarray) for value in values]
-        one = self._met(given)
+        one = self._met(given, options)
         with self._turn:
             one.runs += 1
             return one.program.compute(one.taken(given), options)
 
     def compute_into(self, values: Sequence[Any], bound: Sequence[Any], options: RunOptions | None = None) -> list[Any]:
         given = [at_home(value, numpy.asarray) for value in values]
-        one = self._met(given)
+        one = self._met(given, options)
         with self._turn:
             one.runs += 1
             return one.program.compute_into(one.taken(given), bound, options)
@@ -115,15 +116,21 @@ class Specializations:
     # Which artifact
     #
 
-    def _met(self, given: Sequence[Any]) -> Specialization:
+    def _met(self, given: Sequence[Any], options: RunOptions | None) -> Specialization:
         """The one that serves these values, made where it has not been met or was let go of."""
+        if options is None:
+            return self._found(given, None)
+        with options._until_ended() as ended:
+            return self._found(given, ended)
+
+    def _found(self, given: Sequence[Any], ended: Future[None] | None) -> Specialization:
         shapes: Shapes = tuple([tuple(value.shape) for value in given])
         while True:
             names = self._by_value
             values = self._known(given, names) if names else {}
             key = (shapes, tuple([(name, value.tobytes()) for name, value in values.items()]))
             try:
-                return self._cache.get(key, lambda: self._made(given, shapes, values))
+                return self._cache.get(key, lambda: self._made(given, shapes, values, ended), ended)
             except _NeedsValues as more:
                 if more.names - self._known(given, more.names).keys():
                     raise more.problem from None
@@ -137,13 +144,15 @@ class Specializations:
             if port.name in names and port._size_of(tuple(value.shape)) <= _LARGEST_VALUE
         }
 
-    def _made(self, given: Sequence[Any], shapes: Shapes, values: Mapping[str, Array]) -> Specialization:
+    def _made(
+        self, given: Sequence[Any], shapes: Shapes, values: Mapping[str, Array], ended: Future[None] | None
+    ) -> Specialization:
         start = time.perf_counter()
         for port, value in zip(self.inputs, given):
             self._check(port, value)
         sizes = sizes_of(self._dimensions, shapes, self._ranges)
         self._files.check()
-        compiled, was_there = self._artifact_for(sizes, values)
+        compiled, was_there = self._artifact_for(sizes, values, ended)
         one = Specialization(compiled, was_there, sizes, values, self.inputs)
         one.seconds = time.perf_counter() - start
         self.notes += [note for note in compiled.notes if note not in self.notes]
@@ -159,13 +168,15 @@ class Specializations:
         if not port._fits(tuple(value.shape)):
             raise InputError(f"'{port.name}' is {list(value.shape)}, the model's is {port._spelled()}")
 
-    def _artifact_for(self, sizes: Mapping[str, int], values: Mapping[str, Array]) -> tuple[Program, bool]:
+    def _artifact_for(
+        self, sizes: Mapping[str, int], values: Mapping[str, Array], ended: Future[None] | None
+    ) -> tuple[Program, bool]:
         """The artifact that serves these sizes of open dimensions and values of inputs, by name, which no other place
         decides; and whether it was there already."""
         with ExitStack() as stack:
             bind = {name: file_of({name: value}, stack) for name, value in values.items()}
             try:
-                return self._loader.load(sizes, bind)
+                return self._loader.load(sizes, bind, ended)
             except InputError as problem:
                 if more := self._needed(sizes, bind) - values.keys():
                     raise _NeedsValues(more, problem) from None

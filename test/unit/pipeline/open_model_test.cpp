@@ -56,7 +56,7 @@ TEST(SmallerSizes, OfTwoAreEachPairOnce) {
     for (int64_t batches : {2, 4, 16, 64}) {
       const SizeRanges all = {{"B", 1, batches}, {"S", 3, 512}};
       std::vector<SizeRanges> parts = smallerSizes(all, inBlocks);
-      EXPECT_LE(parts.size(), inBlocks ? 24u : 48u);
+      EXPECT_LE(parts.size(), inBlocks ? 20u : 48u);
       EXPECT_EQ(nameOf(parts.back()), std::to_string(batches) + "x512");
       auto takes = [](const SizeRanges &part, int64_t batch, int64_t length) {
         return part[0].takes(batch) && part[1].takes(length);

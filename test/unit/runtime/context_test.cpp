@@ -13,6 +13,9 @@
 #include <map>
 #include <set>
 #include <thread>
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
 
 using namespace kintsugi;
 using namespace kintsugi::runtime;
@@ -385,6 +388,9 @@ TEST(Context, RoundingOfTheCallerDoesNotMatter) {
   auto context = makeContext(loadModel(affineParts()), 2);
   AffineTensors nearest, upward;
   ASSERT_TRUE(nearest.run(*context).ok());
+  std::feclearexcept(FE_ALL_EXCEPT);
+  ASSERT_TRUE(nearest.run(*context).ok());
+  EXPECT_EQ(std::fetestexcept(FE_ALL_EXCEPT), 0);
   std::fesetround(FE_UPWARD);
   Status status = upward.run(*context);
   int after = std::fegetround();
@@ -393,3 +399,20 @@ TEST(Context, RoundingOfTheCallerDoesNotMatter) {
   EXPECT_EQ(after, FE_UPWARD);
   EXPECT_EQ(nearest.y, upward.y);
 }
+
+#if defined(__x86_64__)
+/// Programs change the vectors' register alone, mostly to flush what is denormal.
+TEST(Context, RoundingOfTheCallersVectorsDoesNotMatter) {
+  auto context = makeContext(loadModel(affineParts()), 2);
+  AffineTensors usual, changed;
+  ASSERT_TRUE(usual.run(*context).ok());
+  const unsigned before = _mm_getcsr(), downward = 0x2000, flushing = 0x8040;
+  _mm_setcsr(before | downward | flushing);
+  Status status = changed.run(*context);
+  unsigned after = _mm_getcsr();
+  _mm_setcsr(before);
+  ASSERT_TRUE(status.ok());
+  EXPECT_EQ(after, before | downward | flushing);
+  EXPECT_EQ(usual.y, changed.y);
+}
+#endif
