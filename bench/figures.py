@@ -222,6 +222,8 @@ ROWS = [
     ("one artifact for 1 to 16 sentences of 1 to 128 tokens, likewise, processor", of_open_dimension, "open-pairs",
      "./dev bench open bert_base_128 --pairs"),
     ("one artifact for lengths of 1 to 512, likewise, in f16 on a GPU", of_open_dimension, "open-lengths-cuda", "./dev bench open --lengths --target cuda --precision f16"),
+    ("one artifact for such sentences, likewise, in f16 on a GPU", of_open_dimension, "open-pairs-cuda",
+     "./dev bench open bert_base_128 --pairs --target cuda --precision f16"),
     ("pairs of operators as exporters write them, and random models over a millisecond: time / the best peer's, the worst; how many"
      " take over twice that, or fail", cliffs, "idioms", "./dev bench idioms"),
     ("time of the best of these peers / Kintsugi's, geometric mean (without llama_1b_decode, which is bound by reading its"
