@@ -309,7 +309,6 @@ private:
     CompileOptions its = options;
     if (!known->empty() && options.tuneSeconds == 0)
       its.likely = known;
-    its.seen = seen;
     KINTSUGI_ASSIGN(SizedPlans all, plan(imported, its, "", report));
     KINTSUGI_RETURN_IF_ERROR(add(all, options));
     if (std::string told = describe(assumed, options.machine); !told.empty())

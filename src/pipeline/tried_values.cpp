@@ -1,46 +1,43 @@
 #include "pipeline/tried_values.h"
 
+#include "space/group_names.h"
+
 #include <algorithm>
 
 namespace kintsugi::pipeline {
 
-static const std::string &nameOf(const te::Program &program, uint32_t node) {
-  return program.value(program.resultsOf(node)[0]).name;
-}
+static void raise(double &magnitude, double to) { magnitude = std::max(magnitude, to); }
 
 void TriedValues::add(const te::Program &program, const simplify::Tried &tried) {
-  if (tried.greatest.empty())
-    return;
-  std::lock_guard<std::mutex> lock(mutex);
-  for (uint32_t value = 0; value < program.values.size(); ++value) {
-    double &its = greatest[program.values[value].name];
-    its = std::max(its, tried.greatest[value]);
-  }
+  wasUnseen |= tried.greatest.empty();
+  for (size_t value = 0; value < tried.greatest.size(); ++value)
+    raise(greatest[program.values[value].name], tried.greatest[value]);
   for (uint32_t node = 0; node < program.nodes.size(); ++node)
-    kept[nameOf(program, node)] |= tried.isKept(node);
+    kept[space::nameOf(program, node)] |= tried.isKept(node);
 }
 
 void TriedValues::join(const TriedValues &other) {
-  std::scoped_lock lock(mutex, other.mutex);
-  for (const auto &[name, magnitude] : other.greatest) {
-    double &its = greatest[name];
-    its = std::max(its, magnitude);
-  }
+  wasUnseen |= other.wasUnseen;
+  for (const auto &[name, magnitude] : other.greatest)
+    raise(greatest[name], magnitude);
   for (const auto &[name, stays] : other.kept)
     kept[name] |= stays;
 }
 
 std::optional<simplify::Tried> TriedValues::of(const te::Program &program) const {
+  if (wasUnseen && !greatest.empty())
+    return std::nullopt;
   simplify::Tried result;
   for (const te::Value &value : program.values) {
     auto found = greatest.find(value.name);
-    if (found == greatest.end())
+    if (found != greatest.end())
+      result.greatest.push_back(found->second);
+    else if (!wasUnseen)
       return std::nullopt;
-    result.greatest.push_back(found->second);
   }
   bool any = false;
   for (uint32_t node = 0; node < program.nodes.size(); ++node) {
-    auto found = kept.find(nameOf(program, node));
+    auto found = kept.find(space::nameOf(program, node));
     if (found == kept.end())
       return std::nullopt;
     result.kept.push_back(found->second);

@@ -13,7 +13,6 @@
 #include "te/program.h"
 
 #include <map>
-#include <mutex>
 #include <optional>
 #include <string>
 
@@ -21,20 +20,21 @@ namespace kintsugi::pipeline {
 
 class TriedValues {
 public:
-  /// Adds what was seen of a program; nothing where nothing is known of it. Any thread.
+  /// Adds what was seen of a program.
   void add(const te::Program &program, const simplify::Tried &tried);
 
   /// Adds what another was told: of a value the greatest magnitude, and a node stays f32 where it
   /// does at any size.
   void join(const TriedValues &other);
 
-  /// Of a program all of whose values were seen; nullopt: it has to be run.
+  /// Of a program all of whose values were seen, and at all sizes or none; nullopt: it has to be
+  /// run.
   std::optional<simplify::Tried> of(const te::Program &program) const;
 
 private:
-  mutable std::mutex mutex; ///< Of those who add.
   std::map<std::string, double> greatest;
   std::map<std::string, bool> kept; ///< By the name of a node's first result.
+  bool wasUnseen = false;           ///< Magnitudes of some program were not seen, or not asked for.
 };
 
 } // namespace kintsugi::pipeline

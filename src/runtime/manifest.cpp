@@ -5,6 +5,13 @@
 using namespace kintsugi;
 using namespace kintsugi::runtime;
 
+double kintsugi::runtime::neededPart(const Stage &stage, const OpenSizes &sizes) {
+  double part = 1;
+  for (const Trim &trim : stage.trims)
+    part *= static_cast<double>(trim.kept(sizes)) / static_cast<double>(trim.period());
+  return part;
+}
+
 Plan Plan::ofStage(uint32_t stage) {
   Plan plan;
   plan.kind = Kind::Stage;

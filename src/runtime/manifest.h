@@ -126,6 +126,9 @@ struct Stage : Work {
   bool operator==(const Stage &) const = default;
 };
 
+/// Of a stage's tiles, the part that runs of such sizes need.
+double neededPart(const Stage &stage, const OpenSizes &sizes);
+
 /// What a run has to look at. When all is done: a report, i64 numbers of which the first is not 0
 /// where an operand was wrong. Or elements of an input that must lie in a range: before anything is
 /// done, or when all is done where they are in the device's memory.

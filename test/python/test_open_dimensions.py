@@ -270,13 +270,16 @@ def test_a_gpu_takes_each_size(kintsugi, folder, make):
     check_sizes(kintsugi, folder, make, "--target", "cuda")
 
 
-@pytest.mark.parametrize("target", ["cpu", "cuda"])
-def test_parts_that_are_planned_side_by_side_are_the_same(kintsugi, folder, target):
+@pytest.mark.parametrize(
+    "how",
+    ["--target cpu", "--target cuda", "--target cuda --precision f16", "--target cpu --precision bf16 --max-error 0.004"],
+)
+def test_parts_that_are_planned_side_by_side_are_the_same(kintsugi, folder, how):
     path = made(folder, perceptron)
     artifacts = [folder / f"{threads}.kin" for threads in (1, 5)]
     for artifact in artifacts:
-        how = "--target", target, "--threads", artifact.stem
-        assert kintsugi("compile", path, "-o", artifact, "--dim", "N=1..6", "--quiet", *how)[::2] == (0, "")
+        words = *how.split(), "--threads", artifact.stem
+        assert kintsugi("compile", path, "-o", artifact, "--dim", "N=1..6", "--quiet", *words)[::2] == (0, "")
     one, five = (artifact.read_bytes() for artifact in artifacts)
     assert one == five
 

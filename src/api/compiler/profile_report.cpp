@@ -6,6 +6,8 @@
 #include "base/files.h"
 #include "verify/trace_events.h"
 
+#include <algorithm>
+
 namespace kintsugi::api {
 
 namespace {
@@ -32,6 +34,21 @@ Expected<verify::Profile> profileRuns(Session &session, double seconds) {
   return verify::summarize(runs, session.plan());
 }
 
+/// With the bytes and the arithmetic of the tiles that runs of such sizes need.
+runtime::Manifest atSizes(runtime::Manifest manifest, const OpenSizes &sizes) {
+  for (runtime::Stage &stage : manifest.stages) {
+    double part = runtime::neededPart(stage, sizes);
+    auto scale = [&](uint64_t &count) { count = uint64_t(double(count) * part); };
+    auto scaleWork = [&](runtime::Work &work) {
+      scale(work.movedBytes);
+      std::ranges::for_each(work.operations, scale);
+    };
+    scaleWork(stage);
+    std::ranges::for_each(stage.parts, scaleWork);
+  }
+  return manifest;
+}
+
 } // namespace
 
 Expected<Json> profile(const std::string &model, const std::string &inputs, double seconds,
@@ -39,7 +56,9 @@ Expected<Json> profile(const std::string &model, const std::string &inputs, doub
   if (!(seconds >= 0 && seconds <= 86400))
     return usageError("--seconds must be from 0 to 86400");
   KINTSUGI_ASSIGN(Session session, Session::open(model, inputs, settings));
-  const runtime::Manifest &manifest = session.plan();
+  KINTSUGI_RETURN_IF_ERROR(session.takePlan(settings));
+  KINTSUGI_ASSIGN(OpenSizes sizes, session.sizes());
+  const runtime::Manifest manifest = atSizes(session.plan(), sizes);
   Json report = describeModel(session);
   KINTSUGI_RETURN_IF_ERROR(settings.tell("timing runs"));
   KINTSUGI_RETURN_IF_ERROR(addTimes(session, seconds / 2, report));
@@ -51,10 +70,12 @@ Expected<Json> profile(const std::string &model, const std::string &inputs, doub
   }
   report["threads"] = settings.compile.threads;
   report["predicted_ms"] = predictedSeconds(manifest, launchesOf(manifest)) * 1e3;
+  if (Json served = describeSizes(session); !served.empty())
+    report["sizes"] = std::move(served);
   report["clock"] = session.timesByDevice() ? "device" : "host";
   report["profiled_runs"] = found.runs;
   report["stages_ms"] = found.seconds * 1e3;
-  report["stages"] = describeStages(manifest, session.sizes(), found);
+  report["stages"] = describeStages(manifest, found);
   report["nodes"] = describeNodes(manifest, found);
   return report;
 }

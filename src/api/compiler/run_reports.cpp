@@ -73,8 +73,6 @@ Json describeModel(const Session &session) {
     json["code"] = section;
   Expected<int64_t> operators = jsonInteger(session.report(), "operators");
   json["operators"] = operators.ok() ? Json(*operators) : Json();
-  for (const OpenDimension &open : session.plan().open)
-    json["sizes"][open.name] = {open.low, open.high};
   if (!session.note().empty())
     json["notes"] = {session.note()};
   return json;
@@ -84,6 +82,13 @@ std::vector<uint64_t> launchesOf(const runtime::Manifest &manifest) {
   std::vector<uint64_t> launches(manifest.stages.size(), 0);
   countLaunches(manifest.plan, 1, launches);
   return launches;
+}
+
+Json describeSizes(const Session &session) {
+  Json json = Json::object();
+  for (const OpenDimension &open : session.planned())
+    json[open.name] = {open.low, open.high};
+  return json;
 }
 
 double predictedSeconds(const runtime::Manifest &manifest, const std::vector<uint64_t> &launches) {
@@ -149,8 +154,11 @@ Expected<Json> bench(const std::string &model, const std::string &inputs, double
   if (!(seconds >= 0 && seconds <= 86400))
     return usageError("--seconds must be from 0 to 86400");
   KINTSUGI_ASSIGN(Session session, Session::open(model, inputs, settings));
+  KINTSUGI_RETURN_IF_ERROR(session.takePlan(settings));
   KINTSUGI_RETURN_IF_ERROR(settings.tell("timing runs"));
   Json report = describeModel(session);
+  if (Json sizes = describeSizes(session); !sizes.empty())
+    report["sizes"] = std::move(sizes);
   KINTSUGI_RETURN_IF_ERROR(addTimes(session, seconds, report));
   const runtime::Manifest &manifest = session.plan();
   std::vector<uint64_t> launches = launchesOf(manifest);

@@ -9,6 +9,9 @@ namespace kintsugi::api {
 /// What every report of a run says of its model.
 Json describeModel(const Session &session);
 
+/// Of open dimensions, by name, the least and the greatest size that the session's plan serves.
+Json describeSizes(const Session &session);
+
 /// Adds to a stage's entry its "kind", "generated" or "call", and of a call where it "runs_on".
 void addKind(const runtime::Stage &stage, Json &entry);
 

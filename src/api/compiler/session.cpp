@@ -40,10 +40,7 @@ Expected<Session> Session::open(const std::string &path, const std::string &inpu
                                 const Settings &settings) {
   KINTSUGI_ASSIGN(Prepared prepared, prepare(path, settings));
   KINTSUGI_ASSIGN(auto device, deviceFor(prepared.path, settings));
-  KINTSUGI_ASSIGN(Session session,
-                  load(std::move(prepared), std::move(device), path, inputs, settings));
-  KINTSUGI_RETURN_IF_ERROR(session.takePlan(settings));
-  return session;
+  return load(std::move(prepared), std::move(device), path, inputs, settings);
 }
 
 Expected<Session> Session::load(Prepared prepared, std::shared_ptr<runtime::Device> device,
@@ -68,17 +65,30 @@ Expected<Session> Session::load(Prepared prepared, std::shared_ptr<runtime::Devi
   return session;
 }
 
-/// All runs have the same sizes. What is profiled is the plan of a context's own model.
 Status Session::takePlan(const Settings &settings) {
-  if (model->manifest().open.empty())
-    return Status::success();
-  std::vector<const runtime::InputTensor *> found(boundInputs.size());
-  KINTSUGI_ASSIGN(runSizes, runtime::bindInputs(model->manifest(), boundInputs, found));
   KINTSUGI_ASSIGN(auto used, context->modelFor(boundInputs));
   if (used == model)
     return Status::success();
+  context.reset(); // Not both at a time: a GPU may have no memory left.
   KINTSUGI_ASSIGN(context, runtime::Context::create(used, {settings.compile.threads}));
   return Status::success();
+}
+
+/// The plan of all sizes has the runs that no other takes.
+std::vector<OpenDimension> Session::planned() const {
+  std::vector<OpenDimension> result = plan().open;
+  if (&plan() != &manifest())
+    return result;
+  for (size_t number = 0; number < result.size(); ++number)
+    for (const auto &part : model->smaller())
+      if (int64_t high = part->manifest().open[number].high; high < result[number].high)
+        result[number].low = std::max(result[number].low, high + 1);
+  return result;
+}
+
+Expected<OpenSizes> Session::sizes() const {
+  std::vector<const runtime::InputTensor *> found(boundInputs.size());
+  return runtime::bindInputs(manifest(), boundInputs, found);
 }
 
 Expected<Session> Session::openOrLook(const std::string &path, const Settings &settings) {

@@ -31,12 +31,16 @@ public:
   const runtime::Manifest &manifest() const { return artifact().manifest(); }
   const runtime::Artifact &artifact() const { return model ? model->artifact() : *unloaded; }
 
-  /// The plan that runs have: of a model of many sizes that of the part which serves its inputs'.
+  /// Makes the plan that runs have, which serves some of a model's sizes, the session's own: that
+  /// of all sizes is what is profiled otherwise.
+  Status takePlan(const Settings &settings);
   const runtime::Manifest &plan() const {
     return context ? context->model().manifest() : manifest();
   }
-  /// Of open dimensions.
-  const OpenSizes &sizes() const { return runSizes; }
+  /// The sizes of open dimensions whose runs have that plan.
+  std::vector<OpenDimension> planned() const;
+  /// Those of the inputs.
+  Expected<OpenSizes> sizes() const;
   /// What the device chose to run; "" where it had no choice or there is none.
   std::string_view codeSection() const {
     return context ? context->model().program().codeSection() : std::string_view();
@@ -73,15 +77,12 @@ private:
   Status makeOutputs();
   void bind();
 
-  Status takePlan(const Settings &settings);
-
   std::shared_ptr<const runtime::Model> model; ///< Of all sizes; null where there is no context.
   std::unique_ptr<runtime::Context> context;
   std::optional<runtime::Artifact> unloaded; ///< Where there is no context.
   Json compilation, compilerDecisions;
   std::string compilationNote;
   std::string modelPath;
-  OpenSizes runSizes = {};
   std::vector<Tensor> inputs, outputs;
   std::vector<std::vector<int64_t>> shapes;      ///< Of outputs, after the last run.
   std::vector<runtime::InputTensor> boundInputs; ///< Made once: timed runs shall only run.

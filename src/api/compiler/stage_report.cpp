@@ -14,20 +14,11 @@ Json rate(double count, double seconds) {
   return count > 0 && seconds > 0 ? Json(count / seconds * 1e-9) : Json();
 }
 
-/// Of a stage's tiles, the part that runs of such sizes need.
-double neededPart(const runtime::Stage &stage, const OpenSizes &sizes) {
-  double part = 1;
-  for (const runtime::Trim &trim : stage.trims)
-    part *= double(trim.kept(sizes)) / double(trim.period());
-  return part;
-}
-
 /// What there is to say of a stage and of a part alike.
-Json describeWork(const runtime::Work &work, double launches, double needed, double seconds,
-                  double share) {
-  double bytes = double(work.movedBytes) * launches * needed;
+Json describeWork(const runtime::Work &work, double launches, double seconds, double share) {
+  double bytes = double(work.movedBytes) * launches;
   double operations =
-      launches * needed * std::accumulate(work.operations.begin(), work.operations.end(), 0.0);
+      launches * std::accumulate(work.operations.begin(), work.operations.end(), 0.0);
   return {{"name", work.symbol},
           {"nodes", work.nodes},
           {"measured_ms", seconds * 1e3},
@@ -39,7 +30,7 @@ Json describeWork(const runtime::Work &work, double launches, double needed, dou
           {"gflop_per_s", rate(operations, seconds)}};
 }
 
-Json describeParts(const runtime::Stage &stage, const verify::StageProfile &measured, double needed,
+Json describeParts(const runtime::Stage &stage, const verify::StageProfile &measured,
                    double share) {
   std::vector<size_t> order(stage.parts.size());
   std::iota(order.begin(), order.end(), size_t(0));
@@ -47,8 +38,8 @@ Json describeParts(const runtime::Stage &stage, const verify::StageProfile &meas
   Json list = Json::array();
   for (size_t number : order) {
     const verify::PartProfile &part = measured.parts[number];
-    list.push_back(describeWork(stage.parts[number], double(measured.launches), needed,
-                                part.seconds, share * part.share));
+    list.push_back(describeWork(stage.parts[number], double(measured.launches), part.seconds,
+                                share * part.share));
     list.back()["part"] = number;
     if (!measured.isClocked)
       list.back()["measured_ms"] = Json();
@@ -58,8 +49,7 @@ Json describeParts(const runtime::Stage &stage, const verify::StageProfile &meas
 
 } // namespace
 
-Json describeStages(const runtime::Manifest &manifest, const OpenSizes &sizes,
-                    const verify::Profile &profile) {
+Json describeStages(const runtime::Manifest &manifest, const verify::Profile &profile) {
   std::vector<size_t> order(manifest.stages.size());
   std::iota(order.begin(), order.end(), size_t(0));
   std::ranges::sort(order, {}, [&](size_t i) { return std::pair(-profile.stages[i].seconds, i); });
@@ -68,14 +58,13 @@ Json describeStages(const runtime::Manifest &manifest, const OpenSizes &sizes,
     const runtime::Stage &stage = manifest.stages[number];
     const verify::StageProfile &measured = profile.stages[number];
     double share = profile.seconds > 0 ? measured.seconds / profile.seconds : 0;
-    const double part = neededPart(stage, sizes);
-    list.push_back(describeWork(stage, double(measured.launches), part, measured.seconds, share));
+    list.push_back(describeWork(stage, double(measured.launches), measured.seconds, share));
     list.back()["stage"] = number;
     list.back()["launches"] = measured.launches;
     addKind(stage, list.back());
     if (stage.parts.empty())
       continue;
-    list.back()["parts"] = describeParts(stage, measured, part, share);
+    list.back()["parts"] = describeParts(stage, measured, share);
     list.back()["shared_by"] = measured.isClocked ? "clock" : "prediction";
   }
   return list;

@@ -7,10 +7,8 @@
 
 namespace kintsugi::api {
 
-/// "stages" of the report, the one that takes longest first, with the parts of each. Where
-/// dimensions are open, bytes and arithmetic are of the tiles that these sizes need.
-Json describeStages(const runtime::Manifest &manifest, const OpenSizes &sizes,
-                    const verify::Profile &profile);
+/// "stages" of the report, the one that takes longest first, with the parts of each.
+Json describeStages(const runtime::Manifest &manifest, const verify::Profile &profile);
 
 /// Its "nodes", likewise.
 Json describeNodes(const runtime::Manifest &manifest, const verify::Profile &profile);

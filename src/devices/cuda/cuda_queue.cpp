@@ -142,8 +142,8 @@ void CudaQueue::endRun() {
 // Steps that are the same in each run
 //===----------------------------------------------------------------------===//
 
-constexpr size_t mostGraphs = 32; ///< Each holds memory of the driver.
-constexpr size_t mostMet = 256;
+constexpr size_t mostGraphs = 16; ///< Each holds memory of the driver.
+constexpr size_t mostMet = 64;
 
 /// Steps that are under way go when they are done; what they use beside them is waited for.
 void CudaQueue::drop(Recorded &recorded) {
@@ -155,18 +155,22 @@ void CudaQueue::drop(Recorded &recorded) {
   recorded = {};
 }
 
-bool CudaQueue::wasMetLately(const RunKey &key) {
-  if (std::ranges::find(met, key) != met.end())
-    return true;
-  if (met.size() < mostMet)
-    met.emplace_back();
-  met[numMet++ % mostMet] = key;
-  return false;
+/// Notes the run under way.
+bool CudaQueue::wasMetSince(uint64_t run, const RunKey &key) {
+  auto known = std::ranges::find(met, key, &Met::key);
+  const bool isAgain = known != met.end() && known->lastRun > run;
+  if (known == met.end())
+    known = met.size() < mostMet ? met.emplace(met.end())
+                                 : std::ranges::min_element(met, {}, &Met::lastRun);
+  *known = {key, numRuns};
+  return isAgain;
 }
 
-/// Null where a run like this has no graph and is not to have one yet: recording takes longer than
-/// launching each step, and would cost a graph that may be used again.
+/// Null where a run like this has no graph and is not to have one: recording takes longer than
+/// launching each step, and would cost a graph that is used as often. Of sizes without any order a
+/// few are recorded, as each may come again.
 CudaQueue::Recorded *CudaQueue::recordedFor(RunKey key) {
+  ++numRuns;
   if (isTiming && timed.key != key)
     dropTimedGraph();
   Recorded *found = isTiming ? &timed : nullptr;
@@ -176,15 +180,17 @@ CudaQueue::Recorded *CudaQueue::recordedFor(RunKey key) {
       graphs.reserve(mostGraphs);
       known = graphs.emplace(graphs.end());
     } else if (known == graphs.end()) {
-      if (!wasMetLately(key))
-        return nullptr;
       known = std::ranges::min_element(graphs, {}, &Recorded::lastUsed);
+      const bool isAgain = wasMetSince(known->lastUsed, key);
+      if (!isAgain || numRuns < lastReplaced + mostGraphs)
+        return nullptr;
+      lastReplaced = numRuns;
       drop(*known);
     }
     found = &*known;
   }
   found->key = std::move(key);
-  found->lastUsed = ++numRuns;
+  found->lastUsed = numRuns;
   return found;
 }
 
@@ -219,7 +225,7 @@ Expected<bool> CudaQueue::beginSteps(std::span<const MemoryRange> lasting,
 
 Status CudaQueue::endSteps(bool complete) {
   if (!trace) {
-    isWatched = !complete;
+    isWatched &= !complete;
     return Status::success();
   }
   Status status = complete ? recordTrace() : Status::success();

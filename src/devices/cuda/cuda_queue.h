@@ -15,10 +15,9 @@ namespace kintsugi::devices {
 /// The steps of a queue's first run are waited for one by one, so that a fault is known to be a
 /// stage's; the second run's are noted, shortened and recorded into a graph, which that and all
 /// later runs start. Runs of other sizes, or with tensors in other places, have graphs of their
-/// own, so many of them; from then on what comes once is launched step by step, and what comes
-/// twice takes the place of the graph that was used last longest ago. Runs whose stages are timed
-/// have another graph. Recording is done on the queue's own stream, whatever stream a run is put
-/// on.
+/// own, so many of them; from then on what has none is launched step by step, until it comes a
+/// second time since some graph was used, whose place it takes. Runs whose stages are timed have
+/// another graph. Recording is done on the queue's own stream, whatever stream a run is put on.
 class CudaQueue final : public runtime::DeviceQueue {
 public:
   /// `stream`: another queue's, which outlives this one; null for one of its own.
@@ -59,6 +58,11 @@ private:
     bool operator==(const RunKey &) const = default;
   };
 
+  struct Met {
+    RunKey key;
+    uint64_t lastRun = 0;
+  };
+
   /// The steps of runs that are alike.
   struct Recorded {
     RunKey key;
@@ -83,7 +87,7 @@ private:
   Status runCallTimed(uint32_t stage, void *const *buffers);
   void addAlone(runtime::StageSpan span, Clock::time_point began);
   Recorded *recordedFor(RunKey key);
-  bool wasMetLately(const RunKey &key);
+  bool wasMetSince(uint64_t run, const RunKey &key);
   void drop(Recorded &recorded);
   void dropTimedGraph();
   size_t partsOfTrace() const;
@@ -105,11 +109,11 @@ private:
   std::array<cuda::Handle, mostMarks> marks = {}; ///< Events, made when they are set first.
   cuda::Handle behind = nullptr; ///< The last one set, where nobody waited since; or null.
   std::vector<Recorded> graphs;  ///< Some, of which the one that was used last longest ago goes.
-  std::vector<RunKey> met;       ///< Runs that had no graph, the last ones; in turn.
-  size_t numMet = 0;
-  Recorded timed;            ///< With the launches timed one by one.
-  Recorded *ofRun = nullptr; ///< That of the run under way, one of these; or null.
-  OpenSizes sizes = {};      ///< Of the open dimensions in the run under way.
+  std::vector<Met> met;          ///< Runs that had no graph, some of the last ones.
+  uint64_t lastReplaced = 0;     ///< The run that took a graph's place last.
+  Recorded timed;                ///< With the launches timed one by one.
+  Recorded *ofRun = nullptr;     ///< That of the run under way, one of these; or null.
+  OpenSizes sizes = {};          ///< Of the open dimensions in the run under way.
   uint64_t numRuns = 0;
   bool isWatched = true;              ///< Each launch is waited for; until a run was seen through.
   bool hasFixedSteps = false;         ///< The run under way.

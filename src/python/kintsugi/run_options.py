@@ -19,8 +19,9 @@ _NO_WAIT = "disable_synchronize_execution_providers"
 
 class RunOptions:
     """`terminate`: set to True, by any thread, it ends the runs that have these options with a UsageError, those under way
-    and those that come, until it is False again, and what they compile. The entry "disable_synchronize_execution_providers", set to "1", has
-    `run_with_iobinding` return when a GPU is asked for a run, and not when it is done (docs/python.md)."""
+    and those that come, until it is False again, and what they compile. The entry
+    "disable_synchronize_execution_providers", set to "1", has `run_with_iobinding` return when a GPU is asked for a run, and
+    not when it is done (docs/python.md)."""
 
     __slots__ = ("__weakref__", "_entries", "_kept", "_lock", "_running", "_terminate")
 
@@ -74,6 +75,8 @@ class RunOptions:
         try:
             with self._under_way(lambda: None if ended.done() else ended.set_result(None)):
                 yield ended
+                if ended.done():
+                    raise Ended
         except Ended:
             raise self._cancelled() from None
 

@@ -27,7 +27,7 @@ verify::Profile profileOf(const runtime::Manifest &m, std::vector<runtime::PartS
 
 TEST(StageReport, PartsAreInsideOfTheirStage) {
   runtime::Manifest m = manifest();
-  Json stages = describeStages(m, {}, profileOf(m, {{0, 2000}, {500, 500}}));
+  Json stages = describeStages(m, profileOf(m, {{0, 2000}, {500, 500}}));
   ASSERT_EQ(stages.size(), 2u);
   EXPECT_EQ(stages[0]["name"], "j0");
   EXPECT_DOUBLE_EQ(stages[0]["share"].get<double>(), 0.75);
@@ -47,7 +47,7 @@ TEST(StageReport, PartsAreInsideOfTheirStage) {
 
 TEST(StageReport, PartsWithoutAClockHaveSharesAlone) {
   runtime::Manifest m = manifest();
-  Json stages = describeStages(m, {}, profileOf(m, {}));
+  Json stages = describeStages(m, profileOf(m, {}));
   EXPECT_EQ(stages[0]["shared_by"], "prediction");
   const Json &parts = stages[0]["parts"];
   EXPECT_EQ(parts[0]["name"], "k2");

@@ -152,6 +152,14 @@ TEST(OpenDimension, KeptTilesCoverTheRows) {
   EXPECT_EQ(trim.kept({10}), 40u);
 }
 
+TEST(OpenDimension, APartOfAStagesTilesIsNeeded) {
+  Stage stage;
+  EXPECT_EQ(neededPart(stage, {3}), 1);
+  stage.trims = {{0, 1, 1, 8, 4}, {1, 1, 1, 4, 1}};
+  EXPECT_EQ(neededPart(stage, {8, 4}), 1);
+  EXPECT_EQ(neededPart(stage, {2, 3}), 0.25 * 0.75);
+}
+
 TEST(OpenDimension, OtherSizesAreErrors) {
   auto context = onProcessor(openParts(3));
   std::vector<float> y(2000);
