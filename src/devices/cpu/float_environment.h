@@ -10,10 +10,6 @@
 
 #include <cfenv>
 
-#if defined(__x86_64__)
-#include <xmmintrin.h>
-#endif
-
 namespace kintsugi::devices {
 
 class FloatEnvironment {
@@ -23,8 +19,8 @@ public:
 #if defined(__x86_64__)
     hasUsualX87 = controlOfX87() == usualX87;
     if (hasUsualX87) {
-      ofVectors = _mm_getcsr();
-      _mm_setcsr(usualVectors);
+      ofVectors = __builtin_ia32_stmxcsr();
+      __builtin_ia32_ldmxcsr(usualVectors);
       return;
     }
 #endif
@@ -36,7 +32,7 @@ public:
   void leave() {
 #if defined(__x86_64__)
     if (hasUsualX87)
-      return _mm_setcsr(ofVectors);
+      return __builtin_ia32_ldmxcsr(ofVectors);
 #endif
     std::fesetenv(&ofCaller);
   }
