@@ -6,8 +6,9 @@ usage: open.py [MODEL ...] [--lengths | --pairs] [--high N] [--sizes LIST] [--ta
 The batch of a zoo model, the first dimension of its inputs where that is 1, is made open, and compiled with made-up weights
 once for batches from 1 to --high (16), and once for each of --sizes (1,2,3,5,8,12,16). With --lengths it is the length of a
 sequence of tokens, to 512 and at 1,7,32,77,128,300,511; with --pairs both are open, batches to 16 and lengths to 128, and sizes
-are pairs such as 3x77. Both artifacts run on the same inputs, in turns; a ratio is the least over rounds of one to that of the other, of a GPU its own time; of --jobs models at a time each has its share of the cores, and a
-GPU times one of them at a moment. With --keep artifacts stay in a folder, and are taken from there where the same program
+are pairs such as 3x77. Both artifacts run on the same inputs, in turns; a ratio is the least over rounds of one to that of the
+other, of a GPU its own time; of --jobs models at a time each has its share of the cores, and a GPU times one of them at a
+moment. With --keep artifacts stay in a folder, and are taken from there where the same program
 made them of the same model: with --rounds 0 they are only made, on a busy machine, to be timed on a quiet one. Models whose
 batch is a number inside of them, in constants of another form than a Reshape's leading number or a Resize's sizes, can't be
 opened and are listed so, and so are those without tokens where their length is asked for. Outputs of both are compared: a

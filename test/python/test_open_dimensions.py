@@ -302,6 +302,21 @@ def test_profiles_tell_of_the_plan_of_their_size(kintsugi, folder):
     assert operations[1] <= operations[64] / 16 and operations[60] <= operations[64]
 
 
+def test_profiles_count_the_tiles_that_a_size_needs(kintsugi, folder):
+    path, artifact, feeds = made(folder, perceptron), folder / "perceptron.kin", folder / "feeds.npz"
+    runtime = onnxruntime.InferenceSession(path)
+    assert kintsugi("compile", path, "-o", artifact, "--dim", "N=1..1024", "--quiet")[::2] == (0, "")
+    told = {}
+    for size in (900, 1020):
+        np.savez(feeds, **feeds_of(runtime, size, np.random.default_rng(1)))
+        how = "--inputs", feeds, "--seconds", 0.05, "--json", folder / "told.json"
+        assert kintsugi("profile", artifact, *how)[0] == 0
+        told[size] = json.loads((folder / "told.json").read_text())
+    assert told[900]["sizes"] == told[1020]["sizes"]
+    fewer, more = (sum(stage["operations"] for stage in told[size]["stages"]) for size in (900, 1020))
+    assert 0.8 < fewer / more < 0.95
+
+
 def test_a_size_outside_is_an_error(kintsugi, folder):
     path, artifact = made(folder, perceptron), folder / "perceptron.kin"
     assert kintsugi("compile", path, "-o", artifact, "--dim", "N=2..5", "--quiet")[::2] == (0, "")

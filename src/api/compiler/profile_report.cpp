@@ -70,8 +70,7 @@ Expected<Json> profile(const std::string &model, const std::string &inputs, doub
   }
   report["threads"] = settings.compile.threads;
   report["predicted_ms"] = predictedSeconds(manifest, launchesOf(manifest)) * 1e3;
-  if (Json served = describeSizes(session); !served.empty())
-    report["sizes"] = std::move(served);
+  addSizes(session, report);
   report["clock"] = session.timesByDevice() ? "device" : "host";
   report["profiled_runs"] = found.runs;
   report["stages_ms"] = found.seconds * 1e3;

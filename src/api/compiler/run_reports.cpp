@@ -84,11 +84,9 @@ std::vector<uint64_t> launchesOf(const runtime::Manifest &manifest) {
   return launches;
 }
 
-Json describeSizes(const Session &session) {
-  Json json = Json::object();
+void addSizes(const Session &session, Json &report) {
   for (const OpenDimension &open : session.planned())
-    json[open.name] = {open.low, open.high};
-  return json;
+    report["sizes"][open.name] = {open.low, open.high};
 }
 
 double predictedSeconds(const runtime::Manifest &manifest, const std::vector<uint64_t> &launches) {
@@ -157,8 +155,7 @@ Expected<Json> bench(const std::string &model, const std::string &inputs, double
   KINTSUGI_RETURN_IF_ERROR(session.takePlan(settings));
   KINTSUGI_RETURN_IF_ERROR(settings.tell("timing runs"));
   Json report = describeModel(session);
-  if (Json sizes = describeSizes(session); !sizes.empty())
-    report["sizes"] = std::move(sizes);
+  addSizes(session, report);
   KINTSUGI_RETURN_IF_ERROR(addTimes(session, seconds, report));
   const runtime::Manifest &manifest = session.plan();
   std::vector<uint64_t> launches = launchesOf(manifest);

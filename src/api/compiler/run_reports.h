@@ -9,8 +9,9 @@ namespace kintsugi::api {
 /// What every report of a run says of its model.
 Json describeModel(const Session &session);
 
-/// Of open dimensions, by name, the least and the greatest size that the session's plan serves.
-Json describeSizes(const Session &session);
+/// Adds "sizes" where dimensions are open: by name, the least and the greatest that the session's
+/// plan serves.
+void addSizes(const Session &session, Json &report);
 
 /// Adds to a stage's entry its "kind", "generated" or "call", and of a call where it "runs_on".
 void addKind(const runtime::Stage &stage, Json &entry);

@@ -156,32 +156,34 @@ void CudaQueue::drop(Recorded &recorded) {
 }
 
 /// Notes the run under way.
-bool CudaQueue::wasMetSince(uint64_t run, const RunKey &key) {
-  auto known = std::ranges::find(met, key, &Met::key);
+bool CudaQueue::wasMetSince(uint64_t run, std::span<std::byte *const> places) {
+  auto isThere = [&](const Met &each) { return each.key.isOf(sizes, places); };
+  auto known = std::ranges::find_if(met, isThere);
   const bool isAgain = known != met.end() && known->lastRun > run;
   if (known == met.end())
     known = met.size() < mostMet ? met.emplace(met.end())
                                  : std::ranges::min_element(met, {}, &Met::lastRun);
-  *known = {key, numRuns};
+  *known = {{sizes, {places.begin(), places.end()}}, numRuns};
   return isAgain;
 }
 
 /// Null where a run like this has no graph and is not to have one: recording takes longer than
 /// launching each step, and would cost a graph that is used as often. Of sizes without any order a
 /// few are recorded, as each may come again.
-CudaQueue::Recorded *CudaQueue::recordedFor(RunKey key) {
+CudaQueue::Recorded *CudaQueue::recordedFor(std::span<std::byte *const> places) {
+  auto isThere = [&](const Recorded &each) { return each.key.isOf(sizes, places); };
   ++numRuns;
-  if (isTiming && timed.key != key)
+  if (isTiming && !isThere(timed))
     dropTimedGraph();
   Recorded *found = isTiming ? &timed : nullptr;
   if (!found) {
-    auto known = std::ranges::find(graphs, key, &Recorded::key);
+    auto known = std::ranges::find_if(graphs, isThere);
     if (known == graphs.end() && graphs.size() < mostGraphs) {
       graphs.reserve(mostGraphs);
       known = graphs.emplace(graphs.end());
     } else if (known == graphs.end()) {
       known = std::ranges::min_element(graphs, {}, &Recorded::lastUsed);
-      const bool isAgain = wasMetSince(known->lastUsed, key);
+      const bool isAgain = wasMetSince(known->lastUsed, places);
       if (!isAgain || numRuns < lastReplaced + mostGraphs)
         return nullptr;
       lastReplaced = numRuns;
@@ -189,7 +191,8 @@ CudaQueue::Recorded *CudaQueue::recordedFor(RunKey key) {
     }
     found = &*known;
   }
-  found->key = std::move(key);
+  found->key.sizes = sizes;
+  found->key.places.assign(places.begin(), places.end());
   found->lastUsed = numRuns;
   return found;
 }
@@ -209,7 +212,7 @@ Status CudaQueue::startGraph() {
 Expected<bool> CudaQueue::beginSteps(std::span<const MemoryRange> lasting,
                                      std::span<std::byte *const> places) {
   KINTSUGI_RETURN_IF_ERROR(device.enter());
-  ofRun = recordedFor({sizes, {places.begin(), places.end()}});
+  ofRun = recordedFor(places);
   if (ofRun && ofRun->graph) {
     KINTSUGI_RETURN_IF_ERROR(startGraph());
     return true;

@@ -7,6 +7,7 @@
 #include "devices/cuda/tensor_map.h"
 #include "devices/cuda/trace.h"
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 
@@ -55,7 +56,9 @@ private:
     OpenSizes sizes = {};
     std::vector<std::byte *> places;
 
-    bool operator==(const RunKey &) const = default;
+    bool isOf(const OpenSizes &itsSizes, std::span<std::byte *const> itsPlaces) const {
+      return sizes == itsSizes && std::ranges::equal(places, itsPlaces);
+    }
   };
 
   struct Met {
@@ -86,8 +89,8 @@ private:
   Status launchTimed(uint32_t stage, void *const *buffers);
   Status runCallTimed(uint32_t stage, void *const *buffers);
   void addAlone(runtime::StageSpan span, Clock::time_point began);
-  Recorded *recordedFor(RunKey key);
-  bool wasMetSince(uint64_t run, const RunKey &key);
+  Recorded *recordedFor(std::span<std::byte *const> places);
+  bool wasMetSince(uint64_t run, std::span<std::byte *const> places);
   void drop(Recorded &recorded);
   void dropTimedGraph();
   size_t partsOfTrace() const;

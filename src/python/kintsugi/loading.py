@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import operator
 import os
@@ -46,13 +47,17 @@ class Loader:
     ) -> tuple[Compiled | Ranged, bool]:
         """An artifact, compiled if need be; and whether it was there already. `dims`: sizes, of one of them perhaps the least
         and the greatest; `ended`: done when compiling is to end, which raises Ended."""
-        loader = self if ended is None else self._ending_with(ended)
+        if ended is None:
+            return self._loaded(dims, bind)
         try:
-            return loader._told(loader._load if self._uses_cache else loader._load_anew, loader._with(dims, bind))
+            return self._ending_with(ended)._loaded(dims, bind)
         except Error:
-            if ended is not None and ended.done():
+            if ended.done():
                 raise Ended from None
             raise
+
+    def _loaded(self, dims: Mapping[str, Any], bind: Mapping[str, str]) -> tuple[Compiled | Ranged, bool]:
+        return self._told(self._load if self._uses_cache else self._load_anew, self._with(dims, bind))
 
     def _ending_with(self, ended: Future[None]) -> Loader:
         def told(phase: str, step: int, steps: int) -> object:
@@ -60,7 +65,9 @@ class Loader:
                 return False
             return None if self._progress is None else self._progress(phase, step, steps)
 
-        return Loader(self.path, self._settings, self.device, self._uses_cache, self._stream, self._name, told)
+        loader = copy.copy(self)
+        loader._progress = told
+        return loader
 
     def in_place(self) -> Loader:
         """The same, which finds its files wherever the process goes."""
