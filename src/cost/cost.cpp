@@ -221,6 +221,17 @@ double predictCallSeconds(double bytes, const machine::Machine &machine) {
   return machine.stageSeconds + 4 * bytes / std::max(1e9, machine.memory().bytesPerSecond);
 }
 
+double predictSteps(int64_t most) {
+  constexpr int64_t few = 16;
+  return double(std::min(most, few)) / 2;
+}
+
+double predictDecisionSeconds(const machine::Machine &machine) {
+  // The host waits for a device until all that is under way is done, and starts it anew.
+  constexpr double waiting = 10e-6;
+  return machine.threads > 0 ? waiting : machine.stageSeconds / 2;
+}
+
 double predictLaunchesSeconds(size_t launches, double bytes, const machine::Machine &machine) {
   return static_cast<double>(launches) * machine.stageSeconds +
          bytes / std::max(1e9, machine.memory().bytesPerSecondAll);

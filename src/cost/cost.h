@@ -67,6 +67,13 @@ double predictPhasesSeconds(llvm::ArrayRef<Phase> phases, const machine::Machine
 /// Seconds of a call that moves so many bytes on one thread.
 double predictCallSeconds(double bytes, const machine::Machine &machine);
 
+/// How many steps a run makes where data say ahead of each of so many whether it is made: no one
+/// knows, and half of them, or of a few, is as good as any number.
+double predictSteps(int64_t most);
+
+/// Seconds in which a run waits for a boolean that decides what it does next.
+double predictDecisionSeconds(const machine::Machine &machine);
+
 /// Seconds of launches one after the other that move so many bytes in all.
 double predictLaunchesSeconds(size_t launches, double bytes, const machine::Machine &machine);
 

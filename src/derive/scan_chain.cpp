@@ -35,8 +35,10 @@ llvm::SmallVector<bool> stepInputsOf(const Program &program, const Scan &scan) {
 }
 
 /// A scan of definitions alone, each of whose results one of them makes: none is an input (its step
-/// among them) or a constant as it stands.
+/// among them) or a constant as it stands. All its steps are made.
 bool isSimple(const Scan &scan) {
+  if (scan.goesOnWhile)
+    return false;
   const Program &body = *scan.body;
   bool makesAll = llvm::all_of(body.outputs, [&](const Program::Output &output) {
     return body.value(output.value).kind == ValueKind::Result;

@@ -309,7 +309,13 @@ Expected<std::vector<Binding>> Importer::importBranch(const Graph &graph,
 }
 
 void Importer::requireRange(ValueId tensor, int64_t low, int64_t high, const char *what) {
+  llvm::ArrayRef<std::string> origin = program.currentOrigin;
+  require({tensor, {low, high, what, origin.empty() ? "" : origin.front()}});
+}
+
+void Importer::require(CheckedTensor checked) {
   Builder builder(program);
+  ValueId &tensor = checked.tensor;
   ElementType type = builder.type(tensor);
   // 0 is never outside.
   for (const Guard &guard : guards)
@@ -321,8 +327,25 @@ void Importer::requireRange(ValueId tensor, int64_t low, int64_t high, const cha
           return guard.wanted ? Expr::select(decides, here, nothing)
                               : Expr::select(decides, nothing, here);
         });
-  llvm::ArrayRef<std::string> origin = program.currentOrigin;
-  checks.push_back({tensor, {low, high, what, origin.empty() ? "" : origin.front()}});
+  checks.push_back(std::move(checked));
+}
+
+void Importer::enterBody() {
+  around.push_back({std::exchange(guards, {}), std::exchange(checks, {}), counted.size(),
+                    program.inputs.size(), unknownInputs, failedDepth});
+}
+
+std::optional<std::vector<CheckedTensor>> Importer::leaveBody() {
+  Around its = std::move(around.back());
+  around.pop_back();
+  std::vector<CheckedTensor> asked = std::exchange(checks, std::move(its.checks));
+  bool isBody = counted.size() == its.countedCalls && program.inputs.size() == its.inputs;
+  counted.erase(counted.begin() + std::min(its.countedCalls, counted.size()), counted.end());
+  program.inputs.resize(its.inputs);
+  guards = std::move(its.guards);
+  unknownInputs = std::move(its.unknownInputs);
+  failedDepth = its.failedDepth;
+  return isBody ? std::optional(std::move(asked)) : std::nullopt;
 }
 
 Expected<llvm::SmallVector<ValueId>> Importer::addCountedCall(llvm::ArrayRef<std::string> names,
@@ -426,8 +449,8 @@ Expected<te::Program> Importer::run() {
   KINTSUGI_RETURN_IF_ERROR(importNodes(model.graph.nodes, outputNames(model.graph), scope));
   for (const ValueInfo &output : model.graph.outputs)
     KINTSUGI_RETURN_IF_ERROR(addOutput(output, scope));
-  for (const auto &[tensor, check] : checks)
-    te::addCheck(program, tensor, check);
+  for (const CheckedTensor &checked : checks)
+    te::addCheck(program, checked.tensor, checked.check);
   if (!model.graph.name.empty())
     program.name = model.graph.name;
   KINTSUGI_RETURN_IF_ERROR(program.verify());

@@ -13,7 +13,6 @@
 #include "import/import.h"
 #include "import/op_context.h"
 #include "import/weights.h"
-#include "te/check.h"
 
 #include <set>
 
@@ -50,6 +49,9 @@ public:
   Expected<std::vector<Binding>> importBranch(const Graph &graph, llvm::ArrayRef<Binding> arguments,
                                               ValueId condition, bool wanted) override;
   void requireRange(ValueId tensor, int64_t low, int64_t high, const char *what) override;
+  void require(CheckedTensor checked) override;
+  void enterBody() override;
+  std::optional<std::vector<CheckedTensor>> leaveBody() override;
   Expected<Binding> importTensor(const TensorData &tensor) override;
   Expected<llvm::SmallVector<ValueId>> addCountedCall(llvm::ArrayRef<std::string> names,
                                                       te::Call call) override;
@@ -66,6 +68,15 @@ private:
   struct Guard {
     ValueId condition;
     bool wanted;
+  };
+
+  /// What is set aside while a scan's body is imported.
+  struct Around {
+    std::vector<Guard> guards;
+    std::vector<CheckedTensor> checks;
+    size_t countedCalls, inputs;
+    std::set<std::string> unknownInputs;
+    std::optional<unsigned> failedDepth;
   };
 
   /// The names of a graph or a function body.
@@ -126,7 +137,8 @@ private:
   std::vector<int64_t> known;
   bool surveys = false; ///< For parts of the model, between which sizes are known.
   std::vector<Guard> guards;
-  std::vector<std::pair<ValueId, te::Check>> checks; ///< Added behind the model's outputs.
+  std::vector<CheckedTensor> checks; ///< Added behind the model's outputs.
+  std::vector<Around> around;        ///< Of bodies inside of each other.
   uint64_t nodesLeft = mostNodes;
   std::vector<std::string> remarks;
   std::set<std::string> unknownInputs; ///< Whose value nodes asked for in vain.

@@ -24,6 +24,7 @@
 #include "import/builder.h"
 #include "import/constant_folder.h"
 #include "import/onnx_model.h"
+#include "te/check.h"
 
 #include <span>
 
@@ -34,6 +35,12 @@ struct Binding {
   std::optional<ValueId> tensor;
   std::shared_ptr<const std::vector<ValueId>> sequence;
   std::shared_ptr<const TensorData> strings; ///< A constant tensor of strings.
+};
+
+/// What a run has to look at.
+struct CheckedTensor {
+  ValueId tensor;
+  te::Check check;
 };
 
 /// What an operator may ask of the import as a whole.
@@ -52,6 +59,11 @@ public:
   /// Elements of an integer tensor have to lie in [low, high), or a run fails: `what` they are for
   /// the node ("index").
   virtual void requireRange(ValueId tensor, int64_t low, int64_t high, const char *what) = 0;
+  virtual void require(CheckedTensor checked) = 0;
+  /// Between these two, what is imported is the body of a scan (scan_body.h). What it asks of data
+  /// is given then; nothing where it counts elements, or adds inputs to the program.
+  virtual void enterBody() = 0;
+  virtual std::optional<std::vector<CheckedTensor>> leaveBody() = 0;
   /// A tensor that an attribute holds, as a constant (or as strings).
   virtual Expected<Binding> importTensor(const TensorData &tensor) = 0;
   /// The results of a call (calls/call.h) that counts some of them; one that is there already is

@@ -241,7 +241,7 @@ private:
       return runtime::Plan::sequence(std::move(children));
     case PlanNode::Kind::Repeat:
       return runtime::Plan::repeat(node.count, std::move(children[0]), copiesOf(node),
-                                   numberOrNone(node.step));
+                                   numberOrNone(node.step), numberOrNone(node.condition));
     case PlanNode::Kind::Branch:
       return runtime::Plan::branch(numbers[node.condition], std::move(children[0]),
                                    std::move(children[1]));

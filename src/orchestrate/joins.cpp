@@ -19,8 +19,7 @@ public:
   void visit(PlanNode &node, double times) {
     if (node.kind == PlanNode::Kind::Joined)
       return;
-    if (node.kind == PlanNode::Kind::Repeat)
-      times *= static_cast<double>(node.count);
+    times *= node.predictedTimes();
     for (PlanNode &child : node.children)
       visit(child, times);
     if (node.kind != PlanNode::Kind::Sequence)

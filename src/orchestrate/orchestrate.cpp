@@ -269,11 +269,12 @@ private:
   /// one after the other.
   Status emitScans(const Program &program, llvm::ArrayRef<uint32_t> scans, Numbers &numbers,
                    PlanNode &sequence) {
+    KINTSUGI_RETURN_IF_ERROR(emitBranches(program, scans, numbers, sequence));
     PlanNode lanes;
     lanes.kind = PlanNode::Kind::Lanes;
     double before = plan.objectiveSeconds;
     for (uint32_t node : scans)
-      if (!isEmpty(program, node))
+      if (!isEmpty(program, node) && !isBranch(program, node))
         KINTSUGI_RETURN_IF_ERROR(emitScan(program, node, numbers, lanes.children.emplace_back()));
     const machine::Machine &machine = options.space.schedule.machine;
     llvm::SmallVector<double> alone;
@@ -308,7 +309,7 @@ private:
     double total = 0;
     for (const PlanNode &child : node.children)
       total += secondsOf(child, predict);
-    return node.kind == PlanNode::Kind::Repeat ? total * static_cast<double>(node.count) : total;
+    return total * node.predictedTimes();
   }
 
   void noteLanes(const Program &program, llvm::ArrayRef<uint32_t> scans, bool pays, double inTurn,
@@ -519,6 +520,105 @@ private:
     addStage(std::move(stage), sequence);
   }
 
+  double decisionSeconds() const {
+    return cost::predictDecisionSeconds(options.space.schedule.machine);
+  }
+
+  /// Plans a scan's body, which a run comes to so many times.
+  Status planBody(const Program &body, const std::vector<std::string> &origins, double times,
+                  Numbers &inner, PlanNode &sequence) {
+    size_t firstStage = plan.stages.size();
+    double before = plan.objectiveSeconds;
+    KINTSUGI_RETURN_IF_ERROR(planProgram(body, inner, sequence, false));
+    plan.objectiveSeconds = before + (plan.objectiveSeconds - before) * times;
+    for (size_t stage = firstStage; stage < plan.stages.size(); ++stage)
+      if (plan.stages[stage].origins.empty()) {
+        plan.stages[stage].origins = origins;
+        plan.stages[stage].operations.assign(origins.size(), 0);
+      }
+    return Status::success();
+  }
+
+  /// One step, or none, whose body does not ask for its number.
+  static bool isBranch(const Program &program, uint32_t node) {
+    const auto *scan = std::get_if<Scan>(&program.nodes[node]);
+    return scan && scan->isBranch() && !isUsed(*scan->body, scan->body->inputs[0]);
+  }
+
+  static bool isUsed(const Program &program, ValueId id) {
+    for (uint32_t node = 0; node < program.nodes.size(); ++node)
+      if (llvm::is_contained(program.operandsOf(node), id))
+        return true;
+    return isOutput(program, id);
+  }
+
+  static bool isOutput(const Program &program, ValueId id) {
+    return llvm::any_of(program.outputs, [&](const auto &output) { return output.value == id; });
+  }
+
+  /// Those of the scans that are branches. Neighbours that one boolean decides are one: a model's
+  /// two branches of a condition, too.
+  Status emitBranches(const Program &program, llvm::ArrayRef<uint32_t> scans, Numbers &numbers,
+                      PlanNode &sequence) {
+    std::vector<PlanNode> branches;
+    for (uint32_t node : scans) {
+      if (isEmpty(program, node) || !isBranch(program, node))
+        continue;
+      PlanNode branch;
+      KINTSUGI_RETURN_IF_ERROR(emitBranch(program, node, numbers, branch));
+      auto same = llvm::find_if(
+          branches, [&](const PlanNode &other) { return other.condition == branch.condition; });
+      if (same == branches.end()) {
+        plan.objectiveSeconds += decisionSeconds();
+        branches.push_back(std::move(branch));
+        continue;
+      }
+      for (auto [arm, more] : llvm::zip_equal(same->children, branch.children))
+        llvm::move(more.children, std::back_inserter(arm.children));
+    }
+    llvm::move(branches, std::back_inserter(sequence.children));
+    return Status::success();
+  }
+
+  Status emitBranch(const Program &program, uint32_t node, Numbers &numbers, PlanNode &branch) {
+    const auto &scan = std::get<Scan>(program.nodes[node]);
+    const Program &body = *scan.body;
+    size_t carried = scan.initial.size();
+    Numbers inner(body.numValues(), ~0u);
+    branch.kind = PlanNode::Kind::Branch;
+    branch.condition = bufferOf(program, scan.initial[0], numbers);
+    branch.children.resize(2);
+    for (auto [number, id] :
+         llvm::enumerate(llvm::concat<const ValueId>(scan.initial, scan.captured)))
+      inner[body.inputs[1 + number].number] = bufferOf(program, id, numbers);
+    PlanNode &other = branch.children[*scan.goesOnWhile ? 1 : 0];
+    PlanNode &taken = branch.children[*scan.goesOnWhile ? 0 : 1].children.emplace_back();
+    KINTSUGI_RETURN_IF_ERROR(
+        planBody(body, program.origins[node], branch.predictedTimes(), inner, taken));
+    PlanNode copies, initial;
+    copies.kind = initial.kind = PlanNode::Kind::Copy;
+    for (size_t k = 0; k < scan.results.size(); ++k) {
+      if (!isUsed(program, scan.results[k]))
+        continue;
+      ValueId made = body.outputs[k].value;
+      unsigned produced = bufferOf(body, made, inner);
+      // A stack of one step is what that makes; a port's buffer has the port's shape.
+      if (k >= carried && body.value(made).kind == ValueKind::Result &&
+          !isOutput(program, scan.results[k])) {
+        numbers[scan.results[k].number] = produced;
+        continue;
+      }
+      unsigned result = bufferOf(program, scan.results[k], numbers);
+      copies.copies.push_back({produced, result});
+      if (k < carried)
+        initial.copies.push_back({bufferOf(program, scan.initial[k], numbers), result});
+    }
+    for (auto [arm, last] : {std::pair(&taken, &copies), std::pair(&other, &initial)})
+      if (!last->copies.empty())
+        arm->children.push_back(std::move(*last));
+    return Status::success();
+  }
+
   Status emitScan(const Program &program, uint32_t node, Numbers &numbers, PlanNode &sequence) {
     const auto &scan = std::get<Scan>(program.nodes[node]);
     const Program &body = *scan.body;
@@ -528,6 +628,8 @@ private:
     repeat.kind = PlanNode::Kind::Repeat;
     start.kind = PlanNode::Kind::Copy;
     repeat.count = scan.trip.constant();
+    if (scan.goesOnWhile)
+      repeat.condition = bufferOf(program, scan.results[0], numbers);
     repeat.step = inner[body.inputs[0].number] =
         addBuffer(body.value(body.inputs[0]), BufferKind::Temporary);
     // A carried tensor's buffer is the node's result: after the last step it holds the final value.
@@ -539,19 +641,12 @@ private:
     for (size_t k = 0; k < scan.captured.size(); ++k)
       inner[body.inputs[1 + carried + k].number] = bufferOf(program, scan.captured[k], numbers);
     PlanNode sequenceOfBody;
-    std::vector<std::string> origins = program.origins[node];
-    size_t firstStage = plan.stages.size();
-    double before = plan.objectiveSeconds;
     bool isInner = std::exchange(inLoop, true);
-    KINTSUGI_RETURN_IF_ERROR(planProgram(body, inner, sequenceOfBody, false));
+    KINTSUGI_RETURN_IF_ERROR(
+        planBody(body, program.origins[node], repeat.predictedTimes(), inner, sequenceOfBody));
     inLoop = isInner;
-    plan.objectiveSeconds =
-        before + (plan.objectiveSeconds - before) * static_cast<double>(repeat.count);
-    for (size_t stage = firstStage; stage < plan.stages.size(); ++stage)
-      if (plan.stages[stage].origins.empty()) {
-        plan.stages[stage].origins = origins;
-        plan.stages[stage].operations.assign(origins.size(), 0);
-      }
+    if (scan.goesOnWhile)
+      plan.objectiveSeconds += (repeat.predictedTimes() + 1) * decisionSeconds();
     for (size_t k = 0; k < scan.results.size(); ++k) {
       unsigned produced = bufferOf(body, body.outputs[k].value, inner);
       unsigned result = bufferOf(program, scan.results[k], numbers);

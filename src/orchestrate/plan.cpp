@@ -1,5 +1,6 @@
 #include "orchestrate/plan.h"
 
+#include "cost/cost.h"
 #include "llvm/ADT/STLExtras.h"
 
 namespace kintsugi::orchestrate {
@@ -11,6 +12,14 @@ void Stage::addOperations(const std::string &origin, uint64_t count) {
     operations.push_back(0);
   }
   operations[place] += count;
+}
+
+double PlanNode::predictedTimes() const {
+  if (kind == Kind::Branch)
+    return cost::predictSteps(1);
+  if (kind != Kind::Repeat)
+    return 1;
+  return condition == ~0u ? double(count) : cost::predictSteps(count);
 }
 
 void Plan::forEachStage(const PlanNode &node, llvm::function_ref<void(unsigned)> visit) {

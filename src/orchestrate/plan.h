@@ -93,8 +93,11 @@ struct PlanNode {
   unsigned step = ~0u;            ///< Repeat: a scalar i64 that holds the step.
   std::vector<BufferCopy> copies; ///< Copy; Repeat: carried tensors, after each step.
   std::vector<BufferCopy> stacks; ///< Repeat: each step's tensor into its place of the stack.
-  unsigned condition = ~0u;       ///< Branch: a scalar boolean.
-  double predictedSeconds = 0;    ///< Joined: of the launch.
+  unsigned condition = ~0u;    ///< Branch: a scalar boolean. Repeat: it ends where that is false.
+  double predictedSeconds = 0; ///< Joined: of the launch.
+
+  /// How often a run is taken to come to each child when it comes here.
+  double predictedTimes() const;
 };
 
 struct Plan {

@@ -340,6 +340,8 @@ private:
       KINTSUGI_RETURN_IF_ERROR(scalar(node.step, ElementType::I64));
     if (node.step != ~0u)
       KINTSUGI_RETURN_IF_ERROR(writable(node.step, lexer.peek().offset));
+    if (acceptWord(lexer, "while"))
+      KINTSUGI_RETURN_IF_ERROR(scalar(node.condition, ElementType::Bool));
     if (acceptWord(lexer, "carry"))
       KINTSUGI_RETURN_IF_ERROR(copies(node.copies, 1));
     if (acceptWord(lexer, "stack"))

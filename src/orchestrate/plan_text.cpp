@@ -45,6 +45,8 @@ std::string headOf(const PlanNode &node) {
   std::string text = "repeat " + std::to_string(node.count);
   if (node.step != ~0u)
     text += " step " + std::to_string(node.step);
+  if (node.condition != ~0u)
+    text += " while " + std::to_string(node.condition);
   if (!node.copies.empty())
     text += " carry " + copiesText(node.copies);
   if (!node.stacks.empty())

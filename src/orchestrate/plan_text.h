@@ -17,6 +17,7 @@
 //     stage 0
 //     copy [2 > 3]
 //     repeat 5 step 7 carry [4 > 3] stack [4 > 6] { sequence { ... } }
+//     repeat 100 step 7 while 8 carry [4 > 3, 9 > 8] { sequence { ... } }   # as long as data say
 //     branch 8 { sequence { ... } sequence { ... } }
 //     lanes { sequence { ... } sequence { ... } }     # side by side, a worker each
 //     joined seconds 3e-06 { sequence { stage 4 stage 6 } stage 5 }   # one launch

@@ -76,7 +76,8 @@ llvm::SmallVector<ValueId> ProgramOfParts::copy(const Form &form, uint32_t node)
     valueOf(form, operand);
   if (const auto *scan = std::get_if<Scan>(&old.nodes[node])) {
     Scan its{
-        scan->trip, scan->body, valuesOf(form, scan->initial), valuesOf(form, scan->captured), {}};
+        scan->trip, scan->body,       valuesOf(form, scan->initial), valuesOf(form, scan->captured),
+        {},         scan->goesOnWhile};
     fresh.currentOrigin = old.origins[node];
     return fresh.addScan(names, std::move(its));
   }

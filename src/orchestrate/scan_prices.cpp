@@ -25,9 +25,11 @@ Expected<double> ScanPrices::secondsOf(const Form &form, llvm::ArrayRef<uint32_t
   if (scans.size() > 1)
     return plannedSeconds(form, scans);
   const Scan &scan = scanOf(form, scans[0]);
-  double steps = double(scan.trip.constant());
-  if (steps == 0)
+  if (scan.trip.constant() == 0)
     return 0.0;
+  if (scan.goesOnWhile)
+    return plannedSeconds(form, scans);
+  double steps = double(scan.trip.constant());
   Hasher key("step of scan");
   key.add(hashOf(*scan.body));
   for (ValueId captured : scan.captured)

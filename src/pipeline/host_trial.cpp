@@ -4,6 +4,12 @@
 #include "te/constant.h"
 #include "te/operations.h"
 
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
 namespace kintsugi::pipeline {
 
 using namespace te;
@@ -35,6 +41,39 @@ CompileOptions trialOptions(const CompileOptions &options) {
   trial.disabled = withoutSearch();
   return trial;
 }
+
+} // namespace
+
+namespace {
+
+/// Tells a run to end once it takes too long: what ends a loop may not happen with made up inputs.
+class Deadline {
+public:
+  Deadline() : watch([this] { wait(); }) {}
+  ~Deadline() {
+    {
+      std::lock_guard lock(mutex);
+      isOver = true;
+    }
+    changed.notify_one();
+    watch.join();
+  }
+
+  static constexpr int seconds = 60;
+  std::atomic<bool> isPast = false;
+
+private:
+  void wait() {
+    std::unique_lock lock(mutex);
+    if (!changed.wait_for(lock, std::chrono::seconds(seconds), [this] { return isOver; }))
+      isPast = true;
+  }
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool isOver = false;
+  std::thread watch;
+};
 
 } // namespace
 
@@ -75,7 +114,12 @@ Expected<std::vector<Tensor>> HostTrial::run(std::span<const Tensor> feeds) {
     results.push_back(std::move(result));
     places.push_back({{}, results.back().bytes().data(), results.back().bytes().size(), {}});
   }
-  KINTSUGI_RETURN_IF_ERROR(context->run(given, places));
+  Deadline deadline;
+  Status ran = context->run(given, places, {.cancel = &deadline.isPast});
+  if (deadline.isPast)
+    return machineError("the model, tried on the processor while it is compiled, did not end in " +
+                        std::to_string(Deadline::seconds) + " s");
+  KINTSUGI_RETURN_IF_ERROR(std::move(ran));
   return results;
 }
 

@@ -147,7 +147,7 @@ private:
     if (const auto *definition = std::get_if<Definition>(&program.nodes[node]))
       computed = operationsOf(*definition);
     else if (const auto *scan = std::get_if<Scan>(&program.nodes[node]))
-      computed = double(scan->trip.constant()) * operationsOf(*scan->body);
+      computed = stepsOf(*scan) * operationsOf(*scan->body);
     return stored + computed;
   }
 

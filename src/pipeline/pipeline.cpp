@@ -28,7 +28,7 @@ namespace kintsugi::pipeline {
 
 namespace {
 
-/// Of kernels and calls in one run.
+/// Of kernels and calls in one run; those that data decide of once.
 unsigned countLaunches(const orchestrate::Plan &plan, const orchestrate::PlanNode &node) {
   using Kind = orchestrate::PlanNode::Kind;
   if (node.kind == Kind::Joined)
@@ -40,7 +40,8 @@ unsigned countLaunches(const orchestrate::Plan &plan, const orchestrate::PlanNod
   unsigned count = 0;
   for (const orchestrate::PlanNode &child : node.children)
     count += countLaunches(plan, child);
-  return node.kind == Kind::Repeat ? count * node.count : count;
+  bool isKnown = node.kind == Kind::Repeat && node.condition == ~0u;
+  return isKnown ? count * node.count : count;
 }
 
 /// `inputs`: what is looked at before a run.

@@ -124,6 +124,8 @@ Hash128 ColourHasher::hash(const Program &program, const Definition &definition)
 Hash128 ColourHasher::hash(const Scan &scan) {
   Hasher hasher("scan");
   hasher.add(scan.trip.constant()).add(hashOf(*scan.body));
+  if (scan.goesOnWhile)
+    hasher.add(*scan.goesOnWhile);
   for (ValueId value : llvm::concat<const ValueId>(scan.initial, scan.captured))
     hasher.add(colour(value));
   return hasher.finish();
@@ -254,8 +256,9 @@ std::string CanonicalWriter::spellValues(llvm::ArrayRef<ValueId> values) {
 }
 
 void CanonicalWriter::write(const Scan &scan) {
-  text += "scan[" + std::to_string(scan.trip.constant()) + "]" + spellValues(scan.initial) +
-          spellValues(scan.captured) + "{\n" + canonicalText(*scan.body) + "}";
+  text += "scan[" + std::to_string(scan.trip.constant()) + "]" + spellWhile(scan) +
+          spellValues(scan.initial) + spellValues(scan.captured) + "{\n" +
+          canonicalText(*scan.body) + "}";
 }
 
 void CanonicalWriter::write(const Call &call) {

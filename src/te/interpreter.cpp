@@ -205,6 +205,8 @@ private:
       arguments.push_back(*tensors[id.number]);
     KINTSUGI_ASSIGN(std::vector<ExactTensor> results, allocate(scan.results));
     for (int64_t step = 0; step < scan.trip.constant(); ++step) {
+      if (scan.goesOnWhile && bool(arguments[1].integers[0]) != *scan.goesOnWhile)
+        break;
       arguments[0].integers[0] = step;
       Expected<std::vector<ExactTensor>> outputs = evaluate(*scan.body, arguments, cancel);
       if (!outputs.ok())

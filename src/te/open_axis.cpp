@@ -103,9 +103,11 @@ private:
         state = joined;
       }
     }
+    bool isSameStep = !scan.goesOnWhile || inner.inputs[1].isWhole();
     for (size_t k = 0; k < scan.results.size(); ++k)
-      set(scan.results[k],
-          k < carried ? inner.inputs[1 + k] : stacked(body[scan.body->outputs[k].value.number]));
+      set(scan.results[k], !isSameStep   ? Validity::mixed()
+                           : k < carried ? inner.inputs[1 + k]
+                                         : stacked(body[scan.body->outputs[k].value.number]));
   }
 
   OpenInputs bodyInputs(const Scan &scan) const {

@@ -1,5 +1,7 @@
 #include "te/operations.h"
 
+#include <algorithm>
+
 namespace kintsugi::te {
 
 static double scalarsOf(const Expr &expr) {
@@ -34,11 +36,17 @@ double operationsOf(const Definition &definition) {
   return points * each;
 }
 
+double stepsOf(const Scan &scan) {
+  constexpr int64_t most = 1024;
+  int64_t trip = scan.trip.constant();
+  return double(scan.goesOnWhile ? std::min(trip, most) : trip);
+}
+
 double operationsOf(const Node &node) {
   if (const auto *definition = std::get_if<Definition>(&node))
     return operationsOf(*definition);
   if (const auto *scan = std::get_if<Scan>(&node))
-    return double(scan->trip.constant()) * operationsOf(*scan->body);
+    return stepsOf(*scan) * operationsOf(*scan->body);
   return 0;
 }
 

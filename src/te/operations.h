@@ -16,6 +16,10 @@ namespace kintsugi::te {
 double elementsOf(llvm::ArrayRef<Extent> shape);
 double pointsOf(llvm::ArrayRef<Iterator> iterators);
 
+/// How many steps of a scan to reckon with: all, or where data end it no more than loops make that
+/// are made for a purpose.
+double stepsOf(const Scan &scan);
+
 double operationsOf(const Definition &definition);
 double operationsOf(const Node &node);
 

@@ -418,6 +418,13 @@ private:
     return list;
   }
 
+  bool isCondition(const Scan &scan) const {
+    if (scan.initial.empty())
+      return false;
+    const Value &first = program.value(scan.initial[0]);
+    return first.type == ElementType::Bool && first.shape.empty();
+  }
+
   Expected<llvm::SmallVector<ValueId>> scan(llvm::ArrayRef<Head> heads) {
     size_t offset = lexer.peek().offset;
     if (depth >= maxScanDepth)
@@ -427,9 +434,19 @@ private:
     KINTSUGI_ASSIGN(int64_t trip, expectInteger(lexer, "how often it runs", 0, maxIndexNumber));
     KINTSUGI_RETURN_IF_ERROR(expectSign(lexer, "]"));
     Scan result{Extent(trip), nullptr, {}, {}, {}};
+    if (acceptWord("while")) {
+      result.goesOnWhile = acceptWord("true");
+      if (!*result.goesOnWhile && !acceptWord("false"))
+        return unexpected(lexer, lexer.peek(), "true or false");
+    }
     if (!acceptWord("carry"))
       return unexpected(lexer, lexer.peek(), "carry(...)");
     KINTSUGI_ASSIGN(result.initial, valueList());
+    if (result.goesOnWhile && !isCondition(result))
+      return lexer.errorAt(offset, "what a scan goes on by is no boolean; expected a bool[] as the "
+                                   "first that it carries");
+    if (result.goesOnWhile == false && trip != 1)
+      return lexer.errorAt(offset, "a scan of several steps goes on while true");
     if (!acceptWord("capture"))
       return unexpected(lexer, lexer.peek(), "capture(...)");
     KINTSUGI_ASSIGN(result.captured, valueList());

@@ -136,9 +136,10 @@ private:
   }
 
   std::string statement(const Scan &scan) const {
-    return results(scan.results, {}) + " = scan[" + std::to_string(scan.trip.constant()) +
-           "] carry(" + names(scan.initial) + ") capture(" + names(scan.captured) + ") {\n" +
-           ProgramPrinter(*scan.body, depth + 1).print() + indent + "}";
+    return results(scan.results, {}) + " = scan[" + std::to_string(scan.trip.constant()) + "]" +
+           spellWhile(scan) + " carry(" + names(scan.initial) + ") capture(" +
+           names(scan.captured) + ") {\n" + ProgramPrinter(*scan.body, depth + 1).print() + indent +
+           "}";
   }
 
   std::string statement(const Call &call) const {

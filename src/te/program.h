@@ -139,12 +139,19 @@ class Program;
 /// captured value of the outer program; whose outputs are: the next carried tensors, then the
 /// stacked ones. Results of the node: the final carried tensors, then for each stacked output a
 /// tensor with a leading dimension of `trip`.
+///
+/// Data may end it: the first carried tensor is one boolean then, and the first step ahead of which
+/// it is not what `goesOnWhile` says is not made, nor any behind it. What stacks hold for those is
+/// not said. A branch is a scan of one such step, and only that may be made where it is false.
 struct Scan {
   Extent trip;
   std::shared_ptr<const Program> body;
   llvm::SmallVector<ValueId, 4> initial;  ///< For each carried tensor, its first value.
   llvm::SmallVector<ValueId, 4> captured; ///< Values of the outer program that the body reads.
   llvm::SmallVector<ValueId, 4> results;
+  std::optional<bool> goesOnWhile = std::nullopt; ///< None: all steps are made.
+
+  bool isBranch() const { return goesOnWhile && trip.constant() == 1; }
 };
 
 /// An operation by name; never fused. What it means stands in calls/.

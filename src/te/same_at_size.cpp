@@ -147,8 +147,9 @@ private:
   }
 
   bool isSame(const Scan &whole, const Scan &part) const {
-    if (!(whole.trip == part.trip) || whole.initial != part.initial ||
-        whole.captured != part.captured || whole.results != part.results)
+    if (!(whole.trip == part.trip) || whole.goesOnWhile != part.goesOnWhile ||
+        whole.initial != part.initial || whole.captured != part.captured ||
+        whole.results != part.results)
       return false;
     OpenInputs inner{open, {Validity()}};
     for (size_t k = 0; k < whole.initial.size(); ++k)

@@ -52,6 +52,12 @@ std::string spellName(llvm::StringRef name) {
   return isPlain(name) && !isReservedWord(name) ? name.str() : quote(name);
 }
 
+std::string spellWhile(const Scan &scan) {
+  if (!scan.goesOnWhile)
+    return "";
+  return *scan.goesOnWhile ? " while true" : " while false";
+}
+
 int precedenceOf(BinaryOp op) {
   switch (op) {
   case BinaryOp::Or:

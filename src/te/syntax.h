@@ -37,6 +37,9 @@ std::optional<Combiner> combinerFromName(llvm::StringRef name);
 /// Whether elements of the type can be written as literals.
 bool hasLiterals(ElementType type);
 
+/// " while true" for a scan that data end, else nothing.
+std::string spellWhile(const Scan &scan);
+
 /// A literal without its type: "3", "-0.1", "inf", "true". The shortest text that readLiteral gives
 /// back exactly (every NaN is "nan").
 std::string spellLiteral(const Expr &literal);

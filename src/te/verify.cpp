@@ -171,6 +171,11 @@ Status verifyScan(const Program &program, const Scan &scan) {
     if (i <= carried && !sameTensor(inner, body.value(body.outputs[i - 1].value)))
       return internalError("a scan carries '" + inner.name + "' on as another type or shape");
   }
+  if (scan.goesOnWhile && (carried == 0 || body.value(body.inputs[1]).type != ElementType::Bool ||
+                           !body.value(body.inputs[1]).shape.empty()))
+    return internalError("a scan that data end must carry one boolean first");
+  if (scan.goesOnWhile == false && !scan.isBranch())
+    return internalError("a scan of several steps must go on while its condition is true");
   return body.verify();
 }
 

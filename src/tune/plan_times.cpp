@@ -13,7 +13,7 @@ using orchestrate::Stage;
 static void collectParts(const Plan &plan, const PlanNode &node, int64_t times,
                          std::vector<Parts> &all) {
   if (node.kind == PlanNode::Kind::Repeat)
-    times *= node.count;
+    times *= node.condition == ~0u ? node.count : 1;
   if (node.kind != PlanNode::Kind::Stage && node.kind != PlanNode::Kind::Joined) {
     for (const PlanNode &child : node.children)
       collectParts(plan, child, times, all);
@@ -63,8 +63,7 @@ public:
       : plan(plan), records(records), keys(keys), options(options) {}
 
   void visit(const PlanNode &node, double times) {
-    if (node.kind == PlanNode::Kind::Repeat)
-      times *= double(node.count);
+    times *= node.predictedTimes();
     if (node.kind == PlanNode::Kind::Stage)
       price(plan.stages[node.stage], times);
     if (node.kind == PlanNode::Kind::Joined || node.kind == PlanNode::Kind::Lanes)

@@ -1,6 +1,7 @@
 #include "verify/policy.h"
 
 #include "te/check.h"
+#include "te/operations.h"
 
 #include <algorithm>
 #include <cmath>
@@ -92,7 +93,7 @@ private:
     Walk body(*scan.body, inputs);
     for (size_t k = 0; k < scan.results.size(); ++k) {
       Exactness after = body.of(scan.body->outputs[k].value);
-      after.depth = start + after.depth * static_cast<double>(scan.trip.constant());
+      after.depth = start + after.depth * stepsOf(scan);
       known[scan.results[k].number] = after;
     }
   }

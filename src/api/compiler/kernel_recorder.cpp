@@ -22,7 +22,9 @@ public:
       return Status::success();
     }
     if (plan.kind == Plan::Kind::Repeat)
-      return enter(plan, level);
+      return enter(scanOf(plan, *level.level.program), plan.children[0], level);
+    if (plan.kind == Plan::Kind::Branch)
+      return visitBranch(plan, level);
     for (const Plan &child : plan.children)
       KINTSUGI_RETURN_IF_ERROR(visit(child, level));
     return Status::success();
@@ -42,13 +44,44 @@ private:
     }
   }
 
-  Status enter(const Plan &repeat, KernelLevel &level) {
-    const te::Scan *scan = scanOf(repeat, *level.level.program);
+  Status enter(const te::Scan *scan, const Plan &body, KernelLevel &level) {
     if (!scan)
-      return internalError("a loop of the plan is none of the program's scans");
+      return internalError("a loop or branch of the plan is none of the program's scans");
     levels.push_back({{scan->body.get(), &level.level, scan, {}}, {}, {}, {}});
     KernelLevel &inner = levels.back();
-    return visit(repeat.children[0], inner);
+    return visit(body, inner);
+  }
+
+  /// An arm may be the steps of several scans.
+  Status visitBranch(const Plan &branch, KernelLevel &level) {
+    for (const Plan &arm : branch.children)
+      for (const Plan &part : arm.children) {
+        std::string made = firstMade(part);
+        if (!made.empty())
+          KINTSUGI_RETURN_IF_ERROR(enter(branchThatMakes(*level.level.program, made), part, level));
+      }
+    return Status::success();
+  }
+
+  /// The name of what the first stage of a plan stores; empty where there is none.
+  std::string firstMade(const Plan &plan) const {
+    if (plan.kind == Plan::Kind::Stage) {
+      const runtime::Stage &stage = manifest.stages[plan.stage];
+      return manifest.buffers[stage.buffers[stage.buffers.size() - stage.resultCount]].name;
+    }
+    for (const Plan &child : plan.children)
+      if (std::string made = firstMade(child); !made.empty())
+        return made;
+    return "";
+  }
+
+  static const te::Scan *branchThatMakes(const te::Program &program, const std::string &name) {
+    for (const te::Node &node : program.nodes)
+      if (const auto *scan = std::get_if<te::Scan>(&node); scan && scan->isBranch())
+        for (const te::Value &value : scan->body->values)
+          if (value.kind == te::ValueKind::Result && value.name == name)
+            return scan;
+    return nullptr;
   }
 
   /// The scan into whose results a loop copies.
@@ -79,11 +112,24 @@ private:
   const Manifest &manifest;
 };
 
+/// What a branch's step makes, in whose buffer a stack of the one step is; else nothing.
+const te::Value *madeInBranch(const te::Program &program, const te::Value &value) {
+  if (value.kind != te::ValueKind::Result)
+    return nullptr;
+  const auto *scan = std::get_if<te::Scan>(&program.nodes[value.node]);
+  if (!scan || !scan->isBranch() || value.result < scan->initial.size())
+    return nullptr;
+  const te::Value &made = scan->body->value(scan->body->outputs[value.result].value);
+  return made.kind == te::ValueKind::Result ? &made : nullptr;
+}
+
 /// The name of the buffer behind a value: an input of a scan's body has the buffer of what it
 /// stands for outside.
 std::string bufferName(const verify::Level &level, te::ValueId id) {
   const te::Program &program = *level.program;
   const te::Value &value = program.value(id);
+  if (const te::Value *made = madeInBranch(program, value))
+    return made->name;
   if (value.kind != te::ValueKind::Input || !level.outer)
     return value.name;
   size_t index = llvm::find(program.inputs, id) - program.inputs.begin();

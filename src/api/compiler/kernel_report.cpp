@@ -3,6 +3,7 @@
 #include "api/compiler/judgement.h"
 #include "api/compiler/reports.h"
 #include "api/compiler/session.h"
+#include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>
 #include <cmath>
@@ -71,10 +72,11 @@ private:
     KINTSUGI_ASSIGN(auto model, runtime::Model::create(std::move(artifact), hostDevice()));
     KINTSUGI_ASSIGN(auto context, runtime::Context::create(model, {options.threads}));
     std::vector<runtime::InputTensor> in;
-    for (te::ValueId value : isolated.inputs) {
+    // A stack of one step is in the buffer of what the step makes, which has a dimension less.
+    for (auto [value, port] : llvm::zip_equal(isolated.inputs, model->manifest().inputs)) {
       KINTSUGI_ASSIGN(const Tensor *tensor, seenOf(*level, *manifest, value));
       in.push_back(
-          {"", tensor->type(), tensor->shape(), tensor->bytes().data(), tensor->bytes().size()});
+          {"", tensor->type(), port.shape, tensor->bytes().data(), tensor->bytes().size()});
     }
     std::vector<Tensor> results;
     std::vector<runtime::OutputTensor> out;

@@ -12,13 +12,16 @@ namespace kintsugi::api {
 
 namespace {
 
-/// Where the kernels of a run stand, and how often a run launches each: repeats multiply.
+/// Where the kernels of a run stand, and how often a run launches each: repeats multiply, and what
+/// data decide of counts once.
 void countLaunches(const runtime::Plan &plan, uint64_t times, std::vector<uint64_t> &launches) {
   using Kind = runtime::Plan::Kind;
   if (plan.kind == Kind::Stage)
     launches[plan.stage] += times;
+  if (plan.kind == Kind::Repeat && plan.condition == runtime::none)
+    times *= plan.count;
   for (const runtime::Plan &child : plan.children)
-    countLaunches(child, plan.kind == Kind::Repeat ? times * plan.count : times, launches);
+    countLaunches(child, times, launches);
 }
 
 /// Least, greatest and mean of the finite elements; null where there are none.

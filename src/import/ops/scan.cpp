@@ -1,18 +1,21 @@
 //===- scan.cpp - Scan: a body for each element of sequences -------------------===//
 //
-// The number of elements is known, so that the body is unrolled as that of a loop is. Rules and the
-// search see all steps at once.
+// The number of elements is known: as a loop's, the body is unrolled where that makes few nodes,
+// so that rules and the search see all steps at once. Others become a scan of the program.
 //
 //===----------------------------------------------------------------------===//
 
 #include "import/ops/families.h"
 #include "import/ops/join.h"
+#include "import/ops/loop.h"
+#include "import/scan_body.h"
 
 #include "llvm/ADT/STLExtras.h"
 
 namespace kintsugi::import {
 namespace {
 
+/// That are unrolled.
 constexpr int64_t mostSteps = 1024;
 
 /// How the sequences of a node run: inputs or outputs of the body.
@@ -42,12 +45,13 @@ Expected<Sequences> sequencesOf(OpContext &c, llvm::StringRef which, size_t coun
 }
 
 /// An element of a sequence, without the dimension along which it stands.
-ValueId elementOf(OpContext &c, std::string name, ValueId sequence, unsigned axis, int64_t place) {
+ValueId elementOf(OpContext &c, std::string name, ValueId sequence, unsigned axis,
+                  const Index &place) {
   Shape shape(c.shape(sequence).begin(), c.shape(sequence).end());
   shape.erase(shape.begin() + axis);
   return c.view(std::move(name), sequence, shape, [&](Indices i) {
     llvm::SmallVector<Index> map(i.begin(), i.end());
-    map.insert(map.begin() + axis, Index(place));
+    map.insert(map.begin() + axis, place);
     return map;
   });
 }
@@ -58,17 +62,83 @@ public:
 
   Status run() {
     KINTSUGI_RETURN_IF_ERROR(readNode());
+    KINTSUGI_ASSIGN(bool isScan, roll());
+    return isScan ? Status::success() : unroll();
+  }
+
+private:
+  /// As a scan; false where that can't be or is not worth it.
+  Expected<bool> roll() {
+    std::vector<Binding> state;
+    for (unsigned k = 0; k < states; ++k)
+      state.push_back(c.binding(k));
+    auto isTensor = [](const Binding &binding) { return binding.tensor.has_value(); };
+    if (steps == 0 || !llvm::all_of(state, isTensor))
+      return false;
+    ScanBody scan(c);
+    std::vector<ValueId> next, stacked;
+    for (Binding &one : state)
+      one.tensor = scan.carry(*one.tensor);
+    Index here = c.gather(scan.step(), {});
+    Expected<std::vector<Binding>> results =
+        c.importer.importSubgraph(*body, arguments(state, here));
+    if (!results.ok() || !llvm::all_of(*results, isTensor) ||
+        double(steps) * double(scan.numNodes()) <= double(mostUnrolled))
+      return false;
+    for (auto [k, result] : llvm::enumerate(*results))
+      (k < states ? next : stacked).push_back(*result.tensor);
+    for (unsigned k = 0; k < states; ++k)
+      if (c.type(c.input(k)) != c.type(next[k]) || c.shape(c.input(k)) != c.shape(next[k]))
+        return false;
+    std::optional<ScanBody::Results> made = scan.finish(steps, next, stacked, std::nullopt);
+    if (!made)
+      return false;
+    for (const CheckedTensor &checked : made->checks)
+      c.importer.require(checked);
+    for (unsigned k = 0; k < states; ++k)
+      c.output(k, made->carried[k]);
+    KINTSUGI_RETURN_IF_ERROR(outputStacks(made->stacks));
+    return true;
+  }
+
+  /// What a scan stacks goes along its axis, and the way that it says.
+  Status outputStacks(llvm::ArrayRef<ValueId> made) {
+    for (auto [k, all] : llvm::enumerate(made)) {
+      if (!c.hasOutput(states + k))
+        continue;
+      KINTSUGI_ASSIGN(unsigned axis, c.axis(outputs.axes[k], c.rank(all)));
+      Shape shape(c.shape(all).drop_front());
+      shape.insert(shape.begin() + axis, Extent(steps));
+      c.output(states + k, c.view(c.name(states + k), all, shape, [&, k = k](Indices i) {
+        Index step = outputs.areReversed[k] ? Index(steps - 1) - i[axis] : i[axis];
+        llvm::SmallVector<Index> map{step};
+        map.append(i.begin(), i.begin() + axis);
+        map.append(i.begin() + axis + 1, i.end());
+        return map;
+      }));
+    }
+    return Status::success();
+  }
+
+  /// Of a step, with the elements of the sequences at its place.
+  std::vector<Binding> arguments(std::vector<Binding> state, const Index &step) {
+    for (auto [k, sequence] : llvm::enumerate(sequences)) {
+      Index place = inputs.areReversed[k] ? Index(steps - 1) - step : step;
+      ValueId element = elementOf(c, c.name() + ".element", sequence, axes[k], place);
+      state.push_back({element, {}, {}});
+    }
+    return state;
+  }
+
+  Status unroll() {
+    if (steps > mostSteps)
+      return c.error("its sequences have more than " + llvm::Twine(mostSteps) + " elements");
     std::vector<Binding> state;
     for (unsigned k = 0; k < states; ++k)
       state.push_back(c.binding(k));
     for (int64_t step = 0; step < steps; ++step) {
-      std::vector<Binding> arguments = state;
-      for (auto [k, sequence] : llvm::enumerate(sequences)) {
-        int64_t place = inputs.areReversed[k] ? steps - 1 - step : step;
-        ValueId element = elementOf(c, c.name() + ".element", sequence, axes[k], place);
-        arguments.push_back({element, {}, {}});
-      }
-      KINTSUGI_ASSIGN(auto results, c.importer.importSubgraph(*body, arguments));
+      KINTSUGI_ASSIGN(auto results,
+                      c.importer.importSubgraph(*body, arguments(state, Index(step))));
       state.assign(results.begin(), results.begin() + states);
       for (auto [made, result] : llvm::zip_equal(stacks, llvm::drop_begin(results, states))) {
         if (!result.tensor)
@@ -81,7 +151,6 @@ public:
     return stack();
   }
 
-private:
   Status readNode() {
     KINTSUGI_ASSIGN(body, c.graph("body"));
     int64_t count = c.integer("num_scan_inputs", 0);
@@ -112,9 +181,7 @@ private:
       axes.push_back(axis);
       sequences.push_back(sequence);
     }
-    return steps <= mostSteps ? Status::success()
-                              : Status(c.error("its sequences have more than " +
-                                               llvm::Twine(mostSteps) + " elements"));
+    return Status::success();
   }
 
   Status stack() {

@@ -24,16 +24,42 @@ def branch(m):
         graph = body(m)
         graph.values[x.name] = x
         result = graph.node(op, [x], x.shape)
+        for _ in range(m.d.choice([0, 0, 3])):  # Enough to be worth a branch of its own.
+            result = graph.node("Tanh", [graph.node("Softmax", [result], x.shape, axis=-1)], x.shape)
         graph.outputs = [result.name]
         branches[name] = graph
     m.keep(m.g.node("If", [condition], x.shape, **branches))
+
+
+@block("Loop", weight=2)
+def ended(m):
+    """Trips that data end, by a limit of their number or of what they make."""
+    shape = m.shape(m.d.choice([1, 2]))
+    state = m.tamed(m.pick(len(shape)), 1.0)
+    if state.size > 4096:
+        raise Unfit("too large")
+    most = m.d.choice([4, 9, 700])
+    graph = body(m)
+    number = graph.input((), "int64", "full(0)")
+    graph.input((), "bool", "full(True)")
+    inner = graph.input(state.shape)
+    outer = m.input(state.shape)
+    last = m.input((), "int64", f"full({m.d.choice([0, 2, 8])})")
+    graph.values[outer.name] = outer
+    graph.values[last.name] = last
+    changed = graph.node("Mul", [graph.node("Add", [inner, outer], state.shape), graph.constant("full(0.5)", ())], state.shape)
+    going = graph.node("Less", [number, last], (), "bool")
+    graph.outputs = [going.name, changed.name]
+    first = m.input((), "bool", f"full({m.d.flag()})") if m.d.flag() else m.g.constant("full(True)", (), "bool")
+    trips = m.d.choice([m.g.scalar(most, "int64"), m.input((), "int64", f"full({m.d.choice([0, 3, 20])})")])
+    m.keep(*m.g.node("Loop", [trips, first, state], None, outputs=[(state.shape, "float")], bound=2.0, body=graph))
 
 
 @block("Loop", weight=3)
 def loop(m):
     """A state that each trip changes, and what the trips leave behind."""
     shape = m.shape(m.d.choice([1, 2]))
-    trips = m.d.choice([2, 1, 3, 7])
+    trips = m.d.choice([2, 1, 3, 7, 150])
     state = m.tamed(m.pick(len(shape)), 1.0)
     if state.size > 4096:
         raise Unfit("too large")
@@ -79,7 +105,7 @@ def scanned(m):
     rank = m.d.choice([2, 3])
     shape = list(m.shape(rank))
     axis, out_axis = m.d.index(rank), m.d.index(rank)
-    shape[axis] = steps = m.d.choice([3, 1, 2, 7])
+    shape[axis] = steps = m.d.choice([3, 1, 2, 7, 150])
     x = m.tamed(m.input(tuple(shape)), 1.0)
     element = tuple(e for a, e in enumerate(shape) if a != axis)
     state = m.tamed(m.input(element), 1.0)

@@ -51,6 +51,9 @@ public:
   }
   bool hasCountedCalls() const override { return false; }
   void requireRange(ValueId, int64_t, int64_t, const char *) override {}
+  void require(CheckedTensor) override {}
+  void enterBody() override {}
+  std::optional<std::vector<CheckedTensor>> leaveBody() override { return std::nullopt; }
 };
 
 /// A program whose one operator is the example's.

@@ -217,8 +217,8 @@ TEST(Import, PositionsThatAreDataAreChecked) {
                           {test::graphAttribute("then_branch", branch("Gather", {"a", "i"})),
                            test::graphAttribute("else_branch", branch("Gather", {"a", "i"}))})});
   EXPECT_EQ(checksOf(chooses), "check: index in -5..5 of rows, value i\n"
-                               "check: index in -4..4 of Gather, value i.guarded\n"
-                               "check: index in -4..4 of Gather, value i.guarded.1\n");
+                               "check: index in -4..4 of Gather, value y.last1\n"
+                               "check: index in -4..4 of Gather, value y.last1.1\n");
 }
 
 TEST(Import, SizesThatOverflowAreErrors) {

@@ -88,12 +88,17 @@ private:
       return;
     case PlanNode::Kind::Copy:
       return copyAll(node.copies);
-    case PlanNode::Kind::Branch:
-      return visit(node.children[read(node.condition)[0] != 0 ? 0 : 1]);
+    case PlanNode::Kind::Branch: {
+      unsigned taken = read(node.condition)[0] != 0 ? 0 : 1;
+      visit(node.children[taken]);
+      return leaveOut(node.children[1 - taken]);
+    }
     case PlanNode::Kind::Repeat:
       break;
     }
     for (int64_t step = 0; step < node.count; ++step) {
+      if (node.condition != ~0u && read(node.condition)[0] == 0)
+        return;
       if (node.step != ~0u)
         write(node.step, {static_cast<double>(step)});
       visit(node.children[0]);
@@ -107,6 +112,17 @@ private:
       }
       copyAll(node.copies);
     }
+  }
+
+  /// What stages would have made may be read, if to no effect.
+  void leaveOut(const PlanNode &node) {
+    Plan::forEachStage(node, [&](unsigned number) {
+      const Stage &stage = plan.stages[number];
+      for (unsigned result : llvm::ArrayRef(stage.operands).take_back(stage.results))
+        write(result,
+              std::vector<double>(
+                  elementCount(te::plainShape(plan.buffers[result].shape)).value_or(0), NAN));
+    });
   }
 
   void copyAll(llvm::ArrayRef<BufferCopy> copies) {

@@ -49,7 +49,7 @@ root sequence {
           stage 1
         }
         lanes {
-          repeat 0 {
+          repeat 0 step 4 while 1 {
             stage 2
           }
         }
@@ -176,8 +176,9 @@ const Wrong wrongs[] = {
     {"copy [2 > 5]", "copy [5 > 2]", "buffer 2 is written"},
     {"stack [6 > 7]", "stack [5 > 6]", "not 3 times those of buffer 5"},
     {"step 4", "step 5", "buffer 5 is no scalar of type i64"},
+    {"while 1", "while 4", "buffer 4 is no scalar of type bool"},
     {"branch 1", "branch 4", "buffer 4 is no scalar of type bool"},
-    {"repeat 0 {\n            stage 2", "repeat 0 {\n            stage 2 copy []",
+    {"while 1 {\n            stage 2", "while 1 {\n            stage 2 copy []",
      "a repeat has one child"},
     {"        sequence {\n          stage 1\n        }\n", "", "a branch has two children"},
     {"repeat 3 step", "repeat -3 step", "expected how often it repeats"},

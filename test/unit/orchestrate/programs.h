@@ -75,6 +75,52 @@ y[i:6] f32 = last[i] + other[i] + all[2, i]
 output y
 output all
 )"},
+    {"branches", R"(
+input x[i:5, j:6] f32
+row[i:5] f32 = sum<f32>[k:6] x[i, k]
+small[] bool = row[0] < row[1]
+(went[] bool, a[1, 5, 6] f32) = scan[1] while true carry(small) capture(x, row) {
+  input step[] i64
+  input goes[] bool
+  input x[5, 6] f32
+  input row[5] f32
+  done[] bool = false
+  even[i:5, j:6] f32 = x[i, j] - row[i]
+  root[i:5, j:6] f32 = exp(even[i, j])
+  output done
+  output root
+}
+(stayed[] bool, b[1, 5, 6] f32) = scan[1] while false carry(small) capture(x) {
+  input step[] i64
+  input goes[] bool
+  input x[5, 6] f32
+  done[] bool = true
+  near[i:5, j:6] f32 = tanh(x[i, j])
+  twice[i:5, j:6] f32 = near[i, j] * 2
+  output done
+  output twice
+}
+y[i:5, j:6] f32 = cases { small[]: a[0, i, j]; else: b[0, i, j] }
+output y
+)"},
+    {"while", R"(
+input x[i:6] f32
+start[] bool = x[0] < 4
+(went[] bool, last[6] f32) = scan[9] while true carry(start, x) capture(x) {
+  input step[] i64
+  input goes[] bool
+  input h[6] f32
+  input x[6] f32
+  half[i:6] f32 = h[i] * 0.5
+  next[i:6] f32 = half[i] + x[i] + 0.25
+  most[] f32 = max<f32>[k:6] next[k]
+  on[] bool = most[] < 1.25
+  output on
+  output next
+}
+y[i:6] f32 = last[i] + x[i]
+output y
+)"},
     {"chain_of_many_sizes", R"(
 input x[i:64] f32
 a[i:64, j:8] f32 = x[i] * 2

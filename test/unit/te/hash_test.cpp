@@ -15,7 +15,8 @@ GroupKey wholeKey(const Program &program, llvm::ArrayRef<ValueId> outputs = {}) 
 
 GroupKey keyOfText(const std::string &text) { return wholeKey(parsed(text)); }
 
-const std::string inputs = "input a[4, 4] f32\ninput b[4, 4] f32\ninput t[4] i64\n";
+const std::string inputs = "input a[4, 4] f32\ninput b[4, 4] f32\ninput t[4] i64\n"
+                           "input flag[] bool\n";
 
 TEST(Hash, NamesDontMatter) {
   EXPECT_EQ(keyOfText(inputs + "y[i:4, j:4] f32 = a[j, i] * 2").text,
@@ -64,6 +65,13 @@ TEST(Hash, DifferentGroupsDiffer) {
       "(y[1] i64, z[1] i64) = call TopK(t) {\"k\":1}",
       "(y[4, 4] f32) = scan[2] carry(a) capture() { input s[] i64 input h[4, 4] f32 output h }",
       "(y[4, 4] f32) = scan[3] carry(a) capture() { input s[] i64 input h[4, 4] f32 output h }",
+      "(y[] bool) = scan[1] carry(flag) capture() { input s[] i64 input h[] bool output h }",
+      "(y[] bool) = scan[1] while true carry(flag) capture() { input s[] i64 input h[] bool output "
+      "h "
+      "}",
+      "(y[] bool) = scan[1] while false carry(flag) capture() { input s[] i64 input h[] bool "
+      "output h "
+      "}",
       "(y[4, 4] f32) = scan[2] carry(a) capture() { input s[] i64 input h[4, 4] f32 "
       "n[i:4, j:4] f32 = h[j, i] output n }"};
   std::map<std::string, std::string> seen;

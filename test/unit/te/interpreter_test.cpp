@@ -278,6 +278,28 @@ TEST(Interpreter, AScanOfNoStepsGivesItsFirstValues) {
   EXPECT_EQ(outputs[1].count(), 0);
 }
 
+TEST(Interpreter, DataEndAScanAheadOfAStep) {
+  Program program = parsed("input go[] bool\ninput most[] i64\ninput zero[] i64\n"
+                           "(went[] bool, last[] i64, all[4] i64) =\n"
+                           "  scan[4] while true carry(go, zero) capture(most) {\n"
+                           "  input step[] i64\n  input goes[] bool\n  input n[] i64\n"
+                           "  input most[] i64\n  next[] i64 = n[] + 5\n"
+                           "  on[] bool = next[] < most[]\n"
+                           "  output on\n  output next\n  output next as stacked\n}\n"
+                           "output went\noutput last\noutput all");
+  auto lastOf = [&](int64_t go, int64_t most) {
+    std::vector<ExactTensor> outputs = evaluated(program, {integers(ElementType::Bool, {}, {go}),
+                                                           integers(ElementType::I64, {}, {most}),
+                                                           integers(ElementType::I64, {}, {0})});
+    EXPECT_EQ(outputs[0].integers[0], outputs[1].integers[0] < most && go);
+    return outputs[1].integers[0];
+  };
+  EXPECT_EQ(lastOf(1, 8), 10);
+  EXPECT_EQ(lastOf(1, 0), 5);
+  EXPECT_EQ(lastOf(1, 99), 20);
+  EXPECT_EQ(lastOf(0, 99), 0);
+}
+
 TEST(Interpreter, CallsRunTheirReferenceBody) {
   Program program = parsed("input x[4] f32\n"
                            "(v[2] f32, at[2] i64) = call TopK(x) {\"k\":2, \"axis\":0}\n"

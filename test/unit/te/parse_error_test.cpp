@@ -185,6 +185,13 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"input h[4] f32 y[4] f32 = scan[2] carry(h) capture() { input s[] i64 input h[3] f32 "
              "a[i:4] f32 = 3 output a }",
              "1:16: a scan's input 'h' has another type or shape than 'h'"},
+        Case{"input h[4] f32 y[4] f32 = scan[2] while 1 carry(h) capture() {",
+             "1:41: unexpected '1'; expected true or false"},
+        Case{"input h[4] f32 y[4] f32 = scan[2] while true carry(h) capture() {",
+             "1:31: what a scan goes on by is no boolean; expected a bool[] as the first that it "
+             "carries"},
+        Case{"input h[] bool y[] bool = scan[2] while false carry(h) capture() {",
+             "1:31: a scan of several steps goes on while true"},
         Case{"}", "1:1: unexpected '}'; expected a statement: input, const, output or the name of "
                   "a result"}));
 

@@ -1,6 +1,7 @@
 #include "random_program.h"
 
 #include "te/constant.h"
+#include "te/subprogram.h"
 #include "te/syntax.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -151,11 +152,41 @@ private:
     next.bodies = {Expr::read(carried, first.type, point) * Expr::literal(first.type, 0.5) +
                    Expr::read(captured, first.type, point) + number};
     ValueId result = body->define("next", first.type, std::move(next));
+    if (chance.oneIn(3))
+      return addEnded(*body, initial, result);
     body->addOutput("next", result);
     body->addOutput("stacked", result);
     std::string last = name("last"), stacked = name("all");
     program.addScan({last, stacked},
                     Scan{Extent(chance.between(1, 3)), body, {initial}, {initial}, {}});
+  }
+
+  /// The same, ended by the number of a step. What its stack holds behind that is not said.
+  void addEnded(const Program &cell, ValueId initial, ValueId result) {
+    auto body = std::make_shared<Program>();
+    ValueId number = body->addInput("step", ElementType::I64, {});
+    body->addInput("goes", ElementType::Bool, {});
+    llvm::SmallVector<ValueId> standsFor{number}; ///< By the cell's value: its inputs.
+    for (ValueId input : llvm::ArrayRef(cell.inputs).drop_front()) {
+      const Value &value = cell.value(input);
+      standsFor.push_back(body->addInput(value.name, value.type, value.shape));
+    }
+    llvm::SmallVector<ValueId> made = copyNode(cell, cell.value(result).node, *body,
+                                               [&](ValueId id) { return standsFor[id.number]; });
+    bool isBranch = chance.oneIn(2), wanted = !isBranch || chance.oneIn(2);
+    Definition on;
+    on.bodies = {isBranch ? Expr::boolean(!wanted)
+                          : Expr::binary(BinaryOp::Less, Expr::read(number, ElementType::I64, {}),
+                                         Expr::literal(ElementType::I64, chance.between(0, 2)))};
+    ValueId next = body->define("on", ElementType::Bool, std::move(on));
+    body->addOutput("on", next);
+    body->addOutput("next", made[0]);
+    Definition start;
+    start.bodies = {Expr::boolean(chance.oneIn(2))};
+    ValueId first = program.define(name("start"), ElementType::Bool, std::move(start));
+    Scan scan{Extent(isBranch ? 1 : 4), body, {first, initial}, {initial}, {}};
+    scan.goesOnWhile = wanted;
+    program.addScan({name("went"), name("last")}, std::move(scan));
   }
 
   //===- Expressions ----------------------------------------------------------===//

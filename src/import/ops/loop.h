@@ -1,0 +1,17 @@
+//===- loop.h - Loop -----------------------------------------------------------===//
+#ifndef KINTSUGI_IMPORT_OPS_LOOP_H
+#define KINTSUGI_IMPORT_OPS_LOOP_H
+
+#include "import/op_context.h"
+
+namespace kintsugi::import {
+
+/// Loops of so many nodes, all trips counted, are unrolled: rules and fusion look across trips
+/// then. Others are scans, which are compiled in the time of one trip.
+inline constexpr size_t mostUnrolled = 512;
+
+Status loop(OpContext &c);
+
+} // namespace kintsugi::import
+
+#endif // KINTSUGI_IMPORT_OPS_LOOP_H

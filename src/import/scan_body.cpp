@@ -1,0 +1,241 @@
+#include "import/scan_body.h"
+
+#include "te/constant.h"
+#include "te/subprogram.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <algorithm>
+#include <map>
+
+namespace kintsugi::import {
+namespace {
+
+/// Tables of so few elements stand in the body itself, where what reads them knows them.
+constexpr int64_t fewElements = 64;
+
+/// Copies nodes of a program into a body, which captures what it reads besides.
+class BodyWriter {
+public:
+  BodyWriter(OpContext &c) : c(c) {}
+
+  void addInput(ValueId standIn) { standsFor[standIn.number] = inputFor(standIn); }
+
+  void copy(uint32_t node) {
+    body.currentOrigin = c.program.origins[node];
+    llvm::SmallVector<ValueId> results =
+        te::copyNode(c.program, node, body, [&](ValueId id) { return (*this)[id]; });
+    for (auto [old, fresh] : llvm::zip_equal(c.program.resultsOf(node), results))
+      standsFor[old.number] = fresh;
+  }
+
+  void addOutput(ValueId value) {
+    body.addOutput("out" + std::to_string(body.outputs.size()), (*this)[value]);
+  }
+
+  te::Program body;
+  llvm::SmallVector<ValueId, 4> captured;
+
+private:
+  ValueId operator[](ValueId id) {
+    auto [entry, isNew] = standsFor.try_emplace(id.number);
+    if (!isNew)
+      return entry->second;
+    if (std::shared_ptr<const te::ConstantSource> source = tableOf(id)) {
+      const te::Value &value = c.program.value(id);
+      return entry->second = body.addConstant(value.name, value.type, value.shape, source);
+    }
+    captured.push_back(id);
+    return entry->second = inputFor(id);
+  }
+
+  ValueId inputFor(ValueId id) {
+    const te::Value &value = c.program.value(id);
+    return body.addInput(value.name, value.type, value.shape);
+  }
+
+  std::shared_ptr<const te::ConstantSource> tableOf(ValueId id) {
+    if (!c.constants.isConstant(id) || c.count(id) > fewElements)
+      return nullptr;
+    if (c.program.value(id).constant)
+      return c.program.value(id).constant;
+    const Tensor *known = c.constants.value(id);
+    if (!known)
+      return nullptr;
+    Expected<Tensor> copy = Tensor::copyOf(known->view());
+    return copy.ok() ? std::make_shared<te::TensorConstant>(std::move(*copy)) : nullptr;
+  }
+
+  OpContext &c;
+  std::map<uint32_t, ValueId> standsFor;
+};
+
+} // namespace
+
+ScanBody::ScanBody(OpContext &c) : c(c), firstNode(c.program.nodes.size()) {
+  c.importer.enterBody();
+  number = addInside(".step", ElementType::I64, {});
+}
+
+ScanBody::~ScanBody() {
+  if (!isOpen)
+    return;
+  (void)c.importer.leaveBody();
+  cut(findInside(true));
+}
+
+/// An input of the body, which is none of the program.
+ValueId ScanBody::addInside(const char *suffix, ElementType type, Dims shape) {
+  ValueId id = c.program.addInput(c.name() + suffix, type, Shape(shape));
+  c.program.inputs.pop_back();
+  standIns.insert(id.number);
+  return id;
+}
+
+ValueId ScanBody::carry(ValueId initial) {
+  Shape shape(c.shape(initial));
+  carried.push_back({initial, addInside(".state", c.type(initial), shape)});
+  return carried.back().inside;
+}
+
+/// By node behind the first: whether steps may differ in what it makes or, where they may be left
+/// out, may not need it. What depends on constants alone is made when the model is compiled.
+std::vector<bool> ScanBody::findInside(bool mayBeLeftOut) const {
+  std::vector<bool> isInside;
+  for (uint32_t node = firstNode; node < c.program.nodes.size(); ++node) {
+    bool depends = llvm::any_of(c.program.operandsOf(node), [&](ValueId id) {
+      const te::Value &value = c.program.value(id);
+      return standIns.count(id.number) ||
+             (value.kind == te::ValueKind::Result && value.node >= firstNode &&
+              isInside[value.node - firstNode]);
+    });
+    isInside.push_back(mayBeLeftOut ? !c.constants.isConstant(c.program.resultsOf(node)[0])
+                                    : depends);
+  }
+  return isInside;
+}
+
+bool ScanBody::isOfStep(ValueId id) const { return isMadeInside(id, findInside(true)); }
+
+bool ScanBody::isMadeInside(ValueId id, const std::vector<bool> &isInside) const {
+  const te::Value &value = c.program.value(id);
+  return value.kind == te::ValueKind::Result && value.node >= firstNode &&
+         isInside[value.node - firstNode];
+}
+
+/// Carries the elements of a step, or of one before it where a check does not allow them; 0 is
+/// allowed.
+void ScanBody::carryCheck(const CheckedTensor &asked, std::vector<ValueId> &next) {
+  ValueId tensor = asked.tensor;
+  ElementType type = c.type(tensor);
+  Shape shape(c.shape(tensor));
+  ValueId before = carry(c.define(c.name() + ".allowed", shape,
+                                  [&](Indices) { return Expr::literal(type, int64_t(0)); }));
+  auto isBelow = [&](Expr element, int64_t bound) {
+    return Expr::binary(te::BinaryOp::Less, Expr::cast(ElementType::I64, std::move(element)),
+                        Expr::literal(ElementType::I64, bound));
+  };
+  next.push_back(c.define(c.name() + ".checked", shape, [&](Indices i) {
+    Expr known = c.read(before, i), here = c.read(tensor, i);
+    return Expr::select(isBelow(known, asked.check.low), known,
+                        Expr::select(isBelow(known, asked.check.high), here, known));
+  }));
+}
+
+std::optional<ScanBody::Results> ScanBody::finish(int64_t trip, llvm::ArrayRef<ValueId> nextStates,
+                                                  llvm::ArrayRef<ValueId> stacked,
+                                                  std::optional<Condition> condition) {
+  std::optional<std::vector<CheckedTensor>> asked = c.importer.leaveBody();
+  isOpen = false;
+  if (!asked) {
+    cut(findInside(true));
+    return std::nullopt;
+  }
+  std::vector<ValueId> made(nextStates.begin(), nextStates.end());
+  if (condition) {
+    carry(condition->initial);
+    std::rotate(carried.begin(), carried.end() - 1, carried.end());
+    made.insert(made.begin(), condition->next);
+  }
+  size_t firstState = condition ? 1 : 0, firstCheck = made.size();
+  std::vector<bool> isInside = findInside(condition.has_value());
+  Results results;
+  for (const CheckedTensor &one : *asked) {
+    bool isInBody = condition || isMadeInside(one.tensor, isInside);
+    if (isInBody)
+      carryCheck(one, made);
+    results.checks.push_back({isInBody ? made.back() : one.tensor, one.check});
+  }
+  size_t firstStack = made.size();
+  llvm::append_range(made, stacked);
+  te::Scan scan = scanOf(trip, made, findInside(condition.has_value()));
+  if (condition)
+    scan.goesOnWhile = condition->goesOnWhile;
+  std::vector<std::string> names;
+  for (size_t k = 0; k < made.size(); ++k)
+    names.push_back(c.name() + (k < firstStack ? ".last" : ".all") + std::to_string(k));
+  llvm::SmallVector<ValueId> all = c.program.addScan(names, std::move(scan));
+  results.carried.assign(all.begin() + firstState, all.begin() + firstCheck);
+  results.stacks.assign(all.begin() + firstStack, all.end());
+  for (CheckedTensor &one : results.checks)
+    if (auto place = llvm::find(made, one.tensor); place != made.end())
+      one.tensor = all[place - made.begin()];
+  return results;
+}
+
+/// Which nodes inside are needed for what a step makes.
+std::vector<bool> ScanBody::findNeeded(llvm::ArrayRef<ValueId> made,
+                                       const std::vector<bool> &isInside) const {
+  std::vector<bool> needed(isInside.size(), false);
+  auto need = [&](ValueId id) {
+    if (isMadeInside(id, isInside))
+      needed[c.program.value(id).node - firstNode] = true;
+  };
+  llvm::for_each(made, need);
+  for (size_t node = isInside.size(); node-- > 0;)
+    if (needed[node])
+      llvm::for_each(c.program.operandsOf(firstNode + node), need);
+  return needed;
+}
+
+te::Scan ScanBody::scanOf(int64_t trip, llvm::ArrayRef<ValueId> made,
+                          const std::vector<bool> &isInside) {
+  BodyWriter writer(c);
+  te::Scan scan{Extent(trip), nullptr, {}, {}, {}};
+  writer.addInput(number);
+  for (const Carried &state : carried) {
+    writer.addInput(state.inside);
+    scan.initial.push_back(state.initial);
+  }
+  for (auto [node, isNeeded] : llvm::enumerate(findNeeded(made, isInside)))
+    if (isNeeded)
+      writer.copy(firstNode + node);
+  llvm::for_each(made, [&](ValueId id) { writer.addOutput(id); });
+  scan.captured = std::move(writer.captured);
+  scan.body = std::make_shared<const te::Program>(std::move(writer.body));
+  cut(isInside);
+  return scan;
+}
+
+/// Takes nodes out of the program. Nothing is left that reads what they made.
+void ScanBody::cut(const std::vector<bool> &isInside) {
+  te::Program &program = c.program;
+  size_t kept = firstNode;
+  for (size_t node = firstNode; node < program.nodes.size(); ++node) {
+    bool isKept = !isInside[node - firstNode];
+    for (ValueId result : program.resultsOf(node)) {
+      te::Value &value = program.value(result);
+      value.kind = isKept ? te::ValueKind::Result : te::ValueKind::Input;
+      value.node = isKept ? kept : ~0u;
+    }
+    if (isKept && kept != node) {
+      program.nodes[kept] = std::move(program.nodes[node]);
+      program.origins[kept] = std::move(program.origins[node]);
+    }
+    kept += isKept;
+  }
+  program.nodes.resize(kept);
+  program.origins.resize(kept);
+}
+
+} // namespace kintsugi::import
