@@ -43,7 +43,7 @@ public:
 
 private:
   static bool canConvert(const Scan &scan) {
-    return scan.goesOnWhile && scan.trip.constant() <= mostSteps &&
+    return scan.goesOnWhile && scan.trip.constant() > 0 && scan.trip.constant() <= mostSteps &&
            double(scan.trip.constant()) * double(scan.body->nodes.size()) <= mostDefinitions &&
            llvm::all_of(scan.body->nodes,
                         [](const Node &node) { return std::holds_alternative<Definition>(node); });

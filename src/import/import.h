@@ -23,6 +23,8 @@ struct ImportOptions {
   std::map<std::string, std::shared_ptr<const Tensor>> bound;
   /// Initializers whose external file is missing take the values of random_weights.h.
   bool randomWeights = false;
+  /// What data decide is computed, whether it is wanted or not: both branches, and all trips.
+  bool computesAll = false;
 };
 
 /// Reads and imports a model. Operator sets 1 to 28 (before 6, the

@@ -332,7 +332,7 @@ void Importer::require(CheckedTensor checked) {
 
 void Importer::enterBody() {
   around.push_back({std::exchange(guards, {}), std::exchange(checks, {}), counted.size(),
-                    program.inputs.size(), unknownInputs, failedDepth});
+                    program.inputs.size(), unknownInputs, failedDepth, nodesLeft});
 }
 
 std::optional<std::vector<CheckedTensor>> Importer::leaveBody() {
@@ -346,6 +346,11 @@ std::optional<std::vector<CheckedTensor>> Importer::leaveBody() {
   unknownInputs = std::move(its.unknownInputs);
   failedDepth = its.failedDepth;
   return isBody ? std::optional(std::move(asked)) : std::nullopt;
+}
+
+void Importer::dropBody() {
+  nodesLeft = around.back().nodesLeft;
+  (void)leaveBody();
 }
 
 Expected<llvm::SmallVector<ValueId>> Importer::addCountedCall(llvm::ArrayRef<std::string> names,

@@ -52,6 +52,10 @@ public:
   void require(CheckedTensor checked) override;
   void enterBody() override;
   std::optional<std::vector<CheckedTensor>> leaveBody() override;
+  void dropBody() override;
+  bool mayBeBody(const Graph &graph) const override { return !notBodies.count(&graph); }
+  void isNoBody(const Graph &graph) override { notBodies.insert(&graph); }
+  bool mayEndByData() const override { return !options.computesAll; }
   Expected<Binding> importTensor(const TensorData &tensor) override;
   Expected<llvm::SmallVector<ValueId>> addCountedCall(llvm::ArrayRef<std::string> names,
                                                       te::Call call) override;
@@ -77,6 +81,7 @@ private:
     size_t countedCalls, inputs;
     std::set<std::string> unknownInputs;
     std::optional<unsigned> failedDepth;
+    uint64_t nodesLeft;
   };
 
   /// The names of a graph or a function body.
@@ -139,6 +144,7 @@ private:
   std::vector<Guard> guards;
   std::vector<CheckedTensor> checks; ///< Added behind the model's outputs.
   std::vector<Around> around;        ///< Of bodies inside of each other.
+  std::set<const Graph *> notBodies; ///< That could not become some.
   uint64_t nodesLeft = mostNodes;
   std::vector<std::string> remarks;
   std::set<std::string> unknownInputs; ///< Whose value nodes asked for in vain.

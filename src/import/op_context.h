@@ -64,6 +64,14 @@ public:
   /// is given then; nothing where it counts elements, or adds inputs to the program.
   virtual void enterBody() = 0;
   virtual std::optional<std::vector<CheckedTensor>> leaveBody() = 0;
+  /// In its place: what was imported since is not wanted.
+  virtual void dropBody() = 0;
+  /// Whether a graph may become a body. Once it could not, it is not tried again: the graphs inside
+  /// of it would be tried as often as there are graphs around them, twice for each.
+  virtual bool mayBeBody(const Graph &graph) const = 0;
+  virtual void isNoBody(const Graph &graph) = 0;
+  /// Whether data may end scans.
+  virtual bool mayEndByData() const = 0;
   /// A tensor that an attribute holds, as a constant (or as strings).
   virtual Expected<Binding> importTensor(const TensorData &tensor) = 0;
   /// The results of a call (calls/call.h) that counts some of them; one that is there already is

@@ -80,7 +80,7 @@ ScanBody::ScanBody(OpContext &c) : c(c), firstNode(c.program.nodes.size()) {
 ScanBody::~ScanBody() {
   if (!isOpen)
     return;
-  (void)c.importer.leaveBody();
+  c.importer.dropBody();
   cut(findInside(true));
 }
 
@@ -115,7 +115,54 @@ std::vector<bool> ScanBody::findInside(bool mayBeLeftOut) const {
   return isInside;
 }
 
-bool ScanBody::isOfStep(ValueId id) const { return isMadeInside(id, findInside(true)); }
+std::vector<bool> ScanBody::areOfStep(llvm::ArrayRef<ValueId> ids) const {
+  std::vector<bool> isInside = findInside(true), areInside;
+  for (ValueId id : ids)
+    areInside.push_back(isMadeInside(id, isInside));
+  return areInside;
+}
+
+bool ScanBody::carries(llvm::ArrayRef<ValueId> next) const {
+  return llvm::all_of(llvm::zip_equal(carried, next), [&](const auto &pair) {
+    ValueId before = std::get<0>(pair).inside, after = std::get<1>(pair);
+    return c.type(before) == c.type(after) && c.shape(before) == c.shape(after);
+  });
+}
+
+bool ScanBody::dependsOnData(ValueId id, llvm::ArrayRef<ValueId> next) const {
+  std::set<uint32_t> states; ///< By what they are inside: those of data.
+  for (const Carried &state : carried)
+    if (!c.constants.isConstant(state.initial))
+      states.insert(state.inside.number);
+  for (size_t before = ~size_t(0); before != states.size();) {
+    before = states.size();
+    for (auto [state, after] : llvm::zip_equal(carried, next))
+      if (dependsOn(after, states))
+        states.insert(state.inside.number);
+  }
+  return dependsOn(id, states);
+}
+
+/// On one of the states, or on data from outside.
+bool ScanBody::dependsOn(ValueId id, const std::set<uint32_t> &states) const {
+  std::set<uint32_t> seen{id.number};
+  std::vector<ValueId> pending{id};
+  while (!pending.empty()) {
+    ValueId at = pending.back();
+    pending.pop_back();
+    if (c.constants.isConstant(at))
+      continue;
+    const te::Value &value = c.program.value(at);
+    bool isOfStep = value.kind == te::ValueKind::Result && value.node >= firstNode;
+    if (states.count(at.number) || (!isOfStep && !standIns.count(at.number)))
+      return true;
+    if (isOfStep)
+      for (ValueId operand : c.program.operandsOf(value.node))
+        if (seen.insert(operand.number).second)
+          pending.push_back(operand);
+  }
+  return false;
+}
 
 bool ScanBody::isMadeInside(ValueId id, const std::vector<bool> &isInside) const {
   const te::Value &value = c.program.value(id);
@@ -125,12 +172,16 @@ bool ScanBody::isMadeInside(ValueId id, const std::vector<bool> &isInside) const
 
 /// Carries the elements of a step, or of one before it where a check does not allow them; 0 is
 /// allowed.
-void ScanBody::carryCheck(const CheckedTensor &asked, std::vector<ValueId> &next) {
+void ScanBody::carryCheck(const CheckedTensor &asked, bool isOnce, std::vector<ValueId> &next) {
   ValueId tensor = asked.tensor;
   ElementType type = c.type(tensor);
   Shape shape(c.shape(tensor));
   ValueId before = carry(c.define(c.name() + ".allowed", shape,
                                   [&](Indices) { return Expr::literal(type, int64_t(0)); }));
+  if (isOnce) {
+    next.push_back(tensor);
+    return;
+  }
   auto isBelow = [&](Expr element, int64_t bound) {
     return Expr::binary(te::BinaryOp::Less, Expr::cast(ElementType::I64, std::move(element)),
                         Expr::literal(ElementType::I64, bound));
@@ -158,13 +209,15 @@ std::optional<ScanBody::Results> ScanBody::finish(int64_t trip, llvm::ArrayRef<V
     made.insert(made.begin(), condition->next);
   }
   size_t firstState = condition ? 1 : 0, firstCheck = made.size();
-  std::vector<bool> isInside = findInside(condition.has_value());
   Results results;
+  std::vector<bool> isInside = findInside(condition.has_value());
+  std::vector<size_t> places; ///< By check: of the tensor among what is made.
   for (const CheckedTensor &one : *asked) {
     bool isInBody = condition || isMadeInside(one.tensor, isInside);
     if (isInBody)
-      carryCheck(one, made);
-    results.checks.push_back({isInBody ? made.back() : one.tensor, one.check});
+      carryCheck(one, trip == 1, made);
+    results.checks.push_back(one);
+    places.push_back(isInBody ? made.size() - 1 : ~size_t(0));
   }
   size_t firstStack = made.size();
   llvm::append_range(made, stacked);
@@ -177,9 +230,9 @@ std::optional<ScanBody::Results> ScanBody::finish(int64_t trip, llvm::ArrayRef<V
   llvm::SmallVector<ValueId> all = c.program.addScan(names, std::move(scan));
   results.carried.assign(all.begin() + firstState, all.begin() + firstCheck);
   results.stacks.assign(all.begin() + firstStack, all.end());
-  for (CheckedTensor &one : results.checks)
-    if (auto place = llvm::find(made, one.tensor); place != made.end())
-      one.tensor = all[place - made.begin()];
+  for (auto [one, place] : llvm::zip_equal(results.checks, places))
+    if (place != ~size_t(0))
+      one.tensor = all[place];
   return results;
 }
 
@@ -223,6 +276,9 @@ void ScanBody::cut(const std::vector<bool> &isInside) {
   size_t kept = firstNode;
   for (size_t node = firstNode; node < program.nodes.size(); ++node) {
     bool isKept = !isInside[node - firstNode];
+    assert((!isKept || llvm::none_of(program.operandsOf(node),
+                                     [&](ValueId id) { return standIns.count(id.number) > 0; })) &&
+           "what stays does not depend on a step");
     for (ValueId result : program.resultsOf(node)) {
       te::Value &value = program.value(result);
       value.kind = isKept ? te::ValueKind::Result : te::ValueKind::Input;

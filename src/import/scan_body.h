@@ -20,7 +20,7 @@ class ScanBody {
 public:
   /// From here on, what is added to the program is the body's.
   explicit ScanBody(OpContext &c);
-  /// Takes back what no scan was made of.
+  /// Takes back what no scan was made of, save what depends on constants alone.
   ~ScanBody();
   ScanBody(const ScanBody &) = delete;
   ScanBody &operator=(const ScanBody &) = delete;
@@ -29,8 +29,13 @@ public:
   ValueId step() const { return number; }
   /// What a carried tensor is inside.
   ValueId carry(ValueId initial);
-  /// Whether a value is made by a step, if data may leave that out.
-  bool isOfStep(ValueId id) const;
+  /// Of these values, which are made by a step, if data may leave that out.
+  std::vector<bool> areOfStep(llvm::ArrayRef<ValueId> ids) const;
+  /// Whether the next states have the types and shapes of what is carried.
+  bool carries(llvm::ArrayRef<ValueId> next) const;
+  /// Whether anything but constants and the number of the step decides a value, where states become
+  /// `next` in each step.
+  bool dependsOnData(ValueId id, llvm::ArrayRef<ValueId> next) const;
   /// How many nodes were added so far.
   size_t numNodes() const { return c.program.nodes.size() - firstNode; }
 
@@ -60,8 +65,9 @@ private:
 
   ValueId addInside(const char *suffix, ElementType type, Dims shape);
   std::vector<bool> findInside(bool mayBeLeftOut) const;
+  bool dependsOn(ValueId id, const std::set<uint32_t> &states) const;
   bool isMadeInside(ValueId id, const std::vector<bool> &isInside) const;
-  void carryCheck(const CheckedTensor &asked, std::vector<ValueId> &next);
+  void carryCheck(const CheckedTensor &asked, bool isOnce, std::vector<ValueId> &next);
   te::Scan scanOf(int64_t trip, llvm::ArrayRef<ValueId> made, const std::vector<bool> &isInside);
   std::vector<bool> findNeeded(llvm::ArrayRef<ValueId> made,
                                const std::vector<bool> &isInside) const;

@@ -6,6 +6,7 @@
 #include "orchestrate/choice.h"
 #include "orchestrate/open_loops.h"
 #include "te/check.h"
+#include "te/constant.h"
 #include "te/constant_nodes.h"
 #include "te/count.h"
 #include "te/operations.h"
@@ -539,10 +540,17 @@ private:
     return Status::success();
   }
 
-  /// One step, or none, whose body does not ask for its number.
   static bool isBranch(const Program &program, uint32_t node) {
     const auto *scan = std::get_if<Scan>(&program.nodes[node]);
-    return scan && scan->isBranch() && !isUsed(*scan->body, scan->body->inputs[0]);
+    return scan && scan->isBranch();
+  }
+
+  /// The number of a branch's step.
+  Expected<unsigned> numberOfStep(const Value &step) {
+    KINTSUGI_ASSIGN(Tensor zero, Tensor::create(ElementType::I64, {}));
+    unsigned number = addBuffer(step, BufferKind::Source);
+    plan.buffers[number].source = std::make_shared<TensorConstant>(std::move(zero));
+    return number;
   }
 
   static bool isUsed(const Program &program, ValueId id) {
@@ -588,6 +596,9 @@ private:
     branch.kind = PlanNode::Kind::Branch;
     branch.condition = bufferOf(program, scan.initial[0], numbers);
     branch.children.resize(2);
+    if (isUsed(body, body.inputs[0])) {
+      KINTSUGI_ASSIGN(inner[body.inputs[0].number], numberOfStep(body.value(body.inputs[0])));
+    }
     for (auto [number, id] :
          llvm::enumerate(llvm::concat<const ValueId>(scan.initial, scan.captured)))
       inner[body.inputs[1 + number].number] = bufferOf(program, id, numbers);
@@ -630,8 +641,9 @@ private:
     repeat.count = scan.trip.constant();
     if (scan.goesOnWhile)
       repeat.condition = bufferOf(program, scan.results[0], numbers);
-    repeat.step = inner[body.inputs[0].number] =
-        addBuffer(body.value(body.inputs[0]), BufferKind::Temporary);
+    if (isUsed(body, body.inputs[0]))
+      repeat.step = inner[body.inputs[0].number] =
+          addBuffer(body.value(body.inputs[0]), BufferKind::Temporary);
     // A carried tensor's buffer is the node's result: after the last step it holds the final value.
     for (size_t k = 0; k < carried; ++k) {
       unsigned state = bufferOf(program, scan.results[k], numbers);

@@ -19,7 +19,7 @@ double PlanNode::predictedTimes() const {
     return cost::predictSteps(1);
   if (kind != Kind::Repeat)
     return 1;
-  return condition == ~0u ? double(count) : cost::predictSteps(count);
+  return isCounted() ? double(count) : cost::predictSteps(count);
 }
 
 void Plan::forEachStage(const PlanNode &node, llvm::function_ref<void(unsigned)> visit) {

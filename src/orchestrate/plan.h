@@ -96,6 +96,8 @@ struct PlanNode {
   unsigned condition = ~0u;    ///< Branch: a scalar boolean. Repeat: it ends where that is false.
   double predictedSeconds = 0; ///< Joined: of the launch.
 
+  /// Repeat: whether all steps are made in each run.
+  bool isCounted() const { return condition == ~0u; }
   /// How often a run is taken to come to each child when it comes here.
   double predictedTimes() const;
 };

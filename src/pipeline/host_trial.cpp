@@ -28,24 +28,6 @@ double constantBytesOf(const Program &program) {
   return bytes;
 }
 
-CompileOptions trialOptions(const CompileOptions &options) {
-  CompileOptions trial;
-  trial.machine = *machine::Machine::forLevel(machine::nameOf(machine::Level::V3));
-  trial.plan = orchestrate::PlanMode::Separate;
-  trial.threads = options.threads;
-  trial.constantBudget = options.constantBudget;
-  if (options.progress)
-    trial.progress = [&options](std::string_view, uint64_t step, uint64_t steps) {
-      return options.progress("trying", step, steps);
-    };
-  trial.disabled = withoutSearch();
-  return trial;
-}
-
-} // namespace
-
-namespace {
-
 /// Tells a run to end once it takes too long: what ends a loop may not happen with made up inputs.
 class Deadline {
 public:
@@ -74,6 +56,20 @@ private:
   bool isOver = false;
   std::thread watch;
 };
+
+CompileOptions trialOptions(const CompileOptions &options) {
+  CompileOptions trial;
+  trial.machine = *machine::Machine::forLevel(machine::nameOf(machine::Level::V3));
+  trial.plan = orchestrate::PlanMode::Separate;
+  trial.threads = options.threads;
+  trial.constantBudget = options.constantBudget;
+  if (options.progress)
+    trial.progress = [&options](std::string_view, uint64_t step, uint64_t steps) {
+      return options.progress("trying", step, steps);
+    };
+  trial.disabled = withoutSearch();
+  return trial;
+}
 
 } // namespace
 

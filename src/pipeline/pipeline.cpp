@@ -40,8 +40,7 @@ unsigned countLaunches(const orchestrate::Plan &plan, const orchestrate::PlanNod
   unsigned count = 0;
   for (const orchestrate::PlanNode &child : node.children)
     count += countLaunches(plan, child);
-  bool isKnown = node.kind == Kind::Repeat && node.condition == ~0u;
-  return isKnown ? count * node.count : count;
+  return node.kind == Kind::Repeat && node.isCounted() ? count * node.count : count;
 }
 
 /// `inputs`: what is looked at before a run.
@@ -453,14 +452,38 @@ static Expected<CompileReport> compileImported(const te::Program &imported, cons
   return report;
 }
 
+/// The model, and options that import it at other sizes in the same way. Steps of an open dimension
+/// are not followed through all that data decide: where they keep it from being open, whatever they
+/// decide is computed.
+static Expected<te::Program> importOpenly(const std::string &path, CompileOptions &options,
+                                          Diagnostics &diagnostics) {
+  KINTSUGI_ASSIGN(te::Program imported, importModel(path, options, diagnostics));
+  auto isEndedByData = [](const te::Node &node) {
+    const auto *scan = std::get_if<te::Scan>(&node);
+    return scan && scan->goesOnWhile.has_value();
+  };
+  if (options.open.empty() || llvm::none_of(imported.nodes, isEndedByData) ||
+      openModel(imported, path, options).ok())
+    return imported;
+  CompileOptions computing = options;
+  computing.import.computesAll = true;
+  Diagnostics said; // The same.
+  Expected<te::Program> all = importModel(path, computing, said);
+  if (!all.ok())
+    return imported;
+  options = std::move(computing);
+  return all;
+}
+
 Expected<CompileReport> compile(const std::string &path, const CompileOptions &options,
                                 runtime::Device &host, runtime::ArtifactWriter &writer,
                                 Diagnostics &diagnostics) {
   CompileReport report;
-  Phases phases(options, report);
+  CompileOptions its = options;
+  Phases phases(its, report);
   KINTSUGI_ASSIGN(te::Program imported,
-                  phases.run("import", [&] { return importModel(path, options, diagnostics); }));
-  return compileImported(imported, path, options, host, writer, phases, report);
+                  phases.run("import", [&] { return importOpenly(path, its, diagnostics); }));
+  return compileImported(imported, path, its, host, writer, phases, report);
 }
 
 Expected<CompileReport> compile(const te::Program &program, const CompileOptions &options,
@@ -473,14 +496,14 @@ Expected<CompileReport> compile(const te::Program &program, const CompileOptions
 Expected<std::string> emit(const std::string &path, const CompileOptions &options, Box box,
                            runtime::Device &host, Diagnostics &diagnostics) {
   CompileReport report;
+  CompileOptions sized = options;
   Phases phases(options, report);
   KINTSUGI_ASSIGN(te::Program imported,
-                  phases.run("import", [&] { return importModel(path, options, diagnostics); }));
+                  phases.run("import", [&] { return importOpenly(path, sized, diagnostics); }));
   KINTSUGI_ASSIGN(std::unique_ptr<targets::Target> target, makeTarget(options.target));
-  CompileOptions sized = options;
   std::optional<OpenModel> open;
   if (!options.open.empty()) {
-    KINTSUGI_ASSIGN(open, openModel(imported, path, options));
+    KINTSUGI_ASSIGN(open, openModel(imported, path, sized));
   }
   if (std::optional<te::Program> asking = openedProgram(imported, open, sized))
     imported = std::move(*asking);

@@ -68,8 +68,11 @@ private:
              llvm::any_of(bareFactorsOf(*definition),
                           [&](const Expr &read) { return read.readValue() == operand; });
     const auto *scan = std::get_if<Scan>(&out.old.nodes[node]);
-    return scan && llvm::is_contained(scan->captured, operand) &&
-           !llvm::is_contained(scan->initial, operand) && choice.scales().ofFactor(operand) == 0;
+    if (!scan || llvm::is_contained(scan->initial, operand) ||
+        choice.scales().ofFactor(operand) != 0)
+      return false;
+    auto place = llvm::find(scan->captured, operand);
+    return place != scan->captured.end() && !handsOn(*scan, place - scan->captured.begin());
   }
 
   /// A value divided by 2^exponent as the narrow type has it, where the node's part is rounded.

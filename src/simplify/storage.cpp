@@ -64,6 +64,25 @@ bool isStepOrWave(const Expr &expr) {
 
 } // namespace
 
+bool handsOn(const Scan &scan, size_t number) {
+  ValueId inner = scan.body->inputs[1 + scan.initial.size() + number];
+  if (llvm::any_of(scan.body->outputs, [&](const auto &output) { return output.value == inner; }))
+    return true;
+  return llvm::any_of(scan.body->nodes, [&](const Node &node) {
+    if (const auto *call = std::get_if<Call>(&node))
+      return llvm::is_contained(call->operands, inner);
+    const auto *below = std::get_if<Scan>(&node);
+    if (!below)
+      return false;
+    if (llvm::is_contained(below->initial, inner))
+      return true;
+    for (auto [k, id] : llvm::enumerate(below->captured))
+      if (id == inner && handsOn(*below, k))
+        return true;
+    return false;
+  });
+}
+
 llvm::SmallVector<Expr, 2> bareFactorsOf(const Definition &definition) {
   llvm::SmallVector<Expr, 2> result;
   if (!isContraction(definition) ||
@@ -148,8 +167,9 @@ void StorageChoice::findFixed() {
     if (!scan)
       continue;
     fix(scan->initial);
-    if (isKept(node)) // Its body stands as it is.
-      fix(scan->captured);
+    for (auto [k, id] : llvm::enumerate(scan->captured))
+      if (isKept(node) || handsOn(*scan, k)) // A body that is kept stands as it is.
+        fix(id);
   }
 }
 

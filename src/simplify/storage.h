@@ -25,6 +25,10 @@ struct Storage {
 inline constexpr const char *movesTooFar =
     "rounding it moves the outputs further than --max-error allows";
 
+/// Whether a scan's body hands on what it captures as `captured[number]` as it is: to a call, as
+/// the first value of what an inner scan carries, or out.
+bool handsOn(const te::Scan &scan, size_t number);
+
 class StorageChoice {
 public:
   /// `inputs`: what is known of the program's inputs. A scan's body makes no copies of its own.

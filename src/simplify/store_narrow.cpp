@@ -176,7 +176,7 @@ private:
       inputs[first + k] = choice.magnitudeOf(id);
       // A body knows of no power.
       bool isDivided = choice.scales().ofFactor(id) != 0;
-      ValueId source = isDivided ? out[id] : sourceOf(node, id, true);
+      ValueId source = isDivided || handsOn(scan, k) ? out[id] : sourceOf(node, id, true);
       body.value(body.inputs[first + k]).type = out.fresh.value(source).type;
       originals.push_back({id, out[id]});
       out.bind(id, source);

@@ -13,7 +13,7 @@ using orchestrate::Stage;
 static void collectParts(const Plan &plan, const PlanNode &node, int64_t times,
                          std::vector<Parts> &all) {
   if (node.kind == PlanNode::Kind::Repeat)
-    times *= node.condition == ~0u ? node.count : 1;
+    times *= node.isCounted() ? node.count : 1;
   if (node.kind != PlanNode::Kind::Stage && node.kind != PlanNode::Kind::Joined) {
     for (const PlanNode &child : node.children)
       collectParts(plan, child, times, all);

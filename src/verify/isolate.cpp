@@ -2,6 +2,7 @@
 
 #include "te/constant_nodes.h"
 #include "te/subprogram.h"
+#include "llvm/ADT/STLExtras.h"
 
 #include <map>
 
@@ -62,16 +63,19 @@ private:
                         [&](ValueId id) { return read(where, id); });
   }
 
-  /// The outer value that an input of a scan's body stands for, where that is a constant.
+  /// The outer value that an input of a scan's body stands for, where that is a constant. What
+  /// loops carry is none behind the first step.
   static std::optional<ValueId> capturedConstant(const Level &where, ValueId id) {
     const Program &body = *where.program;
     if (!where.outer || body.value(id).kind != ValueKind::Input)
       return std::nullopt;
-    size_t first = 1 + where.scan->initial.size();
-    for (size_t k = 0; k < where.scan->captured.size(); ++k)
-      if (body.inputs[first + k] == id && isConstant(*where.outer, where.scan->captured[k]))
-        return where.scan->captured[k];
-    return std::nullopt;
+    size_t place = llvm::find(body.inputs, id) - body.inputs.begin();
+    size_t carried = where.scan->initial.size();
+    if (place == 0 || (place <= carried && !where.scan->isBranch()))
+      return std::nullopt;
+    ValueId outer = place <= carried ? where.scan->initial[place - 1]
+                                     : where.scan->captured[place - 1 - carried];
+    return isConstant(*where.outer, outer) ? std::optional(outer) : std::nullopt;
   }
 
   static bool isConstant(const Level &where, ValueId id) {

@@ -90,12 +90,25 @@ private:
         inputs.push_back({0, of(value).coarsest});
         start = std::max(start, of(value).depth);
       }
-    Walk body(*scan.body, inputs);
+    Walk body = stepFrom(scan, inputs, scan.initial.size());
     for (size_t k = 0; k < scan.results.size(); ++k) {
       Exactness after = body.of(scan.body->outputs[k].value);
       after.depth = start + after.depth * stepsOf(scan);
       known[scan.results[k].number] = after;
     }
+  }
+
+  /// As coarse as some step: states may change places, so that each has what the others had.
+  static Walk stepFrom(const Scan &scan, std::vector<Exactness> inputs, size_t rounds) {
+    Walk body(*scan.body, inputs);
+    bool changes = false;
+    for (size_t k = 0; k < scan.initial.size(); ++k) {
+      ElementType &before = inputs[1 + k].coarsest;
+      ElementType after = coarser(before, body.of(scan.body->outputs[k].value).coarsest);
+      changes |= after != before;
+      before = after;
+    }
+    return changes && rounds > 0 ? stepFrom(scan, std::move(inputs), rounds - 1) : body;
   }
 
   static Exactness join(Exactness a, Exactness b) {

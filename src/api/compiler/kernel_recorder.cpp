@@ -77,11 +77,21 @@ private:
 
   static const te::Scan *branchThatMakes(const te::Program &program, const std::string &name) {
     for (const te::Node &node : program.nodes)
-      if (const auto *scan = std::get_if<te::Scan>(&node); scan && scan->isBranch())
-        for (const te::Value &value : scan->body->values)
-          if (value.kind == te::ValueKind::Result && value.name == name)
-            return scan;
+      if (const auto *scan = std::get_if<te::Scan>(&node);
+          scan && scan->isBranch() && makes(*scan->body, name))
+        return scan;
     return nullptr;
+  }
+
+  /// Whether a program makes a value of that name, in scans too.
+  static bool makes(const te::Program &program, const std::string &name) {
+    bool isHere = llvm::any_of(program.values, [&](const te::Value &value) {
+      return value.kind == te::ValueKind::Result && value.name == name;
+    });
+    return isHere || llvm::any_of(program.nodes, [&](const te::Node &node) {
+             const auto *scan = std::get_if<te::Scan>(&node);
+             return scan && makes(*scan->body, name);
+           });
   }
 
   /// The scan into whose results a loop copies.
@@ -136,8 +146,11 @@ std::string bufferName(const verify::Level &level, te::ValueId id) {
   size_t carried = level.scan->initial.size();
   if (index == 0)
     return value.name;
-  return bufferName(*level.outer, index <= carried ? level.scan->results[index - 1]
-                                                   : level.scan->captured[index - 1 - carried]);
+  if (index > carried)
+    return bufferName(*level.outer, level.scan->captured[index - 1 - carried]);
+  // The state of a loop lies where its results do; a branch reads what is there before it.
+  return bufferName(*level.outer, level.scan->isBranch() ? level.scan->initial[index - 1]
+                                                         : level.scan->results[index - 1]);
 }
 
 } // namespace

@@ -24,21 +24,29 @@ struct Branch {
 
 /// Nothing where the graph can't be one.
 std::optional<Branch> branchOf(OpContext &c, const Graph &graph, ValueId condition, bool wanted) {
+  if (!c.importer.mayBeBody(graph))
+    return std::nullopt;
   ScanBody body(c);
   Expected<std::vector<Binding>> results = c.importer.importSubgraph(graph, {});
-  if (!results.ok() || !llvm::all_of(*results, [](const Binding &b) { return b.tensor; }))
+  if (!results.ok() || !llvm::all_of(*results, isTensor)) {
+    c.importer.isNoBody(graph);
     return std::nullopt;
-  llvm::SmallVector<ValueId> made;
+  }
+  llvm::SmallVector<ValueId> all, made;
   llvm::SmallVector<size_t> places;
-  for (auto [k, result] : llvm::enumerate(*results))
-    if (body.isOfStep(*result.tensor)) {
-      made.push_back(*result.tensor);
+  for (const Binding &result : *results)
+    all.push_back(*result.tensor);
+  for (auto [k, isOfStep] : llvm::enumerate(body.areOfStep(all)))
+    if (isOfStep) {
+      made.push_back(all[k]);
       places.push_back(k);
     }
   ValueId other = c.define(c.name() + ".done", {}, [&](Indices) { return Expr::boolean(!wanted); });
   auto scan = body.finish(1, {}, made, ScanBody::Condition{condition, other, wanted});
-  if (!scan)
+  if (!scan) {
+    c.importer.isNoBody(graph);
     return std::nullopt;
+  }
   for (auto [place, stack] : llvm::zip_equal(places, scan->stacks)) {
     Shape shape(c.shape(stack).drop_front());
     (*results)[place].tensor = c.view(c.name() + ".taken", stack, shape, [&](Indices i) {
@@ -52,6 +60,8 @@ std::optional<Branch> branchOf(OpContext &c, const Graph &graph, ValueId conditi
 
 /// One or the other, not both, where that can be.
 Expected<bool> branched(OpContext &c, const Graph &thenGraph, const Graph &elseGraph) {
+  if (!c.importer.mayEndByData())
+    return false;
   ValueId condition = scalarOf(c, c.input(0));
   std::optional<Branch> yes = branchOf(c, thenGraph, condition, true);
   std::optional<Branch> no = yes ? branchOf(c, elseGraph, condition, false) : std::nullopt;

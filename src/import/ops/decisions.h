@@ -6,6 +6,9 @@
 
 namespace kintsugi::import {
 
+/// Whether a name stands for a tensor, no sequence or strings.
+inline bool isTensor(const Binding &binding) { return binding.tensor.has_value(); }
+
 /// A condition, one boolean, where it is known.
 Expected<std::optional<bool>> knownCondition(OpContext &c, ValueId condition);
 

@@ -178,20 +178,27 @@ class Rolling {
 public:
   Rolling(OpContext &c, const LoopNode &loop) : c(c), loop(loop) {}
 
-  /// False where that can't be or is not worth it: nothing has changed then.
+  /// False where that can't be or is not worth it: nothing that is needed was added then.
   Expected<bool> run() {
-    if (!readCount() || !readCondition() || !llvm::all_of(loop.state, isTensor))
+    if (!c.importer.mayBeBody(*loop.body) || !readCount() || !readCondition() ||
+        !llvm::all_of(loop.state, isTensor))
       return false;
     ValueId before = firstCondition();
     ScanBody body(c);
-    if (!importTrip(body) || !isWorthIt(body) || !haveRoom())
+    if (!importTrip(body)) {
+      c.importer.isNoBody(*loop.body);
+      return false;
+    }
+    if (!isWorthIt(body) || !haveRoom())
       return false;
     if (endsByData())
       countTrips(body);
     std::optional<ScanBody::Results> results =
         body.finish(most, next, stacked, conditionOf(body, before));
-    if (!results)
+    if (!results) {
+      c.importer.isNoBody(*loop.body);
       return false;
+    }
     for (const CheckedTensor &checked : results->checks)
       c.importer.require(checked);
     KINTSUGI_RETURN_IF_ERROR(setOutputs(*results));
@@ -201,8 +208,6 @@ public:
 private:
   /// Of what trips leave behind.
   static constexpr double mostBytes = double(1 << 30);
-
-  static bool isTensor(const Binding &binding) { return binding.tensor.has_value(); }
 
   /// Whether the trips are one number that is known, or one of data, or as many as there need be.
   bool readCount() {
@@ -239,16 +244,15 @@ private:
       return false;
     for (auto [k, result] : llvm::enumerate(llvm::drop_begin(*results)))
       (k < loop.state.size() ? next : stacked).push_back(*result.tensor);
-    bool keepsShapes = llvm::all_of(llvm::zip_first(loop.state, next), [&](const auto &pair) {
-      ValueId before = *std::get<0>(pair).tensor, after = std::get<1>(pair);
-      return c.type(before) == c.type(after) && c.shape(before) == c.shape(after);
-    });
-    return keepsShapes && (!loop.condition.tensor || readNextCondition(*results->front().tensor));
+    return body.carries(next) &&
+           (!loop.condition.tensor || readNextCondition(body, *results->front().tensor));
   }
 
-  bool readNextCondition(ValueId goes) {
+  /// Whether it is one of every trip, or one of data: one of the trip's number says how many there
+  /// are.
+  bool readNextCondition(const ScanBody &body, ValueId goes) {
     Expected<std::optional<bool>> known = knownCondition(c, goes);
-    if (!known.ok())
+    if (!known.ok() || (!*known && !body.dependsOnData(goes, next)))
       return false;
     if (!*known)
       goesOn = scalarOf(c, goes);
@@ -258,7 +262,9 @@ private:
   bool endsByData() const { return trips || first || goesOn; }
 
   bool isWorthIt(const ScanBody &body) const {
-    return endsByData() || double(most) * double(body.numNodes()) > double(mostUnrolled);
+    if (endsByData())
+      return c.importer.mayEndByData();
+    return double(most) * double(body.numNodes()) > double(mostUnrolled);
   }
 
   /// How many trips there are to stack has to be known.

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "import/ops/decisions.h"
 #include "import/ops/families.h"
 #include "import/ops/join.h"
 #include "import/ops/loop.h"
@@ -72,8 +73,7 @@ private:
     std::vector<Binding> state;
     for (unsigned k = 0; k < states; ++k)
       state.push_back(c.binding(k));
-    auto isTensor = [](const Binding &binding) { return binding.tensor.has_value(); };
-    if (steps == 0 || !llvm::all_of(state, isTensor))
+    if (steps == 0 || !llvm::all_of(state, isTensor) || !c.importer.mayBeBody(*body))
       return false;
     ScanBody scan(c);
     std::vector<ValueId> next, stacked;
@@ -82,17 +82,21 @@ private:
     Index here = c.gather(scan.step(), {});
     Expected<std::vector<Binding>> results =
         c.importer.importSubgraph(*body, arguments(state, here));
-    if (!results.ok() || !llvm::all_of(*results, isTensor) ||
-        double(steps) * double(scan.numNodes()) <= double(mostUnrolled))
+    bool isBody = results.ok() && llvm::all_of(*results, isTensor);
+    if (isBody) {
+      for (auto [k, result] : llvm::enumerate(*results))
+        (k < states ? next : stacked).push_back(*result.tensor);
+      isBody = scan.carries(next);
+    }
+    if (!isBody)
+      c.importer.isNoBody(*body);
+    if (!isBody || double(steps) * double(scan.numNodes()) <= double(mostUnrolled))
       return false;
-    for (auto [k, result] : llvm::enumerate(*results))
-      (k < states ? next : stacked).push_back(*result.tensor);
-    for (unsigned k = 0; k < states; ++k)
-      if (c.type(c.input(k)) != c.type(next[k]) || c.shape(c.input(k)) != c.shape(next[k]))
-        return false;
     std::optional<ScanBody::Results> made = scan.finish(steps, next, stacked, std::nullopt);
-    if (!made)
+    if (!made) {
+      c.importer.isNoBody(*body);
       return false;
+    }
     for (const CheckedTensor &checked : made->checks)
       c.importer.require(checked);
     for (unsigned k = 0; k < states; ++k)

@@ -54,6 +54,10 @@ public:
   void require(CheckedTensor) override {}
   void enterBody() override {}
   std::optional<std::vector<CheckedTensor>> leaveBody() override { return std::nullopt; }
+  void dropBody() override {}
+  bool mayBeBody(const Graph &) const override { return false; }
+  void isNoBody(const Graph &) override {}
+  bool mayEndByData() const override { return false; }
 };
 
 /// A program whose one operator is the example's.

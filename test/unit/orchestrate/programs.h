@@ -96,7 +96,7 @@ small[] bool = row[0] < row[1]
   input x[5, 6] f32
   done[] bool = true
   near[i:5, j:6] f32 = tanh(x[i, j])
-  twice[i:5, j:6] f32 = near[i, j] * 2
+  twice[i:5, j:6] f32 = near[i, j] * 2 + f32(step[])
   output done
   output twice
 }
