@@ -11,13 +11,14 @@
 namespace kintsugi::import {
 namespace {
 
-/// Tables of so few elements stand in the body itself, where what reads them knows them.
+/// Tables of so few elements that are computed of constants are known in the body.
 constexpr int64_t fewElements = 64;
 
-/// Copies nodes of a program into a body, which captures what it reads besides.
+/// Copies nodes of a program into a body, which captures what it reads besides. The model's
+/// constants are the body's, where rules and formats look for them.
 class BodyWriter {
 public:
-  BodyWriter(OpContext &c) : c(c) {}
+  explicit BodyWriter(OpContext &c) : c(c) {}
 
   void addInput(ValueId standIn) { standsFor[standIn.number] = inputFor(standIn); }
 
@@ -41,7 +42,7 @@ private:
     auto [entry, isNew] = standsFor.try_emplace(id.number);
     if (!isNew)
       return entry->second;
-    if (std::shared_ptr<const te::ConstantSource> source = tableOf(id)) {
+    if (std::shared_ptr<const te::ConstantSource> source = constantOf(id)) {
       const te::Value &value = c.program.value(id);
       return entry->second = body.addConstant(value.name, value.type, value.shape, source);
     }
@@ -54,11 +55,11 @@ private:
     return body.addInput(value.name, value.type, value.shape);
   }
 
-  std::shared_ptr<const te::ConstantSource> tableOf(ValueId id) {
-    if (!c.constants.isConstant(id) || c.count(id) > fewElements)
-      return nullptr;
+  std::shared_ptr<const te::ConstantSource> constantOf(ValueId id) {
     if (c.program.value(id).constant)
       return c.program.value(id).constant;
+    if (!c.constants.isConstant(id) || c.count(id) > fewElements)
+      return nullptr;
     const Tensor *known = c.constants.value(id);
     if (!known)
       return nullptr;
@@ -221,9 +222,7 @@ std::optional<ScanBody::Results> ScanBody::finish(int64_t trip, llvm::ArrayRef<V
   }
   size_t firstStack = made.size();
   llvm::append_range(made, stacked);
-  te::Scan scan = scanOf(trip, made, findInside(condition.has_value()));
-  if (condition)
-    scan.goesOnWhile = condition->goesOnWhile;
+  te::Scan scan = scanOf(trip, made, condition);
   std::vector<std::string> names;
   for (size_t k = 0; k < made.size(); ++k)
     names.push_back(c.name() + (k < firstStack ? ".last" : ".all") + std::to_string(k));
@@ -252,9 +251,12 @@ std::vector<bool> ScanBody::findNeeded(llvm::ArrayRef<ValueId> made,
 }
 
 te::Scan ScanBody::scanOf(int64_t trip, llvm::ArrayRef<ValueId> made,
-                          const std::vector<bool> &isInside) {
+                          const std::optional<Condition> &condition) {
+  std::vector<bool> isInside = findInside(condition.has_value());
   BodyWriter writer(c);
   te::Scan scan{Extent(trip), nullptr, {}, {}, {}};
+  if (condition)
+    scan.goesOnWhile = condition->goesOnWhile;
   writer.addInput(number);
   for (const Carried &state : carried) {
     writer.addInput(state.inside);

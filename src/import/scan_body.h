@@ -68,7 +68,8 @@ private:
   bool dependsOn(ValueId id, const std::set<uint32_t> &states) const;
   bool isMadeInside(ValueId id, const std::vector<bool> &isInside) const;
   void carryCheck(const CheckedTensor &asked, bool isOnce, std::vector<ValueId> &next);
-  te::Scan scanOf(int64_t trip, llvm::ArrayRef<ValueId> made, const std::vector<bool> &isInside);
+  te::Scan scanOf(int64_t trip, llvm::ArrayRef<ValueId> made,
+                  const std::optional<Condition> &condition);
   std::vector<bool> findNeeded(llvm::ArrayRef<ValueId> made,
                                const std::vector<bool> &isInside) const;
   void cut(const std::vector<bool> &isInside);

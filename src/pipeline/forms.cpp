@@ -4,6 +4,7 @@
 #include "derive/rule.h"
 #include "layout/layout.h"
 #include "orchestrate/alternatives.h"
+#include "pipeline/bodies.h"
 #include "pipeline/targets.h"
 #include "pipeline/told_steps.h"
 #include "te/hash.h"
@@ -578,7 +579,11 @@ private:
 } // namespace
 
 Expected<ChosenForm> chooseForm(te::Program program, const Planning &planning) {
-  return Forms(planning).run(std::move(program));
+  derive::Assumptions ofBodies;
+  KINTSUGI_ASSIGN(program, withFormsOfBodies(std::move(program), planning, ofBodies));
+  KINTSUGI_ASSIGN(ChosenForm form, Forms(planning).run(std::move(program)));
+  form.assumed.join(ofBodies);
+  return form;
 }
 
 Expected<ChosenForm> planForm(te::Program program, const Planning &planning) {

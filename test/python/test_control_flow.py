@@ -235,6 +235,24 @@ def test_in_fewer_bits(tmp_path, precision):
     compared(path, *of_limits(1e9, -1e9), tolerance=tolerance, precision=precision)
 
 
+def test_networks_in_branches_and_loops_have_forms_of_their_own(tmp_path):
+    """Weights of a convolution in an arm, or in a long loop, are in another format, which is computed once."""
+    shape, weights = [1, 32, 28, 28], (RNG.standard_normal((32, 32, 3, 3)) / 17).astype(np.float32)
+    yes = graph_of([node("Conv", "x k", "a", pads=[1, 1, 1, 1]), node("Relu", "a", "b")], [("b", F32, shape)])
+    no = graph_of([node("Conv", "x k", "d", pads=[1, 1, 1, 1]), node("Tanh", "d", "e")], [("e", F32, shape)])
+    branch = saved(tmp_path / "branch.onnx", [node("If", "c", "y", then_branch=yes, else_branch=no)],
+                   [("x", F32, shape), ("c", BOOL, [])], [("y", F32, shape)], {"k": weights})
+    x = RNG.standard_normal(shape).astype(np.float32)
+    compared(branch, *({"x": x, "c": np.array(c)} for c in (True, False)), tolerance=1e-4)
+    trips = body([node("Conv", "s k", "a", pads=[1, 1, 1, 1]), node("Tanh", "a", "next"), node("Identity", "going", "goes")], [("s", "next")], shape=shape)
+    loop = saved(tmp_path / "loop.onnx", [node("Loop", "n yes x", "y", body=trips)], [("x", F32, shape)], [("y", F32, shape)],
+                 {"k": weights, "yes": np.array(True), "n": np.array(200)})
+    compared(loop, {"x": x}, tolerance=1e-3)
+    for path, kind in ((branch, "branch "), (loop, "repeat 200")):
+        plan = plan_of(path, "--cpu-level", "v3")
+        assert kind in plan and plan != plan_of(path, "--cpu-level", "v3", "--disable", "derivation,formats")
+
+
 @pytest.mark.parametrize("precision", ["f16", "bf16"])
 def test_what_bodies_hand_on_keeps_its_type(tmp_path, precision):
     """To a call, as a state, and out; around it the same value is stored in fewer bits."""
