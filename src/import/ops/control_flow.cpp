@@ -58,24 +58,30 @@ std::optional<Branch> branchOf(OpContext &c, const Graph &graph, ValueId conditi
   return Branch{std::move(*results), std::move(scan->checks)};
 }
 
-/// One or the other, not both, where that can be.
-Expected<bool> branched(OpContext &c, const Graph &thenGraph, const Graph &elseGraph) {
+struct Branches {
+  std::vector<Binding> yes, no; ///< What each gives.
+};
+
+/// One or the other is computed, not both; nothing where that can't be.
+std::optional<Branches> branched(OpContext &c, const Graph &thenGraph, const Graph &elseGraph) {
   if (!c.importer.mayEndByData())
-    return false;
+    return std::nullopt;
   ValueId condition = scalarOf(c, c.input(0));
   std::optional<Branch> yes = branchOf(c, thenGraph, condition, true);
   std::optional<Branch> no = yes ? branchOf(c, elseGraph, condition, false) : std::nullopt;
   if (!no)
-    return false;
-  for (unsigned k = 0; k < c.numOutputs(); ++k) {
-    KINTSUGI_ASSIGN(ValueId result,
-                    chosen(c, c.name(k), condition, yes->results[k], no->results[k], "branches"));
-    c.output(k, result);
-  }
+    return std::nullopt;
   for (const Branch *branch : {&*yes, &*no})
     for (const CheckedTensor &checked : branch->checks)
       c.importer.require(checked);
-  return true;
+  return Branches{std::move(yes->results), std::move(no->results)};
+}
+
+Expected<Branches> bothBranches(OpContext &c, const Graph &thenGraph, const Graph &elseGraph) {
+  Branches branches;
+  KINTSUGI_ASSIGN(branches.yes, c.importer.importBranch(thenGraph, {}, c.input(0), true));
+  KINTSUGI_ASSIGN(branches.no, c.importer.importBranch(elseGraph, {}, c.input(0), false));
+  return branches;
 }
 
 Status conditional(OpContext &c) {
@@ -90,13 +96,13 @@ Status conditional(OpContext &c) {
       c.outputBinding(k, results[k]);
     return Status::success();
   }
-  KINTSUGI_ASSIGN(bool isDone, branched(c, *thenGraph, *elseGraph));
-  if (isDone)
-    return Status::success();
-  KINTSUGI_ASSIGN(auto yes, c.importer.importBranch(*thenGraph, {}, c.input(0), true));
-  KINTSUGI_ASSIGN(auto no, c.importer.importBranch(*elseGraph, {}, c.input(0), false));
+  std::optional<Branches> branches = branched(c, *thenGraph, *elseGraph);
+  if (!branches) {
+    KINTSUGI_ASSIGN(branches, bothBranches(c, *thenGraph, *elseGraph));
+  }
   for (unsigned k = 0; k < c.numOutputs(); ++k) {
-    KINTSUGI_ASSIGN(ValueId result, chosen(c, c.name(k), c.input(0), yes[k], no[k], "branches"));
+    KINTSUGI_ASSIGN(ValueId result, chosen(c, c.name(k), c.input(0), branches->yes[k],
+                                           branches->no[k], "branches"));
     c.output(k, result);
   }
   return Status::success();

@@ -17,9 +17,6 @@
 namespace kintsugi::import {
 namespace {
 
-/// That are unrolled.
-constexpr int64_t mostTrips = 1024;
-
 struct LoopNode {
   const Graph *body = nullptr;
   std::vector<Binding> state; ///< What it carries, before the first trip.
@@ -99,7 +96,7 @@ private:
     ValueId goesOn = *condition.tensor;
     counts = c.define(c.name() + ".counts", {}, [&](Indices) {
       Expr here = c.read(goesOn, llvm::SmallVector<Index>(c.rank(goesOn)));
-      return counts ? Expr::binary(te::BinaryOp::And, c.read(*counts, {}), here) : here;
+      return counts ? both(c.read(*counts, {}), here) : here;
     });
     return true;
   }
@@ -262,9 +259,7 @@ private:
   bool endsByData() const { return trips || first || goesOn; }
 
   bool isWorthIt(const ScanBody &body) const {
-    if (endsByData())
-      return c.importer.mayEndByData();
-    return double(most) * double(body.numNodes()) > double(mostUnrolled);
+    return endsByData() ? c.importer.mayEndByData() : !isUnrolled(most, body.numNodes());
   }
 
   /// How many trips there are to stack has to be known.

@@ -16,9 +16,6 @@
 namespace kintsugi::import {
 namespace {
 
-/// That are unrolled.
-constexpr int64_t mostSteps = 1024;
-
 /// How the sequences of a node run: inputs or outputs of the body.
 struct Sequences {
   llvm::SmallVector<int64_t> axes;
@@ -90,7 +87,7 @@ private:
     }
     if (!isBody)
       c.importer.isNoBody(*body);
-    if (!isBody || double(steps) * double(scan.numNodes()) <= double(mostUnrolled))
+    if (!isBody || isUnrolled(steps, scan.numNodes()))
       return false;
     std::optional<ScanBody::Results> made = scan.finish(steps, next, stacked, std::nullopt);
     if (!made) {
@@ -135,8 +132,8 @@ private:
   }
 
   Status unroll() {
-    if (steps > mostSteps)
-      return c.error("its sequences have more than " + llvm::Twine(mostSteps) + " elements");
+    if (steps > mostTrips)
+      return c.error("its sequences have more than " + llvm::Twine(mostTrips) + " elements");
     std::vector<Binding> state;
     for (unsigned k = 0; k < states; ++k)
       state.push_back(c.binding(k));
