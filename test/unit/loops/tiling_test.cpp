@@ -57,6 +57,31 @@ TEST(TileDimension, KnowsWhatDividesAllPlacesWhereTilesStart) {
     }
 }
 
+/// Parts of unlike lengths begin at quotients: each tile computes the sums of its own part.
+TEST(Tiling, BoxesBeginWhereTheTilesPartDoes) {
+  std::optional<Tiling> tiling = tiled("input x[i:11, j:4] f32\n"
+                                       "s[i:11] f32 = sum<f32>[j:4] x[i, j]\n"
+                                       "y[p:3, k:4] f32 = s[(11*p)//3+k] * 2\n"
+                                       "output y\n",
+                                       {1, 4});
+  ASSERT_TRUE(tiling);
+  Schedule schedule = withNests(std::move(*tiling));
+  ASSERT_EQ(schedule.memoryBuffers(), 2u);
+  EXPECT_EQ(schedule.nests[0].extentOf(0), 4) << "a part of the eleven";
+  test::Memory memory(schedule.buffers.size());
+  memory[1].assign(12, NAN);
+  for (int k = 0; k < 44; ++k)
+    memory[0].push_back(k * k % 13);
+  ASSERT_EQ(test::runSchedule(schedule, memory), "");
+  for (int p = 0; p < 3; ++p)
+    for (int k = 0; k < 4; ++k) {
+      double sum = 0;
+      for (int j = 0; j < 4; ++j)
+        sum += memory[0][(11 * p / 3 + k) * 4 + j];
+      EXPECT_EQ(memory[1][p * 4 + k], 2 * sum) << p << ", " << k;
+    }
+}
+
 TEST(Tiling, OfAnySizesComputesTheSame) {
   for (int64_t rows = 1; rows <= 6; ++rows)
     for (int64_t columns = 1; columns <= 5; ++columns) {
