@@ -22,6 +22,30 @@ function(kintsugi_library folder)
     target_link_libraries(${target} PUBLIC kintsugi_${dependency})
   endforeach()
   target_link_libraries(${target} PUBLIC ${ARG_OUTSIDE})
+  kintsugi_reuse_headers(${folder} ${ARG_DEPENDS})
+endfunction()
+
+# What nearly all files above te include is parsed once, with te; whoever includes MLIR has headers of their own.
+function(kintsugi_reuse_headers folder)
+  string(REPLACE "/" "_" target kintsugi_${folder})
+  if(folder STREQUAL te)
+    target_precompile_headers(${target} PRIVATE
+      <algorithm> <functional> <map> <memory> <optional> <set> <string> <variant> <vector> <nlohmann/json.hpp>
+      <llvm/ADT/STLExtras.h> <llvm/ADT/SmallVector.h> <llvm/ADT/StringMap.h>)
+    set_property(TARGET ${target} PROPERTY KINTSUGI_IS_ABOVE_TE ON)
+    return()
+  endif()
+  foreach(dependency ${ARGN})
+    string(REPLACE "/" "_" dependency ${dependency})
+    get_target_property(is_above kintsugi_${dependency} KINTSUGI_IS_ABOVE_TE)
+    if(is_above)
+      set_property(TARGET ${target} PROPERTY KINTSUGI_IS_ABOVE_TE ON)
+    endif()
+  endforeach()
+  get_target_property(is_above ${target} KINTSUGI_IS_ABOVE_TE)
+  if(is_above AND NOT folder MATCHES "^(tile|targets)")
+    target_precompile_headers(${target} REUSE_FROM kintsugi_te)
+  endif()
 endfunction()
 
 # A part of the C interface as a shared library of that name in lib/, which exports kin_* and nothing else. SOURCES are
@@ -44,15 +68,15 @@ function(kintsugi_shared_library name)
   target_link_options(${target} PRIVATE -Wl,--as-needed -Wl,--version-script=${CMAKE_CURRENT_BINARY_DIR}/exports.map)
 endfunction()
 
-# What nearly all tests include, parsed once for all of them: of a program, whose code is as theirs.
+# The precompiled headers of the unit tests. They belong to an executable, since tests are compiled as executables are.
 function(kintsugi_test_headers)
-  file(WRITE ${CMAKE_BINARY_DIR}/test_headers.cpp "int main() {}\n")
+  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/test_headers.cpp CONTENT "int main() {}\n")
   add_executable(kintsugi_test_headers ${CMAKE_BINARY_DIR}/test_headers.cpp)
-  set_target_properties(kintsugi_test_headers PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
+  set_target_properties(kintsugi_test_headers PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
   kintsugi_target_options(kintsugi_test_headers)
   target_link_libraries(kintsugi_test_headers PRIVATE GTest::gtest)
   target_precompile_headers(kintsugi_test_headers PRIVATE
-    <gtest/gtest.h> <algorithm> <functional> <map> <memory> <optional> <set> <string> <vector>)
+    <gtest/gtest.h> <nlohmann/json.hpp> <algorithm> <functional> <map> <memory> <optional> <set> <string> <vector>)
 endfunction()
 
 # A gtest program over some layers: kintsugi_test(te_test SOURCES index_test.cpp DEPENDS te)

@@ -1,7 +1,6 @@
 #include "layout/layout.h"
 
 #include "layout/candidates.h"
-#include "layout/constant_orders.h"
 #include "llvm/ADT/EquivalenceClasses.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -25,28 +24,24 @@ public:
         costs(program, options.schedule, options.fuel, options.memo) {}
 
   std::optional<Program> run() {
-    std::vector<Order> orders(program.numValues());
     candidates = findCandidates(program, costs, options.open);
-    if (!candidates.variables.empty())
-      label(orders);
-    orderConstants(program, options.open, orders, options.log);
-    if (llvm::all_of(orders, [](const Order &order) { return order.empty(); }))
+    if (candidates.variables.empty())
       return std::nullopt;
-    return reorder(program, orders);
-  }
-
-private:
-  void label(std::vector<Order> &orders) {
     makeGraph();
     makeMoves();
     Labelling rowMajor(graph.variables, 0);
     SearchResult best = search(graph, starts(rowMajor), moves, options.moveFuel);
     keepWhatPays(rowMajor, best);
     explain(rowMajor, best);
+    if (best.labelling == rowMajor)
+      return std::nullopt;
+    std::vector<Order> orders(program.numValues());
     for (uint32_t value = 0; value < program.numValues(); ++value)
       orders[value] = candidates.orderOf({value}, best.labelling);
+    return reorder(program, orders);
   }
 
+private:
   int variableOf(ValueId value) const { return candidates.variableOf[value.number]; }
 
   /// One factor for each definition that writes or reads a variable.

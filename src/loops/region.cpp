@@ -63,14 +63,14 @@ private:
     return true;
   }
 
-  /// Whether each tile's box is that tile's own part in every dimension of the tile space.
-  bool storedByOwners(size_t number) const {
+  /// Whether each tile's box is that tile's own part in every dimension of the tile space, once
+  /// sides that move otherwise are whole.
+  bool storedByOwners(size_t number) {
     llvm::SmallVector<bool> owned(space.size(), false);
     for (auto [side, iterator] : llvm::zip(boxes[number], members[number].parallel)) {
       int dimension = side.origin.asIterator();
       if (dimension < 0) {
-        if (side.origin != Index(0) || side.extent != iterator.extent.constant())
-          return false;
+        side = {Index(0), iterator.extent.constant()};
         continue;
       }
       if (space[dimension].extent != iterator.extent.constant() ||
@@ -164,7 +164,7 @@ private:
     llvm_unreachable("no such kind of atom");
   }
 
-  /// A term that moves with the tile alone.
+  /// Whether a term moves with the tile alone.
   bool isOfTile(const Index &term, unsigned iterators) const {
     auto uses = [&](unsigned iterator) { return term.uses(iterator); };
     return term.isStatic() && llvm::none_of(llvm::seq(0u, iterators), uses) &&
@@ -179,16 +179,16 @@ private:
       sum = sum + each;
     }
     bool moves = !rest.isStatic();
-    llvm::SmallVector<Index> dimensions(iterators, Index(0));
+    llvm::SmallVector<Index> origins(iterators, Index(0));
     for (unsigned d = 0; d < space.size(); ++d) {
       moves |= rest.uses(iterators + d);
-      dimensions.push_back(Index::iterator(d));
+      origins.push_back(Index::iterator(d));
     }
     Interval local = rangeOf(rest, ranges);
     if (moves || mayLeave || local.size() >= whole ||
         !rangeOf(index, ranges).within({0, whole - 1}))
       return {Index(0), whole};
-    return {substitute(ofTile, dimensions) + Index(local.low), local.size()};
+    return {substitute(ofTile, origins) + Index(local.low), local.size()};
   }
 
   void merge(const Member &producer, const Box &needed, llvm::ArrayRef<Index> identity) {

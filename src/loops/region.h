@@ -14,7 +14,8 @@
 namespace kintsugi::loops {
 
 /// One dimension of a box: [origin, origin + extent). The origin speaks of tile dimensions by
-/// number (iterator d is the origin of the tile in dimension d).
+/// number (iterator d is the origin of the tile in dimension d). It is any quasi-affine index of
+/// them: parts of unlike lengths begin at quotients.
 struct Side {
   te::Index origin;
   int64_t extent;

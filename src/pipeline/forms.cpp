@@ -2,6 +2,7 @@
 
 #include "derive/near_misses.h"
 #include "derive/rule.h"
+#include "layout/constant_orders.h"
 #include "layout/layout.h"
 #include "orchestrate/alternatives.h"
 #include "pipeline/bodies.h"
@@ -158,6 +159,7 @@ public:
     te::Program base = std::move(program);
     if (!isReference(planning.target)) {
       KINTSUGI_ASSIGN(base, withDominant(std::move(base)));
+      KINTSUGI_ASSIGN(base, constantsAsRead(std::move(base), options.log));
     }
     for (uint32_t number = 0; number < base.numValues(); ++number)
       if (base.values[number].kind == te::ValueKind::Result)
@@ -269,6 +271,19 @@ private:
     });
   }
 
+  /// Which way they are stored costs nothing, so that it is no form of its own.
+  Expected<te::Program> constantsAsRead(te::Program program, explain::Log *log) const {
+    if (options.disabled.has("formats") || isReference(planning.target))
+      return program;
+    return planning.phases.run("formats", [&]() -> Expected<te::Program> {
+      std::optional<te::Program> changed = layout::constantsAsRead(program, log);
+      if (!changed)
+        return std::move(program);
+      KINTSUGI_RETURN_IF_ERROR(changed->verify());
+      return std::move(*changed);
+    });
+  }
+
   Status make(const te::Program &base, const Making &making) {
     auto form = std::make_unique<Form>();
     form->name = making.name;
@@ -286,6 +301,7 @@ private:
       if (changed)
         program = std::move(*changed);
     }
+    KINTSUGI_ASSIGN(program, constantsAsRead(std::move(program), log));
     KINTSUGI_ASSIGN(program, ruled(std::move(program), derive::RuleOrder::AfterFormats, making,
                                    form->assumed, log, form->chain));
     add(std::move(form), std::move(program));

@@ -83,42 +83,6 @@ TEST(Layout, WithoutFuelNothingChanges) {
   EXPECT_EQ(printProgram(chosen(program, options)), printProgram(program));
 }
 
-/// What is computed of constants alone, by rows of heads, and read by head. `more` reads it too.
-Program withTable(const std::string &more) {
-  return parsed(R"(
-input x[3, 5, 7] f32
-table[i0:5, i1:7, i2:3] f32 = f32{(i0 + 3*i1 + 5*i2) % 11 - 4}
-y[i0:3, i1:5, i2:7] f32 = x[i0, i1, i2] * table[i1, i2, i0]
-z[i0:7, i1:5, i2:3] f32 = exp(y[i2, i1, i0])
-output y
-output z
-)" + more);
-}
-
-TEST(Layout, WhatConstantsMakeLiesAsItIsRead) {
-  Program program = withTable("");
-  Program result = chosen(program, optionsFor("x86-64-v4"));
-  EXPECT_EQ(shapeOf(result, "table"), (Shape{3, 5, 7}));
-  EXPECT_EQ(shapeOf(result, "x"), (Shape{3, 5, 7}));
-  std::vector<ExactTensor> inputs = randomInputs(program, 1);
-  expectSame(evaluated(result, inputs), evaluated(program, inputs));
-}
-
-TEST(Layout, ConstantsStayWhereReadersDisagreeOrSumAlongThem) {
-  const Shape asWritten = {5, 7, 3};
-  for (const char *more : {
-           "o[i0:5, i1:7, i2:3] f32 = table[i0, i1, i2] + x[i2, i0, i1]\noutput o\n",
-           "o[i0:5, i1:3] f32 = sum<f32>[r0:7] table[i0, r0, i1] * x[i1, i0, r0]\noutput o\n",
-           "o[i0:3, i1:35] f32 = x[i0, i1//7, i1%7] + table[i1//7, i1%7, i0]\noutput o\n",
-           "output table\n",
-       })
-    EXPECT_EQ(shapeOf(chosen(withTable(more), optionsFor("x86-64-v4")), "table"), asWritten)
-        << more;
-  Program alike = withTable("o[i0:3, i1:5, i2:7] f32 = max(table[i1, i2, i0], x[i0, i1, i2])\n"
-                            "output o\n");
-  EXPECT_EQ(shapeOf(chosen(alike, optionsFor("x86-64-v4")), "table"), (Shape{3, 5, 7}));
-}
-
 /// A factor that is written as quickly in either order, and whose rows are columns of a product.
 constexpr const char *product = R"(
 input x[64, 64] f32

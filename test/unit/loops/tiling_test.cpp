@@ -82,6 +82,31 @@ TEST(Tiling, BoxesBeginWhereTheTilesPartDoes) {
     }
 }
 
+/// Each tile stores all of what it reads at a quotient of a value that is an output.
+TEST(Tiling, OutputsAreWholeWhereTheyAreReadAtQuotients) {
+  std::optional<Tiling> tiling = tiled("input x[i:8, j:4] f32\ninput z[i:8, k:5] f32\n"
+                                       "a[i:8, j:4] f32 = max(x[i, j], 0)\n"
+                                       "y[p:8, k:5] f32 = a[p, p//2] * z[p, k]\n"
+                                       "output a\noutput y\n",
+                                       {1, 5});
+  ASSERT_TRUE(tiling);
+  Schedule schedule = withNests(std::move(*tiling));
+  ASSERT_EQ(schedule.memoryBuffers(), 4u);
+  test::Memory memory(schedule.buffers.size());
+  memory[2].assign(32, NAN);
+  memory[3].assign(40, NAN);
+  for (int k = 0; k < 32; ++k)
+    memory[0].push_back(k * k % 13 - 6);
+  for (int k = 0; k < 40; ++k)
+    memory[1].push_back(k * k % 11);
+  ASSERT_EQ(test::runSchedule(schedule, memory), "");
+  for (int k = 0; k < 32; ++k)
+    EXPECT_EQ(memory[2][k], std::max(memory[0][k], 0.0)) << k;
+  for (int p = 0; p < 8; ++p)
+    for (int k = 0; k < 5; ++k)
+      EXPECT_EQ(memory[3][p * 5 + k], memory[2][p * 4 + p / 2] * memory[1][p * 5 + k]);
+}
+
 TEST(Tiling, OfAnySizesComputesTheSame) {
   for (int64_t rows = 1; rows <= 6; ++rows)
     for (int64_t columns = 1; columns <= 5; ++columns) {
