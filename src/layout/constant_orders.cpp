@@ -97,12 +97,9 @@ private:
   void tell(const std::string &name, const Order &order) const {
     if (!log)
       return;
-    std::string text;
-    for (unsigned dimension : order)
-      text += (text.empty() ? "" : ", ") + std::to_string(dimension);
     log->add({"formats",
               "value '" + name + "'",
-              "dimensions stored in the order " + text,
+              "dimensions stored in the order " + textOf(order),
               {"it is computed of constants alone, and read in this order"},
               {}});
   }

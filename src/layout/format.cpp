@@ -6,6 +6,13 @@ namespace kintsugi::layout {
 
 using namespace te;
 
+std::string textOf(const Order &order) {
+  std::string text;
+  for (unsigned dimension : order)
+    text += (text.empty() ? "" : ", ") + std::to_string(dimension);
+  return text;
+}
+
 int innermostDimension(llvm::ArrayRef<Extent> shape) {
   int dimension = static_cast<int>(shape.size()) - 1;
   while (dimension >= 0 && shape[dimension].constant() == 1)

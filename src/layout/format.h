@@ -28,6 +28,9 @@ template <typename List> List permuted(const List &list, const Order &order) {
   return result;
 }
 
+/// As people read it: "2, 0, 1".
+std::string textOf(const Order &order);
+
 /// The innermost dimension of a shape with more than one element, or -1.
 int innermostDimension(llvm::ArrayRef<te::Extent> shape);
 

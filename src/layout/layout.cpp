@@ -233,12 +233,10 @@ private:
       if (best.labelling[number] == 0)
         continue;
       ++changed;
-      std::string order;
-      for (unsigned dimension : variable.orders[best.labelling[number]])
-        order += (order.empty() ? "" : ", ") + std::to_string(dimension);
+      const Order &order = variable.orders[best.labelling[number]];
       options.log->add({"formats",
                         "value '" + program.value(program.resultsOf(variable.node)[0]).name + "'",
-                        "dimensions stored in the order " + order,
+                        "dimensions stored in the order " + textOf(order),
                         {},
                         {{"readers and writer before", around(number, rowMajor), "s"},
                          {"after", around(number, best.labelling), "s"}}});

@@ -1,8 +1,6 @@
 #include "loops/region.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/Sequence.h"
-#include "llvm/Support/ErrorHandling.h"
 
 namespace kintsugi::loops {
 
@@ -150,45 +148,23 @@ private:
     return identity;
   }
 
-  static Index indexOf(const Term &term) {
-    switch (term.atom.kind) {
-    case AtomKind::Iterator:
-      return Index::iterator(term.atom.iterator) * term.factor;
-    case AtomKind::FloorDiv:
-      return term.atom.operand.floorDiv(term.atom.divisor) * term.factor;
-    case AtomKind::Mod:
-      return term.atom.operand.mod(term.atom.divisor) * term.factor;
-    case AtomKind::Data:
-      return Index::data(*term.atom.data) * term.factor;
-    }
-    llvm_unreachable("no such kind of atom");
-  }
-
-  /// Whether a term moves with the tile alone.
-  bool isOfTile(const Index &term, unsigned iterators) const {
-    auto uses = [&](unsigned iterator) { return term.uses(iterator); };
-    return term.isStatic() && llvm::none_of(llvm::seq(0u, iterators), uses) &&
-           llvm::any_of(llvm::seq(iterators, iterators + unsigned(space.size())), uses);
-  }
-
   Side sideOf(const Index &index, unsigned iterators, llvm::ArrayRef<Interval> ranges,
               int64_t whole, bool mayLeave) const {
-    Index ofTile(0), rest(index.constantTerm());
-    for (const Term &term : index.terms()) {
-      Index each = indexOf(term), &sum = isOfTile(each, iterators) ? ofTile : rest;
-      sum = sum + each;
-    }
-    bool moves = !rest.isStatic();
-    llvm::SmallVector<Index> origins(iterators, Index(0));
+    // Where the tile begins, by its own numbering and by that of the boxes.
+    llvm::SmallVector<Index> first(iterators, Index(0)), origins(iterators, Index(0));
     for (unsigned d = 0; d < space.size(); ++d) {
-      moves |= rest.uses(iterators + d);
+      first.push_back(Index::iterator(iterators + d));
       origins.push_back(Index::iterator(d));
     }
+    Index rest = index - substitute(index, first);
+    bool moves = !index.isStatic();
+    for (unsigned d = 0; d < space.size(); ++d)
+      moves |= rest.uses(iterators + d);
     Interval local = rangeOf(rest, ranges);
     if (moves || mayLeave || local.size() >= whole ||
         !rangeOf(index, ranges).within({0, whole - 1}))
       return {Index(0), whole};
-    return {substitute(ofTile, origins) + Index(local.low), local.size()};
+    return {substitute(index, origins) + Index(local.low), local.size()};
   }
 
   void merge(const Member &producer, const Box &needed, llvm::ArrayRef<Index> identity) {

@@ -246,11 +246,15 @@ private:
                             [](const derive::Rule &rule) { return rule.applyDominant; });
   }
 
+  bool choosesFormats() const {
+    return !options.disabled.has("formats") && !isReference(planning.target);
+  }
+
   /// Values in the formats in which the machine's schedules are quickest; nullopt where that is as
   /// they are.
   Expected<std::optional<te::Program>> formatted(const te::Program &program,
                                                  explain::Log *log) const {
-    if (options.disabled.has("formats") || isReference(planning.target))
+    if (!choosesFormats())
       return std::optional<te::Program>();
     layout::LayoutOptions layoutOptions;
     layoutOptions.schedule = scheduleOptions(options);
@@ -273,7 +277,7 @@ private:
 
   /// Which way they are stored costs nothing, so that it is no form of its own.
   Expected<te::Program> constantsAsRead(te::Program program, explain::Log *log) const {
-    if (options.disabled.has("formats") || isReference(planning.target))
+    if (!choosesFormats())
       return program;
     return planning.phases.run("formats", [&]() -> Expected<te::Program> {
       std::optional<te::Program> changed = layout::constantsAsRead(program, log);

@@ -43,6 +43,7 @@ MASKS = {
     "causal": lambda row, column: column <= row,
     "sliding": lambda row, column: (column <= row) & (row - column < 128),
     "blocks": lambda row, column: row // 64 == column // 64,
+    "scattered": lambda row, column: (row // 64 == column // 64) | ((row // 64 * 7 + column // 64 * 5) % 6 == 0),
 }
 
 

@@ -170,6 +170,7 @@ def test_linear_attention_takes_seven_launches(shape, target, tmp_path):
     plan = Plan(path, *TARGETS[target])
     assert plan.launches <= (7 if target == "cuda" else 8)
     assert plan.with_all("keys_by_values", "ones") == plan.with_all("divide", "image") == plan.of("never_zero") == 1
+    assert plan.with_all("divide", "never_zero") == 1 or plan.with_all("product", "never_zero") == 1
     assert plan.of("turned_keys") == plan.of("sums") == plan.of("counts") == 0, "views are read in place"
     assert plan.objective <= Plan(path, *TARGETS[target], "--no-fission", "--plan", "greedy").objective
 
@@ -178,8 +179,8 @@ def test_linear_attention_takes_seven_launches(shape, target, tmp_path):
 def test_a_decoder_is_cut_otherwise_for_larger_batches(shape, target, tmp_path):
     """Resizing comes apart, and its parts share kernels with the branch that it ends or with what joins the branches;
     where they are cut depends on the batch. On a GPU resizing wide branches is as quick in one kernel each, that of one
-    image is one kernel with what joins the branches, and where kernels share launches others are too. The convolution comes after the resizing here, as it is written; before it
-    all is quicker still."""
+    image is one kernel with what joins the branches, and where kernels share launches others are too. The convolution
+    comes after the resizing here, as it is written; before it all is quicker still."""
     plans = {}
     wide = target == "cuda" and shape[2] == 256
     written = "commute-sums,launch-merging" if target == "cuda" else "commute-sums"

@@ -46,6 +46,20 @@ Schedule withNests(Tiling tiling) {
   return schedule;
 }
 
+/// Inputs of small numbers, then outputs of so many elements that nobody has written, after a run.
+test::Memory ran(const Schedule &schedule, llvm::ArrayRef<unsigned> inputs,
+                 llvm::ArrayRef<unsigned> outputs) {
+  EXPECT_EQ(schedule.memoryBuffers(), inputs.size() + outputs.size());
+  test::Memory memory(schedule.buffers.size());
+  for (auto [buffer, elements] : llvm::enumerate(inputs))
+    for (unsigned k = 0; k < elements; ++k)
+      memory[buffer].push_back(int(k * k % 13) - 6);
+  for (auto [number, elements] : llvm::enumerate(outputs))
+    memory[inputs.size() + number].assign(elements, NAN);
+  EXPECT_EQ(test::runSchedule(schedule, memory), "");
+  return memory;
+}
+
 TEST(TileDimension, KnowsWhatDividesAllPlacesWhereTilesStart) {
   for (int64_t extent = 1; extent <= 48; ++extent)
     for (int64_t size = 1; size <= extent; ++size) {
@@ -66,13 +80,8 @@ TEST(Tiling, BoxesBeginWhereTheTilesPartDoes) {
                                        {1, 4});
   ASSERT_TRUE(tiling);
   Schedule schedule = withNests(std::move(*tiling));
-  ASSERT_EQ(schedule.memoryBuffers(), 2u);
   EXPECT_EQ(schedule.nests[0].extentOf(0), 4) << "a part of the eleven";
-  test::Memory memory(schedule.buffers.size());
-  memory[1].assign(12, NAN);
-  for (int k = 0; k < 44; ++k)
-    memory[0].push_back(k * k % 13);
-  ASSERT_EQ(test::runSchedule(schedule, memory), "");
+  test::Memory memory = ran(schedule, {44}, {12});
   for (int p = 0; p < 3; ++p)
     for (int k = 0; k < 4; ++k) {
       double sum = 0;
@@ -91,15 +100,7 @@ TEST(Tiling, OutputsAreWholeWhereTheyAreReadAtQuotients) {
                                        {1, 5});
   ASSERT_TRUE(tiling);
   Schedule schedule = withNests(std::move(*tiling));
-  ASSERT_EQ(schedule.memoryBuffers(), 4u);
-  test::Memory memory(schedule.buffers.size());
-  memory[2].assign(32, NAN);
-  memory[3].assign(40, NAN);
-  for (int k = 0; k < 32; ++k)
-    memory[0].push_back(k * k % 13 - 6);
-  for (int k = 0; k < 40; ++k)
-    memory[1].push_back(k * k % 11);
-  ASSERT_EQ(test::runSchedule(schedule, memory), "");
+  test::Memory memory = ran(schedule, {32, 40}, {32, 40});
   for (int k = 0; k < 32; ++k)
     EXPECT_EQ(memory[2][k], std::max(memory[0][k], 0.0)) << k;
   for (int p = 0; p < 8; ++p)
