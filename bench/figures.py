@@ -228,6 +228,8 @@ ROWS = [
      " take over twice that, or fail", cliffs, "idioms", "./dev bench idioms"),
     ("time of the best of these peers / Kintsugi's, geometric mean (without llama_1b_decode, which is bound by reading its"
      " weights); the worst", best_of_peers, "cpu", "./dev bench cpu"),
+    ("the same on a processor that has no more than AVX2, of ONNX Runtime and OpenVINO", best_of_peers, "cpu-avx2",
+     "./dev bench cpu --peers ort,openvino --out bench/results/cpu-avx2.json"),
     ("cold compile for a processor's both instruction sets and for a GPU: the slowest of the zoo; most memory of a process",
      slowest_compile, "compiling", "./dev bench compiling"),
     ("how far plans of the zoo may be from the optimum over the kernels of all forms that were looked at, as proven: the widest gap",

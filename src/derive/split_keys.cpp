@@ -26,6 +26,7 @@ struct Attention {
   unsigned factor;             ///< Of the sum's body, which is the power.
   unsigned keys;               ///< The powers' dimension along which the softmax goes.
   int64_t extent;              ///< Of that.
+  int64_t others = 1;          ///< Blocks of a part: what neither keys nor rows count.
   int64_t parts = 0;
 };
 
@@ -50,22 +51,43 @@ public:
     std::vector<Attention> found = all();
     if (found.empty())
       return old;
-    Program changed = split(found);
-    std::vector<bool> constant = constantNodes(old), constantThen = constantNodes(changed);
-    llvm::erase_if(found, [&](const Attention &each) {
-      return !std::isinf(margin) && secondsOf(changed, constantThen, splits.at(each.stats)) >=
-                                        secondsOf(old, constant, each) * (1 - margin);
-    });
+    if (!std::isinf(margin))
+      found = quicker(std::move(found));
     if (found.empty())
       return old;
-    if (found.size() < splits.size())
-      changed = split(found);
+    Program changed = split(found);
     for (const Attention &each : found)
       tell(each);
     return simplify::withoutUnneeded(changed);
   }
 
 private:
+  /// Those that are quicker in parts, in as many as are quickest.
+  std::vector<Attention> quicker(std::vector<Attention> found) {
+    std::vector<bool> constant = constantNodes(old);
+    std::vector<double> least;
+    for (const Attention &each : found)
+      least.push_back(secondsOf(old, constant, each) * (1 - margin));
+    std::vector<int64_t> parts(found.size(), 0);
+    for (int64_t blocks : {2, 1}) {
+      for (Attention &each : found)
+        each.parts = std::max<int64_t>(2, partsOf(each, blocks));
+      Program changed = split(found);
+      std::vector<bool> constantThen = constantNodes(changed);
+      for (auto [number, each] : llvm::enumerate(found)) {
+        double seconds = secondsOf(changed, constantThen, splits.at(each.stats));
+        if (seconds >= least[number])
+          continue;
+        least[number] = seconds;
+        parts[number] = each.parts;
+      }
+    }
+    for (auto [each, its] : llvm::zip_equal(found, parts))
+      each.parts = its;
+    llvm::erase_if(found, [](const Attention &each) { return each.parts == 0; });
+    return found;
+  }
+
   Program split(llvm::ArrayRef<Attention> attentions) {
     out.emplace(old);
     splits.clear();
@@ -137,7 +159,9 @@ private:
     for (unsigned factor : {0, 1})
       if (const Expr *power = powerOf(sum->bodies[0].operand(factor)))
         if (std::optional<Attention> its = ofPower(node, factor, *power)) {
-          its->parts = partsOf(*its);
+          if (!hasFewRows(*its))
+            return std::nullopt;
+          its->parts = partsOf(*its, 2);
           return its->parts > 1 ? its : std::nullopt;
         }
     return std::nullopt;
@@ -213,8 +237,8 @@ private:
     return simplified(substitute(stats.bodies[0], places)) == simplified(x);
   }
 
-  /// Two blocks of threads for each core, so that one computes while the other waits.
-  int64_t partsOf(const Attention &its) const {
+  /// If so, counts the others.
+  bool hasFewRows(Attention &its) const {
     const Definition &sum = definition(its.sum);
     const Expr &power = sum.bodies[0].operand(its.factor);
     const Expr &values = sum.bodies[0].operand(1 - its.factor);
@@ -222,8 +246,14 @@ private:
     for (auto [k, iterator] : llvm::enumerate(sum.parallel))
       if (power.uses(k))
         (values.uses(k) ? batch : rows) *= iterator.extent.constant();
-    bool areFew = rows <= rowsOfBlock && rows * batch > 0;
-    return areFew ? evenParts(its.extent, 2 * cores / batch) : 0;
+    its.others = batch;
+    return rows <= rowsOfBlock && rows * batch > 0;
+  }
+
+  /// So that each core has so many blocks: with two, one works while the other waits; a lone one
+  /// has more on its way, and fewer parts are joined.
+  int64_t partsOf(const Attention &its, int64_t blocks) const {
+    return evenParts(its.extent, blocks * cores / its.others);
   }
 
   /// About so many, of equal length where there are such.

@@ -29,14 +29,17 @@ BlockLimits leftForRings(const BlockLimits &limits, const Schedule &schedule) {
   return left;
 }
 
+constexpr unsigned fewestStages = 2;
+
 /// Behind the ring of the product, or of the attention, that begins with the first nest.
-/// `isElsewhere`: where no four warps multiply together, a product's has as few stages as it can.
+/// `isElsewhere`: where no four warps multiply together, rings of attention, and of products for
+/// four warps, have as few stages as they can.
 static int64_t endOfRing(llvm::ArrayRef<LoopNest> nests, int subgroup, bool isElsewhere) {
   const LoopNest &nest = nests.front();
   if (!nest.streamed) {
     MatrixTile tile = *nest.matrix;
     if (isElsewhere && tile.inFours)
-      tile.stages = 2;
+      tile.stages = fewestStages;
     return tile.ring + tile.ringBytes();
   }
   const LoopNest &weighted = nests[3];
@@ -45,7 +48,10 @@ static int64_t endOfRing(llvm::ArrayRef<LoopNest> nests, int subgroup, bool isEl
     terms *= iterator.extent.constant();
   int64_t columns = weighted.extentOf(weighted.parallel.size());
   int64_t listed = nest.skipsBlocks ? columns / (nest.matrix->columns / nest.matrix->across) : 0;
-  return nest.matrix->ring + streamBytes(*nest.matrix, *weighted.matrix, terms, listed, subgroup);
+  MatrixTile scores = *nest.matrix;
+  if (isElsewhere)
+    scores.stages = fewestStages;
+  return scores.ring + streamBytes(scores, *weighted.matrix, terms, listed, subgroup);
 }
 
 void placeRings(Schedule &schedule, int subgroup) {
@@ -65,20 +71,18 @@ void placeRings(Schedule &schedule, int subgroup) {
 
 BlockMemory memoryOf(const Schedule &schedule, int subgroup) {
   BlockMemory memory{.scratch = schedule.scratchBytes};
-  bool hasRings = false;
   for (size_t number = 0; number < schedule.nests.size(); ++number) {
     const LoopNest &nest = schedule.nests[number];
     memory.exchanged =
         std::max(memory.exchanged, exchangeBytesOf(nest, schedule.threads, subgroup));
     if (!nest.matrix)
       continue;
-    hasRings = true;
-    memory.inFours |= nest.matrix->inFours;
+    memory.hasRings = true;
     auto from = llvm::ArrayRef(schedule.nests).drop_front(number);
     memory.elsewhere = std::max(memory.elsewhere, endOfRing(from, subgroup, true));
     number += nest.streamed ? 3 : 0;
   }
-  if (!hasRings)
+  if (!memory.hasRings)
     memory.elsewhere = memory.scratch;
   return memory;
 }
@@ -87,12 +91,12 @@ void BlockMemory::add(const BlockMemory &other) {
   scratch = std::max(scratch, other.scratch);
   elsewhere = std::max(elsewhere, other.elsewhere);
   exchanged = std::max(exchanged, other.exchanged);
-  inFours |= other.inFours;
+  hasRings |= other.hasRings;
 }
 
 bool BlockMemory::isWithin(const BlockLimits &limits) const {
-  return elsewhere + exchanged <= limits.scratchBytes &&
-         scratch + exchanged <= (inFours ? limits.ringBytes : limits.scratchBytes);
+  int64_t most = hasRings ? std::max(limits.ringBytes, limits.scratchBytes) : limits.scratchBytes;
+  return elsewhere + exchanged <= limits.scratchBytes && scratch + exchanged <= most;
 }
 
 int64_t joinBytesOf(const LoopNest &nest) {

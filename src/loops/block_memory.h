@@ -15,7 +15,7 @@ namespace kintsugi::loops {
 /// What a block has.
 struct BlockLimits {
   int64_t scratchBytes = 0;
-  int64_t ringBytes = 0;   ///< Where four warps multiply together; 0: they can't.
+  int64_t ringBytes = 0;   ///< With rings, where four warps multiply together; 0: they can't.
   bool bulk = false;       ///< Whether those may have boxes brought.
   unsigned blocks = 1;     ///< That may share a product's sums,
   int cores = 1;           ///< on so many cores,
@@ -34,7 +34,7 @@ struct BlockMemory {
   int64_t scratch = 0;   ///< On the machine that was scheduled for,
   int64_t elsewhere = 0; ///< and where no four warps multiply together, whose rings are shorter.
   int64_t exchanged = 0; ///< By threads, beside either.
-  bool inFours = false;
+  bool hasRings = false;
 
   /// With another kernel's blocks in the same launch: each has what any of them takes.
   void add(const BlockMemory &other);

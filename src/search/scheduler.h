@@ -22,8 +22,9 @@ struct ScheduleOptions {
   machine::Machine machine;
   bool scalar = false;            ///< No vectors (the reference target).
   int64_t scratchLimit = 4 << 20; ///< Bytes of scratch that a worker may have.
-  /// The same for rings of operands that four warps multiply together, which other devices do with
-  /// in `scratchLimit`, by fewer stages. 0: the machine has no instructions for it.
+  /// The same with rings of attention, or of operands that four warps multiply together, which
+  /// other devices do with in `scratchLimit`, by fewer stages. 0: the machine has no instructions
+  /// for it.
   int64_t ringLimit = 0;
   bool bulk = true;                 ///< Those operands may come as boxes.
   unsigned clusterBlocks = 1;       ///< That may share a tile: 1, 2, 4, ...

@@ -15,6 +15,7 @@ using namespace te;
 namespace {
 
 constexpr int64_t unitRows = 16, chunk = 8;
+constexpr unsigned fewestStages = 2;
 
 class Streamed {
 public:
@@ -28,9 +29,12 @@ public:
   std::optional<BlockCycles> choose() {
     std::optional<BlockCycles> best;
     unsigned warps = schedule.threads / limits.core.subgroup;
+    unsigned mostStages = isAlone() ? 6 : 3;
     for (unsigned across = 1; across <= warps; across *= 2)
       for (int64_t own : {32, 64, 128, 16})
-        for (unsigned stages : {2, 3}) {
+        for (unsigned stages : {fewestStages, 3u, 4u, 6u}) {
+          if (stages > mostStages)
+            break;
           consider({warps / across, across, false}, own, stages, best);
           if (limits.ringBytes > 0 && warps / across % 4 == 0)
             consider({warps / across, across, true}, own, stages, best);
@@ -93,9 +97,7 @@ private:
       return tile.columns * tile.depth % (chunk * schedule.threads * parts) == 0 &&
              tile.rows * tile.depth % (chunk * schedule.threads) == 0;
     };
-    int64_t bytes = streamBytes(first, second, scoresProduct.depth, skips ? columns / own : 0,
-                                limits.core.subgroup);
-    if (!isShared(first) || !isShared(second) || bytes > limits.scratchBytes ||
+    if (!isShared(first) || !isShared(second) || !fits(first, second, skips ? columns / own : 0) ||
         registers > mostRegisters || mostOfAny * schedule.threads > limits.core.registers ||
         !wish.allows(chosenOf(first)))
       return;
@@ -107,6 +109,21 @@ private:
     scores.matrix = first;
     weighted.matrix = second;
     scores.skipsBlocks = skips;
+  }
+
+  /// Whether no core has two blocks, so that one may take all of its memory.
+  bool isAlone() const { return schedule.tiles() <= limits.cores; }
+
+  /// Here, and elsewhere with as few stages as there can be.
+  bool fits(MatrixTile first, const MatrixTile &second, int64_t listed) const {
+    auto bytes = [&] {
+      return streamBytes(first, second, scoresProduct.depth, listed, limits.core.subgroup);
+    };
+    bool isShort = bytes() <= limits.scratchBytes;
+    if (!isShort && (!isAlone() || bytes() > limits.ringBytes))
+      return false;
+    first.stages = fewestStages;
+    return isShort || bytes() <= limits.scratchBytes;
   }
 
   LoopNest &scores, &stats, &powers, &weighted;

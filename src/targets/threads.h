@@ -44,6 +44,11 @@ public:
   /// matrix units.
   virtual bool emitProducts(KernelScope &, tile::ComputeOp, mlir::Block *) { return false; }
 
+  /// Asks for what nests that are streamed read first, ahead of the nests before them. `written`:
+  /// buffers that those write. May do nothing.
+  virtual void beginStreamed(KernelScope &, llvm::ArrayRef<tile::ComputeOp>,
+                             llvm::ArrayRef<mlir::Value> /*written*/, mlir::Block *) {}
+
   /// A nest that is streamed with the three that follow it (tile_ops.td), likewise.
   virtual bool emitStreamed(KernelScope &, llvm::ArrayRef<tile::ComputeOp>, mlir::Block *) {
     return false;

@@ -39,7 +39,9 @@ public:
       } else if (auto origin = dyn_cast<OriginOp>(op)) {
         scope.origins[origin.getOrigin()] = originOf(origin);
       } else if (auto nest = dyn_cast<ComputeOp>(op)) { // A nest looks up its bounds itself.
-        if (arguments.threads && !isFirst)
+        if (arguments.threads && isFirst)
+          beginStreamed(scope);
+        else if (arguments.threads)
           arguments.threads->wait(builder);
         isFirst = false;
         emitted = emitStreamed(scope, nest);
@@ -51,13 +53,31 @@ public:
   }
 
 private:
+  static SmallVector<ComputeOp> streamedFrom(ComputeOp nest) {
+    SmallVector<ComputeOp> nests{nest};
+    while (nests.size() < ComputeOp::numStreamed)
+      nests.push_back(cast<ComputeOp>(nests.back()->getNextNode()));
+    return nests;
+  }
+
+  /// The first nests that are streamed, where others come before them. Rings of products lie where
+  /// theirs does.
+  void beginStreamed(KernelScope &scope) {
+    SmallVector<Value> written;
+    for (ComputeOp nest : kernel.getBody().getOps<ComputeOp>()) {
+      if (nest.getStreamed() && !written.empty())
+        return arguments.threads->beginStreamed(scope, streamedFrom(nest), written, block);
+      if (nest.getMatrix())
+        return;
+      llvm::append_range(written, nest.getDestinations());
+    }
+  }
+
   /// Where real threads make one loop of nests: the last of them.
   Operation *emitStreamed(KernelScope &scope, ComputeOp nest) {
     if (!nest.getStreamed() || !arguments.threads)
       return nullptr;
-    SmallVector<ComputeOp> nests{nest};
-    while (nests.size() < ComputeOp::numStreamed)
-      nests.push_back(cast<ComputeOp>(nests.back()->getNextNode()));
+    SmallVector<ComputeOp> nests = streamedFrom(nest);
     return arguments.threads->emitStreamed(scope, nests, block) ? nests.back() : nullptr;
   }
 

@@ -3,6 +3,7 @@
 import collections
 import json
 import os
+import re
 import subprocess
 import types
 
@@ -305,6 +306,36 @@ def test_few_queries_are_cut_along_their_keys(on, keys, condition):
     (on.folder / "model.te").write_text(text)
     code, said = on("explain", on.folder / "model.te", "--target", "cuda", "--precision", "f16", "--decisions")
     assert code == 0 and "parts of its keys, then those" in said and "became 2 kernels;" in said
+
+
+def decoding_of_scaled(groups, keys):
+    """One query of so many groups of four heads, which a kernel scales ahead of its scores."""
+    queries, caches = f"[h:{groups}, g:4, d:128]", f"[{groups}, {keys}, 128]"
+    scores = f"[h:{groups}, g:4, c:{keys}]"
+    text = f"input q[{groups}, 4, 128] f16\ninput k{caches} f16\ninput v{caches} f16\n"
+    text += f"t{queries} f16 = f16(f32(q[h, g, d]) * 0.0884)\n"
+    text += f"x{scores} f32 = sum<f32>[d:128] f32(t[h, g, d]) * f32(k[h, c, d])\n"
+    text += f"m[h:{groups}, g:4] f32 = max<f32>[c:{keys}] x[h, g, c]\ne{scores} f32 = exp(x[h, g, c] - m[h, g])\n"
+    text += f"z[h:{groups}, g:4] f32 = sum<f32>[c:{keys}] e[h, g, c]\np{scores} f32 = e[h, g, c] / z[h, g]\n"
+    text += f"o{queries} f32 = sum<f32>[c:{keys}] p[h, g, c] * f32(v[h, c, d])\n"
+    return text + f"y{queries} f16 = f16(o[h, g, d])\noutput y\n"
+
+
+def test_keys_are_on_their_way_ahead_of_the_queries(on):
+    """The ring is longer than other devices have memory for, which have fewer of its stages."""
+    groups, keys, random = 8, 2048, np.random.default_rng(1)
+    model, feeds = on.folder / "model.te", on.folder / "feeds.npz"
+    model.write_text(decoding_of_scaled(groups, keys))
+    command = (model, "--target", "cuda", "--precision", "f16")
+    code, tiles = on("compile", *command, "--emit", "tile")
+    stages = [int(found) for found in re.findall(r"stages = (\d+), ring = \d+>, streamed = true", tiles)]
+    assert code == 0 and stages and min(stages) > 2
+    arrays = {name: random.normal(0, 1, (groups, keys, 128)).astype(np.float16) for name in "kv"}
+    np.savez(feeds, q=random.normal(0, 1, (groups, 4, 128)).astype(np.float16), **arrays)
+    on.compare(decoding_of_scaled(groups, keys), "--precision", "f16", "--inputs", feeds, "--no-cache")
+    code, text = on("compile", *command, "--emit", "asm")
+    entry = re.search(r"\.entry k0\((.*?)\n}", text, re.DOTALL).group(1)
+    assert code == 0 and entry.index("cp.async") < entry.index("bar.sync")
 
 
 LARGE_NUMBERS = {

@@ -41,7 +41,7 @@ StreamedSoftmax::StreamedSoftmax(KernelScope &scope, ArrayRef<tile::ComputeOp> n
   stats.emplace(scope, statsNest, levels, statsGroups);
   stats->takeResultFor(scores.nest.getDestinations()[0]);
   findGroups();
-  findBytes();
+  findBytes(frame);
   findForm();
 }
 
@@ -57,13 +57,21 @@ void StreamedSoftmax::findGroups() {
   blocks = int64_t(llvm::divideCeil(weighted.groups[MatrixNest::Depth].points(), blockColumns));
 }
 
-/// As loops::streamBytes has it, or less.
-void StreamedSoftmax::findBytes() {
+/// As loops::streamBytes has it, or less: devices that may have less memory than it was chosen for
+/// have as many stages as fit.
+void StreamedSoftmax::findBytes(const BlockFrame &frame) {
   rowStep = scores.rows.bytes();
   columnStep = scores.columns.bytes();
   rowBytes = scores.steps * rowStep;
   int64_t values = scores.steps * columnStep;
   stageBytes = values + weighted.columns.bytes();
+  if (!frame.isHopper) {
+    constexpr int64_t fewest = 2, word = 4;
+    int64_t listed = blocks + int64_t(llvm::divideCeil(blocks, warp)) + ahead + 1 + across;
+    int64_t taken = int64_t(scores.matrix.getRing()) + rowBytes +
+                    (scores.nest.getSkipsBlocks() ? listed * word : 0);
+    ahead = std::min(ahead, std::max(fewest, (frame.scratchBytes - taken) / stageBytes) - 1);
+  }
   listAt = rowBytes + (ahead + 1) * stageBytes;
   scores.rows.offset = 0;
   scores.columns.offset = 0;
@@ -71,6 +79,45 @@ void StreamedSoftmax::findBytes() {
 }
 
 void StreamedSoftmax::emit() {
+  if (fillsFirst({}))
+    begin();
+  finish();
+}
+
+/// Whether an expression reads one of some buffers.
+static bool readsAny(Value value, ArrayRef<Value> buffers) {
+  SmallVector<Value> pending{value};
+  llvm::DenseSet<Operation *> seen;
+  while (!pending.empty()) {
+    Operation *op = pending.pop_back_val().getDefiningOp();
+    if (!op || !seen.insert(op).second)
+      continue;
+    if (auto read = dyn_cast<tile::ReadOp>(op);
+        read && llvm::is_contained(buffers, read.getBuffer()))
+      return true;
+    llvm::append_range(pending, op->getOperands());
+  }
+  return false;
+}
+
+/// Ranges come of the conditions of scores and of terms.
+bool StreamedSoftmax::fillsFirst(ArrayRef<Value> written) {
+  auto resultOf = [](Region &region) { return region.front().getTerminator()->getOperand(0); };
+  return !isApart && !scores.nest.getSkipsBlocks() && !scores.rows.direct &&
+         llvm::none_of(ArrayRef<Value>{scores.columns.factor, weighted.columns.factor,
+                                       resultOf(scores.nest.getEpilogue()),
+                                       resultOf(statsNest.getBody())},
+                       [&](Value value) { return readsAny(value, written); });
+}
+
+void StreamedSoftmax::begin() {
+  isFilled = true;
+  findBlocks();
+  fillRing();
+}
+
+/// Whose rows and which blocks this thread works on.
+void StreamedSoftmax::findBlocks() {
   findLanes();
   for (MatrixNest *nest : {&scores, &weighted})
     nest->batch = nest->values->split(nest->groups[MatrixNest::Batch], i32(0), 0, 0, 0);
@@ -81,16 +128,25 @@ void StreamedSoftmax::emit() {
     number = scores.least(number, statsGroups[statsRow].points() - 1);
     statsRows[row] = stats->split(statsGroups[statsRow], number, 1, 0, row);
   }
-  stageRows();
+  if (!isFilled)
+    stageRows();
   findRange();
   findOrder();
   if (order.list) // Of the blocks that the loop takes, all are.
     scores.values->assume(isOpen());
-  if (isApart)
-    startGroups();
-  fillRing();
-  if (isApart)
-    waitForRows();
+}
+
+void StreamedSoftmax::finish() {
+  if (isFilled) {
+    stageRows();
+  } else {
+    findBlocks();
+    if (isApart)
+      startGroups();
+    fillRing();
+    if (isApart)
+      waitForRows();
+  }
   emitBlocks();
   if (mayBeNone()) {
     levels.placeAtEnd(0);

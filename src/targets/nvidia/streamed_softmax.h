@@ -29,6 +29,13 @@ public:
                   const BlockFrame &frame, mlir::Block *block);
   void emit();
 
+  /// Whether the first blocks may be asked for ahead of the rows, and of nests that write such
+  /// buffers: rows that are copied share the wait for them. Then begin() does that, and finish()
+  /// all that is left.
+  bool fillsFirst(llvm::ArrayRef<mlir::Value> written);
+  void begin();
+  void finish();
+
 private:
   static constexpr unsigned rowsAThread = 2;
   static constexpr int64_t eight = 8;                    ///< Columns of the units' results.
@@ -106,12 +113,13 @@ private:
   mlir::Value wordOf(mlir::Value condition);
   bool isBitOf(tile::IndexOp number, tile::ReadOp word);
 
-  void findBytes();
+  void findBytes(const BlockFrame &frame);
   void findGroups();
   void stageRows();
   void startGroups();
   void waitForRows();
   void waitForStaged();
+  void findBlocks();
   void fillRing();
   void stageIfThere(mlir::Value turn, mlir::Value offset);
   void stageBlock(mlir::Value block, int64_t part, mlir::Value offset, unsigned level);
@@ -183,6 +191,7 @@ private:
   int64_t blocksInTurn;  ///< One for all groups, or one for each.
   int64_t blockColumns;  ///< Of one of them.
   bool isApart = false;  ///< Whether groups go on by themselves.
+  bool isFilled = false; ///< The ring, ahead of the rows.
   int64_t blocks, ahead; ///< Blocks of columns in all; turns that are on their way.
   int64_t rowGroups, rowsOfGroup; ///< What is open is the same for so many rows.
 };
