@@ -168,6 +168,8 @@ def _disagreement(graph, configuration, grid, twin, noisy, base, truth, spreads,
         if attempt == 0:
             more = spreads_of(noisy, twin, base, MORE_NOISES, NOISES)
             spreads = [a + b for a, b in zip(spreads, more)]
+    if oracle.saturates(graph):
+        return None, findings[0]
     third = oracle.third_opinion(graph, configuration, grid, twin)
     if third is not None:
         against = [judge.outside(np.asarray(s), t, l, i, "meaning", 4.0) for i, (s, t, l) in enumerate(zip(third, truth, limits))]

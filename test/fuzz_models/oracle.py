@@ -5,6 +5,7 @@ far right code may be from it is measured: ONNX Runtime runs the model as f32 wi
 that the model's type would round, a few times. Where that moves a result, any order of arithmetic may.
 """
 
+import functools
 import os
 
 # Operators of the newest set have no release of it to be in; they are functions of older ones.
@@ -177,6 +178,37 @@ def empty_outputs(loaded):
         start = -room.ctypes.data % 64
         results.append(room[start : start + size].view(dtype).reshape(shape))
     return results
+
+
+PRODUCTS_OF_BYTES = {"QLinearConv", "QLinearMatMul", "ConvInteger", "MatMulInteger"}
+
+
+@functools.cache
+def _saturates():
+    """Whether ONNX Runtime adds products of bytes in pairs to 16 bits here, as it does where a processor has no
+    instruction for more (its page on quantization: "U8S8 data format has saturation issue"): 255 * 127 is met twice."""
+    scale, zero = helper.make_tensor("scale", TensorProto.FLOAT, [], [1000.0]), helper.make_tensor("zero", TensorProto.UINT8, [], [0])
+    signed = helper.make_tensor("signed", TensorProto.INT8, [], [0])
+    weights = helper.make_tensor("w", TensorProto.INT8, [8, 4, 1, 1], [127] * 32)
+    inputs = ["x", "scale", "zero", "w", "scale", "signed", "scaled", "zero"]
+    scaled = helper.make_tensor("scaled", TensorProto.FLOAT, [], [1e9])
+    graph = helper.make_graph(
+        [helper.make_node("QLinearConv", inputs, ["y"])],
+        "saturates",
+        [helper.make_tensor_value_info("x", TensorProto.UINT8, [1, 4, 4, 4])],
+        [helper.make_tensor_value_info("y", TensorProto.UINT8, None)],
+        [scale, zero, signed, weights, scaled],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    return bool((session.run(None, {"x": np.full((1, 4, 4, 4), 255, np.uint8)})[0] != round(4 * 255 * 127 / 1000)).any())
+
+
+def saturates(graph):
+    """Whether ONNX Runtime's answer is worth nothing: it is not the sum of some products."""
+    return any(node.op in PRODUCTS_OF_BYTES for node in graph.nodes) and _saturates()
 
 
 def third_opinion(graph, configuration, grid, feeds):
