@@ -26,7 +26,7 @@ struct Attention {
   unsigned factor;             ///< Of the sum's body, which is the power.
   unsigned keys;               ///< The powers' dimension along which the softmax goes.
   int64_t extent;              ///< Of that.
-  int64_t others = 1;          ///< Blocks of a part: what neither keys nor rows count.
+  int64_t others = 0;          ///< Blocks of a part: what neither keys nor rows count.
   int64_t parts = 0;
 };
 
@@ -159,9 +159,8 @@ private:
     for (unsigned factor : {0, 1})
       if (const Expr *power = powerOf(sum->bodies[0].operand(factor)))
         if (std::optional<Attention> its = ofPower(node, factor, *power)) {
-          if (!hasFewRows(*its))
-            return std::nullopt;
-          its->parts = partsOf(*its, 2);
+          its->others = blocksOfPart(*its);
+          its->parts = its->others ? partsOf(*its, 2) : 0;
           return its->parts > 1 ? its : std::nullopt;
         }
     return std::nullopt;
@@ -237,8 +236,8 @@ private:
     return simplified(substitute(stats.bodies[0], places)) == simplified(x);
   }
 
-  /// If so, counts the others.
-  bool hasFewRows(Attention &its) const {
+  /// 0 where there are too many rows, or none.
+  int64_t blocksOfPart(const Attention &its) const {
     const Definition &sum = definition(its.sum);
     const Expr &power = sum.bodies[0].operand(its.factor);
     const Expr &values = sum.bodies[0].operand(1 - its.factor);
@@ -246,8 +245,7 @@ private:
     for (auto [k, iterator] : llvm::enumerate(sum.parallel))
       if (power.uses(k))
         (values.uses(k) ? batch : rows) *= iterator.extent.constant();
-    its.others = batch;
-    return rows <= rowsOfBlock && rows * batch > 0;
+    return rows <= rowsOfBlock && rows > 0 ? batch : 0;
   }
 
   /// So that each core has so many blocks: with two, one works while the other waits; a lone one

@@ -29,8 +29,6 @@ BlockLimits leftForRings(const BlockLimits &limits, const Schedule &schedule) {
   return left;
 }
 
-constexpr unsigned fewestStages = 2;
-
 /// Behind the ring of the product, or of the attention, that begins with the first nest.
 /// `isElsewhere`: where no four warps multiply together, rings of attention, and of products for
 /// four warps, have as few stages as they can.

@@ -12,6 +12,9 @@
 
 namespace kintsugi::loops {
 
+/// Of a ring: one is worked on while another is brought.
+inline constexpr unsigned fewestStages = 2;
+
 /// What a block has.
 struct BlockLimits {
   int64_t scratchBytes = 0;

@@ -113,7 +113,7 @@ private:
   }
 
   unsigned mostStages(const MatrixTile &tile) const {
-    return unsigned(std::clamp<int64_t>(cycles.stepsOf(tile) + 1, 2, 8));
+    return unsigned(std::clamp<int64_t>(cycles.stepsOf(tile) + 1, fewestStages, 8));
   }
 
   /// As many stages as hide the way from memory, or as fit.
@@ -123,14 +123,14 @@ private:
         1;
     wanted += tile.inFours ? 1 : 0;
     unsigned most = mostStages(tile);
-    tile.stages = unsigned(std::clamp<double>(wanted, 2, most));
+    tile.stages = unsigned(std::clamp<double>(wanted, fewestStages, most));
     int64_t limit = tile.inFours ? limits.ringBytes : limits.scratchBytes;
     if (const MatrixTile *own = wish.wanted ? std::get_if<MatrixTile>(wish.wanted) : nullptr)
-      tile.stages = std::clamp(own->stages, 2u, most); // Those may be any.
-    while (tile.stages > 2 && tile.ringBytes() > limit)
+      tile.stages = std::clamp(own->stages, fewestStages, most); // Those may be any.
+    while (tile.stages > fewestStages && tile.ringBytes() > limit)
       --tile.stages;
     MatrixTile shortest = tile; // For other devices.
-    shortest.stages = 2;
+    shortest.stages = fewestStages;
     if (tile.ringBytes() <= limit && shortest.ringBytes() <= limits.scratchBytes)
       consider(tile, best);
   }

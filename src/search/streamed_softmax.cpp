@@ -15,7 +15,6 @@ using namespace te;
 namespace {
 
 constexpr int64_t unitRows = 16, chunk = 8;
-constexpr unsigned fewestStages = 2;
 
 class Streamed {
 public:

@@ -49,6 +49,14 @@ def floor(configuration):
     return FLOORS.get(stored, 1e-37)
 
 
+def _session(model):
+    """One that runs each node as it is, on one thread."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+
+
 class Noisy:
     """ONNX Runtime's session of a model in f32 whose values are multiplied with inputs of its own."""
 
@@ -57,13 +65,8 @@ class Noisy:
         self.narrow = configuration["float"] == "f16"
         self.shapes = {}
         self.model = self._build(graph.model(configuration["float"], grid, twin=True))
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = options.inter_op_num_threads = 1
-        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
         try:
-            self.session = onnxruntime.InferenceSession(
-                self.model.SerializeToString(), options, providers=["CPUExecutionProvider"]
-            )
+            self.session = _session(self.model)
         except Exception as error:  # ONNX Runtime's classes have no other base.
             raise Refused(str(error).strip().splitlines()[0][:300]) from None
         self.units = {"float": unit(configuration), "wide": UNITS["f32"]}
@@ -200,10 +203,8 @@ def _saturates():
         [scale, zero, signed, weights, scaled],
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
-    options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    return bool((session.run(None, {"x": np.full((1, 4, 4, 4), 255, np.uint8)})[0] != round(4 * 255 * 127 / 1000)).any())
+    found = _session(model).run(None, {"x": np.full((1, 4, 4, 4), 255, np.uint8)})[0]
+    return bool((found != round(4 * 255 * 127 / 1000)).any())
 
 
 def saturates(graph):

@@ -283,58 +283,51 @@ def test_streamed_attention_leaves_out_what_a_constant_condition_hides(on, condi
     assert kept("ex2") < 0.7 * dense("ex2")
 
 
-def decoding(keys, condition):
-    """One query of two groups of four heads."""
-    text = f"input q[2, 4, 64] f16\ninput k[2, {keys}, 64] f16\ninput v[2, {keys}, 64] f16\ninput n[2] i64\n"
-    text += f"s[h:2, g:4, c:{keys}] f32 = sum<f32>[d:64] f32(q[h, g, d]) * f32(k[h, c, d])\n"
-    text += f"x[h:2, g:4, c:{keys}] f32 = cases {{ {condition}: s[h, g, c] * 0.125; else: -inf }}\n"
-    text += f"m[h:2, g:4] f32 = max<f32>[c:{keys}] x[h, g, c]\ne[h:2, g:4, c:{keys}] f32 = exp(x[h, g, c] - m[h, g])\n"
-    text += f"z[h:2, g:4] f32 = sum<f32>[c:{keys}] e[h, g, c]\np[h:2, g:4, c:{keys}] f32 = e[h, g, c] / z[h, g]\n"
-    text += f"o[h:2, g:4, d:64] f32 = sum<f32>[c:{keys}] p[h, g, c] * f32(v[h, c, d])\n"
-    return text + "y[h:2, g:4, d:64] f16 = f16(o[h, g, d])\noutput y\n"
+def decoding(groups, keys, size, term, declared, queries="q"):
+    """One query of so many groups of four heads. `term`: of the softmax, from scores `s[h, g, c]`."""
+    rows, scores, caches = f"[h:{groups}, g:4, d:{size}]", f"[h:{groups}, g:4, c:{keys}]", f"[{groups}, {keys}, {size}]"
+    text = f"input q[{groups}, 4, {size}] f16\ninput k{caches} f16\ninput v{caches} f16\n{declared}"
+    text += f"s{scores} f32 = sum<f32>[d:{size}] f32({queries}[h, g, d]) * f32(k[h, c, d])\n"
+    text += f"x{scores} f32 = {term}\n"
+    text += f"m[h:{groups}, g:4] f32 = max<f32>[c:{keys}] x[h, g, c]\ne{scores} f32 = exp(x[h, g, c] - m[h, g])\n"
+    text += f"z[h:{groups}, g:4] f32 = sum<f32>[c:{keys}] e[h, g, c]\np{scores} f32 = e[h, g, c] / z[h, g]\n"
+    text += f"o{rows} f32 = sum<f32>[c:{keys}] p[h, g, c] * f32(v[h, c, d])\n"
+    return text + f"y{rows} f16 = f16(o[h, g, d])\noutput y\n"
+
+
+def feeds_of_decoding(path, groups, keys, size, **others):
+    random = np.random.default_rng(1)
+    arrays = {name: random.normal(0, 1, (groups, keys, size)).astype(np.float16) for name in "kv"}
+    np.savez(path, q=random.normal(0, 1, (groups, 4, size)).astype(np.float16), **arrays, **others)
 
 
 @pytest.mark.parametrize("keys", [4096, 4099])
 @pytest.mark.parametrize("condition", ["0 <= c", "i64{c} < n[h]"])
 def test_few_queries_are_cut_along_their_keys(on, keys, condition):
     """Parts, be they of one length or not, and what joins them; those of one group lie behind its length, and add nothing."""
-    random, feeds = np.random.default_rng(1), on.folder / "feeds.npz"
-    arrays = {name: random.normal(0, 1, (2, keys, 64)).astype(np.float16) for name in "kv"}
-    np.savez(feeds, q=random.normal(0, 1, (2, 4, 64)).astype(np.float16), n=np.array([keys, 40]), **arrays)
-    text = decoding(keys, condition)
+    feeds = on.folder / "feeds.npz"
+    feeds_of_decoding(feeds, 2, keys, 64, n=np.array([keys, 40]))
+    text = decoding(2, keys, 64, f"cases {{ {condition}: s[h, g, c] * 0.125; else: -inf }}", "input n[2] i64\n")
     on.compare(text, "--precision", "f16", "--inputs", feeds, "--no-cache")
     (on.folder / "model.te").write_text(text)
     code, said = on("explain", on.folder / "model.te", "--target", "cuda", "--precision", "f16", "--decisions")
     assert code == 0 and "parts of its keys, then those" in said and "became 2 kernels;" in said
 
 
-def decoding_of_scaled(groups, keys):
-    """One query of so many groups of four heads, which a kernel scales ahead of its scores."""
-    queries, caches = f"[h:{groups}, g:4, d:128]", f"[{groups}, {keys}, 128]"
-    scores = f"[h:{groups}, g:4, c:{keys}]"
-    text = f"input q[{groups}, 4, 128] f16\ninput k{caches} f16\ninput v{caches} f16\n"
-    text += f"t{queries} f16 = f16(f32(q[h, g, d]) * 0.0884)\n"
-    text += f"x{scores} f32 = sum<f32>[d:128] f32(t[h, g, d]) * f32(k[h, c, d])\n"
-    text += f"m[h:{groups}, g:4] f32 = max<f32>[c:{keys}] x[h, g, c]\ne{scores} f32 = exp(x[h, g, c] - m[h, g])\n"
-    text += f"z[h:{groups}, g:4] f32 = sum<f32>[c:{keys}] e[h, g, c]\np{scores} f32 = e[h, g, c] / z[h, g]\n"
-    text += f"o{queries} f32 = sum<f32>[c:{keys}] p[h, g, c] * f32(v[h, c, d])\n"
-    return text + f"y{queries} f16 = f16(o[h, g, d])\noutput y\n"
-
-
 def test_keys_are_on_their_way_ahead_of_the_queries(on):
     """The ring is longer than other devices have memory for, which have fewer of its stages."""
-    groups, keys, random = 8, 2048, np.random.default_rng(1)
-    model, feeds = on.folder / "model.te", on.folder / "feeds.npz"
-    model.write_text(decoding_of_scaled(groups, keys))
+    groups, keys, size, model, feeds = 8, 2048, 128, on.folder / "model.te", on.folder / "feeds.npz"
+    scaled = f"t[h:{groups}, g:4, d:{size}] f16 = f16(f32(q[h, g, d]) * 0.0884)\n"
+    text = decoding(groups, keys, size, "s[h, g, c]", scaled, queries="t")
+    model.write_text(text)
     command = (model, "--target", "cuda", "--precision", "f16")
     code, tiles = on("compile", *command, "--emit", "tile")
     stages = [int(found) for found in re.findall(r"stages = (\d+), ring = \d+>, streamed = true", tiles)]
     assert code == 0 and stages and min(stages) > 2
-    arrays = {name: random.normal(0, 1, (groups, keys, 128)).astype(np.float16) for name in "kv"}
-    np.savez(feeds, q=random.normal(0, 1, (groups, 4, 128)).astype(np.float16), **arrays)
-    on.compare(decoding_of_scaled(groups, keys), "--precision", "f16", "--inputs", feeds, "--no-cache")
-    code, text = on("compile", *command, "--emit", "asm")
-    entry = re.search(r"\.entry k0\((.*?)\n}", text, re.DOTALL).group(1)
+    feeds_of_decoding(feeds, groups, keys, size)
+    on.compare(text, "--precision", "f16", "--inputs", feeds, "--no-cache")
+    code, ptx = on("compile", *command, "--emit", "asm")
+    entry = re.search(r"\.entry k0\((.*?)\n}", ptx, re.DOTALL).group(1)
     assert code == 0 and entry.index("cp.async") < entry.index("bar.sync")
 
 

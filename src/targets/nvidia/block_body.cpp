@@ -48,11 +48,10 @@ public:
       return;
     streamed->begin();
     begun = std::move(streamed);
-    begunWith = nests.front();
   }
 
   bool emitStreamed(KernelScope &scope, ArrayRef<ComputeOp> nests, Block *block) override {
-    if (begun && begunWith == nests.front()) {
+    if (begun) {
       begun->finish();
       begun.reset();
     } else {
@@ -93,8 +92,7 @@ public:
 private:
   const BlockFrame &frame;
   Approximations approximations;
-  std::unique_ptr<StreamedSoftmax> begun; ///< Whose ring is filled.
-  ComputeOp begunWith;
+  std::unique_ptr<StreamedSoftmax> begun; ///< The first that is emitted, where its ring is filled.
 
   static Value shuffle(Emit &make, Value value, unsigned distance) {
     Type i32 = make.builder.getI32Type();

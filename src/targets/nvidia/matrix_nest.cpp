@@ -16,6 +16,21 @@ namespace kintsugi::targets {
 static constexpr int64_t chunk = 8; ///< Elements in 16 bytes.
 static constexpr int64_t warp = 32;
 
+SmallVector<tile::ReadOp> readsOf(Value value) {
+  SmallVector<Value> pending{value};
+  SmallVector<tile::ReadOp> reads;
+  llvm::DenseSet<Operation *> seen;
+  while (!pending.empty()) {
+    Operation *op = pending.pop_back_val().getDefiningOp();
+    if (!op || !seen.insert(op).second)
+      continue;
+    if (auto read = dyn_cast<tile::ReadOp>(op))
+      reads.push_back(read);
+    llvm::append_range(pending, op->getOperands());
+  }
+  return reads;
+}
+
 MatrixNest::MatrixNest(KernelScope &scope, tile::ComputeOp nest, const BlockFrame &frame,
                        Levels &levels)
     : scope(scope), nest(nest), matrix(*nest.getMatrix()), make(scope.builder), levels(levels),
@@ -85,16 +100,7 @@ void MatrixNest::chooseMoves(Operand &operand) {
   if (auto widened = operand.factor.getDefiningOp<arith::ExtFOp>())
     if (widened.getIn().getType() == matrix.getElement())
       operand.factor = widened.getIn();
-  SmallVector<Value> pending{operand.factor};
-  SmallVector<tile::ReadOp> reads;
-  while (!pending.empty()) {
-    Operation *op = pending.pop_back_val().getDefiningOp();
-    if (!op)
-      continue;
-    if (auto read = dyn_cast<tile::ReadOp>(op))
-      reads.push_back(read);
-    llvm::append_range(pending, op->getOperands());
-  }
+  SmallVector<tile::ReadOp> reads = readsOf(operand.factor);
   auto liesAlong = [&](Group group) {
     unsigned last = groups[group].iterators.back();
     bool moves = false;

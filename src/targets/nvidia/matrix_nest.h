@@ -29,6 +29,9 @@
 
 namespace kintsugi::targets {
 
+/// Those that an expression has, each once.
+llvm::SmallVector<tile::ReadOp> readsOf(mlir::Value value);
+
 class MatrixNest {
 public:
   static constexpr unsigned numLevels = 5;

@@ -1,5 +1,6 @@
 #include "targets/nvidia/streamed_softmax.h"
 
+#include "loops/block_memory.h"
 #include "loops/streamed_softmax.h"
 #include "targets/elementwise.h"
 
@@ -66,7 +67,7 @@ void StreamedSoftmax::findBytes(const BlockFrame &frame) {
   int64_t values = scores.steps * columnStep;
   stageBytes = values + weighted.columns.bytes();
   if (!frame.isHopper) {
-    constexpr int64_t fewest = 2, word = 4;
+    constexpr int64_t fewest = loops::fewestStages, word = 4;
     int64_t listed = blocks + int64_t(llvm::divideCeil(blocks, warp)) + ahead + 1 + across;
     int64_t taken = int64_t(scores.matrix.getRing()) + rowBytes +
                     (scores.nest.getSkipsBlocks() ? listed * word : 0);
@@ -84,22 +85,6 @@ void StreamedSoftmax::emit() {
   finish();
 }
 
-/// Whether an expression reads one of some buffers.
-static bool readsAny(Value value, ArrayRef<Value> buffers) {
-  SmallVector<Value> pending{value};
-  llvm::DenseSet<Operation *> seen;
-  while (!pending.empty()) {
-    Operation *op = pending.pop_back_val().getDefiningOp();
-    if (!op || !seen.insert(op).second)
-      continue;
-    if (auto read = dyn_cast<tile::ReadOp>(op);
-        read && llvm::is_contained(buffers, read.getBuffer()))
-      return true;
-    llvm::append_range(pending, op->getOperands());
-  }
-  return false;
-}
-
 /// Ranges come of the conditions of scores and of terms.
 bool StreamedSoftmax::fillsFirst(ArrayRef<Value> written) {
   auto resultOf = [](Region &region) { return region.front().getTerminator()->getOperand(0); };
@@ -107,17 +92,22 @@ bool StreamedSoftmax::fillsFirst(ArrayRef<Value> written) {
          llvm::none_of(ArrayRef<Value>{scores.columns.factor, weighted.columns.factor,
                                        resultOf(scores.nest.getEpilogue()),
                                        resultOf(statsNest.getBody())},
-                       [&](Value value) { return readsAny(value, written); });
+                       [&](Value value) {
+                         return llvm::any_of(readsOf(value), [&](tile::ReadOp read) {
+                           return llvm::is_contained(written, read.getBuffer());
+                         });
+                       });
 }
 
 void StreamedSoftmax::begin() {
-  isFilled = true;
+  findPlaces();
   findBlocks();
   fillRing();
+  isFilled = true;
 }
 
-/// Whose rows and which blocks this thread works on.
-void StreamedSoftmax::findBlocks() {
+/// Whose rows this thread works on.
+void StreamedSoftmax::findPlaces() {
   findLanes();
   for (MatrixNest *nest : {&scores, &weighted})
     nest->batch = nest->values->split(nest->groups[MatrixNest::Batch], i32(0), 0, 0, 0);
@@ -128,8 +118,9 @@ void StreamedSoftmax::findBlocks() {
     number = scores.least(number, statsGroups[statsRow].points() - 1);
     statsRows[row] = stats->split(statsGroups[statsRow], number, 1, 0, row);
   }
-  if (!isFilled)
-    stageRows();
+}
+
+void StreamedSoftmax::findBlocks() {
   findRange();
   findOrder();
   if (order.list) // Of the blocks that the loop takes, all are.
@@ -140,6 +131,8 @@ void StreamedSoftmax::finish() {
   if (isFilled) {
     stageRows();
   } else {
+    findPlaces();
+    stageRows();
     findBlocks();
     if (isApart)
       startGroups();

@@ -119,6 +119,7 @@ private:
   void startGroups();
   void waitForRows();
   void waitForStaged();
+  void findPlaces();
   void findBlocks();
   void fillRing();
   void stageIfThere(mlir::Value turn, mlir::Value offset);
