@@ -283,16 +283,17 @@ def test_streamed_attention_leaves_out_what_a_constant_condition_hides(on, condi
     assert kept("ex2") < 0.7 * dense("ex2")
 
 
-def decoding(groups, keys, size, term, declared, queries="q"):
-    """One query of so many groups of four heads. `term`: of the softmax, from scores `s[h, g, c]`."""
-    rows, scores, caches = f"[h:{groups}, g:4, d:{size}]", f"[h:{groups}, g:4, c:{keys}]", f"[{groups}, {keys}, {size}]"
-    text = f"input q[{groups}, 4, {size}] f16\ninput k{caches} f16\ninput v{caches} f16\n{declared}"
-    text += f"s{scores} f32 = sum<f32>[d:{size}] f32({queries}[h, g, d]) * f32(k[h, c, d])\n"
+def decoding(groups, keys, size, term, declared, factors="qk", rows=4):
+    """Queries of groups, in so many rows. `term`: of the softmax, from scores `s[h, g, c]` of `factors`."""
+    row, caches = f"h:{groups}, g:{rows}", f"[{groups}, {keys}, {size}]"
+    points, scores = f"[{row}, d:{size}]", f"[{row}, c:{keys}]"
+    text = f"input q[{groups}, {rows}, {size}] f16\ninput k{caches} f16\ninput v{caches} f16\n{declared}"
+    text += f"s{scores} f32 = sum<f32>[d:{size}] f32({factors[0]}[h, g, d]) * f32({factors[1]}[h, c, d])\n"
     text += f"x{scores} f32 = {term}\n"
-    text += f"m[h:{groups}, g:4] f32 = max<f32>[c:{keys}] x[h, g, c]\ne{scores} f32 = exp(x[h, g, c] - m[h, g])\n"
-    text += f"z[h:{groups}, g:4] f32 = sum<f32>[c:{keys}] e[h, g, c]\np{scores} f32 = e[h, g, c] / z[h, g]\n"
-    text += f"o{rows} f32 = sum<f32>[c:{keys}] p[h, g, c] * f32(v[h, c, d])\n"
-    return text + f"y{rows} f16 = f16(o[h, g, d])\noutput y\n"
+    text += f"m[{row}] f32 = max<f32>[c:{keys}] x[h, g, c]\ne{scores} f32 = exp(x[h, g, c] - m[h, g])\n"
+    text += f"z[{row}] f32 = sum<f32>[c:{keys}] e[h, g, c]\np{scores} f32 = e[h, g, c] / z[h, g]\n"
+    text += f"o{points} f32 = sum<f32>[c:{keys}] p[h, g, c] * f32(v[h, c, d])\n"
+    return text + f"y{points} f16 = f16(o[h, g, d])\noutput y\n"
 
 
 def feeds_of_decoding(path, groups, keys, size, **others):
@@ -316,9 +317,9 @@ def test_few_queries_are_cut_along_their_keys(on, keys, condition):
 
 def test_keys_are_on_their_way_ahead_of_the_queries(on):
     """The ring is longer than other devices have memory for, which have fewer of its stages."""
-    groups, keys, size, model, feeds = 8, 2048, 128, on.folder / "model.te", on.folder / "feeds.npz"
+    groups, keys, size, model, feeds = 8, 3072, 128, on.folder / "model.te", on.folder / "feeds.npz"
     scaled = f"t[h:{groups}, g:4, d:{size}] f16 = f16(f32(q[h, g, d]) * 0.0884)\n"
-    text = decoding(groups, keys, size, "s[h, g, c]", scaled, queries="t")
+    text = decoding(groups, keys, size, "s[h, g, c]", scaled, "tk")
     model.write_text(text)
     command = (model, "--target", "cuda", "--precision", "f16")
     code, tiles = on("compile", *command, "--emit", "tile")
@@ -329,6 +330,20 @@ def test_keys_are_on_their_way_ahead_of_the_queries(on):
     code, ptx = on("compile", *command, "--emit", "asm")
     entry = re.search(r"\.entry k0\((.*?)\n}", ptx, re.DOTALL).group(1)
     assert code == 0 and entry.index("cp.async") < entry.index("bar.sync")
+
+
+def test_keys_that_their_kernel_computes_are_not_asked_for_ahead(on):
+    """There the first blocks wait for the nests that keys are made of."""
+    groups, keys, size, model = 8, 64, 64, on.folder / "model.te"
+    computed = f"t[h:{groups}, g:64, d:{size}] f16 = f16(f32(q[h, g, d]) * 0.125)\n"
+    computed += f"n[h:{groups}, c:{keys}] f32 = sum<f32>[d:{size}] f32(k[h, c, d]) * f32(k[h, c, d])\n"
+    computed += f"u[h:{groups}, c:{keys}, d:{size}] f16 = f16(f32(k[h, c, d]) / sqrt(n[h, c]))\n"
+    text = decoding(groups, keys, size, "s[h, g, c]", computed, "tu", rows=64)
+    model.write_text(text)
+    code, tiles = on("compile", model, "--target", "cuda", "--precision", "f16", "--emit", "tile")
+    ahead = tiles.partition("streamed = true")[0]
+    assert code == 0 and tiles.count("tile.kernel") == 1 and ahead.count("tile.compute") > 2
+    on.compare(text, "--precision", "f16", "--no-cache")
 
 
 LARGE_NUMBERS = {
