@@ -327,9 +327,9 @@ bool startsAtStep(const Index &position, llvm::ArrayRef<Extent> shape, const Val
   llvm::SmallVector<Index> indices = delinearize(position, shape);
   Interval places = {0, cut.each - (cut.each % cut.piece == 0 ? cut.piece : 1)};
   return llvm::any_of(validity.axes, [&](const OpenSteps &axis) {
-    return distanceFromStep(indices[axis.dimension], axis.step, cut.origin, cut.each, places,
-                            ranges, high)
-               .low >= 0;
+    // Pieces end within the rows: a fact that is lost where their first row is any of a step's.
+    Index within = simplify(indices[axis.dimension], ranges);
+    return distanceFromStep(within, axis.step, cut.origin, cut.each, places, ranges, high).low >= 0;
   });
 }
 

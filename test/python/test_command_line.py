@@ -257,5 +257,7 @@ def test_levels(folder, kintsugi, report, artifact):
     for subject in [greater, artifact, MODEL]:
         code, _, errors = kintsugi("run", subject, "--cpu-level", "v4")
         assert code == (0 if native == "x86-64-v4" else 5), errors
+        code, _, errors = kintsugi("explain", subject, "--cpu-level", "v4")
+        assert code == 0 and (native == "x86-64-v4") == ("nothing is measured" not in errors), errors
     assert report("run", MODEL, "--cpu-level", "native", "--json")["level"] == native
     assert artifact.stat().st_size < lesser.stat().st_size + greater.stat().st_size

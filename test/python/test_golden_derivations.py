@@ -112,7 +112,6 @@ def test_both_products_of_longformer_are_found_in_the_model(target):
     assert seconds <= MOST_SECONDS
 
 
-@pytest.mark.parametrize("level", ["v3", "v4"])
 def test_bands_compute_what_they_are_defined_as(level, tmp_path):
     path = tmp_path / "g2bmm.te"
     path.write_text(g2bmm(770, 65, 3))

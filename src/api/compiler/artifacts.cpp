@@ -136,6 +136,10 @@ static Expected<Prepared> prepareInCache(const std::string &path, const Settings
   return prepared;
 }
 
+Status checkRuns(const Settings &settings) {
+  return settings.level ? machine::checkRuns(ownLevel(), *settings.level) : Status::success();
+}
+
 Expected<Prepared> prepare(const std::string &path, const Settings &settings, bool wantsDecisions) {
   if (isArtifact(path)) {
     if (!settings.compileFlags.empty())
@@ -143,8 +147,6 @@ Expected<Prepared> prepare(const std::string &path, const Settings &settings, bo
                         " can't change it; compile the model anew");
     return Prepared{path, {}, false, Json(), "", {}};
   }
-  if (settings.level) // Of the processor's instructions.
-    KINTSUGI_RETURN_IF_ERROR(machine::checkRuns(ownLevel(), *settings.level));
   return settings.cache ? prepareInCache(path, settings, wantsDecisions)
                         : prepareWithoutCache(path, settings, wantsDecisions);
 }

@@ -40,6 +40,9 @@ std::shared_ptr<runtime::Device> hostDevice();
 Expected<Json> compileTo(const std::string &artifact, const std::string &model,
                          const Settings &settings);
 
+/// An error where this processor lacks the instructions that code is asked for.
+Status checkRuns(const Settings &settings);
+
 /// An artifact for the path: itself, one from the cache, or one compiled now (with the cache
 /// switched off, into a temporary file). With what the compiler decided where that is wanted.
 Expected<Prepared> prepare(const std::string &path, const Settings &settings,

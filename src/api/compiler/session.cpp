@@ -36,20 +36,28 @@ static Expected<std::shared_ptr<runtime::Device>> deviceFor(const std::string &a
   return std::shared_ptr<runtime::Device>(std::move(device));
 }
 
-Expected<Session> Session::open(const std::string &path, const std::string &inputs,
-                                const Settings &settings) {
-  KINTSUGI_ASSIGN(Prepared prepared, prepare(path, settings));
-  KINTSUGI_ASSIGN(auto device, deviceFor(prepared.path, settings));
-  return load(std::move(prepared), std::move(device), path, inputs, settings);
+static Expected<std::shared_ptr<const runtime::Model>> loadModel(const std::string &artifact,
+                                                                 const Settings &settings) {
+  KINTSUGI_ASSIGN(auto device, deviceFor(artifact, settings));
+  runtime::ReadOptions options;
+  if (settings.level)
+    options.variant = machine::nameOf(*settings.level);
+  return runtime::Model::load(artifact, std::move(device), options);
 }
 
-Expected<Session> Session::load(Prepared prepared, std::shared_ptr<runtime::Device> device,
+Expected<Session> Session::open(const std::string &path, const std::string &inputs,
+                                const Settings &settings) {
+  if (!isArtifact(path)) // One says itself what it has code for.
+    KINTSUGI_RETURN_IF_ERROR(checkRuns(settings));
+  KINTSUGI_ASSIGN(Prepared prepared, prepare(path, settings));
+  auto loaded = loadModel(prepared.path, settings);
+  return load(std::move(prepared), std::move(loaded), path, inputs, settings);
+}
+
+Expected<Session> Session::load(Prepared prepared,
+                                Expected<std::shared_ptr<const runtime::Model>> loaded,
                                 const std::string &path, const std::string &inputs,
                                 const Settings &settings) {
-  runtime::ReadOptions readOptions;
-  if (settings.level)
-    readOptions.variant = machine::nameOf(*settings.level);
-  auto loaded = runtime::Model::load(prepared.path, std::move(device), readOptions);
   if (!loaded.ok() && prepared.fromCache && loaded.error().kind == ErrorKind::Input)
     return openAnew(prepared.path, path, inputs, settings);
   Session session;
@@ -93,13 +101,13 @@ Expected<OpenSizes> Session::sizes() const {
 
 Expected<Session> Session::openOrLook(const std::string &path, const Settings &settings) {
   KINTSUGI_ASSIGN(Prepared prepared, prepare(path, settings, /*wantsDecisions=*/true));
-  auto device = deviceFor(prepared.path, settings);
-  if (device.ok())
-    return load(std::move(prepared), std::move(*device), path, "", settings);
+  auto loaded = loadModel(prepared.path, settings);
+  if (loaded.ok() || loaded.error().kind != ErrorKind::Machine)
+    return load(std::move(prepared), std::move(loaded), path, "", settings);
   Session session;
   KINTSUGI_ASSIGN(session.unloaded, runtime::Artifact::open(prepared.path, {}));
   prepared.note +=
-      (prepared.note.empty() ? "" : "; ") + device.error().message + "; nothing is measured";
+      (prepared.note.empty() ? "" : "; ") + loaded.error().message + "; nothing is measured";
   session.takeReport(std::move(prepared));
   return session;
 }

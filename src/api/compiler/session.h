@@ -65,7 +65,8 @@ public:
   const std::string &note() const { return compilationNote; }
 
 private:
-  static Expected<Session> load(Prepared prepared, std::shared_ptr<runtime::Device> device,
+  static Expected<Session> load(Prepared prepared,
+                                Expected<std::shared_ptr<const runtime::Model>> loaded,
                                 const std::string &path, const std::string &inputs,
                                 const Settings &settings);
   void takeReport(Prepared prepared);

@@ -164,4 +164,17 @@ TEST(StartsAtStep, PiecesStoreWhatIsBehindTheirFirstRow) {
   EXPECT_FALSE(startsAtStep(back * 5 + column, shape, Validity::steps(0, 2), fours, ranges, 4));
 }
 
+TEST(StartsAtStep, RowsThatAreCutStandInsideOfOthers) {
+  Shape shape = {Extent(3), Extent(8), Extent(5)}; // A step is one of the eight.
+  Index image = Index::iterator(0), row = Index::iterator(1), column = Index::iterator(2);
+  Index position = (image * 8 + Index::iterator(3) + row) * 5 + column;
+  auto areRight = [&](int64_t piece, int64_t last) {
+    llvm::SmallVector<Interval> ranges = {{0, 2}, {0, piece - 1}, {0, 4}, {0, last}};
+    return startsAtStep(position, shape, Validity::steps(1, 1), {3, 1, piece}, ranges, 8);
+  };
+  EXPECT_TRUE(areRight(4, 4));
+  EXPECT_TRUE(areRight(3, 5)); // The last piece starts earlier, so that it ends with the rows.
+  EXPECT_FALSE(areRight(3, 6)); // A row behind the last is the next image's first.
+}
+
 } // namespace
