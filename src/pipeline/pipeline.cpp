@@ -170,16 +170,29 @@ static link::LinkOptions linkOptions(const CompileOptions &options, const std::s
   return result;
 }
 
-/// The best of the levels that code for a machine is compiled for that a device runs.
-static std::string levelOn(const runtime::Device &device, const std::string &level) {
-  std::vector<std::string> levels = lesserCodeOf(level);
-  levels.insert(levels.begin(), level);
+/// The first of the levels that a device runs, or the first.
+static std::string levelOn(const runtime::Device &device, const std::vector<std::string> &levels) {
   auto runs = [&](const std::string &each) {
     return llvm::all_of(featuresOf(each),
                         [&](const std::string &feature) { return device.supports(feature); });
   };
   auto best = llvm::find_if(levels, runs);
-  return best == levels.end() ? level : *best;
+  return best == levels.end() ? levels.front() : *best;
+}
+
+/// Levels that one plan's kernels are compiled for, best first.
+static std::vector<std::string> levelsOfCode(const std::string &level) {
+  std::vector<std::string> levels = lesserCodeOf(level);
+  levels.insert(levels.begin(), level);
+  return levels;
+}
+
+/// Levels that are planned one by one, best first.
+static std::vector<std::string> levelsOfPlans(const CompileOptions &options) {
+  std::vector<std::string> levels = {options.machine.level};
+  for (const machine::Machine &machine : options.lesser)
+    levels.push_back(machine.level);
+  return levels;
 }
 
 /// `host` computes constants.
@@ -191,7 +204,7 @@ static Expected<Json> measurePhase(const te::Program &program, const CompileOpti
   linking.severalVariants = false;
   Measuring measuring{
       target, targetOptions(options), options.tuneDevice ? *options.tuneDevice : host, {}};
-  measuring.target.level = levelOn(measuring.device, options.machine.level);
+  measuring.target.level = levelOn(measuring.device, levelsOfCode(options.machine.level));
   measuring.link = [&](const orchestrate::Plan &plan, runtime::ArtifactWriter &writer) -> Status {
     link::Linker linker(target, host, writer, linking);
     const std::string &level = measuring.target.level;
@@ -349,15 +362,17 @@ private:
     std::optional<te::Program> asking = openedProgram(imported, ofSizes, its);
     KINTSUGI_ASSIGN(Prepared model, prepared(asking ? *asking : imported, its, host, phases, told));
     SizedPlans result{sizes, {}, model.assumed, nullptr, nullptr};
+    const std::string reported = levelOn(host, levelsOfPlans(options));
     auto addLevel = [&]() -> Status {
-      KINTSUGI_ASSIGN(ChosenForm form, planLevel(model, its, told));
+      bool isReported = its.machine.level == reported;
+      its.log = isReported ? options.log : nullptr; // The same for other machines would confuse.
+      KINTSUGI_ASSIGN(ChosenForm form, planLevel(model, its, isReported, told));
       declarePorts(form.plan->plan, imported, ofSizes);
       result.assumed.join(form.assumed);
       result.levels.push_back({its.machine.level, std::move(form)});
       return Status::success();
     };
     KINTSUGI_RETURN_IF_ERROR(addLevel());
-    its.log = nullptr; // The same again for another machine would only confuse.
     for (const machine::Machine &machine : options.lesser) {
       its.machine = machine;
       KINTSUGI_RETURN_IF_ERROR(addLevel());
@@ -365,7 +380,7 @@ private:
     return result;
   }
 
-  Expected<ChosenForm> planLevel(Prepared &model, const CompileOptions &options,
+  Expected<ChosenForm> planLevel(Prepared &model, const CompileOptions &options, bool isReported,
                                  CompileReport &told) const {
     CompileOptions its = ofProgram(model.program(), options);
     std::shared_ptr<PlanMemo> memo = std::move(model.memo); // That of the first level.
@@ -385,7 +400,7 @@ private:
       told.notes.push_back("a form of the model was left out, which may make it slower; please "
                            "report: " +
                            problem);
-    if (told.levels.empty()) {
+    if (isReported) {
       told.definitions = form.program->nodes.size();
       describePlan(plan, told);
     }

@@ -78,8 +78,9 @@ struct CompileReport {
   std::string model;
   std::string target;
   Precision precision = Precision::F32;
-  std::vector<std::string>
-      levels;               ///< That there is code for, best first; the rest is of the first.
+  /// That there is code for, best first; the rest is of the first of them that this machine runs,
+  /// or of the first.
+  std::vector<std::string> levels;
   unsigned operators = 0;   ///< ONNX nodes that the program stems from.
   unsigned definitions = 0; ///< After simplification, constants included.
   unsigned candidates = 0;

@@ -173,7 +173,7 @@ TEST(StartsAtStep, RowsThatAreCutStandInsideOfOthers) {
     return startsAtStep(position, shape, Validity::steps(1, 1), {3, 1, piece}, ranges, 8);
   };
   EXPECT_TRUE(areRight(4, 4));
-  EXPECT_TRUE(areRight(3, 5)); // The last piece starts earlier, so that it ends with the rows.
+  EXPECT_TRUE(areRight(3, 5));  // The last piece starts earlier, so that it ends with the rows.
   EXPECT_FALSE(areRight(3, 6)); // A row behind the last is the next image's first.
 }
 
