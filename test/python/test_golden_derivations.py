@@ -8,19 +8,32 @@ import subprocess
 import numpy as np
 import onnx
 import pytest
-from program import PROGRAM, ROOT
+from program import MODEL, PROGRAM, ROOT
 from test_derivations import TARGETS, model, node, weight
 
 MOST_SECONDS = 10  # Of all processors together.
+MOST_NETWORKS = 3
 
 
-def explained(path, *flags):
+def timed(verb, path, *flags):
     """The report, and how many seconds processors worked for it."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run([PROGRAM, "explain", path, "--json", "--no-cache", *flags], capture_output=True, text=True)
+    done = subprocess.run([PROGRAM, verb, path, "--json", *flags], capture_output=True, text=True)
     now = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout), now.ru_utime - used.ru_utime
+
+
+def explained(path, *flags):
+    return timed("explain", path, "--no-cache", *flags)
+
+
+@pytest.fixture(scope="module")
+def most_seconds(tmp_path_factory):
+    """More on a slow processor, which compiles the demo's network as slowly."""
+    artifact = tmp_path_factory.mktemp("demo") / "digits.kin"
+    _, seconds = timed("compile", MODEL, "-o", artifact, "--cpu-level", "v3")
+    return max(MOST_SECONDS, MOST_NETWORKS * seconds)
 
 
 def steps_of(report):
@@ -64,7 +77,7 @@ CONVOLUTIONS = {
 
 @pytest.mark.parametrize("target", ["v3", "v4", "cuda", "cuda f32"])
 @pytest.mark.parametrize("name", CONVOLUTIONS)
-def test_convolutions_are_products_and_sums_at_offsets(name, target, tmp_path):
+def test_convolutions_are_products_and_sums_at_offsets(name, target, tmp_path, most_seconds):
     make, is_sum = CONVOLUTIONS[name]
     onnx.save(make(), tmp_path / "model.onnx")
     flags = TARGETS.get(target, ["--target", "cuda"])
@@ -76,7 +89,7 @@ def test_convolutions_are_products_and_sums_at_offsets(name, target, tmp_path):
     sums = [step for step in found if is_sum(step)] or (len(products) > 0 and name == "odd" and len(found) >= 2)
     assert products and sums
     assert all(step["reason"] for step in refused)
-    assert seconds <= MOST_SECONDS
+    assert seconds <= most_seconds
 
 
 def g2bmm(rows, width, apart):
@@ -88,7 +101,7 @@ def g2bmm(rows, width, apart):
 
 
 @pytest.mark.parametrize("target", ["v3", "v4", "cuda", "cuda f32"])
-def test_a_dilated_band_is_one_without_dilation_or_blocks(target, tmp_path):
+def test_a_dilated_band_is_one_without_dilation_or_blocks(target, tmp_path, most_seconds):
     path = tmp_path / "g2bmm.te"
     path.write_text(g2bmm(10000, 1001, 4))
     report, seconds = explained(path, *TARGETS.get(target, ["--target", "cuda"]))
@@ -100,16 +113,16 @@ def test_a_dilated_band_is_one_without_dilation_or_blocks(target, tmp_path):
     assert any(definition(step, r"\.blocks\[.*row:\d+, column:\d+") for step in blocks)
     rules = [chain["rules"] for chain in report["decisions"]["derivations"]]
     assert target == "cuda" or ["band-phases", "band-products"] in [[r for r in each if r != "formats"] for each in rules]
-    assert seconds <= MOST_SECONDS
+    assert seconds <= most_seconds
 
 
 @pytest.mark.parametrize("target", ["v3", "cuda"])
-def test_both_products_of_longformer_are_found_in_the_model(target):
+def test_both_products_of_longformer_are_found_in_the_model(target, most_seconds):
     report, seconds = explained(ROOT / "test" / "te" / "longformer.te", *TARGETS[target])
     taken, _ = steps_of(report)
     changed = {value for step in taken if step["rule"] in ("band-phases", "band-products") for value in step["values"]}
     assert {"s", "o"} <= {value.split(".")[0] for value in changed}
-    assert seconds <= MOST_SECONDS
+    assert seconds <= most_seconds
 
 
 def test_bands_compute_what_they_are_defined_as(level, tmp_path):
