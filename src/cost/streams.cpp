@@ -97,8 +97,8 @@ private:
   void readPanelsAhead(unsigned buffer) {
     for (LoopNest &nest : schedule.nests)
       if (std::optional<Index> index = readOf(nest, buffer))
-        if (int64_t elements = toNextPanel(nest, *index, buffer)) {
-          nest.ahead.push_back({buffer, elements, false});
+        if (Ahead ahead = toNextPanel(nest, *index, buffer); ahead.elements != 0) {
+          nest.ahead.push_back(ahead);
           return;
         }
   }
@@ -119,16 +119,19 @@ private:
   }
 
   /// To what the loop outside of those that come back to what they read goes on with, be it the
-  /// next pass or tile; 0 where none comes back, or there is no room for two of it.
-  int64_t toNextPanel(const LoopNest &nest, const Index &index, unsigned buffer) const {
+  /// next pass or tile; no elements where none comes back, or there is no room for two of it.
+  Ahead toNextPanel(const LoopNest &nest, const Index &index, unsigned buffer) const {
     constexpr double room = 0.45; ///< Of the near cache, for each.
     unsigned numParallel = nest.parallel.size(),
              iterators = nest.originIterator(schedule.space.size());
     auto move = [&](unsigned k, int64_t by) { return distance(index, k, by, iterators); };
+    auto to = [&](int64_t elements, unsigned inside) {
+      return Ahead{buffer, elements, false, 0, inside};
+    };
     if (!nest.reduction || nest.registers.vectorIterator < 0 ||
         nest.registers.vectorIterator >= int(numParallel) ||
         move(nest.registers.vectorIterator, 1) != 1)
-      return 0;
+      return to(0, 0);
     double bytes = double(bytesOfElement(schedule.buffers[buffer].type));
     for (unsigned k = numParallel + nest.inPasses; k < numParallel + nest.numReductions(); ++k)
       bytes *= index.uses(k) ? double(nest.extentOf(k)) : 1;
@@ -141,20 +144,20 @@ private:
         // Where blocks cut panels, every other one begins as this one does.
         for (int64_t by : {step, 2 * step})
           if (std::optional<int64_t> next = move(k, by))
-            return fits(bytes * double(by)) ? *next : 0;
-        return 0;
+            return to(fits(bytes * double(by)) ? *next : 0, k + 1);
+        return to(0, 0);
       }
       comesBack |= isLoop && !moves;
       bytes *= !moves ? 1 : comesBack ? double(step) : double(nest.extentOf(k));
     }
     if (!comesBack || !fits(bytes))
-      return 0;
+      return to(0, 0);
     if (nest.inPasses && index.uses(numParallel))
-      return move(numParallel, 1).value_or(0);
+      return to(move(numParallel, 1).value_or(0), 0);
     for (unsigned d = schedule.space.size(); d-- > 0;)
       if (schedule.space[d].count() > 1)
-        return move(nest.originIterator(d), schedule.space[d].size).value_or(0);
-    return 0;
+        return to(move(nest.originIterator(d), schedule.space[d].size).value_or(0), 0);
+    return to(0, 0);
   }
 
   /// No elements: no such thing.

@@ -166,7 +166,7 @@ std::string Schedule::print() const {
     for (const Ahead &ahead : nest.ahead)
       text += "; buffer " + std::to_string(ahead.buffer) + " is asked for " +
               std::to_string(ahead.elements) + " elements ahead" +
-              (ahead.rowsApart ? ", row by row" : "");
+              (ahead.rowsApart ? ", row by row" : "") + (ahead.sharedFrom ? ", shared" : "");
     if (nest.pastCaches)
       text += "; stored past the caches";
     text += "\n";

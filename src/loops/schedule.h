@@ -123,6 +123,11 @@ struct Ahead {
   /// Elements from row to row, where a sum goes along them: each of its steps asks for the line of
   /// another row, so that a line's steps ask for those of all rows. 0: vectors ask for their lines.
   int64_t rowsApart = 0;
+  /// Blocks of the parallel iterators from this one on that a read does not use come back to what
+  /// it read. Ahead of its sum each asks for a share of what comes next, all together once for
+  /// every line: a line that was asked for is looked up again, at the cost of a load. None: each
+  /// read asks.
+  std::optional<unsigned> sharedFrom;
 
   bool operator==(const Ahead &) const = default;
 };

@@ -284,49 +284,9 @@ Value NestEmitter::read(tile::ReadOp op, Point point, unsigned level) {
   bool isStrided = !where.lanes && where.stride >= 2 && where.stride <= 4;
   if (isStrided && !op.getMask() && hasMaskedMoves(element))
     return readStrided(pointer, where, element, active[point.vector], level);
-  if (op.getAhead() && !where.lanes && where.stride == 1)
+  if (op.getAhead() && !asksByShares(op) && !where.lanes && where.stride == 1)
     askAhead(op, where, point, level);
   return readVector(pointer, where, element, mask, wanted, level);
-}
-
-static void prefetch(Emit &make, Value place, bool forNearest) {
-  constexpr unsigned forReading = 0, toAllLevels = 3, toAllButTheNearest = 2, asData = 1;
-  LLVM::Prefetch::create(make.builder, make.location, place, forReading,
-                         forNearest ? toAllLevels : toAllButTheNearest, asData);
-}
-
-/// The place of an element in its line is the number of the row whose line is asked for: while a
-/// sum goes through a line, all rows have their turn.
-void NestEmitter::askForRowAhead(tile::ReadOp op, const Position &where, unsigned level) {
-  Type element = op.getElement().getType();
-  ArrayRef<int64_t> ahead = *op.getAhead();
-  Type wide = make.builder.getI64Type();
-  int64_t inLine = lineBytes / alignmentOf(element);
-  Value ofFirst = address(scope.pointers.lookup(op.getBuffer()), where, element, ahead[0]);
-  Value position = positions.scalar(where);
-  levels.place(level);
-  Value row = make.bitAnd(position, make.integer(wide, inLine - 1));
-  Value further = make.mul(row, make.integer(wide, ahead[2] - 1));
-  prefetch(make,
-           LLVM::GEPOp::create(make.builder, make.location,
-                               LLVM::LLVMPointerType::get(make.builder.getContext()), element,
-                               ofFirst, ArrayRef<LLVM::GEPArg>(further)),
-           ahead[1]);
-}
-
-/// One of the vectors in a line asks for the line that lies as far on as the read says.
-void NestEmitter::askAhead(tile::ReadOp op, const Position &where, Point point, unsigned level,
-                           int64_t further) {
-  Type element = op.getElement().getType();
-  ArrayRef<int64_t> ahead = *op.getAhead();
-  unsigned inLine = std::max<unsigned>(1, lineBytes / (lanes * alignmentOf(element)));
-  unsigned number = point.row * vectors + point.vector;
-  if (number % inLine != 0)
-    return;
-  Value pointer = scope.pointers.lookup(op.getBuffer());
-  Value place = address(pointer, where, element, further + ahead[0]);
-  levels.place(level);
-  prefetch(make, place, ahead[1]);
 }
 
 /// Where no lane is wanted the address may be far from any memory, and a processor takes hundreds

@@ -364,6 +364,7 @@ void NestEmitter::emitReduction(unsigned iterator, unsigned level, Accumulators 
       iterators.size() - iterator <= static_cast<size_t>(nest.getRegisters().getUnroll());
   std::optional<Run> bounded = boundedRun(iterator);
   if (bounded || (!isUnrolled && extent > 1)) {
+    askForShares(iterator, level);
     levels.placeAtEnd(level);
     return emitReductionLoop(iterator, level, bounded ? *bounded : constantRun(extent), 1,
                              accumulators, {0});

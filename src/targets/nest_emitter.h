@@ -142,6 +142,10 @@ private:
   void askAhead(tile::ReadOp op, const Position &where, Point point, unsigned level,
                 int64_t further = 0);
   void askForRowAhead(tile::ReadOp op, const Position &where, unsigned level);
+  static bool asksByShares(tile::ReadOp op);
+  std::pair<mlir::Value, int64_t> shareOf(tile::ReadOp op, unsigned level);
+  void askForShares(unsigned iterator, unsigned level);
+  void askForStep(tile::ReadOp op, unsigned iterator, unsigned level);
   bool isWholeVector(const Position &where, mlir::Type element) const;
   mlir::Value uniformPart(mlir::Value condition, Point point, unsigned level);
   void findChoices();

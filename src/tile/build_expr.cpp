@@ -78,7 +78,8 @@ Value ExprBuilder::buildNew(const te::Expr &expr, Value mask) {
 DenseI64ArrayAttr ExprBuilder::aheadOf(unsigned buffer) {
   for (const loops::Ahead &ahead : scope.ahead)
     if (ahead.buffer == buffer && askedAhead.insert(buffer).second)
-      return builder.getDenseI64ArrayAttr({ahead.elements, ahead.isNextTile, ahead.rowsApart});
+      return builder.getDenseI64ArrayAttr({ahead.elements, ahead.isNextTile, ahead.rowsApart,
+                                           ahead.sharedFrom ? int64_t(*ahead.sharedFrom) : -1});
   return {};
 }
 

@@ -165,9 +165,9 @@ LogicalResult ReadOp::verify() {
   if (getElement().getType() != cast<MemRefType>(getBuffer().getType()).getElementType())
     return emitOpError("gives another type than its buffer's elements");
   if (std::optional<ArrayRef<int64_t>> ahead = getAhead())
-    if (ahead->size() != 3 || (*ahead)[1] < 0 || (*ahead)[1] > 1)
-      return emitOpError("needs a distance, whether it is for the nearest cache, and the distance "
-                         "of rows to read ahead");
+    if (ahead->size() != 4 || (*ahead)[1] < 0 || (*ahead)[1] > 1 || (*ahead)[3] < -1)
+      return emitOpError("needs a distance, whether it is for the nearest cache, the distance of "
+                         "rows and the first iterator whose blocks share to read ahead");
   return verifyMap(*this, getMap(), getIndices().size());
 }
 

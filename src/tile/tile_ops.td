@@ -206,9 +206,11 @@ def ReadOp : TileOp<"read", [Pure, AttrSizedOperandSegments]> {
   let description = [{
     The map (one result, one dimension for each operand) gives the position. Where the mask is
     false, nothing is accessed and the value is zero. At the kernel's level it gives a nest's bounds.
-    With `ahead` = [elements, nearest, rows], it asks memory for what lies so many elements further:
-    for the nearest cache, or else for the next one. Where the last number, of elements from row to
-    row, is not 0, a read that no lane moves asks at each element for the line of another row.
+    With `ahead` = [elements, nearest, rows, shared], it asks memory for what lies so many elements
+    further: for the nearest cache, or else for the next one. Where `rows`, of elements from row to
+    row, is not 0, a read that no lane moves asks at each element for the line of another row. Where
+    `shared` is not -1, the blocks of the parallel iterators from that number on which the read does
+    not use ask for a share each, ahead of their reductions.
   }];
   let arguments = (ins AnyMemRef:$buffer, AffineMapAttr:$map, Variadic<Index>:$indices,
                        Optional<I1>:$mask, OptionalAttr<DenseI64ArrayAttr>:$ahead);
