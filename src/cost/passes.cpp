@@ -1,5 +1,6 @@
 #include "cost/passes.h"
 
+#include "loops/cut_reduction.h"
 #include "loops/footprint.h"
 #include "loops/loop_order.h"
 #include "loops/running.h"
@@ -123,21 +124,6 @@ private:
   int outermost = -1; ///< Of the parallel loops that have several blocks.
 };
 
-/// Replaces the outermost reduction iterator by passes of `slice` points each.
-void cutReduction(LoopNest &nest, unsigned tileDimensions, int64_t slice) {
-  unsigned cut = nest.parallel.size();
-  llvm::SmallVector<Index> replacements;
-  for (unsigned k = 0; k < cut + nest.numReductions() + tileDimensions; ++k)
-    replacements.push_back(Index::iterator(k > cut ? k + 1 : k));
-  replacements[cut] = Index::iterator(cut) * slice + Index::iterator(cut + 1);
-  Iterator lower = nest.reduction->iterators[0];
-  nest.reduction->iterators[0].extent = Extent(lower.extent.constant() / slice);
-  lower.extent = Extent(slice);
-  lower.name += ".slice";
-  nest.reduction->iterators.insert(nest.reduction->iterators.begin() + 1, lower);
-  replaceIterators(nest, replacements);
-}
-
 } // namespace
 
 bool comesBackToRows(const LoopNest &nest, const RegisterTile &tile, const Expr &read,
@@ -168,7 +154,7 @@ static void passOverRows(LoopNest &nest, llvm::ArrayRef<TileDimension> space) {
   while (extent % slice != 0)
     --slice;
   if (slice > 1)
-    cutReduction(nest, space.size(), slice);
+    cutReduction(nest, 0, slice, space.size());
   nest.registers.unrolledReductions = slice > 1 && nest.numReductions() == 2;
   nest.inPasses = true;
 }
@@ -216,7 +202,7 @@ double choosePasses(LoopNest &nest, llvm::ArrayRef<TileDimension> space,
   if (!slice || passes.bytes(slice) > 0.75 * all)
     return 0;
   if (slice > 1)
-    cutReduction(nest, space.size(), slice);
+    cutReduction(nest, 0, slice, space.size());
   nest.inPasses = true;
   return double(nest.extentOf(nest.parallel.size()) - 1) * cyclesOfWaiting(nest);
 }

@@ -1,5 +1,6 @@
 #include "cost/streams.h"
 
+#include "loops/cut_reduction.h"
 #include "loops/footprint.h"
 #include "loops/loop_order.h"
 #include "loops/scratch.h"
@@ -99,8 +100,24 @@ private:
       if (std::optional<Index> index = readOf(nest, buffer))
         if (Ahead ahead = toNextPanel(nest, *index, buffer); ahead.elements != 0) {
           nest.ahead.push_back(ahead);
+          if (ahead.sharedFrom)
+            cutForShares(nest);
           return;
         }
+  }
+
+  /// Blocks ask ahead of the innermost loop of their sums. Of a long one a share is more than a
+  /// core may wait for at a time, so that what it asks for last would keep it from computing.
+  void cutForShares(LoopNest &nest) const {
+    constexpr int64_t shortest = 64;
+    constexpr int64_t slices[] = {32, 24, 28, 36, 40, 20, 16, 18, 12};
+    if (nest.registers.unrolledReductions >= nest.numReductions() || !nest.spans.empty())
+      return;
+    unsigned inner = nest.numReductions() - nest.registers.unrolledReductions - 1;
+    int64_t extent = nest.extentOf(nest.parallel.size() + inner);
+    const int64_t *slice = llvm::find_if(slices, [&](int64_t each) { return extent % each == 0; });
+    if (inner >= nest.inPasses && extent >= shortest && slice != std::end(slices))
+      cutReduction(nest, inner, *slice, schedule.space.size());
   }
 
   /// By how much a read moves with an iterator, whichever points it starts from; nullopt where that
@@ -122,11 +139,17 @@ private:
   /// next pass or tile; no elements where none comes back, or there is no room for two of it.
   Ahead toNextPanel(const LoopNest &nest, const Index &index, unsigned buffer) const {
     constexpr double room = 0.45; ///< Of the near cache, for each.
+    /// Of fewer each asks for all: memory is what they wait for, and its lines come best in a row.
+    constexpr int64_t fewestSharers = 4;
     unsigned numParallel = nest.parallel.size(),
              iterators = nest.originIterator(schedule.space.size());
     auto move = [&](unsigned k, int64_t by) { return distance(index, k, by, iterators); };
+    int64_t sharers = 1; ///< Blocks that come back.
     auto to = [&](int64_t elements, unsigned inside) {
-      return Ahead{buffer, elements, false, 0, inside};
+      Ahead ahead{buffer, elements, false, 0, {}};
+      if (sharers >= fewestSharers)
+        ahead.sharedFrom = inside;
+      return ahead;
     };
     if (!nest.reduction || nest.registers.vectorIterator < 0 ||
         nest.registers.vectorIterator >= int(numParallel) ||
@@ -148,6 +171,7 @@ private:
         return to(0, 0);
       }
       comesBack |= isLoop && !moves;
+      sharers *= isLoop && !moves ? llvm::divideCeil(nest.extentOf(k), step) : 1;
       bytes *= !moves ? 1 : comesBack ? double(step) : double(nest.extentOf(k));
     }
     if (!comesBack || !fits(bytes))

@@ -3,6 +3,7 @@
 #include "loops/tiling.h"
 
 #include "../te/testing.h"
+#include "loops/cut_reduction.h"
 #include "loops/scratch.h"
 #include "runner.h"
 
@@ -106,6 +107,22 @@ TEST(Tiling, OutputsAreWholeWhereTheyAreReadAtQuotients) {
   for (int p = 0; p < 8; ++p)
     for (int k = 0; k < 5; ++k)
       EXPECT_EQ(memory[3][p * 5 + k], memory[2][p * 4 + p / 2] * memory[1][p * 5 + k]);
+}
+
+/// In either loop of a sum, in each of whose terms both have their part.
+TEST(CutReduction, LeavesTheTermsAndTheirOrder) {
+  for (unsigned iterator : {0u, 1u}) {
+    Schedule schedule = withNests(*tiled("input x[i:4, j:6, k:8] f32\n"
+                                         "y[i:4] f32 = sum<f32>[j:6, k:8] x[i, j, k] / (j + 8)\n"
+                                         "output y\n",
+                                         {2}));
+    test::Memory before = ran(schedule, {192}, {4});
+    cutReduction(schedule.nests[0], iterator, 2, schedule.space.size());
+    ASSERT_EQ(schedule.nests[0].numReductions(), 3u);
+    EXPECT_EQ(schedule.nests[0].extentOf(1 + iterator), iterator == 0 ? 3 : 4);
+    EXPECT_EQ(schedule.nests[0].extentOf(2 + iterator), 2);
+    EXPECT_EQ(ran(schedule, {192}, {4}), before);
+  }
 }
 
 TEST(Tiling, OfAnySizesComputesTheSame) {

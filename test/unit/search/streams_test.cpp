@@ -73,6 +73,11 @@ llvm::SmallVector<Ahead, 1> aheadOfProduct(const std::string &rows) {
   EXPECT_EQ(schedule.nests.size(), 1u);
   const LoopNest &nest = schedule.nests[0];
   for (const Ahead &ahead : nest.ahead) {
+    // Blocks of rows each ask for a little of it, before a few steps of their sums.
+    int64_t rows = nest.registers.rows;
+    int64_t blocks = (nest.extentOf(nest.registers.rowIterator) + rows - 1) / rows;
+    EXPECT_EQ(ahead.sharedFrom.has_value(), blocks >= 4) << schedule.print();
+    EXPECT_EQ(nest.numReductions(), ahead.sharedFrom ? 2u : 1u);
     EXPECT_EQ(schedule.buffers[ahead.buffer].value, group.constants[0]);
     EXPECT_FALSE(ahead.isNextTile);
     // By the columns of a block, or of two where a block cuts what is packed side by side.
@@ -83,7 +88,14 @@ llvm::SmallVector<Ahead, 1> aheadOfProduct(const std::string &rows) {
 }
 
 TEST(Streams, TheNextPanelOfAConstantIsAskedForWhileBlocksComeBackToOne) {
-  EXPECT_EQ(aheadOfProduct("98").size(), 1u);
+  llvm::SmallVector<Ahead, 1> many = aheadOfProduct("98");
+  ASSERT_EQ(many.size(), 1u);
+  EXPECT_TRUE(many[0].sharedFrom);
+  bool isAskedForByEach = false; // By the blocks of some number of rows, where memory is slow.
+  for (int rows = 8; rows < 64; ++rows)
+    for (const Ahead &ahead : aheadOfProduct(std::to_string(rows)))
+      isAskedForByEach |= !ahead.sharedFrom;
+  EXPECT_TRUE(isAskedForByEach);
   EXPECT_TRUE(aheadOfProduct("1").empty()) << "none comes back";
 }
 

@@ -192,6 +192,62 @@ TEST(Access, RowsAreAskedForWhileASumGoesAlongThem) {
     }
 }
 
+/// Of ten rows in blocks of four by columns in panels of `columns`, which come back to a panel.
+ScheduleMaker panels(int64_t depth, int64_t columns, unsigned unroll, bool isShared) {
+  ScheduleMaker maker;
+  unsigned x = maker.buffer(ElementType::F32, 10 * depth * 2);
+  unsigned w = maker.buffer(ElementType::F32, depth * 2 * columns);
+  unsigned y = maker.buffer(ElementType::F32, 10 * columns, true);
+  LoopNest &nest =
+      maker.reduce({columns, 10}, {depth, 2}, Combiner::Sum, y, it(1) * columns + it(0),
+                   maker.read(x, it(1) * (2 * depth) + it(2) * 2 + it(3)) *
+                       maker.read(w, (it(2) * 2 + it(3)) * columns + it(0)));
+  nest.registers = {0, 8, 3, 1, 4, unroll};
+  nest.ahead = {{w, 24, false, 0, {}}};
+  if (isShared)
+    nest.ahead[0].sharedFrom = 1;
+  return maker;
+}
+
+/// How many stretches of code without a label or a jump have both instructions.
+unsigned stretchesWithBoth(llvm::StringRef text, llvm::StringRef one, llvm::StringRef other) {
+  unsigned count = 0;
+  bool hasOne = false, hasOther = false;
+  while (!text.empty()) {
+    auto [line, rest] = text.split('\n');
+    text = rest;
+    if (line.ends_with(":") || line.trim().starts_with("j")) {
+      count += hasOne && hasOther;
+      hasOne = hasOther = false;
+    }
+    hasOne |= line.contains(one);
+    hasOther |= line.contains(other);
+  }
+  return count;
+}
+
+TEST(Access, BlocksAskForTheirSharesAheadOfTheirSums) {
+  for (bool isShared : {false, true})
+    for (unsigned unroll : {0u, 1u})
+      for (int64_t depth : {2, 37, 64})
+        for (int64_t columns : {48, 53}) {
+          ScheduleMaker maker = panels(depth, columns, unroll, isShared);
+          auto program = tile::buildTileProgram(tile::NamedSchedule{"kernel", &maker.schedule});
+          ASSERT_TRUE(program.ok());
+          targets::CompileOptions options;
+          options.level = "x86-64-v3";
+          auto text =
+              targets::createCpuTarget()->emit(*program, targets::CodeForm::Assembly, options);
+          ASSERT_TRUE(text.ok());
+          EXPECT_NE(text->find("prefetcht1"), std::string::npos);
+          if (depth > 2)
+            EXPECT_EQ(stretchesWithBoth(*text, "prefetcht1", "vfmadd") > 0, !isShared) << *text;
+          EXPECT_EQ(compareKernel(maker.schedule,
+                                  {numbers(20 * depth), numbers(2 * depth * columns), {}}, 1e-5),
+                    "");
+        }
+}
+
 TEST(Access, StreamsAreInTheCode) {
   for (bool isNextTile : {false, true}) {
     ScheduleMaker maker = streams(20, 64, 0, {1, 8, 2, -1, 1, 0}, isNextTile);
