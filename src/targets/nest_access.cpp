@@ -16,10 +16,6 @@ namespace kintsugi::targets {
 
 namespace {
 
-constexpr unsigned lineBytes = 64;
-
-unsigned alignmentOf(Type element) { return element.getIntOrFloatBitWidth() / 8; }
-
 /// Keys of values that are no operation's result.
 char splatTag, baseTag, inverseTag;
 

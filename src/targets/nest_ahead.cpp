@@ -10,10 +10,6 @@ using namespace mlir;
 
 namespace kintsugi::targets {
 
-static constexpr unsigned lineBytes = 64;
-
-static unsigned bytesOf(Type element) { return element.getIntOrFloatBitWidth() / 8; }
-
 static void prefetch(Emit &make, Value place, bool forNearest) {
   constexpr unsigned forReading = 0, toAllLevels = 3, toAllButTheNearest = 2, asData = 1;
   LLVM::Prefetch::create(make.builder, make.location, place, forReading,
@@ -26,7 +22,7 @@ void NestEmitter::askForRowAhead(tile::ReadOp op, const Position &where, unsigne
   Type element = op.getElement().getType();
   ArrayRef<int64_t> ahead = *op.getAhead();
   Type wide = make.builder.getI64Type();
-  int64_t inLine = lineBytes / bytesOf(element);
+  int64_t inLine = lineBytes / alignmentOf(element);
   Value ofFirst = address(scope.pointers.lookup(op.getBuffer()), where, element, ahead[0]);
   Value position = positions.scalar(where);
   levels.place(level);
@@ -44,7 +40,7 @@ void NestEmitter::askAhead(tile::ReadOp op, const Position &where, Point point, 
                            int64_t further) {
   Type element = op.getElement().getType();
   ArrayRef<int64_t> ahead = *op.getAhead();
-  unsigned inLine = std::max<unsigned>(1, lineBytes / (lanes * bytesOf(element)));
+  unsigned inLine = std::max<unsigned>(1, lineBytes / (lanes * alignmentOf(element)));
   unsigned number = point.row * vectors + point.vector;
   if (number % inLine != 0)
     return;
@@ -66,10 +62,7 @@ std::pair<Value, int64_t> NestEmitter::shareOf(tile::ReadOp op, unsigned level) 
   int64_t count = 1;
   for (unsigned iterator = (*op.getAhead())[3]; iterator < numParallel; ++iterator) {
     const IteratorState &state = iterators[iterator];
-    int64_t step = static_cast<int>(iterator) == vectorIterator ? int64_t(lanes) * vectors
-                   : static_cast<int>(iterator) == rowIterator  ? rows
-                                                                : 1;
-    int64_t blocks = llvm::divideCeil(state.extent, step);
+    int64_t step = stepAlong(iterator), blocks = blocksAlong(iterator);
     if (dependsOn(op.getElement(), iterator) || !state.start.position.base.value || blocks == 1)
       continue;
     // The last block may start earlier than a step after the one before.

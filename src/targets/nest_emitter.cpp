@@ -171,17 +171,23 @@ void NestEmitter::setStart(unsigned iterator, unsigned level, Value value, int64
   state.start.range = {0, state.extent - 1};
 }
 
+int64_t NestEmitter::stepAlong(unsigned iterator) const {
+  if (static_cast<int>(iterator) == vectorIterator)
+    return int64_t(lanes) * vectors;
+  return static_cast<int>(iterator) == rowIterator ? rows : 1;
+}
+
+int64_t NestEmitter::blocksAlong(unsigned iterator) const {
+  return llvm::divideCeil(iterators[iterator].extent, stepAlong(iterator));
+}
+
 /// Blocks of `step` points. Where the extent is no multiple, sums finish with a narrower block
 /// along their vectors; otherwise the last block starts earlier and computes some points again.
 void NestEmitter::emitParallel(unsigned iterator, unsigned level) {
   if (iterator == numParallel)
     return emitPoint(level);
-  int64_t extent = iterators[iterator].extent, step = 1;
+  int64_t extent = iterators[iterator].extent, step = std::min(extent, stepAlong(iterator));
   bool alongVectors = static_cast<int>(iterator) == vectorIterator;
-  if (alongVectors)
-    step = std::min<int64_t>(extent, int64_t(lanes) * vectors);
-  else if (static_cast<int>(iterator) == rowIterator)
-    step = rows;
   int64_t tail = alongVectors && nest.isReduction() ? extent % step : 0;
   emitBlocks(iterator, level, extent - tail, step);
   if (!tail)

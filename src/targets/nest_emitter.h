@@ -38,6 +38,11 @@ struct KernelScope {
   llvm::DenseMap<mlir::Value, DimensionValue> origins; ///< Of tile.origin's results.
 };
 
+inline constexpr unsigned lineBytes = 64; ///< Of a processor's caches.
+
+/// In bytes.
+inline unsigned alignmentOf(mlir::Type element) { return element.getIntOrFloatBitWidth() / 8; }
+
 class NestEmitter {
 public:
   /// Emits at the end of `block`.

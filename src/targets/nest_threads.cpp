@@ -32,16 +32,6 @@ int64_t exchangeBytes(ComputeOp nest, int64_t threads, bool neighbours) {
          int64_t(nest.accumulatorTypes().size());
 }
 
-int64_t NestEmitter::stepAlong(unsigned iterator) const {
-  if (static_cast<int>(iterator) == vectorIterator)
-    return vectors;
-  return static_cast<int>(iterator) == rowIterator ? rows : 1;
-}
-
-int64_t NestEmitter::blocksAlong(unsigned iterator) const {
-  return llvm::divideCeil(iterators[iterator].extent, stepAlong(iterator));
-}
-
 /// Loops whose ends a table says are every thread's; the blocks of points inside are spread.
 void NestEmitter::emitOverThreads() {
   findChoices();
