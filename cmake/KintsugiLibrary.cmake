@@ -68,12 +68,19 @@ function(kintsugi_shared_library name)
   target_link_options(${target} PRIVATE -Wl,--as-needed -Wl,--version-script=${CMAKE_CURRENT_BINARY_DIR}/exports.map)
 endfunction()
 
+# Tests run for moments, so little is done for their own speed; but they define templates and inline functions of the
+# libraries again, and a program keeps one of each: unoptimized ones would slow down what is tested.
+function(kintsugi_test_options target)
+  kintsugi_target_options(${target})
+  target_compile_options(${target} PRIVATE -O1)
+endfunction()
+
 # The precompiled headers of the unit tests. They belong to an executable, since tests are compiled as executables are.
 function(kintsugi_test_headers)
   file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/test_headers.cpp CONTENT "int main() {}\n")
   add_executable(kintsugi_test_headers ${CMAKE_BINARY_DIR}/test_headers.cpp)
   set_target_properties(kintsugi_test_headers PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
-  kintsugi_target_options(kintsugi_test_headers)
+  kintsugi_test_options(kintsugi_test_headers)
   target_link_libraries(kintsugi_test_headers PRIVATE GTest::gtest)
   target_precompile_headers(kintsugi_test_headers PRIVATE
     <gtest/gtest.h> <nlohmann/json.hpp> <algorithm> <functional> <map> <memory> <optional> <set> <string> <vector>)
@@ -86,7 +93,7 @@ function(kintsugi_test name)
     kintsugi_test_headers()
   endif()
   add_executable(${name} ${ARG_SOURCES})
-  kintsugi_target_options(${name})
+  kintsugi_test_options(${name})
   target_precompile_headers(${name} REUSE_FROM kintsugi_test_headers)
   foreach(dependency ${ARG_DEPENDS})
     string(REPLACE "/" "_" dependency ${dependency})
