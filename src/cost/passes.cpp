@@ -21,22 +21,9 @@ namespace {
 /// A block may take up running values again only if it stored them itself and once.
 bool canWait(const LoopNest &nest, const RegisterTile &tile, llvm::ArrayRef<TileDimension> space,
              llvm::ArrayRef<Buffer> buffers) {
-  if (!nest.reduction || nest.numReductions() == 0 || !nest.spans.empty() ||
-      keepsRunningValue(nest) ||
-      llvm::any_of(nest.reduction->iterators,
-                   [](const Iterator &i) { return i.extent.constant() < 1; }) ||
-      nest.reduction->combiner != Combiner::Sum || nest.bodies.size() != 1 ||
-      nest.destinations.size() != 1)
-    return false;
-  const Buffer &destination = buffers[nest.destinations[0]];
-  ElementType type = nest.reduction->accumulator;
-  if (destination.type != type || (type != ElementType::F32 && type != ElementType::F64))
-    return false;
-  if (tile.vectorIterator >= int(nest.parallel.size()) ||
-      (tile.rowIterator >= 0 && nest.extentOf(tile.rowIterator) % tile.rows != 0))
-    return false;
-  return destination.home == Home::Scratch ||
-         llvm::all_of(space, [](const TileDimension &d) { return d.extent % d.size == 0; });
+  return tile.vectorIterator < int(nest.parallel.size()) &&
+         (tile.rowIterator < 0 || nest.extentOf(tile.rowIterator) % tile.rows == 0) &&
+         mayWait(nest, space, buffers);
 }
 
 class Passes {
@@ -125,6 +112,23 @@ private:
 };
 
 } // namespace
+
+bool mayWait(const LoopNest &nest, llvm::ArrayRef<TileDimension> space,
+             llvm::ArrayRef<Buffer> buffers) {
+  if (!nest.reduction || nest.numReductions() == 0 || !nest.spans.empty() ||
+      keepsRunningValue(nest) ||
+      llvm::any_of(nest.reduction->iterators,
+                   [](const Iterator &i) { return i.extent.constant() < 1; }) ||
+      nest.reduction->combiner != Combiner::Sum || nest.bodies.size() != 1 ||
+      nest.destinations.size() != 1)
+    return false;
+  const Buffer &destination = buffers[nest.destinations[0]];
+  ElementType type = nest.reduction->accumulator;
+  if (destination.type != type || (type != ElementType::F32 && type != ElementType::F64))
+    return false;
+  return destination.home == Home::Scratch ||
+         llvm::all_of(space, [](const TileDimension &d) { return d.extent % d.size == 0; });
+}
 
 bool comesBackToRows(const LoopNest &nest, const RegisterTile &tile, const Expr &read,
                      llvm::ArrayRef<TileDimension> space, llvm::ArrayRef<Buffer> buffers,

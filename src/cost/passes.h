@@ -13,6 +13,11 @@
 
 namespace kintsugi::cost {
 
+/// Whether a nest's running values may wait in its destination, if blocks of its registers don't
+/// overlap.
+bool mayWait(const loops::LoopNest &nest, llvm::ArrayRef<loops::TileDimension> space,
+             llvm::ArrayRef<loops::Buffer> buffers);
+
 /// Whether blocks of rows and vectors would each come back to every row of a matrix that is too
 /// large to stay near, for a piece of it: as a sum of columns does. In passes of a few rows, rows
 /// are read whole.

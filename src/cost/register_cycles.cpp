@@ -138,6 +138,53 @@ bool RegisterCycles::joinsKeys() const {
   return nest.reduction && isArgForm(nest.reduction->combiner);
 }
 
+Hash128 RegisterCycles::hash() const {
+  Hasher hasher("register cycles");
+  hasher.add(unit.bits).add(unit.registers).add(unit.multiplyAdds).add(unit.nearestBytes);
+  hasher.add(unit.nearBytes).add(unit.nearRate).add(unit.allBytes);
+  hasher.add(numParallel).add(nest.numReductions()).add(fullLanes).add(reducedLanes);
+  hasher.add(nest.reduction ? int(nest.reduction->combiner) : -1);
+  hasher.add(mayWait(nest, space, buffers)).addRange(loopOrder).addRange(destinationStrides);
+  for (unsigned k = 0; k < numParallel + nest.numReductions(); ++k)
+    hasher.add(nest.extentOf(k)).add(nest.spanOf(k) != nullptr);
+  auto addPlace = [&](const Buffer &buffer, const Index &index) {
+    hasher.add(buffer.type).add(buffer.elements).add(buffer.home);
+    for (unsigned k = 0; k < numParallel; ++k)
+      hasher.add(strideOf(index, k));
+  };
+  addPlace(buffers[nest.destinations[0]], nest.destinationIndex);
+  hasher.add(nest.kept.size());
+  for (const Kept &kept : nest.kept) {
+    addPlace(buffers[kept.buffer], kept.index);
+    for (unsigned k = 0; k < nest.numReductions(); ++k)
+      hasher.add(strideOf(kept.index, numParallel + k));
+  }
+  hasher.addRange(guards);
+  for (auto [read, strides] : llvm::zip_equal(bodyReads, plainStrides))
+    addRead(hasher, read, strides);
+  hasher.add(epilogueReads.size()).add(epilogueOperations);
+  for (llvm::ArrayRef<int64_t> strides : epilogueStrides)
+    hasher.addRange(strides);
+  for (const Operation &operation : operations)
+    hasher.add(operation.cost).add(operation.uses);
+  return hasher.finish();
+}
+
+void RegisterCycles::addRead(Hasher &hasher, const Expr &read,
+                             llvm::ArrayRef<int64_t> strides) const {
+  const Buffer &buffer = buffers[read.readValue().number];
+  const Index &position = read.readIndices()[0];
+  hasher.add(buffer.type).add(buffer.elements).add(buffer.home).add(buffer.packable);
+  hasher.addRange(strides).add(position.isAffine()).add(!nest.reduction && nextTileGoesOn(read));
+  if (!buffer.packable || !position.isAffine())
+    return;
+  hasher.add(position.constantTerm());
+  for (auto [d, dimension] : llvm::enumerate(space))
+    hasher.add(position.coefficientOf(nest.originIterator(d)))
+        .add(dimension.extent)
+        .add(dimension.size);
+}
+
 bool RegisterCycles::readsAll() const {
   return llvm::all_of(guards, [](Uses guard) { return guard == 0; });
 }

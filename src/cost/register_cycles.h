@@ -8,6 +8,7 @@
 #ifndef KINTSUGI_COST_REGISTER_CYCLES_H
 #define KINTSUGI_COST_REGISTER_CYCLES_H
 
+#include "base/hash.h"
 #include "loops/schedule.h"
 #include "llvm/ADT/DenseMap.h"
 
@@ -45,6 +46,9 @@ public:
   /// they can; at first none does.
   void packFor(unsigned iterator, unsigned lanes);
 
+  /// Of all that of() and turns() follow from, however constants lie.
+  Hash128 hash() const;
+
   /// Of one tile's nest. Where vectors don't cover a parallel iterator of a reduction evenly, a
   /// block of fewer vectors finishes it. What takes `limit` cycles at least is only known to.
   double of(const loops::RegisterTile &tile, double limit = INFINITY) const;
@@ -53,6 +57,7 @@ private:
   using Uses = uint64_t; ///< A bit for each iterator.
   using Strides = llvm::SmallVector<llvm::SmallVector<int64_t, 8>>;
 
+  void addRead(Hasher &hasher, const te::Expr &read, llvm::ArrayRef<int64_t> strides) const;
   Uses usesOf(const te::Expr &expr, Uses guard);
   void packNothing();
   Strides stridesOf(llvm::ArrayRef<te::Expr> reads) const;

@@ -12,6 +12,19 @@ double cyclesPerSecond(const machine::Machine &machine) {
   return std::max(1e9, machine.flopsPerSecond / (4 * lanes));
 }
 
+/// Of a tile, to start it and its nests.
+static double secondsOfStart(size_t nests) { return 10e-9 + 5e-9 * double(nests); }
+
+static double rounds(int64_t tiles, const machine::Machine &machine) {
+  return std::ceil(double(tiles) / machine.cores);
+}
+
+double leastSecondsInTiles(int64_t tiles, llvm::ArrayRef<double> cycles,
+                           const machine::Machine &machine) {
+  double arithmetic = std::accumulate(cycles.begin(), cycles.end(), 0.0) / cyclesPerSecond(machine);
+  return rounds(tiles, machine) * (secondsOfStart(cycles.size()) + arithmetic);
+}
+
 double secondsInTiles(const loops::Schedule &schedule, const Traffic &traffic,
                       llvm::ArrayRef<double> cycles, const machine::Machine &machine) {
   double rate = cyclesPerSecond(machine);
@@ -23,10 +36,10 @@ double secondsInTiles(const loops::Schedule &schedule, const Traffic &traffic,
     double arithmetic = each / rate;
     seconds.push_back(std::max(arithmetic, moving) + apart * std::min(arithmetic, moving));
   }
-  double tile = 10e-9 + 5e-9 * double(schedule.nests.size()) +
+  double tile = secondsOfStart(schedule.nests.size()) +
                 std::accumulate(seconds.begin(), seconds.end(), 0.0) +
                 traffic.secondsInTurns(seconds);
-  return std::ceil(double(schedule.tiles()) / machine.cores) * tile;
+  return rounds(schedule.tiles(), machine) * tile;
 }
 
 } // namespace kintsugi::cost

@@ -15,6 +15,10 @@ namespace kintsugi::cost {
 /// vectors.
 double cyclesPerSecond(const machine::Machine &machine);
 
+/// At the least, where everything that moves is there in time.
+double leastSecondsInTiles(int64_t tiles, llvm::ArrayRef<double> cycles,
+                           const machine::Machine &machine);
+
 /// Of the busiest worker, but for what comes from as far as the kernel's operands lie. `cycles`: of
 /// a tile, by nest, on the average of the tiles.
 double secondsInTiles(const loops::Schedule &schedule, const Traffic &traffic,

@@ -258,7 +258,7 @@ private:
       return std::optional<te::Program>();
     layout::LayoutOptions layoutOptions;
     layoutOptions.schedule = scheduleOptions(options);
-    layoutOptions.schedule.threadMemo = &planning.memo.schedules.threads;
+    layoutOptions.schedule.choiceMemo = &planning.memo.schedules.choices;
     layoutOptions.memo = &planning.memo.formats;
     layoutOptions.open = options.openInputs;
     layoutOptions.log = log;

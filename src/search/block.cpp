@@ -17,7 +17,7 @@ static double leastOfThreads(const LoopNest &nest, double lanes) {
 }
 
 std::optional<BlockCycles> chooseInBlock(LoopNest &nest, const Schedule &schedule,
-                                         const BlockLimits &limits, ThreadMemo &memo, Wish wish) {
+                                         const BlockLimits &limits, ChoiceMemo &memo, Wish wish) {
   unsigned dimensions = schedule.space.size();
   orderForThreads(nest, dimensions, schedule.buffers);
   std::optional<MatrixProduct> product = matrixProductOf(nest);

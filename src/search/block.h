@@ -16,7 +16,7 @@ namespace kintsugi::search {
 /// nullopt: what is wished for is no choice of the nest.
 std::optional<cost::BlockCycles> chooseInBlock(loops::LoopNest &nest,
                                                const loops::Schedule &schedule,
-                                               const loops::BlockLimits &limits, ThreadMemo &memo,
+                                               const loops::BlockLimits &limits, ChoiceMemo &memo,
                                                Wish wish = {});
 
 } // namespace kintsugi::search

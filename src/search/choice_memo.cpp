@@ -1,21 +1,31 @@
-#include "search/thread_memo.h"
+#include "search/choice_memo.h"
 
 namespace kintsugi::search {
 
 using namespace cost;
-using namespace loops;
 
-ThreadTile ThreadMemo::at(const ThreadWork &work, int threads) {
-  Hash128 key = work.hash(threads);
+/// Threads that ask for one key at a time choose alike.
+template <typename Choice>
+static Choice lookUp(std::mutex &mutex, std::unordered_map<Hash128, Choice> &known, Hash128 key,
+                     llvm::function_ref<Choice()> choose) {
   {
     std::lock_guard<std::mutex> lock(mutex);
     if (auto found = known.find(key); found != known.end())
       return found->second;
   }
-  ThreadTile tile = bestThreadTile(work, threads);
+  Choice choice = choose();
   std::lock_guard<std::mutex> lock(mutex);
-  known.try_emplace(key, tile);
-  return tile;
+  known.try_emplace(key, choice);
+  return choice;
+}
+
+ThreadTile ChoiceMemo::at(const ThreadWork &work, int threads) {
+  return lookUp<ThreadTile>(mutex, ofThreads, work.hash(threads),
+                            [&] { return bestThreadTile(work, threads); });
+}
+
+RegisterChoice ChoiceMemo::at(Hash128 key, llvm::function_ref<RegisterChoice()> choose) {
+  return lookUp<RegisterChoice>(mutex, ofRegisters, key, choose);
 }
 
 } // namespace kintsugi::search

@@ -24,8 +24,8 @@ loops::Group kernelGroup(const Program &program, const std::vector<bool> &consta
 
 PriceList::PriceList(const ScheduleOptions &given, unsigned fuel, PriceMemo *memo)
     : options(given), fuel(fuel), memo(memo) {
-  if (!options.threadMemo)
-    options.threadMemo = &threads;
+  if (!options.choiceMemo)
+    options.choiceMemo = &choices;
 }
 
 PriceList::Kernel PriceList::kernelOf(const Program &program, const loops::Group &group) {

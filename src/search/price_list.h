@@ -12,8 +12,8 @@
 #include "base/memo.h"
 #include "cost/fuel.h"
 #include "loops/kernel.h"
+#include "search/choice_memo.h"
 #include "search/scheduler.h"
-#include "search/thread_memo.h"
 
 #include <limits>
 #include <map>
@@ -58,7 +58,7 @@ private:
   Kernel scheduled(const te::Program &program, const loops::Group &group,
                    const loops::GroupKey &key) const;
 
-  ThreadMemo threads; ///< Where the options bring none.
+  ChoiceMemo choices; ///< Where the options bring none.
   ScheduleOptions options;
   cost::Fuel fuel;
   PriceMemo *memo;

@@ -3,6 +3,7 @@
 #include "cost/passes.h"
 #include "loops/loop_order.h"
 #include "loops/running.h"
+#include "search/choice_memo.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -17,24 +18,28 @@ using namespace te;
 
 namespace {
 
-class RegisterChoice {
+class RegisterSearch {
 public:
-  RegisterChoice(const LoopNest &nest, llvm::ArrayRef<TileDimension> space,
+  RegisterSearch(const LoopNest &nest, llvm::ArrayRef<TileDimension> space,
                  llvm::ArrayRef<Buffer> buffers, const VectorUnit &unit)
       : nest(nest), unit(unit), numParallel(nest.parallel.size()),
         cycles(nest, space, buffers, unit) {}
 
-  double choose(RegisterTile &best) {
+  RegisterChoice choose() {
     constexpr double clearly = 0.999;
-    double bestCycles = INFINITY;
+    RegisterChoice best{{}, INFINITY};
     considerAll([&](const RegisterTile &tile, double found) {
-      if (found < bestCycles * clearly) {
-        bestCycles = found;
-        limit = bestCycles * clearly;
-        best = tile;
+      if (found < best.cycles * clearly) {
+        best = {tile, found};
+        limit = found * clearly;
       }
     });
-    return bestCycles;
+    return best;
+  }
+
+  /// Of all that choose() follows from.
+  Hash128 hash() const {
+    return Hasher("registers").add(cycles.hash()).add(canVectorizeReduction()).finish();
   }
 
   using Tell = llvm::function_ref<void(const RegisterTile &, double cycles)>;
@@ -155,18 +160,18 @@ static double useRegisters(LoopNest &nest, const RegisterTile &tile,
 }
 
 double chooseRegisters(LoopNest &nest, llvm::ArrayRef<TileDimension> space,
-                       llvm::ArrayRef<Buffer> buffers, const VectorUnit &unit) {
-  RegisterTile best;
-  double cycles = RegisterChoice(nest, space, buffers, unit).choose(best);
-  cycles += useRegisters(nest, best, space, buffers, unit);
-  return cycles * nest.share();
+                       llvm::ArrayRef<Buffer> buffers, const VectorUnit &unit, ChoiceMemo &memo) {
+  RegisterSearch search(nest, space, buffers, unit);
+  RegisterChoice best = memo.at(search.hash(), [&] { return search.choose(); });
+  best.cycles += useRegisters(nest, best.tile, space, buffers, unit);
+  return best.cycles * nest.share();
 }
 
 std::optional<double> takeRegisters(LoopNest &nest, llvm::ArrayRef<TileDimension> space,
                                     llvm::ArrayRef<Buffer> buffers, const VectorUnit &unit,
                                     const RegisterTile &wanted) {
   std::optional<double> found;
-  RegisterChoice(nest, space, buffers, unit)
+  RegisterSearch(nest, space, buffers, unit)
       .considerAll([&](const RegisterTile &tile, double cycles) {
         if (tile == wanted)
           found = cycles;
@@ -181,7 +186,7 @@ std::vector<RegisterTile> bestRegisters(const LoopNest &nest, llvm::ArrayRef<Til
                                         size_t most) {
   std::vector<RegisterTile> all;
   std::vector<std::pair<double, size_t>> order; ///< Cycles and number.
-  RegisterChoice(nest, space, buffers, unit)
+  RegisterSearch(nest, space, buffers, unit)
       .considerAll([&](const RegisterTile &tile, double cycles) {
         order.emplace_back(cycles, all.size());
         all.push_back(tile);

@@ -13,11 +13,14 @@
 
 namespace kintsugi::search {
 
+class ChoiceMemo;
+
 /// Sets nest.registers, reorders the iterators (unrolled ones innermost among the parallel ones,
 /// near ones innermost among the reduction's) and returns the cycles that one tile's run of the
 /// nest takes on one core.
 double chooseRegisters(loops::LoopNest &nest, llvm::ArrayRef<loops::TileDimension> space,
-                       llvm::ArrayRef<loops::Buffer> buffers, const cost::VectorUnit &unit);
+                       llvm::ArrayRef<loops::Buffer> buffers, const cost::VectorUnit &unit,
+                       ChoiceMemo &memo);
 
 /// The same with registers that the caller wants. nullopt, and nothing is changed, where they are
 /// not among the choices.

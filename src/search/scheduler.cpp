@@ -9,10 +9,10 @@
 #include "loops/scratch.h"
 #include "loops/tiling.h"
 #include "search/block.h"
+#include "search/choice_memo.h"
 #include "search/matrix.h"
 #include "search/registers.h"
 #include "search/streamed_softmax.h"
-#include "search/thread_memo.h"
 #include "search/tile_search.h"
 #include "search/transforms.h"
 #include "llvm/ADT/STLExtras.h"
@@ -33,7 +33,7 @@ class Scheduler {
 public:
   Scheduler(const Program &program, const Group &group, const ScheduleOptions &options)
       : program(program), values(program), group(group), options(options),
-        memo(options.threadMemo ? *options.threadMemo : ownMemo),
+        memo(options.choiceMemo ? *options.choiceMemo : ownMemo),
         members(fuse(program, group, {.fillsAreFree = options.inBlocks()})) {
     unit.bits = options.scalar ? 0 : options.machine.vectorBits;
     unit.registers = options.machine.vectorRegisters;
@@ -115,7 +115,7 @@ private:
 
   /// The best tiling of the members as they are.
   std::optional<Trial> search() {
-    auto attempt = [&](const TileSizes &sizes) { return this->attempt(sizes); };
+    auto attempt = [&](const TileSizes &sizes, double most) { return this->attempt(sizes, most); };
     TileSearch search(options, members, {!packable.empty(), changesOrder}, !group.open.empty(),
                       attempt);
     return search.run(worthCutting);
@@ -138,15 +138,16 @@ private:
     std::swap(members, trial);
   }
 
-  /// With the best number of threads, where a tile is a block's.
-  std::optional<Trial> attempt(const TileSizes &sizes) {
+  /// With the best number of threads, where a tile is a block's. What a worker's tiles are known to
+  /// take `most` seconds with is of no interest.
+  std::optional<Trial> attempt(const TileSizes &sizes, double most = INFINITY) {
     std::optional<Tiling> tiling =
         tilingOf({values, members, group.constants, packable, transposed},
                  {options.scalar, options.inBlocks(), options.packing}, sizes, reason);
     if (!tiling)
       return std::nullopt;
     if (!options.inBlocks())
-      return attemptWith(*tiling, sizes, 0, INFINITY);
+      return attemptWith(*tiling, sizes, 0, most);
     constexpr double enough = 0.98;
     std::optional<Trial> best;
     for (int threads : {128, 256, 512, 1024}) {
@@ -176,15 +177,18 @@ private:
     schedule.threads = threads;
     if (choices)
       choices->clear();
-    llvm::SmallVector<double> cycles;
     BlockCycles inBlock;
     BlockLimits limits = limitsOf(tiling);
+    std::vector<LoopNest> parts = tiling.parts;
+    llvm::SmallVector<double> cycles;
+    if (!threads && !setRegisters(parts, schedule, cycles, mayStop ? most : INFINITY, sizes))
+      return std::nullopt;
     for (size_t number = 0; number < tiling.parts.size(); ++number) {
       if (threads && appendStreamed(tiling, number, schedule, inBlock)) {
         number += 3;
         continue;
       }
-      LoopNest part = tiling.parts[number];
+      LoopNest &part = parts[number];
       if (threads) {
         std::vector<RankedChoice> ranked;
         if (choices) {
@@ -200,11 +204,6 @@ private:
         if (mayStop && leastSecondsInBlocks(schedule.tiles(), tiling.parts.size(), threads, inBlock,
                                             options.machine) >= most)
           return std::nullopt;
-      } else {
-        std::optional<double> each = setRegisters(part, schedule);
-        if (!each)
-          return std::nullopt;
-        cycles.push_back(*each);
       }
       schedule.nests.push_back(std::move(part));
     }
@@ -341,21 +340,50 @@ private:
       choice.share /= total;
   }
 
-  /// The cycles with the registers that the point names, or else the best.
-  std::optional<double> setRegisters(LoopNest &nest, const Schedule &schedule) {
-    constexpr size_t mostChoices = 32;
-    size_t number = schedule.nests.size();
-    if (choices) {
-      NestChoices &own = choices->emplace_back();
-      llvm::append_range(own.registers,
-                         bestRegisters(nest, schedule.space, schedule.buffers, unit, mostChoices));
+  /// Chooses those of all nests, and says what each takes. False where the point names what none
+  /// has, or where nests that no tile does for another take `most` seconds already: these are
+  /// first.
+  bool setRegisters(std::vector<LoopNest> &nests, const Schedule &schedule,
+                    llvm::SmallVectorImpl<double> &cycles, double most, const TileSizes &sizes) {
+    constexpr double rounding = 1e-9;
+    auto isShared = [&](const LoopNest &nest) {
+      return llvm::none_of(nest.destinations, [&](unsigned destination) {
+        return schedule.buffers[destination].home == Home::Memory;
+      });
+    };
+    if (choices)
+      choices->resize(nests.size());
+    cycles.assign(nests.size(), 0);
+    for (bool shared : {false, true}) {
+      for (auto [number, nest] : llvm::enumerate(nests)) {
+        if (isShared(nest) != shared)
+          continue;
+        std::optional<double> each = setRegisters(nest, number, schedule);
+        if (!each)
+          return false;
+        cycles[number] = *each;
+      }
+      if (!shared && most < INFINITY &&
+          leastSecondsInTiles(schedule.tiles(), cycles, options.machine) *
+                  shareOfSizes(sizes, schedule) * (1 - rounding) >=
+              most)
+        return false;
     }
+    return true;
+  }
+
+  /// The cycles with the registers that the point names, or else the best.
+  std::optional<double> setRegisters(LoopNest &nest, size_t number, const Schedule &schedule) {
+    constexpr size_t mostChoices = 32;
+    if (choices)
+      llvm::append_range((*choices)[number].registers,
+                         bestRegisters(nest, schedule.space, schedule.buffers, unit, mostChoices));
     if (wanted && number < wanted->registers.size() && wanted->registers[number]) {
       const auto *tile = std::get_if<RegisterTile>(&*wanted->registers[number]);
       return tile ? takeRegisters(nest, schedule.space, schedule.buffers, unit, *tile)
                   : std::nullopt;
     }
-    return chooseRegisters(nest, schedule.space, schedule.buffers, unit);
+    return chooseRegisters(nest, schedule.space, schedule.buffers, unit, memo);
   }
 
   /// `cycles`: of a tile, by nest.
@@ -378,7 +406,7 @@ private:
   GroupValues values;
   const Group &group;
   const ScheduleOptions &options;
-  ThreadMemo ownMemo, &memo;
+  ChoiceMemo ownMemo, &memo;
   std::vector<Member> members;
   VectorUnit unit;
   llvm::SmallVector<ValueId> packable;   ///< Copies that may be packed.

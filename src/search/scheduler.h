@@ -16,7 +16,7 @@
 
 namespace kintsugi::search {
 
-class ThreadMemo;
+class ChoiceMemo;
 
 struct ScheduleOptions {
   machine::Machine machine;
@@ -31,7 +31,7 @@ struct ScheduleOptions {
   bool packing = true;              ///< Constants may be packed.
   bool copies = true;               ///< Tiles may copy operands and results on the way.
   bool coldConstants = false;       ///< They come from memory in each run.
-  ThreadMemo *threadMemo = nullptr; ///< Read and added to; may be null.
+  ChoiceMemo *choiceMemo = nullptr; ///< Read and added to; may be null.
 
   /// Whether a tile is the work of a block of threads; else a worker's own.
   bool inBlocks() const { return machine.threads > 0 && !scalar; }

@@ -41,7 +41,7 @@ public:
     return best;
   }
 
-  void mark(ThreadMemo &memo) {
+  void mark(ChoiceMemo &memo) {
     for (unsigned buffer : {scoresBuffer(), powersBuffer()})
       schedule.buffers[buffer].standsIn = true;
     scores.streamed = true;
@@ -137,7 +137,7 @@ private:
 } // namespace
 
 std::optional<BlockCycles> streamSoftmax(llvm::MutableArrayRef<LoopNest> nests, Schedule &schedule,
-                                         const BlockLimits &limits, ThreadMemo &memo, Wish wish) {
+                                         const BlockLimits &limits, ChoiceMemo &memo, Wish wish) {
   std::optional<SoftmaxNests> found = softmaxNestsOf(nests, schedule);
   if (!found)
     return std::nullopt;

@@ -18,7 +18,7 @@ namespace kintsugi::search {
 /// multiply together. A choice is the matrix tile of the first nest, from which the rest follows.
 std::optional<cost::BlockCycles> streamSoftmax(llvm::MutableArrayRef<loops::LoopNest> nests,
                                                loops::Schedule &schedule,
-                                               const loops::BlockLimits &limits, ThreadMemo &memo,
+                                               const loops::BlockLimits &limits, ChoiceMemo &memo,
                                                Wish wish = {});
 
 } // namespace kintsugi::search

@@ -1,6 +1,6 @@
 #include "search/threads.h"
 
-#include "search/thread_memo.h"
+#include "search/choice_memo.h"
 #include "llvm/ADT/STLExtras.h"
 
 #include <cmath>
@@ -27,7 +27,7 @@ static unsigned unrolledInThread(const LoopNest &nest) {
 }
 
 std::optional<BlockCycles> chooseThreads(LoopNest &nest, const Schedule &schedule,
-                                         const machine::BlockCore &core, ThreadMemo &memo,
+                                         const machine::BlockCore &core, ChoiceMemo &memo,
                                          Wish wish) {
   ThreadWork work(nest, schedule, core);
   ThreadTile best = wish.isNone() ? memo.at(work, schedule.threads)

@@ -16,13 +16,13 @@
 
 namespace kintsugi::search {
 
-class ThreadMemo;
+class ChoiceMemo;
 
 /// Sets the registers of a nest, whose iterators are in order (orderForThreads), for a block of the
 /// schedule's threads on a core. nullopt: what is wished for is no choice of the nest.
 std::optional<cost::BlockCycles> chooseThreads(loops::LoopNest &nest,
                                                const loops::Schedule &schedule,
-                                               const machine::BlockCore &core, ThreadMemo &memo,
+                                               const machine::BlockCore &core, ChoiceMemo &memo,
                                                Wish wish = {});
 
 } // namespace kintsugi::search

@@ -34,10 +34,18 @@ std::optional<Trial> TileSearch::run(std::optional<bool> &worthCutting) {
   return best;
 }
 
-std::optional<Trial> TileSearch::attempt(const TileSizes &sizes) {
-  if (options.inBlocks() && !seen.insert({sizes.begin(), sizes.end()}).second)
+std::optional<Trial> TileSearch::attempt(const TileSizes &sizes, double most) {
+  auto [known, isNew] = leastSeconds.try_emplace({sizes.begin(), sizes.end()}, 0);
+  if (!isNew && (options.inBlocks() || known->second >= most))
     return std::nullopt; // It was compared before.
-  return make(sizes);
+  std::optional<Trial> trial = make(sizes, most);
+  known->second = trial ? trial->computeSeconds : most;
+  return trial;
+}
+
+std::optional<Trial> TileSearch::attemptBelow(const std::optional<Trial> &best, double factor,
+                                              const TileSizes &sizes) {
+  return attempt(sizes, best ? factor * best->computeSeconds : INFINITY);
 }
 
 void TileSearch::refineBlocks(std::optional<Trial> &best) {
@@ -91,7 +99,7 @@ bool TileSearch::threeFourths(TileSizes &sizes, size_t k, std::optional<Trial> &
 
 void TileSearch::consider(const TileSizes &sizes, TileSizes &bestSizes, std::optional<Trial> &best,
                           double enough) {
-  std::optional<Trial> tried = attempt(sizes);
+  std::optional<Trial> tried = attemptBelow(best, enough, sizes);
   if (!isLess(tried, best, enough))
     return;
   best = std::move(tried);
@@ -147,7 +155,7 @@ bool TileSearch::exchange(TileSizes &sizes, std::optional<Trial> &best) {
       trial[more] = std::min(extentOf(more), 2 * sizes[more]);
       if (less == more || trial[less] == sizes[less] || trial[more] == sizes[more])
         continue;
-      std::optional<Trial> tried = attempt(trial);
+      std::optional<Trial> tried = attemptBelow(best, better, trial);
       if (!isBetter(tried, best))
         continue;
       best = std::move(tried);
@@ -205,6 +213,7 @@ bool TileSearch::transposesBlocks(const std::optional<Trial> &trial) {
 void TileSearch::sweep(TileSizes &sizes, size_t k, std::optional<Trial> &best) {
   // Between two caches' sizes, halves of a tile may cost the same several times over.
   constexpr int patience = 6, same = 1, worse = 3;
+  constexpr double isAsGood = 1.05;
   int64_t full = extentOf(k), chosen = sizes[k];
   int lost = 0;
   for (int64_t size = smaller(full, full); size >= 1; size = size == 1 ? 0 : smaller(size, full)) {
@@ -212,7 +221,7 @@ void TileSearch::sweep(TileSizes &sizes, size_t k, std::optional<Trial> &best) {
     trial[k] = size;
     if (tooManyTiles(trial, best))
       break;
-    std::optional<Trial> tried = attempt(trial);
+    std::optional<Trial> tried = attemptBelow(best, isAsGood, trial);
     if (isBetter(tried, best)) {
       best = std::move(tried);
       chosen = size;
@@ -220,7 +229,7 @@ void TileSearch::sweep(TileSizes &sizes, size_t k, std::optional<Trial> &best) {
     } else if (!best) {
       chosen = size; // Nothing fits yet: the other iterators are cut besides.
     } else {
-      bool isSame = tried && tried->computeSeconds < 1.05 * best->computeSeconds;
+      bool isSame = tried && tried->computeSeconds < isAsGood * best->computeSeconds;
       lost += isSame ? same : worse;
       if (lost >= patience)
         break;
@@ -237,7 +246,7 @@ void TileSearch::fineStep(TileSizes &sizes, size_t k, std::optional<Trial> &best
     trial[k] = size;
     if (size < block || size >= full || chosen == full)
       continue;
-    std::optional<Trial> tried = attempt(trial);
+    std::optional<Trial> tried = attemptBelow(best, enough, trial);
     if (!isLess(tried, best, enough))
       continue;
     best = std::move(tried);
@@ -255,7 +264,7 @@ bool TileSearch::doubleOrHalve(TileSizes &sizes, size_t k, std::optional<Trial> 
       trial[k] = up ? std::min(full, 2 * sizes[k]) : smaller(sizes[k], full);
       if (trial[k] == sizes[k] || tooManyTiles(trial, best))
         break;
-      std::optional<Trial> tried = attempt(trial);
+      std::optional<Trial> tried = attemptBelow(best, enough, trial);
       if (!isLess(tried, best, enough))
         break;
       best = std::move(tried);

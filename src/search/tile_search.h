@@ -10,7 +10,7 @@
 #include "loops/region.h"
 #include "search/scheduler.h"
 
-#include <set>
+#include <map>
 
 namespace kintsugi::search {
 
@@ -35,7 +35,8 @@ struct CopiesOnTheWay {
 
 class TileSearch {
 public:
-  using Attempt = llvm::function_ref<std::optional<Trial>(const loops::TileSizes &)>;
+  /// What is known to take `most` seconds before all of it is chosen is of no interest.
+  using Attempt = llvm::function_ref<std::optional<Trial>(const loops::TileSizes &, double most)>;
 
   /// Of members that are tiled by the last one's iterators; all outlive this. `isOpen`: of a size
   /// that a run says, tiles are left out.
@@ -49,7 +50,10 @@ public:
   std::optional<Trial> run(std::optional<bool> &worthCutting);
 
 private:
-  std::optional<Trial> attempt(const loops::TileSizes &sizes);
+  std::optional<Trial> attempt(const loops::TileSizes &sizes, double most = INFINITY);
+  /// Of interest where it takes less than so much of the best.
+  std::optional<Trial> attemptBelow(const std::optional<Trial> &best, double factor,
+                                    const loops::TileSizes &sizes);
   /// Tiles of about as many points along each iterator, from few of them to many, and of whole
   /// rows, which share what is summed along those; from the best of them, steps to either side.
   void refineBlocks(std::optional<Trial> &best);
@@ -94,7 +98,7 @@ private:
   const bool isOpen; ///< Tiles may be left out.
   Attempt make;
   const unsigned vectorBits;
-  std::set<std::vector<int64_t>> seen; ///< Tiles of blocks that were tried.
+  std::map<std::vector<int64_t>, double> leastSeconds; ///< Of tiles that were tried.
 };
 
 } // namespace kintsugi::search

@@ -13,7 +13,7 @@ ScheduleTable::ScheduleTable(const Program &program, const SpaceOptions &options
                              ScheduleMemo &memo, explain::Log *log)
     : program(program), keys(program), options(options.schedule), measured(options.measured),
       memo(memo), log(log) {
-  this->options.threadMemo = &memo.threads;
+  this->options.choiceMemo = &memo.choices;
 }
 
 Candidate ScheduleTable::candidateOf(loops::Group group, std::string &reason) {

@@ -12,8 +12,8 @@
 #include "base/memo.h"
 #include "explain/log.h"
 #include "loops/kernel.h"
+#include "search/choice_memo.h"
 #include "search/scheduler.h"
-#include "search/thread_memo.h"
 #include "space/group_names.h"
 #include "te/open_axis.h"
 
@@ -74,7 +74,7 @@ struct Scheduled {
 };
 /// By the texts of groups' keys; for whoever plans programs more than once under equal options.
 struct ScheduleMemo : Memo<Scheduled> {
-  search::ThreadMemo threads; ///< What the groups' nests have in common.
+  search::ChoiceMemo choices; ///< What the groups' nests have in common.
 };
 
 /// Of which elements runs below the greatest of these sizes ask for the first ones, by value.

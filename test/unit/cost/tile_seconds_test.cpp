@@ -17,7 +17,11 @@ double secondsOf(double cycles, int cores) {
   nest.bodies = {te::Expr::literal(ElementType::F32, 1.0)};
   nest.destinations = {0};
   nest.destinationIndex = te::Index::iterator(0) + te::Index::iterator(1);
-  return secondsInTiles(schedule, Traffic(schedule, machine), {cycles}, machine);
+  double seconds = secondsInTiles(schedule, Traffic(schedule, machine), {cycles}, machine);
+  double least = leastSecondsInTiles(schedule.tiles(), {cycles}, machine);
+  EXPECT_LE(least, seconds);
+  EXPECT_GT(least, 0.5 * seconds); // Arithmetic is most of it.
+  return seconds;
 }
 
 TEST(TileSeconds, AreThoseOfTheBusiestWorker) {

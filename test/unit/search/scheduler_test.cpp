@@ -2,6 +2,7 @@
 #include "whole_program.h"
 
 #include "loops/group_key.h"
+#include "search/choice_memo.h"
 #include "search/point_text.h"
 #include "search/scheduler.h"
 #include "te/interpreter.h"
@@ -389,6 +390,27 @@ TEST_P(SchedulerTest, APointIsAScheduleAgain) {
     EXPECT_EQ(result.computeSeconds, tried[i].computeSeconds) << search::pointText(point);
     check(*result.schedule);
   }
+}
+
+TEST_P(SchedulerTest, WhatIsKnownOrLeftOutChangesNothing) {
+  static search::ChoiceMemo memo; // Of all programs.
+  for (int cores : {1, 2, 8})
+    for (unsigned bits : {256, 512}) {
+      search::ScheduleOptions options = optionsFor(cores, bits);
+      options.machine.stageSeconds = 1e-9; // Even these are worth cutting.
+      std::vector<search::Tried> tried;    // Whoever asks hears of all, to the end.
+      search::ScheduleResult all = search::scheduleGroup(program, wholeProgram(), options, &tried);
+      options.choiceMemo = &memo;
+      search::ScheduleResult found = search::scheduleGroup(program, wholeProgram(), options);
+      ASSERT_TRUE(all.schedule && found.schedule);
+      EXPECT_EQ(search::pointText(found.point), search::pointText(all.point));
+      EXPECT_EQ(found.computeSeconds, all.computeSeconds);
+      EXPECT_EQ(found.schedule->print(), all.schedule->print());
+      options.choiceMemo = nullptr;
+      search::ScheduleResult alone =
+          search::scheduleAt(program, wholeProgram(), options, found.point);
+      EXPECT_EQ(alone.computeSeconds, found.computeSeconds);
+    }
 }
 
 TEST_P(SchedulerTest, AnyRegistersOnOfferGiveTheSameAnswers) {

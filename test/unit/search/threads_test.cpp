@@ -2,7 +2,7 @@
 
 #include "loops/block_registers.h"
 #include "on_gpu.h"
-#include "search/thread_memo.h"
+#include "search/choice_memo.h"
 #include "search/threads.h"
 
 using namespace kintsugi;
@@ -26,7 +26,7 @@ std::string oneRow(const std::string &type, const std::string &place) {
 double busyWith(const RegisterTile &tile, Schedule schedule) {
   LoopNest nest = schedule.nests[0];
   NestChoice wanted = tile;
-  ThreadMemo memo;
+  ChoiceMemo memo;
   std::optional<BlockCycles> cycles = chooseThreads(nest, schedule, {}, memo, {&wanted, nullptr});
   EXPECT_TRUE(cycles);
   return cycles ? cycles->busy : 0;

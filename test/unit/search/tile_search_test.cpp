@@ -23,7 +23,7 @@ protected:
   }
 
   std::optional<Trial> run(double seconds) {
-    auto attempt = [&](const TileSizes &sizes) {
+    auto attempt = [&](const TileSizes &sizes, double most) -> std::optional<Trial> {
       Trial trial;
       trial.schedule.nests.emplace_back();
       trial.point.sizes = sizes;
@@ -31,7 +31,9 @@ protected:
                                         std::abs(std::log2(double(sizes[1]) / 16)));
       tried.emplace_back(sizes.begin(), sizes.end());
       least = std::min(least, trial.computeSeconds);
-      return std::optional<Trial>(std::move(trial));
+      if (stops && trial.computeSeconds >= most)
+        return std::nullopt;
+      return trial;
     };
     return TileSearch(options, members, {}, isOpen, attempt).run(worthCutting);
   }
@@ -42,6 +44,7 @@ protected:
   bool isOpen = false;
   std::vector<std::vector<int64_t>> tried;
   double least = INFINITY;
+  bool stops = false; ///< What takes too long is no trial.
 };
 
 TEST_F(TileSearchTest, WholeTilesAreFirstAndHalvesLeadToTheBest) {
@@ -68,6 +71,24 @@ TEST_F(TileSearchTest, WhatAStageOutweighsIsNotCut) {
   EXPECT_EQ(worthCutting, false);
   EXPECT_TRUE(run(1)); // The group's first search has said so.
   EXPECT_EQ(tried.size(), 2u);
+}
+
+TEST_F(TileSearchTest, WhatTakesTooLongNeedNotBeSeenThrough) {
+  members.push_back(members[0]); // Several have steps to either side after their sweeps.
+  std::optional<Trial> best = run(1);
+  auto inFull = std::exchange(tried, {});
+  stops = true;
+  std::optional<Trial> found = run(1);
+  ASSERT_TRUE(best && found);
+  EXPECT_EQ(found->point.sizes, best->point.sizes);
+  EXPECT_EQ(tried, inFull);
+}
+
+TEST_F(TileSearchTest, WhatWasNoBetterIsNotTriedAgain) {
+  members.push_back(members[0]);
+  ASSERT_TRUE(run(1));
+  std::set<std::vector<int64_t>> distinct(tried.begin(), tried.end());
+  EXPECT_EQ(distinct.size(), tried.size());
 }
 
 TEST_F(TileSearchTest, BlocksHaveEachTilingTriedOnce) {
