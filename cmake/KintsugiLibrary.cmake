@@ -72,7 +72,7 @@ endfunction()
 # libraries again, and a program keeps one of each: unoptimized ones would slow down what is tested.
 function(kintsugi_test_options target)
   kintsugi_target_options(${target})
-  target_compile_options(${target} PRIVATE -O1)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
 endfunction()
 
 # The precompiled headers of the unit tests. They belong to an executable, since tests are compiled as executables are.
