@@ -26,6 +26,8 @@ constexpr double leastHidden = 0.1;
 /// Of a mask that differs between matrices, of one that all have in common, and of a piece.
 constexpr int64_t mostElements = int64_t(1) << 24, mostOfOne = int64_t(1) << 32;
 constexpr int64_t mostAtOnce = int64_t(1) << 22;
+/// Of a mask whose steps are looked at one by one: as one expression they are long.
+constexpr int64_t fewElements = int64_t(1) << 20;
 
 class BlockHider {
 public:
@@ -106,6 +108,13 @@ private:
         elementsOf(extents) > (extents.size() > 2 ? mostElements : mostOfOne))
       return std::nullopt;
     const int64_t extent = extents[0].constant(), all = int64_t(elementsOf(extents));
+    if (all <= fewElements) { // Step by step, unless steps make much more than is wanted of them.
+      auto values = valuesOf(substitute(masked.mask, places), old, extents, 2 * all);
+      if (values) {
+        addRows(found, *values);
+        return found;
+      }
+    }
     Expr mask = opened(masked.mask);
     // What stands alone is looked at part by part; what others make has to be made as a whole.
     bool isAlone = extents.size() > 1 && llvm::all_of(readsOf(mask), [&](ValueId id) {
@@ -119,13 +128,17 @@ private:
       std::optional<std::vector<double>> values = valuesOf(substitute(mask, places), old, extents);
       if (!values)
         return std::nullopt;
-      for (size_t row = 0; row < values->size(); row += found.columns)
-        found.add(&(*values)[row]);
+      addRows(found, *values);
       bool mayBeBits = found.isBinary && !masked.isWithin;
       if (!mayBeBits && found.mostHidden(all / found.columns) < leastHidden)
         return std::nullopt;
     }
     return found;
+  }
+
+  static void addRows(MaskScan &scan, const std::vector<double> &values) {
+    for (size_t row = 0; row < values.size(); row += scan.columns)
+      scan.add(&values[row]);
   }
 
   Status rewrite(uint32_t node, const ScoreMask &masked) {
