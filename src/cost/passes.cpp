@@ -23,7 +23,7 @@ bool canWait(const LoopNest &nest, const RegisterTile &tile, llvm::ArrayRef<Tile
              llvm::ArrayRef<Buffer> buffers) {
   return tile.vectorIterator < int(nest.parallel.size()) &&
          (tile.rowIterator < 0 || nest.extentOf(tile.rowIterator) % tile.rows == 0) &&
-         mayWait(nest, space, buffers);
+         valuesMayWait(nest, space, buffers);
 }
 
 class Passes {
@@ -113,8 +113,8 @@ private:
 
 } // namespace
 
-bool mayWait(const LoopNest &nest, llvm::ArrayRef<TileDimension> space,
-             llvm::ArrayRef<Buffer> buffers) {
+bool valuesMayWait(const LoopNest &nest, llvm::ArrayRef<TileDimension> space,
+                   llvm::ArrayRef<Buffer> buffers) {
   if (!nest.reduction || nest.numReductions() == 0 || !nest.spans.empty() ||
       keepsRunningValue(nest) ||
       llvm::any_of(nest.reduction->iterators,

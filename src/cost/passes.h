@@ -13,10 +13,10 @@
 
 namespace kintsugi::cost {
 
-/// Whether a nest's running values may wait in its destination, if blocks of its registers don't
-/// overlap.
-bool mayWait(const loops::LoopNest &nest, llvm::ArrayRef<loops::TileDimension> space,
-             llvm::ArrayRef<loops::Buffer> buffers);
+/// Whether a nest's running values may wait in its destination, whatever its registers: those of a
+/// parallel iterator's vectors may, where blocks don't overlap.
+bool valuesMayWait(const loops::LoopNest &nest, llvm::ArrayRef<loops::TileDimension> space,
+                   llvm::ArrayRef<loops::Buffer> buffers);
 
 /// Whether blocks of rows and vectors would each come back to every row of a matrix that is too
 /// large to stay near, for a piece of it: as a sum of columns does. In passes of a few rows, rows

@@ -144,7 +144,7 @@ Hash128 RegisterCycles::hash() const {
   hasher.add(unit.nearBytes).add(unit.nearRate).add(unit.allBytes);
   hasher.add(numParallel).add(nest.numReductions()).add(fullLanes).add(reducedLanes);
   hasher.add(nest.reduction ? int(nest.reduction->combiner) : -1);
-  hasher.add(mayWait(nest, space, buffers)).addRange(loopOrder).addRange(destinationStrides);
+  hasher.add(valuesMayWait(nest, space, buffers)).addRange(loopOrder).addRange(destinationStrides);
   for (unsigned k = 0; k < numParallel + nest.numReductions(); ++k)
     hasher.add(nest.extentOf(k)).add(nest.spanOf(k) != nullptr);
   auto addPlace = [&](const Buffer &buffer, const Index &index) {
@@ -178,7 +178,7 @@ void RegisterCycles::addRead(Hasher &hasher, const Expr &read,
   hasher.addRange(strides).add(position.isAffine()).add(!nest.reduction && nextTileGoesOn(read));
   if (!buffer.packable || !position.isAffine())
     return;
-  hasher.add(position.constantTerm());
+  hasher.add(position.constantTerm()).add(space.size());
   for (auto [d, dimension] : llvm::enumerate(space))
     hasher.add(position.coefficientOf(nest.originIterator(d)))
         .add(dimension.extent)

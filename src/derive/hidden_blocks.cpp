@@ -26,8 +26,10 @@ constexpr double leastHidden = 0.1;
 /// Of a mask that differs between matrices, of one that all have in common, and of a piece.
 constexpr int64_t mostElements = int64_t(1) << 24, mostOfOne = int64_t(1) << 32;
 constexpr int64_t mostAtOnce = int64_t(1) << 22;
-/// Of a mask whose steps are looked at one by one: as one expression they are long.
-constexpr int64_t fewElements = int64_t(1) << 20;
+/// Of a mask that definitions make, these are evaluated one by one, as it is written: as one
+/// expression many of them are long. Larger masks are looked at in pieces, of which few may do, and
+/// so are those of which the definitions have much more than is read.
+constexpr int64_t fewElements = int64_t(1) << 20, mostOfEach = 2;
 
 class BlockHider {
 public:
@@ -108,8 +110,10 @@ private:
         elementsOf(extents) > (extents.size() > 2 ? mostElements : mostOfOne))
       return std::nullopt;
     const int64_t extent = extents[0].constant(), all = int64_t(elementsOf(extents));
-    if (all <= fewElements) { // Step by step, unless steps make much more than is wanted of them.
-      auto values = valuesOf(substitute(masked.mask, places), old, extents, 2 * all);
+    auto isConstant = [&](ValueId id) { return old.value(id).kind == ValueKind::Constant; };
+    if (all <= fewElements && !llvm::all_of(readsOf(masked.mask), isConstant)) {
+      std::optional<std::vector<double>> values =
+          valuesOf(substitute(masked.mask, places), old, extents, mostOfEach * all);
       if (values) {
         addRows(found, *values);
         return found;
@@ -117,9 +121,7 @@ private:
     }
     Expr mask = opened(masked.mask);
     // What stands alone is looked at part by part; what others make has to be made as a whole.
-    bool isAlone = extents.size() > 1 && llvm::all_of(readsOf(mask), [&](ValueId id) {
-                     return old.value(id).kind == ValueKind::Constant;
-                   });
+    bool isAlone = extents.size() > 1 && llvm::all_of(readsOf(mask), isConstant);
     int64_t most = isAlone ? std::max<int64_t>(1, mostAtOnce / (all / extent)) : extent;
     int64_t atOnce = isAlone ? 1 : extent;
     for (int64_t first = 0; first < extent; first += atOnce, atOnce = std::min(2 * atOnce, most)) {

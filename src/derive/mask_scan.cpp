@@ -45,7 +45,7 @@ double MaskScan::mostHidden(int64_t all) const {
   if (across == 1) // A row that is shown opens it, and so does one that is not.
     return 0;
   double blocks = double(all / rows) * double((rows + blockSize - 1) / blockSize) * double(across);
-  return 1 - double(llvm::count(open, true)) / blocks;
+  return (blocks - double(llvm::count(open, true))) / blocks;
 }
 
 } // namespace kintsugi::derive

@@ -4,7 +4,7 @@ namespace kintsugi::search {
 
 using namespace cost;
 
-/// Threads that ask for one key at a time choose alike.
+/// Threads that ask for one key at the same time choose alike.
 template <typename Choice>
 static Choice lookUp(std::mutex &mutex, std::unordered_map<Hash128, Choice> &known, Hash128 key,
                      llvm::function_ref<Choice()> choose) {

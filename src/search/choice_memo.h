@@ -8,14 +8,17 @@
 #ifndef KINTSUGI_SEARCH_CHOICE_MEMO_H
 #define KINTSUGI_SEARCH_CHOICE_MEMO_H
 
+#include "base/hash.h"
 #include "search/thread_choice.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 
 #include <mutex>
 #include <unordered_map>
 
 namespace kintsugi::search {
 
-/// A nest's registers on one core, and the cycles that one run of it takes with them.
+/// A nest's registers on one core, and the cycles that one run over all of its points takes with
+/// them in one pass.
 struct RegisterChoice {
   loops::RegisterTile tile;
   double cycles = 0;

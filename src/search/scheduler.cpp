@@ -138,8 +138,8 @@ private:
     std::swap(members, trial);
   }
 
-  /// With the best number of threads, where a tile is a block's. What a worker's tiles are known to
-  /// take `most` seconds with is of no interest.
+  /// With the best number of threads, where a tile is a block's. Where it is a worker's: nothing,
+  /// once it is known to take `most` seconds.
   std::optional<Trial> attempt(const TileSizes &sizes, double most = INFINITY) {
     std::optional<Tiling> tiling =
         tilingOf({values, members, group.constants, packable, transposed},

@@ -213,7 +213,7 @@ bool TileSearch::transposesBlocks(const std::optional<Trial> &trial) {
 void TileSearch::sweep(TileSizes &sizes, size_t k, std::optional<Trial> &best) {
   // Between two caches' sizes, halves of a tile may cost the same several times over.
   constexpr int patience = 6, same = 1, worse = 3;
-  constexpr double isAsGood = 1.05;
+  constexpr double asGood = 1.05;
   int64_t full = extentOf(k), chosen = sizes[k];
   int lost = 0;
   for (int64_t size = smaller(full, full); size >= 1; size = size == 1 ? 0 : smaller(size, full)) {
@@ -221,7 +221,7 @@ void TileSearch::sweep(TileSizes &sizes, size_t k, std::optional<Trial> &best) {
     trial[k] = size;
     if (tooManyTiles(trial, best))
       break;
-    std::optional<Trial> tried = attemptBelow(best, isAsGood, trial);
+    std::optional<Trial> tried = attemptBelow(best, asGood, trial);
     if (isBetter(tried, best)) {
       best = std::move(tried);
       chosen = size;
@@ -229,7 +229,7 @@ void TileSearch::sweep(TileSizes &sizes, size_t k, std::optional<Trial> &best) {
     } else if (!best) {
       chosen = size; // Nothing fits yet: the other iterators are cut besides.
     } else {
-      bool isSame = tried && tried->computeSeconds < isAsGood * best->computeSeconds;
+      bool isSame = tried && tried->computeSeconds < asGood * best->computeSeconds;
       lost += isSame ? same : worse;
       if (lost >= patience)
         break;

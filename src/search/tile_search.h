@@ -10,6 +10,7 @@
 #include "loops/region.h"
 #include "search/scheduler.h"
 
+#include <cmath>
 #include <map>
 
 namespace kintsugi::search {
@@ -35,7 +36,7 @@ struct CopiesOnTheWay {
 
 class TileSearch {
 public:
-  /// What is known to take `most` seconds before all of it is chosen is of no interest.
+  /// May end without a trial where some of the choices say that it takes `most` seconds.
   using Attempt = llvm::function_ref<std::optional<Trial>(const loops::TileSizes &, double most)>;
 
   /// Of members that are tiled by the last one's iterators; all outlive this. `isOpen`: of a size

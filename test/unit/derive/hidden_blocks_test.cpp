@@ -74,6 +74,12 @@ TEST(HiddenBlocks, AreThoseAboveADiagonal) {
   }
 }
 
+TEST(HiddenBlocks, AreTheSameWhereDefinitionsHaveMoreThanMasksRead) {
+  std::string text = softmaxWith("b[i, 5 * j]");
+  text.insert(text.find("g[i:128"), "b[i:128, k:960] f32 = cases { 5 * i < k: -inf; else: 0.0 }\n");
+  EXPECT_EQ(tableOf(hidden(text)), (std::vector<double>{1, 0, 0, 1, 1, 0}));
+}
+
 TEST(HiddenBlocks, AreOpenWhereARowIsHiddenAsAWhole) {
   // Row 70 has equal weights, so none of its columns may be left out.
   Program after =

@@ -5,6 +5,7 @@
 #include "gtest/gtest.h"
 
 #include <cmath>
+#include <set>
 
 namespace kintsugi::search {
 namespace {
@@ -27,15 +28,17 @@ protected:
       Trial trial;
       trial.schedule.nests.emplace_back();
       trial.point.sizes = sizes;
-      trial.computeSeconds = seconds * (1 + std::abs(std::log2(double(sizes[0]) / 8)) +
-                                        std::abs(std::log2(double(sizes[1]) / 16)));
+      trial.computeSeconds = seconds * (1 + slope * std::abs(std::log2(double(sizes[0]) / 8)) +
+                                        slope * std::abs(std::log2(double(sizes[1]) / 16)));
       tried.emplace_back(sizes.begin(), sizes.end());
       least = std::min(least, trial.computeSeconds);
-      if (stops && trial.computeSeconds >= most)
+      if (stops && trial.computeSeconds >= most) {
+        ++stopped;
         return std::nullopt;
+      }
       return trial;
     };
-    return TileSearch(options, members, {}, isOpen, attempt).run(worthCutting);
+    return TileSearch(options, members, copies, isOpen, attempt).run(worthCutting);
   }
 
   ScheduleOptions options;
@@ -44,7 +47,10 @@ protected:
   bool isOpen = false;
   std::vector<std::vector<int64_t>> tried;
   double least = INFINITY;
+  CopiesOnTheWay copies;
+  double slope = 1;   ///< What twice or half of a size costs more than the best.
   bool stops = false; ///< What takes too long is no trial.
+  int stopped = 0;
 };
 
 TEST_F(TileSearchTest, WholeTilesAreFirstAndHalvesLeadToTheBest) {
@@ -74,14 +80,20 @@ TEST_F(TileSearchTest, WhatAStageOutweighsIsNotCut) {
 }
 
 TEST_F(TileSearchTest, WhatTakesTooLongNeedNotBeSeenThrough) {
-  members.push_back(members[0]); // Several have steps to either side after their sweeps.
-  std::optional<Trial> best = run(1);
-  auto inFull = std::exchange(tried, {});
-  stops = true;
-  std::optional<Trial> found = run(1);
-  ASSERT_TRUE(best && found);
-  EXPECT_EQ(found->point.sizes, best->point.sizes);
-  EXPECT_EQ(tried, inFull);
+  for (size_t count : {1, 2}) // Several have steps to either side after their sweeps.
+    for (bool twice : {false, true})
+      for (double each : {1.0, 0.1, 0.04, 0.03, 0.015, 0.004}) {
+        members.resize(count, members[0]);
+        copies.areMade = twice;
+        slope = each;
+        stops = false;
+        std::optional<Trial> best = run(1);
+        stops = true;
+        std::optional<Trial> found = run(1);
+        ASSERT_TRUE(best && found);
+        EXPECT_EQ(found->point.sizes, best->point.sizes) << each << (twice ? " twice" : "");
+      }
+  EXPECT_GT(stopped, 0);
 }
 
 TEST_F(TileSearchTest, WhatWasNoBetterIsNotTriedAgain) {
